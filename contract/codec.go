@@ -1,0 +1,135 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// ErrMalformed is wrapped by every decoding error: the report exists but cannot be believed.
+var ErrMalformed = errors.New("malformed report")
+
+// wireEntry is the JSON of one entry. Field order is the contract's; readers accept any.
+type wireEntry struct {
+	KeyID       string `json:"keyID"`
+	KEKID       string `json:"kekID,omitempty"`
+	Status      Status `json:"status"`
+	LastChecked string `json:"lastChecked"`
+	Detail      string `json:"detail,omitempty"`
+}
+
+// EncodeMessage is the condition message of a report: one minified JSON array in the given order. Whatever the
+// entries hold, what it returns decodes again and keeps to the limits; it fails only for entries that no reporter
+// could mean (no keyID, the same keyID twice, more than MaxEntries, an unknown status).
+func EncodeMessage(entries []Entry) (string, error) {
+	if err := validateEntries(entries); err != nil {
+		return "", fmt.Errorf("encode report: %w", err)
+	}
+	wire := make([]wireEntry, len(entries))
+	for i, e := range entries {
+		e = e.bounded()
+		wire[i] = wireEntry{e.KeyID, e.KEKID, e.Status, FormatTime(e.LastChecked), e.Detail}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // shorter, and the message is never HTML
+	if err := enc.Encode(wire); err != nil {
+		return "", fmt.Errorf("encode report: %w", err)
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// DecodeMessage reads a condition message. Unknown fields are ignored and any field order is accepted; texts are
+// made safe and cut to their limits, since the writer may be anyone. Every error wraps ErrMalformed.
+func DecodeMessage(message string) ([]Entry, error) {
+	if len(message) > MaxMessageBytes {
+		return nil, fmt.Errorf("%w: message is %d bytes, at most %d are read", ErrMalformed, len(message), MaxMessageBytes)
+	}
+	var wire []wireEntry
+	if err := json.Unmarshal([]byte(message), &wire); err != nil {
+		return nil, fmt.Errorf("%w: message is not a JSON array of entries: %s", ErrMalformed, SafeText(err.Error(), 200))
+	}
+	if len(wire) == 0 {
+		return nil, fmt.Errorf("%w: message holds no entry", ErrMalformed)
+	}
+	entries := make([]Entry, len(wire))
+	for i, w := range wire {
+		at, err := ParseTime(w.LastChecked)
+		if err != nil {
+			return nil, fmt.Errorf("%w: entry %d: %s", ErrMalformed, i, err)
+		}
+		entries[i] = Entry{w.KeyID, w.KEKID, w.Status, at, w.Detail}.bounded()
+	}
+	if err := validateEntries(entries); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return entries, nil
+}
+
+// bounded is e within the limits of both wire forms.
+func (e Entry) bounded() Entry {
+	e.Detail = SafeDetail(e.Detail)
+	if e.Status == StatusHealthy {
+		e.Detail = ""
+	}
+	e.KEKID = strings.ToValidUTF8(e.KEKID, "�")
+	if len(e.KEKID) > MaxKEKIDBytes {
+		e.KEKID = "" // not usable: the reporter says so in detail
+	}
+	return e
+}
+
+func validateEntries(entries []Entry) error {
+	if len(entries) > MaxEntries {
+		return fmt.Errorf("%d entries, at most %d are allowed", len(entries), MaxEntries)
+	}
+	seen := make(map[string]bool, len(entries))
+	for i, e := range entries {
+		switch {
+		case e.KeyID == "":
+			return fmt.Errorf("entry %d: keyID is empty", i)
+		case utf8.RuneCountInString(e.KeyID) > MaxKeyIDChars || !utf8.ValidString(e.KeyID):
+			return fmt.Errorf("entry %d: keyID is not valid UTF-8 of at most %d characters", i, MaxKeyIDChars)
+		case seen[e.KeyID]:
+			return fmt.Errorf("entry %d: keyID %q stands twice", i, SafeText(e.KeyID, 64))
+		case !e.Status.Valid():
+			return fmt.Errorf("entry %d: status %q, expected healthy, unhealthy or error", i, SafeText(string(e.Status), 64))
+		case e.LastChecked.IsZero():
+			return fmt.Errorf("entry %d: lastChecked is missing", i)
+		}
+		seen[e.KeyID] = true
+	}
+	return nil
+}
+
+// FormatTime writes an instant as RFC 3339 in UTC. Whole seconds are written without a fraction, as in the
+// contract's example; a reporter with a short interval keeps milliseconds, because with an interval of 1 s a
+// rounding of up to 1 s would eat a quarter of the staleness threshold (docs/decisions.md).
+func FormatTime(t time.Time) string {
+	return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
+}
+
+// PreciseInterval is the interval from which on whole seconds are precise enough: a lost second is then at most a
+// tenth of it, as much as jitter may move a tick anyway.
+const PreciseInterval = 10 * time.Second
+
+// RoundTime is the precision in which a reporter with the given interval writes lastChecked.
+func RoundTime(t time.Time, interval time.Duration) time.Time {
+	if interval >= PreciseInterval {
+		return t.UTC().Truncate(time.Second)
+	}
+	return t.UTC().Truncate(time.Millisecond)
+}
+
+// ParseTime reads an RFC 3339 instant; a time without a zone is an error, since nobody can compare it.
+func ParseTime(s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("lastChecked %q is not RFC 3339 with a zone", SafeText(s, 64))
+	}
+	return t.UTC(), nil
+}

@@ -1,0 +1,60 @@
+package contract
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// CutMark ends a text that was cut to its limit, so that a reader sees that there was more.
+const CutMark = "… (cut)"
+
+// SafeText makes text from a process that may be hostile safe to store, log and print: valid UTF-8, one line, no
+// control or invisible formatting characters, at most maxChars code points, cut with CutMark. It is idempotent.
+//
+// It looks at no more input than it can need, so a text of many MiB costs no more than a short one.
+func SafeText(text string, maxChars int) string {
+	var b strings.Builder
+	chars, space := 0, false
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+		if unsafe(r) || unicode.IsSpace(r) {
+			space = true // a run of them becomes one space, and none at either end
+			continue
+		}
+		if space && chars > 0 {
+			b.WriteByte(' ')
+			chars++
+		}
+		space = false
+		b.WriteRune(r) // RuneError for an invalid byte: visible, and valid UTF-8
+		chars++
+		if chars > maxChars {
+			break
+		}
+	}
+	return cut(b.String(), maxChars)
+}
+
+// SafeDetail is SafeText with the limit of a report's detail.
+func SafeDetail(text string) string { return SafeText(text, MaxDetailChars) }
+
+// unsafe covers C0, C1 and DEL, and the format characters (bidirectional overrides, zero width, byte order mark)
+// that let a text show as something that it is not.
+func unsafe(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
+
+func cut(s string, maxChars int) string {
+	if utf8.RuneCountInString(s) <= maxChars {
+		return s
+	}
+	keep := max(0, maxChars-utf8.RuneCountInString(CutMark))
+	n := 0
+	for i := range s {
+		if n == keep {
+			return strings.TrimRight(s[:i], " ") + CutMark
+		}
+		n++
+	}
+	return s
+}

@@ -1,0 +1,73 @@
+package contract
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// Names of the conditions on the operator's CR (docs/contract.md, "The reporter" and "The aggregator").
+const (
+	// ReporterConditionPrefix begins the type of every per-node condition. It deliberately has no Degraded,
+	// Available or Progressing suffix: the status syncer routes by suffix and must leave reports alone.
+	ReporterConditionPrefix = "KMSHealthReporter_"
+
+	ConditionDegraded    = "KMSPluginsDegraded"
+	ConditionAvailable   = "KMSPluginsAvailable"
+	ConditionProgressing = "KMSPluginsProgressing"
+)
+
+// A reporter's condition always says the same three things; the signal is in the message, so that
+// lastTransitionTime never moves.
+const (
+	ReporterConditionStatus = "True"
+	ReporterConditionReason = "AsExpected"
+)
+
+// Field managers. Every reporter owns its entry under a manager of its own, which is what lets many writers share
+// one list map without fighting.
+const (
+	ReporterFieldManagerPrefix = "kms-health-reporter-"
+	AggregatorFieldManager     = "kms-health-aggregator"
+
+	// MaxFieldManagerBytes is the API server's limit on a field manager's name.
+	MaxFieldManagerBytes = 128
+)
+
+// ReporterIdentityPrefix begins the user name of a reporter; the node name follows. The admission policy that
+// narrows a reporter to its own entry derives the node from it.
+const ReporterIdentityPrefix = "system:kms-health-reporter:"
+
+// ReporterGroup is the group of all reporter identities, AggregatorIdentity the user name of the aggregator.
+const (
+	ReporterGroup      = "system:kms-health-reporters"
+	AggregatorIdentity = "system:kms-health-aggregator"
+)
+
+// RollupTypes are the conditions that the aggregator owns, in the order in which they are shown.
+func RollupTypes() []string {
+	return []string{ConditionDegraded, ConditionAvailable, ConditionProgressing}
+}
+
+// ConditionType is the type of the condition that the reporter on node writes.
+func ConditionType(node string) string { return ReporterConditionPrefix + node }
+
+// NodeOfCondition is the inverse of ConditionType; ok is false for a condition that is not a report.
+func NodeOfCondition(conditionType string) (node string, ok bool) {
+	node, ok = strings.CutPrefix(conditionType, ReporterConditionPrefix)
+	return node, ok && node != ""
+}
+
+// FieldManager is the field manager of the reporter on node. A name over the API server's 128 bytes is replaced by
+// the prefix and the first 32 hex digits of the node name's SHA-256, which is still unique per node.
+func FieldManager(node string) string {
+	name := ReporterFieldManagerPrefix + node
+	if len(name) <= MaxFieldManagerBytes {
+		return name
+	}
+	sum := sha256.Sum256([]byte(node))
+	return ReporterFieldManagerPrefix + hex.EncodeToString(sum[:16])
+}
+
+// ReporterIdentity is the user name under which the reporter on node talks to the API server.
+func ReporterIdentity(node string) string { return ReporterIdentityPrefix + node }
