@@ -1,0 +1,53 @@
+package history
+
+import (
+	"time"
+)
+
+// Schema names the format; a reader refuses what it does not know.
+const Schema = "kmsharness.io/history/v1"
+
+// Kind says which payload an event carries.
+type Kind string
+
+const (
+	KindRun         Kind = "run"         // first event: what was run, with which timing
+	KindPhase       Kind = "phase"       // engine: before, steps, after, end
+	KindAction      Kind = "action"      // engine: an action began, was done or failed
+	KindExpectation Kind = "expectation" // engine: an expectation of the scenario was judged
+	KindExpected    Kind = "expected"    // backend: which nodes and plugins should report from now on
+	KindCall        Kind = "call"        // plugin journal: one Status, Encrypt or Decrypt
+	KindRequest     Kind = "request"     // audit log: one API request by a watched identity or to a watched object
+	KindObject      Kind = "object"      // watch: a new state of the operator CR or the ClusterOperator
+	KindProcess     Kind = "process"     // backend: a process changed state
+	KindLink        Kind = "link"        // backend: a network link changed state
+	KindEnvelope    Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
+	KindData        Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
+	KindEnd         Kind = "end"         // last event: the run is complete, nothing was lost
+)
+
+// Event is one line of a history. Exactly the payload that Kind names is set.
+type Event struct {
+	// Seq numbers events in the order in which they were recorded; recorders that tail a file are a little late, so
+	// order in time is by At, then Seq.
+	Seq int64 `json:"seq"`
+	// At is when it happened, in UTC.
+	At   time.Time `json:"at"`
+	Kind Kind      `json:"kind"`
+	// Source is the recorder: "engine", "backend", "watch", "journal/cp-1/1", "audit/cp-1", "remote-kms" …
+	Source string `json:"source"`
+
+	Run         *Run         `json:"run,omitempty"`
+	Phase       *Phase       `json:"phase,omitempty"`
+	Action      *Action      `json:"action,omitempty"`
+	Expectation *Expectation `json:"expectation,omitempty"`
+	Expected    *Expected    `json:"expected,omitempty"`
+	Call        *Call        `json:"call,omitempty"`
+	Request     *Request     `json:"request,omitempty"`
+	Object      *Object      `json:"object,omitempty"`
+	Process     *Process     `json:"process,omitempty"`
+	Link        *Link        `json:"link,omitempty"`
+	Envelope    *Envelope    `json:"envelope,omitempty"`
+	Data        *Data        `json:"data,omitempty"`
+	End         *End         `json:"end,omitempty"`
+}

@@ -1,0 +1,142 @@
+package history
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Log appends events to a writer and keeps them in memory for the engine's state view and the checker. It is safe
+// for concurrent use. The zero value is not usable; see NewLog.
+type Log struct {
+	mu     sync.Mutex
+	w      *bufio.Writer
+	events []Event
+	seq    int64
+	err    error // the first write error: reported by Close, the run goes on in memory
+	subs   map[int]func(Event)
+	nextID int
+}
+
+// NewLog writes to w; nil keeps the history in memory only.
+func NewLog(w io.Writer) *Log {
+	l := &Log{subs: map[int]func(Event){}}
+	if w != nil {
+		l.w = bufio.NewWriter(w)
+	}
+	return l
+}
+
+// Append numbers, stores and writes e, then tells the subscribers, in the same order for all of them.
+func (l *Log) Append(e Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seq++
+	e.Seq, e.At = l.seq, e.At.UTC()
+	l.events = append(l.events, e)
+	l.write(e)
+	for _, f := range l.subs {
+		f(e)
+	}
+}
+
+// Subscribe calls f for every event so far and then for each new one, until cancel is called. f runs under the log's
+// lock: it must return at once and must not call the log.
+func (l *Log) Subscribe(f func(Event)) (cancel func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.events {
+		f(e)
+	}
+	id := l.nextID
+	l.nextID++
+	l.subs[id] = f
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.subs, id)
+	}
+}
+
+// Events is a copy of everything so far, in the order of recording.
+func (l *Log) Events() []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Event(nil), l.events...)
+}
+
+// Flush writes what is buffered; after a crash of the harness a history is complete up to the last flush.
+func (l *Log) Flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.w != nil && l.err == nil {
+		l.err = l.w.Flush()
+	}
+	return l.err
+}
+
+func (l *Log) write(e Event) {
+	if l.w == nil || l.err != nil {
+		return
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		l.err = fmt.Errorf("encode history event %d: %w", e.Seq, err)
+		return
+	}
+	if _, err := l.w.Write(append(line, '\n')); err != nil {
+		l.err = fmt.Errorf("write history: %w", err)
+	}
+	if e.Kind == KindPhase || e.Kind == KindExpectation || e.Kind == KindEnd {
+		l.err = firstError(l.err, l.w.Flush())
+	}
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Record is Append for a payload: the kind follows from its type.
+func (l *Log) Record(at time.Time, source string, payload any) {
+	e := Event{At: at, Source: source}
+	switch p := payload.(type) {
+	case *Run:
+		e.Kind, e.Run = KindRun, p
+	case *Phase:
+		e.Kind, e.Phase = KindPhase, p
+	case *Action:
+		e.Kind, e.Action = KindAction, p
+	case *Expectation:
+		e.Kind, e.Expectation = KindExpectation, p
+	case *Expected:
+		e.Kind, e.Expected = KindExpected, p
+	case *Call:
+		e.Kind, e.Call = KindCall, p
+	case *Request:
+		e.Kind, e.Request = KindRequest, p
+	case *Object:
+		e.Kind, e.Object = KindObject, p
+	case *Process:
+		e.Kind, e.Process = KindProcess, p
+	case *Link:
+		e.Kind, e.Link = KindLink, p
+	case *Envelope:
+		e.Kind, e.Envelope = KindEnvelope, p
+	case *Data:
+		e.Kind, e.Data = KindData, p
+	case *End:
+		e.Kind, e.End = KindEnd, p
+	default:
+		// A programming error of a recorder must not vanish, nor bring the run down.
+		e.Kind, e.End = KindEnd, &End{Problem: fmt.Sprintf("recorder %s passed a %T", source, payload)}
+	}
+	l.Append(e)
+}

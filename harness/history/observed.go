@@ -1,0 +1,183 @@
+package history
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// Expected replaces what was expected before: the nodes that should report from At on, and whether KMS is an active
+// encryption type at all.
+type Expected struct {
+	KMSActive bool           `json:"kmsActive"`
+	Nodes     []ExpectedNode `json:"nodes"`
+}
+
+// ExpectedNode is one control-plane node.
+type ExpectedNode struct {
+	Name string `json:"name"`
+	// Since is when the cluster first knew the node (Node.creationTimestamp, whole seconds).
+	Since time.Time `json:"since"`
+	// KeyIDs of its plugins, the write key first.
+	KeyIDs []string `json:"keyIDs"`
+}
+
+// Call is one line of a plugin's journal.
+type Call struct {
+	Node   string        `json:"node"`
+	KeyID  string        `json:"keyID"`
+	Method string        `json:"method"` // Status, Encrypt, Decrypt
+	UID    string        `json:"uid,omitempty"`
+	Began  time.Time     `json:"began"`
+	Ended  time.Time     `json:"ended"`
+	Took   time.Duration `json:"took"`
+	// Outcome: "ok" (a response left the plugin), "error" (a gRPC status other than OK, or none at all),
+	// "abandoned" (the caller went away first).
+	Outcome string `json:"outcome"`
+	Code    string `json:"code"` // gRPC code name of what was answered: OK, DeadlineExceeded …
+	Text    string `json:"text,omitempty"`
+	Healthz string `json:"healthz,omitempty"` // Status only, as sent
+	Version string `json:"version,omitempty"` // Status only, as sent
+	KEKID   string `json:"kekID,omitempty"`   // key_id as sent
+	// Faults in force on this call, by name.
+	Faults []string `json:"faults,omitempty"`
+}
+
+// Outcomes of a Call.
+const (
+	CallOK        = "ok"
+	CallError     = "error"
+	CallAbandoned = "abandoned"
+)
+
+// Request is one API request, from the audit log of the API server that served it.
+type Request struct {
+	AuditID   string `json:"auditID"`
+	APIServer string `json:"apiServer"` // node of the API server
+	User      string `json:"user"`
+	UserAgent string `json:"userAgent,omitempty"`
+	Verb      string `json:"verb"` // get, patch, update …
+	// Resource is plural, with its group: "kubeapiservers.operator.openshift.io".
+	Resource    string `json:"resource"`
+	Subresource string `json:"subresource,omitempty"`
+	Namespace   string `json:"namespace,omitempty"`
+	Name        string `json:"name,omitempty"`
+	// FieldManager and Force as in the request's options; ContentType tells an apply from a patch.
+	FieldManager string `json:"fieldManager,omitempty"`
+	Force        bool   `json:"force,omitempty"`
+	ContentType  string `json:"contentType,omitempty"`
+	Code         int    `json:"code"` // HTTP status of the response; 0 if there was none
+	// Received and Completed are the API server's own instants; Event.At is Completed.
+	Received  time.Time       `json:"received"`
+	Completed time.Time       `json:"completed"`
+	Body      json.RawMessage `json:"body,omitempty"`    // request object of a write, where the audit policy keeps it
+	Message   string          `json:"message,omitempty"` // of a refused request
+	// ResourceVersion of the object in the response, where the audit policy keeps it.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// Object is a state of a watched object. At is when the watch delivered it.
+type Object struct {
+	Resource        string                 `json:"resource"`
+	Name            string                 `json:"name"`
+	ResourceVersion string                 `json:"resourceVersion"`
+	Deleted         bool                   `json:"deleted,omitempty"`
+	Conditions      []Condition            `json:"conditions,omitempty"`
+	HealthReports   []contract.TypedReport `json:"healthReports,omitempty"`
+	// Owners names the field managers that own each condition ("condition/TYPE") and each typed report
+	// ("report/NODE/KEYID"), from managedFields.
+	Owners map[string][]string `json:"owners,omitempty"`
+}
+
+// Condition of an operator CR or a ClusterOperator, as stored.
+type Condition struct {
+	Type               string `json:"type"`
+	Status             string `json:"status"`
+	Reason             string `json:"reason,omitempty"`
+	Message            string `json:"message,omitempty"`
+	LastTransitionTime string `json:"lastTransitionTime,omitempty"`
+}
+
+// Roles of processes.
+const (
+	RoleEtcd         = "etcd"
+	RoleAPIServer    = "apiserver"
+	RolePlugin       = "plugin"
+	RoleReporter     = "reporter"
+	RoleAggregator   = "aggregator"
+	RoleRemoteKMS    = "remote-kms"
+	RoleLoadBalancer = "load-balancer"
+)
+
+// States of a process.
+const (
+	ProcessStarted = "started" // the process exists
+	ProcessReady   = "ready"   // it answered its readiness check
+	ProcessPaused  = "paused"  // SIGSTOP
+	ProcessResumed = "resumed" // SIGCONT
+	ProcessStopped = "stopped" // exited after SIGTERM by the harness
+	ProcessKilled  = "killed"  // exited after SIGKILL by the harness
+	ProcessExited  = "exited"  // exited although nobody asked it to
+)
+
+// Process is a change of state of a process of the environment.
+type Process struct {
+	Role     string `json:"role"`
+	Node     string `json:"node,omitempty"`
+	KeyID    string `json:"keyID,omitempty"` // plugins
+	Instance int    `json:"instance,omitempty"`
+	PID      int    `json:"pid,omitempty"`
+	State    string `json:"state"`
+	Detail   string `json:"detail,omitempty"`
+}
+
+// States of a link.
+const (
+	LinkOK    = "ok"
+	LinkCut   = "cut"   // packets vanish
+	LinkReset = "reset" // connections are reset, new ones refused
+	LinkSlow  = "slow"  // latency is added
+)
+
+// Link is a change of state of a network link.
+type Link struct {
+	From  string        `json:"from"` // client, reporter, aggregator, load-balancer, apiserver
+	To    string        `json:"to"`   // load-balancer, apiserver, etcd
+	Node  string        `json:"node,omitempty"`
+	State string        `json:"state"`
+	Delay time.Duration `json:"delay,omitempty"` // LinkSlow
+}
+
+// Envelope is one hop of an envelope operation, correlated by uid.
+type Envelope struct {
+	Hop    string `json:"hop"` // kube-apiserver, remote-kms (the plugin's own hop is a Call)
+	Op     string `json:"op"`  // encrypt, decrypt
+	UID    string `json:"uid"`
+	Node   string `json:"node,omitempty"`
+	KEKID  string `json:"kekID,omitempty"`
+	Object string `json:"object,omitempty"` // storage key, "/registry/secrets/…"
+	OK     bool   `json:"ok"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Operations on Data.
+const (
+	DataWritten = "written" // created or updated through an API server
+	DataRead    = "read"    // read back through an API server
+	DataRaw     = "raw"     // read from etcd
+)
+
+// Data is one encrypted object at one instant.
+type Data struct {
+	Op       string `json:"op"`
+	Object   string `json:"object"` // "secrets/NAMESPACE/NAME"
+	Digest   string `json:"digest,omitempty"`
+	OK       bool   `json:"ok"`
+	Error    string `json:"error,omitempty"`
+	Node     string `json:"node,omitempty"`     // API server that served it
+	Provider string `json:"provider,omitempty"` // raw: the name in the storage prefix k8s:enc:kms:v2:NAME:, or "identity"
+	KEKID    string `json:"kekID,omitempty"`    // raw: key_id stored beside the data
+	// Want is the provider that the write configuration named when the object was written.
+	Want string `json:"want,omitempty"`
+}

@@ -1,0 +1,114 @@
+package history
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+)
+
+// MaxLineBytes bounds one event of a saved history. The largest legitimate one is an object of 200 typed reports
+// with every text at its limit.
+const MaxLineBytes = 16 << 20
+
+// Read reads a saved history. An unknown schema, a line that is not an event and a payload that does not fit its
+// kind are errors that name the line.
+func Read(r io.Reader) ([]Event, error) {
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(make([]byte, 0, 64<<10), MaxLineBytes)
+	var events []Event
+	for line := 1; scanner.Scan(); line++ {
+		if len(scanner.Bytes()) == 0 {
+			continue
+		}
+		var e Event
+		if err := json.Unmarshal(scanner.Bytes(), &e); err != nil {
+			return nil, fmt.Errorf("line %d: not a history event: %w", line, err)
+		}
+		if err := e.validate(len(events) == 0); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		events = append(events, e)
+	}
+	if err := scanner.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", len(events)+1, err)
+	}
+	if len(events) == 0 {
+		return nil, errors.New("history is empty: expected a run event on line 1")
+	}
+	return events, nil
+}
+
+// ReadFile is Read of a file; errors name it.
+func ReadFile(path string) ([]Event, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open history: %w", err)
+	}
+	defer f.Close()
+	events, err := Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return events, nil
+}
+
+// InTime is a copy of events in the order in which they happened.
+func InTime(events []Event) []Event {
+	sorted := append([]Event(nil), events...)
+	sort.SliceStable(sorted, func(i, j int) bool {
+		if !sorted[i].At.Equal(sorted[j].At) {
+			return sorted[i].At.Before(sorted[j].At)
+		}
+		return sorted[i].Seq < sorted[j].Seq
+	})
+	return sorted
+}
+
+func (e Event) validate(first bool) error {
+	if first && (e.Kind != KindRun || e.Run == nil) {
+		return fmt.Errorf("first event is %q, expected %q", e.Kind, KindRun)
+	}
+	if first && e.Run.Schema != Schema {
+		return fmt.Errorf("schema %q, this program reads %q", e.Run.Schema, Schema)
+	}
+	if !e.hasPayload() {
+		return fmt.Errorf("event %d: kind %q without its payload, or unknown", e.Seq, e.Kind)
+	}
+	return nil
+}
+
+func (e Event) hasPayload() bool {
+	switch e.Kind {
+	case KindRun:
+		return e.Run != nil
+	case KindPhase:
+		return e.Phase != nil
+	case KindAction:
+		return e.Action != nil
+	case KindExpectation:
+		return e.Expectation != nil
+	case KindExpected:
+		return e.Expected != nil
+	case KindCall:
+		return e.Call != nil
+	case KindRequest:
+		return e.Request != nil
+	case KindObject:
+		return e.Object != nil
+	case KindProcess:
+		return e.Process != nil
+	case KindLink:
+		return e.Link != nil
+	case KindEnvelope:
+		return e.Envelope != nil
+	case KindData:
+		return e.Data != nil
+	case KindEnd:
+		return e.End != nil
+	}
+	return false
+}

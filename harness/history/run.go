@@ -1,0 +1,88 @@
+package history
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// Run heads a history.
+type Run struct {
+	Schema   string `json:"schema"`
+	Scenario string `json:"scenario"`
+	File     string `json:"file,omitempty"` // the scenario file, as it was named on the command line
+	Backend  string `json:"backend"`
+	Seed     int64  `json:"seed"`
+	// Reproduce is the command that runs this scenario again.
+	Reproduce string `json:"reproduce,omitempty"`
+
+	Timing contract.Timing `json:"timing"`
+	// Tolerance is added to every bound: scheduling noise of a real-time backend, zero on a simulator.
+	Tolerance time.Duration `json:"tolerance"`
+	// Contract is the wire form that the reporters write: "conditions" or "healthreports".
+	Contract string `json:"contract"`
+	// Operator is the plural resource of the operator CR ("kubeapiservers") and ClusterOperator its counterpart.
+	Operator        string `json:"operator"`
+	ClusterOperator string `json:"clusterOperator"`
+
+	// Excused are invariants whose violation this scenario provokes on purpose, with the reason.
+	Excused []Excuse `json:"excused,omitempty"`
+}
+
+// Excuse switches one invariant to "expected violation".
+type Excuse struct {
+	Invariant string `json:"invariant"`
+	Reason    string `json:"reason"`
+}
+
+// PhaseName is a part of a run.
+type PhaseName string
+
+const (
+	PhaseStart  PhaseName = "start"  // the environment comes up; not judged for settled health
+	PhaseBefore PhaseName = "before" // healthy control: everything must be well
+	PhaseSteps  PhaseName = "steps"  // the scenario's own timeline
+	PhaseAfter  PhaseName = "after"  // faults are gone; everything must become well again
+	PhaseEnd    PhaseName = "end"    // teardown begins: what follows is not judged
+)
+
+// Phase marks the beginning of a part of the run.
+type Phase struct {
+	Name PhaseName `json:"name"`
+}
+
+// Action is something that the engine did to the environment. Began and done are two events with the same ID.
+type Action struct {
+	ID     string         `json:"id"` // place in the scenario: "steps[2]", "after", …
+	Verb   string         `json:"verb"`
+	Target string         `json:"target,omitempty"` // resolved: "plugin cp-2/1", "process reporter/cp-3"
+	Params map[string]any `json:"params,omitempty"`
+	State  string         `json:"state"` // began, done, failed
+	Error  string         `json:"error,omitempty"`
+}
+
+// States of an Action.
+const (
+	ActionBegan  = "began"
+	ActionDone   = "done"
+	ActionFailed = "failed"
+)
+
+// Expectation is one judged sentence of a scenario.
+type Expectation struct {
+	ID   string `json:"id"`   // place in the scenario: "steps[3].expect"
+	Mode string `json:"mode"` // within, holds, never
+	Text string `json:"text"` // the CEL expression
+	OK   bool   `json:"ok"`
+	// Detail says what was seen, in words, when it was not met.
+	Detail string        `json:"detail,omitempty"`
+	Bound  time.Duration `json:"bound"`
+	Took   time.Duration `json:"took"` // until it was met, or until it was given up
+}
+
+// End closes a history: without it the run was cut off.
+type End struct {
+	// Complete is false when a recorder lost something (a log could not be read to its end); Problem says what.
+	Complete bool   `json:"complete"`
+	Problem  string `json:"problem,omitempty"`
+}
