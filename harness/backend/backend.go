@@ -1,0 +1,59 @@
+// Package backend is the interface between the engine and a control plane, real or modelled.
+//
+// A backend turns actions into effects, and effects into events of the history. All backends have this one small
+// interface; what one cannot do it declares, and the scenario is then *not supported* there, which is not *passed*.
+// Backends live in sub-packages; this package holds nothing that only one of them needs.
+package backend
+
+import (
+	"context"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Backend boots environments. It keeps control planes alive between scenarios where it can show that they are as good
+// as new; Close ends them all.
+type Backend interface {
+	// Name is what --backend says.
+	Name() string
+	// Timing that scenarios run with here.
+	Timing() contract.Timing
+	// Lacks lists what the scenario needs and this backend cannot do, one reason each; empty if it can run.
+	Lacks(*scenario.Scenario) []string
+	// Prepare gives an environment for the scenario in the state that its topology asks for (running and healthy, or
+	// stopped), recording to spec.Log from then on. Everything that it does before that (booting, resetting) it tells
+	// to spec.Progress.
+	Prepare(ctx context.Context, spec Spec) (Environment, error)
+	// Close ends everything that the backend started. It is safe to call twice.
+	Close(ctx context.Context) error
+}
+
+// Spec is what an environment must look like.
+type Spec struct {
+	Scenario *scenario.Scenario
+	Seed     int64
+	Log      *history.Log
+	// OutDir receives the logs of every process of this run; it exists.
+	OutDir string
+	// Progress receives one line at a time about what takes more than a moment.
+	Progress func(string)
+}
+
+// Environment is a control plane with the system under test, for one scenario.
+type Environment interface {
+	// Heading is the history's first event, filled in as far as the backend knows it: timing, tolerance, contract,
+	// operator.
+	Heading() history.Run
+	// Do carries out one action with its selectors already resolved by the engine, and returns when it has taken
+	// effect (a killed process is gone, a started one answers). It records what it did to processes, links, expected nodes and
+	// data; the action itself is recorded by the engine.
+	Do(ctx context.Context, action scenario.Action) error
+	// Nodes are the names of the nodes at this moment, sorted.
+	Nodes() []string
+	// Finish ends the recording: recorders drain what was logged so far. Its error says what may be missing from the history.
+	Finish(ctx context.Context) error
+	// Release gives the environment back; the backend decides whether it can be used again. keep leaves it running.
+	Release(ctx context.Context, keep bool) error
+}

@@ -1,0 +1,97 @@
+package scenario
+
+// APIVersion and Kind head every scenario file.
+const (
+	APIVersion = "kmsharness.io/v1alpha1"
+	KindName   = "Scenario"
+)
+
+// Scenario is one file of the catalogue.
+type Scenario struct {
+	// Name is unique in the catalogue, kebab-case and equal to the file's name: it becomes the spec's and JUnit's name.
+	Name string
+	// Title is one sentence that says what must hold.
+	Title string
+	// Area is one of Areas; Labels are further labels ("slow").
+	Area   string
+	Labels []string
+	// Covers are ids of statements of the sources ("S0-08").
+	Covers []string
+
+	Topology Topology
+	// Contract is the wire form that reporters write: "conditions" (default) or "healthreports".
+	Contract string
+	// Operator is the operator whose CR is reported to: "kubeapiserver" (default), "openshiftapiserver", "authentication".
+	Operator string
+	Steps    []Step
+	// Excused invariants are expected to be violated, each with a reason.
+	Excused []Excuse
+
+	// File and the positions in it are for error messages; empty for a scenario written in Go.
+	File string
+}
+
+// Topology is what is there when the timeline begins.
+type Topology struct {
+	// ControlPlanes is how many nodes cp-1 … cp-n there are: 1 to 7, default 3. One is single-node OpenShift.
+	ControlPlanes int
+	// KeyIDs are the plugins on every node, the write key first; default ["1"].
+	KeyIDs []string
+	// Aggregators is how many replicas compete for leadership; default 1.
+	Aggregators int
+	// Start is "running" (default: everything is up and healthy, the control before the steps is judged) or "stopped"
+	// (cold start: only etcd and the remote KMS run; the steps start the rest, and there is no control before).
+	Start string
+}
+
+// Values of Topology.Start.
+const (
+	StartRunning = "running"
+	StartStopped = "stopped"
+)
+
+// Excuse switches one invariant to "expected violation" with a reason.
+type Excuse struct {
+	Invariant string
+	Reason    string
+}
+
+// Step is one line of the timeline: either an action, an expectation, or a group of steps.
+type Step struct {
+	// Pos is where it stands in the file.
+	Pos Position
+	// At is the earliest instant, from the beginning of the steps; After a delay from the end of the previous step.
+	At, After Duration
+
+	// Exactly one of these is set.
+	Action   *Action
+	Expect   *Expectation
+	Parallel []Step // all at once; done when the last is done
+	Repeat   *Repeat
+	Wait     Duration // let time pass; the invariants go on being judged
+}
+
+// Repeat runs steps several times.
+type Repeat struct {
+	Times int
+	Steps []Step
+}
+
+// Mode of an expectation.
+type Mode string
+
+const (
+	ModeWithin Mode = "within" // becomes true before the bound is over
+	ModeHolds  Mode = "holds"  // is true now and stays true for the bound
+	ModeNever  Mode = "never"  // stays false for the bound
+)
+
+// Expectation is a CEL expression over the state view, judged during a span of time.
+type Expectation struct {
+	Mode  Mode
+	CEL   string
+	Bound Duration
+}
+
+// Position in a scenario file, 1-based; zero for a scenario written in Go.
+type Position struct{ Line, Column int }
