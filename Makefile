@@ -1,0 +1,50 @@
+# kmsharness: every command a person or a job needs. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# auto picks the best backend this machine can run and says which.
+BACKEND ?= auto
+# Ginkgo label filter, for example LABELS='area:plugin && !slow'.
+LABELS ?=
+# Scenarios that run side by side, each on a control plane of its own.
+PROCS ?= 2
+# Where verdicts, histories and logs go.
+OUT ?= _artifacts
+# How long each fuzz target runs under `make fuzz`.
+FUZZTIME ?= 60s
+
+# Static, reproducible programs; the same flags everywhere, so that the build cache is shared.
+export CGO_ENABLED = 0
+GOFLAGS_BUILD := -trimpath -ldflags '-s -w'
+PROGRAMS := kmsharness kms-health-reporter kms-health-aggregator fake-kms-plugin
+
+.PHONY: help build test lint bench e2e fuzz crds clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-8s %s\n", $$1, $$2}'
+
+build: ## build the programs, the scenario suite and the runner into bin/
+	@mkdir -p bin
+	go build $(GOFLAGS_BUILD) -o bin/ $(addprefix ./cmd/,$(PROGRAMS)) github.com/onsi/ginkgo/v2/ginkgo
+	go test -c $(GOFLAGS_BUILD) -o bin/scenarios.test ./scenarios
+
+test: ## unit tests with the race detector, fuzz seeds included; needs no engine and no binaries
+	CGO_ENABLED=1 go test -race -count=1 ./...
+
+e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [LABELS=…] [PROCS=…] [OUT=…]
+	@bin/kmsharness e2e --backend='$(BACKEND)' --labels='$(LABELS)' --procs='$(PROCS)' --out='$(OUT)'
+
+lint: ## formatting, vet, staticcheck, tidy modules, house rules
+	@ci/lint.sh
+
+bench: build ## benchmarks, as ratios against a baseline of the same run
+	@ci/bench.sh
+
+fuzz: ## run every fuzz target for FUZZTIME
+	@ci/fuzz.sh '$(FUZZTIME)'
+
+crds: ## copy the CRDs again from the OpenShift API module that go.mod names
+	go generate ./ci/crds
+
+clean: ## remove what the other targets made (not the cache of control-plane binaries)
+	rm -rf bin _artifacts

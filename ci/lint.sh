@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Lint: each check prints what it found; all of them run, then the exit code tells.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+failed=0
+
+# check NAME COMMAND… fails when the command fails or prints anything.
+check() {
+  local name=$1 out; shift
+  if ! out=$("$@" 2>&1) || [ -n "$out" ]; then
+    printf 'lint: %s\n%s\n' "$name" "$out"; failed=1
+  else
+    printf 'lint: %-12s ok\n' "$name"
+  fi
+}
+
+staticcheck() { go run -modfile=ci/tools/go.mod honnef.co/go/tools/cmd/staticcheck ./...; }
+
+# Waiting is for an observed change, with a deadline; a sleep hides a race until the day the machine is slow.
+no_sleeps() { git grep -nE 'time\.Sleep\(' -- '*.go'; true; }
+
+# Every package says what lives in it.
+package_comments() {
+  local dir
+  for dir in $(git ls-files '*.go' | grep -v '_test\.go$' | xargs -n1 dirname | sort -u); do
+    grep -qsE '^// (Package|Command) |^Package ' "$dir"/*.go || echo "$dir: no package comment"
+  done
+}
+
+# The arrows between rooms (docs/architecture.md); an import against them is a design error.
+arrows() {
+  local mod=github.com/kmsharness/kmsharness
+  imports() { go list -f '{{.ImportPath}}: {{join .Imports " "}}' "$1" | tr ' ' '\n' | sed 's/:$//' ; }
+  imports ./contract/... | sed 1d | grep "^$mod/" | grep -v "^$mod/contract"
+  imports ./harness/check/... | grep "^$mod/" | grep -vE "^$mod/(contract|harness/history|harness/check)"
+  for room in reporter aggregator fakeplugin; do
+    imports "./$room/..." | grep "^$mod/" | grep -vE "^$mod/($room|contract|ci/)"
+  done
+  true
+}
+
+check gofmt gofmt -l $(git ls-files '*.go')
+check vet go vet ./...
+check staticcheck staticcheck
+check mod-tidy go mod tidy -diff
+check sleeps no_sleeps
+check comments package_comments
+check arrows arrows
+exit $failed
