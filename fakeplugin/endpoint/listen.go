@@ -1,0 +1,95 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// DefaultMode of a socket file: only the owner may talk to a plugin.
+const DefaultMode fs.FileMode = 0o600
+
+// DecoyText begins a regular file that the fault socket-replaced puts in the socket's place. It marks the file as
+// ours, so that a plugin killed in mid-fault can be started again.
+const DecoyText = "fake-kms-plugin: this file stands where a socket should be\n"
+
+// dialLimit bounds the question whether a socket found on disk is alive. A local connect answers at once; only a
+// peer with a full backlog takes longer, and that one is alive.
+const dialLimit = time.Second
+
+// Listen opens e. For a socket file it creates the directory, removes what a killed predecessor left behind and sets
+// the file's mode; closing the listener leaves the file, so that the caller decides what a client finds there.
+func Listen(e Endpoint, mode fs.FileMode) (net.Listener, error) {
+	if e.IsFile() {
+		if err := os.MkdirAll(filepath.Dir(e.Address), 0o755); err != nil {
+			return nil, fmt.Errorf("listen on %s: %w", e, err)
+		}
+		if err := RemoveStale(e.Address); err != nil {
+			return nil, fmt.Errorf("listen on %s: %w", e, err)
+		}
+	}
+	l, err := net.Listen(e.Network, e.Address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", e, err)
+	}
+	if !e.IsFile() {
+		return l, nil
+	}
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false)
+	}
+	if err := os.Chmod(e.Address, mode); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on %s: %w", e, err), l.Close())
+	}
+	return l, nil
+}
+
+// RemoveStale removes a socket on which nobody listens, or a decoy. It refuses to touch anything else: a live socket
+// belongs to another process and a foreign file to somebody who put it there.
+func RemoveStale(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for a stale socket: %w", err)
+	}
+	switch {
+	case info.Mode().Type() == fs.ModeSocket:
+		if alive(path) {
+			return fmt.Errorf("another process serves %s: stop it or choose another path", path)
+		}
+	case !isDecoy(path, info):
+		return fmt.Errorf("%s exists and is not a socket: remove it or choose another path", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove stale socket: %w", err)
+	}
+	return nil
+}
+
+func alive(path string) bool {
+	conn, err := net.DialTimeout("unix", path, dialLimit)
+	if errors.Is(err, fs.ErrPermission) && os.Chmod(path, DefaultMode) == nil {
+		conn, err = net.DialTimeout("unix", path, dialLimit) // our own, left with the wrong mode by a fault
+	}
+	if err == nil {
+		_ = conn.Close()
+		return true
+	}
+	return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist)
+}
+
+func isDecoy(path string, info fs.FileInfo) bool {
+	if !info.Mode().IsRegular() || info.Size() != int64(len(DecoyText)) {
+		return false
+	}
+	text, err := os.ReadFile(path)
+	return err == nil && strings.HasPrefix(string(text), DecoyText)
+}

@@ -1,0 +1,91 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func TestLogKeepsTheLastEntriesAndWritesAll(t *testing.T) {
+	var out bytes.Buffer
+	l := New[Call](3, &out)
+	for range 5 {
+		l.Append(Call{Method: "Status"})
+	}
+	got := l.After(0, 10)
+	if len(got) != 3 || got[0].Seq != 3 || got[2].Seq != 5 {
+		t.Errorf("in memory: %+v, want numbers 3..5", got)
+	}
+	if got := l.After(3, 1); len(got) != 1 || got[0].Seq != 4 {
+		t.Errorf("After(3, 1) = %+v, want number 4", got)
+	}
+	if got := l.After(5, 10); len(got) != 0 {
+		t.Errorf("After(5) = %+v, want nothing", got)
+	}
+	if n := strings.Count(out.String(), "\n"); n != 5 {
+		t.Errorf("%d lines written, want 5", n)
+	}
+}
+
+func TestLogWritesOneLineInOneWrite(t *testing.T) {
+	w := &writes{}
+	l := New[Call](1, w)
+	l.Append(Call{Healthz: "two\nlines\x00\xff"})
+	if len(w.all) != 1 || strings.Count(w.all[0], "\n") != 1 || !json.Valid([]byte(w.all[0])) {
+		t.Errorf("writes: %q", w.all)
+	}
+	w.err = errors.New("disk full")
+	l.Append(Call{})
+	l.Append(Call{})
+	if err := l.Err(); err == nil || !strings.Contains(err.Error(), "line 2: disk full") {
+		t.Errorf("Err() = %v", err)
+	}
+}
+
+type writes struct {
+	all []string
+	err error
+}
+
+func (w *writes) Write(b []byte) (int, error) {
+	w.all = append(w.all, string(b))
+	return len(b), w.err
+}
+
+func TestWait(t *testing.T) {
+	l := New[Call](4, nil)
+	var waiting sync.WaitGroup
+	for range 3 {
+		waiting.Go(func() {
+			if err := l.Wait(context.Background(), 1); err != nil || l.Last() != 2 {
+				t.Errorf("Wait(1) = %v at %d", err, l.Last())
+			}
+		})
+	}
+	l.Append(Call{})
+	l.Append(Call{})
+	waiting.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	if err := l.Wait(ctx, 2); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Wait for what never comes: %v", err)
+	}
+}
+
+func TestTextIsCutBetweenCharacters(t *testing.T) {
+	for _, s := range []string{strings.Repeat("é", MaxText), "x" + strings.Repeat("世", MaxText), strings.Repeat("a", MaxText+1)} {
+		got := Text(s)
+		if len(got) > MaxText || len(got) < MaxText-3 || !utf8.ValidString(got) || !strings.HasPrefix(s, got) {
+			t.Errorf("Text(%.8q…) has %d bytes, valid %t", s, len(got), utf8.ValidString(got))
+		}
+	}
+	if s := strings.Repeat("k", MaxText); Text(s) != s {
+		t.Error("a legal key_id was cut")
+	}
+}

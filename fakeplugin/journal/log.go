@@ -1,0 +1,114 @@
+// Package journal keeps what happened: bounded in memory, streamed as JSON lines. It says what a call looks like in
+// the journal, and nothing about who makes calls or reads them.
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Entry is something that can be numbered. Numbers begin at 1 and have no gaps, so a reader sees what it missed.
+type Entry[T any] interface{ WithSeq(seq uint64) T }
+
+// Log holds the last entries. It is safe for concurrent use.
+type Log[T Entry[T]] struct {
+	mu   sync.Mutex
+	ring []T
+	last uint64 // number of the newest entry, 0 before the first
+	out  io.Writer
+	err  error
+	news chan struct{} // closed at the next entry; nil while nobody waits
+}
+
+// New keeps the last capacity entries in memory and writes each to out, if out is not nil, as one line in one Write:
+// a reader of the file never sees half a line, and a process that is killed loses nothing that it answered.
+func New[T Entry[T]](capacity int, out io.Writer) *Log[T] {
+	return &Log[T]{ring: make([]T, max(capacity, 1)), out: out}
+}
+
+// Append adds an entry.
+func (l *Log[T]) Append(entry T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last++
+	entry = entry.WithSeq(l.last)
+	l.ring[l.slot(l.last)] = entry
+	if l.out != nil {
+		l.write(entry)
+	}
+	if l.news != nil {
+		close(l.news)
+		l.news = nil
+	}
+}
+
+func (l *Log[T]) slot(seq uint64) uint64 { return (seq - 1) % uint64(len(l.ring)) }
+
+func (l *Log[T]) write(entry T) {
+	line, err := json.Marshal(entry)
+	if err == nil {
+		_, err = l.out.Write(append(line, '\n'))
+	}
+	if err != nil && l.err == nil {
+		l.err = fmt.Errorf("write journal line %d: %w", l.last, err)
+	}
+}
+
+// Err is the first failure to write a line, if any. The journal in memory goes on regardless.
+func (l *Log[T]) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Last is the number of the newest entry; 0 if there is none.
+func (l *Log[T]) Last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// After returns the entries with a number above seq that are still in memory, oldest first, at most limit.
+func (l *Log[T]) After(seq uint64, limit int) []T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if held := uint64(len(l.ring)); l.last > held {
+		seq = max(seq, l.last-held)
+	}
+	var entries []T
+	for seq < l.last && len(entries) < limit {
+		seq++
+		entries = append(entries, l.ring[l.slot(seq)])
+	}
+	return entries
+}
+
+// Wait returns as soon as an entry with a number above seq exists, or with ctx's error.
+func (l *Log[T]) Wait(ctx context.Context, seq uint64) error {
+	for {
+		news := l.waitFor(seq)
+		if news == nil {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (l *Log[T]) waitFor(seq uint64) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last > seq {
+		return nil
+	}
+	if l.news == nil {
+		l.news = make(chan struct{})
+	}
+	return l.news
+}
