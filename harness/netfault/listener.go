@@ -1,0 +1,55 @@
+package netfault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// server accepts connections on a port of its own and gives each to a handler, which owns it.
+type server struct {
+	listener net.Listener
+	ctx      context.Context // ends with the server; handlers must return then
+	cancel   context.CancelFunc
+	handlers sync.WaitGroup
+}
+
+// listen picks a free port of 127.0.0.1.
+func listen(name string, handle func(ctx context.Context, client net.Conn)) (*server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("open link %s: %w", name, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &server{listener: l, ctx: ctx, cancel: cancel}
+	s.handlers.Go(func() { s.accept(handle) })
+	return s, nil
+}
+
+func (s *server) accept(handle func(context.Context, net.Conn)) {
+	for {
+		client, err := s.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // the client has gone before it was accepted
+		}
+		s.handlers.Go(func() { handle(s.ctx, client) })
+	}
+}
+
+func (s *server) addr() string { return s.listener.Addr().String() }
+
+// stop accepts no more and tells the handlers; wait returns when they have ended.
+func (s *server) stop() error {
+	s.cancel()
+	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+func (s *server) wait() { s.handlers.Wait() }

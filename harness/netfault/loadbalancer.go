@@ -1,0 +1,170 @@
+package netfault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// DefaultDialTimeout is how long a load balancer waits for a member that does not answer at all before it tries the next.
+const DefaultDialTimeout = time.Second
+
+// LoadBalancer spreads new connections over its members in turn. It has no health checks: it tries the next member only
+// when a dial fails, like the simplest balancers in front of control planes. A connection stays with its member.
+type LoadBalancer struct {
+	name    string
+	timeout time.Duration
+	server  *server
+
+	mu      sync.Mutex
+	members []*member
+	next    int
+	closed  bool
+}
+
+type member struct {
+	name, upstream string
+	control        *control
+}
+
+// Errors of LoadBalancer.
+var (
+	ErrMemberExists = errors.New("there is a member of this name already")
+	ErrNoMember     = errors.New("there is no member of this name")
+	ErrClosed       = errors.New("it is closed")
+)
+
+// NewLoadBalancer opens a load balancer without members on a free port of 127.0.0.1. dialTimeout 0 means DefaultDialTimeout.
+// The owner must Close it.
+func NewLoadBalancer(name string, dialTimeout time.Duration) (*LoadBalancer, error) {
+	if dialTimeout == 0 {
+		dialTimeout = DefaultDialTimeout
+	}
+	lb := &LoadBalancer{name: name, timeout: dialTimeout}
+	s, err := listen(name, lb.handle)
+	if err != nil {
+		return nil, err
+	}
+	lb.server = s
+	return lb, nil
+}
+
+// Addr is where clients connect to (127.0.0.1:port); it never changes.
+func (lb *LoadBalancer) Addr() string { return lb.server.addr() }
+
+// Add makes upstream (host:port) the last member.
+func (lb *LoadBalancer) Add(name, upstream string) error {
+	lb.mu.Lock()
+	defer lb.mu.Unlock()
+	if lb.closed {
+		return lb.errorf("add", name, ErrClosed)
+	}
+	if lb.find(name) >= 0 {
+		return lb.errorf("add", name, ErrMemberExists)
+	}
+	lb.members = append(lb.members, &member{name: name, upstream: upstream, control: newControl()})
+	return nil
+}
+
+// Remove takes a member out and resets its connections.
+func (lb *LoadBalancer) Remove(name string) error {
+	lb.mu.Lock()
+	defer lb.mu.Unlock()
+	i := lb.find(name)
+	if i < 0 {
+		return lb.errorf("remove", name, ErrNoMember)
+	}
+	lb.members[i].control.close()
+	lb.members = slices.Delete(lb.members, i, i+1)
+	return nil
+}
+
+// Set puts a fault in force between the load balancer and a member. Fault{} heals it.
+//
+//   - Cut: a black hole; connections fall silent, new dials take the dial timeout, then another member is tried.
+//   - Reset: connections are reset, new dials are refused and another member is tried.
+//   - NotReady: connections fall silent, new dials succeed and nothing comes back; no other member is tried.
+//   - Slow: everything is delayed.
+func (lb *LoadBalancer) Set(name string, f Fault) error {
+	lb.mu.Lock()
+	defer lb.mu.Unlock()
+	i := lb.find(name)
+	if i < 0 {
+		return lb.errorf("set a fault on", name, ErrNoMember)
+	}
+	return lb.members[i].control.set(f)
+}
+
+// Members are the names in the order of the turns.
+func (lb *LoadBalancer) Members() []string {
+	lb.mu.Lock()
+	defer lb.mu.Unlock()
+	names := make([]string, len(lb.members))
+	for i, m := range lb.members {
+		names[i] = m.name
+	}
+	return names
+}
+
+// Close resets all connections and returns when every goroutine has ended. It is safe to call twice.
+func (lb *LoadBalancer) Close() error {
+	err := lb.server.stop()
+	lb.mu.Lock()
+	lb.closed = true
+	for _, m := range lb.members {
+		m.control.close()
+	}
+	lb.mu.Unlock()
+	lb.server.wait()
+	return err
+}
+
+func (lb *LoadBalancer) handle(ctx context.Context, client net.Conn) {
+	for _, m := range lb.turn() {
+		upstream, err := m.dial(ctx, lb.timeout)
+		if err == nil {
+			join(client, upstream, m.control)
+			return
+		}
+	}
+	resetConn(client) // no member can be reached
+}
+
+// turn is the order in which one connection tries the members.
+func (lb *LoadBalancer) turn() []*member {
+	lb.mu.Lock()
+	defer lb.mu.Unlock()
+	n := len(lb.members)
+	if n == 0 {
+		return nil
+	}
+	first := lb.next % n
+	lb.next = first + 1
+	return slices.Concat(lb.members[first:], lb.members[:first])
+}
+
+// dial connects to the member through its fault.
+func (m *member) dial(ctx context.Context, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	f, err := m.control.waitWhile(ctx, func(f Fault) bool { return f.Mode == Cut })
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", m.name, err)
+	}
+	if f.Mode == Reset {
+		return nil, fmt.Errorf("dial %s: refused", m.name)
+	}
+	return dial(ctx, m.upstream, timeout)
+}
+
+func (lb *LoadBalancer) find(name string) int {
+	return slices.IndexFunc(lb.members, func(m *member) bool { return m.name == name })
+}
+
+func (lb *LoadBalancer) errorf(verb, name string, err error) error {
+	return fmt.Errorf("load balancer %s: %s member %q: %w", lb.name, verb, name, err)
+}

@@ -1,0 +1,99 @@
+package netfault
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+)
+
+// pair is one connection through a link: the client's and the one to the upstream.
+type pair struct {
+	client, upstream net.Conn
+	control          *control
+
+	once sync.Once
+	dead chan struct{}  // closed when both ends are
+	open sync.WaitGroup // directions that still carry bytes
+}
+
+func newPair(client, upstream net.Conn, c *control) *pair {
+	p := &pair{client: client, upstream: upstream, control: c, dead: make(chan struct{})}
+	p.open.Add(2)
+	return p
+}
+
+// run carries bytes in both directions until both have ended.
+func (p *pair) run() error {
+	defer p.control.forget(p)
+	if err := startPipeline(p); err != nil {
+		p.reset()
+		return err
+	}
+	p.open.Wait()
+	p.close()
+	return nil
+}
+
+func (p *pair) close() {
+	p.once.Do(func() {
+		_ = p.client.Close() // the connection is over, whatever it says
+		_ = p.upstream.Close()
+		close(p.dead)
+	})
+}
+
+// reset ends both connections with RST.
+func (p *pair) reset() {
+	linger0(p.client)
+	linger0(p.upstream)
+	p.close()
+}
+
+// linger0 makes Close send RST and throw away what was not sent.
+func linger0(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // fails on a closed connection only
+	}
+}
+
+func resetConn(c net.Conn) {
+	linger0(c)
+	_ = c.Close()
+}
+
+// endpoint is one end of a pair as toxiproxy's pipeline sees it.
+type endpoint struct {
+	conn net.Conn
+	pair *pair
+	once sync.Once
+}
+
+// Read passes an abnormal end on to the other side: without this a killed server would look like one that said goodbye.
+func (e *endpoint) Read(b []byte) (int, error) {
+	n, err := e.conn.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		e.pair.reset()
+	}
+	return n, err
+}
+
+// Write never fails: toxiproxy's pipeline would stop draining and block its goroutines for ever. The pair ends instead,
+// which ends the source.
+func (e *endpoint) Write(b []byte) (int, error) {
+	if _, err := e.conn.Write(b); err != nil {
+		e.pair.reset()
+	}
+	return len(b), nil
+}
+
+// Close ends one direction. The other may still carry bytes.
+func (e *endpoint) Close() error {
+	e.once.Do(func() {
+		if half, ok := e.conn.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite() // fails when the peer is gone, and then there is nobody to tell
+		}
+		e.pair.open.Done()
+	})
+	return nil
+}

@@ -1,0 +1,69 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// Probe returns nil when the process is ready. It must return soon after its context ends.
+type Probe func(context.Context) error
+
+// WaitReady calls probe at once and then at every interval until it succeeds. It fails when ctx ends or the process does;
+// the error has the last answer of the probe, and the end of the log.
+func (p *Process) WaitReady(ctx context.Context, every time.Duration, probe Probe) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() { // a probe must not outlast the process it asks
+		select {
+		case <-p.done:
+			cancel()
+		case <-stop:
+		}
+	}()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		err := probe(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			exit, _ := p.Exit()
+			return fmt.Errorf("%s ended before it was ready: %v; the end of %s:\n%s", p.Name(), exit, p.LogFile(), p.tail())
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready: %w; last probe: %w; see %s", p.Name(), context.Cause(ctx), err, p.LogFile())
+		case <-ticker.C:
+		}
+	}
+}
+
+// tailBytes is enough for the fatal lines of a Kubernetes component, and still readable in a terminal.
+const tailBytes = 2048
+
+// tail is the end of the log from the beginning of a line.
+func (p *Process) tail() string {
+	f, err := os.Open(p.LogFile())
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err.Error()
+	}
+	text := make([]byte, min(size, tailBytes))
+	if _, err := f.ReadAt(text, size-int64(len(text))); err != nil {
+		return err.Error()
+	}
+	if i := bytes.IndexByte(text, '\n'); size > tailBytes && i >= 0 {
+		text = text[i+1:]
+	}
+	return string(text)
+}

@@ -1,0 +1,116 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxBase keeps a socket below a run directory within the 108 bytes of sockaddr_un: base, "/kmsh-<uid>/r<random>" (up to
+// 30) and 45 for what the caller puts below.
+const maxBase = 32
+
+const lockName = "lock"
+
+// RunDir is a directory for everything that one harness leaves on disk while it runs. Its path is short enough for unix
+// sockets: at least 45 bytes are left for names below it.
+type RunDir struct {
+	Path string
+	lock *os.File
+}
+
+// NewRunDir makes a run directory that nobody else uses, after it removed those of harnesses that no longer live, with
+// the processes that they left. Directories of living harnesses are never touched: they hold a lock. Only the user
+// can enter it.
+func NewRunDir(ctx context.Context) (*RunDir, error) {
+	root, err := ownRoot(tempBase())
+	if err != nil {
+		return nil, fmt.Errorf("make a run directory: %w", err)
+	}
+	return newRunDir(ctx, root)
+}
+
+func newRunDir(ctx context.Context, root string) (*RunDir, error) {
+	// Held while directories come and go, so that nobody takes a directory for stale before it is locked.
+	all, err := lockFile(filepath.Join(root, lockName), unix.LOCK_EX)
+	if err != nil {
+		return nil, fmt.Errorf("make a run directory: %w", err)
+	}
+	defer all.Close()
+	if err := removeStale(ctx, root); err != nil {
+		return nil, fmt.Errorf("remove stale run directories: %w", err)
+	}
+	path, err := os.MkdirTemp(root, "r")
+	if err != nil {
+		return nil, fmt.Errorf("make a run directory: %w", err)
+	}
+	lock, err := lockFile(filepath.Join(path, lockName), unix.LOCK_EX)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the run directory: %w", err), os.RemoveAll(path))
+	}
+	return &RunDir{Path: path, lock: lock}, nil
+}
+
+// Close removes the directory with everything in it. The processes that use it must have ended. It is safe to call
+// twice.
+func (d *RunDir) Close() error {
+	if d.lock == nil {
+		return nil
+	}
+	// The lock is given back last: a directory without lock is fair game.
+	err := os.RemoveAll(d.Path)
+	err = errors.Join(err, d.lock.Close())
+	d.lock = nil
+	if err != nil {
+		return fmt.Errorf("remove the run directory: %w", err)
+	}
+	return nil
+}
+
+func tempBase() string {
+	if base := filepath.Clean(os.TempDir()); len(base) <= maxBase {
+		return base
+	}
+	return "/tmp"
+}
+
+// ownRoot is where the run directories of this user are. The temporary directory is everybody's, so somebody else
+// may have made it first.
+func ownRoot(base string) (string, error) {
+	root := filepath.Join(base, "kmsh-"+strconv.Itoa(os.Getuid()))
+	if err := os.Mkdir(root, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	info, err := os.Lstat(root)
+	if err != nil {
+		return "", err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(stat.Uid) != os.Getuid() || info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s is not a private directory of user %d: remove it, or set TMPDIR to another place", root, os.Getuid())
+	}
+	return root, nil
+}
+
+func lockFile(path string, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), how)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,68 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Spec is a process to be started.
+type Spec struct {
+	// Name is for changes and errors ("cp-1/apiserver"); it need not be unique.
+	Name string
+	// Path of the program and its arguments, without the program's name.
+	Path string
+	Args []string
+	// Env is added to the harness's own environment; a later entry wins.
+	Env []string
+	// Dir is the working directory; empty means that of the harness.
+	Dir string
+	// LogFile receives stdout and stderr, appended. Its directory must exist.
+	LogFile string
+	// StopTimeout bounds the wait between SIGTERM and SIGKILL; 0 means DefaultStopTimeout.
+	StopTimeout time.Duration
+	// Attr changes how the process is created (namespaces). The process group and the parent-death signal are set
+	// afterwards and cannot be changed.
+	Attr func(*syscall.SysProcAttr)
+}
+
+// DefaultStopTimeout leaves a process twice the two seconds in which it must stop cleanly, as tolerance for a busy machine.
+const DefaultStopTimeout = 4 * time.Second
+
+// EnvRunDir is the environment variable that marks every child with the run directory it belongs to.
+const EnvRunDir = "KMSHARNESS_RUN_DIR"
+
+func (s Spec) stopTimeout() time.Duration {
+	if s.StopTimeout == 0 {
+		return DefaultStopTimeout
+	}
+	return s.StopTimeout
+}
+
+// command builds the command with its log file open; the caller closes the file after the start.
+func (s Spec) command(runDir string) (*exec.Cmd, *os.File, error) {
+	if s.Name == "" || s.Path == "" || s.LogFile == "" {
+		return nil, nil, errors.New("a process needs a name, a path and a log file")
+	}
+	log, err := os.OpenFile(s.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the log of %s: %w", s.Name, err)
+	}
+	cmd := exec.Command(s.Path, s.Args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, log, log
+	cmd.Env = append(os.Environ(), s.Env...)
+	if runDir != "" {
+		cmd.Env = append(cmd.Env, EnvRunDir+"="+filepath.Clean(runDir))
+	}
+	attr := &syscall.SysProcAttr{}
+	if s.Attr != nil {
+		s.Attr(attr)
+	}
+	attr.Setpgid, attr.Pgid, attr.Pdeathsig = true, 0, syscall.SIGKILL
+	cmd.SysProcAttr = attr
+	return cmd, log, nil
+}
