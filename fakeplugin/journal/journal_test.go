@@ -18,14 +18,14 @@ func TestLogKeepsTheLastEntriesAndWritesAll(t *testing.T) {
 	for range 5 {
 		l.Append(Call{Method: "Status"})
 	}
-	got := l.After(0, 10)
+	got, _ := l.After(0, 10)
 	if len(got) != 3 || got[0].Seq != 3 || got[2].Seq != 5 {
 		t.Errorf("in memory: %+v, want numbers 3..5", got)
 	}
-	if got := l.After(3, 1); len(got) != 1 || got[0].Seq != 4 {
+	if got, next := l.After(3, 1); len(got) != 1 || next != 4 || got[0].Seq != 4 {
 		t.Errorf("After(3, 1) = %+v, want number 4", got)
 	}
-	if got := l.After(5, 10); len(got) != 0 {
+	if got, next := l.After(5, 10); len(got) != 0 || next != 5 {
 		t.Errorf("After(5) = %+v, want nothing", got)
 	}
 	if n := strings.Count(out.String(), "\n"); n != 5 {
@@ -88,4 +88,47 @@ func TestTextIsCutBetweenCharacters(t *testing.T) {
 	if s := strings.Repeat("k", MaxText); Text(s) != s {
 		t.Error("a legal key_id was cut")
 	}
+}
+
+func TestStream(t *testing.T) {
+	l := New[Call](10, nil)
+	for _, method := range []string{"Status", "Encrypt", "Status", "Status"} {
+		l.Append(Call{Method: method})
+	}
+	status := func(c Call) bool { return c.Method == "Status" }
+	var out bytes.Buffer
+	if err := Stream(context.Background(), l, Query{After: 1, Limit: 1}, status, &out, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(out.String(), `{"seq":3,`) || strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("streamed %q, want the line with number 3", out.String())
+	}
+}
+
+func TestStreamFollows(t *testing.T) {
+	l := New[Call](10, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	lines := &lines{enough: 3, cancel: cancel}
+	l.Append(Call{})
+	var appending sync.WaitGroup
+	appending.Go(func() { l.Append(Call{}); l.Append(Call{}) })
+	if err := Stream(ctx, l, Query{Follow: true}, nil, lines, nil); err != nil {
+		t.Fatal(err)
+	}
+	appending.Wait()
+	if lines.n != 3 {
+		t.Errorf("%d lines followed, want 3 without a repetition", lines.n)
+	}
+}
+
+type lines struct {
+	n, enough int
+	cancel    func()
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	if l.n++; l.n == l.enough {
+		l.cancel()
+	}
+	return len(b), nil
 }

@@ -71,19 +71,19 @@ func (l *Log[T]) Last() uint64 {
 	return l.last
 }
 
-// After returns the entries with a number above seq that are still in memory, oldest first, at most limit.
-func (l *Log[T]) After(seq uint64, limit int) []T {
+// After returns the entries with a number above seq that are still in memory, oldest first, at most limit, and the
+// number to ask with next.
+func (l *Log[T]) After(seq uint64, limit int) (entries []T, next uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if held := uint64(len(l.ring)); l.last > held {
 		seq = max(seq, l.last-held)
 	}
-	var entries []T
 	for seq < l.last && len(entries) < limit {
 		seq++
 		entries = append(entries, l.ring[l.slot(seq)])
 	}
-	return entries
+	return entries, seq
 }
 
 // Wait returns as soon as an entry with a number above seq exists, or with ctx's error.
@@ -112,3 +112,7 @@ func (l *Log[T]) waitFor(seq uint64) <-chan struct{} {
 	}
 	return l.news
 }
+
+// DefaultCapacity is how many entries a log keeps in memory unless told otherwise: an hour of one plugin that is
+// probed every second by a reporter and an API server, in a few MiB.
+const DefaultCapacity = 10_000

@@ -53,7 +53,7 @@ func (r *Ring) Rotate(now time.Time) (KEK, error) {
 	return k, nil
 }
 
-// Reuse makes an earlier version current again under its old id. A KMS must never do that (docs/kms-v2: a key_id is
+// Reuse makes an earlier version current again under its old id. A KMS must never do that (KMS v2: a key_id is
 // never re-used, even when an old KEK returns); it is for the tests that want to see what happens then.
 func (r *Ring) Reuse(version int) (KEK, error) {
 	r.mu.Lock()

@@ -1,0 +1,106 @@
+package remotekms
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+)
+
+// Rotate implements Service.
+func (k *KMS) Rotate(_ context.Context, key string, reuse int) (keyring.KEK, error) {
+	if reuse > 0 {
+		return k.changeKey("reuse", key, func(r *keyring.Ring) (keyring.KEK, error) { return r.Reuse(reuse) })
+	}
+	return k.changeKey("rotate", key, func(r *keyring.Ring) (keyring.KEK, error) { return r.Rotate(k.clock.Now()) })
+}
+
+// SetState says what a KEK may be used for from now on.
+func (k *KMS) SetState(key string, version int, s keyring.State, denied []keyring.Operation) (keyring.KEK, error) {
+	return k.changeKey("state", key, func(r *keyring.Ring) (keyring.KEK, error) { return r.SetState(version, s, denied) })
+}
+
+func (k *KMS) changeKey(op, key string, do func(*keyring.Ring) (keyring.KEK, error)) (keyring.KEK, error) {
+	k.change.Lock()
+	defer k.change.Unlock()
+	k.mu.RLock()
+	ring := k.rings[key]
+	k.mu.RUnlock()
+	if ring == nil {
+		return keyring.KEK{}, refuse(CodeNoKey, "there is no key %.64q", key)
+	}
+	kek, err := do(ring)
+	if err == nil {
+		err = k.save()
+	}
+	k.record(Operation{Op: op, Key: key, KEKID: kek.ID, Version: kek.Version}, err)
+	return kek, err
+}
+
+// Keys is every key, by name.
+func (k *KMS) Keys() []Key {
+	keys := []Key{}
+	for _, name := range k.names() {
+		k.mu.RLock()
+		ring := k.rings[name]
+		k.mu.RUnlock()
+		keys = append(keys, describe(name, ring))
+	}
+	return keys
+}
+
+// SetRule adds r, or replaces the rule with the same caller pattern.
+func (k *KMS) SetRule(r Rule) error {
+	if err := r.Validate(); err != nil {
+		return refuse(keyring.CodeInvalid, "%v", err)
+	}
+	return k.changeRules("rule", r.Caller, func(rules []Rule) ([]Rule, error) {
+		if i := indexRule(rules, r.Caller); i >= 0 {
+			rules[i] = r
+			return rules, nil
+		}
+		if len(rules) >= MaxRules {
+			return nil, refuse(keyring.CodeInvalid, "there are %d rules already, no more are allowed", MaxRules)
+		}
+		return append(rules, r), nil
+	})
+}
+
+// DeleteRule ends the rule for a caller pattern.
+func (k *KMS) DeleteRule(caller string) error {
+	return k.changeRules("unrule", caller, func(rules []Rule) ([]Rule, error) {
+		i := indexRule(rules, caller)
+		if i < 0 {
+			return nil, refuse(CodeNoRule, "there is no rule for %.64q", caller)
+		}
+		return slices.Delete(rules, i, i+1), nil
+	})
+}
+
+// CodeNoRule is the refusal for a rule that does not exist.
+const CodeNoRule = "unknown-rule"
+
+func indexRule(rules []Rule, caller string) int {
+	return slices.IndexFunc(rules, func(r Rule) bool { return r.Caller == caller })
+}
+
+func (k *KMS) changeRules(op, caller string, do func([]Rule) ([]Rule, error)) error {
+	k.change.Lock()
+	defer k.change.Unlock()
+	rules, err := do(k.Rules())
+	if err == nil {
+		k.mu.Lock()
+		k.rules = rules
+		k.mu.Unlock()
+		err = k.save()
+	}
+	k.record(Operation{Op: op, Plugin: caller}, err)
+	return err
+}
+
+// Rules is a copy of the rules in force, in the order in which they were set.
+func (k *KMS) Rules() []Rule {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return append([]Rule{}, k.rules...)
+}

@@ -1,0 +1,42 @@
+// Package remotekms models the key management service behind the plugins of all nodes: named keys with KEK versions,
+// rotation, KEKs that are disabled, deleted or denied, and callers that are cut off or slowed down. It serves the
+// model on a socket of its own and holds the client; the same model also runs inside a plugin's process.
+//
+// It knows nothing of the KMS v2 API: that is the plugin's business.
+package remotekms
+
+import (
+	"context"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+)
+
+// Service is what a plugin needs of the remote KMS.
+type Service interface {
+	// Describe says which KEK is current, and creates the key with a first KEK if it does not exist yet. Its error
+	// is about reaching the KMS; whether the KEK may be used is in its state.
+	Describe(ctx context.Context, caller Caller, key string) (Key, error)
+	Encrypt(ctx context.Context, caller Caller, key string, kek keyring.Ref, plaintext []byte) (Sealed, error)
+	Decrypt(ctx context.Context, caller Caller, key string, kek keyring.Ref, ciphertext []byte) ([]byte, error)
+	// Rotate makes a new KEK current, or with reuse > 0 that old version under its old id, which no KMS should do.
+	Rotate(ctx context.Context, key string, reuse int) (keyring.KEK, error)
+}
+
+// Caller is who asks, for access rules and for following one operation through all journals.
+type Caller struct {
+	Plugin string `json:"plugin"`        // NODE/KEYID
+	UID    string `json:"uid,omitempty"` // of the KMS v2 request
+}
+
+// Key is a remote key as its administrator sees it.
+type Key struct {
+	Name    string        `json:"name"`
+	Current keyring.KEK   `json:"current"`
+	KEKs    []keyring.KEK `json:"keks"` // oldest first, the current one among them
+}
+
+// Sealed is the answer to Encrypt.
+type Sealed struct {
+	Ciphertext []byte      `json:"ciphertext"`
+	KEK        keyring.KEK `json:"kek"`
+}

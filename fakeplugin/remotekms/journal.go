@@ -1,0 +1,40 @@
+package remotekms
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+)
+
+// Operation is one line of the KMS's journal: every Encrypt and Decrypt with the uid of the KMS v2 request, and every
+// change by an administrator. Describe is a plugin's poll and left out unless it failed.
+type Operation struct {
+	Seq     uint64    `json:"seq"`
+	Time    time.Time `json:"time"`
+	Op      string    `json:"op"` // encrypt, decrypt, describe, create, rotate, reuse, state, rule, unrule
+	Key     string    `json:"key,omitempty"`
+	Plugin  string    `json:"plugin,omitempty"`
+	UID     string    `json:"uid,omitempty"`
+	KEKID   string    `json:"kekID,omitempty"`
+	Version int       `json:"version,omitempty"`
+	Code    string    `json:"code"` // "ok", "unreachable" for a caller that was cut off, or a refusal's code
+	Detail  string    `json:"detail,omitempty"`
+}
+
+// WithSeq implements journal.Entry.
+func (o Operation) WithSeq(seq uint64) Operation { o.Seq = seq; return o }
+
+func (k *KMS) record(o Operation, err error) {
+	o.Time, o.Code = k.clock.Now().UTC(), "ok"
+	if err != nil {
+		o.Code, o.Detail = Code(err), journal.Text(err.Error())
+	}
+	if o.Code == "" {
+		o.Code = "unreachable"
+	}
+	o.UID = journal.Text(o.UID)
+	k.journal.Append(o)
+}
+
+// Journal is what the KMS did.
+func (k *KMS) Journal() *journal.Log[Operation] { return k.journal }

@@ -1,0 +1,197 @@
+package remotekms
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+)
+
+// Bounds of the model: more is a mistake of the caller, not a test.
+const (
+	MaxKeys  = 1000
+	MaxRules = 1000
+)
+
+var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// Options of a KMS. The zero value works: in memory, real time, real randomness.
+type Options struct {
+	Clock     clock.Clock
+	Rand      io.Reader
+	Journal   *journal.Log[Operation]
+	StateFile string // keys and rules survive a kill in it; "" keeps them in memory only
+}
+
+// KMS is the model. It is safe for concurrent use.
+type KMS struct {
+	clock     clock.Clock
+	rand      io.Reader
+	journal   *journal.Log[Operation]
+	stateFile string
+
+	change sync.Mutex // one change at a time, with its state file
+	mu     sync.RWMutex
+	rings  map[string]*keyring.Ring
+	rules  []Rule
+}
+
+// New is a KMS with what its state file holds, if there is one.
+func New(o Options) (*KMS, error) {
+	k := &KMS{clock: o.Clock, rand: o.Rand, journal: o.Journal, stateFile: o.StateFile, rings: map[string]*keyring.Ring{}}
+	if k.clock == nil {
+		k.clock = clock.RealClock{}
+	}
+	if k.rand == nil {
+		k.rand = rand.Reader
+	}
+	if k.journal == nil {
+		k.journal = journal.New[Operation](journal.DefaultCapacity, nil)
+	}
+	return k, k.load()
+}
+
+// Describe implements Service.
+func (k *KMS) Describe(ctx context.Context, caller Caller, key string) (Key, error) {
+	if _, err := k.admit(ctx, caller); err != nil {
+		k.record(Operation{Op: "describe", Key: key, Plugin: caller.Plugin}, err)
+		return Key{}, err
+	}
+	ring, err := k.ensure(key)
+	if err != nil {
+		return Key{}, err
+	}
+	return describe(key, ring), nil
+}
+
+func describe(name string, ring *keyring.Ring) Key {
+	current, _ := ring.Current()
+	return Key{Name: name, Current: current, KEKs: ring.List()}
+}
+
+// Encrypt implements Service.
+func (k *KMS) Encrypt(ctx context.Context, caller Caller, key string, ref keyring.Ref, plaintext []byte) (Sealed, error) {
+	var sealed Sealed
+	kek, err := k.use(ctx, caller, key, func(ring *keyring.Ring) (kek keyring.KEK, err error) {
+		sealed.Ciphertext, sealed.KEK, err = ring.Seal(ref, plaintext)
+		return sealed.KEK, err
+	})
+	k.record(Operation{Op: "encrypt", Key: key, Plugin: caller.Plugin, UID: caller.UID, KEKID: orID(kek, ref), Version: kek.Version}, err)
+	return sealed, err
+}
+
+// Decrypt implements Service.
+func (k *KMS) Decrypt(ctx context.Context, caller Caller, key string, ref keyring.Ref, ciphertext []byte) ([]byte, error) {
+	var plaintext []byte
+	kek, err := k.use(ctx, caller, key, func(ring *keyring.Ring) (kek keyring.KEK, err error) {
+		plaintext, kek, err = ring.Open(ref, ciphertext)
+		return kek, err
+	})
+	k.record(Operation{Op: "decrypt", Key: key, Plugin: caller.Plugin, UID: caller.UID, KEKID: orID(kek, ref), Version: kek.Version}, err)
+	return plaintext, err
+}
+
+func orID(kek keyring.KEK, ref keyring.Ref) string {
+	if kek.ID != "" {
+		return kek.ID
+	}
+	return journal.Text(ref.ID)
+}
+
+func (k *KMS) use(ctx context.Context, caller Caller, key string, do func(*keyring.Ring) (keyring.KEK, error)) (keyring.KEK, error) {
+	treatment, err := k.admit(ctx, caller)
+	if err != nil {
+		return keyring.KEK{}, err
+	}
+	if treatment.Deny {
+		return keyring.KEK{}, refuse(keyring.CodeDenied, "access denied for %s", caller.Plugin)
+	}
+	k.mu.RLock()
+	ring := k.rings[key]
+	k.mu.RUnlock()
+	if ring == nil {
+		return keyring.KEK{}, refuse(CodeNoKey, "there is no key %.64q", key)
+	}
+	return do(ring)
+}
+
+// admit makes a caller wait as its rules say, and turns it away if it is cut off.
+func (k *KMS) admit(ctx context.Context, caller Caller) (Rule, error) {
+	k.mu.RLock()
+	t := treat(k.rules, caller.Plugin)
+	k.mu.RUnlock()
+	if t.CutOff == CutRefuse {
+		return t, fmt.Errorf("%w: %s is cut off", ErrUnreachable, caller.Plugin)
+	}
+	if t.CutOff == CutHang {
+		<-ctx.Done()
+		return t, fmt.Errorf("%w: %s is cut off: %w", ErrUnreachable, caller.Plugin, ctx.Err())
+	}
+	if t.Latency == 0 {
+		return t, nil
+	}
+	timer := k.clock.NewTimer(time.Duration(t.Latency))
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return t, nil
+	case <-ctx.Done():
+		return t, fmt.Errorf("%w: no answer in time: %w", ErrUnreachable, ctx.Err())
+	}
+}
+
+// ensure is the ring of key, with a first KEK.
+func (k *KMS) ensure(key string) (*keyring.Ring, error) {
+	k.mu.RLock()
+	ring := k.rings[key]
+	k.mu.RUnlock()
+	if ring != nil {
+		return ring, nil
+	}
+	k.change.Lock()
+	defer k.change.Unlock()
+	if ring := k.rings[key]; ring != nil { // only changed under k.change
+		return ring, nil
+	}
+	return k.create(key)
+}
+
+func (k *KMS) create(key string) (*keyring.Ring, error) {
+	switch {
+	case !keyName.MatchString(key):
+		return nil, refuse(keyring.CodeInvalid, "key name %.80q: expected letters, digits, dots, dashes and underscores, at most 63", key)
+	case len(k.rings) >= MaxKeys:
+		return nil, refuse(keyring.CodeInvalid, "there are %d keys already, no more are allowed", MaxKeys)
+	}
+	ring := keyring.New(k.rand)
+	kek, err := ring.Rotate(k.clock.Now())
+	if err != nil {
+		return nil, fmt.Errorf("create key %s: %w", key, err)
+	}
+	k.mu.Lock()
+	k.rings[key] = ring
+	k.mu.Unlock()
+	err = k.save()
+	k.record(Operation{Op: "create", Key: key, KEKID: kek.ID, Version: kek.Version}, err)
+	return ring, err
+}
+
+func (k *KMS) names() []string {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	names := make([]string, 0, len(k.rings))
+	for name := range k.rings {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

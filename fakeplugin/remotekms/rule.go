@@ -1,0 +1,71 @@
+package remotekms
+
+import (
+	"fmt"
+	"path"
+	"time"
+)
+
+// MaxLatency bounds the latency of a rule; a longer one is a cut-off by another name.
+const MaxLatency = 10 * time.Minute
+
+// How a cut-off looks to the caller.
+const (
+	CutRefuse = "refuse" // the connection breaks at once
+	CutHang   = "hang"   // no answer until the caller gives up
+)
+
+// Rule is how the KMS treats some callers. Every matching rule applies: any cut-off cuts, latencies add up.
+type Rule struct {
+	// Caller is a pattern (path.Match) over NODE/KEYID: "cp-1/1", "cp-1/*" for a node, "*/*" for all.
+	Caller  string   `json:"caller"`
+	CutOff  string   `json:"cutOff,omitempty"` // "", CutRefuse or CutHang
+	Latency Duration `json:"latency,omitzero"`
+	Deny    bool     `json:"deny,omitempty"` // answer "access denied" to every Encrypt and Decrypt
+}
+
+// Validate says what is wrong with r.
+func (r Rule) Validate() error {
+	if _, err := path.Match(r.Caller, "cp-1/1"); err != nil || r.Caller == "" {
+		return fmt.Errorf("caller %.64q: expected a pattern such as cp-1/1 or cp-1/*", r.Caller)
+	}
+	if r.CutOff != "" && r.CutOff != CutRefuse && r.CutOff != CutHang {
+		return fmt.Errorf("cutOff %.64q: expected refuse or hang", r.CutOff)
+	}
+	if r.Latency < 0 || time.Duration(r.Latency) > MaxLatency {
+		return fmt.Errorf("latency %v: expected 0 to %v", time.Duration(r.Latency), MaxLatency)
+	}
+	return nil
+}
+
+// treat unites the rules that match plugin.
+func treat(rules []Rule, plugin string) Rule {
+	var all Rule
+	for _, r := range rules {
+		if ok, err := path.Match(r.Caller, plugin); err != nil || !ok {
+			continue
+		}
+		if all.CutOff == "" {
+			all.CutOff = r.CutOff
+		}
+		all.Latency += r.Latency
+		all.Deny = all.Deny || r.Deny
+	}
+	return all
+}
+
+// Duration is a time.Duration that is written "250ms" in JSON.
+type Duration time.Duration
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(b []byte) error {
+	parsed, err := time.ParseDuration(string(b))
+	if err != nil {
+		return fmt.Errorf("duration %.32q: expected one such as 250ms or 10s", b)
+	}
+	*d = Duration(parsed)
+	return nil
+}

@@ -1,0 +1,66 @@
+package remotekms
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+)
+
+// state is the state file. It holds keys in clear: they protect test data only.
+type state struct {
+	Version int                         `json:"version"`
+	Keys    map[string]keyring.Snapshot `json:"keys"`
+	Rules   []Rule                      `json:"rules"`
+}
+
+const stateVersion = 1
+
+func (k *KMS) load() error {
+	if k.stateFile == "" {
+		return nil
+	}
+	b, err := os.ReadFile(k.stateFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the state of the KMS: %w", err)
+	}
+	var s state
+	if err := json.Unmarshal(b, &s); err != nil || s.Version != stateVersion {
+		return fmt.Errorf("state file %s is not one of this KMS (version %d): move it away to begin with new keys", k.stateFile, stateVersion)
+	}
+	for name, snapshot := range s.Keys {
+		if k.rings[name], err = keyring.Restore(k.rand, snapshot); err != nil {
+			return fmt.Errorf("state file %s: key %.64q: %w", k.stateFile, name, err)
+		}
+	}
+	k.rules = s.Rules
+	return nil
+}
+
+// save writes a whole new file and renames it, so that a kill in between leaves the old one.
+func (k *KMS) save() error {
+	if k.stateFile == "" {
+		return nil
+	}
+	s := state{Version: stateVersion, Keys: map[string]keyring.Snapshot{}, Rules: k.Rules()}
+	for _, name := range k.names() {
+		s.Keys[name] = k.rings[name].Snapshot() // under k.change, nobody else writes the map
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("encode the state of the KMS: %w", err)
+	}
+	if err := os.WriteFile(k.stateFile+".new", b, 0o600); err != nil {
+		return fmt.Errorf("save the state of the KMS: %w", err)
+	}
+	if err := os.Rename(k.stateFile+".new", k.stateFile); err != nil {
+		return fmt.Errorf("save the state of the KMS: %w", err)
+	}
+	return nil
+}
