@@ -1,0 +1,56 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// firstFailure is the least HTTP status that means a request did not succeed; 0 means that there was no response.
+const firstFailure = 400
+
+// applyRequest counts the writes of a reporter to the operator CR, told by its identity.
+func (s *State) applyRequest(r history.Request) bool {
+	node, ok := strings.CutPrefix(r.User, contract.ReporterIdentityPrefix)
+	if !ok || !isResource(r.Resource, s.operator) || !isWrite(r.Verb) {
+		return false
+	}
+	w := s.writes[node]
+	w.Count++
+	if r.Code == 0 || r.Code >= firstFailure {
+		w.Failed++
+	}
+	s.writes[node] = w
+	return true
+}
+
+func isWrite(verb string) bool {
+	switch verb {
+	case "apply", "patch", "update", "create", "delete":
+		return true
+	}
+	return false
+}
+
+// applyData counts objects. One that reads back with another digest than it was written with is lost, whatever the
+// recorder thought of the read.
+func (s *State) applyData(d history.Data) bool {
+	switch {
+	case d.Op == history.DataWritten && d.OK:
+		s.data.Written++
+		s.digests[d.Object] = d.Digest
+	case d.Op == history.DataRead && d.OK && s.same(d):
+		s.data.Verified++
+	case d.Op == history.DataRead:
+		s.data.Lost++
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *State) same(d history.Data) bool {
+	written, ok := s.digests[d.Object]
+	return !ok || d.Digest == "" || written == "" || d.Digest == written
+}

@@ -1,0 +1,65 @@
+package view
+
+import (
+	"sort"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// clusterOperators is the plural resource that holds the union.
+const clusterOperators = "clusteroperators"
+
+func (s *State) applyObject(o history.Object) bool {
+	switch {
+	case isResource(o.Resource, clusterOperators) && o.Name == s.clusterOperator:
+		s.union = conditions(o)
+	case isResource(o.Resource, s.operator):
+		s.conditions, s.reports = conditions(o), reports(o)
+	default:
+		return false
+	}
+	return true
+}
+
+func conditions(o history.Object) map[string]Condition {
+	out := map[string]Condition{}
+	if o.Deleted {
+		return out
+	}
+	for _, c := range o.Conditions {
+		out[c.Type] = Condition{true, c.Status, c.Reason, c.Message}
+	}
+	return out
+}
+
+// reports reads both wire forms. What is malformed is no entry; its condition is still visible as such.
+func reports(o history.Object) []report {
+	var out []report
+	if o.Deleted {
+		return nil
+	}
+	for _, c := range o.Conditions {
+		node, ok := contract.NodeOfCondition(c.Type)
+		if !ok {
+			continue
+		}
+		entries, err := contract.DecodeMessage(c.Message)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			out = append(out, report{node, e})
+		}
+	}
+	for _, t := range o.HealthReports {
+		if e, err := t.Untyped(); err == nil {
+			out = append(out, report{t.NodeName, e})
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return a.node < b.node || a.node == b.node && a.entry.KeyID < b.entry.KeyID
+	})
+	return out
+}

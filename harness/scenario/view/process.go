@@ -1,0 +1,119 @@
+package view
+
+import (
+	"sort"
+	"strconv"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Running is the state of a process that exists and is neither paused nor gone. Whether it answers is for reports
+// and rollups to show.
+const Running = "running"
+
+// States are the values that process[ROLE][NAME] can have.
+func States() []string {
+	return []string{Running, history.ProcessPaused, history.ProcessStopped, history.ProcessKilled, history.ProcessExited}
+}
+
+func (s *State) applyProcess(p history.Process) {
+	state := p.State
+	switch state {
+	case history.ProcessStarted, history.ProcessReady, history.ProcessResumed:
+		state = Running
+	}
+	s.processes[process{p.Role, p.Node, p.KeyID, p.Instance}] = state
+}
+
+// process is by role and name: the node's name, or the instance number of a role that has no node. A plugin stands
+// under NODE/KEYID; under NODE alone stands the state of the node's plugin that is worst off, so that "running"
+// means all of them.
+func (s *State) process() map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for p, state := range s.processes {
+		if out[p.role] == nil {
+			out[p.role] = map[string]string{}
+		}
+		names := out[p.role]
+		if p.keyID != "" {
+			names[p.node+"/"+p.keyID] = state
+		}
+		if old, ok := names[p.name()]; !ok || rank(state) > rank(old) {
+			names[p.name()] = state
+		}
+	}
+	return out
+}
+
+func (p process) name() string {
+	switch {
+	case p.node != "":
+		return p.node
+	case p.instance > 0:
+		return strconv.Itoa(p.instance)
+	default:
+		return "1"
+	}
+}
+
+// rank orders states from good to bad; equal states are the same state, so the result does not depend on map order.
+func rank(state string) int {
+	for i, s := range States() {
+		if s == state {
+			return i
+		}
+	}
+	return len(States())
+}
+
+func (s *State) applyLink(l history.Link) {
+	key := history.Link{From: l.From, To: l.To, Node: l.Node}
+	if l.State == history.LinkOK {
+		delete(s.links, key)
+		return
+	}
+	s.links[key] = true
+}
+
+// Process is one process and its state, for the engine's healing.
+type Process struct {
+	Role, Node, KeyID string
+	Instance          int
+	State             string
+}
+
+// Processes are all that the history mentioned, in a fixed order.
+func (s *State) Processes() []Process {
+	out := []Process{}
+	for p, state := range s.processes {
+		out = append(out, Process{p.role, p.node, p.keyID, p.instance, state})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].less(out[j]) })
+	return out
+}
+
+func (p Process) less(q Process) bool {
+	switch {
+	case p.Role != q.Role:
+		return p.Role < q.Role
+	case p.Node != q.Node:
+		return p.Node < q.Node
+	case p.KeyID != q.KeyID:
+		return p.KeyID < q.KeyID
+	default:
+		return p.Instance < q.Instance
+	}
+}
+
+// BrokenLinks are those that are not ok, in a fixed order; their State is not set.
+func (s *State) BrokenLinks() []history.Link {
+	out := []history.Link{}
+	for l := range s.links {
+		out = append(out, l)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return a.From+"\x00"+a.To+"\x00"+a.Node < b.From+"\x00"+b.To+"\x00"+b.Node
+	})
+	return out
+}

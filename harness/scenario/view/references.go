@@ -1,0 +1,104 @@
+package view
+
+import (
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+)
+
+// Reference is a constant of an expression that names a part of the control plane or a value of the view. A misspelt
+// one would not fail: it would make the expression false for ever, and a "never" true for ever.
+type Reference struct {
+	Kind         ReferenceKind
+	Value        string
+	Line, Column int // as in Issue
+}
+
+// ReferenceKind says what a constant names.
+type ReferenceKind string
+
+// Kinds of references.
+const (
+	RefNode            ReferenceKind = "node"
+	RefKeyID           ReferenceKind = "keyID"
+	RefConditionStatus ReferenceKind = "condition status"
+	RefReportStatus    ReferenceKind = "report status"
+	RefRole            ReferenceKind = "role"
+)
+
+// References are the constants that can be checked against the scenario.
+func (p *Program) References() []Reference {
+	f := finder{ast: p.ast.NativeRep()}
+	ast.PreOrderVisit(f.ast.Expr(), ast.NewExprVisitor(f.visit))
+	return f.found
+}
+
+type finder struct {
+	ast   *ast.AST
+	found []Reference
+}
+
+func (f *finder) visit(e ast.Expr) {
+	if e.Kind() != ast.CallKind || len(e.AsCall().Args()) != 2 {
+		return
+	}
+	a, b := e.AsCall().Args()[0], e.AsCall().Args()[1]
+	switch e.AsCall().FunctionName() {
+	case operators.Index:
+		f.add(keyKind(a), b)
+	case operators.In:
+		f.add(keyKind(b), a)
+	case operators.Equals, operators.NotEquals:
+		f.add(f.valueKind(a), b)
+		f.add(f.valueKind(b), a)
+	}
+}
+
+func (f *finder) add(kind ReferenceKind, e ast.Expr) {
+	if kind == "" || e.Kind() != ast.LiteralKind {
+		return
+	}
+	text, ok := e.AsLiteral().(types.String)
+	if !ok {
+		return
+	}
+	at := f.ast.SourceInfo().GetStartLocation(e.ID())
+	f.found = append(f.found, Reference{kind, string(text), at.Line(), at.Column()})
+}
+
+// keyKind says what the keys of a map are, by the variable that it is.
+func keyKind(m ast.Expr) ReferenceKind {
+	switch {
+	case isVariable(m, varReport), isVariable(m, varWrites), isVariable(m, varExpected):
+		return RefNode
+	case isVariable(m, varProcess):
+		return RefRole
+	case isIndex(m) && isVariable(m.AsCall().Args()[0], varReport):
+		return RefKeyID
+	}
+	return ""
+}
+
+func isVariable(e ast.Expr, name string) bool {
+	return e.Kind() == ast.IdentKind && e.AsIdent() == name
+}
+
+// valueKind says what values a selected field can have, by the type that it is selected from.
+func (f *finder) valueKind(e ast.Expr) ReferenceKind {
+	if e.Kind() != ast.SelectKind {
+		return ""
+	}
+	of, field := f.ast.GetType(e.AsSelect().Operand().ID()).TypeName(), e.AsSelect().FieldName()
+	entry := of == object[Entry]().TypeName() || of == object[Item]().TypeName()
+	switch {
+	case field == "status" && of == object[Condition]().TypeName():
+		return RefConditionStatus
+	case field == "status" && entry:
+		return RefReportStatus
+	case field == "node" && of == object[Item]().TypeName():
+		return RefNode
+	case field == "keyID" && of == object[Item]().TypeName():
+		return RefKeyID
+	}
+	return ""
+}

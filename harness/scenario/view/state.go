@@ -1,0 +1,137 @@
+package view
+
+import (
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// State folds events, in the order of recording, into what expressions see. It is not safe for concurrent use. The
+// zero value is not usable; see New.
+type State struct {
+	operator, clusterOperator string // resource of the operator CR, name of the ClusterOperator
+	any                       string // the node that "any" stands for
+
+	kmsActive  bool
+	expected   []history.ExpectedNode
+	conditions map[string]Condition
+	reports    []report
+	union      map[string]Condition
+	processes  map[process]string
+	links      map[history.Link]bool // links that are not ok, without their state
+	writes     map[string]Writes
+	data       Data
+	digests    map[string]string // of objects as last written
+}
+
+// report is one entry with its place and instant.
+type report struct {
+	node  string
+	entry contract.Entry
+}
+
+// process is the identity of a process.
+type process struct {
+	role, node, keyID string
+	instance          int
+}
+
+// New is an empty state that ANY stands for anyNode in.
+func New(anyNode string) *State {
+	return &State{
+		any:        anyNode,
+		conditions: map[string]Condition{},
+		union:      map[string]Condition{},
+		processes:  map[process]string{},
+		links:      map[history.Link]bool{},
+		writes:     map[string]Writes{},
+		digests:    map[string]string{},
+	}
+}
+
+// Apply folds one event and says whether an expression may now have another value.
+func (s *State) Apply(e history.Event) (changed bool) {
+	switch {
+	case e.Run != nil:
+		s.operator, s.clusterOperator = e.Run.Operator, e.Run.ClusterOperator
+	case e.Expected != nil:
+		s.kmsActive, s.expected = e.Expected.KMSActive, e.Expected.Nodes
+		return true
+	case e.Object != nil:
+		return s.applyObject(*e.Object)
+	case e.Process != nil:
+		s.applyProcess(*e.Process)
+		return true
+	case e.Link != nil:
+		s.applyLink(*e.Link)
+	case e.Request != nil:
+		return s.applyRequest(*e.Request)
+	case e.Data != nil:
+		return s.applyData(*e.Data)
+	}
+	return false
+}
+
+// nodes that should report, in the order of the last Expected event; none while KMS is not active.
+func (s *State) nodes() []string {
+	names := []string{}
+	for _, n := range s.activeNodes() {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+func (s *State) plugins() []Plugin {
+	plugins := []Plugin{}
+	for _, n := range s.activeNodes() {
+		for _, k := range n.KeyIDs {
+			plugins = append(plugins, Plugin{n.Name, k})
+		}
+	}
+	return plugins
+}
+
+func (s *State) activeNodes() []history.ExpectedNode {
+	if !s.kmsActive {
+		return nil
+	}
+	return s.expected
+}
+
+// report is by node and keyID.
+func (s *State) report(now time.Time) map[string]map[string]Entry {
+	out := map[string]map[string]Entry{}
+	for _, r := range s.reports {
+		if out[r.node] == nil {
+			out[r.node] = map[string]Entry{}
+		}
+		e := r.entry
+		out[r.node][e.KeyID] = Entry{string(e.Status), e.KEKID, e.Detail, now.Sub(e.LastChecked)}
+	}
+	return out
+}
+
+func (s *State) items() []Item {
+	items := []Item{}
+	for _, r := range s.reports {
+		e := r.entry
+		items = append(items, Item{r.node, e.KeyID, string(e.Status), e.KEKID, e.Detail})
+	}
+	return items
+}
+
+func (s *State) rollup() Rollup {
+	return Rollup{s.conditions[contract.ConditionDegraded], s.conditions[contract.ConditionAvailable],
+		s.conditions[contract.ConditionProgressing]}
+}
+
+func (s *State) operators() Rollup {
+	return Rollup{s.union["Degraded"], s.union["Available"], s.union["Progressing"]}
+}
+
+// isResource accepts a plural resource with or without its group.
+func isResource(resource, plural string) bool {
+	return plural != "" && (resource == plural || strings.HasPrefix(resource, plural+"."))
+}

@@ -1,0 +1,57 @@
+package view
+
+import "time"
+
+// The types below are the schema of the state view; the cel tags are the names that a scenario uses.
+
+// Condition of the operator CR or the ClusterOperator. One that is not there has empty texts and exists == false.
+type Condition struct {
+	Exists  bool   `cel:"exists"`
+	Status  string `cel:"status"`
+	Reason  string `cel:"reason"`
+	Message string `cel:"message"`
+}
+
+// Rollup is the three conditions of the aggregator, or of the ClusterOperator.
+type Rollup struct {
+	Degraded    Condition `cel:"degraded"`
+	Available   Condition `cel:"available"`
+	Progressing Condition `cel:"progressing"`
+}
+
+// Entry is what a node last said about one plugin, in either wire form.
+type Entry struct {
+	Status string `cel:"status"`
+	KEKID  string `cel:"kekID"`
+	Detail string `cel:"detail"`
+	// Age since lastChecked, at the instant at which the expression is judged.
+	Age time.Duration `cel:"age"`
+}
+
+// Item is an Entry with its place, for expressions over all of them.
+type Item struct {
+	Node   string `cel:"node"`
+	KeyID  string `cel:"keyID"`
+	Status string `cel:"status"`
+	KEKID  string `cel:"kekID"`
+	Detail string `cel:"detail"`
+}
+
+// Plugin is one instance that should be reported.
+type Plugin struct {
+	Node  string `cel:"node"`
+	KeyID string `cel:"keyID"`
+}
+
+// Writes of one node's reporter to the operator CR since the history began.
+type Writes struct {
+	Count  int64 `cel:"count"`
+	Failed int64 `cel:"failed"`
+}
+
+// Data counts the encrypted objects of the run: written, read back unchanged, and read back wrong or not at all.
+type Data struct {
+	Written  int64 `cel:"written"`
+	Verified int64 `cel:"verified"`
+	Lost     int64 `cel:"lost"`
+}
