@@ -1,0 +1,84 @@
+package publish
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// object is an apply configuration: it holds what this reporter owns and nothing else.
+type object struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   metadata `json:"metadata"`
+	Status     status   `json:"status"`
+}
+
+type metadata struct {
+	Name string `json:"name"`
+}
+
+type status struct {
+	Conditions       []condition       `json:"conditions,omitempty"`
+	EncryptionStatus *encryptionStatus `json:"encryptionStatus,omitempty"`
+	OAuthAPIServer   *oauthAPIServer   `json:"oauthAPIServer,omitempty"`
+}
+
+type condition struct {
+	Type               string `json:"type"`
+	Status             string `json:"status"`
+	Reason             string `json:"reason"`
+	Message            string `json:"message"`
+	LastTransitionTime string `json:"lastTransitionTime"`
+}
+
+type encryptionStatus struct {
+	HealthReports []contract.TypedReport `json:"healthReports"`
+}
+
+// oauthAPIServer is where an Authentication keeps what other operators have at the top of their status.
+type oauthAPIServer struct {
+	EncryptionStatus *encryptionStatus `json:"encryptionStatus"`
+}
+
+// ConditionsBody is the apply that carries report as a condition. since is its lastTransitionTime, in whole seconds.
+func ConditionsBody(operator Operator, report contract.Report, since time.Time) ([]byte, error) {
+	message, err := contract.EncodeMessage(report.Entries)
+	if err != nil {
+		return nil, err
+	}
+	return body(operator, status{Conditions: []condition{{
+		Type:               contract.ConditionType(report.Node),
+		Status:             contract.ReporterConditionStatus,
+		Reason:             contract.ReporterConditionReason,
+		Message:            message,
+		LastTransitionTime: since.UTC().Format(time.RFC3339),
+	}}})
+}
+
+// HealthReportsBody is the apply that carries report in the typed form. lastKEKID is core.Action.LastKEKID.
+func HealthReportsBody(operator Operator, report contract.Report, lastKEKID map[string]string) ([]byte, error) {
+	items, err := report.Typed(lastKEKID)
+	if err != nil {
+		return nil, err
+	}
+	list := &encryptionStatus{HealthReports: items}
+	if operator == Authentication {
+		return body(operator, status{OAuthAPIServer: &oauthAPIServer{EncryptionStatus: list}})
+	}
+	return body(operator, status{EncryptionStatus: list})
+}
+
+func body(operator Operator, s status) ([]byte, error) {
+	kind, err := operator.kind()
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(object{APIVersion: apiVersion, Kind: kind, Metadata: metadata{Name: objectName}, Status: s})
+	if err != nil {
+		return nil, fmt.Errorf("encode the apply to %s: %w", kind, err)
+	}
+	return yamlSafe(b), nil
+}

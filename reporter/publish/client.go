@@ -1,0 +1,76 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// client sends the two requests that a reporter makes.
+type client struct {
+	rest *rest.RESTClient
+	path string
+}
+
+// newClient turns config into a client that never queues, never repeats a request and keeps at most one connection.
+func newClient(config *rest.Config, operator Operator) (*client, error) {
+	c := rest.CopyConfig(config)
+	c.QPS = -1 // the interval limits the rate; client-go's limiter would only hold a write back
+	c.ContentType = runtime.ContentTypeJSON
+	// HTTP/1.1: there is one request at a time, and one that is given up closes its connection. Over HTTP/2 a
+	// connection that went silent would be used again until its health check notices, after 45 s.
+	c.TLSClientConfig.NextProtos = []string{"http/1.1"}
+	c.WarningHandler = rest.NoWarnings{}
+	scheme := runtime.NewScheme() // knows only metav1.Status, which errors come in
+	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
+	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	c.GroupVersion = &metav1.SchemeGroupVersion
+	rc, err := rest.RESTClientFor(c)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	return &client{rest: rc, path: operator.path()}, nil
+}
+
+// get reads the CR.
+func (c *client) get(ctx context.Context) ([]byte, error) {
+	b, err := c.rest.Get().AbsPath(c.path).MaxRetries(0).Do(ctx).Raw()
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", c.path, err)
+	}
+	return b, nil
+}
+
+// apply sends one forced Server-Side Apply to the status subresource. The API server is told the deadline, too, so
+// that it does not carry out later what was given up here.
+func (c *client) apply(ctx context.Context, manager string, body []byte) error {
+	request := c.rest.Patch(types.ApplyYAMLPatchType).AbsPath(c.path, "status").MaxRetries(0).
+		Param("fieldManager", manager).Param("force", "true").Body(body)
+	if deadline, ok := ctx.Deadline(); ok {
+		request = request.Timeout(max(time.Until(deadline), time.Millisecond))
+	}
+	response, err := request.Stream(ctx) // the answer is the whole CR with every reporter's entry: not kept
+	if err != nil {
+		return fmt.Errorf("apply to %s/status: %w", c.path, err)
+	}
+	defer response.Close()
+	if _, err := io.Copy(io.Discard, response); err != nil {
+		return fmt.Errorf("apply to %s/status: read the answer: %w", c.path, err)
+	}
+	return nil
+}
+
+// disconnect closes the connection, so that the next request begins with a new one.
+func (c *client) disconnect() {
+	if c.rest.Client != nil {
+		utilnet.CloseIdleConnectionsFor(c.rest.Client.Transport)
+	}
+}

@@ -1,0 +1,72 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/reporter/core"
+)
+
+// Publisher writes the reports of one node. It is not safe for concurrent use: there is one write at a time, which
+// is also what keeps an older result from overtaking a newer one.
+type Publisher struct {
+	client     *client
+	operator   Operator
+	form       Form
+	node       string
+	now        func() time.Time
+	transition time.Time // zero until known
+}
+
+// New makes a publisher that reaches the API server by config. Nothing is sent yet.
+func New(config *rest.Config, operator Operator, form Form, node string, now func() time.Time) (*Publisher, error) {
+	if _, err := operator.kind(); err != nil {
+		return nil, err
+	}
+	c, err := newClient(config, operator)
+	if err != nil {
+		return nil, err
+	}
+	return &Publisher{client: c, operator: operator, form: form, node: node, now: now}, nil
+}
+
+// Apply carries out a core.Write. It returns at the write's deadline at the latest; OutcomeOf says what an error
+// means. After an error the connection is not used again.
+func (p *Publisher) Apply(ctx context.Context, write core.Action) error {
+	ctx, cancel := context.WithDeadline(ctx, write.Until)
+	defer cancel()
+	err := p.apply(ctx, write)
+	if err != nil {
+		p.client.disconnect()
+	}
+	return err
+}
+
+func (p *Publisher) apply(ctx context.Context, write core.Action) error {
+	body, err := p.body(ctx, write)
+	if err != nil {
+		return err
+	}
+	if p.now().After(write.Until) { // asked of the clock: right after a pause ctx may not know it yet
+		return fmt.Errorf("apply: results are too old to be written: %w", context.DeadlineExceeded)
+	}
+	return p.client.apply(ctx, contract.FieldManager(p.node), body)
+}
+
+func (p *Publisher) body(ctx context.Context, write core.Action) ([]byte, error) {
+	if p.form == HealthReports {
+		return HealthReportsBody(p.operator, write.Report, write.LastKEKID)
+	}
+	since, err := p.since(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ConditionsBody(p.operator, write.Report, since)
+}
+
+// Close ends the connection.
+func (p *Publisher) Close() { p.client.disconnect() }
