@@ -1,0 +1,106 @@
+package audit_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/audit"
+)
+
+const apply = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"RequestResponse","auditID":"a1","stage":"ResponseComplete",
+"requestURI":"/apis/operator.openshift.io/v1/kubeapiservers/cluster/status?fieldManager=kms-health-reporter-cp-1&force=true","verb":"patch",
+"user":{"username":"system:kms-health-reporter:cp-1","groups":["system:kms-health-reporters"]},"userAgent":"kms-health-reporter",
+"objectRef":{"resource":"kubeapiservers","name":"cluster","apiGroup":"operator.openshift.io","apiVersion":"v1","subresource":"status"},
+"responseStatus":{"metadata":{},"code":200},"requestObject":{"apiVersion":"operator.openshift.io/v1","kind":"KubeAPIServer"},
+"responseObject":{"metadata":{"resourceVersion":"77"}},
+"requestReceivedTimestamp":"2026-05-08T12:34:56.100000Z","stageTimestamp":"2026-05-08T12:34:56.200000Z"}`
+
+func line(old, new string) []byte {
+	return []byte(strings.ReplaceAll(strings.Replace(apply, old, new, 1), "\n", ""))
+}
+
+func TestDecode(t *testing.T) {
+	r, err := audit.Decode("cp-1", line("", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Resource != "kubeapiservers.operator.openshift.io" || r.Subresource != "status" || r.Name != "cluster" ||
+		r.FieldManager != "kms-health-reporter-cp-1" || !r.Force || r.ContentType != audit.ContentTypeApply || r.Code != 200 ||
+		r.ResourceVersion != "77" || r.Completed.Sub(r.Received).Milliseconds() != 100 || len(r.Body) == 0 {
+		t.Fatalf("decoded %+v", r)
+	}
+}
+
+func TestDecodeTellsPatchesApart(t *testing.T) {
+	for body, want := range map[string]string{
+		`[{"op":"remove"}]`: audit.ContentTypeJSONPatch,
+		`{"status":{}}`:     audit.ContentTypeMerge,
+	} {
+		r, err := audit.Decode("cp-1", line(`{"apiVersion":"operator.openshift.io/v1","kind":"KubeAPIServer"}`, body))
+		if err != nil || r.ContentType != want {
+			t.Errorf("%s: %v, %v, want %s", body, r, err, want)
+		}
+	}
+}
+
+func TestDecodeIgnoresStagesThatDoNotEndARequest(t *testing.T) {
+	for _, stage := range []string{"RequestReceived", "ResponseStarted"} {
+		if r, err := audit.Decode("cp-1", line("ResponseComplete", stage)); r != nil || err != nil {
+			t.Errorf("%s: %v, %v", stage, r, err)
+		}
+	}
+	watch := bytes.Replace(line("ResponseComplete", "ResponseStarted"), []byte(`"patch"`), []byte(`"watch"`), 1)
+	if r, err := audit.Decode("cp-1", watch); r == nil || err != nil {
+		t.Errorf("watch: %v, %v", r, err)
+	}
+}
+
+func TestDecodeNamesWhatIsWrong(t *testing.T) {
+	for _, text := range []string{"", "{", "[]", `{"auditID":"x"}`} {
+		if _, err := audit.Decode("cp-1", []byte(text)); err == nil || !strings.Contains(err.Error(), "audit log of cp-1") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestRecorderChooses(t *testing.T) {
+	for name, test := range map[string]struct {
+		old, new string
+		want     bool
+	}{
+		"reporter writes":           {"", "", true},
+		"reporter reads":            {`"patch"`, `"get"`, true},
+		"aggregator":                {"system:kms-health-reporter:cp-1", contract.AggregatorIdentity, true},
+		"somebody writes":           {"system:kms-health-reporter:cp-1", "admin", true},
+		"impersonated":              {`"userAgent"`, `"impersonatedUser":{"username":"admin"},"userAgent"`, true},
+		"somebody reads":            {`"verb":"patch","user":{"username":"system:kms-health-reporter:cp-1"`, `"verb":"get","user":{"username":"admin"`, false},
+		"somebody writes elsewhere": {`"user":{"username":"system:kms-health-reporter:cp-1"`, `"user":{"username":"admin"`, true},
+	} {
+		log := history.NewLog(nil)
+		seen := ""
+		r := audit.Recorder{Log: log, Identity: audit.SystemUnderTest, Seen: func(_, agent string) { seen = agent },
+			Resource: func(r string) bool { return r == "kubeapiservers.operator.openshift.io" }}
+		text := apply
+		if test.old != "" {
+			text = strings.Replace(strings.ReplaceAll(apply, "\n", ""), test.old, test.new, 1)
+		}
+		if err := r.Line("cp-1", []byte(strings.ReplaceAll(text, "\n", ""))); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(log.Events()) == 1; got != test.want {
+			t.Errorf("%s: recorded %v, want %v", name, got, test.want)
+		}
+		if seen != "kms-health-reporter" {
+			t.Errorf("%s: user agent %q was not reported", name, seen)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(line("", ""))
+	f.Add([]byte(`{"auditID":"x","verb":"patch","stage":"Panic","requestURI":"%%"}`))
+	f.Fuzz(func(t *testing.T, b []byte) { _, _ = audit.Decode("cp-1", b) })
+}

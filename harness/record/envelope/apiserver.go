@@ -1,0 +1,117 @@
+// Package envelope turns what kube-apiserver logs about envelope encryption into the history's envelopes, so that an
+// operation can be followed API server → plugin → remote KMS by its uid.
+//
+// The lines are those of k8s.io/apiserver's envelope.go at verbosity 6; --vmodule=envelope=6 turns them on without the
+// rest of that verbosity. What does not live here: the plugin's own hop (harness/record/journal).
+package envelope
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Hop and operations of the envelopes that this package records.
+const (
+	HopAPIServer = "kube-apiserver"
+	OpEncrypt    = "encrypt" // a DEK source is sent to the plugin
+	OpDecrypt    = "decrypt" // a DEK source comes back from the plugin; Object says for whom
+	OpUse        = "use"     // an object is sealed with the DEK whose Encrypt had this uid
+)
+
+// Line is what one log line says.
+type Line struct {
+	At       time.Time
+	Envelope history.Envelope
+}
+
+// header is klog's: severity, month and day, time of day, thread id, file:line.
+var header = regexp.MustCompile(`^I(\d{4} \d{2}:\d{2}:\d{2}\.\d{6})\s+\d+ envelope\.go:\d+\] (".*)$`)
+
+// messages maps klog messages to operations.
+func messages(text string) (op string, ok bool) {
+	switch text {
+	case "encrypting content using envelope service":
+		return OpEncrypt, true
+	case "decrypting content using envelope service":
+		return OpDecrypt, true
+	case "encrypting content using DEK":
+		return OpUse, true
+	}
+	return "", false
+}
+
+// Decode reads one line of the log of the API server on node; ok is false for a line about something else. klog
+// writes local time without a year: now gives both. OK of the envelope means that the operation was begun; how it
+// ended is the plugin's hop.
+func Decode(node string, line string, now time.Time) (l Line, ok bool, err error) {
+	m := header.FindStringSubmatch(line)
+	if m == nil {
+		return Line{}, false, nil
+	}
+	fields, err := parseFields(m[2])
+	if err != nil {
+		return Line{}, false, fmt.Errorf("log of API server %s: %w", node, err)
+	}
+	op, ok := messages(fields[""])
+	if !ok {
+		return Line{}, false, nil
+	}
+	at, err := instant(m[1], now)
+	if err != nil {
+		return Line{}, false, fmt.Errorf("log of API server %s: %w", node, err)
+	}
+	return Line{at, history.Envelope{
+		Hop: HopAPIServer, Op: op, UID: fields["uid"], Node: node, Object: fields["key"], OK: true,
+	}}, true, nil
+}
+
+// instant completes klog's time with the year that brings it closest to now.
+func instant(text string, now time.Time) (time.Time, error) {
+	t, err := time.ParseInLocation("0102 15:04:05.000000", text, now.Location())
+	if err != nil {
+		return time.Time{}, fmt.Errorf("time %q: %w", text, err)
+	}
+	year := now.Year()
+	if t.Month() == time.December && now.Month() == time.January {
+		year--
+	}
+	return t.AddDate(year-t.Year(), 0, 0), nil
+}
+
+// parseFields reads klog's `"message" key="value" key=value …`; the message is stored under the empty key.
+func parseFields(text string) (map[string]string, error) {
+	fields := map[string]string{}
+	message, rest, err := unquote(text)
+	if err != nil {
+		return nil, err
+	}
+	fields[""] = message
+	for rest = strings.TrimLeft(rest, " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
+		key, value, ok := strings.Cut(rest, "=")
+		if !ok {
+			return nil, fmt.Errorf("field %q has no value", rest)
+		}
+		if !strings.HasPrefix(value, `"`) {
+			fields[key], rest, _ = strings.Cut(value, " ")
+			continue
+		}
+		if fields[key], rest, err = unquote(value); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
+
+func unquote(text string) (value, rest string, err error) {
+	quoted, err := strconv.QuotedPrefix(text)
+	if err != nil {
+		return "", "", fmt.Errorf("%.80q is not quoted: %w", text, err)
+	}
+	value, err = strconv.Unquote(quoted)
+	return value, text[len(quoted):], err
+}

@@ -1,0 +1,93 @@
+package tail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Set follows many files from one goroutine. It is safe for concurrent use.
+type Set struct {
+	mu        sync.Mutex
+	followers map[string]*Follower
+	gone      []error // problems of files that are no longer followed
+}
+
+// NewSet follows nothing yet.
+func NewSet() *Set { return &Set{followers: map[string]*Follower{}} }
+
+// From says where following begins.
+type From int
+
+const (
+	FromStart From = iota // everything in the file counts
+	FromEnd               // what is there already belongs to somebody else
+)
+
+// Add follows path; a path that is followed already goes on as it was.
+func (s *Set) Add(path string, from From, line Line) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.followers[path] != nil {
+		return nil
+	}
+	f := NewFollower(path, line)
+	if from == FromEnd {
+		if err := f.SkipExisting(); err != nil {
+			return err
+		}
+	}
+	s.followers[path] = f
+	return nil
+}
+
+// Poll reads every file to its end; see the package comment for what that guarantees.
+func (s *Set) Poll() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, f := range s.followers {
+		errs = append(errs, f.Poll())
+	}
+	return errors.Join(errs...)
+}
+
+// Run polls at every tick until ctx is done. A file that cannot be read becomes a problem, once per file.
+func (s *Set) Run(ctx context.Context, ticks <-chan time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+			if err := s.Poll(); err != nil {
+				s.note(err)
+			}
+		}
+	}
+}
+
+func (s *Set) note(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.gone) < maxProblems {
+		s.gone = append(s.gone, err)
+	}
+}
+
+// Close polls a last time, releases the files and says what could not be used.
+func (s *Set) Close() error {
+	err := s.Poll()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	errs := append([]error{err}, s.gone...)
+	for path, f := range s.followers {
+		errs = append(errs, f.Problems()...)
+		if err := f.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", path, err))
+		}
+		delete(s.followers, path)
+	}
+	return errors.Join(errs...)
+}

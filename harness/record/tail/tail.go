@@ -1,0 +1,197 @@
+// Package tail follows files that other processes append lines to, across truncation and rotation.
+//
+// A Follower reads on demand; a Set polls many of them from one goroutine. Reading is synchronous: when Poll returns,
+// every complete line that was in the file when Poll was called has been handed over. That is what makes a final
+// drain provable: stop the writer (or see its last line arrive), then Poll once.
+package tail
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// MaxLineBytes bounds one line. The largest legitimate one is an audit event with a whole operator CR in it; a
+// longer line is skipped and reported as a problem.
+const MaxLineBytes = 16 << 20
+
+// readBytes is the size of one read.
+const readBytes = 64 << 10
+
+// Line receives one line without its newline; it must not keep the slice. Its error becomes a problem of the
+// Follower, with the place of the line, and does not stop it.
+type Line func(line []byte) error
+
+// Follower reads one file. It is not safe for concurrent use; a Set is.
+type Follower struct {
+	path string
+	line Line
+
+	file     *os.File
+	offset   int64 // of the next read
+	number   int   // of the last complete line
+	partial  []byte
+	skipping bool // the current line is over MaxLineBytes
+	problems []error
+}
+
+// NewFollower follows path from its beginning; the file need not exist yet.
+func NewFollower(path string, line Line) *Follower {
+	return &Follower{path: path, line: line}
+}
+
+// SkipExisting makes the follower begin behind what is in the file now.
+func (f *Follower) SkipExisting() error {
+	if ok, err := f.open(); !ok || err != nil {
+		return err
+	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return fmt.Errorf("follow %s: %w", f.path, err)
+	}
+	f.offset = info.Size()
+	return nil
+}
+
+// Poll hands over every complete line that is in the file now. A file that was rotated away is read to its end
+// before its successor is opened.
+func (f *Follower) Poll() error {
+	if ok, err := f.open(); !ok || err != nil {
+		return err
+	}
+	for {
+		if err := f.readToEnd(); err != nil {
+			return err
+		}
+		again, err := f.reopenIfReplaced()
+		if !again || err != nil {
+			return err
+		}
+	}
+}
+
+// Problems are the lines that could not be used so far, and a line that never got its newline.
+func (f *Follower) Problems() []error {
+	problems := append([]error(nil), f.problems...)
+	if len(f.partial) > 0 {
+		problems = append(problems, fmt.Errorf("%s: the last line (%d bytes) has no end", f.path, len(f.partial)))
+	}
+	return problems
+}
+
+// Close releases the file.
+func (f *Follower) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	file := f.file
+	f.file = nil
+	return file.Close()
+}
+
+func (f *Follower) open() (bool, error) {
+	if f.file != nil {
+		return true, nil
+	}
+	file, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("follow: %w", err)
+	}
+	f.file, f.offset = file, 0
+	return true, nil
+}
+
+func (f *Follower) readToEnd() error {
+	buffer := make([]byte, readBytes)
+	for {
+		n, err := f.file.ReadAt(buffer, f.offset)
+		f.offset += int64(n)
+		f.take(buffer[:n])
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("follow %s: %w", f.path, err)
+		}
+	}
+}
+
+// reopenIfReplaced notices a truncated file (read it from its beginning) and a new file under the same name.
+func (f *Follower) reopenIfReplaced() (bool, error) {
+	here, err := f.file.Stat()
+	if err != nil {
+		return false, fmt.Errorf("follow %s: %w", f.path, err)
+	}
+	if here.Size() < f.offset {
+		f.offset, f.partial = 0, nil
+		return true, nil
+	}
+	there, err := os.Stat(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // between the two steps of a rotation
+	}
+	if err != nil {
+		return false, fmt.Errorf("follow: %w", err)
+	}
+	if os.SameFile(here, there) {
+		return false, nil
+	}
+	// The writer has moved on, but it may have written between our last read and the rotation.
+	if err := f.readToEnd(); err != nil {
+		return false, err
+	}
+	if err := f.Close(); err != nil {
+		return false, fmt.Errorf("follow %s: %w", f.path, err)
+	}
+	return f.open()
+}
+
+func (f *Follower) take(data []byte) {
+	for len(data) > 0 {
+		end := bytes.IndexByte(data, '\n')
+		if end < 0 {
+			f.hold(data)
+			return
+		}
+		f.hold(data[:end])
+		f.emit()
+		data = data[end+1:]
+	}
+}
+
+func (f *Follower) hold(data []byte) {
+	if f.skipping || len(f.partial)+len(data) > MaxLineBytes {
+		f.skipping, f.partial = true, nil
+		return
+	}
+	f.partial = append(f.partial, data...)
+}
+
+func (f *Follower) emit() {
+	f.number++
+	line, skipped := f.partial, f.skipping
+	f.partial, f.skipping = f.partial[:0], false
+	switch {
+	case skipped:
+		f.problem(fmt.Errorf("longer than %d bytes", MaxLineBytes))
+	case len(line) > 0:
+		if err := f.line(line); err != nil {
+			f.problem(err)
+		}
+	}
+}
+
+// maxProblems bounds what a log of garbage can cost; one is enough to know that the history is incomplete.
+const maxProblems = 20
+
+func (f *Follower) problem(err error) {
+	if len(f.problems) < maxProblems {
+		f.problems = append(f.problems, fmt.Errorf("%s line %d: %w", f.path, f.number, err))
+	}
+}

@@ -1,0 +1,54 @@
+// Package watch observes the operator CR and its ClusterOperator through every API server at once and records each
+// new state in the history.
+//
+// What lives here: the conversion of an object to a history.Object, the merging of several watches into one sequence
+// that never goes back, and the watches themselves. What does not: any judgement of what is seen.
+package watch
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Convert is the observed part of an operator CR or ClusterOperator. resource is "plural.group".
+func Convert(resource string, u *unstructured.Unstructured) (*history.Object, error) {
+	o := &history.Object{Resource: resource, Name: u.GetName(), ResourceVersion: u.GetResourceVersion()}
+	var status struct {
+		Conditions       []history.Condition `json:"conditions"`
+		EncryptionStatus encryptionStatus    `json:"encryptionStatus"`
+		OAuthAPIServer   struct {
+			EncryptionStatus encryptionStatus `json:"encryptionStatus"`
+		} `json:"oauthAPIServer"`
+	}
+	raw, err := json.Marshal(u.Object["status"])
+	if err == nil {
+		err = json.Unmarshal(raw, &status)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("status of %s/%s at resourceVersion %s: %w", resource, u.GetName(), u.GetResourceVersion(), err)
+	}
+	o.Conditions = status.Conditions
+	o.HealthReports = append(status.EncryptionStatus.HealthReports, status.OAuthAPIServer.EncryptionStatus.HealthReports...)
+	o.Owners = Owners(u)
+	return o, nil
+}
+
+type encryptionStatus struct {
+	HealthReports []contract.TypedReport `json:"healthReports"`
+}
+
+// version is a resourceVersion as a number: API servers of one etcd draw them from one counter, which is what makes
+// states seen through different API servers comparable.
+func version(text string) (uint64, error) {
+	v, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("resourceVersion %q is not a number: %w", text, err)
+	}
+	return v, nil
+}

@@ -1,0 +1,107 @@
+package watch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Target is one object to be watched.
+type Target struct {
+	GVR  schema.GroupVersionResource
+	Name string
+}
+
+// Resource is "plural.group".
+func (t Target) Resource() string { return t.GVR.GroupResource().String() }
+
+// Sequence merges the deliveries of several watches: each state is recorded once, by whichever watch was first, and
+// none after a newer one. It is safe for concurrent use.
+type Sequence struct {
+	log     *history.Log
+	mu      sync.Mutex
+	seen    map[Target]state
+	problem error
+	changed chan struct{} // closed and replaced at every step
+}
+
+type state struct {
+	version uint64
+	present bool
+}
+
+// NewSequence records to log.
+func NewSequence(log *history.Log) *Sequence {
+	return &Sequence{log: log, seen: map[Target]state{}, changed: make(chan struct{})}
+}
+
+// Present offers a state that a watch or a list delivered at an instant.
+func (s *Sequence) Present(t Target, u *unstructured.Unstructured, at time.Time) {
+	o, err := Convert(t.Resource(), u)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.offer(t, o, at)
+}
+
+// Absent offers the observation that there was no such object at a resourceVersion. It is news only if there was one.
+func (s *Sequence) Absent(t Target, resourceVersion string, at time.Time) {
+	s.offer(t, &history.Object{Resource: t.Resource(), Name: t.Name, ResourceVersion: resourceVersion, Deleted: true}, at)
+}
+
+// offer records under the lock: two watches must not be able to swap two states between judging and recording.
+func (s *Sequence) offer(t Target, o *history.Object, at time.Time) {
+	v, err := version(o.ResourceVersion)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.seen[t]
+	if v <= last.version || o.Deleted && !last.present {
+		return
+	}
+	s.seen[t] = state{v, !o.Deleted}
+	s.log.Record(at, "watch", o)
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *Sequence) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.problem == nil {
+		s.problem = err
+	}
+}
+
+// Problem is the first state that could not be recorded.
+func (s *Sequence) Problem() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.problem
+}
+
+// reached waits until a state of t at or after version was recorded.
+func (s *Sequence) reached(ctx context.Context, t Target, version uint64) error {
+	for {
+		s.mu.Lock()
+		done, changed := s.seen[t].version >= version, s.changed
+		s.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
