@@ -1,0 +1,201 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kmsharness/kmsharness/harness/netfault"
+)
+
+// Errors of a ControlPlane.
+var (
+	ErrServerExists = errors.New("there is an API server of this name already")
+	ErrNoServer     = errors.New("there is no API server of this name")
+)
+
+// ControlPlane is one etcd and its API servers. Its methods may be called at the same time.
+type ControlPlane struct {
+	opts  Options
+	pki   *pki
+	etcd  *Etcd
+	probe *prober
+
+	mu      sync.Mutex
+	servers []*APIServer
+}
+
+// New makes certificates, ports, links and configuration files. It starts no process. The owner must Close it, before it
+// closes the supervisor.
+func New(opts Options) (*ControlPlane, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	pki, err := newPKI(filepath.Join(opts.Dir, "pki"))
+	if err != nil {
+		return nil, fmt.Errorf("make certificates: %w", err)
+	}
+	cp := &ControlPlane{opts: opts, pki: pki}
+	if err := cp.setUp(); err != nil {
+		return nil, errors.Join(err, cp.Close(context.Background()))
+	}
+	return cp, nil
+}
+
+func (cp *ControlPlane) setUp() error {
+	identity, err := cp.pki.client(adminUser, []string{adminGroup})
+	if err != nil {
+		return err
+	}
+	certificate, err := identity.tls()
+	if err != nil {
+		return err
+	}
+	cp.probe = newProber(cp.pki.roots, &certificate)
+	if len(cp.opts.AuditPolicy) > 0 {
+		if err := os.WriteFile(cp.auditPolicyFile(), cp.opts.AuditPolicy, 0o600); err != nil {
+			return fmt.Errorf("write the audit policy: %w", err)
+		}
+	}
+	if cp.etcd, err = newEtcd(cp.opts); err != nil {
+		return err
+	}
+	for _, spec := range cp.opts.Servers {
+		if _, err := cp.Add(spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (cp *ControlPlane) auditPolicyFile() string {
+	return filepath.Join(cp.opts.Dir, "audit-policy.yaml")
+}
+
+// Etcd is the only one.
+func (cp *ControlPlane) Etcd() *Etcd { return cp.etcd }
+
+// Servers are the API servers at this moment, in the order in which they were added.
+func (cp *ControlPlane) Servers() []*APIServer {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	return slices.Clone(cp.servers)
+}
+
+// Server finds one by name.
+func (cp *ControlPlane) Server(name string) (*APIServer, error) {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if i := cp.find(name); i >= 0 {
+		return cp.servers[i], nil
+	}
+	return nil, fmt.Errorf("API server %q: %w", name, ErrNoServer)
+}
+
+func (cp *ControlPlane) find(name string) int {
+	return slices.IndexFunc(cp.servers, func(s *APIServer) bool { return s.spec.Name == name })
+}
+
+// Add makes another API server; the caller starts it. A name can be used again after Remove: its logs are appended to.
+func (cp *ControlPlane) Add(spec ServerSpec) (*APIServer, error) {
+	if err := spec.validate(); err != nil {
+		return nil, err
+	}
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if cp.find(spec.Name) >= 0 {
+		return nil, fmt.Errorf("add API server %q: %w", spec.Name, ErrServerExists)
+	}
+	s, err := newAPIServer(cp, spec)
+	if err != nil {
+		return nil, fmt.Errorf("add API server %s: %w", spec.Name, err)
+	}
+	cp.servers = append(cp.servers, s)
+	return s, nil
+}
+
+// Remove stops an API server, closes its links and forgets it.
+func (cp *ControlPlane) Remove(ctx context.Context, name string) error {
+	s, err := cp.Server(name)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(s.Stop(ctx), s.close())
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if i := cp.find(name); i >= 0 {
+		cp.servers = slices.Delete(cp.servers, i, i+1)
+	}
+	if err != nil {
+		return fmt.Errorf("remove API server %s: %w", name, err)
+	}
+	return nil
+}
+
+// Start starts etcd and all API servers at the same time, and returns when each is as ready as asked. Those that run
+// already are only waited for.
+func (cp *ControlPlane) Start(ctx context.Context, until Readiness) error {
+	// The API servers' connections wait in their links until etcd answers: so they spend the time on their own start,
+	// and none meets a refused port and backs off for a second.
+	release, err := cp.holdEtcdLinks()
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return errors.Join(cp.etcd.Start(ctx), release())
+	})
+	for _, s := range cp.Servers() {
+		group.Go(func() error { return s.Start(ctx, until) })
+	}
+	return group.Wait()
+}
+
+// holdEtcdLinks cuts the healthy links to an etcd that does not run yet, and returns what heals them.
+func (cp *ControlPlane) holdEtcdLinks() (release func() error, err error) {
+	var held []*netfault.Link
+	release = func() error {
+		var errs []error
+		for _, l := range held {
+			errs = append(errs, l.Set(netfault.Fault{}))
+		}
+		return errors.Join(errs...)
+	}
+	if cp.etcd.Running() {
+		return release, nil
+	}
+	for _, s := range cp.Servers() {
+		if s.etcdLink.Fault().Mode != netfault.OK {
+			continue
+		}
+		if err := s.etcdLink.Set(netfault.Fault{Mode: netfault.Cut}); err != nil {
+			return nil, err
+		}
+		held = append(held, s.etcdLink)
+	}
+	return release, nil
+}
+
+// Close stops everything, the API servers first, and closes the links. It is safe to call twice.
+func (cp *ControlPlane) Close(ctx context.Context) error {
+	servers := cp.Servers()
+	errs := make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		all.Go(func() { errs[i] = errors.Join(s.Stop(ctx), s.close()) })
+	}
+	all.Wait()
+	if cp.etcd != nil {
+		errs = append(errs, cp.etcd.Stop(ctx), cp.etcd.close())
+	}
+	if cp.probe != nil {
+		cp.probe.close()
+	}
+	return errors.Join(errs...)
+}
