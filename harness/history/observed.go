@@ -40,6 +40,9 @@ type Call struct {
 	Healthz string `json:"healthz,omitempty"` // Status only, as sent
 	Version string `json:"version,omitempty"` // Status only, as sent
 	KEKID   string `json:"kekID,omitempty"`   // key_id as sent
+	// HealthzBytes and KEKIDBytes are the sizes as sent, where the journal keeps a long text cut; 0 if it is whole.
+	HealthzBytes int `json:"healthzBytes,omitempty"`
+	KEKIDBytes   int `json:"kekIDBytes,omitempty"`
 	// Faults in force on this call, by name.
 	Faults []string `json:"faults,omitempty"`
 }

@@ -19,6 +19,12 @@ type Run struct {
 	Timing contract.Timing `json:"timing"`
 	// Tolerance is added to every bound: scheduling noise of a real-time backend, zero on a simulator.
 	Tolerance time.Duration `json:"tolerance"`
+	// TakeoverAllowance is how long an aggregator may take to be in charge after it started, lost its API server or
+	// lost its leader (its lease duration). The contract does not bound this; zero means four intervals.
+	TakeoverAllowance time.Duration `json:"takeoverAllowance,omitempty"`
+	// Connectivity is how reporters reach the API: "loopback" (their own node's API server, also when empty) or
+	// "service" (any API server, through the load balancer).
+	Connectivity string `json:"connectivity,omitempty"`
 	// Contract is the wire form that the reporters write: "conditions" or "healthreports".
 	Contract string `json:"contract"`
 	// Operator is the plural resource of the operator CR ("kubeapiservers") and ClusterOperator its counterpart.
