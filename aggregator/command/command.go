@@ -1,0 +1,140 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+
+	"github.com/kmsharness/kmsharness/aggregator/controller"
+	"github.com/kmsharness/kmsharness/aggregator/core"
+)
+
+// Exit codes of the program.
+const (
+	ExitOK     = 0
+	ExitFailed = 1 // could not start or go on
+	ExitUsage  = 2 // a mistake on the command line
+)
+
+// errUsage marks a mistake on the command line.
+var errUsage = errors.New("usage")
+
+// Main runs the program until it ends or ctx does, and returns its exit code.
+func Main(ctx context.Context, args []string, stderr io.Writer) int {
+	cmd := New(stderr)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, errUsage):
+		return ExitUsage
+	default:
+		fmt.Fprintf(stderr, "kms-health-aggregator: %v\n", err)
+		return ExitFailed
+	}
+}
+
+// New is the command.
+func New(stderr io.Writer) *cobra.Command {
+	o := Defaults()
+	usage := func(errs ...error) error {
+		for _, err := range errs {
+			fmt.Fprintf(stderr, "kms-health-aggregator: %v\n", err)
+		}
+		return errUsage
+	}
+	cmd := &cobra.Command{
+		Use:   "kms-health-aggregator",
+		Short: "Roll up the health reports of KMS v2 plugins into conditions of their operator",
+		Example: `  kms-health-aggregator --operator kubeapiserver --leader-elect
+  kms-health-aggregator --operator authentication --pod-selector app=oauth-apiserver --pod-namespace openshift-oauth-apiserver
+  kms-health-aggregator --kubeconfig dev.kubeconfig --interval 1s --kms-active always`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(fmt.Errorf("unexpected argument %q: everything is a flag, see --help", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if errs := o.Validate(); len(errs) > 0 {
+				return usage(errs...)
+			}
+			return o.run(cmd.Context(), stderr)
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	o.AddFlags(cmd.Flags())
+	return cmd
+}
+
+func (o Options) run(ctx context.Context, stderr io.Writer) error {
+	log := o.logger(stderr)
+	klog.SetLogger(logr.FromSlogHandler(log.Handler())) // client-go logs through klog
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	config, err := o.config(log, registry)
+	if err != nil {
+		return err
+	}
+	c, err := controller.New(config)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.Run(ctx) })
+	if o.MetricsAddress != "" {
+		group.Go(func() error { return serveMetrics(ctx, o.MetricsAddress, registry, c.Synced) })
+	}
+	err = group.Wait()
+	log.Info("stopped")
+	return err
+}
+
+func (o Options) logger(w io.Writer) *slog.Logger {
+	if o.LogFormat == logText {
+		return slog.New(slog.NewTextHandler(w, nil))
+	}
+	return slog.New(slog.NewJSONHandler(w, nil))
+}
+
+func (o Options) config(log *slog.Logger, registry prometheus.Registerer) (controller.Config, error) {
+	if err := controller.DetectDeadConnections(); err != nil {
+		return controller.Config{}, err
+	}
+	rest, err := controller.Connection(o.Kubeconfig)
+	if err != nil {
+		return controller.Config{}, err
+	}
+	operator, err := core.OperatorByName(o.Operator)
+	if err != nil {
+		return controller.Config{}, err
+	}
+	return controller.Config{
+		REST: rest, Operator: operator, Interval: o.Interval, Log: log, Registry: registry,
+		Expected:     controller.Expected{NodeSelector: o.NodeSelector, PodSelector: o.PodSelector, PodNamespace: o.PodNamespace},
+		AlwaysActive: o.KMSActive == kmsAlways,
+		Election:     o.election(),
+	}, nil
+}
+
+func (o Options) election() *controller.Election {
+	if !o.LeaderElect {
+		return nil
+	}
+	return &controller.Election{
+		Namespace: o.Lease.Namespace, Name: o.leaseName(), Identity: o.Lease.Identity,
+		LeaseDuration: o.Lease.Duration, RenewDeadline: o.Lease.RenewDeadline, RetryPeriod: o.Lease.RetryPeriod,
+	}
+}

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/leaderelection"
+
+	"github.com/kmsharness/kmsharness/aggregator/core"
+)
+
+// Validate says what is wrong with the flags: one line per mistake, all of them at once.
+func (o Options) Validate() []error {
+	var c checks
+	_, err := core.OperatorByName(o.Operator)
+	c.noError("--operator", err)
+	c.positive("--interval", o.Interval)
+	_, err = labels.Parse(o.NodeSelector)
+	c.noError("--node-selector", err)
+	_, err = labels.Parse(o.PodSelector)
+	c.noError("--pod-selector", err)
+	c.that(o.PodSelector == "" || o.PodNamespace != "", "--pod-selector %q: needs --pod-namespace", o.PodSelector)
+	c.that(o.PodNamespace == "" || o.PodSelector != "", "--pod-namespace %q: needs --pod-selector", o.PodNamespace)
+	c.that(o.KMSActive == kmsAuto || o.KMSActive == kmsAlways, "--kms-active %q: expected auto or always", o.KMSActive)
+	c.that(o.LogFormat == logJSON || o.LogFormat == logText, "--log-format %q: expected json or text", o.LogFormat)
+	if o.MetricsAddress != "" {
+		_, _, err := net.SplitHostPort(o.MetricsAddress)
+		c.that(err == nil, "--metrics-address %q: expected host:port, or nothing for none", o.MetricsAddress)
+	}
+	if o.LeaderElect {
+		c.lease(o.Lease, o.leaseName())
+	}
+	return c.errs
+}
+
+type checks struct{ errs []error }
+
+func (c *checks) that(ok bool, format string, args ...any) {
+	if !ok {
+		c.errs = append(c.errs, fmt.Errorf(format, args...))
+	}
+}
+
+func (c *checks) noError(flag string, err error) { c.that(err == nil, "%s: %v", flag, err) }
+
+func (c *checks) positive(flag string, d time.Duration) {
+	c.that(d > 0, "%s %v: must be positive", flag, d)
+}
+
+// lease holds client-go's own rules, which it would otherwise tell only once it runs.
+func (c *checks) lease(l LeaseOptions, name string) {
+	c.name("--leader-elect-namespace", l.Namespace, validation.IsDNS1123Label)
+	c.name("--leader-elect-name", name, validation.IsDNS1123Subdomain)
+	c.that(l.Identity != "", "--leader-elect-identity: must not be empty")
+	c.positive("--leader-elect-retry-period", l.RetryPeriod)
+	c.that(l.Duration >= time.Second, "--leader-elect-lease-duration %v: must be at least 1s, the precision of a lease", l.Duration)
+	c.that(l.RenewDeadline < l.Duration, "--leader-elect-renew-deadline %v: must be less than the lease duration %v", l.RenewDeadline, l.Duration)
+	least := time.Duration(float64(l.RetryPeriod) * leaderelection.JitterFactor)
+	c.that(l.RenewDeadline > least, "--leader-elect-renew-deadline %v: must be more than %v, the retry period with its jitter", l.RenewDeadline, least)
+}
+
+func (c *checks) name(flag, value string, check func(string) []string) {
+	problems := check(value)
+	c.that(len(problems) == 0, "%s %q: %s", flag, value, first(problems))
+}
+
+func first(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return texts[0]
+}

@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/aggregator/core"
+)
+
+// Controller keeps the rollups of one operator's reports.
+type Controller struct {
+	Config
+	client   dynamic.Interface
+	trigger  *trigger
+	cr       *object
+	operator *object // the ClusterOperator
+	config   *mirror // apiservers.config.openshift.io; nil when KMS is always active
+	expected *mirror
+	metrics  *metrics
+	absent   map[string]bool // objects that were missing at the last look, to log it once
+}
+
+// New prepares a controller; nothing is contacted before Run.
+func New(c Config) (*Controller, error) {
+	c.REST = tune(c.REST)
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	client, err := dynamic.NewForConfig(c.REST)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	out := &Controller{Config: c, client: client, trigger: &trigger{clock: c.Clock}, absent: map[string]bool{}}
+	if out.metrics, err = newMetrics(c.Registry); err != nil {
+		return nil, err
+	}
+	return out, out.mirrors()
+}
+
+func (c *Controller) mirrors() error {
+	nodes, err := expectedSource(c.REST, c.client, c.Expected)
+	if err != nil {
+		return err
+	}
+	changed := c.trigger.changed
+	c.expected = newMirror(nodes, changed)
+	c.cr = c.object(one(c.client, operatorGVR(c.Operator), core.OperatorObject), core.OperatorObject)
+	c.operator = c.object(one(c.client, clusterOperatorGVR(), c.Operator.ClusterOperator), c.Operator.ClusterOperator)
+	if !c.AlwaysActive {
+		c.config = newMirror(one(c.client, apiServerGVR(), core.OperatorObject), changed)
+	}
+	return nil
+}
+
+func (c *Controller) object(s source, name string) *object {
+	return &object{mirror: newMirror(s, c.trigger.changed), key: name, clock: c.Clock}
+}
+
+// Run works until ctx ends, and returns only when nothing of it runs any more. A lease that it holds is released.
+func (c *Controller) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, m := range c.all() {
+		wg.Go(func() { m.run(ctx) })
+	}
+	if err := c.WaitSynced(ctx); err != nil {
+		return nil // stopped before the first list: there is nothing to undo
+	}
+	c.Log.Info("caches synced", "operator", c.Operator.Name)
+	if c.Election == nil {
+		c.work(ctx)
+		return nil
+	}
+	return c.lead(ctx)
+}
+
+// WaitSynced returns once every cache holds its first list. Nothing is decided before.
+func (c *Controller) WaitSynced(ctx context.Context) error {
+	for _, m := range c.all() {
+		if err := m.waitSynced(ctx); err != nil {
+			return fmt.Errorf("wait for the first list: %w", err)
+		}
+	}
+	return nil
+}
+
+// Synced says whether every cache holds its first list.
+func (c *Controller) Synced() bool {
+	for _, m := range c.all() {
+		select {
+		case <-m.synced:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Controller) all() []*mirror {
+	out := []*mirror{c.cr.mirror, c.operator.mirror, c.expected}
+	if c.config != nil {
+		out = append(out, c.config)
+	}
+	return out
+}

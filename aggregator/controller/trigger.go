@@ -1,0 +1,55 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+)
+
+// there is one thing to work on: the operator's CR as a whole.
+const theKey = "cluster"
+
+type queue = workqueue.TypedRateLimitingInterface[string]
+
+func newQueue() queue {
+	limit := workqueue.NewTypedItemExponentialFailureRateLimiter[string](writeRetryMin, writeRetryMax)
+	return workqueue.NewTypedRateLimitingQueue(limit)
+}
+
+// trigger hands changes to the queue of the current term as leader. Between terms they are dropped: a term begins by
+// looking at everything.
+type trigger struct {
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	queue queue
+	since time.Time // of the first change that no step has seen yet
+}
+
+func (t *trigger) use(q queue) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.queue = q
+}
+
+func (t *trigger) changed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.queue == nil {
+		return
+	}
+	if t.since.IsZero() {
+		t.since = t.clock.Now()
+	}
+	t.queue.Add(theKey)
+}
+
+// seen is called by a step before it looks; it returns when the oldest change that it will see came in.
+func (t *trigger) seen() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	since := t.since
+	t.since = time.Time{}
+	return since
+}

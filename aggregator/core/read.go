@@ -1,0 +1,97 @@
+package core
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// Observed is what stands on the operator's CR.
+type Observed struct {
+	// Conditions are all conditions of the CR, reports among them.
+	Conditions []Condition
+	// Reports by node, both wire forms merged.
+	Reports map[string]Report
+}
+
+// Report is what one node's reporter said, in whichever wire form.
+type Report struct {
+	// Entries that could be read, the write key first.
+	Entries []contract.Entry
+	// Problems say why (a part of) the report could not be read, safe to print; empty for a well-formed report.
+	Problems []string
+	// Fingerprint changes when the stored report does, readable or not.
+	Fingerprint [sha256.Size]byte
+}
+
+// Read reads the CR. It accepts any JSON whatever its shape: what cannot be read is a problem of the node it names,
+// or nothing at all, and never hides another node's report.
+func Read(cr map[string]any, op Operator) Observed {
+	conditions := ReadConditions(cr)
+	raw := map[string]*rawReport{}
+	for _, c := range conditions {
+		if node, ok := contract.NodeOfCondition(c.Type); ok {
+			reportOf(raw, node).addMessage(c.Message)
+		}
+	}
+	for _, item := range list(cr, op.TypedPath...) {
+		if t := typedItem(item); t.NodeName != "" {
+			reportOf(raw, t.NodeName).addTyped(t)
+		}
+	}
+	out := Observed{Conditions: conditions, Reports: make(map[string]Report, len(raw))}
+	for node, r := range raw {
+		out.Reports[node] = r.report()
+	}
+	return out
+}
+
+// ReadConditions reads status.conditions of any object. Items without a type are skipped.
+func ReadConditions(object map[string]any) []Condition {
+	var out []Condition
+	for _, item := range list(object, "status", "conditions") {
+		c := Condition{
+			Type: text(item, "type"), Status: text(item, "status"), Reason: text(item, "reason"), Message: text(item, "message"),
+		}
+		if at, err := time.Parse(time.RFC3339, text(item, "lastTransitionTime")); err == nil {
+			c.LastTransitionTime = at.UTC()
+		}
+		if c.Type != "" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func typedItem(item map[string]any) contract.TypedReport {
+	return contract.TypedReport{
+		NodeName: text(item, "nodeName"), KeyID: text(item, "keyID"), Status: text(item, "status"),
+		LastCheckedTime: text(item, "lastCheckedTime"), RemoteKeyID: text(item, "remoteKeyID"), Detail: text(item, "detail"),
+	}
+}
+
+// list is the objects of the list at path; what is not a list of objects is as if it were absent.
+func list(object map[string]any, path ...string) []map[string]any {
+	value, _, err := unstructured.NestedFieldNoCopy(object, path...)
+	items, ok := value.([]any)
+	if err != nil || !ok {
+		return nil
+	}
+	out := make([]map[string]any, 0, len(items))
+	for _, item := range items {
+		m, _ := item.(map[string]any) // nil for another shape: keeps the index, reads as empty
+		out = append(out, m)
+	}
+	return out
+}
+
+func text(item map[string]any, field string) string {
+	s, _ := item[field].(string)
+	return s
+}
+
+func problem(err error) string { return contract.SafeText(fmt.Sprint(err), 200) }

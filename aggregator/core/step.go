@@ -1,0 +1,69 @@
+package core
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// Input is everything that a step looks at, besides the memory of the step before.
+type Input struct {
+	// Now is the instant of the step.
+	Now time.Time
+	// Interval (I) of the reporters; staleness is derived from it.
+	Interval time.Duration
+	// Nodes that should report, each with the instant at which it was created (whole seconds).
+	Nodes map[string]time.Time
+	// KMSActive is true while KMS is an active encryption type.
+	KMSActive bool
+	// Observed is the operator's CR.
+	Observed Observed
+	// ClusterOperator is the conditions that stand on the ClusterOperator.
+	ClusterOperator []Condition
+}
+
+// Decision is what a step wants done. Carrying it out and stepping again with nothing changed decides nothing new.
+type Decision struct {
+	// Rollups wanted on the operator's CR; none while KMS is not active.
+	Rollups []Condition
+	// WriteRollups is true when they differ from what stands there.
+	WriteRollups bool
+	// Remove is what should disappear from the CR. After removing, tell Memory.Removed.
+	Remove Removal
+	// ClusterOperator is the conditions wanted there, the union of all conditions of the CR.
+	ClusterOperator []Condition
+	// WriteClusterOperator is true when they differ from what stands there.
+	WriteClusterOperator bool
+	// NextWake is the earliest instant at which the answer changes without any event; zero if there is none.
+	NextWake time.Time
+	// Memory for the next step.
+	Memory Memory
+}
+
+// Step decides.
+func Step(in Input, m Memory) Decision {
+	m = m.remember(in)
+	d := Decision{Remove: cleanup(in, m), NextWake: nextWake(in, m), Memory: m}
+	if in.KMSActive {
+		nodes := survey(in, m)
+		wanted := []Condition{degraded(nodes), available(nodes), progressing(nodes)}
+		d.Rollups, d.WriteRollups = settle(wanted, in.Observed.Conditions, in.Now)
+	}
+	united := union(append(others(in.Observed.Conditions), d.Rollups...))
+	d.ClusterOperator, d.WriteClusterOperator = settle(united, in.ClusterOperator, in.Now)
+	return d
+}
+
+// Converged says whether a rotation controller may go on: every expected node freshly reports the same healthy kekID
+// for the same write keyID. A missing, stale or malformed node, or no expected node at all, means not converged.
+func Converged(in Input) (keyID, kekID string, ok bool) {
+	return converged(survey(in, Memory{}.remember(in)))
+}
+
+// others are the conditions of the CR that are not the aggregator's own.
+func others(conditions []Condition) []Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c Condition) bool {
+		return slices.Contains(contract.RollupTypes(), c.Type)
+	})
+}
