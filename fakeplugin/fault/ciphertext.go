@@ -1,0 +1,63 @@
+package fault
+
+import (
+	"strings"
+)
+
+func ciphertextEmpty() Definition {
+	return Definition{
+		Name: "ciphertext-empty", Scope: ScopeCall, Methods: []Method{Encrypt}, Default: []Method{Encrypt},
+		Summary: "Encrypt answers with an empty ciphertext.",
+		shape:   func(s *shaping) { s.edit(Edit{Field: FieldCiphertext}) },
+	}
+}
+
+func ciphertextOversized() Definition {
+	return Definition{
+		Name: "ciphertext-oversized", Scope: ScopeCall, Methods: []Method{Encrypt}, Default: []Method{Encrypt},
+		Summary: "Encrypt answers with a ciphertext longer than the 1024 bytes that are allowed.",
+		Params:  []Param{sizeParam("ciphertext")},
+		shape:   func(s *shaping) { s.edit(Edit{Field: FieldCiphertext, PadTo: s.Fault.int("size")}) },
+	}
+}
+
+func annotationsInvalid() Definition {
+	kinds := []string{"single-label", "upper-case", "empty-key", "long-label", "long-name", "too-large", "control", "invalid-utf8"}
+	return Definition{
+		Name: "annotations-invalid", Scope: ScopeCall, Methods: []Method{Encrypt}, Default: []Method{Encrypt},
+		Summary: "Encrypt answers with an annotation that kube-apiserver must reject.",
+		Params: []Param{{Name: "kind", Kind: KindEnum, Enum: kinds, Default: kinds[0],
+			Summary: "what is wrong: the key has one label, capitals, nothing, a label of 64, a name of 254, a control character or invalid UTF-8, or all annotations exceed 32 KiB"}},
+		shape: func(s *shaping) { s.edit(badAnnotation(s.Fault.text("kind"))) },
+	}
+}
+
+// Limits of KMS v2 annotations: RFC 1123 labels of at most 63 characters, names of at most 253, 32 KiB in all. Each
+// of these is one too many.
+const (
+	labelTooLong       = 64
+	nameTooLong        = 254
+	annotationsTooMany = 32<<10 + 1
+)
+
+func badAnnotation(kind string) Edit {
+	e := Edit{Field: FieldAnnotation, Value: "x"}
+	const domain = ".fakeplugin.kmsharness.io"
+	switch kind {
+	case "single-label":
+		e.Annotation = "nodots"
+	case "upper-case":
+		e.Annotation = "UPPER" + domain
+	case "long-label":
+		e.Annotation = strings.Repeat("a", labelTooLong) + domain
+	case "long-name":
+		e.Annotation = strings.Repeat("a.", (nameTooLong-len(domain))/2) + strings.Repeat("a", (nameTooLong-len(domain))%2+1) + domain[1:]
+	case "too-large":
+		e.Annotation, e.Value = "large"+domain, strings.Repeat("x", annotationsTooMany)
+	case "control":
+		e.Annotation = "a\nb\x00" + domain
+	case "invalid-utf8":
+		e.Annotation = "\xff\xfe" + domain
+	}
+	return e
+}

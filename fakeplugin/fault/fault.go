@@ -1,0 +1,74 @@
+package fault
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Fault is a validated fault with all its parameters, ready to be injected. Make one with Parse.
+type Fault struct {
+	Name        string
+	Methods     []Method      // that it strikes
+	For         time.Duration // 0: until released
+	Count       int           // 0: any number of calls
+	Probability float64       // of striking a call that it could strike
+	values      map[string]any
+	definition  Definition
+}
+
+// Definition is the catalogue's entry for f.
+func (f Fault) Definition() Definition { return f.definition }
+
+// Params is every parameter that differs from "no bound", as it would be written.
+func (f Fault) Params() map[string]any {
+	params := map[string]any{}
+	for name, v := range f.values {
+		params[name] = written(v)
+	}
+	if f.definition.strikesCalls() {
+		params["method"] = formatMethods(f.Methods)
+	}
+	if f.For > 0 {
+		params["for"] = f.For.String()
+	}
+	if f.Count > 0 {
+		params["count"] = f.Count
+	}
+	if f.Probability < 1 {
+		params["probability"] = f.Probability
+	}
+	return params
+}
+
+func written(v any) any {
+	switch v := v.(type) {
+	case time.Duration:
+		return v.String()
+	case codes.Code:
+		if v <= codes.Unauthenticated {
+			return v.String()
+		}
+		return int(v)
+	case fs.FileMode:
+		return fmt.Sprintf("%04o", v)
+	default:
+		return v
+	}
+}
+
+// MarshalJSON writes the form that Parse reads: name and flat params.
+func (f Fault) MarshalJSON() ([]byte, error) {
+	return json.Marshal(Spec{Name: f.Name, Params: f.Params()})
+}
+
+// The typed parameters. Parse has put a value of the right type in for every parameter of the definition.
+func (f Fault) duration(name string) time.Duration { d, _ := f.values[name].(time.Duration); return d }
+func (f Fault) int(name string) int                { n, _ := f.values[name].(int); return n }
+func (f Fault) float(name string) float64          { n, _ := f.values[name].(float64); return n }
+func (f Fault) text(name string) string            { s, _ := f.values[name].(string); return s }
+func (f Fault) code(name string) codes.Code        { c, _ := f.values[name].(codes.Code); return c }
+func (f Fault) mode(name string) fs.FileMode       { m, _ := f.values[name].(fs.FileMode); return m }

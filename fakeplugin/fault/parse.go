@@ -1,0 +1,133 @@
+package fault
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Spec is a fault as it is written: a name and flat parameters, bounds among them.
+type Spec struct {
+	Name   string         `json:"name"`
+	Params map[string]any `json:"params,omitempty"`
+}
+
+// Lookup finds a fault in the catalogue. The error of an unknown name suggests one that is known.
+func Lookup(name string) (Definition, error) {
+	for _, d := range Catalogue() {
+		if d.Name == name {
+			return d, nil
+		}
+	}
+	return Definition{}, fmt.Errorf("there is no fault %.64q%s", name, suggest(name, Names()))
+}
+
+// Parse validates a fault. Every error is one line and says what was expected.
+func Parse(name string, params map[string]any) (Fault, error) {
+	d, err := Lookup(name)
+	if err != nil {
+		return Fault{}, err
+	}
+	f := Fault{Name: name, Methods: d.Default, For: d.defaultFor, Probability: 1, definition: d}
+	if f.values, err = defaults(d); err != nil {
+		return Fault{}, fmt.Errorf("fault %s: %w", name, err)
+	}
+	for _, param := range slices.Sorted(maps.Keys(params)) {
+		if err := f.set(param, params[param]); err != nil {
+			return Fault{}, fmt.Errorf("fault %s: %w", name, err)
+		}
+	}
+	for _, m := range f.Methods {
+		if !slices.Contains(d.Methods, m) {
+			return Fault{}, fmt.Errorf("fault %s: method: it cannot strike %s, only %s", name, m, formatMethods(d.Methods))
+		}
+	}
+	if d.check != nil {
+		if err := d.check(f); err != nil {
+			return Fault{}, fmt.Errorf("fault %s: %w", name, err)
+		}
+	}
+	return f, nil
+}
+
+func defaults(d Definition) (map[string]any, error) {
+	values := map[string]any{}
+	for _, p := range d.Params {
+		if p.Default == nil {
+			continue
+		}
+		v, err := p.parse(p.Default)
+		if err != nil {
+			return nil, fmt.Errorf("default of %w", err)
+		}
+		values[p.Name] = v
+	}
+	return values, nil
+}
+
+func (f *Fault) set(name string, value any) error {
+	known := append(slices.Clone(f.definition.Params), f.definition.Bounds()...)
+	i := slices.IndexFunc(known, func(p Param) bool { return p.Name == name })
+	if i < 0 {
+		return f.unknown(name, known)
+	}
+	v, err := known[i].parse(value)
+	if err != nil {
+		return err
+	}
+	if i < len(f.definition.Params) {
+		f.values[name] = v
+		return nil
+	}
+	switch v := v.(type) {
+	case time.Duration:
+		f.For = v
+	case []Method:
+		f.Methods = v
+	case int:
+		f.Count = v
+	case float64:
+		f.Probability = v
+	}
+	return nil
+}
+
+func (f *Fault) unknown(name string, known []Param) error {
+	names := make([]string, len(known))
+	for i, p := range known {
+		names[i] = p.Name
+	}
+	hint := suggest(name, names)
+	if hint == "" {
+		hint = " (it has: " + strings.Join(names, ", ") + ")"
+	}
+	return fmt.Errorf("there is no parameter %.64q%s", name, hint)
+}
+
+// ParseFlag reads NAME[:k=v,...]; a comma within a value is written "\,".
+func ParseFlag(s string) (Fault, error) {
+	name, rest, _ := strings.Cut(s, ":")
+	params := map[string]any{}
+	for _, pair := range splitCommas(rest) {
+		k, v, ok := strings.Cut(pair, "=")
+		if _, twice := params[k]; !ok || twice {
+			return Fault{}, fmt.Errorf("fault %.64q: expected NAME or NAME:PARAM=VALUE,... with each parameter once, got %.64q", name, pair)
+		}
+		params[k] = v
+	}
+	return Parse(name, params)
+}
+
+func splitCommas(s string) []string {
+	if s == "" {
+		return nil
+	}
+	const comma = "\x00" // cannot stand in an argument
+	parts := strings.Split(strings.ReplaceAll(s, `\,`, comma), ",")
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(parts[i], comma, ",")
+	}
+	return parts
+}

@@ -1,0 +1,100 @@
+package fault
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+const hour = 3600 // seconds: the longest that one call is held
+
+func hang() Definition {
+	return Definition{
+		Name: "hang", Scope: ScopeCall, Methods: Methods(), Default: Methods(),
+		Summary: "The call gets no answer: until the caller's deadline, for a time, or until the fault is released.",
+		Params: []Param{
+			{Name: "until", Kind: KindEnum, Enum: []string{"released", "deadline", "time"}, Default: "released",
+				Summary: "released: calls that hang go on when the fault is released; deadline: they never do; time: after the parameter time"},
+			{Name: "time", Kind: KindDuration, Min: 0.001, Max: hour, Summary: "how long a call hangs, with until=time"},
+		},
+		check: func(f Fault) error {
+			if (f.text("until") == "time") != (f.duration("time") > 0) {
+				return fmt.Errorf("until=time and time=DURATION need each other")
+			}
+			return nil
+		},
+		shape: func(s *shaping) {
+			s.plan.Holds = append(s.plan.Holds, Hold{ID: s.ID, For: s.Fault.duration("time"), Deadline: s.Fault.text("until") == "deadline"})
+		},
+	}
+}
+
+func delay() Definition {
+	return Definition{
+		Name: "delay", Scope: ScopeCall, Methods: Methods(), Default: Methods(),
+		Summary: "The answer comes late: by a fixed, uniform or heavy-tailed time.",
+		Params: []Param{
+			{Name: "by", Kind: KindDuration, Default: "100ms", Max: hour, Summary: "the delay; the least one of uniform and heavy-tailed"},
+			{Name: "distribution", Kind: KindEnum, Enum: []string{"fixed", "uniform", "heavy-tailed"}, Default: "fixed", Summary: "how delays are drawn"},
+			{Name: "max", Kind: KindDuration, Default: "10s", Max: hour, Summary: "the greatest delay of uniform and heavy-tailed"},
+			{Name: "alpha", Kind: KindFloat, Default: 1.5, Min: 0.1, Max: 10, Summary: "the shape of heavy-tailed (Pareto); smaller has more extreme delays"},
+		},
+		check: func(f Fault) error {
+			if f.text("distribution") != "fixed" && f.duration("max") < f.duration("by") {
+				return fmt.Errorf("max %v is less than by %v", f.duration("max"), f.duration("by"))
+			}
+			return nil
+		},
+		shape: func(s *shaping) {
+			s.plan.Holds = append(s.plan.Holds, Hold{ID: s.ID, For: drawDelay(s.Fault, s.rng)})
+		},
+	}
+}
+
+func drawDelay(f Fault, rng Rand) time.Duration {
+	by, most := f.duration("by"), f.duration("max")
+	switch f.text("distribution") {
+	case "uniform":
+		return by + time.Duration(rng.Float64()*float64(most-by))
+	case "heavy-tailed":
+		u := 1 - rng.Float64() // in (0, 1]
+		return time.Duration(math.Min(float64(most), float64(by)*math.Pow(u, -1/f.float("alpha"))))
+	default:
+		return by
+	}
+}
+
+func rateLimit() Definition {
+	return Definition{
+		Name: "rate-limit", Scope: ScopeCall, Methods: Methods(), Default: Methods(),
+		Summary: "Calls above a rate are answered ResourceExhausted, as by a cloud KMS with a quota.",
+		Params: []Param{
+			{Name: "rate", Kind: KindFloat, Default: 1.0, Min: 0, Max: 1e6, Summary: "calls per second that pass, over all its methods"},
+			{Name: "burst", Kind: KindInt, Default: 1, Min: 0, Max: 1e6, Summary: "calls that pass at once"},
+		},
+		shape: func(s *shaping) {
+			if s.takeToken(s.now) {
+				s.missed = true
+				return
+			}
+			s.plan.Error = &Error{codes.ResourceExhausted, fmt.Sprintf("rate of %v requests per second exceeded", s.Fault.float("rate"))}
+		},
+	}
+}
+
+// takeToken is a token bucket that is full when the fault is injected.
+func (a *Active) takeToken(now time.Time) bool {
+	burst := float64(a.Fault.int("burst"))
+	if a.counted.IsZero() {
+		a.tokens, a.counted = burst, now
+	}
+	a.tokens = math.Min(burst, a.tokens+now.Sub(a.counted).Seconds()*a.Fault.float("rate"))
+	a.counted = now
+	if a.tokens < 1 {
+		return false
+	}
+	a.tokens--
+	return true
+}
