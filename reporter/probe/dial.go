@@ -31,7 +31,7 @@ func dial(ctx context.Context, socket string) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("passthrough:///plugin", // not the path: gRPC would read it as a URL
 		grpc.WithContextDialer(func(dialCtx context.Context, _ string) (net.Conn, error) { return dialUnix(dialCtx, ctx, socket) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // KMS v2: the socket's permissions protect it
-		grpc.WithAuthority("localhost"),                          // KMS v2: what the API server sends
+		grpc.WithAuthority("localhost"), // KMS v2: what the API server sends
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),
 		grpc.WithReadBufferSize(bufferSize),

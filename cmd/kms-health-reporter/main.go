@@ -1,0 +1,62 @@
+// Command kms-health-reporter probes the KMS v2 plugins of one node and reports their health; see package reporter.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/reporter"
+	"github.com/kmsharness/kmsharness/reporter/options"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1 // could not run
+	exitUsage  = 2 // bad command line
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	o, errs := options.Parse(os.Args[1:], os.Stdout)
+	if len(errs) == 1 && errors.Is(errs[0], pflag.ErrHelp) {
+		return 0
+	}
+	for _, err := range errs {
+		fmt.Fprintln(os.Stderr, "kms-health-reporter:", err)
+	}
+	if len(errs) > 0 {
+		return exitUsage
+	}
+	saveMemory()
+	log := reporter.NewLogger(os.Stderr, o.LogFormat, o.Verbosity)
+	klog.SetSlogLogger(log) // client-go logs through klog
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := reporter.Run(ctx, o, log); err != nil {
+		log.Error("cannot run", "error", contract.SafeDetail(err.Error()))
+		return exitFailed
+	}
+	log.Info("stopped")
+	return 0
+}
+
+// saveMemory trades a little CPU for memory: a reporter works some milliseconds per interval, on a node that others
+// need, and must stay below 20 MiB resident. Whoever sets GOGC or GOMEMLIMIT knows better.
+func saveMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(12 << 20)
+	}
+}

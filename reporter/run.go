@@ -1,0 +1,85 @@
+package reporter
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/reporter/core"
+	"github.com/kmsharness/kmsharness/reporter/metrics"
+	"github.com/kmsharness/kmsharness/reporter/options"
+	"github.com/kmsharness/kmsharness/reporter/probe"
+	"github.com/kmsharness/kmsharness/reporter/publish"
+)
+
+// Run is a whole reporter, until ctx ends. It returns an error only for what no waiting would cure: a kubeconfig that
+// cannot be read, an address that cannot be listened on.
+func Run(ctx context.Context, o options.Options, log *slog.Logger) error {
+	config, err := restConfig(o)
+	if err != nil {
+		return err
+	}
+	publisher, err := publish.New(config, o.Operator, o.Form, o.Node, time.Now)
+	if err != nil {
+		return err
+	}
+	defer publisher.Close()
+	m := metrics.New(o.Node, keyIDs(o.Plugins))
+	observer := NewObserver(log, m)
+	group, ctx := errgroup.WithContext(ctx)
+	if o.MetricsAddress != "" {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.MetricsAddress)
+		if err != nil {
+			return fmt.Errorf("listen for metrics: %w", err)
+		}
+		log.Info("serving metrics", "address", listener.Addr().String())
+		group.Go(func() error {
+			return serve(ctx, listener, handler(m, observer, o.Timing.Interval, time.Now))
+		})
+	}
+	loop := &Loop{
+		Config:    core.Config{Node: o.Node, Timing: o.Timing},
+		Prober:    probe.New(o.Plugins, o.Timing.ProbeTimeout, time.Now),
+		Publisher: publisher, Observer: observer, Clock: clock.RealClock{}, Jitter: jitter,
+	}
+	log.Info("reporting", "node", o.Node, "plugins", keyIDs(o.Plugins), "operator", string(o.Operator), "contract", string(o.Form),
+		"connectivity", string(o.Connectivity), "interval", o.Timing.Interval.String(), "fieldManager", contract.FieldManager(o.Node))
+	group.Go(func() error { loop.Run(ctx); return nil })
+	return group.Wait()
+}
+
+// restConfig finds the API server.
+func restConfig(o options.Options) (*rest.Config, error) {
+	if o.Connectivity == options.Service {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("connectivity service: read the in-cluster configuration: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("connectivity loopback: read kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	return config, nil
+}
+
+func keyIDs(plugins []probe.Plugin) []string {
+	ids := make([]string, len(plugins))
+	for i, p := range plugins {
+		ids[i] = p.KeyID
+	}
+	return ids
+}
+
+// jitter draws from [-limit, limit].
+func jitter(limit time.Duration) time.Duration { return rand.N(2*limit+1) - limit }
