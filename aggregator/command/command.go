@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
@@ -79,9 +78,10 @@ func New(stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
+// run works until ctx ends or something cannot go on.
 func (o Options) run(ctx context.Context, stderr io.Writer) error {
 	log := o.logger(stderr)
-	klog.SetLogger(logr.FromSlogHandler(log.Handler())) // client-go logs through klog
+	klog.SetSlogLogger(log) // client-go logs through klog
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	config, err := o.config(log, registry)

@@ -1,0 +1,74 @@
+// Package crds holds copies of the OpenShift API module's CRDs that the harness installs. They are real: a reporter
+// or aggregator that passes here is validated by the same schemas as in a cluster.
+package crds
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+//go:generate go run ./copy
+
+//go:embed *.crd.yaml
+var files embed.FS
+
+// Variant is a feature set of the OpenShift API.
+type Variant string
+
+const (
+	// Default has no typed reports, and no KMS among the encryption types.
+	Default Variant = "Default"
+	// TechPreview has both. It is what the harness installs unless told otherwise.
+	TechPreview Variant = "TechPreviewNoUpgrade"
+)
+
+// List is the CRDs of one variant, those that have no variants included, sorted by file name. An empty variant is
+// TechPreview.
+func List(v Variant) ([]*apiextensions.CustomResourceDefinition, error) {
+	if v == "" {
+		v = TechPreview
+	}
+	if v != Default && v != TechPreview {
+		return nil, fmt.Errorf("CRD variant %q: expected %s or %s", v, Default, TechPreview)
+	}
+	names, err := fs.Glob(files, "*.crd.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("list CRDs: %w", err)
+	}
+	var out []*apiextensions.CustomResourceDefinition
+	for _, name := range names {
+		if !belongs(name, v) {
+			continue
+		}
+		crd, err := load(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, crd)
+	}
+	return out, nil
+}
+
+// belongs is true for a file of the variant, and for one whose name has none.
+func belongs(name string, v Variant) bool {
+	base := strings.TrimSuffix(name, ".crd.yaml")
+	return strings.HasSuffix(base, "-"+string(v)) ||
+		!strings.HasSuffix(base, "-"+string(Default)) && !strings.HasSuffix(base, "-"+string(TechPreview))
+}
+
+func load(name string) (*apiextensions.CustomResourceDefinition, error) {
+	data, err := files.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read CRD: %w", err)
+	}
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(data, crd); err != nil {
+		return nil, fmt.Errorf("parse CRD %s: %w", name, err)
+	}
+	return crd, nil
+}

@@ -1,0 +1,124 @@
+// Package manifests holds what a cluster needs besides the programs: the identities' permissions, and the admission
+// policy that narrows a reporter to its own entry. The names come from package contract, so they cannot drift.
+package manifests
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// Namespace is where the aggregator's lease lives.
+const Namespace = "kms-health"
+
+// Options say for which cluster to render.
+type Options struct {
+	// Operator whose reports are meant: kubeapiserver (also when empty), openshiftapiserver or authentication.
+	Operator string
+	// PodNamespace is set when the API servers are Deployments in that namespace: the aggregator then reads the pods
+	// there instead of Nodes. The namespace has to exist.
+	PodNamespace string
+}
+
+// operator is what differs from one to the next in the templates.
+type operator struct {
+	Resource        string // of the CR
+	ClusterOperator string
+	TypedRoot       string // the field of status under which the typed reports are
+	TypedParent     string // the field of status that holds encryptionStatus, empty for status itself
+}
+
+func operatorOf(name string) (operator, error) {
+	switch name {
+	case "", "kubeapiserver":
+		return operator{"kubeapiservers", "kube-apiserver", "encryptionStatus", ""}, nil
+	case "openshiftapiserver":
+		return operator{"openshiftapiservers", "openshift-apiserver", "encryptionStatus", ""}, nil
+	case "authentication":
+		return operator{"authentications", "authentication", "oauthAPIServer", "oauthAPIServer"}, nil
+	}
+	return operator{}, fmt.Errorf("operator %q: expected kubeapiserver, openshiftapiserver or authentication", name)
+}
+
+// values are what the templates may use.
+type values struct {
+	operator
+	Namespace                  string
+	PodNamespace               string
+	ReporterGroup              string
+	ReporterIdentityPrefix     string
+	ReporterConditionPrefix    string
+	ReporterFieldManagerPrefix string
+	MaxFieldManagerBytes       int
+	AggregatorIdentity         string
+}
+
+// Objects are the manifests in an order in which they can be created: the namespace comes first.
+func Objects(o Options) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, name := range []string{"namespace.yaml", "reporter-admission.yaml", "reporter-rbac.yaml", "aggregator-rbac.yaml"} {
+		text, err := Render(name, o)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := decode(text)
+		if err != nil {
+			return nil, fmt.Errorf("manifest %s: %w", name, err)
+		}
+		out = append(out, objects...)
+	}
+	return out, nil
+}
+
+// Render is the YAML of one file.
+func Render(name string, o Options) ([]byte, error) {
+	op, err := operatorOf(o.Operator)
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.New(name).Option("missingkey=error").ParseFS(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("manifest %s: %w", name, err)
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, values{
+		operator: op, Namespace: Namespace, PodNamespace: o.PodNamespace,
+		ReporterGroup:              contract.ReporterGroup,
+		ReporterIdentityPrefix:     contract.ReporterIdentityPrefix,
+		ReporterConditionPrefix:    contract.ReporterConditionPrefix,
+		ReporterFieldManagerPrefix: contract.ReporterFieldManagerPrefix,
+		MaxFieldManagerBytes:       contract.MaxFieldManagerBytes,
+		AggregatorIdentity:         contract.AggregatorIdentity,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("manifest %s: %w", name, err)
+	}
+	return b.Bytes(), nil
+}
+
+func decode(text []byte) ([]*unstructured.Unstructured, error) {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), len(text))
+	var out []*unstructured.Unstructured
+	for {
+		o := &unstructured.Unstructured{}
+		switch err := decoder.Decode(&o.Object); {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil:
+			return nil, fmt.Errorf("parse: %w", err)
+		case len(o.Object) > 0:
+			out = append(out, o)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package manifests
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+func TestObjectsOfEveryOperator(t *testing.T) {
+	for _, o := range []Options{
+		{}, {Operator: "kubeapiserver"},
+		{Operator: "openshiftapiserver", PodNamespace: "openshift-apiserver"},
+		{Operator: "authentication", PodNamespace: "openshift-oauth-apiserver"},
+	} {
+		objects, err := Objects(o)
+		if err != nil {
+			t.Fatalf("%+v: %v", o, err)
+		}
+		seen := map[string]bool{}
+		for _, object := range objects {
+			id := object.GetKind() + "/" + object.GetNamespace() + "/" + object.GetName()
+			if object.GetName() == "" || object.GetAPIVersion() == "" || seen[id] {
+				t.Errorf("%+v: %q is nameless, without a version or there twice", o, id)
+			}
+			seen[id] = true
+		}
+		if objects[0].GetKind() != "Namespace" {
+			t.Errorf("%+v: the namespace does not come first", o)
+		}
+	}
+}
+
+func TestUnknownOperator(t *testing.T) {
+	if _, err := Objects(Options{Operator: "etcd"}); err == nil || !strings.Contains(err.Error(), "etcd") {
+		t.Errorf("got %v, want an error that names the operator", err)
+	}
+}
+
+// Least privilege: a reporter has two verbs on one object, and no role of either identity has a wildcard.
+func TestLeastPrivilege(t *testing.T) {
+	objects, err := Objects(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		for _, rule := range rules(o) {
+			verbs := stringsOf(rule["verbs"])
+			if slices.Contains(verbs, "*") || slices.Contains(stringsOf(rule["resources"]), "*") {
+				t.Errorf("%s has a wildcard", o.GetName())
+			}
+			if strings.HasPrefix(o.GetName(), "kms-health-reporter") && !slices.Contains([]string{"get", "patch"}, strings.Join(verbs, ",")) {
+				t.Errorf("%s may %v", o.GetName(), verbs)
+			}
+		}
+	}
+}
+
+func TestSubjectsAreTheContracts(t *testing.T) {
+	objects, err := Objects(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
+		for _, s := range subjects {
+			name := s.(map[string]any)["name"]
+			if name != contract.ReporterGroup && name != contract.AggregatorIdentity {
+				t.Errorf("%s is bound to %v", o.GetName(), name)
+			}
+		}
+	}
+}
+
+func rules(o *unstructured.Unstructured) []map[string]any {
+	items, _, _ := unstructured.NestedSlice(o.Object, "rules")
+	var out []map[string]any
+	for _, i := range items {
+		out = append(out, i.(map[string]any))
+	}
+	return out
+}
+
+func stringsOf(v any) []string {
+	items, _ := v.([]any)
+	var out []string
+	for _, i := range items {
+		out = append(out, i.(string))
+	}
+	return out
+}
