@@ -5,3 +5,10 @@
 // of everything that is a file. What does not live here: starting the programs that write these sources
 // (harness/controlplane, harness/backend/local) and judging what they say (harness/check).
 package record
+
+import "time"
+
+// Sink receives what a recorder saw; *history.Log is one.
+type Sink interface {
+	Record(at time.Time, source string, payload any)
+}

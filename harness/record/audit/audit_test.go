@@ -81,7 +81,7 @@ func TestRecorderChooses(t *testing.T) {
 	} {
 		log := history.NewLog(nil)
 		seen := ""
-		r := audit.Recorder{Log: log, Identity: audit.SystemUnderTest, Seen: func(_, agent string) { seen = agent },
+		r := audit.Recorder{Sink: log, Identity: audit.SystemUnderTest, Seen: func(_, agent string) { seen = agent },
 			Resource: func(r string) bool { return r == "kubeapiservers.operator.openshift.io" }}
 		text := apply
 		if test.old != "" {

@@ -4,13 +4,13 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record"
 )
 
 // Recorder chooses the requests that matter: everything that a watched identity does, and every write to a watched
 // resource, by anybody.
 type Recorder struct {
-	Log *history.Log
+	Sink record.Sink
 	// Identity says whether everything that a user does is recorded.
 	Identity func(user string) bool
 	// Resource says whether writes to a resource ("plural.group") are recorded.
@@ -32,7 +32,7 @@ func (r *Recorder) Line(node string, line []byte) error {
 		return err
 	}
 	if r.Identity(request.User) || Writes(request.Verb) && r.Resource(request.Resource) {
-		r.Log.Record(request.Completed, "audit/"+node, request)
+		r.Sink.Record(request.Completed, "audit/"+node, request)
 	}
 	if r.Seen != nil {
 		r.Seen(node, request.UserAgent)

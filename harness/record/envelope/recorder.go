@@ -3,12 +3,12 @@ package envelope
 import (
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record"
 )
 
 // Recorder records the envelopes of API server logs.
 type Recorder struct {
-	Log *history.Log
+	Sink record.Sink
 	// Now gives the year and the time zone that klog leaves out; it must be the zone of the API servers.
 	Now func() time.Time
 }
@@ -19,6 +19,6 @@ func (r *Recorder) Line(node string, line []byte) error {
 	if !ok || err != nil {
 		return err
 	}
-	r.Log.Record(l.At, "log/"+node, &l.Envelope)
+	r.Sink.Record(l.At, "log/"+node, &l.Envelope)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record"
 )
 
 // Target is one object to be watched.
@@ -23,7 +24,7 @@ func (t Target) Resource() string { return t.GVR.GroupResource().String() }
 // Sequence merges the deliveries of several watches: each state is recorded once, by whichever watch was first, and
 // none after a newer one. It is safe for concurrent use.
 type Sequence struct {
-	log     *history.Log
+	sink    record.Sink
 	mu      sync.Mutex
 	seen    map[Target]state
 	problem error
@@ -35,9 +36,9 @@ type state struct {
 	present bool
 }
 
-// NewSequence records to log.
-func NewSequence(log *history.Log) *Sequence {
-	return &Sequence{log: log, seen: map[Target]state{}, changed: make(chan struct{})}
+// NewSequence records to sink.
+func NewSequence(sink record.Sink) *Sequence {
+	return &Sequence{sink: sink, seen: map[Target]state{}, changed: make(chan struct{})}
 }
 
 // Present offers a state that a watch or a list delivered at an instant.
@@ -69,7 +70,7 @@ func (s *Sequence) offer(t Target, o *history.Object, at time.Time) {
 		return
 	}
 	s.seen[t] = state{v, !o.Deleted}
-	s.log.Record(at, "watch", o)
+	s.sink.Record(at, "watch", o)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }

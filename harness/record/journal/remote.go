@@ -1,0 +1,34 @@
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// HopRemoteKMS is the hop of the envelopes of this package.
+const HopRemoteKMS = "remote-kms"
+
+// DecodeOperation reads one line of the remote KMS's journal. It gives nil for what is no envelope operation.
+func DecodeOperation(line []byte) (at time.Time, e *history.Envelope, err error) {
+	var o remotekms.Operation
+	if err := json.Unmarshal(line, &o); err != nil {
+		return at, nil, fmt.Errorf("journal of the remote KMS: %w", err)
+	}
+	if o.Op == "" || o.Time.IsZero() {
+		return at, nil, fmt.Errorf("journal of the remote KMS: not an operation: op or time is missing")
+	}
+	if o.Op != "encrypt" && o.Op != "decrypt" {
+		return at, nil, nil
+	}
+	node, _, _ := strings.Cut(o.Plugin, "/")
+	e = &history.Envelope{Hop: HopRemoteKMS, Op: o.Op, UID: o.UID, Node: node, KEKID: o.KEKID, OK: o.Code == "ok"}
+	if !e.OK {
+		e.Error = strings.TrimSuffix(o.Code+": "+o.Detail, ": ")
+	}
+	return o.Time, e, nil
+}
