@@ -8,15 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"time"
 )
 
 // Binaries are the programs of a control plane.
 type Binaries struct {
 	Etcd, KubeAPIServer string
-	// Version of kube-apiserver ("v1.37.1"), or "unknown" if it came from KUBEBUILDER_ASSETS.
+	// Version is what kube-apiserver says of itself ("v1.37.1"); built here it ends in "+kmsharness".
 	Version string
 	// Origin says where they came from, for people.
 	Origin string
@@ -32,46 +29,75 @@ const EnvEncryptionPoll = "KMSHARNESS_ENCRYPTION_POLL"
 type Options struct {
 	// Progress receives one line at a time; nil: silence.
 	Progress func(string)
-	// DownloadTimeout bounds the whole attempt to download; 0 means DefaultDownloadTimeout. To be offline is normal.
-	DownloadTimeout time.Duration
-	// LocalOnly neither downloads nor builds: what is not there is an ErrNotFound.
+	// NoDownload builds what is not on this machine.
+	NoDownload bool
+	// LocalOnly neither downloads nor builds: what is not on this machine is an ErrNotFound.
 	LocalOnly bool
+
+	index string // of setup-envtest; empty: its own
 }
 
-// ErrNotFound says that there are no binaries here, with Options.LocalOnly.
-var ErrNotFound = errors.New("no etcd and kube-apiserver binaries")
-
-// DefaultDownloadTimeout is enough for the index (100 KB) and an archive (70 MB) on a usual CI machine; a proxy that
-// swallows everything costs no more than this, once.
-const DefaultDownloadTimeout = 60 * time.Second
-
-// EnvAssets is where Kubernetes' own test tools look first; EnvCache overrides where this package keeps what it built.
-const (
-	EnvAssets = "KUBEBUILDER_ASSETS"
-	EnvCache  = "KMSHARNESS_CACHE"
-)
+// ErrNotFound says that there are no binaries on this machine, with Options.LocalOnly.
+var ErrNotFound = errors.New("no etcd and kube-apiserver binaries on this machine")
 
 // Ensure finds the programs, in this order: KUBEBUILDER_ASSETS, which must have both if it is set; what an earlier run has
 // built; setup-envtest's store; a download into that store; a build from Go modules, which takes minutes and is kept.
 // It tells Progress in one line which it took.
 func Ensure(ctx context.Context, opts Options) (Binaries, error) {
-	if dir := os.Getenv(EnvAssets); dir != "" {
-		return fromDir(dir)
+	if opts.Progress == nil {
+		opts.Progress = func(string) {}
 	}
-	return Binaries{}, ErrNotFound
+	b, err := ensure(ctx, opts)
+	if err != nil {
+		return Binaries{}, fmt.Errorf("find etcd and kube-apiserver: %w", err)
+	}
+	opts.Progress(fmt.Sprintf("control plane binaries: etcd and kube-apiserver %s, %s", b.Version, b.Origin))
+	return b, nil
 }
 
-// fromDir is the user's own choice: an error if it is incomplete, never something else instead.
-func fromDir(dir string) (Binaries, error) {
-	b := Binaries{Etcd: filepath.Join(dir, "etcd"), KubeAPIServer: filepath.Join(dir, "kube-apiserver"), Version: "unknown", Origin: EnvAssets + "=" + dir}
-	for _, path := range []string{b.Etcd, b.KubeAPIServer} {
-		info, err := os.Stat(path)
-		if err != nil {
-			return Binaries{}, fmt.Errorf("%s is set, but: %w; set it to a directory with etcd and kube-apiserver, or unset it", EnvAssets, err)
-		}
-		if info.IsDir() || info.Mode()&0o111 == 0 {
-			return Binaries{}, fmt.Errorf("%s is set, but %s is not a program; set it to a directory with etcd and kube-apiserver, or unset it", EnvAssets, path)
-		}
+func ensure(ctx context.Context, opts Options) (Binaries, error) {
+	if b, ok, err := fromEnvironment(ctx); ok || err != nil {
+		return b, err
 	}
-	return b, nil
+	c, err := newCache()
+	if err != nil {
+		return Binaries{}, err
+	}
+	if b, ok := c.find(); ok {
+		return b, nil
+	}
+	s, err := newEnvtestStore(opts.index)
+	if err != nil {
+		return Binaries{}, err
+	}
+	if b, ok := s.find(ctx); ok {
+		return b, nil
+	}
+	if opts.LocalOnly {
+		return Binaries{}, fmt.Errorf("%w: looked for %s, in %s and in %s", ErrNotFound, EnvAssets, c.dir, s.dir)
+	}
+	return obtain(ctx, opts, c, s)
+}
+
+// obtain downloads or builds. One process at a time does that; the others find what it left.
+func obtain(ctx context.Context, opts Options, c *cache, s *envtestStore) (Binaries, error) {
+	unlock, err := c.lock(ctx, opts.Progress)
+	if err != nil {
+		return Binaries{}, err
+	}
+	defer unlock()
+	if b, ok := c.find(); ok {
+		return b, nil
+	}
+	if b, ok := s.find(ctx); ok {
+		return b, nil
+	}
+	if !opts.NoDownload {
+		b, err := s.download(ctx, opts.Progress)
+		if err == nil {
+			return b, nil
+		}
+		opts.Progress(fmt.Sprintf("no download of control plane binaries: %v", err))
+	}
+	return c.build(ctx, opts.Progress)
 }

@@ -37,7 +37,7 @@ func NewRunDir(ctx context.Context) (*RunDir, error) {
 }
 
 func newRunDir(ctx context.Context, root string) (*RunDir, error) {
-	// Held while directories come and go, so that nobody takes a directory for stale before it is locked.
+	// Held while directories come and go, so that nobody takes one for stale that is not locked yet.
 	all, err := lockFile(filepath.Join(root, lockName), unix.LOCK_EX)
 	if err != nil {
 		return nil, fmt.Errorf("make a run directory: %w", err)
@@ -63,9 +63,13 @@ func (d *RunDir) Close() error {
 	if d.lock == nil {
 		return nil
 	}
-	// The lock is given back last: a directory without lock is fair game.
-	err := os.RemoveAll(d.Path)
-	err = errors.Join(err, d.lock.Close())
+	// Another harness that looks for stale directories must not meet one that is half removed.
+	all, err := lockFile(filepath.Join(filepath.Dir(d.Path), lockName), unix.LOCK_EX)
+	if err != nil {
+		return fmt.Errorf("remove the run directory: %w", err)
+	}
+	defer all.Close()
+	err = errors.Join(os.RemoveAll(d.Path), d.lock.Close())
 	d.lock = nil
 	if err != nil {
 		return fmt.Errorf("remove the run directory: %w", err)

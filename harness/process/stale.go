@@ -38,9 +38,6 @@ func removeIfStale(dir string) error {
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil // its harness lives
 	}
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // it has just been removed by its own harness
-	}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,95 @@
+package assets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/process"
+)
+
+// progressEvery is how often a build that takes minutes says that it goes on.
+const progressEvery = 5 * time.Second
+
+// build makes the programs. The caller holds the lock.
+func (c *cache) build(ctx context.Context, progress func(string)) (Binaries, error) {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		return Binaries{}, fmt.Errorf("build them: the go command is not in PATH: install Go, or set %s to a directory with etcd and kube-apiserver", EnvAssets)
+	}
+	// A fixed name: what a builder that was killed left is removed by the next one.
+	work := filepath.Join(c.dir, "building-"+c.recipe.key())
+	if err := os.RemoveAll(work); err != nil {
+		return Binaries{}, fmt.Errorf("build them: %w", err)
+	}
+	if err := c.recipe.write(work); err != nil {
+		return Binaries{}, fmt.Errorf("build them: %w", err)
+	}
+	begin := time.Now()
+	progress(fmt.Sprintf("building etcd and kube-apiserver %s from Go modules, once: about 5 minutes on 2 cores, 3 GB of memory", c.recipe.version))
+	if err := c.compile(ctx, tool, work, progress); err != nil {
+		return Binaries{}, fmt.Errorf("build them: %w", err)
+	}
+	if err := c.publish(work); err != nil {
+		return Binaries{}, fmt.Errorf("build them: %w", err)
+	}
+	b, ok := c.find()
+	if !ok {
+		return Binaries{}, fmt.Errorf("build them: go build made no programs in %s", c.result())
+	}
+	b.Origin = fmt.Sprintf("built from Go modules in %v, kept in %s", time.Since(begin).Round(time.Second), c.result())
+	return b, nil
+}
+
+// publish moves the programs into place in one step.
+func (c *cache) publish(work string) error {
+	if err := os.RemoveAll(c.result()); err != nil { // incomplete, or find would have taken it
+		return err
+	}
+	if err := os.Rename(filepath.Join(work, "bin"), c.result()); err != nil {
+		return err
+	}
+	return os.RemoveAll(work)
+}
+
+// compile runs the go command under a supervisor: it has children of its own, and none may outlive the harness.
+func (c *cache) compile(ctx context.Context, tool, work string, progress func(string)) error {
+	supervisor := process.New(process.Options{})
+	// Compilers die at once: there is nothing to be saved.
+	defer supervisor.Close(ctx) //nolint:errcheck // the build's own result matters
+	log := filepath.Join(work, "build.log")
+	p, err := supervisor.Start(ctx, process.Spec{
+		Name: "go build", Path: tool, Args: c.recipe.args(filepath.Join(work, "bin")), Env: c.recipe.env(), Dir: work, LogFile: log,
+	})
+	if err != nil {
+		return err
+	}
+	if err := watch(ctx, p, progress); err != nil {
+		return errors.Join(err, p.Kill())
+	}
+	if exit, _ := p.Exit(); exit.Code != 0 {
+		return fmt.Errorf("go build in %s: %v; the end of its output:\n%s", work, exit, lastLines(log, 15))
+	}
+	return nil
+}
+
+// watch tells how far the build is until it ends.
+func watch(ctx context.Context, p *process.Process, progress func(string)) error {
+	begin := time.Now()
+	ticker := time.NewTicker(progressEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.Done():
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+			progress(fmt.Sprintf("building: %v, %s", time.Since(begin).Round(time.Second), howFar(p.LogFile())))
+		}
+	}
+}

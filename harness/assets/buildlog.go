@@ -1,0 +1,41 @@
+package assets
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// howFar reads a log of go build -v: one line for each package as it is compiled, "go: downloading …" before.
+func howFar(log string) string {
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return err.Error()
+	}
+	return summary(string(text))
+}
+
+func summary(log string) string {
+	compiled, last := 0, "starting"
+	for line := range strings.Lines(log) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		last = strings.TrimPrefix(line, "go: ")
+		if last == line {
+			compiled++
+		}
+	}
+	return fmt.Sprintf("%d packages compiled, now %s", compiled, last)
+}
+
+// lastLines is the end of a log, for an error.
+func lastLines(path string, n int) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,90 @@
+package assets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// EnvCache overrides where this package keeps what it built; the default is kmsharness below the user's cache directory.
+const EnvCache = "KMSHARNESS_CACHE"
+
+// cache has one directory for each recipe that was built.
+type cache struct {
+	dir    string
+	recipe recipe
+}
+
+func newCache() (*cache, error) {
+	r, err := loadRecipe()
+	if err != nil {
+		return nil, err
+	}
+	dir := os.Getenv(EnvCache)
+	if dir == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("%w; or set %s", err, EnvCache)
+		}
+		dir = filepath.Join(base, "kmsharness")
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	return &cache{dir: dir, recipe: r}, nil
+}
+
+// result is where the programs are once they are built. It comes into being complete, by a rename.
+func (c *cache) result() string { return filepath.Join(c.dir, "controlplane-"+c.recipe.key()) }
+
+func (c *cache) find() (Binaries, bool) {
+	b, err := inDir(c.result())
+	if err != nil {
+		return Binaries{}, false
+	}
+	b.Version, b.Origin, b.EncryptionPoll = c.recipe.version, "built from Go modules, cached in "+c.result(), true
+	return b, true
+}
+
+// lockPoll is how often a waiting process asks for the lock; whoever holds it does so for seconds to minutes.
+const lockPoll = 200 * time.Millisecond
+
+// lock is held while one process downloads or builds. The kernel frees it when that process dies.
+func (c *cache) lock(ctx context.Context, progress func(string)) (unlock func(), err error) {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the cache: %w; or set %s", err, EnvCache)
+	}
+	f, err := os.OpenFile(filepath.Join(c.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock the cache: %w; or set %s", err, EnvCache)
+	}
+	if err := flock(ctx, f, progress); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock the cache %s: %w", c.dir, err)
+	}
+	return func() { f.Close() }, nil
+}
+
+func flock(ctx context.Context, f *os.File, progress func(string)) error {
+	ticker := time.NewTicker(lockPoll)
+	defer ticker.Stop()
+	for told := false; ; told = true {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if !told {
+			progress("another process is obtaining the control plane binaries; waiting for it")
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
