@@ -1,0 +1,108 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+)
+
+// What Status says of a healthy plugin (KMS v2).
+const (
+	Version = "v2"
+	Healthy = "ok"
+)
+
+// VersionAnnotation carries the KEK version under which a ciphertext was made. Decrypt goes by it rather than by
+// key_id, so that a key_id that a fault falsified costs nobody his data.
+const VersionAnnotation = "kek-version.fakeplugin.kmsharness.io"
+
+var _ kmsapi.KeyManagementServiceServer = (*Service)(nil)
+
+// Service is a Plugin as gRPC serves it.
+type Service struct {
+	kmsapi.UnimplementedKeyManagementServiceServer
+	*Plugin
+}
+
+// Status implements the KMS v2 service. A plugin that cannot use its KMS says so in healthz; that is an answer.
+func (s *Service) Status(context.Context, *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
+	v := s.view.Load()
+	resp := &kmsapi.StatusResponse{Version: Version, Healthz: Healthy, KeyId: v.Noticed.ID}
+	if v.Problem != "" {
+		resp.Healthz = v.Problem
+	}
+	return resp, nil
+}
+
+// Encrypt implements the KMS v2 service, under the KEK that the plugin has noticed.
+func (s *Service) Encrypt(ctx context.Context, req *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
+	if req.Uid == "" {
+		return nil, status.Error(codes.InvalidArgument, "uid is required")
+	}
+	v := s.view.Load()
+	if v.Noticed.ID == "" {
+		return nil, status.Error(codes.Unavailable, v.Problem)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.RemoteTimeout)
+	defer cancel()
+	sealed, err := s.o.Service.Encrypt(ctx, s.caller(req.Uid), s.o.Key, keyring.Ref{Version: v.Noticed.Version}, req.Plaintext)
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	return &kmsapi.EncryptResponse{
+		Ciphertext:  sealed.Ciphertext,
+		KeyId:       sealed.KEK.ID,
+		Annotations: map[string][]byte{VersionAnnotation: []byte(strconv.Itoa(sealed.KEK.Version))},
+	}, nil
+}
+
+// Decrypt implements the KMS v2 service, for every KEK of the past.
+func (s *Service) Decrypt(ctx context.Context, req *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
+	if req.Uid == "" {
+		return nil, status.Error(codes.InvalidArgument, "uid is required")
+	}
+	ref := keyring.Ref{ID: req.KeyId}
+	if version, ok := req.Annotations[VersionAnnotation]; ok {
+		n, err := strconv.Atoi(string(version))
+		if err != nil || n < 1 {
+			return nil, status.Errorf(codes.InvalidArgument, "annotation %s: got %.32q, expected a KEK version", VersionAnnotation, version)
+		}
+		ref.Version = n
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.RemoteTimeout)
+	defer cancel()
+	plain, err := s.o.Service.Decrypt(ctx, s.caller(req.Uid), s.o.Key, ref, req.Ciphertext)
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	return &kmsapi.DecryptResponse{Plaintext: plain}, nil
+}
+
+func (s *Service) caller(uid string) remotekms.Caller {
+	return remotekms.Caller{Plugin: s.o.Name, UID: uid}
+}
+
+// asStatus gives an error of the remote KMS the gRPC code that real plugins use for it.
+func asStatus(err error) error {
+	code := codes.Internal
+	switch {
+	case errors.Is(err, remotekms.ErrUnreachable):
+		code = codes.Unavailable
+	case remotekms.Code(err) == keyring.CodeDenied:
+		code = codes.PermissionDenied
+	case remotekms.Code(err) == keyring.CodeDisabled:
+		code = codes.FailedPrecondition
+	case remotekms.Code(err) == keyring.CodeDeleted, remotekms.Code(err) == keyring.CodeUnknown, remotekms.Code(err) == remotekms.CodeNoKey:
+		code = codes.NotFound
+	case remotekms.Code(err) == keyring.CodeCiphertext, remotekms.Code(err) == keyring.CodeInvalid:
+		code = codes.InvalidArgument
+	}
+	return status.Error(code, err.Error())
+}
