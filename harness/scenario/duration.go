@@ -29,28 +29,20 @@ var term = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)?\s*(I|J|R|W|A|ms|s|m)$`)
 // Resolve computes the duration for a timing. Errors name the text and what is allowed.
 func (d Duration) Resolve(t contract.Timing) (time.Duration, error) {
 	text := strings.TrimSpace(d.Text)
-	switch text {
-	case "":
+	if text == "" {
 		return 0, nil
-	case "detection":
-		return t.DetectionBound(), nil
-	case "recovery":
-		return t.RecoveryBound(), nil
-	case "staleness":
-		return t.StaleBound(), nil
-	case "cleanup":
-		return t.CleanupBound(), nil
 	}
 	var sum time.Duration
 	for _, part := range strings.Split(text, "+") {
 		v, err := resolveTerm(strings.TrimSpace(part), t)
 		if err != nil {
-			return 0, fmt.Errorf("duration %q: %w", d.Text, err)
+			return 0, fmt.Errorf("duration %s: %w", quote(d.Text), err)
 		}
 		sum += v
-	}
-	if sum > MaxDuration {
-		return 0, fmt.Errorf("duration %q: is %v, at most %v is allowed", d.Text, sum, MaxDuration)
+		if sum <= MaxDuration {
+			continue
+		}
+		return 0, fmt.Errorf("duration %s: is %v, at most %v is allowed", quote(d.Text), sum, MaxDuration)
 	}
 	return sum, nil
 }
@@ -59,21 +51,63 @@ func (d Duration) Resolve(t contract.Timing) (time.Duration, error) {
 // error does not stop a CI job for a day.
 const MaxDuration = time.Hour
 
+// bound is one of the contract's bounds by name.
+func bound(name string, t contract.Timing) (time.Duration, bool) {
+	switch name {
+	case "detection":
+		return t.DetectionBound(), true
+	case "recovery":
+		return t.RecoveryBound(), true
+	case "staleness":
+		return t.StaleBound(), true
+	case "cleanup":
+		return t.CleanupBound(), true
+	}
+	return 0, false
+}
+
 func resolveTerm(text string, t contract.Timing) (time.Duration, error) {
+	if d, ok := bound(text, t); ok {
+		return d, nil
+	}
 	m := term.FindStringSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("%q: expected a number and a unit of I, J, R, W, A, ms, s or m, or detection, recovery, staleness, cleanup", text)
+		return 0, fmt.Errorf("expected a number and a unit of I, J, R, W, A, ms, s or m, or detection, recovery, staleness, cleanup%s", suggestDuration(text))
 	}
 	n := 1.0
 	if m[1] != "" {
 		var err error
 		if n, err = strconv.ParseFloat(m[1], 64); err != nil {
-			return 0, fmt.Errorf("%q: %w", text, err)
+			return 0, fmt.Errorf("%q is out of range, at most %v is allowed", text, MaxDuration)
 		}
 	} else if m[2] == "ms" || m[2] == "s" || m[2] == "m" {
-		return 0, fmt.Errorf("%q: a number is missing before %s", text, m[2])
+		return 0, fmt.Errorf("a number is missing before %s", m[2])
 	}
-	return time.Duration(n * float64(unit(m[2], t))), nil
+	d := n * float64(unit(m[2], t))
+	if d > float64(MaxDuration) {
+		return 0, fmt.Errorf("%s is longer than %v, the most that is allowed", text, MaxDuration)
+	}
+	return time.Duration(d), nil
+}
+
+// number begins what someone may have meant as a duration.
+var number = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)?\s*([A-Za-z]*)$`)
+
+// suggestDuration guesses what was meant: a unit in the wrong case or written out, a missing unit, a misspelt bound.
+func suggestDuration(text string) string {
+	m := number.FindStringSubmatch(text)
+	switch {
+	case m == nil:
+		return ""
+	case m[1] == "":
+		return didYouMean(text, []string{"detection", "recovery", "staleness", "cleanup"})
+	}
+	units := map[string]string{"": "s", "i": "I", "j": "J", "r": "R", "w": "W", "a": "A", "sec": "s", "secs": "s", "second": "s",
+		"seconds": "s", "min": "m", "mins": "m", "minute": "m", "minutes": "m", "interval": "I", "intervals": "I", "msec": "ms", "millis": "ms"}
+	if u, ok := units[strings.ToLower(m[2])]; ok {
+		return fmt.Sprintf(", did you mean %q?", m[1]+u)
+	}
+	return ""
 }
 
 func unit(name string, t contract.Timing) time.Duration {

@@ -88,14 +88,14 @@ func object[T any]() *cel.Type {
 // Compile parses and type-checks an expression, which must be a bool. Either the program or issues are returned.
 func (c *Compiler) Compile(text string) (*Program, []Issue) {
 	if strings.TrimSpace(text) == "" {
-		return nil, []Issue{{1, 0, "expression is empty, expected a CEL expression that is true or false"}}
+		return nil, []Issue{{1, 0, "it is empty, expected a CEL expression that is true or false"}}
 	}
 	checked, issues := c.env.Compile(text)
 	if issues.Err() != nil {
 		return nil, reword(issues)
 	}
 	if checked.OutputType() != cel.BoolType {
-		return nil, []Issue{{1, 0, fmt.Sprintf("expression is a %s, expected true or false", checked.OutputType())}}
+		return nil, []Issue{{1, 0, fmt.Sprintf("the result is a %s, expected true or false", checked.OutputType())}}
 	}
 	program, err := c.env.Program(checked, cel.CostLimit(maxCost), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {

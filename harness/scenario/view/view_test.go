@@ -164,9 +164,9 @@ func TestCompileErrors(t *testing.T) {
 		{`rollup.degraded.staus == "True"`, 15, `undefined field 'staus'`},
 		{`rolup.degraded.status == "True"`, 0, `undeclared reference to 'rolup'`},
 		{`rollup.degraded.status == true`, 23, `found no matching overload for '_==_' applied to '(string, bool)'`},
-		{`rollup.degraded.status`, 0, `expression is a string, expected true or false`},
+		{`rollup.degraded.status`, 0, `the result is a string, expected true or false`},
 		{`rollup.degraded.status == `, 26, `Syntax error`},
-		{``, 0, `expression is empty`},
+		{``, 0, `it is empty`},
 		{`true && report["cp-1"]["1"].age < 3`, 32, `found no matching overload for '_<_' applied to '(duration, int)'`},
 		{strings.Repeat("(", 300) + "true" + strings.Repeat(")", 300), 0, `recursion limit`},
 	}

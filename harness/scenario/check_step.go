@@ -1,0 +1,82 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// checkStep finds the verb of a step and checks the fields that go with it.
+func checkStep(c *checker, n *yaml.Node, at place) {
+	if n.Kind != yaml.MappingNode {
+		c.add(n, at, "a step is %s, expected one such as wait: 2I", describe(n))
+		return
+	}
+	var found []*yaml.Node
+	for i := 0; i < len(n.Content); i += 2 {
+		if slices.Contains(verbs(), n.Content[i].Value) {
+			found = append(found, n.Content[i])
+		}
+	}
+	switch len(found) {
+	case 0:
+		c.noVerb(n, at)
+	case 1:
+		c.verb(n, found[0].Value, at)
+	default:
+		c.add(found[1], at, "a second verb %q in the step that has %q, expected one verb per step", found[1].Value, found[0].Value)
+	}
+}
+
+// noVerb blames the first field that is not a modifier: most likely it was meant to be the verb.
+func (c *checker) noVerb(n *yaml.Node, at place) {
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if !slices.Contains([]string{wordAt, wordAfter, wordWithin, wordFor}, key.Value) {
+			c.add(key, at, "unknown verb %s, expected %s%s", quote(key.Value), oneOf(verbs()), didYouMean(key.Value, verbs()))
+			return
+		}
+	}
+	c.add(n, at, "a step without a verb, expected %s", oneOf(verbs()))
+}
+
+func (c *checker) verb(n *yaml.Node, word string, at place) {
+	fields := []field{optional(word, verbShape(word)), optional(wordAt, scalar(kindTime)), optional(wordAfter, scalar(kindTime))}
+	if bound := boundOf(word); bound != "" {
+		fields = append(fields, required(bound, scalar(kindTime)))
+	}
+	s := mapping("a step with "+word, fields...)
+	c.mapping(n, s, at)
+}
+
+// boundOf is the field that must stand beside an expectation.
+func boundOf(word string) string {
+	switch word {
+	case wordExpect:
+		return wordWithin
+	case wordHolds, wordNever:
+		return wordFor
+	}
+	return ""
+}
+
+// checkInstance accepts 1 and "1" alike: nobody should have to know that YAML tells them apart here.
+func checkInstance(c *checker, n *yaml.Node, at place) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" && n.ShortTag() != "!!str" {
+		c.add(n, at, "is %s, expected %s", describe(n), oneOf(instances()))
+	}
+}
+
+// checkLag accepts one duration for all nodes, or one per node.
+func checkLag(c *checker, n *yaml.Node, at place) {
+	if n.Kind != yaml.MappingNode {
+		c.check(n, scalar(kindTime), at)
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		c.check(n.Content[i+1], scalar(kindTime), at.at(n.Content[i].Value))
+	}
+}
+
+func instances() []string { return strings.Fields("1 2 3 leader standby") }

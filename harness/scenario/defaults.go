@@ -1,0 +1,127 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// What a scenario gets that does not say otherwise.
+const (
+	DefaultControlPlanes = 3
+	DefaultAggregators   = 1
+	DefaultKeyID         = "1"
+)
+
+// Bounds of a topology: what one machine can run.
+const (
+	MaxControlPlanes = 7
+	MaxAggregators   = 3
+	MaxKeyIDs        = 8
+)
+
+// Wire forms of a report.
+const (
+	ContractConditions    = "conditions"
+	ContractHealthReports = "healthreports"
+)
+
+// Contracts and Operators are the values of the fields with these names, the default first.
+func Contracts() []string { return []string{ContractConditions, ContractHealthReports} }
+
+// Operators whose CR can be reported to.
+func Operators() []string { return []string{"kubeapiserver", "openshiftapiserver", "authentication"} }
+
+// setDefaults fills in the fields that were left out. What was written stays, also if it is wrong.
+func (s *Scenario) setDefaults(keyIDs, start, contract, operator bool) {
+	if keyIDs {
+		s.Topology.KeyIDs = []string{DefaultKeyID}
+	}
+	if start {
+		s.Topology.Start = StartRunning
+	}
+	if contract {
+		s.Contract = ContractConditions
+	}
+	if operator {
+		s.Operator = Operators()[0]
+	}
+}
+
+// WithDefaults is s with the defaults in place of what is zero, for scenarios written in Go.
+func (s Scenario) WithDefaults() *Scenario {
+	if s.Topology.ControlPlanes == 0 {
+		s.Topology.ControlPlanes = DefaultControlPlanes
+	}
+	if s.Topology.Aggregators == 0 {
+		s.Topology.Aggregators = DefaultAggregators
+	}
+	s.setDefaults(len(s.Topology.KeyIDs) == 0, s.Topology.Start == "", s.Contract == "", s.Operator == "")
+	return &s
+}
+
+// NodeName is the name of the i-th node, from 1.
+func NodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
+
+// Nodes are the names of the nodes that are there at the beginning.
+func (t Topology) Nodes() []string {
+	nodes := make([]string, 0, max(0, min(t.ControlPlanes, MaxControlPlanes)))
+	for i := 1; i <= min(t.ControlPlanes, MaxControlPlanes); i++ {
+		nodes = append(nodes, NodeName(i))
+	}
+	return nodes
+}
+
+// Actions are all actions of the scenario, in the order of the file, also those within groups.
+func (s *Scenario) Actions() []Action {
+	var out []Action
+	Walk(s.Steps, func(step Step) {
+		if step.Action != nil {
+			out = append(out, *step.Action)
+		}
+	})
+	return out
+}
+
+// Walk calls f for each step in the order of the file, a group before its steps.
+func Walk(steps []Step, f func(Step)) {
+	for _, s := range steps {
+		f(s)
+		Walk(s.Parallel, f)
+		if s.Repeat != nil {
+			Walk(s.Repeat.Steps, f)
+		}
+	}
+}
+
+// allNodes are the nodes that are there at some time: at the beginning, or added by a step.
+func (s *Scenario) allNodes() []string {
+	names := map[string]bool{}
+	for _, n := range s.Topology.Nodes() {
+		names[n] = true
+	}
+	for _, a := range s.Actions() {
+		if a.Verb == VerbNode {
+			names[a.Text("add")] = true
+			names[a.Text("with")] = true
+		}
+	}
+	delete(names, "")
+	return slices.Sorted(maps.Keys(names))
+}
+
+// allKeyIDs are the plugins that are there at some time.
+func (s *Scenario) allKeyIDs() []string {
+	ids := map[string]bool{}
+	for _, k := range s.Topology.KeyIDs {
+		ids[k] = true
+	}
+	for _, a := range s.Actions() {
+		if a.Verb == VerbEncryption {
+			for _, k := range a.Texts("keyIDs") {
+				ids[k] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(ids))
+}

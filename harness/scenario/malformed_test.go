@@ -1,0 +1,100 @@
+package scenario_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// valid is a small scenario; each malformed one below is this one with something replaced.
+const valid = `apiVersion: kmsharness.io/v1alpha1
+kind: Scenario
+metadata:
+  name: plugin-hangs
+  title: A hung Status is an error.
+  area: plugin
+  labels: [slow]
+  covers: [S0-05, S0-08]
+spec:
+  topology: {controlPlanes: 3, keyIDs: ["1"], aggregators: 2, start: running}
+  contract: conditions
+  operator: kubeapiserver
+  excused:
+  - {invariant: LEAST-PRIVILEGE, reason: it attempts what is denied}
+  steps:
+  - inject: {plugin: {node: cp-2}, method: Status, fault: hang}
+  - expect: rollup.degraded.status == "True"
+    within: detection
+  - wait: 2I
+`
+
+// step replaces the wait, which stands on line 19.
+func step(text string) [2]string { return [2]string{"  - wait: 2I\n", text + "\n"} }
+
+type malformed struct {
+	name    string
+	replace [2]string // "" replaces everything
+	want    string    // every line
+}
+
+func TestMalformed(t *testing.T) {
+	p := parser(t)
+	for _, tt := range malformedFiles() {
+		t.Run(tt.name, func(t *testing.T) {
+			text := tt.replace[1]
+			if tt.replace[0] != "" {
+				text = strings.Replace(valid, tt.replace[0], tt.replace[1], 1)
+				if text == valid {
+					t.Fatalf("nothing to replace: %q", tt.replace[0])
+				}
+			}
+			_, err := p.Parse("plugin-hangs.yaml", []byte(text))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if got := err.Error(); got != tt.want {
+				t.Errorf("\n got %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestValid(t *testing.T) {
+	s, err := parser(t).Parse("plugin-hangs.yaml", []byte(valid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parser(t).Validate(s); err != nil {
+		t.Errorf("valid from a file, invalid as a value: %v", err)
+	}
+}
+
+// faults is a catalogue of two.
+type faults struct{}
+
+func (faults) DurationParams(name string) []string {
+	if name == "delay" {
+		return []string{"by"}
+	}
+	return nil
+}
+
+func (faults) CheckFault(name, method string, params map[string]any) (out []scenario.FaultProblem) {
+	if name != "hang" && name != "delay" {
+		return []scenario.FaultProblem{{What: `there is no fault "` + name + `" (did you mean hang?)`}}
+	}
+	if _, ok := params["depth"]; ok {
+		out = append(out, scenario.FaultProblem{Param: "depth", What: "there is no parameter depth"})
+	}
+	return out
+}
+
+func parser(t testing.TB) *scenario.Parser {
+	t.Helper()
+	p, err := scenario.NewParser(faults{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

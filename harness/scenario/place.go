@@ -1,0 +1,91 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// place is where something stands in a scenario, by the names of the file format: spec, steps, 2, inject, plugin, node.
+// The rules speak of places, so that they are the same for a file, where a place has a line, and for a scenario
+// written in Go, where it has none.
+type place []string
+
+func (p place) at(names ...string) place {
+	return append(append(place{}, p...), names...)
+}
+
+func (p place) index(i int) place { return p.at(strconv.Itoa(i)) }
+
+// String is steps[2].inject.plugin.node; spec and metadata are left out, since nothing is in both.
+func (p place) String() string {
+	var b strings.Builder
+	for i, name := range p {
+		switch _, err := strconv.Atoi(name); {
+		case i == 0 && (name == "spec" || name == "metadata"):
+		case err == nil && b.Len() > 0:
+			fmt.Fprintf(&b, "[%s]", name)
+		case b.Len() > 0:
+			b.WriteString("." + name)
+		default:
+			b.WriteString(name)
+		}
+	}
+	return b.String()
+}
+
+// subject names the value at a place at the beginning of a message.
+func (p place) subject() string {
+	if len(p) == 0 {
+		return "the scenario"
+	}
+	last := p[len(p)-1]
+	if _, err := strconv.Atoi(last); err == nil && len(p) > 1 {
+		return "an item of " + clip(p[len(p)-2])
+	}
+	return clip(last)
+}
+
+// within says whether p is q or inside of it.
+func (p place) within(q place) bool {
+	if len(p) < len(q) {
+		return false
+	}
+	for i := range q {
+		if p[i] != q[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// node finds the value at a place, or the nearest value around it.
+func (p place) node(root *yaml.Node) (n *yaml.Node, exact bool) {
+	n = root
+	for _, name := range p {
+		child := childOf(n, name)
+		if child == nil {
+			return n, false
+		}
+		n = child
+	}
+	return n, true
+}
+
+func childOf(n *yaml.Node, name string) *yaml.Node {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == name {
+				return n.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+// Package standard is the scenario parser as the programs use it: with the fault catalogue of the fake plugin and the
+// invariants of the checker. It is apart from harness/scenario so that the model itself depends on neither.
+package standard
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Parser knows every fault and every invariant of this repository.
+func Parser() (*scenario.Parser, error) { return scenario.NewParser(Faults{}, scenario.Invariants()) }
+
+// Faults answers for the fault catalogue.
+type Faults struct{}
+
+// DurationParams are the parameters of a fault that are durations.
+func (Faults) DurationParams(name string) []string {
+	d, err := fault.Lookup(name)
+	if err != nil {
+		return nil
+	}
+	out := []string{}
+	for _, p := range append(slices.Clone(d.Params), d.Bounds()...) {
+		if p.Kind == fault.KindDuration {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// CheckFault asks the catalogue again and again, without the parameter that it complained about, so that all mistakes
+// are found at once.
+func (Faults) CheckFault(name, method string, params map[string]any) []scenario.FaultProblem {
+	params = maps.Clone(params)
+	if method != "" {
+		if params == nil {
+			params = map[string]any{}
+		}
+		params["method"] = method
+	}
+	var problems []scenario.FaultProblem
+	for {
+		_, err := fault.Parse(name, params)
+		if err == nil {
+			return problems
+		}
+		p := attribute(err.Error(), params)
+		problems = append(problems, p)
+		if p.Param == "" {
+			return problems
+		}
+		delete(params, p.Param)
+	}
+}
+
+// attribute finds the parameter that a message is about.
+func attribute(message string, params map[string]any) scenario.FaultProblem {
+	for _, param := range slices.Sorted(maps.Keys(params)) {
+		if strings.Contains(message, ": "+param+": ") || strings.Contains(message, "parameter \""+param+"\"") {
+			return scenario.FaultProblem{Param: param, What: message}
+		}
+	}
+	return scenario.FaultProblem{What: message}
+}

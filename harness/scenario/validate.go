@@ -1,0 +1,172 @@
+package scenario
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+const (
+	maxNameChars  = 63 // a label value and a file name everywhere
+	maxTitleChars = 200
+	maxTexts      = 100 // labels, covered statements, excuses
+)
+
+// validation applies the rules that are the same for files and for scenarios written in Go.
+type validation struct {
+	parser   *Parser
+	scenario *Scenario
+	findings []finding
+	nodes    []string // that are there at some time
+	keyIDs   []string
+	steps    int // with repetitions
+}
+
+// finding is a broken rule. Line (1-based) and column (0-based) are within the text that stands at the place, where it
+// is an expression; otherwise line is 0.
+type finding struct {
+	at           place
+	line, column int
+	what         string
+}
+
+func (v *validation) add(at place, format string, args ...any) {
+	v.findings = append(v.findings, finding{at: at, what: fmt.Sprintf(format, args...)})
+}
+
+func (v *validation) run() {
+	v.nodes, v.keyIDs = v.scenario.allNodes(), v.scenario.allKeyIDs()
+	v.metadata()
+	v.topology()
+	v.excused()
+	steps := place{"spec", "steps"}
+	if len(v.scenario.Steps) == 0 {
+		v.add(steps, "no steps, expected at least one")
+	}
+	v.sequence(v.scenario.Steps, steps, group{repetitions: 1})
+}
+
+// positioned are the findings as problems of a file, without those about what the shape checker reported already.
+func (v *validation) positioned(source []string, root *yaml.Node, reported []place) Problems {
+	var problems Problems
+	for _, f := range v.findings {
+		about := func(p place) bool { return f.at.within(p) || p.within(f.at) }
+		if slices.ContainsFunc(reported, about) {
+			continue
+		}
+		n, exact := f.at.node(root)
+		pos := position(n)
+		if exact && f.line > 0 {
+			pos = locate(source, n, f.line, f.column)
+		}
+		problems = append(problems, Problem{File: v.scenario.File, Pos: pos, What: f.what})
+	}
+	return problems
+}
+
+// The words of a scenario's metadata.
+var (
+	nameForm    = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	labelForm   = regexp.MustCompile(`^[a-z0-9]+([-.:/][a-z0-9]+)*$`)
+	coversForm  = regexp.MustCompile(`^S[0-9]-[0-9]{2}$`)
+	keyIDForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,62}$`)
+	nodeForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	kubeForm    = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:.-]{0,252}[A-Za-z0-9_])?$`)
+	excuseWords = 3
+)
+
+func (v *validation) metadata() {
+	s, at := v.scenario, place{"metadata"}
+	if !nameForm.MatchString(s.Name) || len(s.Name) > maxNameChars {
+		v.add(at.at("name"), "name is %s, expected words of small letters and digits joined by dashes, at most %d characters", quote(s.Name), maxNameChars)
+	}
+	if n := utf8.RuneCountInString(s.Title); strings.TrimSpace(s.Title) == "" || n > maxTitleChars || strings.Contains(s.Title, "\n") {
+		v.add(at.at("title"), "title has %d characters, expected one sentence of at most %d on one line", n, maxTitleChars)
+	}
+	v.word(at.at("area"), "area", s.Area, Areas())
+	v.texts(at.at("labels"), "label", s.Labels, labelForm, "small letters and digits, such as slow")
+	v.texts(at.at("covers"), "statement", s.Covers, coversForm, "a statement's id such as S0-08")
+}
+
+// texts checks a list of words: their form, and that none stands twice.
+func (v *validation) texts(at place, what string, values []string, form *regexp.Regexp, expected string) {
+	if len(values) > maxTexts {
+		v.add(at, "%d entries, expected at most %d", len(values), maxTexts)
+		return
+	}
+	for i, value := range values {
+		switch {
+		case !form.MatchString(value):
+			v.add(at.index(i), "%s %s is malformed, expected %s", what, quote(value), expected)
+		case slices.Index(values, value) < i:
+			v.add(at.index(i), "%s %s stands twice, expected it once", what, quote(value))
+		}
+	}
+}
+
+// word checks a value of a closed list.
+func (v *validation) word(at place, what, got string, known []string) bool {
+	if slices.Contains(known, got) {
+		return true
+	}
+	v.add(at, "%s is %s, expected %s%s", what, quote(got), oneOf(known), didYouMean(got, known))
+	return false
+}
+
+// number checks a bound.
+func (v *validation) number(at place, what string, got, least, most int) {
+	if got < least || got > most {
+		v.add(at, "%s is %d, expected %d to %d", what, got, least, most)
+	}
+}
+
+func (v *validation) topology() {
+	t, at := v.scenario.Topology, place{"spec", "topology"}
+	v.number(at.at("controlPlanes"), "controlPlanes", t.ControlPlanes, 1, MaxControlPlanes)
+	v.number(at.at("aggregators"), "aggregators", t.Aggregators, 0, MaxAggregators)
+	v.keyIDList(at.at("keyIDs"), t.KeyIDs)
+	v.word(at.at("start"), "start", t.Start, []string{StartRunning, StartStopped})
+	v.word(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())
+	v.word(place{"spec", "operator"}, "operator", v.scenario.Operator, Operators())
+}
+
+func (v *validation) keyIDList(at place, ids []string) {
+	if len(ids) == 0 || len(ids) > MaxKeyIDs {
+		v.add(at, "%d keyIDs, expected 1 to %d, the write key first", len(ids), MaxKeyIDs)
+		return
+	}
+	v.texts(at, "keyID", ids, keyIDForm, "letters, digits and dashes, at most 63")
+}
+
+func (v *validation) excused() {
+	at := place{"spec", "excused"}
+	for i, e := range v.scenario.Excused {
+		here := at.index(i)
+		v.word(here.at("invariant"), "invariant", e.Invariant, v.parser.invariants)
+		if len(strings.Fields(e.Reason)) < excuseWords {
+			v.add(here.at("reason"), "reason is %s, expected a sentence that says why the violation is wanted", quote(e.Reason))
+		}
+		if slices.IndexFunc(v.scenario.Excused, func(o Excuse) bool { return o.Invariant == e.Invariant }) < i {
+			v.add(here.at("invariant"), "invariant %s stands twice, expected it once", quote(e.Invariant))
+		}
+	}
+}
+
+// duration checks that a duration can be resolved. The default timing stands for all: only its letters matter.
+func (v *validation) duration(at place, d Duration, needed bool) {
+	resolved, err := d.Resolve(contract.DefaultTiming())
+	switch {
+	case err != nil:
+		v.add(at, "%v", err)
+	case d.IsZero() && needed:
+		v.add(at, "no duration, expected one such as 2I, 500ms or detection")
+	case resolved == 0 && needed:
+		v.add(at, "duration %s is zero, expected more", quote(d.Text))
+	}
+}

@@ -1,0 +1,186 @@
+package scenario
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Words for nodes that are no name.
+const (
+	NodeAny = "any"
+	NodeAll = "all"
+)
+
+func (v *validation) action(a Action, at place) {
+	switch a.Verb {
+	case VerbInject:
+		v.plugin(a.Plugin, at.at("plugin"))
+		v.fault(a, at)
+	case VerbRelease:
+		v.plugin(a.Plugin, at.at("plugin"))
+		v.release(a, at)
+	case VerbRotate, VerbKMS:
+		v.remote(a, at)
+	case VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart:
+		v.process(a, at)
+	case VerbLink:
+		v.link(a, at)
+	case VerbNode:
+		v.node(a, at)
+	case VerbEncryption:
+		v.encryption(a, at)
+	case VerbData:
+		v.data(a, at)
+	case VerbCondition:
+		v.condition(a, at)
+	case VerbAttempt:
+		v.attempt(a, at)
+	default:
+		v.word(at, "verb", string(a.Verb), verbs())
+	}
+	v.durations(a, at)
+}
+
+// durations checks the parameters that are durations, one by one.
+func (v *validation) durations(a Action, at place) {
+	for _, name := range a.durationParams(v.parser.faults) {
+		value, ok := a.Params[name]
+		if !ok {
+			continue
+		}
+		perNode, many := value.(map[string]any)
+		if !many {
+			v.durationParam(value, at.at(name))
+			continue
+		}
+		for _, node := range slices.Sorted(maps.Keys(perNode)) {
+			v.nodeName(at.at(name, node), node, v.nodes)
+			v.durationParam(perNode[node], at.at(name, node))
+		}
+	}
+}
+
+func (v *validation) durationParam(value any, at place) {
+	if _, err := resolveValue(value, contract.DefaultTiming()); err != nil {
+		v.add(at, "%v", err)
+	}
+}
+
+// nodeName checks a node against those that exist at some time and the words that are allowed beside them.
+func (v *validation) nodeName(at place, name string, allowed []string) {
+	if slices.Contains(allowed, name) {
+		return
+	}
+	v.add(at, "node %s is not in the topology, expected %s%s", quote(name), oneOf(allowed), didYouMean(name, allowed))
+}
+
+// someNodes checks a selector's node, which may be left out.
+func (v *validation) someNodes(at place, name string) {
+	if name != "" {
+		v.nodeName(at, name, append(slices.Clone(v.nodes), NodeAny, NodeAll))
+	}
+}
+
+func (v *validation) plugin(s Selector, at place) {
+	v.someNodes(at.at("node"), s.Node)
+	v.keyID(at.at("keyID"), s.KeyID)
+}
+
+func (v *validation) keyID(at place, id string) {
+	if id != "" && !slices.Contains(v.keyIDs, id) {
+		v.add(at, "keyID %s is not in the topology, expected %s%s", quote(id), oneOf(v.keyIDs), didYouMean(id, v.keyIDs))
+	}
+}
+
+func (v *validation) fault(a Action, at place) {
+	if a.Fault == "" {
+		v.add(at.at("fault"), "no fault, expected the name of one")
+		return
+	}
+	if v.parser.faults == nil {
+		v.methods(a, at)
+		return
+	}
+	// Parameters that are no valid duration are reported with the others; here they would be reported twice.
+	resolved := a
+	for _, name := range a.durationParams(v.parser.faults) {
+		if value, ok := a.Params[name]; ok {
+			d, err := resolveValue(value, contract.DefaultTiming())
+			if err != nil {
+				return
+			}
+			resolved = resolved.With(name, d)
+		}
+	}
+	for _, p := range v.parser.faults.CheckFault(a.Fault, a.Method, resolved.Params) {
+		where := at.at("fault")
+		if p.Param != "" {
+			where = at.at(p.Param)
+		}
+		v.add(where, "%s", p.What)
+	}
+}
+
+func (v *validation) methods(a Action, at place) {
+	if a.Method == "" {
+		return
+	}
+	for _, m := range strings.Split(a.Method, "+") {
+		v.word(at.at("method"), "method", m, []string{"Status", "Encrypt", "Decrypt", "all"})
+	}
+}
+
+func (v *validation) release(a Action, at place) {
+	v.methods(a, at)
+	if v.parser.faults == nil || a.Fault == "" {
+		return
+	}
+	for _, p := range v.parser.faults.CheckFault(a.Fault, "", nil) {
+		if p.Param == "" && v.parser.faults.DurationParams(a.Fault) == nil {
+			v.add(at.at("fault"), "%s", p.What)
+		}
+	}
+}
+
+// roles of processes that an action can name; those of a node first.
+func roles() []string {
+	return append(nodeRoles(), history.RoleAggregator, history.RoleEtcd, history.RoleRemoteKMS, history.RoleLoadBalancer)
+}
+
+func nodeRoles() []string {
+	return []string{history.RoleReporter, history.RolePlugin, history.RoleAPIServer}
+}
+
+func (v *validation) process(a Action, at place) {
+	p := a.Process
+	if !v.word(at.at("role"), "role", p.Role, roles()) {
+		return
+	}
+	v.someNodes(at.at("node"), p.Node)
+	v.keyID(at.at("keyID"), p.KeyID)
+	if p.Node != "" && !slices.Contains(nodeRoles(), p.Role) {
+		v.add(at.at("node"), "role %s has no node, expected none", p.Role)
+	}
+	if p.KeyID != "" && p.Role != history.RolePlugin {
+		v.add(at.at("keyID"), "role %s has no keyID, expected none", p.Role)
+	}
+	v.instance(p, at.at("instance"))
+	if with, ok := a.Params["with"]; ok && with != "kill" {
+		v.add(at.at("with"), "with is %s, expected kill or nothing", quote(a.Text("with")))
+	}
+}
+
+func (v *validation) instance(p Selector, at place) {
+	switch {
+	case p.Instance == "":
+	case p.Role != history.RoleAggregator:
+		v.add(at, "role %s has one instance, expected none", p.Role)
+	default:
+		known := append(instances()[:max(0, min(v.scenario.Topology.Aggregators, MaxAggregators))], "leader", "standby")
+		v.word(at, "instance", p.Instance, known)
+	}
+}

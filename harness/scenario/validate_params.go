@@ -1,0 +1,164 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+const (
+	maxObjects     = 1000
+	maxObjectBytes = 512 << 10 // a Secret may have 1 MiB; half of it leaves room for base64
+)
+
+// kmsOps are what the remote KMS can be told, each with what undoes it.
+func kmsOps() map[string]string {
+	return map[string]string{"disable": "enable", "deny": "allow", "cut": "restore", "delete": ""}
+}
+
+func (v *validation) remote(a Action, at place) {
+	if a.Verb == VerbRotate {
+		return // its lag is a duration
+	}
+	v.word(at.at("op"), "op", a.Text("op"), strings.Fields("disable enable delete deny allow cut restore"))
+	v.someNodes(at.at("node"), a.Text("node"))
+}
+
+// linkEnds are the links that exist, from and to.
+func linkEnds() map[string][]string {
+	lb, api := history.RoleLoadBalancer, history.RoleAPIServer
+	return map[string][]string{
+		history.RoleReporter:   {api, lb},
+		history.RoleAggregator: {lb},
+		"client":               {lb},
+		"harness":              {lb},
+		lb:                     {api},
+		api:                    {history.RoleEtcd},
+	}
+}
+
+func (v *validation) link(a Action, at place) {
+	froms := strings.Fields("reporter aggregator apiserver load-balancer client harness")
+	if v.word(at.at("from"), "from", a.Link.From, froms) {
+		v.word(at.at("to"), "to (from "+a.Link.From+")", a.Link.To, linkEnds()[a.Link.From])
+	}
+	v.someNodes(at.at("node"), a.Link.Node)
+	mode := a.Text("mode")
+	v.word(at.at("mode"), "mode", mode, strings.Fields("cut reset slow restore"))
+	_, delayed := a.Params["delay"]
+	switch {
+	case mode == history.LinkSlow && !delayed:
+		v.add(at, "mode slow without a delay, expected one such as delay: 200ms")
+	case mode != history.LinkSlow && delayed:
+		v.add(at.at("delay"), "a delay with mode %s, expected it with slow only", quote(mode))
+	}
+}
+
+func (v *validation) node(a Action, at place) {
+	written := []string{}
+	for _, op := range []string{"remove", "add", "replace"} {
+		if a.Text(op) != "" {
+			written = append(written, op)
+		}
+	}
+	if len(written) != 1 {
+		v.add(at, "%d of remove, add and replace, expected one", len(written))
+		return
+	}
+	op := written[0]
+	if op == "add" {
+		v.newNode(at.at("add"), a.Text("add"), "")
+	} else {
+		v.nodeName(at.at(op), a.Text(op), append(slices.Clone(v.nodes), NodeAny))
+	}
+	v.replacement(a, at, op)
+}
+
+func (v *validation) replacement(a Action, at place, op string) {
+	with := a.Text("with")
+	switch {
+	case op == "replace" && with == "":
+		v.add(at, "replace without with, expected the name of the new node")
+	case op != "replace" && with != "":
+		v.add(at.at("with"), "with beside %s, expected it with replace only", op)
+	case op == "replace":
+		v.newNode(at.at("with"), with, a.Text("replace"))
+	}
+	if r := a.Text("reporter"); r != "" && (op == "add" || r != "lingers") {
+		v.add(at.at("reporter"), "reporter is %s beside %s, expected lingers beside remove or replace", quote(r), op)
+	}
+}
+
+// newNode checks the name of a node that a step adds; only the node that it replaces may have it.
+func (v *validation) newNode(at place, name, replaces string) {
+	switch {
+	case !nodeForm.MatchString(name) || name == NodeAny || name == NodeAll:
+		v.add(at, "node %s is malformed, expected a DNS label such as cp-4", quote(name))
+	case slices.Contains(v.scenario.Topology.Nodes(), name) && name != replaces && !v.removed(name):
+		v.add(at, "node %s is there already, expected a new name", quote(name))
+	}
+}
+
+func (v *validation) removed(name string) bool {
+	return slices.ContainsFunc(v.scenario.Actions(), func(a Action) bool {
+		return a.Verb == VerbNode && (a.Text("remove") == name || a.Text("replace") == name)
+	})
+}
+
+func (v *validation) encryption(a Action, at place) {
+	v.word(at.at("type"), "type", a.Text("type"), []string{"KMS", "identity"})
+	_, written := a.Params["keyIDs"]
+	switch {
+	case written && a.Text("type") == "identity":
+		v.add(at.at("keyIDs"), "keyIDs with type identity, expected them with KMS only")
+	case written:
+		v.keyIDList(at.at("keyIDs"), a.Texts("keyIDs"))
+	}
+}
+
+func (v *validation) data(a Action, at place) {
+	v.word(at.at("op"), "op", a.Text("op"), []string{"write", "verify"})
+	v.number(at.at("count"), "count", a.Int("count", 1), 1, maxObjects)
+	v.number(at.at("size"), "size", a.Int("size", 1), 1, maxObjectBytes)
+}
+
+func (v *validation) condition(a Action, at place) {
+	if t := a.Text("type"); !kubeForm.MatchString(t) {
+		v.add(at.at("type"), "type is %s, expected the type of a condition such as NodeControllerDegraded", quote(t))
+	}
+	if m := a.Text("manager"); len(m) > contract.MaxFieldManagerBytes {
+		v.add(at.at("manager"), "manager has %d bytes, expected at most %d", len(m), contract.MaxFieldManagerBytes)
+	}
+	if !a.Bool("delete") {
+		if a.Text("status") == "" {
+			v.add(at, "condition without a status, expected True, False or Unknown")
+			return
+		}
+		v.word(at.at("status"), "status", a.Text("status"), []string{"True", "False", "Unknown"})
+		return
+	}
+	for _, name := range []string{"status", "reason", "message"} {
+		if a.Text(name) != "" {
+			v.add(at.at(name), "%s of a condition that is deleted, expected none", name)
+		}
+	}
+}
+
+func (v *validation) attempt(a Action, at place) {
+	v.nodeName(at.at("as"), a.Text("as"), append(slices.Clone(v.nodes), NodeAny))
+	v.word(at.at("expect"), "expect", a.Text("expect"), []string{"denied", "allowed"})
+	known := strings.Fields("get list watch create update patch apply delete apply-condition apply-rollup")
+	if !v.word(at.at("verb"), "verb", a.Text("verb"), known) {
+		return
+	}
+	v.someNodes(at.at("node"), a.Text("node"))
+	own := strings.HasPrefix(a.Text("verb"), "apply-") // these say themselves what they write
+	switch {
+	case own && a.Text("resource") != "":
+		v.add(at.at("resource"), "resource with verb %s, expected none", a.Text("verb"))
+	case !own && a.Text("resource") == "":
+		v.add(at, "verb %s without a resource, expected one such as secrets", a.Text("verb"))
+	}
+}

@@ -1,0 +1,164 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/scenario/view"
+)
+
+const (
+	// MaxTimes bounds one repetition, maxSteps a whole run with its repetitions multiplied out.
+	MaxTimes = 1000
+	maxSteps = 10_000
+	maxDepth = 8 // of groups within groups
+)
+
+// group is what a step is in.
+type group struct {
+	depth       int
+	repetitions int // of everything around, multiplied
+	repeated    bool
+}
+
+func (v *validation) sequence(steps []Step, at place, g group) {
+	if g.depth > maxDepth {
+		v.add(at, "groups are nested more than %d deep, expected a flatter timeline", maxDepth)
+		return
+	}
+	for i, s := range steps {
+		if v.steps += g.repetitions; v.steps > maxSteps {
+			v.add(at.index(i), "more than %d steps with repetitions, expected a shorter timeline", maxSteps)
+			return
+		}
+		v.step(s, at.index(i), g)
+	}
+}
+
+func (v *validation) step(s Step, at place, g group) {
+	v.duration(at.at(wordAt), s.At, false)
+	v.duration(at.at(wordAfter), s.After, false)
+	if g.repeated && !s.At.IsZero() {
+		v.add(at.at(wordAt), "at within repeat, expected after: the instant would be over the second time")
+	}
+	if n := s.kinds(); n != 1 {
+		v.add(at, "step has %d of action, expectation, parallel, repeat and wait, expected one", n)
+		return
+	}
+	g.depth++
+	switch {
+	case s.Action != nil:
+		v.action(*s.Action, at.at(string(s.Action.Verb)))
+	case s.Expect != nil:
+		v.expectation(*s.Expect, at)
+	case s.Parallel != nil:
+		v.group(s.Parallel, at.at(wordParallel), g)
+	case s.Repeat != nil:
+		at = at.at(wordRepeat)
+		v.number(at.at("times"), "times", s.Repeat.Times, 1, MaxTimes)
+		g.repetitions, g.repeated = g.repetitions*max(1, min(s.Repeat.Times, MaxTimes)), true
+		v.group(s.Repeat.Steps, at.at("steps"), g)
+	default:
+		v.duration(at.at(wordWait), s.Wait, true)
+	}
+}
+
+func (v *validation) group(steps []Step, at place, g group) {
+	if len(steps) == 0 {
+		v.add(at, "an empty group, expected at least one step")
+	}
+	v.sequence(steps, at, g)
+}
+
+// kinds counts what a step is; a parallel group that was written but is empty counts.
+func (s Step) kinds() int {
+	n := 0
+	for _, set := range []bool{s.Action != nil, s.Expect != nil, s.Parallel != nil, s.Repeat != nil, !s.Wait.IsZero()} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+// Word is the word of the file format for a mode.
+func (m Mode) Word() string {
+	switch m {
+	case ModeHolds:
+		return wordHolds
+	case ModeNever:
+		return wordNever
+	default:
+		return wordExpect
+	}
+}
+
+func (v *validation) expectation(e Expectation, at place) {
+	if !slices.Contains([]Mode{ModeWithin, ModeHolds, ModeNever}, e.Mode) {
+		v.add(at, "mode is %s, expected within, holds or never", quote(string(e.Mode)))
+		return
+	}
+	v.duration(at.at(boundOf(e.Mode.Word())), e.Bound, true)
+	at = at.at(e.Mode.Word())
+	if utf8.RuneCountInString(e.CEL) > view.MaxExpressionChars {
+		v.add(at, "expression has more than %d characters, expected a shorter one", view.MaxExpressionChars)
+		return
+	}
+	program, issues := v.parser.cel.Compile(e.CEL)
+	for _, i := range issues {
+		v.findings = append(v.findings, finding{at, i.Line, i.Column, "expression: " + suggestIn(i.Message)})
+	}
+	if program == nil {
+		return
+	}
+	for _, r := range program.References() {
+		if what := v.reference(r); what != "" {
+			v.findings = append(v.findings, finding{at, r.Line, r.Column, "expression: " + what})
+		}
+	}
+}
+
+// suggestIn adds a suggestion to what CEL says about a misspelt variable or field.
+func suggestIn(message string) string {
+	message, _, _ = strings.Cut(message, " (did you mean")
+	_, rest, ok := strings.Cut(message, "undeclared reference to '")
+	known := view.Variables()
+	if !ok {
+		_, rest, ok = strings.Cut(message, "undefined field '")
+		known = strings.Fields("degraded available progressing exists status reason message kekID detail age node keyID count failed written verified lost")
+	}
+	word, _, closed := strings.Cut(rest, "'")
+	if !ok || !closed {
+		return message
+	}
+	return message + didYouMean(word, known)
+}
+
+// reference says what is wrong with a constant of an expression, or nothing.
+func (v *validation) reference(r view.Reference) string {
+	known := map[view.ReferenceKind][]string{
+		view.RefNode:            append(slices.Clone(v.nodes), v.ghostNodes()...),
+		view.RefKeyID:           v.keyIDs,
+		view.RefConditionStatus: {"True", "False", "Unknown", ""},
+		view.RefReportStatus:    {string(contract.StatusHealthy), string(contract.StatusUnhealthy), string(contract.StatusError), ""},
+		view.RefRole:            roles(),
+	}[r.Kind]
+	if slices.Contains(known, r.Value) {
+		return ""
+	}
+	known = slices.DeleteFunc(slices.Clone(known), func(s string) bool { return s == "" })
+	return string(r.Kind) + " " + quote(r.Value) + " cannot be, expected " + oneOf(known) + didYouMean(r.Value, known)
+}
+
+// ghostNodes are nodes that only a made-up condition speaks of.
+func (v *validation) ghostNodes() []string {
+	var out []string
+	for _, a := range v.scenario.Actions() {
+		if node, ok := contract.NodeOfCondition(a.Text("type")); ok && a.Verb == VerbCondition {
+			out = append(out, node)
+		}
+	}
+	return out
+}
