@@ -43,7 +43,7 @@ func New(opts Options) (*ControlPlane, error) {
 	}
 	cp := &ControlPlane{opts: opts, pki: pki}
 	if err := cp.setUp(); err != nil {
-		return nil, errors.Join(err, cp.Close(context.Background()))
+		return nil, errors.Join(err, cp.Close())
 	}
 	return cp, nil
 }
@@ -182,17 +182,14 @@ func (cp *ControlPlane) holdEtcdLinks() (release func() error, err error) {
 	return release, nil
 }
 
-// Close stops everything, the API servers first, and closes the links. It is safe to call twice.
-func (cp *ControlPlane) Close(ctx context.Context) error {
-	servers := cp.Servers()
-	errs := make([]error, len(servers))
-	var all sync.WaitGroup
-	for i, s := range servers {
-		all.Go(func() { errs[i] = errors.Join(s.Stop(ctx), s.close()) })
+// Close kills everything, because nothing of it is used again, and closes the links. It is safe to call twice.
+func (cp *ControlPlane) Close() error {
+	var errs []error
+	for _, s := range cp.Servers() {
+		errs = append(errs, s.Kill(), s.close())
 	}
-	all.Wait()
 	if cp.etcd != nil {
-		errs = append(errs, cp.etcd.Stop(ctx), cp.etcd.close())
+		errs = append(errs, cp.etcd.Kill(), cp.etcd.close())
 	}
 	if cp.probe != nil {
 		cp.probe.close()

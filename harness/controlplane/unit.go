@@ -4,9 +4,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/kmsharness/kmsharness/harness/process"
 )
+
+// stopTimeout is more than the 5 s for which Go's HTTP server, when it shuts down, waits for connections that have not sent
+// a request yet; API servers have such connections to themselves. They usually need 1 s.
+const stopTimeout = 7 * time.Second
 
 // unit is a place for one process at a time. Its methods are those of Etcd and APIServer.
 type unit struct {
@@ -74,7 +79,9 @@ func (u *unit) run(ctx context.Context, path string, args, env []string) (*proce
 	if u.current != nil && u.current.State() != process.Exited {
 		return u.current, nil
 	}
-	p, err := u.opts.Supervisor.Start(ctx, process.Spec{Name: u.name, Path: path, Args: args, Env: env, LogFile: u.LogFile()})
+	p, err := u.opts.Supervisor.Start(ctx, process.Spec{
+		Name: u.name, Path: path, Args: args, Env: env, LogFile: u.LogFile(), StopTimeout: stopTimeout,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,111 @@
+package controlplane_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/process"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds a boot on a machine that is busy with other things.
+const patience = 3 * time.Minute
+
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+`
+
+// binaries skips the test where there are none: making them takes minutes, which is not for a unit test.
+func binaries(t testing.TB) assets.Binaries {
+	t.Helper()
+	b, err := assets.Ensure(t.Context(), assets.Options{LocalOnly: true})
+	if err != nil {
+		t.Skipf("needs etcd and kube-apiserver (%v): set %s, or let the harness build them", err, assets.EnvAssets)
+	}
+	return b
+}
+
+// world is a control plane with everything below it.
+type world struct {
+	*controlplane.ControlPlane
+	logs string
+}
+
+// newWorld makes a control plane that is gone when the test ends, and whose logs are shown when the test failed.
+func newWorld(t testing.TB, change func(*controlplane.Options), servers ...controlplane.ServerSpec) world {
+	t.Helper()
+	opts := controlplane.Options{Binaries: binaries(t), LogDir: t.TempDir(), AuditPolicy: []byte(auditPolicy), Servers: servers}
+	dir, err := process.NewRunDir(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Dir = dir.Path
+	opts.Supervisor = process.New(process.Options{RunDir: dir.Path})
+	if change != nil {
+		change(&opts)
+	}
+	cp, err := controlplane.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, err := range []error{cp.Close(), opts.Supervisor.Close(context.Background()), dir.Close()} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if t.Failed() {
+			showLogs(t, opts.LogDir)
+		}
+	})
+	return world{cp, opts.LogDir}
+}
+
+func showLogs(t testing.TB, dir string) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		t.Logf("the end of %s:\n%s", filepath.Base(f), text[max(0, len(text)-3000):])
+	}
+}
+
+func (w world) start(t testing.TB, until controlplane.Readiness) time.Duration {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	begin := time.Now()
+	if err := w.Start(ctx, until); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(begin)
+}
+
+func specs(n int) []controlplane.ServerSpec {
+	all := make([]controlplane.ServerSpec, n)
+	for i := range all {
+		all[i].Name = fmt.Sprintf("cp-%d", i+1)
+	}
+	return all
+}
+
+func TestBoot(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		t.Run(fmt.Sprintf("%d API servers", n), func(t *testing.T) {
+			w := newWorld(t, nil, specs(n)...)
+			t.Logf("ready after %v", w.start(t, controlplane.Ready))
+		})
+	}
+}
