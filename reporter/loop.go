@@ -82,7 +82,11 @@ func (l *Loop) timer() core.Event {
 }
 
 func (l *Loop) sleepUntil(ctx context.Context, at time.Time) {
-	timer := l.Clock.NewTimer(at.Sub(l.Clock.Now()))
+	wait := at.Sub(l.Clock.Now())
+	if wait <= 0 {
+		return
+	}
+	timer := l.Clock.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
