@@ -41,7 +41,9 @@ func binaries(t testing.TB) assets.Binaries {
 // world is a control plane with everything below it.
 type world struct {
 	*controlplane.ControlPlane
-	logs string
+	logs       string
+	supervisor *process.Supervisor
+	dir        *process.RunDir
 }
 
 // newWorld makes a control plane that is gone when the test ends, and whose logs are shown when the test failed.
@@ -61,17 +63,22 @@ func newWorld(t testing.TB, change func(*controlplane.Options), servers ...contr
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := world{cp, opts.LogDir, opts.Supervisor, dir}
 	t.Cleanup(func() {
-		for _, err := range []error{cp.Close(), opts.Supervisor.Close(context.Background()), dir.Close()} {
-			if err != nil {
-				t.Error(err)
-			}
-		}
+		w.end(t)
 		if t.Failed() {
 			showLogs(t, opts.LogDir)
 		}
 	})
-	return world{cp, opts.LogDir}
+	return w
+}
+
+func (w world) end(t testing.TB) {
+	for _, err := range []error{w.Close(context.Background()), w.supervisor.Close(context.Background()), w.dir.Close()} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func showLogs(t testing.TB, dir string) {

@@ -43,7 +43,7 @@ func New(opts Options) (*ControlPlane, error) {
 	}
 	cp := &ControlPlane{opts: opts, pki: pki}
 	if err := cp.setUp(); err != nil {
-		return nil, errors.Join(err, cp.Close())
+		return nil, errors.Join(err, cp.Close(context.Background()))
 	}
 	return cp, nil
 }
@@ -183,7 +183,7 @@ func (cp *ControlPlane) holdEtcdLinks() (release func() error, err error) {
 }
 
 // Close kills everything, because nothing of it is used again, and closes the links. It is safe to call twice.
-func (cp *ControlPlane) Close() error {
+func (cp *ControlPlane) Close(context.Context) error {
 	var errs []error
 	for _, s := range cp.Servers() {
 		errs = append(errs, s.Kill(), s.close())
