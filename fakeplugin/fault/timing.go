@@ -48,7 +48,9 @@ func delay() Definition {
 			return nil
 		},
 		shape: func(s *shaping) {
-			s.plan.Holds = append(s.plan.Holds, Hold{ID: s.ID, For: drawDelay(s.Fault, s.rng)})
+			if d := drawDelay(s.Fault, s.rng); d > 0 {
+				s.plan.Holds = append(s.plan.Holds, Hold{ID: s.ID, For: d})
+			}
 		},
 	}
 }

@@ -41,6 +41,8 @@ type Call struct {
 	HealthzBytes int    `json:"healthzBytes,omitempty"`
 	KEKID        string `json:"kekID,omitempty"` // key_id in the response of Status or Encrypt
 	KEKIDBytes   int    `json:"kekIDBytes,omitempty"`
+	// Unreadable: the response held bytes that protobuf forbids; the caller's library turns it into an error.
+	Unreadable bool `json:"unreadable,omitempty"`
 	// NoticedKEKID is the KEK that this instance would honestly have named, RequestKEKID the key_id of a Decrypt.
 	NoticedKEKID string   `json:"noticedKEKID,omitempty"`
 	RequestKEKID string   `json:"requestKEKID,omitempty"`

@@ -112,5 +112,8 @@ func (p *Plugin) Rotate(ctx context.Context, reuse int) (keyring.KEK, error) {
 // KEKID is the id of a version of the KEK, "" if the plugin never saw it.
 func (p *Plugin) KEKID(version int) string { return p.view.Load().kekID(version) }
 
+// NoticedID is the id of the KEK that the plugin uses; "" before the first contact.
+func (p *Plugin) NoticedID() string { return p.view.Load().Noticed.ID }
+
 // Key is the name of the remote key.
 func (p *Plugin) Key() string { return p.o.Key }

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"maps"
+	"strings"
+
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+)
+
+// falsify applies edits to an honest response. An edit of a field that the response does not have does nothing.
+func falsify(resp any, edits []fault.Edit, kekID func(version int) string) {
+	for _, e := range edits {
+		switch r := resp.(type) {
+		case *kmsapi.StatusResponse:
+			falsifyStatus(r, e, kekID)
+		case *kmsapi.EncryptResponse:
+			falsifyEncrypt(r, e, kekID)
+		}
+	}
+}
+
+func falsifyStatus(r *kmsapi.StatusResponse, e fault.Edit, kekID func(int) string) {
+	switch e.Field {
+	case fault.FieldHealthz:
+		r.Healthz = e.Value
+	case fault.FieldVersion:
+		r.Version = e.Value
+	case fault.FieldKeyID:
+		r.KeyId = falseKeyID(r.KeyId, e, kekID)
+	}
+}
+
+func falsifyEncrypt(r *kmsapi.EncryptResponse, e fault.Edit, kekID func(int) string) {
+	switch e.Field {
+	case fault.FieldKeyID:
+		r.KeyId = falseKeyID(r.KeyId, e, kekID)
+	case fault.FieldCiphertext:
+		r.Ciphertext = []byte(pad(string(r.Ciphertext), e.PadTo))
+	case fault.FieldAnnotation:
+		r.Annotations = maps.Clone(r.Annotations)
+		r.Annotations[e.Annotation] = []byte(e.Value)
+	}
+}
+
+// falseKeyID keeps the honest one where the wanted version was never seen: there is nothing to reuse yet.
+func falseKeyID(honest string, e fault.Edit, kekID func(int) string) string {
+	switch {
+	case e.PadTo > 0:
+		return pad(honest, e.PadTo)
+	case e.KEKVersion == 0:
+		return e.Value
+	}
+	if id := kekID(e.KEKVersion); id != "" {
+		return id
+	}
+	return honest
+}
+
+func pad(s string, size int) string {
+	if len(s) >= size {
+		return s[:size]
+	}
+	return s + strings.Repeat("x", size-len(s))
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+)
+
+// Inject puts a fault in force. When it returns the socket is as the fault wants it, and the next call is struck.
+func (s *Server) Inject(f fault.Fault) (fault.Active, error) {
+	if err := s.possible(f); err != nil {
+		return fault.Active{}, err
+	}
+	a, err := s.program.Inject(f)
+	if err != nil {
+		return a, err
+	}
+	if err := s.apply(); err != nil {
+		s.program.Release(fault.ByID(a.ID))
+		return a, fmt.Errorf("inject %s: %w", f.Name, err)
+	}
+	s.changed()
+	s.log.Info("fault injected", "id", a.ID, "fault", f.Name, "params", f.Params())
+	return a, nil
+}
+
+func (s *Server) possible(f fault.Fault) error {
+	if s.o.Listen.IsFile() {
+		return nil
+	}
+	if f.Name == "socket-permissions" || (f.Name == "socket-replaced" && f.Params()["with"] == "file") {
+		return fmt.Errorf("fault %s: it needs a socket file, and this plugin listens on the abstract socket %s", f.Name, s.o.Listen)
+	}
+	return nil
+}
+
+// Release ends the faults that match. When it returns the socket is good again, or as other faults want it.
+func (s *Server) Release(match func(fault.Active) bool) ([]fault.Active, error) {
+	ended := s.program.Release(match)
+	for _, a := range ended {
+		s.log.Info("fault released", "id", a.ID, "fault", a.Fault.Name, "hits", a.Hits)
+	}
+	s.changed()
+	if err := s.apply(); err != nil {
+		return ended, fmt.Errorf("release: %w", err)
+	}
+	return ended, nil
+}
+
+// Faults is what is in force.
+func (s *Server) Faults() []fault.Active { return s.program.List() }
+
+// State is a plugin instance at a glance.
+type State struct {
+	Node        string         `json:"node"`
+	KeyID       string         `json:"keyID"`
+	Listen      string         `json:"listen"`
+	Socket      fault.File     `json:"socket"`
+	Connections int            `json:"connections"`
+	Started     string         `json:"started"`
+	Calls       uint64         `json:"calls"`
+	Key         string         `json:"key"` // in the remote KMS
+	KEKID       string         `json:"kekID"`
+	KEKVersion  int            `json:"kekVersion"`
+	LatestKEKID string         `json:"latestKEKID"` // in the remote KMS, noticed or not
+	NoticeLag   string         `json:"noticeLag"`
+	Problem     string         `json:"problem,omitempty"` // that Status would tell if no fault were in force
+	Faults      []fault.Active `json:"faults"`
+	JournalErr  string         `json:"journalError,omitempty"`
+}
+
+// State is the server now.
+func (s *Server) State() State {
+	v := s.plugin.View()
+	st := State{
+		Node: s.o.Node, KeyID: s.o.KeyID, Listen: s.o.Listen.String(), Socket: s.socket.now(),
+		Connections: s.socket.conns.count(), Started: s.started.UTC().Format(timeFormat), Calls: s.journal.Last(),
+		Key: s.plugin.Key(), KEKID: v.Noticed.ID, KEKVersion: v.Noticed.Version, LatestKEKID: v.Latest.ID,
+		NoticeLag: s.plugin.NoticeLag().String(), Problem: v.Problem, Faults: append([]fault.Active{}, s.Faults()...),
+	}
+	if err := s.journal.Err(); err != nil {
+		st.JournalErr = err.Error()
+	}
+	return st
+}
+
+const timeFormat = "2006-01-02T15:04:05.000Z07:00"

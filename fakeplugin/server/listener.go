@@ -1,0 +1,49 @@
+package server
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// listener tracks the connections that it accepts, or hangs up on them.
+type listener struct {
+	net.Listener
+	conns  *conns
+	hangUp *atomic.Bool
+}
+
+// Accept implements net.Listener.
+func (l listener) Accept() (net.Conn, error) {
+	for {
+		raw, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.hangUp.Load() {
+			_ = raw.Close()
+			continue
+		}
+		return l.conns.add(raw), nil
+	}
+}
+
+// silence accepts on l and never says a word, until the returned function is called.
+func silence(l net.Listener) (stop func()) {
+	var accepting sync.WaitGroup
+	held := &conns{open: map[*conn]struct{}{}}
+	accepting.Go(func() {
+		for {
+			raw, err := l.Accept()
+			if err != nil {
+				return
+			}
+			held.add(raw)
+		}
+	})
+	return func() {
+		_ = l.Close()
+		accepting.Wait()
+		held.closeAll()
+	}
+}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+)
+
+// record writes a call into the journal, before its answer goes out.
+func (s *Server) record(m fault.Method, req any, plan fault.Plan, a answer, began time.Time, unreadable bool) {
+	ended := s.clock.Now()
+	c := journal.Call{
+		Node: s.o.Node, KeyID: s.o.KeyID, Method: string(m),
+		Began: began.UTC(), Ended: ended.UTC(), LatencyMS: float64(ended.Sub(began).Microseconds()) / 1000,
+		Outcome: a.outcome, Code: codes.OK.String(),
+		NoticedKEKID: s.plugin.NoticedID(), Faults: plan.Faults, Unreadable: unreadable,
+	}
+	if a.outcome == journal.Reset {
+		c.Code = codes.Unavailable.String()
+	} else if a.err != nil && !errors.Is(a.err, noMessage{}) {
+		st := status.Convert(a.err)
+		c.Code, c.Detail = st.Code().String(), journal.Text(st.Message())
+	}
+	describeRequest(&c, req)
+	describeResponse(&c, a)
+	s.journal.Append(c)
+	s.logCall(c)
+}
+
+func describeRequest(c *journal.Call, req any) {
+	switch r := req.(type) {
+	case *kmsapi.EncryptRequest:
+		c.UID = journal.Text(r.Uid)
+	case *kmsapi.DecryptRequest:
+		c.UID, c.RequestKEKID = journal.Text(r.Uid), journal.Text(r.KeyId)
+	}
+}
+
+func describeResponse(c *journal.Call, a answer) {
+	switch r := a.resp.(type) {
+	case *kmsapi.StatusResponse:
+		c.Version, c.Healthz, c.HealthzBytes = journal.Text(r.Version), journal.Text(r.Healthz), len(r.Healthz)
+		c.KEKID, c.KEKIDBytes = journal.Text(r.KeyId), len(r.KeyId)
+	case *kmsapi.EncryptResponse:
+		c.KEKID, c.KEKIDBytes = journal.Text(r.KeyId), len(r.KeyId)
+	}
+}
+
+// logCall makes a call findable by its uid in the log too. Status is polled, and only of interest when debugging.
+func (s *Server) logCall(c journal.Call) {
+	level := slog.LevelInfo
+	if c.Method == string(fault.Status) {
+		level = slog.LevelDebug
+	}
+	ctx := context.Background()
+	if !s.log.Enabled(ctx, level) {
+		return
+	}
+	s.log.LogAttrs(ctx, level, "call", slog.String("method", c.Method), slog.String("uid", c.UID),
+		slog.String("outcome", string(c.Outcome)), slog.String("code", c.Code), slog.String("kekID", c.KEKID), slog.Float64("latencyMS", c.LatencyMS))
+}

@@ -1,0 +1,170 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	kmsapi "k8s.io/kms/apis/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
+)
+
+// Options of a Server. Listen, Plugin and KeyID are required.
+type Options struct {
+	Listen  endpoint.Endpoint // unix only
+	Mode    fs.FileMode       // of the socket file; 0 is endpoint.DefaultMode
+	Node    string
+	KeyID   string
+	Plugin  *plugin.Plugin
+	Program *fault.Program
+	Journal *journal.Log[journal.Call]
+	Log     *slog.Logger
+	Clock   clock.WithTicker
+	Exit    func(code int) // ends the process, for the fault crash:how=exit; nil: that fault only takes the plugin down
+}
+
+// Server is one plugin instance on its socket.
+type Server struct {
+	o       Options
+	plugin  *plugin.Plugin
+	program *fault.Program
+	journal *journal.Log[journal.Call]
+	log     *slog.Logger
+	clock   clock.WithTicker
+	grpc    *grpc.Server
+	socket  *socket
+	started time.Time
+	wake    chan struct{} // the faults in force changed
+}
+
+// Timing of the server's own loop.
+const (
+	// drainTimeout is how long calls under way may go on when the process is told to stop; it has 2 s in all.
+	drainTimeout = 500 * time.Millisecond
+	// retryInterval after the socket could not be brought into its state (a directory that is gone, for instance).
+	retryInterval = time.Second
+	// exitDelay lets the control call that asked for a crash still get its answer.
+	exitDelay = 50 * time.Millisecond
+)
+
+// New is a server that does not listen yet.
+func New(o Options) *Server {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Mode == 0 {
+		o.Mode = endpoint.DefaultMode
+	}
+	if o.Program == nil {
+		o.Program = fault.NewProgram(o.Clock, 0)
+	}
+	if o.Journal == nil {
+		o.Journal = journal.New[journal.Call](journal.DefaultCapacity, nil)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{
+		o: o, plugin: o.Plugin, program: o.Program, journal: o.Journal, log: o.Log, clock: o.Clock,
+		started: o.Clock.Now(), wake: make(chan struct{}, 1),
+	}
+	s.grpc = grpc.NewServer(grpc.ForceServerCodecV2(newCodec()), grpc.UnaryInterceptor(s.intercept), grpc.WaitForHandlers(true))
+	kmsapi.RegisterKeyManagementServiceServer(s.grpc, &plugin.Service{Plugin: o.Plugin})
+	s.socket = &socket{at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, serve: s.serve}
+	return s
+}
+
+func (s *Server) serve(l net.Listener) {
+	if err := s.grpc.Serve(l); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, grpc.ErrServerStopped) {
+		s.log.Error("serve", "error", err.Error())
+	}
+}
+
+// Start brings the socket into its first state, so that a mistake in the address shows before anything runs.
+func (s *Server) Start() error {
+	if err := s.apply(); err != nil {
+		return fmt.Errorf("start the plugin: %w", err)
+	}
+	return nil
+}
+
+// Run keeps the socket as the fault program wants it until ctx ends, then stops serving and removes the socket.
+func (s *Server) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		next, ok := s.program.Expire()
+		if err := s.apply(); err != nil {
+			s.log.Error("apply the faults", "error", err.Error())
+			next, ok = s.clock.Now().Add(retryInterval), true
+		}
+		s.exitIfTold(ctx)
+		s.sleep(ctx, next, ok)
+	}
+	s.drain()
+	if err := s.socket.end(); err != nil {
+		return fmt.Errorf("stop the plugin: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) sleep(ctx context.Context, next time.Time, limited bool) {
+	var over <-chan time.Time
+	if limited {
+		timer := s.clock.NewTimer(next.Sub(s.clock.Now()))
+		defer timer.Stop()
+		over = timer.C()
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.wake:
+	case <-over:
+	}
+}
+
+func (s *Server) exitIfTold(ctx context.Context) {
+	code := s.program.Socket().Exit
+	if code == nil || s.o.Exit == nil {
+		return
+	}
+	timer := s.clock.NewTimer(exitDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		s.o.Exit(*code)
+	case <-ctx.Done():
+	}
+}
+
+// drain lets calls under way end, but not for long: one that hangs would never.
+func (s *Server) drain() {
+	done := make(chan struct{})
+	go func() { s.grpc.GracefulStop(); close(done) }()
+	timer := s.clock.NewTimer(drainTimeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C():
+		s.grpc.Stop()
+		<-done
+	}
+}
+
+// apply makes the socket what the faults in force want.
+func (s *Server) apply() error { return s.socket.become(s.program.Socket) }
+
+// changed tells Run that other faults are in force: the next one to expire may be another.
+func (s *Server) changed() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
