@@ -28,8 +28,9 @@ const (
 // readyPoll is small against a boot of seconds; a probe costs well below a millisecond.
 const readyPoll = 20 * time.Millisecond
 
-// probeTimeout lets a probe on a busy machine succeed, and ends one into a cut link.
-const probeTimeout = 2 * time.Second
+// probeTimeout ends a probe of a paused API server. It is longer than the 3 s that /readyz takes when a KMS plugin does not
+// answer, so that its answer can be told.
+const probeTimeout = 5 * time.Second
 
 // prober asks health endpoints over one connection.
 type prober struct{ client *http.Client }

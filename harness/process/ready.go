@@ -28,17 +28,21 @@ func (p *Process) WaitReady(ctx context.Context, every time.Duration, probe Prob
 	}()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
+	var last error // what the probe said, rather than that it was interrupted
 	for {
 		err := probe(ctx)
 		if err == nil {
 			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
 		}
 		select {
 		case <-p.done:
 			exit, _ := p.Exit()
 			return fmt.Errorf("%s ended before it was ready: %v; the end of %s:\n%s", p.Name(), exit, p.LogFile(), p.tail())
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w; last probe: %w; see %s", p.Name(), context.Cause(ctx), err, p.LogFile())
+			return fmt.Errorf("%s is not ready: %w; last probe: %w; see %s", p.Name(), context.Cause(ctx), last, p.LogFile())
 		case <-ticker.C:
 		}
 	}

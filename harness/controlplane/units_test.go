@@ -1,0 +1,112 @@
+package controlplane_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/process"
+)
+
+func TestEncryptionYAML(t *testing.T) {
+	providers := []controlplane.KMSProvider{{KeyID: "2", Socket: "/run/kms-2.sock"}, {KeyID: "1", Socket: "/run/kms-1.sock", Timeout: 10 * time.Second}}
+	for _, test := range []struct {
+		name       string
+		encryption controlplane.Encryption
+		want       []string // in this order
+	}{
+		{"none", controlplane.Encryption{}, []string{"identity: {}", "secrets"}},
+		{"KMS", controlplane.Encryption{Providers: providers}, []string{
+			"apiVersion: v2", "endpoint: unix:///run/kms-2.sock", "name: kms-2", "name: kms-1", "timeout: 10s", "identity: {}", "secrets"}},
+		{"switched off", controlplane.Encryption{Providers: providers, IdentityFirst: true, Resources: []string{"configmaps"}}, []string{
+			"identity: {}", "name: kms-2", "name: kms-1", "configmaps"}},
+	} {
+		text, err := test.encryption.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest := string(text)
+		for _, want := range test.want {
+			_, after, found := strings.Cut(rest, want)
+			if !found {
+				t.Fatalf("%s: expected %q in this order in\n%s", test.name, test.want, text)
+			}
+			rest = after
+		}
+	}
+}
+
+func TestOptionErrors(t *testing.T) {
+	supervisor := process.New(process.Options{})
+	defer supervisor.Close(t.Context())
+	good := func() controlplane.Options {
+		return controlplane.Options{
+			Binaries: assets.Binaries{Etcd: "etcd", KubeAPIServer: "kube-apiserver"}, Supervisor: supervisor,
+			Dir: t.TempDir(), LogDir: t.TempDir(), Servers: []controlplane.ServerSpec{{Name: "cp-1"}},
+		}
+	}
+	cp, err := controlplane.New(good())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := cp.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	provider := func(key, socket string) controlplane.KMSProvider {
+		return controlplane.KMSProvider{KeyID: key, Socket: socket}
+	}
+	for name, spoil := range map[string]func(*controlplane.Options){
+		"no binaries":     func(o *controlplane.Options) { o.Binaries = assets.Binaries{} },
+		"no supervisor":   func(o *controlplane.Options) { o.Supervisor = nil },
+		"no directory":    func(o *controlplane.Options) { o.Dir = "" },
+		"negative poll":   func(o *controlplane.Options) { o.EncryptionPoll = -1 },
+		"name is a path":  func(o *controlplane.Options) { o.Servers[0].Name = "../x" },
+		"same name twice": func(o *controlplane.Options) { o.Servers = append(o.Servers, o.Servers[0]) },
+		"relative socket": func(o *controlplane.Options) {
+			o.Servers[0].Encryption.Providers = []controlplane.KMSProvider{provider("1", "kms.sock")}
+		},
+		"no keyID": func(o *controlplane.Options) {
+			o.Servers[0].Encryption.Providers = []controlplane.KMSProvider{provider("", "/kms.sock")}
+		},
+		"keyID twice": func(o *controlplane.Options) {
+			o.Servers[0].Encryption.Providers = []controlplane.KMSProvider{provider("1", "/a"), provider("1", "/b")}
+		},
+	} {
+		opts := good()
+		spoil(&opts)
+		if _, err := controlplane.New(opts); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: expected one line, got %v", name, err)
+		}
+	}
+}
+
+// A bad encryption configuration leaves the old file alone, and a good one leaves nothing else behind.
+func TestSetEncryption(t *testing.T) {
+	supervisor := process.New(process.Options{})
+	defer supervisor.Close(t.Context())
+	cp, err := controlplane.New(controlplane.Options{
+		Binaries: assets.Binaries{Etcd: "etcd", KubeAPIServer: "kube-apiserver"}, Supervisor: supervisor,
+		Dir: t.TempDir(), LogDir: t.TempDir(), Servers: []controlplane.ServerSpec{{Name: "cp-1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cp.Close(t.Context())
+	s := cp.Servers()[0]
+	before, err := os.ReadFile(s.EncryptionFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetEncryption(controlplane.Encryption{Providers: []controlplane.KMSProvider{{KeyID: "1", Socket: "x"}}}); err == nil {
+		t.Error("a bad configuration was accepted")
+	}
+	after, err := os.ReadFile(s.EncryptionFile())
+	if err != nil || string(after) != string(before) {
+		t.Errorf("the file changed to %s, %v", after, err)
+	}
+}
