@@ -75,13 +75,14 @@ func (e Event) validate(first bool) error {
 	if first && e.Run.Schema != Schema {
 		return fmt.Errorf("schema %q, this program reads %q", e.Run.Schema, Schema)
 	}
-	if !e.hasPayload() {
+	if !e.HasPayload() {
 		return fmt.Errorf("event %d: kind %q without its payload, or unknown", e.Seq, e.Kind)
 	}
 	return nil
 }
 
-func (e Event) hasPayload() bool {
+// HasPayload says whether the payload that the event's kind names is there.
+func (e Event) HasPayload() bool {
 	switch e.Kind {
 	case KindRun:
 		return e.Run != nil

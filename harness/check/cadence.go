@@ -1,0 +1,88 @@
+package check
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func cadence() Invariant {
+	return Invariant{
+		ID:        "CADENCE",
+		Statement: "while it can write, a reporter writes at least once per I + J + R + W and at most once per I − J",
+		Source:    "The reporter, interval and jitter",
+		judge:     judgeCadence,
+	}
+}
+
+func judgeCadence(v *view) (f Finding) {
+	nodes := map[string]bool{}
+	for _, p := range v.processes(history.RoleReporter) {
+		nodes[p.node] = true
+	}
+	for _, node := range sortedKeys(nodes) {
+		writes := v.writesOf(node)
+		v.judgeSlow(&f, node, writes)
+		v.judgeFast(&f, node, writes)
+	}
+	return f
+}
+
+// judgeSlow: no gap between two writes, nor before the first and after the last one while the reporter could write.
+func (v *view) judgeSlow(f *Finding, node string, writes []write) {
+	bound := v.run.Timing.CadenceMax() + v.tolerance()
+	i := 0
+	for _, able := range v.reporterAble(node) {
+		last := able.from
+		gap := func(until time.Time) {
+			f.Judged++
+			if until.Sub(last) > bound {
+				f.violate(Violation{At: last.Add(bound), Node: node, Seen: "the reporter of " + node + " wrote nothing for " + short(until.Sub(last)) + " while it could write",
+					Allowed: "a successful write within " + short(bound)})
+			}
+		}
+		for ; i < len(writes) && !writes[i].to.After(able.to); i++ {
+			if writes[i].to.After(able.from) {
+				gap(writes[i].to)
+				last = writes[i].to
+			}
+		}
+		gap(able.to)
+	}
+}
+
+// judgeFast: ticks cannot be seen, only the writes that follow them after up to R + W. So the rate is judged over
+// 1, 2, 4 … 32 writes: k of them need k ticks.
+func (v *view) judgeFast(f *Finding, node string, writes []write) {
+	slack := v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout + v.tolerance()
+	for _, life := range v.lives(node) {
+		var at []write
+		for _, w := range writes {
+			if life.has(w.from) {
+				at = append(at, w)
+			}
+		}
+		for k := 1; k <= 32; k *= 2 {
+			least := time.Duration(k)*v.run.Timing.CadenceMin() - slack
+			for i := 0; i+k < len(at); i++ {
+				f.Judged++
+				if took := at[i+k].from.Sub(at[i].from); took < least {
+					f.violate(Violation{At: at[i+k].from, Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " writes of " + node + " within " + short(took) + " after one",
+						Allowed: "no fewer than " + short(least) + " for so many (I − J each)"})
+				}
+			}
+		}
+	}
+}
+
+// lives cuts the run where the reporter of node was started or resumed: its ticks begin anew there.
+func (v *view) lives(node string) []span {
+	var out []span
+	at := v.whole.from
+	for _, c := range v.procs[process{role: history.RoleReporter, node: node}] {
+		if c.event == history.ProcessStarted || c.event == history.ProcessResumed {
+			out, at = append(out, span{at, c.at}), c.at
+		}
+	}
+	return append(out, span{at, v.whole.to.Add(time.Second)})
+}

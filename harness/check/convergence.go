@@ -1,0 +1,37 @@
+package check
+
+import "github.com/kmsharness/kmsharness/contract"
+
+func convergence() Invariant {
+	return Invariant{
+		ID:        "CONVERGENCE",
+		Statement: "rotation is called converged exactly when every expected node freshly reports the same healthy kekID for the write key",
+		Source:    "The aggregator, convergence",
+		judge:     judgeConvergence,
+	}
+}
+
+func judgeConvergence(v *view) (f Finding) {
+	judged := v.aggAble.and(v.watched()).and(v.active())
+	done := value{"False", contract.ReasonAsExpected}
+	for _, s := range v.rollup(contract.ConditionProgressing) {
+		if s.cond == nil || len(judged.clip(s.span)) == 0 {
+			continue
+		}
+		f.Judged++
+		called := value{s.cond.Status, s.cond.Reason} == done
+		wrong := v.unexplained(s.span, judged, func(t truth) bool {
+			for _, r := range t.allowed {
+				if (r.progressing == done) == called {
+					return true
+				}
+			}
+			return false
+		})
+		if len(wrong) > 0 {
+			f.violate(Violation{At: firstOf(wrong), Seq: s.seq, Seen: shown(s.cond) + map[bool]string{true: ", which says converged", false: ", which says not converged"}[called],
+				Allowed: v.allowedNear(firstOf(wrong), func(r rollups) string { return r.progressing.String() })})
+		}
+	}
+	return f
+}

@@ -1,0 +1,42 @@
+package check
+
+import (
+	"sort"
+	"time"
+)
+
+// unexplained is the part of a standing value (s, as far as it is judged) at whose instants no truth of the last A
+// plus tolerance accepts it.
+func (v *view) unexplained(s span, judged spans, accepts func(truth) bool) spans {
+	var explained []span
+	for _, t := range v.truthsNear(s) {
+		if t.open || accepts(t) {
+			explained = append(explained, t.grow(v.tolerance(), v.latency()))
+		}
+	}
+	return judged.clip(s).and(merged(explained).not(s))
+}
+
+// truthsNear are the truths that may explain what stands in s.
+func (v *view) truthsNear(s span) []truth {
+	i := sort.Search(len(v.truths), func(i int) bool { return v.truths[i].to.Add(v.latency()).After(s.from) })
+	j := i
+	for j < len(v.truths) && v.truths[j].from.Add(-v.tolerance()).Before(s.to) {
+		j++
+	}
+	return v.truths[i:j]
+}
+
+// allowedNear is what the truths of the last A plus tolerance before at allowed, for people.
+func (v *view) allowedNear(at time.Time, show func(rollups) string) string {
+	seen := map[string]bool{}
+	for _, t := range v.truthsNear(span{at, at.Add(1)}) {
+		for _, r := range t.allowed {
+			seen[show(r)] = true
+		}
+	}
+	return orNothing(joined(sortedKeys(seen), " or "))
+}
+
+// firstOf is where a non-empty list of spans begins.
+func firstOf(s spans) time.Time { return s[0].from }

@@ -1,0 +1,109 @@
+package check
+
+import (
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// entry is one plugin's answer as a reader sees it.
+type entry struct {
+	keyID, kekID string
+	status       contract.Status
+	detail       string
+	checked      time.Time
+	checkedText  string
+	precision    time.Duration // what the text leaves open
+}
+
+// wire is an entry of a message. Readers ignore unknown fields and accept any order (contract, "The reporter").
+type wire struct {
+	KeyID       string `json:"keyID"`
+	KEKID       string `json:"kekID"`
+	Status      string `json:"status"`
+	LastChecked string `json:"lastChecked"`
+	Detail      string `json:"detail"`
+}
+
+// decodeMessage reads a message as leniently as a reader must; problem says why it cannot be believed.
+func decodeMessage(message string) (entries []entry, problem string) {
+	var items []wire
+	if len(message) > contract.MaxMessageBytes {
+		return nil, "message is too long"
+	}
+	if err := json.Unmarshal([]byte(message), &items); err != nil {
+		return nil, "message is not a JSON array of entries"
+	}
+	if len(items) == 0 || len(items) > contract.MaxEntries {
+		return nil, "message holds no entry, or too many"
+	}
+	seen := map[string]bool{}
+	for _, w := range items {
+		e, problem := decodeEntry(w)
+		if problem != "" {
+			return nil, problem
+		}
+		if seen[e.keyID] {
+			return nil, "a keyID stands twice"
+		}
+		seen[e.keyID] = true
+		entries = append(entries, e)
+	}
+	return entries, ""
+}
+
+func decodeEntry(w wire) (e entry, problem string) {
+	checked, precision, ok := parseInstant(w.LastChecked)
+	e = entry{w.KeyID, w.KEKID, contract.Status(w.Status), w.Detail, checked, w.LastChecked, precision}
+	switch {
+	case w.KeyID == "" || utf8.RuneCountInString(w.KeyID) > contract.MaxKeyIDChars:
+		return e, "keyID is empty or too long"
+	case e.status != contract.StatusHealthy && e.status != contract.StatusUnhealthy && e.status != contract.StatusError:
+		return e, "status is none of healthy, unhealthy, error"
+	case !ok:
+		return e, "lastChecked is not RFC 3339 with a zone"
+	}
+	if len(e.kekID) > contract.MaxKEKIDBytes {
+		e.kekID = ""
+	}
+	return e, ""
+}
+
+// decodeTyped reads one item of the typed list. The key of a plugin that failed may be from before it failed, and
+// "unknown" stands for none.
+func decodeTyped(t contract.TypedReport) (entry, string) {
+	status := map[string]contract.Status{"Healthy": contract.StatusHealthy, "Unhealthy": contract.StatusUnhealthy,
+		"Error": contract.StatusError}[t.Status]
+	kek := t.RemoteKeyID
+	if kek == contract.UnknownKEKID || status == contract.StatusError {
+		kek = ""
+	}
+	return decodeEntry(wire{t.KeyID, kek, string(status), t.LastCheckedTime, t.Detail})
+}
+
+// parseInstant reads RFC 3339 and says how much of the time its text leaves open: a second without a fraction.
+func parseInstant(text string) (at time.Time, precision time.Duration, ok bool) {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || at.IsZero() {
+		return time.Time{}, 0, false
+	}
+	precision = time.Second
+	for i := range text {
+		if text[i] != '.' {
+			continue
+		}
+		for _, digit := range text[i+1:] {
+			if digit < '0' || digit > '9' {
+				break
+			}
+			precision /= 10
+		}
+	}
+	// FormatTime drops trailing zeros, so a shorter fraction is no less precise than a millisecond.
+	if precision < time.Second {
+		precision = min(precision, time.Millisecond)
+	}
+	return at.UTC(), max(precision, 1), true
+}

@@ -1,0 +1,175 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func format() Invariant {
+	return Invariant{
+		ID:        "FORMAT",
+		Statement: "every message is minified JSON in contract form, valid UTF-8 and within its bounds; status, reason and lastTransitionTime of a report are constant",
+		Source:    "The reporter, condition; The typed form of the same report",
+		judge:     judgeFormat,
+	}
+}
+
+func judgeFormat(v *view) (f Finding) {
+	for _, node := range v.reportingNodes() {
+		transition := ""
+		for _, c := range v.reports[node] {
+			if c.rep == nil || c.rep.cond == nil {
+				transition = ""
+			}
+			if c.rep == nil || c.rep.foreign {
+				continue
+			}
+			f.Judged++
+			bad := func(seen, allowed string) {
+				f.violate(Violation{At: c.at, Seq: c.seq, Node: node, Seen: seen, Allowed: allowed})
+			}
+			if cond := c.rep.cond; cond != nil {
+				judgeCondition(cond, bad)
+				if transition != "" && cond.LastTransitionTime != transition {
+					bad("lastTransitionTime moved from "+transition+" to "+quoted(cond.LastTransitionTime), "constant while the entry stands")
+				}
+				transition = cond.LastTransitionTime
+			}
+			for _, t := range c.rep.typed {
+				judgeTyped(t, bad)
+			}
+		}
+	}
+	for _, s := range v.crs {
+		if n := len(s.object.HealthReports); n > contract.MaxTypedReports {
+			f.violate(Violation{At: s.at, Seq: s.seq, Seen: number(int64(n)) + " typed reports", Allowed: "at most " + number(contract.MaxTypedReports)})
+		}
+	}
+	return f
+}
+
+func judgeCondition(c *history.Condition, bad func(seen, allowed string)) {
+	if c.Status != contract.ReporterConditionStatus || c.Reason != contract.ReporterConditionReason {
+		bad("condition says "+c.Status+"/"+quoted(c.Reason), contract.ReporterConditionStatus+"/"+contract.ReporterConditionReason+" always")
+	}
+	if _, _, ok := parseInstant(c.LastTransitionTime); !ok {
+		bad("lastTransitionTime "+quoted(c.LastTransitionTime), "an RFC 3339 instant")
+	}
+	if len(c.Message) > contract.MaxMessageBytes || !utf8.ValidString(c.Message) {
+		bad("message of "+number(int64(len(c.Message)))+" bytes", "valid UTF-8 of at most "+number(contract.MaxMessageBytes)+" bytes")
+		return
+	}
+	var small bytes.Buffer
+	if err := json.Compact(&small, []byte(c.Message)); err != nil {
+		bad("message is not JSON: "+quoted(c.Message), "a minified JSON array")
+		return
+	}
+	if small.String() != c.Message {
+		bad("message is not minified: "+quoted(c.Message), "JSON without white space between tokens")
+	}
+	judgeMessage(c.Message, bad)
+}
+
+func judgeMessage(message string, bad func(seen, allowed string)) {
+	var items []json.RawMessage
+	if json.Unmarshal([]byte(message), &items) != nil || len(items) == 0 || len(items) > contract.MaxEntries {
+		bad("message "+quoted(message), "an array of 1 to "+number(contract.MaxEntries)+" entries")
+		return
+	}
+	seen := map[string]bool{}
+	for _, item := range items {
+		keys, values := fields(item)
+		if !inOrder(keys) {
+			bad("entry with the fields "+quoted(joined(keys, ",")), "keyID, kekID, status, lastChecked, detail, in this order, each once and a string; no others")
+			continue
+		}
+		if seen[values["keyID"]] {
+			bad("keyID "+quoted(values["keyID"])+" stands twice", "one entry for each keyID")
+		}
+		seen[values["keyID"]] = true
+		_, hasKEK := values["kekID"]
+		_, hasDetail := values["detail"]
+		judgeFields(wire{values["keyID"], values["kekID"], values["status"], values["lastChecked"], values["detail"]}, hasKEK, hasDetail, bad)
+	}
+}
+
+// fields reads an object's keys in their order; a value that is not a string has no place in an entry.
+func fields(item json.RawMessage) (keys []string, values map[string]string) {
+	values = map[string]string{}
+	d := json.NewDecoder(bytes.NewReader(item))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, values
+	}
+	for d.More() {
+		key, err := d.Token()
+		var value string
+		if err != nil || d.Decode(&value) != nil {
+			return append(keys, "not a string"), values
+		}
+		k, _ := key.(string)
+		keys, values[k] = append(keys, k), value
+	}
+	return keys, values
+}
+
+// inOrder: the required fields and no unknown ones, in the contract's order.
+func inOrder(keys []string) bool {
+	want := []string{"keyID", "kekID", "status", "lastChecked", "detail"}
+	at := -1
+	for _, k := range keys {
+		i := slices.Index(want, k)
+		if i <= at {
+			return false
+		}
+		at = i
+	}
+	return slices.Contains(keys, "keyID") && slices.Contains(keys, "status") && slices.Contains(keys, "lastChecked")
+}
+
+func judgeFields(w wire, hasKEK, hasDetail bool, bad func(seen, allowed string)) {
+	entry := "entry of keyID " + quoted(w.KeyID)
+	_, problem := decodeEntry(w)
+	healthy := w.Status == string(contract.StatusHealthy)
+	switch {
+	case problem != "":
+		bad(entry+": "+problem, "an entry in contract form")
+	case hasKEK && (w.KEKID == "" || len(w.KEKID) > contract.MaxKEKIDBytes):
+		bad(entry+": kekID of "+number(int64(len(w.KEKID)))+" bytes", "1 to 1024 bytes, or no kekID")
+	case healthy && !hasKEK:
+		bad(entry+": healthy without kekID", "the key_id that the plugin reported")
+	case w.Status == string(contract.StatusError) && hasKEK:
+		bad(entry+": error with kekID "+quoted(w.KEKID), "no kekID: the plugin did not answer")
+	}
+	judgeDetail(entry, w.Detail, healthy, hasDetail, bad)
+}
+
+func judgeDetail(entry, detail string, healthy, has bool, bad func(seen, allowed string)) {
+	switch n := utf8.RuneCountInString(detail); {
+	case healthy && has:
+		bad(entry+": healthy with detail "+quoted(detail), "no detail")
+	case !healthy && (!has || detail == ""):
+		bad(entry+": not healthy and no detail", "1 to 1024 characters of detail")
+	case n > contract.MaxDetailChars:
+		bad(entry+": detail of "+number(int64(n))+" characters", "at most 1024")
+	case strings.ContainsFunc(detail, unicode.IsControl) || !utf8.ValidString(detail):
+		bad(entry+": detail with control characters or invalid UTF-8", "printable text")
+	}
+}
+
+func judgeTyped(t contract.TypedReport, bad func(seen, allowed string)) {
+	entry := "typed report " + quoted(t.NodeName+"/"+t.KeyID)
+	if _, problem := decodeTyped(t); problem != "" {
+		bad(entry+": "+problem, "an item in contract form")
+	}
+	if n := utf8.RuneCountInString(t.RemoteKeyID); n == 0 || n > contract.MaxKEKIDBytes || !utf8.ValidString(t.RemoteKeyID) || strings.ContainsRune(t.RemoteKeyID, 0) {
+		bad(entry+": remoteKeyID "+quoted(t.RemoteKeyID), "1 to 1024 characters without NUL")
+	}
+	judgeDetail(entry, t.Detail, t.Status == "Healthy", t.Detail != "", bad)
+}

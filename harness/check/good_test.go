@@ -1,0 +1,159 @@
+package check
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// fine are histories of a system that keeps the contract; no invariant may object.
+func fine() map[string]func() []history.Event {
+	s := time.Second
+	return map[string]func() []history.Event{
+		"nothing happens": func() []history.Event { return faulty(nil, "") },
+		"unhealthy":       func() []history.Event { return faulty(nil, "unhealthy") },
+		"error":           func() []history.Event { return faulty(nil, "error") },
+		"hang":            func() []history.Event { return faulty(nil, "hang") },
+		"killed":          func() []history.Event { return faulty(nil, "down") },
+		"refuses":         func() []history.Event { return faulty(nil, "refuse") },
+		"typed form": func() []history.Event {
+			return faulty(func(w *world) { w.run.Contract = "healthreports" }, "error")
+		},
+		"stale reporter": func() []history.Event {
+			w := newWorld(3, "1")
+			w.at(10*s, func(w *world) { w.pauseReporter("cp-2", true) }).at(25*s, func(w *world) { w.pauseReporter("cp-2", false) })
+			w.boot()
+			return w.finish(40 * s)
+		},
+		"node replaced": func() []history.Event {
+			w := newWorld(3, "1")
+			w.at(10*s, func(w *world) { w.nodes = []string{"cp-1", "cp-2"}; w.stopReporter("cp-3"); w.expect() })
+			w.at(20*s, func(w *world) {
+				w.nodes, w.since["cp-4"] = append(w.nodes, "cp-4"), w.now
+				w.plugins["cp-4/1"], w.rep["cp-4"] = &fakePlugin{kek: "kek-1"}, &fakeReporter{}
+				w.process(history.RolePlugin, "cp-4", "1", history.ProcessReady)
+				w.expect()
+			}).at(22*s, func(w *world) { w.startReporter("cp-4") })
+			w.boot()
+			return w.finish(40 * s)
+		},
+		"late reporter": func() []history.Event { return lateReporter(nil) },
+		"aggregator restarts": func() []history.Event {
+			w := newWorld(3, "1")
+			w.at(10*s, (*world).killAggregator).at(12*s, func(w *world) { w.fault("cp-1/1", "error") })
+			w.at(20*s, (*world).startAggregator).at(30*s, func(w *world) { w.fault("cp-1/1", "") })
+			w.boot()
+			return w.finish(45 * s)
+		},
+		"aggregator paused": func() []history.Event {
+			w := newWorld(3, "1")
+			w.at(10*s, func(w *world) { w.agg.paused = true; w.process(history.RoleAggregator, "", "", history.ProcessPaused) })
+			w.at(12*s, func(w *world) { w.fault("cp-1/1", "error") })
+			w.at(25*s, func(w *world) {
+				w.agg.paused = false
+				w.process(history.RoleAggregator, "", "", history.ProcessResumed)
+			})
+			w.at(35*s, func(w *world) { w.fault("cp-1/1", "") })
+			w.boot()
+			return w.finish(50 * s)
+		},
+		"cold start": func() []history.Event { return coldStart(nil) },
+		"rotation": func() []history.Event {
+			w := newWorld(3, "1")
+			for i, p := range []string{"cp-1/1", "cp-2/1", "cp-3/1"} {
+				w.at(time.Duration(10+3*i)*s, func(w *world) { w.plugins[p].kek = "kek-2" })
+			}
+			w.boot()
+			return w.finish(35 * s)
+		},
+		"migration": func() []history.Event { return faulty(func(w *world) { w.keyIDs = []string{"2", "1"} }, "error") },
+		"disabled":  func() []history.Event { return disabled(nil) },
+	}
+}
+
+// faulty is three nodes of which cp-2/1 has a fault from 10 s to 20 s.
+func faulty(change func(*world), fault string) []history.Event {
+	w := newWorld(3, "1")
+	if change != nil {
+		change(w)
+	}
+	if fault != "" {
+		w.at(10*time.Second, func(w *world) { w.fault("cp-2/1", fault) }).at(20*time.Second, func(w *world) { w.fault("cp-2/1", "") })
+	}
+	w.boot()
+	return w.finish(35 * time.Second)
+}
+
+// lateReporter goes on for a moment after its node was removed.
+func lateReporter(change func(*world)) []history.Event {
+	w := newWorld(3, "1")
+	w.at(10*time.Second, func(w *world) { w.nodes = []string{"cp-1", "cp-2"}; w.expect() })
+	w.at(11*time.Second+500*time.Millisecond, func(w *world) { w.stopReporter("cp-3") })
+	if change != nil {
+		change(w)
+	}
+	w.boot()
+	return w.finish(35 * time.Second)
+}
+
+// coldStart: one reporter comes within its grace, one after it.
+func coldStart(change func(*world)) []history.Event {
+	w := newWorld(3, "1")
+	w.at(2*time.Second, func(w *world) { w.startReporter("cp-2") }).at(15*time.Second, func(w *world) { w.startReporter("cp-3") })
+	if change != nil {
+		change(w)
+	}
+	w.boot("cp-2", "cp-3")
+	return w.finish(30 * time.Second)
+}
+
+func disabled(change func(*world)) []history.Event {
+	w := newWorld(3, "1")
+	if change != nil {
+		change(w)
+	}
+	w.at(10*time.Second, func(w *world) {
+		w.active = false
+		for _, n := range w.nodes {
+			w.stopReporter(n)
+		}
+		w.expect()
+	})
+	w.boot()
+	return w.finish(25 * time.Second)
+}
+
+func TestGoodHistoriesPass(t *testing.T) {
+	for name, build := range fine() {
+		t.Run(name, func(t *testing.T) {
+			if v := Run(build()); !v.OK {
+				t.Error(printed(t, v))
+			}
+		})
+	}
+}
+
+// TestGoodHistoriesAreJudged: what must have been looked at in a history with a fault.
+func TestGoodHistoriesAreJudged(t *testing.T) {
+	v := Run(fine()["error"]())
+	skip := "ABSENCE-IS-NOT-BROKEN NO-ORPHAN NO-RESURRECTION UID NO-DATA-LOSS STALE-UNKNOWN"
+	for _, r := range v.Invariants {
+		if r.Status != Passed && !strings.Contains(skip, r.ID) {
+			t.Errorf("%s is %s", r.ID, r.Status)
+		}
+	}
+	if v.Detection.Count != 1 || v.Recovery.Count != 1 || v.Detection.Max > 2*time.Second {
+		t.Errorf("detection %v, recovery %v", v.Detection, v.Recovery)
+	}
+}
+
+func printed(t *testing.T, v Verdict) string {
+	t.Helper()
+	var b strings.Builder
+	if err := Print(&b, v); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

@@ -1,0 +1,68 @@
+package check
+
+import (
+	"fmt"
+	"time"
+)
+
+// Invariant is one sentence that holds on every history.
+type Invariant struct {
+	// ID is stable: it appears in reports, scenarios excuse it by this name.
+	ID        string
+	Statement string
+	// Source is the section of the contract that the sentence comes from.
+	Source string
+
+	judge func(*view) Finding
+}
+
+// Violation is one instant at which an invariant did not hold.
+type Violation struct {
+	Invariant string        `json:"invariant"`
+	At        time.Time     `json:"at"`
+	Offset    time.Duration `json:"offset"` // from the beginning of the run
+	// Seq is the event of the history that shows it, 0 where the absence of an event is the violation.
+	Seq     int64  `json:"seq,omitempty"`
+	Node    string `json:"node,omitempty"`
+	KeyID   string `json:"keyID,omitempty"`
+	Seen    string `json:"seen"`
+	Allowed string `json:"allowed"`
+}
+
+// Measure is something that was measured while judging.
+type Measure struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// MaxViolations bounds how many violations of one invariant are kept; all are counted.
+const MaxViolations = 20
+
+// Finding is what judging one invariant found.
+type Finding struct {
+	// Judged counts what was looked at: writes, entries, changes or spans of time, as fits the invariant.
+	Judged     int
+	Violations []Violation // the first MaxViolations in the order found
+	Count      int         // of all violations
+	Measures   []Measure
+}
+
+func (f *Finding) violate(v Violation) {
+	f.Count++
+	if len(f.Violations) < MaxViolations {
+		f.Violations = append(f.Violations, v)
+	}
+}
+
+func (f *Finding) measure(name string, value any) {
+	f.Measures = append(f.Measures, Measure{Name: name, Value: fmt.Sprint(value)})
+}
+
+// Invariants are all invariants, in the order in which they are shown.
+func Invariants() []Invariant {
+	return []Invariant{
+		falseHealthy(), falseAlarm(), detection(), recovery(), staleUnknown(), absenceIsNotBroken(), noOrphan(),
+		noResurrection(), ownership(), monotonic(), freshOnly(), cadence(), truthfulProbe(), format(), rollupTruth(),
+		quiet(), union(), convergence(), uid(), noDataLoss(), leastPrivilege(), nothingRan(),
+	}
+}

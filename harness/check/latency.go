@@ -1,0 +1,137 @@
+package check
+
+import (
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// Latency sums up how fast changes became visible.
+type Latency struct {
+	Count  int           `json:"count"`
+	Min    time.Duration `json:"min"`
+	Median time.Duration `json:"median"`
+	Max    time.Duration `json:"max"`
+	Bound  time.Duration `json:"bound"` // tolerance included
+}
+
+func summarize(samples []time.Duration, bound time.Duration) Latency {
+	l := Latency{Count: len(samples), Bound: bound}
+	if l.Count == 0 {
+		return l
+	}
+	sorted := append([]time.Duration(nil), samples...)
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i] < sorted[j] })
+	l.Min, l.Median, l.Max = sorted[0], sorted[(l.Count-1)/2], sorted[l.Count-1]
+	return l
+}
+
+func (l Latency) String() string {
+	if l.Count == 0 {
+		return "not measured"
+	}
+	return strings.Join([]string{"min " + short(l.Min), "median " + short(l.Median), "max " + short(l.Max),
+		"bound " + short(l.Bound), number(int64(l.Count)) + " measured"}, ", ")
+}
+
+// accused is when KMSPluginsDegraded was True and named the plugin.
+func (v *view) accused(p plugin) spans {
+	var out []span
+	for _, s := range v.degraded("True") {
+		if names(s.cond.Message, p.String()) {
+			out = append(out, s.span)
+		}
+	}
+	return merged(out)
+}
+
+// detections measures, for every bad run, how long the rollup took to name the plugin.
+func (v *view) detections() (f Finding, samples []time.Duration) {
+	bound := v.run.Timing.DetectionBound() + v.tolerance()
+	for _, t := range v.sortedPlugins() {
+		if len(t.bad) == 0 {
+			continue
+		}
+		able := v.reporterAble(t.node).and(v.aggAble).and(v.pluginExpected(t.plugin)).and(v.watched())
+		accused := v.accused(t.plugin)
+		for _, bad := range t.bad {
+			due := span{bad.from, bad.from.Add(bound)}
+			if !able.covers(due) || accused.has(bad.from) {
+				continue
+			}
+			seen := accused.clip(span{bad.from, latest(bad.to, due.to).Add(bound)})
+			switch {
+			case len(seen) > 0 && !firstOf(seen).After(due.to):
+				samples = append(samples, firstOf(seen).Sub(bad.from))
+				f.Judged++
+			case !bad.to.Before(due.to):
+				f.Judged++
+				f.violate(Violation{At: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: late(seen, bad.from, "named in KMSPluginsDegraded"),
+					Allowed: contract.ConditionDegraded + " True, naming " + t.String() + ", within " + short(bound) + " of its failure"})
+			}
+		}
+	}
+	return f, samples
+}
+
+// recoveries measures, for every bad run that ended, how long the rollup went on naming the plugin.
+func (v *view) recoveries() (f Finding, samples []time.Duration) {
+	bound := v.run.Timing.RecoveryBound() + v.tolerance()
+	for _, t := range v.sortedPlugins() {
+		if len(t.bad) == 0 {
+			continue
+		}
+		able := v.reporterAble(t.node).and(v.aggAble).and(v.pluginExpected(t.plugin)).and(v.watched())
+		accused := v.accused(t.plugin)
+		for _, bad := range t.bad {
+			due := span{bad.recovered, bad.recovered.Add(bound)}
+			if bad.recovered.IsZero() || !able.covers(due) || !accused.has(bad.recovered) {
+				continue
+			}
+			still := accused.clip(span{bad.recovered, v.whole.to})[0]
+			switch {
+			case !still.to.After(due.to):
+				samples = append(samples, still.length())
+				f.Judged++
+			case t.good.covers(due):
+				f.Judged++
+				f.violate(Violation{At: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: "still named in KMSPluginsDegraded " + short(still.length()) + " after it recovered",
+					Allowed: "no longer named within " + short(bound) + " of its recovery"})
+			}
+		}
+	}
+	v.unprobed(&f, bound)
+	return f, samples
+}
+
+// unprobed: a plugin whose process became ready, with no fault that could keep a probe away, is probed again.
+func (v *view) unprobed(f *Finding, bound time.Duration) {
+	for _, t := range v.sortedPlugins() {
+		able := v.reporterAble(t.node).and(v.pluginExpected(t.plugin)).and(t.opaque.not(v.whole))
+		for i, down := range t.idle {
+			end := v.whole.to
+			if i+1 < len(t.idle) {
+				end = t.idle[i+1].from
+			}
+			due := span{down.to, down.to.Add(bound)}
+			if due.to.After(end) || !able.covers(due) {
+				continue
+			}
+			n := sort.Search(len(t.probes), func(i int) bool { return !t.probes[i].Ended.Before(due.from) })
+			f.Judged++
+			if n == len(t.probes) || t.probes[n].Began.After(due.to) {
+				f.violate(Violation{At: due.to, Node: t.node, KeyID: t.keyID, Seen: "no probe reached the plugin since it was ready again",
+					Allowed: "a Status call within " + short(bound)})
+			}
+		}
+	}
+}
+
+func late(seen spans, since time.Time, what string) string {
+	if len(seen) == 0 {
+		return "never " + what
+	}
+	return what + " after " + short(firstOf(seen).Sub(since))
+}

@@ -1,0 +1,64 @@
+package check
+
+import (
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+func leastPrivilege() Invariant {
+	return Invariant{
+		ID:        "LEAST-PRIVILEGE",
+		Statement: "the reporter identity made no request other than reading the operator CR and applying its own entry",
+		Source:    "The reporter, identity",
+		judge:     judgeLeastPrivilege,
+	}
+}
+
+func judgeLeastPrivilege(v *view) (f Finding) {
+	for _, r := range v.requests {
+		if r.node == "" {
+			continue
+		}
+		f.Judged++
+		if r.verbatimOwn() {
+			continue
+		}
+		outcome := "was refused (" + number(int64(r.Code)) + ")"
+		if r.succeeded() {
+			outcome = "succeeded (" + number(int64(r.Code)) + ")"
+		}
+		f.violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.User + ": " + r.what() + " " + outcome,
+			Allowed: "get of the operator CR, apply of its status under " + quoted(contract.FieldManager(r.node)) + " with nothing but its own entry"})
+	}
+	return f
+}
+
+// verbatimOwn: exactly what the contract lets a reporter do. Discovery is not in it: a reporter knows what it writes.
+func (r request) verbatimOwn() bool {
+	switch {
+	case !r.onCR || r.Name != "cluster":
+		return false
+	case r.Verb == "get":
+		return r.Subresource == ""
+	case r.Verb != "patch" && r.Verb != "apply" || r.Subresource != "status" || !r.isApply():
+		return false
+	}
+	return r.FieldManager == contract.FieldManager(r.node) && len(r.body.foreignTo(r.node)) == 0
+}
+
+func (r request) what() string {
+	resource := r.Resource
+	if resource == "" {
+		resource = "(no resource)"
+	}
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	s := r.Verb + " " + resource + " " + quoted(r.Name)
+	if r.FieldManager != "" {
+		s += " as field manager " + quoted(r.FieldManager)
+	}
+	if other := r.body.foreignTo(r.node); len(other) > 0 {
+		s += " with " + joined(other, ", ")
+	}
+	return s
+}

@@ -1,0 +1,73 @@
+package check
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+func noOrphan() Invariant {
+	return Invariant{
+		ID:        "NO-ORPHAN",
+		Statement: "no report of a gone node, and no KMS rollup after KMS was disabled, survives the cleanup bound",
+		Source:    "The aggregator, cleanup",
+		judge:     judgeNoOrphan,
+	}
+}
+
+func judgeNoOrphan(v *view) (f Finding) {
+	bound := v.run.Timing.CleanupBound() + v.tolerance()
+	for _, node := range v.reportingNodes() {
+		gone := v.nodeExpected(node).not(v.whole).and(v.known())
+		for _, orphan := range gone.and(v.present(node)) {
+			f.Judged++
+			for _, late := range v.overstays(orphan, v.touches(node), bound) {
+				f.violate(Violation{At: late.from, Node: node, Seen: "the report of " + node + " still stands, " + short(late.from.Sub(orphan.from)) + " after the node (or KMS) was gone",
+					Allowed: "removed within " + short(bound) + " after its last writer stopped"})
+			}
+		}
+	}
+	inactive := v.active().not(v.whole).and(v.known())
+	for _, t := range contract.RollupTypes() {
+		for _, s := range v.rollup(t) {
+			if s.cond == nil {
+				continue
+			}
+			for _, orphan := range inactive.clip(s.span) {
+				f.Judged++
+				for _, late := range v.overstays(orphan, nil, bound) {
+					f.violate(Violation{At: late.from, Seq: s.seq, Seen: shown(s.cond) + ", although KMS is not active", Allowed: "absent within " + short(bound) + " after KMS was disabled"})
+				}
+			}
+		}
+	}
+	return f
+}
+
+// overstays is when an orphan stood for longer than bound since it became one or was last written, while the
+// aggregator could have removed it.
+func (v *view) overstays(orphan span, written []time.Time, bound time.Duration) spans {
+	due := spans{span{orphan.from.Add(bound), orphan.to}}
+	var excused []span
+	for _, w := range written {
+		if !w.After(orphan.to) {
+			excused = append(excused, span{w, w.Add(bound)})
+		}
+	}
+	late := due.clip(orphan).and(merged(excused).not(orphan)).and(v.aggAble)
+	return late[:min(1, len(late))] // one violation for one orphan
+}
+
+// touches are the instants at which anybody wrote a report of node.
+func (v *view) touches(node string) []time.Time {
+	var out []time.Time
+	for _, c := range v.reports[node] {
+		if c.rep != nil {
+			out = append(out, c.at)
+		}
+	}
+	for _, w := range v.writesOf(node) {
+		out = append(out, w.to)
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+package check
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func noResurrection() Invariant {
+	return Invariant{
+		ID:        "NO-RESURRECTION",
+		Statement: "a removed entry does not come back unless a reporter for that node was started again; a reporter that was still shutting down may re-create it once",
+		Source:    "The aggregator, cleanup",
+		judge:     judgeNoResurrection,
+	}
+}
+
+func judgeNoResurrection(v *view) (f Finding) {
+	for _, node := range v.reportingNodes() {
+		reporter := process{role: history.RoleReporter, node: node}
+		alive := v.in(reporter, procUp, procStarting, procPaused)
+		expected := v.nodeExpected(node)
+		var removed time.Time
+		returns := 0 // since the reporter was last started
+		for _, c := range v.reports[node] {
+			if c.rep == nil {
+				f.Judged++
+				removed = c.at
+				continue
+			}
+			if removed.IsZero() {
+				continue
+			}
+			since := removed
+			removed = time.Time{}
+			if c.rep.foreign || expected.touches(span{c.at.Add(-v.tolerance() - 1), c.at.Add(1)}) {
+				continue
+			}
+			if v.startedIn(reporter, since, c.at) {
+				returns = 0
+				continue
+			}
+			returns++
+			allowed := 0
+			if alive.touches(span{since.Add(-v.tolerance() - 1), since.Add(1)}) || len(v.procs[reporter]) == 0 {
+				allowed = 1
+			}
+			if returns > allowed {
+				f.violate(Violation{At: c.at, Seq: c.seq, Node: node, Seen: "the removed report of " + node + " came back (" + number(int64(returns)) + " since its reporter was started)",
+					Allowed: map[bool]string{true: "once, by a reporter that was still shutting down", false: "never: no reporter of that node was running when it was removed"}[allowed == 1]})
+			}
+		}
+	}
+	return f
+}
+
+// startedIn says whether the process was started in (from, to].
+func (v *view) startedIn(k process, from, to time.Time) bool {
+	for _, c := range v.procs[k] {
+		if c.event == history.ProcessStarted && c.at.After(from) && !c.at.After(to) {
+			return true
+		}
+	}
+	return false
+}

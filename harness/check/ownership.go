@@ -1,0 +1,215 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func ownership() Invariant {
+	return Invariant{
+		ID:        "OWNERSHIP",
+		Statement: "the entry of node n is written only under n's field manager and removed only by it or the aggregator; rollups are written only by the aggregator; nobody else's conditions on the CR change",
+		Source:    "The reporter, field manager; The aggregator",
+		judge:     judgeOwnership,
+	}
+}
+
+func judgeOwnership(v *view) (f Finding) {
+	for _, r := range v.requests {
+		if r.write && r.ours() && r.succeeded() {
+			f.Judged++
+			v.judgeWriter(&f, r)
+		}
+	}
+	for i := range v.crs {
+		v.judgeOwners(&f, i)
+		v.judgeChanges(&f, i)
+	}
+	return f
+}
+
+// judgeWriter looks at what a request of the system under test says by itself.
+func (v *view) judgeWriter(f *Finding, r request) {
+	bad := func(seen, allowed string) {
+		f.violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.writer() + " " + seen, Allowed: allowed})
+	}
+	switch {
+	case r.node != "":
+		if want := contract.FieldManager(r.node); r.FieldManager != want {
+			bad("wrote "+r.Resource, "only field manager "+quoted(want))
+		}
+		if other := r.body.foreignTo(r.node); len(other) > 0 {
+			bad("wrote "+joined(other, ", "), "only its own entry "+quoted(contract.ConditionType(r.node)))
+		}
+	case r.onCR:
+		if r.FieldManager != contract.AggregatorFieldManager {
+			bad("wrote the CR", "only field manager "+quoted(contract.AggregatorFieldManager))
+		}
+		if other := notRollups(r.body); r.isApply() && len(other) > 0 {
+			bad("applied "+joined(other, ", "), "only the conditions "+joined(contract.RollupTypes(), ", "))
+		}
+	}
+}
+
+func notRollups(b body) []string {
+	out := append([]string(nil), b.other...)
+	for _, c := range b.conditions {
+		if !slices.Contains(contract.RollupTypes(), c.Type) {
+			out = append(out, "condition "+quoted(c.Type))
+		}
+	}
+	for _, t := range b.typed {
+		out = append(out, "report of node "+quoted(t.NodeName))
+	}
+	return out
+}
+
+// judgeOwners compares managedFields, where they changed, with who may own what.
+func (v *view) judgeOwners(f *Finding, i int) {
+	s := v.crs[i]
+	for _, field := range sortedKeys(s.object.Owners) {
+		owners := s.object.Owners[field]
+		if i > 0 && slices.Equal(v.crs[i-1].object.Owners[field], owners) {
+			continue
+		}
+		want, node := ownerOf(field)
+		if want == "" {
+			continue
+		}
+		f.Judged++
+		for _, o := range owners {
+			if o == want || v.othersManager(o) {
+				continue
+			}
+			f.violate(Violation{At: s.at, Seq: s.seq, Node: node, Seen: field + " is owned by field manager " + quoted(o), Allowed: "only " + quoted(want)})
+		}
+	}
+}
+
+// ownerOf is the field manager that may own a field, empty if anybody may.
+func ownerOf(field string) (manager, node string) {
+	if t, ok := strings.CutPrefix(field, "condition/"); ok {
+		if n, ok := contract.NodeOfCondition(t); ok {
+			return contract.FieldManager(n), n
+		}
+		if slices.Contains(contract.RollupTypes(), t) {
+			return contract.AggregatorFieldManager, ""
+		}
+	}
+	if t, ok := strings.CutPrefix(field, "report/"); ok {
+		n, _, _ := strings.Cut(t, "/")
+		return contract.FieldManager(n), n
+	}
+	return "", ""
+}
+
+// othersManager: a field manager under which only users outside the system under test wrote is the harness playing
+// somebody.
+func (v *view) othersManager(manager string) bool {
+	if v.managers == nil {
+		v.managers = map[string]bool{}
+		for _, r := range v.requests {
+			if r.write && r.succeeded() && r.FieldManager != "" {
+				seen, known := v.managers[r.FieldManager]
+				v.managers[r.FieldManager] = !r.ours() && (!known || seen)
+			}
+		}
+	}
+	return v.managers[manager]
+}
+
+// judgeChanges asks for every change who may have made it. Without an audit log nobody can tell.
+func (v *view) judgeChanges(f *Finding, i int) {
+	if len(v.requests) == 0 || i == 0 {
+		return
+	}
+	old, new := v.crs[i-1], v.crs[i]
+	changed := v.changedFields(old, new)
+	if len(changed) == 0 {
+		return
+	}
+	writers := v.explaining(new, old.at)
+	for _, field := range changed {
+		f.Judged++
+		allowed, node, want := v.mayChange(field, old, new)
+		if !slices.ContainsFunc(writers, allowed) {
+			f.violate(Violation{At: new.at, Seq: new.seq, Node: node, Seen: field.what + " by " + orNothing(named(writers)), Allowed: want})
+		}
+	}
+}
+
+func named(writers []request) string {
+	var out []string
+	for _, w := range writers {
+		if n := w.writer(); !slices.Contains(out, n) && len(out) < 3 {
+			out = append(out, n)
+		}
+	}
+	return joined(out, ", ")
+}
+
+// field is one thing on the CR that differs between two states.
+type field struct {
+	condition string // type, or
+	node      string // whose report
+	removed   bool
+	what      string
+}
+
+func (v *view) changedFields(old, new snapshot) []field {
+	var out []field
+	before := map[string]history.Condition{}
+	for _, c := range old.object.Conditions {
+		before[c.Type] = c
+	}
+	for _, c := range new.object.Conditions {
+		b, had := before[c.Type]
+		delete(before, c.Type)
+		if _, isReport := contract.NodeOfCondition(c.Type); !isReport && (!had || b != c) {
+			out = append(out, field{condition: c.Type, what: "condition " + quoted(c.Type) + " was written"})
+		}
+	}
+	for _, t := range sortedKeys(before) {
+		if _, isReport := contract.NodeOfCondition(t); !isReport {
+			out = append(out, field{condition: t, removed: true, what: "condition " + quoted(t) + " was removed"})
+		}
+	}
+	for _, n := range sortedKeys(new.reports) {
+		if old.reports[n] != new.reports[n] {
+			out = append(out, field{node: n, what: "the report of " + n + " was written"})
+		}
+	}
+	for _, n := range sortedKeys(old.reports) {
+		if new.reports[n] == nil {
+			out = append(out, field{node: n, removed: true, what: "the report of " + n + " was removed"})
+		}
+	}
+	return out
+}
+
+func (v *view) mayChange(c field, old, new snapshot) (allowed func(request) bool, node, want string) {
+	switch {
+	case slices.Contains(contract.RollupTypes(), c.condition):
+		return func(r request) bool { return r.aggregator() || !r.ours() }, "", "only by the aggregator"
+	case c.condition != "":
+		return func(r request) bool { return !r.ours() }, "", "only by its own writer, never by reporter or aggregator"
+	case !c.removed:
+		own := func(r request) bool { return r.node == c.node || !r.ours() }
+		// One replaced by another while both were expected is a write; a part of a typed report may be cleaned up.
+		return func(r request) bool {
+				return own(r) || r.aggregator() && shrank(old.reports[c.node], new.reports[c.node])
+			}, c.node,
+			"only by the reporter of " + c.node
+	}
+	needed := v.nodeExpected(c.node).covers(span{new.at.Add(-v.run.Timing.StaleBound() - v.tolerance()), new.at.Add(time.Nanosecond)})
+	return func(r request) bool { return r.node == c.node || !r.ours() || r.aggregator() && !needed }, c.node,
+		"by the reporter of " + c.node + ", or by the aggregator once the node is gone"
+}
+
+func shrank(old, new *report) bool {
+	return old != nil && new != nil && (len(new.typed) < len(old.typed) || new.cond == nil && old.cond != nil)
+}

@@ -1,0 +1,232 @@
+package check
+
+import (
+	"sort"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// pluginTruth is how a plugin was, as far as its journal, its process and the engine's actions tell. What is in
+// neither bad nor good is unknown.
+type pluginTruth struct {
+	plugin
+	probes []probe     // Status calls by their beginning
+	ended  []time.Time // memo: when all calls up to this one had ended
+	bad    []badRun
+	good   spans
+	// opaque is when faults were in force that the journal cannot show: a call that never arrives is not in it.
+	opaque spans
+	down   spans // the process did not run
+	idle   spans // it did not run, or was not ready yet
+}
+
+// badRun is a time in which every probe that was or could be made failed.
+type badRun struct {
+	span                // from the first failure (or what caused it) to the last evidence of it
+	seq       int64     // the event that began it
+	recovered time.Time // when it was surely well again; zero if that was not seen
+}
+
+// evidence of how a plugin was: at an instant (a call began) or for a time (the process was down).
+type evidence struct {
+	span
+	seq  int64
+	good bool
+	call bool
+}
+
+func (v *view) readPlugins() {
+	v.plugins = map[plugin]*pluginTruth{}
+	get := func(p plugin) *pluginTruth {
+		if v.plugins[p] == nil {
+			v.plugins[p] = &pluginTruth{plugin: p}
+		}
+		return v.plugins[p]
+	}
+	for _, x := range v.expected {
+		for _, n := range x.nodes {
+			for _, k := range n.KeyIDs {
+				get(plugin{n.Name, k})
+			}
+		}
+	}
+	for _, k := range v.processes(history.RolePlugin) {
+		get(plugin{k.node, k.keyID})
+	}
+	for _, e := range v.events {
+		if e.Kind == history.KindCall && e.Call.Method == "Status" {
+			t := get(plugin{e.Call.Node, e.Call.KeyID})
+			t.probes = append(t.probes, readProbe(e.Call, e.Seq, v.run.Timing.ProbeTimeout, v.tolerance()))
+		}
+	}
+	for _, t := range v.plugins {
+		v.settle(t)
+	}
+}
+
+func (v *view) settle(t *pluginTruth) {
+	sort.SliceStable(t.probes, func(i, j int) bool { return t.probes[i].Began.Before(t.probes[j].Began) })
+	proc := process{role: history.RolePlugin, node: t.node, keyID: t.keyID}
+	t.down = v.in(proc, procDown, procPaused)
+	t.idle = v.in(proc, procDown, procPaused, procStarting)
+	if len(v.procs[proc]) == 0 && len(t.probes) == 0 { // never there
+		t.down = v.reporterAble(t.node).and(v.pluginExpected(t.plugin))
+		t.idle = t.down
+	}
+	t.opaque = v.opaqueFaults(t)
+	v.assess(t, v.evidenceOf(t), v.repairs(t.plugin), v.blows(t.plugin))
+}
+
+// opaqueFaults are the faults of which no journalled call tells.
+func (v *view) opaqueFaults(t *pluginTruth) spans {
+	shown := map[string]bool{}
+	for _, p := range t.probes {
+		for _, f := range p.Faults {
+			shown[f] = true
+		}
+	}
+	var out []span
+	for _, f := range v.faultsOn(t.plugin) {
+		if !shown[f.name] {
+			out = append(out, f.span)
+		}
+	}
+	return merged(out)
+}
+
+func (v *view) evidenceOf(t *pluginTruth) []evidence {
+	var out []evidence
+	for _, p := range t.probes {
+		if p.good() || p.bad() {
+			out = append(out, evidence{span{p.Began, p.Ended}, p.seq, p.good(), true})
+		}
+	}
+	for _, d := range t.down {
+		if d.to.Before(v.whole.to) { // the process may have answered a little before that was recorded
+			d.to = latest(d.from, d.to.Add(-v.tolerance()))
+		}
+		out = append(out, evidence{d, v.procSeq(t.plugin, d.from), false, false})
+	}
+	for _, s := range v.unreached(t) {
+		out = append(out, evidence{span: s})
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].from.Before(out[j].from) })
+	return out
+}
+
+// unreached is when an opaque fault was in force, the reporter could probe, and yet no call arrived for longer than
+// it may wait between two.
+func (v *view) unreached(t *pluginTruth) spans {
+	var calls []span
+	for _, p := range t.probes {
+		calls = append(calls, span{p.Began, p.Ended.Add(v.run.Timing.CadenceMax() + v.tolerance())})
+	}
+	return t.opaque.and(v.reporterAble(t.node)).settled(v.run.Timing.CadenceMax() + v.tolerance()).and(merged(calls).not(v.whole))
+}
+
+func (v *view) procSeq(p plugin, at time.Time) int64 {
+	for _, c := range v.procs[process{role: history.RolePlugin, node: p.node, keyID: p.keyID}] {
+		if c.at.Equal(at) {
+			return c.seq
+		}
+	}
+	return 0
+}
+
+// repairs are the instants at which something was done that may have mended p, in order.
+func (v *view) repairs(p plugin) []time.Time {
+	var out []time.Time
+	for _, a := range v.actions {
+		if a.Verb == "release" && a.on(p) {
+			out = append(out, a.to)
+		}
+	}
+	for _, c := range v.procs[process{role: history.RolePlugin, node: p.node, keyID: p.keyID}] {
+		if c.state == procUp {
+			out = append(out, c.at)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Before(out[j]) })
+	return out
+}
+
+// blows are the instants at which a fault had been injected, in order.
+func (v *view) blows(p plugin) []time.Time {
+	var out []time.Time
+	for _, a := range v.actions {
+		if a.Verb == "inject" && a.done && a.on(p) {
+			out = append(out, a.to)
+		}
+	}
+	return out
+}
+
+// lastIn is the last of times in (after, until], else fallback.
+func lastIn(times []time.Time, after, until, fallback time.Time) time.Time {
+	i := sort.Search(len(times), func(i int) bool { return times[i].After(until) }) - 1
+	if i >= 0 && times[i].After(after) {
+		return times[i]
+	}
+	return fallback
+}
+
+// assess turns evidence into times in which the plugin was surely bad or surely good.
+func (v *view) assess(t *pluginTruth, all []evidence, repairs, blows []time.Time) {
+	var good []span
+	var bad *badRun
+	var run span // the good run so far; zero when there is none
+	for _, e := range all {
+		if !e.good {
+			if !run.from.IsZero() {
+				good, run = append(good, run), span{run.to, run.to}
+			}
+			if bad == nil {
+				from := e.from
+				if e.call {
+					from = lastIn(blows, run.to, e.from, e.from)
+				}
+				t.bad = append(t.bad, badRun{span: span{from, e.from}, seq: e.seq})
+				bad = &t.bad[len(t.bad)-1]
+			}
+			until := e.from
+			if !e.call {
+				until = e.to
+			}
+			bad.to, run = latest(bad.to, until), span{}
+			continue
+		}
+		switch {
+		case bad != nil:
+			bad.recovered = lastIn(repairs, bad.to, e.from, e.from)
+			run = span{bad.recovered, e.to}
+			bad = nil
+		case run.from.IsZero():
+			run = e.span
+		case v.lost(t, span{run.to, e.from}):
+			good, run = append(good, run), e.span
+		default:
+			run.to = latest(run.to, e.to)
+		}
+	}
+	if !run.from.IsZero() {
+		good = append(good, run)
+	}
+	t.good = merged(good).and(t.opaque.or(t.idle).not(v.whole))
+}
+
+// lost says whether a gap between two good calls is too long to know what was in it.
+func (v *view) lost(t *pluginTruth, gap span) bool {
+	known := len(v.procs[process{role: history.RolePlugin, node: t.node, keyID: t.keyID}]) > 0
+	return !known && gap.length() > v.run.Timing.CadenceMax()+v.tolerance()
+}
+
+// sortedPlugins is every plugin of the run by name.
+func (v *view) sortedPlugins() []*pluginTruth {
+	out := make([]*pluginTruth, 0, len(v.plugins))
+	for _, t := range v.plugins {
+		out = append(out, t)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].String() < out[j].String() })
+	return out
+}

@@ -1,0 +1,78 @@
+package check
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// maxPrinted bounds the violations of one invariant that Print shows.
+const maxPrinted = 5
+
+// Print writes a verdict for people: a line for every invariant, then each violation with what was seen, what was
+// allowed, when, and how to run it again. The output is bounded whatever the history holds.
+func Print(w io.Writer, v Verdict) error {
+	var b strings.Builder
+	word := "FAILED"
+	if v.OK {
+		word = "passed"
+	}
+	fmt.Fprintf(&b, "%s on %s: %s (%d events in %s, %d actions, %d expectations)\n\n", orUnnamed(v.Scenario), orUnnamed(v.Backend), word,
+		v.Events, short(v.Duration), v.Actions, v.Expectations.Judged)
+	printTable(&b, v)
+	fmt.Fprintf(&b, "\ndetection: %s\nrecovery:  %s\n", v.Detection, v.Recovery)
+	for _, p := range v.Problems[:min(len(v.Problems), MaxViolations)] {
+		fmt.Fprintf(&b, "\nPROBLEM %s\n", p)
+	}
+	for _, r := range v.Invariants {
+		if r.Status == Failed {
+			printResult(&b, r)
+		}
+	}
+	if !v.OK && v.Reproduce != "" {
+		fmt.Fprintf(&b, "\nreproduce: %s\n", v.Reproduce)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func printTable(b *strings.Builder, v Verdict) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "INVARIANT\tSTATUS\tJUDGED\tVIOLATIONS")
+	for _, r := range v.Invariants {
+		note := ""
+		if r.Status == Excused {
+			note = "  (" + quoted(r.Excuse) + ")"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d%s\n", r.ID, r.Status, r.Judged, r.Count, note)
+	}
+	_ = t.Flush() // a strings.Builder never fails
+}
+
+func printResult(b *strings.Builder, r Result) {
+	fmt.Fprintf(b, "\n%s: %s\n  (contract: %s)\n", r.ID, r.Statement, r.Source)
+	for _, x := range r.Violations[:min(len(r.Violations), maxPrinted)] {
+		fmt.Fprintf(b, "  at %s", short(x.Offset))
+		if x.Seq > 0 {
+			fmt.Fprintf(b, ", event %d", x.Seq)
+		}
+		if x.Node != "" {
+			fmt.Fprintf(b, ", node %s", x.Node)
+		}
+		if x.KeyID != "" {
+			fmt.Fprintf(b, ", keyID %s", x.KeyID)
+		}
+		fmt.Fprintf(b, " (%s)\n    seen:    %s\n    allowed: %s\n", x.At.UTC().Format("15:04:05.000"), x.Seen, x.Allowed)
+	}
+	if more := r.Count - min(len(r.Violations), maxPrinted); more > 0 {
+		fmt.Fprintf(b, "  and %d more\n", more)
+	}
+}
+
+func orUnnamed(s string) string {
+	if s == "" {
+		return "(unnamed)"
+	}
+	return s
+}

@@ -1,0 +1,192 @@
+package check
+
+import (
+	"sort"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// process is the identity of a process across restarts.
+type process struct {
+	role, node, keyID string
+	instance          int
+}
+
+type procState int
+
+const (
+	procDown procState = iota
+	procStarting
+	procUp
+	procPaused
+)
+
+type procChange struct {
+	at    time.Time
+	seq   int64
+	event string // the state in the history
+	state procState
+}
+
+type linkChange struct {
+	at             time.Time
+	from, to, node string
+	ok             bool
+	state          string
+}
+
+func (v *view) readProcesses() {
+	v.procs = map[process][]procChange{}
+	for _, e := range v.events {
+		switch e.Kind {
+		case history.KindProcess:
+			p := e.Process
+			k := process{p.Role, p.Node, p.KeyID, p.Instance}
+			v.procs[k] = append(v.procs[k], procChange{at: e.At, seq: e.Seq, event: p.State})
+			if stirsAggregator(p.Role) {
+				v.stirs = append(v.stirs, e.At)
+			}
+		case history.KindLink:
+			l := e.Link
+			v.links = append(v.links, linkChange{e.At, l.From, l.To, l.Node, l.State == history.LinkOK, l.State})
+			if l.From != history.RoleReporter && l.From != "client" {
+				v.stirs = append(v.stirs, e.At)
+			}
+		}
+	}
+	for _, changes := range v.procs {
+		interpret(changes)
+	}
+}
+
+// stirsAggregator: a change of these processes may break the aggregator's connections or its leadership.
+func stirsAggregator(role string) bool {
+	switch role {
+	case history.RoleAggregator, history.RoleAPIServer, history.RoleEtcd, history.RoleLoadBalancer:
+		return true
+	}
+	return false
+}
+
+// interpret gives every change the state that holds from then on. A process that is never reported ready is taken as
+// up when it is started.
+func interpret(changes []procChange) {
+	reportsReady := false
+	for _, c := range changes {
+		reportsReady = reportsReady || c.event == history.ProcessReady
+	}
+	before := procUp // a paused process was up
+	for i := range changes {
+		c := &changes[i]
+		switch c.event {
+		case history.ProcessStarted:
+			c.state = procUp
+			if reportsReady {
+				c.state = procStarting
+			}
+		case history.ProcessReady:
+			c.state = procUp
+		case history.ProcessPaused:
+			c.state = procPaused
+			if i > 0 && changes[i-1].state != procPaused {
+				before = changes[i-1].state
+			}
+		case history.ProcessResumed:
+			c.state = before
+		default:
+			c.state = procDown
+		}
+	}
+}
+
+// initial is the state before the first change, as far as that tells it.
+func initial(first procChange) procState {
+	switch first.event {
+	case history.ProcessStarted, history.ProcessReady:
+		return procDown
+	case history.ProcessResumed:
+		return procPaused
+	}
+	return procUp
+}
+
+// in is when the process was in one of states. A process of which nothing is known was in none.
+func (v *view) in(k process, states ...procState) spans {
+	changes := v.procs[k]
+	if len(changes) == 0 {
+		return nil
+	}
+	is := func(s procState) bool {
+		for _, x := range states {
+			if x == s {
+				return true
+			}
+		}
+		return false
+	}
+	var out []span
+	at, state := v.whole.from, initial(changes[0])
+	for _, c := range changes {
+		if is(state) {
+			out = append(out, span{at, c.at})
+		}
+		at, state = c.at, c.state
+	}
+	if is(state) {
+		out = append(out, span{at, v.whole.to})
+	}
+	return merged(out)
+}
+
+// upOrUnmentioned is when a process of the environment was up: one that the history never mentions always was.
+func (v *view) upOrUnmentioned(k process) spans {
+	if len(v.procs[k]) == 0 {
+		return spans{v.whole}
+	}
+	return v.in(k, procUp)
+}
+
+func (v *view) processes(role string) []process {
+	var out []process
+	for k := range v.procs {
+		if k.role == role {
+			out = append(out, k)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		if a.node != b.node {
+			return a.node < b.node
+		}
+		if a.keyID != b.keyID {
+			return a.keyID < b.keyID
+		}
+		return a.instance < b.instance
+	})
+	return out
+}
+
+// linkFine is when no link that match picks was cut, reset or slow.
+func (v *view) linkFine(match func(linkChange) bool) spans {
+	type key struct{ from, to, node string }
+	since := map[key]time.Time{}
+	var bad []span
+	for _, l := range v.links {
+		if !match(l) {
+			continue
+		}
+		k := key{l.from, l.to, l.node}
+		if from, broken := since[k]; broken {
+			bad = append(bad, span{from, l.at})
+			delete(since, k)
+		}
+		if !l.ok {
+			since[k] = l.at
+		}
+	}
+	for _, from := range since {
+		bad = append(bad, span{from, v.whole.to})
+	}
+	return merged(bad).not(v.whole)
+}

@@ -1,0 +1,133 @@
+package check
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func quiet() Invariant {
+	return Invariant{
+		ID:        "QUIET",
+		Statement: "in a steady state the aggregator writes nothing",
+		Source:    "The aggregator",
+		judge:     judgeQuiet,
+	}
+}
+
+func judgeQuiet(v *view) (f Finding) {
+	if len(v.requests) == 0 {
+		return f
+	}
+	cr, co := v.causesToWrite()
+	steady := co.not(v.whole)
+	for _, s := range steady {
+		if s.length() >= v.interval() {
+			f.Judged++
+		}
+	}
+	f.measure("steady", short(steady.total()))
+	for _, r := range v.requests {
+		if !r.aggregator() || !r.write || !r.onCR && !v.isClusterOperator(r.Resource, r.Name) {
+			continue
+		}
+		f.Judged++
+		cause := co
+		if r.onCR {
+			cause = cr
+		}
+		if !cause.touches(span{r.received, r.at.Add(v.tolerance() + 1)}) {
+			f.violate(Violation{At: r.at, Seq: r.seq, Seen: r.writer() + " wrote " + r.Verb + " " + r.Resource + " " + r.Name + " although nothing had changed",
+				Allowed: "no write unless a report (other than its lastChecked), an expectation or a rollup changed within the last " + short(v.latency())})
+		}
+	}
+	return f
+}
+
+// causesToWrite is when the aggregator may write the CR, and the ClusterOperator: for one latency after something
+// that it must answer to, for a takeover more after it may have lost its place.
+func (v *view) causesToWrite() (cr, co spans) {
+	var out, fromRollups []span
+	cause := func(list *[]span, t time.Time, lasting time.Duration) {
+		*list = append(*list, span{t.Add(-v.tolerance()), t.Add(lasting)})
+	}
+	cause(&out, v.whole.from, v.takeover()+v.latency())
+	for _, at := range v.stirs {
+		cause(&out, at, v.takeover()+v.latency())
+	}
+	for _, t := range v.truths {
+		cause(&out, t.from, v.latency())
+		if len(t.allowed) > 1 { // the instant of the change is not known
+			out = append(out, t.grow(v.tolerance(), v.latency()))
+		}
+	}
+	for _, x := range v.expected {
+		cause(&out, x.from, v.latency())
+	}
+	for _, changes := range v.reports {
+		for i, c := range changes {
+			if i == 0 || !sameNews(changes[i-1].rep, c.rep) {
+				cause(&out, c.at, v.latency())
+			}
+		}
+	}
+	for t, changes := range v.crConds {
+		_, isReport := contract.NodeOfCondition(t)
+		for _, c := range changes {
+			switch {
+			case slices.Contains(contract.RollupTypes(), t):
+				cause(&fromRollups, c.at, v.latency())
+			case !isReport:
+				cause(&out, c.at, v.latency())
+			}
+		}
+	}
+	for _, r := range v.requests { // somebody else meddled, or its own write failed
+		mine := r.aggregator() && !r.succeeded()
+		if r.write && (mine || !r.ours() && (r.onCR || v.isClusterOperator(r.Resource, r.Name))) {
+			cause(&out, r.at, v.latency())
+		}
+	}
+	for _, node := range v.reportingNodes() { // an orphan is removed when it is stale
+		gone := v.nodeExpected(node).not(v.whole)
+		for _, s := range v.present(node).and(gone) {
+			out = append(out, s.grow(v.tolerance(), v.latency()))
+		}
+	}
+	cr = merged(out)
+	return cr, cr.or(merged(fromRollups))
+}
+
+// sameNews: two reports that differ in nothing but when they were checked.
+func sameNews(a, b *report) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.problem == b.problem && slices.EqualFunc(a.entries, b.entries, func(x, y entry) bool {
+		return x.keyID == y.keyID && x.kekID == y.kekID && x.status == y.status && x.detail == y.detail
+	})
+}
+
+// sourceChanges are the changes of the conditions that are united into the given suffix, in time.
+func (v *view) sourceChanges(isSource func(string) bool) []sourceChange {
+	var out []sourceChange
+	for _, t := range sortedKeys(v.crConds) {
+		if !isSource(t) {
+			continue
+		}
+		for _, c := range v.crConds[t] {
+			out = append(out, sourceChange{c.at, t, c.cond})
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].at.Before(out[j].at) })
+	return out
+}
+
+type sourceChange struct {
+	at   time.Time
+	name string
+	cond *history.Condition
+}

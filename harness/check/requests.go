@@ -1,0 +1,245 @@
+package check
+
+import (
+	"encoding/json"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// request is a request of the audit log, digested.
+type request struct {
+	*history.Request
+	at       time.Time
+	seq      int64
+	received time.Time
+	node     string // whose reporter sent it; empty for others
+	onCR     bool
+	write    bool
+	body     body
+}
+
+// body is what an apply says; ok is false where the audit log kept none or it is not an object.
+type body struct {
+	ok         bool
+	conditions []wireCondition
+	typed      []contract.TypedReport
+	other      []string // fields of the object or its status that are none of these
+}
+
+type wireCondition struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+func (v *view) readRequests() {
+	v.byRV, v.seenRV, v.requestsOf, v.writes = map[string]int{}, map[string]bool{}, map[string][]int{}, map[string][]write{}
+	for _, e := range v.events {
+		if e.Kind != history.KindRequest {
+			continue
+		}
+		r := request{Request: e.Request, at: e.At, seq: e.Seq, received: e.Request.Received}
+		if r.received.IsZero() {
+			r.received = e.At
+		}
+		r.node, _ = strings.CutPrefix(r.User, contract.ReporterIdentityPrefix)
+		if r.node == r.User {
+			r.node = ""
+		}
+		r.onCR = v.isCR(r.Resource, r.Name)
+		r.write = isWrite(r.Verb)
+		if r.write && r.ours() {
+			r.body = readBody(r.Request.Body)
+		}
+		if r.write && r.onCR && r.succeeded() && r.ResourceVersion != "" {
+			if _, seen := v.byRV[r.ResourceVersion]; !seen { // a later one with this version changed nothing
+				v.byRV[r.ResourceVersion] = len(v.requests)
+			}
+		}
+		if r.node != "" {
+			v.requestsOf[r.node] = append(v.requestsOf[r.node], len(v.requests))
+		}
+		v.requests = append(v.requests, r)
+	}
+	for _, e := range v.events {
+		if e.Kind == history.KindObject && v.isCR(e.Object.Resource, e.Object.Name) {
+			v.seenRV[e.Object.ResourceVersion] = true
+		}
+	}
+}
+
+func isWrite(verb string) bool {
+	switch verb {
+	case "create", "update", "patch", "apply", "delete", "deletecollection":
+		return true
+	}
+	return false
+}
+
+func (r request) succeeded() bool  { return r.Code >= 200 && r.Code < 300 }
+func (r request) aggregator() bool { return r.User == contract.AggregatorIdentity }
+func (r request) ours() bool       { return r.node != "" || r.aggregator() }
+func (r request) isApply() bool {
+	return r.Verb == "apply" || strings.HasPrefix(r.ContentType, "application/apply-patch")
+}
+
+// writer names who sent r, for people.
+func (r request) writer() string {
+	return r.User + " (field manager " + quoted(r.FieldManager) + ")"
+}
+
+func readBody(text json.RawMessage) body {
+	var object map[string]json.RawMessage
+	if len(text) == 0 || json.Unmarshal(text, &object) != nil {
+		return body{}
+	}
+	b := body{ok: true}
+	for _, k := range sortedKeys(object) {
+		switch k {
+		case "apiVersion", "kind", "metadata":
+		case "status":
+			b.readStatus(object[k], "status")
+		default:
+			b.other = append(b.other, k)
+		}
+	}
+	return b
+}
+
+func (b *body) readStatus(text json.RawMessage, path string) {
+	var status map[string]json.RawMessage
+	if json.Unmarshal(text, &status) != nil {
+		b.ok = false
+		return
+	}
+	for _, k := range sortedKeys(status) {
+		switch k {
+		case "conditions":
+			b.ok = json.Unmarshal(status[k], &b.conditions) == nil && b.ok
+		case "healthReports":
+			b.ok = json.Unmarshal(status[k], &b.typed) == nil && b.ok
+		case "encryptionStatus", "oauthAPIServer":
+			b.readStatus(status[k], path+"."+k)
+		default:
+			b.other = append(b.other, path+"."+k)
+		}
+	}
+}
+
+// empty is true for an apply that claims nothing: its manager gives up all that it owned.
+func (b body) empty() bool { return len(b.conditions)+len(b.typed)+len(b.other) == 0 }
+
+// reportOf is the entries that the body says about node.
+func (b body) reportOf(node string) []entry {
+	var message, typed []entry
+	for _, c := range b.conditions {
+		if c.Type == contract.ConditionType(node) {
+			message, _ = decodeMessage(c.Message)
+		}
+	}
+	for _, t := range b.typed {
+		if e, problem := decodeTyped(t); problem == "" && t.NodeName == node {
+			typed = append(typed, e)
+		}
+	}
+	return newest(message, typed)
+}
+
+// foreignTo is what the body touches beyond the entry of node, empty if nothing.
+func (b body) foreignTo(node string) []string {
+	out := append([]string(nil), b.other...)
+	for _, c := range b.conditions {
+		if c.Type != contract.ConditionType(node) {
+			out = append(out, "condition "+quoted(c.Type))
+		}
+	}
+	for _, t := range b.typed {
+		if t.NodeName != node {
+			out = append(out, "report of node "+quoted(t.NodeName))
+		}
+	}
+	return out
+}
+
+// explaining is the successful writes to the CR that may have led from the state before i to state i: the one that
+// made its resourceVersion, and those of about that time whose own state was not seen by itself.
+func (v *view) explaining(s snapshot, before time.Time) []request {
+	if i, ok := v.byRV[s.rv]; ok && s.rv != "" {
+		return append([]request{v.requests[i]}, v.unseenWrites(before, s.at)...)
+	}
+	return v.unseenWrites(before, s.at)
+}
+
+func (v *view) unseenWrites(from, to time.Time) []request {
+	from, to = from.Add(-v.tolerance()), to.Add(v.tolerance())
+	i := sort.Search(len(v.requests), func(i int) bool { return !v.requests[i].at.Before(from) })
+	var out []request
+	for ; i < len(v.requests) && !v.requests[i].received.After(to.Add(time.Minute)); i++ {
+		r := v.requests[i]
+		if r.received.After(to) || !r.write || !r.onCR || !r.succeeded() {
+			continue
+		}
+		if r.ResourceVersion == "" || !v.seenRV[r.ResourceVersion] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// writtenByOthers says whether a report was put there by somebody who is not the system under test, such as the
+// harness playing a hostile or careless writer.
+func (v *view) writtenByOthers(s snapshot, node string, old *report) bool {
+	i, ok := v.byRV[s.rv]
+	if !ok || s.rv == "" {
+		return false
+	}
+	if r := v.requests[i]; r.node == node {
+		return false
+	} else if !r.ours() {
+		return true
+	}
+	return old != nil && old.foreign
+}
+
+// write is one successful write of a report: when the API server received it and when it was done.
+type write struct {
+	from, to time.Time
+	seq      int64
+	entries  []entry
+}
+
+// writesOf is the successful writes of node's reporter, from the audit log; where there is none, from what changed
+// on the CR.
+func (v *view) writesOf(node string) []write {
+	if w, done := v.writes[node]; done {
+		return w
+	}
+	var out []write
+	for i := range v.requestsOf[node] {
+		r := v.requests[v.requestsOf[node][i]]
+		if r.write && r.onCR && r.succeeded() {
+			out = append(out, write{r.received, r.at, r.seq, r.body.reportOf(node)})
+		}
+	}
+	if len(out) == 0 {
+		for _, c := range v.reports[node] {
+			if c.rep != nil && !c.rep.foreign {
+				out = append(out, write{c.at, c.at, c.seq, c.rep.entries})
+			}
+		}
+	}
+	v.writes[node] = out
+	return out
+}
+
+func sortedKeys[T any](m map[string]T) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,80 @@
+package check
+
+import (
+	"unicode/utf8"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func rollupTruth() Invariant {
+	return Invariant{
+		ID:        "ROLLUP-TRUTH",
+		Statement: "each rollup equals the contract's table applied to the reports visible at that moment",
+		Source:    "The aggregator",
+		judge:     judgeRollupTruth,
+	}
+}
+
+func judgeRollupTruth(v *view) (f Finding) {
+	judged := v.aggAble.and(v.watched()).and(v.active())
+	f.measure("judged", short(judged.total()))
+	for _, kind := range rollupKinds() {
+		for _, s := range v.rollup(kind.name) {
+			if len(judged.clip(s.span)) == 0 {
+				continue
+			}
+			f.Judged++
+			wrong := v.unexplained(s.span, judged, func(t truth) bool { return kind.allowed(t, s.cond) })
+			if len(wrong) > 0 {
+				f.violate(Violation{At: firstOf(wrong), Seq: s.seq, Seen: kind.name + ": " + shown(s.cond), Allowed: v.allowedNear(firstOf(wrong), kind.show)})
+			}
+			if s.cond != nil && utf8.RuneCountInString(s.cond.Message) > contract.MaxRollupMessageChars {
+				f.violate(Violation{At: s.from, Seq: s.seq, Seen: "message of " + number(int64(utf8.RuneCountInString(s.cond.Message))) + " characters", Allowed: "at most 4096, then \"and N more\""})
+			}
+		}
+	}
+	return f
+}
+
+// rollupKind is one rollup condition and where its value stands in the truth.
+type rollupKind struct {
+	name string
+	of   func(rollups) value
+}
+
+func rollupKinds() []rollupKind {
+	return []rollupKind{
+		{contract.ConditionDegraded, func(r rollups) value { return r.degraded }},
+		{contract.ConditionAvailable, func(r rollups) value { return r.available }},
+		{contract.ConditionProgressing, func(r rollups) value { return r.progressing }},
+	}
+}
+
+func (k rollupKind) allowed(t truth, c *history.Condition) bool {
+	if c == nil {
+		return false
+	}
+	for _, r := range t.allowed {
+		if k.of(r) == (value{c.Status, c.Reason}) && (k.name != contract.ConditionDegraded || namesAll(c.Message, r.named)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k rollupKind) show(r rollups) string {
+	if k.name == contract.ConditionDegraded && len(r.named) > 0 {
+		return k.of(r).String() + " naming " + joined(r.named, ", ")
+	}
+	return k.of(r).String()
+}
+
+func namesAll(message string, who []string) bool {
+	for _, w := range who {
+		if !names(message, w) {
+			return false
+		}
+	}
+	return true
+}

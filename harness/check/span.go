@@ -1,0 +1,136 @@
+package check
+
+import (
+	"sort"
+	"time"
+)
+
+// span is a half-open interval of time.
+type span struct{ from, to time.Time }
+
+func (s span) empty() bool                  { return !s.from.Before(s.to) }
+func (s span) length() time.Duration        { return s.to.Sub(s.from) }
+func (s span) has(t time.Time) bool         { return !t.Before(s.from) && t.Before(s.to) }
+func (s span) overlaps(o span) bool         { return s.from.Before(o.to) && o.from.Before(s.to) }
+func (s span) clip(o span) span             { return span{latest(s.from, o.from), earliest(s.to, o.to)} }
+func (s span) grow(b, a time.Duration) span { return span{s.from.Add(-b), s.to.Add(a)} }
+
+// spans are disjoint and in order.
+type spans []span
+
+// merged makes spans of any intervals.
+func merged(in []span) spans {
+	in = append([]span(nil), in...)
+	sort.Slice(in, func(i, j int) bool { return in[i].from.Before(in[j].from) })
+	var out spans
+	for _, s := range in {
+		if s.empty() {
+			continue
+		}
+		if n := len(out); n > 0 && !s.from.After(out[n-1].to) {
+			out[n-1].to = latest(out[n-1].to, s.to)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func (s spans) and(o spans) spans {
+	var out spans
+	for i, j := 0, 0; i < len(s) && j < len(o); {
+		if c := s[i].clip(o[j]); !c.empty() {
+			out = append(out, c)
+		}
+		if s[i].to.Before(o[j].to) {
+			i++
+		} else {
+			j++
+		}
+	}
+	return out
+}
+
+func (s spans) or(o spans) spans { return merged(append(append([]span(nil), s...), o...)) }
+
+// not is what of whole is outside s.
+func (s spans) not(whole span) spans {
+	var out spans
+	at := whole.from
+	for _, x := range s {
+		if gap := (span{at, x.from}).clip(whole); !gap.empty() {
+			out = append(out, gap)
+		}
+		at = latest(at, x.to)
+	}
+	if rest := (span{at, whole.to}); !rest.empty() {
+		out = append(out, rest)
+	}
+	return out
+}
+
+func (s spans) clip(whole span) spans {
+	i := sort.Search(len(s), func(i int) bool { return s[i].to.After(whole.from) })
+	var out spans
+	for ; i < len(s) && s[i].from.Before(whole.to); i++ {
+		if c := s[i].clip(whole); !c.empty() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// settled drops the first d of each span.
+func (s spans) settled(d time.Duration) spans {
+	var out spans
+	for _, x := range s {
+		if x.from = x.from.Add(d); !x.empty() {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// grown adds time before and after each span.
+func (s spans) grown(before, after time.Duration) spans {
+	out := make([]span, len(s))
+	for i, x := range s {
+		out[i] = x.grow(before, after)
+	}
+	return merged(out)
+}
+
+func (s spans) has(t time.Time) bool {
+	i := sort.Search(len(s), func(i int) bool { return s[i].to.After(t) })
+	return i < len(s) && s[i].has(t)
+}
+
+func (s spans) covers(whole span) bool {
+	i := sort.Search(len(s), func(i int) bool { return s[i].to.After(whole.from) })
+	return whole.empty() || i < len(s) && !s[i].from.After(whole.from) && !s[i].to.Before(whole.to)
+}
+
+func (s spans) touches(o span) bool { return len(s.clip(o)) > 0 }
+
+func (s spans) total() (d time.Duration) {
+	for _, x := range s {
+		d += x.length()
+	}
+	return d
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func latest(first time.Time, more ...time.Time) time.Time {
+	for _, t := range more {
+		if t.After(first) {
+			first = t
+		}
+	}
+	return first
+}

@@ -1,0 +1,48 @@
+package check
+
+import "github.com/kmsharness/kmsharness/contract"
+
+func staleUnknown() Invariant {
+	return Invariant{
+		ID:        "STALE-UNKNOWN",
+		Statement: "a node whose last successful write is older than 4 I + A makes the rollup Unknown or worse, never False",
+		Source:    "Timing that a user may rely on",
+		judge:     judgeStaleUnknown,
+	}
+}
+
+func judgeStaleUnknown(v *view) (f Finding) {
+	healthy := v.degraded("False")
+	for _, node := range v.expectedNodes() {
+		settled := v.nodeExpected(node).settled(v.latency()).and(v.aggAble).and(v.present(node))
+		for _, quiet := range v.silences(node) {
+			for _, due := range settled.clip(quiet) {
+				f.Judged++
+				for _, s := range healthy {
+					if c := s.clip(due); !c.empty() {
+						f.violate(Violation{At: c.from, Seq: s.seq, Node: node, Seen: shown(s.cond) + ", while " + node + " had not written for over " + short(v.run.Timing.StaleBound()),
+							Allowed: "Unknown or True from " + short(v.run.Timing.StaleBound()+v.tolerance()) + " after its last successful write"})
+					}
+				}
+			}
+		}
+	}
+	return f
+}
+
+// silences is when the last successful write of node was older than 4 I + A.
+func (v *view) silences(node string) []span {
+	var out []span
+	bound := contract.StaleAfter(v.interval()) + v.latency()
+	writes := v.writesOf(node)
+	for i, w := range writes {
+		until := v.whole.to
+		if i+1 < len(writes) {
+			until = writes[i+1].from
+		}
+		if s := (span{w.to.Add(bound), until}); !s.empty() {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,176 @@
+package check
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// truth is what the rollups had to say in a span of time: any of allowed. While nothing is required (KMS inactive,
+// nothing known yet) open is set.
+type truth struct {
+	span
+	open    bool
+	allowed []rollups
+}
+
+func (t truth) equals(o truth) bool {
+	return t.open == o.open && slices.EqualFunc(t.allowed, o.allowed, func(a, b rollups) bool {
+		return a.degraded == b.degraded && a.available == b.available && a.progressing == b.progressing && slices.Equal(a.named, b.named)
+	})
+}
+
+// rollupTruths is the whole run, cut at every instant at which what the rollups must say may change: a report
+// changed, the expectation changed, or the clock passed a threshold.
+func (v *view) rollupTruths() []truth {
+	var out []truth
+	add := func(t truth) {
+		if n := len(out); n > 0 && out[n-1].to.Equal(t.from) && out[n-1].equals(t) {
+			out[n-1].to = t.to
+			return
+		}
+		out = append(out, t)
+	}
+	awaiting := v.newAwaiting()
+	cuts := v.epochs()
+	for i := 0; i+1 < len(cuts); i++ {
+		epoch := span{cuts[i], cuts[i+1]}
+		x, known := v.expectedAt(epoch.from)
+		s := v.snapshotAt(epoch.from)
+		if !known || !x.active || s == nil || len(x.nodes) == 0 {
+			add(truth{span: epoch, open: true})
+			continue
+		}
+		graces := awaiting.graces(epoch.from, x, s.reports)
+		for _, part := range v.thresholds(epoch, s.reports, graces) {
+			add(truth{span: part, allowed: v.allowedAt(part.from.Add(part.length()/2), x, s.reports, graces)})
+		}
+	}
+	return out
+}
+
+// epochs are the instants at which something visible changed.
+func (v *view) epochs() []time.Time {
+	cuts := []time.Time{v.whole.from, v.whole.to}
+	var previous map[string]*report
+	for i, s := range v.crs {
+		if i == 0 || !sameReports(previous, s.reports) {
+			cuts = append(cuts, s.at)
+		}
+		previous = s.reports
+	}
+	for _, x := range v.expected {
+		cuts = append(cuts, x.from)
+	}
+	for _, p := range v.processes(history.RoleAggregator) {
+		for _, c := range v.procs[p] {
+			cuts = append(cuts, c.at)
+		}
+	}
+	sort.Slice(cuts, func(i, j int) bool { return cuts[i].Before(cuts[j]) })
+	return slices.CompactFunc(cuts, time.Time.Equal)
+}
+
+func sameReports(a, b map[string]*report) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for n, r := range a {
+		if b[n] != r {
+			return false
+		}
+	}
+	return true
+}
+
+func (v *view) snapshotAt(t time.Time) *snapshot {
+	i := sort.Search(len(v.crs), func(i int) bool { return v.crs[i].at.After(t) }) - 1
+	if i < 0 {
+		return nil
+	}
+	return &v.crs[i]
+}
+
+// thresholds cuts an epoch where an entry becomes stale, stops being skewed, or a grace may or must end.
+func (v *view) thresholds(epoch span, reports map[string]*report, graces map[string]grace) []span {
+	cuts := []time.Time{epoch.from, epoch.to}
+	add := func(t time.Time) {
+		if t.After(epoch.from) && t.Before(epoch.to) {
+			cuts = append(cuts, t)
+		}
+	}
+	for _, r := range reports {
+		for _, e := range r.entries {
+			add(e.checked.Add(contract.StaleAfter(v.interval())))
+			add(e.checked.Add(-v.interval()))
+		}
+	}
+	for _, g := range graces {
+		add(g.mayEnd)
+		add(g.mustEnd)
+	}
+	sort.Slice(cuts, func(i, j int) bool { return cuts[i].Before(cuts[j]) })
+	var out []span
+	for i := 0; i+1 < len(cuts); i++ {
+		if s := (span{cuts[i], cuts[i+1]}); !s.empty() {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// allowedAt is the table under every reading that makes a difference now.
+func (v *view) allowedAt(now time.Time, x expectation, reports map[string]*report, graces map[string]grace) []rollups {
+	s := scene{now: now, interval: v.interval(), expected: map[string]bool{}, reports: reports, overdue: map[string]bool{}}
+	for n := range x.nodes {
+		s.expected[n] = true
+	}
+	may := map[string]bool{}
+	for n, g := range graces {
+		s.overdue[n] = now.After(g.mustEnd)
+		may[n] = now.After(g.mayEnd)
+	}
+	strangers, unsound := false, false
+	for n, r := range reports {
+		strangers = strangers || !s.expected[n]
+		unsound = unsound || !s.sound(r)
+	}
+	var out []rollups
+	for _, how := range readings(strangers, unsound) {
+		out = addRollups(out, s.table(how))
+		late := s
+		late.overdue = may
+		out = addRollups(out, late.table(how))
+	}
+	return out
+}
+
+func addRollups(list []rollups, r rollups) []rollups {
+	for _, x := range list {
+		if (truth{allowed: []rollups{x}}).equals(truth{allowed: []rollups{r}}) {
+			return list
+		}
+	}
+	return append(list, r)
+}
+
+func readings(strangers, unsound bool) []reading {
+	out := []reading{{}}
+	vary := func(set func(*reading)) {
+		for _, r := range slices.Clone(out) {
+			set(&r)
+			out = append(out, r)
+		}
+	}
+	if strangers {
+		vary(func(r *reading) { r.strangers = true })
+	}
+	if unsound {
+		vary(func(r *reading) { r.staleKeys = true })
+		vary(func(r *reading) { r.perReport = true })
+	}
+	return out
+}

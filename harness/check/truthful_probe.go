@@ -1,0 +1,197 @@
+package check
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func truthfulProbe() Invariant {
+	return Invariant{
+		ID:        "TRUTHFUL-PROBE",
+		Statement: "each reported entry matches what that plugin's journal says it answered at lastChecked: status, kekID, kind of error",
+		Source:    "The reporter, outcome of a probe",
+		judge:     judgeTruthfulProbe,
+	}
+}
+
+func judgeTruthfulProbe(v *view) (f Finding) {
+	for _, node := range v.reportingNodes() {
+		judged := map[plugin]string{} // lastChecked of the last entry that was judged
+		for _, c := range v.reports[node] {
+			if c.rep == nil || c.rep.foreign || c.rep.problem != "" {
+				continue
+			}
+			v.judgePlugins(&f, c)
+			for _, e := range c.rep.entries {
+				p := plugin{node, e.keyID}
+				if judged[p] == e.checkedText {
+					continue
+				}
+				judged[p] = e.checkedText
+				v.judgeEntry(&f, c, p, e)
+			}
+		}
+	}
+	return f
+}
+
+// judgePlugins: a report has an entry for each of its node's plugins, in the order of the flags.
+func (v *view) judgePlugins(f *Finding, c reportChange) {
+	var got []string
+	for _, e := range c.rep.entries {
+		got = append(got, e.keyID)
+	}
+	known, want := false, ""
+	for _, x := range v.expected {
+		n, ok := x.nodes[c.rep.node]
+		if !ok || len(n.KeyIDs) == 0 {
+			continue
+		}
+		if known, want = true, joined(n.KeyIDs, ","); slices.Equal(n.KeyIDs, got) {
+			return
+		}
+	}
+	if known {
+		f.violate(Violation{At: c.at, Seq: c.seq, Node: c.rep.node, Seen: "report about the plugins " + quoted(joined(got, ",")), Allowed: "one entry for each plugin, the write key first: " + quoted(want)})
+	}
+}
+
+func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
+	t := v.plugins[p]
+	if t == nil || len(t.probes) == 0 && len(t.idle) == 0 && len(t.opaque) == 0 || e.checked.Before(v.whole.from.Add(v.run.Timing.ProbeTimeout+v.tolerance())) {
+		return // no journal, or from before it began
+	}
+	f.Judged++
+	calls := v.callsAt(t, e)
+	mismatch := ""
+	for _, call := range calls {
+		m := v.compare(e, call, c.rep)
+		if m == "" {
+			return
+		}
+		mismatch = m
+	}
+	when := span{e.checked.Add(-v.tolerance() - 1), e.checked.Add(e.precision + v.run.Timing.ProbeTimeout + v.tolerance())}
+	if e.status == contract.StatusError && (t.idle.touches(when) || t.opaque.touches(when)) {
+		return
+	}
+	seen := "entry " + string(e.status) + " kekID " + quoted(e.kekID) + " detail " + quoted(e.detail) + " checked " + e.checkedText
+	if mismatch == "" {
+		mismatch = "the plugin's journal has no Status call at that time"
+		if e.status == contract.StatusError {
+			mismatch += " and nothing kept one from it"
+		}
+	}
+	f.violate(Violation{At: c.at, Seq: c.seq, Node: p.node, KeyID: p.keyID, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
+}
+
+// callsAt are the calls that may be the probe of e: lastChecked lies in them, give or take transport (a call may
+// reach the plugin up to one deadline after the probe began) and precision.
+func (v *view) callsAt(t *pluginTruth, e entry) []probe {
+	from, to := e.checked.Add(-v.tolerance()), e.checked.Add(e.precision+v.run.Timing.ProbeTimeout+v.tolerance())
+	end := sort.Search(len(t.probes), func(i int) bool { return t.probes[i].Began.After(to) })
+	var out []probe
+	for i := end - 1; i >= 0 && !t.endedBefore(i, from); i-- {
+		if !t.probes[i].Ended.Before(from) {
+			out = append(out, t.probes[i])
+		}
+	}
+	return out
+}
+
+// endedBefore says whether all calls up to i had ended before t.
+func (p *pluginTruth) endedBefore(i int, t time.Time) bool {
+	if p.ended == nil {
+		p.ended = make([]time.Time, len(p.probes))
+		for n, c := range p.probes {
+			p.ended[n] = c.Ended
+			if n > 0 {
+				p.ended[n] = latest(p.ended[n], p.ended[n-1])
+			}
+		}
+	}
+	return p.ended[i].Before(t)
+}
+
+// compare says how the entry differs from what the call answered, empty if it does not.
+func (v *view) compare(e entry, c probe, r *report) string {
+	said := c.Outcome + " " + c.Code + " healthz " + quoted(c.Healthz) + " key_id " + quoted(c.KEKID) + " (event " + number(c.seq) + ")"
+	switch {
+	case !c.answers.allow(e.status):
+		return said
+	case e.status == contract.StatusError:
+		if !rightCode(e.detail, c) {
+			return said + ", but the detail does not name its code"
+		}
+		return ""
+	case !sameKEK(e.kekID, c.Call, len(r.typed) > 0):
+		return said + ", another kekID"
+	case e.status == contract.StatusUnhealthy && c.Healthz != "ok" && !tells(e.detail, c.Healthz):
+		return said + ", but the detail does not tell its healthz"
+	}
+	return ""
+}
+
+// sameKEK: the kekID is carried verbatim, or left out where it is not usable. The typed form requires one and may
+// then hold an earlier one.
+func sameKEK(kekID string, c *history.Call, typed bool) bool {
+	if c.KEKID == "" || kekBytes(c) > contract.MaxKEKIDBytes {
+		return kekID == "" || typed
+	}
+	if len(c.KEKID) >= contract.MaxKEKIDBytes-utf8.UTFMax && kekID == "" {
+		return true // perhaps cut by the journal
+	}
+	return squash(kekID) == squash(c.KEKID) || typed && c.Healthz != "ok" && utf8.RuneCountInString(c.KEKID) > contract.MaxKEKIDBytes
+}
+
+// squash makes two ways of replacing invalid bytes equal.
+func squash(s string) string {
+	s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	for strings.Contains(s, "\uFFFD\uFFFD") {
+		s = strings.ReplaceAll(s, "\uFFFD\uFFFD", "\uFFFD")
+	}
+	return s
+}
+
+// rightCode: the detail of an error names the gRPC code that the plugin sent. Where the caller gave up first, or the
+// answer could not be delivered, the plugin does not know which code the caller saw.
+func rightCode(detail string, c probe) bool {
+	if c.Outcome != history.CallError || c.answers != mayError || c.Code == "" || c.Code == "OK" {
+		return detail != ""
+	}
+	return strings.Contains(letters(detail), letters(c.Code)) || strings.Contains(letters(detail), "deadline")
+}
+
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+}
+
+// tells: the first words of the text stand in the detail.
+func tells(detail, text string) bool {
+	if detail == "" {
+		return false
+	}
+	plain := func(r rune) bool { return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+	words := strings.FieldsFunc(text[:min(len(text), 200)], func(r rune) bool { return !plain(r) })
+	for i, w := range words {
+		if i == 5 || i == len(words)-1 && len(text) > 200 {
+			break // the last word may be cut
+		}
+		if !strings.Contains(detail, w) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,124 @@
+package check
+
+import (
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func uid() Invariant {
+	return Invariant{
+		ID:        "UID",
+		Statement: "every Encrypt and Decrypt carries a non-empty uid, unique per operation, and can be followed API server → plugin → KMS",
+		Source:    "Names that must not be confused",
+		judge:     judgeUID,
+	}
+}
+
+// Hops of an envelope operation; the plugin's own is its journal.
+const (
+	hopAPIServer = "kube-apiserver"
+	hopRemoteKMS = "remote-kms"
+)
+
+// hop is one operation as one party saw it.
+type hop struct {
+	at          time.Time
+	seq         int64
+	op, uid     string
+	node, keyID string
+	ok          bool
+}
+
+func judgeUID(v *view) (f Finding) {
+	calls, hops := v.hops()
+	seen := map[string]hop{}
+	for _, c := range calls {
+		f.Judged++
+		bad := func(what, allowed string) {
+			f.violate(Violation{At: c.at, Seq: c.seq, Node: c.node, KeyID: c.keyID, Seen: c.op + " of plugin " + c.node + "/" + c.keyID + " " + what, Allowed: allowed})
+		}
+		before, twice := seen[c.uid]
+		switch {
+		case c.uid == "":
+			bad("without a uid", "a non-empty uid")
+		case twice:
+			bad("with the uid "+quoted(c.uid)+" of event "+number(before.seq), "a uid of its own")
+		}
+		seen[c.uid] = c
+	}
+	for _, name := range []string{hopAPIServer, hopRemoteKMS} {
+		v.follow(&f, calls, hops[name], name)
+	}
+	return f
+}
+
+func (v *view) hops() (calls []hop, others map[string][]hop) {
+	others = map[string][]hop{}
+	for _, e := range v.events {
+		switch {
+		case e.Kind == history.KindCall && e.Call.Method != "Status":
+			c := e.Call
+			calls = append(calls, hop{c.Began, e.Seq, strings.ToLower(c.Method), c.UID, c.Node, c.KeyID, c.Outcome == history.CallOK})
+		case e.Kind == history.KindEnvelope:
+			n := e.Envelope
+			others[n.Hop] = append(others[n.Hop], hop{e.At, e.Seq, strings.ToLower(n.Op), n.UID, n.Node, "", n.OK})
+		}
+	}
+	return calls, others
+}
+
+// follow matches the plugins' calls with another party's hops by uid, in both directions. It asks only where that
+// party recorded this operation of this node at all, away from the edges of the recording, and for what succeeded.
+func (v *view) follow(f *Finding, calls, hops []hop, party string) {
+	byUID, recorded := map[string]bool{}, map[string]bool{}
+	for _, h := range hops {
+		byUID[h.op+" "+h.uid] = true
+		recorded[h.op+" "+h.node], recorded[h.op+" "] = true, true
+	}
+	inCalls := map[string]bool{}
+	for _, c := range calls {
+		inCalls[c.op+" "+c.uid] = true
+		if !c.ok || c.uid == "" || !recorded[c.op+" "+c.node] || !v.inside(c.at) || v.shaken(party, c) {
+			continue
+		}
+		f.Judged++
+		if !byUID[c.op+" "+c.uid] {
+			f.violate(Violation{At: c.at, Seq: c.seq, Node: c.node, KeyID: c.keyID, Seen: c.op + " with uid " + quoted(c.uid) + " is not in the records of " + party, Allowed: "the same uid at every hop"})
+		}
+	}
+	for _, h := range hops {
+		if !h.ok || !v.inside(h.at) || len(calls) == 0 || v.shaken(party, h) {
+			continue
+		}
+		f.Judged++
+		if !inCalls[h.op+" "+h.uid] {
+			f.violate(Violation{At: h.at, Seq: h.seq, Node: h.node, Seen: party + " recorded " + h.op + " with uid " + quoted(h.uid) + ", no plugin's journal has it", Allowed: "the same uid at every hop"})
+		}
+	}
+}
+
+// edge is how near the ends of a recording, or the death of a process, a record of the other party may be missing.
+const edge = 2 * time.Second
+
+func (v *view) inside(t time.Time) bool {
+	return span{v.whole.from.Add(edge), v.whole.to.Add(-edge)}.has(t)
+}
+
+// shaken: the party's or the plugin's process stopped about then, and its last records may be lost.
+func (v *view) shaken(party string, h hop) bool {
+	roles := []string{history.RolePlugin, history.RoleAPIServer}
+	if party == hopRemoteKMS {
+		roles = []string{history.RolePlugin, history.RoleRemoteKMS}
+	}
+	near := span{h.at.Add(-edge), h.at.Add(edge)}
+	for _, role := range roles {
+		for _, p := range v.processes(role) {
+			if (p.node == h.node || p.node == "" || h.node == "") && v.in(p, procDown, procPaused, procStarting).touches(near) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,159 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Status of one invariant in one run.
+type Status string
+
+const (
+	Passed    Status = "passed"
+	Failed    Status = "failed"
+	Excused   Status = "excused"    // violated, as the scenario said it would be
+	NotJudged Status = "not-judged" // nothing in the history to judge it by
+)
+
+// Result is what became of one invariant.
+type Result struct {
+	ID         string      `json:"id"`
+	Statement  string      `json:"statement"`
+	Source     string      `json:"source"`
+	Status     Status      `json:"status"`
+	Judged     int         `json:"judged"`
+	Count      int         `json:"count"`                // of violations
+	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations
+	Measures   []Measure   `json:"measures,omitempty"`
+	// Excuse is the scenario's reason, where it has one.
+	Excuse string `json:"excuse,omitempty"`
+}
+
+// Expectations sums up what the engine judged.
+type Expectations struct {
+	Judged int                   `json:"judged"`
+	Failed []history.Expectation `json:"failed,omitempty"`
+}
+
+// Verdict is the judgement of one history.
+type Verdict struct {
+	OK           bool         `json:"ok"`
+	Scenario     string       `json:"scenario"`
+	Backend      string       `json:"backend"`
+	Reproduce    string       `json:"reproduce,omitempty"`
+	Events       int          `json:"events"`
+	Actions      int          `json:"actions"`
+	Invariants   []Result     `json:"invariants"`
+	Expectations Expectations `json:"expectations"`
+	Detection    Latency      `json:"detection"`
+	Recovery     Latency      `json:"recovery"`
+	// Problems fail a run whatever the invariants say: a failed expectation or action, an incomplete history.
+	Problems []string      `json:"problems,omitempty"`
+	Duration time.Duration `json:"duration"` // of the judged part
+}
+
+// Run judges a history. It is a pure function: the same events give the same verdict.
+func Run(events []history.Event) Verdict {
+	events = sound(events)
+	v := newView(events)
+	out := Verdict{Scenario: v.run.Scenario, Backend: v.run.Backend, Reproduce: v.run.Reproduce, Events: len(events)}
+	if !v.whole.from.IsZero() {
+		out.Duration = v.whole.length()
+	}
+	excuses := map[string]string{}
+	for _, x := range v.run.Excused {
+		excuses[x.Invariant] = x.Reason
+	}
+	for _, i := range Invariants() {
+		reason, excused := excuses[i.ID]
+		delete(excuses, i.ID)
+		out.Invariants = append(out.Invariants, v.result(i, reason, excused))
+	}
+	for _, id := range sortedKeys(excuses) {
+		out.Problems = append(out.Problems, fmt.Sprintf("the scenario excuses %s, which is no invariant", quoted(id)))
+	}
+	_, detected := v.detections()
+	_, recovered := v.recoveries()
+	out.Detection = summarize(detected, v.run.Timing.DetectionBound()+v.tolerance())
+	out.Recovery = summarize(recovered, v.run.Timing.RecoveryBound()+v.tolerance())
+	out.addEngine(v)
+	out.OK = len(out.Problems) == 0
+	for _, r := range out.Invariants {
+		out.OK = out.OK && r.Status != Failed
+	}
+	return out
+}
+
+// sound drops events without the payload of their kind, which history.Read refuses but a caller may pass.
+func sound(events []history.Event) []history.Event {
+	out := make([]history.Event, 0, len(events))
+	for _, e := range events {
+		if e.HasPayload() {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (v *view) result(i Invariant, reason string, excused bool) Result {
+	f := i.judge(v)
+	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, Measures: f.Measures, Excuse: reason, Status: Passed}
+	switch {
+	case f.Count > 0 && excused:
+		r.Status = Excused
+	case f.Count > 0:
+		r.Status = Failed
+	case excused:
+		r.Status, r.Count = Failed, 1
+		f.violate(Violation{At: v.whole.to, Seen: "the scenario excuses this invariant (" + quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
+	case f.Judged == 0:
+		r.Status = NotJudged
+	}
+	for _, x := range f.Violations {
+		x.Invariant, x.Offset = i.ID, x.At.Sub(v.whole.from)
+		r.Violations = append(r.Violations, x)
+	}
+	return r
+}
+
+// addEngine takes in what the engine judged and did, and whether the recording is whole.
+func (out *Verdict) addEngine(v *view) {
+	problem := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
+	if len(v.all) == 0 || v.all[0].Kind != history.KindRun {
+		problem("the history does not begin with a run event")
+	} else if err := v.run.Timing.Validate(); err != nil {
+		problem("the run's timing is not valid: %v", err)
+	}
+	for _, a := range v.actions {
+		switch {
+		case a.done:
+			out.Actions++
+		case a.State == history.ActionFailed || a.failed:
+			problem("action %s (%s %s) failed: %s", a.ID, a.Verb, a.Target, quoted(a.failure()))
+		default:
+			problem("action %s (%s %s) began and never ended", a.ID, a.Verb, a.Target)
+		}
+	}
+	ended := false
+	for _, e := range v.all {
+		switch e.Kind {
+		case history.KindExpectation:
+			out.Expectations.Judged++
+			if !e.Expectation.OK {
+				out.Expectations.Failed = append(out.Expectations.Failed, *e.Expectation)
+				problem("expectation %s (%s %s) failed at %s: %s", e.Expectation.ID, e.Expectation.Mode, e.Expectation.Text,
+					short(e.At.Sub(v.whole.from)), quoted(e.Expectation.Detail))
+			}
+		case history.KindEnd:
+			ended = true
+			if !e.End.Complete {
+				problem("the history is incomplete: %s", quoted(e.End.Problem))
+			}
+		}
+	}
+	if !ended {
+		problem("the history has no end event: the run was cut off")
+	}
+}

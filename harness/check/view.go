@@ -1,0 +1,185 @@
+package check
+
+import (
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// view is a history, digested once for all invariants. It is never changed after newView.
+type view struct {
+	run    history.Run
+	events []history.Event // in time, until teardown began
+	all    []history.Event // as recorded, to the end
+	whole  span            // the judged part of the run
+	phases map[history.PhaseName]time.Time
+
+	expected []expectation
+	procs    map[process][]procChange
+	links    []linkChange
+	stirs    []time.Time // instants at which the aggregator may have lost its place
+	aggAble  spans
+
+	crs      []snapshot
+	reports  map[string][]reportChange // by node
+	crConds  map[string][]condChange   // by type; reports included
+	coConds  map[string][]condChange
+	requests []request
+	byRV     map[string]int  // index of the write to the CR that made a resourceVersion
+	seenRV   map[string]bool // resourceVersions of the CR that the watch delivered
+	actions  []action
+	plugins  map[plugin]*pluginTruth
+	truths   []truth
+
+	// Memos and indexes, by node.
+	readCaps   map[string]spans // reporterAble
+	writes     map[string][]write
+	requestsOf map[string][]int
+	managers   map[string]bool // field managers: whether only others than the system under test used it
+}
+
+// plugin is one plugin instance.
+type plugin struct{ node, keyID string }
+
+func (p plugin) String() string { return p.node + "/" + p.keyID }
+
+// expectation is the state of what should report since at.
+type expectation struct {
+	span
+	active bool
+	nodes  map[string]history.ExpectedNode
+}
+
+func newView(events []history.Event) *view {
+	v := &view{all: events, phases: map[history.PhaseName]time.Time{}, readCaps: map[string]spans{}}
+	v.events = v.judged(history.InTime(events))
+	if len(v.events) > 0 {
+		v.whole = span{v.events[0].At, v.events[len(v.events)-1].At.Add(time.Nanosecond)}
+	}
+	for _, e := range v.events {
+		if e.Kind == history.KindPhase {
+			if _, seen := v.phases[e.Phase.Name]; !seen {
+				v.phases[e.Phase.Name] = e.At
+			}
+		}
+	}
+	v.readExpected()
+	v.readProcesses()
+	v.readRequests()
+	v.readObjects()
+	v.aggAble = v.aggregatorAble()
+	v.readActions()
+	v.readPlugins()
+	v.truths = v.rollupTruths()
+	return v
+}
+
+// judged is the events until teardown began, without those that lack the payload of their kind. The run event gives
+// the timing; a history without one is judged with defaults, and fails for not having one.
+func (v *view) judged(events []history.Event) []history.Event {
+	v.run.Timing = contract.DefaultTiming()
+	var out []history.Event
+	for _, e := range events {
+		switch e.Kind {
+		case history.KindRun:
+			v.run = *e.Run
+		case history.KindEnd:
+			continue // when it was written says nothing
+		case history.KindPhase:
+			if e.Phase.Name == history.PhaseEnd {
+				return append(out, e)
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// I, J … of the contract, and the run's allowances.
+func (v *view) interval() time.Duration  { return v.run.Timing.Interval }
+func (v *view) tolerance() time.Duration { return v.run.Tolerance }
+func (v *view) latency() time.Duration   { return v.run.Timing.AggregatorLatency + v.run.Tolerance }
+
+func (v *view) takeover() time.Duration {
+	if v.run.TakeoverAllowance > 0 {
+		return v.run.TakeoverAllowance
+	}
+	return contract.StaleAfter(v.interval())
+}
+
+func (v *view) readExpected() {
+	for _, e := range v.events {
+		if e.Kind != history.KindExpected {
+			continue
+		}
+		if n := len(v.expected); n > 0 {
+			v.expected[n-1].to = e.At
+		}
+		x := expectation{span{e.At, v.whole.to}, e.Expected.KMSActive, map[string]history.ExpectedNode{}}
+		for _, n := range e.Expected.Nodes {
+			x.nodes[n.Name] = n
+		}
+		v.expected = append(v.expected, x)
+	}
+}
+
+// expectedAt is what should report at t; ok is false before the first word about it.
+func (v *view) expectedAt(t time.Time) (x expectation, ok bool) {
+	i := sort.Search(len(v.expected), func(i int) bool { return v.expected[i].from.After(t) }) - 1
+	if i < 0 {
+		return expectation{}, false
+	}
+	return v.expected[i], true
+}
+
+// expecting is when KMS was active and ok held of what was expected.
+func (v *view) expecting(ok func(expectation) bool) spans {
+	var out []span
+	for _, x := range v.expected {
+		if x.active && ok(x) {
+			out = append(out, x.span)
+		}
+	}
+	return merged(out)
+}
+
+func (v *view) active() spans { return v.expecting(func(expectation) bool { return true }) }
+
+func (v *view) nodeExpected(node string) spans {
+	return v.expecting(func(x expectation) bool { _, ok := x.nodes[node]; return ok })
+}
+
+func (v *view) pluginExpected(p plugin) spans {
+	return v.expecting(func(x expectation) bool {
+		for _, k := range x.nodes[p.node].KeyIDs {
+			if k == p.keyID {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// known is since when it is known what should report.
+func (v *view) known() spans {
+	if len(v.expected) == 0 {
+		return nil
+	}
+	return spans{{v.expected[0].from, v.whole.to}}
+}
+
+func (v *view) isCR(resource, name string) bool {
+	return plural(resource) == plural(v.run.Operator) && (name == "cluster" || name == "")
+}
+
+func (v *view) isClusterOperator(resource, name string) bool {
+	return plural(resource) == "clusteroperators" && name == v.run.ClusterOperator
+}
+
+func plural(resource string) string {
+	name, _, _ := strings.Cut(resource, ".")
+	return name
+}
