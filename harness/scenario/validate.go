@@ -129,7 +129,7 @@ func (v *validation) number(at place, what string, got, least, most int) {
 func (v *validation) topology() {
 	t, at := v.scenario.Topology, place{"spec", "topology"}
 	v.number(at.at("controlPlanes"), "controlPlanes", t.ControlPlanes, 1, MaxControlPlanes)
-	v.number(at.at("aggregators"), "aggregators", t.Aggregators, 0, MaxAggregators)
+	v.number(at.at("aggregators"), "aggregators", t.Aggregators, 1, MaxAggregators)
 	v.keyIDList(at.at("keyIDs"), t.KeyIDs)
 	v.word(at.at("start"), "start", t.Start, []string{StartRunning, StartStopped})
 	v.word(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())

@@ -135,3 +135,9 @@ func (s *State) operators() Rollup {
 func isResource(resource, plural string) bool {
 	return plural != "" && (resource == plural || strings.HasPrefix(resource, plural+"."))
 }
+
+// Nodes are the names of the nodes that should report.
+func (s *State) Nodes() []string { return s.nodes() }
+
+// Plugins are the instances that should be reported.
+func (s *State) Plugins() []Plugin { return s.plugins() }

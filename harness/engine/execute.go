@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Execution is how a scenario is executed from preparation to verdict.
+type Execution struct {
+	Options
+	// Out is the output directory; the scenario gets a directory of its own name in it.
+	Out string
+	// Keep leaves the environment of a scenario that did not pass running.
+	Keep bool
+}
+
+// Execute prepares an environment, runs the scenario, judges the history by every invariant and writes history, verdict
+// and result below Out. Everything that can go wrong is in the result; the scenario must be valid.
+func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Execution) report.Result {
+	x.Options = x.Options.withDefaults()
+	x.Backend = b.Name()
+	dir := filepath.Join(x.Out, s.Name)
+	r := report.Result{Scenario: s.Name, Title: s.Title, Area: s.Area, File: s.File, Backend: b.Name(), Seed: x.Seed,
+		Began: x.Began, Reproduce: x.Reproduce, Dir: dir}
+	if lacks := b.Lacks(s); len(lacks) > 0 {
+		r.Status, r.Reasons = report.NotSupported, lacks
+		return x.save(r, os.MkdirAll(dir, 0o755))
+	}
+	err := x.execute(ctx, b, s, dir, &r)
+	return x.save(r, err)
+}
+
+// save ends a result. An error makes it one that could not run, whatever was found until then.
+func (x Execution) save(r report.Result, err error) report.Result {
+	if err != nil {
+		r.Status, r.Reasons = report.CouldNotRun, append(r.Reasons, err.Error())
+	}
+	r.Took = x.Runtime.Now().Sub(r.Began)
+	if err := r.Save(r.Dir); err != nil {
+		r.Status, r.Reasons = report.CouldNotRun, append(r.Reasons, err.Error())
+	}
+	return r
+}
+
+func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, dir string, r *report.Result) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the output directory: %w", err)
+	}
+	file, err := os.Create(filepath.Join(dir, report.HistoryFile))
+	if err != nil {
+		return fmt.Errorf("write the history: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	x.Log = history.NewLog(file)
+	env, err := b.Prepare(ctx, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.Progress})
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	err = Run(ctx, env, s, x.Options)
+	if flush := x.Log.Flush(); flush != nil {
+		err = errors.Join(err, fmt.Errorf("write the history: %w", flush))
+	}
+	err = errors.Join(err, x.judge(r))
+	return errors.Join(err, x.release(ctx, env, r.Status != report.Passed))
+}
+
+func (x Execution) release(ctx context.Context, env backend.Environment, bad bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.Limits.Action)
+	defer cancel()
+	if err := env.Release(ctx, x.Keep && bad); err != nil {
+		return fmt.Errorf("release the environment: %w", err)
+	}
+	return nil
+}
+
+// judge asks the checker and writes what it says.
+func (x Execution) judge(r *report.Result) error {
+	events := x.Log.Events()
+	verdict := check.Run(events)
+	describe(r, verdict, events)
+	var text bytes.Buffer
+	if err := check.Print(&text, verdict); err != nil {
+		return fmt.Errorf("print the verdict: %w", err)
+	}
+	data, err := json.MarshalIndent(verdict, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the verdict: %w", err)
+	}
+	return errors.Join(os.WriteFile(filepath.Join(r.Dir, report.VerdictFile), text.Bytes(), 0o644),
+		os.WriteFile(filepath.Join(r.Dir, report.VerdictJSON), append(data, '\n'), 0o644))
+}
+
+// describe puts a verdict into the words of a result.
+func describe(r *report.Result, v check.Verdict, events []history.Event) {
+	r.Status = report.Failed
+	if v.OK {
+		r.Status = report.Passed
+	}
+	r.Events, r.Expectations = v.Events, v.Expectations.Judged
+	began := beginning(events)
+	r.Failures = append(r.Failures, failedSteps(events, began)...)
+	for _, i := range v.Invariants {
+		r.Checks += i.Judged
+		if i.Status == check.Failed {
+			r.Failures = append(r.Failures, violation(i))
+		}
+	}
+	if len(r.Failures) > 0 || v.OK {
+		return
+	}
+	for _, p := range v.Problems {
+		r.Failures = append(r.Failures, report.Failure{ID: "history", Seen: p})
+	}
+}
+
+func beginning(events []history.Event) time.Time {
+	if len(events) == 0 {
+		return time.Time{}
+	}
+	return events[0].At
+}
+
+// failedSteps are the expectations and actions that the engine itself saw fail.
+func failedSteps(events []history.Event, began time.Time) []report.Failure {
+	var out []report.Failure
+	for _, e := range events {
+		f := report.Failure{At: e.At, Offset: e.At.Sub(began)}
+		switch {
+		case e.Expectation != nil && !e.Expectation.OK:
+			f.ID, f.Seen = e.Expectation.ID, e.Expectation.Detail
+			f.Allowed = fmt.Sprintf("%s %v: %s", e.Expectation.Mode, e.Expectation.Bound, e.Expectation.Text)
+		case e.Action != nil && e.Action.State == history.ActionFailed:
+			f.ID, f.Seen, f.Allowed = e.Action.ID, e.Action.Error, "the action takes effect"
+		default:
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// violation is the first of an invariant's violations.
+func violation(i check.Result) report.Failure {
+	f := report.Failure{ID: i.ID, Seen: i.Statement, More: i.Count - 1}
+	if len(i.Violations) > 0 {
+		first := i.Violations[0]
+		f.At, f.Offset, f.Seen, f.Allowed, f.Where = first.At, first.Offset, first.Seen, first.Allowed, first.Node
+		if first.KeyID != "" {
+			f.Where += "/" + first.KeyID
+		}
+	}
+	return f
+}

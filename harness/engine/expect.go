@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/view"
+)
+
+// ticksPerInterval is how often an expression that looks at ages is judged although nothing happened.
+const ticksPerInterval = 10
+
+// expectation judges one expression over a span of time.
+type expectation struct {
+	run     *run
+	id      string
+	mode    scenario.Mode
+	program *view.Program
+	bound   time.Duration // as written, resolved
+	broken  string        // why the expression could not be compiled, which validation excludes
+
+	started  bool
+	began    time.Time
+	deadline time.Time
+	version  int       // of the state that was judged last
+	tick     time.Time // when to judge again although nothing happened; zero for never
+}
+
+func (r *run) expect(e scenario.Expectation, id string) *expectation {
+	x := &expectation{run: r, id: id, mode: e.Mode, bound: r.resolve(e.Bound)}
+	program, issues := r.compiler.Compile(e.CEL)
+	if program == nil {
+		x.broken = fmt.Sprintf("%s: %v", e.CEL, issues)
+	}
+	x.program = program
+	return x
+}
+
+func (x *expectation) advance(now time.Time) bool {
+	if x.broken != "" {
+		x.end(now, false, x.broken)
+		return true
+	}
+	first := !x.started
+	if first {
+		x.begin(now)
+	}
+	if x.run.failed {
+		return true // something beside it failed: there is no verdict on this one
+	}
+	late := now.After(x.deadline)
+	at := earlier(now, x.deadline)
+	changed := x.version != x.run.version || !x.tick.IsZero() && !now.Before(x.tick)
+	if first || late || changed || !now.Before(x.deadline) {
+		return x.judge(at, !now.Before(x.deadline))
+	}
+	return false
+}
+
+func (x *expectation) begin(now time.Time) {
+	x.started, x.began = true, now
+	x.deadline = now.Add(x.bound)
+	if x.mode == scenario.ModeWithin {
+		x.deadline = x.deadline.Add(x.run.heading.Tolerance)
+	}
+	x.run.progress("%s %s %s %v", x.id, oneLine(x.program.Text()), x.mode, x.bound)
+}
+
+// judge evaluates at an instant up to the deadline. What becomes known only after the deadline does not count: the
+// task is advanced to an event's instant before the event is folded.
+func (x *expectation) judge(at time.Time, last bool) (over bool) {
+	x.version = x.run.version
+	if x.program.UsesTime() {
+		x.tick = at.Add(x.run.heading.Timing.Interval / ticksPerInterval)
+	}
+	value := x.program.Eval(x.run.state, at)
+	switch {
+	case x.mode == scenario.ModeWithin && value:
+		x.end(at, true, "")
+	case x.mode == scenario.ModeWithin && last, x.mode == scenario.ModeHolds && !value, x.mode == scenario.ModeNever && value:
+		x.end(at, false, x.program.Explain(x.run.state, at))
+	case last:
+		x.end(at, true, "")
+	default:
+		return false
+	}
+	return true
+}
+
+func (x *expectation) end(at time.Time, ok bool, detail string) {
+	took := at.Sub(x.began)
+	e := history.Expectation{ID: x.id, Mode: string(x.mode), OK: ok, Detail: detail, Bound: x.bound, Took: took}
+	if x.program != nil {
+		e.Text = x.program.Text()
+	}
+	x.run.record(at, &e)
+	if ok {
+		x.run.progress("%s met after %v of %v", x.id, took.Round(time.Millisecond), x.bound)
+		return
+	}
+	x.run.failed = true
+	x.run.progress("%s NOT met after %v of %v: %s", x.id, took.Round(time.Millisecond), x.bound, detail)
+}
+
+func (x *expectation) due() time.Time { return soonest(x.deadline, x.tick) }
+
+// oneLine is an expression on one short line.
+func oneLine(text string) string {
+	const most = 100
+	runes := []rune(text)
+	for i, c := range runes {
+		if c == '\n' {
+			runes[i] = ' '
+		}
+	}
+	if len(runes) > most {
+		return string(runes[:most]) + " …"
+	}
+	return string(runes)
+}

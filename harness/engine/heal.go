@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/view"
+)
+
+// heal undoes what the steps did, in an order in which each part can work: what is paused goes on and the network is
+// whole; then plugins exist to be told to drop their faults; then the rest starts, and plugins that crashed meanwhile.
+func (r *run) heal(ctx context.Context) error {
+	stages := []func() []scenario.Action{
+		func() []scenario.Action { return append(r.resumed(), r.undone()...) },
+		func() []scenario.Action {
+			return r.started(history.RoleEtcd, history.RoleRemoteKMS, history.RolePlugin)
+		},
+		r.released,
+		func() []scenario.Action {
+			return r.started(history.RolePlugin, history.RoleLoadBalancer, history.RoleAPIServer, history.RoleReporter, history.RoleAggregator)
+		},
+	}
+	n := 0
+	for _, stage := range stages {
+		r.catchUp(idle{})
+		for _, a := range stage() {
+			n++
+			if err := r.drive(ctx, &action{run: r, id: fmt.Sprintf("heal[%d]", n-1), action: a}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// idle is never over and does nothing: events are folded and nobody looks.
+type idle struct{}
+
+func (idle) advance(time.Time) bool { return false }
+func (idle) due() time.Time         { return time.Time{} }
+
+func (r *run) resumed() []scenario.Action {
+	var out []scenario.Action
+	for _, p := range r.state.Processes() {
+		if p.State == history.ProcessPaused && r.belongs(p) {
+			out = append(out, scenario.Action{Verb: scenario.VerbResume, Process: selector(p)})
+		}
+	}
+	return out
+}
+
+// undone restores links, and takes back what the remote KMS was told. A deleted KEK does not come back: only a new one
+// lets the plugins encrypt again.
+func (r *run) undone() []scenario.Action {
+	var out []scenario.Action
+	add := func(a scenario.Action) {
+		if !slices.ContainsFunc(out, func(b scenario.Action) bool { return same(a, b) }) {
+			out = append(out, a)
+		}
+	}
+	for _, l := range r.state.BrokenLinks() {
+		add(restore(scenario.Selector{From: l.From, To: l.To, Node: l.Node}))
+	}
+	for _, a := range r.done {
+		switch {
+		case a.Verb == scenario.VerbLink && a.Text("mode") != "restore":
+			add(restore(a.Link))
+		case a.Verb == scenario.VerbKMS && a.Text("op") == "delete":
+			add(scenario.Action{Verb: scenario.VerbRotate})
+		case a.Verb == scenario.VerbKMS && undo(a.Text("op")) != "":
+			add(a.With("op", undo(a.Text("op"))))
+		}
+	}
+	return out
+}
+
+func undo(op string) string {
+	switch op {
+	case "disable":
+		return "enable"
+	case "deny":
+		return "allow"
+	case "cut":
+		return "restore"
+	}
+	return ""
+}
+
+func restore(l scenario.Selector) scenario.Action {
+	return scenario.Action{Verb: scenario.VerbLink, Link: l, Params: map[string]any{"mode": "restore"}}
+}
+
+func same(a, b scenario.Action) bool {
+	return a.Verb == b.Verb && a.Link == b.Link && a.Text("op") == b.Text("op") && a.Text("node") == b.Text("node") && a.Text("kek") == b.Text("kek")
+}
+
+// released takes every fault from every plugin, if any was injected.
+func (r *run) released() []scenario.Action {
+	injected := slices.ContainsFunc(r.done, func(a scenario.Action) bool { return a.Verb == scenario.VerbInject })
+	if !injected {
+		return nil
+	}
+	return []scenario.Action{{Verb: scenario.VerbRelease}}
+}
+
+// started starts, of these roles, what does not run although it should: what the history says has ended, and after a
+// cold start also what never began.
+func (r *run) started(roles ...string) []scenario.Action {
+	var out []scenario.Action
+	for _, role := range roles {
+		for _, p := range r.down() {
+			if p.Role == role {
+				out = append(out, scenario.Action{Verb: scenario.VerbStart, Process: selector(p)})
+			}
+		}
+	}
+	return out
+}
+
+func (r *run) down() []view.Process {
+	known := r.state.Processes()
+	var out []view.Process
+	for _, p := range known {
+		if p.State != view.Running && p.State != history.ProcessPaused && r.belongs(p) {
+			out = append(out, p)
+		}
+	}
+	if r.scenario.Topology.Start != scenario.StartStopped {
+		return out
+	}
+	for _, p := range r.wanted() {
+		if !slices.ContainsFunc(known, func(k view.Process) bool { return identity(k) == identity(p) }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// identity is a process without its state; a lone aggregator may have the number 0 or 1.
+func identity(p view.Process) view.Process {
+	p.State = ""
+	if p.Instance == 0 && p.Role == history.RoleAggregator {
+		p.Instance = 1
+	}
+	return p
+}
+
+// wanted are the processes of a control plane that is up.
+func (r *run) wanted() []view.Process {
+	var out []view.Process
+	for _, p := range r.state.Plugins() {
+		out = append(out, view.Process{Role: history.RolePlugin, Node: p.Node, KeyID: p.KeyID})
+	}
+	for _, role := range []string{history.RoleAPIServer, history.RoleReporter} {
+		for _, n := range r.state.Nodes() {
+			out = append(out, view.Process{Role: role, Node: n})
+		}
+	}
+	for i := 1; i <= r.scenario.Topology.Aggregators; i++ {
+		out = append(out, view.Process{Role: history.RoleAggregator, Instance: i})
+	}
+	return out
+}
+
+// belongs says whether a process should exist: its node was not removed, its plugin not taken away, KMS not disabled.
+func (r *run) belongs(p view.Process) bool {
+	switch p.Role {
+	case history.RolePlugin:
+		return slices.Contains(r.state.Plugins(), view.Plugin{Node: p.Node, KeyID: p.KeyID})
+	case history.RoleReporter:
+		return slices.Contains(r.state.Nodes(), p.Node)
+	case history.RoleAPIServer:
+		return slices.Contains(r.env.Nodes(), p.Node)
+	default:
+		return true
+	}
+}
+
+func selector(p view.Process) scenario.Selector {
+	s := scenario.Selector{Role: p.Role, Node: p.Node, KeyID: p.KeyID}
+	if p.Instance > 0 {
+		s.Instance = strconv.Itoa(p.Instance)
+	}
+	return s
+}

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// task is something that goes on while time passes and events arrive.
+type task interface {
+	// advance goes on as far as it can at now and says whether it is over. It does not block.
+	advance(now time.Time) (over bool)
+	// due is when it must be advanced although nothing happened; zero for never.
+	due() time.Time
+}
+
+// drive runs a task to its end. Each event is folded at its own instant, and the task advanced just before and after:
+// what an expectation sees does not depend on how late the engine got to run.
+func (r *run) drive(ctx context.Context, t task) error {
+	r.now = r.opts.Runtime.Now() // a task begins now, whatever is still in the queue
+	for {
+		if r.catchUp(t) || r.advance(t, r.opts.Runtime.Now()) {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("interrupted: %w", context.Cause(ctx))
+		}
+		r.opts.Runtime.Wait(ctx, t.due())
+	}
+}
+
+// catchUp folds what has arrived. It says whether the task is over, and then leaves the rest for the next one.
+func (r *run) catchUp(t task) (over bool) {
+	for {
+		e, ok := r.queue.pop()
+		if !ok {
+			return false
+		}
+		at := earlier(e.At, r.opts.Runtime.Now())
+		over = r.advance(t, at)
+		r.fold(e)
+		if over || r.advance(t, at) {
+			return true
+		}
+	}
+}
+
+// advance never lets time go back: recorders that tail a file are a little late.
+func (r *run) advance(t task, now time.Time) bool {
+	if now.After(r.now) {
+		r.now = now
+	}
+	return t.advance(r.now)
+}
+
+func (r *run) fold(e history.Event) {
+	if r.state.Apply(e) {
+		r.version++
+	}
+	if e.Action != nil && e.Source == source && e.Action.State != history.ActionBegan {
+		r.results[e.Action.ID] = *e.Action
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// soonest of two instants, of which zero is never.
+func soonest(a, b time.Time) time.Time {
+	switch {
+	case a.IsZero():
+		return b
+	case b.IsZero():
+		return a
+	default:
+		return earlier(a, b)
+	}
+}

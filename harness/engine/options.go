@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Options of one run.
+type Options struct {
+	// Log is the history; the environment records to it too. Needed by Run; Execute makes its own.
+	Log *history.Log
+	// Runtime is time; needed.
+	Runtime Runtime
+	// Faults says which parameters of faults are durations; nil knows only those that every fault has.
+	Faults scenario.FaultChecker
+	// Backend is the name for the history's heading.
+	Backend string
+	// Seed of what is drawn.
+	Seed int64
+	// Reproduce is the command that runs the scenario again, for the heading and for failures.
+	Reproduce string
+	// Began is when the environment began to come up; zero means now.
+	Began time.Time
+	// Progress receives one line at a time about what happens; nil is silence.
+	Progress func(string)
+	// Limits are the engine's own timeouts; zero means DefaultLimits.
+	Limits Limits
+}
+
+// Limits are the timeouts that no scenario names. They only bound what should not last: each is far above what was
+// measured on a loaded machine with two cores.
+type Limits struct {
+	// Action bounds one action. The slowest is a kube-apiserver that starts: 5 to 10 s.
+	Action time.Duration
+	// StartUp is added to the contract's bound in the control after the steps: what healing started must get going.
+	StartUp time.Duration
+	// Finish bounds draining the recorders when the run is over.
+	Finish time.Duration
+}
+
+// DefaultLimits are those of the programs.
+func DefaultLimits() Limits {
+	return Limits{Action: 2 * time.Minute, StartUp: 20 * time.Second, Finish: 30 * time.Second}
+}
+
+func (o Options) withDefaults() Options {
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	if o.Limits == (Limits{}) {
+		o.Limits = DefaultLimits()
+	}
+	if o.Began.IsZero() {
+		o.Began = o.Runtime.Now()
+	}
+	return o
+}

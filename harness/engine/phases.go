@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// settledFor is how long everything must stay healthy at the end: two intervals, so that every reporter has written at
+// least once more.
+const settledFor = "2I"
+
+// healthy is the control before and after: exactly the expected plugins are reported, all healthy, and the rollups say
+// so; or, where KMS is not active, nothing is left of it.
+const healthy = `kmsActive
+  ? rollup.degraded.status == "False" && rollup.degraded.reason == "AsExpected" && rollup.available.status == "True" &&
+    plugins.size() > 0 && reports.size() == plugins.size() &&
+    plugins.all(p, p.node in report && p.keyID in report[p.node] && report[p.node][p.keyID].status == "healthy")
+  : reports.size() == 0 && !rollup.degraded.exists && !rollup.available.exists && !rollup.progressing.exists`
+
+// phases is the whole run but its end. An error means that it was interrupted.
+func (r *run) phases(ctx context.Context) error {
+	if r.scenario.Topology.Start != scenario.StartStopped {
+		r.phase(history.PhaseBefore)
+		if err := r.drive(ctx, r.control("before.expect", scenario.ModeWithin, 2*r.heading.Timing.DetectionBound())); err != nil {
+			return err
+		}
+	}
+	if !r.failed {
+		r.phase(history.PhaseSteps)
+		r.began = r.opts.Runtime.Now()
+		if err := r.drive(ctx, &sequence{run: r, steps: r.scenario.Steps, id: "steps", free: r.began}); err != nil {
+			return err
+		}
+	}
+	if err := r.heal(ctx); err != nil {
+		return err
+	}
+	if r.failed {
+		return nil
+	}
+	return r.after(ctx)
+}
+
+func (r *run) after(ctx context.Context) error {
+	r.phase(history.PhaseAfter)
+	within := r.control("after.expect", scenario.ModeWithin, r.afterBound())
+	if err := r.drive(ctx, within); err != nil || r.failed {
+		return err
+	}
+	return r.drive(ctx, r.control("after.holds", scenario.ModeHolds, r.resolve(scenario.D(settledFor))))
+}
+
+func (r *run) control(id string, mode scenario.Mode, bound time.Duration) *expectation {
+	x := r.expect(scenario.Expectation{Mode: mode, CEL: healthy}, id)
+	x.bound = bound
+	return x
+}
+
+// afterBound is the longest of the contract's promises about getting well, once an aggregator is in charge and what
+// healing started is up.
+func (r *run) afterBound() time.Duration {
+	t := r.heading.Timing
+	takeover := r.heading.TakeoverAllowance
+	if takeover == 0 {
+		takeover = 4 * t.Interval
+	}
+	return max(t.RecoveryBound(), t.CleanupBound()) + takeover + r.opts.Limits.StartUp
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/view"
+)
+
+// source names the engine in the history.
+const source = "engine"
+
+// Run runs a scenario on an environment that was prepared for it. What happened is in the history, which always ends
+// with an End event. The error says that the scenario could not be run to its end, not that it failed.
+func Run(ctx context.Context, env backend.Environment, s *scenario.Scenario, opts Options) error {
+	r, err := newRun(env, s, opts.withDefaults())
+	if err != nil {
+		return fmt.Errorf("run scenario %s: %w", s.Name, err)
+	}
+	cancel := r.opts.Log.Subscribe(r.queue.push)
+	defer cancel()
+	r.beside = func(f func(context.Context)) {
+		r.actions.Add(1)
+		r.opts.Runtime.Go(func() { defer r.actions.Done(); f(ctx) })
+	}
+	err = r.phases(ctx)
+	r.actions.Wait()
+	if err = errors.Join(err, r.end(ctx, err)); err != nil {
+		return fmt.Errorf("run scenario %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// run is the state of one run. Only the engine's goroutine uses it, but for the queue and the history.
+type run struct {
+	env      backend.Environment
+	scenario *scenario.Scenario
+	opts     Options
+	heading  history.Run
+	compiler *view.Compiler
+	any      string // the node that "any" stands for
+
+	queue   queue
+	state   *view.State
+	version int       // of the state: how often it changed
+	now     time.Time // the instant up to which everything is folded; never goes back
+	began   time.Time // of the steps
+
+	beside  func(func(context.Context)) // runs an action beside the engine, with the run's context
+	actions sync.WaitGroup              // what runs beside the engine
+	results map[string]history.Action   // ended actions by ID
+	done    []scenario.Action           // actions of steps that were begun, resolved: what healing undoes
+	failed  bool
+}
+
+func newRun(env backend.Environment, s *scenario.Scenario, opts Options) (*run, error) {
+	compiler, err := view.NewCompiler()
+	if err != nil {
+		return nil, err
+	}
+	nodes := env.Nodes()
+	if len(nodes) == 0 {
+		return nil, errors.New("the environment has no node, expected at least one")
+	}
+	drawn := nodes[rand.New(rand.NewPCG(uint64(opts.Seed), 0)).IntN(len(nodes))]
+	r := &run{env: env, scenario: s, opts: opts, compiler: compiler, any: drawn, state: view.New(drawn),
+		now: opts.Began, results: map[string]history.Action{}}
+	r.queue.wake = opts.Runtime.Wake
+	r.heading = r.head()
+	if err := r.heading.Timing.Validate(); err != nil {
+		return nil, fmt.Errorf("timing of the environment: %w", err)
+	}
+	r.record(opts.Began, &r.heading)
+	r.record(opts.Began, &history.Phase{Name: history.PhaseStart})
+	return r, nil
+}
+
+// head completes what the environment knows about the run.
+func (r *run) head() history.Run {
+	h := r.env.Heading()
+	h.Schema, h.Scenario, h.File = history.Schema, r.scenario.Name, r.scenario.File
+	h.Seed, h.Reproduce = r.opts.Seed, r.opts.Reproduce
+	if r.opts.Backend != "" {
+		h.Backend = r.opts.Backend
+	}
+	h.Excused = nil
+	for _, e := range r.scenario.Excused {
+		h.Excused = append(h.Excused, history.Excuse{Invariant: e.Invariant, Reason: e.Reason})
+	}
+	return h
+}
+
+func (r *run) record(at time.Time, payload any) { r.opts.Log.Record(at, source, payload) }
+
+func (r *run) phase(name history.PhaseName) {
+	r.record(r.opts.Runtime.Now(), &history.Phase{Name: name})
+}
+
+// progress tells a line with the time since the run began.
+func (r *run) progress(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	r.opts.Progress(fmt.Sprintf("[%5.1fs] %s", r.opts.Runtime.Now().Sub(r.opts.Began).Seconds(), line))
+}
+
+// end drains the recorders and closes the history, also after ctx ended.
+func (r *run) end(ctx context.Context, problem error) error {
+	r.phase(history.PhaseEnd)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.opts.Limits.Finish)
+	defer cancel()
+	err := r.env.Finish(ctx)
+	if err != nil {
+		err = fmt.Errorf("end the recording: %w", err)
+	}
+	end := history.End{Complete: true}
+	if whole := errors.Join(problem, err); whole != nil {
+		end = history.End{Problem: whole.Error()}
+	}
+	r.record(r.opts.Runtime.Now(), &end)
+	return err
+}

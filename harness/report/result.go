@@ -1,0 +1,75 @@
+package report
+
+import (
+	"fmt"
+	"time"
+)
+
+// Status of one scenario.
+type Status string
+
+const (
+	Passed       Status = "passed"
+	Failed       Status = "failed"
+	NotSupported Status = "not supported" // the backend cannot do what the scenario needs; not a pass
+	CouldNotRun  Status = "could not run" // neither passed nor failed: something around it broke
+)
+
+// Result is one scenario on one backend.
+type Result struct {
+	Scenario string    `json:"scenario"`
+	Title    string    `json:"title"`
+	Area     string    `json:"area"`
+	File     string    `json:"file,omitempty"`
+	Backend  string    `json:"backend"`
+	Seed     int64     `json:"seed"`
+	Status   Status    `json:"status"`
+	Began    time.Time `json:"began"`
+	// Took is the whole time, with the preparation of the environment.
+	Took time.Duration `json:"took"`
+	// Reasons why it is not supported or could not run, one sentence each.
+	Reasons []string `json:"reasons,omitempty"`
+	// Expectations counts what the scenario itself expected, the controls included; Checks what invariants looked at.
+	Expectations int `json:"expectations"`
+	Checks       int `json:"checks"`
+	Events       int `json:"events"`
+	// Failures are what was not as it should be, the first of each kind in full.
+	Failures []Failure `json:"failures,omitempty"`
+	// Reproduce is the command that runs it again; Dir has the artifacts.
+	Reproduce string `json:"reproduce,omitempty"`
+	Dir       string `json:"dir,omitempty"`
+}
+
+// Failure is one thing that was not as it should be.
+type Failure struct {
+	// ID is an invariant, or the place of an expectation or action in the scenario: "steps[3].expect".
+	ID string `json:"id"`
+	// At is when, Offset since the run began; zero if it has no instant.
+	At     time.Time     `json:"at"`
+	Offset time.Duration `json:"offset"`
+	// Where names node and plugin, as far as it has any.
+	Where   string `json:"where,omitempty"`
+	Seen    string `json:"seen"`
+	Allowed string `json:"allowed,omitempty"`
+	// More violations of the same invariant that are not shown.
+	More int `json:"more,omitempty"`
+}
+
+// String is one line.
+func (f Failure) String() string {
+	line := f.ID
+	if !f.At.IsZero() {
+		line += fmt.Sprintf(" at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000"))
+	}
+	if f.Where != "" {
+		line += " " + f.Where
+	}
+	line += ": " + f.Seen
+	if f.Allowed != "" {
+		line += "; allowed: " + f.Allowed
+	}
+	if f.More > 0 {
+		line += fmt.Sprintf(" (and %d more)", f.More)
+	}
+	return line
+}

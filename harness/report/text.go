@@ -1,0 +1,82 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteText writes what a person reads at the end: a table, each failure in full, and the last line.
+func (s Summary) WriteText(w io.Writer) error {
+	var b strings.Builder
+	s.table(&b)
+	for _, r := range s.sorted() {
+		if r.Status != Passed {
+			b.WriteString("\n" + r.Text())
+		}
+	}
+	if s.ran() == 0 {
+		b.WriteString("\nNo scenario ran: that is a failure. Look at the selection of files or labels and at what the backend supports.\n")
+	}
+	b.WriteString("\n" + s.Line() + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (s Summary) table(b *strings.Builder) {
+	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "AREA\tSCENARIO\tRESULT\tTIME\tJUDGED")
+	for _, r := range s.sorted() {
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", r.Area, r.Scenario, r.Status, round(r.Took), judgedText(r))
+	}
+	tab.Flush()
+}
+
+func judgedText(r Result) string {
+	if r.Expectations+r.Checks == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d expectations, %d checks", r.Expectations, r.Checks)
+}
+
+// Text is what is shown of a scenario that did not pass; the whole verdict is in its directory.
+func (r Result) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s on %s in %s\n  %s\n", r.Scenario, strings.ToUpper(string(r.Status)), r.Backend, round(r.Took), r.Title)
+	for _, reason := range r.Reasons {
+		b.WriteString("  " + indent(reason) + "\n")
+	}
+	for _, f := range r.Failures {
+		r.failure(&b, f)
+	}
+	if r.Reproduce != "" && r.Status != Passed && r.Status != NotSupported {
+		fmt.Fprintf(&b, "  reproduce: %s\n", r.Reproduce)
+	}
+	if r.Dir != "" && r.Status != NotSupported {
+		fmt.Fprintf(&b, "  artifacts: %s\n", r.Dir)
+	}
+	return b.String()
+}
+
+func (r Result) failure(b *strings.Builder, f Failure) {
+	head := "  ✗ " + f.ID
+	if f.Where != "" {
+		head += " " + f.Where
+	}
+	if !f.At.IsZero() {
+		head += fmt.Sprintf(" at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000Z"))
+	}
+	fmt.Fprintf(b, "%s\n      seen:    %s\n", head, indent(f.Seen))
+	if f.Allowed != "" {
+		fmt.Fprintf(b, "      allowed: %s\n", indent(f.Allowed))
+	}
+	if f.More > 0 {
+		fmt.Fprintf(b, "      and %d more of %s in the history\n", f.More, f.ID)
+	}
+}
+
+// indent keeps a text of several lines below its first.
+func indent(s string) string {
+	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n               ")
+}
