@@ -1,0 +1,66 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// A reporter's identity applies its own entry and nothing else, in both wire forms.
+func TestReporterIsNarrowedToItsOwnEntry(t *testing.T) {
+	for _, operator := range []string{"kubeapiserver", "authentication"} {
+		t.Run(operator, func(t *testing.T) { narrowed(start(t, operator)) })
+	}
+}
+
+func narrowed(e *environment) {
+	own, other := e.reporter("cp-1", healthyEntry("1", "kek-a")), e.reporter("cp-2", healthyEntry("1", "kek-a"))
+	denied := func(status map[string]any, manager string) string {
+		err := own.apply(manager, status)
+		if err == nil {
+			return ""
+		}
+		_, text, _ := strings.Cut(err.Error(), "denied request: ")
+		return text
+	}
+	// The policy takes effect a moment after it was created.
+	eventually(e, 20*time.Second, "a reporter writes only its own condition, KMSHealthReporter_<node>", func() string {
+		return denied(conditionStatus(other.report()), contract.FieldManager("cp-1"))
+	})
+	for name, c := range map[string]struct {
+		status  map[string]any
+		manager string
+		want    string
+	}{
+		"own condition":            {conditionStatus(own.report()), contract.FieldManager("cp-1"), ""},
+		"own typed report":         {own.typedStatus(own.report()), contract.FieldManager("cp-1"), ""},
+		"typed report of another":  {own.typedStatus(other.report()), contract.FieldManager("cp-1"), "a reporter writes only the health reports of its own node"},
+		"under another's manager":  {conditionStatus(own.report()), contract.FieldManager("cp-2"), "a reporter writes under its own field manager, kms-health-reporter-<node>"},
+		"another field":            {map[string]any{"readyReplicas": int64(7)}, contract.FieldManager("cp-1"), "a reporter leaves every other field of the status alone"},
+		"a rollup":                 {conditionNamed(contract.ConditionDegraded), contract.FieldManager("cp-1"), "a reporter writes only its own condition, KMSHealthReporter_<node>"},
+		"own condition once again": {conditionStatus(own.report()), contract.FieldManager("cp-1"), ""},
+	} {
+		if got := denied(c.status, c.manager); got != c.want {
+			e.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+	longName := strings.Repeat("n", 120)
+	long := e.reporter(longName, healthyEntry("1", "kek-a"))
+	if err := long.write(); err != nil {
+		e.Errorf("a node with a long name: %v", err)
+	}
+	must(e, other.write())
+	own.typed = true
+	must(e, own.write()) // the condition goes, as its manager no longer applies it: that is its own entry, too
+	if got := e.observed().Reports; len(got) != 3 {
+		e.Errorf("got %d reports, want those of 3 nodes: %v", len(got), got)
+	}
+}
+
+func conditionNamed(name string) map[string]any {
+	return map[string]any{"conditions": []any{map[string]any{
+		"type": name, "status": "False", "reason": "X", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+	}}}
+}
