@@ -76,11 +76,17 @@ func (e Entry) bounded() Entry {
 	if e.Status == StatusHealthy {
 		e.Detail = ""
 	}
-	e.KEKID = strings.ToValidUTF8(e.KEKID, "�")
-	if len(e.KEKID) > MaxKEKIDBytes {
-		e.KEKID = "" // not usable: the reporter says so in detail
-	}
+	e.KEKID = boundedKEKID(e.KEKID)
 	return e
+}
+
+// boundedKEKID is empty for a kekID that is not usable; the reporter says so in detail.
+func boundedKEKID(kekID string) string {
+	kekID = strings.ToValidUTF8(kekID, "�")
+	if len(kekID) > MaxKEKIDBytes {
+		return ""
+	}
+	return kekID
 }
 
 func validateEntries(entries []Entry) error {
@@ -100,6 +106,8 @@ func validateEntries(entries []Entry) error {
 			return fmt.Errorf("entry %d: status %q, expected healthy, unhealthy or error", i, SafeText(string(e.Status), 64))
 		case e.LastChecked.IsZero():
 			return fmt.Errorf("entry %d: lastChecked is missing", i)
+		case e.LastChecked.UTC().Year() < 1970 || e.LastChecked.UTC().Year() > 9999: // RFC 3339 has four digits
+			return fmt.Errorf("entry %d: lastChecked is in the year %d, expected 1970 to 9999", i, e.LastChecked.UTC().Year())
 		}
 		seen[e.KeyID] = true
 	}

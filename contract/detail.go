@@ -40,21 +40,28 @@ func SafeText(text string, maxChars int) string {
 // SafeDetail is SafeText with the limit of a report's detail.
 func SafeDetail(text string) string { return SafeText(text, MaxDetailChars) }
 
-// unsafe covers C0, C1 and DEL, and the format characters (bidirectional overrides, zero width, byte order mark)
-// that let a text show as something that it is not.
-func unsafe(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
+// unsafe covers C0, C1 and DEL, the format characters (bidirectional overrides, zero width, byte order mark) that let
+// a text show as something that it is not, and the noncharacters (U+FFFE, U+FFFF, …), for which the API server, which
+// reads an apply as YAML, would reject the whole of it.
+func unsafe(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Noncharacter_Code_Point)
+}
 
 func cut(s string, maxChars int) string {
 	if utf8.RuneCountInString(s) <= maxChars {
 		return s
 	}
-	keep := max(0, maxChars-utf8.RuneCountInString(CutMark))
-	n := 0
+	mark := strings.TrimRight(firstChars(CutMark, maxChars), " ") // all of it, unless the limit is absurdly small
+	return strings.TrimRight(firstChars(s, maxChars-utf8.RuneCountInString(mark)), " ") + mark
+}
+
+// firstChars is the first n code points of s.
+func firstChars(s string, n int) string {
 	for i := range s {
-		if n == keep {
-			return strings.TrimRight(s[:i], " ") + CutMark
+		if n <= 0 {
+			return s[:i]
 		}
-		n++
+		n--
 	}
 	return s
 }

@@ -38,7 +38,7 @@ func (r Report) Typed(lastKEKID map[string]string) ([]TypedReport, error) {
 	out := make([]TypedReport, len(r.Entries))
 	for i, e := range r.Entries {
 		e = e.bounded()
-		remote := firstNonEmpty(e.KEKID, lastKEKID[e.KeyID], UnknownKEKID)
+		remote := firstNonEmpty(e.KEKID, boundedKEKID(lastKEKID[e.KeyID]), UnknownKEKID)
 		out[i] = TypedReport{r.Node, e.KeyID, typedStatus(e.Status), FormatTime(e.LastChecked), remote, e.Detail}
 	}
 	return out, nil
