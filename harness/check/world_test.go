@@ -37,17 +37,18 @@ type world struct {
 
 // hooks are the deliberate defects.
 type hooks struct {
-	table    func(w *world, t map[string]value)            // falsifies the rollups
-	entries  func(w *world, node string, e []wire) []wire  // falsifies a report
-	message  func(string) string                           // falsifies its text
-	request  func(w *world, r *history.Request)            // falsifies a write as logged
-	noClean  bool                                          // forgets gone nodes
-	chatty   bool                                          // the aggregator writes although nothing changed
-	period   time.Duration                                 // of the reporters
-	union    func([]history.Condition) []history.Condition // falsifies the ClusterOperator
-	noProbe  bool                                          // reports without asking the plugin
-	lastTime func(n int) string                            // falsifies lastTransitionTime
-	meddle   bool                                          // the aggregator touches a foreign condition
+	table    func(w *world, t map[string]value, message *string) // falsifies the rollups
+	entries  func(w *world, node string, e []wire) []wire        // falsifies a report
+	message  func(string) string                                 // falsifies its text
+	request  func(w *world, r *history.Request)                  // falsifies a write as logged
+	noClean  bool                                                // forgets gone nodes
+	chatty   bool                                                // the aggregator writes although nothing changed
+	period   time.Duration                                       // of the reporters
+	union    func([]history.Condition) []history.Condition       // falsifies the ClusterOperator
+	noProbe  func(node string) bool                              // reports without asking the plugin
+	lastTime func(n int) string                                  // falsifies lastTransitionTime
+	fight    bool                                                // removes an orphan at once, again and again
+	meddle   bool                                                // the aggregator touches a foreign condition
 	owners   func(map[string][]string)
 }
 
@@ -260,7 +261,7 @@ func (w *world) probe(n, k string) (wire, time.Duration) {
 		c = nil
 		e.Status, e.KEKID, e.Detail = "error", "", "Unavailable: connection refused"
 	}
-	if c != nil && !w.bad.noProbe {
+	if c != nil && (w.bad.noProbe == nil || !w.bad.noProbe(n)) {
 		c.Ended = w.now.Add(took)
 		c.Took = took
 		w.log.Record(c.Ended, "journal", c)
@@ -438,7 +439,7 @@ func (w *world) aggregate() {
 	}
 	want, message := w.table()
 	if w.bad.table != nil {
-		w.bad.table(w, want)
+		w.bad.table(w, want, &message)
 	}
 	said := fmt.Sprint(want, message)
 	if said == w.agg.lastSaid && !w.bad.chatty {
@@ -468,10 +469,8 @@ func (w *world) clean() {
 			continue
 		}
 		entries, ok := w.says(n)
-		if !ok || w.rep[n].running && len(entries) > 0 && w.now.Sub(entries[0].checked) < 4*time.Second && w.rep[n].writes > 1000 {
-			continue
-		}
-		if w.rep[n].running && w.rep[n].writes > 0 && w.removedOnce(n) && w.now.Sub(entries[0].checked) < 4*time.Second {
+		fresh := len(entries) > 0 && w.now.Sub(entries[0].checked) < 4*time.Second
+		if !ok || !w.bad.fight && fresh && w.removedOnce(n) {
 			continue
 		}
 		w.agg.missing["removed "+n] = w.now

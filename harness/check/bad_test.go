@@ -1,0 +1,326 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// known is a history that breaks one invariant. also lists others that it may break as a consequence.
+type known struct {
+	name  string
+	id    string
+	also  string
+	build func() []history.Event
+}
+
+const sec = time.Second
+
+// degradedAs makes the aggregator say x in place of what now holds, where when applies.
+func degradedAs(x value, when func(w *world, now value) bool) func(*world) {
+	return func(w *world) {
+		w.bad.table = func(w *world, t map[string]value, message *string) {
+			if when(w, t[contract.ConditionDegraded]) {
+				t[contract.ConditionDegraded] = x
+			}
+		}
+	}
+}
+
+func isTrue(_ *world, now value) bool { return now.status == "True" }
+func after(d time.Duration) func(*world, value) bool {
+	return func(w *world, _ value) bool { return w.now.Sub(w.start) > d }
+}
+
+// entriesAs falsifies the first entry of cp-2's reports between two instants.
+func entriesAs(from, to time.Duration, f func(w *world, e *wire)) func(*world) {
+	return func(w *world) {
+		w.bad.entries = func(w *world, node string, e []wire) []wire {
+			if d := w.now.Sub(w.start); node == "cp-2" && d >= from && d < to {
+				f(w, &e[0])
+			}
+			return e
+		}
+	}
+}
+
+func messageAs(f func(string) string) func(*world) {
+	return func(w *world) { w.bad.message = f }
+}
+
+func requestAs(f func(w *world, r *history.Request)) func(*world) {
+	return func(w *world) { w.bad.request = f }
+}
+
+// extra records payloads at 12 s.
+func extra(payloads ...any) func() []history.Event {
+	return func() []history.Event {
+		return faulty(func(w *world) {
+			w.at(12*sec, func(w *world) {
+				for _, p := range payloads {
+					w.now = w.now.Add(time.Millisecond)
+					w.record("test", p)
+				}
+				w.now = w.start.Add(12 * sec)
+			})
+		}, "")
+	}
+}
+
+func without(kind history.Kind) func() []history.Event {
+	return func() []history.Event {
+		var out []history.Event
+		for _, e := range faulty(nil, "") {
+			if e.Kind != kind {
+				out = append(out, e)
+			}
+		}
+		return out
+	}
+}
+
+func plain(change func(*world)) func() []history.Event {
+	return func() []history.Event { return faulty(change, "") }
+}
+func failing(change func(*world)) func() []history.Event {
+	return func() []history.Event { return faulty(change, "error") }
+}
+
+func paused(change func(*world)) func() []history.Event {
+	return func() []history.Event {
+		w := newWorld(3, "1")
+		w.at(10*sec, func(w *world) { w.pauseReporter("cp-2", true) })
+		change(w)
+		w.boot()
+		return w.finish(30 * sec)
+	}
+}
+
+func encryptCall(uid string) *history.Call {
+	return &history.Call{Node: "cp-1", KeyID: "1", Method: "Encrypt", UID: uid, Outcome: "ok", Code: "OK"}
+}
+
+func envelope(hop, uid string) *history.Envelope {
+	return &history.Envelope{Hop: hop, Op: "encrypt", UID: uid, Node: "cp-1", OK: true}
+}
+
+func data(op, digest string, ok bool) *history.Data {
+	return &history.Data{Op: op, Object: "secrets/ns/a", Digest: digest, OK: ok, Want: "kms-1", Provider: "kms-1"}
+}
+
+func other(d *history.Data) *history.Data { d.Object = "secrets/ns/b"; return d }
+
+func byReporter(r history.Request) *history.Request {
+	r.User, r.Code = contract.ReporterIdentity("cp-1"), 200
+	return &r
+}
+
+func knownBad() []known {
+	rollup := "ROLLUP-TRUTH "
+	return []known{
+		{"aggregator is deaf to errors", "FALSE-HEALTHY", rollup + "DETECTION", failing(degradedAs(value{"False", "AsExpected"}, isTrue))},
+		{"reporter says healthy of a failing plugin", "FALSE-HEALTHY", "DETECTION TRUTHFUL-PROBE FALSE-ALARM", failing(entriesAs(10*sec, 20*sec, func(w *world, e *wire) { *e = wire{"1", "kek-1", "healthy", e.LastChecked, ""} }))},
+		{"aggregator is deaf to a killed plugin", "FALSE-HEALTHY", rollup + "DETECTION", func() []history.Event {
+			return faulty(degradedAs(value{"False", "AsExpected"}, isTrue), "down")
+		}},
+		{"aggregator is deaf to a plugin that refuses", "FALSE-HEALTHY", rollup + "DETECTION", func() []history.Event {
+			return faulty(degradedAs(value{"False", "AsExpected"}, isTrue), "refuse")
+		}},
+		{"aggregator cries wolf", "FALSE-ALARM", rollup + "QUIET", plain(degradedAs(value{"True", "PluginUnhealthy"}, after(15*sec)))},
+		{"aggregator knows nothing of a healthy cluster", "FALSE-ALARM", rollup + "QUIET", plain(degradedAs(value{"Unknown", "ReportStale"}, after(15*sec)))},
+		{"aggregator names the wrong reason", "FALSE-ALARM", rollup, failing(degradedAs(value{"True", "PluginUnhealthy"}, isTrue))},
+		{"detection takes 6 s", "DETECTION", rollup + "FALSE-HEALTHY QUIET", failing(degradedAs(value{"False", "AsExpected"}, func(w *world, now value) bool { return w.now.Before(w.start.Add(16 * sec)) }))},
+		{"recovery takes 6 s", "RECOVERY", "TRUTHFUL-PROBE FALSE-ALARM", failing(entriesAs(20*sec, 26*sec, func(w *world, e *wire) {
+			*e = wire{"1", "", "error", e.LastChecked, "FailedPrecondition: key disabled"}
+		}))},
+		{"nobody probes a plugin that came back", "RECOVERY", "TRUTHFUL-PROBE", func() []history.Event {
+			return faulty(func(w *world) {
+				w.bad.noProbe = func(node string) bool { return node == "cp-2" && w.now.After(w.start.Add(20*sec)) }
+			}, "down")
+		}},
+		{"stale counts as healthy", "STALE-UNKNOWN", rollup, paused(degradedAs(value{"False", "AsExpected"}, func(_ *world, now value) bool { return now.reason == "ReportStale" }))},
+		{"missing counts as broken", "ABSENCE-IS-NOT-BROKEN", rollup + "FALSE-ALARM", func() []history.Event {
+			return coldStart(degradedAs(value{"True", "PluginUnreachable"}, func(_ *world, now value) bool { return now.reason == "ReportMissing" }))
+		}},
+		{"awaits for ever", "ABSENCE-IS-NOT-BROKEN", rollup, func() []history.Event {
+			return coldStart(degradedAs(value{"False", "AwaitingFirstReport"}, func(_ *world, now value) bool { return now.reason == "ReportMissing" }))
+		}},
+		{"forgets a removed node", "NO-ORPHAN", "", func() []history.Event { return lateReporter(func(w *world) { w.bad.noClean = true }) }},
+		{"forgets that KMS is off", "NO-ORPHAN", "", func() []history.Event { return disabled(func(w *world) { w.bad.noClean = true }) }},
+		{"fights a late reporter", "NO-RESURRECTION", "CADENCE", func() []history.Event {
+			return lateReporter(func(w *world) {
+				w.bad.fight = true
+				w.at(14*sec, func(*world) {})
+				w.bad.period = 600 * time.Millisecond
+			})
+		}},
+		{"report of a dead reporter comes back", "NO-RESURRECTION", "TRUTHFUL-PROBE", func() []history.Event {
+			return lateReporter(func(w *world) {
+				w.at(25*sec, func(w *world) { w.write("cp-3", []wire{{"1", "kek-1", "healthy", contract.FormatTime(w.now), ""}}) })
+			})
+		}},
+		{"reporter under a common field manager", "OWNERSHIP", "LEAST-PRIVILEGE", plain(requestAs(func(_ *world, r *history.Request) {
+			if r.User != contract.AggregatorIdentity {
+				r.FieldManager = "kms-health-reporter"
+			}
+		}))},
+		{"reporter writes another's entry", "OWNERSHIP", "LEAST-PRIVILEGE", plain(requestAs(func(_ *world, r *history.Request) {
+			r.Body = []byte(strings.ReplaceAll(string(r.Body), "KMSHealthReporter_cp-3", "KMSHealthReporter_cp-1"))
+		}))},
+		{"an entry has two owners", "OWNERSHIP", "", plain(func(w *world) {
+			w.bad.owners = func(o map[string][]string) {
+				if _, ok := o["condition/KMSHealthReporter_cp-2"]; ok {
+					o["condition/KMSHealthReporter_cp-2"] = []string{"kms-health-reporter-cp-2", "kms-health-aggregator"}
+				}
+			}
+		})},
+		{"aggregator meddles with a foreign condition", "OWNERSHIP", "", plain(func(w *world) { w.bad.meddle = true })},
+		{"aggregator removes a live node's report", "OWNERSHIP", rollup + "QUIET CONVERGENCE", plain(func(w *world) {
+			w.at(15*sec+500*time.Millisecond, func(w *world) {
+				w.remove("KMSHealthReporter_cp-2")
+				w.submit(contract.AggregatorIdentity, contract.AggregatorFieldManager, nil)
+			})
+		})},
+		{"lastChecked goes back", "MONOTONIC", "TRUTHFUL-PROBE", plain(entriesAs(15*sec, 16*sec, func(w *world, e *wire) { e.LastChecked = contract.FormatTime(w.now.Add(-1500 * time.Millisecond)) }))},
+		{"reporter queues", "FRESH-ONLY", "MONOTONIC FALSE-ALARM", plain(entriesAs(10*sec, 20*sec, func(w *world, e *wire) { e.LastChecked = contract.FormatTime(w.now.Add(-3 * sec)) }))},
+		{"reporter writes every 3 s", "CADENCE", "", plain(func(w *world) { w.bad.period = 3 * sec })},
+		{"reporter writes four times a second", "CADENCE", "", plain(func(w *world) { w.bad.period = sec / 4 })},
+		{"reporter stalls", "CADENCE", "FALSE-ALARM", plain(func(w *world) {
+			w.bad.entries = func(w *world, node string, e []wire) []wire {
+				if d := w.now.Sub(w.start); node == "cp-2" && d > 10*sec && d < 20*sec {
+					return nil
+				}
+				return e
+			}
+		})},
+		{"reporter writes only on change", "CADENCE", "FALSE-ALARM RECOVERY", failing(func(w *world) {
+			last := map[string]string{}
+			w.bad.entries = func(w *world, node string, e []wire) []wire {
+				if last[node] == e[0].Status {
+					return nil
+				}
+				last[node] = e[0].Status
+				return e
+			}
+		})},
+		{"wrong kekID", "TRUTHFUL-PROBE", "", plain(entriesAs(0, 60*sec, func(_ *world, e *wire) { e.KEKID = "kek-0" }))},
+		{"unhealthy is reported as error", "TRUTHFUL-PROBE", "FALSE-ALARM", func() []history.Event {
+			return faulty(entriesAs(10*sec, 20*sec, func(_ *world, e *wire) { e.Status, e.KEKID = "error", "" }), "unhealthy")
+		}},
+		{"wrong code in the detail", "TRUTHFUL-PROBE", "", failing(entriesAs(10*sec, 20*sec, func(_ *world, e *wire) {
+			if e.Detail != "" {
+				e.Detail = "PermissionDenied: no"
+			}
+		}))},
+		{"healthz text is lost", "TRUTHFUL-PROBE", "", func() []history.Event {
+			return faulty(entriesAs(10*sec, 20*sec, func(_ *world, e *wire) {
+				if e.Detail != "" {
+					e.Detail = "unhealthy"
+				}
+			}), "unhealthy")
+		}},
+		{"reports without asking", "TRUTHFUL-PROBE", "", plain(func(w *world) {
+			w.bad.noProbe = func(n string) bool { return n == "cp-2" && w.now.After(w.start.Add(9*sec)) }
+		})},
+		{"forgets the second plugin", "TRUTHFUL-PROBE", "FALSE-ALARM", plain(func(w *world) {
+			w.keyIDs = []string{"2", "1"}
+			w.bad.entries = func(_ *world, _ string, e []wire) []wire { return e[:1] }
+		})},
+		{"write key last", "TRUTHFUL-PROBE", "", plain(func(w *world) {
+			w.keyIDs = []string{"2", "1"}
+			w.bad.entries = func(_ *world, _ string, e []wire) []wire { return []wire{e[1], e[0]} }
+		})},
+		{"message is not minified", "FORMAT", "", plain(messageAs(func(s string) string { return strings.ReplaceAll(s, ",", ", ") }))},
+		{"fields in another order", "FORMAT", "", plain(messageAs(func(s string) string {
+			return strings.ReplaceAll(s, `"keyID":"1","kekID":"kek-1"`, `"kekID":"kek-1","keyID":"1"`)
+		}))},
+		{"unknown field", "FORMAT", "", plain(messageAs(func(s string) string { return strings.ReplaceAll(s, `}`, `,"node":"x"}`) }))},
+		{"detail with a control character", "FORMAT", "", failing(entriesAs(0, 60*sec, func(_ *world, e *wire) {
+			if e.Detail != "" {
+				e.Detail += "\x01"
+			}
+		}))},
+		{"detail is too long", "FORMAT", "", failing(entriesAs(0, 60*sec, func(_ *world, e *wire) {
+			if e.Detail != "" {
+				e.Detail += strings.Repeat("x", 1024)
+			}
+		}))},
+		{"detail is missing", "FORMAT", "TRUTHFUL-PROBE", failing(entriesAs(0, 60*sec, func(_ *world, e *wire) { e.Detail = "" }))},
+		{"lastTransitionTime moves", "FORMAT", "", plain(func(w *world) {
+			w.bad.lastTime = func(n int) string { return stamp(w.start.Add(time.Duration(n) * sec)) }
+		})},
+		{"not JSON", "FORMAT", "ROLLUP-TRUTH FALSE-ALARM CONVERGENCE", plain(messageAs(func(string) string { return "all is well" }))},
+		{"typed item without remoteKeyID", "FORMAT", "CONVERGENCE TRUTHFUL-PROBE", plain(func(w *world) {
+			w.run.Contract = "healthreports"
+			w.at(12*sec, func(w *world) {
+				w.typed[0].RemoteKeyID = ""
+				w.submit(contract.ReporterIdentity("cp-1"), contract.FieldManager("cp-1"), nil)
+			})
+		})},
+		{"wrong reason", "ROLLUP-TRUTH", "FALSE-ALARM", func() []history.Event {
+			return faulty(degradedAs(value{"True", "PluginUnreachable"}, isTrue), "unhealthy")
+		}},
+		{"message names nobody", "ROLLUP-TRUTH", "DETECTION", failing(func(w *world) {
+			w.bad.table = func(_ *world, _ map[string]value, message *string) { *message = "something is wrong" }
+		})},
+		{"message names a neighbour", "ROLLUP-TRUTH", "DETECTION", failing(func(w *world) {
+			w.bad.table = func(_ *world, _ map[string]value, message *string) {
+				*message = strings.ReplaceAll(*message, "cp-2/1", "cp-2/11")
+			}
+		})},
+		{"write key unusable, yet available", "ROLLUP-TRUTH", "", failing(func(w *world) {
+			w.bad.table = func(_ *world, t map[string]value, _ *string) {
+				t[contract.ConditionAvailable] = value{"True", "AsExpected"}
+			}
+		})},
+		{"message is too long", "ROLLUP-TRUTH", "", failing(func(w *world) {
+			w.bad.table = func(_ *world, _ map[string]value, message *string) { *message += " " + strings.Repeat("x", 5000) }
+		})},
+		{"writes in a steady state", "QUIET", "", plain(func(w *world) {
+			w.at(20*sec, func(w *world) { w.bad.chatty = true }).at(21*sec, func(w *world) { w.bad.chatty = false })
+		})},
+		{"union hides a failure", "UNION", "", failing(func(w *world) {
+			w.bad.union = func(c []history.Condition) []history.Condition { c[0].Status = "False"; return c }
+		})},
+		{"union does not say whose failure it is", "UNION", "", failing(func(w *world) {
+			w.bad.union = func(c []history.Condition) []history.Condition { c[0].Message = "bad"; return c }
+		})},
+		{"a report reaches the ClusterOperator", "UNION", "", plain(func(w *world) {
+			w.bad.union = func(c []history.Condition) []history.Condition {
+				return append(c, history.Condition{Type: "KMSHealthReporter_cp-1", Status: "True"})
+			}
+		})},
+		{"converged in the middle of a rotation", "CONVERGENCE", rollup, plain(func(w *world) {
+			w.at(15*sec, func(w *world) { w.plugins["cp-1/1"].kek = "kek-2" })
+			w.bad.table = func(_ *world, t map[string]value, _ *string) {
+				t[contract.ConditionProgressing] = value{"False", "AsExpected"}
+			}
+		})},
+		{"never converged", "CONVERGENCE", rollup, plain(func(w *world) {
+			w.bad.table = func(_ *world, t map[string]value, _ *string) {
+				t[contract.ConditionProgressing] = value{"False", "NotConverged"}
+			}
+		})},
+		{"Encrypt without a uid", "UID", "", extra(encryptCall(""))},
+		{"two operations with one uid", "UID", "", extra(encryptCall("u1"), encryptCall("u1"))},
+		{"the API server made another uid", "UID", "", extra(encryptCall("u1"), envelope("kube-apiserver", "u2"))},
+		{"the remote KMS was given another uid", "UID", "", extra(encryptCall("u1"), envelope("kube-apiserver", "u1"), envelope("remote-kms", "u3"))},
+		{"an object reads back changed", "NO-DATA-LOSS", "", extra(data("written", "d1", true), data("read", "d2", true))},
+		{"an object does not read back", "NO-DATA-LOSS", "", extra(data("written", "d1", true), data("read", "", false))},
+		{"an object is not read back", "NO-DATA-LOSS", "", extra(data("written", "d1", true), other(data("written", "d1", true)), data("read", "d1", true))},
+		{"an object is stored in the clear", "NO-DATA-LOSS", "", extra(data("written", "d1", true), &history.Data{Op: "raw", Object: "secrets/ns/a", OK: true, Provider: "identity"})},
+		{"reporter reads secrets", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "list", Resource: "secrets"}))},
+		{"reporter updates the CR", "LEAST-PRIVILEGE", "OWNERSHIP", extra(byReporter(history.Request{Verb: "update", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", FieldManager: "kms-health-reporter-cp-1"}))},
+		{"reporter discovers", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "get"}))},
+		{"no action", "NOTHING-RAN", "", without(history.KindAction)},
+		{"no expectation", "NOTHING-RAN", "", without(history.KindExpectation)},
+		{"no observation", "NOTHING-RAN", "", without(history.KindObject)},
+		{"no call", "NOTHING-RAN", "TRUTHFUL-PROBE RECOVERY", without(history.KindCall)},
+		{"empty", "NOTHING-RAN", "", func() []history.Event { return nil }},
+	}
+}
+
+func (k known) String() string { return fmt.Sprintf("%s: %s", k.id, k.name) }
