@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -14,15 +15,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 const (
@@ -81,13 +85,49 @@ func servePlugins(t *testing.T, n int) string {
 	return strings.Join(endpoints, ",")
 }
 
-// serveAPI takes every apply and counts it; it returns a kubeconfig for itself.
-func serveAPI(t *testing.T, writes *atomic.Int64) (kubeconfig string) {
+// writes are the applies that the API server took.
+type writes struct {
+	mu   sync.Mutex
+	seen []applied
+}
+
+type applied struct {
+	at      time.Time
+	checked time.Time // the first lastChecked, zero in the typed form
+}
+
+func (w *writes) all() []applied {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.seen)
+}
+
+func (w *writes) add(body []byte) {
+	var o struct {
+		Status struct {
+			Conditions []struct {
+				Message string `json:"message"`
+			} `json:"conditions"`
+		} `json:"status"`
+	}
+	a := applied{at: time.Now()}
+	if json.Unmarshal(body, &o) == nil && len(o.Status.Conditions) == 1 {
+		if entries, err := contract.DecodeMessage(o.Status.Conditions[0].Message); err == nil {
+			a.checked = entries[0].LastChecked
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = append(w.seen, a)
+}
+
+// serveAPI takes every apply and keeps it in seen; it returns a kubeconfig for itself.
+func serveAPI(t *testing.T, seen *writes) (kubeconfig string) {
 	t.Helper()
 	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
+		body, _ := io.ReadAll(r.Body)
 		if r.Method == http.MethodPatch {
-			writes.Add(1)
+			seen.add(body)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"status":{"padding":"`+strings.Repeat("x", 8<<10)+`"}}`) // a CR with three reporters' entries
@@ -167,10 +207,10 @@ func residentKiB(t *testing.T, pid int) int {
 func TestIdleMemoryAndCleanStop(t *testing.T) {
 	for _, form := range []string{"conditions", "healthreports"} {
 		t.Run(form, func(t *testing.T) {
-			var writes atomic.Int64
-			cmd, ended := start(t, "--kms-sockets="+servePlugins(t, 3), "--node-name=cp-1", "--kubeconfig="+serveAPI(t, &writes),
+			var seen writes
+			cmd, ended := start(t, "--kms-sockets="+servePlugins(t, 3), "--node-name=cp-1", "--kubeconfig="+serveAPI(t, &seen),
 				"--interval=1s", "--read-timeout=500ms", "--write-timeout=1s", "--metrics-address=127.0.0.1:0", "--contract="+form)
-			eventually(t, fmt.Sprintf("%d writes", idleWrites), func() bool { return writes.Load() >= idleWrites })
+			eventually(t, fmt.Sprintf("%d writes", idleWrites), func() bool { return len(seen.all()) >= idleWrites })
 			if kib := residentKiB(t, cmd.Process.Pid); kib >= maxResidentKiB {
 				t.Errorf("resident memory %d KiB, budget %d KiB", kib, maxResidentKiB)
 			}
@@ -182,6 +222,48 @@ func TestIdleMemoryAndCleanStop(t *testing.T) {
 				t.Errorf("after SIGTERM: ended after %v with %v, expected exit 0 within %v", time.Since(began), err, stopLimit)
 			}
 		})
+	}
+}
+
+// TestPausedReporterWritesNothingOldAndCatchesUpOnce stops the real program at several phases of its tick.
+func TestPausedReporterWritesNothingOldAndCatchesUpOnce(t *testing.T) {
+	const pauses, interval, noise = 3, time.Second, 500 * time.Millisecond
+	maxAge := interval + 500*time.Millisecond + time.Second // I + R + W
+	var seen writes
+	cmd, _ := start(t, "--kms-sockets="+servePlugins(t, 1), "--node-name=cp-1", "--kubeconfig="+serveAPI(t, &seen),
+		"--interval=1s", "--read-timeout=500ms", "--write-timeout=1s")
+	for i := range pauses {
+		before := len(seen.all())
+		eventually(t, "a write", func() bool { return len(seen.all()) > before })
+		stopFor(t, cmd.Process, 3*interval+time.Duration(i)*interval/pauses)
+		before = len(seen.all())
+		eventually(t, "two writes after a pause", func() bool { return len(seen.all()) >= before+2 })
+	}
+	all := seen.all()
+	for i, w := range all {
+		if age := w.at.Sub(w.checked); age > maxAge+noise || w.checked.IsZero() {
+			t.Errorf("write %d carries a probe %v old, allowed %v", i, age, maxAge)
+		}
+		if i > 0 && w.at.Sub(all[i-1].at) < interval-interval/10-noise {
+			t.Errorf("write %d came %v after the one before", i, w.at.Sub(all[i-1].at))
+		}
+		if i > 0 && !w.checked.After(all[i-1].checked) {
+			t.Errorf("lastChecked goes back at write %d", i)
+		}
+	}
+}
+
+// stopFor pauses a process with SIGSTOP.
+func stopFor(t *testing.T, p *os.Process, d time.Duration) {
+	t.Helper()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	<-timer.C
+	if err := p.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
 	}
 }
 
