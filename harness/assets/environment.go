@@ -19,16 +19,26 @@ func fromEnvironment(ctx context.Context) (Binaries, bool, error) {
 	if dir == "" {
 		return Binaries{}, false, nil
 	}
+	b, err := InDir(ctx, dir)
+	if err != nil {
+		return Binaries{}, false, fmt.Errorf("%s is %q: %w; set it to a directory with etcd and kube-apiserver, or unset it", EnvAssets, dir, err)
+	}
+	b.Origin = "from " + EnvAssets + "=" + dir
+	return b, true, nil
+}
+
+// InDir takes the programs from a directory that has both, and asks kube-apiserver for its version.
+func InDir(ctx context.Context, dir string) (Binaries, error) {
 	b, err := inDir(dir)
 	if err == nil {
 		b.Version, err = askVersion(ctx, b.KubeAPIServer)
 	}
 	if err != nil {
-		return Binaries{}, false, fmt.Errorf("%s is %q: %w; set it to a directory with etcd and kube-apiserver, or unset it", EnvAssets, dir, err)
+		return Binaries{}, err
 	}
-	b.Origin = "from " + EnvAssets + "=" + dir
+	b.Origin = "from " + dir
 	b.EncryptionPoll = strings.HasSuffix(b.Version, versionSuffix)
-	return b, true, nil
+	return b, nil
 }
 
 // inDir fails unless both programs are there.

@@ -1,0 +1,57 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/harness/process"
+)
+
+// create leaves what it made in p for Destroy, also when it fails.
+func (p *Provider) create(ctx context.Context) error {
+	if err := p.config.validate(); err != nil {
+		return err
+	}
+	binaries, err := p.binaries(ctx)
+	if err != nil {
+		return err
+	}
+	if p.dir, err = process.NewRunDir(ctx); err != nil {
+		return err
+	}
+	if err := os.Mkdir(p.logDir(), 0o700); err != nil {
+		return err
+	}
+	p.supervisor = process.New(process.Options{RunDir: p.dir.Path})
+	if p.balancer, err = netfault.NewLoadBalancer(p.name, 0); err != nil {
+		return err
+	}
+	p.cp, err = controlplane.New(controlplane.Options{
+		Binaries: binaries, Supervisor: p.supervisor, Dir: p.dir.Path, LogDir: p.logDir(), APIServerArgs: p.config.APIServerArgs,
+	})
+	if err != nil {
+		return err
+	}
+	for i := range p.config.ControlPlanes {
+		if err := p.add(fmt.Sprintf("cp-%d", i+1)); err != nil {
+			return err
+		}
+	}
+	if err := p.cp.Start(ctx, controlplane.Ready); err != nil {
+		return err
+	}
+	p.kubeconfig, err = p.GenerateKubeconfig()
+	return err
+}
+
+// add makes an API server and lets the load balancer know it.
+func (p *Provider) add(name string) error {
+	s, err := p.cp.Add(controlplane.ServerSpec{Name: name})
+	if err != nil {
+		return err
+	}
+	return p.balancer.Add(name, s.Addr())
+}
