@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"pgregory.net/rapid"
 )
 
 func TestLogKeepsTheLastEntriesAndWritesAll(t *testing.T) {
@@ -131,4 +133,26 @@ func (l *lines) Write(b []byte) (int, error) {
 		l.cancel()
 	}
 	return len(b), nil
+}
+
+// The line that is written by hand is the one that encoding/json would write.
+func TestAppendJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := func(name string) string {
+			return rapid.StringN(0, 12, 40).Draw(t, name) + rapid.SampledFrom([]string{"", "\xff", "<\"\\\n\x00\u2028"}).Draw(t, "tail")
+		}
+		at := time.UnixMicro(rapid.Int64Range(0, 4e15).Draw(t, "at")).UTC()
+		c := Call{Seq: rapid.Uint64().Draw(t, "seq"), Node: s("node"), KeyID: s("keyID"), Method: s("method"), UID: s("uid"), Began: at,
+			Ended: at.Add(time.Second), LatencyMS: float64(rapid.Int64Range(0, 1e12).Draw(t, "latency")) / 1000, Outcome: Answered, Code: s("code"),
+			Detail: s("detail"), Version: s("version"), Healthz: s("healthz"), HealthzBytes: rapid.IntRange(0, 9).Draw(t, "healthzBytes"),
+			KEKID: s("kekID"), KEKIDBytes: rapid.IntRange(0, 9).Draw(t, "kekIDBytes"), Unreadable: rapid.Bool().Draw(t, "unreadable"),
+			NoticedKEKID: s("noticed"), RequestKEKID: s("request"), Faults: rapid.SliceOfN(rapid.String(), 0, 3).Draw(t, "faults")}
+		want, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.AppendJSON(nil); string(got) != string(want) {
+			t.Fatalf("\n%s, want\n%s", got, want)
+		}
+	})
 }

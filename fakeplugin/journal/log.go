@@ -19,6 +19,7 @@ type Log[T Entry[T]] struct {
 	ring []T
 	last uint64 // number of the newest entry, 0 before the first
 	out  io.Writer
+	line []byte // kept for the next one
 	err  error
 	news chan struct{} // closed at the next entry; nil while nobody waits
 }
@@ -48,13 +49,21 @@ func (l *Log[T]) Append(entry T) {
 func (l *Log[T]) slot(seq uint64) uint64 { return (seq - 1) % uint64(len(l.ring)) }
 
 func (l *Log[T]) write(entry T) {
-	line, err := json.Marshal(entry)
-	if err == nil {
-		_, err = l.out.Write(append(line, '\n'))
+	var err error
+	if l.line, err = appendLine(l.line[:0], entry); err == nil {
+		_, err = l.out.Write(l.line)
 	}
 	if err != nil && l.err == nil {
 		l.err = fmt.Errorf("write journal line %d: %w", l.last, err)
 	}
+}
+
+func appendLine(b []byte, entry any) ([]byte, error) {
+	if e, ok := entry.(interface{ AppendJSON([]byte) []byte }); ok {
+		return append(e.AppendJSON(b), '\n'), nil
+	}
+	line, err := json.Marshal(entry)
+	return append(append(b, line...), '\n'), err
 }
 
 // Err is the first failure to write a line, if any. The journal in memory goes on regardless.

@@ -64,6 +64,5 @@ func (s *Server) logCall(c journal.Call) {
 	if !s.log.Enabled(ctx, level) {
 		return
 	}
-	s.log.LogAttrs(ctx, level, "call", slog.String("method", c.Method), slog.String("uid", c.UID),
-		slog.String("outcome", string(c.Outcome)), slog.String("code", c.Code), slog.String("kekID", c.KEKID), slog.Float64("latencyMS", c.LatencyMS))
+	s.log.LogAttrs(ctx, level, c.Method, slog.String("uid", c.UID), slog.String("code", c.Code), slog.String("kekID", c.NoticedKEKID))
 }

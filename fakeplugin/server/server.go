@@ -47,6 +47,10 @@ type Server struct {
 	wake    chan struct{} // the faults in force changed
 }
 
+// streamWorkers serve calls on stacks that have grown already, which makes up for what the journal costs. When all are
+// busy (or hang in a fault) gRPC starts a goroutine for the call, as it does without them.
+const streamWorkers = 8
+
 // Timing of the server's own loop.
 const (
 	// drainTimeout is how long calls under way may go on when the process is told to stop; it has 2 s in all.
@@ -78,7 +82,8 @@ func New(o Options) *Server {
 		o: o, plugin: o.Plugin, program: o.Program, journal: o.Journal, log: o.Log, clock: o.Clock,
 		started: o.Clock.Now(), wake: make(chan struct{}, 1),
 	}
-	s.grpc = grpc.NewServer(grpc.ForceServerCodecV2(newCodec()), grpc.UnaryInterceptor(s.intercept), grpc.WaitForHandlers(true))
+	s.grpc = grpc.NewServer(grpc.ForceServerCodecV2(newCodec()), grpc.UnaryInterceptor(s.intercept),
+		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers))
 	kmsapi.RegisterKeyManagementServiceServer(s.grpc, &plugin.Service{Plugin: o.Plugin})
 	s.socket = &socket{at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, serve: s.serve}
 	return s
@@ -93,6 +98,7 @@ func (s *Server) serve(l net.Listener) {
 // Start brings the socket into its first state, so that a mistake in the address shows before anything runs.
 func (s *Server) Start() error {
 	if err := s.apply(); err != nil {
+		s.grpc.Stop() // it has workers from the beginning
 		return fmt.Errorf("start the plugin: %w", err)
 	}
 	return nil

@@ -1,0 +1,95 @@
+package journal
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+// AppendJSON appends exactly what json.Marshal makes of c. A plugin writes a line in every call, before it answers;
+// by reflection that alone would cost it a tenth of its throughput.
+func (c Call) AppendJSON(b []byte) []byte {
+	b = append(b, `{"seq":`...)
+	b = strconv.AppendUint(b, c.Seq, 10)
+	b = field(b, "node", c.Node)
+	b = field(b, "keyID", c.KeyID)
+	b = field(b, "method", c.Method)
+	b = optional(b, "uid", c.UID)
+	b = instant(b, "began", c.Began)
+	b = instant(b, "ended", c.Ended)
+	b = number(append(b, `,"latencyMS":`...), c.LatencyMS)
+	b = field(b, "outcome", string(c.Outcome))
+	b = field(b, "code", c.Code)
+	b = optional(b, "detail", c.Detail)
+	b = optional(b, "version", c.Version)
+	b = optional(b, "healthz", c.Healthz)
+	b = count(b, "healthzBytes", c.HealthzBytes)
+	b = optional(b, "kekID", c.KEKID)
+	b = count(b, "kekIDBytes", c.KEKIDBytes)
+	if c.Unreadable {
+		b = append(b, `,"unreadable":true`...)
+	}
+	b = optional(b, "noticedKEKID", c.NoticedKEKID)
+	b = optional(b, "requestKEKID", c.RequestKEKID)
+	if len(c.Faults) > 0 {
+		b = list(b, "faults", c.Faults)
+	}
+	return append(b, '}')
+}
+
+func key(b []byte, name string) []byte {
+	b = append(b, ',', '"')
+	b = append(b, name...)
+	return append(b, '"', ':')
+}
+
+func field(b []byte, name, value string) []byte { return text(key(b, name), value) }
+
+func optional(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	return field(b, name, value)
+}
+
+func count(b []byte, name string, n int) []byte {
+	if n == 0 {
+		return b
+	}
+	return strconv.AppendInt(key(b, name), int64(n), 10)
+}
+
+func instant(b []byte, name string, t time.Time) []byte {
+	b = append(key(b, name), '"')
+	return append(t.AppendFormat(b, time.RFC3339Nano), '"')
+}
+
+func list(b []byte, name string, values []string) []byte {
+	b = append(key(b, name), '[')
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = text(b, v)
+	}
+	return append(b, ']')
+}
+
+// number is for latencies: whole microseconds in milliseconds, never so large that JSON would use an exponent.
+func number(b []byte, n float64) []byte { return strconv.AppendFloat(b, n, 'f', -1, 64) }
+
+// text leaves whatever needs escaping to encoding/json.
+func text(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, err := json.Marshal(s)
+			if err != nil {
+				return append(b, `""`...) // cannot happen: every string can be marshalled
+			}
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
