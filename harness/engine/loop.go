@@ -39,7 +39,7 @@ func (r *run) catchUp(t task) (over bool) {
 			return false
 		}
 		at := earlier(e.At, r.opts.Runtime.Now())
-		over = r.advance(t, at)
+		over = r.advance(t, at.Add(-1)) // a nanosecond before: what happens at a deadline still counts
 		r.fold(e)
 		if over || r.advance(t, at) {
 			return true

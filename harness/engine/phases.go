@@ -12,19 +12,22 @@ import (
 // least once more.
 const settledFor = "2I"
 
-// healthy is the control before and after: exactly the expected plugins are reported, all healthy, and the rollups say
-// so; or, where KMS is not active, nothing is left of it.
-const healthy = `kmsActive
-  ? rollup.degraded.status == "False" && rollup.degraded.reason == "AsExpected" && rollup.available.status == "True" &&
-    plugins.size() > 0 && reports.size() == plugins.size() &&
-    plugins.all(p, p.node in report && p.keyID in report[p.node] && report[p.node][p.keyID].status == "healthy")
-  : reports.size() == 0 && !rollup.degraded.exists && !rollup.available.exists && !rollup.progressing.exists`
+const (
+	// healthy is the control before: exactly the expected plugins are reported, all healthy, and the rollups say so.
+	healthy = `kmsActive && rollup.degraded.status == "False" && rollup.degraded.reason == "AsExpected" && ` +
+		`rollup.available.status == "True" && plugins.size() > 0 && reports.size() == plugins.size() && ` +
+		`plugins.all(p, p.node in report && p.keyID in report[p.node] && report[p.node][p.keyID].status == "healthy")`
+	// gone is what a cluster looks like that does not use KMS.
+	gone = `!kmsActive && reports.size() == 0 && !rollup.degraded.exists && !rollup.available.exists && !rollup.progressing.exists`
+	// well is the control after: the steps may have disabled KMS.
+	well = gone + " || " + healthy
+)
 
 // phases is the whole run but its end. An error means that it was interrupted.
 func (r *run) phases(ctx context.Context) error {
 	if r.scenario.Topology.Start != scenario.StartStopped {
 		r.phase(history.PhaseBefore)
-		if err := r.drive(ctx, r.control("before.expect", scenario.ModeWithin, 2*r.heading.Timing.DetectionBound())); err != nil {
+		if err := r.drive(ctx, r.control("before.expect", healthy, scenario.ModeWithin, 2*r.heading.Timing.DetectionBound())); err != nil {
 			return err
 		}
 	}
@@ -46,15 +49,15 @@ func (r *run) phases(ctx context.Context) error {
 
 func (r *run) after(ctx context.Context) error {
 	r.phase(history.PhaseAfter)
-	within := r.control("after.expect", scenario.ModeWithin, r.afterBound())
+	within := r.control("after.expect", well, scenario.ModeWithin, r.afterBound())
 	if err := r.drive(ctx, within); err != nil || r.failed {
 		return err
 	}
-	return r.drive(ctx, r.control("after.holds", scenario.ModeHolds, r.resolve(scenario.D(settledFor))))
+	return r.drive(ctx, r.control("after.holds", well, scenario.ModeHolds, r.resolve(scenario.D(settledFor))))
 }
 
-func (r *run) control(id string, mode scenario.Mode, bound time.Duration) *expectation {
-	x := r.expect(scenario.Expectation{Mode: mode, CEL: healthy}, id)
+func (r *run) control(id, text string, mode scenario.Mode, bound time.Duration) *expectation {
+	x := r.expect(scenario.Expectation{Mode: mode, CEL: text}, id)
 	x.bound = bound
 	return x
 }
