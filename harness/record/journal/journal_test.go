@@ -24,7 +24,7 @@ func encode(t *testing.T, v any) []byte {
 func TestDecodeCall(t *testing.T) {
 	began := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
 	for sent, want := range map[plugin.Outcome]string{
-		plugin.Answered: history.CallOK, plugin.Failed: history.CallError, plugin.Nil: history.CallError,
+		plugin.Answered: history.CallOK, plugin.Failed: history.CallError, plugin.Nil: history.CallOK,
 		plugin.Abandoned: history.CallAbandoned, plugin.Reset: history.CallError, plugin.Crashed: history.CallError,
 	} {
 		c, err := journal.DecodeCall(encode(t, plugin.Call{Node: "cp-1", KeyID: "1", Method: "Status", Began: began,

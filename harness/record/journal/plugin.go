@@ -41,7 +41,7 @@ func sizeIfCut(sent int, kept string) int {
 // answer as far as the wire is concerned; its empty fields say the rest.
 func outcome(o journal.Outcome) string {
 	switch o {
-	case journal.Answered:
+	case journal.Answered, journal.Nil:
 		return history.CallOK
 	case journal.Abandoned:
 		return history.CallAbandoned

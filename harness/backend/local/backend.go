@@ -1,0 +1,255 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Name of the backend.
+const Name = "local"
+
+// Backend runs control planes on this machine and keeps clean ones for later scenarios. Its methods may be called at the
+// same time.
+type Backend struct {
+	opts Options
+
+	mu       sync.Mutex
+	closed   bool
+	runDir   *process.RunDir // made by the first Prepare
+	programs *programs
+	binaries *assets.Binaries
+	booted   int                 // planes so far, for their directories
+	planes   map[*plane]struct{} // all that live
+	idle     []*plane            // the one used last is at the end
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// New checks the options; it starts nothing.
+func New(opts Options) (*Backend, error) {
+	if err := opts.validate(); err != nil {
+		return nil, fmt.Errorf("local backend: %w", err)
+	}
+	return &Backend{opts: opts, planes: map[*plane]struct{}{}}, nil
+}
+
+// Name implements backend.Backend.
+func (b *Backend) Name() string { return Name }
+
+// Timing implements backend.Backend.
+func (b *Backend) Timing() contract.Timing { return timing() }
+
+// Lacks implements backend.Backend. Everything in the scenario language can be done here; what is listed are scenarios
+// that ask for more than this machine can hold, or for an operator that does not exist.
+func (b *Backend) Lacks(s *scenario.Scenario) []string {
+	var lacks []string
+	if s.Topology.ControlPlanes > maxNodes {
+		lacks = append(lacks, fmt.Sprintf("%d control-plane nodes: the local backend runs a kube-apiserver for each, at most %d", s.Topology.ControlPlanes, maxNodes))
+	}
+	if _, err := operatorNamed(s.Operator); err != nil {
+		lacks = append(lacks, err.Error())
+	}
+	return lacks
+}
+
+// maxNodes is the scenario language's own limit; 300 MB of memory each.
+const maxNodes = 7
+
+// Prepare implements backend.Backend.
+func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
+	e, err := b.prepare(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("local backend: prepare scenario %s: %w", spec.Scenario.Name, err)
+	}
+	return e, nil
+}
+
+func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*Environment, error) {
+	if spec.Progress == nil {
+		spec.Progress = func(string) {}
+	}
+	if err := b.setUp(ctx, spec.Progress); err != nil {
+		return nil, err
+	}
+	want := shapeOf(spec.Scenario)
+	if p := b.take(want); p != nil {
+		e, err := b.begin(ctx, p, spec)
+		if err == nil {
+			return e, nil
+		}
+		if ctx.Err() != nil {
+			return nil, errors.Join(err, b.discard(ctx, p))
+		}
+		spec.Progress("the control plane at hand cannot be used again: " + firstLine(err))
+		if err := b.discard(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	p, err := b.boot(ctx, want, keyIDsOf(spec.Scenario), spec.Progress)
+	if err != nil {
+		return nil, err
+	}
+	e, err := b.begin(ctx, p, spec)
+	if err != nil {
+		return nil, errors.Join(err, b.discard(ctx, p))
+	}
+	return e, nil
+}
+
+func (b *Backend) begin(ctx context.Context, p *plane, spec backend.Spec) (*Environment, error) {
+	if err := p.reset(ctx, spec.Scenario); err != nil {
+		return nil, fmt.Errorf("reset: %w", err)
+	}
+	return newEnvironment(ctx, b, p, spec)
+}
+
+// setUp makes what all planes share.
+func (b *Backend) setUp(ctx context.Context, progress func(string)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return errors.New("the backend is closed")
+	}
+	if b.runDir == nil {
+		dir, err := process.NewRunDir(ctx)
+		if err != nil {
+			return err
+		}
+		b.runDir, b.programs = dir, newPrograms(dir.Path, progress)
+	}
+	if b.binaries == nil {
+		o := b.opts.Assets
+		if o.Progress == nil {
+			o.Progress = progress
+		}
+		binaries, err := assets.Ensure(ctx, o)
+		if err != nil {
+			return err
+		}
+		b.binaries = &binaries
+	}
+	return nil
+}
+
+func (b *Backend) boot(ctx context.Context, s shape, keyIDs []string, progress func(string)) (*plane, error) {
+	if err := b.shrink(ctx, b.opts.idle()-1); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	b.booted++
+	dir := filepath.Join(b.runDir.Path, fmt.Sprintf("p%d", b.booted))
+	runDir := b.runDir.Path
+	b.mu.Unlock()
+	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", s.nodes, b.binaries.Origin))
+	p, err := boot(ctx, s, keyIDs, dir, *b.binaries, b.programs, runDir)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.planes[p] = struct{}{}
+	return p, nil
+}
+
+// take gives an idle plane of the shape, if there is one.
+func (b *Backend) take(s shape) *plane {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := len(b.idle) - 1; i >= 0; i-- {
+		if p := b.idle[i]; p.shape == s {
+			b.idle = append(b.idle[:i], b.idle[i+1:]...)
+			return p
+		}
+	}
+	return nil
+}
+
+// giveBack keeps a plane for later, or ends it.
+func (b *Backend) giveBack(ctx context.Context, p *plane) error {
+	if p.spoiled() != "" {
+		return b.discard(ctx, p)
+	}
+	b.mu.Lock()
+	b.idle = append(b.idle, p)
+	b.mu.Unlock()
+	return b.shrink(ctx, b.opts.idle())
+}
+
+// shrink ends idle planes, the one used longest ago first, until at most n are left.
+func (b *Backend) shrink(ctx context.Context, n int) error {
+	var errs []error
+	for {
+		b.mu.Lock()
+		if len(b.idle) <= max(n, 0) {
+			b.mu.Unlock()
+			return errors.Join(errs...)
+		}
+		p := b.idle[0]
+		b.idle = b.idle[1:]
+		b.mu.Unlock()
+		errs = append(errs, b.discard(ctx, p))
+	}
+}
+
+func (b *Backend) discard(ctx context.Context, p *plane) error {
+	b.mu.Lock()
+	delete(b.planes, p)
+	b.mu.Unlock()
+	// A scenario that was interrupted must not leave processes behind.
+	if err := p.close(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("end a control plane: %w", err)
+	}
+	return nil
+}
+
+// Close implements backend.Backend. It also ends environments that were kept.
+func (b *Backend) Close(ctx context.Context) error {
+	b.mu.Lock()
+	b.closed = true
+	var all []*plane
+	for p := range b.planes {
+		all = append(all, p)
+	}
+	b.planes, b.idle = map[*plane]struct{}{}, nil
+	dir := b.runDir
+	b.runDir = nil
+	b.mu.Unlock()
+	var errs []error
+	for _, p := range all {
+		errs = append(errs, p.close(context.WithoutCancel(ctx)))
+	}
+	if dir != nil {
+		errs = append(errs, dir.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func shapeOf(s *scenario.Scenario) shape {
+	n := s.Topology.ControlPlanes
+	if n == 0 {
+		n = 3
+	}
+	return shape{nodes: n, keyIDs: strings.Join(keyIDsOf(s), ",")}
+}
+
+func keyIDsOf(s *scenario.Scenario) []string {
+	if len(s.Topology.KeyIDs) == 0 {
+		return []string{"1"}
+	}
+	return append([]string(nil), s.Topology.KeyIDs...)
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

@@ -1,0 +1,101 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/assets"
+)
+
+// Options of the backend. The zero value works: this project's own reporter and aggregator, and binaries of the
+// control plane from wherever harness/assets finds them.
+type Options struct {
+	// ReporterCommand and AggregatorCommand are command templates of the system under test; empty: this project's own.
+	// The first word is a program (a path, a name of this project's programs, or a name on PATH), the others are
+	// arguments; quotes group words. See Placeholders.
+	ReporterCommand   string
+	AggregatorCommand string
+	// ReporterMountSockets gives each reporter a mount namespace in which its plugins listen at
+	// contract.SocketDir, for reporters that insist on that path. It needs root.
+	ReporterMountSockets bool
+	// Assets says where etcd and kube-apiserver come from.
+	Assets assets.Options
+	// Idle is how many control planes are kept for later scenarios while none uses them; 0 means DefaultIdle. Each
+	// costs about 300 MB per API server.
+	Idle int
+}
+
+// DefaultIdle keeps one plane for each of the two usual sizes (one node, three nodes).
+const DefaultIdle = 2
+
+func (o Options) idle() int {
+	if o.Idle == 0 {
+		return DefaultIdle
+	}
+	return o.Idle
+}
+
+func (o Options) validate() error {
+	if _, err := parseTemplate(o.reporterCommand()); err != nil {
+		return fmt.Errorf("reporter command: %w", err)
+	}
+	if _, err := parseTemplate(o.aggregatorCommand()); err != nil {
+		return fmt.Errorf("aggregator command: %w", err)
+	}
+	if o.ReporterMountSockets && os.Geteuid() != 0 {
+		return errors.New("sockets under " + contract.SocketDir + " need a mount namespace for each reporter, which needs root: run as root, or let the reporter take its sockets from {sockets}")
+	}
+	return nil
+}
+
+// Timing of every scenario on this backend: the least that leaves room for scheduling noise, and keeps R and W well
+// apart from I.
+func timing() contract.Timing {
+	return contract.Timing{
+		Interval:          time.Second,
+		Jitter:            100 * time.Millisecond,
+		ProbeTimeout:      500 * time.Millisecond,
+		WriteTimeout:      time.Second,
+		AggregatorLatency: time.Second,
+	}
+}
+
+const (
+	// Tolerance is what a busy machine with 2 cores may add to any bound: some ten processes share them, and one
+	// API server start (2 s of CPU) beside a running scenario delays everybody else by a few hundred milliseconds.
+	Tolerance = 500 * time.Millisecond
+
+	// leaseDuration, renewDeadline and leaseRetry of competing aggregators: client-go's usual proportions, as short as
+	// whole seconds allow.
+	leaseDuration = 2 * time.Second
+	renewDeadline = 1500 * time.Millisecond
+	leaseRetry    = 250 * time.Millisecond
+
+	// takeover is what an aggregator may need until it is in charge: the lease of its predecessor, a dial into a dead
+	// API server (1 s in the load balancer) and the first lists.
+	takeover = leaseDuration + 3*time.Second
+
+	// bootTimeout bounds a boot, which takes 3 to 10 s; first starts from a cold disk take longer.
+	bootTimeout = 2 * time.Minute
+	// startTimeout bounds the start of one process until it answers. An API server with a dead plugin takes 10 s.
+	startTimeout = time.Minute
+	// readyGrace is how long a live API server is given to become ready before the scenario goes on without.
+	readyGrace = 2 * time.Second
+	// requestTimeout bounds one API request of the harness.
+	requestTimeout = 5 * time.Second
+	// readyPoll is how often a starting process is asked whether it answers.
+	readyPoll = 10 * time.Millisecond
+	// encryptionPoll is how often API servers look for a changed encryption configuration, where the binary can be told.
+	encryptionPoll = 500 * time.Millisecond
+	// reloadTimeout bounds the wait for a changed encryption configuration: stock binaries look once a minute.
+	reloadTimeout = 75 * time.Second
+	// actionTimeout bounds one action; the longest is a changed encryption configuration on stock binaries.
+	actionTimeout = 2*time.Minute + reloadTimeout
+	// drainTimeout bounds the wait for recorders at the end, which normally takes milliseconds.
+	drainTimeout = 10 * time.Second
+	// tailEvery is how often files are read. It bounds how late an expectation sees what a log says.
+	tailEvery = 25 * time.Millisecond
+)

@@ -1,0 +1,246 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/record/audit"
+	"github.com/kmsharness/kmsharness/harness/record/envelope"
+	"github.com/kmsharness/kmsharness/harness/record/journal"
+	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/record/watch"
+)
+
+// recorder is everything that watches a scenario from outside: files and watches.
+type recorder struct {
+	plane    *plane
+	sink     *gate
+	files    *tail.Set
+	watcher  *watch.Watcher
+	audit    *audit.Recorder
+	envelope *envelope.Recorder
+	journal  *journal.Recorder
+
+	ctx    context.Context // of the watches
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	markers map[string]bool // user agents of marker requests, true when seen
+	clients []*client
+	closed  bool
+}
+
+func startRecorder(e *Environment) (*recorder, error) {
+	r := &recorder{
+		plane: e.plane, sink: e.sink, files: tail.NewSet(), markers: map[string]bool{},
+		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.operator.targets()...),
+		envelope: &envelope.Recorder{Sink: e.sink, Now: time.Now},
+		journal:  &journal.Recorder{Sink: e.sink},
+	}
+	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Seen: r.seen}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	if err := r.follow(); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	r.wg.Go(func() {
+		ticker := time.NewTicker(tailEvery)
+		defer ticker.Stop()
+		r.files.Run(r.ctx, ticker.C)
+	})
+	r.wg.Go(r.flush)
+	return r, nil
+}
+
+// flush lets events out that were held back until the history had its heading, also when nothing new happens.
+func (r *recorder) flush() {
+	ticker := time.NewTicker(tailEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-ticker.C:
+			r.sink.Flush()
+		}
+	}
+}
+
+// follow begins with what happens from now on; what the files hold belongs to earlier scenarios.
+func (r *recorder) follow() error {
+	if err := r.files.Add(r.plane.kms.journal, tail.FromEnd, r.journal.Operation); err != nil {
+		return err
+	}
+	for _, n := range r.plane.nodeList() {
+		if err := r.followNode(n, tail.FromEnd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followNode records what a node's API server and plugins write, and watches through its API server.
+func (r *recorder) followNode(n *node, from tail.From) error {
+	name := n.name
+	if err := r.files.Add(n.server.AuditLog(), from, func(line []byte) error { return r.audit.Line(name, line) }); err != nil {
+		return err
+	}
+	if err := r.files.Add(n.server.LogFile(), from, func(line []byte) error { return r.envelope.Line(name, line) }); err != nil {
+		return err
+	}
+	for _, g := range n.pluginList() {
+		if err := r.followPlugin(g, from); err != nil {
+			return err
+		}
+	}
+	config, err := r.plane.cp.RESTConfig(recorderUser, []string{"system:masters"}, n.server.URL())
+	if err != nil {
+		return err
+	}
+	c, err := newClient(config)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.clients = append(r.clients, c)
+	r.mu.Unlock()
+	r.watcher.Add(r.ctx, name, c)
+	return nil
+}
+
+func (r *recorder) followPlugin(g *plugin, from tail.From) error {
+	return r.files.Add(g.journal, from, r.journal.Call)
+}
+
+// forget ends the watch through a node that goes away. Its files are read on: they hold its last words.
+func (r *recorder) forget(name string) { r.watcher.Remove(name) }
+
+func (r *recorder) seen(_, userAgent string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ours := r.markers[userAgent]; ours {
+		r.markers[userAgent] = true
+	}
+}
+
+// drain makes sure that what has happened until now is in the history:
+//
+//   - audit logs: a marker request is sent to every API server that runs. The log is written before an answer is sent,
+//     so when the marker's line has been read, the line of every request that was answered before it has been, too. An
+//     API server that has ended has written everything that it ever will.
+//   - journals: the lines are written before the answers are sent; reading to the end of the file is enough.
+//   - watches: what a read with a quorum shows must have been delivered.
+func (r *recorder) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	var errs []error
+	if r.anyServing() {
+		errs = append(errs, r.watcher.Settle(ctx))
+	}
+	for _, n := range r.plane.nodeList() {
+		if err := r.drainAudit(ctx, n); err != nil {
+			errs = append(errs, fmt.Errorf("audit log of %s: %w", n.name, err))
+		}
+	}
+	return errors.Join(append(errs, r.files.Poll())...)
+}
+
+func (r *recorder) anyServing() bool {
+	_, err := r.plane.admin()
+	return err == nil
+}
+
+func (r *recorder) drainAudit(ctx context.Context, n *node) error {
+	p := n.server.Process()
+	if p == nil || p.State() == process.Exited {
+		return nil
+	}
+	if p.State() == process.Paused {
+		return errors.New("the API server is paused: what it is about to write is missing")
+	}
+	marker := "kmsharness-marker/" + uuid.NewString()
+	r.mu.Lock()
+	r.markers[marker] = false
+	r.mu.Unlock()
+	if err := r.mark(ctx, n, marker); err != nil {
+		return fmt.Errorf("marker request: %w", err)
+	}
+	return r.awaitMarker(ctx, marker)
+}
+
+func (r *recorder) mark(ctx context.Context, n *node, marker string) error {
+	config, err := r.plane.cp.RESTConfig(recorderUser, []string{"system:masters"}, n.server.URL())
+	if err != nil {
+		return err
+	}
+	config.UserAgent = marker
+	c, err := newClient(config)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+markerPath, nil)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+func (r *recorder) awaitMarker(ctx context.Context, marker string) error {
+	ticker := time.NewTicker(tailEvery)
+	defer ticker.Stop()
+	for {
+		if err := r.files.Poll(); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		seen := r.markers[marker]
+		r.mu.Unlock()
+		if seen {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the marker request does not appear: %w", ctx.Err())
+		}
+	}
+}
+
+// close ends everything and says what could not be used of the files. It is safe to call twice.
+func (r *recorder) close() error {
+	r.mu.Lock()
+	closed := r.closed
+	r.closed = true
+	r.mu.Unlock()
+	if closed {
+		return nil
+	}
+	r.cancel()
+	r.watcher.Close()
+	r.wg.Wait()
+	err := r.files.Close()
+	for _, c := range r.clients {
+		c.close()
+	}
+	r.sink.close()
+	return err
+}
+
+// journalFile is where a plugin or the remote KMS writes its journal.
+func (p *plane) journalFile(name string) string {
+	return filepath.Join(p.logs, "journal-"+name+".jsonl")
+}

@@ -1,0 +1,95 @@
+package local
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// reloadMetric names the configuration that an API server has loaded, by the SHA-256 of its file.
+const reloadMetric = "apiserver_encryption_config_controller_last_config_info{"
+
+// setEncryption writes an API server's encryption configuration and gives the hash by which it names it.
+func (p *plane) setEncryption(n *node, keyIDs []string, identityFirst bool) (hash string, err error) {
+	if err := n.server.SetEncryption(p.encryption(n.name, keyIDs, identityFirst)); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(n.server.EncryptionFile())
+	if err != nil {
+		return "", fmt.Errorf("encryption configuration of %s: %w", n.name, err)
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), nil
+}
+
+// awaitReload returns when the API servers of the nodes have loaded the configuration that was written last. One that
+// rejects it (a new provider whose plugin is dead) keeps the old one silently, and runs into the bound.
+func (e *Environment) awaitReload(ctx context.Context, nodes []*node) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, n := range nodes {
+		e.mu.Lock()
+		hash := e.reloads[n.name]
+		e.mu.Unlock()
+		if hash == "" {
+			continue
+		}
+		group.Go(func() error {
+			if err := n.awaitReload(ctx, hash); err != nil {
+				return err
+			}
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if e.reloads[n.name] == hash {
+				delete(e.reloads, n.name)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (n *node) awaitReload(ctx context.Context, hash string) error {
+	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
+	defer cancel()
+	ticker := time.NewTicker(encryptionPoll / 2)
+	defer ticker.Stop()
+	for {
+		loaded, err := n.loadedConfig(ctx)
+		if err == nil && loaded == hash {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the API server of %s did not load its new encryption configuration within %v (it names %q, %v): see its log", n.name, reloadTimeout, loaded, err)
+		}
+	}
+}
+
+func (n *node) loadedConfig(ctx context.Context) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.admin.url+"/metrics", nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := n.admin.http.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), reloadMetric); ok {
+			_, hash, _ := strings.Cut(rest, `,hash="`)
+			hash, _, _ = strings.Cut(hash, `"`)
+			return hash, nil
+		}
+	}
+	return "", lines.Err()
+}
