@@ -44,7 +44,11 @@ func (r *realTime) Wake() {
 func (r *realTime) Wait(ctx context.Context, until time.Time) {
 	var due <-chan time.Time
 	if !until.IsZero() {
-		timer := r.clock.NewTimer(max(0, until.Sub(r.clock.Now())))
+		left := until.Sub(r.clock.Now())
+		if left <= 0 {
+			return
+		}
+		timer := r.clock.NewTimer(left)
 		defer timer.Stop()
 		due = timer.C()
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 // WriteText writes what a person reads at the end: a table, each failure in full, and the last line.
@@ -76,7 +78,14 @@ func (r Result) failure(b *strings.Builder, f Failure) {
 	}
 }
 
-// indent keeps a text of several lines below its first.
+// maxLineChars bounds one line of a text that came from outside.
+const maxLineChars = 4096
+
+// indent keeps a text of several lines below its first, and each line safe for a terminal: plugins may say anything.
 func indent(s string) string {
-	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n               ")
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	for i, line := range lines {
+		lines[i] = contract.SafeText(line, maxLineChars)
+	}
+	return strings.Join(lines, "\n               ")
 }

@@ -1,0 +1,119 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// worlds is a backend of one world.
+type worlds struct {
+	world    *world
+	lacks    []string
+	prepare  error
+	released []bool
+}
+
+func (b *worlds) Name() string                      { return "world" }
+func (b *worlds) Timing() contract.Timing           { return timing() }
+func (b *worlds) Lacks(*scenario.Scenario) []string { return b.lacks }
+func (b *worlds) Close(context.Context) error       { return nil }
+func (b *worlds) Prepare(_ context.Context, spec backend.Spec) (backend.Environment, error) {
+	b.world.log = spec.Log
+	return &released{b.world, b}, b.prepare
+}
+
+type released struct {
+	*world
+	b *worlds
+}
+
+func (r *released) Release(_ context.Context, keep bool) error {
+	r.b.released = append(r.b.released, keep)
+	return nil
+}
+
+func execute(t *testing.T, b *worlds, text string) (report.Result, string) {
+	t.Helper()
+	out := t.TempDir()
+	s := scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin", Steps: []scenario.Step{
+		{Action: &scenario.Action{Verb: scenario.VerbInject, Plugin: scenario.Selector{Node: "cp-2"}, Fault: "hang"}},
+		{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: text, Bound: scenario.D("detection")}},
+	}}
+	r := engine.Execute(context.Background(), b, s.WithDefaults(), engine.Execution{Out: out, Keep: true,
+		Options: engine.Options{Runtime: b.world, Reproduce: "kmsharness run try.yaml --backend world"}})
+	return r, out
+}
+
+func TestExecuteFailed(t *testing.T) {
+	b := &worlds{world: newWorld(t)}
+	r, out := execute(t, b, `rollup.degraded.status == "Unknown"`)
+	if r.Status != report.Failed || len(r.Failures) == 0 || r.Failures[0].ID != "steps[1].expect" {
+		t.Fatalf("result %+v", r)
+	}
+	text := r.Text()
+	for _, want := range []string{"steps[1].expect at +3.600s", "Degraded True/PluginUnreachable", "reproduce: kmsharness run try.yaml", filepath.Join(out, "try")} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, file := range []string{"history.jsonl", "verdict.txt", "verdict.json", "result.json"} {
+		if info, err := os.Stat(filepath.Join(out, "try", file)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	f, err := os.Open(filepath.Join(out, "try", "history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if events, err := history.Read(f); err != nil || len(events) != r.Events {
+		t.Errorf("%d events in the file, %d in the result, %v", len(events), r.Events, err)
+	}
+	if len(b.released) != 1 || !b.released[0] {
+		t.Errorf("released %v, expected to be kept", b.released)
+	}
+}
+
+// TestExecuteJudges: the engine is content, but no plugin was ever called: the checker must not let that pass.
+func TestExecuteJudges(t *testing.T) {
+	r, _ := execute(t, &worlds{world: newWorld(t)}, `rollup.degraded.status == "True"`)
+	if r.Status != report.Failed || r.Expectations != 4 {
+		t.Errorf("result %+v", r)
+	}
+	for _, f := range r.Failures {
+		if strings.Contains(f.ID, "steps") {
+			t.Errorf("failure %+v, expected only the checker's", f)
+		}
+	}
+}
+
+func TestExecuteWithoutRun(t *testing.T) {
+	r, out := execute(t, &worlds{world: newWorld(t), lacks: []string{"it has no plugins"}}, "true")
+	if r.Status != report.NotSupported || r.Reasons[0] != "it has no plugins" {
+		t.Errorf("result %+v", r)
+	}
+	if s, err := report.Collect(out, r.Began); err != nil || s.Count(report.NotSupported) != 1 || s.ExitCode() != 1 {
+		t.Errorf("summary %+v, %v", s, err)
+	}
+	r, _ = execute(t, &worlds{world: newWorld(t), prepare: errors.New("no etcd")}, "true")
+	if r.Status != report.CouldNotRun || r.Reasons[0] != "prepare: no etcd" {
+		t.Errorf("result %+v", r)
+	}
+	w := newWorld(t)
+	w.finish = errors.New("lost a line")
+	r, _ = execute(t, &worlds{world: w}, "true")
+	if r.Status != report.CouldNotRun || !strings.Contains(r.Reasons[0], "lost a line") {
+		t.Errorf("result %+v", r)
+	}
+}

@@ -1,0 +1,151 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/report"
+)
+
+func instant() time.Time { return time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC) }
+
+func result(name string, status report.Status) report.Result {
+	r := report.Result{Scenario: name, Title: "It holds.", Area: "plugin", Backend: "local", Status: status, Began: instant(),
+		Took: 12340 * time.Millisecond, Expectations: 4, Checks: 120, Reproduce: "kmsharness run " + name + ".yaml --backend local", Dir: "out/" + name}
+	switch status {
+	case report.Failed:
+		r.Failures = []report.Failure{{ID: "CADENCE", At: instant().Add(3 * time.Second), Offset: 3 * time.Second, Where: "cp-2/1",
+			Seen: "no write for 4.2s \x1b[31m", Allowed: "one within 2.6s", More: 3}}
+	case report.NotSupported, report.CouldNotRun:
+		r.Reasons = []string{"no load balancer"}
+	}
+	return r
+}
+
+func summary(statuses ...report.Status) report.Summary {
+	s := report.Summary{Backend: "local", Took: 83 * time.Second}
+	for i, status := range statuses {
+		s.Results = append(s.Results, result(string(rune('a'+i)), status))
+	}
+	return s
+}
+
+func TestLineAndExitCode(t *testing.T) {
+	p, f, n, c := report.Passed, report.Failed, report.NotSupported, report.CouldNotRun
+	tests := []struct {
+		s    report.Summary
+		line string
+		code int
+	}{
+		{summary(p, p, n), "e2e: 2 passed, 0 failed, 1 not supported on local in 1m23s", 0},
+		{summary(p, f), "e2e: 1 passed, 1 failed, 0 not supported on local in 1m23s", 1},
+		{summary(f, c), "e2e: 0 passed, 2 failed, 0 not supported on local in 1m23s", 1},
+		{summary(p, c), "e2e: 1 passed, 1 failed, 0 not supported on local in 1m23s", 2},
+		{summary(), "e2e: 0 passed, 0 failed, 0 not supported on local in 1m23s", 1},
+		{summary(n), "e2e: 0 passed, 0 failed, 1 not supported on local in 1m23s", 1},
+	}
+	for _, tt := range tests {
+		if tt.s.Line() != tt.line || tt.s.ExitCode() != tt.code {
+			t.Errorf("%s, exit %d; expected %s, exit %d", tt.s.Line(), tt.s.ExitCode(), tt.line, tt.code)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	var b bytes.Buffer
+	if err := summary(report.Passed, report.Failed, report.NotSupported).WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"plugin  a         passed         12.3s  4 expectations, 120 checks", "b: FAILED on local in 12.3s",
+		"✗ CADENCE cp-2/1 at +3.000s (12:00:03.000Z)", "seen:    no write for 4.2s", "allowed: one within 2.6s",
+		"and 3 more of CADENCE", "reproduce: kmsharness run b.yaml --backend local", "artifacts: out/b", "c: NOT SUPPORTED", "no load balancer"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if !strings.HasSuffix(b.String(), "\ne2e: 1 passed, 1 failed, 1 not supported on local in 1m23s\n") {
+		t.Errorf("last line of\n%s", b.String())
+	}
+	if strings.ContainsRune(b.String(), 0x1b) {
+		t.Error("an escape sequence reaches the terminal")
+	}
+	b.Reset()
+	if err := summary().WriteText(&b); err != nil || !strings.Contains(b.String(), "No scenario ran") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+func TestJUnit(t *testing.T) {
+	var b bytes.Buffer
+	if err := summary(report.Passed, report.Failed, report.NotSupported, report.CouldNotRun).WriteJUnit(&b); err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Tests  int `xml:"tests,attr"`
+		Fails  int `xml:"failures,attr"`
+		Errors int `xml:"errors,attr"`
+		Skips  int `xml:"skipped,attr"`
+		Cases  []struct {
+			Class   string `xml:"classname,attr"`
+			Name    string `xml:"name,attr"`
+			Failure string `xml:"failure"`
+			Skipped struct {
+				Message string `xml:"message,attr"`
+			} `xml:"skipped"`
+		} `xml:"testsuite>testcase"`
+	}
+	if err := xml.Unmarshal(b.Bytes(), &doc); err != nil {
+		t.Fatalf("%v\n%s", err, b.String())
+	}
+	if doc.Tests != 4 || doc.Fails != 1 || doc.Errors != 1 || doc.Skips != 1 || len(doc.Cases) != 4 {
+		t.Errorf("%+v", doc)
+	}
+	if c := doc.Cases[1]; c.Class != "kmsharness.plugin" || c.Name != "b" || !strings.Contains(c.Failure, "CADENCE") {
+		t.Errorf("%+v", c)
+	}
+	if doc.Cases[2].Skipped.Message != "no load balancer" {
+		t.Errorf("%+v", doc.Cases[2])
+	}
+	b.Reset()
+	if err := summary().WriteJUnit(&b); err != nil || !strings.Contains(b.String(), `failures="1"`) {
+		t.Errorf("%v: an empty run is not a failure:\n%s", err, b.String())
+	}
+}
+
+func TestCollect(t *testing.T) {
+	out := t.TempDir()
+	for i, status := range []report.Status{report.Passed, report.Failed} {
+		r := result(string(rune('a'+i)), status)
+		r.Began = instant().Add(time.Duration(i) * time.Minute)
+		if err := r.Save(filepath.Join(out, r.Scenario)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := report.Collect(out, instant())
+	if err != nil || len(s.Results) != 2 || s.Took != time.Minute+12340*time.Millisecond || s.Results[1].Failures[0].More != 3 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err = report.Collect(out, instant().Add(time.Second)); err != nil || len(s.Results) != 1 {
+		t.Errorf("an older result is not left out: %+v, %v", s, err)
+	}
+	if err := os.WriteFile(filepath.Join(out, "a", report.ResultFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = report.Collect(out, instant()); err == nil || !strings.Contains(err.Error(), "not a result") {
+		t.Errorf("half a file: %v", err)
+	}
+	if err := s.SaveJUnit(out); err != nil {
+		t.Error(err)
+	}
+	if err := report.Clear(out); err != nil {
+		t.Error(err)
+	}
+	if s, err = report.Collect(out, instant()); err != nil || len(s.Results) != 0 {
+		t.Errorf("after clearing: %+v, %v", s, err)
+	}
+}
