@@ -1,0 +1,65 @@
+// Package control is the HTTP API by which a fake plugin is watched and made to misbehave. openapi.yaml describes it;
+// a test holds the two together. What the requests do is the server's business, its Go client is in package client.
+package control
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/fakeplugin/server"
+)
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// OpenAPI is the description of the API, in YAML.
+func OpenAPI() []byte { return append([]byte{}, openAPI...) }
+
+// Instance is the plugin instance that is controlled.
+type Instance interface {
+	State() server.State
+	Faults() []fault.Active
+	Inject(fault.Fault) (fault.Active, error)
+	Release(match func(fault.Active) bool) ([]fault.Active, error)
+}
+
+// Keys are what the plugin knows of, and may do with, its remote key.
+type Keys interface {
+	Rotate(ctx context.Context, reuse int) (keyring.KEK, error)
+	Notice(ctx context.Context) error
+	NoticeLag() time.Duration
+	SetNoticeLag(time.Duration)
+	KEKs() KeysAnswer
+}
+
+// The bodies of the API that are not another package's.
+type (
+	// KeysAnswer is what the plugin knows of its remote key.
+	KeysAnswer struct {
+		Key     string        `json:"key"`
+		Noticed keyring.KEK   `json:"noticed"`
+		Latest  keyring.KEK   `json:"latest"`
+		KEKs    []keyring.KEK `json:"keks"`
+		Problem string        `json:"problem,omitempty"`
+	}
+	// RotateRequest asks for a new KEK.
+	RotateRequest struct {
+		Reuse  int  `json:"reuse,omitempty"`  // make this old version current again instead
+		Notice bool `json:"notice,omitempty"` // this plugin notices at once, whatever its lag
+	}
+	// NoticeLag is how late the plugin notices a rotation, such as "30s".
+	NoticeLag struct {
+		Lag string `json:"lag"`
+	}
+	// Released is what a release ended.
+	Released struct {
+		Released []string `json:"released"` // ids
+	}
+)
+
+// Journal is the plugin's journal of calls.
+type Journal = journal.Log[journal.Call]
