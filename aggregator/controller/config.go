@@ -62,12 +62,15 @@ const (
 	// writeRetryMin and writeRetryMax bound the back-off of a write that failed.
 	writeRetryMin = 25 * time.Millisecond
 	writeRetryMax = 400 * time.Millisecond
-	// writeTimeout is the deadline of one write. An API server that is alive answers in milliseconds; a dead
-	// connection is found by HTTP/2 pings before this.
-	writeTimeout = 5 * time.Second
+	// requestTimeout is the deadline of one read or write. An API server that is alive answers in milliseconds; a
+	// dead connection is found by HTTP/2 pings before this.
+	requestTimeout = 5 * time.Second
 	// dialTimeout bounds connecting to an address that swallows packets.
 	dialTimeout = time.Second
-	// ownWriteMemory is how long what a write returned is preferred to an older cache. It only has to outlast the
+	// firstByteTimeout bounds the wait for the first byte on a new connection, which is the server's part of the TLS
+	// handshake. Longer than dialTimeout, because the server has to compute for it, but not client-go's ten seconds.
+	firstByteTimeout = 2 * time.Second
+	// ownViewMemory is how long what the API server returned is preferred to an older cache. It only has to outlast the
 	// watch's way back; it ends so that an API server restored from a backup is believed again.
-	ownWriteMemory = 10 * time.Second
+	ownViewMemory = 10 * time.Second
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
@@ -18,7 +19,7 @@ type Controller struct {
 	trigger  *trigger
 	cr       *object
 	operator *object // the ClusterOperator
-	config   *mirror // apiservers.config.openshift.io; nil when KMS is always active
+	config   *object // apiservers.config.openshift.io; nil when KMS is always active
 	expected *mirror
 	metrics  *metrics
 	absent   map[string]bool // objects that were missing at the last look, to log it once
@@ -46,18 +47,18 @@ func (c *Controller) mirrors() error {
 	if err != nil {
 		return err
 	}
-	changed := c.trigger.changed
-	c.expected = newMirror(nodes, changed)
-	c.cr = c.object(one(c.client, operatorGVR(c.Operator), core.OperatorObject), core.OperatorObject)
-	c.operator = c.object(one(c.client, clusterOperatorGVR(), c.Operator.ClusterOperator), c.Operator.ClusterOperator)
+	c.expected = newMirror(nodes, c.trigger.changed)
+	c.cr = c.object(operatorGVR(c.Operator), core.OperatorObject)
+	c.operator = c.object(clusterOperatorGVR(), c.Operator.ClusterOperator)
 	if !c.AlwaysActive {
-		c.config = newMirror(one(c.client, apiServerGVR(), core.OperatorObject), changed)
+		c.config = c.object(apiServerGVR(), core.OperatorObject)
 	}
 	return nil
 }
 
-func (c *Controller) object(s source, name string) *object {
-	return &object{mirror: newMirror(s, c.trigger.changed), key: name, clock: c.Clock}
+func (c *Controller) object(gvr schema.GroupVersionResource, name string) *object {
+	m := newMirror(one(c.client, gvr, name), c.trigger.changed)
+	return &object{mirror: m, resource: c.client.Resource(gvr), key: name, clock: c.Clock}
 }
 
 // Run works until ctx ends, and returns only when nothing of it runs any more. A lease that it holds is released.
@@ -105,7 +106,7 @@ func (c *Controller) Synced() bool {
 func (c *Controller) all() []*mirror {
 	out := []*mirror{c.cr.mirror, c.operator.mirror, c.expected}
 	if c.config != nil {
-		out = append(out, c.config)
+		out = append(out, c.config.mirror)
 	}
 	return out
 }

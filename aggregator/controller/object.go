@@ -1,27 +1,46 @@
 package controller
 
 import (
+	"context"
+	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 )
 
-// object is the newest known version of one mirrored object: the cache's, or what a write of our own returned while
-// the watch has not shown it yet. Deciding from a cache older than one's own write would write the old answer again.
-// It is used by one goroutine.
+// object is the newest known version of one mirrored object: the cache's, or what the API server returned to a
+// request of our own while the watch has not shown it yet. Deciding from a cache older than one's own write would
+// write the old answer again. It is used by one goroutine at a time.
 type object struct {
-	mirror *mirror
-	key    string
-	clock  clock.PassiveClock
-	own    *unstructured.Unstructured
-	until  time.Time
+	mirror   *mirror
+	resource dynamic.ResourceInterface
+	key      string
+	clock    clock.PassiveClock
+	own      *unstructured.Unstructured
+	until    time.Time
 }
 
-// wrote remembers what a write returned.
-func (o *object) wrote(result *unstructured.Unstructured) {
-	o.own, o.until = result, o.clock.Now().Add(ownWriteMemory)
+// saw remembers what the API server returned.
+func (o *object) saw(result *unstructured.Unstructured) {
+	o.own, o.until = result, o.clock.Now().Add(ownViewMemory)
+}
+
+// get asks the API server; nil when the object does not exist.
+func (o *object) get(ctx context.Context) (*unstructured.Unstructured, error) {
+	result, err := o.resource.Get(ctx, o.key, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get %s: %w", o.key, err)
+	}
+	o.saw(result)
+	return result, nil
 }
 
 // latest is nil when the object does not exist. The result is shared: not to be changed.

@@ -52,7 +52,16 @@ func TestAggregatorOnARealAPIServer(t *testing.T) {
 
 // quiet: reports come in, rollups stay, nothing is written.
 func (e *environment) quiet(r *running) {
-	before := e.writes(r)
+	before := -1.0
+	eventually(e, 4*interval, "settled", func() string { // the last of the writes before may still be under way
+		last := before
+		before = e.writes(r)
+		throughout(e, interval/4, "False/AsExpected", func() string { return e.condition(contract.ConditionDegraded) })
+		if last == before {
+			return "settled"
+		}
+		return "writing"
+	})
 	throughout(e, 4*interval, "False/AsExpected", func() string { return e.condition(contract.ConditionDegraded) })
 	if after := e.writes(r); after != before {
 		e.Errorf("%v writes in a steady state", after-before)

@@ -10,9 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 )
 
-// kmsEncryption is the value of spec.encryption.type that makes KMS active.
-const kmsEncryption = "KMS"
-
 // work is one term: from the first look until ctx ends. The memory begins anew with it, because what an earlier term
 // knew may be long out of date.
 func (c *Controller) work(ctx context.Context) {
@@ -36,17 +33,13 @@ func (c *Controller) work(ctx context.Context) {
 // step looks, decides, and carries it out. A failure is tried again soon; the next look decides anew.
 func (c *Controller) step(ctx context.Context, q queue, memory core.Memory) core.Memory {
 	since := c.trigger.seen()
-	in, ok := c.look()
-	if !ok {
-		return memory // the object's creation triggers the next step
-	}
-	d := core.Step(in, memory)
-	c.metrics.show(in, d)
-	memory, wrote, err := c.carryOut(ctx, d)
-	if err != nil && ctx.Err() == nil {
-		c.Log.Warn("write failed, will be tried again", "error", err)
-		q.AddRateLimited(theKey)
-		return memory
+	d, wrote, err := c.decide(ctx, memory)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.Log.Warn("not carried out, will be tried again", "error", err)
+			q.AddRateLimited(theKey)
+		}
+		return d.Memory
 	}
 	q.Forget(theKey)
 	if wrote && !since.IsZero() {
@@ -55,39 +48,35 @@ func (c *Controller) step(ctx context.Context, q queue, memory core.Memory) core
 	if !d.NextWake.IsZero() {
 		q.AddAfter(theKey, max(d.NextWake.Sub(c.Clock.Now()), time.Millisecond))
 	}
-	return memory
+	return d.Memory
 }
 
-// look takes the newest known state; ok is false while there is no CR to work on.
-func (c *Controller) look() (in core.Input, ok bool) {
-	cr := c.cr.latest()
-	if !c.exists(c.Operator.Resource+"/"+core.OperatorObject, cr) {
-		return core.Input{}, false
-	}
-	in = core.Input{
-		Now:       c.Clock.Now(),
-		Interval:  c.Interval,
-		Nodes:     expectedNodes(c.expected.List()),
-		KMSActive: c.active(),
-		Observed:  core.Read(cr.Object, c.Operator),
-	}
-	if co := c.operator.latest(); co != nil {
-		in.ClusterOperator = core.ReadConditions(co.Object)
-	}
-	return in, true
-}
-
-func (c *Controller) active() bool {
-	if c.config == nil {
-		return true
-	}
-	item, _, _ := c.config.GetByKey(core.OperatorObject)
-	config, ok := item.(*unstructured.Unstructured)
+// decide looks at the caches, and at the API server itself before it writes: after an outage the caches are old, and
+// from them every report would be called stale. So the caches say when to look, and never what to write.
+func (c *Controller) decide(ctx context.Context, memory core.Memory) (d core.Decision, wrote bool, err error) {
+	d.Memory = memory
+	in, ok := c.input(c.cached())
 	if !ok {
-		return false // no configuration: no encryption
+		return d, false, nil // the object's creation triggers the next step
 	}
-	kind, _, _ := unstructured.NestedString(config.Object, "spec", "encryption", "type")
-	return kind == kmsEncryption
+	if d = core.Step(in, memory); c.writes(d) {
+		v, err := c.live(ctx)
+		if err != nil {
+			return core.Decision{Memory: memory}, false, err
+		}
+		if in, ok = c.input(v); !ok {
+			return core.Decision{Memory: memory}, false, nil
+		}
+		d = core.Step(in, memory)
+	}
+	c.metrics.show(in, d)
+	d.Memory, wrote, err = c.carryOut(ctx, d)
+	return d, wrote, err
+}
+
+// writes is true when a decision asks for a write that can be made.
+func (c *Controller) writes(d core.Decision) bool {
+	return d.WriteRollups || !d.Remove.Empty() || d.WriteClusterOperator && c.operator.latest() != nil
 }
 
 // exists logs once when an object is missing, and once when it is there again.

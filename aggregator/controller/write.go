@@ -36,7 +36,7 @@ func (c *Controller) writeUnion(ctx context.Context, conditions []core.Condition
 // apply puts conditions on an object's status by Server-Side Apply. It sends all conditions of the manager, because
 // one that is left out would be removed.
 func (c *Controller) apply(ctx context.Context, target string, gvr schema.GroupVersionResource, kind schema.GroupVersionKind, on *object, conditions []core.Condition) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	options := metav1.ApplyOptions{FieldManager: contract.AggregatorFieldManager, Force: true}
 	result, err := c.client.Resource(gvr).ApplyStatus(ctx, on.key, applied(kind, on.key, conditions), options)
@@ -44,7 +44,7 @@ func (c *Controller) apply(ctx context.Context, target string, gvr schema.GroupV
 	if err != nil {
 		return fmt.Errorf("apply conditions to %s/%s: %w", gvr.Resource, on.key, err)
 	}
-	on.wrote(result)
+	on.saw(result)
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (c *Controller) remove(ctx context.Context, r core.Removal) error {
 	if err != nil {
 		return fmt.Errorf("encode removal: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	options := metav1.PatchOptions{FieldManager: contract.AggregatorFieldManager}
 	result, err := c.client.Resource(operatorGVR(c.Operator)).Patch(ctx, c.cr.key, types.JSONPatchType, patch, options, "status")
@@ -85,7 +85,7 @@ func (c *Controller) remove(ctx context.Context, r core.Removal) error {
 		return fmt.Errorf("remove %v %v from %s: %w", r.Nodes, r.Conditions, c.Operator.Resource, err)
 	}
 	c.metrics.cleaned(len(r.Nodes))
-	c.cr.wrote(result)
+	c.cr.saw(result)
 	c.Log.Info("removed from the operator's CR", "reportsOf", r.Nodes, "conditions", r.Conditions)
 	return nil
 }

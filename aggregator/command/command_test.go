@@ -1,0 +1,116 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Every mistake is one line that names the flag, and the exit code is 2.
+func TestMistakes(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"unknown flag":       {[]string{"--colour"}, []string{"unknown flag: --colour"}},
+		"argument":           {[]string{"now"}, []string{`unexpected argument "now"`}},
+		"not a duration":     {[]string{"--interval=soon"}, []string{"--interval"}},
+		"interval":           {[]string{"--interval=0s"}, []string{"--interval 0s: must be positive"}},
+		"operator":           {[]string{"--operator=etcd"}, []string{`--operator: operator "etcd"`}},
+		"selector":           {[]string{"--node-selector=a in"}, []string{"--node-selector:"}},
+		"pods, no namespace": {[]string{"--pod-selector=a=b"}, []string{"needs --pod-namespace"}},
+		"namespace, no pods": {[]string{"--pod-namespace=a"}, []string{"needs --pod-selector"}},
+		"kms":                {[]string{"--kms-active=no"}, []string{`--kms-active "no"`}},
+		"log format":         {[]string{"--log-format=xml"}, []string{`--log-format "xml"`}},
+		"metrics address":    {[]string{"--metrics-address=9798"}, []string{"--metrics-address"}},
+		"lease times":        {[]string{"--leader-elect", "--leader-elect-lease-duration=5s"}, []string{"--leader-elect-renew-deadline 10s: must be less"}},
+		"retry period":       {[]string{"--leader-elect", "--leader-elect-retry-period=10s"}, []string{"--leader-elect-renew-deadline 10s: must be more than 12s"}},
+		"lease names":        {[]string{"--leader-elect", "--leader-elect-namespace=A", "--leader-elect-identity="}, []string{"--leader-elect-namespace", "--leader-elect-identity"}},
+		"two mistakes":       {[]string{"--interval=-1s", "--kms-active="}, []string{"--interval", "--kms-active"}},
+	} {
+		var stderr bytes.Buffer
+		code := Main(context.Background(), c.args, &stderr)
+		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+		if code != ExitUsage || len(lines) != len(c.want) {
+			t.Errorf("%s: exit code %d, %d lines; want %d and %d: %s", name, code, len(lines), ExitUsage, len(c.want), stderr.String())
+			continue
+		}
+		for i, l := range lines {
+			if !strings.HasPrefix(l, "kms-health-aggregator: ") || !strings.Contains(l, c.want[i]) {
+				t.Errorf("%s: got %q, want %q in it", name, l, c.want[i])
+			}
+		}
+	}
+}
+
+func TestUnusableKubeconfig(t *testing.T) {
+	var stderr bytes.Buffer
+	if code := Main(context.Background(), []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, &stderr); code != ExitFailed || !strings.Contains(stderr.String(), "load kubeconfig") {
+		t.Errorf("exit code %d, %s", code, stderr.String())
+	}
+}
+
+// Without an API server it is alive but not ready, and a signal ends it at once, cleanly.
+func TestAliveNotReadyAndQuickToStop(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]}"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan int, 1)
+	go func() {
+		done <- Main(ctx, []string{"--kubeconfig", kubeconfig, "--metrics-address", address}, io.Discard)
+	}()
+	await(t, "http://"+address+"/healthz", http.StatusOK)
+	await(t, "http://"+address+"/readyz", http.StatusServiceUnavailable)
+	await(t, "http://"+address+"/metrics", http.StatusOK)
+	http.DefaultClient.CloseIdleConnections()
+	cancel()
+	select {
+	case code := <-done:
+		if code != ExitOK {
+			t.Errorf("exit code %d", code)
+		}
+	case <-time.After(2 * time.Second):
+		t.Fatal("it did not stop within 2 s")
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func await(t *testing.T, url string, want int) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); <-tick.C {
+		response, err := http.Get(url)
+		if err != nil {
+			continue
+		}
+		_ = response.Body.Close()
+		if response.StatusCode == want {
+			return
+		}
+	}
+	t.Fatalf("%s never answered %d", url, want)
+}
