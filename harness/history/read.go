@@ -20,7 +20,8 @@ func Read(r io.Reader) ([]Event, error) {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 0, 64<<10), MaxLineBytes)
 	var events []Event
-	for line := 1; scanner.Scan(); line++ {
+	line := 1
+	for ; scanner.Scan(); line++ {
 		if len(scanner.Bytes()) == 0 {
 			continue
 		}
@@ -34,7 +35,7 @@ func Read(r io.Reader) ([]Event, error) {
 		events = append(events, e)
 	}
 	if err := scanner.Err(); err != nil {
-		return nil, fmt.Errorf("line %d: %w", len(events)+1, err)
+		return nil, fmt.Errorf("line %d: read at most %d bytes of an event: %w", line, MaxLineBytes, err)
 	}
 	if len(events) == 0 {
 		return nil, errors.New("history is empty: expected a run event on line 1")
