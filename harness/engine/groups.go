@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+func (r *run) parallel(steps []scenario.Step, id, mark string, now time.Time) task {
+	group := &all{over: make([]bool, len(steps))}
+	for i := range steps {
+		// A list of one step each: at and after of each count from the beginning of the group.
+		group.tasks = append(group.tasks, &single{sequence{run: r, steps: steps[i : i+1], id: id, mark: mark, free: now}, i})
+	}
+	return group
+}
+
+// single is one step of a parallel group under its own number.
+type single struct {
+	sequence
+	index int
+}
+
+func (s *single) advance(now time.Time) bool {
+	if s.current == nil && s.next == 0 && !s.run.failed && !now.Before(s.start()) {
+		s.current = s.run.task(s.steps[0], fmt.Sprintf("%s[%d]", s.id, s.index), s.mark, now)
+	}
+	return s.sequence.advance(now)
+}
+
+// repetition is steps several times.
+type repetition struct {
+	run      *run
+	repeat   scenario.Repeat
+	id, mark string
+	times    int
+	current  *sequence
+}
+
+func (p *repetition) advance(now time.Time) bool {
+	for {
+		if p.current == nil {
+			if p.times == p.repeat.Times || p.run.failed {
+				return true
+			}
+			p.times++
+			p.current = &sequence{run: p.run, steps: p.repeat.Steps, id: p.id, mark: fmt.Sprintf("%s#%d", p.mark, p.times), free: now}
+		}
+		if !p.current.advance(now) {
+			return false
+		}
+		p.current = nil
+	}
+}
+
+func (p *repetition) due() time.Time {
+	if p.current == nil {
+		return time.Time{}
+	}
+	return p.current.due()
+}
+
+// all is several tasks at once, over when the last is over.
+type all struct {
+	tasks []task
+	over  []bool
+}
+
+func (a *all) advance(now time.Time) bool {
+	over := true
+	for i, t := range a.tasks {
+		a.over[i] = a.over[i] || t.advance(now)
+		over = over && a.over[i]
+	}
+	return over
+}
+
+func (a *all) due() time.Time {
+	var due time.Time
+	for i, t := range a.tasks {
+		if !a.over[i] {
+			due = soonest(due, t.due())
+		}
+	}
+	return due
+}

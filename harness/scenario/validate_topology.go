@@ -1,0 +1,38 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+)
+
+func (v *validation) topology() {
+	t, at := v.scenario.Topology, place{"spec", "topology"}
+	v.number(at.at("controlPlanes"), "controlPlanes", t.ControlPlanes, 1, MaxControlPlanes)
+	v.number(at.at("aggregators"), "aggregators", t.Aggregators, 1, MaxAggregators)
+	v.keyIDList(at.at("keyIDs"), t.KeyIDs)
+	v.word(at.at("start"), "start", t.Start, []string{StartRunning, StartStopped})
+	v.word(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())
+	v.word(place{"spec", "operator"}, "operator", v.scenario.Operator, Operators())
+}
+
+func (v *validation) keyIDList(at place, ids []string) {
+	if len(ids) == 0 || len(ids) > MaxKeyIDs {
+		v.add(at, "%d keyIDs, expected 1 to %d, the write key first", len(ids), MaxKeyIDs)
+		return
+	}
+	v.texts(at, "keyID", ids, keyIDForm, "letters, digits and dashes, at most 63")
+}
+
+func (v *validation) excused() {
+	at := place{"spec", "excused"}
+	for i, e := range v.scenario.Excused {
+		here := at.index(i)
+		v.word(here.at("invariant"), "invariant", e.Invariant, v.parser.invariants)
+		if len(strings.Fields(e.Reason)) < excuseWords {
+			v.add(here.at("reason"), "reason is %s, expected a sentence that says why the violation is wanted", quote(e.Reason))
+		}
+		if slices.IndexFunc(v.scenario.Excused, func(o Excuse) bool { return o.Invariant == e.Invariant }) < i {
+			v.add(here.at("invariant"), "invariant %s stands twice, expected it once", quote(e.Invariant))
+		}
+	}
+}
