@@ -100,3 +100,32 @@ func TestBothFormsAreMergedByKeyID(t *testing.T) {
 		t.Errorf("got %+v, want the newer answer for 2 first, then 1", got)
 	}
 }
+
+func TestNewerAnswerReplacesAnOlderOneOfTheOtherForm(t *testing.T) {
+	older := healthy("1", "k")
+	older.LastChecked = noon()
+	newer := failed("1", contract.StatusError, "x")
+	newer.LastChecked = noon().Add(1)
+	for _, order := range [][]contract.Entry{{older, newer}, {newer, older}} {
+		if got := keepNewer(nil, order...); len(got) != 1 || got[0].Status != contract.StatusError {
+			t.Errorf("got %+v, want the newer answer alone", got)
+		}
+	}
+}
+
+// One malformed typed item leaves the node's other plugin visible, but the report is not sound: no convergence.
+func TestOneMalformedItemAmongGoodOnes(t *testing.T) {
+	w := newWorld(t, "cp-1")
+	w.typedForm = true
+	w.report("cp-1", 0, healthy("1", "k"))
+	encryption := w.status()["encryptionStatus"].(map[string]any)
+	bad := map[string]any{"nodeName": "cp-1", "keyID": "2", "status": "Sick", "lastCheckedTime": "2026-05-08T12:00:00Z"}
+	encryption["healthReports"] = append(encryption["healthReports"].([]any), bad)
+	d := w.step()
+	check(t, d, contract.ConditionDegraded, "Unknown/ReportMalformed")
+	check(t, d, contract.ConditionAvailable, "Unknown/WriteKeyUnknown")
+	check(t, d, contract.ConditionProgressing, "False/NotConverged")
+	if _, _, ok := Converged(w.input()); ok {
+		t.Error("converged in spite of a malformed item")
+	}
+}
