@@ -12,8 +12,9 @@ func absenceIsNotBroken() Invariant {
 }
 
 func judgeAbsence(v *view) (f Finding) {
+	absent := v.aggAble.and(v.absences())
 	for _, s := range v.rollup(contract.ConditionDegraded) {
-		judged := v.aggAble.and(v.absences()).clip(s.span)
+		judged := absent.clip(s.span)
 		if len(judged) == 0 || s.cond == nil {
 			continue
 		}

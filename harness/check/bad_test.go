@@ -206,6 +206,12 @@ func knownBad() []known {
 				return e
 			}
 		})},
+		{"reporter does not come back after its API server did", "CADENCE", "FALSE-ALARM", func() []history.Event {
+			return interrupted(func(w *world, down bool) {
+				w.process(history.RoleAPIServer, "cp-2", "", map[bool]string{true: history.ProcessKilled, false: history.ProcessReady}[down])
+				w.rep["cp-2"].cut = true
+			})
+		}},
 		{"wrong kekID", "TRUTHFUL-PROBE", "", plain(entriesAs(0, 60*sec, func(_ *world, e *wire) { e.KEKID = "kek-0" }))},
 		{"unhealthy is reported as error", "TRUTHFUL-PROBE", "FALSE-ALARM", func() []history.Event {
 			return faulty(entriesAs(10*sec, 20*sec, func(_ *world, e *wire) { e.Status, e.KEKID = "error", "" }), "unhealthy")

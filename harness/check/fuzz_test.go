@@ -20,9 +20,9 @@ func FuzzRun(f *testing.F) {
 			f.Add(lines(f, events[max(0, len(events)-40):]))
 		}
 	}
+	head := lines(f, faulty(nil, "")[:1])
 	f.Fuzz(func(t *testing.T, text []byte) {
-		head := lines(t, faulty(nil, "")[:1])
-		for _, input := range [][]byte{text, append(head, text...)} {
+		for _, input := range [][]byte{text, append(head[:len(head):len(head)], text...)} {
 			events, err := history.Read(bytes.NewReader(input))
 			if err != nil {
 				continue

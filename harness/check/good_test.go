@@ -60,6 +60,18 @@ func fine() map[string]func() []history.Event {
 			return w.finish(50 * s)
 		},
 		"cold start": func() []history.Event { return coldStart(nil) },
+		"API server down": func() []history.Event {
+			return interrupted(func(w *world, down bool) {
+				state := map[bool]string{true: history.ProcessKilled, false: history.ProcessReady}[down]
+				w.process(history.RoleAPIServer, "cp-2", "", state)
+			})
+		},
+		"reporter cut off": func() []history.Event {
+			return interrupted(func(w *world, down bool) {
+				state := map[bool]string{true: history.LinkCut, false: history.LinkOK}[down]
+				w.record("backend", &history.Link{From: history.RoleReporter, To: history.RoleAPIServer, Node: "cp-2", State: state})
+			})
+		},
 		"rotation": func() []history.Event {
 			w := newWorld(3, "1")
 			for i, p := range []string{"cp-1/1", "cp-2/1", "cp-3/1"} {
@@ -84,6 +96,15 @@ func faulty(change func(*world), fault string) []history.Event {
 	}
 	w.boot()
 	return w.finish(35 * time.Second)
+}
+
+// interrupted: the writes of cp-2 do not arrive from 10 s to 22 s, for a reason that tell records.
+func interrupted(tell func(w *world, down bool)) []history.Event {
+	w := newWorld(3, "1")
+	w.at(10*time.Second, func(w *world) { w.rep["cp-2"].cut = true; tell(w, true) })
+	w.at(22*time.Second, func(w *world) { w.rep["cp-2"].cut = false; tell(w, false) })
+	w.boot()
+	return w.finish(40 * time.Second)
 }
 
 // lateReporter goes on for a moment after its node was removed.

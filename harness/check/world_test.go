@@ -58,6 +58,7 @@ type fakePlugin struct {
 }
 
 type fakeReporter struct {
+	cut     bool // its writes do not arrive
 	running bool
 	paused  bool
 	next    time.Time
@@ -282,7 +283,7 @@ func (w *world) deliver() {
 		switch {
 		case p.due.After(w.now) || w.rep[p.node].paused:
 			later = append(later, p)
-		case w.rep[p.node].running:
+		case w.rep[p.node].running && !w.rep[p.node].cut:
 			w.write(p.node, p.entries)
 		}
 	}
