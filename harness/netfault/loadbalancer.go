@@ -26,11 +26,6 @@ type LoadBalancer struct {
 	closed  bool
 }
 
-type member struct {
-	name, upstream string
-	control        *control
-}
-
 // Errors of LoadBalancer.
 var (
 	ErrMemberExists = errors.New("there is a member of this name already")
@@ -145,20 +140,6 @@ func (lb *LoadBalancer) turn() []*member {
 	first := lb.next % n
 	lb.next = first + 1
 	return slices.Concat(lb.members[first:], lb.members[:first])
-}
-
-// dial connects to the member through its fault.
-func (m *member) dial(ctx context.Context, timeout time.Duration) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	f, err := m.control.waitWhile(ctx, func(f Fault) bool { return f.Mode == Cut })
-	if err != nil {
-		return nil, fmt.Errorf("dial %s: %w", m.name, err)
-	}
-	if f.Mode == Reset {
-		return nil, fmt.Errorf("dial %s: refused", m.name)
-	}
-	return dial(ctx, m.upstream, timeout)
 }
 
 func (lb *LoadBalancer) find(name string) int {

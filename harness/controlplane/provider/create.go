@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/process"
@@ -54,4 +55,18 @@ func (p *Provider) add(name string) error {
 		return err
 	}
 	return p.balancer.Add(name, s.Addr())
+}
+
+func (p *Provider) binaries(ctx context.Context) (assets.Binaries, error) {
+	var b assets.Binaries
+	var err error
+	if p.path != "" {
+		b, err = assets.InDir(ctx, p.path)
+	} else {
+		b, err = assets.Ensure(ctx, assets.Options{Progress: p.config.Progress})
+	}
+	if err == nil && p.version != "" && p.version != b.Version {
+		err = fmt.Errorf("kube-apiserver has version %s (%s), expected %s", b.Version, b.Origin, p.version)
+	}
+	return b, err
 }

@@ -9,15 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"path/filepath"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/support"
 
-	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/process"
@@ -104,47 +101,6 @@ func (p *Provider) CreateWithConfig(ctx context.Context, configFile string) (str
 	return p.Create(ctx)
 }
 
-// GetKubeconfig is the path that Create returned; empty before.
-func (p *Provider) GetKubeconfig() string { return p.kubeconfig }
-
-// GenerateKubeconfig writes a new kubeconfig. Arguments are a user and its groups; without any it is an administrator's.
-func (p *Provider) GenerateKubeconfig(args ...string) (string, error) {
-	if p.cp == nil {
-		return "", p.notCreated("generate a kubeconfig")
-	}
-	var text []byte
-	var err error
-	name := "kubeconfig"
-	if len(args) == 0 {
-		text, err = p.cp.AdminKubeconfig(p.server())
-	} else {
-		name += "-" + url.PathEscape(args[0])
-		text, err = p.cp.Kubeconfig(args[0], args[1:], p.server())
-	}
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(p.dir.Path, name)
-	return path, os.WriteFile(path, text, 0o600)
-}
-
-// GetKubectlContext is the only one in the kubeconfig.
-func (p *Provider) GetKubectlContext() string { return "kmsharness" }
-
-// ExportLogs copies the logs of all processes to a directory.
-func (p *Provider) ExportLogs(_ context.Context, dest string) error {
-	if p.cp == nil {
-		return p.notCreated("export logs")
-	}
-	if err := os.MkdirAll(dest, 0o755); err != nil {
-		return fmt.Errorf("cluster %s: export logs: %w", p.name, err)
-	}
-	if err := os.CopyFS(dest, os.DirFS(p.logDir())); err != nil {
-		return fmt.Errorf("cluster %s: export logs: %w", p.name, err)
-	}
-	return nil
-}
-
 // Destroy ends all processes and removes everything from disk. It is safe to call twice.
 func (p *Provider) Destroy(ctx context.Context) error {
 	var errs []error
@@ -201,18 +157,4 @@ func (p *Provider) logDir() string { return filepath.Join(p.dir.Path, "logs") }
 
 func (p *Provider) notCreated(verb string) error {
 	return fmt.Errorf("cluster %s: %s: it has not been created", p.name, verb)
-}
-
-func (p *Provider) binaries(ctx context.Context) (assets.Binaries, error) {
-	var b assets.Binaries
-	var err error
-	if p.path != "" {
-		b, err = assets.InDir(ctx, p.path)
-	} else {
-		b, err = assets.Ensure(ctx, assets.Options{Progress: p.config.Progress})
-	}
-	if err == nil && p.version != "" && p.version != b.Version {
-		err = fmt.Errorf("kube-apiserver has version %s (%s), expected %s", b.Version, b.Origin, p.version)
-	}
-	return b, err
 }
