@@ -1,0 +1,19 @@
+// Command fake-kms-plugin is a KMS v2 plugin that misbehaves on command; see package fakeplugin.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/cli"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return cli.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
+}

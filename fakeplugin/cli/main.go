@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Main is the program fake-kms-plugin. Its exit code is 0, or 2 with one line on stderr.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var t target
+	root := &cobra.Command{
+		Use:   "fake-kms-plugin",
+		Short: "A KMS v2 plugin that misbehaves on command",
+		Long: `A KMS v2 plugin with real cryptography, a model of the remote KMS behind it, and faults that can be put in force and
+released while it runs.`,
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	root.AddCommand(NewServeCommand(), NewRemoteCommand())
+	for _, verb := range verbs(&t) {
+		t.register(verb) // not on the root: serve has a --control of its own
+		root.AddCommand(verb)
+	}
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(stderr, "fake-kms-plugin:", err)
+		return 2
+	}
+	return 0
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/control"
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
+	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/fakeplugin/server"
+)
+
+// serveFlags are the flags of serve, as they were written.
+type serveFlags struct {
+	listen, mode, node, keyID   string
+	remote, key                 string
+	control, tokenFile          string
+	journal, logFormat          string
+	noticeLag, poll, remoteWait time.Duration
+	faults                      []string
+	seed                        uint64
+}
+
+// NewServeCommand serves one plugin until it is told to stop.
+func NewServeCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve a programmable KMS v2 plugin on a unix socket",
+		Example: `  fake-kms-plugin serve --listen unix:///var/run/kmsplugin/kms-1.sock --control unix:///var/run/kmsplugin/control-1.sock
+  fake-kms-plugin serve --listen unix:///tmp/kms-1.sock --fault hang:method=Status,for=30s --fault grpc-status:code=Internal,method=Decrypt`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "", "KMS v2 endpoint, unix:///DIR/kms-KEYID.sock or unix:///@NAME (required)")
+	flags.StringVar(&f.mode, "socket-mode", "0600", "permissions of the socket file, octal")
+	flags.StringVar(&f.node, "node", "", "name of the node, for the journal and the remote KMS (default: the host's name)")
+	flags.StringVar(&f.keyID, "key-id", "", "keyID of this instance (default: from the name of the socket, else 1)")
+	flags.StringVar(&f.remote, "remote", "", "endpoint of the remote KMS (fake-kms-plugin remote); empty: one of its own, in memory")
+	flags.StringVar(&f.key, "key", "default", "name of the key in the remote KMS")
+	flags.StringVar(&f.control, "control", "", "endpoint of the control API: unix:///PATH, unix:///@NAME or tcp://HOST:PORT; empty: none")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file with the control API's bearer token; required with tcp")
+	flags.StringVar(&f.journal, "journal", "", "file that every call is appended to as a JSON line")
+	flags.DurationVar(&f.noticeLag, "notice-lag", 0, "how late this plugin notices a rotation of its remote key")
+	flags.DurationVar(&f.poll, "poll", plugin.DefaultPoll, "how often it looks at the remote KMS")
+	flags.DurationVar(&f.remoteWait, "remote-timeout", plugin.DefaultRemoteTimeout, "deadline of a request to the remote KMS")
+	flags.StringArrayVar(&f.faults, "fault", nil, "fault in force from the start, NAME[:k=v,...]; may be repeated")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of what faults leave to chance")
+	flags.StringVar(&f.logFormat, "log-format", "json", "json or text")
+	return cmd
+}
+
+// run wires a plugin together. Whatever is wrong with the flags is found before anything listens.
+func (f *serveFlags) run(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	log, err := newLog(cmd.ErrOrStderr(), f.logFormat)
+	if err != nil {
+		return err
+	}
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	at, token, err := f.controlEndpoint()
+	if err != nil {
+		return err
+	}
+	calls, closeJournal, err := openJournal[journal.Call](f.journal)
+	if err != nil {
+		return err
+	}
+	defer closeJournal()
+	service, closeService, err := f.service()
+	if err != nil {
+		return err
+	}
+	defer closeService()
+	o.Log, o.Journal = log, calls
+	o.Plugin = plugin.New(plugin.Options{
+		Name: o.Node + "/" + o.KeyID, Key: f.key, Service: service, Clock: clock.RealClock{},
+		Poll: f.poll, RemoteTimeout: f.remoteWait, NoticeLag: f.noticeLag,
+	})
+	return serve(ctx, server.New(o), o, at, token, log)
+}
+
+// serve runs server, plugin and control API until ctx ends or one of them fails.
+func serve(ctx context.Context, s *server.Server, o server.Options, at endpoint.Endpoint, token string, log *slog.Logger) error {
+	_ = o.Plugin.Poll(ctx) // a KMS that cannot be reached is a state that Status tells, not an error
+	if err := s.Start(); err != nil {
+		return fmt.Errorf("listen at %s: %w", o.Listen, err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { o.Plugin.Run(ctx); return nil })
+	group.Go(func() error { return s.Run(ctx) })
+	if !at.IsZero() {
+		l, err := endpoint.Listen(at, endpoint.DefaultMode)
+		if err != nil {
+			return fmt.Errorf("control API at %s: %w", at, err)
+		}
+		api := control.API{Instance: s, Keys: control.PluginKeys{Plugin: o.Plugin}, Journal: o.Journal, Token: token}
+		group.Go(func() error { return httpjson.Serve(ctx, l, api.Handler()) })
+	}
+	log.Info("serving", "listen", o.Listen.String(), "node", o.Node, "keyID", o.KeyID, "control", at.String())
+	return group.Wait()
+}
+
+func (f *serveFlags) options() (o server.Options, err error) {
+	if f.listen == "" {
+		return o, errors.New("--listen is missing: expected unix:///DIR/kms-KEYID.sock")
+	}
+	if o.Listen, err = endpoint.ParseUnix(f.listen); err != nil {
+		return o, fmt.Errorf("--listen: %w", err)
+	}
+	mode, err := strconv.ParseUint(f.mode, 8, 32)
+	if err != nil || mode > 0o777 {
+		return o, fmt.Errorf("--socket-mode %q: expected octal permissions such as 0660", f.mode)
+	}
+	if f.noticeLag < 0 || f.noticeLag > plugin.MaxNoticeLag {
+		return o, fmt.Errorf("--notice-lag %v: expected 0s to %v", f.noticeLag, plugin.MaxNoticeLag)
+	}
+	if f.poll <= 0 || f.remoteWait <= 0 {
+		return o, errors.New("--poll and --remote-timeout: expected positive durations")
+	}
+	o.Mode, o.Clock, o.Exit = fs.FileMode(mode), clock.RealClock{}, os.Exit
+	o.Node, o.KeyID = nodeName(f.node), keyID(f.keyID, f.listen)
+	o.Program = fault.NewProgram(o.Clock, f.seed)
+	for _, text := range f.faults {
+		parsed, err := fault.ParseFlag(text)
+		if err != nil {
+			return o, fmt.Errorf("--fault %q: %w", text, err)
+		}
+		if _, err := o.Program.Inject(parsed); err != nil {
+			return o, fmt.Errorf("--fault %q: %w", text, err)
+		}
+	}
+	return o, nil
+}
+
+func (f *serveFlags) controlEndpoint() (at endpoint.Endpoint, token string, err error) {
+	if f.control == "" {
+		return at, "", nil
+	}
+	if at, err = endpoint.Parse(f.control); err != nil {
+		return at, "", fmt.Errorf("--control: %w", err)
+	}
+	if token, err = readToken(f.tokenFile); err != nil {
+		return at, "", err
+	}
+	if !at.IsUnix() && token == "" {
+		return at, "", fmt.Errorf("--control %s: TCP needs --token-file, or anybody could drive the plugin", f.control)
+	}
+	return at, token, nil
+}
+
+// service is the remote KMS: a server that all plugins share, or one in this process.
+func (f *serveFlags) service() (remotekms.Service, func(), error) {
+	if f.remote == "" {
+		kms, err := remotekms.New(remotekms.Options{})
+		return kms, func() {}, err
+	}
+	at, err := endpoint.Parse(f.remote)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--remote: %w", err)
+	}
+	client := remotekms.NewClient(at)
+	return client, client.Close, nil
+}
+
+// keyID is the one that was named, else the number in the socket's name, else 1.
+func keyID(named, listen string) string {
+	if named != "" {
+		return named
+	}
+	base := listen[strings.LastIndex(listen, "/")+1:]
+	if id, ok := strings.CutPrefix(strings.TrimSuffix(base, ".sock"), "kms-"); ok && id != "" {
+		return id
+	}
+	return "1"
+}
+
+func nodeName(named string) string {
+	if named != "" {
+		return named
+	}
+	if host, err := os.Hostname(); err == nil {
+		return host
+	}
+	return "node"
+}

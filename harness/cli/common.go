@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+)
+
+// common are the flags of every command that runs scenarios.
+type common struct {
+	backend string
+	out     string
+	seed    int64
+	sut     local.Options
+}
+
+func (c *common) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.backend, "backend", "auto", "auto or local; kind and sim are not part of this version")
+	f.StringVar(&c.out, "out", "_artifacts", "folder for verdicts, histories and logs")
+	f.Int64Var(&c.seed, "seed", 1, "seed of what a scenario leaves to chance")
+	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {sockets} {node} {kubeconfig} {interval} {readTimeout} {writeTimeout} {metricsAddress} (default: this project's)")
+	f.StringVar(&c.sut.AggregatorCommand, "aggregator-command", "", "aggregator under test, as a command template (default: this project's)")
+	f.StringVar(&c.sut.PluginArgs, "plugin-args", "", "further arguments of every fake plugin, for example '--fault key-id-flip-flop'")
+	f.BoolVar(&c.sut.ReporterMountSockets, "reporter-mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
+}
+
+// suiteArgs hands the flags on to the suite's processes.
+func (c *common) suiteArgs() []string {
+	args := []string{"--kmsharness.seed", strconv.FormatInt(c.seed, 10)}
+	for flag, value := range map[string]string{
+		"--kmsharness.reporter-command":   c.sut.ReporterCommand,
+		"--kmsharness.aggregator-command": c.sut.AggregatorCommand,
+		"--kmsharness.plugin-args":        c.sut.PluginArgs,
+	} {
+		if value != "" {
+			args = append(args, flag, value)
+		}
+	}
+	if c.sut.ReporterMountSockets {
+		args = append(args, "--kmsharness.reporter-mount-sockets")
+	}
+	return args
+}
+
+// printer is a progress function that prints lines.
+func printer(w io.Writer) func(string) {
+	return func(line string) { fmt.Fprintln(w, line) }
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/report"
+)
+
+// interruptGrace is how long the suite may take to stop its environments after Ctrl-C before it is killed. Stopping
+// takes two seconds; the environments' processes die with the suite in any case.
+const interruptGrace = 20 * time.Second
+
+type e2eFlags struct {
+	common
+	labels string
+	procs  int
+}
+
+func newE2ECommand() *cobra.Command {
+	var f e2eFlags
+	cmd := &cobra.Command{
+		Use:   "e2e",
+		Short: "Run the whole catalogue, or the part of it that a label filter picks",
+		Long: `Run every scenario of the catalogue as a Ginkgo spec, several side by side, and print one verdict.
+The suite (scenarios.test) and its runner (ginkgo) are looked for beside this program; make build puts them there.`,
+		Example: `  kmsharness e2e
+  kmsharness e2e --labels 'area:plugin && !slow' --procs 1
+  kmsharness e2e --reporter-command 'my-reporter --kms-sockets {sockets} --node-name {node} --kubeconfig {kubeconfig} --interval {interval}'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.register(cmd)
+	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow")
+	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16)")
+	return cmd
+}
+
+func (f *e2eFlags) run(cmd *cobra.Command) error {
+	if f.procs < 1 || f.procs > 16 {
+		return usage("--procs %d: expected 1 to 16", f.procs)
+	}
+	name, why, err := chooseBackend(f.backend)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "e2e: backend %s (%s)\n", name, why)
+	suite, runner, err := suitePrograms()
+	if err != nil {
+		return err
+	}
+	if err := prepareOut(f.out); err != nil {
+		return err
+	}
+	// Found, downloaded or built once, with progress, before several processes look for them at the same time.
+	if _, err := assets.Ensure(cmd.Context(), assets.Options{Progress: printer(out)}); err != nil {
+		return fmt.Errorf("control-plane binaries: %w", err)
+	}
+	began := time.Now()
+	suiteErr := f.runSuite(cmd, runner, suite, name)
+	code, err := conclude(out, f.out, name, began)
+	if err != nil {
+		return err
+	}
+	return e2eVerdict(code, suiteErr)
+}
+
+// conclude merges the results of all processes of the suite into one verdict.
+func conclude(w io.Writer, dir, backend string, began time.Time) (code int, err error) {
+	summary, err := report.Collect(dir, time.Time{})
+	if err != nil {
+		return ExitCouldNotRun, err
+	}
+	summary.Backend, summary.Took = backend, time.Since(began)
+	if err := summary.SaveJUnit(dir); err != nil {
+		return ExitCouldNotRun, err
+	}
+	fmt.Fprintln(w)
+	return summary.ExitCode(), summary.WriteText(w)
+}
+
+// e2eVerdict: the results decide; a suite that failed although every result passed has a defect of its own.
+func e2eVerdict(code int, suiteErr error) error {
+	if code == ExitPassed && suiteErr != nil {
+		return usage("the suite failed although every scenario that was judged passed: %v; its output above says why", suiteErr)
+	}
+	if code != ExitPassed {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+func (f *e2eFlags) runSuite(cmd *cobra.Command, runner, suite, backend string) error {
+	args := []string{"--procs", strconv.Itoa(f.procs), "--no-color", "--succinct", "--silence-skips", "--randomize-all=false"}
+	if f.labels != "" {
+		args = append(args, "--label-filter", f.labels)
+	}
+	args = append(args, suite, "--", "--kmsharness.backend", backend, "--kmsharness.out", absolute(f.out))
+	args = append(args, f.suiteArgs()...)
+	run := exec.CommandContext(cmd.Context(), runner, args...)
+	run.Stdout, run.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+	// The suite gets the terminal's Ctrl-C itself; a SIGTERM to this process alone is passed on as one. It must not
+	// outlive this process, also not kill -9.
+	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
+	run.WaitDelay = interruptGrace
+	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return run.Run()
+}
+
+// chooseBackend says which backend "auto" means here, and why.
+func chooseBackend(name string) (chosen, why string, err error) {
+	switch name {
+	case "auto":
+		return "local", "auto: etcd and kube-apiserver as processes; kind is not part of this version", nil
+	case "local":
+		return "local", "etcd and kube-apiserver as processes", nil
+	case "kind", "sim", "cluster":
+		return "", "", usage("--backend %s: not part of this version; expected local or auto", name)
+	}
+	return "", "", usage("--backend %q: expected auto, local, kind or sim", name)
+}
+
+// suitePrograms finds the suite and its runner beside this program.
+func suitePrograms() (suite, runner string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", "", fmt.Errorf("find this program's folder: %w", err)
+	}
+	dir := filepath.Dir(self)
+	suite, runner = filepath.Join(dir, "scenarios.test"), filepath.Join(dir, "ginkgo")
+	for _, path := range []string{suite, runner} {
+		if _, err := os.Stat(path); err != nil {
+			return "", "", usage("%s is missing beside kmsharness: run make build", filepath.Base(path))
+		}
+	}
+	return suite, runner, nil
+}
+
+// outMarker shows that a folder was made by an earlier run and may be emptied.
+const outMarker = ".kmsharness-out"
+
+// prepareOut empties the output folder of an earlier run; it never touches a folder with anything else in it.
+func prepareOut(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist), err == nil && len(entries) == 0:
+	case err != nil:
+		return fmt.Errorf("output folder: %w", err)
+	default:
+		if _, err := os.Stat(filepath.Join(dir, outMarker)); err != nil {
+			return usage("--out %s: holds files that no earlier run made; name an empty or new folder", dir)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("empty the output folder of the earlier run: %w", err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("output folder: %w", err)
+	}
+	return os.WriteFile(filepath.Join(dir, outMarker), []byte("made by kmsharness; emptied by the next run\n"), 0o644)
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}

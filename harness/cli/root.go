@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	pluginCLI "github.com/kmsharness/kmsharness/fakeplugin/cli"
+)
+
+// Main runs the command and returns its exit code. Errors are one line on stderr.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && err.Error() != "" {
+		fmt.Fprintln(stderr, "kmsharness:", err)
+	}
+	return exitCode(err)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kmsharness",
+		Short: "Test KMS v2 encryption health in Kubernetes and OpenShift control planes",
+		Long: `kmsharness boots a real control plane with KMS v2 encryption, breaks it on purpose, and judges what the health
+reporters and the aggregator made of it. Exit codes: 0 passed, 1 failed, 2 could not run.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(newRunCommand(), newE2ECommand(), newCheckCommand(), newUpCommand(), newDownCommand(), newInvariantsCommand(), pluginCLI.NewPluginCommand())
+	return root
+}

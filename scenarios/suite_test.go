@@ -1,0 +1,137 @@
+package scenarios_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/scenarios"
+)
+
+// settings of the suite, from the command line of its processes: kmsharness e2e passes them on.
+var settings struct {
+	backend, out string
+	seed         int64
+	local        local.Options
+}
+
+func TestMain(m *testing.M) {
+	flag.StringVar(&settings.backend, "kmsharness.backend", "", "backend that the catalogue runs on; empty: the suite is skipped")
+	flag.StringVar(&settings.out, "kmsharness.out", "", "output folder")
+	flag.Int64Var(&settings.seed, "kmsharness.seed", 1, "seed")
+	flag.StringVar(&settings.local.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
+	flag.StringVar(&settings.local.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
+	flag.StringVar(&settings.local.PluginArgs, "kmsharness.plugin-args", "", "further arguments of every plugin")
+	flag.BoolVar(&settings.local.ReporterMountSockets, "kmsharness.reporter-mount-sockets", false, "mount namespace per reporter")
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+// TestCatalogue runs the catalogue. Under plain go test there is no backend to run it on, and the catalogue is only
+// parsed (TestCatalogueParses).
+func TestCatalogue(t *testing.T) {
+	if settings.backend == "" {
+		t.Skip("the catalogue runs on a backend: use make e2e")
+	}
+	// The suite must not outlive its runner, not even kill -9 of it: its environments would stay behind.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		t.Fatalf("tie the suite to its runner: %v", err)
+	}
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "catalogue")
+}
+
+// booted is the backend of this process; the control planes that it keeps serve one spec after another.
+var booted backend.Backend
+
+var _ = BeforeSuite(func() {
+	var err error
+	booted, err = local.New(settings.local)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx context.Context) { Expect(booted.Close(ctx)).To(Succeed()) })
+})
+
+var _ = Describe("catalogue", func() {
+	for _, s := range catalogue() {
+		It(s.Name, labels(s), func(ctx context.Context) { run(ctx, s) })
+	}
+})
+
+// run executes one scenario and turns its result into the spec's.
+func run(ctx context.Context, s *scenario.Scenario) {
+	r := engine.Execute(ctx, booted, s, engine.Execution{
+		Options: engine.Options{
+			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
+			Reproduce: reproduce(s), Progress: progress(s),
+		},
+		Out: settings.out,
+	})
+	switch r.Status {
+	case report.Passed:
+		fmt.Printf("%-40s passed  in %.1fs\n", s.Name, r.Took.Seconds())
+	case report.NotSupported:
+		Skip("not supported on " + r.Backend + ": " + strings.Join(r.Reasons, "; "))
+	default:
+		fmt.Printf("%-40s %s in %.1fs\n", s.Name, strings.ToUpper(string(r.Status)), r.Took.Seconds())
+		Fail(r.Text())
+	}
+}
+
+// progress goes to Ginkgo's writer: it is shown for specs that fail.
+func progress(s *scenario.Scenario) func(string) {
+	return func(line string) { fmt.Fprintf(GinkgoWriter, "%s: %s\n", s.Name, line) }
+}
+
+func reproduce(s *scenario.Scenario) string {
+	args := []string{"kmsharness", "run", s.File, "--backend", settings.backend, "--seed", fmt.Sprint(settings.seed)}
+	for name, value := range map[string]string{
+		"--reporter-command": settings.local.ReporterCommand, "--aggregator-command": settings.local.AggregatorCommand,
+		"--plugin-args": settings.local.PluginArgs,
+	} {
+		if value != "" {
+			args = append(args, name, "'"+value+"'")
+		}
+	}
+	return strings.Join(args, " ")
+}
+
+// catalogue is every file, and what is written in Go. A file that does not parse fails the suite before it begins.
+func catalogue() []*scenario.Scenario {
+	all, err := scenarios.Load()
+	if err != nil {
+		panic("the catalogue does not parse:\n" + err.Error()) // Ginkgo builds its tree before any test can fail
+	}
+	return all
+}
+
+// labels are what LABELS=… selects by.
+func labels(s *scenario.Scenario) Labels {
+	topology := "ha"
+	if s.Topology.ControlPlanes == 1 {
+		topology = "sno"
+	}
+	out := Labels{"area:" + s.Area, "topology:" + topology}
+	for _, a := range s.Actions() {
+		if a.Fault != "" {
+			out = append(out, "fault:"+a.Fault)
+		}
+	}
+	if s.Contract != "" {
+		out = append(out, "contract:"+s.Contract)
+	}
+	return append(out, s.Labels...)
+}
