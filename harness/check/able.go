@@ -1,6 +1,9 @@
 package check
 
 import (
+	"sort"
+	"time"
+
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -53,9 +56,9 @@ func (v *view) balancerFine() spans {
 	return fine
 }
 
-// aggregatorAble is when the contract's latency may be asked of the aggregator: one ran, it had a path to an API
-// server, and nothing on that path changed in the time that a takeover and one latency need.
-func (v *view) aggregatorAble() spans {
+// aggregatorInCharge is when an aggregator ran, had a path to an API server, and had taken (back) its place after
+// anything on that path changed.
+func (v *view) aggregatorInCharge() spans {
 	ran := spans{v.whole}
 	if replicas := v.processes(history.RoleAggregator); len(replicas) > 0 {
 		ran = nil
@@ -82,11 +85,24 @@ func (v *view) anyAPI() spans {
 	return any
 }
 
-// calm is when no change that may have cost the aggregator its place was still being dealt with.
+// calm is when no change that may have cost the aggregator its place was still being dealt with: for the takeover
+// allowance, or until the aggregator shows by a write (of a rollup, or of its lease) that it is in charge. After a
+// pause or on a broken link a write proves little, since other connections may hang.
 func (v *view) calm() spans {
-	stirred := make([]span, len(v.stirs))
-	for i, at := range v.stirs {
-		stirred[i] = span{at, at.Add(v.takeover() + v.latency())}
+	var shown []time.Time
+	for _, r := range v.requests {
+		if r.aggregator() && r.write && r.succeeded() {
+			shown = append(shown, r.received)
+		}
+	}
+	sort.Slice(shown, func(i, j int) bool { return shown[i].Before(shown[j]) })
+	var stirred []span
+	for _, s := range v.stirs {
+		until := s.at.Add(v.takeover())
+		if i := sort.Search(len(shown), func(i int) bool { return shown[i].After(s.at) }); s.clean && i < len(shown) {
+			until = earliest(until, shown[i])
+		}
+		stirred = append(stirred, span{s.at, until})
 	}
 	return merged(stirred).not(v.whole)
 }

@@ -113,8 +113,8 @@ func data(op, digest string, ok bool) *history.Data {
 
 func other(d *history.Data) *history.Data { d.Object = "secrets/ns/b"; return d }
 
-func byReporter(r history.Request) *history.Request {
-	r.User, r.Code = contract.ReporterIdentity("cp-1"), 200
+func byReporter(r history.Request, code int) *history.Request {
+	r.User, r.Code = contract.ReporterIdentity("cp-1"), code
 	return &r
 }
 
@@ -318,9 +318,9 @@ func knownBad() []known {
 		{"an object does not read back", "NO-DATA-LOSS", "", extra(data("written", "d1", true), data("read", "", false))},
 		{"an object is not read back", "NO-DATA-LOSS", "", extra(data("written", "d1", true), other(data("written", "d1", true)), data("read", "d1", true))},
 		{"an object is stored in the clear", "NO-DATA-LOSS", "", extra(data("written", "d1", true), &history.Data{Op: "raw", Object: "secrets/ns/a", OK: true, Provider: "identity"})},
-		{"reporter reads secrets", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "list", Resource: "secrets"}))},
-		{"reporter updates the CR", "LEAST-PRIVILEGE", "OWNERSHIP", extra(byReporter(history.Request{Verb: "update", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", FieldManager: "kms-health-reporter-cp-1"}))},
-		{"reporter discovers", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "get"}))},
+		{"reporter reads secrets", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "list", Resource: "secrets"}, 200))},
+		{"reporter updates the CR", "LEAST-PRIVILEGE", "OWNERSHIP", extra(byReporter(history.Request{Verb: "update", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", FieldManager: "kms-health-reporter-cp-1"}, 200))},
+		{"reporter discovers", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "get"}, 200))},
 		{"no action", "NOTHING-RAN", "", without(history.KindAction)},
 		{"no expectation", "NOTHING-RAN", "", without(history.KindExpectation)},
 		{"no observation", "NOTHING-RAN", "", without(history.KindObject)},

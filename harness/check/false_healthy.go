@@ -13,7 +13,7 @@ func judgeFalseHealthy(v *view) (f Finding) {
 	healthy := v.degraded("False")
 	for _, t := range v.sortedPlugins() {
 		expected := v.pluginExpected(t.plugin)
-		able := v.reporterAble(t.node).and(v.aggAble).and(expected)
+		able := v.reporterAble(t.node).and(v.inCharge).and(expected)
 		for _, bad := range t.bad {
 			for _, due := range v.detectable(bad, able, expected) {
 				f.Judged++

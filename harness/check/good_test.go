@@ -72,6 +72,20 @@ func fine() map[string]func() []history.Event {
 				w.record("backend", &history.Link{From: history.RoleReporter, To: history.RoleAPIServer, Node: "cp-2", State: state})
 			})
 		},
+		"watch delivers late": func() []history.Event {
+			events := faulty(nil, "error")
+			from, to := events[0].At.Add(9*s), events[0].At.Add(14*s)
+			for i := range events {
+				if events[i].Object != nil && events[i].At.After(from) && events[i].At.Before(to) {
+					events[i].At = to
+				}
+			}
+			return events
+		},
+		"own apply refused unread": func() []history.Event {
+			return extra(byReporter(history.Request{Verb: "patch", Resource: "kubeapiservers.operator.openshift.io", Subresource: "status", Name: "cluster",
+				FieldManager: "kms-health-reporter-cp-1", Force: true, ContentType: "application/merge-patch+json"}, 403))()
+		},
 		"rotation": func() []history.Event {
 			w := newWorld(3, "1")
 			for i, p := range []string{"cp-1/1", "cp-2/1", "cp-3/1"} {
@@ -177,4 +191,19 @@ func printed(t *testing.T, v Verdict) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestAnAggregatorThatShowsItselfIsJudged: a write after its start proves that it is in charge, long before the
+// takeover allowance is over; a short run is not judged by nothing.
+func TestAnAggregatorThatShowsItselfIsJudged(t *testing.T) {
+	w := newWorld(3, "1")
+	w.run.TakeoverAllowance = time.Minute
+	w.at(2*time.Second, func(w *world) { w.fault("cp-2/1", "error") }).at(5*time.Second, func(w *world) { w.fault("cp-2/1", "") })
+	w.boot()
+	v := Run(w.finish(8 * time.Second))
+	for _, id := range []string{"DETECTION", "RECOVERY", "ROLLUP-TRUTH", "UNION", "CONVERGENCE"} {
+		if statusOf(v, id) != Passed {
+			t.Errorf("%s is %s", id, statusOf(v, id))
+		}
+	}
 }

@@ -54,19 +54,17 @@ func (v *view) detections() (f Finding, samples []time.Duration) {
 		if len(t.bad) == 0 {
 			continue
 		}
-		able := v.reporterAble(t.node).and(v.aggAble).and(v.pluginExpected(t.plugin)).and(v.watched())
+		able := v.reporterAble(t.node).and(v.inCharge).and(v.pluginExpected(t.plugin)).and(v.watched())
 		accused := v.accused(t.plugin)
 		for _, bad := range t.bad {
 			due := span{bad.from, bad.from.Add(bound)}
-			if !able.covers(due) || accused.has(bad.from) {
-				continue
-			}
 			seen := accused.clip(span{bad.from, latest(bad.to, due.to).Add(bound)})
 			switch {
-			case len(seen) > 0 && !firstOf(seen).After(due.to):
+			case accused.has(bad.from):
+			case len(seen) > 0 && !firstOf(seen).After(due.to) && able.covers(span{bad.from, firstOf(seen)}):
 				samples = append(samples, firstOf(seen).Sub(bad.from))
 				f.Judged++
-			case !bad.to.Before(due.to):
+			case able.covers(due) && !bad.to.Before(due.to):
 				f.Judged++
 				f.violate(Violation{At: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: late(seen, bad.from, "named in KMSPluginsDegraded"),
 					Allowed: contract.ConditionDegraded + " True, naming " + t.String() + ", within " + short(bound) + " of its failure"})
@@ -83,19 +81,19 @@ func (v *view) recoveries() (f Finding, samples []time.Duration) {
 		if len(t.bad) == 0 {
 			continue
 		}
-		able := v.reporterAble(t.node).and(v.aggAble).and(v.pluginExpected(t.plugin)).and(v.watched())
+		able := v.reporterAble(t.node).and(v.inCharge).and(v.pluginExpected(t.plugin)).and(v.watched())
 		accused := v.accused(t.plugin)
 		for _, bad := range t.bad {
 			due := span{bad.recovered, bad.recovered.Add(bound)}
-			if bad.recovered.IsZero() || !able.covers(due) || !accused.has(bad.recovered) {
+			if bad.recovered.IsZero() || !accused.has(bad.recovered) {
 				continue
 			}
 			still := accused.clip(span{bad.recovered, v.whole.to})[0]
 			switch {
-			case !still.to.After(due.to):
+			case !still.to.After(due.to) && still.to.Before(v.whole.to) && able.covers(still):
 				samples = append(samples, still.length())
 				f.Judged++
-			case t.good.covers(due):
+			case able.covers(due) && t.good.covers(due):
 				f.Judged++
 				f.violate(Violation{At: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: "still named in KMSPluginsDegraded " + short(still.length()) + " after it recovered",
 					Allowed: "no longer named within " + short(bound) + " of its recovery"})

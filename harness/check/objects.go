@@ -47,18 +47,32 @@ type condChange struct {
 func (v *view) readObjects() {
 	v.reports, v.crConds, v.coConds = map[string][]reportChange{}, map[string][]condChange{}, map[string][]condChange{}
 	lastCO := &history.Object{}
+	var crAt, coAt time.Time
 	for _, e := range v.events {
 		if e.Kind != history.KindObject {
 			continue
 		}
 		switch o := e.Object; {
 		case v.isCR(o.Resource, o.Name):
+			crAt = latest(crAt, v.written(e))
+			e.At = crAt
 			v.addSnapshot(e, o)
 		case v.isClusterOperator(o.Resource, o.Name):
+			coAt = latest(coAt, v.written(e))
+			e.At = coAt
 			diff(v.coConds, lastCO, o, e)
 			lastCO = o
 		}
 	}
+}
+
+// written is when a state came to be: when the watch delivered it, or before that, when the write that made it was
+// done. A watch that had to connect anew delivers late.
+func (v *view) written(e history.Event) time.Time {
+	if i, ok := v.byRV[e.Object.ResourceVersion]; ok && e.Object.ResourceVersion != "" {
+		return earliest(e.At, v.requests[i].at)
+	}
+	return e.At
 }
 
 func (v *view) addSnapshot(e history.Event, o *history.Object) {

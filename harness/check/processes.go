@@ -36,6 +36,12 @@ type linkChange struct {
 	state          string
 }
 
+// stir is an instant at which the aggregator may have lost its place. It is clean if connections break visibly.
+type stir struct {
+	at    time.Time
+	clean bool
+}
+
 func (v *view) readProcesses() {
 	v.procs = map[process][]procChange{}
 	for _, e := range v.events {
@@ -45,13 +51,13 @@ func (v *view) readProcesses() {
 			k := process{p.Role, p.Node, p.KeyID, p.Instance}
 			v.procs[k] = append(v.procs[k], procChange{at: e.At, seq: e.Seq, event: p.State})
 			if stirsAggregator(p.Role) {
-				v.stirs = append(v.stirs, e.At)
+				v.stirs = append(v.stirs, stir{e.At, p.State != history.ProcessPaused && p.State != history.ProcessResumed})
 			}
 		case history.KindLink:
 			l := e.Link
 			v.links = append(v.links, linkChange{e.At, l.From, l.To, l.Node, l.State == history.LinkOK, l.State})
 			if l.From != history.RoleReporter && l.From != "client" {
-				v.stirs = append(v.stirs, e.At)
+				v.stirs = append(v.stirs, stir{at: e.At})
 			}
 		}
 	}

@@ -55,8 +55,8 @@ func (v *view) causesToWrite() (cr, co spans) {
 		*list = append(*list, span{t.Add(-v.tolerance()), t.Add(lasting)})
 	}
 	cause(&out, v.whole.from, v.takeover()+v.latency())
-	for _, at := range v.stirs {
-		cause(&out, at, v.takeover()+v.latency())
+	for _, s := range v.stirs {
+		cause(&out, s.at, v.takeover()+v.latency())
 	}
 	for _, t := range v.truths {
 		cause(&out, t.from, v.latency())

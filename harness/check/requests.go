@@ -54,7 +54,7 @@ func (v *view) readRequests() {
 		if r.write && r.ours() {
 			r.body = readBody(r.Request.Body)
 		}
-		if r.write && r.onCR && r.succeeded() && r.ResourceVersion != "" {
+		if (r.onCR || v.isClusterOperator(r.Resource, r.Name)) && r.write && r.succeeded() && r.ResourceVersion != "" {
 			if _, seen := v.byRV[r.ResourceVersion]; !seen { // a later one with this version changed nothing
 				v.byRV[r.ResourceVersion] = len(v.requests)
 			}
@@ -82,8 +82,10 @@ func isWrite(verb string) bool {
 func (r request) succeeded() bool  { return r.Code >= 200 && r.Code < 300 }
 func (r request) aggregator() bool { return r.User == contract.AggregatorIdentity }
 func (r request) ours() bool       { return r.node != "" || r.aggregator() }
+
+// isApply: force is an option of an apply only, and is logged even for a request that was refused unread.
 func (r request) isApply() bool {
-	return r.Verb == "apply" || strings.HasPrefix(r.ContentType, "application/apply-patch")
+	return r.Verb == "apply" || r.Force || strings.HasPrefix(r.ContentType, "application/apply-patch")
 }
 
 // writer names who sent r, for people.

@@ -20,15 +20,16 @@ type view struct {
 	expected []expectation
 	procs    map[process][]procChange
 	links    []linkChange
-	stirs    []time.Time // instants at which the aggregator may have lost its place
-	aggAble  spans
+	stirs    []stir
+	inCharge spans // when an aggregator did its work
+	aggAble  spans // … for long enough that all it says must be right
 
 	crs      []snapshot
 	reports  map[string][]reportChange // by node
 	crConds  map[string][]condChange   // by type; reports included
 	coConds  map[string][]condChange
 	requests []request
-	byRV     map[string]int  // index of the write to the CR that made a resourceVersion
+	byRV     map[string]int  // index of the write (to CR or ClusterOperator) that made a resourceVersion
 	seenRV   map[string]bool // resourceVersions of the CR that the watch delivered
 	actions  []action
 	plugins  map[plugin]*pluginTruth
@@ -70,7 +71,8 @@ func newView(events []history.Event) *view {
 	v.readProcesses()
 	v.readRequests()
 	v.readObjects()
-	v.aggAble = v.aggregatorAble()
+	v.inCharge = v.aggregatorInCharge()
+	v.aggAble = v.inCharge.settled(v.latency())
 	v.readActions()
 	v.readPlugins()
 	v.truths = v.rollupTruths()
