@@ -506,9 +506,10 @@ func (w *world) unite(want map[string]value, message string) {
 	if w.bad.union != nil {
 		co = w.bad.union(co)
 	}
-	w.log.Record(w.now.Add(3*time.Millisecond), "audit", &history.Request{User: contract.AggregatorIdentity, Verb: "patch", Resource: "clusteroperators.config.openshift.io", Subresource: "status",
+	w.rv++
+	w.log.Record(w.now.Add(3*time.Millisecond), "audit", &history.Request{ResourceVersion: fmt.Sprint(w.rv), User: contract.AggregatorIdentity, Verb: "patch", Resource: "clusteroperators.config.openshift.io", Subresource: "status",
 		Name: "kube-apiserver", FieldManager: contract.AggregatorFieldManager, Code: 200, Received: w.now, Completed: w.now.Add(3 * time.Millisecond)})
-	w.log.Record(w.now.Add(3*time.Millisecond), "watch", &history.Object{Resource: "clusteroperators.config.openshift.io", Name: "kube-apiserver", Conditions: co})
+	w.log.Record(w.now.Add(3*time.Millisecond), "watch", &history.Object{Resource: "clusteroperators.config.openshift.io", Name: "kube-apiserver", ResourceVersion: fmt.Sprint(w.rv), Conditions: co})
 }
 
 // table is the contract's table, for the reports of one form, row by row.

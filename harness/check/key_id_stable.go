@@ -1,0 +1,39 @@
+package check
+
+import "github.com/kmsharness/kmsharness/harness/history"
+
+func keyIDStable() Invariant {
+	return Invariant{
+		ID:        "KEY-ID-STABLE",
+		Statement: "the key_id that a plugin answers never returns to an earlier value",
+		Source:    "KMS v2 API: key_id is stable, never re-used, and Status is authoritative (docs/decisions.md)",
+		judge:     judgeKeyIDStable,
+	}
+}
+
+// judgeKeyIDStable looks at each plugin's answers in the order in which they began. A key_id that comes back after
+// another one makes kube-apiserver rewrite everything again and again, and no rotation ever converges.
+func judgeKeyIDStable(v *view) (f Finding) {
+	now, left := map[plugin]string{}, map[plugin]map[string]bool{}
+	for _, e := range v.events {
+		if e.Kind != history.KindCall || e.Call.Outcome != history.CallOK || e.Call.KEKID == "" {
+			continue
+		}
+		c, p := e.Call, plugin{e.Call.Node, e.Call.KeyID}
+		f.Judged++
+		if c.KEKID == now[p] {
+			continue
+		}
+		if left[p] == nil {
+			left[p] = map[string]bool{}
+		}
+		if left[p][c.KEKID] {
+			f.violate(Violation{At: e.At, Seq: e.Seq, Node: c.Node, KeyID: c.KeyID,
+				Seen:    c.Method + " answered key_id " + quoted(c.KEKID) + " again, after " + quoted(now[p]),
+				Allowed: "the current key_id, or one that was never used before"})
+		}
+		left[p][now[p]] = true
+		now[p] = c.KEKID
+	}
+	return f
+}
