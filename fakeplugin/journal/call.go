@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// Outcome is what the plugin did with a call.
+// Outcome is how a call ended, as its caller sees it.
 type Outcome string
 
 const (
 	Answered  Outcome = "answered"  // a response was sent; whether it was a good one is in its fields
-	Failed    Outcome = "failed"    // a gRPC status other than OK was sent
-	Nil       Outcome = "nil"       // an empty response, or none, under status OK
+	Failed    Outcome = "failed"    // a gRPC status other than OK was sent, or what the caller's library turns into one
+	Nil       Outcome = "nil"       // an empty response was sent
 	Abandoned Outcome = "abandoned" // the caller's deadline passed, or it went away, before there was an answer
 	Reset     Outcome = "reset"     // the plugin broke the connection
 	Crashed   Outcome = "crashed"   // the plugin died in the call
@@ -33,7 +33,7 @@ type Call struct {
 	Ended     time.Time `json:"ended"`
 	LatencyMS float64   `json:"latencyMS"`
 	Outcome   Outcome   `json:"outcome"`
-	Code      string    `json:"code"` // gRPC status code, by name; for a reset the one that the caller sees
+	Code      string    `json:"code"` // gRPC status code that the caller sees, by name
 	Detail    string    `json:"detail,omitempty"`
 	// What a response said. Texts are cut to MaxText bytes; the sizes are those before the cut.
 	Version      string `json:"version,omitempty"`

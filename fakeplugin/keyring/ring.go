@@ -16,6 +16,9 @@ const (
 	idBytes     = 6  // 48 random bits: short enough to read aloud, and looked up before it is given out
 )
 
+// MaxKEKs bounds the versions of one ring: a rotation every minute for a week.
+const MaxKEKs = 10_000
+
 // Ring is the history of one remote key: its KEKs by version, one of which is current. It is safe for concurrent use.
 type Ring struct {
 	mu      sync.RWMutex
@@ -37,6 +40,9 @@ func New(rand io.Reader) *Ring { return &Ring{rand: rand} }
 func (r *Ring) Rotate(now time.Time) (KEK, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.keks) >= MaxKEKs {
+		return KEK{}, refuse(CodeInvalid, "there are %d KEK versions already, no more are allowed", MaxKEKs)
+	}
 	secret, err := r.random(secretBytes)
 	if err != nil {
 		return KEK{}, err

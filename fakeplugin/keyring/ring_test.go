@@ -161,3 +161,10 @@ func TestSnapshotRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+func TestVersionsAreBounded(t *testing.T) {
+	r := newRing(t, MaxKEKs)
+	if _, err := r.Rotate(time.Now()); codeOf(err) != CodeInvalid {
+		t.Errorf("one rotation too many: %v", err)
+	}
+}

@@ -1,6 +1,8 @@
 package remotekms
 
 import (
+	"context"
+	"log/slog"
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
@@ -34,6 +36,10 @@ func (k *KMS) record(o Operation, err error) {
 	}
 	o.UID = journal.Text(o.UID)
 	k.journal.Append(o)
+	if ctx := context.Background(); k.log.Enabled(ctx, slog.LevelInfo) {
+		k.log.LogAttrs(ctx, slog.LevelInfo, o.Op, slog.String("uid", o.UID), slog.String("plugin", o.Plugin), slog.String("key", o.Key),
+			slog.String("kekID", o.KEKID), slog.String("code", o.Code))
+	}
 }
 
 // Journal is what the KMS did.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"log/slog"
 	"regexp"
 	"slices"
 	"sync"
@@ -29,6 +30,7 @@ type Options struct {
 	Clock     clock.Clock
 	Rand      io.Reader
 	Journal   *journal.Log[Operation]
+	Log       *slog.Logger
 	StateFile string // keys and rules survive a kill in it; "" keeps them in memory only
 }
 
@@ -37,6 +39,7 @@ type KMS struct {
 	clock     clock.Clock
 	rand      io.Reader
 	journal   *journal.Log[Operation]
+	log       *slog.Logger
 	stateFile string
 
 	change sync.Mutex // one change at a time, with its state file
@@ -47,7 +50,7 @@ type KMS struct {
 
 // New is a KMS with what its state file holds, if there is one.
 func New(o Options) (*KMS, error) {
-	k := &KMS{clock: o.Clock, rand: o.Rand, journal: o.Journal, stateFile: o.StateFile, rings: map[string]*keyring.Ring{}}
+	k := &KMS{clock: o.Clock, rand: o.Rand, journal: o.Journal, log: o.Log, stateFile: o.StateFile, rings: map[string]*keyring.Ring{}}
 	if k.clock == nil {
 		k.clock = clock.RealClock{}
 	}
@@ -56,6 +59,9 @@ func New(o Options) (*KMS, error) {
 	}
 	if k.journal == nil {
 		k.journal = journal.New[Operation](journal.DefaultCapacity, nil)
+	}
+	if k.log == nil {
+		k.log = slog.New(slog.DiscardHandler)
 	}
 	return k, k.load()
 }

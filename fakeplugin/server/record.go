@@ -23,16 +23,30 @@ func (s *Server) record(m fault.Method, req any, plan fault.Plan, a answer, bega
 		Outcome: a.outcome, Code: codes.OK.String(),
 		NoticedKEKID: s.plugin.NoticedID(), Faults: plan.Faults, Unreadable: unreadable,
 	}
-	if a.outcome == journal.Reset {
-		c.Code = codes.Unavailable.String()
-	} else if a.err != nil && !errors.Is(a.err, noMessage{}) {
-		st := status.Convert(a.err)
-		c.Code, c.Detail = st.Code().String(), journal.Text(st.Message())
+	c.Code, c.Detail = a.seen(unreadable)
+	if c.Code != codes.OK.String() && (a.outcome == journal.Answered || a.outcome == journal.Nil) {
+		c.Outcome = journal.Failed
 	}
 	describeRequest(&c, req)
 	describeResponse(&c, a)
 	s.journal.Append(c)
 	s.logCall(c)
+}
+
+// seen is the code and text that the caller gets, from us or from its own library.
+func (a answer) seen(unreadable bool) (code, detail string) {
+	switch {
+	case unreadable:
+		return codes.Internal.String(), "the response holds invalid UTF-8"
+	case errors.Is(a.err, noMessage{}):
+		return codes.Internal.String(), "status OK without a message"
+	case a.outcome == journal.Reset:
+		return codes.Unavailable.String(), status.Convert(errBroken).Message()
+	case a.err != nil:
+		st := status.Convert(a.err)
+		return st.Code().String(), journal.Text(st.Message())
+	}
+	return codes.OK.String(), ""
 }
 
 func describeRequest(c *journal.Call, req any) {
