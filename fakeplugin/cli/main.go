@@ -20,7 +20,9 @@ released while it runs.`,
 	}
 	root.AddCommand(NewServeCommand(), NewRemoteCommand())
 	for _, verb := range verbs(&t) {
-		t.register(verb) // not on the root: serve has a --control of its own
+		if verb.Name() != "kms" { // it drives no plugin
+			t.register(verb) // not on the root: serve has a --control of its own
+		}
 		root.AddCommand(verb)
 	}
 	root.SetArgs(args)

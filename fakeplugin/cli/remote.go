@@ -37,7 +37,7 @@ func NewRemoteCommand() *cobra.Command {
 				return err
 			}
 			defer closeJournal()
-			kms, err := remotekms.New(remotekms.Options{Journal: operations, StateFile: state})
+			kms, err := remotekms.New(remotekms.Options{Journal: operations, Log: log, StateFile: state})
 			if err != nil {
 				return fmt.Errorf("--state: %w", err)
 			}
