@@ -17,19 +17,22 @@ func auditPolicy() []byte {
 		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "RECORDER", recorderUser,
 	).Replace(`apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [RequestReceived]
 omitManagedFields: true
 rules:
+# With the stage RequestReceived: an API server that is killed may have carried out a write that it never logs.
 - level: RequestResponse
   verbs: [create, update, patch, delete, deletecollection]
   resources:
   - {group: operator.openshift.io}
   - {group: config.openshift.io}
 - level: Metadata
+  omitStages: [RequestReceived]
   userGroups: ["REPORTERS"]
 - level: Metadata
+  omitStages: [RequestReceived]
   users: ["AGGREGATOR"]
 - level: Metadata
+  omitStages: [RequestReceived]
   users: ["RECORDER"]
   nonResourceURLs: ["` + markerPath + `"]
 - level: None

@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -55,6 +56,11 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	var lacks []string
 	if s.Topology.ControlPlanes > maxNodes {
 		lacks = append(lacks, fmt.Sprintf("%d control-plane nodes: the local backend runs a kube-apiserver for each, at most %d", s.Topology.ControlPlanes, maxNodes))
+	}
+	for _, a := range s.Actions() {
+		if a.Verb == scenario.VerbLink && a.Link.From == history.RoleReporter && a.Link.To == history.RoleLoadBalancer {
+			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
+		}
 	}
 	if _, err := operatorNamed(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
@@ -126,6 +132,9 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) error {
 			return err
 		}
 		b.runDir, b.programs = dir, newPrograms(dir.Path, progress)
+		if b.programs.pluginArgs, err = split(b.opts.PluginArgs); err != nil {
+			return err // validated in New
+		}
 	}
 	if b.binaries == nil {
 		o := b.opts.Assets
@@ -176,7 +185,7 @@ func (b *Backend) take(s shape) *plane {
 
 // giveBack keeps a plane for later, or ends it.
 func (b *Backend) giveBack(ctx context.Context, p *plane) error {
-	if p.spoiled() != "" {
+	if p.spoiled() != "" || len(b.programs.pluginArgs) > 0 {
 		return b.discard(ctx, p)
 	}
 	b.mu.Lock()

@@ -136,7 +136,7 @@ func (p *plane) removeNode(ctx context.Context, n *node) error {
 	for _, g := range n.pluginList() {
 		errs = append(errs, g.close(ctx))
 	}
-	errs = append(errs, p.cp.Remove(ctx, n.name))
+	errs = append(errs, n.server.Kill(), p.cp.Remove(ctx, n.name)) // a clean stop would drain for seconds
 	n.admin.close()
 	return errors.Join(errs...)
 }

@@ -18,6 +18,9 @@ type Options struct {
 	// arguments; quotes group words. See Placeholders.
 	ReporterCommand   string
 	AggregatorCommand string
+	// PluginArgs are further arguments of every fake plugin, quoted as in a command template: a plugin that is broken
+	// from the start ("--fault key-id-flip-flop") shows what a run makes of it.
+	PluginArgs string
 	// ReporterMountSockets gives each reporter a mount namespace in which its plugins listen at
 	// contract.SocketDir, for reporters that insist on that path. It needs root.
 	ReporterMountSockets bool
@@ -44,6 +47,9 @@ func (o Options) validate() error {
 	}
 	if _, err := parseTemplate(o.aggregatorCommand()); err != nil {
 		return fmt.Errorf("aggregator command: %w", err)
+	}
+	if _, err := split(o.PluginArgs); err != nil {
+		return fmt.Errorf("plugin arguments: %w", err)
 	}
 	if o.ReporterMountSockets && os.Geteuid() != 0 {
 		return errors.New("sockets under " + contract.SocketDir + " need a mount namespace for each reporter, which needs root: run as root, or let the reporter take its sockets from {sockets}")

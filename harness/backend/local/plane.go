@@ -33,6 +33,7 @@ type plane struct {
 	front      map[string]*netfault.Link // to the load balancer, by who uses it
 	kms        *remoteKMS
 	installed  map[string]bool // manifests of these operators
+	used       bool            // by a scenario
 
 	mu       sync.Mutex
 	nodes    map[string]*node

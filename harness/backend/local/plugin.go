@@ -41,10 +41,11 @@ func (p *plane) newPlugin(node, keyID string) (_ *plugin, err error) {
 }
 
 func (g *plugin) args(p *plane) []string {
-	return []string{
+	args := []string{
 		"serve", "--listen=" + contract.SocketPath(p.nodeDir(g.node), g.keyID), "--node=" + g.node, "--key-id=" + g.keyID,
 		"--remote=unix://" + p.kms.socket, "--key=" + remoteKey(g.keyID), "--control=unix://" + g.controlSocket, "--journal=" + g.journal,
 	}
+	return append(args, p.programs.pluginArgs...)
 }
 
 // close ends the plugin for good.

@@ -22,6 +22,8 @@ const modulePath = "github.com/kmsharness/kmsharness"
 type programs struct {
 	dir      string // receives what is built
 	progress func(string)
+	// pluginArgs are Options.PluginArgs, split.
+	pluginArgs []string
 
 	mu    sync.Mutex
 	found map[string]string

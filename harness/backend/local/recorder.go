@@ -233,6 +233,7 @@ func (r *recorder) close() error {
 	r.watcher.Close()
 	r.wg.Wait()
 	err := r.files.Close()
+	r.audit.Unanswered()
 	for _, c := range r.clients {
 		c.close()
 	}

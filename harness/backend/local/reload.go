@@ -85,11 +85,20 @@ func (n *node) loadedConfig(ctx context.Context) (string, error) {
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), reloadMetric); ok {
-			_, hash, _ := strings.Cut(rest, `,hash="`)
-			hash, _, _ = strings.Cut(hash, `"`)
+		if hash, ok := hashOf(lines.Text()); ok {
 			return hash, nil
 		}
 	}
 	return "", lines.Err()
+}
+
+// hashOf reads the hash out of a line of the metrics, if it is that metric's.
+func hashOf(line string) (hash string, ok bool) {
+	labels, ok := strings.CutPrefix(line, reloadMetric)
+	if !ok {
+		return "", false
+	}
+	_, hash, _ = strings.Cut(labels, `,hash="`)
+	hash, _, _ = strings.Cut(hash, `"`)
+	return hash, true
 }

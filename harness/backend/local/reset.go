@@ -23,9 +23,12 @@ import (
 func (p *plane) reset(ctx context.Context, s *scenario.Scenario) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := p.clearFaults(ctx); err != nil {
-		return err
+	if p.used { // a plugin may have been started with faults of its own
+		if err := p.clearFaults(ctx); err != nil {
+			return err
+		}
 	}
+	p.used = true
 	if err := p.install(ctx, s.Operator); err != nil {
 		return err
 	}
@@ -53,7 +56,7 @@ func (p *plane) clearFaults(ctx context.Context) error {
 				errs = append(errs, err)
 				continue
 			}
-			errs = append(errs, g.control.releaseAll(ctx))
+			errs = append(errs, g.control.releaseAll(ctx), g.control.SetNoticeLag(ctx, 0))
 		}
 	}
 	return errors.Join(append(errs, p.kms.clear(ctx))...)

@@ -49,27 +49,29 @@ type user struct {
 	Username string `json:"username"`
 }
 
-// Stages of an audit event that end a request, as far as this package is concerned.
+// Stages of an audit event.
 const (
+	stageReceived = "RequestReceived"
 	stageStarted  = "ResponseStarted" // only of long-running requests
 	stageComplete = "ResponseComplete"
 	stagePanic    = "Panic"
 )
 
-// Decode reads one line of the audit log of the API server on node. It gives nil for a line that does not end a
-// request: a watch counts when its response starts, everything else when it is complete.
-func Decode(node string, line []byte) (*history.Request, error) {
+// Decode reads one line of the audit log of the API server on node. A watch has ended when its response starts,
+// everything else when it is complete. A request that was received has no outcome yet: its code is 0 and its time of
+// completion that of its arrival. Lines of other stages give nil.
+func Decode(node string, line []byte) (r *history.Request, ended bool, err error) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
-		return nil, fmt.Errorf("audit log of %s: %w", node, err)
+		return nil, false, fmt.Errorf("audit log of %s: %w", node, err)
 	}
 	if e.AuditID == "" || e.Verb == "" {
-		return nil, fmt.Errorf("audit log of %s: not an audit event: auditID or verb is missing", node)
+		return nil, false, fmt.Errorf("audit log of %s: not an audit event: auditID or verb is missing", node)
 	}
-	if !e.ends() {
-		return nil, nil
+	if ended = e.ends(); !ended && e.Stage != stageReceived {
+		return nil, false, nil
 	}
-	return e.request(node), nil
+	return e.request(node), ended, nil
 }
 
 func (e *event) ends() bool {
@@ -134,6 +136,9 @@ const (
 // contentType follows from the body, because the audit log does not keep the header: a JSON patch is a list, an
 // apply names its apiVersion and kind and must name a field manager, what is left merges.
 func contentType(body json.RawMessage, named bool) string {
+	if len(body) == 0 {
+		return ""
+	}
 	if strings.HasPrefix(strings.TrimSpace(string(body)), "[") {
 		return ContentTypeJSONPatch
 	}

@@ -23,8 +23,8 @@ func line(old, new string) []byte {
 }
 
 func TestDecode(t *testing.T) {
-	r, err := audit.Decode("cp-1", line("", ""))
-	if err != nil {
+	r, ended, err := audit.Decode("cp-1", line("", ""))
+	if err != nil || !ended {
 		t.Fatal(err)
 	}
 	if r.Resource != "kubeapiservers.operator.openshift.io" || r.Subresource != "status" || r.Name != "cluster" ||
@@ -39,7 +39,7 @@ func TestDecodeTellsPatchesApart(t *testing.T) {
 		`[{"op":"remove"}]`: audit.ContentTypeJSONPatch,
 		`{"status":{}}`:     audit.ContentTypeMerge,
 	} {
-		r, err := audit.Decode("cp-1", line(`{"apiVersion":"operator.openshift.io/v1","kind":"KubeAPIServer"}`, body))
+		r, _, err := audit.Decode("cp-1", line(`{"apiVersion":"operator.openshift.io/v1","kind":"KubeAPIServer"}`, body))
 		if err != nil || r.ContentType != want {
 			t.Errorf("%s: %v, %v, want %s", body, r, err, want)
 		}
@@ -47,20 +47,21 @@ func TestDecodeTellsPatchesApart(t *testing.T) {
 }
 
 func TestDecodeIgnoresStagesThatDoNotEndARequest(t *testing.T) {
-	for _, stage := range []string{"RequestReceived", "ResponseStarted"} {
-		if r, err := audit.Decode("cp-1", line("ResponseComplete", stage)); r != nil || err != nil {
-			t.Errorf("%s: %v, %v", stage, r, err)
-		}
+	if r, ended, err := audit.Decode("cp-1", line("ResponseComplete", "ResponseStarted")); r != nil || ended || err != nil {
+		t.Errorf("started: %v, %v, %v", r, ended, err)
+	}
+	if r, ended, err := audit.Decode("cp-1", line("ResponseComplete", "RequestReceived")); r == nil || ended || err != nil {
+		t.Errorf("received: %v, %v, %v", r, ended, err)
 	}
 	watch := bytes.Replace(line("ResponseComplete", "ResponseStarted"), []byte(`"patch"`), []byte(`"watch"`), 1)
-	if r, err := audit.Decode("cp-1", watch); r == nil || err != nil {
-		t.Errorf("watch: %v, %v", r, err)
+	if r, ended, err := audit.Decode("cp-1", watch); r == nil || !ended || err != nil {
+		t.Errorf("watch: %v, %v, %v", r, ended, err)
 	}
 }
 
 func TestDecodeNamesWhatIsWrong(t *testing.T) {
 	for _, text := range []string{"", "{", "[]", `{"auditID":"x"}`} {
-		if _, err := audit.Decode("cp-1", []byte(text)); err == nil || !strings.Contains(err.Error(), "audit log of cp-1") {
+		if _, _, err := audit.Decode("cp-1", []byte(text)); err == nil || !strings.Contains(err.Error(), "audit log of cp-1") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -99,8 +100,27 @@ func TestRecorderChooses(t *testing.T) {
 	}
 }
 
+func TestRecorderTellsOfWritesWithoutAnAnswer(t *testing.T) {
+	log := history.NewLog(nil)
+	r := audit.Recorder{Sink: log, Identity: audit.SystemUnderTest, Resource: func(string) bool { return false }}
+	received := strings.ReplaceAll(strings.Replace(apply, "ResponseComplete", "RequestReceived", 1), "\n", "")
+	answered := strings.ReplaceAll(apply, "\n", "")
+	killed := strings.Replace(strings.Replace(received, `"code":200`, `"code":0`, 1), `"a1"`, `"a2"`, 1)
+	for _, line := range []string{received, killed, answered} {
+		if err := r.Line("cp-1", []byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Unanswered()
+	r.Unanswered()
+	events := log.Events()
+	if len(events) != 2 || events[0].Request.Code != 200 || events[1].Request.AuditID != "a2" || events[1].Request.Code != 0 {
+		t.Fatalf("recorded %+v", events)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add(line("", ""))
 	f.Add([]byte(`{"auditID":"x","verb":"patch","stage":"Panic","requestURI":"%%"}`))
-	f.Fuzz(func(t *testing.T, b []byte) { _, _ = audit.Decode("cp-1", b) })
+	f.Fuzz(func(t *testing.T, b []byte) { _, _, _ = audit.Decode("cp-1", b) })
 }

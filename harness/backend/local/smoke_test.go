@@ -1,0 +1,217 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// smokeTimeout bounds the whole test on a busy machine; it takes about 20 s.
+const smokeTimeout = 3 * time.Minute
+
+// world is an environment and its history as it grows.
+type world struct {
+	t      *testing.T
+	ctx    context.Context
+	env    backend.Environment
+	events chan history.Event
+	log    *history.Log
+}
+
+// newWorld prepares an environment, or skips the test where the binaries are not at hand.
+func newWorld(t *testing.T, b *Backend, ctx context.Context, s *scenario.Scenario) *world {
+	t.Helper()
+	w := &world{t: t, ctx: ctx, log: history.NewLog(nil), events: make(chan history.Event, 100_000)}
+	env, err := b.Prepare(ctx, backend.Spec{Scenario: s, Log: w.log, OutDir: t.TempDir(), Progress: func(line string) { t.Log(line) }})
+	if errors.Is(err, assets.ErrNotFound) {
+		t.Skip("a control plane is needed: set " + assets.EnvAssets + " to a directory with etcd and kube-apiserver")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.env = env
+	heading := env.Heading()
+	w.log.Record(time.Now(), "engine", &heading)
+	t.Cleanup(w.log.Subscribe(func(e history.Event) { w.events <- e }))
+	return w
+}
+
+func newBackend(t *testing.T, opts Options) *Backend {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it boots a control plane")
+	}
+	opts.Assets = assets.Options{LocalOnly: true}
+	b, err := New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func (w *world) do(a scenario.Action) {
+	w.t.Helper()
+	if err := w.env.Do(w.ctx, a); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// degraded waits for a state of the rollup that some later event shows.
+func (w *world) degraded(status, reason string) {
+	w.t.Helper()
+	w.await("KMSPluginsDegraded "+status+" "+reason, func(e history.Event) bool {
+		return e.Object != nil && slices.ContainsFunc(e.Object.Conditions, func(c history.Condition) bool {
+			return c.Type == contract.ConditionDegraded && c.Status == status && c.Reason == reason
+		})
+	})
+}
+
+func (w *world) await(what string, found func(history.Event) bool) {
+	w.t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	for {
+		select {
+		case e := <-w.events:
+			if found(e) {
+				return
+			}
+		case <-deadline.C:
+			w.t.Fatalf("%s was not seen within 30 s", what)
+		}
+	}
+}
+
+func (w *world) has(what string, found func(history.Event) bool) {
+	w.t.Helper()
+	if !slices.ContainsFunc(w.log.Events(), found) {
+		w.t.Errorf("the history has no %s", what)
+	}
+}
+
+// pids are the processes of the environment that the history has named.
+func (w *world) pids() []int {
+	var all []int
+	for _, e := range w.log.Events() {
+		if e.Process != nil && e.Process.PID != 0 {
+			all = append(all, e.Process.PID)
+		}
+	}
+	return all
+}
+
+func TestFaultsShowAndGo(t *testing.T) {
+	b := newBackend(t, Options{})
+	ctx, cancel := context.WithTimeout(context.Background(), smokeTimeout)
+	defer cancel()
+	plugin := scenario.Selector{Node: "cp-1"}
+	reporter := scenario.Selector{Role: history.RoleReporter, Node: "cp-1"}
+	s := &scenario.Scenario{Name: "smoke", Topology: scenario.Topology{ControlPlanes: 1, KeyIDs: []string{"2", "1"}}}
+	w := newWorld(t, b, ctx, s)
+	w.degraded("False", contract.ReasonAsExpected)
+	w.do(scenario.Action{Verb: scenario.VerbInject, Plugin: plugin, Fault: "hang", Method: "Status"})
+	w.degraded("True", contract.ReasonPluginUnreachable)
+	w.do(scenario.Action{Verb: scenario.VerbRelease, Plugin: plugin})
+	w.degraded("False", contract.ReasonAsExpected)
+	w.do(scenario.Action{Verb: scenario.VerbKill, Process: reporter})
+	w.degraded("Unknown", contract.ReasonReportStale)
+	w.do(scenario.Action{Verb: scenario.VerbStart, Process: reporter})
+	w.degraded("False", contract.ReasonAsExpected)
+	w.do(scenario.Action{Verb: scenario.VerbData, Params: map[string]any{"op": "write", "count": 2, "size": 100}})
+	w.finish()
+	w.recorded()
+	first := w.pids()
+
+	// The same control plane serves the next scenario, and nothing of the first is left in it.
+	again := newWorld(t, b, ctx, s)
+	again.degraded("False", contract.ReasonAsExpected)
+	again.finish()
+	if !slices.ContainsFunc(again.pids(), func(pid int) bool { return slices.Contains(first, pid) }) {
+		t.Error("the control plane was not used again")
+	}
+	if err := b.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range append(first, again.pids()...) {
+		environ, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+		if err == nil && bytes.Contains(environ, []byte(process.EnvRunDir+"=")) {
+			t.Errorf("process %d is left", pid)
+		}
+	}
+}
+
+func (w *world) finish() {
+	w.t.Helper()
+	if err := w.env.Finish(w.ctx); err != nil {
+		w.t.Error(err)
+	}
+	if err := w.env.Release(w.ctx, false); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// recorded looks for one event of every recorder.
+func (w *world) recorded() {
+	w.t.Helper()
+	w.has("Status call", func(e history.Event) bool { return e.Call != nil && e.Call.Method == "Status" && e.Call.Node == "cp-1" })
+	w.has("write of the reporter", func(e history.Event) bool {
+		r := e.Request
+		return r != nil && r.User == contract.ReporterIdentity("cp-1") && r.Code == 200 && r.ResourceVersion != "" && len(r.Body) > 0
+	})
+	w.has("write of the aggregator", func(e history.Event) bool {
+		return e.Request != nil && e.Request.User == contract.AggregatorIdentity && e.Request.FieldManager == contract.AggregatorFieldManager
+	})
+	w.has("owner of a condition", func(e history.Event) bool {
+		return e.Object != nil && slices.Contains(e.Object.Owners["condition/"+contract.ConditionType("cp-1")], contract.FieldManager("cp-1"))
+	})
+	w.has("envelope of the API server", func(e history.Event) bool { return e.Envelope != nil && e.Envelope.Object != "" })
+	w.has("encrypted object in etcd", func(e history.Event) bool {
+		return e.Data != nil && e.Data.Op == history.DataRaw && e.Data.OK && e.Data.Provider == "kms-2" && e.Data.Want == "kms-2" && e.Data.KEKID != ""
+	})
+	w.has("object read back", func(e history.Event) bool { return e.Data != nil && e.Data.Op == history.DataRead && e.Data.OK })
+	w.has("killed reporter", func(e history.Event) bool {
+		return e.Process != nil && e.Process.Role == history.RoleReporter && e.Process.State == history.ProcessKilled
+	})
+}
+
+func TestColdStartBringsEverythingUp(t *testing.T) {
+	b := newBackend(t, Options{ReporterMountSockets: os.Geteuid() == 0})
+	ctx, cancel := context.WithTimeout(context.Background(), smokeTimeout)
+	defer cancel()
+	s := &scenario.Scenario{Name: "cold", Contract: "healthreports", Topology: scenario.Topology{ControlPlanes: 1, Start: scenario.StartStopped}}
+	w := newWorld(t, b, ctx, s)
+	for _, role := range []string{history.RolePlugin, history.RoleAPIServer, history.RoleReporter, history.RoleAggregator} {
+		w.do(scenario.Action{Verb: scenario.VerbStart, Process: scenario.Selector{Role: role}})
+	}
+	w.degraded("False", contract.ReasonAsExpected)
+	w.do(scenario.Action{Verb: scenario.VerbNode, Params: map[string]any{"add": "cp-2"}})
+	w.await("typed report of cp-2", func(e history.Event) bool {
+		return e.Object != nil && slices.ContainsFunc(e.Object.HealthReports, func(r contract.TypedReport) bool { return r.NodeName == "cp-2" && r.Status == "Healthy" })
+	})
+	if got := w.env.Nodes(); !slices.Equal(got, []string{"cp-1", "cp-2"}) {
+		t.Errorf("nodes %v", got)
+	}
+	w.do(scenario.Action{Verb: scenario.VerbEncryption, Params: map[string]any{"type": "identity"}})
+	w.await("no report", func(e history.Event) bool {
+		return e.Object != nil && e.Object.Resource == "kubeapiservers.operator.openshift.io" && len(e.Object.HealthReports) == 0
+	})
+	w.finish()
+}
