@@ -13,9 +13,10 @@ OUT ?= _artifacts
 # How long each fuzz target runs under `make fuzz`.
 FUZZTIME ?= 60s
 
-# Static, reproducible programs; the same flags everywhere, so that the build cache is shared.
+# Static, reproducible programs; the same flags everywhere, so that the build cache is shared. grpcnotrace leaves out
+# gRPC's trace pages, which would cost the reporter 2.5 MiB of memory.
 export CGO_ENABLED = 0
-GOFLAGS_BUILD := -trimpath -ldflags '-s -w'
+GOFLAGS_BUILD := -trimpath -tags grpcnotrace -ldflags '-s -w'
 PROGRAMS := kmsharness kms-health-reporter kms-health-aggregator fake-kms-plugin
 
 .PHONY: help build test lint bench e2e fuzz crds clean

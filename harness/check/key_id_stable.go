@@ -1,6 +1,9 @@
 package check
 
-import "github.com/kmsharness/kmsharness/harness/history"
+import (
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
 
 func keyIDStable() Invariant {
 	return Invariant{
@@ -11,13 +14,13 @@ func keyIDStable() Invariant {
 	}
 }
 
-// judgeKeyIDStable looks at each plugin's answers in the order in which they began. A key_id that comes back after
+// judgeKeyIDStable looks at each plugin's answers in the order of the history. A key_id that comes back after
 // another one makes kube-apiserver rewrite everything again and again, and no rotation ever converges.
 func judgeKeyIDStable(v *view) (f Finding) {
 	now, left := map[plugin]string{}, map[plugin]map[string]bool{}
 	for _, e := range v.events {
-		if e.Kind != history.KindCall || e.Call.Outcome != history.CallOK || e.Call.KEKID == "" {
-			continue
+		if e.Kind != history.KindCall || e.Call.Outcome != history.CallOK || !usableKeyID(e.Call) {
+			continue // an unusable key_id names no key; the reporter must call the plugin unhealthy for it
 		}
 		c, p := e.Call, plugin{e.Call.Node, e.Call.KeyID}
 		f.Judged++
@@ -36,4 +39,9 @@ func judgeKeyIDStable(v *view) (f Finding) {
 		now[p] = c.KEKID
 	}
 	return f
+}
+
+// usableKeyID says whether KMS v2 accepts the key_id that was answered.
+func usableKeyID(c *history.Call) bool {
+	return c.KEKID != "" && max(len(c.KEKID), c.KEKIDBytes) <= contract.MaxKEKIDBytes
 }

@@ -79,7 +79,13 @@ func isWrite(verb string) bool {
 	return false
 }
 
-func (r request) succeeded() bool  { return r.Code >= 200 && r.Code < 300 }
+func (r request) succeeded() bool { return r.Code >= 200 && r.Code < 300 }
+
+// undecided: the API server gave up on the request, or its client did, and it may have taken effect all the same: etcd
+// does not take back what it has committed.
+func (r request) undecided() bool {
+	return r.Code == 0 || r.Code == 408 || r.Code == 499 || r.Code >= 500
+}
 func (r request) aggregator() bool { return r.User == contract.AggregatorIdentity }
 func (r request) ours() bool       { return r.node != "" || r.aggregator() }
 
@@ -166,7 +172,7 @@ func (b body) foreignTo(node string) []string {
 	return out
 }
 
-// explaining is the successful writes to the CR that may have led from the state before i to state i: the one that
+// explaining is the writes to the CR, successful or of unknown outcome, that may have led from the state before i to state i: the one that
 // made its resourceVersion, and those of about that time whose own state was not seen by itself.
 func (v *view) explaining(s snapshot, before time.Time) []request {
 	if i, ok := v.byRV[s.rv]; ok && s.rv != "" {
@@ -181,7 +187,7 @@ func (v *view) unseenWrites(from, to time.Time) []request {
 	var out []request
 	for ; i < len(v.requests) && !v.requests[i].received.After(to.Add(time.Minute)); i++ {
 		r := v.requests[i]
-		if r.received.After(to) || !r.write || !r.onCR || !r.succeeded() {
+		if r.received.After(to) || !r.write || !r.onCR || !r.succeeded() && !r.undecided() {
 			continue
 		}
 		if r.ResourceVersion == "" || !v.seenRV[r.ResourceVersion] {

@@ -80,7 +80,7 @@ func (u *unit) run(ctx context.Context, path string, args, env []string) (*proce
 		return u.current, nil
 	}
 	p, err := u.opts.Supervisor.Start(ctx, process.Spec{
-		Name: u.name, Path: path, Args: args, Env: env, LogFile: u.LogFile(), StopTimeout: stopTimeout,
+		Name: u.name, Path: path, Args: args, Env: env, LogFile: u.LogFile(), StopTimeout: stopTimeout, Nice: niceness,
 	})
 	if err != nil {
 		return nil, err
@@ -88,3 +88,7 @@ func (u *unit) run(ctx context.Context, path string, args, env []string) (*proce
 	u.current = p
 	return p, nil
 }
+
+// niceness of etcd and the API servers: several CPU seconds of a boot must not delay the probes and writes of a reporter
+// that runs beside it and is judged by the half second.
+const niceness = 5

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -25,6 +26,9 @@ type Spec struct {
 	LogFile string
 	// StopTimeout bounds the wait between SIGTERM and SIGKILL; 0 means DefaultStopTimeout.
 	StopTimeout time.Duration
+	// Nice lowers the process's priority (0 to 19) where the machine has nice(1): what is heavy then does not delay
+	// what is light and timed.
+	Nice int
 	// Attr changes how the process is created (namespaces). The process group and the parent-death signal are set
 	// afterwards and cannot be changed.
 	Attr func(*syscall.SysProcAttr)
@@ -52,7 +56,7 @@ func (s Spec) command(runDir string) (*exec.Cmd, *os.File, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the log of %s: %w", s.Name, err)
 	}
-	cmd := exec.Command(s.Path, s.Args...)
+	cmd := s.niced()
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, log, log
 	cmd.Env = append(os.Environ(), s.Env...)
 	if runDir != "" {
@@ -65,4 +69,15 @@ func (s Spec) command(runDir string) (*exec.Cmd, *os.File, error) {
 	attr.Setpgid, attr.Pgid, attr.Pdeathsig = true, 0, syscall.SIGKILL
 	cmd.SysProcAttr = attr
 	return cmd, log, nil
+}
+
+// niced is the command, through nice(1) if it is to have a lower priority: a process cannot lower the priority of a
+// child between fork and exec, and afterwards only that of single threads.
+func (s Spec) niced() *exec.Cmd {
+	if s.Nice > 0 {
+		if nice, err := exec.LookPath("nice"); err == nil {
+			return exec.Command(nice, append([]string{"-n", strconv.Itoa(s.Nice), s.Path}, s.Args...)...)
+		}
+	}
+	return exec.Command(s.Path, s.Args...)
 }
