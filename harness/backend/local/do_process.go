@@ -31,8 +31,8 @@ func (e *Environment) processes(ctx context.Context, a scenario.Action) error {
 	if err != nil {
 		return err
 	}
-	if a.Process.Role == history.RoleAPIServer || a.Process.Role == history.RoleEtcd {
-		e.plane.spoil("%s of %s", a.Verb, a.Process.Role)
+	if a.Process.Role == history.RoleEtcd {
+		e.plane.spoil("%s of etcd", a.Verb)
 	}
 	errs := make([]error, len(targets))
 	var all sync.WaitGroup

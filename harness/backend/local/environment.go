@@ -100,7 +100,6 @@ func (e *Environment) begin(ctx context.Context) error {
 
 // stopForColdStart leaves etcd and the remote KMS. The objects of the harness are in etcd already.
 func (e *Environment) stopForColdStart(ctx context.Context) error {
-	e.plane.spoil("its API servers were stopped for a cold start")
 	var group errgroup.Group
 	for _, n := range e.plane.nodeList() {
 		group.Go(n.server.Kill) // a clean stop drains for seconds, and nobody is there to notice

@@ -16,10 +16,10 @@ func (e *Environment) Finish(ctx context.Context) error {
 		return nil
 	}
 	e.finished = true
-	any := len(e.written) > 0
+	wrote := len(e.written) > 0
 	e.mu.Unlock()
 	var errs []error
-	if any {
+	if wrote {
 		errs = append(errs, e.verifyData(ctx))
 	}
 	errs = append(errs, e.recorder.drain(ctx))

@@ -101,7 +101,7 @@ const (
 	// actionTimeout bounds one action; the longest is a changed encryption configuration on stock binaries.
 	actionTimeout = 2*time.Minute + reloadTimeout
 	// drainTimeout bounds the wait for recorders at the end, which normally takes milliseconds.
-	drainTimeout = 10 * time.Second
+	drainTimeout = 20 * time.Second
 	// tailEvery is how often files are read. It bounds how late an expectation sees what a log says.
 	tailEvery = 25 * time.Millisecond
 )

@@ -22,10 +22,10 @@ const (
 	// back late is an observation that comes late, and refused connections on the same machine cost nothing.
 	RetryEvery = 100 * time.Millisecond
 	// listTimeout bounds one list: a paused API server accepts connections and never answers.
-	listTimeout = 2 * time.Second
+	listTimeout = 5 * time.Second
 	// settleTimeout bounds the wait for watches to deliver what a final list has shown to exist. They normally do
 	// within milliseconds.
-	settleTimeout = 5 * time.Second
+	settleTimeout = 15 * time.Second
 )
 
 // Watcher follows targets through several API servers at once, so that the loss of one costs nothing.
