@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 )
 
 // Limits of a server: a slow or idle peer may not hold it. They are generous for a local socket, and there is no
@@ -17,7 +19,7 @@ const (
 	stopTimeout       = time.Second // well inside the two seconds that a process has to stop
 )
 
-// Serve answers on l until ctx ends, then closes l and waits for the requests under way.
+// Serve answers on l until ctx ends, then waits for the requests under way, closes l and removes its socket file.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	s := &http.Server{
 		Handler:           h,
@@ -41,5 +43,9 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	}
-	return nil
+	at := endpoint.Endpoint{Network: l.Addr().Network(), Address: l.Addr().String()}
+	if !at.IsFile() {
+		return nil
+	}
+	return endpoint.RemoveStale(at.Address)
 }

@@ -60,10 +60,8 @@ func (r *Ring) lookup(ref Ref) (*kek, error) {
 	if ref.Version != 0 {
 		return r.byVersion(ref.Version)
 	}
-	for i := range r.keks {
-		if r.keks[i].ID == ref.ID {
-			return &r.keks[i], nil
-		}
+	if version, ok := r.ids[ref.ID]; ok {
+		return r.byVersion(version)
 	}
 	return nil, refuse(CodeUnknown, "there is no KEK %.64q", ref.ID)
 }

@@ -23,8 +23,9 @@ const MaxKEKs = 10_000
 type Ring struct {
 	mu      sync.RWMutex
 	rand    io.Reader
-	keks    []kek // version v at v-1
-	current int   // version; 0 before the first rotation
+	keks    []kek          // version v at v-1
+	ids     map[string]int // id to version
+	current int            // version; 0 before the first rotation
 }
 
 type kek struct {
@@ -34,7 +35,7 @@ type kek struct {
 }
 
 // New is an empty ring; rand is the source of keys, ids and nonces.
-func New(rand io.Reader) *Ring { return &Ring{rand: rand} }
+func New(rand io.Reader) *Ring { return &Ring{rand: rand, ids: map[string]int{}} }
 
 // Rotate makes a new KEK with a new id and makes it current.
 func (r *Ring) Rotate(now time.Time) (KEK, error) {
@@ -119,6 +120,7 @@ func (r *Ring) add(k KEK, secret []byte) error {
 		return fmt.Errorf("KEK version %d: %w", k.Version, err)
 	}
 	r.keks = append(r.keks, kek{k, secret, aead})
+	r.ids[k.ID] = k.Version
 	return nil
 }
 
@@ -136,7 +138,7 @@ func (r *Ring) freshID() (string, error) {
 			return "", err
 		}
 		id := "kek-" + hex.EncodeToString(b)
-		if !slices.ContainsFunc(r.keks, func(k kek) bool { return k.ID == id }) {
+		if _, taken := r.ids[id]; !taken {
 			return id, nil
 		}
 	}
