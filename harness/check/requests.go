@@ -137,9 +137,6 @@ func (b *body) readStatus(text json.RawMessage, path string) {
 	}
 }
 
-// empty is true for an apply that claims nothing: its manager gives up all that it owned.
-func (b body) empty() bool { return len(b.conditions)+len(b.typed)+len(b.other) == 0 }
-
 // reportOf is the entries that the body says about node.
 func (b body) reportOf(node string) []entry {
 	var message, typed []entry

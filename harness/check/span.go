@@ -11,7 +11,6 @@ type span struct{ from, to time.Time }
 func (s span) empty() bool                  { return !s.from.Before(s.to) }
 func (s span) length() time.Duration        { return s.to.Sub(s.from) }
 func (s span) has(t time.Time) bool         { return !t.Before(s.from) && t.Before(s.to) }
-func (s span) overlaps(o span) bool         { return s.from.Before(o.to) && o.from.Before(s.to) }
 func (s span) clip(o span) span             { return span{latest(s.from, o.from), earliest(s.to, o.to)} }
 func (s span) grow(b, a time.Duration) span { return span{s.from.Add(-b), s.to.Add(a)} }
 
@@ -89,15 +88,6 @@ func (s spans) settled(d time.Duration) spans {
 		}
 	}
 	return out
-}
-
-// grown adds time before and after each span.
-func (s spans) grown(before, after time.Duration) spans {
-	out := make([]span, len(s))
-	for i, x := range s {
-		out[i] = x.grow(before, after)
-	}
-	return merged(out)
 }
 
 func (s spans) has(t time.Time) bool {

@@ -26,7 +26,6 @@ type world struct {
 	agg     fakeAggregator
 	conds   []history.Condition
 	typed   []contract.TypedReport
-	co      []history.Condition
 	rv      int
 	script  map[time.Duration]func(*world)
 	since   map[string]time.Time

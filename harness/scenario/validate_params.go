@@ -13,11 +13,6 @@ const (
 	maxObjectBytes = 512 << 10 // a Secret may have 1 MiB; half of it leaves room for base64
 )
 
-// kmsOps are what the remote KMS can be told, each with what undoes it.
-func kmsOps() map[string]string {
-	return map[string]string{"disable": "enable", "deny": "allow", "cut": "restore", "delete": ""}
-}
-
 func (v *validation) remote(a Action, at place) {
 	if a.Verb == VerbRotate {
 		return // its lag is a duration
