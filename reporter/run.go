@@ -23,7 +23,7 @@ import (
 
 // Run is a whole reporter, until ctx ends. It returns an error only for what no waiting would cure: a kubeconfig that
 // cannot be read, an address that cannot be listened on.
-func Run(ctx context.Context, o options.Options, log *slog.Logger) error {
+func Run(ctx context.Context, o options.Options, log *slog.Logger, decorate ...Decorator) error {
 	config, err := restConfig(o)
 	if err != nil {
 		return err
@@ -49,12 +49,23 @@ func Run(ctx context.Context, o options.Options, log *slog.Logger) error {
 	loop := &Loop{
 		Config:    core.Config{Node: o.Node, Timing: o.Timing},
 		Prober:    probe.New(o.Plugins, o.Timing.ProbeTimeout, time.Now),
-		Publisher: publisher, Observer: observer, Clock: clock.RealClock{}, Jitter: jitter,
+		Publisher: decorated(publisher, decorate), Observer: observer, Clock: clock.RealClock{}, Jitter: jitter,
 	}
 	log.Info("reporting", "node", o.Node, "plugins", keyIDs(o.Plugins), "operator", string(o.Operator), "contract", string(o.Form),
 		"connectivity", string(o.Connectivity), "interval", o.Timing.Interval.String(), "fieldManager", contract.FieldManager(o.Node))
 	group.Go(func() error { loop.Run(ctx); return nil })
 	return group.Wait()
+}
+
+// Decorator wraps the publisher of a reporter. Reporters that are wrong on purpose are made with it; see
+// scenarios/mutants.
+type Decorator func(Publisher) Publisher
+
+func decorated(p Publisher, by []Decorator) Publisher {
+	for _, d := range by {
+		p = d(p)
+	}
+	return p
 }
 
 // restConfig finds the API server.

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 	kmsservice "k8s.io/kms/pkg/service"
 
+	kmsapi "k8s.io/kms/apis/v2"
+
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 )
@@ -58,8 +60,16 @@ func TestAbandonedCallIsJournaled(t *testing.T) {
 	w := newWorld(t)
 	w.inject("hang")
 	began := time.Now()
-	_, err := w.encrypt(patience)
-	w.Expect(status.Code(err)).To(Equal(codes.DeadlineExceeded))
+	ctx, abandon := context.WithTimeout(context.Background(), deadline)
+	defer abandon()
+	answered := make(chan error, 1)
+	go func() {
+		_, err := w.client.Encrypt(ctx, &kmsapi.EncryptRequest{Uid: "uid-e", Plaintext: []byte(seed)})
+		answered <- err
+	}()
+	w.Eventually(func() int { return w.server.Faults()[0].Hits }).WithTimeout(deadline).Should(Equal(1))
+	abandon()
+	w.Expect(status.Code(<-answered)).To(Equal(codes.Canceled))
 	w.Eventually(func() string { return w.last(fault.Encrypt).UID }).WithTimeout(deadline).Should(Equal("uid-e"))
 	c := w.last(fault.Encrypt)
 	w.Expect(c.Outcome).To(Equal(journal.Abandoned))

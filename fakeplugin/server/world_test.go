@@ -116,7 +116,7 @@ func (w *world) dial() kmsapi.KeyManagementServiceClient {
 		target = "unix-abstract:" + w.at.Address[1:]
 	}
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: time.Millisecond, MaxDelay: 5 * time.Millisecond}, MinConnectTimeout: patience}))
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: time.Millisecond, MaxDelay: 5 * time.Millisecond}, MinConnectTimeout: deadline}))
 	w.Expect(err).NotTo(HaveOccurred())
 	w.t.Cleanup(func() { _ = conn.Close() })
 	return kmsapi.NewKeyManagementServiceClient(conn)

@@ -75,7 +75,17 @@ func call(ctx context.Context, socket string) (*kmsapi.StatusResponse, error) {
 		return nil, err
 	}
 	defer conn.Close() // also ends what is left of a call that was given up
-	return kmsapi.NewKeyManagementServiceClient(conn).Status(ctx, &kmsapi.StatusRequest{})
+	response, err := kmsapi.NewKeyManagementServiceClient(conn).Status(ctx, &kmsapi.StatusRequest{})
+	return response, hang(ctx, err)
+}
+
+// hang names what came too late by its cause. On a machine so busy that the timer of the call fires after closeGrace, the
+// kernel has cut the connection before, and gRPC says Unavailable of a plugin that hung.
+func hang(ctx context.Context, err error) error {
+	if deadline, ok := ctx.Deadline(); ok && status.Code(err) == codes.Unavailable && !time.Now().Before(deadline) {
+		return status.Error(codes.DeadlineExceeded, "no answer within the deadline: "+status.Convert(err).Message())
+	}
+	return err
 }
 
 // failure keeps no more of a text than a report can hold, so that a hostile one is not carried around.
