@@ -27,9 +27,12 @@ const (
 // errUsage marks a mistake on the command line.
 var errUsage = errors.New("usage")
 
+// Configure changes what a controller is made with, after the flags were read.
+type Configure func(*controller.Config)
+
 // Main runs the program until it ends or ctx does, and returns its exit code.
-func Main(ctx context.Context, args []string, stderr io.Writer) int {
-	cmd := New(stderr)
+func Main(ctx context.Context, args []string, stderr io.Writer, configure ...Configure) int {
+	cmd := New(stderr, configure...)
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	switch {
@@ -44,7 +47,7 @@ func Main(ctx context.Context, args []string, stderr io.Writer) int {
 }
 
 // New is the command.
-func New(stderr io.Writer) *cobra.Command {
+func New(stderr io.Writer, configure ...Configure) *cobra.Command {
 	o := Defaults()
 	usage := func(errs ...error) error {
 		for _, err := range errs {
@@ -70,7 +73,7 @@ func New(stderr io.Writer) *cobra.Command {
 			if errs := o.Validate(); len(errs) > 0 {
 				return usage(errs...)
 			}
-			return o.run(cmd.Context(), stderr)
+			return o.run(cmd.Context(), stderr, configure)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
@@ -79,7 +82,7 @@ func New(stderr io.Writer) *cobra.Command {
 }
 
 // run works until ctx ends or something cannot go on.
-func (o Options) run(ctx context.Context, stderr io.Writer) error {
+func (o Options) run(ctx context.Context, stderr io.Writer, configure []Configure) error {
 	log := o.logger(stderr)
 	klog.SetSlogLogger(log) // client-go logs through klog
 	registry := prometheus.NewRegistry()
@@ -87,6 +90,9 @@ func (o Options) run(ctx context.Context, stderr io.Writer) error {
 	config, err := o.config(log, registry)
 	if err != nil {
 		return err
+	}
+	for _, f := range configure {
+		f(&config)
 	}
 	c, err := controller.New(config)
 	if err != nil {

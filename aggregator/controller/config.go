@@ -32,6 +32,9 @@ type Config struct {
 	Registry prometheus.Registerer
 	// Clock is the wall clock; nil for the real one.
 	Clock clock.Clock
+	// Decide is what the aggregator wants done; nil for core.Step. Aggregators that are wrong on purpose replace it; see
+	// scenarios/mutants.
+	Decide func(core.Input, core.Memory) core.Decision
 }
 
 // Expected is the set of nodes that should report: those that match NodeSelector, or, for API servers that are

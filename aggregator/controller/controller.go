@@ -31,6 +31,9 @@ func New(c Config) (*Controller, error) {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
+	if c.Decide == nil {
+		c.Decide = core.Step
+	}
 	client, err := dynamic.NewForConfig(c.REST)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)

@@ -59,7 +59,7 @@ func (c *Controller) decide(ctx context.Context, memory core.Memory) (d core.Dec
 	if !ok {
 		return d, false, nil // the object's creation triggers the next step
 	}
-	if d = core.Step(in, memory); c.writes(d) {
+	if d = c.Decide(in, memory); c.writes(d) {
 		v, err := c.live(ctx)
 		if err != nil {
 			return core.Decision{Memory: memory}, false, err
@@ -67,7 +67,7 @@ func (c *Controller) decide(ctx context.Context, memory core.Memory) (d core.Dec
 		if in, ok = c.input(v); !ok {
 			return core.Decision{Memory: memory}, false, nil
 		}
-		d = core.Step(in, memory)
+		d = c.Decide(in, memory)
 	}
 	c.metrics.show(in, d)
 	d.Memory, wrote, err = c.carryOut(ctx, d)
