@@ -9,7 +9,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
-// Load parses the catalogue, in the order of the file names. The error has every mistake of every file.
+// Load parses the catalogue, in the order of the file names, and adds what is written in Go. The error has every mistake
+// of every scenario.
 func Load() ([]*scenario.Scenario, error) {
 	parser, err := standard.Parser()
 	if err != nil {
@@ -27,6 +28,10 @@ func Load() ([]*scenario.Scenario, error) {
 			errs = append(errs, err)
 			continue
 		}
+		all = append(all, s)
+	}
+	for _, s := range Authored() {
+		errs = append(errs, parser.Validate(s))
 		all = append(all, s)
 	}
 	return all, errors.Join(errs...)

@@ -97,7 +97,11 @@ func progress(s *scenario.Scenario) func(string) {
 }
 
 func reproduce(s *scenario.Scenario) string {
-	args := []string{"kmsharness", "run", s.File, "--backend", settings.backend, "--seed", fmt.Sprint(settings.seed)}
+	args := []string{"kmsharness", "run", s.File}
+	if s.File == "" { // written in Go
+		args = []string{"kmsharness", "e2e", "--labels", "name:" + s.Name}
+	}
+	args = append(args, "--backend", settings.backend, "--seed", fmt.Sprint(settings.seed))
 	for name, value := range map[string]string{
 		"--reporter-command": settings.local.ReporterCommand, "--aggregator-command": settings.local.AggregatorCommand,
 		"--plugin-args": settings.local.PluginArgs,
@@ -124,7 +128,7 @@ func labels(s *scenario.Scenario) Labels {
 	if s.Topology.ControlPlanes == 1 {
 		topology = "sno"
 	}
-	out := Labels{"area:" + s.Area, "topology:" + topology}
+	out := Labels{"name:" + s.Name, "area:" + s.Area, "topology:" + topology}
 	for _, a := range s.Actions() {
 		if a.Fault != "" {
 			out = append(out, "fault:"+a.Fault)

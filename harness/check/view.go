@@ -84,7 +84,7 @@ func newView(events []history.Event) *view {
 func (v *view) judged(events []history.Event) []history.Event {
 	v.run.Timing = contract.DefaultTiming()
 	var out []history.Event
-	for _, e := range events {
+	for n, e := range events {
 		switch e.Kind {
 		case history.KindRun:
 			v.run = *e.Run
@@ -92,10 +92,22 @@ func (v *view) judged(events []history.Event) []history.Event {
 			continue // when it was written says nothing
 		case history.KindPhase:
 			if e.Phase.Name == history.PhaseEnd {
-				return append(out, e)
+				return append(append(out, underWay(events[n:], e.At)...), e)
 			}
 		}
 		out = append(out, e)
+	}
+	return out
+}
+
+// underWay is the requests that an API server had received at the end and answered afterwards: what they wrote may have
+// been seen before. They are dated to the end.
+func underWay(rest []history.Event, end time.Time) (out []history.Event) {
+	for _, e := range rest {
+		if e.Kind == history.KindRequest && !e.Request.Received.After(end) {
+			e.At = end
+			out = append(out, e)
+		}
 	}
 	return out
 }

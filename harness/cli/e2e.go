@@ -86,7 +86,11 @@ func conclude(w io.Writer, dir, backend string, began time.Time) (code int, err 
 	if err := summary.SaveJUnit(dir); err != nil {
 		return ExitCouldNotRun, err
 	}
-	fmt.Fprintln(w)
+	covered, err := report.Coverage(dir)
+	if err != nil {
+		return ExitCouldNotRun, err
+	}
+	fmt.Fprintf(w, "\n%s\n\n", covered)
 	return summary.ExitCode(), summary.WriteText(w)
 }
 

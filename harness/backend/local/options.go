@@ -63,7 +63,7 @@ func timing() contract.Timing {
 	return contract.Timing{
 		Interval:          time.Second,
 		Jitter:            100 * time.Millisecond,
-		ProbeTimeout:      500 * time.Millisecond,
+		ProbeTimeout:      900 * time.Millisecond,
 		WriteTimeout:      time.Second,
 		AggregatorLatency: time.Second,
 	}
