@@ -19,7 +19,7 @@ export CGO_ENABLED = 0
 GOFLAGS_BUILD := -trimpath -tags grpcnotrace -ldflags '-s -w'
 PROGRAMS := kmsharness kms-health-reporter kms-health-aggregator fake-kms-plugin
 
-.PHONY: help build test lint bench e2e fuzz crds clean
+.PHONY: help build test lint bench e2e mutants fuzz crds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-8s %s\n", $$1, $$2}'
@@ -34,6 +34,10 @@ test: ## unit tests with the race detector, fuzz seeds included; needs no engine
 
 e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [LABELS=…] [PROCS=…] [OUT=…]
 	@bin/kmsharness e2e --backend='$(BACKEND)' --labels='$(LABELS)' --procs='$(PROCS)' --out='$(OUT)'
+
+mutants: build ## run subjects that are wrong on purpose, each of which must be caught: make mutants [OUT=…]
+	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
+	KMSHARNESS_MUTANTS=1 KMSHARNESS_BIN='$(CURDIR)/bin' KMSHARNESS_OUT='$(abspath $(OUT))/mutants' go test -tags grpcnotrace -count=1 -v -timeout 15m -run TestMutantsAreCaught ./scenarios/mutants
 
 lint: ## formatting, vet, staticcheck, tidy modules, house rules
 	@ci/lint.sh

@@ -1,0 +1,93 @@
+// Package mutants lists subjects that are wrong on purpose, and what must catch each: the test of the tester. A change
+// to the harness that lets one of them pass has blinded it.
+//
+// The mistakes themselves are in cmd/, a few lines each over the good core; a broken plugin needs no program of its own,
+// because the fake plugin takes faults from its command line. `make mutants` runs them all.
+package mutants
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+)
+
+// Family is the part of the system that is wrong.
+type Family string
+
+const (
+	Reporter   Family = "reporter"
+	Aggregator Family = "aggregator"
+	Plugin     Family = "plugin"
+)
+
+// Mutant is one subject with one mistake.
+type Mutant struct {
+	Name   string
+	Family Family
+	// Mistake is the real one that it stands for.
+	Mistake string
+	// Program is below cmd/; empty for a plugin. Args are its arguments, with the placeholders of a command template,
+	// or the further arguments of every plugin.
+	Program string
+	Args    string
+	// Scenario of the catalogue that brings it out.
+	Scenario string
+	// Caught are the invariants that must be violated, all of them. More may be.
+	Caught []string
+}
+
+// The flags that the programs share with those that they mutate.
+const (
+	reporterArgs = " --kms-sockets={sockets} --node-name={node} --kubeconfig={kubeconfig} --interval={interval} --jitter={jitter}" +
+		" --read-timeout={readTimeout} --write-timeout={writeTimeout} --metrics-address={metricsAddress}" +
+		" --contract={contract} --operator={operator}"
+	aggregatorArgs = " --kubeconfig={kubeconfig} --interval={interval} --operator={operator} --metrics-address={metricsAddress}"
+)
+
+// All mutants. A new one needs an entry here and nothing else.
+func All() []Mutant {
+	return []Mutant{
+		{
+			Name: "write-on-change", Family: Reporter, Program: "mutant-reporter", Args: "--mutation write-on-change" + reporterArgs,
+			Mistake:  "a reporter that spares the API server writes which say nothing new, so that lastChecked no longer tells a healthy reporter from a dead one",
+			Scenario: "reporter-restarted-quickly", Caught: []string{"CADENCE"},
+		},
+		{
+			Name: "forget-removed-nodes", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation forget-removed-nodes" + aggregatorArgs,
+			Mistake:  "an aggregator whose node handler has no delete function: it never cleans up after a removed node, and counts its report for ever",
+			Scenario: "node-removed", Caught: []string{"NO-ORPHAN"},
+		},
+		{
+			Name: "key-id-flip-flop", Family: Plugin, Args: "--fault key-id-flip-flop",
+			Mistake:  "a plugin that answers from whichever backend its load balancer picks, one of which has not seen the new KEK, so that key_id goes back and forth",
+			Scenario: "reporter-restarted-quickly", Caught: []string{"KEY-ID-STABLE"},
+		},
+	}
+}
+
+// Options run a mutant on the local backend. dir has the programs of cmd/.
+func (m Mutant) Options(dir string) local.Options {
+	command := filepath.Join(dir, m.Program) + " " + m.Args
+	switch m.Family {
+	case Reporter:
+		return local.Options{ReporterCommand: command}
+	case Aggregator:
+		return local.Options{AggregatorCommand: command}
+	default:
+		return local.Options{PluginArgs: m.Args}
+	}
+}
+
+// Command is what a person types to run a mutant by hand, in the root of the repository.
+func (m Mutant) Command(dir string) string {
+	o := m.Options(dir)
+	flag, value := "--plugin-args", o.PluginArgs
+	switch m.Family {
+	case Reporter:
+		flag, value = "--reporter-command", o.ReporterCommand
+	case Aggregator:
+		flag, value = "--aggregator-command", o.AggregatorCommand
+	}
+	return strings.Join([]string{"kmsharness run", "scenarios/catalogue/" + m.Scenario + ".yaml", flag, "'" + value + "'"}, " ")
+}
