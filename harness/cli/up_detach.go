@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// upTimeout bounds a boot. The first one may have to build or fetch the control plane's programs.
+	upTimeout = 20 * time.Minute
+	// upPoll is how often a process in the background is looked at.
+	upPoll = 50 * time.Millisecond
+)
+
+// detach starts the environment's process in a session of its own, so that it survives this terminal, and returns when
+// the environment is ready. One that cannot boot tells why in its last line, and so does this.
+func detach(ctx context.Context, w io.Writer, place upPlace, program string, args []string) (upState, error) {
+	held, owner, err := place.lock()
+	if err != nil {
+		return upState{}, err
+	}
+	if held == nil {
+		return upState{}, usage("an environment is up already (process %d): end it with kmsharness down", owner)
+	}
+	// What an earlier environment left must not look like the new one's; the new one takes the lock itself.
+	if err := errors.Join(place.forget(), held.Close()); err != nil {
+		return upState{}, err
+	}
+	log, err := os.Create(place.file("log"))
+	if err != nil {
+		return upState{}, fmt.Errorf("log of the environment: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return upState{}, fmt.Errorf("start the environment in the background: %w", err)
+	}
+	fmt.Fprintf(w, "booting, log: %s\n", log.Name())
+	return awaitUp(ctx, place, cmd.Process.Pid)
+}
+
+func awaitUp(ctx context.Context, place upPlace, pid int) (upState, error) {
+	ctx, cancel := context.WithTimeout(ctx, upTimeout)
+	defer cancel()
+	tick := time.NewTicker(upPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return upState{}, errors.Join(usage("the environment was not ready when this was interrupted, or after %v: it was ended", upTimeout), terminate(ctx, pid, func() (bool, error) { return reaped(pid) }))
+		case <-tick.C:
+		}
+		if s, ok, err := place.read(); err != nil || ok && s.PID == pid {
+			return s, err
+		}
+		if gone, err := reaped(pid); err != nil || gone {
+			return upState{}, errors.Join(err, usage("the environment could not be booted: %s", place.lastWord()))
+		}
+	}
+}
+
+// reaped says whether this process's child is gone, without waiting for it.
+func reaped(pid int) (bool, error) {
+	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+	switch {
+	case errors.Is(err, unix.EINTR):
+		return false, nil
+	case errors.Is(err, unix.ECHILD):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("look after process %d: %w", pid, err)
+	}
+	return got == pid, nil
+}
+
+// lastWord is the first line of the error that the process ended with.
+func (p upPlace) lastWord() string {
+	text, err := os.ReadFile(p.file("log"))
+	if err != nil {
+		return err.Error()
+	}
+	const prefix = "\nkmsharness: "
+	said := "\n" + string(text)
+	at := strings.LastIndex(said, prefix)
+	if at < 0 {
+		return "it did not say why, see " + p.file("log")
+	}
+	line, _, _ := strings.Cut(said[at+len(prefix):], "\n")
+	return line
+}

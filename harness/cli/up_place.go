@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+)
+
+// upPlace is the directory of this user's one environment. It has:
+//
+//	lock        held by the environment's process while it lives, with its process id
+//	state.json  written when the environment is ready
+//	log         what the process in the background printed
+//	run/        history and logs of the environment, until the next one
+type upPlace string
+
+func upPlaceOfUser() (upPlace, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find a place for the environment's state: %w", err)
+	}
+	dir := filepath.Join(cache, "kmsharness", "up")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("find a place for the environment's state: %w", err)
+	}
+	return upPlace(dir), nil
+}
+
+func (p upPlace) file(name string) string { return filepath.Join(string(p), name) }
+
+// upState is what is known of an environment that is ready.
+type upState struct {
+	PID     int
+	History string
+	local.Description
+}
+
+// lock takes the place, or says who has it: nil and a process id, which is 0 in the instant before it is written down.
+// The lock goes with the process, however that ends, so a dead environment is never taken for a living one.
+func (p upPlace) lock() (held *os.File, owner int, err error) {
+	f, err := os.OpenFile(p.file("lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, 0, fmt.Errorf("lock the environment's state: %w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return f, 0, nil
+	}
+	if !errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, 0, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
+	}
+	return nil, p.owner(), f.Close()
+}
+
+func (p upPlace) owner() int {
+	text, err := os.ReadFile(p.file("lock"))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid < 2 {
+		return 0
+	}
+	return pid
+}
+
+// take locks the place for this process, and forgets what an earlier environment left.
+func (p upPlace) take() (*os.File, error) {
+	held, owner, err := p.lock()
+	if err != nil {
+		return nil, err
+	}
+	if held == nil {
+		return nil, usage("an environment is up already (process %d): end it with kmsharness down", owner)
+	}
+	err = errors.Join(held.Truncate(0), p.forget(), os.RemoveAll(p.file("run")), os.Mkdir(p.file("run"), 0o700))
+	if err == nil {
+		_, err = fmt.Fprintln(held, os.Getpid())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare the environment's state: %w", err), held.Close())
+	}
+	return held, nil
+}
+
+// write says that the environment is ready. The file appears as a whole.
+func (p upPlace) write(s upState) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err == nil {
+		err = os.WriteFile(p.file("state.new"), append(data, '\n'), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(p.file("state.new"), p.file("state.json"))
+	}
+	if err != nil {
+		return fmt.Errorf("write the environment's state: %w", err)
+	}
+	return nil
+}
+
+// read returns false while there is no state.
+func (p upPlace) read() (s upState, ok bool, err error) {
+	data, err := os.ReadFile(p.file("state.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("read the environment's state: %w", err)
+	}
+	return s, true, nil
+}
+
+func (p upPlace) forget() error {
+	if err := os.Remove(p.file("state.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

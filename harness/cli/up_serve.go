@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/report"
+)
+
+// flushEvery is how old the history file may be while an environment is up, so that it can be read beside it.
+const flushEvery = time.Second
+
+// upSource is who records heading and end.
+const upSource = "up"
+
+// serve is an environment from its boot until ctx ends.
+func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err error) {
+	held, err := place.take()
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, place.forget(), held.Close()) }()
+	b, err := local.New(local.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, closeBackend(ctx, b)) }()
+	file, err := os.Create(filepath.Join(place.file("run"), report.HistoryFile))
+	if err != nil {
+		return fmt.Errorf("write the history: %w", err)
+	}
+	defer func() { err = firstError(err, file.Close()) }()
+	log := history.NewLog(file)
+	env, err := b.Prepare(ctx, backend.Spec{Scenario: f.scenario(), Seed: 1, Log: log, OutDir: place.file("run"), Progress: printer(w)})
+	if ctx.Err() != nil {
+		return usage("interrupted while booting")
+	}
+	if err != nil {
+		return err
+	}
+	heading := env.Heading()
+	heading.Scenario = f.scenario().Name
+	log.Record(time.Now(), upSource, &heading)
+	if err := f.ready(w, place, env, file.Name()); err != nil {
+		return errors.Join(err, endUp(ctx, env, log))
+	}
+	if err := flush(ctx, log); err != nil {
+		return errors.Join(err, endUp(ctx, env, log))
+	}
+	fmt.Fprintln(w, "ending")
+	return endUp(ctx, env, log)
+}
+
+// ready tells everybody who waits for it.
+func (f *upFlags) ready(w io.Writer, place upPlace, env backend.Environment, historyFile string) error {
+	described, ok := env.(*local.Environment)
+	if !ok {
+		return fmt.Errorf("describe the environment: the backend cannot, it is a %T", env)
+	}
+	d, err := described.Describe()
+	if err != nil {
+		return err
+	}
+	for _, n := range d.Nodes { // the write key first, as everywhere
+		slices.SortFunc(n.Plugins, func(a, b local.PluginDescription) int {
+			return slices.Index(f.keyIDs, a.KeyID) - slices.Index(f.keyIDs, b.KeyID)
+		})
+	}
+	s := upState{PID: os.Getpid(), History: historyFile, Description: d}
+	if err := s.print(w); err != nil {
+		return err
+	}
+	return place.write(s)
+}
+
+// flush keeps the history file fresh until ctx ends.
+func flush(ctx context.Context, log *history.Log) error {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := log.Flush(); err != nil {
+				return fmt.Errorf("write the history: %w", err)
+			}
+		}
+	}
+}
+
+// endUp ends the environment and its history, although ctx is over.
+func endUp(ctx context.Context, env backend.Environment, log *history.Log) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	end := history.End{Complete: true}
+	finished := env.Finish(ctx)
+	if finished != nil {
+		end = history.End{Problem: finished.Error()}
+	}
+	log.Record(time.Now(), upSource, &end)
+	return errors.Join(finished, log.Flush(), env.Release(ctx, false))
+}
