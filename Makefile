@@ -35,9 +35,9 @@ test: ## unit tests with the race detector, fuzz seeds included; needs no engine
 e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [LABELS=…] [PROCS=…] [OUT=…]
 	@bin/kmsharness e2e --backend='$(BACKEND)' --labels='$(LABELS)' --procs='$(PROCS)' --out='$(OUT)'
 
-mutants: build ## run subjects that are wrong on purpose, each of which must be caught: make mutants [OUT=…]
+mutants: build ## run subjects that are wrong on purpose, each of which must be caught; verdicts go to _mutants
 	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
-	KMSHARNESS_MUTANTS=1 KMSHARNESS_BIN='$(CURDIR)/bin' KMSHARNESS_OUT='$(abspath $(OUT))/mutants' go test -tags grpcnotrace -count=1 -v -timeout 15m -run TestMutantsAreCaught ./scenarios/mutants
+	KMSHARNESS_MUTANTS=1 KMSHARNESS_BIN='$(CURDIR)/bin' KMSHARNESS_OUT='$(CURDIR)/_mutants' go test -tags grpcnotrace -count=1 -v -timeout 15m -run TestMutantsAreCaught ./scenarios/mutants
 
 lint: ## formatting, vet, staticcheck, tidy modules, house rules
 	@ci/lint.sh
@@ -52,4 +52,4 @@ crds: ## copy the CRDs again from the OpenShift API module that go.mod names
 	go generate ./ci/crds
 
 clean: ## remove what the other targets made (not the cache of control-plane binaries)
-	rm -rf bin _artifacts
+	rm -rf bin _artifacts _mutants

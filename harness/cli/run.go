@@ -69,6 +69,9 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	began := time.Now()
 	f.all(cmd.Context(), cmd.OutOrStdout(), b, scenarios)
 	code, err := conclude(cmd.OutOrStdout(), f.out, b.Name(), began)
+	if err == nil {
+		err = lookInside(cmd.Context(), cmd.OutOrStdout(), b, f.out)
+	}
 	if err == nil && code != ExitPassed {
 		err = &exitError{code: code}
 	}

@@ -41,6 +41,8 @@ func (p upPlace) file(name string) string { return filepath.Join(string(p), name
 type upState struct {
 	PID     int
 	History string
+	// End says how to end the environment; empty: kmsharness down.
+	End string `json:",omitempty"`
 	local.Description
 }
 

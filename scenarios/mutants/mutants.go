@@ -54,6 +54,11 @@ func All() []Mutant {
 			Scenario: "reporter-restarted-quickly", Caught: []string{"CADENCE"},
 		},
 		{
+			Name: "rejected-apply", Family: Reporter, Program: "mutant-reporter", Args: "--mutation rejected-apply" + reporterArgs,
+			Mistake:  "a reporter of the typed form that has no remoteKeyID for a plugin which never answered and leaves it empty, so that the API server rejects the whole apply and nobody learns of the failure",
+			Scenario: "typed-failure-from-the-first-tick", Caught: []string{"CADENCE"},
+		},
+		{
 			Name: "forget-removed-nodes", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation forget-removed-nodes" + aggregatorArgs,
 			Mistake:  "an aggregator whose node handler has no delete function: it never cleans up after a removed node, and counts its report for ever",
 			Scenario: "node-removed", Caught: []string{"NO-ORPHAN"},

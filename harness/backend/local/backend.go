@@ -24,6 +24,7 @@ type Backend struct {
 	opts Options
 
 	mu       sync.Mutex
+	kept     []*Environment // released, but left running
 	closed   bool
 	runDir   *process.RunDir // made by the first Prepare
 	programs *programs

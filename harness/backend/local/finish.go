@@ -35,6 +35,7 @@ func (e *Environment) Finish(ctx context.Context) error {
 func (e *Environment) Release(ctx context.Context, keep bool) error {
 	finished := e.Finish(ctx)
 	if keep {
+		e.backend.keep(e)
 		return finished
 	}
 	ended := e.endSystemUnderTest(ctx)

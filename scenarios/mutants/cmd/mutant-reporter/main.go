@@ -14,12 +14,16 @@ import (
 	"github.com/kmsharness/kmsharness/scenarios/mutants/mutation"
 )
 
-const writeOnChange = "write-on-change"
+// The mutations.
+const (
+	writeOnChange = "write-on-change"
+	rejectedApply = "rejected-apply"
+)
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	_, args, err := mutation.Cut(args, writeOnChange)
+	name, args, err := mutation.Cut(args, writeOnChange, rejectedApply)
 	if err != nil {
 		return refuse(err)
 	}
@@ -27,9 +31,15 @@ func run(args []string) int {
 	if len(errs) > 0 {
 		return refuse(errs...)
 	}
+	mutate := reporter.Decorator(onlyChanges)
+	if name == rejectedApply {
+		if mutate, err = sendWhatItGot(o); err != nil {
+			return refuse(err)
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := reporter.Run(ctx, o, reporter.NewLogger(os.Stderr, o.LogFormat, o.Verbosity), onlyChanges); err != nil {
+	if err := reporter.Run(ctx, o, reporter.NewLogger(os.Stderr, o.LogFormat, o.Verbosity), mutate); err != nil {
 		fmt.Fprintln(os.Stderr, "mutant-reporter:", err)
 		return 1
 	}

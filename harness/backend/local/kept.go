@@ -1,0 +1,15 @@
+package local
+
+// keep remembers an environment that was released to be looked at; it runs until Close.
+func (b *Backend) keep(e *Environment) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.kept = append(b.kept, e)
+}
+
+// Kept is the environments that were left running, in the order of their release.
+func (b *Backend) Kept() []*Environment {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]*Environment(nil), b.kept...)
+}
