@@ -73,6 +73,9 @@ func (l *Log[T]) Err() error {
 	return l.err
 }
 
+// Written says whether entries are written out, and not only kept in memory.
+func (l *Log[T]) Written() bool { return l.out != nil }
+
 // Last is the number of the newest entry; 0 if there is none.
 func (l *Log[T]) Last() uint64 {
 	l.mu.Lock()

@@ -68,10 +68,11 @@ func describeResponse(c *journal.Call, a answer) {
 	}
 }
 
-// logCall makes a call findable by its uid in the log too. Status is polled, and only of interest when debugging.
+// logCall makes a call findable by its uid in the log, unless the journal's file has it already: then the log has it when
+// debugging only. So has it of Status, which is polled.
 func (s *Server) logCall(c journal.Call) {
 	level := slog.LevelInfo
-	if c.Method == string(fault.Status) {
+	if c.Method == string(fault.Status) || s.journal.Written() {
 		level = slog.LevelDebug
 	}
 	ctx := context.Background()

@@ -22,6 +22,7 @@ const (
 	KindProcess     Kind = "process"     // backend: a process changed state
 	KindLink        Kind = "link"        // backend: a network link changed state
 	KindEnvelope    Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
+	KindMetrics     Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
 	KindData        Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
 	KindEnd         Kind = "end"         // last event: the run is complete, nothing was lost
 )
@@ -48,6 +49,7 @@ type Event struct {
 	Process     *Process     `json:"process,omitempty"`
 	Link        *Link        `json:"link,omitempty"`
 	Envelope    *Envelope    `json:"envelope,omitempty"`
+	Metrics     *Metrics     `json:"metrics,omitempty"`
 	Data        *Data        `json:"data,omitempty"`
 	End         *End         `json:"end,omitempty"`
 }

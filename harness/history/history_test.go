@@ -32,6 +32,7 @@ func payloads() []any {
 		&Process{Role: RolePlugin, Node: "cp-1", KeyID: "1", State: ProcessKilled},
 		&Link{From: "reporter", To: "apiserver", Node: "cp-1", State: LinkSlow, Delay: time.Second},
 		&Envelope{Hop: "kube-apiserver", Op: "encrypt", UID: "u", OK: true},
+		&Metrics{Node: "cp-1", Plugins: []PluginMetrics{{KeyID: "1", Healthy: new(bool), Calls: 3, Errors: 1, Seconds: 0.25}}},
 		&Data{Op: DataRaw, Object: "secrets/ns/a", OK: true, Provider: "kms-1"},
 		&End{Complete: true},
 	}
@@ -60,8 +61,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		kinds[e.Kind] = true
 	}
-	if len(kinds) != 13 {
-		t.Errorf("%d kinds written, want all 13", len(kinds))
+	if len(kinds) != 14 {
+		t.Errorf("%d kinds written, want all 14", len(kinds))
 	}
 }
 

@@ -130,6 +130,8 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 		e.Kind, e.Link = KindLink, p
 	case *Envelope:
 		e.Kind, e.Envelope = KindEnvelope, p
+	case *Metrics:
+		e.Kind, e.Metrics = KindMetrics, p
 	case *Data:
 		e.Kind, e.Data = KindData, p
 	case *End:

@@ -54,6 +54,23 @@ const (
 	CallAbandoned = "abandoned"
 )
 
+// Metrics is what the metrics of the reporter on Node said at a scrape.
+type Metrics struct {
+	Node    string          `json:"node"`
+	Plugins []PluginMetrics `json:"plugins"`
+}
+
+// PluginMetrics are the contract's metrics of one plugin.
+type PluginMetrics struct {
+	KeyID string `json:"keyID"`
+	// Healthy is missing before the first probe.
+	Healthy *bool `json:"healthy,omitempty"`
+	// Calls of Status so far, how many of them brought no answer, and how long all took together, in seconds.
+	Calls   uint64  `json:"calls"`
+	Errors  uint64  `json:"errors"`
+	Seconds float64 `json:"seconds"`
+}
+
 // Request is one API request, from the audit log of the API server that served it.
 type Request struct {
 	AuditID   string `json:"auditID"`

@@ -107,6 +107,8 @@ func (e Event) HasPayload() bool {
 		return e.Link != nil
 	case KindEnvelope:
 		return e.Envelope != nil
+	case KindMetrics:
+		return e.Metrics != nil
 	case KindData:
 		return e.Data != nil
 	case KindEnd:

@@ -10,7 +10,7 @@ const (
 
 	// The remote KMS.
 	VerbRotate Verb = "rotate" // a new KEK; each plugin notices with its own lag
-	VerbKMS    Verb = "kms"    // Params: op = disable|enable|delete|deny|allow|cut|restore, with node or kek
+	VerbKMS    Verb = "kms"    // Params: op = disable|enable|delete|deny|allow|cut|restore, with node (access) or kek (a version)
 
 	// Processes. Target: Process selector.
 	VerbStart   Verb = "start"

@@ -105,7 +105,7 @@ func argumentShape(verb Verb) *shape {
 	case VerbRotate:
 		return mapping(what, optional("lag", &shape{custom: checkLag}))
 	case VerbKMS:
-		return mapping(what, required("op", text), optional("node", text), optional("kek", text))
+		return mapping(what, required("op", text), optional("node", text), optional("kek", integer))
 	case VerbRestart:
 		return mapping(what, append(process, optional("with", text))...)
 	case VerbStart, VerbStop, VerbKill, VerbPause, VerbResume:

@@ -9,6 +9,7 @@ import (
 )
 
 const (
+	maxKEKs        = 10_000 // versions of one remote key (fakeplugin/keyring)
 	maxObjects     = 1000
 	maxObjectBytes = 512 << 10 // a Secret may have 1 MiB; half of it leaves room for base64
 )
@@ -17,9 +18,26 @@ func (v *validation) remote(a Action, at place) {
 	if a.Verb == VerbRotate {
 		return // its lag is a duration
 	}
-	v.word(at.at("op"), "op", a.Text("op"), strings.Fields("disable enable delete deny allow cut restore"))
+	op := a.Text("op")
+	if !v.word(at.at("op"), "op", op, append(kekOps(), accessOps()...)) {
+		return
+	}
+	_, kek := a.Params["kek"]
+	ofKEK := slices.Contains(kekOps(), op)
+	switch {
+	case ofKEK && a.Text("node") != "":
+		v.add(at.at("node"), "a node with op %s, expected none: a KEK has one state for all nodes; cut and deny are per node", op)
+	case !ofKEK && kek:
+		v.add(at.at("kek"), "a kek with op %s, expected it with %s only", op, oneOf(kekOps()))
+	case kek:
+		v.number(at.at("kek"), "kek", a.Int("kek", 0), 1, maxKEKs)
+	}
 	v.someNodes(at.at("node"), a.Text("node"))
 }
+
+// kekOps change the state of a KEK, accessOps the access of a node to the remote KMS.
+func kekOps() []string    { return []string{"disable", "enable", "delete"} }
+func accessOps() []string { return []string{"deny", "allow", "cut", "restore"} }
 
 // linkEnds are the links that exist, from and to.
 func linkEnds() map[string][]string {

@@ -35,14 +35,14 @@ func New(node string, keyIDs []string) *Metrics {
 	plugin, self := []string{"node", "keyID"}, []string{"node"}
 	m := &Metrics{registry: prometheus.NewRegistry(), node: node,
 		callSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "kms_plugin_status_call_duration_seconds", Help: "Duration of Status calls to a KMS plugin, failed ones included.",
+			Name: contract.MetricCallSeconds, Help: "Duration of Status calls to a KMS plugin, failed ones included.",
 			Buckets: []float64{.001, .005, .025, .1, .25, .5, 1, 2.5, 5, 10}, // 5 s is the default deadline and the alert's threshold
 		}, plugin),
 		callErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kms_plugin_status_call_errors_total", Help: "Status calls that brought no answer (RPC error, deadline, nil response).",
+			Name: contract.MetricCallErrors, Help: "Status calls that brought no answer (RPC error, deadline, nil response).",
 		}, plugin),
 		healthy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "kms_plugin_healthy", Help: "1 if the last Status call found the KMS plugin healthy, else 0.",
+			Name: contract.MetricHealthy, Help: "1 if the last Status call found the KMS plugin healthy, else 0.",
 		}, plugin),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kms_health_reporter_writes_total", Help: "Writes of a report to the API server, by outcome.",

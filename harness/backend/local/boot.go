@@ -62,6 +62,9 @@ func (p *plane) makeControlPlane() (err error) {
 		return err
 	}
 	p.register(history.Process{Role: history.RoleEtcd}, "etcd")
+	if p.address, err = claimAddress(); err != nil {
+		return err
+	}
 	if p.lb, err = netfault.NewLoadBalancer("load balancer", 0); err != nil {
 		return err
 	}

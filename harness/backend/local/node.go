@@ -22,6 +22,8 @@ type node struct {
 	server *controlplane.APIServer
 	admin  *client        // straight to its API server
 	link   *netfault.Link // from its reporter to its API server
+	// metrics is where its reporter serves metrics, host:port.
+	metrics string
 
 	mu       sync.Mutex
 	plugins  map[string]*plugin // by keyID
@@ -64,6 +66,9 @@ func (p *plane) addNode(ctx context.Context, name string, keyIDs []string) (*nod
 	n := &node{name: name, server: server, plugins: map[string]*plugin{}}
 	if n.link, err = server.NewLink("reporter of " + name); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
+	}
+	if n.metrics, err = p.address.port(); err != nil {
+		return nil, fmt.Errorf("add node %s: metrics of its reporter: %w", name, err)
 	}
 	config, err := p.cp.AdminConfig(server.URL())
 	if err != nil {

@@ -26,6 +26,7 @@ type plane struct {
 
 	supervisor *process.Supervisor
 	cp         *controlplane.ControlPlane
+	address    *address // of programs that bind a port themselves
 	lb         *netfault.LoadBalancer
 	front      map[string]*netfault.Link // to the load balancer, by who uses it
 	kms        *remoteKMS
@@ -123,6 +124,9 @@ func (p *plane) close(ctx context.Context) error {
 	}
 	for _, l := range p.front {
 		errs = append(errs, l.Close())
+	}
+	if p.address != nil {
+		errs = append(errs, p.address.close())
 	}
 	if p.lb != nil {
 		errs = append(errs, p.lb.Close())

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"net/http"
 	"path/filepath"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/record/envelope"
 	"github.com/kmsharness/kmsharness/harness/record/journal"
+	"github.com/kmsharness/kmsharness/harness/record/metrics"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 )
@@ -110,11 +112,25 @@ func (r *recorder) followNode(n *node, from tail.From) error {
 	r.clients = append(r.clients, c)
 	r.mu.Unlock()
 	r.watcher.Add(r.ctx, name, c)
+	r.scrape(n)
 	return nil
 }
 
 func (r *recorder) followPlugin(g *plugin, from tail.From) error {
 	return r.files.Add(g.journal, from, r.journal.Call)
+}
+
+// scrape reads the metrics of a node's reporter, twice an interval, until the run is over. It goes on for a node that was
+// removed: its reporter may linger.
+func (r *recorder) scrape(n *node) {
+	every := timing().Interval / 2
+	scraper := &metrics.Recorder{Sink: r.sink, Node: n.name, URL: "http://" + n.metrics + "/metrics", Client: &http.Client{
+		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true}}}
+	r.wg.Go(func() {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		scraper.Run(r.ctx, ticker.C)
+	})
 }
 
 // forget ends the watch through a node that goes away. Its files are read on: they hold its last words.

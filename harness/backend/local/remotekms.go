@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,15 +108,12 @@ func (e *Environment) remote(ctx context.Context, a scenario.Action) error {
 		}
 		return err
 	}
-	if node != "" && node != scenario.NodeAll {
-		return fmt.Errorf("op %s: a KEK has one state for all nodes: leave node out, or use cut or deny", op)
-	}
 	e.plane.spoil("kms %s", op)
-	return e.setKEKs(ctx, op)
+	return e.setKEKs(ctx, op, a.Int("kek", 0))
 }
 
-// setKEKs changes the state of the current KEK behind every keyID.
-func (e *Environment) setKEKs(ctx context.Context, op string) error {
+// setKEKs changes the state of a version of the KEK behind every keyID; version 0 is the current one.
+func (e *Environment) setKEKs(ctx context.Context, op string, version int) error {
 	var state keyring.State
 	switch op {
 	case "disable":
@@ -133,8 +131,9 @@ func (e *Environment) setKEKs(ctx context.Context, op string) error {
 	}
 	var errs []error
 	for _, key := range keys {
-		if _, err := e.plane.kms.client.SetState(ctx, key.Name, key.Current.Version, state, nil); err != nil {
-			errs = append(errs, fmt.Errorf("%s the current KEK of %s: %w", op, key.Name, err))
+		v := cmp.Or(version, key.Current.Version)
+		if _, err := e.plane.kms.client.SetState(ctx, key.Name, v, state, nil); err != nil {
+			errs = append(errs, fmt.Errorf("%s version %d of the KEK of %s: %w", op, v, key.Name, err))
 		}
 	}
 	return errors.Join(errs...)

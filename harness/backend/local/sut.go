@@ -46,7 +46,7 @@ func (e *Environment) reporterSpec(ctx context.Context, n *node, kubeconfig stri
 	keyIDs := append([]string(nil), e.keyIDs...)
 	e.mu.Unlock()
 	values := e.commonValues(kubeconfig)
-	values["node"] = n.name
+	values["node"], values["metricsAddress"] = n.name, n.metrics
 	values["sockets"] = strings.Join(e.plane.sockets(n.name, keyIDs), ",")
 	mount := ""
 	if e.backend.opts.ReporterMountSockets {
@@ -100,7 +100,7 @@ func (e *Environment) commonValues(kubeconfig string) map[string]string {
 	return map[string]string{
 		"kubeconfig": kubeconfig, "interval": t.Interval.String(), "jitter": t.Jitter.String(),
 		"readTimeout": t.ProbeTimeout.String(), "writeTimeout": t.WriteTimeout.String(),
-		"metricsAddress": "127.0.0.1:0", // several environments run side by side
+		"metricsAddress": "127.0.0.1:0", // of an aggregator, which nobody asks; reporters have their node's
 		"contract":       orDefault(form, "conditions"), "operator": operatorFlag(e.scenario.Operator),
 	}
 }

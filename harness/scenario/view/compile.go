@@ -35,7 +35,7 @@ func NewCompiler() (*Compiler, error) {
 	env, err := cel.NewEnv(
 		ext.NativeTypes(ext.ParseStructTags(true),
 			reflect.TypeFor[Rollup](), reflect.TypeFor[Condition](), reflect.TypeFor[Entry](), reflect.TypeFor[Item](),
-			reflect.TypeFor[Plugin](), reflect.TypeFor[Writes](), reflect.TypeFor[Data]()),
+			reflect.TypeFor[Plugin](), reflect.TypeFor[Writes](), reflect.TypeFor[Metrics](), reflect.TypeFor[Data]()),
 		cel.Variable(varRollup, object[Rollup]()),
 		cel.Variable(varClusterOperator, object[Rollup]()),
 		cel.Variable(varReport, cel.MapType(cel.StringType, cel.MapType(cel.StringType, entry))),
@@ -46,6 +46,7 @@ func NewCompiler() (*Compiler, error) {
 		cel.Variable(varConditions, cel.MapType(cel.StringType, condition)),
 		cel.Variable(varProcess, cel.MapType(cel.StringType, cel.MapType(cel.StringType, cel.StringType))),
 		cel.Variable(varWrites, cel.MapType(cel.StringType, object[Writes]())),
+		cel.Variable(varMetrics, cel.MapType(cel.StringType, cel.MapType(cel.StringType, object[Metrics]()))),
 		cel.Variable(varData, object[Data]()),
 		cel.Variable(varAny, cel.StringType),
 		cel.ExpressionNestingDepthLimit(maxDepth),
@@ -70,6 +71,7 @@ const (
 	varConditions      = "conditions"
 	varProcess         = "process"
 	varWrites          = "writes"
+	varMetrics         = "metrics"
 	varData            = "data"
 	varAny             = "any"
 )
@@ -77,7 +79,7 @@ const (
 // Variables lists them, for messages and completion.
 func Variables() []string {
 	return []string{varRollup, varClusterOperator, varReport, varReports, varExpected, varPlugins, varKMSActive,
-		varConditions, varProcess, varWrites, varData, varAny}
+		varConditions, varProcess, varWrites, varMetrics, varData, varAny}
 }
 
 // object is the CEL type of a Go struct: its package's and its own name, as ext.NativeTypes registers it.

@@ -54,3 +54,23 @@ func (s *State) same(d history.Data) bool {
 	written, ok := s.digests[d.Object]
 	return !ok || d.Digest == "" || written == "" || d.Digest == written
 }
+
+// applyMetrics replaces the map of a node: one that an expression was given is never written to again.
+func (s *State) applyMetrics(m history.Metrics) {
+	plugins := map[string]Metrics{}
+	for _, p := range m.Plugins {
+		plugins[p.KeyID] = Metrics{healthy(p.Healthy), int64(p.Calls), int64(p.Errors), p.Seconds}
+	}
+	s.metrics[m.Node] = plugins
+}
+
+func healthy(yes *bool) int64 {
+	switch {
+	case yes == nil:
+		return -1
+	case *yes:
+		return 1
+	default:
+		return 0
+	}
+}

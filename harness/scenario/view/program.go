@@ -71,6 +71,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return s.process(), true
 	case varWrites:
 		return s.writes, true
+	case varMetrics:
+		return s.metrics, true
 	case varData:
 		return s.data, true
 	case varAny:

@@ -69,11 +69,11 @@ func (f *finder) add(kind ReferenceKind, e ast.Expr) {
 // keyKind says what the keys of a map are, by the variable that it is.
 func keyKind(m ast.Expr) ReferenceKind {
 	switch {
-	case isVariable(m, varReport), isVariable(m, varWrites), isVariable(m, varExpected):
+	case isVariable(m, varReport), isVariable(m, varWrites), isVariable(m, varMetrics), isVariable(m, varExpected):
 		return RefNode
 	case isVariable(m, varProcess):
 		return RefRole
-	case isIndex(m) && isVariable(m.AsCall().Args()[0], varReport):
+	case isIndex(m) && (isVariable(m.AsCall().Args()[0], varReport) || isVariable(m.AsCall().Args()[0], varMetrics)):
 		return RefKeyID
 	}
 	return ""

@@ -22,6 +22,7 @@ type State struct {
 	processes  map[process]string
 	links      map[history.Link]bool // links that are not ok, without their state
 	writes     map[string]Writes
+	metrics    map[string]map[string]Metrics // by node and keyID
 	data       Data
 	digests    map[string]string // of objects as last written
 }
@@ -47,6 +48,7 @@ func New(anyNode string) *State {
 		processes:  map[process]string{},
 		links:      map[history.Link]bool{},
 		writes:     map[string]Writes{},
+		metrics:    map[string]map[string]Metrics{},
 		digests:    map[string]string{},
 	}
 }
@@ -68,6 +70,9 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		s.applyLink(*e.Link)
 	case e.Request != nil:
 		return s.applyRequest(*e.Request)
+	case e.Metrics != nil:
+		s.applyMetrics(*e.Metrics)
+		return true
 	case e.Data != nil:
 		return s.applyData(*e.Data)
 	}

@@ -55,3 +55,14 @@ type Data struct {
 	Verified int64 `cel:"verified"`
 	Lost     int64 `cel:"lost"`
 }
+
+// Metrics are what a reporter's metrics last said of one plugin.
+type Metrics struct {
+	// Healthy is 1 or 0, and -1 before the first probe.
+	Healthy int64 `cel:"healthy"`
+	// Calls of Status, and how many of them brought no answer.
+	Calls  int64 `cel:"calls"`
+	Errors int64 `cel:"errors"`
+	// Seconds that all calls took together.
+	Seconds float64 `cel:"seconds"`
+}
