@@ -59,7 +59,7 @@ func NewServeCommand() *cobra.Command {
 	flags.StringVar(&f.journal, "journal", "", "file that every call is appended to as a JSON line")
 	flags.DurationVar(&f.noticeLag, "notice-lag", 0, "how late this plugin notices a rotation of its remote key")
 	flags.DurationVar(&f.poll, "poll", plugin.DefaultPoll, "how often it looks at the remote KMS")
-	flags.DurationVar(&f.remoteWait, "remote-timeout", plugin.DefaultRemoteTimeout, "deadline of a request to the remote KMS")
+	flags.DurationVar(&f.remoteWait, "remote-timeout", remotekms.DefaultTimeout, "deadline of a request to the remote KMS")
 	flags.StringArrayVar(&f.faults, "fault", nil, "fault in force from the start, NAME[:k=v,...]; may be repeated")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of what faults leave to chance")
 	flags.StringVar(&f.logFormat, "log-format", "json", "json or text")
@@ -94,7 +94,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	o.Log, o.Journal = log, calls
 	o.Plugin = plugin.New(plugin.Options{
 		Name: o.Node + "/" + o.KeyID, Key: f.key, Service: service, Clock: clock.RealClock{},
-		Poll: f.poll, RemoteTimeout: f.remoteWait, NoticeLag: f.noticeLag,
+		Poll: f.poll, NoticeLag: f.noticeLag,
 	})
 	return serve(ctx, server.New(o), o, at, token, log)
 }
@@ -179,6 +179,7 @@ func (f *serveFlags) service() (remotekms.Service, func(), error) {
 		return nil, nil, fmt.Errorf("--remote: %w", err)
 	}
 	client := remotekms.NewClient(at)
+	client.Timeout = f.remoteWait
 	return client, client.Close, nil
 }
 

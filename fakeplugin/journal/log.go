@@ -35,10 +35,10 @@ func (l *Log[T]) Append(entry T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
-	entry = entry.WithSeq(l.last)
-	l.ring[l.slot(l.last)] = entry
+	slot := &l.ring[l.slot(l.last)]
+	*slot = entry.WithSeq(l.last)
 	if l.out != nil {
-		l.write(entry)
+		l.write(slot)
 	}
 	if l.news != nil {
 		close(l.news)
@@ -48,7 +48,8 @@ func (l *Log[T]) Append(entry T) {
 
 func (l *Log[T]) slot(seq uint64) uint64 { return (seq - 1) % uint64(len(l.ring)) }
 
-func (l *Log[T]) write(entry T) {
+// write takes a pointer because a copy of the entry would cost an allocation in every call of a plugin.
+func (l *Log[T]) write(entry *T) {
 	var err error
 	if l.line, err = appendLine(l.line[:0], entry); err == nil {
 		_, err = l.out.Write(l.line)

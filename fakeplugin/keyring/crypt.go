@@ -1,6 +1,7 @@
 package keyring
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 )
@@ -11,8 +12,15 @@ type Ref struct {
 	ID      string `json:"id,omitempty"`
 }
 
-// Overhead is by how many bytes a ciphertext is longer than its plaintext: a nonce of 12 and a tag of 16.
-const Overhead = 12 + 16
+// A ciphertext is the KEK's version, a nonce, and what AES-GCM makes of the plaintext, its tag included. That the version is
+// in it, as in the ciphertexts of real services, lets Open find the KEK whatever key_id a fault made of it.
+const (
+	versionBytes = 4
+	nonceBytes   = 12
+	tagBytes     = 16
+	// Overhead is by how many bytes a ciphertext is longer than its plaintext.
+	Overhead = versionBytes + nonceBytes + tagBytes
+)
 
 // Seal encrypts under the KEK that ref names, which need not be the current one: a plugin that has not yet noticed a
 // rotation goes on with the KEK that it knows. The KEK's id is authenticated with the plaintext.
@@ -21,24 +29,30 @@ func (r *Ring) Seal(ref Ref, plaintext []byte) ([]byte, KEK, error) {
 	if err != nil {
 		return nil, KEK{}, err
 	}
-	out := make([]byte, k.aead.NonceSize(), len(plaintext)+Overhead)
-	if err := r.nonce(out); err != nil {
+	const head = versionBytes + nonceBytes
+	out := make([]byte, head, len(plaintext)+Overhead)
+	binary.BigEndian.PutUint32(out, uint32(k.Version)) // at most MaxKEKs
+	if err := r.nonce(out[versionBytes:]); err != nil {
 		return nil, KEK{}, err
 	}
-	return k.aead.Seal(out, out, plaintext, []byte(k.ID)), k.KEK, nil
+	return k.aead.Seal(out, out[versionBytes:], plaintext, []byte(k.ID)), k.KEK, nil
 }
 
-// Open decrypts what Seal made under the KEK that ref names.
-func (r *Ring) Open(ref Ref, ciphertext []byte) ([]byte, KEK, error) {
-	k, err := r.find(ref, Decrypt)
-	if err != nil {
-		return nil, KEK{}, err
-	}
-	n := k.aead.NonceSize()
+// Open decrypts what Seal made, under the KEK that the ciphertext names.
+func (r *Ring) Open(ciphertext []byte) ([]byte, KEK, error) {
 	if len(ciphertext) < Overhead {
-		return nil, k.KEK, refuse(CodeCiphertext, "the ciphertext has %d bytes, at least %d are needed", len(ciphertext), Overhead)
+		return nil, KEK{}, refuse(CodeCiphertext, "the ciphertext has %d bytes, at least %d are needed", len(ciphertext), Overhead)
 	}
-	plaintext, err := k.aead.Open(nil, ciphertext[:n], ciphertext[n:], []byte(k.ID))
+	version := binary.BigEndian.Uint32(ciphertext)
+	if version == 0 || version > MaxKEKs {
+		return nil, KEK{}, refuse(CodeCiphertext, "the ciphertext was not made by this KMS: it names KEK version %d", version)
+	}
+	k, err := r.find(Ref{Version: int(version)}, Decrypt)
+	if err != nil {
+		return nil, k.KEK, err
+	}
+	nonce, sealed := ciphertext[versionBytes:versionBytes+nonceBytes], ciphertext[versionBytes+nonceBytes:]
+	plaintext, err := k.aead.Open(nil, nonce, sealed, []byte(k.ID))
 	if err != nil {
 		return nil, k.KEK, refuse(CodeCiphertext, "the ciphertext was not made under KEK %s (version %d), or was changed", k.ID, k.Version)
 	}

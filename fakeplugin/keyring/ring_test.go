@@ -59,7 +59,7 @@ func TestEveryPastKEKDecrypts(t *testing.T) {
 			t.Fatalf("%d ids for %d KEKs", len(ids), len(r.List()))
 		}
 		for _, s := range all {
-			got, _, err := r.Open(Ref{Version: s.version}, s.enc)
+			got, _, err := r.Open(s.enc)
 			if err != nil || !bytes.Equal(got, s.plain) {
 				t.Fatalf("open version %d: %q, %v", s.version, got, err)
 			}
@@ -73,21 +73,30 @@ func TestOpenRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := bytes.Clone(enc)
-	changed[len(changed)-1] ^= 1
+	with := func(at int, b byte) []byte {
+		changed := bytes.Clone(enc)
+		changed[at] = b
+		return changed
+	}
 	for name, c := range map[string]struct {
-		ref  Ref
 		enc  []byte
 		code string
 	}{
-		"the wrong KEK":        {Ref{Version: 2}, enc, CodeCiphertext},
-		"a changed ciphertext": {Ref{Version: 1}, changed, CodeCiphertext},
-		"a short ciphertext":   {Ref{Version: 1}, enc[:5], CodeCiphertext},
-		"an unknown version":   {Ref{Version: 3}, enc, CodeUnknown},
-		"an unknown id":        {Ref{ID: "kek-0"}, enc, CodeUnknown},
+		"of another KEK":     {with(versionBytes-1, 2), CodeCiphertext},
+		"changed":            {with(len(enc)-1, enc[len(enc)-1]^1), CodeCiphertext},
+		"short":              {enc[:Overhead-1], CodeCiphertext},
+		"of no version":      {with(versionBytes-1, 0), CodeCiphertext},
+		"of a huge version":  {with(0, 0xff), CodeCiphertext},
+		"of an unknown KEK":  {with(versionBytes-1, 3), CodeUnknown},
+		"not even a version": {nil, CodeCiphertext},
 	} {
-		if _, _, err := r.Open(c.ref, c.enc); codeOf(err) != c.code {
-			t.Errorf("%s: %v, want code %s", name, err, c.code)
+		if _, _, err := r.Open(c.enc); codeOf(err) != c.code {
+			t.Errorf("a ciphertext %s: %v, want code %s", name, err, c.code)
+		}
+	}
+	for _, ref := range []Ref{{Version: 3}, {ID: "kek-0"}} {
+		if _, _, err := r.Seal(ref, nil); codeOf(err) != CodeUnknown {
+			t.Errorf("seal under %v: %v, want code %s", ref, err, CodeUnknown)
 		}
 	}
 }
@@ -113,7 +122,7 @@ func TestStatesAreReversible(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, sealErr := r.Seal(Ref{Version: 1}, []byte("x"))
-		_, _, openErr := r.Open(Ref{Version: 1}, enc)
+		_, _, openErr := r.Open(enc)
 		if codeOf(sealErr) != c.seal || codeOf(openErr) != c.open {
 			t.Errorf("%s %v: seal %v, open %v; want %q, %q", c.state, c.denied, sealErr, openErr, c.seal, c.open)
 		}
@@ -144,7 +153,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := again.Open(Ref{Version: 2}, enc); err != nil || string(got) != "seed" {
+	if got, _, err := again.Open(enc); err != nil || string(got) != "seed" {
 		t.Errorf("open after restore: %q, %v", got, err)
 	}
 	if k, _ := again.Current(); k.State != Disabled || k.Version != 3 {

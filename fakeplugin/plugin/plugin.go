@@ -15,20 +15,18 @@ import (
 // Limits and defaults. The poll is far more frequent than anybody's Status, so that Status is answered from memory and
 // is still never older than a fraction of the shortest interval in use (1 s).
 const (
-	DefaultPoll          = 200 * time.Millisecond
-	DefaultRemoteTimeout = 2 * time.Second // below kube-apiserver's default of 3 s: it gets an answer, not a deadline
-	MaxNoticeLag         = 24 * time.Hour
+	DefaultPoll  = 200 * time.Millisecond
+	MaxNoticeLag = 24 * time.Hour
 )
 
 // Options of a Plugin. Service and Key are required.
 type Options struct {
-	Name          string // NODE/KEYID, as the remote KMS knows the caller
-	Key           string // the remote key
-	Service       remotekms.Service
-	Clock         clock.WithTicker
-	Poll          time.Duration
-	RemoteTimeout time.Duration
-	NoticeLag     time.Duration
+	Name      string // NODE/KEYID, as the remote KMS knows the caller
+	Key       string // the remote key
+	Service   remotekms.Service
+	Clock     clock.WithTicker
+	Poll      time.Duration
+	NoticeLag time.Duration
 }
 
 // Plugin is the honest service. It is safe for concurrent use.
@@ -46,9 +44,6 @@ func New(o Options) *Plugin {
 	}
 	if o.Poll <= 0 {
 		o.Poll = DefaultPoll
-	}
-	if o.RemoteTimeout <= 0 {
-		o.RemoteTimeout = DefaultRemoteTimeout
 	}
 	p := &Plugin{o: o}
 	p.lag.Store(int64(o.NoticeLag))
@@ -77,9 +72,7 @@ func (p *Plugin) Poll(ctx context.Context) error { return p.look(ctx, p.NoticeLa
 func (p *Plugin) Notice(ctx context.Context) error { return p.look(ctx, 0) }
 
 func (p *Plugin) look(ctx context.Context, lag time.Duration) error {
-	asking, cancel := context.WithTimeout(ctx, p.o.RemoteTimeout)
-	defer cancel()
-	key, err := p.o.Service.Describe(asking, remotekms.Caller{Plugin: p.o.Name}, p.o.Key)
+	key, err := p.o.Service.Describe(ctx, remotekms.Caller{Plugin: p.o.Name}, p.o.Key)
 	if ctx.Err() != nil {
 		return ctx.Err() // stopped, which says nothing about the KMS
 	}

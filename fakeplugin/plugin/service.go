@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -18,10 +17,6 @@ const (
 	Version = "v2"
 	Healthy = "ok"
 )
-
-// VersionAnnotation carries the KEK version under which a ciphertext was made. Decrypt goes by it rather than by
-// key_id, so that a key_id that a fault falsified costs nobody his data.
-const VersionAnnotation = "kek-version.fakeplugin.kmsharness.io"
 
 var _ kmsapi.KeyManagementServiceServer = (*Service)(nil)
 
@@ -50,35 +45,20 @@ func (s *Service) Encrypt(ctx context.Context, req *kmsapi.EncryptRequest) (*kms
 	if v.Noticed.ID == "" {
 		return nil, status.Error(codes.Unavailable, v.Problem)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.o.RemoteTimeout)
-	defer cancel()
 	sealed, err := s.o.Service.Encrypt(ctx, s.caller(req.Uid), s.o.Key, keyring.Ref{Version: v.Noticed.Version}, req.Plaintext)
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	return &kmsapi.EncryptResponse{
-		Ciphertext:  sealed.Ciphertext,
-		KeyId:       sealed.KEK.ID,
-		Annotations: map[string][]byte{VersionAnnotation: []byte(strconv.Itoa(sealed.KEK.Version))},
-	}, nil
+	return &kmsapi.EncryptResponse{Ciphertext: sealed.Ciphertext, KeyId: sealed.KEK.ID}, nil
 }
 
-// Decrypt implements the KMS v2 service, for every KEK of the past.
+// Decrypt implements the KMS v2 service, for every KEK of the past. The ciphertext says which, not key_id: one that a fault
+// falsified costs nobody his data.
 func (s *Service) Decrypt(ctx context.Context, req *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
 	if req.Uid == "" {
 		return nil, status.Error(codes.InvalidArgument, "uid is required")
 	}
-	ref := keyring.Ref{ID: req.KeyId}
-	if version, ok := req.Annotations[VersionAnnotation]; ok {
-		n, err := strconv.Atoi(string(version))
-		if err != nil || n < 1 {
-			return nil, status.Errorf(codes.InvalidArgument, "annotation %s: got %.32q, expected a KEK version", VersionAnnotation, version)
-		}
-		ref.Version = n
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.o.RemoteTimeout)
-	defer cancel()
-	plain, err := s.o.Service.Decrypt(ctx, s.caller(req.Uid), s.o.Key, ref, req.Ciphertext)
+	plain, err := s.o.Service.Decrypt(ctx, s.caller(req.Uid), s.o.Key, req.Ciphertext)
 	if err != nil {
 		return nil, asStatus(err)
 	}

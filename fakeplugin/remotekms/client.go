@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
@@ -16,7 +17,15 @@ import (
 )
 
 // Client is the KMS at an endpoint. Close it after use.
-type Client struct{ http *httpjson.Client }
+type Client struct {
+	// Timeout of a request, apart from Journal; NewClient makes it DefaultTimeout.
+	Timeout time.Duration
+
+	http *httpjson.Client
+}
+
+// DefaultTimeout is below kube-apiserver's default of 3 s for a call of a plugin: it gets an answer, not a deadline.
+const DefaultTimeout = 2 * time.Second
 
 var (
 	_ Service = (*Client)(nil)
@@ -24,7 +33,7 @@ var (
 )
 
 // NewClient talks to the KMS at the endpoint; it does not connect yet.
-func NewClient(at endpoint.Endpoint) *Client { return &Client{httpjson.NewClient(at, "")} }
+func NewClient(at endpoint.Endpoint) *Client { return &Client{DefaultTimeout, httpjson.NewClient(at, "")} }
 
 // Close drops the idle connections.
 func (c *Client) Close() { c.http.Close() }
@@ -40,9 +49,9 @@ func (c *Client) Encrypt(ctx context.Context, caller Caller, key string, ref key
 }
 
 // Decrypt implements Service.
-func (c *Client) Decrypt(ctx context.Context, caller Caller, key string, ref keyring.Ref, ciphertext []byte) ([]byte, error) {
+func (c *Client) Decrypt(ctx context.Context, caller Caller, key string, ciphertext []byte) ([]byte, error) {
 	var out plaintext
-	err := c.do(ctx, http.MethodPost, keyPath(key, "decrypt"), cryptRequest{caller, ref, ciphertext}, &out)
+	err := c.do(ctx, http.MethodPost, keyPath(key, "decrypt"), cryptRequest{Caller: caller, Data: ciphertext}, &out)
 	return out.Plaintext, err
 }
 
@@ -96,6 +105,8 @@ func keyPath(key string, parts ...string) string {
 
 // do tells a refusal, which is an answer, from silence.
 func (c *Client) do(ctx context.Context, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
 	err := c.http.Do(ctx, method, path, in, out)
 	var p *httpjson.Problem
 	switch {

@@ -17,7 +17,7 @@ type Service interface {
 	// is about reaching the KMS; whether the KEK may be used is in its state.
 	Describe(ctx context.Context, caller Caller, key string) (Key, error)
 	Encrypt(ctx context.Context, caller Caller, key string, kek keyring.Ref, plaintext []byte) (Sealed, error)
-	Decrypt(ctx context.Context, caller Caller, key string, kek keyring.Ref, ciphertext []byte) ([]byte, error)
+	Decrypt(ctx context.Context, caller Caller, key string, ciphertext []byte) ([]byte, error)
 	// Rotate makes a new KEK current, or with reuse > 0 that old version under its old id, which no KMS should do.
 	Rotate(ctx context.Context, key string, reuse int) (keyring.KEK, error)
 }

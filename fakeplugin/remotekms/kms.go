@@ -96,13 +96,13 @@ func (k *KMS) Encrypt(ctx context.Context, caller Caller, key string, ref keyrin
 }
 
 // Decrypt implements Service.
-func (k *KMS) Decrypt(ctx context.Context, caller Caller, key string, ref keyring.Ref, ciphertext []byte) ([]byte, error) {
+func (k *KMS) Decrypt(ctx context.Context, caller Caller, key string, ciphertext []byte) ([]byte, error) {
 	var plaintext []byte
 	kek, err := k.use(ctx, caller, key, func(ring *keyring.Ring) (kek keyring.KEK, err error) {
-		plaintext, kek, err = ring.Open(ref, ciphertext)
+		plaintext, kek, err = ring.Open(ciphertext)
 		return kek, err
 	})
-	k.record(Operation{Op: "decrypt", Key: key, Plugin: caller.Plugin, UID: caller.UID, KEKID: orID(kek, ref), Version: kek.Version}, err)
+	k.record(Operation{Op: "decrypt", Key: key, Plugin: caller.Plugin, UID: caller.UID, KEKID: kek.ID, Version: kek.Version}, err)
 	return plaintext, err
 }
 

@@ -75,7 +75,7 @@ func TestPastKEKsDecryptAfterRotation(t *testing.T) {
 		if err != nil || second.ID == first.Current.ID {
 			t.Fatalf("rotate: %v, %v", second, err)
 		}
-		plain, err := s.Decrypt(ctx, me, "key-1", keyring.Ref{Version: sealed.KEK.Version}, sealed.Ciphertext)
+		plain, err := s.Decrypt(ctx, me, "key-1", sealed.Ciphertext)
 		if err != nil || string(plain) != "seed" {
 			t.Errorf("decrypt: %q, %v", plain, err)
 		}
@@ -202,7 +202,7 @@ func TestStateSurvivesAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := newKMS(t, file)
-	if plain, err := again.Decrypt(ctx, me, "key-1", keyring.Ref{Version: 1}, sealed.Ciphertext); err != nil || string(plain) != "seed" {
+	if plain, err := again.Decrypt(ctx, me, "key-1", sealed.Ciphertext); err != nil || string(plain) != "seed" {
 		t.Errorf("decrypt after a restart: %q, %v", plain, err)
 	}
 	if keys := again.Keys(); len(keys) != 1 || keys[0].Current.Version != 2 || len(again.Rules()) != 1 {

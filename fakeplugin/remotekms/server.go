@@ -104,7 +104,7 @@ func (k *KMS) serveEncrypt(r *http.Request, req cryptRequest) (any, error) {
 }
 
 func (k *KMS) serveDecrypt(r *http.Request, req cryptRequest) (any, error) {
-	plain, err := k.Decrypt(r.Context(), req.Caller, r.PathValue("key"), req.KEK, req.Data)
+	plain, err := k.Decrypt(r.Context(), req.Caller, r.PathValue("key"), req.Data)
 	return plaintext{plain}, err
 }
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"maps"
 	"strings"
 
 	kmsapi "k8s.io/kms/apis/v2"
@@ -39,8 +38,10 @@ func falsifyEncrypt(r *kmsapi.EncryptResponse, e fault.Edit, kekID func(int) str
 	case fault.FieldCiphertext:
 		r.Ciphertext = []byte(pad(string(r.Ciphertext), e.PadTo))
 	case fault.FieldAnnotation:
-		r.Annotations = maps.Clone(r.Annotations)
-		r.Annotations[e.Annotation] = []byte(e.Value)
+		if r.Annotations == nil {
+			r.Annotations = map[string][]byte{}
+		}
+		r.Annotations[e.Annotation] = []byte(e.Value) // the response is this call's own
 	}
 }
 

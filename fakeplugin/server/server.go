@@ -49,7 +49,7 @@ type Server struct {
 
 // streamWorkers serve calls on stacks that have grown already, which makes up for what the journal costs. When all are
 // busy (or hang in a fault) gRPC starts a goroutine for the call, as it does without them.
-const streamWorkers = 8
+const streamWorkers = 32
 
 // window of gRPC's flow control, in bytes. That it is given at all is the point: otherwise gRPC estimates the bandwidth
 // with a ping for every request, which is for long networks and costs a tenth of the throughput on a unix socket. Requests
