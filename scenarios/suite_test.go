@@ -102,14 +102,7 @@ func reproduce(s *scenario.Scenario) string {
 		args = []string{"kmsharness", "e2e", "--labels", "name:" + s.Name}
 	}
 	args = append(args, "--backend", settings.backend, "--seed", fmt.Sprint(settings.seed))
-	for name, value := range map[string]string{
-		"--reporter-command": settings.local.ReporterCommand, "--aggregator-command": settings.local.AggregatorCommand,
-		"--plugin-args": settings.local.PluginArgs,
-	} {
-		if value != "" {
-			args = append(args, name, "'"+value+"'")
-		}
-	}
+	args = append(args, settings.local.Flags()...)
 	return strings.Join(args, " ")
 }
 

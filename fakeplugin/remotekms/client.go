@@ -33,7 +33,9 @@ var (
 )
 
 // NewClient talks to the KMS at the endpoint; it does not connect yet.
-func NewClient(at endpoint.Endpoint) *Client { return &Client{DefaultTimeout, httpjson.NewClient(at, "")} }
+func NewClient(at endpoint.Endpoint) *Client {
+	return &Client{DefaultTimeout, httpjson.NewClient(at, "")}
+}
 
 // Close drops the idle connections.
 func (c *Client) Close() { c.http.Close() }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/report"
 )
 
@@ -52,6 +53,9 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	}
 	name, why, err := chooseBackend(f.backend)
 	if err != nil {
+		return err
+	}
+	if _, err := local.New(f.sut); err != nil { // before every process of the suite finds the mistake
 		return err
 	}
 	out := cmd.OutOrStdout()

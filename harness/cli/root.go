@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,9 +19,18 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil && err.Error() != "" {
-		fmt.Fprintln(stderr, "kmsharness:", err)
+		fmt.Fprintln(stderr, "kmsharness:", suggestInLine(err.Error()))
 	}
 	return exitCode(err)
+}
+
+// suggestInLine puts what cobra suggests instead of an unknown command on the line of the mistake.
+func suggestInLine(text string) string {
+	mistake, suggestions, ok := strings.Cut(text, "\n\nDid you mean this?\n")
+	if !ok {
+		return text
+	}
+	return mistake + ", did you mean " + strings.Join(strings.Fields(suggestions), " or ") + "?"
 }
 
 func newRoot() *cobra.Command {

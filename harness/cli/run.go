@@ -58,11 +58,11 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if _, _, err := chooseBackend(f.backend); err != nil {
 		return err
 	}
-	if err := prepareOut(f.out); err != nil {
+	b, err := local.New(f.sut) // starts nothing, and finds mistakes in the flags
+	if err != nil {
 		return err
 	}
-	b, err := local.New(f.sut)
-	if err != nil {
+	if err := prepareOut(f.out); err != nil {
 		return err
 	}
 	defer func() { err = firstError(err, closeBackend(cmd.Context(), b)) }()
@@ -111,12 +111,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 
 // reproduce is the command that runs a file again under the same flags.
 func (c *common) reproduce(file string) string {
-	parts := []string{"kmsharness run", file, "--backend local", fmt.Sprintf("--seed %d", c.seed)}
-	for flag, value := range map[string]string{"--reporter-command": c.sut.ReporterCommand, "--aggregator-command": c.sut.AggregatorCommand, "--plugin-args": c.sut.PluginArgs} {
-		if value != "" {
-			parts = append(parts, flag+" '"+strings.ReplaceAll(value, "'", `'\''`)+"'")
-		}
-	}
+	parts := append([]string{"kmsharness run", file, "--backend local", fmt.Sprintf("--seed %d", c.seed)}, c.sut.Flags()...)
 	return strings.Join(parts, " ")
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -39,6 +40,22 @@ func (o Options) idle() int {
 		return DefaultIdle
 	}
 	return o.Idle
+}
+
+// Flags are the command-line flags of kmsharness run and e2e that ask for the same again, quoted for a shell.
+func (o Options) Flags() []string {
+	var flags []string
+	for _, f := range [][2]string{
+		{"--reporter-command", o.ReporterCommand}, {"--aggregator-command", o.AggregatorCommand}, {"--plugin-args", o.PluginArgs},
+	} {
+		if f[1] != "" {
+			flags = append(flags, f[0], "'"+strings.ReplaceAll(f[1], "'", `'\''`)+"'")
+		}
+	}
+	if o.ReporterMountSockets {
+		flags = append(flags, "--reporter-mount-sockets")
+	}
+	return flags
 }
 
 func (o Options) validate() error {

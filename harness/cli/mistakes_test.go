@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+)
+
+// Every mistake on the command line is one line that names the mistake and what was expected, and exit code 2: it says
+// nothing about the system under test. Nothing is booted for any of them.
+func TestMistakesAreOneLine(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	file := "../../scenarios/catalogue/plugin-hangs.yaml"
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := write("plugin-hangs.yaml", strings.Replace(string(good), "kind: Scenario", "kind: Scenery", 1))
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"run without a file":         {[]string{"run"}, "requires at least 1 arg"},
+		"run of a file that is not":  {[]string{"run", dir + "/none.yaml"}, "none.yaml"},
+		"run of a broken file":       {[]string{"run", bad}, `plugin-hangs.yaml:2:7: kind is "Scenery", expected "Scenario"`},
+		"run never":                  {[]string{"run", file, "--repeat", "0"}, "--repeat 0: expected at least 1"},
+		"run on an unknown backend":  {[]string{"run", file, "--backend", "cloud"}, `--backend "cloud": expected auto, local, kind or sim`},
+		"run with a bad template":    {[]string{"run", file, "--out", dir, "--reporter-command", "r {nodes}"}, "{nodes} is unknown: expected one of {sockets}"},
+		"run with an open quote":     {[]string{"run", file, "--out", dir, "--plugin-args", "--fault 'hang"}, "a quote ' is not closed"},
+		"run with an unknown flag":   {[]string{"run", file, "--labels", "x"}, "unknown flag: --labels"},
+		"run into a file":            {[]string{"run", file, "--out", bad}, "plugin-hangs.yaml"},
+		"e2e with an argument":       {[]string{"e2e", file}, "unknown command"},
+		"e2e side by side with none": {[]string{"e2e", "--procs", "0"}, "--procs 0: expected 1 to 16"},
+		"check without a file":       {[]string{"check"}, "requires at least 1 arg"},
+		"check of a file that isn't": {[]string{"check", dir + "/none.jsonl"}, "none.jsonl"},
+		"check of no history":        {[]string{"check", write("h.jsonl", "{}\n")}, `h.jsonl: line 1: first event is "", expected "run"`},
+		"an unknown command":         {[]string{"rum"}, `unknown command "rum" for "kmsharness", did you mean run or up?`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := command(t, c.args...)
+			if code != ExitCouldNotRun || !strings.Contains(errs, c.want) || strings.Count(strings.TrimSpace(errs), "\n") != 0 {
+				t.Errorf("exit %d, stderr %q, stdout %q; want exit 2 and one line with %q", code, errs, out, c.want)
+			}
+		})
+	}
+}
+
+// What is printed to reproduce a failure is understood by the same commands.
+func TestFlagsReproduceTheOptions(t *testing.T) {
+	o := local.Options{ReporterCommand: "r --note 'it''s'", AggregatorCommand: "a", PluginArgs: "--fault hang", ReporterMountSockets: true}
+	want := `--reporter-command 'r --note '\''it'\'''\''s'\''' --aggregator-command 'a' --plugin-args '--fault hang' --reporter-mount-sockets`
+	if got := strings.Join(o.Flags(), " "); got != want {
+		t.Errorf("flags %s, want %s", got, want)
+	}
+	cmd := newRunCommand()
+	for _, f := range o.Flags() {
+		name, isFlag := strings.CutPrefix(f, "--")
+		if isFlag && cmd.Flags().Lookup(name) == nil {
+			t.Errorf("kmsharness run has no flag %s", f)
+		}
+	}
+}
