@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 )
 
@@ -24,7 +25,7 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.backend, "backend", "auto", "auto or local; kind and sim are not part of this version")
 	f.StringVar(&c.out, "out", "_artifacts", "folder for verdicts, histories and logs")
 	f.Int64Var(&c.seed, "seed", 1, "seed of what a scenario leaves to chance")
-	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {"+strings.Join(local.Placeholders(), "} {")+"} (default: this project's)")
+	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {"+strings.Join(live.Placeholders(), "} {")+"} (default: this project's)")
 	f.StringVar(&c.sut.AggregatorCommand, "aggregator-command", "", "aggregator under test, as a command template (default: this project's)")
 	f.StringVar(&c.sut.PluginArgs, "plugin-args", "", "further arguments of every fake plugin, for example '--fault key-id-flip-flop'")
 	f.BoolVar(&c.sut.ReporterMountSockets, "reporter-mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
 
 // upPlace is the directory of this user's one environment. It has:
@@ -43,7 +43,7 @@ type upState struct {
 	History string
 	// End says how to end the environment; empty: kmsharness down.
 	End string `json:",omitempty"`
-	local.Description
+	live.Description
 }
 
 // lock takes the place, or says who has it: nil and a process id, which is 0 in the instant before it is written down.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report"
@@ -62,7 +63,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 
 // ready tells everybody who waits for it.
 func (f *upFlags) ready(w io.Writer, place upPlace, env backend.Environment, historyFile string) error {
-	described, ok := env.(*local.Environment)
+	described, ok := env.(*live.Environment)
 	if !ok {
 		return fmt.Errorf("describe the environment: the backend cannot, it is a %T", env)
 	}
@@ -71,7 +72,7 @@ func (f *upFlags) ready(w io.Writer, place upPlace, env backend.Environment, his
 		return err
 	}
 	for _, n := range d.Nodes { // the write key first, as everywhere
-		slices.SortFunc(n.Plugins, func(a, b local.PluginDescription) int {
+		slices.SortFunc(n.Plugins, func(a, b live.PluginDescription) int {
 			return slices.Index(f.keyIDs, a.KeyID) - slices.Index(f.keyIDs, b.KeyID)
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
 
 // command runs kmsharness with a cache of its own.
@@ -110,8 +110,8 @@ func TestDetachInterrupted(t *testing.T) {
 
 func TestUpPrints(t *testing.T) {
 	var out bytes.Buffer
-	s := upState{Description: local.Description{Kubeconfig: "/d/k", Nodes: []local.NodeDescription{{
-		Name: "cp-1", APIServer: "https://a", Plugins: []local.PluginDescription{{KeyID: "2", Socket: "/d/kms-2.sock", Control: "/d/ctl-2.sock"}, {KeyID: "1"}},
+	s := upState{Description: live.Description{Kubeconfig: "/d/k", Nodes: []live.NodeDescription{{
+		Name: "cp-1", APIServer: "https://a", Plugins: []live.PluginDescription{{KeyID: "2", Socket: "/d/kms-2.sock", Control: "/d/ctl-2.sock"}, {KeyID: "1"}},
 	}}}}
 	if err := s.print(&out); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/engine"
@@ -71,9 +72,9 @@ func TestMutantsAreCaught(t *testing.T) {
 	if os.Getenv("KMSHARNESS_MUTANTS") != "1" {
 		t.Skip("mutants run on the local backend, half a minute each: use make mutants")
 	}
-	dir, out := os.Getenv(local.EnvPrograms), os.Getenv("KMSHARNESS_OUT")
+	dir, out := os.Getenv(live.EnvPrograms), os.Getenv("KMSHARNESS_OUT")
 	if dir == "" {
-		t.Fatalf("%s is not set: expected the directory with the programs; use make mutants", local.EnvPrograms)
+		t.Fatalf("%s is not set: expected the directory with the programs; use make mutants", live.EnvPrograms)
 	}
 	if out == "" {
 		out = t.TempDir()

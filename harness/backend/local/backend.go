@@ -10,6 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -24,10 +25,10 @@ type Backend struct {
 	opts Options
 
 	mu       sync.Mutex
-	kept     []*Environment // released, but left running
+	kept     []*live.Environment // released, but left running
 	closed   bool
 	runDir   *process.RunDir // made by the first Prepare
-	programs *programs
+	programs *live.Programs
 	binaries *assets.Binaries
 	booted   int                 // planes so far, for their directories
 	planes   map[*plane]struct{} // all that live
@@ -62,7 +63,7 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
 		}
 	}
-	if _, err := operatorNamed(s.Operator); err != nil {
+	if err := live.CheckOperator(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}
 	return lacks
@@ -80,7 +81,7 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 	return e, nil
 }
 
-func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*Environment, error) {
+func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environment, error) {
 	if spec.Progress == nil {
 		spec.Progress = func(string) {}
 	}
@@ -101,7 +102,7 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*Environment,
 			return nil, err
 		}
 	}
-	p, err := b.boot(ctx, want, keyIDsOf(spec.Scenario), spec.Progress)
+	p, err := b.boot(ctx, want, live.KeyIDs(spec.Scenario), spec.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +113,11 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*Environment,
 	return e, nil
 }
 
-func (b *Backend) begin(ctx context.Context, p *plane, spec backend.Spec) (*Environment, error) {
+func (b *Backend) begin(ctx context.Context, p *plane, spec backend.Spec) (*live.Environment, error) {
 	if err := p.reset(ctx, spec.Scenario); err != nil {
 		return nil, fmt.Errorf("reset: %w", err)
 	}
-	return newEnvironment(ctx, b, p, spec)
+	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.systemUnderTest(), Release: b.release})
 }
 
 // setUp makes what all planes share.
@@ -131,8 +132,8 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) error {
 		if err != nil {
 			return err
 		}
-		b.runDir, b.programs = dir, newPrograms(dir.Path, progress)
-		if b.programs.pluginArgs, err = split(b.opts.PluginArgs); err != nil {
+		b.runDir, b.programs = dir, live.NewPrograms(dir.Path, progress)
+		if b.programs.PluginArgs, err = live.SplitWords(b.opts.PluginArgs); err != nil {
 			return err // validated in New
 		}
 	}
@@ -177,14 +178,7 @@ func shapeOf(s *scenario.Scenario) shape {
 	if n == 0 {
 		n = 3
 	}
-	return shape{nodes: n, keyIDs: strings.Join(keyIDsOf(s), ",")}
-}
-
-func keyIDsOf(s *scenario.Scenario) []string {
-	if len(s.Topology.KeyIDs) == 0 {
-		return []string{"1"}
-	}
-	return append([]string(nil), s.Topology.KeyIDs...)
+	return shape{nodes: n, keyIDs: strings.Join(live.KeyIDs(s), ",")}
 }
 
 func firstLine(err error) string {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
-	"github.com/kmsharness/kmsharness/harness/process"
 )
 
 // shape is what planes that can stand for each other have in common.
@@ -26,9 +26,9 @@ type shape struct {
 func nodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
 
 // boot starts a plane. On error everything that was started is gone.
-func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *programs, runDir string) (_ *plane, err error) {
-	p := &plane{shape: s, dir: dir, logs: filepath.Join(dir, "logs"), programs: programs, binaries: binaries,
-		front: map[string]*netfault.Link{}, installed: map[string]bool{}, nodes: map[string]*node{}, names: map[string]history.Process{}}
+func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool) (_ *plane, err error) {
+	p := &plane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
+		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, installed: map[string]bool{}}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	defer func() {
@@ -39,11 +39,10 @@ func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries as
 	if err := os.MkdirAll(p.logs, 0o700); err != nil {
 		return nil, err
 	}
-	p.supervisor = process.New(process.Options{RunDir: runDir, OnChange: p.changed})
 	if err := p.makeControlPlane(); err != nil {
 		return nil, err
 	}
-	if p.kms, err = p.startRemoteKMS(ctx); err != nil {
+	if p.kms, err = live.StartRemoteKMS(ctx, p.Host, p.dir, p.logs); err != nil {
 		return nil, err
 	}
 	return p, p.start(ctx, keyIDs)
@@ -55,24 +54,25 @@ func (p *plane) makeControlPlane() (err error) {
 		return err
 	}
 	p.cp, err = controlplane.New(controlplane.Options{
-		Binaries: p.binaries, Supervisor: p.supervisor, Dir: data, LogDir: p.logs, AuditPolicy: auditPolicy(),
+		Binaries: p.binaries, Supervisor: p.Supervisor, Dir: data, LogDir: p.logs, AuditPolicy: live.AuditPolicy(),
 		EncryptionPoll: encryptionPoll,
 	})
 	if err != nil {
 		return err
 	}
-	p.register(history.Process{Role: history.RoleEtcd}, "etcd")
+	p.Register(history.Process{Role: history.RoleEtcd}, "etcd")
 	if p.address, err = claimAddress(); err != nil {
 		return err
 	}
 	if p.lb, err = netfault.NewLoadBalancer("load balancer", 0); err != nil {
 		return err
 	}
-	for _, from := range []string{fromAggregator, fromClient} {
+	for _, from := range []string{live.FromAggregator, live.FromClient} {
 		if p.front[from], err = netfault.NewLink(from+" to load balancer", p.lb.Addr()); err != nil {
 			return err
 		}
 	}
+	p.frontUnit = &loadBalancer{front: p.front, tell: p.Tell, phase: live.Running}
 	return nil
 }
 
@@ -81,15 +81,15 @@ func (p *plane) start(ctx context.Context, keyIDs []string) error {
 	plugins, starting := errgroup.WithContext(ctx)
 	for i := range p.shape.nodes {
 		plugins.Go(func() error {
-			_, err := p.addNode(starting, nodeName(i+1), keyIDs)
+			_, err := p.makeNode(starting, nodeName(i+1), keyIDs)
 			return err
 		})
 	}
 	if err := plugins.Wait(); err != nil {
 		return err
 	}
-	for i := range p.shape.nodes {
-		if err := p.lb.Add(nodeName(i+1), p.nodes[nodeName(i+1)].server.Addr()); err != nil {
+	for _, s := range p.cp.Servers() {
+		if err := p.lb.Add(s.Name(), s.Addr()); err != nil {
 			return err
 		}
 	}

@@ -1,16 +1,11 @@
 package local
 
 import (
-	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -37,89 +32,5 @@ func TestLacks(t *testing.T) {
 		if (test.want == "") != (lacks == "") || !strings.Contains(lacks, test.want) {
 			t.Errorf("%s: %q, want %q", name, lacks, test.want)
 		}
-	}
-}
-
-func TestStateAfter(t *testing.T) {
-	for cause, want := range map[process.Cause]string{
-		process.CauseStart: history.ProcessStarted, process.CausePause: history.ProcessPaused, process.CauseResume: history.ProcessResumed,
-		process.CauseStop: history.ProcessStopped, process.CauseKill: history.ProcessKilled, process.CauseCrash: history.ProcessExited,
-	} {
-		if got := stateAfter(process.Change{Cause: cause}); got != want {
-			t.Errorf("%s: %s, want %s", cause, got, want)
-		}
-	}
-}
-
-func TestLogCopyTakesWhatWasAppended(t *testing.T) {
-	from, to := t.TempDir(), t.TempDir()
-	write := func(name, text string) {
-		f, err := os.OpenFile(filepath.Join(from, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err == nil {
-			_, err = f.WriteString(text)
-		}
-		if err == nil {
-			err = f.Close()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("old", "before\n")
-	c, err := markLogs(from, to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write("old", "after\n")
-	write("new", "all\n")
-	if err := c.copy(); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"old": "after\n", "new": "all\n"} {
-		if got, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(got) != want {
-			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
-		}
-	}
-}
-
-func TestResourcePath(t *testing.T) {
-	for params, want := range map[[4]string]string{
-		{"kubeapiservers.operator.openshift.io/status", "", "cluster"}: "/apis/operator.openshift.io/v1/kubeapiservers/cluster/status",
-		{"kubeapiservers/status", "", "cluster"}:                       "/apis/operator.openshift.io/v1/kubeapiservers/cluster/status",
-		{"secrets", "default", "x"}:                                    "/api/v1/namespaces/default/secrets/x",
-		{"clusteroperators", "", ""}:                                   "/apis/config.openshift.io/v1/clusteroperators",
-		{"roles.rbac.authorization.k8s.io", "kms-health", ""}:          "/apis/rbac.authorization.k8s.io/v1/namespaces/kms-health/roles",
-	} {
-		a := scenario.Action{Params: map[string]any{"resource": params[0], "namespace": params[1], "name": params[2]}}
-		if got := resourcePath(a); got != want {
-			t.Errorf("%v: %s, want %s", params, got, want)
-		}
-	}
-}
-
-func TestJudge(t *testing.T) {
-	for _, test := range []struct {
-		expect string
-		code   int
-		ok     bool
-	}{
-		{"denied", http.StatusForbidden, true}, {"denied", http.StatusUnprocessableEntity, true}, {"denied", http.StatusOK, false},
-		{"", http.StatusForbidden, true}, {"allowed", http.StatusOK, true}, {"allowed", http.StatusForbidden, false},
-		{"denied", http.StatusInternalServerError, false},
-	} {
-		a := scenario.Action{Params: map[string]any{"expect": test.expect}}
-		if err := judge(a, apiRequest{}, test.code, ""); (err == nil) != test.ok {
-			t.Errorf("expect %q, code %d: %v", test.expect, test.code, err)
-		}
-	}
-}
-
-func TestLoadedConfigHash(t *testing.T) {
-	const line = `apiserver_encryption_config_controller_last_config_info{apiserver_id_hash="sha256:aa",hash="sha256:bb"} 1`
-	if hash, ok := hashOf(line); !ok || hash != "sha256:bb" {
-		t.Fatalf("%q, %v", hash, ok)
-	}
-	if _, ok := hashOf("up 1"); ok {
-		t.Fatal("another metric was taken for it")
 	}
 }

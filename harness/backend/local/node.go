@@ -6,56 +6,27 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/harness/process"
 )
 
-// node is one control-plane node: an API server, its plugins, and the reporter of the scenario that runs.
-type node struct {
-	name   string
-	since  time.Time // of the Node object
-	server *controlplane.APIServer
-	admin  *client        // straight to its API server
-	link   *netfault.Link // from its reporter to its API server
-	// metrics is where its reporter serves metrics, host:port.
-	metrics string
-
-	mu       sync.Mutex
-	plugins  map[string]*plugin // by keyID
-	reporter *child
-}
-
-// dir is where the node's sockets are; its path is short, because socket paths must be.
+// nodeDir is where the node's sockets are; its path is short, because socket paths must be.
 func (p *plane) nodeDir(name string) string { return filepath.Join(p.dir, name) }
-
-func (p *plane) socket(node, keyID string) string {
-	return filepath.Join(p.nodeDir(node), "kms-"+keyID+".sock")
-}
-
-// sockets are the endpoints of a reporter, the write key first.
-func (p *plane) sockets(node string, keyIDs []string) []string {
-	all := make([]string, len(keyIDs))
-	for i, k := range keyIDs {
-		all[i] = contract.SocketPath(p.nodeDir(node), k)
-	}
-	return all
-}
 
 func (p *plane) encryption(node string, keyIDs []string, identityFirst bool) controlplane.Encryption {
 	e := controlplane.Encryption{IdentityFirst: identityFirst}
 	for _, k := range keyIDs {
-		e.Providers = append(e.Providers, controlplane.KMSProvider{KeyID: k, Socket: p.socket(node, k)})
+		e.Providers = append(e.Providers, controlplane.KMSProvider{KeyID: k, Socket: live.HostSocket(p.nodeDir(node), k)})
 	}
 	return e
 }
 
-// addNode makes a node with its plugins and API server; it starts the plugins only.
-func (p *plane) addNode(ctx context.Context, name string, keyIDs []string) (*node, error) {
+// makeNode makes a node with its plugins and API server; it starts the plugins only.
+func (p *plane) makeNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
 	if err := os.MkdirAll(p.nodeDir(name), 0o700); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
@@ -63,85 +34,123 @@ func (p *plane) addNode(ctx context.Context, name string, keyIDs []string) (*nod
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	n := &node{name: name, server: server, plugins: map[string]*plugin{}}
-	if n.link, err = server.NewLink("reporter of " + name); err != nil {
+	n := &live.Node{Name: name, Server: apiServer{server, p}}
+	if n.ReporterPlace, err = p.reporterPlace(name, server); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
-	}
-	if n.metrics, err = p.address.port(); err != nil {
-		return nil, fmt.Errorf("add node %s: metrics of its reporter: %w", name, err)
 	}
 	config, err := p.cp.AdminConfig(server.URL())
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	if n.admin, err = newClient(config); err != nil {
+	if n.Admin, err = live.NewClient(config); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	p.register(history.Process{Role: history.RoleAPIServer, Node: name}, "apiserver-"+name)
+	p.Register(history.Process{Role: history.RoleAPIServer, Node: name}, "apiserver-"+name)
 	for _, k := range keyIDs {
-		if _, err := p.addPlugin(ctx, n, k); err != nil {
+		if _, err := p.AddPlugin(ctx, n, k); err != nil {
 			return nil, err
 		}
 	}
-	p.mu.Lock()
-	p.nodes[name] = n
-	p.mu.Unlock()
+	p.nodes.Add(n)
 	return n, nil
 }
 
-// addPlugin starts the plugin of a keyID unless there is one.
-func (p *plane) addPlugin(ctx context.Context, n *node, keyID string) (*plugin, error) {
-	g := n.plugin(keyID)
+// reporterPlace is on a link of its own to the node's API server.
+func (p *plane) reporterPlace(name string, server *controlplane.APIServer) (live.Place, error) {
+	link, err := server.NewLink("reporter of " + name)
+	if err != nil {
+		return live.Place{}, err
+	}
+	metrics, err := p.address.port()
+	if err != nil {
+		return live.Place{}, fmt.Errorf("metrics of its reporter: %w", err)
+	}
+	p.mu.Lock()
+	p.links[name] = link
+	p.mu.Unlock()
+	at := p.place("https://"+link.Addr(), metrics, "")
+	at.SocketDir, at.MetricsURL = p.nodeDir(name), "http://"+metrics+"/metrics"
+	if p.mountSockets {
+		at = p.place(at.Server, metrics, p.nodeDir(name))
+		at.SocketDir, at.MetricsURL = contract.SocketDir, "http://"+metrics+"/metrics"
+	}
+	return at, nil
+}
+
+// AggregatorPlace implements live.Plane. Nobody asks for an aggregator's metrics.
+func (p *plane) AggregatorPlace(int) live.Place {
+	return p.place("https://"+p.front[live.FromAggregator].Addr(), "127.0.0.1:0", "")
+}
+
+// place is this machine; with mount the program sees that folder as contract.SocketDir.
+func (p *plane) place(server, metrics, mount string) live.Place {
+	return live.Place{Server: server, Dir: p.dir, SeenDir: p.dir, MetricsAddress: metrics,
+		Unit: func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
+			return p.Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
+				c, err := command(ctx)
+				if err != nil {
+					return process.Spec{}, err
+				}
+				path, err := p.Programs.Find(ctx, c.Program)
+				return mounted(process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile}, mount), err
+			})
+		}}
+}
+
+// AddPlugin implements live.Plane.
+func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+	g := n.Plugin(keyID)
 	if g == nil {
 		var err error
-		if g, err = p.newPlugin(n.name, keyID); err != nil {
-			return nil, fmt.Errorf("plugin %s/%s: %w", n.name, keyID, err)
+		if g, err = p.newPlugin(n.Name, keyID); err != nil {
+			return nil, err
 		}
-		n.mu.Lock()
-		n.plugins[keyID] = g
-		n.mu.Unlock()
+		n.AddPlugin(g)
 	}
-	if err := g.start(ctx); err != nil {
-		return nil, fmt.Errorf("start plugin %s/%s: %w", n.name, keyID, err)
+	if err := g.Start(ctx); err != nil {
+		return nil, fmt.Errorf("start plugin %s/%s: %w", n.Name, keyID, err)
 	}
 	return g, nil
 }
 
-func (n *node) pluginList() []*plugin {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	all := make([]*plugin, 0, len(n.plugins))
-	for _, g := range n.plugins {
-		all = append(all, g)
+func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
+	name, dir := node+"-"+keyID, p.nodeDir(node)
+	control, journal := filepath.Join(dir, "ctl-"+keyID+".sock"), live.JournalFile(p.logs, name)
+	g, err := live.NewPlugin(node, keyID, live.HostSocket(dir, keyID), control, journal)
+	if err != nil {
+		return nil, err
 	}
-	return all
+	g.Unit = p.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
+		path, err := p.Programs.Find(ctx, live.PluginProgram)
+		args := append(live.PluginArgs(node, keyID, dir, control, journal, p.kms.Socket), p.Programs.PluginArgs...)
+		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(p.logs, "plugin-"+name+".log")}, err
+	})
+	return g, nil
 }
 
-func (n *node) plugin(keyID string) *plugin {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.plugins[keyID]
+// AddNode implements live.Plane.
+func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool) (*live.Node, error) {
+	n, err := p.makeNode(ctx, name, keyIDs)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := n.Server.SetEncryption(keyIDs, identityFirst); err != nil {
+		return nil, err
+	}
+	server := n.Server.(apiServer)
+	if err := server.APIServer.Start(ctx, controlplane.Ready); err != nil {
+		return nil, err
+	}
+	return n, p.lb.Add(name, server.Addr())
 }
 
-func (n *node) reporterUnit() *child {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.reporter
-}
+// Isolate implements live.Plane.
+func (p *plane) Isolate(_ context.Context, n *live.Node) error { return p.lb.Remove(n.Name) }
 
-// removeNode ends everything of a node and forgets it.
-func (p *plane) removeNode(ctx context.Context, n *node) error {
-	p.mu.Lock()
-	delete(p.nodes, n.name)
-	p.mu.Unlock()
-	var errs []error
-	if r := n.reporterUnit(); r != nil {
-		errs = append(errs, r.Stop(ctx))
-	}
-	for _, g := range n.pluginList() {
-		errs = append(errs, g.close(ctx))
-	}
-	errs = append(errs, n.server.Kill(), p.cp.Remove(ctx, n.name)) // a clean stop would drain for seconds
-	n.admin.close()
-	return errors.Join(errs...)
+// RemoveNode implements live.Plane.
+func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
+	p.nodes.Remove(n.Name)
+	err := errors.Join(n.EndPlugins(ctx), n.Server.Kill(ctx), p.cp.Remove(ctx, n.Name)) // a clean stop would drain for seconds
+	n.Close()
+	return err
 }

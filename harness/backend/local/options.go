@@ -9,6 +9,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
 
 // Options of the backend. The zero value works: this project's own reporter and aggregator, and binaries of the
@@ -16,7 +17,7 @@ import (
 type Options struct {
 	// ReporterCommand and AggregatorCommand are command templates of the system under test; empty: this project's own.
 	// The first word is a program (a path, a name of this project's programs, or a name on PATH), the others are
-	// arguments; quotes group words. See Placeholders.
+	// arguments; quotes group words. See live.Placeholders.
 	ReporterCommand   string
 	AggregatorCommand string
 	// PluginArgs are further arguments of every fake plugin, quoted as in a command template: a plugin that is broken
@@ -34,6 +35,10 @@ type Options struct {
 
 // DefaultIdle keeps one plane for each of the two usual sizes (one node, three nodes).
 const DefaultIdle = 2
+
+func (o Options) systemUnderTest() live.SystemUnderTest {
+	return live.SystemUnderTest{ReporterCommand: o.ReporterCommand, AggregatorCommand: o.AggregatorCommand}
+}
 
 func (o Options) idle() int {
 	if o.Idle == 0 {
@@ -59,13 +64,10 @@ func (o Options) Flags() []string {
 }
 
 func (o Options) validate() error {
-	if _, err := parseTemplate(o.reporterCommand()); err != nil {
-		return fmt.Errorf("reporter command: %w", err)
+	if err := o.systemUnderTest().Validate(); err != nil {
+		return err
 	}
-	if _, err := parseTemplate(o.aggregatorCommand()); err != nil {
-		return fmt.Errorf("aggregator command: %w", err)
-	}
-	if _, err := split(o.PluginArgs); err != nil {
+	if _, err := live.SplitWords(o.PluginArgs); err != nil {
 		return fmt.Errorf("plugin arguments: %w", err)
 	}
 	if o.ReporterMountSockets && os.Geteuid() != 0 {
@@ -91,34 +93,8 @@ const (
 	// API server start (2 s of CPU) beside a running scenario delays everybody else by a few hundred milliseconds.
 	Tolerance = 500 * time.Millisecond
 
-	// leaseDuration, renewDeadline and leaseRetry of competing aggregators: client-go's usual proportions, as short as
-	// whole seconds allow.
-	leaseDuration = 2 * time.Second
-	renewDeadline = 1500 * time.Millisecond
-	leaseRetry    = 250 * time.Millisecond
-
-	// takeover is what an aggregator may need until it is in charge: the lease of its predecessor, a dial into a dead
-	// API server (1 s in the load balancer) and the first lists.
-	takeover = leaseDuration + 3*time.Second
-
 	// bootTimeout bounds a boot, which takes 3 to 10 s; first starts from a cold disk take longer.
 	bootTimeout = 2 * time.Minute
-	// startTimeout bounds the start of one process until it answers. An API server with a dead plugin takes 10 s.
-	startTimeout = time.Minute
-	// readyGrace is how long a live API server is given to become ready before the scenario goes on without.
-	readyGrace = 2 * time.Second
-	// requestTimeout bounds one API request of the harness.
-	requestTimeout = 5 * time.Second
-	// readyPoll is how often a starting process is asked whether it answers.
-	readyPoll = 10 * time.Millisecond
 	// encryptionPoll is how often API servers look for a changed encryption configuration, where the binary can be told.
 	encryptionPoll = 500 * time.Millisecond
-	// reloadTimeout bounds the wait for a changed encryption configuration: stock binaries look once a minute.
-	reloadTimeout = 75 * time.Second
-	// actionTimeout bounds one action; the longest is a changed encryption configuration on stock binaries.
-	actionTimeout = 2*time.Minute + reloadTimeout
-	// drainTimeout bounds the wait for recorders at the end, which normally takes milliseconds.
-	drainTimeout = 20 * time.Second
-	// tailEvery is how often files are read. It bounds how late an expectation sees what a log says.
-	tailEvery = 25 * time.Millisecond
 )

@@ -4,50 +4,62 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
-	"slices"
 	"sync"
-	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
-	"github.com/kmsharness/kmsharness/harness/process"
 )
 
 // plane is a control plane that scenarios can share one after another.
 type plane struct {
-	shape    shape
-	dir      string // short: sockets are below it
-	logs     string
-	programs *programs
-	binaries assets.Binaries
+	*live.Host
+	shape        shape
+	dir          string // short: sockets are below it
+	logs         string
+	binaries     assets.Binaries
+	mountSockets bool // Options.ReporterMountSockets
 
-	supervisor *process.Supervisor
-	cp         *controlplane.ControlPlane
-	address    *address // of programs that bind a port themselves
-	lb         *netfault.LoadBalancer
-	front      map[string]*netfault.Link // to the load balancer, by who uses it
-	kms        *remoteKMS
-	installed  map[string]bool // manifests of these operators
-	used       bool            // by a scenario
+	cp        *controlplane.ControlPlane
+	address   *address // of programs that bind a port themselves
+	lb        *netfault.LoadBalancer
+	front     map[string]*netfault.Link // to the load balancer, by who uses it
+	frontUnit *loadBalancer
+	kms       *live.RemoteKMS
+	nodes     live.Nodes
+	installed map[string]bool // manifests of these operators
+	used      bool            // by a scenario
 
-	mu       sync.Mutex
-	nodes    map[string]*node
-	names    map[string]history.Process // identities of processes by their names
-	listener func(at time.Time, p *history.Process)
-	dirty    string // why it cannot be used again; empty: it can
+	mu    sync.Mutex
+	links map[string]*netfault.Link // from each node's reporter to its API server
+	dirty string                    // why it cannot be used again; empty: it can
 }
 
-// Who uses the load balancer.
-const (
-	fromAggregator = "aggregator"
-	fromClient     = "client"
-)
+var _ live.Plane = (*plane)(nil)
 
-// spoil says that the plane cannot be used again, and why.
-func (p *plane) spoil(format string, args ...any) {
+// Traits implements live.Plane.
+func (p *plane) Traits() live.Traits {
+	t := live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, Dir: p.dir, Logs: p.logs}
+	if p.binaries.EncryptionPoll {
+		t.EncryptionPoll = encryptionPoll
+	}
+	return t
+}
+
+// Nodes implements live.Plane.
+func (p *plane) Nodes() *live.Nodes { return &p.nodes }
+
+// KMS implements live.Plane.
+func (p *plane) KMS() *live.RemoteKMS { return p.kms }
+
+// Spoil implements live.Plane.
+func (p *plane) Spoil(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dirty == "" {
@@ -61,66 +73,64 @@ func (p *plane) spoiled() string {
 	return p.dirty
 }
 
-// nodeNames are sorted by name.
-func (p *plane) nodeNames() []string {
+// Kubeconfig implements live.Plane.
+func (p *plane) Kubeconfig(user string, groups []string, server string) ([]byte, error) {
+	return p.cp.Kubeconfig(user, groups, server)
+}
+
+// RESTConfig implements live.Plane.
+func (p *plane) RESTConfig(user string, groups []string, server string) (*rest.Config, error) {
+	return p.cp.RESTConfig(user, groups, server)
+}
+
+// ClientServer implements live.Plane.
+func (p *plane) ClientServer() string { return "https://" + p.front[live.FromClient].Addr() }
+
+// Etcd implements live.Plane: there is one member, whatever the node.
+func (p *plane) Etcd(string) ([]live.Target, error) {
+	p.Spoil("something was done to etcd")
+	return []live.Target{{Unit: etcd{p.cp.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}}, nil
+}
+
+// LoadBalancer implements live.Plane.
+func (p *plane) LoadBalancer() live.Unit { return p.frontUnit }
+
+// ReadEtcd implements live.Plane.
+func (p *plane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
+	return live.ReadEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), key)
+}
+
+// SetLink implements live.Plane.
+func (p *plane) SetLink(_ context.Context, l history.Link, f netfault.Fault) error {
+	switch {
+	case l.To == history.RoleLoadBalancer && p.front[l.From] != nil:
+		return p.front[l.From].Set(f)
+	case l.From == history.RoleReporter && l.To == history.RoleAPIServer:
+		return p.link(l.Node).Set(f)
+	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
+		s, err := p.cp.Server(l.Node)
+		if err != nil {
+			return err
+		}
+		return s.EtcdLink().Set(f)
+	case l.From == history.RoleLoadBalancer && l.To == history.RoleAPIServer:
+		return p.lb.Set(l.Node, f)
+	}
+	return fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server, aggregators and clients to the load balancer", l.From, l.To)
+}
+
+func (p *plane) link(node string) *netfault.Link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	names := make([]string, 0, len(p.nodes))
-	for name := range p.nodes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// nodeList is in the order of nodeNames.
-func (p *plane) nodeList() []*node {
-	var all []*node
-	for _, name := range p.nodeNames() {
-		if n := p.node(name); n != nil {
-			all = append(all, n)
-		}
-	}
-	return all
-}
-
-func (p *plane) node(name string) *node {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.nodes[name]
-}
-
-// admin is a client of an API server that runs.
-func (p *plane) admin() (*client, error) {
-	for _, n := range p.nodeList() {
-		if proc := n.server.Process(); proc != nil && proc.State() == process.Running {
-			return n.admin, nil
-		}
-	}
-	return nil, errors.New("no API server runs")
-}
-
-// killAll ends every process at once: nothing of a plane that goes away is worth a clean stop.
-func (p *plane) killAll() {
-	if p.supervisor == nil {
-		return
-	}
-	var all sync.WaitGroup
-	for _, c := range p.supervisor.Children() {
-		all.Go(func() { _ = c.Kill() }) // what is left, Close stops
-	}
-	all.Wait()
+	return p.links[node]
 }
 
 // close ends everything. It is safe for a plane that was not booted to its end.
 func (p *plane) close(ctx context.Context) error {
 	var errs []error
-	p.killAll()
-	for _, n := range p.nodeList() {
-		n.admin.close()
-		for _, g := range n.pluginList() {
-			g.control.Close()
-		}
+	p.KillAll()
+	for _, n := range p.nodes.List() {
+		n.Close()
 	}
 	for _, l := range p.front {
 		errs = append(errs, l.Close())
@@ -135,10 +145,8 @@ func (p *plane) close(ctx context.Context) error {
 		errs = append(errs, p.cp.Close(ctx))
 	}
 	if p.kms != nil {
-		p.kms.close()
+		p.kms.Close()
 	}
-	if p.supervisor != nil {
-		errs = append(errs, p.supervisor.Close(ctx))
-	}
+	errs = append(errs, p.Supervisor.Close(ctx))
 	return errors.Join(append(errs, os.RemoveAll(p.dir))...)
 }

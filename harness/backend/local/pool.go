@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
 
 func (b *Backend) boot(ctx context.Context, s shape, keyIDs []string, progress func(string)) (*plane, error) {
@@ -17,7 +19,7 @@ func (b *Backend) boot(ctx context.Context, s shape, keyIDs []string, progress f
 	runDir := b.runDir.Path
 	b.mu.Unlock()
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", s.nodes, b.binaries.Origin))
-	p, err := boot(ctx, s, keyIDs, dir, *b.binaries, b.programs, runDir)
+	p, err := boot(ctx, s, keyIDs, dir, *b.binaries, b.programs, runDir, b.opts.ReporterMountSockets)
 	if err != nil {
 		return nil, err
 	}
@@ -40,9 +42,18 @@ func (b *Backend) take(s shape) *plane {
 	return nil
 }
 
+// release is told by an environment that its scenario is over.
+func (b *Backend) release(ctx context.Context, e *live.Environment, keep bool) error {
+	if keep {
+		b.keep(e)
+		return nil
+	}
+	return b.giveBack(ctx, e.Plane().(*plane))
+}
+
 // giveBack keeps a plane for later, or ends it.
 func (b *Backend) giveBack(ctx context.Context, p *plane) error {
-	if p.spoiled() != "" || len(b.programs.pluginArgs) > 0 {
+	if p.spoiled() != "" || len(b.programs.PluginArgs) > 0 {
 		return b.discard(ctx, p)
 	}
 	b.mu.Lock()

@@ -1,0 +1,108 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Begin is an environment for a scenario on a plane that was Reset for it, in the state that the topology asks for.
+func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *Environment, err error) {
+	op, err := operatorNamed(spec.Scenario.Operator)
+	if err != nil {
+		return nil, err
+	}
+	e := &Environment{
+		opts: opts, plane: p, traits: p.Traits(), scenario: spec.Scenario, operator: op, logDir: filepath.Join(spec.OutDir, "logs"),
+		sink: newGate(spec.Log), keyIDs: KeyIDs(spec.Scenario), encryption: encryptionKMS, removed: map[string]*Node{},
+		conditions: map[string]map[string]object{}, written: map[string]history.Data{}, reloads: map[string]string{},
+	}
+	if err := os.MkdirAll(e.logDir, 0o755); err != nil {
+		return nil, err
+	}
+	if e.logs, err = markLogs(e.traits.Logs, e.logDir); err != nil {
+		return nil, err
+	}
+	if e.recorder, err = startRecorder(e); err != nil {
+		return nil, err
+	}
+	if err := e.begin(ctx); err != nil {
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StartTimeout)
+		defer cancel()
+		return nil, errors.Join(err, e.recorder.close(), e.EndSystemUnderTest(stopping))
+	}
+	return e, nil
+}
+
+// KeyIDs are the plugins that a scenario begins with on every node, the write key first.
+func KeyIDs(s *scenario.Scenario) []string {
+	if len(s.Topology.KeyIDs) == 0 {
+		return []string{"1"}
+	}
+	return append([]string(nil), s.Topology.KeyIDs...)
+}
+
+// begin brings the environment into the state that the topology asks for.
+func (e *Environment) begin(ctx context.Context) error {
+	e.describeProcesses()
+	e.plane.Listen(func(at time.Time, p *history.Process) { e.sink.Record(at, "backend", p) })
+	for _, n := range e.plane.Nodes().List() {
+		if err := e.prepareReporter(n); err != nil {
+			return err
+		}
+	}
+	if err := e.prepareAggregators(); err != nil {
+		return err
+	}
+	e.recordExpected()
+	if e.scenario.Topology.Start == scenario.StartStopped {
+		return e.stopForColdStart(ctx)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, n := range e.plane.Nodes().List() {
+		group.Go(func() error { return e.start(ctx, n.Reporter()) })
+	}
+	for _, a := range e.aggregators {
+		group.Go(func() error { return e.start(ctx, a) })
+	}
+	return group.Wait()
+}
+
+// stopForColdStart leaves etcd and the remote KMS. The objects of the harness are in etcd already.
+func (e *Environment) stopForColdStart(ctx context.Context) error {
+	group, killing := errgroup.WithContext(ctx)
+	for _, n := range e.plane.Nodes().List() {
+		group.Go(func() error { return n.Server.Kill(killing) }) // a clean stop drains for seconds, and nobody is there to notice
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, n := range e.plane.Nodes().List() {
+		for _, g := range n.Plugins() {
+			if err := g.Stop(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// describeProcesses records what runs already, so that the history tells of every process.
+func (e *Environment) describeProcesses() {
+	for _, identity := range e.plane.Lives() {
+		identity.Detail = "it ran before this scenario began"
+		for _, state := range []string{history.ProcessStarted, history.ProcessReady} {
+			identity.State = state
+			p := identity
+			e.record(&p)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/record/audit"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// attempt makes one request under the identity of a node's reporter, straight to that node's API server, and says
+// whether it was treated as expected.
+func (e *Environment) attempt(ctx context.Context, a scenario.Action) error {
+	nodes, err := e.selectNodes(a.Text("as"), true)
+	if err != nil {
+		return err
+	}
+	as := nodes[0]
+	request, err := e.attemptOf(a, as.Name)
+	if err != nil {
+		return err
+	}
+	config, err := e.plane.RESTConfig(contract.ReporterIdentity(as.Name), []string{contract.ReporterGroup}, as.Server.URL())
+	if err != nil {
+		return err
+	}
+	config.UserAgent = "kmsharness-attempt"
+	c, err := NewClient(config)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	code, text, err := request.send(ctx, c)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", request.method, request.path, err)
+	}
+	return judge(a, request, code, text)
+}
+
+func judge(a scenario.Action, r apiRequest, code int, text string) error {
+	// An admission policy may answer 422 where RBAC answers 403.
+	denied := code == http.StatusForbidden || code == http.StatusUnauthorized || code == http.StatusUnprocessableEntity
+	allowed := code < 300
+	if want := orDefault(a.Text("expect"), "denied"); want == "denied" && !denied || want == "allowed" && !allowed {
+		return fmt.Errorf("%s %s as the reporter of %s: answered %d, expected %s: %s", r.method, r.path, a.Text("as"), code, want, contract.SafeText(text, 300))
+	}
+	return nil
+}
+
+// apiRequest is a request to the API by hand: a client library would refuse some of what is to be tried.
+type apiRequest struct {
+	method, path, contentType string
+	query                     url.Values
+	body                      []byte
+}
+
+func (e *Environment) attemptOf(a scenario.Action, as string) (apiRequest, error) {
+	verb := a.Text("verb")
+	switch verb {
+	case "apply-condition":
+		return e.applyAs(as, contract.ConditionType(orDefault(a.Text("node"), as)))
+	case "apply-rollup":
+		return e.applyAs(as, contract.ConditionDegraded)
+	}
+	r := apiRequest{path: resourcePath(a), query: url.Values{}, contentType: "application/json"}
+	switch verb {
+	case "get", "list":
+		r.method = http.MethodGet
+	case "watch":
+		r.method = http.MethodGet
+		r.query.Set("watch", "true")
+		r.query.Set("timeoutSeconds", "1")
+	case "create":
+		r.method, r.path = http.MethodPost, strings.TrimSuffix(r.path, "/"+a.Text("name"))
+	case "update":
+		r.method = http.MethodPut
+	case "delete":
+		r.method = http.MethodDelete
+	case "patch":
+		r.method, r.contentType = http.MethodPatch, audit.ContentTypeMerge
+	case "apply":
+		r.method, r.contentType = http.MethodPatch, audit.ContentTypeApply
+		r.query.Set("fieldManager", contract.FieldManager(as))
+		r.query.Set("force", "true")
+	default:
+		return r, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition or apply-rollup", verb)
+	}
+	if r.method != http.MethodGet && r.method != http.MethodDelete {
+		r.body = bodyOf(a)
+	}
+	return r, nil
+}
+
+// bodyOf is the body that the scenario gives, as JSON or a mapping, or an empty change.
+func bodyOf(a scenario.Action) []byte {
+	switch body := a.Params["body"].(type) {
+	case nil:
+		return []byte(`{"metadata":{"name":"` + a.Text("name") + `"}}`)
+	case string:
+		return []byte(body)
+	default:
+		text, err := json.Marshal(body)
+		if err != nil {
+			return []byte("{}")
+		}
+		return text
+	}
+}
+
+// applyAs applies one condition to the operator CR under the field manager of a node's reporter.
+func (e *Environment) applyAs(as, conditionType string) (apiRequest, error) {
+	body, err := json.Marshal(newObject("operator.openshift.io/v1", e.operator.kind, cluster, object{"status": object{"conditions": []any{object{
+		"type": conditionType, "status": "True", "reason": contract.ReporterConditionReason, "message": "[]",
+		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}}).Object)
+	r := e.operator.resource
+	return apiRequest{
+		method: http.MethodPatch, contentType: audit.ContentTypeApply, body: body,
+		path:  "/apis/" + r.Group + "/" + r.Version + "/" + r.Resource + "/" + cluster + "/status",
+		query: url.Values{"fieldManager": {contract.FieldManager(as)}, "force": {"true"}},
+	}, err
+}
+
+// resourcePath is the path of "plural.group" or "plural/subresource"; every API that is of interest here is at v1.
+func resourcePath(a scenario.Action) string {
+	resource, subresource, _ := strings.Cut(a.Text("resource"), "/")
+	plural, group, _ := strings.Cut(resource, ".")
+	if group == "" {
+		group = groupOf(plural)
+	}
+	path := "/api/v1"
+	if group != "" {
+		path = "/apis/" + group + "/v1"
+	}
+	if ns := a.Text("namespace"); ns != "" {
+		path += "/namespaces/" + ns
+	}
+	path += "/" + plural
+	for _, part := range []string{a.Text("name"), subresource} {
+		if part != "" {
+			path += "/" + part
+		}
+	}
+	return path
+}
+
+// groupOf lets a scenario leave out the group of the resources that health reporting is about.
+func groupOf(plural string) string {
+	switch plural {
+	case "kubeapiservers", "openshiftapiservers", "authentications":
+		return "operator.openshift.io"
+	case "clusteroperators", "apiservers":
+		return "config.openshift.io"
+	case "leases":
+		return "coordination.k8s.io"
+	}
+	return ""
+}
+
+func (r apiRequest) send(ctx context.Context, c *Client) (code int, text string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	target := c.url + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(r.body))
+	if err != nil {
+		return 0, "", err
+	}
+	request.Header.Set("Content-Type", r.contentType)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4096))
+	return response.StatusCode, string(body), err
+}

@@ -1,0 +1,56 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// somebodyElse is the field manager of conditions whose manager the scenario leaves open.
+const somebodyElse = "somebody-else"
+
+// condition puts a condition on the operator CR, or deletes it, as another controller would: by Server-Side Apply of
+// all conditions of that manager, since what an apply leaves out it removes.
+func (e *Environment) condition(ctx context.Context, a scenario.Action) error {
+	kind := a.Text("type")
+	if kind == "" {
+		return errors.New("expected a type")
+	}
+	manager := orDefault(a.Text("manager"), somebodyElse)
+	e.topology.Lock() // two applies of one manager must not overtake each other
+	defer e.topology.Unlock()
+	owned := e.conditions[manager]
+	if owned == nil {
+		owned = map[string]object{}
+		e.conditions[manager] = owned
+	}
+	if a.Bool("delete") {
+		delete(owned, kind)
+	} else {
+		owned[kind] = object{"type": kind, "status": a.Text("status"), "reason": a.Text("reason"), "message": a.Text("message"),
+			"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}
+	}
+	all := []any{}
+	for _, c := range owned {
+		all = append(all, c)
+	}
+	return e.applyConditions(ctx, manager, all)
+}
+
+func (e *Environment) applyConditions(ctx context.Context, manager string, conditions []any) error {
+	c, err := e.plane.Nodes().Admin()
+	if err != nil {
+		return err
+	}
+	o := newObject("operator.openshift.io/v1", e.operator.kind, cluster, object{"status": object{"conditions": conditions}})
+	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
+	if _, err := c.Resource(e.operator.resource).ApplyStatus(ctx, cluster, o, options); err != nil {
+		return fmt.Errorf("apply the conditions of %s: %w", manager, err)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package live
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Who uses the load balancer. What the harness itself asks goes the clients' way.
+const (
+	FromAggregator = history.RoleAggregator
+	FromClient     = "client"
+	fromHarness    = "harness"
+)
+
+// link puts a fault in force on the selected links, or restores them.
+func (e *Environment) link(ctx context.Context, a scenario.Action) error {
+	fault, err := faultOf(a)
+	if err != nil {
+		return err
+	}
+	switch a.Link.From {
+	case FromAggregator:
+		return e.setLink(ctx, history.Link{From: FromAggregator, To: history.RoleLoadBalancer}, fault)
+	case FromClient, fromHarness:
+		return e.setLink(ctx, history.Link{From: FromClient, To: history.RoleLoadBalancer}, fault)
+	}
+	nodes, err := e.selectNodes(a.Link.Node, true)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		if err := e.setLink(ctx, history.Link{From: a.Link.From, To: a.Link.To, Node: n.Name}, fault); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Environment) setLink(ctx context.Context, l history.Link, f netfault.Fault) error {
+	if err := e.plane.SetLink(ctx, l, f); err != nil {
+		return err
+	}
+	l.State, l.Delay = stateOf(f.Mode), f.Delay
+	e.record(&l)
+	return nil
+}
+
+func faultOf(a scenario.Action) (netfault.Fault, error) {
+	switch mode := a.Text("mode"); mode {
+	case "cut":
+		return netfault.Fault{Mode: netfault.Cut}, nil
+	case "reset":
+		return netfault.Fault{Mode: netfault.Reset}, nil
+	case "slow":
+		return netfault.Fault{Mode: netfault.Slow, Delay: a.Duration("delay")}, nil
+	case "restore":
+		return netfault.Fault{}, nil
+	default:
+		return netfault.Fault{}, fmt.Errorf("mode %q: expected cut, reset, slow or restore", mode)
+	}
+}
+
+func stateOf(m netfault.Mode) string {
+	switch m {
+	case netfault.Cut:
+		return history.LinkCut
+	case netfault.Reset:
+		return history.LinkReset
+	case netfault.Slow:
+		return history.LinkSlow
+	default:
+		return history.LinkOK
+	}
+}

@@ -1,0 +1,147 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// changeNodes removes, adds or replaces a node.
+func (e *Environment) changeNodes(ctx context.Context, a scenario.Action) error {
+	e.topology.Lock()
+	defer e.topology.Unlock()
+	e.plane.Spoil("its nodes were changed")
+	lingers := a.Text("reporter") == "lingers"
+	switch {
+	case a.Text("remove") != "":
+		return e.removeNode(ctx, a.Text("remove"), lingers)
+	case a.Text("add") != "":
+		return e.addNode(ctx, a.Text("add"))
+	case a.Text("replace") != "":
+		if err := e.removeNode(ctx, a.Text("replace"), lingers); err != nil {
+			return err
+		}
+		return e.addNode(ctx, a.Text("with"))
+	}
+	return errors.New("expected remove, add, or replace and with")
+}
+
+// removeNode takes a node out in the order of a graceful shutdown: its reporter first, so that it does not see the end
+// of its plugin, then the Node object, the plugins and the API server. A reporter that lingers keeps its plugins and its
+// API server until the end, or until a node of the same name is added.
+func (e *Environment) removeNode(ctx context.Context, name string, lingers bool) error {
+	n := e.plane.Nodes().Get(name)
+	if n == nil || len(e.Nodes()) < 2 {
+		return fmt.Errorf("remove node %q: there are %v, and one has to be left", name, e.Nodes())
+	}
+	if !lingers {
+		if err := n.Reporter().Stop(ctx); err != nil {
+			return fmt.Errorf("stop the reporter of %s: %w", name, err)
+		}
+	}
+	if err := e.plane.Isolate(ctx, n); err != nil {
+		return err
+	}
+	if err := e.deleteNodeObject(ctx, n); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.removed[name] = n
+	e.mu.Unlock()
+	e.recordExpected()
+	if lingers {
+		return nil
+	}
+	return e.dismantle(ctx, n)
+}
+
+func (e *Environment) deleteNodeObject(ctx context.Context, gone *Node) error {
+	for _, n := range e.serving() {
+		if n != gone {
+			return n.Admin.remove(ctx, nodeObjects(), "", gone.Name)
+		}
+	}
+	return errors.New("no API server of another node runs")
+}
+
+// dismantle ends what is left of a removed node.
+func (e *Environment) dismantle(ctx context.Context, n *Node) error {
+	e.recorder.forget(n.Name)
+	if err := e.recorder.drainAudit(ctx, n); err != nil {
+		return err
+	}
+	if err := errors.Join(n.endReporter(ctx), e.plane.RemoveNode(ctx, n)); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	delete(e.removed, n.Name)
+	delete(e.reloads, n.Name)
+	e.mu.Unlock()
+	return nil
+}
+
+// addNode brings a node up: plugins, API server, the Node object, the reporter last. The name of a removed node can be
+// used again; whatever lingers of it ends first.
+func (e *Environment) addNode(ctx context.Context, name string) error {
+	if n := e.plane.Nodes().Get(name); n != nil {
+		e.mu.Lock()
+		lingers := e.removed[name] != nil
+		e.mu.Unlock()
+		if !lingers {
+			return fmt.Errorf("add node %q: it is there already", name)
+		}
+		if err := e.dismantle(ctx, n); err != nil {
+			return err
+		}
+	}
+	if len(e.Nodes()) >= e.traits.MaxNodes {
+		return fmt.Errorf("add node %q: there are %d already, at most %d fit", name, len(e.Nodes()), e.traits.MaxNodes)
+	}
+	n, err := e.bringUp(ctx, name)
+	if err != nil {
+		return fmt.Errorf("add node %s: %w", name, err)
+	}
+	return e.start(ctx, n.Reporter())
+}
+
+func (e *Environment) bringUp(ctx context.Context, name string) (*Node, error) {
+	e.mu.Lock()
+	keyIDs, identity := append([]string(nil), e.keyIDs...), e.identity
+	e.mu.Unlock()
+	n, err := e.plane.AddNode(ctx, name, keyIDs, identity)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.recorder.followNode(n, tail.FromStart); err != nil {
+		return nil, err
+	}
+	for _, g := range n.Plugins() {
+		e.recordReady(&g.Target)
+	}
+	e.recordReady(&Target{n.Server, history.Process{Role: history.RoleAPIServer, Node: name}})
+	if err := e.prepareReporter(n); err != nil {
+		return nil, err
+	}
+	if n.since, err = n.Admin.createNode(ctx, name); err != nil {
+		return nil, err
+	}
+	e.recordExpected()
+	return n, nil
+}
+
+func (e *Environment) recordReady(t *Target) {
+	ready := t.Identity
+	ready.PID, ready.State = t.Status().PID, history.ProcessReady
+	e.record(&ready)
+}
+
+func (n *Node) endReporter(ctx context.Context) error {
+	if r := n.Reporter(); r != nil {
+		return r.Stop(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// processes carries out start … restart on every selected process at the same time.
+func (e *Environment) processes(ctx context.Context, a scenario.Action) error {
+	targets, err := e.selectProcesses(ctx, a.Process)
+	if err != nil {
+		return err
+	}
+	if a.Process.Role == history.RoleEtcd {
+		e.plane.Spoil("%s of etcd", a.Verb)
+	}
+	errs := make([]error, len(targets))
+	var all sync.WaitGroup
+	for i, t := range targets {
+		all.Go(func() {
+			if err := e.act(ctx, a, t); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", NameOf(t.Identity), err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func (e *Environment) act(ctx context.Context, a scenario.Action, t Target) error {
+	switch a.Verb {
+	case scenario.VerbStart:
+		return e.start(ctx, &t)
+	case scenario.VerbStop:
+		return t.Stop(ctx)
+	case scenario.VerbKill:
+		return t.Kill(ctx)
+	case scenario.VerbPause:
+		return t.Pause(ctx)
+	case scenario.VerbResume:
+		return t.Resume(ctx)
+	}
+	end := t.Stop
+	if a.Text("with") == "kill" {
+		end = t.Kill
+	}
+	if err := end(ctx); err != nil {
+		return err
+	}
+	return e.start(ctx, &t)
+}
+
+// start starts a process unless it runs, waits until it answers, and records that it does.
+func (e *Environment) start(ctx context.Context, t *Target) error {
+	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
+	defer cancel()
+	already := t.Status().Lives()
+	if err := t.Start(ctx); err != nil {
+		return err
+	}
+	if !already && t.Status().Lives() {
+		e.recordReady(t)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+func (r *recorder) seen(_, userAgent string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ours := r.markers[userAgent]; ours {
+		r.markers[userAgent] = true
+	}
+}
+
+// drain makes sure that what has happened until now is in the history:
+//
+//   - audit logs: a marker request is sent to every API server that runs. The log is written before an answer is sent,
+//     so when the marker's line has been read, the line of every request that was answered before it has been, too. An
+//     API server that has ended has written everything that it ever will.
+//   - journals: the lines are written before the answers are sent; reading to the end of the file is enough.
+//   - watches: what a read with a quorum shows must have been delivered.
+func (r *recorder) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	var errs []error
+	if r.anyServing() {
+		errs = append(errs, r.watcher.Settle(ctx))
+	}
+	for _, n := range r.plane.Nodes().List() {
+		if err := r.drainAudit(ctx, n); err != nil {
+			errs = append(errs, fmt.Errorf("audit log of %s: %w", n.Name, err))
+		}
+	}
+	return errors.Join(append(errs, r.files.Poll())...)
+}
+
+func (r *recorder) anyServing() bool {
+	_, err := r.plane.Nodes().Admin()
+	return err == nil
+}
+
+func (r *recorder) drainAudit(ctx context.Context, n *Node) error {
+	switch n.Server.Status().Phase {
+	case Never, Ended:
+		return nil
+	case Paused:
+		return errors.New("the API server is paused: what it is about to write is missing")
+	}
+	marker := "kmsharness-marker/" + uuid.NewString()
+	r.mu.Lock()
+	r.markers[marker] = false
+	r.mu.Unlock()
+	if err := r.mark(ctx, n, marker); err != nil {
+		return fmt.Errorf("marker request: %w", err)
+	}
+	return r.awaitMarker(ctx, marker)
+}
+
+func (r *recorder) mark(ctx context.Context, n *Node, marker string) error {
+	config, err := r.plane.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
+	if err != nil {
+		return err
+	}
+	config.UserAgent = marker
+	c, err := NewClient(config)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+markerPath, nil)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+func (r *recorder) awaitMarker(ctx context.Context, marker string) error {
+	ticker := time.NewTicker(tailEvery)
+	defer ticker.Stop()
+	for {
+		if err := r.files.Poll(); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		seen := r.markers[marker]
+		r.mu.Unlock()
+		if seen {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the marker request does not appear: %w", ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Environment is one scenario on a plane. Do may be called for several actions at the same time.
+type Environment struct {
+	opts     Options
+	plane    Plane
+	traits   Traits
+	scenario *scenario.Scenario
+	operator operator
+	logDir   string // of this run
+	sink     *gate
+	recorder *recorder
+	logs     *logCopy
+
+	aggregators []*Target
+
+	topology sync.Mutex // one change of nodes or encryption at a time
+
+	mu         sync.Mutex
+	keyIDs     []string // the write key first
+	encryption string   // type in the cluster's APIServer configuration
+	identity   bool     // API servers write in clear text
+	removed    map[string]*Node
+	conditions map[string]map[string]object // by manager and type
+	written    map[string]history.Data      // secrets by name
+	serial     int
+	reloads    map[string]string // API servers that have not yet loaded their configuration: its hash
+	finished   bool
+}
+
+// Options of an environment.
+type Options struct {
+	// SystemUnderTest are the commands that take the place of this project's own.
+	SystemUnderTest
+	// Release takes the plane back when the scenario is over; keep leaves everything running.
+	Release func(ctx context.Context, e *Environment, keep bool) error
+}
+
+var _ backend.Environment = (*Environment)(nil)
+
+// Heading implements backend.Environment.
+func (e *Environment) Heading() history.Run {
+	form := e.scenario.Contract
+	if form == "" {
+		form = "conditions"
+	}
+	return history.Run{
+		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
+		TakeoverAllowance: e.traits.Takeover, Connectivity: "loopback", Contract: form,
+		Operator: e.operator.resource.Resource, ClusterOperator: e.operator.clusterOperator,
+	}
+}
+
+// Plane is what the environment is on.
+func (e *Environment) Plane() Plane { return e.plane }
+
+// Nodes implements backend.Environment.
+func (e *Environment) Nodes() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.DeleteFunc(e.plane.Nodes().Names(), func(name string) bool { return e.removed[name] != nil })
+}
+
+// nodes are those of Nodes.
+func (e *Environment) nodes() []*Node {
+	var all []*Node
+	for _, name := range e.Nodes() {
+		if n := e.plane.Nodes().Get(name); n != nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// serving are the nodes whose API server runs.
+func (e *Environment) serving() []*Node {
+	return slices.DeleteFunc(e.nodes(), func(n *Node) bool { return n.Server.Status().Phase != Running })
+}
+
+// recordExpected says which nodes and plugins should report from now on.
+func (e *Environment) recordExpected() {
+	e.mu.Lock()
+	keyIDs, active := slices.Clone(e.keyIDs), e.encryption == encryptionKMS
+	e.mu.Unlock()
+	expected := &history.Expected{KMSActive: active, Nodes: []history.ExpectedNode{}}
+	for _, n := range e.nodes() {
+		expected.Nodes = append(expected.Nodes, history.ExpectedNode{Name: n.Name, Since: n.since, KeyIDs: keyIDs})
+	}
+	e.record(expected)
+}
+
+// record adds an event of this backend, now.
+func (e *Environment) record(payload any) { e.sink.Record(time.Now(), "backend", payload) }
+
+// Do implements backend.Environment.
+func (e *Environment) Do(ctx context.Context, a scenario.Action) error {
+	do := e.verb(a.Verb)
+	if do == nil {
+		return fmt.Errorf("action %q: the %s backend does not know it", a.Verb, e.traits.Backend)
+	}
+	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
+	defer cancel()
+	if err := do(ctx, a); err != nil {
+		return fmt.Errorf("action %s: %w", a.Verb, err)
+	}
+	return nil
+}
+
+func (e *Environment) verb(v scenario.Verb) func(context.Context, scenario.Action) error {
+	switch v {
+	case scenario.VerbInject:
+		return e.inject
+	case scenario.VerbRelease:
+		return e.release
+	case scenario.VerbRotate:
+		return e.rotate
+	case scenario.VerbKMS:
+		return e.remote
+	case scenario.VerbStart, scenario.VerbStop, scenario.VerbKill, scenario.VerbPause, scenario.VerbResume, scenario.VerbRestart:
+		return e.processes
+	case scenario.VerbLink:
+		return e.link
+	case scenario.VerbNode:
+		return e.changeNodes
+	case scenario.VerbEncryption:
+		return e.changeEncryption
+	case scenario.VerbData:
+		return e.data
+	case scenario.VerbCondition:
+		return e.condition
+	case scenario.VerbAttempt:
+		return e.attempt
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Finish implements backend.Environment. Objects that the scenario wrote are read back a last time; then every recorder
+// is drained, and the logs of what runs on for other scenarios are copied.
+func (e *Environment) Finish(ctx context.Context) error {
+	e.mu.Lock()
+	if e.finished {
+		e.mu.Unlock()
+		return nil
+	}
+	e.finished = true
+	wrote := len(e.written) > 0
+	e.mu.Unlock()
+	var errs []error
+	if wrote {
+		errs = append(errs, e.verifyData(ctx))
+	}
+	errs = append(errs, e.recorder.drain(ctx))
+	e.plane.Listen(nil)
+	errs = append(errs, e.recorder.close(), e.logs.copy())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the history may be incomplete: %w", err)
+	}
+	return nil
+}
+
+// Release implements backend.Environment. What is kept runs until the backend is closed; Describe says how to look at it.
+func (e *Environment) Release(ctx context.Context, keep bool) error {
+	finished := e.Finish(ctx)
+	if keep {
+		return errors.Join(finished, e.opts.Release(ctx, e, true))
+	}
+	ended := e.EndSystemUnderTest(ctx)
+	if ended != nil {
+		e.plane.Spoil("the system under test could not be ended")
+	}
+	return errors.Join(finished, ended, e.opts.Release(ctx, e, false))
+}
+
+// EndSystemUnderTest stops reporters and aggregators, all at once.
+func (e *Environment) EndSystemUnderTest(ctx context.Context) error {
+	units := append([]*Target(nil), e.aggregators...)
+	for _, n := range e.plane.Nodes().List() {
+		if r := n.Reporter(); r != nil {
+			units = append(units, r)
+		}
+	}
+	errs := make([]error, len(units))
+	var all sync.WaitGroup
+	for i, u := range units {
+		all.Go(func() { errs[i] = u.Stop(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

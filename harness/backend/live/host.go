@@ -1,0 +1,116 @@
+package live
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
+)
+
+// Host runs processes on this machine for a plane, and knows them by what the history calls them.
+type Host struct {
+	Programs   *Programs
+	Supervisor *process.Supervisor
+
+	mu       sync.Mutex
+	names    map[string]history.Process
+	listener func(at time.Time, p *history.Process)
+}
+
+// NewHost runs processes that end with the harness; runDir marks them.
+func NewHost(programs *Programs, runDir string) *Host {
+	h := &Host{Programs: programs, names: map[string]history.Process{}}
+	h.Supervisor = process.New(process.Options{RunDir: runDir, OnChange: h.changed})
+	return h
+}
+
+// Register makes the changes of processes of a name known under an identity.
+func (h *Host) Register(identity history.Process, name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.names[name] = identity
+}
+
+// Unit makes a place for a process. ready may be nil; spec is asked at every start.
+func (h *Host) Unit(identity history.Process, ready process.Probe, spec func(context.Context) (process.Spec, error)) Unit {
+	name := NameOf(identity)
+	h.Register(identity, name)
+	return &child{name: name, supervisor: h.Supervisor, ready: ready, spec: spec}
+}
+
+// changed is told by the supervisor what happens to processes.
+func (h *Host) changed(c process.Change) {
+	h.mu.Lock()
+	identity, known := h.names[c.Name]
+	listener := h.listener
+	h.mu.Unlock()
+	if !known || listener == nil {
+		return
+	}
+	identity.PID, identity.State = c.PID, stateAfter(c)
+	if c.Exit != nil {
+		identity.Detail = c.Exit.String()
+	}
+	listener(c.Time, &identity)
+}
+
+// Tell passes a change on that the supervisor does not know of.
+func (h *Host) Tell(at time.Time, p history.Process) {
+	h.mu.Lock()
+	listener := h.listener
+	h.mu.Unlock()
+	if listener != nil {
+		listener(at, &p)
+	}
+}
+
+// stateAfter is the history's word for a change.
+func stateAfter(c process.Change) string {
+	switch c.Cause {
+	case process.CauseStart:
+		return history.ProcessStarted
+	case process.CausePause:
+		return history.ProcessPaused
+	case process.CauseResume:
+		return history.ProcessResumed
+	case process.CauseStop:
+		return history.ProcessStopped
+	case process.CauseKill:
+		return history.ProcessKilled
+	default:
+		return history.ProcessExited
+	}
+}
+
+// Listen passes changes of processes on; nil ends it.
+func (h *Host) Listen(f func(at time.Time, p *history.Process)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listener = f
+}
+
+// Lives are the registered processes that run.
+func (h *Host) Lives() []history.Process {
+	var all []history.Process
+	for _, c := range h.Supervisor.Children() {
+		h.mu.Lock()
+		identity, known := h.names[c.Name()]
+		h.mu.Unlock()
+		if known && c.State() != process.Exited {
+			identity.PID = c.PID()
+			all = append(all, identity)
+		}
+	}
+	return all
+}
+
+// KillAll ends every process at once: nothing of a plane that goes away is worth a clean stop.
+func (h *Host) KillAll() {
+	var all sync.WaitGroup
+	for _, c := range h.Supervisor.Children() {
+		all.Go(func() { _ = c.Kill() }) // what is left, the supervisor's Close stops
+	}
+	all.Wait()
+}

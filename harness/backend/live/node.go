@@ -1,0 +1,135 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Server is the API server of a node.
+type Server interface {
+	Unit
+	// URL reaches it past load balancers and faults.
+	URL() string
+	// AuditLog and LogFile are files of this machine.
+	AuditLog() string
+	LogFile() string
+	// Ready returns when /readyz answers, its plugins included.
+	Ready(ctx context.Context) error
+	// SetEncryption writes its encryption configuration and gives the hash by which it names it: sha256:HEX.
+	SetEncryption(keyIDs []string, identityFirst bool) (hash string, err error)
+}
+
+// Node is one control-plane node: an API server, its plugins, and the reporter of the scenario that runs.
+type Node struct {
+	Name   string
+	Server Server
+	Admin  *Client // straight to its API server
+	// ReporterPlace is where its reporter runs.
+	ReporterPlace Place
+
+	since    time.Time // of the Node object
+	mu       sync.Mutex
+	plugins  map[string]*Plugin // by keyID
+	reporter *Target
+}
+
+// AddPlugin makes g the plugin of its keyID.
+func (n *Node) AddPlugin(g *Plugin) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.plugins == nil {
+		n.plugins = map[string]*Plugin{}
+	}
+	n.plugins[g.KeyID] = g
+}
+
+// Plugins are the node's, in no order.
+func (n *Node) Plugins() []*Plugin {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := make([]*Plugin, 0, len(n.plugins))
+	for _, g := range n.plugins {
+		all = append(all, g)
+	}
+	return all
+}
+
+// Plugin is that of a keyID, or nil.
+func (n *Node) Plugin(keyID string) *Plugin {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.plugins[keyID]
+}
+
+// Reporter is that of the scenario; nil before there is one.
+func (n *Node) Reporter() *Target {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.reporter
+}
+
+// Nodes are the nodes of a plane by name. The zero value is empty. It is safe for concurrent use.
+type Nodes struct {
+	mu  sync.Mutex
+	all map[string]*Node
+}
+
+// Add adds a node, or replaces the one of its name.
+func (n *Nodes) Add(added *Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.all == nil {
+		n.all = map[string]*Node{}
+	}
+	n.all[added.Name] = added
+}
+
+// Remove forgets a node.
+func (n *Nodes) Remove(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.all, name)
+}
+
+// Get is the node of a name, or nil.
+func (n *Nodes) Get(name string) *Node {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.all[name]
+}
+
+// Names are sorted.
+func (n *Nodes) Names() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	names := make([]string, 0, len(n.all))
+	for name := range n.all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// List is in the order of Names.
+func (n *Nodes) List() []*Node {
+	var all []*Node
+	for _, name := range n.Names() {
+		if one := n.Get(name); one != nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// Admin is a client of an API server that runs.
+func (n *Nodes) Admin() (*Client, error) {
+	for _, one := range n.List() {
+		if one.Server.Status().Phase == Running {
+			return one.Admin, nil
+		}
+	}
+	return nil, errors.New("no API server runs")
+}

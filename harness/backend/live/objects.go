@@ -1,0 +1,95 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Types of the cluster's encryption, as apiservers.config.openshift.io/cluster names them.
+const (
+	encryptionKMS      = "KMS"
+	encryptionIdentity = "identity"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+func newObject(apiVersion, kind, name string, more object) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: object{"apiVersion": apiVersion, "kind": kind, "metadata": object{"name": name}}}
+	for k, v := range more {
+		u.Object[k] = v
+	}
+	return u
+}
+
+// controlPlaneNode is the Node object of a control-plane node. Nobody runs a kubelet for it.
+func controlPlaneNode(name string) *unstructured.Unstructured {
+	n := newObject("v1", "Node", name, nil)
+	n.SetLabels(map[string]string{"node-role.kubernetes.io/control-plane": "", "node-role.kubernetes.io/master": "", "kubernetes.io/hostname": name})
+	return n
+}
+
+// apiServerConfig is the cluster's APIServer configuration. With KMS the API insists on a provider: its values are
+// valid and mean nothing here, since the fake plugins are configured by the harness.
+func apiServerConfig(encryption string) *unstructured.Unstructured {
+	spec := object{"type": encryption}
+	if encryption == encryptionKMS {
+		spec["kms"] = object{"type": "Vault", "vault": object{
+			"kmsPluginImage": "registry.example.com/kms/fake-kms-plugin@sha256:" + zeroDigest,
+			"vaultAddress":   "https://vault.example.com:8200",
+			"vaultKeyPath":   "transit/keys/kmsharness",
+			"authentication": object{"type": "AppRole", "appRole": object{"secret": object{"name": "vault-approle"}}},
+		}}
+	}
+	return newObject("config.openshift.io/v1", "APIServer", cluster, object{"spec": object{"encryption": spec}})
+}
+
+const zeroDigest = "0000000000000000000000000000000000000000000000000000000000000000"
+
+// recreate deletes an object, waits until it is gone, and creates it anew: with a new uid, no status and no history
+// of field managers.
+func (c *Client) recreate(ctx context.Context, r schema.GroupVersionResource, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := c.remove(ctx, r, "", o.GetName()); err != nil {
+		return nil, err
+	}
+	created, err := c.Resource(r).Create(ctx, o, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("create %s/%s: %w", r.GroupResource(), o.GetName(), err)
+	}
+	return created, nil
+}
+
+// remove deletes an object; one that is not there is no error. Objects of these kinds have no finalizers, so they are gone
+// when the request is answered.
+func (c *Client) remove(ctx context.Context, r schema.GroupVersionResource, namespace, name string) error {
+	now := int64(0)
+	err := c.Resource(r).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete %s/%s: %w", r.GroupResource(), name, err)
+	}
+	return nil
+}
+
+// configureEncryption sets the type in the cluster's APIServer configuration.
+func (c *Client) configureEncryption(ctx context.Context, encryption string) error {
+	_, err := c.Resource(apiServerConfigs()).Apply(ctx, cluster, apiServerConfig(encryption), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
+	if err != nil {
+		return fmt.Errorf("set the cluster's encryption type to %s: %w", encryption, err)
+	}
+	return nil
+}
+
+// createNode creates the Node object and says since when it exists, in whole seconds.
+func (c *Client) createNode(ctx context.Context, name string) (time.Time, error) {
+	created, err := c.recreate(ctx, nodeObjects(), controlPlaneNode(name))
+	if err != nil {
+		return time.Time{}, err
+	}
+	return created.GetCreationTimestamp().UTC(), nil
+}

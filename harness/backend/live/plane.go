@@ -1,0 +1,93 @@
+package live
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+)
+
+// Plane is a control plane with its plugins, as a backend runs it. Its methods may be called at the same time, except
+// those that change the nodes.
+type Plane interface {
+	Traits() Traits
+	// Nodes are those that are there.
+	Nodes() *Nodes
+	// KMS is the remote KMS behind all plugins.
+	KMS() *RemoteKMS
+	// Spoil says that the plane cannot be used for another scenario, and why.
+	Spoil(format string, args ...any)
+	// Listen passes changes of processes on to f; nil ends it.
+	Listen(f func(at time.Time, p *history.Process))
+	// Lives are the processes that run already.
+	Lives() []history.Process
+
+	// Identity is a client certificate's kubeconfig or configuration for a server.
+	Kubeconfig(user string, groups []string, server string) ([]byte, error)
+	RESTConfig(user string, groups []string, server string) (*rest.Config, error)
+	// ClientServer is the URL of the load balancer for clients that are not part of the system under test.
+	ClientServer() string
+
+	// AddNode makes a node: plugins of keyIDs, an API server that is ready, its place behind the load balancer. Its
+	// Node object and its reporter are the environment's.
+	AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool) (*Node, error)
+	// Isolate takes a node out of the load balancer; RemoveNode ends everything of it.
+	Isolate(ctx context.Context, n *Node) error
+	RemoveNode(ctx context.Context, n *Node) error
+	// AddPlugin starts the plugin of a keyID on a node unless it runs.
+	AddPlugin(ctx context.Context, n *Node, keyID string) (*Plugin, error)
+
+	// AggregatorPlace is where the i-th replica of the aggregator runs, from 1.
+	AggregatorPlace(i int) Place
+	// Etcd are the etcd members that a selector's node names; LoadBalancer is the load balancer.
+	Etcd(node string) ([]Target, error)
+	LoadBalancer() Unit
+	// ReadEtcd is the value of a key, past every API server.
+	ReadEtcd(ctx context.Context, key string) ([]byte, error)
+	// SetLink puts a fault in force on a link, named as in the history; the zero fault ends it.
+	SetLink(ctx context.Context, l history.Link, f netfault.Fault) error
+}
+
+// Traits are what does not change of a plane.
+type Traits struct {
+	Backend string
+	Timing  contract.Timing
+	// Tolerance is what a busy machine may add to any bound.
+	Tolerance time.Duration
+	// Takeover is what an aggregator may need until it is in charge.
+	Takeover time.Duration
+	// MaxNodes at the same time.
+	MaxNodes int
+	// EncryptionPoll is how often API servers look for a changed encryption configuration; 0 is Kubernetes' own: once
+	// a minute.
+	EncryptionPoll time.Duration
+	// Dir is a folder for files of the plane, Logs the one with its logs.
+	Dir, Logs string
+}
+
+// Place is where a program of the system under test runs.
+type Place struct {
+	// Server is the URL of its API server, as the program sees it.
+	Server string
+	// Dir is a folder of this machine; the program sees it as SeenDir.
+	Dir, SeenDir string
+	// SocketDir has the plugins' sockets, as the program sees it.
+	SocketDir string
+	// MetricsAddress is what the program is told to serve on, MetricsURL where the harness finds it; empty: nowhere.
+	MetricsAddress, MetricsURL string
+	// Command is the default command template there.
+	Command string
+	// Unit makes a place for the program; command is asked at every start.
+	Unit func(identity history.Process, command func(context.Context) (Command, error)) Unit
+}
+
+// Command is what a unit runs.
+type Command struct {
+	Program string
+	Args    []string
+	LogFile string // of this machine
+}

@@ -1,0 +1,88 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// PluginProgram serves plugins and the remote KMS.
+const PluginProgram = "fake-kms-plugin"
+
+// Plugin is one fake KMS v2 plugin: a process for a keyID on a node.
+type Plugin struct {
+	Target
+	Node, KeyID string
+	// Socket that API server and reporter use, the control API's socket and the journal, on this machine.
+	Socket, ControlSocket, Journal string
+
+	control *control
+}
+
+// NewPlugin makes the plugin at its sockets; its Unit is the backend's to set.
+func NewPlugin(node, keyID, socket, controlSocket, journal string) (*Plugin, error) {
+	c, err := newControl(controlSocket)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s/%s: %w", node, keyID, err)
+	}
+	return &Plugin{
+		Target: Target{Identity: history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}},
+		Node:   node, KeyID: keyID, Socket: socket, ControlSocket: controlSocket, Journal: journal, control: c,
+	}, nil
+}
+
+// Healthy is nil if the plugin's control API answers.
+func (g *Plugin) Healthy(ctx context.Context) error { return g.control.Healthy(ctx) }
+
+// Clear ends every fault and lag.
+func (g *Plugin) Clear(ctx context.Context) error {
+	if err := g.control.releaseAll(ctx); err != nil {
+		return err
+	}
+	return g.control.SetNoticeLag(ctx, 0)
+}
+
+// PluginArgs are the arguments of PluginProgram for a plugin whose folders it sees as sockets, control and logs, with the
+// remote KMS at a socket.
+func PluginArgs(node, keyID, sockets, controlSocket, journal, kms string) []string {
+	return []string{
+		"serve", "--listen=" + contract.SocketPath(sockets, keyID), "--node=" + node, "--key-id=" + keyID,
+		"--remote=unix://" + kms, "--key=" + remoteKey(keyID), "--control=unix://" + controlSocket, "--journal=" + journal,
+	}
+}
+
+// HostSocket is the path of a plugin's socket below a folder of this machine.
+func HostSocket(dir, keyID string) string {
+	return strings.TrimPrefix(contract.SocketPath(dir, keyID), "unix://")
+}
+
+// EndPlugins ends all plugins of a node for good.
+func (n *Node) EndPlugins(ctx context.Context) error {
+	var errs []error
+	for _, g := range n.Plugins() {
+		errs = append(errs, g.close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Close drops the harness's connections to the node's API server and plugins.
+func (n *Node) Close() {
+	n.Admin.Close()
+	for _, g := range n.Plugins() {
+		g.control.Close()
+	}
+}
+
+// close ends the plugin for good.
+func (g *Plugin) close(ctx context.Context) error {
+	err := g.Stop(ctx)
+	g.control.Close()
+	if err != nil {
+		return fmt.Errorf("stop plugin %s/%s: %w", g.Node, g.KeyID, err)
+	}
+	return nil
+}

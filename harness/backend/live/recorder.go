@@ -1,0 +1,160 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/record/audit"
+	"github.com/kmsharness/kmsharness/harness/record/envelope"
+	"github.com/kmsharness/kmsharness/harness/record/journal"
+	"github.com/kmsharness/kmsharness/harness/record/metrics"
+	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/record/watch"
+)
+
+// recorder is everything that watches a scenario from outside: files and watches.
+type recorder struct {
+	plane    Plane
+	sink     *gate
+	files    *tail.Set
+	watcher  *watch.Watcher
+	audit    *audit.Recorder
+	envelope *envelope.Recorder
+	journal  *journal.Recorder
+
+	ctx    context.Context // of the watches
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	markers map[string]bool // user agents of marker requests, true when seen
+	clients []*Client
+	closed  bool
+}
+
+func startRecorder(e *Environment) (*recorder, error) {
+	r := &recorder{
+		plane: e.plane, sink: e.sink, files: tail.NewSet(), markers: map[string]bool{},
+		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.operator.targets()...),
+		envelope: &envelope.Recorder{Sink: e.sink, Now: time.Now},
+		journal:  &journal.Recorder{Sink: e.sink},
+	}
+	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Seen: r.seen}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	if err := r.follow(); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	r.wg.Go(func() {
+		ticker := time.NewTicker(tailEvery)
+		defer ticker.Stop()
+		r.files.Run(r.ctx, ticker.C)
+	})
+	r.wg.Go(r.flush)
+	return r, nil
+}
+
+// flush lets events out that were held back until the history had its heading, also when nothing new happens.
+func (r *recorder) flush() {
+	ticker := time.NewTicker(tailEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-ticker.C:
+			r.sink.Flush()
+		}
+	}
+}
+
+// follow begins with what happens from now on; what the files hold belongs to earlier scenarios.
+func (r *recorder) follow() error {
+	if err := r.files.Add(r.plane.KMS().Journal, tail.FromEnd, r.journal.Operation); err != nil {
+		return err
+	}
+	for _, n := range r.plane.Nodes().List() {
+		if err := r.followNode(n, tail.FromEnd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followNode records what a node's API server and plugins write, and watches through its API server.
+func (r *recorder) followNode(n *Node, from tail.From) error {
+	name := n.Name
+	if err := r.files.Add(n.Server.AuditLog(), from, func(line []byte) error { return r.audit.Line(name, line) }); err != nil {
+		return err
+	}
+	if err := r.files.Add(n.Server.LogFile(), from, func(line []byte) error { return r.envelope.Line(name, line) }); err != nil {
+		return err
+	}
+	for _, g := range n.Plugins() {
+		if err := r.followPlugin(g, from); err != nil {
+			return err
+		}
+	}
+	config, err := r.plane.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
+	if err != nil {
+		return err
+	}
+	c, err := NewClient(config)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.clients = append(r.clients, c)
+	r.mu.Unlock()
+	r.watcher.Add(r.ctx, name, c)
+	r.scrape(n)
+	return nil
+}
+
+func (r *recorder) followPlugin(g *Plugin, from tail.From) error {
+	return r.files.Add(g.Journal, from, r.journal.Call)
+}
+
+// scrape reads the metrics of a node's reporter, twice an interval, until the run is over. It goes on for a node that was
+// removed: its reporter may linger.
+func (r *recorder) scrape(n *Node) {
+	if n.ReporterPlace.MetricsURL == "" {
+		return
+	}
+	every := r.plane.Traits().Timing.Interval / 2
+	scraper := &metrics.Recorder{Sink: r.sink, Node: n.Name, URL: n.ReporterPlace.MetricsURL, Client: &http.Client{
+		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true}}}
+	r.wg.Go(func() {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		scraper.Run(r.ctx, ticker.C)
+	})
+}
+
+// forget ends the watch through a node that goes away. Its files are read on: they hold its last words.
+func (r *recorder) forget(name string) { r.watcher.Remove(name) }
+
+// close ends everything and says what could not be used of the files. It is safe to call twice.
+func (r *recorder) close() error {
+	r.mu.Lock()
+	closed := r.closed
+	r.closed = true
+	r.mu.Unlock()
+	if closed {
+		return nil
+	}
+	r.cancel()
+	r.watcher.Close()
+	r.wg.Wait()
+	err := r.files.Close()
+	r.audit.Unanswered()
+	for _, c := range r.clients {
+		c.Close()
+	}
+	r.sink.close()
+	return err
+}

@@ -1,0 +1,140 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// RemoteKMS is the KMS behind all plugins of a plane: one process of this machine, with one key for each keyID.
+type RemoteKMS struct {
+	Target
+	// Socket and Journal are files of this machine.
+	Socket, Journal string
+
+	client *remotekms.Client
+}
+
+// remoteKey is the name of the key behind the plugins of a keyID.
+func remoteKey(keyID string) string { return "key-" + keyID }
+
+// StartRemoteKMS starts it with its socket and state in dir and its journal in logs.
+func StartRemoteKMS(ctx context.Context, h *Host, dir, logs string) (*RemoteKMS, error) {
+	k := &RemoteKMS{Socket: filepath.Join(dir, "kms.sock"), Journal: JournalFile(logs, history.RoleRemoteKMS)}
+	at, err := endpoint.ParseUnix("unix://" + k.Socket)
+	if err != nil {
+		return nil, err
+	}
+	k.client = remotekms.NewClient(at)
+	k.Identity = history.Process{Role: history.RoleRemoteKMS}
+	k.Unit = h.Unit(k.Identity, k.client.Healthy, func(ctx context.Context) (process.Spec, error) {
+		path, err := h.Programs.Find(ctx, PluginProgram)
+		return process.Spec{Path: path, LogFile: filepath.Join(logs, history.RoleRemoteKMS+".log"), Args: []string{
+			"remote", "--listen=unix://" + k.Socket, "--journal=" + k.Journal, "--state=" + filepath.Join(dir, "kms.json"),
+		}}, err
+	})
+	if err := k.Start(ctx); err != nil {
+		k.Close()
+		return nil, fmt.Errorf("start the remote KMS: %w", err)
+	}
+	return k, nil
+}
+
+// JournalFile is where a plugin or the remote KMS writes its journal.
+func JournalFile(logs, name string) string { return filepath.Join(logs, "journal-"+name+".jsonl") }
+
+// Close drops the connections to it.
+func (k *RemoteKMS) Close() { k.client.Close() }
+
+// Clear starts it if need be and ends every rule. Keys stay: a KEK that a scenario disabled has spoiled the plane.
+func (k *RemoteKMS) Clear(ctx context.Context) error {
+	if err := k.Start(ctx); err != nil {
+		return err
+	}
+	rules, err := k.client.Rules(ctx)
+	if err != nil {
+		return fmt.Errorf("clear the remote KMS: %w", err)
+	}
+	for _, r := range rules {
+		if err := k.client.DeleteRule(ctx, r.Caller); err != nil {
+			return fmt.Errorf("clear the remote KMS: %w", err)
+		}
+	}
+	return nil
+}
+
+// rotate makes a new KEK behind every keyID. Each plugin notices with its own lag.
+func (e *Environment) rotate(ctx context.Context, a scenario.Action) error {
+	if err := e.setLags(ctx, a); err != nil {
+		return err
+	}
+	for _, k := range e.currentKeyIDs() {
+		if want := a.Text("keyID"); want != "" && want != k {
+			continue
+		}
+		if _, err := e.plane.KMS().client.Rotate(ctx, remoteKey(k), 0); err != nil {
+			return fmt.Errorf("rotate the KEK behind keyID %s: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// remote changes what the remote KMS does, for the plugins of a node or for all.
+func (e *Environment) remote(ctx context.Context, a scenario.Action) error {
+	op, node := a.Text("op"), a.Text("node")
+	caller := node + "/*"
+	if node == "" || node == scenario.NodeAll {
+		caller = "*/*"
+	}
+	client := e.plane.KMS().client
+	switch op {
+	case "cut":
+		return client.SetRule(ctx, remotekms.Rule{Caller: caller, CutOff: remotekms.CutRefuse})
+	case "deny":
+		return client.SetRule(ctx, remotekms.Rule{Caller: caller, Deny: true})
+	case "restore", "allow":
+		err := client.DeleteRule(ctx, caller)
+		if remotekms.Code(err) == remotekms.CodeNoRule {
+			return nil // it is as it should be
+		}
+		return err
+	}
+	e.plane.Spoil("kms %s", op)
+	return e.setKEKs(ctx, op, a.Int("kek", 0))
+}
+
+// setKEKs changes the state of a version of the KEK behind every keyID; version 0 is the current one.
+func (e *Environment) setKEKs(ctx context.Context, op string, version int) error {
+	var state keyring.State
+	switch op {
+	case "disable":
+		state = keyring.Disabled
+	case "enable":
+		state = keyring.Enabled
+	case "delete":
+		state = keyring.Deleted
+	default:
+		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut or restore", op)
+	}
+	keys, err := e.plane.KMS().client.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, key := range keys {
+		v := cmp.Or(version, key.Current.Version)
+		if _, err := e.plane.KMS().client.SetState(ctx, key.Name, v, state, nil); err != nil {
+			errs = append(errs, fmt.Errorf("%s version %d of the KEK of %s: %w", op, v, key.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

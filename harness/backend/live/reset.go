@@ -1,0 +1,135 @@
+package live
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kmsharness/kmsharness/ci/crds"
+	"github.com/kmsharness/kmsharness/ci/manifests"
+)
+
+// Manifests are what a cluster needs for the health of an operator: the CRDs, and the permissions of reporters and
+// aggregator.
+func Manifests(operator string) ([]*unstructured.Unstructured, error) {
+	list, err := crds.List(crds.TechPreview)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, crd := range list {
+		u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if err != nil {
+			return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
+		}
+		delete(u, "status") // of the copy; the API server has its own
+		o := &unstructured.Unstructured{Object: u}
+		o.SetAPIVersion("apiextensions.k8s.io/v1")
+		o.SetKind("CustomResourceDefinition")
+		objects = append(objects, o)
+	}
+	more, err := manifests.Objects(manifests.Options{Operator: operatorFlag(operator)})
+	if err != nil {
+		return nil, err
+	}
+	return append(objects, more...), nil
+}
+
+// OperatorFlag is the name of an operator on command lines; empty is the default one.
+func OperatorFlag(name string) string { return operatorFlag(name) }
+
+// CheckOperator says whether there is such an operator.
+func CheckOperator(name string) error {
+	_, err := operatorNamed(name)
+	return err
+}
+
+// Reset makes everything new that a system under test reads or writes, and shows that every API server is ready and
+// encrypts. The manifests are there; faults are the backend's to end before. An API server that was restarted with its
+// plugins up is as good as a new one; one that still waits for a plugin (gRPC's back-off grows with the outage) is not ready,
+// and fails the proof.
+func Reset(ctx context.Context, p Plane, operator string) error {
+	op, err := operatorNamed(operator)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return resetObjects(ctx, p.Nodes(), op) })
+	for _, n := range p.Nodes().List() {
+		group.Go(func() error { return n.prove(ctx) })
+	}
+	return group.Wait()
+}
+
+// resetObjects recreates everything that a system under test reads or writes.
+func resetObjects(ctx context.Context, nodes *Nodes, op operator) error {
+	c, err := nodes.Admin()
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		spec := object{"spec": object{"managementState": "Managed"}}
+		_, err := c.recreate(ctx, op.resource, newObject("operator.openshift.io/v1", op.kind, cluster, spec))
+		return err
+	})
+	group.Go(func() error {
+		_, err := c.recreate(ctx, clusterOperators(), newObject("config.openshift.io/v1", "ClusterOperator", op.clusterOperator, object{"spec": object{}}))
+		return err
+	})
+	group.Go(func() error {
+		if err := c.remove(ctx, apiServerConfigs(), "", cluster); err != nil {
+			return err
+		}
+		return c.configureEncryption(ctx, encryptionKMS)
+	})
+	group.Go(func() error { return c.removeAll(ctx) })
+	for _, n := range nodes.List() {
+		group.Go(func() (err error) {
+			n.since, err = c.createNode(ctx, n.Name)
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// removeAll deletes what a scenario may have left beside the objects that are recreated: leases of aggregators and
+// secrets.
+func (c *Client) removeAll(ctx context.Context) error {
+	if err := c.Resource(leaseObjects()).Namespace(manifests.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete leases: %w", err)
+	}
+	options := metav1.ListOptions{LabelSelector: dataLabel}
+	if err := c.Resource(secretObjects()).Namespace(dataNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, options); err != nil {
+		return fmt.Errorf("delete secrets: %w", err)
+	}
+	return nil
+}
+
+// prove shows that an API server is ready, its plugins included, and that it encrypts.
+func (n *Node) prove(ctx context.Context) error {
+	if n.Server.Status().Phase != Running {
+		return fmt.Errorf("the API server of %s does not run", n.Name)
+	}
+	ready, cancel := context.WithTimeout(ctx, ReadyGrace)
+	defer cancel()
+	if err := n.Server.Ready(ready); err != nil {
+		return err
+	}
+	name := "proof-" + n.Name
+	if err := n.Admin.remove(ctx, secretObjects(), dataNamespace, name); err != nil {
+		return err
+	}
+	if _, err := n.Admin.Resource(secretObjects()).Namespace(dataNamespace).Create(ctx, secret(name, []byte("proof")), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("write a secret through the API server of %s: %w", n.Name, err)
+	}
+	if err := n.Admin.remove(ctx, secretObjects(), dataNamespace, name); err != nil {
+		return fmt.Errorf("API server of %s: %w", n.Name, err)
+	}
+	return nil
+}

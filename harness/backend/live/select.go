@@ -1,0 +1,119 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kmsharness/kmsharness/ci/manifests"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+func (e *Environment) selectProcesses(ctx context.Context, s scenario.Selector) ([]Target, error) {
+	switch s.Role {
+	case history.RoleEtcd:
+		return e.plane.Etcd(s.Node)
+	case history.RoleLoadBalancer:
+		return []Target{{e.plane.LoadBalancer(), history.Process{Role: s.Role}}}, nil
+	case history.RoleRemoteKMS:
+		return []Target{e.plane.KMS().Target}, nil
+	case history.RoleAggregator:
+		return e.selectAggregators(ctx, s.Instance)
+	case history.RoleAPIServer, history.RolePlugin, history.RoleReporter:
+		return e.selectOnNodes(s)
+	}
+	return nil, fmt.Errorf("role %q: expected etcd, apiserver, plugin, reporter, aggregator, remote-kms or load-balancer", s.Role)
+}
+
+func (e *Environment) selectOnNodes(s scenario.Selector) ([]Target, error) {
+	nodes, err := e.selectNodes(s.Node, true)
+	if err != nil {
+		return nil, err
+	}
+	var targets []Target
+	for _, n := range nodes {
+		switch s.Role {
+		case history.RoleAPIServer:
+			targets = append(targets, Target{n.Server, history.Process{Role: s.Role, Node: n.Name}})
+		case history.RoleReporter:
+			targets = append(targets, *n.Reporter())
+		default:
+			for _, g := range n.Plugins() {
+				if s.KeyID == "" || s.KeyID == g.KeyID {
+					targets = append(targets, g.Target)
+				}
+			}
+		}
+	}
+	if len(targets) == 0 {
+		return nil, fmt.Errorf("there is no %s with keyID %q on node %q", s.Role, s.KeyID, s.Node)
+	}
+	return targets, nil
+}
+
+// selectNodes finds nodes by a selector's word: a name, or "all" or nothing for all. A removed node whose reporter
+// lingers can be found by its name only.
+func (e *Environment) selectNodes(word string, lingering bool) ([]*Node, error) {
+	if word == "" || word == scenario.NodeAll {
+		return e.nodes(), nil
+	}
+	n := e.plane.Nodes().Get(word)
+	e.mu.Lock()
+	removed := e.removed[word] != nil
+	e.mu.Unlock()
+	if n == nil || removed && !lingering {
+		return nil, fmt.Errorf("there is no node %q: there are %v", word, e.Nodes())
+	}
+	return []*Node{n}, nil
+}
+
+func (e *Environment) selectAggregators(ctx context.Context, instance string) ([]Target, error) {
+	leader := 0
+	switch instance {
+	case "leader", "standby":
+		var err error
+		if leader, err = e.leader(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var targets []Target
+	for _, a := range e.aggregators {
+		i := a.Identity.Instance
+		if instance == "" || instance == "leader" && i == leader || instance == "standby" && i != leader || instance == strconv.Itoa(i) {
+			targets = append(targets, *a)
+		}
+	}
+	if len(targets) == 0 {
+		return nil, fmt.Errorf("there is no aggregator %q: there are %d", instance, len(e.aggregators))
+	}
+	return targets, nil
+}
+
+// leader is the instance that holds the lease. An aggregator that competes with nobody leads without one.
+func (e *Environment) leader(ctx context.Context) (int, error) {
+	if len(e.aggregators) == 1 {
+		return 1, nil
+	}
+	c, err := e.plane.Nodes().Admin()
+	if err != nil {
+		return 0, fmt.Errorf("find the leader: %w", err)
+	}
+	leases, err := c.Resource(leaseObjects()).Namespace(manifests.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("find the leader: %w", err)
+	}
+	for _, lease := range leases.Items {
+		holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+		for _, a := range e.aggregators {
+			if holder == leaseIdentity(a.Identity.Instance) {
+				return a.Identity.Instance, nil
+			}
+		}
+	}
+	return 0, errors.New("no aggregator holds a lease in namespace " + manifests.Namespace + " under the identity {instance} that it was given")
+}

@@ -1,0 +1,80 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// stored says how an object lies in etcd.
+type stored struct {
+	provider string // name in the storage prefix, or "identity"
+	kekID    string
+}
+
+// stored reads how the object under a key lies in etcd.
+func (e *Environment) stored(ctx context.Context, key string) (stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	value, err := e.plane.ReadEtcd(ctx, key)
+	if err != nil {
+		return stored{}, fmt.Errorf("read %s from etcd: %w", key, err)
+	}
+	s, err := parseStored(value)
+	if err != nil {
+		return stored{}, fmt.Errorf("%s in etcd: %w", key, err)
+	}
+	return s, nil
+}
+
+// prefixKMS begins every value that KMS v2 has encrypted: k8s:enc:kms:v2:NAME:
+const prefixKMS = "k8s:enc:kms:v2:"
+
+// fieldKeyID is key_id in the EncryptedObject of k8s.io/apiserver's kmsv2 envelope.
+const fieldKeyID = 2
+
+// parseStored reads the storage prefix and, of an encrypted value, the key_id beside the data.
+func parseStored(value []byte) (stored, error) {
+	rest, encrypted := bytes.CutPrefix(value, []byte(prefixKMS))
+	if !encrypted {
+		if bytes.HasPrefix(value, []byte("k8s:enc:")) {
+			name, _, _ := strings.Cut(strings.TrimPrefix(string(value[:min(len(value), 64)]), "k8s:enc:"), ":")
+			return stored{provider: name}, nil
+		}
+		return stored{provider: encryptionIdentity}, nil
+	}
+	name, message, ok := bytes.Cut(rest, []byte(":"))
+	if !ok {
+		return stored{}, errors.New("the storage prefix has no end")
+	}
+	kekID, err := bytesField(message, fieldKeyID)
+	if err != nil {
+		return stored{}, fmt.Errorf("encrypted object: %w", err)
+	}
+	return stored{string(name), string(kekID)}, nil
+}
+
+// bytesField finds a length-delimited field of a protobuf message.
+func bytesField(message []byte, want protowire.Number) ([]byte, error) {
+	var found []byte
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		message = message[n:]
+		size := protowire.ConsumeFieldValue(number, kind, message)
+		if size < 0 {
+			return nil, protowire.ParseError(size)
+		}
+		if number == want && kind == protowire.BytesType {
+			found, _ = protowire.ConsumeBytes(message)
+		}
+		message = message[size:]
+	}
+	return found, nil
+}

@@ -1,0 +1,116 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// SystemUnderTest are command templates (see Placeholders); empty: this project's own.
+type SystemUnderTest struct{ ReporterCommand, AggregatorCommand string }
+
+// Validate says what is wrong with the templates.
+func (s SystemUnderTest) Validate() error {
+	if _, err := parseTemplate(orDefault(s.ReporterCommand, DefaultReporter)); err != nil {
+		return fmt.Errorf("reporter command: %w", err)
+	}
+	if _, err := parseTemplate(orDefault(s.AggregatorCommand, DefaultAggregator)); err != nil {
+		return fmt.Errorf("aggregator command: %w", err)
+	}
+	return nil
+}
+
+// prepareReporter gives the node's reporter its identity and its way to the API server: its own node's (connectivity
+// loopback). It does not start it.
+func (e *Environment) prepareReporter(n *Node) error {
+	at := n.ReporterPlace
+	kubeconfig, err := e.kubeconfig(at, "reporter-"+n.Name, contract.ReporterIdentity(n.Name), []string{contract.ReporterGroup})
+	if err != nil {
+		return err
+	}
+	identity := history.Process{Role: history.RoleReporter, Node: n.Name}
+	unit := at.Unit(identity, func(context.Context) (Command, error) { return e.reporterCommand(n, kubeconfig) })
+	n.mu.Lock()
+	n.reporter = &Target{unit, identity}
+	n.mu.Unlock()
+	return nil
+}
+
+// reporterCommand is made at every start: the sockets change with the encryption configuration.
+func (e *Environment) reporterCommand(n *Node, kubeconfig string) (Command, error) {
+	values := e.commonValues(n.ReporterPlace, kubeconfig)
+	values["node"] = n.Name
+	var sockets []string
+	for _, k := range e.currentKeyIDs() {
+		sockets = append(sockets, contract.SocketPath(n.ReporterPlace.SocketDir, k))
+	}
+	values["sockets"] = strings.Join(sockets, ",")
+	c, err := e.command(orDefault(e.opts.ReporterCommand, DefaultReporter), values, "reporter-"+n.Name)
+	if err != nil {
+		return Command{}, fmt.Errorf("reporter of %s: %w", n.Name, err)
+	}
+	return c, nil
+}
+
+// prepareAggregators makes a place for every replica. They go through the load balancer.
+func (e *Environment) prepareAggregators() error {
+	count := max(e.scenario.Topology.Aggregators, 1)
+	for i := range count {
+		instance := i + 1
+		at := e.plane.AggregatorPlace(instance)
+		kubeconfig, err := e.kubeconfig(at, "aggregator", contract.AggregatorIdentity, nil)
+		if err != nil {
+			return err
+		}
+		identity := history.Process{Role: history.RoleAggregator, Instance: instance}
+		unit := at.Unit(identity, func(context.Context) (Command, error) {
+			values := e.commonValues(at, kubeconfig)
+			values["instance"] = leaseIdentity(instance)
+			values["leaderElect"] = strconv.FormatBool(count > 1)
+			return e.command(orDefault(e.opts.AggregatorCommand, DefaultAggregator), values, fmt.Sprintf("aggregator-%d", instance))
+		})
+		e.aggregators = append(e.aggregators, &Target{unit, identity})
+	}
+	return nil
+}
+
+// leaseIdentity is how a replica signs its lease, so that the leader can be found.
+func leaseIdentity(instance int) string { return fmt.Sprintf("aggregator-%d", instance) }
+
+func (e *Environment) commonValues(at Place, kubeconfig string) map[string]string {
+	t := e.traits.Timing
+	return map[string]string{
+		"kubeconfig": kubeconfig, "interval": t.Interval.String(), "jitter": t.Jitter.String(),
+		"readTimeout": t.ProbeTimeout.String(), "writeTimeout": t.WriteTimeout.String(),
+		"metricsAddress": at.MetricsAddress,
+		"contract":       orDefault(e.scenario.Contract, "conditions"), "operator": operatorFlag(e.scenario.Operator),
+	}
+}
+
+func (e *Environment) command(text string, values map[string]string, log string) (Command, error) {
+	t, err := parseTemplate(text)
+	if err != nil {
+		return Command{}, err
+	}
+	program, args := t.fill(values)
+	return Command{Program: program, Args: args, LogFile: filepath.Join(e.logDir, log+".log")}, nil
+}
+
+// kubeconfig writes a kubeconfig for an identity and gives its path as the program sees it.
+func (e *Environment) kubeconfig(at Place, name, user string, groups []string) (string, error) {
+	text, err := e.plane.Kubeconfig(user, groups, at.Server)
+	if err != nil {
+		return "", err
+	}
+	file := name + ".kubeconfig"
+	if err := os.WriteFile(filepath.Join(at.Dir, file), text, 0o600); err != nil {
+		return "", fmt.Errorf("kubeconfig of %s: %w", user, err)
+	}
+	return filepath.Join(at.SeenDir, file), nil
+}

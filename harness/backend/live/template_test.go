@@ -1,0 +1,46 @@
+package live
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTemplate(t *testing.T) {
+	parsed, err := parseTemplate(`my-reporter --kms-sockets {sockets} '--name=node {node}' "" x{node}y`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, args := parsed.fill(map[string]string{"sockets": "unix:///a b.sock", "node": "cp-1"})
+	want := []string{"--kms-sockets", "unix:///a b.sock", "--name=node cp-1", "", "xcp-1y"}
+	if program != "my-reporter" || !slices.Equal(args, want) {
+		t.Fatalf("%q %q, want %q", program, args, want)
+	}
+}
+
+func TestTemplateNamesWhatIsWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		"":               "expected a program",
+		"a 'b":           "not closed",
+		"a --x={socket}": "{socket} is unknown: expected one of {sockets}",
+	} {
+		if _, err := parseTemplate(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	for _, sut := range []SystemUnderTest{{ReporterCommand: "x {nodes}"}, {AggregatorCommand: "x {nodes}"}} {
+		what := "reporter command"
+		if sut.ReporterCommand == "" {
+			what = "aggregator command"
+		}
+		if err := sut.Validate(); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%+v: %v", sut, err)
+		}
+	}
+}
+
+func TestDefaultCommandsAreTemplates(t *testing.T) {
+	if err := (SystemUnderTest{}).Validate(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,33 @@
+package live
+
+import "time"
+
+// Bounds of what the harness itself does. Each is far above what was measured; none is a part of a verdict.
+const (
+	// StartTimeout bounds the start of one process until it answers. An API server with a dead plugin takes 10 s.
+	StartTimeout = time.Minute
+	// ReadyGrace is how long a live API server is given to become ready before the scenario goes on without.
+	ReadyGrace = 2 * time.Second
+	// RequestTimeout bounds one API request of the harness.
+	RequestTimeout = 5 * time.Second
+	// reloadTimeout bounds the wait for a changed encryption configuration: stock binaries look once a minute.
+	reloadTimeout = 75 * time.Second
+	// reloadPoll is how often API servers are asked whether they have loaded it.
+	reloadPoll = 250 * time.Millisecond
+	// actionTimeout bounds one action; the longest is a changed encryption configuration on stock binaries.
+	actionTimeout = 2*time.Minute + reloadTimeout
+	// drainTimeout bounds the wait for recorders at the end, which normally takes milliseconds.
+	drainTimeout = 20 * time.Second
+	// tailEvery is how often files are read. It bounds how late an expectation sees what a log says.
+	tailEvery = 25 * time.Millisecond
+)
+
+// Leases of competing aggregators: client-go's usual proportions, as short as whole seconds allow.
+const (
+	leaseDuration = 2 * time.Second
+	renewDeadline = 1500 * time.Millisecond
+	leaseRetry    = 250 * time.Millisecond
+	// Takeover is what an aggregator may need until it is in charge: the lease of its predecessor, a dial into a dead
+	// API server (1 s in the load balancer) and the first lists.
+	Takeover = leaseDuration + 3*time.Second
+)

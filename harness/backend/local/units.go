@@ -1,0 +1,116 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+)
+
+// apiServer is a unit whose start waits for what can be had: /livez always comes, /readyz needs every plugin.
+type apiServer struct {
+	*controlplane.APIServer
+	plane *plane
+}
+
+var _ live.Server = apiServer{}
+
+// Start implements live.Unit.
+func (s apiServer) Start(ctx context.Context) error {
+	if err := s.APIServer.Start(ctx, controlplane.Live); err != nil {
+		return err
+	}
+	ready, cancel := context.WithTimeout(ctx, live.ReadyGrace)
+	defer cancel()
+	_ = s.Ready(ready) // with a dead plugin it never is
+	return ctx.Err()
+}
+
+// Kill implements live.Unit.
+func (s apiServer) Kill(context.Context) error { return s.APIServer.Kill() }
+
+// Resume implements live.Unit.
+func (s apiServer) Resume(context.Context) error { return s.APIServer.Resume() }
+
+// Status implements live.Unit.
+func (s apiServer) Status() live.Status { return live.StatusOf(s.Process()) }
+
+// Ready implements live.Server.
+func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, controlplane.Ready) }
+
+// SetEncryption implements live.Server.
+func (s apiServer) SetEncryption(keyIDs []string, identityFirst bool) (hash string, err error) {
+	if err := s.APIServer.SetEncryption(s.plane.encryption(s.Name(), keyIDs, identityFirst)); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(s.EncryptionFile())
+	if err != nil {
+		return "", fmt.Errorf("encryption configuration of %s: %w", s.Name(), err)
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), nil
+}
+
+// etcd is the one member that serves all nodes.
+type etcd struct{ *controlplane.Etcd }
+
+func (e etcd) Start(ctx context.Context) error { return e.Etcd.Start(ctx) }
+func (e etcd) Kill(context.Context) error      { return e.Etcd.Kill() }
+func (e etcd) Resume(context.Context) error    { return e.Etcd.Resume() }
+func (e etcd) Status() live.Status             { return live.StatusOf(e.Process()) }
+
+// loadBalancer is a part of the harness: what its clients see is that of a process that was paused, or that is gone.
+type loadBalancer struct {
+	front map[string]*netfault.Link
+	tell  func(at time.Time, p history.Process)
+
+	mu    sync.Mutex
+	phase live.Phase
+}
+
+func (l *loadBalancer) become(f netfault.Fault, phase live.Phase, states ...string) error {
+	for _, link := range l.front {
+		if err := link.Set(f); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	l.phase = phase
+	l.mu.Unlock()
+	for _, state := range states {
+		l.tell(time.Now(), history.Process{Role: history.RoleLoadBalancer, State: state})
+	}
+	return nil
+}
+
+func (l *loadBalancer) Start(context.Context) error {
+	return l.become(netfault.Fault{}, live.Running, history.ProcessStarted)
+}
+
+func (l *loadBalancer) Stop(context.Context) error {
+	return l.become(netfault.Fault{Mode: netfault.Reset}, live.Ended, history.ProcessStopped)
+}
+
+func (l *loadBalancer) Kill(context.Context) error {
+	return l.become(netfault.Fault{Mode: netfault.Reset}, live.Ended, history.ProcessKilled)
+}
+
+func (l *loadBalancer) Pause(context.Context) error {
+	return l.become(netfault.Fault{Mode: netfault.Cut}, live.Paused, history.ProcessPaused)
+}
+
+func (l *loadBalancer) Resume(context.Context) error {
+	return l.become(netfault.Fault{}, live.Running, history.ProcessResumed)
+}
+
+func (l *loadBalancer) Status() live.Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return live.Status{Phase: l.phase}
+}
