@@ -60,8 +60,8 @@ func (p *Process) Stop(ctx context.Context) error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	// A paused process would see SIGTERM only when it runs again.
-	if err := p.signal(syscall.SIGCONT); err != nil {
+	// A paused process would see SIGTERM only when it runs again, and may have to wait for a child that was paused with it.
+	if err := p.signalGroup(syscall.SIGCONT); err != nil {
 		return err
 	}
 	timer := time.NewTimer(p.spec.stopTimeout())

@@ -24,6 +24,8 @@ type Spec struct {
 	Dir string
 	// LogFile receives stdout and stderr, appended. Its directory must exist.
 	LogFile string
+	// Stdout and Stderr, if given, receive the output instead of a log file. They stay the caller's to close.
+	Stdout, Stderr *os.File
 	// StopTimeout bounds the wait between SIGTERM and SIGKILL; 0 means DefaultStopTimeout.
 	StopTimeout time.Duration
 	// Nice lowers the process's priority (0 to 19) where the machine has nice(1): what is heavy then does not delay
@@ -47,17 +49,17 @@ func (s Spec) stopTimeout() time.Duration {
 	return s.StopTimeout
 }
 
-// command builds the command with its log file open; the caller closes the file after the start.
+// command builds the command with its log file open; the caller closes the file (nil: there is none) after the start.
 func (s Spec) command(runDir string) (*exec.Cmd, *os.File, error) {
-	if s.Name == "" || s.Path == "" || s.LogFile == "" {
+	if s.Name == "" || s.Path == "" || (s.LogFile == "" && (s.Stdout == nil || s.Stderr == nil)) {
 		return nil, nil, errors.New("a process needs a name, a path and a log file")
 	}
-	log, err := os.OpenFile(s.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open the log of %s: %w", s.Name, err)
-	}
 	cmd := s.niced()
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, log, log
+	log, err := s.output(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd.Dir = s.Dir
 	cmd.Env = append(os.Environ(), s.Env...)
 	if runDir != "" {
 		cmd.Env = append(cmd.Env, EnvRunDir+"="+filepath.Clean(runDir))
@@ -69,6 +71,20 @@ func (s Spec) command(runDir string) (*exec.Cmd, *os.File, error) {
 	attr.Setpgid, attr.Pgid, attr.Pdeathsig = true, 0, syscall.SIGKILL
 	cmd.SysProcAttr = attr
 	return cmd, log, nil
+}
+
+// output gives the command its stdout and stderr, and the log file if that is what they are.
+func (s Spec) output(cmd *exec.Cmd) (*os.File, error) {
+	if s.Stdout != nil && s.Stderr != nil {
+		cmd.Stdout, cmd.Stderr = s.Stdout, s.Stderr
+		return nil, nil
+	}
+	log, err := os.OpenFile(s.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", s.Name, err)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	return log, nil
 }
 
 // niced is the command, through nice(1) if it is to have a lower priority: a process cannot lower the priority of a

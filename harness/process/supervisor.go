@@ -68,7 +68,9 @@ func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	if log != nil {
+		defer log.Close()
+	}
 	p := &Process{spec: spec, cmd: cmd, supervisor: s, done: make(chan struct{}), state: Running}
 	// Held until the process is in the table, so that Close cannot miss it.
 	s.mu.Lock()

@@ -1,0 +1,95 @@
+package hold
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
+)
+
+// Line is one line of the journal: a change of state of the program, in the words of the history (history.Process*).
+// "ready" is not among them, because hold does not know what it runs.
+type Line struct {
+	Time  time.Time `json:"time"`
+	State string    `json:"state"`
+	PID   int       `json:"pid"`
+	// ExitCode is set when the program ended; see State.ExitCode.
+	ExitCode *int `json:"exitCode,omitempty"`
+	// Detail says in words how it ended.
+	Detail string `json:"detail,omitempty"`
+}
+
+// lineOf is the line that tells of a change.
+func lineOf(c process.Change) Line {
+	l := Line{Time: c.Time.UTC(), State: word(c), PID: c.PID}
+	if c.Exit != nil {
+		code := exitCode(*c.Exit)
+		l.ExitCode, l.Detail = &code, c.Exit.String()
+	}
+	return l
+}
+
+func word(c process.Change) string {
+	switch c.Cause {
+	case process.CauseStart:
+		return history.ProcessStarted
+	case process.CausePause:
+		return history.ProcessPaused
+	case process.CauseResume:
+		return history.ProcessResumed
+	case process.CauseStop:
+		return history.ProcessStopped
+	case process.CauseKill:
+		return history.ProcessKilled
+	default:
+		return history.ProcessExited
+	}
+}
+
+// exitCode is what a container reports of a process that ended this way.
+func exitCode(e process.Exit) int {
+	if e.Signal != 0 {
+		return 128 + int(e.Signal)
+	}
+	return e.Code
+}
+
+// journal is a file of lines, appended: the containers of one pod that follow each other share it.
+type journal struct {
+	file *os.File
+
+	mu  sync.Mutex
+	err error // the first line that could not be written
+}
+
+func openJournal(path string) (*journal, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("--journal: %w", err)
+	}
+	return &journal{file: f}, nil
+}
+
+// write appends a line in one write, so that a reader never sees half of it.
+func (j *journal) write(l Line) {
+	b, err := json.Marshal(l)
+	if err == nil {
+		_, err = j.file.Write(append(b, '\n'))
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err != nil && j.err == nil {
+		j.err = fmt.Errorf("the journal misses the line %q of %s: %w", l.State, l.Time.Format(time.RFC3339Nano), err)
+	}
+}
+
+// Err is set when the journal is not complete.
+func (j *journal) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}

@@ -1,0 +1,139 @@
+package hold
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/process"
+)
+
+// patience is how long the program may take to stop if nobody says otherwise. How long a container may take is the
+// kubelet's to say: hold itself never loses it.
+const patience = time.Duration(math.MaxInt64)
+
+// program is the one program of a container, through all its starts.
+type program struct {
+	spec       process.Spec
+	supervisor *process.Supervisor
+	journal    *journal
+	held       marker
+	now        func() time.Time
+	// decided ends the wait for a URL: the program was started, or is not to be.
+	decided context.CancelFunc
+	// exited is closed when the program ended although nobody asked it to.
+	exited chan struct{}
+
+	// forking is held around every start: there is one at a time, none after the container was told to end, and nobody
+	// takes a process for an orphan whose id is not known yet.
+	forking sync.Mutex
+	closing bool
+	current *process.Process
+
+	mu    sync.Mutex
+	state State
+}
+
+// newProgram is a program that has not been started. The caller closes its supervisor.
+func newProgram(argv []string, stdout, stderr *os.File, j *journal, held marker) *program {
+	p := &program{journal: j, held: held, now: time.Now, decided: func() {}, exited: make(chan struct{})}
+	p.state = State{State: Waiting, Since: p.now().UTC()}
+	p.spec = process.Spec{Name: argv[0], Path: argv[0], Args: argv[1:], Stdout: stdout, Stderr: stderr, StopTimeout: patience}
+	p.supervisor = process.New(process.Options{OnChange: p.changed})
+	return p
+}
+
+// changed is told by the supervisor what happens to the process, before anybody who waits for it.
+func (p *program) changed(c process.Change) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	line := lineOf(c)
+	switch {
+	case c.State == process.Exited:
+		p.state.State, p.state.PID = line.State, 0 // its words for an end are ours
+	case c.Cause == process.CauseStart:
+		p.state.Starts++
+		fallthrough
+	default:
+		p.state.State, p.state.PID = string(c.State), c.PID
+	}
+	p.state.Since, p.state.ExitCode = line.Time, line.ExitCode
+	p.journal.write(line)
+	if c.Cause == process.CauseCrash {
+		close(p.exited)
+	}
+}
+
+// State of this moment.
+func (p *program) State() State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state
+}
+
+// process is the current or last one; nil before the first start.
+func (p *program) process() *process.Process {
+	p.forking.Lock()
+	defer p.forking.Unlock()
+	return p.current
+}
+
+// launch starts a process. The caller holds forking.
+func (p *program) launch(ctx context.Context) error {
+	current, err := p.supervisor.Start(ctx, p.spec)
+	if err != nil {
+		return err
+	}
+	p.current = current
+	p.decided()
+	return nil
+}
+
+// begin starts the program for the first time, unless somebody has decided about it already.
+func (p *program) begin(ctx context.Context) error {
+	p.forking.Lock()
+	defer p.forking.Unlock()
+	if p.closing || p.State().State != Waiting {
+		return nil
+	}
+	return p.launch(ctx)
+}
+
+// restore gives the program the state in which an earlier container left it.
+func (p *program) restore() error {
+	held, err := p.held.read()
+	if err != nil || held == "" {
+		return err
+	}
+	p.forking.Lock()
+	defer p.forking.Unlock()
+	p.settle(held)
+	return nil
+}
+
+// settle says that the program is down on request although no process ended. The caller holds forking.
+func (p *program) settle(state string) {
+	p.decided()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.State, p.state.Since = state, p.now().UTC()
+}
+
+// close asks the program to end, however long it takes, and returns the exit code of the container: 0 if it was held.
+func (p *program) close() (int, error) {
+	p.forking.Lock()
+	p.closing = true
+	current, alive := p.current, p.State().alive()
+	p.forking.Unlock()
+	if current == nil || !alive {
+		return 0, nil
+	}
+	if err := current.Stop(context.Background()); err != nil {
+		return 0, fmt.Errorf("end %s: %w", p.spec.Name, err)
+	}
+	exit, _ := current.Exit()
+	return exitCode(exit), nil
+}

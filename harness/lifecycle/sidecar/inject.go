@@ -1,0 +1,111 @@
+package sidecar
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Inject gives the pod with what spec says, in place of anything that was injected before. It does not change the
+// pod that it is given. An error names the one thing that is in the way.
+func Inject(pod *corev1.Pod, spec Spec) (*corev1.Pod, error) {
+	out, err := Remove(pod)
+	if err != nil {
+		return nil, err
+	}
+	if err := inject(out, spec); err != nil {
+		return nil, fmt.Errorf("inject into pod %s: %w", pod.Name, err)
+	}
+	return out, nil
+}
+
+func inject(pod *corev1.Pod, spec Spec) error {
+	if err := spec.validate(); err != nil {
+		return err
+	}
+	volumes, err := spec.volumes()
+	if err != nil {
+		return err
+	}
+	if err := conflicts(pod, spec, volumes); err != nil {
+		return err
+	}
+	server, err := apiServer(pod)
+	if err != nil {
+		return err
+	}
+	var done record
+	if err := spec.APIServer.merge(server, &done); err != nil {
+		return err
+	}
+	for _, m := range volumes {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, m.volume())
+		done.Volumes = append(done.Volumes, Prefix+m.Name)
+	}
+	for _, c := range spec.Sidecars {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c.container())
+		done.Containers = append(done.Containers, Prefix+c.Name)
+	}
+	return done.write(pod)
+}
+
+func apiServer(pod *corev1.Pod) (*corev1.Container, error) {
+	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == APIServerContainer })
+	if i < 0 {
+		return nil, fmt.Errorf("it has no container %s", APIServerContainer)
+	}
+	return &pod.Spec.Containers[i], nil
+}
+
+// container is the init container of a sidecar. It shares nothing with the spec.
+func (s Sidecar) container() corev1.Container {
+	c := corev1.Container{
+		Name: Prefix + s.Name, Image: s.Image, Command: s.Command, Args: s.Args, Env: s.Env,
+		StartupProbe: s.StartupProbe, SecurityContext: s.SecurityContext,
+		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways),
+		ImagePullPolicy: corev1.PullIfNotPresent, // images are loaded into nodes, there may be no registry to pull from
+	}
+	for _, m := range s.Mounts {
+		c.VolumeMounts = append(c.VolumeMounts, m.mount())
+	}
+	return *c.DeepCopy()
+}
+
+func (m Mount) mount() corev1.VolumeMount {
+	return corev1.VolumeMount{Name: Prefix + m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
+}
+
+func (m Mount) volume() corev1.Volume {
+	source := corev1.HostPathVolumeSource{Path: m.HostPath}
+	if m.Type != corev1.HostPathUnset {
+		source.Type = ptr.To(m.Type)
+	}
+	return corev1.Volume{Name: Prefix + m.Name, VolumeSource: corev1.VolumeSource{HostPath: &source}}
+}
+
+// merge changes the API server's own container and notes what it did.
+func (a APIServer) merge(c *corev1.Container, done *record) error {
+	for _, m := range a.Mounts {
+		if i := slices.IndexFunc(c.VolumeMounts, func(v corev1.VolumeMount) bool { return v.MountPath == m.MountPath }); i >= 0 {
+			return fmt.Errorf("mount path %s of %s is used by volume %s", m.MountPath, c.Name, c.VolumeMounts[i].Name)
+		}
+		c.VolumeMounts = append(c.VolumeMounts, m.mount())
+	}
+	for _, f := range a.Flags {
+		change, err := setFlag(c, f)
+		if err != nil {
+			return err
+		}
+		done.Flags = append(done.Flags, change)
+	}
+	if len(a.Wrap) > 0 && len(c.Command) == 0 {
+		return fmt.Errorf("%s has no command that could be wrapped, only that of its image", c.Name)
+	}
+	c.Command, done.Wrap = slices.Concat(a.Wrap, c.Command), a.Wrap
+	if a.WithoutLiveness {
+		c.LivenessProbe, done.Liveness = nil, c.LivenessProbe
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package hold_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/hold"
+	record "github.com/kmsharness/kmsharness/harness/record/hold"
+)
+
+func TestRecord(t *testing.T) {
+	log := history.NewLog(nil)
+	r := record.Recorder{Sink: log, Identity: history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: "2"}}
+	at, code := time.Date(2026, 5, 8, 12, 0, 0, 123456789, time.UTC), 137
+	line, err := json.Marshal(hold.Line{Time: at, State: history.ProcessKilled, PID: 7, ExitCode: &code, Detail: "signal killed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Line(line); err != nil {
+		t.Fatal(err)
+	}
+	events := log.Events()
+	want := history.Process{Role: "plugin", Node: "cp-1", KeyID: "2", PID: 7, State: "killed", Detail: "signal killed"}
+	if len(events) != 1 || !events[0].At.Equal(at) || *events[0].Process != want || events[0].Source != "hold/plugin/cp-1" {
+		t.Errorf("%+v", events)
+	}
+}
+
+func TestGarbageIsNamed(t *testing.T) {
+	log := history.NewLog(nil)
+	r := record.Recorder{Sink: log}
+	for _, line := range []string{
+		"", "{", "{}", "[]", `{"time":"2026-05-08T12:00:00Z","state":"ready","pid":7}`,
+		`{"state":"started","pid":7}`, `{"time":"2026-05-08T12:00:00Z","state":"started"}`,
+	} {
+		if err := r.Line([]byte(line)); err == nil || !strings.Contains(err.Error(), "journal of hold") {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	if len(log.Events()) != 0 {
+		t.Error("garbage was recorded")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"time":"2026-05-08T12:00:00.5Z","state":"exited","pid":7,"exitCode":1,"detail":"exit code 1"}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if at, p, err := record.Decode(b); err == nil && (at.IsZero() || p.State == "" || p.PID <= 0) {
+			t.Errorf("%q: %v %+v", b, at, p)
+		}
+	})
+}
