@@ -18,15 +18,17 @@ type Options struct {
 	Journal, Log string
 	// WaitFor is a URL that must answer 200 before the program is started; empty: it is started at once.
 	WaitFor string
-	// Argv is the program and its arguments.
-	Argv []string
+	// Argv is the program and its arguments. CommandFile is a file to read them from at every start, instead: JSON, a list
+	// of words. Its words can change while the container stays as it is.
+	Argv        []string
+	CommandFile string
 }
 
 // controlMode lets everybody who can reach the socket use it. It lies in a folder that the harness made for one
 // environment; hold is root or not, as its image says, and the harness on the other side of the mount need not be.
 const controlMode fs.FileMode = 0o666
 
-const usage = `usage: kmsharness-hold --control unix:///PATH --journal FILE --log FILE [--wait-for URL] -- PROGRAM [ARGUMENT…]
+const usage = `usage: kmsharness-hold --control unix:///PATH --journal FILE --log FILE [--wait-for URL] (--command FILE | -- PROGRAM [ARGUMENT…])
 
 Runs PROGRAM as process 1 of a container, and stops, kills, pauses, resumes and starts it on request:
 GET /v1/state, POST /v1/{start,stop?grace=4s,kill,pause,resume} at the control socket.
@@ -42,6 +44,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	f.StringVar(&control, "control", "", "`endpoint` of the control API, unix:///PATH (required)")
 	f.StringVar(&o.Journal, "journal", "", "`file` that every change of state is appended to as a JSON line (required)")
 	f.StringVar(&o.Log, "log", "", "`file` that the program's output is appended to, beside hold's own output (required)")
+	f.StringVar(&o.CommandFile, "command", "", "`file` with the program and its arguments as a JSON list, read at every start")
 	f.StringVar(&o.WaitFor, "wait-for", "", "`URL` on a loopback address that must answer 200 before the program is started")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, usage)
@@ -65,8 +68,10 @@ func (o Options) validate() error {
 		return errors.New("--journal is missing: expected a file")
 	case o.Log == "":
 		return errors.New("--log is missing: expected a file")
-	case len(o.Argv) == 0:
-		return errors.New("the program is missing: expected -- PROGRAM [ARGUMENT…] after the flags")
+	case len(o.Argv) == 0 && o.CommandFile == "":
+		return errors.New("the program is missing: expected -- PROGRAM [ARGUMENT…] after the flags, or --command")
+	case len(o.Argv) != 0 && o.CommandFile != "":
+		return fmt.Errorf("--command and -- %s: expected one of them", o.Argv[0])
 	case o.WaitFor != "":
 		return parseWaitFor(o.WaitFor)
 	}

@@ -23,6 +23,7 @@ func TestParse(t *testing.T) {
 		"--journal is missing":    good[:2],
 		"--log is missing":        good[:4],
 		"the program is missing":  good,
+		"expected one of them":    append(slices.Clone(good), "--command", "f", "--", "p"),
 		"not defined: -holdd":     {"--holdd"},
 		"expected http[s]":        append(slices.Clone(good), "--wait-for", "127.0.0.1:6443", "--", "p"),
 		"certificate is not":      append(slices.Clone(good), "--wait-for", "https://example.org/", "--", "p"),

@@ -17,7 +17,9 @@ const patience = time.Duration(math.MaxInt64)
 
 // program is the one program of a container, through all its starts.
 type program struct {
-	spec       process.Spec
+	spec process.Spec
+	// command is asked at every start.
+	command    func() ([]string, error)
 	supervisor *process.Supervisor
 	journal    *journal
 	held       marker
@@ -38,10 +40,10 @@ type program struct {
 }
 
 // newProgram is a program that has not been started. The caller closes its supervisor.
-func newProgram(argv []string, stdout, stderr *os.File, j *journal, held marker) *program {
-	p := &program{journal: j, held: held, now: time.Now, decided: func() {}, exited: make(chan struct{})}
+func newProgram(command func() ([]string, error), stdout, stderr *os.File, j *journal, held marker) *program {
+	p := &program{command: command, journal: j, held: held, now: time.Now, decided: func() {}, exited: make(chan struct{})}
 	p.state = State{State: Waiting, Since: p.now().UTC()}
-	p.spec = process.Spec{Name: argv[0], Path: argv[0], Args: argv[1:], Stdout: stdout, Stderr: stderr, StopTimeout: patience}
+	p.spec = process.Spec{Stdout: stdout, Stderr: stderr, StopTimeout: patience}
 	p.supervisor = process.New(process.Options{OnChange: p.changed})
 	return p
 }
@@ -83,6 +85,11 @@ func (p *program) process() *process.Process {
 
 // launch starts a process. The caller holds forking.
 func (p *program) launch(ctx context.Context) error {
+	argv, err := p.command()
+	if err != nil {
+		return err
+	}
+	p.spec.Name, p.spec.Path, p.spec.Args = argv[0], argv[0], argv[1:]
 	current, err := p.supervisor.Start(ctx, p.spec)
 	if err != nil {
 		return err

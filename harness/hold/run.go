@@ -33,7 +33,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (code int, er
 	if err != nil {
 		return 0, fmt.Errorf("--control: %w", err)
 	}
-	p := newProgram(o.Argv, out.stdout, out.stderr, j, markerOf(o.Control))
+	p := newProgram(o.command, out.stdout, out.stderr, j, markerOf(o.Control))
 	tell := func(text string) { fmt.Fprintln(stderr, "kmsharness-hold:", text) }
 	return p.run(ctx, l, o.WaitFor, tell)
 }
