@@ -103,7 +103,7 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 	if err != nil {
 		return err
 	}
-	c, err := NewClient(config)
+	c, err := NewClient(watch.Impatient(config))
 	if err != nil {
 		return err
 	}
