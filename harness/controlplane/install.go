@@ -28,12 +28,24 @@ var (
 // CustomResourceDefinitions first, then the others in their order. It returns when every running API server serves the new
 // resources. ctx bounds it.
 func (cp *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Unstructured) error {
-	servers := cp.running()
+	var configs []*rest.Config
+	for _, s := range cp.running() {
+		config, err := cp.AdminConfig(s.URL())
+		if err != nil {
+			return err
+		}
+		configs = append(configs, config)
+	}
+	return Install(ctx, configs, objects...)
+}
+
+// Install is ControlPlane.Install for the API servers of any cluster, each with the configuration of an administrator.
+func Install(ctx context.Context, servers []*rest.Config, objects ...*unstructured.Unstructured) error {
 	if len(servers) == 0 {
 		return errors.New("install manifests: no API server runs")
 	}
 	crds, others := split(objects)
-	first, err := cp.newInstallation(servers[0].URL())
+	first, err := newInstallation(servers[0])
 	if err != nil {
 		return err
 	}
@@ -43,12 +55,12 @@ func (cp *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Un
 		}
 	}
 	for _, s := range servers {
-		i, err := cp.newInstallation(s.URL())
+		i, err := newInstallation(s)
 		if err != nil {
 			return err
 		}
 		if err := i.waitServed(ctx, crds); err != nil {
-			return fmt.Errorf("API server %s: %w", s.Name(), err)
+			return fmt.Errorf("API server %s: %w", s.Host, err)
 		}
 	}
 	for _, o := range others {
@@ -84,14 +96,6 @@ func split(objects []*unstructured.Unstructured) (crds, others []*unstructured.U
 type installation struct {
 	client dynamic.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
-}
-
-func (cp *ControlPlane) newInstallation(url string) (*installation, error) {
-	config, err := cp.AdminConfig(url)
-	if err != nil {
-		return nil, err
-	}
-	return newInstallation(config)
 }
 
 func newInstallation(config *rest.Config) (*installation, error) {

@@ -4,11 +4,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 )
 
 // maxCommand bounds a command file in bytes; the kernel takes no longer command line either.
 const maxCommand = 128 << 10
+
+// commandMissing says that there is no command yet, so that the program has to wait to be started.
+func (o Options) commandMissing() bool {
+	if o.CommandFile == "" {
+		return false
+	}
+	_, err := os.Stat(o.CommandFile)
+	return errors.Is(err, fs.ErrNotExist)
+}
 
 // command is the program and its arguments, as they are now.
 func (o Options) command() ([]string, error) {

@@ -3,6 +3,7 @@ package hold_test
 import (
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/hold"
@@ -11,14 +12,18 @@ import (
 // The words of a command file are those of the moment of a start.
 func TestCommandFileIsReadAtEveryStart(t *testing.T) {
 	dir := newFolder(t)
+	waiting := exe(t, dir, "--command", dir+"/command")
+	waiting.state(hold.Stopped) // there is none so far
+	waiting.signal(syscall.SIGTERM)
+	waiting.exit()
 	write := func(text string) {
 		if err := os.WriteFile(dir+"/command", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(`["/bin/sh", "-c", "echo first; exec sleep 100"]`)
-	c := exe(t, dir, "--command", dir+"/command")
-	c.said("first", 1)
+	write(`["/bin/sh", "-c", "echo first $WHO; exec sleep 100"]`)
+	c := exe(t, dir, "--env", "WHO=me", "--command", dir+"/command")
+	c.said("first me", 1)
 	write(`["/bin/sh", "-c", "echo second; exec sleep 100"]`)
 	must(t)(c.client.Kill(t.Context()))
 	must(t)(c.client.Start(t.Context()))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 )
@@ -19,9 +20,11 @@ type Options struct {
 	// WaitFor is a URL that must answer 200 before the program is started; empty: it is started at once.
 	WaitFor string
 	// Argv is the program and its arguments. CommandFile is a file to read them from at every start, instead: JSON, a list
-	// of words. Its words can change while the container stays as it is.
+	// of words. They can change while the container stays as it is; while there is no such file, the program is held.
 	Argv        []string
 	CommandFile string
+	// Env is added to the environment of the program, NAME=VALUE each.
+	Env []string
 }
 
 // controlMode lets everybody who can reach the socket use it. It lies in a folder that the harness made for one
@@ -45,6 +48,13 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	f.StringVar(&o.Journal, "journal", "", "`file` that every change of state is appended to as a JSON line (required)")
 	f.StringVar(&o.Log, "log", "", "`file` that the program's output is appended to, beside hold's own output (required)")
 	f.StringVar(&o.CommandFile, "command", "", "`file` with the program and its arguments as a JSON list, read at every start")
+	f.Func("env", "`NAME=VALUE` for the program's environment; may be repeated", func(v string) error {
+		if name, _, ok := strings.Cut(v, "="); !ok || name == "" {
+			return fmt.Errorf("expected NAME=VALUE")
+		}
+		o.Env = append(o.Env, v)
+		return nil
+	})
 	f.StringVar(&o.WaitFor, "wait-for", "", "`URL` on a loopback address that must answer 200 before the program is started")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, usage)

@@ -34,6 +34,10 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (code int, er
 		return 0, fmt.Errorf("--control: %w", err)
 	}
 	p := newProgram(o.command, out.stdout, out.stderr, j, markerOf(o.Control))
+	p.spec.Env = o.Env
+	if o.commandMissing() {
+		p.settle(Stopped)
+	}
 	tell := func(text string) { fmt.Fprintln(stderr, "kmsharness-hold:", text) }
 	return p.run(ctx, l, o.WaitFor, tell)
 }

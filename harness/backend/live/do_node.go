@@ -126,7 +126,7 @@ func (e *Environment) bringUp(ctx context.Context, name string) (*Node, error) {
 	if err := e.prepareReporter(n); err != nil {
 		return nil, err
 	}
-	if n.since, err = n.Admin.createNode(ctx, name); err != nil {
+	if n.since, err = n.Admin.nodeObject(ctx, name, e.traits.RealNodes); err != nil {
 		return nil, err
 	}
 	e.recordExpected()

@@ -85,8 +85,15 @@ func (c *Client) configureEncryption(ctx context.Context, encryption string) err
 	return nil
 }
 
-// createNode creates the Node object and says since when it exists, in whole seconds.
-func (c *Client) createNode(ctx context.Context, name string) (time.Time, error) {
+// nodeObject creates the Node object, unless a kubelet has done so, and says since when it exists, in whole seconds.
+func (c *Client) nodeObject(ctx context.Context, name string, real bool) (time.Time, error) {
+	if real {
+		n, err := c.Resource(nodeObjects()).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return time.Time{}, fmt.Errorf("read Node %s: %w", name, err)
+		}
+		return n.GetCreationTimestamp().UTC(), nil
+	}
 	created, err := c.recreate(ctx, nodeObjects(), controlPlaneNode(name))
 	if err != nil {
 		return time.Time{}, err

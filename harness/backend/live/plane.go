@@ -62,6 +62,8 @@ type Traits struct {
 	Takeover time.Duration
 	// MaxNodes at the same time.
 	MaxNodes int
+	// RealNodes: kubelets keep the Node objects; where there are none, the harness makes them.
+	RealNodes bool
 	// EncryptionPoll is how often API servers look for a changed encryption configuration; 0 is Kubernetes' own: once
 	// a minute.
 	EncryptionPoll time.Duration

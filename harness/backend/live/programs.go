@@ -36,7 +36,7 @@ func NewPrograms(dir string, progress func(string)) *Programs {
 
 // own says which names are this project's.
 func own(name string) bool {
-	return name == "kms-health-reporter" || name == "kms-health-aggregator" || name == "fake-kms-plugin"
+	return name == "kms-health-reporter" || name == "kms-health-aggregator" || name == "fake-kms-plugin" || name == "kmsharness-hold"
 }
 
 // Find is the path of a program.

@@ -59,7 +59,7 @@ func Reset(ctx context.Context, p Plane, operator string) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return resetObjects(ctx, p.Nodes(), op) })
+	group.Go(func() error { return resetObjects(ctx, p, op) })
 	for _, n := range p.Nodes().List() {
 		group.Go(func() error { return n.prove(ctx) })
 	}
@@ -67,8 +67,8 @@ func Reset(ctx context.Context, p Plane, operator string) error {
 }
 
 // resetObjects recreates everything that a system under test reads or writes.
-func resetObjects(ctx context.Context, nodes *Nodes, op operator) error {
-	c, err := nodes.Admin()
+func resetObjects(ctx context.Context, p Plane, op operator) error {
+	c, err := p.Nodes().Admin()
 	if err != nil {
 		return err
 	}
@@ -89,9 +89,9 @@ func resetObjects(ctx context.Context, nodes *Nodes, op operator) error {
 		return c.configureEncryption(ctx, encryptionKMS)
 	})
 	group.Go(func() error { return c.removeAll(ctx) })
-	for _, n := range nodes.List() {
+	for _, n := range p.Nodes().List() {
 		group.Go(func() (err error) {
-			n.since, err = c.createNode(ctx, n.Name)
+			n.since, err = c.nodeObject(ctx, n.Name, p.Traits().RealNodes)
 			return err
 		})
 	}

@@ -1,0 +1,11 @@
+// Package kind is the backend with real nodes: kind clusters whose kube-apiserver static pods have the fake plugins and the
+// reporter as sidecars, and in which the aggregator is a Deployment.
+//
+// A plane is one cluster. What the harness wants to see or to reach (sockets, journals, logs, the words of a command) lies
+// in folders of this machine that the nodes mount, so actions and recorders are the same as on the local backend
+// (harness/backend/live). Every program under test runs below kmsharness-hold, so that a stopped one stays down.
+//
+// What lives here: clusters, their wiring, and the faults that only nodes can have. What does not: what is done with a plane
+// (harness/backend/live), how sidecars come into a manifest (harness/lifecycle/sidecar), building images (ci/images,
+// ci/nodeimage), starting a container engine (ci/engine).
+package kind

@@ -1,0 +1,71 @@
+package kind
+
+import (
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/sidecar"
+)
+
+// uidReporter is the user of the reporter's container, so that its connections can be told from others'.
+const uidReporter = 65532
+
+// Names of the volumes.
+const (
+	volumeState  = "state"
+	volumeShared = "shared"
+	volumeSocket = "sockets"
+)
+
+// folders of the node in every container. The sockets may come and go, so their folder is mounted, not they.
+func folders() []sidecar.Mount {
+	return []sidecar.Mount{
+		{Name: volumeState, HostPath: inNodeState, Type: corev1.HostPathDirectory, MountPath: inNodeState},
+		{Name: volumeShared, HostPath: inNodeShared, Type: corev1.HostPathDirectory, MountPath: inNodeShared},
+		{Name: volumeSocket, HostPath: inNodeSocket, Type: corev1.HostPathDirectory, MountPath: inNodeSocket},
+	}
+}
+
+// images of the containers.
+type images struct{ plugin, reporter, aggregator string }
+
+// spec is what the API server's static pod of a node gets: the plugins, the API server's own wiring, the reporter. The
+// words of their commands are in files, so a scenario that needs others does not change the pod.
+func spec(img images, keyIDs []string) sidecar.Spec {
+	var s sidecar.Spec
+	for _, k := range keyIDs {
+		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
+			Name: unitOfPlugin(k), Image: img.plugin, Command: holdCommand(unitOfPlugin(k), "--command", inNode(commandFile(unitOfPlugin(k)))),
+			Mounts: folders(), SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](0)},
+		})
+	}
+	s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
+		Name: unitReporter, Image: img.reporter, Command: holdCommand(unitReporter, "--command", inNode(commandFile(unitReporter))),
+		Mounts: folders(), AfterAPIServer: true,
+		SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](uidReporter), RunAsGroup: ptr.To[int64](uidReporter)},
+	})
+	s.APIServer = sidecar.APIServer{
+		Flags: []sidecar.Flag{
+			{Name: "encryption-provider-config", Value: inNode(encryptionFile)},
+			{Name: "encryption-provider-config-automatic-reload", Value: "true"},
+			{Name: "audit-policy-file", Value: inNode(auditPolicy)},
+			{Name: "audit-log-path", Value: inNode(auditLog)},
+			{Name: "audit-log-mode", Value: "blocking"}, // what a client saw is in the log
+			{Name: "audit-log-format", Value: "json"},
+			{Name: "audit-log-maxsize", Value: "100000"}, // one file: a rotated one would have to be found by its reader
+			{Name: "vmodule", Value: "envelope=6"},
+		},
+		Mounts: folders(), Wrap: append(holdCommand(unitAPIServer), "--"), WithoutLiveness: true,
+	}
+	return s
+}
+
+// holdCommand runs a unit below hold.
+func holdCommand(unit string, more ...string) []string {
+	return append([]string{
+		filepath.Join(inNodeShared, hold), "--control", "unix://" + inNode(holdSocket(unit)),
+		"--journal", inNode(holdJournal(unit)), "--log", inNode(logFile(unit)),
+	}, more...)
+}

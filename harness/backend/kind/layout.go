@@ -1,0 +1,75 @@
+package kind
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// Folders of a node, as it and the pods on it see them.
+const (
+	inNodeState  = "/var/lib/kmsharness"        // files and sockets of this node
+	inNodeShared = "/var/lib/kmsharness-shared" // files and sockets of all nodes of the plane
+	inNodeSocket = contract.SocketDir           // the plugins' sockets
+)
+
+// hold is the program below which everything under test runs.
+const hold = "kmsharness-hold"
+
+// layout says where the files of a plane are on this machine. Paths are short, because socket paths must be.
+type layout struct{ dir string }
+
+func (l layout) shared() string              { return filepath.Join(l.dir, "s") }
+func (l layout) node(name string) nodeLayout { return nodeLayout{filepath.Join(l.dir, name)} }
+func (l layout) logs() string                { return filepath.Join(l.dir, "logs") }
+
+// nodeLayout is the part of one node.
+type nodeLayout struct{ dir string }
+
+func (n nodeLayout) state() string   { return filepath.Join(n.dir, "state") }
+func (n nodeLayout) sockets() string { return filepath.Join(n.dir, "kms") }
+
+// file is in the node's state folder, on this machine; inNode is the same as the node sees it.
+func (n nodeLayout) file(name string) string { return filepath.Join(n.state(), name) }
+func inNode(name string) string              { return filepath.Join(inNodeState, name) }
+
+// Names of files in a node's state folder, by the unit that they belong to.
+func holdSocket(unit string) string  { return unit + ".sock" }
+func commandFile(unit string) string { return unit + ".json" }
+func holdJournal(unit string) string { return "hold-" + unit + ".jsonl" }
+func logFile(unit string) string     { return unit + ".log" }
+
+// Files of a node that belong to no unit.
+const (
+	auditLog       = "audit.jsonl"
+	auditPolicy    = "audit-policy.yaml"
+	encryptionFile = "encryption.yaml"
+)
+
+// make makes the folders of a node. Programs of several users write into them, and nobody else can reach them: the folder
+// above is the harness's alone.
+func (n nodeLayout) make() error {
+	var errs []error
+	for _, dir := range []string{n.state(), n.sockets()} {
+		errs = append(errs, os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o777))
+	}
+	return errors.Join(errs...)
+}
+
+// unitOfPlugin names the plugin of a keyID.
+func unitOfPlugin(keyID string) string { return "plugin-" + keyID }
+
+// Names of the other units.
+const (
+	unitReporter  = "reporter"
+	unitAPIServer = "apiserver"
+)
+
+// unitOfAggregator names a replica of the aggregator by its pod.
+func unitOfAggregator(pod string) string { return "aggregator-" + pod }
+
+// nodeName is the i-th node's, from 1.
+func nodeName(i int) string { return "cp-" + strconv.Itoa(i) }

@@ -1,0 +1,98 @@
+package controlplane
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Authority signs client certificates that the API servers of one cluster believe.
+type Authority struct {
+	// ServerName is the name in the servers' certificates, where it is not that in their URLs; empty: it is.
+	ServerName string
+
+	pki *pki
+}
+
+// LoadAuthority is that of a cluster which somebody else made, from the PEM of its certificate and key.
+func LoadAuthority(certPEM, keyPEM []byte) (Authority, error) {
+	block, _ := pem.Decode(certPEM)
+	if block == nil {
+		return Authority{}, errors.New("certificate authority: expected a certificate in PEM")
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return Authority{}, fmt.Errorf("certificate authority: %w", err)
+	}
+	key, err := parseKey(keyPEM)
+	if err != nil {
+		return Authority{}, fmt.Errorf("key of the certificate authority: %w", err)
+	}
+	return Authority{pki: &pki{cert: cert, key: key, pem: certPEM}}, nil
+}
+
+// parseKey reads a private key as kubeadm and openssl write them.
+func parseKey(text []byte) (crypto.Signer, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, errors.New("expected a private key in PEM")
+	}
+	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return key, nil
+	}
+	if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
+		return key, nil
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("a key of type %T cannot sign", key)
+	}
+	return signer, nil
+}
+
+// RESTConfig is a client configuration with a certificate for user and groups, not rate-limited.
+func (a Authority) RESTConfig(user string, groups []string, server string) (*rest.Config, error) {
+	id, err := a.pki.client(user, groups)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host:            server,
+		TLSClientConfig: rest.TLSClientConfig{CAData: a.pki.pem, CertData: id.cert, KeyData: id.key, ServerName: a.ServerName},
+		QPS:             -1,
+		UserAgent:       "kmsharness",
+	}, nil
+}
+
+// AdminConfig is RESTConfig for a user who may do everything.
+func (a Authority) AdminConfig(server string) (*rest.Config, error) {
+	return a.RESTConfig(adminUser, []string{adminGroup}, server)
+}
+
+// Kubeconfig is a kubeconfig file with a certificate for user and groups.
+func (a Authority) Kubeconfig(user string, groups []string, server string) ([]byte, error) {
+	id, err := a.pki.client(user, groups)
+	if err != nil {
+		return nil, err
+	}
+	config := api.NewConfig()
+	config.Clusters["kmsharness"] = &api.Cluster{Server: server, CertificateAuthorityData: a.pki.pem, TLSServerName: a.ServerName}
+	config.AuthInfos[user] = &api.AuthInfo{ClientCertificateData: id.cert, ClientKeyData: id.key}
+	config.Contexts["kmsharness"] = &api.Context{Cluster: "kmsharness", AuthInfo: user}
+	config.CurrentContext = "kmsharness"
+	text, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig of user %q: %w", user, err)
+	}
+	return text, nil
+}
