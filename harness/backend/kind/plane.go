@@ -1,0 +1,220 @@
+package kind
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/kind/pkg/cluster"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/harness/record/tail"
+)
+
+// fromClient is who uses the load balancer from outside the cluster.
+const fromClient = live.FromClient
+
+// plane is one kind cluster that scenarios use one after another.
+type plane struct {
+	*live.Host // of the remote KMS
+	layout     layout
+	cluster    string
+	provider   *cluster.Provider
+	images     images
+	keyIDs     []string // of the plugins that every pod has
+
+	authority   controlplane.Authority
+	etcdTLS     *tls.Config
+	kms         *live.RemoteKMS
+	lb          *loadBalancer
+	front       *netfault.Link // of clients on this machine
+	nodes       live.Nodes
+	aggregators []replica
+	installed   map[string]bool
+
+	// journals of hold tell what happens to the units.
+	journals *tail.Set
+	stop     context.CancelFunc
+	tailing  sync.WaitGroup
+
+	mu         sync.Mutex
+	containers map[string]string           // by node
+	broken     map[history.Link][]string   // targets of the rules in force
+	members    map[string]string           // addresses of nodes
+	dirty      string                      // why it cannot be used again; empty: it can
+}
+
+var _ live.Plane = (*plane)(nil)
+
+// Traits implements live.Plane.
+func (p *plane) Traits() live.Traits {
+	return live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
+		RealNodes: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir, Logs: p.layout.logs()}
+}
+
+// Nodes implements live.Plane.
+func (p *plane) Nodes() *live.Nodes { return &p.nodes }
+
+// KMS implements live.Plane.
+func (p *plane) KMS() *live.RemoteKMS { return p.kms }
+
+// Spoil implements live.Plane.
+func (p *plane) Spoil(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dirty == "" {
+		p.dirty = fmt.Sprintf(format, args...)
+	}
+}
+
+func (p *plane) spoiled() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dirty
+}
+
+// container of a node, or "".
+func (p *plane) container(node string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.containers[node]
+}
+
+// address of a node on the nodes' network.
+func (p *plane) address(node string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.members[node]
+}
+
+// Kubeconfig implements live.Plane.
+func (p *plane) Kubeconfig(user string, groups []string, server string) ([]byte, error) {
+	return p.authority.Kubeconfig(user, groups, server)
+}
+
+// RESTConfig implements live.Plane.
+func (p *plane) RESTConfig(user string, groups []string, server string) (*rest.Config, error) {
+	return p.authority.RESTConfig(user, groups, server)
+}
+
+// ClientServer implements live.Plane.
+func (p *plane) ClientServer() string { return "https://" + p.front.Addr() }
+
+// LoadBalancer implements live.Plane.
+func (p *plane) LoadBalancer() live.Unit { return p.lb }
+
+// Lives implements live.Plane: the remote KMS, and what the pods run.
+func (p *plane) Lives() []history.Process {
+	all := p.Host.Lives()
+	for _, n := range p.nodes.List() {
+		targets := []live.Target{{Unit: n.Server, Identity: history.Process{Role: history.RoleAPIServer, Node: n.Name}}}
+		for _, g := range n.Plugins() {
+			targets = append(targets, g.Target)
+		}
+		for _, t := range targets {
+			if s := t.Status(); s.Lives() {
+				t.Identity.PID = s.PID
+				all = append(all, t.Identity)
+			}
+		}
+	}
+	return all
+}
+
+// ReadEtcd implements live.Plane, through the member of any node.
+func (p *plane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
+	transport := &http.Transport{TLSClientConfig: p.etcdTLS, DisableKeepAlives: true}
+	var errs []error
+	for _, n := range p.nodes.List() {
+		value, err := live.ReadEtcdGateway(ctx, transport, "https://"+p.address(n.Name)+":"+portEtcd, key)
+		if err == nil {
+			return value, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// loadEtcdTLS reads the certificates that etcd's clients on a node use.
+func loadEtcdTLS(ctx context.Context, container string) (*tls.Config, error) {
+	read := func(file string) ([]byte, error) {
+		text, err := inside(ctx, container, nil, "cat", "/etc/kubernetes/pki/"+file)
+		return []byte(text), err
+	}
+	ca, err1 := read("etcd/ca.crt")
+	cert, err2 := read("etcd/healthcheck-client.crt")
+	key, err3 := read("etcd/healthcheck-client.key")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, fmt.Errorf("certificates of etcd: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("certificates of etcd: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// follow passes what a unit's journal tells on to the listener.
+func (p *plane) follow(n nodeLayout, unit string, identity history.Process) error {
+	return p.journals.Add(n.file(holdJournal(unit)), tail.FromStart, func(line []byte) error {
+		at, change, err := decodeHold(line)
+		if err != nil {
+			return err
+		}
+		told := identity
+		told.PID, told.State, told.Detail = change.PID, change.State, change.Detail
+		p.Tell(at, told)
+		return nil
+	})
+}
+
+// close ends the cluster and everything beside it. It is safe for a plane that was not booted to its end.
+func (p *plane) close(ctx context.Context) error {
+	var errs []error
+	if p.stop != nil {
+		p.stop()
+		p.tailing.Wait()
+		_ = p.journals.Close() // what they hold belongs to no run any more
+	}
+	for _, n := range p.nodes.List() {
+		n.Close()
+	}
+	if p.front != nil {
+		errs = append(errs, p.front.Close())
+	}
+	if err := p.provider.Delete(p.cluster, p.layout.dir+"/kubeconfig"); err != nil {
+		errs = append(errs, fmt.Errorf("delete the kind cluster %s: %w", p.cluster, err))
+	}
+	if p.kms != nil {
+		p.kms.Close()
+	}
+	p.KillAll()
+	errs = append(errs, p.Supervisor.Close(ctx))
+	return errors.Join(append(errs, os.RemoveAll(p.layout.dir))...)
+}
+
+// tailEvery is how often the journals of hold are read.
+const tailEvery = 25 * time.Millisecond
+
+// startTailing reads the journals until close.
+func (p *plane) startTailing() {
+	ctx, cancel := context.WithCancel(context.Background())
+	p.stop = cancel
+	p.tailing.Go(func() {
+		ticker := time.NewTicker(tailEvery)
+		defer ticker.Stop()
+		p.journals.Run(ctx, ticker.C)
+	})
+}

@@ -1,0 +1,110 @@
+package kind
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+)
+
+// server is the kube-apiserver of a node.
+type server struct {
+	*held
+	layout nodeLayout
+	url    string
+	http   *http.Client // an administrator's
+	keyIDs []string     // of every plugin that the pod has
+}
+
+var _ live.Server = (*server)(nil)
+
+// Start implements live.Unit: it returns when the API server lives, which it always comes to, and gives it a moment to become
+// ready, which it does not while a plugin is dead.
+func (s *server) Start(ctx context.Context) error {
+	if err := s.held.Start(ctx); err != nil {
+		return err
+	}
+	if err := until(ctx, readyPoll, "start "+s.name, s.ask("/livez")); err != nil {
+		return err
+	}
+	ready, cancel := context.WithTimeout(ctx, live.ReadyGrace)
+	defer cancel()
+	_ = s.Ready(ready)
+	return ctx.Err()
+}
+
+// Ready implements live.Server.
+func (s *server) Ready(ctx context.Context) error {
+	return until(ctx, readyPoll, "wait until "+s.url+" is ready", s.ask("/readyz"))
+}
+
+func (s *server) ask(path string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
+		if err != nil {
+			return err
+		}
+		response, err := s.http.Do(r)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %s", path, response.Status)
+		}
+		return nil
+	}
+}
+
+// URL implements live.Server.
+func (s *server) URL() string { return s.url }
+
+// AuditLog implements live.Server.
+func (s *server) AuditLog() string { return s.layout.file(auditLog) }
+
+// LogFile implements live.Server.
+func (s *server) LogFile() string { return s.layout.file(logFile(unitAPIServer)) }
+
+// SetEncryption implements live.Server.
+func (s *server) SetEncryption(keyIDs []string, identityFirst bool) (hash string, err error) {
+	text, err := encryption(keyIDs, s.keyIDs, identityFirst)
+	if err != nil {
+		return "", err
+	}
+	if err := writeAtomically(s.layout.file(encryptionFile), text); err != nil {
+		return "", fmt.Errorf("encryption configuration: %w", err)
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), nil
+}
+
+// encryption is an EncryptionConfiguration with keyIDs first. All others that the pod has can be read with it, too: a
+// cluster outlives a scenario, and so does what was encrypted in it.
+func encryption(keyIDs, all []string, identityFirst bool) ([]byte, error) {
+	e := controlplane.Encryption{IdentityFirst: identityFirst}
+	add := func(k string) {
+		e.Providers = append(e.Providers, controlplane.KMSProvider{KeyID: k, Socket: live.HostSocket(inNodeSocket, k)})
+	}
+	for _, k := range keyIDs {
+		add(k)
+	}
+	for _, k := range all {
+		if !slices.Contains(keyIDs, k) {
+			add(k)
+		}
+	}
+	return e.YAML()
+}
+
+// writeAtomically puts a file in place in one step.
+func writeAtomically(path string, content []byte) error {
+	next := path + ".next"
+	if err := os.WriteFile(next, content, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}
