@@ -35,8 +35,10 @@ type Definition struct {
 func Definitions() []Definition {
 	return []Definition{
 		{"plugin", "kmsharness/fake-kms-plugin", "fake-kms-plugin", pluginUser, "A KMS v2 plugin that misbehaves on command"},
-		{"reporter", "kmsharness/kms-health-reporter", "kms-health-reporter", nonRoot, "Probes the KMS v2 plugins of one node and reports their health"},
-		{"aggregator", "kmsharness/kms-health-aggregator", "kms-health-aggregator", nonRoot, "Rolls up the health reports of KMS v2 plugins"},
+		{"reporter", "kmsharness/kms-health-reporter", "kms-health-reporter", nonRoot,
+			"Probes the KMS v2 plugins of one node and reports their health"},
+		{"aggregator", "kmsharness/kms-health-aggregator", "kms-health-aggregator", nonRoot,
+			"Rolls up the health reports of KMS v2 plugins"},
 	}
 }
 

@@ -36,8 +36,8 @@ func TestTheProgramIsSmallAndStatic(t *testing.T) {
 		}
 	}
 	var exit *exec.ExitError
-	err = exec.Command(program, "--control", "unix:///@kmsharness-hold-"+filepath.Base(filepath.Dir(dir)), "--journal", filepath.Join(dir, "journal"),
-		"--log", filepath.Join(dir, "log"), "--", "/bin/sh", "-c", "exit 3").Run()
+	err = exec.Command(program, "--control", "unix:///@kmsharness-hold-"+filepath.Base(filepath.Dir(dir)),
+		"--journal", filepath.Join(dir, "journal"), "--log", filepath.Join(dir, "log"), "--", "/bin/sh", "-c", "exit 3").Run()
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
 		t.Errorf("%v, want the program's exit code 3", err)
 	}

@@ -145,7 +145,8 @@ func TestBothKindsOfImporter(t *testing.T) {
 	}
 	for i, name := range []string{want.Reference, want.Content} {
 		m := index.Manifests[i]
-		if m.Digest.String() != want.Digest || m.Annotations["io.containerd.image.name"] != "docker.io/"+name || m.Size != int64(len(files["blobs/sha256/"+m.Digest.Hex].text)) {
+		if m.Digest.String() != want.Digest || m.Annotations["io.containerd.image.name"] != "docker.io/"+name ||
+			m.Size != int64(len(files["blobs/sha256/"+m.Digest.Hex].text)) {
 			t.Errorf("%s: %+v", name, m)
 		}
 	}

@@ -13,7 +13,8 @@ const MaxBytes = 20 << 20
 // CheckSize refuses an image that has grown too large.
 func CheckSize(image images.Image) error {
 	if image.Size > MaxBytes {
-		return fmt.Errorf("image %s has %.1f MiB: expected at most %d MiB; look at what its program imports", image.Reference, MiB(image.Size), MaxBytes>>20)
+		return fmt.Errorf("image %s has %.1f MiB: expected at most %d MiB; look at what its program imports",
+			image.Reference, MiB(image.Size), MaxBytes>>20)
 	}
 	return nil
 }
