@@ -17,9 +17,10 @@ FUZZTIME ?= 60s
 # gRPC's trace pages, which would cost the reporter 2.5 MiB of memory.
 export CGO_ENABLED = 0
 GOFLAGS_BUILD := -trimpath -tags grpcnotrace -ldflags '-s -w'
-PROGRAMS := kmsharness kms-health-reporter kms-health-aggregator fake-kms-plugin
+IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
+PROGRAMS := kmsharness kmsharness-hold $(IMAGE_PROGRAMS)
 
-.PHONY: help build test lint bench e2e mutants fuzz crds clean
+.PHONY: help build images test lint bench e2e mutants fuzz crds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-8s %s\n", $$1, $$2}'
@@ -28,6 +29,11 @@ build: ## build the programs, the scenario suite and the runner into bin/
 	@mkdir -p bin
 	go build $(GOFLAGS_BUILD) -o bin/ $(addprefix ./cmd/,$(PROGRAMS)) github.com/onsi/ginkgo/v2/ginkgo
 	go test -c $(GOFLAGS_BUILD) -o bin/scenarios.test ./scenarios
+
+images: ## container images of plugin, reporter and aggregator, without an engine: archives in bin/images
+	@mkdir -p bin
+	go build $(GOFLAGS_BUILD) -o bin/ $(addprefix ./cmd/,$(IMAGE_PROGRAMS))
+	@go run ./ci/images/build --bin bin --out bin/images
 
 test: ## unit tests with the race detector, fuzz seeds included; needs no engine and no binaries
 	CGO_ENABLED=1 go test -race -count=1 ./...

@@ -35,6 +35,9 @@ arrows() {
   imports() { go list -f '{{.ImportPath}}: {{join .Imports " "}}' "$1" | tr ' ' '\n' | sed 's/:$//' ; }
   imports ./contract/... | sed 1d | grep "^$mod/" | grep -v "^$mod/contract"
   imports ./harness/check/... | grep "^$mod/" | grep -vE "^$mod/(contract|harness/history|harness/check)"
+  imports ./harness/lifecycle/sidecar | grep "^$mod/" | grep -v "^$mod/harness/lifecycle/sidecar"
+  # Hold is in every container under test: what it imports, it weighs.
+  imports ./harness/hold | grep "^$mod/" | grep -vE "^$mod/(harness/(hold|history|process)|fakeplugin/(endpoint|httpjson))\$"
   for room in reporter aggregator fakeplugin; do
     imports "./$room/..." | grep "^$mod/" | grep -vE "^$mod/($room|contract|ci/)"
   done

@@ -89,9 +89,13 @@ func TestKilledByAStranger(t *testing.T) {
 }
 
 func TestPauseFreezesTheGroup(t *testing.T) {
-	c := run(t, newFolder(t), `sh -c 'echo child $$; while :; do sleep 0.01; done' & `+polite)
+	c := run(t, newFolder(t), `sh -c 'echo child $$; exec sleep 100' & `+polite)
 	c.said("up", 1)
 	until(t, "the child", func() bool { return c.child() != 0 })
+	until(t, "the child's program", func() bool { // until then it may be halfway to it
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", c.child()))
+		return string(text) == "sleep\n"
+	})
 	s := must(t)(c.client.Pause(t.Context()))
 	if s.State != hold.Paused || procState(s.PID) != "T" {
 		t.Errorf("%+v, the process is %q", s, procState(s.PID))
@@ -188,8 +192,10 @@ func TestOutputIsInBothPlaces(t *testing.T) {
 	for range 2 {
 		c := run(t, dir, "echo to stdout; echo to stderr >&2; printf 'no end of line'; exit 1")
 		c.exit()
-		if text := c.output.String(); !strings.Contains(text, "to stdout\n") || !strings.Contains(text, "to stderr\n") || !strings.Contains(text, "no end of line") {
-			t.Errorf("the container's output: %q", text)
+		for _, part := range []string{"to stdout\n", "to stderr\n", "no end of line"} {
+			if text := c.output.String(); !strings.Contains(text, part) {
+				t.Errorf("the container's output: %q, want %q in it", text, part)
+			}
 		}
 	}
 	if text, _ := os.ReadFile(dir + "/log"); strings.Count(string(text), "to stdout\n") != 2 || strings.Count(string(text), "to stderr\n") != 2 {

@@ -20,11 +20,16 @@ func (p *Process) Pause(ctx context.Context) error {
 	if p.State() == Paused {
 		return nil
 	}
-	if err := p.signalGroup(syscall.SIGSTOP); err != nil {
+	// The process before its children: while it starts one (vfork) it can only stop when the child has got to its own
+	// program, which a child that is stopped halfway never does.
+	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
 	if err := p.waitStopped(ctx); err != nil {
 		return fmt.Errorf("pause %s: %w", p.Name(), err)
+	}
+	if err := p.signalGroup(syscall.SIGSTOP); err != nil {
+		return err
 	}
 	return p.become(Paused, CausePause)
 }

@@ -181,6 +181,23 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// A process that starts children all the time is caught in the middle of it sooner or later.
+func TestPauseOfAProcessThatStartsChildren(t *testing.T) {
+	s, _ := newSupervisor(t)
+	p := shell(t, s, "echo up; while :; do /bin/true; done")
+	said(t, p, "up")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range 50 {
+		if err := p.Pause(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Resume(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // kernelState is the letter in /proc/PID/stat.
 func kernelState(t *testing.T, pid int) string {
 	t.Helper()

@@ -39,12 +39,14 @@ func (p *Process) WaitReady(ctx context.Context, every time.Duration, probe Prob
 		}
 		select {
 		case <-p.done:
-			exit, _ := p.Exit()
-			return fmt.Errorf("%s ended before it was ready: %v; the end of %s:\n%s", p.Name(), exit, p.LogFile(), p.tail())
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w; last probe: %w; see %s", p.Name(), context.Cause(ctx), last, p.LogFile())
 		case <-ticker.C:
+			continue
 		}
+		if exit, ended := p.Exit(); ended { // which ends ctx as well
+			return fmt.Errorf("%s ended before it was ready: %v; the end of %s:\n%s", p.Name(), exit, p.LogFile(), p.tail())
+		}
+		return fmt.Errorf("%s is not ready: %w; last probe: %w; see %s", p.Name(), context.Cause(ctx), last, p.LogFile())
 	}
 }
 

@@ -31,7 +31,8 @@ func TestInject(t *testing.T) {
 	for _, v := range pod.Spec.Volumes[len(before.Spec.Volumes):] {
 		names = append(names, v.Name+"="+v.HostPath.Path)
 	}
-	same(t, "volumes", names, "kmsharness-run=/run/kmsharness", "kmsharness-bin=/kmsharness/bin", "kmsharness-sockets=/run/kmsplugin", "kmsharness-enc=/etc/kubernetes/enc")
+	same(t, "volumes", names, "kmsharness-run=/run/kmsharness", "kmsharness-bin=/kmsharness/bin",
+		"kmsharness-sockets=/run/kmsplugin", "kmsharness-enc=/etc/kubernetes/enc")
 	if m := pod.Spec.InitContainers[1].VolumeMounts[2]; m.Name != "kmsharness-sockets" || m.MountPath != "/run/kmsplugin" || !m.ReadOnly {
 		t.Errorf("mount of the reporter: %+v", m)
 	}
@@ -105,8 +106,8 @@ func TestChangesOfOthersStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	server = &pod.Spec.Containers[0]
-	if !slices.Contains(server.Command, "--authorization-mode=Webhook") || server.LivenessProbe.PeriodSeconds != 9 || pod.Annotations["theirs"] != "yes" ||
-		len(pod.Spec.InitContainers) != 2 || len(pod.Annotations) != 2 {
+	if !slices.Contains(server.Command, "--authorization-mode=Webhook") || server.LivenessProbe.PeriodSeconds != 9 ||
+		pod.Annotations["theirs"] != "yes" || len(pod.Spec.InitContainers) != 2 || len(pod.Annotations) != 2 {
 		t.Errorf("%+v", pod)
 	}
 }

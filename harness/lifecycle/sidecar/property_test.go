@@ -17,8 +17,8 @@ func anySpec(t *rapid.T, label string) sidecar.Spec {
 	mounts := func(label string) (all []sidecar.Mount) {
 		for _, i := range rapid.SliceOfNDistinct(rapid.IntRange(0, 5), 0, 4, rapid.ID[int]).Draw(t, label) {
 			all = append(all, sidecar.Mount{
-				Name: fmt.Sprint("v", i), HostPath: fmt.Sprint("/host/", i), MountPath: fmt.Sprint("/in/", i), ReadOnly: rapid.Bool().Draw(t, "read-only"),
-				Type: []corev1.HostPathType{corev1.HostPathUnset, corev1.HostPathDirectoryOrCreate}[i%2],
+				Name: fmt.Sprint("v", i), HostPath: fmt.Sprint("/host/", i), MountPath: fmt.Sprint("/in/", i),
+				ReadOnly: rapid.Bool().Draw(t, "read-only"), Type: []corev1.HostPathType{corev1.HostPathUnset, corev1.HostPathDirectoryOrCreate}[i%2],
 			})
 		}
 		return all
@@ -29,9 +29,10 @@ func anySpec(t *rapid.T, label string) sidecar.Spec {
 			Name: fmt.Sprint("s", i), Image: "image", Command: words.Draw(t, "command"), Args: words.Draw(t, "args"), Mounts: mounts("mounts"),
 		})
 	}
-	flags := rapid.SampledFrom([]string{"authorization-mode", "secure-port", "runtime-config", "allow_privileged", "profiling", "encryption-provider-config", "v"})
+	flags := rapid.SampledFrom([]string{"authorization-mode", "secure-port", "runtime-config", "allow_privileged", "profiling", "v"})
+	values := rapid.SampledFrom([]string{"", "6443", "x", "Node,RBAC"})
 	for _, name := range rapid.SliceOfNDistinct(flags, 0, 5, rapid.ID[string]).Draw(t, label+" flags") {
-		s.APIServer.Flags = append(s.APIServer.Flags, sidecar.Flag{Name: name, Value: rapid.SampledFrom([]string{"", "6443", "x", "Node,RBAC"}).Draw(t, "value")})
+		s.APIServer.Flags = append(s.APIServer.Flags, sidecar.Flag{Name: name, Value: values.Draw(t, "value")})
 	}
 	s.APIServer.Mounts, s.APIServer.Wrap = mounts(label+" mounts of the API server"), words.Draw(t, label+" wrap")
 	s.APIServer.WithoutLiveness = rapid.Bool().Draw(t, label+" without liveness")

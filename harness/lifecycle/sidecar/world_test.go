@@ -36,6 +36,7 @@ func spec() sidecar.Spec {
 	run := sidecar.Mount{Name: "run", HostPath: "/run/kmsharness", Type: corev1.HostPathDirectoryOrCreate, MountPath: "/run/kmsharness"}
 	hold := sidecar.Mount{Name: "bin", HostPath: "/kmsharness/bin", Type: corev1.HostPathDirectory, MountPath: "/kmsharness/bin", ReadOnly: true}
 	sockets := sidecar.Mount{Name: "sockets", HostPath: "/run/kmsplugin", Type: corev1.HostPathDirectoryOrCreate, MountPath: "/run/kmsplugin"}
+	enc := sidecar.Mount{Name: "enc", HostPath: "/etc/kubernetes/enc", MountPath: "/etc/kubernetes/enc", ReadOnly: true}
 	readOnly := sockets
 	readOnly.ReadOnly = true
 	return sidecar.Spec{
@@ -55,7 +56,7 @@ func spec() sidecar.Spec {
 				{Name: "encryption-provider-config", Value: "/etc/kubernetes/enc/config.yaml"},
 				{Name: "authorization-mode", Value: "AlwaysAllow"},
 			},
-			Mounts:          []sidecar.Mount{run, hold, sockets, {Name: "enc", HostPath: "/etc/kubernetes/enc", MountPath: "/etc/kubernetes/enc", ReadOnly: true}},
+			Mounts:          []sidecar.Mount{run, hold, sockets, enc},
 			Wrap:            []string{"/kmsharness/bin/kmsharness-hold", "--control", "unix:///run/kmsharness/apiserver.sock", "--"},
 			WithoutLiveness: true,
 		},

@@ -21,7 +21,8 @@ func Decode(line []byte) (at time.Time, p history.Process, err error) {
 		return at, p, fmt.Errorf("journal of hold: %w", err)
 	}
 	switch l.State {
-	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed, history.ProcessStopped, history.ProcessKilled, history.ProcessExited:
+	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed,
+		history.ProcessStopped, history.ProcessKilled, history.ProcessExited:
 	default:
 		return at, p, fmt.Errorf("journal of hold: %q is no change of a process", l.State)
 	}

@@ -1,0 +1,165 @@
+package archive
+
+import (
+	"archive/tar"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/kmsharness/kmsharness/ci/images"
+)
+
+// Annotations of an OCI index by which importers name images: containerd's own, and the general one.
+const (
+	containerdName = "io.containerd.image.name"
+	ociName        = "org.opencontainers.image.ref.name"
+)
+
+// contentDigits of the id make the content tag: enough to tell the builds of one project apart, short enough to read.
+const contentDigits = 12
+
+// Describe gives the names and digests of an image. The content tag is made of the id and not of the manifest's digest,
+// because that depends on how the layer was compressed.
+func Describe(d images.Definition, image v1.Image) (images.Image, error) {
+	digest, err := image.Digest()
+	if err != nil {
+		return images.Image{}, fmt.Errorf("image %s: %w", d.Repository, err)
+	}
+	id, err := image.ConfigName()
+	if err != nil {
+		return images.Image{}, fmt.Errorf("image %s: %w", d.Repository, err)
+	}
+	return images.Image{
+		Name: d.Name, Digest: digest.String(), ID: id.String(),
+		Reference: d.Repository + ":" + images.DevTag, Content: d.Repository + ":" + id.Hex[:contentDigits],
+	}, nil
+}
+
+// Write writes an image under both of its names: as an OCI layout, which keeps the digest, with the manifest.json of an
+// archive of Docker, which older engines look for. Both point at the same blobs.
+func Write(w io.Writer, image v1.Image, names images.Image) error {
+	contents, err := contentsOf(image, names)
+	if err != nil {
+		return fmt.Errorf("archive of %s: %w", names.Reference, err)
+	}
+	t := tar.NewWriter(w)
+	for _, c := range contents {
+		if err := addFile(t, c.name, 0o644, c.bytes); err != nil {
+			return fmt.Errorf("archive of %s: %w", names.Reference, err)
+		}
+	}
+	if err := t.Close(); err != nil {
+		return fmt.Errorf("archive of %s: %w", names.Reference, err)
+	}
+	return nil
+}
+
+// content is one file of an archive.
+type content struct {
+	name  string
+	bytes []byte
+}
+
+func blob(h v1.Hash) string { return path.Join("blobs", h.Algorithm, h.Hex) }
+
+func contentsOf(image v1.Image, names images.Image) ([]content, error) {
+	blobs, docker, err := blobsOf(image)
+	if err != nil {
+		return nil, err
+	}
+	docker.RepoTags = []string{names.Reference, names.Content}
+	index, err := indexOf(image, docker.RepoTags)
+	if err != nil {
+		return nil, err
+	}
+	indexJSON, err := json.Marshal(index)
+	if err != nil {
+		return nil, err
+	}
+	manifestJSON, err := json.Marshal([]dockerManifest{docker})
+	if err != nil {
+		return nil, err
+	}
+	return append([]content{
+		{"oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)}, {"index.json", indexJSON}, {"manifest.json", manifestJSON},
+	}, blobs...), nil
+}
+
+// dockerManifest is an entry of manifest.json.
+type dockerManifest struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+func blobsOf(image v1.Image) (all []content, docker dockerManifest, err error) {
+	id, err := image.ConfigName()
+	if err != nil {
+		return nil, docker, err
+	}
+	config, err := image.RawConfigFile()
+	if err != nil {
+		return nil, docker, err
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		return nil, docker, err
+	}
+	manifest, err := image.RawManifest()
+	if err != nil {
+		return nil, docker, err
+	}
+	docker.Config, all = blob(id), []content{{blob(digest), manifest}, {blob(id), config}}
+	layers, err := image.Layers()
+	if err != nil {
+		return nil, docker, err
+	}
+	for _, l := range layers {
+		c, err := compressed(l)
+		if err != nil {
+			return nil, docker, err
+		}
+		docker.Layers, all = append(docker.Layers, c.name), append(all, c)
+	}
+	return all, docker, nil
+}
+
+func compressed(l v1.Layer) (c content, err error) {
+	digest, err := l.Digest()
+	if err != nil {
+		return c, err
+	}
+	r, err := l.Compressed()
+	if err != nil {
+		return c, err
+	}
+	defer r.Close()
+	c.name = blob(digest)
+	c.bytes, err = io.ReadAll(r)
+	return c, err
+}
+
+// indexOf names the one manifest once for each reference.
+func indexOf(image v1.Image, references []string) (*v1.IndexManifest, error) {
+	manifest, err := partial.Descriptor(image)
+	if err != nil {
+		return nil, err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	index := &v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
+	for _, r := range references {
+		named := *manifest
+		named.Platform = &v1.Platform{OS: config.OS, Architecture: config.Architecture}
+		named.Annotations = map[string]string{containerdName: images.Registry + r, ociName: images.Registry + r}
+		index.Manifests = append(index.Manifests, named)
+	}
+	return index, nil
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/ci/images"
+	"github.com/kmsharness/kmsharness/ci/images/archive"
+)
+
+// programs writes a fake program of the given size for every image; it does not compress.
+func programs(t *testing.T, size int) string {
+	t.Helper()
+	h := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: uint32(elf.EV_CURRENT), Ehsize: 64}
+	copy(h.Ident[:], elf.ELFMAG+string([]byte{byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)}))
+	var b bytes.Buffer
+	_ = binary.Write(&b, binary.LittleEndian, h)
+	noise := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	b.Write(noise)
+	dir := t.TempDir()
+	for _, d := range images.Definitions() {
+		if err := os.WriteFile(filepath.Join(dir, d.Program), b.Bytes(), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestBuild(t *testing.T) {
+	bin, out := programs(t, 1000), filepath.Join(t.TempDir(), "images")
+	var text bytes.Buffer
+	if err := run(bin, out, images.Definitions(), &text); err != nil {
+		t.Fatal(err)
+	}
+	list, err := images.ReadList(out)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, i := range list {
+		info, err := os.Stat(filepath.Join(out, i.Archive))
+		if err != nil || info.Size() != i.Size || i.Size > archive.MaxBytes {
+			t.Errorf("%+v: %v", i, err)
+		}
+		if !strings.Contains(text.String(), i.Digest) || !strings.Contains(text.String(), i.Reference) {
+			t.Errorf("%s is not in the table:\n%s", i.Reference, text.String())
+		}
+	}
+}
+
+func TestWhatIsTooLargeOrMissingIsNamed(t *testing.T) {
+	out := t.TempDir()
+	if _, err := images.ReadList(out); err == nil || !strings.Contains(err.Error(), "make images") {
+		t.Errorf("no list: %v", err)
+	}
+	err := run(programs(t, archive.MaxBytes), out, images.Definitions()[:1], &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "kmsharness/fake-kms-plugin:dev has 20.0 MiB: expected at most 20 MiB") {
+		t.Errorf("too large: %v", err)
+	}
+	if err := run(out, out, images.Definitions(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "fake-kms-plugin: no such file") {
+		t.Errorf("no programs: %v", err)
+	}
+	if left, err := os.ReadDir(out); err != nil || len(left) != 0 {
+		t.Errorf("a failed build leaves %v, %v", left, err)
+	}
+}
