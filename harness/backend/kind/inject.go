@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/sidecar"
 )
 
@@ -57,7 +58,9 @@ func spec(img images, keyIDs []string) sidecar.Spec {
 			{Name: "audit-log-maxsize", Value: "100000"}, // one file: a rotated one would have to be found by its reader
 			{Name: "vmodule", Value: "envelope=6"},
 		},
-		Mounts: folders(), Wrap: append(holdCommand(unitAPIServer), "--"), WithoutLiveness: true,
+		Mounts: folders(), WithoutLiveness: true,
+		// An API server of our own node image can be told to look for a changed configuration more often; a stock one ignores it.
+		Wrap: append(holdCommand(unitAPIServer, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String()), "--"),
 	}
 	return s
 }

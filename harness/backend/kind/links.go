@@ -27,7 +27,7 @@ type rule struct {
 // target says what happens to packets; empty: nothing.
 func target(m netfault.Mode) ([]string, error) {
 	switch m {
-	case netfault.None:
+	case "", netfault.OK:
 		return nil, nil
 	case netfault.Cut:
 		return []string{"-j", "DROP"}, nil

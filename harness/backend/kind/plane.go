@@ -18,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	holdjournal "github.com/kmsharness/kmsharness/harness/record/hold"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 )
 
@@ -48,10 +49,10 @@ type plane struct {
 	tailing  sync.WaitGroup
 
 	mu         sync.Mutex
-	containers map[string]string           // by node
-	broken     map[history.Link][]string   // targets of the rules in force
-	members    map[string]string           // addresses of nodes
-	dirty      string                      // why it cannot be used again; empty: it can
+	containers map[string]string         // by node
+	broken     map[history.Link][]string // targets of the rules in force
+	members    map[string]string         // addresses of nodes
+	dirty      string                    // why it cannot be used again; empty: it can
 }
 
 var _ live.Plane = (*plane)(nil)
@@ -169,7 +170,7 @@ func loadEtcdTLS(ctx context.Context, container string) (*tls.Config, error) {
 // follow passes what a unit's journal tells on to the listener.
 func (p *plane) follow(n nodeLayout, unit string, identity history.Process) error {
 	return p.journals.Add(n.file(holdJournal(unit)), tail.FromStart, func(line []byte) error {
-		at, change, err := decodeHold(line)
+		at, change, err := holdjournal.Decode(line)
 		if err != nil {
 			return err
 		}

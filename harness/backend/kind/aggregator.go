@@ -1,0 +1,115 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+)
+
+const (
+	aggregators     = "kms-health-aggregator" // name of the Deployment, its namespace and its label
+	replicas        = 2
+	labelAggregator = "app"
+)
+
+// replica is a pod of the Deployment; the program in it is a unit.
+type replica struct{ pod, node string }
+
+// deployAggregators makes the Deployment and waits for its pods.
+func (p *plane) deployAggregators(ctx context.Context) error {
+	nodes := p.nodes.List()
+	config, err := p.authority.AdminConfig(nodes[0].Server.URL())
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: aggregators}}
+	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("namespace of the aggregator: %w", err)
+	}
+	if _, err := client.AppsV1().Deployments(aggregators).Create(ctx, deployment(p.images.aggregator), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("deploy the aggregator: %w", err)
+	}
+	return until(ctx, 10*readyPoll, "deploy the aggregator", func(ctx context.Context) error {
+		pods, err := client.CoreV1().Pods(aggregators).List(ctx, metav1.ListOptions{LabelSelector: labelAggregator + "=" + aggregators})
+		if err != nil {
+			return err
+		}
+		p.aggregators, err = running(pods.Items)
+		return err
+	})
+}
+
+// running are the replicas, sorted by name; an error while they are not complete.
+func running(pods []corev1.Pod) ([]replica, error) {
+	var all []replica
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
+			all = append(all, replica{pod.Name, pod.Spec.NodeName})
+		}
+	}
+	if len(all) != replicas {
+		return nil, fmt.Errorf("%d of %d pods run", len(all), replicas)
+	}
+	slices.SortFunc(all, func(a, b replica) int { return strings.Compare(a.pod, b.pod) })
+	return all, nil
+}
+
+// deployment of the aggregator below hold. It has no probes: what it does when it hangs is what is tested.
+func deployment(image string) *appsv1.Deployment {
+	labels := map[string]string{labelAggregator: aggregators}
+	var volumes []corev1.Volume
+	var mounts []corev1.VolumeMount
+	for _, m := range folders()[:2] {
+		volumes = append(volumes, corev1.Volume{Name: m.Name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: m.HostPath}}})
+		mounts = append(mounts, corev1.VolumeMount{Name: m.Name, MountPath: m.MountPath})
+	}
+	unit := unitOfAggregator("$(POD)")
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: aggregators},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](replicas),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+					Volumes:                       volumes,
+					AutomountServiceAccountToken:  ptr.To(false),
+					TerminationGracePeriodSeconds: ptr.To[int64](2),
+					Containers: []corev1.Container{{
+						Name: "aggregator", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mounts,
+						Env:     []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
+						Command: holdCommand(unit, "--command", inNode(commandFile(unit))),
+					}},
+				},
+			},
+		},
+	}
+}
+
+// AggregatorPlace implements live.Plane.
+func (p *plane) AggregatorPlace(i int) live.Place {
+	r := p.aggregators[(i-1)%len(p.aggregators)]
+	l := p.layout.node(r.node)
+	server := p.lb.ip
+	if server == "" {
+		server = p.address(r.node)
+	}
+	return live.Place{
+		Server: "https://" + server + ":" + portAPIServer, Dir: l.state(), SeenDir: inNodeState,
+		MetricsAddress: "127.0.0.1:0", Unit: p.unitOf(l, unitOfAggregator(r.pod)),
+	}
+}

@@ -1,0 +1,63 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	containers "github.com/kmsharness/kmsharness/ci/images"
+	"github.com/kmsharness/kmsharness/ci/images/archive"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+)
+
+// archives are the images of this project as files that nodes import. They are made of the programs at hand, without the
+// engine and without a registry.
+type archives struct {
+	images images
+	files  []string
+}
+
+// makeArchives writes them to dir.
+func makeArchives(ctx context.Context, programs *live.Programs, dir string) (archives, error) {
+	var a archives
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return a, err
+	}
+	names := map[string]string{}
+	for _, d := range containers.Definitions() {
+		file, name, err := makeArchive(ctx, programs, dir, d)
+		if err != nil {
+			return a, fmt.Errorf("image of the %s: %w", d.Name, err)
+		}
+		a.files, names[d.Name] = append(a.files, file), name
+	}
+	a.images = images{plugin: names["plugin"], reporter: names["reporter"], aggregator: names["aggregator"]}
+	return a, nil
+}
+
+func makeArchive(ctx context.Context, programs *live.Programs, dir string, d containers.Definition) (file, name string, err error) {
+	path, err := programs.Find(ctx, d.Program)
+	if err != nil {
+		return "", "", err
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", err
+	}
+	image, err := archive.Assemble(d, program)
+	if err != nil {
+		return "", "", err
+	}
+	described, err := archive.Describe(d, image)
+	if err != nil {
+		return "", "", err
+	}
+	file = filepath.Join(dir, d.Name+".tar")
+	out, err := os.Create(file)
+	if err != nil {
+		return "", "", err
+	}
+	defer out.Close()
+	return file, described.Content, archive.Write(out, image, described)
+}

@@ -1,0 +1,226 @@
+package kind
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/sidecar"
+)
+
+const (
+	manifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
+	// injectTimeout bounds the time from a changed manifest to an API server that is ready: 40 s on an idle machine.
+	injectTimeout = 3 * time.Minute
+	portMetrics   = "9464"
+)
+
+// wireNode puts plugins and reporter into the API server's pod of a node and makes the node known.
+func (p *plane) wireNode(ctx context.Context, b bootSpec, name string) error {
+	container := p.container(name)
+	ip, err := addressOf(ctx, container)
+	if err != nil {
+		return err
+	}
+	published, err := publishedAt(ctx, container)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.members[name] = ip
+	p.mu.Unlock()
+	if err := loadImages(ctx, container, b.archives.files); err != nil {
+		return err
+	}
+	n, err := p.newNode(name, ip, "https://"+published)
+	if err != nil {
+		return err
+	}
+	for _, k := range p.keyIDs {
+		g, err := p.newPlugin(name, k)
+		if err != nil {
+			return err
+		}
+		n.AddPlugin(g)
+		if k == p.keyIDs[0] { // the others wait for their command
+			if err := g.Unit.(*held).writeCommand(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	p.nodes.Add(n)
+	return p.inject(ctx, n)
+}
+
+// loadImages imports archives into a node's store.
+func loadImages(ctx context.Context, container string, files []string) error {
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if _, err := inside(ctx, container, bytes.NewReader(text), "ctr", "--namespace=k8s.io", "images", "import", "--digests", "-"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inject changes the manifest in one step, and waits until the API server runs below hold and is ready.
+func (p *plane) inject(ctx context.Context, n *live.Node) error {
+	ctx, cancel := context.WithTimeout(ctx, injectTimeout)
+	defer cancel()
+	container := p.container(n.Name)
+	old, err := inside(ctx, container, nil, "cat", manifest)
+	if err != nil {
+		return err
+	}
+	text, err := sidecar.InjectManifest([]byte(old+"\n"), spec(p.images, p.keyIDs))
+	if err != nil {
+		return err
+	}
+	const next = "/etc/kubernetes/kube-apiserver.next"
+	if _, err := inside(ctx, container, bytes.NewReader(text), "sh", "-c", "cat > "+next+" && mv "+next+" "+manifest); err != nil {
+		return err
+	}
+	s := n.Server.(*server)
+	running := func(ctx context.Context) error {
+		if phase := s.Status().Phase; phase != live.Running {
+			return fmt.Errorf("the kubelet has not started it")
+		}
+		return nil
+	}
+	if err := until(ctx, readyPoll, "start the API server's pod with its sidecars", running); err != nil {
+		return err
+	}
+	return s.Ready(ctx)
+}
+
+func (p *plane) newNode(name, ip, url string) (*live.Node, error) {
+	l := p.layout.node(name)
+	unit, err := newHeld(l, unitAPIServer)
+	if err != nil {
+		return nil, err
+	}
+	client, err := p.adminHTTP(url)
+	if err != nil {
+		return nil, err
+	}
+	config, err := p.authority.AdminConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := live.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	identity := history.Process{Role: history.RoleAPIServer, Node: name}
+	n := &live.Node{Name: name, Admin: admin, Server: &server{held: unit, layout: l, url: url, http: client, keyIDs: p.keyIDs}}
+	n.ReporterPlace = live.Place{
+		Server: "https://127.0.0.1:" + portAPIServer, Dir: l.state(), SeenDir: inNodeState, SocketDir: inNodeSocket,
+		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics", Unit: p.unitOf(l, unitReporter),
+	}
+	return n, p.follow(l, unitAPIServer, identity)
+}
+
+// adminHTTP is a plain client of an administrator.
+func (p *plane) adminHTTP(url string) (*http.Client, error) {
+	config, err := p.authority.AdminConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	return rest.HTTPClientFor(config)
+}
+
+// unitOf makes units for a program of the system under test in a container of a node.
+func (p *plane) unitOf(l nodeLayout, name string) func(history.Process, func(context.Context) (live.Command, error)) live.Unit {
+	return func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
+		u, err := newHeld(l, name)
+		if err != nil {
+			return broken{err}
+		}
+		u.command = func(ctx context.Context) ([]string, error) {
+			c, err := command(ctx)
+			return append([]string{inImage(c.Program)}, c.Args...), err
+		}
+		if err := p.follow(l, name, identity); err != nil {
+			return broken{err}
+		}
+		return u
+	}
+}
+
+// inImage is where the images of this project have their program.
+func inImage(program string) string {
+	if program == "" || program[0] == '/' {
+		return program
+	}
+	return "/" + program
+}
+
+// newPlugin is the plugin of a keyID in the API server's pod of a node.
+func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
+	l, unit, control, journal := p.layout.node(node), unitOfPlugin(keyID), "ctl-"+keyID+".sock", "journal-"+node+"-"+keyID+".jsonl"
+	g, err := live.NewPlugin(node, keyID, live.HostSocket(l.sockets(), keyID), l.file(control), l.file(journal))
+	if err != nil {
+		return nil, err
+	}
+	u, err := newHeld(l, unit)
+	if err != nil {
+		return nil, err
+	}
+	u.command = func(context.Context) ([]string, error) {
+		words := append([]string{"/" + live.PluginProgram}, live.PluginArgs(node, keyID, inNodeSocket, inNode(control), inNode(journal), inNodeShared+"/kms.sock")...)
+		// The reporter is not root, and nobody else can reach the folder.
+		return append(append(words, "--socket-mode=0666"), p.Programs.PluginArgs...), nil
+	}
+	u.ready = g.Healthy
+	g.Unit = u
+	return g, p.follow(l, unit, g.Identity)
+}
+
+// AddPlugin implements live.Plane.
+func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+	g := n.Plugin(keyID)
+	if g == nil {
+		return nil, fmt.Errorf("plugin %s/%s: the pods of this backend have keyIDs %v", n.Name, keyID, p.keyIDs)
+	}
+	return g, g.Start(ctx)
+}
+
+// Etcd implements live.Plane.
+func (p *plane) Etcd(node string) ([]live.Target, error) {
+	var all []live.Target
+	for _, n := range p.nodes.List() {
+		if node == "" || node == "all" || node == n.Name {
+			all = append(all, live.Target{Unit: &etcd{container: p.container(n.Name), tell: p.Tell, node: n.Name}, Identity: history.Process{Role: history.RoleEtcd, Node: n.Name}})
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there is no node %q", node)
+	}
+	p.Spoil("something was done to etcd")
+	return all, nil
+}
+
+// group runs f for every node at the same time.
+func (p *plane) group(ctx context.Context, f func(context.Context, *live.Node) error) error {
+	all, ctx := errgroup.WithContext(ctx)
+	for _, n := range p.nodes.List() {
+		all.Go(func() error {
+			if err := f(ctx, n); err != nil {
+				return fmt.Errorf("node %s: %w", n.Name, err)
+			}
+			return nil
+		})
+	}
+	return all.Wait()
+}

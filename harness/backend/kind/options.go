@@ -1,0 +1,50 @@
+package kind
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+)
+
+// Options of the backend. The zero value works: this project's own images, the node image that can be had.
+type Options struct {
+	live.SystemUnderTest
+	// PluginArgs are further arguments of every fake plugin, quoted as in a command template.
+	PluginArgs string
+	// ReporterImage takes the place of this project's reporter; it has to be on the engine. ReporterArgs is the template of
+	// its command; the first word is a program in the image.
+	ReporterImage string
+	// NodeImage of the clusters; empty: see harness/backend/kind/image.
+	NodeImage string
+}
+
+// timing of every scenario is that of the local backend: what is slower here, starting API servers, is in no bound.
+func timing() contract.Timing {
+	return contract.Timing{
+		Interval:          time.Second,
+		Jitter:            100 * time.Millisecond,
+		ProbeTimeout:      900 * time.Millisecond,
+		WriteTimeout:      time.Second,
+		AggregatorLatency: time.Second,
+	}
+}
+
+const (
+	// Tolerance is what a busy machine with 2 cores may add to any bound: three kubelets, controller managers and
+	// schedulers are beside what the local backend runs.
+	Tolerance = time.Second
+	// maxNodes is the most that was tried; 400 MB of memory each.
+	maxNodes = 5
+	// bootTimeout bounds a boot: 75 s for three nodes, half of that again for a busy machine, and the API servers' restart.
+	bootTimeout = 8 * time.Minute
+	// encryptionPoll is how often an API server of our own node image looks for a changed encryption configuration; a
+	// stock one looks once a minute.
+	encryptionPoll = 500 * time.Millisecond
+)
+
+// pluginKeyIDs are the plugins that every pod has. One that a scenario does not ask for is held.
+func pluginKeyIDs() []string { return []string{"1", "2"} }
+
+// resetTimeout bounds making a plane new for a scenario; the longest part is an API server that starts.
+const resetTimeout = 2 * time.Minute

@@ -1,0 +1,99 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// reset makes the plane as good as new for a scenario, and shows that it is (live.Reset).
+func (p *plane) reset(ctx context.Context, s *scenario.Scenario) error {
+	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
+	defer cancel()
+	if err := errors.Join(p.restoreLinks(ctx), p.lb.Start(ctx), p.kms.Clear(ctx)); err != nil {
+		return err
+	}
+	keyIDs := live.KeyIDs(s)
+	if err := p.group(ctx, func(ctx context.Context, n *live.Node) error { return p.resetNode(ctx, n, keyIDs) }); err != nil {
+		return err
+	}
+	if err := p.install(ctx, s.Operator); err != nil {
+		return err
+	}
+	return live.Reset(ctx, p, s.Operator)
+}
+
+// resetNode starts the plugins that the scenario begins with, holds the others, and gives the API server its configuration.
+// One whose configuration has changed is started again, which is sooner than a stock API server looks at it.
+func (p *plane) resetNode(ctx context.Context, n *live.Node, keyIDs []string) error {
+	var errs []error
+	for _, g := range n.Plugins() {
+		if !slices.Contains(keyIDs, g.KeyID) {
+			errs = append(errs, g.Stop(ctx))
+			continue
+		}
+		if err := g.Start(ctx); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, g.Clear(ctx))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	s := n.Server.(*server)
+	before, _ := os.ReadFile(s.layout.file(encryptionFile)) // what cannot be read has changed
+	if _, err := s.SetEncryption(keyIDs, false); err != nil {
+		return err
+	}
+	after, err := os.ReadFile(s.layout.file(encryptionFile))
+	if err != nil {
+		return err
+	}
+	if string(before) != string(after) {
+		if err := s.Kill(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	return s.Ready(ctx)
+}
+
+// install installs what an operator needs, once.
+func (p *plane) install(ctx context.Context, operator string) error {
+	operator = live.OperatorFlag(operator)
+	if p.installed[operator] {
+		return nil
+	}
+	objects, err := live.Manifests(operator)
+	if err != nil {
+		return err
+	}
+	if len(p.installed) > 0 { // the CRDs are there
+		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
+	}
+	var configs []*rest.Config
+	for _, n := range p.nodes.List() {
+		config, err := p.authority.AdminConfig(n.Server.URL())
+		if err != nil {
+			return err
+		}
+		configs = append(configs, config)
+	}
+	if err := controlplane.Install(ctx, configs, objects...); err != nil {
+		return fmt.Errorf("manifests: %w", err)
+	}
+	p.installed[operator] = true
+	return nil
+}
