@@ -33,7 +33,7 @@ runtime_arguments() {
   runtime=()
   lacks_sys_resource || return 0
   command -v go >/dev/null || die "this host lacks CAP_SYS_RESOURCE, and the runtime front that helps is built with Go: install Go"
-  say "this host's bounding set lacks CAP_SYS_RESOURCE: runc gets a front that takes it out of containers' specs (ci/engine/runc-front)"
+  say "this host's bounding set lacks CAP_SYS_RESOURCE: runc gets a front that takes it out of specs (ci/engine/runc-front)"
   CGO_ENABLED=0 go build -trimpath -o "$state/runc-front" ./ci/engine/runc-front
   runtime=(--add-runtime "runc-front=$state/runc-front" --default-runtime runc-front)
 }
@@ -54,18 +54,20 @@ start_daemon() {
   wait_for_daemon $!
 }
 
-# wait_for_daemon ends as soon as the daemon answers or is gone.
+# wait_for_daemon ends as soon as the daemon answers or is gone. One that never answers is not left behind.
 wait_for_daemon() {
-  local deadline=$((SECONDS + start_timeout)) version
+  local begin=$SECONDS version
   until version=$(engine_answers); do
-    if ! kill -0 "$1" 2>/dev/null || ((SECONDS > deadline)); then
-      printf 'engine: the end of %s:\n' "$log" >&2
-      tail -n 15 "$log" >&2
-      die "dockerd did not come up within $start_timeout s; its last lines are above"
-    fi
+    kill -0 "$1" 2>/dev/null || give_up "dockerd ended instead of coming up"
+    ((SECONDS - begin < start_timeout)) || { kill "$1"; give_up "dockerd did not answer within $start_timeout s and was stopped"; }
     sleep 0.2
   done
-  say "dockerd $version answers after $SECONDS s; stop it with: make engine-down"
+  say "dockerd $version answers after $((SECONDS - begin)) s; stop it with: make engine-down"
+}
+
+give_up() {
+  tail -n 15 "$log" >&2
+  die "$1; the last lines of $log are above"
 }
 
 if version=$(engine_answers); then

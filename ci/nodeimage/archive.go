@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 )
 
@@ -51,7 +50,7 @@ func addImage(out *tar.Writer, c component, dir string) (archiveEntry, error) {
 		return archiveEntry{}, err
 	}
 	defer layer.Close()
-	entry := archiveEntry{Config: diffID + ".json", RepoTags: []string{c.image}, Layers: []string{filepath.ToSlash(filepath.Join(diffID, "layer.tar"))}}
+	entry := archiveEntry{Config: diffID + ".json", RepoTags: []string{c.image}, Layers: []string{diffID + "/layer.tar"}}
 	if err := addFile(out, entry.Layers[0], layer); err != nil {
 		return archiveEntry{}, err
 	}

@@ -71,7 +71,8 @@ func TestArchive(t *testing.T) {
 	}
 	layer := files[entry.Layers[0]]
 	sum := sha256.Sum256(layer)
-	if len(config.RootFS.DiffIDs) != 1 || config.RootFS.DiffIDs[0] != "sha256:"+hex.EncodeToString(sum[:]) || config.Config.Entrypoint[0] != "/pause" {
+	id := "sha256:" + hex.EncodeToString(sum[:])
+	if len(config.RootFS.DiffIDs) != 1 || config.RootFS.DiffIDs[0] != id || config.Config.Entrypoint[0] != "/pause" {
 		t.Errorf("%+v", config)
 	}
 	if got := contents(t, bytes.NewReader(layer)); string(got["pause"]) != "program" || got["tmp/"] == nil {

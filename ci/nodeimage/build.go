@@ -58,7 +58,8 @@ func (b *builder) kubernetes(ctx context.Context) (err error) {
 	if b.node, err = assets.Obtain(ctx, assets.Node, b.progress); err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, b.node.Path("kubeadm"), "config", "images", "list", "--kubernetes-version", b.node.Version).Output()
+	args := []string{"config", "images", "list", "--kubernetes-version", b.node.Version}
+	out, err := exec.CommandContext(ctx, b.node.Path("kubeadm"), args...).Output()
 	if err != nil {
 		return fmt.Errorf("ask kubeadm for its images: %w", err)
 	}
@@ -76,9 +77,11 @@ func (b *builder) others(ctx context.Context) (err error) {
 		return err
 	}
 	if tagOf(image) != b.coreDNS.Version {
-		return fmt.Errorf("kubeadm asks for %s and the recipe has %s: correct harness/assets/recipe/coredns/go.mod.txt", image, b.coreDNS.Version)
+		const remedy = "correct harness/assets/recipe/coredns/go.mod.txt"
+		return fmt.Errorf("kubeadm asks for %s and the recipe has %s: %s", image, b.coreDNS.Version, remedy)
 	}
-	return b.run(ctx, []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.path("pause"), "./ci/nodeimage/pause")
+	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", b.path("pause"), "./ci/nodeimage/pause"}
+	return b.run(ctx, []string{"CGO_ENABLED=0"}, "go", args...)
 }
 
 func (b *builder) script(ctx context.Context, name string, args ...string) error {

@@ -23,7 +23,8 @@ func (s store) archive() string { return filepath.Join(s.dir, "nodeimage-"+s.wan
 // loaded says whether the engine has both images, made of these inputs.
 func (s store) loaded(ctx context.Context) bool {
 	for _, image := range []string{s.want.node, s.want.balancer} {
-		out, err := exec.CommandContext(ctx, "docker", "image", "inspect", "--format", `{{index .Config.Labels "`+label+`"}}`, image).Output()
+		format := `{{index .Config.Labels "` + label + `"}}`
+		out, err := exec.CommandContext(ctx, "docker", "image", "inspect", "--format", format, image).Output()
 		if err != nil || strings.TrimSpace(string(out)) != s.want.hash {
 			return false
 		}

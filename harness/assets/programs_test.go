@@ -9,7 +9,9 @@ import (
 )
 
 // fakeBuildAll makes what the go command is asked for, by the last element of each package that is no version.
-const fakeBuildAll = `mkdir -p $out; shift 2; for p; do n=$(basename ${p%/v3}); echo '#!/bin/sh' > $out/$n; chmod +x $out/$n; done; echo x >> ../count`
+const fakeBuildAll = `mkdir -p $out; shift 2
+	for p; do n=$(basename ${p%/v3}); echo '#!/bin/sh' > $out/$n; chmod +x $out/$n; done
+	echo x >> ../count`
 
 func TestObtain(t *testing.T) {
 	cacheDir, _ := emptyMachine(t)

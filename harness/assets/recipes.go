@@ -69,7 +69,8 @@ func coreDNSRecipe() (recipe, error) {
 	if m == nil {
 		return recipe{}, fmt.Errorf("the recipe's go.mod does not require github.com/coredns/coredns")
 	}
-	r.name, r.what, r.takes, r.packages, r.version = "coredns", "CoreDNS", "about 2 minutes on 2 cores", []string{"./coredns"}, string(m[1])
+	r.name, r.what, r.takes = "coredns", "CoreDNS", "about 2 minutes on 2 cores"
+	r.packages, r.version = []string{"./coredns"}, string(m[1])
 	return r, nil
 }
 

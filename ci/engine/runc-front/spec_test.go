@@ -11,7 +11,7 @@ import (
 
 // poorHost lacks CAP_SYS_RESOURCE (bit 24) and has few descriptors; richHost can grant everything.
 var (
-	poorHost = limits{bounding: 0x1fffeffffff, oomScore: 0, hard: func(name string) (uint64, bool) { return 20000, name == "RLIMIT_NOFILE" }}
+	poorHost = limits{bounding: 0x1fffeffffff, hard: func(name string) (uint64, bool) { return 20000, name == "RLIMIT_NOFILE" }}
 	richHost = limits{bounding: math.MaxUint64, oomScore: -1000, hard: func(string) (uint64, bool) { return math.MaxUint64, true }}
 )
 
@@ -21,6 +21,8 @@ const process = `{"capabilities":{"bounding":["CAP_KILL","CAP_SYS_RESOURCE"],"in
 func TestRewrite(t *testing.T) {
 	const poor = `{"capabilities":{"bounding":["CAP_KILL"],"inheritable":null},"oomScoreAdj":0,
 		"rlimits":[{"type":"RLIMIT_NOFILE","hard":20000,"soft":1024},{"type":"RLIMIT_CORE","hard":18446744073709551615,"soft":0}]}`
+	const unknown, odd = `{"capabilities":{"bounding":["CAP_NEW"]}}`, `{"capabilities":1,"rlimits":[1,{}],"oomScoreAdj":"x"}`
+	container := func(process string) string { return `{"process":` + process + `,"x":9007199254740993}` }
 	for name, c := range map[string]struct {
 		kind     specKind
 		host     limits
@@ -28,10 +30,10 @@ func TestRewrite(t *testing.T) {
 	}{
 		"process, poor host":    {processSpec, poorHost, process, poor},
 		"process, rich host":    {processSpec, richHost, process, process},
-		"container, poor host":  {containerSpec, poorHost, `{"process":` + process + `,"x":9007199254740993}`, `{"process":` + poor + `,"x":9007199254740993}`},
+		"container, poor host":  {containerSpec, poorHost, container(process), container(poor)},
 		"container, no process": {containerSpec, poorHost, `{"root":{}}`, `{"root":{}}`},
-		"unknown capability":    {processSpec, poorHost, `{"capabilities":{"bounding":["CAP_NEW"]}}`, `{"capabilities":{"bounding":["CAP_NEW"]}}`},
-		"odd types":             {processSpec, poorHost, `{"capabilities":1,"rlimits":[1,{}],"oomScoreAdj":"x"}`, `{"capabilities":1,"rlimits":[1,{}],"oomScoreAdj":"x"}`},
+		"unknown capability":    {processSpec, poorHost, unknown, unknown},
+		"odd types":             {processSpec, poorHost, odd, odd},
 	} {
 		got, err := rewrite([]byte(c.in), c.kind, c.host)
 		if err != nil || !same(t, got, []byte(c.want)) {
@@ -53,7 +55,12 @@ func same(t *testing.T, a, b []byte) bool {
 		}
 	}
 	var x, y any
-	return string(values[0]["x"]) == string(values[1]["x"]) && json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+	for text, to := range map[*[]byte]*any{&a: &x, &b: &y} {
+		if err := json.Unmarshal(*text, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return string(values[0]["x"]) == string(values[1]["x"]) && reflect.DeepEqual(x, y)
 }
 
 func TestSpecOf(t *testing.T) {

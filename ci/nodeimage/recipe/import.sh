@@ -13,3 +13,6 @@ FROM $balancer
 STOPSIGNAL SIGRTMIN+3
 ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]
 DOCKERFILE
+
+# What had these names before is of no use to anybody but a cluster that still runs.
+docker image prune --force --filter "label=${label%%=*}"

@@ -12,7 +12,7 @@ mount -t tmpfs tmpfs /tmp
 containerd --log-level error >/tmp/containerd.log 2>&1 &
 for _ in $(seq 150); do ctr version >/dev/null 2>&1 && break; sleep 0.2; done
 ctr version >/dev/null || { cat /tmp/containerd.log >&2; exit 1; }
-ctr -n k8s.io images import --all-platforms --no-unpack --digests - || { tail -n 5 /tmp/containerd.log >&2; exit 1; }
+ctr -n k8s.io images import --all-platforms --no-unpack - || { tail -n 5 /tmp/containerd.log >&2; exit 1; }
 ctr -n k8s.io images ls -q | grep -v sha256
 kill %1
 wait %1 || true'
