@@ -67,18 +67,15 @@ func (b *builder) kubernetes(ctx context.Context) (err error) {
 	return nil
 }
 
-// others fails if CoreDNS is not the version that this kubeadm configures.
 func (b *builder) others(ctx context.Context) (err error) {
-	image, err := imageNamed(b.images, "coredns")
-	if err != nil {
+	if b.coreDNS, err = assets.Describe(assets.CoreDNS); err != nil {
+		return err
+	}
+	if err := sameCoreDNS(b.images, b.coreDNS.Version); err != nil {
 		return err
 	}
 	if b.coreDNS, err = assets.Obtain(ctx, assets.CoreDNS, b.progress); err != nil {
 		return err
-	}
-	if tagOf(image) != b.coreDNS.Version {
-		const remedy = "correct harness/assets/recipe/coredns/go.mod.txt"
-		return fmt.Errorf("kubeadm asks for %s and the recipe has %s: %s", image, b.coreDNS.Version, remedy)
 	}
 	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", b.path("pause"), "./ci/nodeimage/pause"}
 	return b.run(ctx, []string{"CGO_ENABLED=0"}, "go", args...)

@@ -61,6 +61,18 @@ func imageNamed(images []string, name string) (string, error) {
 	return "", fmt.Errorf("kubeadm asks for no image %s among %q", name, images)
 }
 
+// sameCoreDNS fails if the recipe's CoreDNS is not the version that this kubeadm configures.
+func sameCoreDNS(images []string, version string) error {
+	image, err := imageNamed(images, "coredns")
+	if err != nil {
+		return err
+	}
+	if tagOf(image) != version {
+		return fmt.Errorf("kubeadm asks for %s and the recipe has %s: correct harness/assets/recipe/coredns/go.mod.txt", image, version)
+	}
+	return nil
+}
+
 // lay puts a component's files into a directory as they shall be in the image.
 func (c component) lay(dir string) error {
 	for _, name := range []string{"etc", "tmp"} {

@@ -82,6 +82,14 @@ func TestComponents(t *testing.T) {
 	if _, err := imageNamed(images, "dns"); err == nil {
 		t.Error("found an image that is not there")
 	}
+	if err := sameCoreDNS(images, "v2"); err != nil {
+		t.Error(err)
+	}
+	for name, images := range map[string][]string{"another version": {"r/coredns/coredns:v3"}, "none": images[:2]} {
+		if err := sameCoreDNS(images, "v2"); err == nil {
+			t.Errorf("CoreDNS, %s: no error", name)
+		}
+	}
 }
 
 // kind's source is read as go.mod has it, so that an upgrade that moves the constant is noticed here.
