@@ -20,10 +20,10 @@ GOFLAGS_BUILD := -trimpath -tags grpcnotrace -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
 PROGRAMS := kmsharness kmsharness-hold $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test lint bench e2e mutants fuzz crds clean
+.PHONY: help build images test lint bench e2e mutants fuzz crds engine engine-down node-image clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-11s %s\n", $$1, $$2}'
 
 build: ## build the programs, the scenario suite and the runner into bin/
 	@mkdir -p bin
@@ -56,6 +56,15 @@ fuzz: ## run every fuzz target for FUZZTIME
 
 crds: ## copy the CRDs again from the OpenShift API module that go.mod names
 	go generate ./ci/crds
+
+engine: ## make sure that a container engine answers; on a bare Debian machine install and start one (root)
+	@ci/engine/up.sh
+
+engine-down: ## stop the engine that make engine started
+	@ci/engine/down.sh
+
+node-image: ## make sure that there is a node image for kind; where none can be pulled build it (root)
+	@go run ./ci/nodeimage
 
 clean: ## remove what the other targets made (not the cache of control-plane binaries)
 	rm -rf bin _artifacts _mutants

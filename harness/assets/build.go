@@ -15,26 +15,15 @@ import (
 // progressEvery is how often a build that takes minutes says that it goes on.
 const progressEvery = 5 * time.Second
 
-// build makes the programs. The caller holds the lock.
+var errNoGo = errors.New("the go command is not in PATH: install Go")
+
+// build makes etcd and kube-apiserver. The caller holds the lock.
 func (c *cache) build(ctx context.Context, progress func(string)) (Binaries, error) {
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		return Binaries{}, fmt.Errorf("build them: the go command is not in PATH: install Go, or set %s to a directory with etcd and kube-apiserver", EnvAssets)
-	}
-	// A fixed name: what a builder that was killed left is removed by the next one.
-	work := filepath.Join(c.dir, "building-"+c.recipe.key())
-	if err := os.RemoveAll(work); err != nil {
-		return Binaries{}, fmt.Errorf("build them: %w", err)
-	}
-	if err := c.recipe.write(work); err != nil {
-		return Binaries{}, fmt.Errorf("build them: %w", err)
-	}
 	begin := time.Now()
-	progress(fmt.Sprintf("building etcd and kube-apiserver %s from Go modules, once: about 5 minutes on 2 cores, 3 GB of memory", c.recipe.version))
-	if err := c.compile(ctx, tool, work, progress); err != nil {
-		return Binaries{}, fmt.Errorf("build them: %w", err)
-	}
-	if err := c.publish(work); err != nil {
+	switch err := c.make(ctx, progress); {
+	case errors.Is(err, errNoGo):
+		return Binaries{}, fmt.Errorf("build them: %w, or set %s to a directory with etcd and kube-apiserver", err, EnvAssets)
+	case err != nil:
 		return Binaries{}, fmt.Errorf("build them: %w", err)
 	}
 	b, ok := c.find()
@@ -43,6 +32,27 @@ func (c *cache) build(ctx context.Context, progress func(string)) (Binaries, err
 	}
 	b.Origin = fmt.Sprintf("built from Go modules in %v, kept in %s", time.Since(begin).Round(time.Second), c.result())
 	return b, nil
+}
+
+// make leaves the recipe's programs in the cache. The caller holds the lock.
+func (c *cache) make(ctx context.Context, progress func(string)) error {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		return errNoGo
+	}
+	// A fixed name: what a builder that was killed left is removed by the next one.
+	work := filepath.Join(c.dir, "building-"+c.recipe.key())
+	if err := os.RemoveAll(work); err != nil {
+		return err
+	}
+	if err := c.recipe.write(work); err != nil {
+		return err
+	}
+	progress(fmt.Sprintf("building %s %s from Go modules, once: %s", c.recipe.what, c.recipe.version, c.recipe.takes))
+	if err := c.compile(ctx, tool, work, progress); err != nil {
+		return err
+	}
+	return c.publish(work)
 }
 
 // publish moves the programs into place in one step.

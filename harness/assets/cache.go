@@ -20,35 +20,45 @@ type cache struct {
 	recipe recipe
 }
 
-func newCache() (*cache, error) {
-	r, err := loadRecipe()
-	if err != nil {
-		return nil, err
-	}
+// CacheDir is where this package keeps what it built.
+func CacheDir() (string, error) {
 	dir := os.Getenv(EnvCache)
 	if dir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return nil, fmt.Errorf("%w; or set %s", err, EnvCache)
+			return "", fmt.Errorf("%w; or set %s", err, EnvCache)
 		}
 		dir = filepath.Join(base, "kmsharness")
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
+	return filepath.Abs(dir)
+}
+
+func newCache() (*cache, error) { return cacheOf(loadRecipe()) }
+
+func cacheOf(r recipe, err error) (*cache, error) {
+	if err != nil {
 		return nil, err
 	}
-	return &cache{dir: dir, recipe: r}, nil
+	dir, err := CacheDir()
+	return &cache{dir: dir, recipe: r}, err
 }
 
 // result is where the programs are once they are built. It comes into being complete, by a rename.
-func (c *cache) result() string { return filepath.Join(c.dir, "controlplane-"+c.recipe.key()) }
+func (c *cache) result() string { return filepath.Join(c.dir, c.recipe.name+"-"+c.recipe.key()) }
 
+// find takes what was built for the control plane, or for a node, which has the same programs and more.
 func (c *cache) find() (Binaries, bool) {
-	b, err := inDir(c.result())
-	if err != nil {
-		return Binaries{}, false
+	for _, load := range []func() (recipe, error){loadRecipe, nodeRecipe} {
+		other, err := cacheOf(load())
+		if err != nil {
+			continue
+		}
+		if b, err := inDir(other.result()); err == nil {
+			b.Version, b.Origin, b.EncryptionPoll = other.recipe.version, "built from Go modules, cached in "+other.result(), true
+			return b, true
+		}
 	}
-	b.Version, b.Origin, b.EncryptionPoll = c.recipe.version, "built from Go modules, cached in "+c.result(), true
-	return b, true
+	return Binaries{}, false
 }
 
 // lockPoll is how often a waiting process asks for the lock; whoever holds it does so for seconds to minutes.
@@ -79,7 +89,7 @@ func flock(ctx context.Context, f *os.File, progress func(string)) error {
 			return err
 		}
 		if !told {
-			progress("another process is obtaining the control plane binaries; waiting for it")
+			progress("another process is obtaining binaries; waiting for it")
 		}
 		select {
 		case <-ticker.C:

@@ -68,7 +68,7 @@ func (p *plane) prepare(ctx context.Context, names []string) (err error) {
 			return err
 		}
 	}
-	program, err := p.Programs.Find(ctx, hold)
+	program, err := p.Programs.Find(ctx, holdProgram)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (p *plane) prepare(ctx context.Context, names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(p.layout.shared(), hold), text, 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(p.layout.shared(), holdProgram), text, 0o755); err != nil {
 		return err
 	}
 	p.kms, err = live.StartRemoteKMS(ctx, p.Host, p.layout.shared(), p.layout.logs())

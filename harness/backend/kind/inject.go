@@ -68,7 +68,7 @@ func spec(img images, keyIDs []string) sidecar.Spec {
 // holdCommand runs a unit below hold.
 func holdCommand(unit string, more ...string) []string {
 	return append([]string{
-		filepath.Join(inNodeShared, hold), "--control", "unix://" + inNode(holdSocket(unit)),
+		filepath.Join(inNodeShared, holdProgram), "--control", "unix://" + inNode(holdSocket(unit)),
 		"--journal", inNode(holdJournal(unit)), "--log", inNode(logFile(unit)),
 	}, more...)
 }

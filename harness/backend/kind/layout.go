@@ -16,8 +16,8 @@ const (
 	inNodeSocket = contract.SocketDir           // the plugins' sockets
 )
 
-// hold is the program below which everything under test runs.
-const hold = "kmsharness-hold"
+// holdProgram is the program below which everything under test runs.
+const holdProgram = "kmsharness-hold"
 
 // layout says where the files of a plane are on this machine. Paths are short, because socket paths must be.
 type layout struct{ dir string }

@@ -1,0 +1,19 @@
+# What up.sh and down.sh share: where the engine's state is, and how they speak. Sourced, not run.
+
+state=${XDG_STATE_HOME:-$HOME/.local/state}/kmsharness/engine
+log=$state/dockerd.log
+pidfile=$state/dockerd.pid
+
+say() { printf 'engine: %s\n' "$*"; }
+
+# die says why there is no engine, on one line, and what to do next.
+die() { printf 'engine: %s\n' "$*" >&2; exit 1; }
+
+# engine_answers asks with a deadline: a socket without a daemon behind it may hang.
+engine_answers() { command -v docker >/dev/null && timeout 10 docker version --format '{{.Server.Version}}' 2>/dev/null; }
+
+# our_daemon prints the id of a dockerd that up.sh started and that still runs. A pid alone may be somebody else's by now.
+our_daemon() {
+  local pid
+  pid=$(cat "$pidfile" 2>/dev/null) && [[ $(readlink "/proc/$pid/exe" 2>/dev/null) == */dockerd* ]] && echo "$pid"
+}

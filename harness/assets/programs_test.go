@@ -1,0 +1,96 @@
+package assets
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fakeBuildAll makes what the go command is asked for, by the last element of each package that is no version.
+const fakeBuildAll = `mkdir -p $out; shift 2
+	for p; do n=$(basename ${p%/v3}); echo '#!/bin/sh' > $out/$n; chmod +x $out/$n; done
+	echo x >> ../count`
+
+func TestObtain(t *testing.T) {
+	cacheDir, _ := emptyMachine(t)
+	fakeGo(t, fakeBuildAll)
+	for set, program := range map[Set]string{Node: "kubelet", CoreDNS: "coredns"} {
+		for range 2 { // the second time from the cache
+			p, err := Obtain(t.Context(), set, func(string) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(p.Path(program)); err != nil {
+				t.Error(err)
+			}
+			if described, err := Describe(set); err != nil || described != p {
+				t.Errorf("%+v, %v; expected %+v", described, err, p)
+			}
+			if !strings.HasPrefix(p.Version, "v1.") || strings.Contains(p.Version, "+") {
+				t.Errorf("version %q", p.Version)
+			}
+		}
+	}
+	if count, _ := os.ReadFile(filepath.Join(cacheDir, "count")); string(count) != "x\nx\n" {
+		t.Errorf("built %q times", count)
+	}
+}
+
+// A node has the control plane's programs, so nobody builds those again.
+func TestControlPlaneOfANode(t *testing.T) {
+	emptyMachine(t)
+	fakeGo(t, fakeBuildAll)
+	node, err := Obtain(t.Context(), Node, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Ensure(t.Context(), Options{LocalOnly: true})
+	if err != nil || filepath.Dir(b.Etcd) != node.Dir || !b.EncryptionPoll || !strings.HasSuffix(b.Version, versionSuffix) {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+func TestIncompleteIsBuiltAgain(t *testing.T) {
+	emptyMachine(t)
+	fakeGo(t, fakeBuildAll)
+	p, err := Obtain(t.Context(), Node, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(p.Path("etcdctl")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Obtain(t.Context(), Node, func(string) {}); err != nil {
+		t.Error(err)
+	}
+	fakeGo(t, `mkdir -p $out`)
+	if err := os.Remove(p.Path("kubelet")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Obtain(t.Context(), Node, func(string) {}); err == nil || !strings.Contains(err.Error(), "the programs of a node") {
+		t.Errorf("a build without programs: %v", err)
+	}
+}
+
+func TestRecipes(t *testing.T) {
+	keys := map[string]bool{}
+	for _, load := range []func() (recipe, error){loadRecipe, nodeRecipe, coreDNSRecipe} {
+		r, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.files["go.mod"]) == 0 || len(r.files["go.sum"]) == 0 || r.version == "" || keys[r.key()] {
+			t.Errorf("%s: %q, files %d, key %s", r.name, r.version, len(r.files), r.key())
+		}
+		keys[r.key()] = true
+	}
+	node, _ := nodeRecipe()
+	plane, _ := loadRecipe()
+	for _, program := range append(plane.programs(), "etcdctl", "kubelet", "kubeadm", "kubectl", "kube-proxy") {
+		if !slices.Contains(node.programs(), program) {
+			t.Errorf("a node has no %s among %q", program, node.programs())
+		}
+	}
+}
