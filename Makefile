@@ -6,8 +6,8 @@ SHELL := /bin/bash
 BACKEND ?= auto
 # Ginkgo label filter, for example LABELS='area:plugin && !slow'.
 LABELS ?=
-# Scenarios that run side by side, each on a control plane of its own.
-PROCS ?= 2
+# Scenarios that run side by side, each on a control plane of its own; empty: 2, on kind 1.
+PROCS ?=
 # Where verdicts, histories and logs go.
 OUT ?= _artifacts
 # How long each fuzz target runs under `make fuzz`.
@@ -39,7 +39,7 @@ test: ## unit tests with the race detector, fuzz seeds included; needs no engine
 	CGO_ENABLED=1 go test -race -count=1 ./...
 
 e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [LABELS=…] [PROCS=…] [OUT=…]
-	@bin/kmsharness e2e --backend='$(BACKEND)' --labels='$(LABELS)' --procs='$(PROCS)' --out='$(OUT)'
+	@bin/kmsharness e2e --backend='$(BACKEND)' --labels='$(LABELS)' $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)'
 
 mutants: build ## run subjects that are wrong on purpose, each of which must be caught; verdicts go to _mutants
 	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/report"
@@ -60,7 +61,7 @@ var booted backend.Backend
 
 var _ = BeforeSuite(func() {
 	var err error
-	booted, err = local.New(settings.local)
+	booted, err = choose.New(settings.backend, settings.local)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx context.Context) { Expect(booted.Close(ctx)).To(Succeed()) })
 })

@@ -22,7 +22,7 @@ type common struct {
 
 func (c *common) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.backend, "backend", "auto", "auto or local; kind and sim are not part of this version")
+	f.StringVar(&c.backend, "backend", "auto", "auto, local or kind; sim is not part of this version")
 	f.StringVar(&c.out, "out", "_artifacts", "folder for verdicts, histories and logs")
 	f.Int64Var(&c.seed, "seed", 1, "seed of what a scenario leaves to chance")
 	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {"+strings.Join(live.Placeholders(), "} {")+"} (default: this project's)")

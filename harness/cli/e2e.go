@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/report"
 )
@@ -43,19 +44,22 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow")
-	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16)")
+	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16; default on kind: 1)")
 	return cmd
 }
 
 func (f *e2eFlags) run(cmd *cobra.Command) error {
-	if f.procs < 1 || f.procs > 16 {
-		return usage("--procs %d: expected 1 to 16", f.procs)
-	}
-	name, why, err := chooseBackend(f.backend)
+	name, why, err := choose.Name(f.backend)
 	if err != nil {
 		return err
 	}
-	if _, err := local.New(f.sut); err != nil { // before every process of the suite finds the mistake
+	if !cmd.Flags().Changed("procs") {
+		f.procs = choose.Procs(name)
+	}
+	if f.procs < 1 || f.procs > 16 {
+		return usage("--procs %d: expected 1 to 16", f.procs)
+	}
+	if _, err := choose.New(name, f.sut); err != nil { // before every process of the suite finds the mistake
 		return err
 	}
 	out := cmd.OutOrStdout()
@@ -68,8 +72,10 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	// Found, downloaded or built once, with progress, before several processes look for them at the same time.
-	if _, err := assets.Ensure(cmd.Context(), assets.Options{Progress: printer(out)}); err != nil {
-		return fmt.Errorf("control-plane binaries: %w", err)
+	if name == local.Name {
+		if _, err := assets.Ensure(cmd.Context(), assets.Options{Progress: printer(out)}); err != nil {
+			return fmt.Errorf("control-plane binaries: %w", err)
+		}
 	}
 	began := time.Now()
 	suiteErr := f.runSuite(cmd, runner, suite, name)
@@ -124,19 +130,6 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, runner, suite, backend string) e
 	run.WaitDelay = interruptGrace
 	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return run.Run()
-}
-
-// chooseBackend says which backend "auto" means here, and why.
-func chooseBackend(name string) (chosen, why string, err error) {
-	switch name {
-	case "auto":
-		return "local", "auto: etcd and kube-apiserver as processes; kind is not part of this version", nil
-	case "local":
-		return "local", "etcd and kube-apiserver as processes", nil
-	case "kind", "sim", "cluster":
-		return "", "", usage("--backend %s: not part of this version; expected local or auto", name)
-	}
-	return "", "", usage("--backend %q: expected auto, local, kind or sim", name)
 }
 
 // suitePrograms finds the suite and its runner beside this program.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
 )
 
 // lookInside says how to look into the environments that --keep left running, and keeps them until Ctrl-C: they are
 // children of this process and end with it.
-func lookInside(ctx context.Context, w io.Writer, b *local.Backend, out string) error {
+func lookInside(ctx context.Context, w io.Writer, b choose.Backend, out string) error {
 	kept := b.Kept()
 	if len(kept) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -55,10 +55,12 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, _, err := chooseBackend(f.backend); err != nil {
+	name, _, err := choose.Name(f.backend)
+	if err != nil {
 		return err
 	}
-	b, err := local.New(f.sut) // starts nothing, and finds mistakes in the flags
+	f.backend = name
+	b, err := choose.New(name, f.sut) // starts nothing, and finds mistakes in the flags
 	if err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 
 // reproduce is the command that runs a file again under the same flags.
 func (c *common) reproduce(file string) string {
-	parts := append([]string{"kmsharness run", file, "--backend local", fmt.Sprintf("--seed %d", c.seed)}, c.sut.Flags()...)
+	parts := append([]string{"kmsharness run", file, "--backend " + c.backend, fmt.Sprintf("--seed %d", c.seed)}, c.sut.Flags()...)
 	return strings.Join(parts, " ")
 }
 

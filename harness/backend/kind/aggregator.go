@@ -109,7 +109,7 @@ func (p *plane) AggregatorPlace(i int) live.Place {
 		server = p.address(r.node)
 	}
 	return live.Place{
-		Server: "https://" + server + ":" + portAPIServer, Dir: l.state(), SeenDir: inNodeState,
+		Server: "https://" + server + ":" + portAPIServer, Dir: l.state(), SeenDir: inNodeState, Mode: credentials,
 		MetricsAddress: "127.0.0.1:0", Unit: p.unitOf(l, unitOfAggregator(r.pod)),
 	}
 }

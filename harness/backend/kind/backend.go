@@ -220,6 +220,9 @@ func (b *Backend) release(ctx context.Context, e *live.Environment, keep bool) e
 		b.kept = append(b.kept, e)
 		return nil
 	}
+	if err := live.Purge(ctx, p); err != nil {
+		p.Spoil("%v", err)
+	}
 	if p.spoiled() != "" {
 		return b.discard(ctx, p)
 	}

@@ -30,7 +30,7 @@ type bootSpec struct {
 func boot(ctx context.Context, b bootSpec) (_ *plane, err error) {
 	p := &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, keyIDs: pluginKeyIDs(), images: b.archives.images,
 		provider:   cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})),
-		containers: map[string]string{}, members: map[string]string{}, broken: map[history.Link][]string{}, installed: map[string]bool{},
+		containers: map[string]string{}, members: map[string]string{}, broken: map[history.Link][]string{}, plugins: map[string]map[string]*live.Plugin{}, installed: map[string]bool{},
 		journals: tail.NewSet()}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func (p *plane) prepareNode(name string) error {
 	if err := n.make(); err != nil {
 		return err
 	}
-	text, err := encryption(p.keyIDs[:1], p.keyIDs, false)
+	text, err := encryption(p.keyIDs[:1], false)
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,9 @@ func (n nodeLayout) make() error {
 	return errors.Join(errs...)
 }
 
+// credentials are read by users of several containers, and nobody else can reach the folder that they are in.
+const credentials = 0o644
+
 // unitOfPlugin names the plugin of a keyID.
 func unitOfPlugin(keyID string) string { return "plugin-" + keyID }
 

@@ -44,18 +44,20 @@ func (p *plane) wireNode(ctx context.Context, b bootSpec, name string) error {
 	if err != nil {
 		return err
 	}
+	plugins := map[string]*live.Plugin{}
 	for _, k := range p.keyIDs {
-		g, err := p.newPlugin(name, k)
-		if err != nil {
+		if plugins[k], err = p.newPlugin(name, k); err != nil {
 			return err
 		}
-		n.AddPlugin(g)
-		if k == p.keyIDs[0] { // the others wait for their command
-			if err := g.Unit.(*held).writeCommand(ctx); err != nil {
-				return err
-			}
-		}
 	}
+	p.mu.Lock()
+	p.plugins[name] = plugins
+	p.mu.Unlock()
+	first := plugins[p.keyIDs[0]] // the others wait for their command
+	if err := first.Unit.(*held).writeCommand(ctx); err != nil {
+		return err
+	}
+	n.AddPlugin(first)
 	p.nodes.Add(n)
 	return p.inject(ctx, n)
 }
@@ -123,9 +125,9 @@ func (p *plane) newNode(name, ip, url string) (*live.Node, error) {
 		return nil, err
 	}
 	identity := history.Process{Role: history.RoleAPIServer, Node: name}
-	n := &live.Node{Name: name, Admin: admin, Server: &server{held: unit, layout: l, url: url, http: client, keyIDs: p.keyIDs}}
+	n := &live.Node{Name: name, Admin: admin, Server: &server{held: unit, layout: l, url: url, http: client}}
 	n.ReporterPlace = live.Place{
-		Server: "https://127.0.0.1:" + portAPIServer, Dir: l.state(), SeenDir: inNodeState, SocketDir: inNodeSocket,
+		Server: "https://127.0.0.1:" + portAPIServer, Dir: l.state(), SeenDir: inNodeState, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics", Unit: p.unitOf(l, unitReporter),
 	}
 	return n, p.follow(l, unitAPIServer, identity)
@@ -189,10 +191,11 @@ func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 
 // AddPlugin implements live.Plane.
 func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	g := n.Plugin(keyID)
+	g := p.plugin(n.Name, keyID)
 	if g == nil {
 		return nil, fmt.Errorf("plugin %s/%s: the pods of this backend have keyIDs %v", n.Name, keyID, p.keyIDs)
 	}
+	n.AddPlugin(g)
 	return g, g.Start(ctx)
 }
 

@@ -49,10 +49,11 @@ type plane struct {
 	tailing  sync.WaitGroup
 
 	mu         sync.Mutex
-	containers map[string]string         // by node
-	broken     map[history.Link][]string // targets of the rules in force
-	members    map[string]string         // addresses of nodes
-	dirty      string                    // why it cannot be used again; empty: it can
+	plugins    map[string]map[string]*live.Plugin // by node and keyID: all that the pods have, held or not
+	containers map[string]string                  // by node
+	broken     map[history.Link][]string          // targets of the rules in force
+	members    map[string]string                  // addresses of nodes
+	dirty      string                             // why it cannot be used again; empty: it can
 }
 
 var _ live.Plane = (*plane)(nil)
@@ -60,11 +61,20 @@ var _ live.Plane = (*plane)(nil)
 // Traits implements live.Plane.
 func (p *plane) Traits() live.Traits {
 	return live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
-		RealNodes: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir, Logs: p.layout.logs()}
+		RealNodes: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir}
 }
 
 // Nodes implements live.Plane.
 func (p *plane) Nodes() *live.Nodes { return &p.nodes }
+
+// Logs implements live.Plane.
+func (p *plane) Logs() []live.LogDir {
+	all := []live.LogDir{{Dir: p.layout.logs()}}
+	for _, n := range p.nodes.List() {
+		all = append(all, live.LogDir{Dir: p.layout.node(n.Name).state(), Prefix: n.Name + "-"})
+	}
+	return all
+}
 
 // KMS implements live.Plane.
 func (p *plane) KMS() *live.RemoteKMS { return p.kms }
@@ -89,6 +99,13 @@ func (p *plane) container(node string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.containers[node]
+}
+
+// plugin of a node's pod, whether a scenario uses it or not; nil if there is none.
+func (p *plane) plugin(node, keyID string) *live.Plugin {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.plugins[node][keyID]
 }
 
 // address of a node on the nodes' network.

@@ -36,12 +36,14 @@ func (p *plane) reset(ctx context.Context, s *scenario.Scenario) error {
 // One whose configuration has changed is started again, which is sooner than a stock API server looks at it.
 func (p *plane) resetNode(ctx context.Context, n *live.Node, keyIDs []string) error {
 	var errs []error
-	for _, g := range n.Plugins() {
-		if !slices.Contains(keyIDs, g.KeyID) {
-			errs = append(errs, g.Stop(ctx))
+	for _, k := range p.keyIDs {
+		if !slices.Contains(keyIDs, k) {
+			n.RemovePlugin(k)
+			errs = append(errs, p.plugin(n.Name, k).Stop(ctx))
 			continue
 		}
-		if err := g.Start(ctx); err != nil {
+		g, err := p.AddPlugin(ctx, n, k)
+		if err != nil {
 			errs = append(errs, err)
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
@@ -18,7 +17,6 @@ type server struct {
 	layout nodeLayout
 	url    string
 	http   *http.Client // an administrator's
-	keyIDs []string     // of every plugin that the pod has
 }
 
 var _ live.Server = (*server)(nil)
@@ -72,7 +70,7 @@ func (s *server) LogFile() string { return s.layout.file(logFile(unitAPIServer))
 
 // SetEncryption implements live.Server.
 func (s *server) SetEncryption(keyIDs []string, identityFirst bool) (hash string, err error) {
-	text, err := encryption(keyIDs, s.keyIDs, identityFirst)
+	text, err := encryption(keyIDs, identityFirst)
 	if err != nil {
 		return "", err
 	}
@@ -82,20 +80,12 @@ func (s *server) SetEncryption(keyIDs []string, identityFirst bool) (hash string
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), nil
 }
 
-// encryption is an EncryptionConfiguration with keyIDs first. All others that the pod has can be read with it, too: a
-// cluster outlives a scenario, and so does what was encrypted in it.
-func encryption(keyIDs, all []string, identityFirst bool) ([]byte, error) {
+// encryption is an EncryptionConfiguration with keyIDs, the write key first. It has no others: an API server with a provider
+// whose plugin is held is not ready.
+func encryption(keyIDs []string, identityFirst bool) ([]byte, error) {
 	e := controlplane.Encryption{IdentityFirst: identityFirst}
-	add := func(k string) {
-		e.Providers = append(e.Providers, controlplane.KMSProvider{KeyID: k, Socket: live.HostSocket(inNodeSocket, k)})
-	}
 	for _, k := range keyIDs {
-		add(k)
-	}
-	for _, k := range all {
-		if !slices.Contains(keyIDs, k) {
-			add(k)
-		}
+		e.Providers = append(e.Providers, controlplane.KMSProvider{KeyID: k, Socket: live.HostSocket(inNodeSocket, k)})
 	}
 	return e.YAML()
 }

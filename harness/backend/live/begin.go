@@ -28,7 +28,7 @@ func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *En
 	if err := os.MkdirAll(e.logDir, 0o755); err != nil {
 		return nil, err
 	}
-	if e.logs, err = markLogs(e.traits.Logs, e.logDir); err != nil {
+	if e.logs, err = markLogs(p.Logs(), e.logDir); err != nil {
 		return nil, err
 	}
 	if e.recorder, err = startRecorder(e); err != nil {

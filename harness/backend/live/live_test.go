@@ -42,17 +42,18 @@ func TestLogCopyTakesWhatWasAppended(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("old", "before\n")
-	c, err := markLogs(from, to)
+	write("old.log", "before\n")
+	c, err := markLogs([]LogDir{{from, "n-"}}, to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write("old", "after\n")
-	write("new", "all\n")
+	write("old.log", "after\n")
+	write("admin.kubeconfig", "secret")
+	write("new.jsonl", "all\n")
 	if err := c.copy(); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"old": "after\n", "new": "all\n"} {
+	for name, want := range map[string]string{"n-old.log": "after\n", "n-new.jsonl": "all\n"} {
 		if got, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
 		}

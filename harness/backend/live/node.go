@@ -46,6 +46,13 @@ func (n *Node) AddPlugin(g *Plugin) {
 	n.plugins[g.KeyID] = g
 }
 
+// RemovePlugin forgets the plugin of a keyID.
+func (n *Node) RemovePlugin(keyID string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.plugins, keyID)
+}
+
 // Plugins are the node's, in no order.
 func (n *Node) Plugins() []*Plugin {
 	n.mu.Lock()

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"io/fs"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -23,6 +24,8 @@ type Plane interface {
 	Spoil(format string, args ...any)
 	// Listen passes changes of processes on to f; nil ends it.
 	Listen(f func(at time.Time, p *history.Process))
+	// Logs are the folders with its logs.
+	Logs() []LogDir
 	// Lives are the processes that run already.
 	Lives() []history.Process
 
@@ -67,8 +70,8 @@ type Traits struct {
 	// EncryptionPoll is how often API servers look for a changed encryption configuration; 0 is Kubernetes' own: once
 	// a minute.
 	EncryptionPoll time.Duration
-	// Dir is a folder for files of the plane, Logs the one with its logs.
-	Dir, Logs string
+	// Dir is a folder for files of the plane.
+	Dir string
 }
 
 // Place is where a program of the system under test runs.
@@ -77,6 +80,8 @@ type Place struct {
 	Server string
 	// Dir is a folder of this machine; the program sees it as SeenDir.
 	Dir, SeenDir string
+	// Mode of files with credentials in Dir; 0 is 0600.
+	Mode fs.FileMode
 	// SocketDir has the plugins' sockets, as the program sees it.
 	SocketDir string
 	// MetricsAddress is what the program is told to serve on, MetricsURL where the harness finds it; empty: nowhere.

@@ -59,9 +59,7 @@ func (n *Node) dropPlugins(ctx context.Context, keep []string) error {
 		if slices.Contains(keep, g.KeyID) {
 			continue
 		}
-		n.mu.Lock()
-		delete(n.plugins, g.KeyID)
-		n.mu.Unlock()
+		n.RemovePlugin(g.KeyID)
 		if err := g.close(ctx); err != nil {
 			return err
 		}

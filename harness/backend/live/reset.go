@@ -98,6 +98,17 @@ func resetObjects(ctx context.Context, p Plane, op operator) error {
 	return group.Wait()
 }
 
+// Purge deletes what a scenario wrote, while the keys are there that it was written with: the next one may have others.
+func Purge(ctx context.Context, p Plane) error {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	c, err := p.Nodes().Admin()
+	if err != nil {
+		return err
+	}
+	return c.removeAll(ctx)
+}
+
 // removeAll deletes what a scenario may have left beside the objects that are recreated: leases of aggregators and
 // secrets.
 func (c *Client) removeAll(ctx context.Context) error {

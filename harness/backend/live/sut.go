@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -109,7 +110,7 @@ func (e *Environment) kubeconfig(at Place, name, user string, groups []string) (
 		return "", err
 	}
 	file := name + ".kubeconfig"
-	if err := os.WriteFile(filepath.Join(at.Dir, file), text, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(at.Dir, file), text, cmp.Or(at.Mode, 0o600)); err != nil {
 		return "", fmt.Errorf("kubeconfig of %s: %w", user, err)
 	}
 	return filepath.Join(at.SeenDir, file), nil

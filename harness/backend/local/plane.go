@@ -45,7 +45,7 @@ var _ live.Plane = (*plane)(nil)
 
 // Traits implements live.Plane.
 func (p *plane) Traits() live.Traits {
-	t := live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, Dir: p.dir, Logs: p.logs}
+	t := live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, Dir: p.dir}
 	if p.binaries.EncryptionPoll {
 		t.EncryptionPoll = encryptionPoll
 	}
@@ -54,6 +54,9 @@ func (p *plane) Traits() live.Traits {
 
 // Nodes implements live.Plane.
 func (p *plane) Nodes() *live.Nodes { return &p.nodes }
+
+// Logs implements live.Plane.
+func (p *plane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
 
 // KMS implements live.Plane.
 func (p *plane) KMS() *live.RemoteKMS { return p.kms }
