@@ -39,7 +39,7 @@ func (p *plane) deployAggregators(ctx context.Context) error {
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("namespace of the aggregator: %w", err)
 	}
-	if _, err := client.AppsV1().Deployments(aggregators).Create(ctx, deployment(p.images.aggregator), metav1.CreateOptions{}); err != nil {
+	if _, err := client.AppsV1().Deployments(aggregators).Create(ctx, deployment(p.archives.images.aggregator), metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("deploy the aggregator: %w", err)
 	}
 	return until(ctx, 10*readyPoll, "deploy the aggregator", func(ctx context.Context) error {
@@ -86,6 +86,7 @@ func deployment(image string) *appsv1.Deployment {
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
 					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+					Affinity:                      preferring(nodeName(1)),
 					Volumes:                       volumes,
 					AutomountServiceAccountToken:  ptr.To(false),
 					TerminationGracePeriodSeconds: ptr.To[int64](2),
@@ -98,6 +99,15 @@ func deployment(image string) *appsv1.Deployment {
 			},
 		},
 	}
+}
+
+// preferring keeps the aggregator away from the nodes that scenarios remove: that a Deployment moves a pod is not under test.
+func preferring(node string) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
+		Weight: 100,
+		Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{
+			Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}}},
+	}}}}
 }
 
 // AggregatorPlace implements live.Plane.

@@ -28,7 +28,7 @@ type bootSpec struct {
 
 // boot creates a cluster and wires it. On error everything that was made is gone.
 func boot(ctx context.Context, b bootSpec) (_ *plane, err error) {
-	p := &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, keyIDs: pluginKeyIDs(), images: b.archives.images,
+	p := &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, keyIDs: pluginKeyIDs(), archives: b.archives, nodeImage: b.nodeImage,
 		provider:   cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})),
 		containers: map[string]string{}, members: map[string]string{}, broken: map[history.Link][]string{}, plugins: map[string]map[string]*live.Plugin{}, installed: map[string]bool{},
 		journals: tail.NewSet()}
@@ -64,7 +64,7 @@ func (p *plane) prepare(ctx context.Context, names []string) (err error) {
 		}
 	}
 	for _, name := range names {
-		if err := p.prepareNode(name); err != nil {
+		if err := p.prepareNode(name, p.keyIDs[:1], false); err != nil {
 			return err
 		}
 	}
@@ -84,12 +84,12 @@ func (p *plane) prepare(ctx context.Context, names []string) (err error) {
 }
 
 // prepareNode writes what a node's pods find at their start.
-func (p *plane) prepareNode(name string) error {
+func (p *plane) prepareNode(name string, keyIDs []string, identityFirst bool) error {
 	n := p.layout.node(name)
 	if err := n.make(); err != nil {
 		return err
 	}
-	text, err := encryption(p.keyIDs[:1], false)
+	text, err := encryption(keyIDs, identityFirst)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (p *plane) wire(ctx context.Context, b bootSpec, names []string) error {
 	nodes, injecting := errgroup.WithContext(ctx)
 	for _, name := range names {
 		nodes.Go(func() error {
-			if err := p.wireNode(injecting, b, name); err != nil {
+			if _, err := p.wireNode(injecting, name, p.keyIDs[:1]); err != nil {
 				return fmt.Errorf("node %s: %w", name, err)
 			}
 			return nil

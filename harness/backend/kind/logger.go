@@ -18,9 +18,11 @@ func (l logger) Error(message string)              { l.say(message) }
 func (l logger) Errorf(format string, args ...any) { l.say(fmt.Sprintf(format, args...)) }
 func (l logger) V(level log.Level) log.InfoLogger  { return info{l, level == 0} }
 
+// say leaves out the beginnings of steps: kind names each again when it is done.
 func (l logger) say(text string) {
-	text = strings.Trim(text, " \n\r\t•✓")
-	if text != "" {
+	begins := strings.Contains(text, "•")
+	text = strings.Trim(text, " \n\r\t✓")
+	if text != "" && !begins {
 		l.progress("kind: " + text)
 	}
 }

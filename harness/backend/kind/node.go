@@ -23,43 +23,51 @@ const (
 	portMetrics   = "9464"
 )
 
-// wireNode puts plugins and reporter into the API server's pod of a node and makes the node known.
-func (p *plane) wireNode(ctx context.Context, b bootSpec, name string) error {
+// wireNode puts plugins and reporter into the API server's pod of a node and makes the node known. The plugins of keyIDs run.
+func (p *plane) wireNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
 	container := p.container(name)
 	ip, err := addressOf(ctx, container)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	published, err := publishedAt(ctx, container)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.mu.Lock()
 	p.members[name] = ip
 	p.mu.Unlock()
-	if err := loadImages(ctx, container, b.archives.files); err != nil {
-		return err
+	if err := loadImages(ctx, container, p.archives.files); err != nil {
+		return nil, err
 	}
 	n, err := p.newNode(name, ip, "https://"+published)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	plugins := map[string]*live.Plugin{}
 	for _, k := range p.keyIDs {
 		if plugins[k], err = p.newPlugin(name, k); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	p.mu.Lock()
 	p.plugins[name] = plugins
 	p.mu.Unlock()
-	first := plugins[p.keyIDs[0]] // the others wait for their command
-	if err := first.Unit.(*held).writeCommand(ctx); err != nil {
-		return err
+	for _, k := range keyIDs { // the others wait for their command
+		g := plugins[k]
+		if g == nil {
+			return nil, fmt.Errorf("plugin %s/%s: the pods of this backend have keyIDs %v", name, k, p.keyIDs)
+		}
+		if err := g.Unit.(*held).writeCommand(ctx); err != nil {
+			return nil, err
+		}
+		n.AddPlugin(g)
 	}
-	n.AddPlugin(first)
+	if err := p.inject(ctx, n); err != nil {
+		return nil, err
+	}
 	p.nodes.Add(n)
-	return p.inject(ctx, n)
+	return n, nil
 }
 
 // loadImages imports archives into a node's store.
@@ -85,7 +93,7 @@ func (p *plane) inject(ctx context.Context, n *live.Node) error {
 	if err != nil {
 		return err
 	}
-	text, err := sidecar.InjectManifest([]byte(old+"\n"), spec(p.images, p.keyIDs))
+	text, err := sidecar.InjectManifest([]byte(old+"\n"), spec(p.archives.images, p.keyIDs))
 	if err != nil {
 		return err
 	}

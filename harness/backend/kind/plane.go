@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -31,7 +32,8 @@ type plane struct {
 	layout     layout
 	cluster    string
 	provider   *cluster.Provider
-	images     images
+	archives   archives
+	nodeImage  string
 	keyIDs     []string // of the plugins that every pod has
 
 	authority   controlplane.Authority
@@ -53,6 +55,7 @@ type plane struct {
 	containers map[string]string                  // by node
 	broken     map[history.Link][]string          // targets of the rules in force
 	members    map[string]string                  // addresses of nodes
+	later      []string                           // clusters of one node that joined this one
 	dirty      string                             // why it cannot be used again; empty: it can
 }
 
@@ -212,8 +215,10 @@ func (p *plane) close(ctx context.Context) error {
 	if p.front != nil {
 		errs = append(errs, p.front.Close())
 	}
-	if err := p.provider.Delete(p.cluster, p.layout.dir+"/kubeconfig"); err != nil {
-		errs = append(errs, fmt.Errorf("delete the kind cluster %s: %w", p.cluster, err))
+	for _, name := range append([]string{p.cluster}, p.later...) {
+		if err := p.provider.Delete(name, filepath.Join(p.layout.dir, "kubeconfig")); err != nil {
+			errs = append(errs, fmt.Errorf("delete the kind cluster %s: %w", name, err))
+		}
 	}
 	if p.kms != nil {
 		p.kms.Close()

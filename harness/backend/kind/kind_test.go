@@ -1,0 +1,253 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
+}
+
+func TestLacks(t *testing.T) {
+	b, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(a scenario.Action) scenario.Scenario {
+		return scenario.Scenario{Steps: []scenario.Step{{Action: &a}}}
+	}
+	for name, c := range map[string]struct {
+		s    scenario.Scenario
+		want string
+	}{
+		"nothing":          {scenario.Scenario{}, ""},
+		"nodes":            {scenario.Scenario{Topology: scenario.Topology{ControlPlanes: 6}}, "at most 5"},
+		"aggregators":      {scenario.Scenario{Topology: scenario.Topology{Aggregators: 3}}, "2 replicas"},
+		"keyIDs":           {scenario.Scenario{Topology: scenario.Topology{KeyIDs: []string{"7"}}}, "keyID 7: the API servers' pods have 1 and 2"},
+		"operator":         {scenario.Scenario{Operator: "etcd"}, "expected kubeapiserver"},
+		"slow reporter":    {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "apiserver"}, Params: map[string]any{"mode": "slow"}}), "netem"},
+		"slow client":      {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "client", To: "load-balancer"}, Params: map[string]any{"mode": "slow"}}), ""},
+		"etcd killed":      {with(scenario.Action{Verb: scenario.VerbKill, Process: scenario.Selector{Role: history.RoleEtcd}}), "paused and resumed"},
+		"etcd paused":      {with(scenario.Action{Verb: scenario.VerbPause, Process: scenario.Selector{Role: history.RoleEtcd}}), ""},
+		"reporter over LB": {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "load-balancer"}, Params: map[string]any{"mode": "cut"}}), "loopback"},
+	} {
+		lacks := strings.Join(b.Lacks(&c.s), "\n")
+		if (c.want == "") != (lacks == "") || !strings.Contains(lacks, c.want) {
+			t.Errorf("%s: %q, want %q", name, lacks, c.want)
+		}
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for want, o := range map[string]Options{
+		"reporter command": {SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r {nodes}"}},
+		"plugin arguments": {PluginArgs: "a 'b"},
+	} {
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", o, err, want)
+		}
+	}
+}
+
+// Nodes are registered under the names that scenarios use, and mount what the harness reaches them by.
+func TestConfig(t *testing.T) {
+	c := config("x", layout{"/run/k1"}, []string{"cp-1", "cp-2"})
+	if len(c.Nodes) != 2 || c.Name != "x" {
+		t.Fatalf("%+v", c)
+	}
+	n := c.Nodes[1]
+	for _, patch := range n.KubeadmConfigPatches {
+		var document struct {
+			Kind             string
+			NodeRegistration struct{ Name string }
+		}
+		if err := yaml.Unmarshal([]byte(patch), &document); err != nil || document.NodeRegistration.Name != "cp-2" {
+			t.Errorf("patch %s: %v", patch, err)
+		}
+	}
+	var mounts []string
+	for _, m := range n.ExtraMounts {
+		mounts = append(mounts, m.HostPath+":"+m.ContainerPath)
+	}
+	want := []string{"/run/k1/cp-2/state:/var/lib/kmsharness", "/run/k1/cp-2/kms:/var/run/kmsplugin", "/run/k1/s:/var/lib/kmsharness-shared"}
+	if !slices.Equal(mounts, want) {
+		t.Errorf("mounts %v, want %v", mounts, want)
+	}
+}
+
+func TestContainersOf(t *testing.T) {
+	if got := strings.Join(containersOf("c", 3), " "); got != "c-control-plane c-control-plane2 c-control-plane3" {
+		t.Error(got)
+	}
+}
+
+// Plugins come before the API server, the reporter waits for it, and everything runs below hold.
+func TestSpecOfThePod(t *testing.T) {
+	s := spec(images{plugin: "p", reporter: "r"}, []string{"1", "2"})
+	var names []string
+	for _, c := range s.Sidecars {
+		names = append(names, c.Name)
+		if !strings.HasSuffix(c.Command[0], holdProgram) {
+			t.Errorf("%s does not run below hold: %v", c.Name, c.Command)
+		}
+	}
+	if got := strings.Join(names, " "); got != "plugin-1 plugin-2 reporter" || !s.Sidecars[2].AfterAPIServer {
+		t.Errorf("sidecars %s", got)
+	}
+	if w := s.APIServer.Wrap; w[len(w)-1] != "--" || !s.APIServer.WithoutLiveness {
+		t.Errorf("the API server: %+v", s.APIServer)
+	}
+}
+
+func TestEncryption(t *testing.T) {
+	text, err := encryption([]string{"2", "1"}, false)
+	first, second := strings.Index(string(text), "kms-2"), strings.Index(string(text), "kms-1")
+	if err != nil || first < 0 || second < first || !strings.Contains(string(text), "unix:///var/run/kmsplugin/kms-2.sock") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func testPlane(lb string) *plane {
+	p := &plane{lb: &loadBalancer{ip: lb}, containers: map[string]string{"cp-1": "c1", "cp-2": "c2"}}
+	p.nodes.Add(&live.Node{Name: "cp-1"})
+	p.nodes.Add(&live.Node{Name: "cp-2"})
+	return p
+}
+
+func TestRulesOfLinks(t *testing.T) {
+	for _, c := range []struct {
+		lb   string
+		l    history.Link
+		want string
+	}{
+		{"", history.Link{From: "reporter", To: "apiserver", Node: "cp-2"}, "c2: OUTPUT -p tcp --dport 6443 -m owner --uid-owner 65532"},
+		{"", history.Link{From: "apiserver", To: "etcd", Node: "cp-1"}, "c1: OUTPUT -p tcp -d 127.0.0.1 --dport 2379"},
+		{"9.9.9.9", history.Link{From: "load-balancer", To: "apiserver", Node: "cp-1"}, "c1: INPUT -p tcp -s 9.9.9.9 --dport 6443"},
+		{"9.9.9.9", history.Link{From: "aggregator", To: "load-balancer"}, "c1: FORWARD -p tcp -d 9.9.9.9 --dport 6443|c2: FORWARD -p tcp -d 9.9.9.9 --dport 6443"},
+		{"", history.Link{From: "aggregator", To: "load-balancer"}, "c1: INPUT -p tcp ! -i lo -s 10.244.0.0/16 --dport 6443|c2: INPUT -p tcp ! -i lo -s 10.244.0.0/16 --dport 6443"},
+		{"", history.Link{From: "load-balancer", To: "apiserver", Node: "cp-1"}, "error"},
+		{"", history.Link{From: "reporter", To: "apiserver", Node: "cp-9"}, "error"},
+		{"", history.Link{From: "reporter", To: "etcd", Node: "cp-1"}, "error"},
+	} {
+		rules, err := testPlane(c.lb).rulesOf(c.l)
+		var all []string
+		for _, r := range rules {
+			all = append(all, r.container+": "+strings.Join(r.match, " "))
+		}
+		got := strings.Join(all, "|")
+		if err != nil {
+			got = "error"
+		}
+		if got != c.want {
+			t.Errorf("%+v: %s (%v), want %s", c.l, got, err, c.want)
+		}
+	}
+}
+
+func TestTargets(t *testing.T) {
+	for mode, want := range map[netfault.Mode]string{"": "", netfault.OK: "", netfault.Cut: "-j DROP", netfault.Reset: "-j REJECT --reject-with tcp-reset"} {
+		if got, err := target(mode); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: %v, %v", mode, got, err)
+		}
+	}
+	if _, err := target(netfault.Slow); err == nil {
+		t.Error("slow was accepted")
+	}
+}
+
+func TestRunningReplicas(t *testing.T) {
+	pod := func(name, node string, phase corev1.PodPhase) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase}}
+	}
+	if _, err := running([]corev1.Pod{pod("a", "cp-1", corev1.PodRunning), pod("b", "cp-1", corev1.PodPending)}); err == nil {
+		t.Error("a pending pod was taken for a replica")
+	}
+	got, err := running([]corev1.Pod{pod("b", "cp-2", corev1.PodRunning), pod("a", "cp-1", corev1.PodRunning)})
+	if err != nil || !slices.Equal(got, []replica{{"a", "cp-1"}, {"b", "cp-2"}}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+const cds = `
+resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: kube_apiservers
+  load_assignment:
+    cluster_name: kube_apiservers
+    endpoints:
+    - lb_endpoints:
+      - endpoint: {address: {socket_address: {address: c1, port_value: 6443}}}
+      - endpoint: {address: {socket_address: {address: c2, port_value: 6443}}}
+`
+
+func TestBackendsOfTheLoadBalancer(t *testing.T) {
+	text, err := withBackends([]byte(cds), func(names []string) []string { return append(names[1:], "c4") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	again, err := withBackends(text, func(names []string) []string { seen = names; return names })
+	if err != nil || !slices.Equal(seen, []string{"c2", "c4"}) || !strings.Contains(string(again), "name: kube_apiservers") {
+		t.Errorf("%v, %v\n%s", seen, err, again)
+	}
+	for _, bad := range []string{"resources: []", "resources: [{}]", "[", "resources: [{load_assignment: {endpoints: [1]}}]"} {
+		if _, err := withBackends([]byte(bad), func(n []string) []string { return n }); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+func TestJoinConfiguration(t *testing.T) {
+	const all = "kind: InitConfiguration\n---\nkind: JoinConfiguration\nnodeRegistration: {name: cp-4}\n" +
+		"discovery: {bootstrapToken: {apiServerEndpoint: own:6443, token: t}}\n---\nkind: KubeletConfiguration\n"
+	text, err := joinConfiguration([]byte(all), "lb:6443")
+	if err != nil || !strings.Contains(string(text), "apiServerEndpoint: lb:6443") || !strings.Contains(string(text), "name: cp-4") {
+		t.Errorf("%s, %v", text, err)
+	}
+	for _, bad := range []string{"kind: InitConfiguration", "kind: JoinConfiguration", "\t"} {
+		if _, err := joinConfiguration([]byte(bad), "lb"); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+func TestUntil(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	asked := 0
+	err := until(ctx, 1, "wait for it", func(context.Context) error {
+		if asked++; asked == 3 {
+			cancel()
+		}
+		return errors.New("not yet")
+	})
+	if err == nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "wait for it") || !strings.Contains(err.Error(), "not yet") {
+		t.Error(err)
+	}
+}
+
+func TestLoggerKeepsToLines(t *testing.T) {
+	var lines []string
+	l := logger{func(s string) { lines = append(lines, s) }}
+	l.V(0).Info(" • Ensuring node image ...\n")
+	l.V(0).Info(" ✓ Ensuring node image\n")
+	l.V(1).Info("too much")
+	l.Warn("  ")
+	l.Errorf("bad %d", 1)
+	if got := strings.Join(lines, "|"); got != "kind: Ensuring node image|kind: bad 1" {
+		t.Error(got)
+	}
+}
