@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"sigs.k8s.io/kind/pkg/cluster"
+
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/kind/image"
@@ -166,6 +168,9 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 	if err != nil {
 		return err
 	}
+	if err := removeStale(ctx, cluster.NewProvider(cluster.ProviderWithDocker()), filepath.Join(dir.Path, "kubeconfig"), progress); err != nil {
+		return errors.Join(err, dir.Close())
+	}
 	b.programs = live.NewPrograms(dir.Path, progress)
 	if b.programs.PluginArgs, err = live.SplitWords(b.opts.PluginArgs); err == nil {
 		b.archives, err = makeArchives(ctx, b.programs, filepath.Join(dir.Path, "images"))
@@ -181,7 +186,7 @@ func (b *Backend) boot(ctx context.Context, nodes int, progress func(string)) (*
 	b.mu.Lock()
 	b.booted++
 	// The process is in the name, because several may make clusters at the same time.
-	name := fmt.Sprintf("kmsharness-%d-%d", os.Getpid(), b.booted)
+	name := fmt.Sprintf(namePrefix+"%d-%d", os.Getpid(), b.booted)
 	s := bootSpec{name: name, dir: filepath.Join(b.runDir.Path, fmt.Sprintf("k%d", b.booted)), nodeImage: b.node, runDir: b.runDir.Path,
 		nodes: nodes, programs: b.programs, archives: b.archives, progress: progress}
 	b.mu.Unlock()

@@ -3,6 +3,7 @@ package kind
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -249,5 +250,20 @@ func TestLoggerKeepsToLines(t *testing.T) {
 	l.Errorf("bad %d", 1)
 	if got := strings.Join(lines, "|"); got != "kind: Ensuring node image|kind: bad 1" {
 		t.Error(got)
+	}
+}
+
+func TestGone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(dir+"/state", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for want, sources := range map[bool][]string{false: {"/lib/modules", dir + "/state"}, true: {"/lib/modules", dir + "/x/state"}} {
+		if gone(sources) != want {
+			t.Errorf("%v: gone %t", sources, !want)
+		}
+	}
+	if gone([]string{"/lib/modules"}) {
+		t.Error("a cluster of somebody else was taken for stale")
 	}
 }

@@ -1,0 +1,55 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"sigs.k8s.io/kind/pkg/cluster"
+)
+
+// namePrefix begins the names of all clusters of the harness.
+const namePrefix = "kmsharness-"
+
+// removeStale deletes the clusters of harnesses that were killed. Such a cluster mounts folders that are gone: whoever starts
+// next removes the run directories of the dead first (process.NewRunDir).
+func removeStale(ctx context.Context, provider *cluster.Provider, kubeconfig string, progress func(string)) error {
+	names, err := provider.List()
+	if err != nil {
+		return fmt.Errorf("look for clusters of earlier runs: %w", err)
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, namePrefix) || !stale(ctx, name) {
+			continue
+		}
+		progress("deleting the kind cluster " + name + ", which an earlier run left behind")
+		if err := provider.Delete(name, kubeconfig); err != nil {
+			return fmt.Errorf("delete the kind cluster %s of an earlier run: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// stale says whether the folders are gone that the first node of a cluster mounts. Of one that cannot be asked it is not
+// said: somebody may just be making or deleting it.
+func stale(ctx context.Context, name string) bool {
+	sources, err := docker(ctx, "inspect", "--format", "{{range .Mounts}}{{.Source}}\n{{end}}", containersOf(name, 1)[0])
+	if err != nil {
+		return false
+	}
+	return gone(strings.Fields(sources))
+}
+
+// gone says whether the state folder among the sources of mounts does not exist any more.
+func gone(sources []string) bool {
+	for _, s := range sources {
+		if strings.HasSuffix(s, "/state") {
+			_, err := os.Stat(s)
+			return errors.Is(err, fs.ErrNotExist)
+		}
+	}
+	return false
+}
