@@ -224,7 +224,7 @@ func (b *Backend) release(ctx context.Context, e *live.Environment, keep bool) e
 		return nil
 	}
 	if err := live.Purge(ctx, p); err != nil {
-		p.Spoil("%v", err)
+		p.spoil(err.Error())
 	}
 	if p.spoiled() != "" {
 		return b.discard(ctx, p)

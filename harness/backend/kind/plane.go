@@ -82,13 +82,18 @@ func (p *plane) Logs() []live.LogDir {
 // KMS implements live.Plane.
 func (p *plane) KMS() *live.RemoteKMS { return p.kms }
 
-// Spoil implements live.Plane.
-func (p *plane) Spoil(format string, args ...any) {
+// Spoil implements live.Plane. A reset gives the API servers their configuration again, and etcd can only have been paused.
+func (p *plane) Spoil(d live.Damage) {
+	if d == live.DamagedEncryption || d == live.DamagedEtcd {
+		return
+	}
+	p.spoil(string(d))
+}
+
+func (p *plane) spoil(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.dirty == "" {
-		p.dirty = fmt.Sprintf(format, args...)
-	}
+	p.dirty = why
 }
 
 func (p *plane) spoiled() string {

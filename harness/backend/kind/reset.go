@@ -52,6 +52,9 @@ func (p *plane) resetNode(ctx context.Context, n *live.Node, keyIDs []string) er
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	if _, err := inside(ctx, p.container(n.Name), nil, "pkill", "-CONT", "-x", "etcd"); err != nil { // a scenario may have left it paused
+		return err
+	}
 	s := n.Server.(*server)
 	before, _ := os.ReadFile(s.layout.file(encryptionFile)) // what cannot be read has changed
 	if _, err := s.SetEncryption(keyIDs, false); err != nil {

@@ -15,7 +15,7 @@ import (
 func (e *Environment) changeEncryption(ctx context.Context, a scenario.Action) error {
 	e.topology.Lock()
 	defer e.topology.Unlock()
-	e.plane.Spoil("its encryption was changed")
+	e.plane.Spoil(DamagedEncryption)
 	switch a.Text("type") {
 	case encryptionIdentity:
 		return e.switchOff(ctx)

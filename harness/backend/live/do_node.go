@@ -14,7 +14,7 @@ import (
 func (e *Environment) changeNodes(ctx context.Context, a scenario.Action) error {
 	e.topology.Lock()
 	defer e.topology.Unlock()
-	e.plane.Spoil("its nodes were changed")
+	e.plane.Spoil(DamagedNodes)
 	lingers := a.Text("reporter") == "lingers"
 	switch {
 	case a.Text("remove") != "":

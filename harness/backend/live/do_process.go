@@ -17,7 +17,7 @@ func (e *Environment) processes(ctx context.Context, a scenario.Action) error {
 		return err
 	}
 	if a.Process.Role == history.RoleEtcd {
-		e.plane.Spoil("%s of etcd", a.Verb)
+		e.plane.Spoil(DamagedEtcd)
 	}
 	errs := make([]error, len(targets))
 	var all sync.WaitGroup

@@ -39,7 +39,7 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	}
 	ended := e.EndSystemUnderTest(ctx)
 	if ended != nil {
-		e.plane.Spoil("the system under test could not be ended")
+		e.plane.Spoil(DamagedProgram)
 	}
 	return errors.Join(finished, ended, e.opts.Release(ctx, e, false))
 }

@@ -20,8 +20,9 @@ type Plane interface {
 	Nodes() *Nodes
 	// KMS is the remote KMS behind all plugins.
 	KMS() *RemoteKMS
-	// Spoil says that the plane cannot be used for another scenario, and why.
-	Spoil(format string, args ...any)
+	// Spoil says what a scenario did to the plane. Whether a reset can make that good, the backend knows; if not, the plane
+	// serves no other scenario.
+	Spoil(d Damage)
 	// Listen passes changes of processes on to f; nil ends it.
 	Listen(f func(at time.Time, p *history.Process))
 	// Logs are the folders with its logs.
@@ -73,6 +74,17 @@ type Traits struct {
 	// Dir is a folder for files of the plane.
 	Dir string
 }
+
+// Damage is what a scenario can do to a plane beyond faults and data, which every reset makes good.
+type Damage string
+
+// Kinds of damage.
+const (
+	DamagedNodes      Damage = "its nodes were changed"
+	DamagedEncryption Damage = "its encryption was changed"
+	DamagedEtcd       Damage = "something was done to etcd"
+	DamagedProgram    Damage = "the system under test could not be ended"
+)
 
 // Place is where a program of the system under test runs.
 type Place struct {

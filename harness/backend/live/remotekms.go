@@ -55,7 +55,7 @@ func JournalFile(logs, name string) string { return filepath.Join(logs, "journal
 // Close drops the connections to it.
 func (k *RemoteKMS) Close() { k.client.Close() }
 
-// Clear starts it if need be and ends every rule. Keys stay: a KEK that a scenario disabled has spoiled the plane.
+// Clear starts it if need be, ends every rule and enables every KEK.
 func (k *RemoteKMS) Clear(ctx context.Context) error {
 	if err := k.Start(ctx); err != nil {
 		return err
@@ -67,6 +67,24 @@ func (k *RemoteKMS) Clear(ctx context.Context) error {
 	for _, r := range rules {
 		if err := k.client.DeleteRule(ctx, r.Caller); err != nil {
 			return fmt.Errorf("clear the remote KMS: %w", err)
+		}
+	}
+	return k.enableAll(ctx)
+}
+
+func (k *RemoteKMS) enableAll(ctx context.Context) error {
+	keys, err := k.client.Keys(ctx)
+	if err != nil {
+		return fmt.Errorf("clear the remote KMS: %w", err)
+	}
+	for _, key := range keys {
+		for _, kek := range key.KEKs {
+			if kek.State == keyring.Enabled && len(kek.Denied) == 0 {
+				continue
+			}
+			if _, err := k.client.SetState(ctx, key.Name, kek.Version, keyring.Enabled, nil); err != nil {
+				return fmt.Errorf("clear the remote KMS: enable version %d of %s: %w", kek.Version, key.Name, err)
+			}
 		}
 	}
 	return nil
@@ -108,7 +126,6 @@ func (e *Environment) remote(ctx context.Context, a scenario.Action) error {
 		}
 		return err
 	}
-	e.plane.Spoil("kms %s", op)
 	return e.setKEKs(ctx, op, a.Int("kek", 0))
 }
 
