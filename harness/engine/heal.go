@@ -96,7 +96,7 @@ func restore(l scenario.Selector) scenario.Action {
 }
 
 func same(a, b scenario.Action) bool {
-	return a.Verb == b.Verb && a.Link == b.Link && a.Text("op") == b.Text("op") && a.Text("node") == b.Text("node") && a.Text("kek") == b.Text("kek")
+	return a.Verb == b.Verb && a.Link == b.Link && a.Text("op") == b.Text("op") && a.Text("node") == b.Text("node") && a.Int("kek", 0) == b.Int("kek", 0)
 }
 
 // released takes every fault from every plugin, if any was injected.

@@ -162,6 +162,15 @@ func TestFailedAction(t *testing.T) {
 	}
 }
 
+// Each version of the KEK that was disabled is enabled again.
+func TestHealingOfTwoKEKs(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.run(context.Background(), "", "  - kms: {op: disable, kek: 1}\n  - kms: {op: disable, kek: 2}\n  - kms: {op: disable, kek: 2}\n"); err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, "healing", w.actions[3:], "0s kms enable", "0s kms enable")
+}
+
 func TestHealing(t *testing.T) {
 	w := newWorld(t)
 	events, err := w.run(context.Background(), "", `  - kill: {role: reporter, node: cp-1}
@@ -170,7 +179,7 @@ func TestHealing(t *testing.T) {
   - stop: {role: reporter, node: cp-3}
   - link: {from: reporter, to: apiserver, node: cp-1, mode: cut}
   - link: {from: aggregator, to: load-balancer, mode: cut}
-  - kms: {op: disable, node: any}
+  - kms: {op: disable}
   - kms: {op: delete}
   - inject: {plugin: {node: all}, fault: hang}
   - node: {remove: cp-3}
