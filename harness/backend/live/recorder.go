@@ -31,15 +31,16 @@ type recorder struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu      sync.Mutex
-	markers map[string]bool // user agents of marker requests, true when seen
-	clients []*Client
-	closed  bool
+	mu       sync.Mutex
+	markers  map[string]bool // user agents of marker requests, true when seen
+	canaries map[string]context.CancelFunc
+	clients  []*Client
+	closed   bool
 }
 
 func startRecorder(e *Environment) (*recorder, error) {
 	r := &recorder{
-		plane: e.plane, sink: e.sink, files: tail.NewSet(), markers: map[string]bool{},
+		plane: e.plane, sink: e.sink, files: tail.NewSet(), markers: map[string]bool{}, canaries: map[string]context.CancelFunc{},
 		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.operator.targets()...),
 		envelope: &envelope.Recorder{Sink: e.sink, Now: time.Now},
 		journal:  &journal.Recorder{Sink: e.sink},
@@ -112,6 +113,9 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 	r.mu.Unlock()
 	r.watcher.Add(r.ctx, name, c)
 	r.scrape(n)
+	if r.plane.Traits().RealNodes {
+		r.canary(n, c)
+	}
 	return nil
 }
 
@@ -136,7 +140,15 @@ func (r *recorder) scrape(n *Node) {
 }
 
 // forget ends the watch through a node that goes away. Its files are read on: they hold its last words.
-func (r *recorder) forget(name string) { r.watcher.Remove(name) }
+func (r *recorder) forget(name string) {
+	r.watcher.Remove(name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if end := r.canaries[name]; end != nil {
+		end()
+	}
+	delete(r.canaries, name)
+}
 
 // close ends everything and says what could not be used of the files. It is safe to call twice.
 func (r *recorder) close() error {
