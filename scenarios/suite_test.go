@@ -15,7 +15,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
-	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -27,17 +26,19 @@ import (
 var settings struct {
 	backend, out string
 	seed         int64
-	local        local.Options
+	sut          choose.Options
 }
 
 func TestMain(m *testing.M) {
 	flag.StringVar(&settings.backend, "kmsharness.backend", "", "backend that the catalogue runs on; empty: the suite is skipped")
 	flag.StringVar(&settings.out, "kmsharness.out", "", "output folder")
 	flag.Int64Var(&settings.seed, "kmsharness.seed", 1, "seed")
-	flag.StringVar(&settings.local.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
-	flag.StringVar(&settings.local.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
-	flag.StringVar(&settings.local.PluginArgs, "kmsharness.plugin-args", "", "further arguments of every plugin")
-	flag.BoolVar(&settings.local.ReporterMountSockets, "kmsharness.reporter-mount-sockets", false, "mount namespace per reporter")
+	flag.StringVar(&settings.sut.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
+	flag.StringVar(&settings.sut.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
+	flag.StringVar(&settings.sut.PluginArgs, "kmsharness.plugin-args", "", "further arguments of every plugin")
+	flag.StringVar(&settings.sut.ReporterImage, "kmsharness.reporter-image", "", "image of the reporter under test")
+	flag.StringVar(&settings.sut.ReporterArgs, "kmsharness.reporter-args", "", "its arguments")
+	flag.BoolVar(&settings.sut.ReporterMountSockets, "kmsharness.reporter-mount-sockets", false, "mount namespace per reporter")
 	flag.Parse()
 	os.Exit(m.Run())
 }
@@ -61,7 +62,7 @@ var booted backend.Backend
 
 var _ = BeforeSuite(func() {
 	var err error
-	booted, err = choose.New(settings.backend, settings.local)
+	booted, err = choose.New(settings.backend, settings.sut)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx context.Context) { Expect(booted.Close(ctx)).To(Succeed()) })
 })
@@ -103,7 +104,7 @@ func reproduce(s *scenario.Scenario) string {
 		args = []string{"kmsharness", "e2e", "--labels", "name:" + s.Name}
 	}
 	args = append(args, "--backend", settings.backend, "--seed", fmt.Sprint(settings.seed))
-	args = append(args, settings.local.Flags()...)
+	args = append(args, settings.sut.Flags()...)
 	return strings.Join(args, " ")
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/backend/local"
 )
 
 // common are the flags of every command that runs scenarios.
@@ -17,7 +17,7 @@ type common struct {
 	backend string
 	out     string
 	seed    int64
-	sut     local.Options
+	sut     choose.Options
 }
 
 func (c *common) register(cmd *cobra.Command) {
@@ -28,6 +28,8 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {"+strings.Join(live.Placeholders(), "} {")+"} (default: this project's)")
 	f.StringVar(&c.sut.AggregatorCommand, "aggregator-command", "", "aggregator under test, as a command template (default: this project's)")
 	f.StringVar(&c.sut.PluginArgs, "plugin-args", "", "further arguments of every fake plugin, for example '--fault key-id-flip-flop'")
+	f.StringVar(&c.sut.ReporterImage, "reporter-image", "", "kind: image of the reporter under test, which the engine has; its entrypoint is run (default: this project's)")
+	f.StringVar(&c.sut.ReporterArgs, "reporter-args", "", "kind: arguments of that image's entrypoint, as a template (default: those of this project's reporter)")
 	f.BoolVar(&c.sut.ReporterMountSockets, "reporter-mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
 }
 
@@ -38,6 +40,8 @@ func (c *common) suiteArgs() []string {
 		"--kmsharness.reporter-command":   c.sut.ReporterCommand,
 		"--kmsharness.aggregator-command": c.sut.AggregatorCommand,
 		"--kmsharness.plugin-args":        c.sut.PluginArgs,
+		"--kmsharness.reporter-image":     c.sut.ReporterImage,
+		"--kmsharness.reporter-args":      c.sut.ReporterArgs,
 	} {
 		if value != "" {
 			args = append(args, flag, value)

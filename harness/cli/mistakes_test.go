@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 )
 
@@ -38,6 +39,8 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"run with a bad template":    {[]string{"run", file, "--out", dir, "--reporter-command", "r {nodes}"}, "{nodes} is unknown: expected one of {sockets}"},
 		"run with an open quote":     {[]string{"run", file, "--out", dir, "--plugin-args", "--fault 'hang"}, "a quote ' is not closed"},
 		"run with an unknown flag":   {[]string{"run", file, "--labels", "x"}, "unknown flag: --labels"},
+		"run an image on local":      {[]string{"run", file, "--out", dir + "/o", "--backend", "local", "--reporter-image", "i"}, "with --backend kind only"},
+		"run an image and a command": {[]string{"run", file, "--out", dir + "/o", "--backend", "kind", "--reporter-image", "i", "--reporter-command", "r"}, "expected one of them"},
 		"run into a file":            {[]string{"run", file, "--out", bad}, "plugin-hangs.yaml"},
 		"e2e with an argument":       {[]string{"e2e", file}, "unknown command"},
 		"e2e side by side with none": {[]string{"e2e", "--procs", "0"}, "--procs 0: expected 1 to 16"},
@@ -57,8 +60,8 @@ func TestMistakesAreOneLine(t *testing.T) {
 
 // What is printed to reproduce a failure is understood by the same commands.
 func TestFlagsReproduceTheOptions(t *testing.T) {
-	o := local.Options{ReporterCommand: "r --note 'it''s'", AggregatorCommand: "a", PluginArgs: "--fault hang", ReporterMountSockets: true}
-	want := `--reporter-command 'r --note '\''it'\'''\''s'\''' --aggregator-command 'a' --plugin-args '--fault hang' --reporter-mount-sockets`
+	o := choose.Options{Options: local.Options{ReporterCommand: "r --note 'it''s'", AggregatorCommand: "a", PluginArgs: "--fault hang", ReporterMountSockets: true}, ReporterImage: "i"}
+	want := `--reporter-command 'r --note '\''it'\'''\''s'\''' --aggregator-command 'a' --plugin-args '--fault hang' --reporter-mount-sockets --reporter-image 'i'`
 	if got := strings.Join(o.Flags(), " "); got != want {
 		t.Errorf("flags %s, want %s", got, want)
 	}

@@ -38,17 +38,38 @@ func Name(name string) (chosen, why string, err error) {
 	return "", "", fmt.Errorf("--backend %q: expected auto, local or kind", name)
 }
 
+// Options of whatever backend it is. Local has what all have in common, too.
+type Options struct {
+	local.Options
+	// ReporterImage and ReporterArgs are kind's.
+	ReporterImage, ReporterArgs string
+}
+
+// Flags are the command-line flags of kmsharness run and e2e that ask for the same again, quoted for a shell.
+func (o Options) Flags() []string {
+	flags := o.Options.Flags()
+	for _, f := range [][2]string{{"--reporter-image", o.ReporterImage}, {"--reporter-args", o.ReporterArgs}} {
+		if f[1] != "" {
+			flags = append(flags, f[0], local.Quote(f[1]))
+		}
+	}
+	return flags
+}
+
 // New makes a backend by the name that Name gave. It starts nothing, and finds mistakes in the options.
-func New(name string, o local.Options) (Backend, error) {
+func New(name string, o Options) (Backend, error) {
 	if name != kind.Name {
-		return local.New(o)
+		if o.ReporterImage != "" || o.ReporterArgs != "" {
+			return nil, fmt.Errorf("--reporter-image and --reporter-args: expected with --backend kind only; here it is --reporter-command")
+		}
+		return local.New(o.Options)
 	}
 	if o.ReporterMountSockets {
 		return nil, fmt.Errorf("--reporter-mount-sockets: on kind every reporter has its sockets in /var/run/kmsplugin")
 	}
 	return kind.New(kind.Options{
 		SystemUnderTest: live.SystemUnderTest{ReporterCommand: o.ReporterCommand, AggregatorCommand: o.AggregatorCommand},
-		PluginArgs:      o.PluginArgs,
+		PluginArgs:      o.PluginArgs, ReporterImage: o.ReporterImage, ReporterArgs: o.ReporterArgs,
 	})
 }
 

@@ -44,7 +44,13 @@ var _ backend.Backend = (*Backend)(nil)
 
 // New checks the options; it starts nothing.
 func New(opts Options) (*Backend, error) {
-	if err := opts.Validate(); err != nil {
+	if opts.ReporterImage != "" && opts.ReporterCommand != "" {
+		return nil, errors.New("--reporter-image beside --reporter-command: expected one of them; an image has its own program and takes --reporter-args")
+	}
+	if opts.ReporterArgs != "" && opts.ReporterImage == "" {
+		return nil, errors.New("--reporter-args without --reporter-image: expected both, or --reporter-command")
+	}
+	if err := (live.SystemUnderTest{ReporterCommand: opts.ReporterCommand + opts.ReporterArgs, AggregatorCommand: opts.AggregatorCommand}).Validate(); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
 	}
 	if _, err := live.SplitWords(opts.PluginArgs); err != nil {
@@ -174,6 +180,9 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 	b.programs = live.NewPrograms(dir.Path, progress)
 	if b.programs.PluginArgs, err = live.SplitWords(b.opts.PluginArgs); err == nil {
 		b.archives, err = makeArchives(ctx, b.programs, filepath.Join(dir.Path, "images"))
+	}
+	if err == nil && b.opts.ReporterImage != "" {
+		b.opts.ReporterCommand, err = b.archives.takeReporterImage(ctx, b.opts, dir.Path)
 	}
 	if err != nil {
 		return errors.Join(err, dir.Close())

@@ -55,8 +55,11 @@ func TestLacks(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for want, o := range map[string]Options{
-		"reporter command": {SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r {nodes}"}},
-		"plugin arguments": {PluginArgs: "a 'b"},
+		"reporter command":         {SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r {nodes}"}},
+		"plugin arguments":         {PluginArgs: "a 'b"},
+		"{nodes} is unknown":       {ReporterImage: "i", ReporterArgs: "--x {nodes}"},
+		"without --reporter-image": {ReporterArgs: "--x"},
+		"expected one of them":     {ReporterImage: "i", SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
@@ -265,5 +268,19 @@ func TestGone(t *testing.T) {
 	}
 	if gone([]string{"/lib/modules"}) {
 		t.Error("a cluster of somebody else was taken for stale")
+	}
+}
+
+func TestEntrypoint(t *testing.T) {
+	if got, err := entrypoint(`["/r", "--x y"]`); err != nil || got != "'/r' '--x y'" {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, bad := range []string{"null", "[]", `["sh"]`, "x"} {
+		if got, err := entrypoint(bad); err == nil {
+			t.Errorf("%s: %s", bad, got)
+		}
+	}
+	if got := reporterArgs(Options{}); !strings.HasPrefix(got, "--kms-sockets={sockets} ") {
+		t.Error(got)
 	}
 }

@@ -12,9 +12,9 @@ type Options struct {
 	live.SystemUnderTest
 	// PluginArgs are further arguments of every fake plugin, quoted as in a command template.
 	PluginArgs string
-	// ReporterImage takes the place of this project's reporter; it has to be on the engine. ReporterArgs is the template of
-	// its command; the first word is a program in the image.
-	ReporterImage string
+	// ReporterImage takes the place of this project's reporter: an image that the engine has. What it runs is its entrypoint
+	// with ReporterArgs, a template of arguments; empty: those of this project's own reporter.
+	ReporterImage, ReporterArgs string
 	// NodeImage of the clusters; empty: see harness/backend/kind/image.
 	NodeImage string
 }

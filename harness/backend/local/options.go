@@ -54,7 +54,7 @@ func (o Options) Flags() []string {
 		{"--reporter-command", o.ReporterCommand}, {"--aggregator-command", o.AggregatorCommand}, {"--plugin-args", o.PluginArgs},
 	} {
 		if f[1] != "" {
-			flags = append(flags, f[0], "'"+strings.ReplaceAll(f[1], "'", `'\''`)+"'")
+			flags = append(flags, f[0], Quote(f[1]))
 		}
 	}
 	if o.ReporterMountSockets {
@@ -62,6 +62,9 @@ func (o Options) Flags() []string {
 	}
 	return flags
 }
+
+// Quote makes one word of a text for a shell.
+func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func (o Options) validate() error {
 	if err := o.systemUnderTest().Validate(); err != nil {
