@@ -1,0 +1,39 @@
+package choose
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+)
+
+func TestName(t *testing.T) {
+	for name, want := range map[string]string{"auto": "local", "local": "local", "kind": "kind"} {
+		if got, why, err := Name(name); got != want || why == "" || err != nil {
+			t.Errorf("%s: %s (%s), %v", name, got, why, err)
+		}
+	}
+	for name, want := range map[string]string{"sim": "not part of this version", "cluster": "not part of this version", "": "expected auto, local or kind"} {
+		if _, _, err := Name(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+func TestNewFindsMistakes(t *testing.T) {
+	for want, o := range map[string]Options{
+		"in /var/run/kmsplugin": {Options: local.Options{ReporterMountSockets: true}},
+		"expected both":         {ReporterArgs: "--x"},
+		"aggregator command":    {Options: local.Options{AggregatorCommand: "a {b}"}},
+	} {
+		if _, err := New("kind", o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", o, err, want)
+		}
+	}
+	for _, name := range []string{"local", "kind"} {
+		b, err := New(name, Options{})
+		if err != nil || b.Name() != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
