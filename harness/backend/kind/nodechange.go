@@ -19,7 +19,7 @@ import (
 const joinTimeout = 4 * time.Minute
 
 // AddNode implements live.Plane: kind makes the container, kubeadm joins it, and it is wired like the others.
-func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool) (*live.Node, error) {
+func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool, joined func(context.Context) error) (*live.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+injectTimeout)
 	defer cancel()
 	donor, err := p.donor()
@@ -38,6 +38,9 @@ func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, ident
 	}
 	if err := join(ctx, p.container(donor.Name), container, p.endpoint(donor)); err != nil {
 		return nil, fmt.Errorf("join %s: %w", name, err)
+	}
+	if err := joined(ctx); err != nil {
+		return nil, err
 	}
 	p.mu.Lock()
 	p.containers[name] = container

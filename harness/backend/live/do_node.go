@@ -112,7 +112,7 @@ func (e *Environment) bringUp(ctx context.Context, name string) (*Node, error) {
 	e.mu.Lock()
 	keyIDs, identity := append([]string(nil), e.keyIDs...), e.identity
 	e.mu.Unlock()
-	n, err := e.plane.AddNode(ctx, name, keyIDs, identity)
+	n, err := e.plane.AddNode(ctx, name, keyIDs, identity, func(ctx context.Context) error { return e.joined(ctx, name) })
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +129,28 @@ func (e *Environment) bringUp(ctx context.Context, name string) (*Node, error) {
 	if n.since, err = n.Admin.nodeObject(ctx, name, e.traits.RealNodes); err != nil {
 		return nil, err
 	}
+	e.mu.Lock()
+	delete(e.joining, name)
+	e.mu.Unlock()
 	e.recordExpected()
 	return n, nil
+}
+
+// joined records that a node is expected to report since its kubelet registered it, long before its reporter can run.
+func (e *Environment) joined(ctx context.Context, name string) error {
+	c, err := e.plane.Nodes().Admin()
+	if err != nil {
+		return err
+	}
+	since, err := c.nodeObject(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.joining[name] = since
+	e.mu.Unlock()
+	e.recordExpectedAt(since)
+	return nil
 }
 
 func (e *Environment) recordReady(t *Target) {

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ type Environment struct {
 	encryption string   // type in the cluster's APIServer configuration
 	identity   bool     // API servers write in clear text
 	removed    map[string]*Node
+	joining    map[string]time.Time         // nodes that the cluster knows and this environment not yet: since when
 	conditions map[string]map[string]object // by manager and type
 	written    map[string]history.Data      // secrets by name
 	serial     int
@@ -90,15 +92,22 @@ func (e *Environment) serving() []*Node {
 }
 
 // recordExpected says which nodes and plugins should report from now on.
-func (e *Environment) recordExpected() {
+func (e *Environment) recordExpected() { e.recordExpectedAt(time.Now()) }
+
+func (e *Environment) recordExpectedAt(at time.Time) {
+	since := map[string]time.Time{}
+	for _, n := range e.nodes() {
+		since[n.Name] = n.since
+	}
 	e.mu.Lock()
 	keyIDs, active := slices.Clone(e.keyIDs), e.encryption == encryptionKMS
+	maps.Copy(since, e.joining)
 	e.mu.Unlock()
 	expected := &history.Expected{KMSActive: active, Nodes: []history.ExpectedNode{}}
-	for _, n := range e.nodes() {
-		expected.Nodes = append(expected.Nodes, history.ExpectedNode{Name: n.Name, Since: n.since, KeyIDs: keyIDs})
+	for _, name := range slices.Sorted(maps.Keys(since)) {
+		expected.Nodes = append(expected.Nodes, history.ExpectedNode{Name: name, Since: since[name], KeyIDs: keyIDs})
 	}
-	e.record(expected)
+	e.sink.Record(at, "backend", expected)
 }
 
 // record adds an event of this backend, now.

@@ -37,8 +37,8 @@ type Plane interface {
 	ClientServer() string
 
 	// AddNode makes a node: plugins of keyIDs, an API server that is ready, its place behind the load balancer. Its
-	// Node object and its reporter are the environment's.
-	AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool) (*Node, error)
+	// reporter is the environment's, and so is its Node object unless it is real: then joined is called as soon as there is one.
+	AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool, joined func(context.Context) error) (*Node, error)
 	// Isolate takes a node out of the load balancer; RemoveNode ends everything of it.
 	Isolate(ctx context.Context, n *Node) error
 	RemoveNode(ctx context.Context, n *Node) error

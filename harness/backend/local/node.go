@@ -129,7 +129,7 @@ func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 }
 
 // AddNode implements live.Plane.
-func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool) (*live.Node, error) {
+func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool, _ func(context.Context) error) (*live.Node, error) {
 	n, err := p.makeNode(ctx, name, keyIDs)
 	if err != nil {
 		return nil, err
