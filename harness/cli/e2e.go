@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,9 @@ import (
 // interruptGrace is how long the suite may take to stop its environments after Ctrl-C before it is killed. Stopping
 // takes two seconds; the environments' processes die with the suite in any case.
 const interruptGrace = 20 * time.Second
+
+// sweepTimeout bounds the deletion of clusters, a second each.
+const sweepTimeout = time.Minute
 
 type e2eFlags struct {
 	common
@@ -79,11 +83,21 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	}
 	began := time.Now()
 	suiteErr := f.runSuite(cmd, runner, suite, name)
+	if err := sweepAfter(cmd.Context(), name, printer(out)); err != nil {
+		return fmt.Errorf("clean up: %w", err)
+	}
 	code, err := conclude(out, f.out, name, began)
 	if err != nil {
 		return err
 	}
 	return e2eVerdict(code, suiteErr)
+}
+
+// sweepAfter also works after Ctrl-C, which is when it is needed.
+func sweepAfter(ctx context.Context, name string, progress func(string)) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepTimeout)
+	defer cancel()
+	return choose.Sweep(ctx, name, progress)
 }
 
 // conclude merges the results of all processes of the suite into one verdict.

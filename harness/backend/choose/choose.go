@@ -3,6 +3,7 @@
 package choose
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -71,6 +72,14 @@ func New(name string, o Options) (Backend, error) {
 		SystemUnderTest: live.SystemUnderTest{ReporterCommand: o.ReporterCommand, AggregatorCommand: o.AggregatorCommand},
 		PluginArgs:      o.PluginArgs, ReporterImage: o.ReporterImage, ReporterArgs: o.ReporterArgs,
 	})
+}
+
+// Sweep deletes what a run on a backend left behind because it had to be killed.
+func Sweep(ctx context.Context, name string, progress func(string)) error {
+	if name != kind.Name {
+		return nil // processes die with the harness
+	}
+	return kind.Sweep(ctx, progress)
 }
 
 // Procs is how many scenarios run side by side unless somebody says otherwise: each needs a control plane of its own.

@@ -6,13 +6,27 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"sigs.k8s.io/kind/pkg/cluster"
+
+	"github.com/kmsharness/kmsharness/harness/process"
 )
 
 // namePrefix begins the names of all clusters of the harness.
 const namePrefix = "kmsharness-"
+
+// Sweep deletes what harnesses left behind that were killed: making a cluster cannot be interrupted, so one that is told to end
+// meanwhile may have to be killed before it could delete the cluster itself.
+func Sweep(ctx context.Context, progress func(string)) error {
+	dir, err := process.NewRunDir(ctx)
+	if err != nil {
+		return err
+	}
+	provider := cluster.NewProvider(cluster.ProviderWithDocker())
+	return errors.Join(removeStale(ctx, provider, filepath.Join(dir.Path, "kubeconfig"), progress), dir.Close())
+}
 
 // removeStale deletes the clusters of harnesses that were killed. Such a cluster mounts folders that are gone: whoever starts
 // next removes the run directories of the dead first (process.NewRunDir).
