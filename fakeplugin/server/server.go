@@ -52,7 +52,7 @@ type Server struct {
 const streamWorkers = 32
 
 // window of gRPC's flow control, in bytes. That it is given at all is the point: otherwise gRPC estimates the bandwidth
-// with a ping for every request, which is for long networks and costs a tenth of the throughput on a unix socket. Requests
+// with a ping for every request, which is for long networks and only costs throughput on a unix socket. Requests
 // are a few hundred bytes.
 const window = 64 << 10
 

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
@@ -25,29 +24,12 @@ type Line struct {
 
 // lineOf is the line that tells of a change.
 func lineOf(c process.Change) Line {
-	l := Line{Time: c.Time.UTC(), State: word(c), PID: c.PID}
+	l := Line{Time: c.Time.UTC(), State: c.HistoryState(), PID: c.PID}
 	if c.Exit != nil {
 		code := exitCode(*c.Exit)
 		l.ExitCode, l.Detail = &code, c.Exit.String()
 	}
 	return l
-}
-
-func word(c process.Change) string {
-	switch c.Cause {
-	case process.CauseStart:
-		return history.ProcessStarted
-	case process.CausePause:
-		return history.ProcessPaused
-	case process.CauseResume:
-		return history.ProcessResumed
-	case process.CauseStop:
-		return history.ProcessStopped
-	case process.CauseKill:
-		return history.ProcessKilled
-	default:
-		return history.ProcessExited
-	}
 }
 
 // exitCode is what a container reports of a process that ended this way.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -77,16 +76,9 @@ func (p *plane) resetNode(ctx context.Context, n *live.Node, keyIDs []string) er
 
 // install installs what an operator needs, once.
 func (p *plane) install(ctx context.Context, operator string) error {
-	operator = live.OperatorFlag(operator)
-	if p.installed[operator] {
-		return nil
-	}
-	objects, err := live.Manifests(operator)
-	if err != nil {
+	objects, err := live.Missing(operator, p.installed)
+	if err != nil || len(objects) == 0 {
 		return err
-	}
-	if len(p.installed) > 0 { // the CRDs are there
-		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
 	}
 	var configs []*rest.Config
 	for _, n := range p.nodes.List() {
@@ -99,6 +91,6 @@ func (p *plane) install(ctx context.Context, operator string) error {
 	if err := controlplane.Install(ctx, configs, objects...); err != nil {
 		return fmt.Errorf("manifests: %w", err)
 	}
-	p.installed[operator] = true
+	p.installed[live.OperatorFlag(operator)] = true
 	return nil
 }

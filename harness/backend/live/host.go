@@ -49,7 +49,7 @@ func (h *Host) changed(c process.Change) {
 	if !known || listener == nil {
 		return
 	}
-	identity.PID, identity.State = c.PID, stateAfter(c)
+	identity.PID, identity.State = c.PID, c.HistoryState()
 	if c.Exit != nil {
 		identity.Detail = c.Exit.String()
 	}
@@ -63,24 +63,6 @@ func (h *Host) Tell(at time.Time, p history.Process) {
 	h.mu.Unlock()
 	if listener != nil {
 		listener(at, &p)
-	}
-}
-
-// stateAfter is the history's word for a change.
-func stateAfter(c process.Change) string {
-	switch c.Cause {
-	case process.CauseStart:
-		return history.ProcessStarted
-	case process.CausePause:
-		return history.ProcessPaused
-	case process.CauseResume:
-		return history.ProcessResumed
-	case process.CauseStop:
-		return history.ProcessStopped
-	case process.CauseKill:
-		return history.ProcessKilled
-	default:
-		return history.ProcessExited
 	}
 }
 

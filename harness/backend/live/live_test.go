@@ -8,24 +8,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
-}
-
-func TestStateAfter(t *testing.T) {
-	for cause, want := range map[process.Cause]string{
-		process.CauseStart: history.ProcessStarted, process.CausePause: history.ProcessPaused, process.CauseResume: history.ProcessResumed,
-		process.CauseStop: history.ProcessStopped, process.CauseKill: history.ProcessKilled, process.CauseCrash: history.ProcessExited,
-	} {
-		if got := stateAfter(process.Change{Cause: cause}); got != want {
-			t.Errorf("%s: %s, want %s", cause, got, want)
-		}
-	}
 }
 
 func TestLogCopyTakesWhatWasAppended(t *testing.T) {

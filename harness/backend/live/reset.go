@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,9 +15,9 @@ import (
 	"github.com/kmsharness/kmsharness/ci/manifests"
 )
 
-// Manifests are what a cluster needs for the health of an operator: the CRDs, and the permissions of reporters and
+// manifestsOf are what a cluster needs for the health of an operator: the CRDs, and the permissions of reporters and
 // aggregator.
-func Manifests(operator string) ([]*unstructured.Unstructured, error) {
+func manifestsOf(operator string) ([]*unstructured.Unstructured, error) {
 	list, err := crds.List(crds.TechPreview)
 	if err != nil {
 		return nil, err
@@ -38,6 +39,19 @@ func Manifests(operator string) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	return append(objects, more...), nil
+}
+
+// Missing are the manifests for an operator that a plane does not have yet; installed are the operators, as OperatorFlag names
+// them, that it was prepared for. None are missing for one of those.
+func Missing(operator string, installed map[string]bool) ([]*unstructured.Unstructured, error) {
+	if installed[operatorFlag(operator)] {
+		return nil, nil
+	}
+	objects, err := manifestsOf(operator)
+	if len(installed) > 0 { // the CRDs are there
+		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
+	}
+	return objects, err
 }
 
 // OperatorFlag is the name of an operator on command lines; empty is the default one.

@@ -3,9 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -50,20 +47,13 @@ func (p *plane) clearFaults(ctx context.Context) error {
 
 // install installs what an operator needs, once.
 func (p *plane) install(ctx context.Context, operator string) error {
-	operator = live.OperatorFlag(operator)
-	if p.installed[operator] {
-		return nil
-	}
-	objects, err := live.Manifests(operator)
-	if err != nil {
+	objects, err := live.Missing(operator, p.installed)
+	if err != nil || len(objects) == 0 {
 		return err
-	}
-	if len(p.installed) > 0 { // the CRDs are there
-		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
 	}
 	if err := p.cp.Install(ctx, objects...); err != nil {
 		return err
 	}
-	p.installed[operator] = true
+	p.installed[live.OperatorFlag(operator)] = true
 	return nil
 }
