@@ -28,7 +28,7 @@ type bootSpec struct {
 
 // boot creates a cluster and wires it. On error everything that was made is gone.
 func boot(ctx context.Context, b bootSpec) (_ *plane, err error) {
-	p := &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, keyIDs: pluginKeyIDs(), archives: b.archives, nodeImage: b.nodeImage,
+	p := &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, keyIDs: pluginKeyIDs(), archives: b.archives, nodeImage: b.nodeImage, size: b.nodes,
 		provider:   cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})),
 		containers: map[string]string{}, members: map[string]string{}, broken: map[history.Link][]string{}, plugins: map[string]map[string]*live.Plugin{}, installed: map[string]bool{},
 		journals: tail.NewSet()}
@@ -37,7 +37,7 @@ func boot(ctx context.Context, b bootSpec) (_ *plane, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.nodes, err)
-			if closing := p.close(context.WithoutCancel(ctx)); closing != nil {
+			if closing := p.Close(context.WithoutCancel(ctx)); closing != nil {
 				err = fmt.Errorf("%w; and: %w", err, closing)
 			}
 		}
@@ -99,7 +99,7 @@ func (p *plane) prepareNode(name string, keyIDs []string, identityFirst bool) er
 	return os.WriteFile(n.file(auditPolicy), live.AuditPolicy(), 0o644)
 }
 
-// create lets kind make the cluster. It cannot be interrupted; what it made is deleted by close.
+// create lets kind make the cluster. It cannot be interrupted; what it made is deleted by Close.
 func (p *plane) create(ctx context.Context, b bootSpec, names []string) error {
 	err := p.provider.Create(b.name,
 		cluster.CreateWithV1Alpha4Config(config(b.name, p.layout, names)), cluster.CreateWithNodeImage(b.nodeImage),

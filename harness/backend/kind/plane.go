@@ -34,6 +34,7 @@ type plane struct {
 	provider   *cluster.Provider
 	archives   archives
 	nodeImage  string
+	size       int      // nodes that a scenario finds
 	keyIDs     []string // of the plugins that every pod has
 
 	authority   controlplane.Authority
@@ -96,7 +97,11 @@ func (p *plane) spoil(why string) {
 	p.dirty = why
 }
 
-func (p *plane) spoiled() string {
+// Vacate implements pool.Plane.
+func (p *plane) Vacate(ctx context.Context) string {
+	if err := live.Purge(ctx, p); err != nil {
+		return err.Error()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dirty
@@ -206,8 +211,8 @@ func (p *plane) follow(n nodeLayout, unit string, identity history.Process) erro
 	})
 }
 
-// close ends the cluster and everything beside it. It is safe for a plane that was not booted to its end.
-func (p *plane) close(ctx context.Context) error {
+// Close implements pool.Plane: it ends the cluster and everything beside it. It is safe for a plane that was not booted to its end.
+func (p *plane) Close(ctx context.Context) error {
 	var errs []error
 	if p.stop != nil {
 		p.stop()
@@ -236,7 +241,7 @@ func (p *plane) close(ctx context.Context) error {
 // tailEvery is how often the journals of hold are read.
 const tailEvery = 25 * time.Millisecond
 
-// startTailing reads the journals until close.
+// startTailing reads the journals until Close.
 func (p *plane) startTailing() {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.stop = cancel

@@ -14,8 +14,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// reset makes the plane as good as new for a scenario, and shows that it is (live.Reset).
-func (p *plane) reset(ctx context.Context, s *scenario.Scenario) error {
+// Reset implements pool.Plane; what it proves is live.Reset's.
+func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
 	defer cancel()
 	if err := errors.Join(p.restoreLinks(ctx), p.lb.Start(ctx), p.kms.Clear(ctx)); err != nil {
