@@ -48,7 +48,7 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow")
-	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16; default on kind: 1)")
+	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, topologies side by side")
 	return cmd
 }
 
@@ -56,9 +56,6 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	name, why, err := choose.Name(f.backend)
 	if err != nil {
 		return err
-	}
-	if !cmd.Flags().Changed("procs") {
-		f.procs = choose.Procs(name)
 	}
 	if f.procs < 1 || f.procs > 16 {
 		return usage("--procs %d: expected 1 to 16", f.procs)

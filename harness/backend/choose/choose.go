@@ -82,10 +82,6 @@ func Sweep(ctx context.Context, name string, progress func(string)) error {
 	return kind.Sweep(ctx, progress)
 }
 
-// Procs is how many scenarios run side by side unless somebody says otherwise: each needs a control plane of its own.
-func Procs(name string) int {
-	if name == kind.Name {
-		return 1
-	}
-	return 2
-}
+// KeepTogether says whether one process should run all scenarios of a topology, because another control plane of the same
+// size costs more than running them side by side saves.
+func KeepTogether(name string) bool { return name == kind.Name }

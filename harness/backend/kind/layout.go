@@ -59,6 +59,11 @@ func (n nodeLayout) make() error {
 	return errors.Join(errs...)
 }
 
+// makeShared makes the folder of all nodes, of which the same is true.
+func (l layout) makeShared() error {
+	return errors.Join(os.MkdirAll(l.shared(), 0o755), os.Chmod(l.shared(), 0o777))
+}
+
 // credentials are read by users of several containers, and nobody else can reach the folder that they are in.
 const credentials = 0o644
 

@@ -43,7 +43,7 @@ type plane struct {
 	lb          *loadBalancer
 	front       *netfault.Link // of clients on this machine
 	nodes       live.Nodes
-	aggregators []replica
+	aggregators []*seat
 	installed   map[string]bool
 
 	// journals of hold tell what happens to the units.
@@ -56,6 +56,7 @@ type plane struct {
 	containers map[string]string                  // by node
 	broken     map[history.Link][]string          // targets of the rules in force
 	members    map[string]string                  // addresses of nodes
+	leaving    map[string]bool                    // nodes that were isolated and are still there
 	later      []string                           // clusters of one node that joined this one
 	dirty      string                             // why it cannot be used again; empty: it can
 }
@@ -73,7 +74,7 @@ func (p *plane) Nodes() *live.Nodes { return &p.nodes }
 
 // Logs implements live.Plane.
 func (p *plane) Logs() []live.LogDir {
-	all := []live.LogDir{{Dir: p.layout.logs()}}
+	all := []live.LogDir{{Dir: p.layout.logs()}, {Dir: p.layout.shared()}}
 	for _, n := range p.nodes.List() {
 		all = append(all, live.LogDir{Dir: p.layout.node(n.Name).state(), Prefix: n.Name + "-"})
 	}
@@ -83,18 +84,15 @@ func (p *plane) Logs() []live.LogDir {
 // KMS implements live.Plane.
 func (p *plane) KMS() *live.RemoteKMS { return p.kms }
 
-// Spoil implements live.Plane. A reset gives the API servers their configuration again, and etcd can only have been paused.
+// Spoil implements live.Plane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
+// only have been paused.
 func (p *plane) Spoil(d live.Damage) {
-	if d == live.DamagedEncryption || d == live.DamagedEtcd {
+	if d != live.DamagedProgram {
 		return
 	}
-	p.spoil(string(d))
-}
-
-func (p *plane) spoil(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dirty = why
+	p.dirty = string(d)
 }
 
 // Vacate implements pool.Plane.
@@ -198,8 +196,8 @@ func loadEtcdTLS(ctx context.Context, container string) (*tls.Config, error) {
 }
 
 // follow passes what a unit's journal tells on to the listener.
-func (p *plane) follow(n nodeLayout, unit string, identity history.Process) error {
-	return p.journals.Add(n.file(holdJournal(unit)), tail.FromStart, func(line []byte) error {
+func (p *plane) follow(dir, unit string, identity history.Process) error {
+	return p.journals.Add(filepath.Join(dir, holdJournal(unit)), tail.FromStart, func(line []byte) error {
 		at, change, err := holdjournal.Decode(line)
 		if err != nil {
 			return err

@@ -78,7 +78,8 @@ func TestOneThatFitsIsUsedAgain(t *testing.T) {
 
 func TestOneInUseIsNotShared(t *testing.T) {
 	w := newWorld(2)
-	if w.run(t, 3) == w.run(t, 3) {
+	one, other := w.run(t, 3), w.run(t, 3)
+	if one == other {
 		t.Error("two scenarios at the same time got the same plane")
 	}
 }
