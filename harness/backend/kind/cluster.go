@@ -82,6 +82,11 @@ func (p *plane) prepare(ctx context.Context, names []string) (err error) {
 			return err
 		}
 	}
+	for _, file := range p.archives.files { // a link: the run directory has both folders
+		if err := os.Link(file, filepath.Join(p.layout.images(), filepath.Base(file))); err != nil {
+			return err
+		}
+	}
 	program, err := p.Programs.Find(ctx, holdProgram)
 	if err != nil {
 		return err

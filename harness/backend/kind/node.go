@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -52,7 +51,7 @@ func (p *plane) readyNode(ctx context.Context, name string, keyIDs []string) (*l
 	p.mu.Lock()
 	p.members[name] = ip
 	p.mu.Unlock()
-	if err := loadImages(ctx, container, p.archives.files); err != nil {
+	if err := loadImages(ctx, container); err != nil {
 		return nil, err
 	}
 	n, err := p.newNode(name, ip, "https://"+published)
@@ -81,18 +80,11 @@ func (p *plane) readyNode(ctx context.Context, name string, keyIDs []string) (*l
 	return n, nil
 }
 
-// loadImages imports archives into a node's store.
-func loadImages(ctx context.Context, container string, files []string) error {
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if _, err := inside(ctx, container, bytes.NewReader(text), "ctr", "--namespace=k8s.io", "images", "import", "--digests", "-"); err != nil {
-			return err
-		}
-	}
-	return nil
+// loadImages imports the archives of the shared folder into a node's store.
+func loadImages(ctx context.Context, container string) error {
+	const each = "for f in " + inNodeImages + "/*.tar; do ctr --namespace=k8s.io images import --digests $f || exit 1; done"
+	_, err := inside(ctx, container, nil, "sh", "-c", each)
+	return err
 }
 
 // inject changes the manifest and waits until the API server runs below hold and is ready.
