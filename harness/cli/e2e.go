@@ -78,10 +78,11 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 			return fmt.Errorf("control-plane binaries: %w", err)
 		}
 	}
+	sweep := choose.Watch(cmd.Context(), name)
 	began := time.Now()
 	suiteErr := f.runSuite(cmd, runner, suite, name)
-	if err := sweepAfter(cmd.Context(), name, printer(out)); err != nil {
-		return fmt.Errorf("clean up: %w", err)
+	if err := sweepAfter(cmd.Context(), sweep, printer(out)); err != nil {
+		return err
 	}
 	code, err := conclude(out, f.out, name, began)
 	if err != nil {
@@ -91,10 +92,13 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 }
 
 // sweepAfter also works after Ctrl-C, which is when it is needed.
-func sweepAfter(ctx context.Context, name string, progress func(string)) error {
+func sweepAfter(ctx context.Context, sweep func(context.Context, func(string)) error, progress func(string)) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepTimeout)
 	defer cancel()
-	return choose.Sweep(ctx, name, progress)
+	if err := sweep(ctx, progress); err != nil {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	return nil
 }
 
 // conclude merges the results of all processes of the suite into one verdict.

@@ -74,12 +74,13 @@ func New(name string, o Options) (Backend, error) {
 	})
 }
 
-// Sweep deletes what a run on a backend left behind because it had to be killed.
-func Sweep(ctx context.Context, name string, progress func(string)) error {
+// Watch notes what the machine has before a run on a backend, and gives what deletes the rest afterwards: also what a run
+// left behind because it had to be killed.
+func Watch(ctx context.Context, name string) (sweep func(ctx context.Context, progress func(string)) error) {
 	if name != kind.Name {
-		return nil // processes die with the harness
+		return func(context.Context, func(string)) error { return nil } // processes die with the harness
 	}
-	return kind.Sweep(ctx, progress)
+	return kind.Watch(ctx)
 }
 
 // KeepTogether says whether one process should run all scenarios of a topology, because another control plane of the same
