@@ -35,8 +35,17 @@ func run(ctx context.Context, input io.Reader, name string, args ...string) (str
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	words := strings.Join(strings.Fields(errs.String()), " ")
-	return "", fmt.Errorf("%s %s: %w: %.300s", name, strings.Join(short(args), " "), err, words)
+	return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(short(args), " "), err, end(errs.String()))
+}
+
+// end is the last of what a command said, on one line: kubeadm says what is wrong last.
+func end(text string) string {
+	const most = 600
+	words := strings.Join(strings.Fields(text), " ")
+	if len(words) > most {
+		return "… " + strings.ToValidUTF8(words[len(words)-most:], "")
+	}
+	return words
 }
 
 // short leaves out of a command line what nobody wants to read in an error.
