@@ -41,6 +41,8 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"run with an unknown flag":   {[]string{"run", file, "--labels", "x"}, "unknown flag: --labels"},
 		"run an image on local":      {[]string{"run", file, "--out", dir + "/o", "--backend", "local", "--reporter-image", "i"}, "with --backend kind only"},
 		"run an image and a command": {[]string{"run", file, "--out", dir + "/o", "--backend", "kind", "--reporter-image", "i", "--reporter-command", "r"}, "expected one of them"},
+		"run with odd artifacts":     {[]string{"run", file, "--artifacts", "sometimes"}, `--artifacts "sometimes": expected on-failure, always or never`},
+		"e2e with odd artifacts":     {[]string{"e2e", "--artifacts", "sometimes"}, `--artifacts "sometimes": expected on-failure, always or never`},
 		"run into a file":            {[]string{"run", file, "--out", bad}, "plugin-hangs.yaml"},
 		"e2e with an argument":       {[]string{"e2e", file}, "unknown command"},
 		"e2e side by side with none": {[]string{"e2e", "--procs", "0"}, "--procs 0: expected 1 to 16"},

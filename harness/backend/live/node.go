@@ -16,6 +16,8 @@ type Server interface {
 	// AuditLog and LogFile are files of this machine.
 	AuditLog() string
 	LogFile() string
+	// EncryptionFile is its EncryptionConfiguration, a file of this machine.
+	EncryptionFile() string
 	// Ready returns when /readyz answers, its plugins included.
 	Ready(ctx context.Context) error
 	// SetEncryption writes its encryption configuration and gives the hash by which it names it: sha256:HEX.
