@@ -114,6 +114,7 @@ func describe(r *report.Result, v check.Verdict, events []history.Event) {
 		r.Status = report.Passed
 	}
 	r.Events, r.Expectations = v.Events, v.Expectations.Judged
+	r.Notes = append(r.Notes, v.Notes...)
 	began := beginning(events)
 	r.Failures = append(r.Failures, failedSteps(events, began)...)
 	for _, i := range v.Invariants {

@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/sidecar"
+	"github.com/kmsharness/kmsharness/harness/record"
 )
 
 const (
@@ -147,6 +148,7 @@ func (p *plane) newNode(name, ip, url string) (*live.Node, error) {
 	}
 	identity := history.Process{Role: history.RoleAPIServer, Node: name}
 	n := &live.Node{Name: name, Admin: admin, Server: &server{held: unit, layout: l, url: url, http: client}}
+	n.Containers = func(ctx context.Context, sink record.Sink) { p.watchContainers(ctx, name, sink) }
 	n.ReporterPlace = live.Place{
 		Server: "https://127.0.0.1:" + portAPIServer, Dir: l.state(), SeenDir: inNodeState, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics", Unit: p.unitOf(l.state(), unitReporter),
