@@ -40,22 +40,10 @@ func (p *plane) wireNode(ctx context.Context, name string, keyIDs []string) (*li
 // readyNode prepares a node's container for an API server's pod with sidecars: their images are there, and the plugins of keyIDs
 // find their command.
 func (p *plane) readyNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
-	container := p.container(name)
-	ip, err := addressOf(ctx, container)
-	if err != nil {
+	if err := loadImages(ctx, p.container(name)); err != nil {
 		return nil, err
 	}
-	published, err := publishedAt(ctx, container)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	p.members[name] = ip
-	p.mu.Unlock()
-	if err := loadImages(ctx, container); err != nil {
-		return nil, err
-	}
-	n, err := p.newNode(name, ip, "https://"+published)
+	n, err := p.findNode(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +67,34 @@ func (p *plane) readyNode(ctx context.Context, name string, keyIDs []string) (*l
 		n.AddPlugin(g)
 	}
 	return n, nil
+}
+
+// wirePlain makes nodes known and leaves them as they are.
+func (p *plane) wirePlain(ctx context.Context, names []string) error {
+	for _, name := range names {
+		n, err := p.findNode(ctx, name)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+		p.nodes.Add(n)
+	}
+	return nil
+}
+
+// findNode is a node where its container is now.
+func (p *plane) findNode(ctx context.Context, name string) (*live.Node, error) {
+	ip, err := addressOf(ctx, p.container(name))
+	if err != nil {
+		return nil, err
+	}
+	published, err := publishedAt(ctx, p.container(name))
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.members[name] = ip
+	p.mu.Unlock()
+	return p.newNode(name, ip, "https://"+published)
 }
 
 // loadImages imports the archives of the shared folder into a node's store.
