@@ -35,7 +35,7 @@ func (p *plane) watchContainers(ctx context.Context, node string, sink record.Si
 
 // watchEngine records what becomes of the container that is a node.
 func watchEngine(ctx context.Context, name, node string, sink record.Sink) {
-	r, since := &container.Recorder{Sink: sink, Node: node, Source: "engine/" + node}, time.Now()
+	r, since := &container.Recorder{Sink: sink, Node: node, Name: name, Source: "engine/" + node}, time.Now()
 	args := []string{"events", "--format", "{{json .}}", "--filter", "type=container", "--filter", "container=" + name}
 	for _, e := range []string{"start", "die", "kill", "pause", "unpause", "oom"} {
 		args = append(args, "--filter", "event="+e)

@@ -24,10 +24,11 @@ func TestEngine(t *testing.T) {
 		`{"Type":"container","Action":"oom","Actor":{"Attributes":{"name":"c-control-plane"}},"timeNano":1795264646776679408}`:                                     "cp-1 c-control-plane oom",
 		`{"Type":"container","Action":"exec_die","Actor":{"Attributes":{"name":"c-control-plane","exitCode":"0"}},"timeNano":1795264646776679408}`:                 "",
 		`{"Type":"container","Action":"exec_start: sh -c kill","Actor":{"Attributes":{"name":"c-control-plane"}},"timeNano":1795264646776679408}`:                  "",
+		`{"Type":"container","Action":"die","Actor":{"Attributes":{"name":"c-control-plane3","exitCode":"137"}},"timeNano":1795264646776679408}`:                   "", // of another node
 		`{"Type":"network","Action":"disconnect","Actor":{"Attributes":{"name":"kind"}},"timeNano":1795264646776679408}`:                                           "",
 		`{"Type":"container","Action":"start","Actor":{"Attributes":{"name":"c-control-plane","image":"kmsharness/node:v1.37.1"}},"timeNano":1795264646776679408}`: "cp-1 c-control-plane started",
 	} {
-		at, c, err := container.Engine("cp-1", []byte(line))
+		at, c, err := container.Engine("cp-1", "c-control-plane", []byte(line))
 		got := ""
 		if c != nil {
 			got = c.String()
@@ -39,8 +40,8 @@ func TestEngine(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", line, got, err, want)
 		}
 	}
-	for _, line := range []string{"", "[", `{"Type":"container","Action":"die"}`} {
-		if _, c, err := container.Engine("cp-1", []byte(line)); err == nil || c != nil {
+	for _, line := range []string{"", "[", `{"Type":"container","Action":"die","Actor":{"Attributes":{"name":"c-control-plane"}}}`} {
+		if _, c, err := container.Engine("cp-1", "c-control-plane", []byte(line)); err == nil || c != nil {
 			t.Errorf("%q: %v, %v", line, c, err)
 		}
 	}
@@ -147,7 +148,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"Type":"container","Action":"pause","timeNano":1}`))
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		_, _ = container.Containerd(b)
-		_, _, _ = container.Engine("n", b)
+		_, _, _ = container.Engine("n", "c", b)
 		_, _, _ = container.Info(b)
 		_ = container.Links(string(b))
 	})

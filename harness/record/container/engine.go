@@ -9,8 +9,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Engine reads one line of docker events in JSON. A line that is about nothing of interest gives nil.
-func Engine(node string, line []byte) (at time.Time, c *history.Container, err error) {
+// Engine reads one line of docker events in JSON. A line that is about nothing of interest gives nil: docker's own filter takes all
+// containers whose names begin with the one that it is given, so those of other nodes are among them.
+func Engine(node, name string, line []byte) (at time.Time, c *history.Container, err error) {
 	var l struct {
 		Type, Action string
 		Actor        struct{ Attributes map[string]string }
@@ -20,13 +21,13 @@ func Engine(node string, line []byte) (at time.Time, c *history.Container, err e
 		return at, nil, fmt.Errorf("events of the container engine: %w", err)
 	}
 	state := engineState(l.Action)
-	if l.Type != "container" || state == "" {
+	if l.Type != "container" || l.Actor.Attributes["name"] != name || state == "" {
 		return at, nil, nil
 	}
 	if l.TimeNano <= 0 {
 		return at, nil, fmt.Errorf("events of the container engine: %s without a time", l.Action)
 	}
-	c = &history.Container{Node: node, Name: l.Actor.Attributes["name"], State: state}
+	c = &history.Container{Node: node, Name: name, State: state}
 	if code, err := strconv.Atoi(l.Actor.Attributes["exitCode"]); err == nil {
 		c.ExitCode = &code
 	}

@@ -9,6 +9,7 @@ import (
 type Recorder struct {
 	Sink   record.Sink
 	Node   string
+	Name   string // of the container that is the node
 	Source string
 	// Wanted says which containers are of interest.
 	Wanted func(Identity) bool
@@ -20,7 +21,7 @@ type Recorder struct {
 
 // Engine records one line of docker events.
 func (r *Recorder) Engine(line []byte) error {
-	at, c, err := Engine(r.Node, line)
+	at, c, err := Engine(r.Node, r.Name, line)
 	if c != nil {
 		r.Sink.Record(at, r.Source, c)
 	}
