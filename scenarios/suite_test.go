@@ -27,12 +27,14 @@ var settings struct {
 	backend, out string
 	seed         int64
 	sut          choose.Options
+	artifacts    string
 }
 
 func TestMain(m *testing.M) {
 	flag.StringVar(&settings.backend, "kmsharness.backend", "", "backend that the catalogue runs on; empty: the suite is skipped")
 	flag.StringVar(&settings.out, "kmsharness.out", "", "output folder")
 	flag.Int64Var(&settings.seed, "kmsharness.seed", 1, "seed")
+	flag.StringVar(&settings.artifacts, "kmsharness.artifacts", "", "when artifacts are collected")
 	flag.StringVar(&settings.sut.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
 	flag.StringVar(&settings.sut.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
 	flag.StringVar(&settings.sut.PluginArgs, "kmsharness.plugin-args", "", "further arguments of every plugin")
@@ -91,7 +93,7 @@ func run(ctx context.Context, s *scenario.Scenario) {
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
 			Reproduce: reproduce(s), Progress: progress(s),
 		},
-		Out: settings.out,
+		Out: settings.out, Artifacts: engine.Artifacts(settings.artifacts),
 	})
 	switch r.Status {
 	case report.Passed:

@@ -57,3 +57,13 @@ type Environment interface {
 	// Release gives the environment back; the backend decides whether it can be used again. keep leaves it running.
 	Release(ctx context.Context, keep bool) error
 }
+
+// Collector is an environment that leaves artifacts: what people look at for whom the history is not enough. What it cannot
+// collect is its error, and no judgement of anything.
+type Collector interface {
+	// Snapshot writes the objects as they are now into a folder that it makes. It takes a moment only: the run goes on
+	// meanwhile.
+	Snapshot(ctx context.Context, dir string) error
+	// Collect writes everything into a folder that it makes. It comes after Finish, before Release, and may take seconds.
+	Collect(ctx context.Context, dir string, progress func(string)) error
+}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 // maxPrinted bounds the violations of one invariant that Print shows.
@@ -30,6 +32,10 @@ func Print(w io.Writer, v Verdict) error {
 			printResult(&b, r)
 		}
 	}
+	for _, n := range v.Notes {
+		fmt.Fprintf(&b, "\nNOTE %s\n", n)
+	}
+	printContainers(&b, v)
 	if !v.OK && v.Reproduce != "" {
 		fmt.Fprintf(&b, "\nreproduce: %s\n", v.Reproduce)
 	}
@@ -67,6 +73,20 @@ func printResult(b *strings.Builder, r Result) {
 	}
 	if more := r.Count - min(len(r.Violations), maxPrinted); more > 0 {
 		fmt.Fprintf(b, "  and %d more\n", more)
+	}
+}
+
+// printContainers shows what became of containers. They are texts of an engine, and safe to show.
+func printContainers(b *strings.Builder, v Verdict) {
+	if v.ContainerChanges == 0 {
+		return
+	}
+	b.WriteString("\ncontainers:\n")
+	for _, c := range v.Containers {
+		fmt.Fprintf(b, "  at %s (%s) %s\n", short(c.Offset), c.At.UTC().Format("15:04:05.000"), contract.SafeText(c.String(), maxShown))
+	}
+	if more := v.ContainerChanges - len(v.Containers); more > 0 {
+		fmt.Fprintf(b, "  and %d more in the history\n", more)
 	}
 }
 

@@ -50,8 +50,13 @@ type Verdict struct {
 	Detection    Latency      `json:"detection"`
 	Recovery     Latency      `json:"recovery"`
 	// Problems fail a run whatever the invariants say: a failed expectation or action, an incomplete history.
-	Problems []string      `json:"problems,omitempty"`
-	Duration time.Duration `json:"duration"` // of the judged part
+	Problems []string `json:"problems,omitempty"`
+	// Notes are what somebody should know although nothing is judged by it.
+	Notes []string `json:"notes,omitempty"`
+	// Containers are the first changes that container engines told of, ContainerChanges is how many there were.
+	Containers       []ContainerChange `json:"containers,omitempty"`
+	ContainerChanges int               `json:"containerChanges,omitempty"`
+	Duration         time.Duration     `json:"duration"` // of the judged part
 }
 
 // Run judges a history. It is a pure function: the same events give the same verdict.
@@ -79,6 +84,8 @@ func Run(events []history.Event) Verdict {
 	out.Detection = summarize(detected, v.run.Timing.DetectionBound()+v.tolerance())
 	out.Recovery = summarize(recovered, v.run.Timing.RecoveryBound()+v.tolerance())
 	out.addEngine(v)
+	out.Notes = v.notes()
+	out.Containers, out.ContainerChanges = v.containers()
 	out.OK = len(out.Problems) == 0
 	for _, r := range out.Invariants {
 		out.OK = out.OK && r.Status != Failed

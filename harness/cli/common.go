@@ -10,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/engine"
 )
 
 // common are the flags of every command that runs scenarios.
@@ -18,12 +19,15 @@ type common struct {
 	out     string
 	seed    int64
 	sut     choose.Options
+	// artifacts is a text of engine.Artifacts.
+	artifacts string
 }
 
 func (c *common) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.backend, "backend", "auto", "auto, local or kind; sim is not part of this version")
 	f.StringVar(&c.out, "out", "_artifacts", "folder for verdicts, histories and logs")
+	f.StringVar(&c.artifacts, "artifacts", string(engine.ArtifactsOnFailure), "when OUT/<scenario>/artifacts gets objects, manifests and kind's export: on-failure, always or never")
 	f.Int64Var(&c.seed, "seed", 1, "seed of what a scenario leaves to chance")
 	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {"+strings.Join(live.Placeholders(), "} {")+"} (default: this project's)")
 	f.StringVar(&c.sut.AggregatorCommand, "aggregator-command", "", "aggregator under test, as a command template (default: this project's)")
@@ -35,7 +39,7 @@ func (c *common) register(cmd *cobra.Command) {
 
 // suiteArgs hands the flags on to the suite's processes.
 func (c *common) suiteArgs() []string {
-	args := []string{"--kmsharness.seed", strconv.FormatInt(c.seed, 10)}
+	args := []string{"--kmsharness.seed", strconv.FormatInt(c.seed, 10), "--kmsharness.artifacts", c.artifacts}
 	for flag, value := range map[string]string{
 		"--kmsharness.reporter-command":   c.sut.ReporterCommand,
 		"--kmsharness.aggregator-command": c.sut.AggregatorCommand,
@@ -51,6 +55,15 @@ func (c *common) suiteArgs() []string {
 		args = append(args, "--kmsharness.reporter-mount-sockets")
 	}
 	return args
+}
+
+// collect is when artifacts are collected.
+func (c *common) collect() (engine.Artifacts, error) {
+	a, err := engine.ParseArtifacts(c.artifacts)
+	if err != nil {
+		return "", usage("--artifacts %v", err)
+	}
+	return a, nil
 }
 
 // printer is a progress function that prints lines.

@@ -57,6 +57,9 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if _, err := f.collect(); err != nil {
+		return err
+	}
 	if f.procs < 1 || f.procs > 16 {
 		return usage("--procs %d: expected 1 to 16", f.procs)
 	}

@@ -41,12 +41,17 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"run with an unknown flag":   {[]string{"run", file, "--labels", "x"}, "unknown flag: --labels"},
 		"run an image on local":      {[]string{"run", file, "--out", dir + "/o", "--backend", "local", "--reporter-image", "i"}, "with --backend kind only"},
 		"run an image and a command": {[]string{"run", file, "--out", dir + "/o", "--backend", "kind", "--reporter-image", "i", "--reporter-command", "r"}, "expected one of them"},
+		"run with odd artifacts":     {[]string{"run", file, "--artifacts", "sometimes"}, `--artifacts "sometimes": expected on-failure, always or never`},
+		"e2e with odd artifacts":     {[]string{"e2e", "--artifacts", "sometimes"}, `--artifacts "sometimes": expected on-failure, always or never`},
 		"run into a file":            {[]string{"run", file, "--out", bad}, "plugin-hangs.yaml"},
 		"e2e with an argument":       {[]string{"e2e", file}, "unknown command"},
 		"e2e side by side with none": {[]string{"e2e", "--procs", "0"}, "--procs 0: expected 1 to 16"},
 		"check without a file":       {[]string{"check"}, "requires at least 1 arg"},
 		"check of a file that isn't": {[]string{"check", dir + "/none.jsonl"}, "none.jsonl"},
 		"check of no history":        {[]string{"check", write("h.jsonl", "{}\n")}, `h.jsonl: line 1: first event is "", expected "run"`},
+		"differences of one":         {[]string{"differences", dir}, "accepts 2 arg(s), received 1"},
+		"differences of no run":      {[]string{"differences", dir, dir}, "no scenario has a result.json in it, expected the output folder of a run"},
+		"differences of a file":      {[]string{"differences", file, dir}, "plugin-hangs.yaml: expected the output folder of a run"},
 		"an unknown command":         {[]string{"rum"}, `unknown command "rum" for "kmsharness", did you mean run or up?`},
 	} {
 		t.Run(name, func(t *testing.T) {

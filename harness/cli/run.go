@@ -34,7 +34,7 @@ func newRunCommand() *cobra.Command {
 		Use:   "run FILE|DIR...",
 		Short: "Run scenarios, one after another",
 		Long: `Run scenario files and judge each run by every invariant. OUT/<scenario>/ gets history.jsonl, verdict.txt and
-the logs of every process; OUT/junit.xml the results of all.`,
+the logs of every process, and of a scenario that did not pass artifacts/; OUT/junit.xml the results of all.`,
 		Example: `  kmsharness run scenarios/catalogue/plugin-hangs.yaml
   kmsharness run my-failure.yaml --repeat 10 --out /tmp/flake
   kmsharness run scenarios/catalogue/node-removed.yaml --keep`,
@@ -50,6 +50,9 @@ the logs of every process; OUT/junit.xml the results of all.`,
 func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if f.repeat < 1 {
 		return usage("--repeat %d: expected at least 1", f.repeat)
+	}
+	if _, err := f.collect(); err != nil {
+		return err
 	}
 	scenarios, err := load(paths)
 	if err != nil {
@@ -108,7 +111,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: f.seed,
 			Reproduce: f.reproduce(s.File), Progress: printer(w),
 		},
-		Out: f.out, Keep: f.keep,
+		Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
 	})
 	fmt.Fprintf(w, "== %s: %s\n", s.Name, r.Status)
 	return r

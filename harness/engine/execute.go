@@ -24,6 +24,8 @@ type Execution struct {
 	Out string
 	// Keep leaves the environment of a scenario that did not pass running.
 	Keep bool
+	// Artifacts says when they are collected; empty is on failure.
+	Artifacts Artifacts
 }
 
 // Execute prepares an environment, runs the scenario, judges the history by every invariant and writes history, verdict
@@ -68,11 +70,14 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
+	collecting := x.collecting(env, dir)
+	x.OnFailure = collecting.atFailure
 	err = Run(ctx, env, s, x.Options)
 	if flush := x.Log.Flush(); flush != nil {
 		err = errors.Join(err, fmt.Errorf("write the history: %w", flush))
 	}
 	err = errors.Join(err, x.judge(r))
+	r.Notes = append(r.Notes, collecting.atEnd(ctx, err == nil && r.Status == report.Passed)...)
 	return errors.Join(err, x.release(ctx, env, r.Status != report.Passed))
 }
 
@@ -109,6 +114,7 @@ func describe(r *report.Result, v check.Verdict, events []history.Event) {
 		r.Status = report.Passed
 	}
 	r.Events, r.Expectations = v.Events, v.Expectations.Judged
+	r.Notes = append(r.Notes, v.Notes...)
 	began := beginning(events)
 	r.Failures = append(r.Failures, failedSteps(events, began)...)
 	for _, i := range v.Invariants {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -25,6 +26,8 @@ type Options struct {
 	Began time.Time
 	// Progress receives one line at a time about what happens; nil is silence.
 	Progress func(string)
+	// OnFailure is called once, before anything is healed, when an expectation or an action failed; nil: nobody is told.
+	OnFailure func(ctx context.Context)
 	// Limits are the engine's own timeouts; zero means DefaultLimits.
 	Limits Limits
 }
@@ -48,6 +51,9 @@ func DefaultLimits() Limits {
 func (o Options) withDefaults() Options {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
+	}
+	if o.OnFailure == nil {
+		o.OnFailure = func(context.Context) {}
 	}
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits()

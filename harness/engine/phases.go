@@ -38,6 +38,9 @@ func (r *run) phases(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.failed {
+		r.opts.OnFailure(ctx)
+	}
 	if err := r.heal(ctx); err != nil {
 		return err
 	}

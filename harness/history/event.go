@@ -20,6 +20,7 @@ const (
 	KindRequest     Kind = "request"     // audit log: one API request by a watched identity or to a watched object
 	KindObject      Kind = "object"      // watch: a new state of the operator CR or the ClusterOperator
 	KindProcess     Kind = "process"     // backend: a process changed state
+	KindContainer   Kind = "container"   // backend: a container changed state, as its engine tells it
 	KindLink        Kind = "link"        // backend: a network link changed state
 	KindEnvelope    Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
 	KindMetrics     Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
@@ -47,6 +48,7 @@ type Event struct {
 	Request     *Request     `json:"request,omitempty"`
 	Object      *Object      `json:"object,omitempty"`
 	Process     *Process     `json:"process,omitempty"`
+	Container   *Container   `json:"container,omitempty"`
 	Link        *Link        `json:"link,omitempty"`
 	Envelope    *Envelope    `json:"envelope,omitempty"`
 	Metrics     *Metrics     `json:"metrics,omitempty"`

@@ -30,6 +30,7 @@ func payloads() []any {
 		&Object{Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", Conditions: []Condition{{Type: "T", Status: "True"}},
 			HealthReports: []contract.TypedReport{{NodeName: "cp-1"}}, Owners: map[string][]string{"condition/T": {"m"}}},
 		&Process{Role: RolePlugin, Node: "cp-1", KeyID: "1", State: ProcessKilled},
+		&Container{Node: "cp-1", Namespace: "kube-system", Pod: "kube-apiserver-cp-1", Name: "reporter", State: ContainerExited, ExitCode: new(int), Restarts: new(int)},
 		&Link{From: "reporter", To: "apiserver", Node: "cp-1", State: LinkSlow, Delay: time.Second},
 		&Envelope{Hop: "kube-apiserver", Op: "encrypt", UID: "u", OK: true},
 		&Metrics{Node: "cp-1", Plugins: []PluginMetrics{{KeyID: "1", Healthy: new(bool), Calls: 3, Errors: 1, Seconds: 0.25}}},
@@ -61,8 +62,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		kinds[e.Kind] = true
 	}
-	if len(kinds) != 14 {
-		t.Errorf("%d kinds written, want all 14", len(kinds))
+	if len(kinds) != 15 {
+		t.Errorf("%d kinds written, want all 15", len(kinds))
 	}
 }
 

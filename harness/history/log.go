@@ -126,6 +126,8 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 		e.Kind, e.Object = KindObject, p
 	case *Process:
 		e.Kind, e.Process = KindProcess, p
+	case *Container:
+		e.Kind, e.Container = KindContainer, p
 	case *Link:
 		e.Kind, e.Link = KindLink, p
 	case *Envelope:

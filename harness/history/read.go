@@ -103,6 +103,8 @@ func (e Event) HasPayload() bool {
 		return e.Object != nil
 	case KindProcess:
 		return e.Process != nil
+	case KindContainer:
+		return e.Container != nil
 	case KindLink:
 		return e.Link != nil
 	case KindEnvelope:

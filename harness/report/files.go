@@ -18,6 +18,8 @@ const (
 	VerdictJSON = "verdict.json" // the same for programs
 	HistoryFile = "history.jsonl"
 	JUnitFile   = "junit.xml" // for all
+	// ArtifactsDir is the folder of a scenario with what was collected from its environment.
+	ArtifactsDir = "artifacts"
 )
 
 // maxResultBytes bounds what Collect reads of one file: a result holds texts with limits of their own.

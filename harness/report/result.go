@@ -35,6 +35,8 @@ type Result struct {
 	Events       int `json:"events"`
 	// Failures are what was not as it should be, the first of each kind in full.
 	Failures []Failure `json:"failures,omitempty"`
+	// Notes are what somebody should know and nothing is judged by.
+	Notes []string `json:"notes,omitempty"`
 	// Reproduce is the command that runs it again; Dir has the artifacts.
 	Reproduce string `json:"reproduce,omitempty"`
 	Dir       string `json:"dir,omitempty"`

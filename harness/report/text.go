@@ -14,7 +14,7 @@ func (s Summary) WriteText(w io.Writer) error {
 	var b strings.Builder
 	s.table(&b)
 	for _, r := range s.sorted() {
-		if r.Status != Passed {
+		if r.Status != Passed || len(r.Notes) > 0 {
 			b.WriteString("\n" + r.Text())
 		}
 	}
@@ -42,7 +42,7 @@ func judgedText(r Result) string {
 	return fmt.Sprintf("%d expectations, %d checks", r.Expectations, r.Checks)
 }
 
-// Text is what is shown of a scenario that did not pass; the whole verdict is in its directory.
+// Text is what is shown of a scenario that did not pass, or that has notes; the whole verdict is in its directory.
 func (r Result) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s on %s in %s\n  %s\n", r.Scenario, strings.ToUpper(string(r.Status)), r.Backend, round(r.Took), r.Title)
@@ -51,6 +51,9 @@ func (r Result) Text() string {
 	}
 	for _, f := range r.Failures {
 		r.failure(&b, f)
+	}
+	for _, note := range r.Notes {
+		b.WriteString("  note: " + indent(note) + "\n")
 	}
 	if r.Reproduce != "" && r.Status != Passed && r.Status != NotSupported {
 		fmt.Fprintf(&b, "  reproduce: %s\n", r.Reproduce)

@@ -34,6 +34,7 @@ type Backend struct {
 	archives archives
 	node     string // image
 	booted   int
+	plain    bool // clusters with nothing of this project in them: see Boot
 }
 
 // idleClusters is one of each topology of the catalogue: a cluster is memory, and making another minutes.
@@ -128,6 +129,10 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 		return errors.Join(err, dir.Close())
 	}
 	b.programs = live.NewPrograms(dir.Path, progress)
+	if b.plain {
+		b.runDir = dir
+		return nil
+	}
 	if b.programs.PluginArgs, err = live.SplitWords(b.opts.PluginArgs); err == nil {
 		b.archives, err = makeArchives(ctx, b.programs, filepath.Join(dir.Path, "images"))
 	}
@@ -147,7 +152,7 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 	// The process is in the name, because several may make clusters at the same time.
 	name := fmt.Sprintf(namePrefix+"%d-%d", os.Getpid(), b.booted)
 	spec := bootSpec{name: name, dir: filepath.Join(b.runDir.Path, fmt.Sprintf("k%d", b.booted)), nodeImage: b.node, runDir: b.runDir.Path,
-		nodes: sizeOf(s), programs: b.programs, archives: b.archives, progress: progress}
+		nodes: sizeOf(s), plain: b.plain, programs: b.programs, archives: b.archives, progress: progress}
 	b.mu.Unlock()
 	progress(fmt.Sprintf("creating the kind cluster %s with %d control-plane nodes", name, spec.nodes))
 	return boot(ctx, spec)

@@ -23,6 +23,7 @@ import (
 type bootSpec struct {
 	name, dir, nodeImage, runDir string
 	nodes                        int
+	plain                        bool // nothing of this project in it
 	programs                     *live.Programs
 	archives                     archives
 	progress                     func(string)
@@ -46,7 +47,11 @@ func boot(ctx context.Context, b bootSpec) (_ *plane, err error) {
 	for i := range names {
 		names[i] = nodeName(i + 1)
 	}
-	if err := p.prepare(ctx, names); err != nil {
+	prepare := p.prepare
+	if b.plain {
+		prepare = p.prepareFolders
+	}
+	if err := prepare(ctx, names); err != nil {
 		return nil, err
 	}
 	if err := p.create(ctx, b, names); err != nil {
@@ -72,8 +77,8 @@ func newPlane(b bootSpec) *plane {
 		journals: tail.NewSet()}
 }
 
-// prepare makes the folders that the nodes mount, and starts the remote KMS.
-func (p *plane) prepare(ctx context.Context, names []string) (err error) {
+// prepareFolders makes the folders that the nodes mount.
+func (p *plane) prepareFolders(_ context.Context, names []string) error {
 	if err := errors.Join(p.layout.makeShared(), os.MkdirAll(p.layout.logs(), 0o755)); err != nil {
 		return err
 	}
@@ -81,6 +86,14 @@ func (p *plane) prepare(ctx context.Context, names []string) (err error) {
 		if err := p.prepareNode(name, p.keyIDs[:1], false); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// prepare makes the folders with what the pods find there, and starts the remote KMS.
+func (p *plane) prepare(ctx context.Context, names []string) (err error) {
+	if err := p.prepareFolders(ctx, names); err != nil {
+		return err
 	}
 	for _, file := range p.archives.files { // a link: the run directory has both folders
 		if err := os.Link(file, filepath.Join(p.layout.images(), filepath.Base(file))); err != nil {
@@ -152,6 +165,10 @@ func (p *plane) wire(ctx context.Context, b bootSpec, names []string) error {
 	}
 	if err := p.findLoadBalancer(ctx, names); err != nil {
 		return err
+	}
+	if b.plain {
+		p.startTailing()
+		return p.wirePlain(ctx, names)
 	}
 	b.progress("plugins and reporters go into the API servers' pods")
 	nodes, injecting := errgroup.WithContext(ctx)

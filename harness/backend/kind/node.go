@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/sidecar"
+	"github.com/kmsharness/kmsharness/harness/record"
 )
 
 const (
@@ -39,22 +40,10 @@ func (p *plane) wireNode(ctx context.Context, name string, keyIDs []string) (*li
 // readyNode prepares a node's container for an API server's pod with sidecars: their images are there, and the plugins of keyIDs
 // find their command.
 func (p *plane) readyNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
-	container := p.container(name)
-	ip, err := addressOf(ctx, container)
-	if err != nil {
+	if err := loadImages(ctx, p.container(name)); err != nil {
 		return nil, err
 	}
-	published, err := publishedAt(ctx, container)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	p.members[name] = ip
-	p.mu.Unlock()
-	if err := loadImages(ctx, container); err != nil {
-		return nil, err
-	}
-	n, err := p.newNode(name, ip, "https://"+published)
+	n, err := p.findNode(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +67,34 @@ func (p *plane) readyNode(ctx context.Context, name string, keyIDs []string) (*l
 		n.AddPlugin(g)
 	}
 	return n, nil
+}
+
+// wirePlain makes nodes known and leaves them as they are.
+func (p *plane) wirePlain(ctx context.Context, names []string) error {
+	for _, name := range names {
+		n, err := p.findNode(ctx, name)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+		p.nodes.Add(n)
+	}
+	return nil
+}
+
+// findNode is a node where its container is now.
+func (p *plane) findNode(ctx context.Context, name string) (*live.Node, error) {
+	ip, err := addressOf(ctx, p.container(name))
+	if err != nil {
+		return nil, err
+	}
+	published, err := publishedAt(ctx, p.container(name))
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.members[name] = ip
+	p.mu.Unlock()
+	return p.newNode(name, ip, "https://"+published)
 }
 
 // loadImages imports the archives of the shared folder into a node's store.
@@ -147,6 +164,7 @@ func (p *plane) newNode(name, ip, url string) (*live.Node, error) {
 	}
 	identity := history.Process{Role: history.RoleAPIServer, Node: name}
 	n := &live.Node{Name: name, Admin: admin, Server: &server{held: unit, layout: l, url: url, http: client}}
+	n.Containers = func(ctx context.Context, sink record.Sink) { p.watchContainers(ctx, name, sink) }
 	n.ReporterPlace = live.Place{
 		Server: "https://127.0.0.1:" + portAPIServer, Dir: l.state(), SeenDir: inNodeState, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics", Unit: p.unitOf(l.state(), unitReporter),

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/kmsharness/kmsharness/harness/record"
 )
 
 // Server is the API server of a node.
@@ -16,6 +18,8 @@ type Server interface {
 	// AuditLog and LogFile are files of this machine.
 	AuditLog() string
 	LogFile() string
+	// EncryptionFile is its EncryptionConfiguration, a file of this machine.
+	EncryptionFile() string
 	// Ready returns when /readyz answers, its plugins included.
 	Ready(ctx context.Context) error
 	// SetEncryption writes its encryption configuration and gives the hash by which it names it: sha256:HEX.
@@ -29,6 +33,10 @@ type Node struct {
 	Admin  *Client // straight to its API server
 	// ReporterPlace is where its reporter runs.
 	ReporterPlace Place
+
+	// Containers tells what happens to the node's container, and to those of the pods of interest on it, until ctx ends; nil
+	// where there are none.
+	Containers func(ctx context.Context, sink record.Sink)
 
 	since    time.Time // of the Node object
 	mu       sync.Mutex

@@ -55,6 +55,14 @@ func secretObjects() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 }
 
+func podObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+}
+
+func eventObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "events"}
+}
+
 func leaseObjects() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 }

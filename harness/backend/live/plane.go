@@ -27,6 +27,8 @@ type Plane interface {
 	Listen(f func(at time.Time, p *history.Process))
 	// Logs are the folders with its logs.
 	Logs() []LogDir
+	// Collect writes artifacts into a folder that is there: what only this kind of plane has. It may take seconds.
+	Collect(ctx context.Context, dir string, progress func(string)) error
 	// Lives are the processes that run already.
 	Lives() []history.Process
 

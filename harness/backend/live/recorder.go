@@ -34,13 +34,14 @@ type recorder struct {
 	mu       sync.Mutex
 	markers  map[string]bool // user agents of marker requests, true when seen
 	canaries map[string]context.CancelFunc
+	watches  map[string]context.CancelFunc // of containers, by node
 	clients  []*Client
 	closed   bool
 }
 
 func startRecorder(e *Environment) (*recorder, error) {
 	r := &recorder{
-		plane: e.plane, sink: e.sink, files: tail.NewSet(), markers: map[string]bool{}, canaries: map[string]context.CancelFunc{},
+		plane: e.plane, sink: e.sink, files: tail.NewSet(), markers: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
 		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.operator.targets()...),
 		envelope: &envelope.Recorder{Sink: e.sink, Now: time.Now},
 		journal:  &journal.Recorder{Sink: e.sink},
@@ -112,6 +113,7 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 	r.clients = append(r.clients, c)
 	r.mu.Unlock()
 	r.watcher.Add(r.ctx, name, c)
+	r.watchContainers(n)
 	r.scrape(n)
 	if r.plane.Traits().RealNodes {
 		r.canary(n, c)
@@ -144,10 +146,12 @@ func (r *recorder) forget(name string) {
 	r.watcher.Remove(name)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if end := r.canaries[name]; end != nil {
-		end()
+	for _, of := range []map[string]context.CancelFunc{r.canaries, r.watches} {
+		if end := of[name]; end != nil {
+			end()
+		}
+		delete(of, name)
 	}
-	delete(r.canaries, name)
 }
 
 // close ends everything and says what could not be used of the files. It is safe to call twice.

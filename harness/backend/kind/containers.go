@@ -1,0 +1,134 @@
+package kind
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record"
+	"github.com/kmsharness/kmsharness/harness/record/container"
+)
+
+const (
+	// watchAgain is how long after its end a stream of events is asked for again: a node that was off comes back.
+	watchAgain = 500 * time.Millisecond
+	// endOfWatch is how long a command may take to end once nobody listens.
+	endOfWatch = 2 * time.Second
+	// maxEventLine bounds one event; the longest have a container's mounts.
+	maxEventLine = 1 << 20
+)
+
+// watchContainers records what becomes of the container of a node and of those in it, until ctx ends. No API server is
+// asked: when there is none is when it matters.
+func (p *plane) watchContainers(ctx context.Context, node string, sink record.Sink) {
+	var both sync.WaitGroup
+	both.Go(func() { watchEngine(ctx, p.container(node), node, sink) })
+	both.Go(func() { watchInside(ctx, p.container(node), node, sink) })
+	both.Wait()
+}
+
+// watchEngine records what becomes of the container that is a node.
+func watchEngine(ctx context.Context, name, node string, sink record.Sink) {
+	r, since := &container.Recorder{Sink: sink, Node: node, Name: name, Source: "engine/" + node}, time.Now()
+	args := []string{"events", "--format", "{{json .}}", "--filter", "type=container", "--filter", "container=" + name}
+	for _, e := range []string{"start", "die", "kill", "pause", "unpause", "oom"} {
+		args = append(args, "--filter", "event="+e)
+	}
+	watchAll(ctx, sink, r.Node, r.Source, func() error {
+		from := fmt.Sprintf("%d.%09d", since.Unix(), since.Nanosecond())
+		defer func() { since = time.Now() }()
+		return stream(ctx, r.Engine, append(args, "--since", from)...)
+	})
+}
+
+// watchInside records what becomes of the containers in a node.
+func watchInside(ctx context.Context, name, node string, sink record.Sink) {
+	r := &container.Recorder{Sink: sink, Node: node, Source: "containerd/" + node, Wanted: watched}
+	r.Look = func(id string) (container.Identity, bool, error) {
+		text, err := inside(ctx, name, nil, "ctr", "--namespace=k8s.io", "containers", "info", id)
+		if err != nil {
+			return container.Identity{}, false, err
+		}
+		return container.Info([]byte(text))
+	}
+	watchAll(ctx, sink, r.Node, r.Source, func() error {
+		links, err := inside(ctx, name, nil, "find", "/var/log/containers", "-type", "l", "-printf", `%f %l\n`)
+		if err != nil {
+			return err
+		}
+		r.Known = container.Links(links)
+		// A command in a container outlives its client. This one ends when nobody holds its input any more.
+		return stream(ctx, r.Containerd, "exec", "-i", "--privileged", name, "sh", "-c", "ctr --namespace=k8s.io events & cat >/dev/null; kill $!")
+	})
+}
+
+// watched are the containers of the API servers' pods, with the plugins and reporters, of etcd, and of the aggregator.
+func watched(i container.Identity) bool {
+	static := i.Namespace == "kube-system" && (strings.HasPrefix(i.Pod, "kube-apiserver-") || strings.HasPrefix(i.Pod, "etcd-"))
+	return static || i.Namespace == aggregators
+}
+
+// watchAll watches again whenever a stream ends, until ctx does. That it had ended is in the history, once for each time
+// that something was seen before.
+func watchAll(ctx context.Context, sink record.Sink, node, source string, watch func() error) {
+	ticker := time.NewTicker(watchAgain)
+	defer ticker.Stop()
+	told := ""
+	for {
+		err := watch()
+		if ctx.Err() != nil {
+			return
+		}
+		if why := fmt.Sprint(err); why != told {
+			told = why
+			sink.Record(time.Now(), source, &history.Container{Node: node, Name: source, State: history.ContainerUnseen, Detail: why})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// stream runs a docker command and gives each of its lines to use. It ends with the command, or with ctx: then the command's
+// input is closed, and only if that does not end it, it is killed.
+func stream(ctx context.Context, use func([]byte) error, args ...string) error {
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	var said strings.Builder
+	cmd.Stderr = &said
+	cmd.WaitDelay = endOfWatch
+	if args[0] == "exec" { // docker events reads nothing
+		cmd.Cancel = input.Close
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(output)
+	lines.Buffer(nil, maxEventLine)
+	var bad error
+	for lines.Scan() {
+		if err := use(lines.Bytes()); bad == nil {
+			bad = err
+		}
+	}
+	_ = input.Close()
+	if err := errors.Join(cmd.Wait(), lines.Err(), bad); err != nil {
+		return fmt.Errorf("docker %s: %w: %.300s", args[0], err, strings.Join(strings.Fields(said.String()), " "))
+	}
+	return fmt.Errorf("docker %s: it has ended", args[0])
+}

@@ -1,0 +1,225 @@
+package provider_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/e2e-framework/klient/wait"
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/kind/provider"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// patience bounds a cluster of one node on a machine that is busy with other things.
+const patience = 8 * time.Minute
+
+// envKind asks for tests that make clusters: each takes a minute or two and a core, too much for a unit test that nobody meant.
+const envKind = "KMSHARNESS_KIND"
+
+func needKind(t *testing.T) {
+	t.Helper()
+	if os.Getenv(envKind) == "" {
+		t.Skipf("makes a kind cluster, which takes minutes: set %s=1", envKind)
+	}
+	if out, err := exec.CommandContext(t.Context(), "docker", "version").CombinedOutput(); err != nil {
+		t.Skipf("no container engine answers (%v: %.200s): make engine node-image", err, out)
+	}
+}
+
+// create lets the framework's own environment make a cluster, as another project's TestMain would.
+func create(t *testing.T, steps ...env.Func) (context.Context, *envconf.Config) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	config := envconf.New()
+	for _, step := range steps {
+		var err error
+		if ctx, err = step(ctx, config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ctx, config
+}
+
+func TestHealth(t *testing.T) {
+	needKind(t)
+	cluster := provider.NewProvider().(*provider.Provider)
+	t.Cleanup(func() {
+		if err := cluster.Destroy(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, config := create(t, envfuncs.CreateClusterWithOpts(cluster, "one", provider.Health("2", "1"), provider.Progress(func(l string) { t.Log(l) })),
+		envfuncs.CreateNamespace("mine"))
+	test := features.New("health").
+		Assess("secrets are encrypted", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: "mine"}, StringData: map[string]string{"a": "in clear text"}}
+			if err := c.Client().Resources().Create(ctx, secret); err != nil {
+				t.Fatal(err)
+			}
+			text, err := cluster.Environment().Plane().ReadEtcd(ctx, "/registry/secrets/mine/mine")
+			if err != nil || !bytes.HasPrefix(text, []byte("k8s:enc:kms:v2:kms-2:")) {
+				t.Errorf("in etcd: %.40q, %v", text, err)
+			}
+			return ctx
+		}).
+		Assess("a fault shows", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
+			awaitDegraded(t, ctx, c, "False")
+			plugin := scenario.Selector{Node: "cp-1", KeyID: "1"}
+			if err := cluster.Environment().Do(ctx, scenario.Action{Verb: scenario.VerbInject, Plugin: plugin, Method: "Status", Fault: "hang"}); err != nil {
+				t.Fatal(err)
+			}
+			awaitDegraded(t, ctx, c, "True")
+			return ctx
+		}).Feature()
+	environment, err := env.NewWithContext(ctx, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment.Test(t, test)
+	t.Run("logs", func(t *testing.T) {
+		exported(t, cluster, "at-end/kubeapiservers.operator.openshift.io.yaml", "nodes/cp-1/manifests/kube-apiserver.yaml", "kind/kind-version.txt")
+	})
+	destroyed(t, ctx, cluster)
+}
+
+func awaitDegraded(t *testing.T, ctx context.Context, c *envconf.Config, status string) {
+	t.Helper()
+	operator := &unstructured.Unstructured{}
+	operator.SetAPIVersion("operator.openshift.io/v1")
+	operator.SetKind("KubeAPIServer")
+	is := func(ctx context.Context) (bool, error) {
+		if err := c.Client().Resources().Get(ctx, "cluster", "", operator); err != nil {
+			return false, err
+		}
+		conditions, _, err := unstructured.NestedSlice(operator.Object, "status", "conditions")
+		return slices.ContainsFunc(conditions, func(x any) bool {
+			condition, _ := x.(map[string]any)
+			return condition["type"] == contract.ConditionDegraded && condition["status"] == status
+		}), err
+	}
+	if err := wait.For(is, wait.WithContext(ctx), wait.WithTimeout(30*time.Second), wait.WithInterval(200*time.Millisecond), wait.WithImmediate()); err != nil {
+		t.Fatalf("%s is not %s: %v: %v", contract.ConditionDegraded, status, err, operator.Object["status"])
+	}
+}
+
+// A plain cluster has nothing of this project in it, and can be used like any other.
+func TestPlain(t *testing.T) {
+	needKind(t)
+	cluster := provider.NewProvider().(*provider.Provider)
+	t.Cleanup(func() {
+		if err := cluster.Destroy(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, config := create(t, envfuncs.CreateClusterWithOpts(cluster, "plain", provider.Progress(func(l string) { t.Log(l) })))
+	var pods corev1.PodList
+	if err := config.Client().Resources("kube-system").List(ctx, &pods); err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range pods.Items {
+		if strings.HasPrefix(pod.Name, "kube-apiserver-") && len(pod.Spec.Containers) != 1 {
+			t.Errorf("the API server's pod has %d containers", len(pod.Spec.Containers))
+		}
+	}
+	if len(pods.Items) == 0 || cluster.Environment() != nil {
+		t.Errorf("%d pods, environment %v", len(pods.Items), cluster.Environment())
+	}
+	t.Run("images", func(t *testing.T) {
+		if err := cluster.LoadImageArchive(ctx, archive(t)); err != nil {
+			t.Error(err)
+		}
+		if err := cluster.LoadImageArchive(ctx, cluster.GetKubeconfig()); err == nil {
+			t.Error("a file that is no archive was loaded")
+		}
+		if err := cluster.LoadImage(ctx, "kmsharness-test/nobody-has-it:1"); err == nil {
+			t.Error("an image that the engine does not have was loaded")
+		}
+	})
+	t.Run("logs", func(t *testing.T) {
+		exported(t, cluster, "nodes/cp-1/manifests/kube-apiserver.yaml", "nodes/cp-1/kubeadm.yaml", "kind/kind-version.txt")
+	})
+	destroyed(t, ctx, cluster)
+}
+
+// archive is one of an image for this platform: containerd takes no other.
+func archive(t *testing.T) string {
+	t.Helper()
+	image, err := random.Image(1024, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", runtime.GOARCH
+	if image, err = mutate.ConfigFile(image, config); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "image.tar")
+	if err := tarball.WriteToFile(file, name.MustParseReference("kmsharness-test/random:1"), image); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func exported(t *testing.T, cluster *provider.Provider, files ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := cluster.ExportLogs(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
+	for _, file := range files {
+		if info, err := os.Stat(filepath.Join(dir, file)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// destroyed ends a cluster twice, and looks for what is left.
+func destroyed(t *testing.T, ctx context.Context, cluster *provider.Provider) {
+	t.Helper()
+	dir := filepath.Dir(cluster.GetKubeconfig())
+	for range 2 {
+		if err := cluster.Destroy(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", dir, err)
+	}
+	out, err := exec.CommandContext(ctx, "docker", "ps", "--all", "--format", "{{.Names}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, container := range strings.Fields(string(out)) {
+		if strings.HasPrefix(container, "kmsharness-"+pid()+"-") {
+			t.Errorf("container %s is left", container)
+		}
+	}
+}
+
+func pid() string { return strconv.Itoa(os.Getpid()) }

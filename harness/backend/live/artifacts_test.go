@@ -1,0 +1,117 @@
+package live
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// What opens something is left out, whatever provider it is of and however it is written.
+func TestWithoutSecrets(t *testing.T) {
+	text := `apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+- resources: [secrets]
+  providers:
+  - kms: {apiVersion: v2, name: kms-1, endpoint: unix:///run/kms-1.sock}
+  - aescbc: {keys: [{name: old, secret: c2VjcmV0}]} # was c2VjcmV0
+  - secretbox:
+      keys:
+      - name: box
+        secret: |
+          c2VjcmV0
+  - identity: {}
+---
+kind: InitConfiguration
+bootstrapTokens: [{token: c2VjcmV0.c2VjcmV0}]
+certificateKey: c2VjcmV0
+discovery: {tlsBootstrapToken: c2VjcmV0, file: {secret: {name: a-reference}}}
+`
+	got, err := WithoutSecrets([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(got), "c2VjcmV0") || strings.Count(string(got), leftOut) != 5 {
+		t.Errorf("left:\n%s", got)
+	}
+	for _, want := range []string{"unix:///run/kms-1.sock", "name: old", "name: box", "kind: InitConfiguration", "a-reference"} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if out, err := WithoutSecrets([]byte("secret: [c2VjcmV0")); err == nil || len(out) > 0 {
+		t.Errorf("text that is not YAML was copied: %s", out)
+	}
+}
+
+// fakeServer answers every list and every get, unless the path is among those that fail.
+func fakeServer(t *testing.T, failing string) *Client {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case failing != "" && strings.Contains(r.URL.Path, failing):
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no etcd","code":500}`)
+		case strings.HasSuffix(r.URL.Path, "s"):
+			fmt.Fprint(w, `{"kind":"List","apiVersion":"v1","metadata":{},"items":[{"kind":"X","apiVersion":"v1","metadata":{"name":"one"}}]}`)
+		default:
+			fmt.Fprint(w, `{"kind":"X","apiVersion":"v1","metadata":{"name":"one"},"status":{"conditions":[{"type":"Degraded"}]}}`)
+		}
+	}))
+	t.Cleanup(s.Close)
+	c, err := NewClient(&rest.Config{Host: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestSnapshotThrough(t *testing.T) {
+	op, err := operatorNamed("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Environment{operator: op, traits: Traits{RealNodes: true}}
+	dir := t.TempDir()
+	if err := snapshotThrough(t.Context(), fakeServer(t, ""), e.artifactObjects(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"kubeapiservers.operator.openshift.io.yaml": "type: Degraded", "clusteroperators.config.openshift.io.yaml": "type: Degraded",
+		"apiservers.config.openshift.io.yaml": "name: one", "nodes.yaml": "name: one", "leases.coordination.k8s.io.yaml": "name: one",
+		"pods.yaml": "name: one", "events.yaml": "name: one",
+	} {
+		if text, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %s, %v", file, text, err)
+		}
+	}
+	for _, w := range e.artifactObjects() {
+		if w.resource == secretObjects() {
+			t.Error("Secrets are copied")
+		}
+	}
+}
+
+// One resource that an API server cannot give costs no other, and is named.
+func TestSnapshotOfHalfAnAPIServer(t *testing.T) {
+	op, err := operatorNamed("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, dir := &Environment{operator: op}, t.TempDir()
+	err = snapshotThrough(t.Context(), fakeServer(t, "clusteroperators"), e.artifactObjects(), dir)
+	if err == nil || !strings.Contains(err.Error(), "clusteroperators.config.openshift.io kube-apiserver: no etcd") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "nodes.yaml")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,27 @@
+package check
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// ContainerChange is what a container engine told, for people: no invariant is judged by it.
+type ContainerChange struct {
+	history.Container
+	At     time.Time     `json:"at"`
+	Offset time.Duration `json:"offset"`
+}
+
+// containers are the first MaxViolations changes, and how many there were.
+func (v *view) containers() (first []ContainerChange, count int) {
+	for _, e := range v.events {
+		if e.Container == nil {
+			continue
+		}
+		if count++; len(first) < MaxViolations {
+			first = append(first, ContainerChange{*e.Container, e.At, e.At.Sub(v.whole.from)})
+		}
+	}
+	return first, count
+}

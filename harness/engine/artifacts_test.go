@@ -1,0 +1,137 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// collector is a world that notes in which order it is asked for what.
+type collector struct {
+	*released
+	asked []string
+	fails error
+}
+
+func (c *collector) note(what string) { c.asked = append(c.asked, what) }
+
+func (c *collector) Do(ctx context.Context, a scenario.Action) error {
+	c.note("do " + string(a.Verb))
+	return c.released.Do(ctx, a)
+}
+
+func (c *collector) Finish(ctx context.Context) error {
+	c.note("finish")
+	return c.released.Finish(ctx)
+}
+
+func (c *collector) Release(ctx context.Context, keep bool) error {
+	c.note("release")
+	return c.released.Release(ctx, keep)
+}
+
+func (c *collector) Snapshot(_ context.Context, dir string) error {
+	c.note("snapshot " + filepath.Base(dir))
+	return c.fails
+}
+
+func (c *collector) Collect(_ context.Context, dir string, _ func(string)) error {
+	c.note("collect " + filepath.Base(dir))
+	return c.fails
+}
+
+// collecting is a backend of one such world.
+type collecting struct {
+	*worlds
+	env *collector
+}
+
+func (b *collecting) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
+	env, err := b.worlds.Prepare(ctx, spec)
+	b.env.released = env.(*released)
+	return b.env, err
+}
+
+func collect(t *testing.T, ctx context.Context, when engine.Artifacts, expression string, fails error) (report.Result, []string) {
+	t.Helper()
+	b := &collecting{&worlds{world: newWorld(t)}, &collector{fails: fails}}
+	s := scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin", Steps: []scenario.Step{
+		{Action: &scenario.Action{Verb: scenario.VerbInject, Plugin: scenario.Selector{Node: "cp-2"}, Fault: "hang"}},
+		{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: expression, Bound: scenario.D("detection")}},
+	}}
+	r := engine.Execute(ctx, b, s.WithDefaults(), engine.Execution{Out: t.TempDir(), Artifacts: when, Options: engine.Options{Runtime: b.world}})
+	return r, b.env.asked
+}
+
+const (
+	met   = `rollup.degraded.status == "True"`
+	unmet = `rollup.degraded.status == "Unknown"`
+)
+
+// What failed still stands when the first picture is taken, and the environment is there until everything is collected.
+func TestArtifactsInOrder(t *testing.T) {
+	_, asked := collect(t, context.Background(), "", unmet, nil)
+	wantLines(t, "asked", asked, "do inject", "snapshot at-failure", "do release", "finish", "collect artifacts", "release")
+}
+
+func TestArtifactsWhen(t *testing.T) {
+	for name, c := range map[string]struct {
+		when       engine.Artifacts
+		expression string
+		want       []string
+	}{
+		"never":                              {engine.ArtifactsNever, unmet, nil},
+		"always, and it failed":              {engine.ArtifactsAlways, unmet, []string{"snapshot at-failure", "collect artifacts"}},
+		"only the checker is not content":    {engine.ArtifactsOnFailure, met, []string{"collect artifacts"}},
+		"nobody is content, and nobody asks": {engine.ArtifactsNever, met, nil},
+	} {
+		_, asked := collect(t, context.Background(), c.when, c.expression, nil)
+		asked = slices.DeleteFunc(asked, func(s string) bool { return !strings.HasPrefix(s, "snapshot") && !strings.HasPrefix(s, "collect") })
+		wantLines(t, name, asked, c.want...)
+	}
+}
+
+// What could not be collected is told, and judges nothing.
+func TestArtifactsDoNotJudge(t *testing.T) {
+	good, _ := collect(t, context.Background(), "", unmet, nil)
+	bad, _ := collect(t, context.Background(), "", unmet, errors.New("docker is gone"))
+	if bad.Status != good.Status || len(bad.Failures) != len(good.Failures) || len(bad.Reasons) != 0 {
+		t.Errorf("with artifacts %+v, without %+v", good, bad)
+	}
+	if len(good.Notes) != 0 || len(bad.Notes) != 2 || !strings.Contains(bad.Text(), "note: artifacts are not complete: docker is gone") {
+		t.Errorf("notes %v and %v in\n%s", good.Notes, bad.Notes, bad.Text())
+	}
+	if data, err := os.ReadFile(filepath.Join(bad.Dir, report.ResultFile)); err != nil || !strings.Contains(string(data), "docker is gone") {
+		t.Errorf("the result says %s, %v", data, err)
+	}
+}
+
+// Who interrupts a run does not wait for its artifacts.
+func TestArtifactsAfterAnInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r, asked := collect(t, ctx, engine.ArtifactsAlways, met, nil)
+	if r.Status != report.CouldNotRun || slices.Contains(asked, "collect artifacts") {
+		t.Errorf("%s, asked %v", r.Status, asked)
+	}
+}
+
+func TestParseArtifacts(t *testing.T) {
+	for text, want := range map[string]engine.Artifacts{"": engine.ArtifactsOnFailure, "always": engine.ArtifactsAlways, "never": engine.ArtifactsNever} {
+		if got, err := engine.ParseArtifacts(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	if _, err := engine.ParseArtifacts("Always"); err == nil || !strings.Contains(err.Error(), "expected on-failure, always or never") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,52 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+)
+
+// States of a container.
+const (
+	ContainerStarted  = "started"
+	ContainerExited   = "exited"   // its first process has ended
+	ContainerSignal   = "signal"   // somebody had the engine send it a signal
+	ContainerPaused   = "paused"   // frozen with all that is in it
+	ContainerUnpaused = "unpaused" // goes on
+	ContainerOOM      = "oom"      // the kernel ended something in it for want of memory
+	ContainerUnseen   = "unseen"   // no change of it: until further notice nobody says what happens in Node
+)
+
+// Container is a change of a container, as the engine or containerd tells it. What a process below hold does is a Process: its
+// container changes only when hold itself ends, or passes on that its program did.
+type Container struct {
+	Node string `json:"node"`
+	// Namespace and Pod are empty for the container that is the node.
+	Namespace string `json:"namespace,omitempty"`
+	Pod       string `json:"pod,omitempty"`
+	// Name in the pod, or of the engine.
+	Name  string `json:"name"`
+	State string `json:"state"`
+	// ExitCode of one that exited, Restarts of one that started: how many were in its place before. nil: nobody told.
+	ExitCode *int   `json:"exitCode,omitempty"`
+	Restarts *int   `json:"restarts,omitempty"`
+	Detail   string `json:"detail,omitempty"`
+}
+
+// String is one line: "cp-1 kube-apiserver-cp-1/reporter exited, exit code 137".
+func (c Container) String() string {
+	name := c.Name
+	if c.Pod != "" {
+		name = c.Pod + "/" + c.Name
+	}
+	parts := []string{strings.Join([]string{c.Node, name, c.State}, " ")}
+	if c.ExitCode != nil {
+		parts = append(parts, fmt.Sprintf("exit code %d", *c.ExitCode))
+	}
+	if c.Restarts != nil {
+		parts = append(parts, fmt.Sprintf("restart %d", *c.Restarts))
+	}
+	if c.Detail != "" {
+		parts = append(parts, c.Detail)
+	}
+	return strings.Join(parts, ", ")
+}

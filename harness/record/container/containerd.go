@@ -1,0 +1,73 @@
+package container
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Change is what containerd says of one of its tasks.
+type Change struct {
+	At       time.Time
+	ID       string // of the container
+	State    string
+	ExitCode *int
+}
+
+// timeLayout of ctr events: Go's time.Time as text.
+const timeLayout = "2006-01-02 15:04:05.999999999 -0700 MST"
+
+// Containerd reads one line of ctr events: a time, a namespace, a topic, and JSON. A line that is about nothing of interest,
+// such as an image or the end of a command in a container, gives nil.
+func Containerd(line []byte) (*Change, error) {
+	words := strings.SplitN(string(line), " ", 7)
+	if len(words) != 7 || !strings.HasPrefix(words[6], "{") {
+		return nil, fmt.Errorf("events of containerd: expected a time, a namespace, a topic and JSON, got %.100q", line)
+	}
+	state := taskState(words[5])
+	if state == "" {
+		return nil, nil
+	}
+	at, err := time.Parse(timeLayout, strings.Join(words[:4], " "))
+	if err != nil {
+		return nil, fmt.Errorf("events of containerd: %w", err)
+	}
+	var task struct {
+		ContainerID string `json:"container_id"`
+		ID          string `json:"id"` // of the process that ended
+		ExitStatus  int    `json:"exit_status"`
+	}
+	if err := json.Unmarshal([]byte(words[6]), &task); err != nil {
+		return nil, fmt.Errorf("events of containerd: %s: %w", words[5], err)
+	}
+	if task.ContainerID == "" {
+		return nil, fmt.Errorf("events of containerd: %s without a container", words[5])
+	}
+	c := &Change{At: at, ID: task.ContainerID, State: state}
+	if state == history.ContainerExited {
+		if task.ID != task.ContainerID {
+			return nil, nil
+		}
+		c.ExitCode = &task.ExitStatus
+	}
+	return c, nil
+}
+
+func taskState(topic string) string {
+	switch topic {
+	case "/tasks/start":
+		return history.ContainerStarted
+	case "/tasks/exit":
+		return history.ContainerExited
+	case "/tasks/paused":
+		return history.ContainerPaused
+	case "/tasks/resumed":
+		return history.ContainerUnpaused
+	case "/tasks/oom":
+		return history.ContainerOOM
+	}
+	return ""
+}

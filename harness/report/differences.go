@@ -1,0 +1,107 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+)
+
+// Words of a comparison that are no status of their own.
+const (
+	Absent   = "absent"   // the run has no such scenario
+	Violated = "violated" // an invariant that failed: the word for scenarios would read like a result
+)
+
+// Statuses that the checker gives to invariants.
+const (
+	invariantFailed    = "failed"
+	invariantNotJudged = "not-judged"
+)
+
+// Difference is one thing that two runs of the same scenario do not agree on.
+type Difference struct {
+	Scenario string
+	What     string // "result", or the ID of an invariant
+	A, B     string
+	// Hint: one run held, and the other had nothing to judge by. That is not a contradiction.
+	Hint bool
+}
+
+// Compare lists what two runs do not agree on, by scenario, the result first. Hints are left out unless asked for.
+func Compare(a, b map[string]Outcome, hints bool) []Difference {
+	var all []Difference
+	for _, name := range unionOfKeys(a, b) {
+		x, y := a[name], b[name]
+		if x.word() != y.word() {
+			all = append(all, Difference{Scenario: name, What: "result", A: x.word(), B: y.word()})
+		}
+		if len(x.Invariants) == 0 || len(y.Invariants) == 0 {
+			continue // one was not judged at all, which the result says
+		}
+		for _, id := range unionOfKeys(x.Invariants, y.Invariants) {
+			d := Difference{Scenario: name, What: id, A: invariantWord(x.Invariants[id]), B: invariantWord(y.Invariants[id])}
+			d.Hint = d.A != Violated && d.B != Violated && (d.A == invariantNotJudged || d.B == invariantNotJudged)
+			if d.A != d.B && (hints || !d.Hint) {
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
+func (o Outcome) word() string {
+	if o.Status == "" {
+		return Absent
+	}
+	return string(o.Status)
+}
+
+// invariantWord: an invariant that a run does not know, because its checker is older, was not judged.
+func invariantWord(status string) string {
+	switch status {
+	case invariantFailed:
+		return Violated
+	case "":
+		return invariantNotJudged
+	}
+	return status
+}
+
+func unionOfKeys[V any](a, b map[string]V) []string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// WriteDifferences writes a table, if there is anything in it, and a last line with the counts. It says how many differences
+// are no hints.
+func WriteDifferences(w io.Writer, nameA, nameB string, scenarios int, all []Difference) (count int, err error) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if len(all) > 0 {
+		fmt.Fprintf(table, "SCENARIO\tWHAT\t%s\t%s\n", nameA, nameB)
+	}
+	differing := map[string]bool{}
+	for _, d := range all {
+		note := ""
+		if d.Hint {
+			note = " (hint)"
+		} else {
+			count++
+			differing[d.Scenario] = true
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s%s\n", d.Scenario, d.What, d.A, d.B, note)
+	}
+	if len(all) > 0 {
+		fmt.Fprintln(table)
+	}
+	if err := table.Flush(); err != nil {
+		return count, err
+	}
+	_, err = fmt.Fprintf(w, "differences: %d in %d of %d scenarios, %d hints\n", count, len(differing), scenarios, len(all)-count)
+	return count, err
+}
+
+// CountScenarios is how many either run has.
+func CountScenarios(a, b map[string]Outcome) int { return len(unionOfKeys(a, b)) }

@@ -1,0 +1,75 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Outcome is what became of one scenario.
+type Outcome struct {
+	Status  Status
+	Backend string
+	// Invariants are the statuses that the checker gave, by ID; empty for what was not judged at all.
+	Invariants map[string]string
+}
+
+// Outcomes reads what the scenarios below an output directory came to, by name.
+func Outcomes(out string) (map[string]Outcome, error) {
+	if info, err := os.Stat(out); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%s: expected the output folder of a run", out)
+	}
+	files, err := filepath.Glob(filepath.Join(out, "*", ResultFile))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", out, err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: no scenario has a %s in it, expected the output folder of a run", out, ResultFile)
+	}
+	all := map[string]Outcome{}
+	for _, file := range files {
+		r, err := readResult(file)
+		if err != nil {
+			return nil, err
+		}
+		if r.Scenario == "" || r.Status == "" {
+			return nil, fmt.Errorf("%s: not a result: scenario or status is missing", file)
+		}
+		if _, twice := all[r.Scenario]; twice {
+			return nil, fmt.Errorf("%s: a second result of scenario %s, expected one", file, r.Scenario)
+		}
+		o := Outcome{Status: r.Status, Backend: r.Backend}
+		if o.Invariants, err = readInvariants(filepath.Join(filepath.Dir(file), VerdictJSON)); err != nil {
+			return nil, err
+		}
+		all[r.Scenario] = o
+	}
+	return all, nil
+}
+
+// readInvariants reads the statuses of a verdict. A scenario that was not supported or could not run has none.
+func readInvariants(file string) (map[string]string, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var v struct {
+		Invariants []struct{ ID, Status string }
+	}
+	if err := json.NewDecoder(io.LimitReader(f, maxResultBytes)).Decode(&v); err != nil {
+		return nil, fmt.Errorf("%s: not a verdict: %w", file, err)
+	}
+	all := map[string]string{}
+	for _, i := range v.Invariants {
+		all[i.ID] = i.Status
+	}
+	return all, nil
+}
