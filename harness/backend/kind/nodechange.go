@@ -113,8 +113,9 @@ func (p *plane) join(ctx context.Context, donor, n *live.Node) error {
 	if err := p.injectManifest(ctx, container); err != nil {
 		return err
 	}
-	// The preflight checks object to what kind's nodes are.
-	_, err = inside(ctx, container, nil, "kubeadm", "join", "--config", file, "--skip-phases=preflight,control-plane-prepare")
+	// The preflight checks object to what kind's nodes are; and the last wait, which this harness does itself, to an API server
+	// below another program.
+	_, err = inside(ctx, container, nil, "kubeadm", "join", "--config", file, "--skip-phases=preflight,control-plane-prepare,wait-control-plane")
 	return err
 }
 
