@@ -44,6 +44,7 @@ type plane struct {
 	nodes       live.Nodes
 	aggregators []replica
 	installed   map[string]bool
+	links       links
 
 	// journals of hold tell what happens to the units.
 	journals *tail.Set
@@ -53,7 +54,6 @@ type plane struct {
 	mu         sync.Mutex
 	plugins    map[string]map[string]*live.Plugin // by node and keyID: all that the pods have, held or not
 	containers map[string]string                  // by node
-	broken     map[history.Link][]string          // targets of the rules in force
 	members    map[string]string                  // addresses of nodes
 	later      []string                           // clusters of one node that joined this one
 	dirty      string                             // why it cannot be used again; empty: it can
