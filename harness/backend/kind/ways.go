@@ -31,7 +31,10 @@ type way struct {
 	node, container string
 	filter, nat     string   // chains that the packets pass; a connection's first ones pass nat before filter
 	match           []string // which packets they are
-	upstream        string   // where a proxy on the node reaches what the link leads to
+	// back is a chain and which packets of it are answers; nil: they cannot be told from others', as on loopback, where only
+	// what asks has an owner.
+	back     []string
+	upstream string // where a proxy on the node reaches what the link leads to
 }
 
 // waysOf are where a link can be broken.
@@ -43,10 +46,12 @@ func (p *plane) waysOf(l history.Link) ([]way, error) {
 			match: []string{"--dport", portAPIServer, "-m", "owner", "--uid-owner", reporter}})
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
 		return p.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ownEtcd,
-			match: []string{"-d", "127.0.0.1", "--dport", portEtcd, "-m", "owner", "!", "--uid-owner", proxy}})
+			match: []string{"-d", "127.0.0.1", "--dport", portEtcd, "-m", "owner", "!", "--uid-owner", proxy},
+			back:  []string{"OUTPUT", "-p", "tcp", "-s", "127.0.0.1", "--sport", portEtcd}})
 	case l.From == history.RoleLoadBalancer && l.To == history.RoleAPIServer && p.lb.ip != "":
 		return p.onNode(way{link: l, filter: "INPUT", nat: "PREROUTING", upstream: ownAPIServer,
-			match: []string{"-s", p.lb.ip, "--dport", portAPIServer}})
+			match: []string{"-s", p.lb.ip, "--dport", portAPIServer},
+			back:  []string{"OUTPUT", "-p", "tcp", "-d", p.lb.ip, "--sport", portAPIServer}})
 	case l.From == history.RoleAggregator && l.To == history.RoleLoadBalancer:
 		return p.fromPods(l), nil
 	}
@@ -67,10 +72,13 @@ func (p *plane) fromPods(l history.Link) []way {
 	var all []way
 	for _, n := range p.nodes.List() {
 		w := way{link: l, node: n.Name, container: p.container(n.Name), filter: "FORWARD", nat: "PREROUTING",
-			match: []string{"-d", p.lb.ip, "--dport", portAPIServer}, upstream: p.lb.ip + ":" + portAPIServer}
+			match: []string{"-d", p.lb.ip, "--dport", portAPIServer},
+			back:  []string{"FORWARD", "-p", "tcp", "-s", p.lb.ip, "--sport", portAPIServer}, upstream: p.lb.ip + ":" + portAPIServer}
 		if p.lb.ip == "" {
+			direct := []string{"-m", "conntrack", "--ctorigdstport", portAPIServer}
 			w.filter, w.upstream = "INPUT", ownAPIServer
-			w.match = []string{"!", "-i", "lo", "-s", podSubnet, "--dport", portAPIServer, "-m", "conntrack", "--ctorigdstport", portAPIServer}
+			w.match = append([]string{"!", "-i", "lo", "-s", podSubnet, "--dport", portAPIServer}, direct...)
+			w.back = append([]string{"OUTPUT", "-p", "tcp", "!", "-o", "lo", "-d", podSubnet, "--sport", portAPIServer}, direct...)
 		}
 		all = append(all, w)
 	}
@@ -86,16 +94,19 @@ func needsProxy(f netfault.Fault) bool { return f.Mode == netfault.Slow || f.Mod
 // those that exist: these are silent while a link is mute, and must come again through the proxy to be slow.
 func (w way) rules(f netfault.Fault, port string) [][]string {
 	packets := append([]string{w.filter, "-p", "tcp"}, w.match...)
-	drop := slices.Concat([]string{"filter"}, packets, []string{"-j", "DROP"})
+	silence := [][]string{slices.Concat([]string{"filter"}, packets, []string{"-j", "DROP"})}
+	if w.back != nil { // what was sent before, and watches
+		silence = append(silence, slices.Concat([]string{"filter"}, w.back, []string{"-j", "DROP"}))
+	}
 	reset := slices.Concat([]string{"filter"}, packets, []string{"-j", "REJECT", "--reject-with", "tcp-reset"})
 	turn := slices.Concat([]string{"nat", w.nat, "-p", "tcp"}, w.match, []string{"-j", "REDIRECT", "--to-ports", port})
 	switch f.Mode {
 	case netfault.Cut:
-		return [][]string{drop}
+		return silence
 	case netfault.Reset:
 		return [][]string{reset}
 	case netfault.Mute:
-		return [][]string{turn, drop}
+		return append([][]string{turn}, silence...)
 	case netfault.Slow:
 		return [][]string{turn, reset}
 	}

@@ -19,6 +19,10 @@ const (
 	lbWay    = "-p tcp -s 9.9.9.9 --dport 6443"
 	podsHA   = "-p tcp -d 9.9.9.9 --dport 6443"
 	podsSNO  = "-p tcp ! -i lo -s 10.244.0.0/16 --dport 6443 -m conntrack --ctorigdstport 6443"
+	etcdBack = "-p tcp -s 127.0.0.1 --sport 2379 -j DROP"
+	lbBack   = "-p tcp -d 9.9.9.9 --sport 6443 -j DROP"
+	backHA   = "-p tcp -s 9.9.9.9 --sport 6443 -j DROP"
+	backSNO  = "-p tcp ! -o lo -d 10.244.0.0/16 --sport 6443 -m conntrack --ctorigdstport 6443 -j DROP"
 	rst      = " -j REJECT --reject-with tcp-reset"
 	turned   = " -j REDIRECT --to-ports 7777"
 )
@@ -41,15 +45,16 @@ func TestRulesOfLinks(t *testing.T) {
 		{"", onReporter, reset, []string{"c2: filter OUTPUT " + reporter + rst}},
 		{"", onReporter, mute, []string{"c2: nat OUTPUT " + reporter + turned, "c2: filter OUTPUT " + reporter + " -j DROP"}},
 		{"", onReporter, slow, []string{"c2: nat OUTPUT " + reporter + turned, "c2: filter OUTPUT " + reporter + rst}},
-		{"", onEtcd, cut, []string{"c1: filter OUTPUT " + etcdWay + " -j DROP"}},
+		{"", onEtcd, cut, []string{"c1: filter OUTPUT " + etcdWay + " -j DROP", "c1: filter OUTPUT " + etcdBack}},
 		{"", onEtcd, slow, []string{"c1: nat OUTPUT " + etcdWay + turned, "c1: filter OUTPUT " + etcdWay + rst}},
 		{lbIP, onLB, reset, []string{"c1: filter INPUT " + lbWay + rst}},
-		{lbIP, onLB, mute, []string{"c1: nat PREROUTING " + lbWay + turned, "c1: filter INPUT " + lbWay + " -j DROP"}},
-		{lbIP, fromPods, cut, []string{"c1: filter FORWARD " + podsHA + " -j DROP", "c2: filter FORWARD " + podsHA + " -j DROP"}},
+		{lbIP, onLB, mute, []string{"c1: nat PREROUTING " + lbWay + turned, "c1: filter INPUT " + lbWay + " -j DROP", "c1: filter OUTPUT " + lbBack}},
+		{lbIP, fromPods, cut, []string{"c1: filter FORWARD " + podsHA + " -j DROP", "c1: filter FORWARD " + backHA,
+			"c2: filter FORWARD " + podsHA + " -j DROP", "c2: filter FORWARD " + backHA}},
 		{lbIP, fromPods, slow, []string{"c1: nat PREROUTING " + podsHA + turned, "c1: filter FORWARD " + podsHA + rst,
 			"c2: nat PREROUTING " + podsHA + turned, "c2: filter FORWARD " + podsHA + rst}},
-		{"", fromPods, mute, []string{"c1: nat PREROUTING " + podsSNO + turned, "c1: filter INPUT " + podsSNO + " -j DROP",
-			"c2: nat PREROUTING " + podsSNO + turned, "c2: filter INPUT " + podsSNO + " -j DROP"}},
+		{"", fromPods, mute, []string{"c1: nat PREROUTING " + podsSNO + turned, "c1: filter INPUT " + podsSNO + " -j DROP", "c1: filter OUTPUT " + backSNO,
+			"c2: nat PREROUTING " + podsSNO + turned, "c2: filter INPUT " + podsSNO + " -j DROP", "c2: filter OUTPUT " + backSNO}},
 	} {
 		ways, err := testPlane(c.lb).waysOf(c.l)
 		var got []string
