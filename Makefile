@@ -18,7 +18,7 @@ FUZZTIME ?= 60s
 export CGO_ENABLED = 0
 GOFLAGS_BUILD := -trimpath -tags grpcnotrace -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
-PROGRAMS := kmsharness kmsharness-hold $(IMAGE_PROGRAMS)
+PROGRAMS := kmsharness kmsharness-hold kmsharness-proxy $(IMAGE_PROGRAMS)
 
 .PHONY: help build images test lint bench bench-kind e2e mutants fuzz crds engine engine-down node-image clean
 

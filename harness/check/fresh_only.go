@@ -35,7 +35,7 @@ func judgeFreshOnly(v *view) (f Finding) {
 	return f
 }
 
-// flowing is when nothing on the reporter's way held bytes back: a paused API server or a cut or slow link delivers
+// flowing is when nothing on the reporter's way held bytes back: a paused API server or a cut, slow or mute link delivers
 // later what was sent in time. A killed one does not.
 func (v *view) flowing(node string) spans {
 	wide := span{v.whole.from.Add(-time.Hour), v.whole.to} // probes may be from before the recording

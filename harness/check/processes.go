@@ -173,7 +173,7 @@ func (v *view) processes(role string) []process {
 	return out
 }
 
-// linkFine is when no link that match picks was cut, reset or slow.
+// linkFine is when no link that match picks was cut, reset, slow or mute.
 func (v *view) linkFine(match func(linkChange) bool) spans {
 	type key struct{ from, to, node string }
 	since := map[key]time.Time{}

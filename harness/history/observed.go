@@ -158,6 +158,7 @@ const (
 	LinkCut   = "cut"   // packets vanish
 	LinkReset = "reset" // connections are reset, new ones refused
 	LinkSlow  = "slow"  // latency is added
+	LinkMute  = "mute"  // new connections are accepted and not answered, existing ones are silent
 )
 
 // Link is a change of state of a network link.

@@ -12,11 +12,16 @@ type control struct {
 	fault   Fault
 	changed chan struct{} // closed and replaced at every change
 	closed  bool
-	pairs   map[*pair]struct{}
+	ends    map[end]struct{}
+}
+
+// end is a connection that a control governs.
+type end interface {
+	reset()
 }
 
 func newControl() *control {
-	return &control{fault: Fault{Mode: OK}, changed: make(chan struct{}), pairs: map[*pair]struct{}{}}
+	return &control{fault: Fault{Mode: OK}, changed: make(chan struct{}), ends: map[end]struct{}{}}
 }
 
 func (c *control) get() (Fault, <-chan struct{}) {
@@ -27,7 +32,7 @@ func (c *control) get() (Fault, <-chan struct{}) {
 
 // set puts a fault in force for connections that exist and new ones.
 func (c *control) set(f Fault) error {
-	if err := f.validate(); err != nil {
+	if err := f.Validate(); err != nil {
 		return err
 	}
 	if f.Mode == "" {
@@ -38,8 +43,10 @@ func (c *control) set(f Fault) error {
 	c.fault = f
 	close(c.changed)
 	c.changed = make(chan struct{})
-	if f.Mode == Reset {
-		c.resetAll()
+	for e := range c.ends {
+		if _, held := e.(*heldConn); !f.admits() || held && !f.mutes() {
+			e.reset()
+		}
 	}
 	return nil
 }
@@ -49,36 +56,32 @@ func (c *control) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	c.resetAll()
-}
-
-func (c *control) resetAll() {
-	for p := range c.pairs {
-		p.reset()
+	for e := range c.ends {
+		e.reset()
 	}
 }
 
-// admit registers a connection; false if it may not live, which the caller answers with a reset.
-func (c *control) admit(p *pair) bool {
+// admit registers a connection while the fault allows it; false if it may not live, which the caller answers with a reset.
+func (c *control) admit(e end, allows func(Fault) bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.fault.Mode == Reset {
+	if c.closed || !allows(c.fault) {
 		return false
 	}
-	c.pairs[p] = struct{}{}
+	c.ends[e] = struct{}{}
 	return true
 }
 
-func (c *control) forget(p *pair) {
+func (c *control) forget(e end) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.pairs, p)
+	delete(c.ends, e)
 }
 
 func (c *control) connections() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.pairs)
+	return len(c.ends)
 }
 
 // waitWhile blocks as long as the fault satisfies the condition; it returns the first one that does not, or the error of

@@ -19,9 +19,10 @@ const (
 	Reset Mode = "reset"
 	// Slow delays every byte by Delay, in each direction.
 	Slow Mode = "slow"
-	// NotReady accepts connections as far as TCP goes and then stays silent, like an API server that has opened its port
-	// but does not serve yet. A load balancer without health checks takes it for alive. Otherwise like Cut.
-	NotReady Mode = "not-ready"
+	// Mute accepts new connections, reads what they say and never answers, like a server that has opened its port but does
+	// not serve yet; when the mode ends, they are reset, for what they said is lost. Existing connections are silent as in
+	// mode Cut, and go on afterwards. A load balancer without health checks takes a mute member for alive.
+	Mute Mode = "mute"
 )
 
 // Fault is a mode with its parameter. The zero value is OK.
@@ -34,9 +35,10 @@ type Fault struct {
 // MaxDelay bounds Fault.Delay; with more, use Cut.
 const MaxDelay = time.Minute
 
-func (f Fault) validate() error {
+// Validate says what is wrong with a fault.
+func (f Fault) Validate() error {
 	switch f.Mode {
-	case OK, Cut, Reset, NotReady, "":
+	case OK, Cut, Reset, Mute, "":
 		if f.Delay != 0 {
 			return fmt.Errorf("network fault %q: a delay of %v makes sense with %q only", f.Mode, f.Delay, Slow)
 		}
@@ -47,8 +49,16 @@ func (f Fault) validate() error {
 		}
 		return nil
 	}
-	return fmt.Errorf("network fault %q is unknown: expected one of %q, %q, %q, %q, %q", f.Mode, OK, Cut, Reset, Slow, NotReady)
+	return fmt.Errorf("network fault %q is unknown: expected one of %q, %q, %q, %q, %q", f.Mode, OK, Cut, Reset, Slow, Mute)
 }
 
-// silent says whether bytes wait.
-func (f Fault) silent() bool { return f.Mode == Cut || f.Mode == NotReady }
+// Breaks says whether there is a fault at all.
+func (f Fault) Breaks() bool { return f.Mode != OK && f.Mode != "" }
+
+// silent says whether the bytes of existing connections wait.
+func (f Fault) silent() bool { return f.Mode == Cut || f.Mode == Mute }
+
+// Whether a fault leaves a new connection unheard, lets one exist, and lets one exist without an answer.
+func (f Fault) unheard() bool { return f.Mode == Cut }
+func (f Fault) admits() bool  { return f.Mode != Reset }
+func (f Fault) mutes() bool   { return f.Mode == Mute }

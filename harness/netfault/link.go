@@ -22,9 +22,12 @@ type Link struct {
 
 // NewLink opens a link in mode OK from a free port of 127.0.0.1 to upstream (host:port). Nothing needs to listen there yet. The
 // owner must Close it.
-func NewLink(name, upstream string) (*Link, error) {
+func NewLink(name, upstream string) (*Link, error) { return NewLinkAt(name, "127.0.0.1:0", upstream) }
+
+// NewLinkAt is NewLink with an address (host:port) to listen at, for clients that are not on this machine's loopback.
+func NewLinkAt(name, address, upstream string) (*Link, error) {
 	l := &Link{name: name, control: newControl(), upstream: upstream}
-	s, err := listen(name, l.handle)
+	s, err := listen(name, address, l.handle)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +38,7 @@ func NewLink(name, upstream string) (*Link, error) {
 // Name is what NewLink was told.
 func (l *Link) Name() string { return l.name }
 
-// Addr is where clients connect to (127.0.0.1:port); it never changes.
+// Addr is where clients connect to (host:port); it never changes.
 func (l *Link) Addr() string { return l.server.addr() }
 
 // Set puts a fault in force, for connections that exist and for new ones, before it returns. It does not wait for peers. Fault{} heals
@@ -67,8 +70,13 @@ func (l *Link) Close() error {
 }
 
 func (l *Link) handle(ctx context.Context, client net.Conn) {
-	if _, err := l.control.waitWhile(ctx, Fault.silent); err != nil {
+	f, err := l.control.waitWhile(ctx, Fault.unheard)
+	if err != nil {
 		resetConn(client)
+		return
+	}
+	if f.mutes() {
+		hold(client, l.control)
 		return
 	}
 	l.mu.Lock()
@@ -90,7 +98,7 @@ func relay(ctx context.Context, client net.Conn, addr string, c *control, timeou
 // join carries bytes between two connections, and owns both.
 func join(client, upstream net.Conn, c *control) {
 	p := newPair(client, upstream, c)
-	if !c.admit(p) {
+	if !c.admit(p, Fault.admits) {
 		p.reset()
 		return
 	}

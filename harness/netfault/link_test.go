@@ -16,27 +16,23 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestLinkCut(t *testing.T) {
-	for _, mode := range []netfault.Mode{netfault.Cut, netfault.NotReady} {
-		t.Run(string(mode), func(t *testing.T) {
-			l := newLink(t, newEcho(t, "up").addr())
-			existing := connect(t, l.Addr())
-			existing.send("one")
-			existing.wants("up one")
+	l := newLink(t, newEcho(t, "up").addr())
+	existing := connect(t, l.Addr())
+	existing.send("one")
+	existing.wants("up one")
 
-			set(t, l, netfault.Fault{Mode: mode})
-			existing.send("two")
-			existing.wantsSilence()
-			late := connect(t, l.Addr())
-			late.send("hello")
-			late.wantsSilence()
+	set(t, l, netfault.Fault{Mode: netfault.Cut})
+	existing.send("two")
+	existing.wantsSilence()
+	late := connect(t, l.Addr())
+	late.send("hello")
+	late.wantsSilence()
 
-			set(t, l, netfault.Fault{})
-			existing.wants("up two")
-			late.wants("up hello")
-			existing.send("three")
-			existing.wants("up three")
-		})
-	}
+	set(t, l, netfault.Fault{})
+	existing.wants("up two")
+	late.wants("up hello")
+	existing.send("three")
+	existing.wants("up three")
 }
 
 func TestLinkReset(t *testing.T) {
@@ -114,7 +110,7 @@ func TestLinkPeerDoesNotRead(t *testing.T) {
 	for err == nil { // until every buffer on the way there and back is full
 		_, err = stuffed.Write(line)
 	}
-	for _, f := range []netfault.Fault{{Mode: netfault.Cut}, {}, {Mode: netfault.Reset}} {
+	for _, f := range []netfault.Fault{{Mode: netfault.Cut}, {}, {Mode: netfault.Mute}, {Mode: netfault.Reset}} {
 		begin := time.Now()
 		set(t, l, f)
 		if took := time.Since(begin); took > time.Second {
@@ -156,7 +152,7 @@ func TestLinkChurn(t *testing.T) {
 			}
 		})
 	}
-	modes := []netfault.Fault{{Mode: netfault.Cut}, {}, {Mode: netfault.Reset}, {Mode: netfault.Slow, Delay: time.Millisecond}, {}}
+	modes := []netfault.Fault{{Mode: netfault.Cut}, {}, {Mode: netfault.Mute}, {Mode: netfault.Cut}, {Mode: netfault.Mute}, {Mode: netfault.Reset}, {Mode: netfault.Slow, Delay: time.Millisecond}, {}}
 	for i := range 200 {
 		set(t, l, modes[i%len(modes)])
 		c, err := net.Dial("tcp", l.Addr())

@@ -16,9 +16,9 @@ type server struct {
 	handlers sync.WaitGroup
 }
 
-// listen picks a free port of 127.0.0.1.
-func listen(name string, handle func(ctx context.Context, client net.Conn)) (*server, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// listen accepts at an address; with port 0 at a free one.
+func listen(name, address string, handle func(ctx context.Context, client net.Conn)) (*server, error) {
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("open link %s: %w", name, err)
 	}

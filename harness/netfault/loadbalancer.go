@@ -40,7 +40,7 @@ func NewLoadBalancer(name string, dialTimeout time.Duration) (*LoadBalancer, err
 		dialTimeout = DefaultDialTimeout
 	}
 	lb := &LoadBalancer{name: name, timeout: dialTimeout}
-	s, err := listen(name, lb.handle)
+	s, err := listen(name, "127.0.0.1:0", lb.handle)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,8 @@ func (lb *LoadBalancer) Remove(name string) error {
 //
 //   - Cut: a black hole; connections fall silent, new dials take the dial timeout, then another member is tried.
 //   - Reset: connections are reset, new dials are refused and another member is tried.
-//   - NotReady: connections fall silent, new dials succeed and nothing comes back; no other member is tried.
+//   - Mute: connections fall silent, new dials succeed, even if nothing runs there, and nothing comes back; no other
+//     member is tried.
 //   - Slow: everything is delayed.
 func (lb *LoadBalancer) Set(name string, f Fault) error {
 	lb.mu.Lock()
@@ -120,9 +121,7 @@ func (lb *LoadBalancer) Close() error {
 
 func (lb *LoadBalancer) handle(ctx context.Context, client net.Conn) {
 	for _, m := range lb.turn() {
-		upstream, err := m.dial(ctx, lb.timeout)
-		if err == nil {
-			join(client, upstream, m.control)
+		if m.serve(ctx, client, lb.timeout) {
 			return
 		}
 	}

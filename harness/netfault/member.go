@@ -2,7 +2,6 @@ package netfault
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"time"
 )
@@ -13,16 +12,22 @@ type member struct {
 	control        *control
 }
 
-// dial connects to the member through its fault.
-func (m *member) dial(ctx context.Context, timeout time.Duration) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// serve connects the client to the member through its fault until one of them ends it; false if the member cannot be reached.
+func (m *member) serve(ctx context.Context, client net.Conn, timeout time.Duration) bool {
+	dialling, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	f, err := m.control.waitWhile(ctx, func(f Fault) bool { return f.Mode == Cut })
+	f, err := m.control.waitWhile(dialling, Fault.unheard)
+	switch {
+	case err != nil || !f.admits():
+		return false
+	case f.mutes():
+		hold(client, m.control)
+		return true
+	}
+	upstream, err := dial(dialling, m.upstream, timeout)
 	if err != nil {
-		return nil, fmt.Errorf("dial %s: %w", m.name, err)
+		return false
 	}
-	if f.Mode == Reset {
-		return nil, fmt.Errorf("dial %s: refused", m.name)
-	}
-	return dial(ctx, m.upstream, timeout)
+	join(client, upstream, m.control)
+	return true
 }

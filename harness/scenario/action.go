@@ -20,7 +20,7 @@ const (
 	VerbResume  Verb = "resume"
 	VerbRestart Verb = "restart" // stop and start; Params: with = kill for a crash
 
-	// Network links. Target: Link selector. Params: mode = cut|reset|slow|restore, delay.
+	// Network links. Target: Link selector. Params: mode = cut|reset|slow|mute|restore, delay.
 	VerbLink Verb = "link"
 
 	// Nodes. Params: remove: NAME | add: NAME | replace: NAME with: NAME.

@@ -59,7 +59,7 @@ func (v *validation) link(a Action, at place) {
 	}
 	v.someNodes(at.at("node"), a.Link.Node)
 	mode := a.Text("mode")
-	v.word(at.at("mode"), "mode", mode, strings.Fields("cut reset slow restore"))
+	v.word(at.at("mode"), "mode", mode, strings.Fields("cut reset slow mute restore"))
 	_, delayed := a.Params["delay"]
 	switch {
 	case mode == history.LinkSlow && !delayed:

@@ -73,7 +73,7 @@ func timed(begin time.Time, progress func(string)) func(string) {
 func newPlane(b bootSpec) *plane {
 	return &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, keyIDs: pluginKeyIDs(), archives: b.archives, nodeImage: b.nodeImage, size: b.nodes,
 		provider:   cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})),
-		containers: map[string]string{}, members: map[string]string{}, leaving: map[string]bool{}, broken: map[history.Link][]string{}, plugins: map[string]map[string]*live.Plugin{}, installed: map[string]bool{},
+		containers: map[string]string{}, members: map[string]string{}, leaving: map[string]bool{}, links: links{broken: map[history.Link][]*breakage{}}, plugins: map[string]map[string]*live.Plugin{}, installed: map[string]bool{},
 		journals: tail.NewSet()}
 }
 
@@ -100,7 +100,18 @@ func (p *plane) prepare(ctx context.Context, names []string) (err error) {
 			return err
 		}
 	}
-	program, err := p.Programs.Find(ctx, holdProgram)
+	for _, name := range []string{holdProgram, proxyProgram} {
+		if err := p.share(ctx, name); err != nil {
+			return err
+		}
+	}
+	p.kms, err = live.StartRemoteKMS(ctx, p.Host, p.layout.shared(), p.layout.logs())
+	return err
+}
+
+// share puts a program where every node and its pods find it.
+func (p *plane) share(ctx context.Context, name string) error {
+	program, err := p.Programs.Find(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -108,11 +119,7 @@ func (p *plane) prepare(ctx context.Context, names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(p.layout.shared(), holdProgram), text, 0o755); err != nil {
-		return err
-	}
-	p.kms, err = live.StartRemoteKMS(ctx, p.Host, p.layout.shared(), p.layout.logs())
-	return err
+	return os.WriteFile(filepath.Join(p.layout.shared(), name), text, 0o755)
 }
 
 // prepareNode writes what a node's pods find at their start.

@@ -4,6 +4,8 @@
 // A plane is one cluster. What the harness wants to see or to reach (sockets, journals, logs, the words of a command) lies
 // in folders of this machine that the nodes mount, so actions and recorders are the same as on the local backend
 // (harness/backend/live). Every program under test runs below kmsharness-hold, so that a stopped one stays down.
+// Links between containers are broken by the packet filters of the nodes, with a kmsharness-proxy behind them where these do
+// not suffice.
 //
 // What lives here: clusters, their wiring, and the faults that only nodes can have. What does not: what is done with a plane
 // (harness/backend/live), how sidecars come into a manifest (harness/lifecycle/sidecar), building images (ci/images,

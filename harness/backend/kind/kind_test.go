@@ -13,7 +13,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -38,7 +37,8 @@ func TestLacks(t *testing.T) {
 		"aggregators":      {scenario.Scenario{Topology: scenario.Topology{Aggregators: 3}}, "2 replicas"},
 		"keyIDs":           {scenario.Scenario{Topology: scenario.Topology{KeyIDs: []string{"7"}}}, "keyID 7: the API servers' pods have 1 and 2"},
 		"operator":         {scenario.Scenario{Operator: "etcd"}, "expected kubeapiserver"},
-		"slow reporter":    {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "apiserver"}, Params: map[string]any{"mode": "slow"}}), "netem"},
+		"slow reporter":    {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "apiserver"}, Params: map[string]any{"mode": "slow"}}), ""},
+		"mute aggregator":  {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "aggregator", To: "load-balancer"}, Params: map[string]any{"mode": "mute"}}), ""},
 		"slow client":      {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "client", To: "load-balancer"}, Params: map[string]any{"mode": "slow"}}), ""},
 		"etcd killed":      {with(scenario.Action{Verb: scenario.VerbKill, Process: scenario.Selector{Role: history.RoleEtcd}}), "paused and resumed"},
 		"etcd paused":      {with(scenario.Action{Verb: scenario.VerbPause, Process: scenario.Selector{Role: history.RoleEtcd}}), ""},
@@ -120,54 +120,6 @@ func TestEncryption(t *testing.T) {
 	first, second := strings.Index(string(text), "kms-2"), strings.Index(string(text), "kms-1")
 	if err != nil || first < 0 || second < first || !strings.Contains(string(text), "unix:///var/run/kmsplugin/kms-2.sock") {
 		t.Errorf("%s, %v", text, err)
-	}
-}
-
-func testPlane(lb string) *plane {
-	p := &plane{lb: &loadBalancer{ip: lb}, containers: map[string]string{"cp-1": "c1", "cp-2": "c2"}}
-	p.nodes.Add(&live.Node{Name: "cp-1"})
-	p.nodes.Add(&live.Node{Name: "cp-2"})
-	return p
-}
-
-func TestRulesOfLinks(t *testing.T) {
-	for _, c := range []struct {
-		lb   string
-		l    history.Link
-		want string
-	}{
-		{"", history.Link{From: "reporter", To: "apiserver", Node: "cp-2"}, "c2: OUTPUT -p tcp --dport 6443 -m owner --uid-owner 65532"},
-		{"", history.Link{From: "apiserver", To: "etcd", Node: "cp-1"}, "c1: OUTPUT -p tcp -d 127.0.0.1 --dport 2379"},
-		{"9.9.9.9", history.Link{From: "load-balancer", To: "apiserver", Node: "cp-1"}, "c1: INPUT -p tcp -s 9.9.9.9 --dport 6443"},
-		{"9.9.9.9", history.Link{From: "aggregator", To: "load-balancer"}, "c1: FORWARD -p tcp -d 9.9.9.9 --dport 6443|c2: FORWARD -p tcp -d 9.9.9.9 --dport 6443"},
-		{"", history.Link{From: "aggregator", To: "load-balancer"}, "c1: INPUT -p tcp ! -i lo -s 10.244.0.0/16 --dport 6443|c2: INPUT -p tcp ! -i lo -s 10.244.0.0/16 --dport 6443"},
-		{"", history.Link{From: "load-balancer", To: "apiserver", Node: "cp-1"}, "error"},
-		{"", history.Link{From: "reporter", To: "apiserver", Node: "cp-9"}, "error"},
-		{"", history.Link{From: "reporter", To: "etcd", Node: "cp-1"}, "error"},
-	} {
-		rules, err := testPlane(c.lb).rulesOf(c.l)
-		var all []string
-		for _, r := range rules {
-			all = append(all, r.container+": "+strings.Join(r.match, " "))
-		}
-		got := strings.Join(all, "|")
-		if err != nil {
-			got = "error"
-		}
-		if got != c.want {
-			t.Errorf("%+v: %s (%v), want %s", c.l, got, err, c.want)
-		}
-	}
-}
-
-func TestTargets(t *testing.T) {
-	for mode, want := range map[netfault.Mode]string{"": "", netfault.OK: "", netfault.Cut: "-j DROP", netfault.Reset: "-j REJECT --reject-with tcp-reset"} {
-		if got, err := target(mode); err != nil || strings.Join(got, " ") != want {
-			t.Errorf("%q: %v, %v", mode, got, err)
-		}
-	}
-	if _, err := target(netfault.Slow); err == nil {
-		t.Error("slow was accepted")
 	}
 }
 

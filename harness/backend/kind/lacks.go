@@ -37,8 +37,6 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 // lacking says why an action cannot be done.
 func lacking(a scenario.Action) []string {
 	switch {
-	case a.Verb == scenario.VerbLink && a.Text("mode") == history.LinkSlow && a.Link.From != fromClient:
-		return []string{"link with mode slow: packets between containers can be dropped or refused, and delayed only where the kernel has netem"}
 	case a.Verb == scenario.VerbLink && a.Link.From == history.RoleReporter && a.Link.To == history.RoleLoadBalancer:
 		return []string{"a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)"}
 	case a.Process.Role == history.RoleEtcd && a.Verb != scenario.VerbPause && a.Verb != scenario.VerbResume:

@@ -5,132 +5,128 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
-// Ports of a node.
-const (
-	portAPIServer = "6443"
-	portEtcd      = "2379"
-)
-
-// rule is a rule of a node's packet filter without its target.
-type rule struct {
-	container string
-	match     []string
+// links are the faults in force between containers.
+type links struct {
+	mu     sync.Mutex
+	broken map[history.Link][]*breakage // by link, without its state
 }
 
-// target says what happens to packets; empty: nothing.
-func target(m netfault.Mode) ([]string, error) {
-	switch m {
-	case "", netfault.OK:
-		return nil, nil
-	case netfault.Cut:
-		return []string{"-j", "DROP"}, nil
-	case netfault.Reset:
-		return []string{"-j", "REJECT", "--reject-with", "tcp-reset"}, nil
-	}
-	return nil, fmt.Errorf("mode %q cannot be had between containers: expected cut or reset", m)
+// breakage is what was done to one way of a link: rules in the order in which they were put in, and the proxy that they
+// lead to, if any.
+type breakage struct {
+	way   way
+	rules [][]string
+	proxy bool
 }
-
-// rulesOf are where a link can be broken: on its way out of the node of its client, if that is one, else on its way in.
-func (p *plane) rulesOf(l history.Link) ([]rule, error) {
-	switch {
-	case l.From == history.RoleReporter && l.To == history.RoleAPIServer:
-		return p.onNode(l.Node, "OUTPUT", "--dport", portAPIServer, "-m", "owner", "--uid-owner", strconv.Itoa(uidReporter))
-	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
-		return p.onNode(l.Node, "OUTPUT", "-d", "127.0.0.1", "--dport", portEtcd)
-	case l.From == history.RoleLoadBalancer && l.To == history.RoleAPIServer && p.lb.ip != "":
-		return p.onNode(l.Node, "INPUT", "-s", p.lb.ip, "--dport", portAPIServer)
-	case l.From == history.RoleAggregator && l.To == history.RoleLoadBalancer:
-		return p.fromPods(), nil
-	}
-	return nil, fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server, aggregators and clients to the load balancer", l.From, l.To)
-}
-
-func (p *plane) onNode(name, chain string, match ...string) ([]rule, error) {
-	container := p.container(name)
-	if container == "" {
-		return nil, fmt.Errorf("there is no node %q", name)
-	}
-	return []rule{{container, append([]string{chain, "-p", "tcp"}, match...)}}, nil
-}
-
-// fromPods is the way of every pod to the load balancer, which is the node itself where there is none.
-func (p *plane) fromPods() []rule {
-	var all []rule
-	for _, n := range p.nodes.List() {
-		match := []string{"FORWARD", "-p", "tcp", "-d", p.lb.ip, "--dport", portAPIServer}
-		if p.lb.ip == "" {
-			match = []string{"INPUT", "-p", "tcp", "!", "-i", "lo", "-s", podSubnet, "--dport", portAPIServer}
-		}
-		all = append(all, rule{p.container(n.Name), match})
-	}
-	return all
-}
-
-// podSubnet is kind's default.
-const podSubnet = "10.244.0.0/16"
 
 // SetLink implements live.Plane.
 func (p *plane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	if l.From == fromClient {
 		return p.front.Set(f)
 	}
-	then, err := target(f.Mode)
-	if err != nil {
+	if err := f.Validate(); err != nil {
 		return err
 	}
-	rules, err := p.rulesOf(l)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.links.mu.Lock()
+	defer p.links.mu.Unlock()
 	key := history.Link{From: l.From, To: l.To, Node: l.Node}
-	if old := p.broken[key]; old != nil {
-		for _, r := range rules {
-			if err := r.change(ctx, "-D", old); err != nil {
-				return err
-			}
-		}
-		delete(p.broken, key)
+	if err := p.mend(ctx, key); err != nil || !f.Breaks() {
+		return err
 	}
-	if then == nil {
-		return nil
+	ways, err := p.waysOf(key)
+	if err != nil {
+		return err
 	}
-	for _, r := range rules {
-		if err := r.change(ctx, "-I", then); err != nil {
+	broken := make([]*breakage, len(ways))
+	all, breaking := errgroup.WithContext(ctx)
+	for i, w := range ways {
+		broken[i] = &breakage{way: w}
+		all.Go(func() error { return p.breakWay(breaking, broken[i], f) })
+	}
+	p.links.broken[key] = broken
+	return all.Wait()
+}
+
+// breakWay leads new connections to a proxy, where the fault needs one, before it sees to those that exist. Every step is noted
+// before it is taken: one that was interrupted may have been, and what cannot be undone ends the cluster.
+func (p *plane) breakWay(ctx context.Context, b *breakage, f netfault.Fault) error {
+	var port string
+	if needsProxy(f) {
+		var err error
+		b.proxy = true
+		if port, err = p.startProxy(ctx, b.way, f); err != nil {
 			return err
 		}
 	}
-	p.broken[key] = then
+	for _, rule := range b.way.rules(f, port) {
+		b.rules = append(b.rules, rule)
+		if err := b.way.change(ctx, "-I", rule); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-func (r rule) change(ctx context.Context, verb string, then []string) error {
-	words := slices.Concat([]string{"iptables", "-w", verb}, r.match, then)
-	if _, err := inside(ctx, r.container, nil, words...); err != nil {
-		return fmt.Errorf("packet filter of %s: %w", strings.Join(r.match, " "), err)
+// mend undoes the faults of a link; p.links.mu is held.
+func (p *plane) mend(ctx context.Context, key history.Link) error {
+	var all errgroup.Group
+	for _, b := range p.links.broken[key] {
+		if p.container(b.way.node) != b.way.container { // the node has gone, and all that was in it
+			continue
+		}
+		all.Go(func() error { return p.mendWay(ctx, b) })
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	delete(p.links.broken, key)
+	return nil
+}
+
+// mendWay ends the proxy last: whom it resets must come through without it.
+func (p *plane) mendWay(ctx context.Context, b *breakage) error {
+	for len(b.rules) > 0 {
+		last := len(b.rules) - 1
+		if err := b.way.change(ctx, "-D", b.rules[last]); err != nil {
+			return err
+		}
+		b.rules = b.rules[:last]
+	}
+	if !b.proxy {
+		return nil
+	}
+	if err := p.stopProxy(ctx, b.way); err != nil {
+		return err
+	}
+	b.proxy = false
+	return nil
+}
+
+// change puts a rule in or takes it out: the table, the chain, the rest.
+func (w way) change(ctx context.Context, verb string, rule []string) error {
+	words := slices.Concat([]string{"iptables", "-w", "-t", rule[0], verb}, rule[1:])
+	if _, err := inside(ctx, w.container, nil, words...); err != nil {
+		return fmt.Errorf("packet filter of %s, %s: %w", w.node, strings.Join(rule, " "), err)
 	}
 	return nil
 }
 
 // restoreLinks ends every fault of a link.
 func (p *plane) restoreLinks(ctx context.Context) error {
-	p.mu.Lock()
-	var links []history.Link
-	for l := range p.broken {
-		links = append(links, l)
-	}
-	p.mu.Unlock()
 	errs := []error{p.front.Set(netfault.Fault{})}
-	for _, l := range links {
-		errs = append(errs, p.SetLink(ctx, l, netfault.Fault{}))
+	p.links.mu.Lock()
+	defer p.links.mu.Unlock()
+	for key := range p.links.broken {
+		errs = append(errs, p.mend(ctx, key))
 	}
 	return errors.Join(errs...)
 }

@@ -45,6 +45,7 @@ type plane struct {
 	nodes       live.Nodes
 	aggregators []*seat
 	installed   map[string]bool
+	links       links
 
 	// journals of hold tell what happens to the units.
 	journals *tail.Set
@@ -54,7 +55,6 @@ type plane struct {
 	mu         sync.Mutex
 	plugins    map[string]map[string]*live.Plugin // by node and keyID: all that the pods have, held or not
 	containers map[string]string                  // by node
-	broken     map[history.Link][]string          // targets of the rules in force
 	members    map[string]string                  // addresses of nodes
 	leaving    map[string]bool                    // nodes that were isolated and are still there
 	later      []string                           // clusters of one node that joined this one

@@ -57,10 +57,12 @@ func faultOf(a scenario.Action) (netfault.Fault, error) {
 		return netfault.Fault{Mode: netfault.Reset}, nil
 	case "slow":
 		return netfault.Fault{Mode: netfault.Slow, Delay: a.Duration("delay")}, nil
+	case "mute":
+		return netfault.Fault{Mode: netfault.Mute}, nil
 	case "restore":
 		return netfault.Fault{}, nil
 	default:
-		return netfault.Fault{}, fmt.Errorf("mode %q: expected cut, reset, slow or restore", mode)
+		return netfault.Fault{}, fmt.Errorf("mode %q: expected cut, reset, slow, mute or restore", mode)
 	}
 }
 
@@ -72,6 +74,8 @@ func stateOf(m netfault.Mode) string {
 		return history.LinkReset
 	case netfault.Slow:
 		return history.LinkSlow
+	case netfault.Mute:
+		return history.LinkMute
 	default:
 		return history.LinkOK
 	}

@@ -36,7 +36,8 @@ func NewPrograms(dir string, progress func(string)) *Programs {
 
 // own says which names are this project's.
 func own(name string) bool {
-	return name == "kms-health-reporter" || name == "kms-health-aggregator" || name == "fake-kms-plugin" || name == "kmsharness-hold"
+	return name == "kms-health-reporter" || name == "kms-health-aggregator" || name == "fake-kms-plugin" ||
+		name == "kmsharness-hold" || name == "kmsharness-proxy"
 }
 
 // Find is the path of a program.
@@ -85,6 +86,7 @@ func (p *Programs) build(ctx context.Context, name string) (string, error) {
 	path := filepath.Join(p.dir, name)
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/"+name)
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // some run in images without libraries
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build ./cmd/%s in %s: %w\n%s", name, root, err, out)
 	}

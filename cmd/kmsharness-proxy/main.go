@@ -1,0 +1,19 @@
+// Command kmsharness-proxy passes TCP connections on with a fault; see package proxy.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kmsharness/kmsharness/harness/netfault/proxy"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return proxy.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
+}

@@ -1,0 +1,125 @@
+package kind
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+)
+
+const (
+	lbIP     = "9.9.9.9"
+	reporter = "-p tcp --dport 6443 -m owner --uid-owner 65532"
+	etcdWay  = "-p tcp -d 127.0.0.1 --dport 2379 -m owner ! --uid-owner 65531"
+	lbWay    = "-p tcp -s 9.9.9.9 --dport 6443"
+	podsHA   = "-p tcp -d 9.9.9.9 --dport 6443"
+	podsSNO  = "-p tcp ! -i lo -s 10.244.0.0/16 --dport 6443 -m conntrack --ctorigdstport 6443"
+	etcdBack = "-p tcp -s 127.0.0.1 --sport 2379 -j DROP"
+	lbBack   = "-p tcp -d 9.9.9.9 --sport 6443 -j DROP"
+	backHA   = "-p tcp -s 9.9.9.9 --sport 6443 -j DROP"
+	backSNO  = "-p tcp ! -o lo -d 10.244.0.0/16 --sport 6443 -m conntrack --ctorigdstport 6443 -j DROP"
+	rst      = " -j REJECT --reject-with tcp-reset"
+	turned   = " -j REDIRECT --to-ports 7777"
+)
+
+var slow = netfault.Fault{Mode: netfault.Slow, Delay: 150 * time.Millisecond}
+
+// These are all words that the packet filter is told for a fault of a link, in order.
+func TestRulesOfLinks(t *testing.T) {
+	cut, reset, mute := netfault.Fault{Mode: netfault.Cut}, netfault.Fault{Mode: netfault.Reset}, netfault.Fault{Mode: netfault.Mute}
+	onReporter, onEtcd := history.Link{From: "reporter", To: "apiserver", Node: "cp-2"}, history.Link{From: "apiserver", To: "etcd", Node: "cp-1"}
+	onLB, fromPods := history.Link{From: "load-balancer", To: "apiserver", Node: "cp-1"}, history.Link{From: "aggregator", To: "load-balancer"}
+	for _, c := range []struct {
+		lb   string
+		l    history.Link
+		f    netfault.Fault
+		want []string
+	}{
+		{"", onReporter, netfault.Fault{}, nil},
+		{"", onReporter, cut, []string{"c2: filter OUTPUT " + reporter + " -j DROP"}},
+		{"", onReporter, reset, []string{"c2: filter OUTPUT " + reporter + rst}},
+		{"", onReporter, mute, []string{"c2: nat OUTPUT " + reporter + turned, "c2: filter OUTPUT " + reporter + " -j DROP"}},
+		{"", onReporter, slow, []string{"c2: nat OUTPUT " + reporter + turned, "c2: filter OUTPUT " + reporter + rst}},
+		{"", onEtcd, cut, []string{"c1: filter OUTPUT " + etcdWay + " -j DROP", "c1: filter OUTPUT " + etcdBack}},
+		{"", onEtcd, slow, []string{"c1: nat OUTPUT " + etcdWay + turned, "c1: filter OUTPUT " + etcdWay + rst}},
+		{lbIP, onLB, reset, []string{"c1: filter INPUT " + lbWay + rst}},
+		{lbIP, onLB, mute, []string{"c1: nat PREROUTING " + lbWay + turned, "c1: filter INPUT " + lbWay + " -j DROP", "c1: filter OUTPUT " + lbBack}},
+		{lbIP, fromPods, cut, []string{"c1: filter FORWARD " + podsHA + " -j DROP", "c1: filter FORWARD " + backHA,
+			"c2: filter FORWARD " + podsHA + " -j DROP", "c2: filter FORWARD " + backHA}},
+		{lbIP, fromPods, slow, []string{"c1: nat PREROUTING " + podsHA + turned, "c1: filter FORWARD " + podsHA + rst,
+			"c2: nat PREROUTING " + podsHA + turned, "c2: filter FORWARD " + podsHA + rst}},
+		{"", fromPods, mute, []string{"c1: nat PREROUTING " + podsSNO + turned, "c1: filter INPUT " + podsSNO + " -j DROP", "c1: filter OUTPUT " + backSNO,
+			"c2: nat PREROUTING " + podsSNO + turned, "c2: filter INPUT " + podsSNO + " -j DROP", "c2: filter OUTPUT " + backSNO}},
+	} {
+		ways, err := testPlane(c.lb).waysOf(c.l)
+		var got []string
+		for _, w := range ways {
+			for _, r := range w.rules(c.f, "7777") {
+				got = append(got, w.container+": "+strings.Join(r, " "))
+			}
+		}
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%+v %+v: %v\ngot  %q\nwant %q", c.l, c.f, err, got, c.want)
+		}
+	}
+}
+
+func TestLinksThatDoNotExist(t *testing.T) {
+	for _, l := range []history.Link{{From: "load-balancer", To: "apiserver", Node: "cp-1"}, {From: "reporter", To: "apiserver", Node: "cp-9"}, {From: "reporter", To: "etcd", Node: "cp-1"}} {
+		if ways, err := testPlane("").waysOf(l); err == nil {
+			t.Errorf("%+v: %+v", l, ways)
+		}
+		if err := testPlane("").SetLink(context.Background(), l, slow); err == nil {
+			t.Errorf("%+v was made slow", l)
+		}
+	}
+	if err := testPlane("").SetLink(context.Background(), history.Link{From: "reporter", To: "apiserver", Node: "cp-1"}, netfault.Fault{Mode: netfault.Slow}); err == nil {
+		t.Error("a link was made slow by nothing")
+	}
+}
+
+// A proxy must not be turned to itself: it goes on as another user than those whose connections are turned, or on a way that
+// starts elsewhere.
+func TestProxiesOfLinks(t *testing.T) {
+	for want, l := range map[string]history.Link{
+		"--upstream 127.0.0.1:6443 --ready /var/lib/kmsharness/proxy-reporter-apiserver.addr":      {From: "reporter", To: "apiserver", Node: "cp-1"},
+		"--upstream 127.0.0.1:2379 --ready /var/lib/kmsharness/proxy-apiserver-etcd.addr":          {From: "apiserver", To: "etcd", Node: "cp-1"},
+		"--upstream 127.0.0.1:6443 --ready /var/lib/kmsharness/proxy-load-balancer-apiserver.addr": {From: "load-balancer", To: "apiserver", Node: "cp-1"},
+		"--upstream 9.9.9.9:6443 --ready /var/lib/kmsharness/proxy-aggregator-load-balancer.addr":  {From: "aggregator", To: "load-balancer"},
+	} {
+		ways, err := testPlane(lbIP).waysOf(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Join(ways[0].proxyCommand(slow)[4:], " ")
+		if words != "/var/lib/kmsharness-shared/kmsharness-proxy --listen :0 "+want+" --fault slow --delay 150ms" {
+			t.Errorf("%+v: %s", l, words)
+		}
+		if muting := ways[0].proxyCommand(netfault.Fault{Mode: netfault.Mute}); slices.Contains(muting, "--delay") {
+			t.Errorf("%+v: %v", l, muting)
+		}
+	}
+}
+
+// A node that has gone took its rules with it, and one of the same name has none.
+func TestFaultsOfANodeThatHasGone(t *testing.T) {
+	p := testPlane("")
+	l := history.Link{From: "reporter", To: "apiserver", Node: "cp-1"}
+	w := way{link: l, node: "cp-1", container: "an-earlier-one"}
+	p.links.broken = map[history.Link][]*breakage{l: {{way: w, rules: w.rules(slow, "7777"), proxy: true}}}
+	if err := p.SetLink(context.Background(), l, netfault.Fault{}); err != nil || len(p.links.broken) != 0 {
+		t.Errorf("%v, %v is left", err, p.links.broken)
+	}
+}
+
+func testPlane(lb string) *plane {
+	p := &plane{lb: &loadBalancer{ip: lb}, containers: map[string]string{"cp-1": "c1", "cp-2": "c2"}}
+	p.nodes.Add(&live.Node{Name: "cp-1"})
+	p.nodes.Add(&live.Node{Name: "cp-2"})
+	return p
+}

@@ -1,0 +1,61 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/kmsharness/kmsharness/harness/netfault"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// Main is the program kmsharness-proxy. It ends with ctx.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := Parse(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(stderr, "kmsharness-proxy:", err)
+		return exitUsage
+	}
+	if err := Run(ctx, o); err != nil {
+		fmt.Fprintln(stderr, "kmsharness-proxy:", err)
+		return exitFailed
+	}
+	return 0
+}
+
+// Run passes connections on until ctx ends. When it returns they have been reset and the ready file is gone.
+func Run(ctx context.Context, o Options) (err error) {
+	link, err := netfault.NewLinkAt("to "+o.Upstream, o.Listen, o.Upstream)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, link.Close()) }()
+	if err := link.Set(o.Fault); err != nil {
+		return err
+	}
+	if err := writeReady(o.Ready, link.Addr()); err != nil {
+		return fmt.Errorf("ready file: %w", err)
+	}
+	<-ctx.Done()
+	return errors.Join(link.Close(), os.Remove(o.Ready))
+}
+
+// writeReady puts the file in place in one step: who reads it reads all of it.
+func writeReady(path, address string) error {
+	next := path + ".next"
+	if err := os.WriteFile(next, []byte(address), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}
