@@ -146,6 +146,7 @@ func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.ledger.forget(n.Name)
 	delete(p.containers, n.Name)
 	delete(p.members, n.Name)
 	delete(p.plugins, n.Name)

@@ -57,6 +57,9 @@ type plane struct {
 	members    map[string]string                  // addresses of nodes
 	later      []string                           // clusters of one node that joined this one
 	dirty      string                             // why it cannot be used again; empty: it can
+	absent     absences
+
+	ledger ledger
 }
 
 var _ live.Plane = (*plane)(nil)
@@ -201,6 +204,7 @@ func (p *plane) follow(n nodeLayout, unit string, identity history.Process) erro
 		}
 		told := identity
 		told.PID, told.State, told.Detail = change.PID, change.State, change.Detail
+		p.ledger.note(unitOn{filepath.Base(n.dir), unit}, told)
 		p.Tell(at, told)
 		return nil
 	})

@@ -1,0 +1,238 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// powerTimeout bounds the time from the start of nodes to API servers that are ready: 40 s on an idle machine.
+const powerTimeout = 4 * time.Minute
+
+// machines are nodes as one unit: their containers. A dead container has lost its power, a paused one stands still as a whole.
+type machines struct {
+	plane *plane
+	nodes []*live.Node
+	ready func(*live.Target)
+}
+
+var _ live.Unit = (*machines)(nil)
+
+// Whole implements live.Plane.
+func (p *plane) Whole(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+	if role == history.RolePod {
+		return &pods{plane: p, nodes: nodes, ready: ready}
+	}
+	return &machines{plane: p, nodes: nodes, ready: ready}
+}
+
+// those are the containers of the nodes in a state of docker's, "running" or "paused" for instance.
+func (m *machines) those(ctx context.Context, states ...string) (containers []string, nodes []*live.Node, err error) {
+	for _, n := range m.nodes {
+		container := m.plane.container(n.Name)
+		state, err := docker(ctx, "inspect", "--format", "{{.State.Status}}", container)
+		if err != nil {
+			return nil, nil, fmt.Errorf("node %s: %w", n.Name, err)
+		}
+		if slices.Contains(states, state) {
+			containers, nodes = append(containers, container), append(nodes, n)
+		}
+	}
+	return containers, nodes, nil
+}
+
+// act runs one docker command on all of the nodes that are in one of states, and gives those nodes.
+func (m *machines) act(ctx context.Context, verb string, states ...string) ([]*live.Node, error) {
+	containers, nodes, err := m.those(ctx, states...)
+	if err != nil || len(nodes) == 0 {
+		return nil, err
+	}
+	if _, err := docker(ctx, append([]string{verb}, containers...)...); err != nil {
+		return nil, fmt.Errorf("%s nodes: %w", verb, err)
+	}
+	return nodes, nil
+}
+
+// Kill implements live.Unit.
+func (m *machines) Kill(ctx context.Context) error {
+	nodes, err := m.act(ctx, "kill", "running", "paused")
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		at, err := m.plane.diedAt(ctx, n.Name)
+		if err != nil {
+			return err
+		}
+		if err := m.plane.lose(history.RoleNode, n.Name, at); err != nil {
+			return err
+		}
+		m.plane.Tell(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: history.ProcessKilled, Detail: powerLost})
+	}
+	return nil
+}
+
+const powerLost = "its node lost its power"
+
+// diedAt is when the container of a node ended.
+func (p *plane) diedAt(ctx context.Context, node string) (time.Time, error) {
+	text, err := docker(ctx, "inspect", "--format", "{{.State.FinishedAt}}", p.container(node))
+	if err != nil {
+		return time.Time{}, err
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("when node %s ended: %w", node, err)
+	}
+	return at, nil
+}
+
+// lose tells of the units that lived on a node and were ended without a chance to tell it themselves, and notes them for the
+// next start.
+func (p *plane) lose(role, node string, at time.Time) error {
+	if err := p.journals.Poll(); err != nil { // what they did tell comes first
+		return err
+	}
+	lost := p.ledger.living(node)
+	for _, e := range lost {
+		p.tellUnit(at, e, history.ProcessKilled, powerLost)
+	}
+	p.noteLost(role, node, lost)
+	return nil
+}
+
+func (p *plane) tellUnit(at time.Time, e entry, state, detail string) {
+	told := e.process
+	told.State, told.Detail = state, detail
+	p.ledger.note(e.unitOn, told)
+	p.Tell(at, told)
+}
+
+// Stop implements live.Unit.
+func (m *machines) Stop(context.Context) error {
+	return errors.New("a node is not stopped but killed: it loses its power")
+}
+
+// Pause implements live.Unit.
+func (m *machines) Pause(ctx context.Context) error {
+	return m.freeze(ctx, "pause", "running", history.ProcessPaused, func(state string) bool { return lives(state) && state != history.ProcessPaused })
+}
+
+// Resume implements live.Unit. What the scenario had paused before the node goes on standing still.
+func (m *machines) Resume(ctx context.Context) error {
+	return m.freeze(ctx, "unpause", "paused", history.ProcessResumed, nil)
+}
+
+func (m *machines) freeze(ctx context.Context, verb, from, to string, which func(state string) bool) error {
+	p := m.plane
+	nodes, err := m.act(ctx, verb, from)
+	if err != nil {
+		return err
+	}
+	at := time.Now()
+	if err := p.journals.Poll(); err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		frozen := p.takeFrozen(n.Name)
+		if which != nil {
+			frozen = slices.DeleteFunc(p.ledger.living(n.Name), func(e entry) bool { return !which(e.process.State) })
+			p.noteFrozen(n.Name, frozen)
+		}
+		for _, e := range frozen {
+			p.tellUnit(at, e, to, "with its node")
+		}
+		p.Tell(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: to, Detail: "with its node"})
+	}
+	return nil
+}
+
+// Start implements live.Unit. The engine gives the first free address to a container, so they start in the order of the addresses
+// that they had.
+func (m *machines) Start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, powerTimeout)
+	defer cancel()
+	_, nodes, err := m.those(ctx, "exited", "created", "dead")
+	if err != nil {
+		return err
+	}
+	p := m.plane
+	for _, n := range byAddress(nodes, p.address) {
+		if err := p.powerOn(ctx, n.Name); err != nil {
+			p.spoil(err.Error())
+			return err
+		}
+	}
+	waiting, ctx := errgroup.WithContext(ctx)
+	for _, n := range nodes {
+		waiting.Go(func() error {
+			if err := p.isBack(ctx, n, m.ready); err != nil {
+				return fmt.Errorf("node %s: %w", n.Name, err)
+			}
+			return nil
+		})
+	}
+	if err := waiting.Wait(); err != nil {
+		p.spoil(err.Error())
+		return err
+	}
+	return nil
+}
+
+// powerOn starts the container of a node. Certificates and the other members of etcd know the node by its address.
+func (p *plane) powerOn(ctx context.Context, node string) error {
+	container := p.container(node)
+	if _, err := docker(ctx, "start", container); err != nil {
+		return fmt.Errorf("start node %s: %w", node, err)
+	}
+	ip, err := addressOf(ctx, container)
+	if err != nil {
+		return fmt.Errorf("start node %s: %w", node, err)
+	}
+	if was := p.address(node); ip != was {
+		return fmt.Errorf("start node %s: the engine gave it the address %s, expected %s, which it had before: another container took that meanwhile; run the scenario "+
+			"while no other clusters come and go", node, ip, was)
+	}
+	return nil
+}
+
+// isBack returns when what ran on a node before it lost its power runs again.
+func (p *plane) isBack(ctx context.Context, n *live.Node, ready func(*live.Target)) error {
+	member := func(ctx context.Context) error {
+		return p.askEtcd(ctx, n.Name, "/v3/maintenance/status", struct{}{}, nil)
+	}
+	if err := until(ctx, readyPoll, "wait for its etcd member", member); err != nil {
+		return err
+	}
+	told := history.Process{Role: history.RoleEtcd, Node: n.Name}
+	for _, told.State = range []string{history.ProcessStarted, history.ProcessReady} {
+		p.Tell(time.Now(), told)
+	}
+	return p.runsAgain(ctx, n, p.takeLost(history.RoleNode, n.Name), ready)
+}
+
+// byAddress sorts nodes by their addresses as numbers: .10 comes after .9.
+func byAddress(nodes []*live.Node, address func(node string) string) []*live.Node {
+	sorted := slices.Clone(nodes)
+	slices.SortStableFunc(sorted, func(a, b *live.Node) int {
+		x, errX := netip.ParseAddr(address(a.Name))
+		y, errY := netip.ParseAddr(address(b.Name))
+		if errX != nil || errY != nil {
+			return strings.Compare(address(a.Name), address(b.Name))
+		}
+		return x.Compare(y)
+	})
+	return sorted
+}
+
+// Status implements live.Unit: what happened to nodes is the scenario's to know.
+func (m *machines) Status() live.Status { return live.Status{Phase: live.Running} }
