@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -77,6 +75,10 @@ func (m *machines) Kill(ctx context.Context) error {
 			return err
 		}
 		m.plane.Tell(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: history.ProcessKilled, Detail: powerLost})
+	}
+	if err := m.plane.keepAddresses(ctx, nodes); err != nil {
+		m.plane.spoil(err.Error())
+		return err
 	}
 	return nil
 }
@@ -156,21 +158,18 @@ func (m *machines) freeze(ctx context.Context, verb, from, to string, which func
 	return nil
 }
 
-// Start implements live.Unit. The engine gives the first free address to a container, so they start in the order of the addresses
-// that they had.
+// Start implements live.Unit.
 func (m *machines) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, powerTimeout)
 	defer cancel()
 	_, nodes, err := m.those(ctx, "exited", "created", "dead")
-	if err != nil {
+	if err != nil || len(nodes) == 0 {
 		return err
 	}
 	p := m.plane
-	for _, n := range byAddress(nodes, p.address) {
-		if err := p.powerOn(ctx, n.Name); err != nil {
-			p.spoil(err.Error())
-			return err
-		}
+	if err := p.powerOn(ctx, byAddress(nodes, p.address)); err != nil {
+		p.spoil(err.Error())
+		return err
 	}
 	waiting, ctx := errgroup.WithContext(ctx)
 	for _, n := range nodes {
@@ -188,23 +187,6 @@ func (m *machines) Start(ctx context.Context) error {
 	return nil
 }
 
-// powerOn starts the container of a node. Certificates and the other members of etcd know the node by its address.
-func (p *plane) powerOn(ctx context.Context, node string) error {
-	container := p.container(node)
-	if _, err := docker(ctx, "start", container); err != nil {
-		return fmt.Errorf("start node %s: %w", node, err)
-	}
-	ip, err := addressOf(ctx, container)
-	if err != nil {
-		return fmt.Errorf("start node %s: %w", node, err)
-	}
-	if was := p.address(node); ip != was {
-		return fmt.Errorf("start node %s: the engine gave it the address %s, expected %s, which it had before: another container took that meanwhile; run the scenario "+
-			"while no other clusters come and go", node, ip, was)
-	}
-	return nil
-}
-
 // isBack returns when what ran on a node before it lost its power runs again.
 func (p *plane) isBack(ctx context.Context, n *live.Node, ready func(*live.Target)) error {
 	member := func(ctx context.Context) error {
@@ -218,20 +200,6 @@ func (p *plane) isBack(ctx context.Context, n *live.Node, ready func(*live.Targe
 		p.Tell(time.Now(), told)
 	}
 	return p.runsAgain(ctx, n, p.takeLost(history.RoleNode, n.Name), ready)
-}
-
-// byAddress sorts nodes by their addresses as numbers: .10 comes after .9.
-func byAddress(nodes []*live.Node, address func(node string) string) []*live.Node {
-	sorted := slices.Clone(nodes)
-	slices.SortStableFunc(sorted, func(a, b *live.Node) int {
-		x, errX := netip.ParseAddr(address(a.Name))
-		y, errY := netip.ParseAddr(address(b.Name))
-		if errX != nil || errY != nil {
-			return strings.Compare(address(a.Name), address(b.Name))
-		}
-		return x.Compare(y)
-	})
-	return sorted
 }
 
 // Status implements live.Unit: what happened to nodes is the scenario's to know.

@@ -60,6 +60,7 @@ type plane struct {
 	absent     absences
 
 	ledger ledger
+	kept   *addresses // of nodes without power; changed by one action at a time
 }
 
 var _ live.Plane = (*plane)(nil)
