@@ -8,51 +8,23 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/hold"
 )
 
-// absences are the units that went away with a node or a pod, for its return.
-type absences struct {
-	lost   map[[2]string][]entry // by role and node
-	frozen map[string][]entry    // by node
-}
-
-// noteLost notes the units that ended with a node or a pod; those of an end that was noted already stay.
-func (p *plane) noteLost(role, node string, lost []entry) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.absent.lost == nil {
-		p.absent.lost = map[[2]string][]entry{}
+// isBack returns when what ran on a node before it lost its power runs again.
+func (p *plane) isBack(ctx context.Context, n *live.Node, ready func(*live.Target)) error {
+	member := func(ctx context.Context) error {
+		return p.askEtcd(ctx, n.Name, "/v3/maintenance/status", struct{}{}, nil)
 	}
-	k := [2]string{role, node}
-	p.absent.lost[k] = append(p.absent.lost[k], lost...)
-	delete(p.absent.frozen, node)
-}
-
-func (p *plane) takeLost(role, node string) []entry {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	k := [2]string{role, node}
-	lost := p.absent.lost[k]
-	delete(p.absent.lost, k)
-	return lost
-}
-
-func (p *plane) noteFrozen(node string, frozen []entry) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.absent.frozen == nil {
-		p.absent.frozen = map[string][]entry{}
+	if err := until(ctx, readyPoll, "wait for its etcd member", member); err != nil {
+		return err
 	}
-	p.absent.frozen[node] = frozen
-}
-
-func (p *plane) takeFrozen(node string) []entry {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	frozen := p.absent.frozen[node]
-	delete(p.absent.frozen, node)
-	return frozen
+	told := history.Process{Role: history.RoleEtcd, Node: n.Name}
+	for _, told.State = range []string{history.ProcessStarted, history.ProcessReady} {
+		p.Tell(time.Now(), told)
+	}
+	return p.runsAgain(ctx, n, p.takeLost(history.RoleNode, n.Name), ready)
 }
 
 // runsAgain returns when the units run in the containers that the kubelet started for them. Hold starts what was not held.

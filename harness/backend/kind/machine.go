@@ -83,42 +83,6 @@ func (m *machines) Kill(ctx context.Context) error {
 	return nil
 }
 
-const powerLost = "its node lost its power"
-
-// diedAt is when the container of a node ended.
-func (p *plane) diedAt(ctx context.Context, node string) (time.Time, error) {
-	text, err := docker(ctx, "inspect", "--format", "{{.State.FinishedAt}}", p.container(node))
-	if err != nil {
-		return time.Time{}, err
-	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("when node %s ended: %w", node, err)
-	}
-	return at, nil
-}
-
-// lose tells of the units that lived on a node and were ended without a chance to tell it themselves, and notes them for the
-// next start.
-func (p *plane) lose(role, node string, at time.Time) error {
-	if err := p.journals.Poll(); err != nil { // what they did tell comes first
-		return err
-	}
-	lost := p.ledger.living(node)
-	for _, e := range lost {
-		p.tellUnit(at, e, history.ProcessKilled, powerLost)
-	}
-	p.noteLost(role, node, lost)
-	return nil
-}
-
-func (p *plane) tellUnit(at time.Time, e entry, state, detail string) {
-	told := e.process
-	told.State, told.Detail = state, detail
-	p.ledger.note(e.unitOn, told)
-	p.Tell(at, told)
-}
-
 // Stop implements live.Unit.
 func (m *machines) Stop(context.Context) error {
 	return errors.New("a node is not stopped but killed: it loses its power")
@@ -185,21 +149,6 @@ func (m *machines) Start(ctx context.Context) error {
 		return err
 	}
 	return nil
-}
-
-// isBack returns when what ran on a node before it lost its power runs again.
-func (p *plane) isBack(ctx context.Context, n *live.Node, ready func(*live.Target)) error {
-	member := func(ctx context.Context) error {
-		return p.askEtcd(ctx, n.Name, "/v3/maintenance/status", struct{}{}, nil)
-	}
-	if err := until(ctx, readyPoll, "wait for its etcd member", member); err != nil {
-		return err
-	}
-	told := history.Process{Role: history.RoleEtcd, Node: n.Name}
-	for _, told.State = range []string{history.ProcessStarted, history.ProcessReady} {
-		p.Tell(time.Now(), told)
-	}
-	return p.runsAgain(ctx, n, p.takeLost(history.RoleNode, n.Name), ready)
 }
 
 // Status implements live.Unit: what happened to nodes is the scenario's to know.
