@@ -70,7 +70,8 @@ func runningTasks(containers, tasks string) []string {
 	return out
 }
 
-// killTasks ends the containers that the filters pick, past the kubelet.
+// killTasks ends the containers that the filters pick all at once, past the kubelet. That each is gone is the caller's to see: one
+// may end by itself, or by the kubelet when another one has ended, before its turn comes.
 func killTasks(ctx context.Context, node string, filters ...string) error {
 	ids, err := tasksOf(ctx, node, filters...)
 	if err != nil {
@@ -79,12 +80,9 @@ func killTasks(ctx context.Context, node string, filters ...string) error {
 	if len(ids) == 0 {
 		return fmt.Errorf("no container runs with %s", strings.Join(filters, " or "))
 	}
-	for _, id := range ids {
-		if _, err := inside(ctx, node, nil, "ctr", "--namespace=k8s.io", "tasks", "kill", "--signal", "SIGKILL", id); err != nil {
-			return err
-		}
-	}
-	return nil
+	const all = `for id in "$@"; do ctr --namespace=k8s.io tasks kill --signal SIGKILL "$id" & done; wait`
+	_, err = inside(ctx, node, nil, append([]string{"sh", "-c", all, "kill"}, ids...)...)
+	return err
 }
 
 // RestartContainer implements live.Plane: the kubelet starts again what has died.

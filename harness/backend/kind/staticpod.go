@@ -65,11 +65,12 @@ func (p *pods) end(ctx context.Context, n *live.Node, kill bool) error {
 			ran = append(ran, e)
 		}
 	}
+	p.plane.noteLost(history.RolePod, n.Name, ran)
 	if _, err := inside(ctx, container, nil, "sh", "-c", "if [ -e "+manifest+" ]; then mv "+manifest+" "+parked+"; fi"); err != nil {
 		return err
 	}
 	at := time.Now()
-	if kill {
+	if kill && len(ran) > 0 {
 		if err := killTasks(ctx, container, podFilters("kube-apiserver-"+n.Name)...); err != nil {
 			return err
 		}
@@ -81,7 +82,6 @@ func (p *pods) end(ctx context.Context, n *live.Node, kill bool) error {
 	if !kill { // who did not end in time was killed by the kubelet, and nobody told
 		at = time.Now()
 	}
-	p.plane.noteLost(history.RolePod, n.Name, ran)
 	return p.tellKilled(n, at)
 }
 
