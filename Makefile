@@ -6,7 +6,7 @@ SHELL := /bin/bash
 BACKEND ?= auto
 # Ginkgo label filter, for example LABELS='area:plugin && !slow'.
 LABELS ?=
-# Scenarios that run side by side, each on a control plane of its own; empty: 2, on kind 1.
+# Scenarios that run side by side, each on a control plane of its own; on kind, topologies (three nodes beside one). Empty: 2.
 PROCS ?=
 # Where verdicts, histories and logs go.
 OUT ?= _artifacts
@@ -20,7 +20,7 @@ GOFLAGS_BUILD := -trimpath -tags grpcnotrace -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
 PROGRAMS := kmsharness kmsharness-hold $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test lint bench e2e mutants fuzz crds engine engine-down node-image clean
+.PHONY: help build images test lint bench bench-kind e2e mutants fuzz crds engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-11s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ lint: ## formatting, vet, staticcheck, tidy modules, house rules
 bench: build ## benchmarks, as ratios against a baseline of the same run
 	@ci/bench.sh
 
+bench-kind: build ## time until a cluster is ready, as a ratio to plain kind with the same node image (an engine; 10 minutes)
+	KMSHARNESS_BIN='$(CURDIR)/bin' go test -run '^$$' -bench BenchmarkReady -benchtime 1x -timeout 60m ./harness/backend/kind
+
 fuzz: ## run every fuzz target for FUZZTIME
 	@ci/fuzz.sh '$(FUZZTIME)'
 
@@ -67,4 +70,4 @@ node-image: ## make sure that there is a node image for kind; where none can be 
 	@go run ./ci/nodeimage
 
 clean: ## remove what the other targets made (not the cache of control-plane binaries)
-	rm -rf bin _artifacts _mutants
+	rm -rf bin _artifacts* _mutants

@@ -68,10 +68,21 @@ var _ = BeforeSuite(func() {
 })
 
 var _ = Describe("catalogue", func() {
-	for _, s := range catalogue() {
-		It(s.Name, labels(s), func(ctx context.Context) { run(ctx, s) })
+	all := catalogue()
+	if !choose.KeepTogether(settings.backend) {
+		specs(all)
+		return
+	}
+	for _, group := range scenarios.BySize(all) {
+		Context(group.Name(), Ordered, ContinueOnFailure, func() { specs(group.Scenarios) })
 	}
 })
+
+func specs(all []*scenario.Scenario) {
+	for _, s := range all {
+		It(s.Name, labels(s), func(ctx context.Context) { run(ctx, s) })
+	}
+}
 
 // run executes one scenario and turns its result into the spec's.
 func run(ctx context.Context, s *scenario.Scenario) {

@@ -48,7 +48,7 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow")
-	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16; default on kind: 1)")
+	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, topologies side by side")
 	return cmd
 }
 
@@ -56,9 +56,6 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	name, why, err := choose.Name(f.backend)
 	if err != nil {
 		return err
-	}
-	if !cmd.Flags().Changed("procs") {
-		f.procs = choose.Procs(name)
 	}
 	if f.procs < 1 || f.procs > 16 {
 		return usage("--procs %d: expected 1 to 16", f.procs)
@@ -81,10 +78,11 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 			return fmt.Errorf("control-plane binaries: %w", err)
 		}
 	}
+	sweep := choose.Watch(cmd.Context(), name)
 	began := time.Now()
 	suiteErr := f.runSuite(cmd, runner, suite, name)
-	if err := sweepAfter(cmd.Context(), name, printer(out)); err != nil {
-		return fmt.Errorf("clean up: %w", err)
+	if err := sweepAfter(cmd.Context(), sweep, printer(out)); err != nil {
+		return err
 	}
 	code, err := conclude(out, f.out, name, began)
 	if err != nil {
@@ -94,10 +92,13 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 }
 
 // sweepAfter also works after Ctrl-C, which is when it is needed.
-func sweepAfter(ctx context.Context, name string, progress func(string)) error {
+func sweepAfter(ctx context.Context, sweep func(context.Context, func(string)) error, progress func(string)) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepTimeout)
 	defer cancel()
-	return choose.Sweep(ctx, name, progress)
+	if err := sweep(ctx, progress); err != nil {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	return nil
 }
 
 // conclude merges the results of all processes of the suite into one verdict.

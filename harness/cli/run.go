@@ -67,7 +67,10 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if err := prepareOut(f.out); err != nil {
 		return err
 	}
-	defer func() { err = firstError(err, closeBackend(cmd.Context(), b)) }()
+	sweep := choose.Watch(cmd.Context(), name)
+	defer func() {
+		err = firstError(err, closeBackend(cmd.Context(), b), sweepAfter(cmd.Context(), sweep, printer(cmd.OutOrStdout())))
+	}()
 	began := time.Now()
 	f.all(cmd.Context(), cmd.OutOrStdout(), b, scenarios)
 	code, err := conclude(cmd.OutOrStdout(), f.out, b.Name(), began)

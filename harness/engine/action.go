@@ -3,6 +3,9 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -41,10 +44,22 @@ func (a *action) begin() {
 	if a.heal {
 		a.run.done = append(a.run.done, resolved)
 	}
-	a.run.progress("%s %s %s", a.id, a.action.Verb, target)
+	a.run.progress("%s %s", a.id, inWords(a.action.Verb, target, params))
 	event := history.Action{ID: a.id, Verb: string(a.action.Verb), Target: target, Params: params, State: history.ActionBegan}
 	a.run.record(a.run.opts.Runtime.Now(), &event)
 	a.run.beside(func(ctx context.Context) { a.carryOut(ctx, event, resolved, err) })
+}
+
+// inWords is an action on one line: the parameters in the order of their names, so that two runs read alike.
+func inWords(verb scenario.Verb, target string, params map[string]any) string {
+	words := []string{string(verb)}
+	if target != "" {
+		words = append(words, target)
+	}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		words = append(words, fmt.Sprintf("%s=%v", name, params[name]))
+	}
+	return strings.Join(words, " ")
 }
 
 // carryOut runs beside the engine: it touches nothing of the run but the history.

@@ -74,18 +74,15 @@ func New(name string, o Options) (Backend, error) {
 	})
 }
 
-// Sweep deletes what a run on a backend left behind because it had to be killed.
-func Sweep(ctx context.Context, name string, progress func(string)) error {
+// Watch notes what the machine has before a run on a backend, and gives what deletes the rest afterwards: also what a run
+// left behind because it had to be killed.
+func Watch(ctx context.Context, name string) (sweep func(ctx context.Context, progress func(string)) error) {
 	if name != kind.Name {
-		return nil // processes die with the harness
+		return func(context.Context, func(string)) error { return nil } // processes die with the harness
 	}
-	return kind.Sweep(ctx, progress)
+	return kind.Watch(ctx)
 }
 
-// Procs is how many scenarios run side by side unless somebody says otherwise: each needs a control plane of its own.
-func Procs(name string) int {
-	if name == kind.Name {
-		return 1
-	}
-	return 2
-}
+// KeepTogether says whether one process should run all scenarios of a topology, because another control plane of the same
+// size costs more than running them side by side saves.
+func KeepTogether(name string) bool { return name == kind.Name }

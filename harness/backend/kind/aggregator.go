@@ -3,8 +3,7 @@ package kind
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
+	"path/filepath"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 const (
@@ -20,9 +20,6 @@ const (
 	replicas        = 2
 	labelAggregator = "app"
 )
-
-// replica is a pod of the Deployment; the program in it is a unit.
-type replica struct{ pod, node string }
 
 // deployAggregators makes the Deployment and waits for its pods.
 func (p *plane) deployAggregators(ctx context.Context) error {
@@ -42,29 +39,10 @@ func (p *plane) deployAggregators(ctx context.Context) error {
 	if _, err := client.AppsV1().Deployments(aggregators).Create(ctx, deployment(p.archives.images.aggregator), metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("deploy the aggregator: %w", err)
 	}
-	return until(ctx, 10*readyPoll, "deploy the aggregator", func(ctx context.Context) error {
-		pods, err := client.CoreV1().Pods(aggregators).List(ctx, metav1.ListOptions{LabelSelector: labelAggregator + "=" + aggregators})
-		if err != nil {
-			return err
-		}
-		p.aggregators, err = running(pods.Items)
-		return err
-	})
-}
-
-// running are the replicas, sorted by name; an error while they are not complete.
-func running(pods []corev1.Pod) ([]replica, error) {
-	var all []replica
-	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
-			all = append(all, replica{pod.Name, pod.Spec.NodeName})
-		}
+	for range replicas {
+		p.aggregators = append(p.aggregators, &seat{dir: p.layout.shared()})
 	}
-	if len(all) != replicas {
-		return nil, fmt.Errorf("%d of %d pods run", len(all), replicas)
-	}
-	slices.SortFunc(all, func(a, b replica) int { return strings.Compare(a.pod, b.pod) })
-	return all, nil
+	return p.seatAggregators(ctx)
 }
 
 // deployment of the aggregator below hold. It has no probes: what it does when it hangs is what is tested.
@@ -76,7 +54,7 @@ func deployment(image string) *appsv1.Deployment {
 		volumes = append(volumes, corev1.Volume{Name: m.Name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: m.HostPath}}})
 		mounts = append(mounts, corev1.VolumeMount{Name: m.Name, MountPath: m.MountPath})
 	}
-	unit := unitOfAggregator("$(POD)")
+	unit := unitOfAggregator("$(POD)") // its files are where a pod on another node finds them
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: aggregators},
 		Spec: appsv1.DeploymentSpec{
@@ -93,7 +71,7 @@ func deployment(image string) *appsv1.Deployment {
 					Containers: []corev1.Container{{
 						Name: "aggregator", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mounts,
 						Env:     []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
-						Command: holdCommand(unit, "--command", inNode(commandFile(unit))),
+						Command: holdIn(inNodeShared, unit, "--command", filepath.Join(inNodeShared, commandFile(unit))),
 					}},
 				},
 			},
@@ -101,7 +79,7 @@ func deployment(image string) *appsv1.Deployment {
 	}
 }
 
-// preferring keeps the aggregator away from the nodes that scenarios remove: that a Deployment moves a pod is not under test.
+// preferring keeps the aggregator away from the nodes that most scenarios remove: that a Deployment moves a pod is seldom meant.
 func preferring(node string) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
 		Weight: 100,
@@ -112,14 +90,20 @@ func preferring(node string) *corev1.Affinity {
 
 // AggregatorPlace implements live.Plane.
 func (p *plane) AggregatorPlace(i int) live.Place {
-	r := p.aggregators[(i-1)%len(p.aggregators)]
-	l := p.layout.node(r.node)
+	s := p.aggregators[(i-1)%len(p.aggregators)]
 	server := p.lb.ip
 	if server == "" {
-		server = p.address(r.node)
+		_, node := s.pod()
+		server = p.address(node)
 	}
 	return live.Place{
-		Server: "https://" + server + ":" + portAPIServer, Dir: l.state(), SeenDir: inNodeState, Mode: credentials,
-		MetricsAddress: "127.0.0.1:0", Unit: p.unitOf(l, unitOfAggregator(r.pod)),
+		Server: "https://" + server + ":" + portAPIServer, Dir: p.layout.shared(), SeenDir: inNodeShared, Mode: credentials,
+		MetricsAddress: "127.0.0.1:0",
+		Unit: func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
+			if err := s.take(wordsOf(command), func(dir, unit string) error { return p.follow(dir, unit, identity) }); err != nil {
+				return broken{err}
+			}
+			return s
+		},
 	}
 }

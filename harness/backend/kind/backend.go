@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 
 	"sigs.k8s.io/kind/pkg/cluster"
@@ -16,7 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/kind/image"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -26,7 +24,8 @@ const Name = "kind"
 
 // Backend makes kind clusters and keeps them for later scenarios. Its methods may be called at the same time.
 type Backend struct {
-	opts Options
+	opts   Options
+	planes *pool.Pool[*plane]
 
 	mu       sync.Mutex
 	closed   bool
@@ -35,10 +34,10 @@ type Backend struct {
 	archives archives
 	node     string // image
 	booted   int
-	idle     []*plane
-	planes   map[*plane]struct{} // all that live
-	kept     []*live.Environment
 }
+
+// idleClusters is one of each topology of the catalogue: a cluster is memory, and making another minutes.
+const idleClusters = 3
 
 var _ backend.Backend = (*Backend)(nil)
 
@@ -56,7 +55,12 @@ func New(opts Options) (*Backend, error) {
 	if _, err := live.SplitWords(opts.PluginArgs); err != nil {
 		return nil, fmt.Errorf("kind backend: plugin arguments: %w", err)
 	}
-	return &Backend{opts: opts, planes: map[*plane]struct{}{}}, nil
+	b := &Backend{opts: opts}
+	b.planes = pool.New(pool.Options[*plane]{
+		Fits: func(p *plane, s *scenario.Scenario) bool { return p.size == sizeOf(s) },
+		Boot: b.boot, Begin: b.begin, Idle: idleClusters,
+	})
+	return b, nil
 }
 
 // Name implements backend.Backend.
@@ -64,43 +68,6 @@ func (b *Backend) Name() string { return Name }
 
 // Timing implements backend.Backend.
 func (b *Backend) Timing() contract.Timing { return timing() }
-
-// Lacks implements backend.Backend.
-func (b *Backend) Lacks(s *scenario.Scenario) []string {
-	var lacks []string
-	add := func(format string, args ...any) { lacks = append(lacks, fmt.Sprintf(format, args...)) }
-	if s.Topology.ControlPlanes > maxNodes {
-		add("%d control-plane nodes: each is a container of 400 MB, at most %d were tried", s.Topology.ControlPlanes, maxNodes)
-	}
-	if s.Topology.Aggregators > replicas {
-		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
-	}
-	for _, k := range live.KeyIDs(s) {
-		if !slices.Contains(pluginKeyIDs(), k) {
-			add("keyID %s: the API servers' pods have %s", k, strings.Join(pluginKeyIDs(), " and "))
-		}
-	}
-	if err := live.CheckOperator(s.Operator); err != nil {
-		add("%v", err)
-	}
-	for _, a := range s.Actions() {
-		lacks = append(lacks, lacking(a)...)
-	}
-	return lacks
-}
-
-// lacking says why an action cannot be done.
-func lacking(a scenario.Action) []string {
-	switch {
-	case a.Verb == scenario.VerbLink && a.Text("mode") == history.LinkSlow && a.Link.From != fromClient:
-		return []string{"link with mode slow: packets between containers can be dropped or refused, and delayed only where the kernel has netem"}
-	case a.Verb == scenario.VerbLink && a.Link.From == history.RoleReporter && a.Link.To == history.RoleLoadBalancer:
-		return []string{"a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)"}
-	case a.Process.Role == history.RoleEtcd && a.Verb != scenario.VerbPause && a.Verb != scenario.VerbResume:
-		return []string{"etcd: " + errEtcdOnlyPauses.Error()}
-	}
-	return nil
-}
 
 // Prepare implements backend.Backend.
 func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
@@ -118,36 +85,19 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 	if err := b.setUp(ctx, spec.Progress); err != nil {
 		return nil, err
 	}
-	nodes := max(spec.Scenario.Topology.ControlPlanes, 0)
-	if nodes == 0 {
-		nodes = 3
-	}
-	if p := b.take(nodes); p != nil {
-		e, err := b.begin(ctx, p, spec)
-		if err == nil {
-			return e, nil
-		}
-		if closing := b.discard(ctx, p); ctx.Err() != nil || closing != nil {
-			return nil, errors.Join(err, closing)
-		}
-		spec.Progress("the cluster at hand cannot be used again: " + err.Error())
-	}
-	p, err := b.boot(ctx, nodes, spec.Progress)
-	if err != nil {
-		return nil, err
-	}
-	e, err := b.begin(ctx, p, spec)
-	if err != nil {
-		return nil, errors.Join(err, b.discard(ctx, p))
-	}
-	return e, nil
+	return b.planes.Prepare(ctx, spec)
 }
 
-func (b *Backend) begin(ctx context.Context, p *plane, spec backend.Spec) (*live.Environment, error) {
-	if err := p.reset(ctx, spec.Scenario); err != nil {
-		return nil, fmt.Errorf("reset: %w", err)
+// sizeOf is the number of nodes that a scenario begins with.
+func sizeOf(s *scenario.Scenario) int {
+	if s.Topology.ControlPlanes > 0 {
+		return s.Topology.ControlPlanes
 	}
-	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Release: b.release})
+	return 3
+}
+
+func (b *Backend) begin(ctx context.Context, p *plane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
+	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Release: release})
 }
 
 // setUp makes what all planes share.
@@ -191,88 +141,31 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 	return nil
 }
 
-func (b *Backend) boot(ctx context.Context, nodes int, progress func(string)) (*plane, error) {
+func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*plane, error) {
 	b.mu.Lock()
 	b.booted++
 	// The process is in the name, because several may make clusters at the same time.
 	name := fmt.Sprintf(namePrefix+"%d-%d", os.Getpid(), b.booted)
-	s := bootSpec{name: name, dir: filepath.Join(b.runDir.Path, fmt.Sprintf("k%d", b.booted)), nodeImage: b.node, runDir: b.runDir.Path,
-		nodes: nodes, programs: b.programs, archives: b.archives, progress: progress}
+	spec := bootSpec{name: name, dir: filepath.Join(b.runDir.Path, fmt.Sprintf("k%d", b.booted)), nodeImage: b.node, runDir: b.runDir.Path,
+		nodes: sizeOf(s), programs: b.programs, archives: b.archives, progress: progress}
 	b.mu.Unlock()
-	progress(fmt.Sprintf("creating the kind cluster %s with %d control-plane nodes", name, nodes))
-	p, err := boot(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.planes[p] = struct{}{}
-	return p, nil
-}
-
-// take gives an idle plane with so many nodes, if there is one.
-func (b *Backend) take(nodes int) *plane {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i, p := range b.idle {
-		if len(p.nodes.Names()) == nodes {
-			b.idle = append(b.idle[:i], b.idle[i+1:]...)
-			return p
-		}
-	}
-	return nil
-}
-
-// release is told by an environment that its scenario is over.
-func (b *Backend) release(ctx context.Context, e *live.Environment, keep bool) error {
-	p := e.Plane().(*plane)
-	if keep {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.kept = append(b.kept, e)
-		return nil
-	}
-	if err := live.Purge(ctx, p); err != nil {
-		p.spoil(err.Error())
-	}
-	if p.spoiled() != "" {
-		return b.discard(ctx, p)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.idle = append(b.idle, p)
-	return nil
+	progress(fmt.Sprintf("creating the kind cluster %s with %d control-plane nodes", name, spec.nodes))
+	return boot(ctx, spec)
 }
 
 // Kept is the environments that were left running, in the order of their release.
-func (b *Backend) Kept() []*live.Environment {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return append([]*live.Environment(nil), b.kept...)
-}
+func (b *Backend) Kept() []*live.Environment { return b.planes.Kept() }
 
-func (b *Backend) discard(ctx context.Context, p *plane) error {
-	b.mu.Lock()
-	delete(b.planes, p)
-	b.mu.Unlock()
-	return p.close(context.WithoutCancel(ctx))
-}
-
-// Close implements backend.Backend.
+// Close implements backend.Backend. It also ends environments that were kept.
 func (b *Backend) Close(ctx context.Context) error {
 	b.mu.Lock()
 	b.closed = true
-	all := b.planes
-	b.planes, b.idle = map[*plane]struct{}{}, nil
 	dir := b.runDir
 	b.runDir = nil
 	b.mu.Unlock()
-	var errs []error
-	for p := range all {
-		errs = append(errs, p.close(context.WithoutCancel(ctx)))
-	}
+	err := b.planes.Close(ctx)
 	if dir != nil {
-		errs = append(errs, dir.Close())
+		err = errors.Join(err, dir.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }

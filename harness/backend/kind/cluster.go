@@ -2,10 +2,12 @@ package kind
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/cluster"
@@ -28,16 +30,14 @@ type bootSpec struct {
 
 // boot creates a cluster and wires it. On error everything that was made is gone.
 func boot(ctx context.Context, b bootSpec) (_ *plane, err error) {
-	p := &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, keyIDs: pluginKeyIDs(), archives: b.archives, nodeImage: b.nodeImage,
-		provider:   cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})),
-		containers: map[string]string{}, members: map[string]string{}, broken: map[history.Link][]string{}, plugins: map[string]map[string]*live.Plugin{}, installed: map[string]bool{},
-		journals: tail.NewSet()}
+	b.progress = timed(time.Now(), b.progress)
+	p := newPlane(b)
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.nodes, err)
-			if closing := p.close(context.WithoutCancel(ctx)); closing != nil {
+			if closing := p.Close(context.WithoutCancel(ctx)); closing != nil {
 				err = fmt.Errorf("%w; and: %w", err, closing)
 			}
 		}
@@ -52,19 +52,38 @@ func boot(ctx context.Context, b bootSpec) (_ *plane, err error) {
 	if err := p.create(ctx, b, names); err != nil {
 		return nil, err
 	}
-	b.progress("images to the nodes, plugins and reporters into the API servers' pods")
-	return p, p.wire(ctx, b, names)
+	if err := p.wire(ctx, b, names); err != nil {
+		return nil, err
+	}
+	b.progress("the cluster is ready")
+	return p, nil
+}
+
+// timed puts the time since the beginning before every line: a boot takes minutes.
+func timed(begin time.Time, progress func(string)) func(string) {
+	return func(line string) { progress(fmt.Sprintf("%4.0fs  %s", time.Since(begin).Seconds(), line)) }
+}
+
+// newPlane is a plane of which nothing has been made yet.
+func newPlane(b bootSpec) *plane {
+	return &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, keyIDs: pluginKeyIDs(), archives: b.archives, nodeImage: b.nodeImage, size: b.nodes,
+		provider:   cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})),
+		containers: map[string]string{}, members: map[string]string{}, leaving: map[string]bool{}, broken: map[history.Link][]string{}, plugins: map[string]map[string]*live.Plugin{}, installed: map[string]bool{},
+		journals: tail.NewSet()}
 }
 
 // prepare makes the folders that the nodes mount, and starts the remote KMS.
 func (p *plane) prepare(ctx context.Context, names []string) (err error) {
-	for _, dir := range []string{p.layout.shared(), p.layout.logs()} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
+	if err := errors.Join(p.layout.makeShared(), os.MkdirAll(p.layout.logs(), 0o755)); err != nil {
+		return err
 	}
 	for _, name := range names {
 		if err := p.prepareNode(name, p.keyIDs[:1], false); err != nil {
+			return err
+		}
+	}
+	for _, file := range p.archives.files { // a link: the run directory has both folders
+		if err := os.Link(file, filepath.Join(p.layout.images(), filepath.Base(file))); err != nil {
 			return err
 		}
 	}
@@ -99,7 +118,7 @@ func (p *plane) prepareNode(name string, keyIDs []string, identityFirst bool) er
 	return os.WriteFile(n.file(auditPolicy), live.AuditPolicy(), 0o644)
 }
 
-// create lets kind make the cluster. It cannot be interrupted; what it made is deleted by close.
+// create lets kind make the cluster. It cannot be interrupted; what it made is deleted by Close.
 func (p *plane) create(ctx context.Context, b bootSpec, names []string) error {
 	err := p.provider.Create(b.name,
 		cluster.CreateWithV1Alpha4Config(config(b.name, p.layout, names)), cluster.CreateWithNodeImage(b.nodeImage),
@@ -134,6 +153,7 @@ func (p *plane) wire(ctx context.Context, b bootSpec, names []string) error {
 	if err := p.findLoadBalancer(ctx, names); err != nil {
 		return err
 	}
+	b.progress("plugins and reporters go into the API servers' pods")
 	nodes, injecting := errgroup.WithContext(ctx)
 	for _, name := range names {
 		nodes.Go(func() error {
@@ -147,6 +167,7 @@ func (p *plane) wire(ctx context.Context, b bootSpec, names []string) error {
 		return err
 	}
 	p.startTailing()
+	b.progress("deploying the aggregator")
 	return p.deployAggregators(ctx)
 }
 

@@ -66,9 +66,12 @@ func spec(img images, keyIDs []string) sidecar.Spec {
 }
 
 // holdCommand runs a unit below hold.
-func holdCommand(unit string, more ...string) []string {
+func holdCommand(unit string, more ...string) []string { return holdIn(inNodeState, unit, more...) }
+
+// holdIn is the same with the unit's files in another folder of the node.
+func holdIn(dir, unit string, more ...string) []string {
 	return append([]string{
-		filepath.Join(inNodeShared, holdProgram), "--control", "unix://" + inNode(holdSocket(unit)),
-		"--journal", inNode(holdJournal(unit)), "--log", inNode(logFile(unit)),
+		filepath.Join(inNodeShared, holdProgram), "--control", "unix://" + filepath.Join(dir, holdSocket(unit)),
+		"--journal", filepath.Join(dir, holdJournal(unit)), "--log", filepath.Join(dir, logFile(unit)),
 	}, more...)
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -170,19 +168,6 @@ func TestTargets(t *testing.T) {
 	}
 	if _, err := target(netfault.Slow); err == nil {
 		t.Error("slow was accepted")
-	}
-}
-
-func TestRunningReplicas(t *testing.T) {
-	pod := func(name, node string, phase corev1.PodPhase) corev1.Pod {
-		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase}}
-	}
-	if _, err := running([]corev1.Pod{pod("a", "cp-1", corev1.PodRunning), pod("b", "cp-1", corev1.PodPending)}); err == nil {
-		t.Error("a pending pod was taken for a replica")
-	}
-	got, err := running([]corev1.Pod{pod("b", "cp-2", corev1.PodRunning), pod("a", "cp-1", corev1.PodRunning)})
-	if err != nil || !slices.Equal(got, []replica{{"a", "cp-1"}, {"b", "cp-2"}}) {
-		t.Errorf("%v, %v", got, err)
 	}
 }
 

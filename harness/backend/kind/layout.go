@@ -13,6 +13,7 @@ import (
 const (
 	inNodeState  = "/var/lib/kmsharness"        // files and sockets of this node
 	inNodeShared = "/var/lib/kmsharness-shared" // files and sockets of all nodes of the plane
+	inNodeImages = inNodeShared + "/images"     // archives of the images under test
 	inNodeSocket = contract.SocketDir           // the plugins' sockets
 )
 
@@ -23,6 +24,7 @@ const holdProgram = "kmsharness-hold"
 type layout struct{ dir string }
 
 func (l layout) shared() string              { return filepath.Join(l.dir, "s") }
+func (l layout) images() string              { return filepath.Join(l.shared(), "images") }
 func (l layout) node(name string) nodeLayout { return nodeLayout{filepath.Join(l.dir, name)} }
 func (l layout) logs() string                { return filepath.Join(l.dir, "logs") }
 
@@ -57,6 +59,11 @@ func (n nodeLayout) make() error {
 		errs = append(errs, os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o777))
 	}
 	return errors.Join(errs...)
+}
+
+// makeShared makes the folder of all nodes, of which the same is true.
+func (l layout) makeShared() error {
+	return errors.Join(os.MkdirAll(l.images(), 0o755), os.Chmod(l.shared(), 0o777))
 }
 
 // credentials are read by users of several containers, and nobody else can reach the folder that they are in.

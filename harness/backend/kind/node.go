@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,8 +22,23 @@ const (
 	portMetrics   = "9464"
 )
 
-// wireNode puts plugins and reporter into the API server's pod of a node and makes the node known. The plugins of keyIDs run.
+// wireNode puts plugins and reporter into the API server's pod of a node that runs, and makes the node known. The plugins of
+// keyIDs run.
 func (p *plane) wireNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
+	n, err := p.readyNode(ctx, name, keyIDs)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.inject(ctx, n); err != nil {
+		return nil, err
+	}
+	p.nodes.Add(n)
+	return n, nil
+}
+
+// readyNode prepares a node's container for an API server's pod with sidecars: their images are there, and the plugins of keyIDs
+// find their command.
+func (p *plane) readyNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
 	container := p.container(name)
 	ip, err := addressOf(ctx, container)
 	if err != nil {
@@ -37,7 +51,7 @@ func (p *plane) wireNode(ctx context.Context, name string, keyIDs []string) (*li
 	p.mu.Lock()
 	p.members[name] = ip
 	p.mu.Unlock()
-	if err := loadImages(ctx, container, p.archives.files); err != nil {
+	if err := loadImages(ctx, container); err != nil {
 		return nil, err
 	}
 	n, err := p.newNode(name, ip, "https://"+published)
@@ -63,32 +77,28 @@ func (p *plane) wireNode(ctx context.Context, name string, keyIDs []string) (*li
 		}
 		n.AddPlugin(g)
 	}
-	if err := p.inject(ctx, n); err != nil {
-		return nil, err
-	}
-	p.nodes.Add(n)
 	return n, nil
 }
 
-// loadImages imports archives into a node's store.
-func loadImages(ctx context.Context, container string, files []string) error {
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if _, err := inside(ctx, container, bytes.NewReader(text), "ctr", "--namespace=k8s.io", "images", "import", "--digests", "-"); err != nil {
-			return err
-		}
-	}
-	return nil
+// loadImages imports the archives of the shared folder into a node's store.
+func loadImages(ctx context.Context, container string) error {
+	const each = "for f in " + inNodeImages + "/*.tar; do ctr --namespace=k8s.io images import --digests $f || exit 1; done"
+	_, err := inside(ctx, container, nil, "sh", "-c", each)
+	return err
 }
 
-// inject changes the manifest in one step, and waits until the API server runs below hold and is ready.
+// inject changes the manifest and waits until the API server runs below hold and is ready.
 func (p *plane) inject(ctx context.Context, n *live.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, injectTimeout)
 	defer cancel()
-	container := p.container(n.Name)
+	if err := p.injectManifest(ctx, p.container(n.Name)); err != nil {
+		return err
+	}
+	return p.started(ctx, n)
+}
+
+// injectManifest changes the manifest in one step.
+func (p *plane) injectManifest(ctx context.Context, container string) error {
 	old, err := inside(ctx, container, nil, "cat", manifest)
 	if err != nil {
 		return err
@@ -98,9 +108,12 @@ func (p *plane) inject(ctx context.Context, n *live.Node) error {
 		return err
 	}
 	const next = "/etc/kubernetes/kube-apiserver.next"
-	if _, err := inside(ctx, container, bytes.NewReader(text), "sh", "-c", "cat > "+next+" && mv "+next+" "+manifest); err != nil {
-		return err
-	}
+	_, err = inside(ctx, container, bytes.NewReader(text), "sh", "-c", "cat > "+next+" && mv "+next+" "+manifest)
+	return err
+}
+
+// started waits until the kubelet has started the API server with its sidecars, and it is ready.
+func (p *plane) started(ctx context.Context, n *live.Node) error {
 	s := n.Server.(*server)
 	running := func(ctx context.Context) error {
 		if phase := s.Status().Phase; phase != live.Running {
@@ -116,7 +129,7 @@ func (p *plane) inject(ctx context.Context, n *live.Node) error {
 
 func (p *plane) newNode(name, ip, url string) (*live.Node, error) {
 	l := p.layout.node(name)
-	unit, err := newHeld(l, unitAPIServer)
+	unit, err := newHeld(l.state(), unitAPIServer)
 	if err != nil {
 		return nil, err
 	}
@@ -136,9 +149,9 @@ func (p *plane) newNode(name, ip, url string) (*live.Node, error) {
 	n := &live.Node{Name: name, Admin: admin, Server: &server{held: unit, layout: l, url: url, http: client}}
 	n.ReporterPlace = live.Place{
 		Server: "https://127.0.0.1:" + portAPIServer, Dir: l.state(), SeenDir: inNodeState, Mode: credentials, SocketDir: inNodeSocket,
-		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics", Unit: p.unitOf(l, unitReporter),
+		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics", Unit: p.unitOf(l.state(), unitReporter),
 	}
-	return n, p.follow(l, unitAPIServer, identity)
+	return n, p.follow(l.state(), unitAPIServer, identity)
 }
 
 // adminHTTP is a plain client of an administrator.
@@ -151,20 +164,25 @@ func (p *plane) adminHTTP(url string) (*http.Client, error) {
 }
 
 // unitOf makes units for a program of the system under test in a container of a node.
-func (p *plane) unitOf(l nodeLayout, name string) func(history.Process, func(context.Context) (live.Command, error)) live.Unit {
+func (p *plane) unitOf(dir, name string) func(history.Process, func(context.Context) (live.Command, error)) live.Unit {
 	return func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
-		u, err := newHeld(l, name)
+		u, err := newHeld(dir, name)
 		if err != nil {
 			return broken{err}
 		}
-		u.command = func(ctx context.Context) ([]string, error) {
-			c, err := command(ctx)
-			return append([]string{inImage(c.Program)}, c.Args...), err
-		}
-		if err := p.follow(l, name, identity); err != nil {
+		u.command = wordsOf(command)
+		if err := p.follow(dir, name, identity); err != nil {
 			return broken{err}
 		}
 		return u
+	}
+}
+
+// wordsOf are the words that hold runs.
+func wordsOf(command func(context.Context) (live.Command, error)) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
+		c, err := command(ctx)
+		return append([]string{inImage(c.Program)}, c.Args...), err
 	}
 }
 
@@ -183,7 +201,7 @@ func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := newHeld(l, unit)
+	u, err := newHeld(l.state(), unit)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +212,7 @@ func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 	}
 	u.ready = g.Healthy
 	g.Unit = u
-	return g, p.follow(l, unit, g.Identity)
+	return g, p.follow(l.state(), unit, g.Identity)
 }
 
 // AddPlugin implements live.Plane.

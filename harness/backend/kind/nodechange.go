@@ -3,10 +3,10 @@ package kind
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +22,7 @@ const joinTimeout = 4 * time.Minute
 func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool, joined func(context.Context) error) (*live.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+injectTimeout)
 	defer cancel()
-	donor, err := p.donor()
+	donor, err := p.donor(name)
 	if err != nil {
 		return nil, err
 	}
@@ -36,29 +36,27 @@ func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, ident
 	if err != nil {
 		return nil, err
 	}
-	if err := join(ctx, p.container(donor.Name), container, p.endpoint(donor)); err != nil {
+	p.mu.Lock()
+	p.containers[name] = container
+	p.mu.Unlock()
+	n, err := p.readyNode(ctx, name, keyIDs)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.join(ctx, donor, n); err != nil {
 		return nil, fmt.Errorf("join %s: %w", name, err)
 	}
 	if err := joined(ctx); err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	p.containers[name] = container
-	p.mu.Unlock()
 	if err := p.lb.change(ctx, func(members []string) []string { return append(members, container) }); err != nil {
 		return nil, err
 	}
-	return p.wireNode(ctx, name, keyIDs)
-}
-
-// donor is a node of which a new one gets its certificates.
-func (p *plane) donor() (*live.Node, error) {
-	for _, n := range p.nodes.List() {
-		if n.Server.Status().Phase == live.Running {
-			return n, nil
-		}
+	if err := p.started(ctx, n); err != nil {
+		return nil, err
 	}
-	return nil, errors.New("no API server runs that a new node could join")
+	p.nodes.Add(n)
+	return n, nil
 }
 
 // endpoint is the control plane's, as every node's container can reach it.
@@ -76,7 +74,8 @@ func (p *plane) makeContainer(name string) (string, error) {
 	own := fmt.Sprintf("%s-%d", p.cluster, len(p.later)+1)
 	p.later = append(p.later, own)
 	p.mu.Unlock()
-	err := p.provider.Create(own,
+	quiet := cluster.NewProvider(cluster.ProviderWithDocker()) // its progress is that of a scenario's step
+	err := quiet.Create(own,
 		cluster.CreateWithV1Alpha4Config(config(own, p.layout, []string{name})), cluster.CreateWithNodeImage(p.nodeImage),
 		cluster.CreateWithKubeconfigPath(filepath.Join(p.layout.dir, "kubeconfig-"+own)), cluster.CreateWithRetain(true),
 		cluster.CreateWithStopBeforeSettingUpKubernetes(true),
@@ -89,24 +88,18 @@ func shared() []string {
 	return strings.Fields("pki/ca.crt pki/ca.key pki/front-proxy-ca.crt pki/front-proxy-ca.key pki/sa.pub pki/sa.key pki/etcd/ca.crt pki/etcd/ca.key")
 }
 
-// join copies the certificates and runs kubeadm.
-func join(ctx context.Context, donor, container, endpoint string) error {
-	for _, file := range shared() {
-		path := "/etc/kubernetes/" + file
-		text, err := inside(ctx, donor, nil, "cat", path)
-		if err != nil {
-			return err
-		}
-		write := "umask 077; mkdir -p $(dirname " + path + ") && cat > " + path
-		if _, err := inside(ctx, container, bytes.NewReader([]byte(text+"\n")), "sh", "-c", write); err != nil {
-			return err
-		}
+// join lets kubeadm join a node. Its API server's manifest is changed between the phase that writes it and the one that starts
+// the kubelet: so the pod starts once, with its sidecars.
+func (p *plane) join(ctx context.Context, donor, n *live.Node) error {
+	from, container := p.container(donor.Name), p.container(n.Name)
+	if err := copyShared(ctx, from, container); err != nil {
+		return err
 	}
 	own, err := inside(ctx, container, nil, "cat", "/kind/kubeadm.conf")
 	if err != nil {
 		return err
 	}
-	text, err := joinConfiguration([]byte(own), endpoint)
+	text, err := joinConfiguration([]byte(own), p.endpoint(donor))
 	if err != nil {
 		return err
 	}
@@ -114,23 +107,48 @@ func join(ctx context.Context, donor, container, endpoint string) error {
 	if _, err := inside(ctx, container, bytes.NewReader(text), "sh", "-c", "cat > "+file); err != nil {
 		return err
 	}
+	if _, err := inside(ctx, container, nil, "kubeadm", "join", "phase", "control-plane-prepare", "all", "--config", file); err != nil {
+		return err
+	}
+	if err := p.injectManifest(ctx, container); err != nil {
+		return err
+	}
 	// The preflight checks object to what kind's nodes are.
-	_, err = inside(ctx, container, nil, "kubeadm", "join", "--config", file, "--skip-phases=preflight")
+	_, err = inside(ctx, container, nil, "kubeadm", "join", "--config", file, "--skip-phases=preflight,control-plane-prepare")
 	return err
 }
 
-// Isolate implements live.Plane.
+// copyShared copies the certificates and keys of the cluster from one node to another.
+func copyShared(ctx context.Context, from, to string) error {
+	files := strings.Join(shared(), " ")
+	text, err := inside(ctx, from, nil, "sh", "-c", "tar -C /etc/kubernetes -c "+files+" | base64")
+	if err != nil {
+		return err
+	}
+	_, err = inside(ctx, to, strings.NewReader(text), "sh", "-c", "umask 077; mkdir -p /etc/kubernetes && base64 -d | tar -C /etc/kubernetes -x")
+	return err
+}
+
+// Isolate implements live.Plane: out of the load balancer, and drained.
 func (p *plane) Isolate(ctx context.Context, n *live.Node) error {
 	gone := p.container(n.Name)
-	return p.lb.change(ctx, func(members []string) []string {
-		var left []string
-		for _, m := range members {
-			if m != gone {
-				left = append(left, m)
-			}
-		}
-		return left
+	p.mu.Lock()
+	p.leaving[n.Name] = true
+	p.mu.Unlock()
+	err := p.lb.change(ctx, func(members []string) []string {
+		return slices.DeleteFunc(members, func(m string) bool { return m == gone })
 	})
+	if err != nil {
+		return err
+	}
+	return p.drain(ctx, n)
+}
+
+// leaves says whether a node was isolated and is still there.
+func (p *plane) leaves(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leaving[name]
 }
 
 // RemoveNode implements live.Plane. Its etcd member leaves first: without that, one of two could not be removed any more.
@@ -148,6 +166,7 @@ func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
 	defer p.mu.Unlock()
 	p.ledger.forget(n.Name)
 	delete(p.containers, n.Name)
+	delete(p.leaving, n.Name)
 	delete(p.members, n.Name)
 	delete(p.plugins, n.Name)
 	return nil

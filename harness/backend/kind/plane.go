@@ -34,6 +34,7 @@ type plane struct {
 	provider   *cluster.Provider
 	archives   archives
 	nodeImage  string
+	size       int      // nodes that a scenario finds
 	keyIDs     []string // of the plugins that every pod has
 
 	authority   controlplane.Authority
@@ -42,7 +43,7 @@ type plane struct {
 	lb          *loadBalancer
 	front       *netfault.Link // of clients on this machine
 	nodes       live.Nodes
-	aggregators []replica
+	aggregators []*seat
 	installed   map[string]bool
 
 	// journals of hold tell what happens to the units.
@@ -55,6 +56,7 @@ type plane struct {
 	containers map[string]string                  // by node
 	broken     map[history.Link][]string          // targets of the rules in force
 	members    map[string]string                  // addresses of nodes
+	leaving    map[string]bool                    // nodes that were isolated and are still there
 	later      []string                           // clusters of one node that joined this one
 	dirty      string                             // why it cannot be used again; empty: it can
 	absent     absences
@@ -76,7 +78,7 @@ func (p *plane) Nodes() *live.Nodes { return &p.nodes }
 
 // Logs implements live.Plane.
 func (p *plane) Logs() []live.LogDir {
-	all := []live.LogDir{{Dir: p.layout.logs()}}
+	all := []live.LogDir{{Dir: p.layout.logs()}, {Dir: p.layout.shared()}}
 	for _, n := range p.nodes.List() {
 		all = append(all, live.LogDir{Dir: p.layout.node(n.Name).state(), Prefix: n.Name + "-"})
 	}
@@ -86,21 +88,22 @@ func (p *plane) Logs() []live.LogDir {
 // KMS implements live.Plane.
 func (p *plane) KMS() *live.RemoteKMS { return p.kms }
 
-// Spoil implements live.Plane. A reset gives the API servers their configuration again, and etcd can only have been paused.
+// Spoil implements live.Plane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
+// only have been paused.
 func (p *plane) Spoil(d live.Damage) {
-	if d == live.DamagedEncryption || d == live.DamagedEtcd {
+	if d != live.DamagedProgram {
 		return
 	}
-	p.spoil(string(d))
-}
-
-func (p *plane) spoil(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dirty = why
+	p.dirty = string(d)
 }
 
-func (p *plane) spoiled() string {
+// Vacate implements pool.Plane.
+func (p *plane) Vacate(ctx context.Context) string {
+	if err := live.Purge(ctx, p); err != nil {
+		return err.Error()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dirty
@@ -197,8 +200,8 @@ func loadEtcdTLS(ctx context.Context, container string) (*tls.Config, error) {
 }
 
 // follow passes what a unit's journal tells on to the listener.
-func (p *plane) follow(n nodeLayout, unit string, identity history.Process) error {
-	return p.journals.Add(n.file(holdJournal(unit)), tail.FromStart, func(line []byte) error {
+func (p *plane) follow(dir, unit string, identity history.Process) error {
+	return p.journals.Add(filepath.Join(dir, holdJournal(unit)), tail.FromStart, func(line []byte) error {
 		at, change, err := holdjournal.Decode(line)
 		if err != nil {
 			return err
@@ -211,8 +214,8 @@ func (p *plane) follow(n nodeLayout, unit string, identity history.Process) erro
 	})
 }
 
-// close ends the cluster and everything beside it. It is safe for a plane that was not booted to its end.
-func (p *plane) close(ctx context.Context) error {
+// Close implements pool.Plane: it ends the cluster and everything beside it. It is safe for a plane that was not booted to its end.
+func (p *plane) Close(ctx context.Context) error {
 	var errs []error
 	if p.stop != nil {
 		p.stop()
@@ -241,7 +244,7 @@ func (p *plane) close(ctx context.Context) error {
 // tailEvery is how often the journals of hold are read.
 const tailEvery = 25 * time.Millisecond
 
-// startTailing reads the journals until close.
+// startTailing reads the journals until Close.
 func (p *plane) startTailing() {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.stop = cancel

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -14,15 +15,34 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// reset makes the plane as good as new for a scenario, and shows that it is (live.Reset).
-func (p *plane) reset(ctx context.Context, s *scenario.Scenario) error {
-	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
+// Reset implements pool.Plane; what it proves is live.Reset's.
+func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
+	plan, err := planRepair(p.size, p.nodes.Names(), p.leaves)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, resetTimeout+time.Duration(len(plan.out)+len(plan.in))*joinTimeout)
 	defer cancel()
 	if err := errors.Join(p.restoreLinks(ctx), p.lb.Start(ctx), p.kms.Clear(ctx)); err != nil {
 		return err
 	}
 	keyIDs := live.KeyIDs(s)
-	if err := p.group(ctx, func(ctx context.Context, n *live.Node) error { return p.resetNode(ctx, n, keyIDs) }); err != nil {
+	err = p.group(ctx, func(ctx context.Context, n *live.Node) error {
+		if slices.Contains(plan.out, n.Name) {
+			return nil
+		}
+		return p.resetNode(ctx, n, keyIDs)
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.takeOut(ctx, plan.out); err != nil {
+		return err
+	}
+	if err := p.bringIn(ctx, plan.in, keyIDs); err != nil {
+		return err
+	}
+	if err := p.seatAggregators(ctx); err != nil {
 		return err
 	}
 	if err := p.install(ctx, s.Operator); err != nil {

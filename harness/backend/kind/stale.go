@@ -17,9 +17,37 @@ import (
 // namePrefix begins the names of all clusters of the harness.
 const namePrefix = "kmsharness-"
 
-// Sweep deletes what harnesses left behind that were killed: making a cluster cannot be interrupted, so one that is told to end
-// meanwhile may have to be killed before it could delete the cluster itself.
-func Sweep(ctx context.Context, progress func(string)) error {
+// network is the one that kind makes for all clusters of a machine, and never deletes.
+const network = "kind"
+
+// Watch notes whether kind's network is there before a run, and gives what deletes, after it, the network if it was not, and the
+// clusters of harnesses that were killed: making a cluster cannot be interrupted, so a harness that is told to end meanwhile
+// may have to be killed before it could delete the cluster itself.
+func Watch(ctx context.Context) (sweep func(ctx context.Context, progress func(string)) error) {
+	_, err := docker(ctx, "network", "inspect", network)
+	return func(ctx context.Context, progress func(string)) error {
+		if checkEngine(ctx) != nil {
+			return nil // nothing was made
+		}
+		swept := sweepClusters(ctx, progress)
+		if err == nil {
+			return swept
+		}
+		return errors.Join(swept, removeNetwork(ctx))
+	}
+}
+
+// removeNetwork leaves a network that somebody else has begun to use.
+func removeNetwork(ctx context.Context) error {
+	used, err := docker(ctx, "network", "inspect", "--format", "{{len .Containers}}", network)
+	if err != nil || used != "0" {
+		return nil // it is not there
+	}
+	_, err = docker(ctx, "network", "rm", network)
+	return err
+}
+
+func sweepClusters(ctx context.Context, progress func(string)) error {
 	dir, err := process.NewRunDir(ctx)
 	if err != nil {
 		return err

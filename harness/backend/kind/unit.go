@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -29,13 +30,13 @@ type held struct {
 
 var _ live.Unit = (*held)(nil)
 
-// newHeld is the unit of a name in a node's state folder.
-func newHeld(n nodeLayout, name string) (*held, error) {
-	c, err := hold.NewClient("unix://" + n.file(holdSocket(name)))
+// newHeld is the unit of a name in a folder of this machine.
+func newHeld(dir, name string) (*held, error) {
+	c, err := hold.NewClient("unix://" + filepath.Join(dir, holdSocket(name)))
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", name, err)
 	}
-	return &held{name: name, client: c, file: n.file(commandFile(name))}, nil
+	return &held{name: name, client: c, file: filepath.Join(dir, commandFile(name))}, nil
 }
 
 // Start implements live.Unit.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -22,17 +24,15 @@ const Name = "local"
 // Backend runs control planes on this machine and keeps clean ones for later scenarios. Its methods may be called at the
 // same time.
 type Backend struct {
-	opts Options
+	opts   Options
+	planes *pool.Pool[*plane]
 
 	mu       sync.Mutex
-	kept     []*live.Environment // released, but left running
 	closed   bool
 	runDir   *process.RunDir // made by the first Prepare
 	programs *live.Programs
 	binaries *assets.Binaries
-	booted   int                 // planes so far, for their directories
-	planes   map[*plane]struct{} // all that live
-	idle     []*plane            // the one used last is at the end
+	booted   int // planes so far, for their directories
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -42,7 +42,12 @@ func New(opts Options) (*Backend, error) {
 	if err := opts.validate(); err != nil {
 		return nil, fmt.Errorf("local backend: %w", err)
 	}
-	return &Backend{opts: opts, planes: map[*plane]struct{}{}}, nil
+	b := &Backend{opts: opts}
+	b.planes = pool.New(pool.Options[*plane]{
+		Fits: func(p *plane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
+		Boot: b.boot, Begin: b.begin, Idle: opts.idle(),
+	})
+	return b, nil
 }
 
 // Name implements backend.Backend.
@@ -88,36 +93,21 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 	if err := b.setUp(ctx, spec.Progress); err != nil {
 		return nil, err
 	}
-	want := shapeOf(spec.Scenario)
-	if p := b.take(want); p != nil {
-		e, err := b.begin(ctx, p, spec)
-		if err == nil {
-			return e, nil
-		}
-		if ctx.Err() != nil {
-			return nil, errors.Join(err, b.discard(ctx, p))
-		}
-		spec.Progress("the control plane at hand cannot be used again: " + firstLine(err))
-		if err := b.discard(ctx, p); err != nil {
-			return nil, err
-		}
-	}
-	p, err := b.boot(ctx, want, live.KeyIDs(spec.Scenario), spec.Progress)
-	if err != nil {
-		return nil, err
-	}
-	e, err := b.begin(ctx, p, spec)
-	if err != nil {
-		return nil, errors.Join(err, b.discard(ctx, p))
-	}
-	return e, nil
+	return b.planes.Prepare(ctx, spec)
 }
 
-func (b *Backend) begin(ctx context.Context, p *plane, spec backend.Spec) (*live.Environment, error) {
-	if err := p.reset(ctx, spec.Scenario); err != nil {
-		return nil, fmt.Errorf("reset: %w", err)
-	}
-	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.systemUnderTest(), Release: b.release})
+func (b *Backend) begin(ctx context.Context, p *plane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
+	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.systemUnderTest(), Release: release})
+}
+
+func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*plane, error) {
+	b.mu.Lock()
+	b.booted++
+	dir, runDir := filepath.Join(b.runDir.Path, fmt.Sprintf("p%d", b.booted)), b.runDir.Path
+	b.mu.Unlock()
+	shape := shapeOf(s)
+	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.nodes, b.binaries.Origin))
+	return boot(ctx, shape, live.KeyIDs(s), dir, *b.binaries, b.programs, runDir, b.opts.ReporterMountSockets)
 }
 
 // setUp makes what all planes share.
@@ -151,26 +141,21 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) error {
 	return nil
 }
 
+// Kept is the environments that were left running, in the order of their release.
+func (b *Backend) Kept() []*live.Environment { return b.planes.Kept() }
+
 // Close implements backend.Backend. It also ends environments that were kept.
 func (b *Backend) Close(ctx context.Context) error {
 	b.mu.Lock()
 	b.closed = true
-	var all []*plane
-	for p := range b.planes {
-		all = append(all, p)
-	}
-	b.planes, b.idle = map[*plane]struct{}{}, nil
 	dir := b.runDir
 	b.runDir = nil
 	b.mu.Unlock()
-	var errs []error
-	for _, p := range all {
-		errs = append(errs, p.close(context.WithoutCancel(ctx)))
-	}
+	err := b.planes.Close(ctx)
 	if dir != nil {
-		errs = append(errs, dir.Close())
+		err = errors.Join(err, dir.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 func shapeOf(s *scenario.Scenario) shape {
@@ -179,9 +164,4 @@ func shapeOf(s *scenario.Scenario) shape {
 		n = 3
 	}
 	return shape{nodes: n, keyIDs: strings.Join(live.KeyIDs(s), ",")}
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
 }

@@ -33,7 +33,7 @@ func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries as
 	defer cancel()
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("boot a control plane with %d API servers: %w", s.nodes, err), p.close(context.WithoutCancel(ctx)))
+			err = errors.Join(fmt.Errorf("boot a control plane with %d API servers: %w", s.nodes, err), p.Close(context.WithoutCancel(ctx)))
 		}
 	}()
 	if err := os.MkdirAll(p.logs, 0o700); err != nil {

@@ -72,9 +72,13 @@ func (p *plane) Spoil(d live.Damage) {
 	p.dirty = string(d)
 }
 
-func (p *plane) spoiled() string {
+// Vacate implements pool.Plane.
+func (p *plane) Vacate(context.Context) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(p.Programs.PluginArgs) > 0 {
+		return "its plugins were started with arguments of their own"
+	}
 	return p.dirty
 }
 
@@ -129,8 +133,8 @@ func (p *plane) link(node string) *netfault.Link {
 	return p.links[node]
 }
 
-// close ends everything. It is safe for a plane that was not booted to its end.
-func (p *plane) close(ctx context.Context) error {
+// Close implements pool.Plane. It is safe for a plane that was not booted to its end.
+func (p *plane) Close(ctx context.Context) error {
 	var errs []error
 	p.KillAll()
 	for _, n := range p.nodes.List() {

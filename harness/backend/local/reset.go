@@ -9,8 +9,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// reset makes the plane as good as new for a scenario, and shows that it is (live.Reset).
-func (p *plane) reset(ctx context.Context, s *scenario.Scenario) error {
+// Reset implements pool.Plane; what it proves is live.Reset's.
+func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
 	defer cancel()
 	if p.used { // a plugin may have been started with faults of its own

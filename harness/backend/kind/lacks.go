@@ -1,0 +1,48 @@
+package kind
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Lacks implements backend.Backend.
+func (b *Backend) Lacks(s *scenario.Scenario) []string {
+	var lacks []string
+	add := func(format string, args ...any) { lacks = append(lacks, fmt.Sprintf(format, args...)) }
+	if s.Topology.ControlPlanes > maxNodes {
+		add("%d control-plane nodes: each is a container of 400 MB, at most %d were tried", s.Topology.ControlPlanes, maxNodes)
+	}
+	if s.Topology.Aggregators > replicas {
+		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
+	}
+	for _, k := range live.KeyIDs(s) {
+		if !slices.Contains(pluginKeyIDs(), k) {
+			add("keyID %s: the API servers' pods have %s", k, strings.Join(pluginKeyIDs(), " and "))
+		}
+	}
+	if err := live.CheckOperator(s.Operator); err != nil {
+		add("%v", err)
+	}
+	for _, a := range s.Actions() {
+		lacks = append(lacks, lacking(a)...)
+	}
+	return lacks
+}
+
+// lacking says why an action cannot be done.
+func lacking(a scenario.Action) []string {
+	switch {
+	case a.Verb == scenario.VerbLink && a.Text("mode") == history.LinkSlow && a.Link.From != fromClient:
+		return []string{"link with mode slow: packets between containers can be dropped or refused, and delayed only where the kernel has netem"}
+	case a.Verb == scenario.VerbLink && a.Link.From == history.RoleReporter && a.Link.To == history.RoleLoadBalancer:
+		return []string{"a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)"}
+	case a.Process.Role == history.RoleEtcd && a.Verb != scenario.VerbPause && a.Verb != scenario.VerbResume:
+		return []string{"etcd: " + errEtcdOnlyPauses.Error()}
+	}
+	return nil
+}

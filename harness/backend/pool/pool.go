@@ -1,0 +1,195 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Plane is one that can be used again.
+type Plane interface {
+	comparable
+	// Reset makes it as good as new for a scenario and proves that it is. An error ends the plane.
+	Reset(ctx context.Context, s *scenario.Scenario) error
+	// Vacate does what has to be done when a scenario is over, and says why the plane cannot be used again; empty: it can.
+	Vacate(ctx context.Context) string
+	// Close ends everything of it.
+	Close(ctx context.Context) error
+}
+
+// Options of a pool. All functions are needed.
+type Options[P Plane] struct {
+	// Fits says whether a scenario can run on a plane, once that is reset.
+	Fits func(p P, s *scenario.Scenario) bool
+	// Boot makes a plane for a scenario.
+	Boot func(ctx context.Context, s *scenario.Scenario, progress func(string)) (P, error)
+	// Begin makes an environment on a plane that was reset. The environment calls release when its scenario is over.
+	Begin func(ctx context.Context, p P, spec backend.Spec, release Release) (*live.Environment, error)
+	// Idle is how many planes are kept while none uses them.
+	Idle int
+}
+
+// Release is live.Options.Release.
+type Release = func(ctx context.Context, e *live.Environment, keep bool) error
+
+// Pool of planes. Its methods may be called at the same time.
+type Pool[P Plane] struct {
+	opts Options[P]
+
+	mu     sync.Mutex
+	closed bool
+	all    map[P]struct{} // all that live
+	idle   []P            // the one used last is at the end
+	kept   []*live.Environment
+}
+
+// New makes an empty pool.
+func New[P Plane](opts Options[P]) *Pool[P] { return &Pool[P]{opts: opts, all: map[P]struct{}{}} }
+
+// Prepare gives an environment for a scenario, on an idle plane if one fits and can be reset, else on a new one.
+func (b *Pool[P]) Prepare(ctx context.Context, spec backend.Spec) (*live.Environment, error) {
+	if p, ok := b.take(spec.Scenario); ok {
+		e, err := b.begin(ctx, p, spec)
+		if err == nil {
+			return e, nil
+		}
+		closing := b.discard(ctx, p)
+		if ctx.Err() != nil || closing != nil {
+			return nil, errors.Join(err, closing)
+		}
+		spec.Progress("the control plane at hand cannot be used again: " + firstLine(err))
+	}
+	p, err := b.boot(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	e, err := b.begin(ctx, p, spec)
+	if err != nil {
+		return nil, errors.Join(err, b.discard(ctx, p))
+	}
+	return e, nil
+}
+
+func (b *Pool[P]) begin(ctx context.Context, p P, spec backend.Spec) (*live.Environment, error) {
+	if err := p.Reset(ctx, spec.Scenario); err != nil {
+		return nil, fmt.Errorf("reset: %w", err)
+	}
+	release := func(ctx context.Context, e *live.Environment, keep bool) error {
+		if keep {
+			b.keep(e)
+			return nil
+		}
+		return b.release(ctx, p)
+	}
+	return b.opts.Begin(ctx, p, spec, release)
+}
+
+// boot makes room among the idle planes first.
+func (b *Pool[P]) boot(ctx context.Context, spec backend.Spec) (P, error) {
+	var none P
+	if err := b.shrink(ctx, b.opts.Idle-1); err != nil {
+		return none, err
+	}
+	p, err := b.opts.Boot(ctx, spec.Scenario, spec.Progress)
+	if err != nil {
+		return none, err
+	}
+	b.mu.Lock()
+	closed := b.closed
+	b.all[p] = struct{}{}
+	b.mu.Unlock()
+	if closed {
+		return none, errors.Join(errors.New("the backend is closed"), b.discard(ctx, p))
+	}
+	return p, nil
+}
+
+// take gives the idle plane used last that fits, if there is one.
+func (b *Pool[P]) take(s *scenario.Scenario) (p P, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, p := range slices.Backward(b.idle) {
+		if b.opts.Fits(p, s) {
+			b.idle = slices.Delete(b.idle, i, i+1)
+			return p, true
+		}
+	}
+	return p, false
+}
+
+// keep remembers an environment that was released to be looked at; it runs until Close.
+func (b *Pool[P]) keep(e *live.Environment) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.kept = append(b.kept, e)
+}
+
+// release takes a plane back when its scenario is over: it is kept for later, or ended.
+func (b *Pool[P]) release(ctx context.Context, p P) error {
+	if p.Vacate(ctx) != "" {
+		return b.discard(ctx, p)
+	}
+	b.mu.Lock()
+	if !b.closed {
+		b.idle = append(b.idle, p)
+	}
+	b.mu.Unlock()
+	return b.shrink(ctx, b.opts.Idle)
+}
+
+// Kept are the environments that were left running, in the order of their release.
+func (b *Pool[P]) Kept() []*live.Environment {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.kept)
+}
+
+// shrink ends idle planes, the one used longest ago first, until at most n are left.
+func (b *Pool[P]) shrink(ctx context.Context, n int) error {
+	b.mu.Lock()
+	surplus := slices.Clone(b.idle[:max(0, len(b.idle)-max(n, 0))])
+	b.idle = b.idle[len(surplus):]
+	b.mu.Unlock()
+	var errs []error
+	for _, p := range surplus {
+		errs = append(errs, b.discard(ctx, p))
+	}
+	return errors.Join(errs...)
+}
+
+func (b *Pool[P]) discard(ctx context.Context, p P) error {
+	b.mu.Lock()
+	delete(b.all, p)
+	b.mu.Unlock()
+	// A scenario that was interrupted must leave nothing behind.
+	if err := p.Close(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("end a control plane: %w", err)
+	}
+	return nil
+}
+
+// Close ends all planes, also those that were kept. It is safe to call twice.
+func (b *Pool[P]) Close(ctx context.Context) error {
+	b.mu.Lock()
+	b.closed = true
+	all := b.all
+	b.all, b.idle = map[P]struct{}{}, nil
+	b.mu.Unlock()
+	var errs []error
+	for p := range all {
+		errs = append(errs, p.Close(context.WithoutCancel(ctx)))
+	}
+	return errors.Join(errs...)
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

@@ -1,0 +1,19 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+func TestAnActionInWords(t *testing.T) {
+	for want, words := range map[string]string{
+		"node remove=cp-3": inWords(scenario.VerbNode, "", map[string]any{"remove": "cp-3"}),
+		"inject plugin cp-2/* fault=hang method=Status": inWords(scenario.VerbInject, "plugin cp-2/*", map[string]any{"method": "Status", "fault": "hang"}),
+		"kill etcd": inWords(scenario.VerbKill, "etcd", nil),
+	} {
+		if words != want {
+			t.Errorf("%q, want %q", words, want)
+		}
+	}
+}
