@@ -73,7 +73,7 @@ func (p *plane) lose(role, node string, at time.Time) error {
 	if err := p.journals.Poll(); err != nil { // what they did tell comes first
 		return err
 	}
-	lost := p.ledger.living(node)
+	lost := p.living(node)
 	for _, e := range lost {
 		p.tellUnit(at, e, history.ProcessKilled, powerLost)
 	}

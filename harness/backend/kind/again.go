@@ -32,7 +32,7 @@ func (p *plane) runsAgain(ctx context.Context, n *live.Node, lost []entry, ready
 	all, ctx := errgroup.WithContext(ctx)
 	for _, e := range lost {
 		all.Go(func() error {
-			u, err := newHeld(p.layout.node(n.Name), e.unit)
+			u, err := newHeld(e.dir, e.unit)
 			if err != nil {
 				return err
 			}

@@ -94,7 +94,8 @@ func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(
 		return err
 	}
 	node := t.Identity.Node
-	u, err := newHeld(p.layout.node(node), unit)
+	dir := p.layout.node(node).state()
+	u, err := newHeld(dir, unit)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(
 	if err := killTasks(ctx, p.container(node), containerFilters("kube-apiserver-"+node, name)...); err != nil {
 		return fmt.Errorf("kill container %s: %w", name, err)
 	}
-	if err := p.died(unitOn{node, unit}, time.Now()); err != nil {
+	if err := p.died(unitOn{dir, unit}, time.Now()); err != nil {
 		return err
 	}
 	if err := until(ctx, readyPoll, "wait for the next container "+name, u.younger(began)); err != nil {
@@ -120,10 +121,8 @@ func (p *plane) died(k unitOn, at time.Time) error {
 	if err := p.journals.Poll(); err != nil {
 		return err
 	}
-	for _, e := range p.ledger.living(k.node) {
-		if e.unitOn == k {
-			p.tellUnit(at, e, history.ProcessKilled, "with its container")
-		}
+	for _, e := range p.ledger.living(func(x unitOn) bool { return x == k }) {
+		p.tellUnit(at, e, history.ProcessKilled, "with its container")
 	}
 	return nil
 }

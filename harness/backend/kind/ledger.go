@@ -15,8 +15,8 @@ type ledger struct {
 	last map[unitOn]history.Process
 }
 
-// unitOn is a unit of a node.
-type unitOn struct{ node, unit string }
+// unitOn is a unit by the folder of this machine that its files are in.
+type unitOn struct{ dir, unit string }
 
 // note keeps what is told of a unit.
 func (l *ledger) note(k unitOn, p history.Process) {
@@ -28,12 +28,12 @@ func (l *ledger) note(k unitOn, p history.Process) {
 	l.last[k] = p
 }
 
-// forget drops a node that is gone.
-func (l *ledger) forget(node string) {
+// forget drops the units of a folder that is gone.
+func (l *ledger) forget(dir string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for k := range l.last {
-		if k.node == node {
+		if k.dir == dir {
 			delete(l.last, k)
 		}
 	}
@@ -45,13 +45,13 @@ type entry struct {
 	process history.Process
 }
 
-// living are the units of a node that have a process, sorted by name.
-func (l *ledger) living(node string) []entry {
+// living are the units, of those that are meant, that have a process, sorted by name.
+func (l *ledger) living(meant func(unitOn) bool) []entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []entry
 	for k, p := range l.last {
-		if k.node == node && lives(p.State) {
+		if lives(p.State) && meant(k) {
 			all = append(all, entry{k, p})
 		}
 	}
@@ -71,4 +71,16 @@ func lives(state string) bool {
 // inPod says whether a unit is in the API server's pod; the others of a node are aggregators.
 func inPod(unit string) bool {
 	return unit == unitAPIServer || unit == unitReporter || strings.HasPrefix(unit, unitOfPlugin(""))
+}
+
+// living are the units on a node that have a process: those of its own folder, and the aggregators whose pods are there.
+func (p *plane) living(node string) []entry {
+	own := p.layout.node(node).state()
+	there := map[string]bool{}
+	for _, s := range p.aggregators {
+		if pod, at := s.pod(); at == node {
+			there[unitOfAggregator(pod)] = true
+		}
+	}
+	return p.ledger.living(func(k unitOn) bool { return k.dir == own || k.dir == p.layout.shared() && there[k.unit] })
 }

@@ -77,7 +77,7 @@ func (m *machines) Kill(ctx context.Context) error {
 		m.plane.Tell(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: history.ProcessKilled, Detail: powerLost})
 	}
 	if err := m.plane.keepAddresses(ctx, nodes); err != nil {
-		m.plane.spoil(err.Error())
+		m.plane.Spoil(live.DamagedPower)
 		return err
 	}
 	return nil
@@ -111,7 +111,7 @@ func (m *machines) freeze(ctx context.Context, verb, from, to string, which func
 	for _, n := range nodes {
 		frozen := p.takeFrozen(n.Name)
 		if which != nil {
-			frozen = slices.DeleteFunc(p.ledger.living(n.Name), func(e entry) bool { return !which(e.process.State) })
+			frozen = slices.DeleteFunc(p.living(n.Name), func(e entry) bool { return !which(e.process.State) })
 			p.noteFrozen(n.Name, frozen)
 		}
 		for _, e := range frozen {
@@ -132,7 +132,7 @@ func (m *machines) Start(ctx context.Context) error {
 	}
 	p := m.plane
 	if err := p.powerOn(ctx, byAddress(nodes, p.address)); err != nil {
-		p.spoil(err.Error())
+		p.Spoil(live.DamagedPower)
 		return err
 	}
 	waiting, ctx := errgroup.WithContext(ctx)
@@ -145,7 +145,7 @@ func (m *machines) Start(ctx context.Context) error {
 		})
 	}
 	if err := waiting.Wait(); err != nil {
-		p.spoil(err.Error())
+		p.Spoil(live.DamagedPower)
 		return err
 	}
 	return nil

@@ -15,15 +15,15 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 )
 
-// network gives the lowest free address, as the engine does.
-type network struct {
+// firstFree gives the lowest free address, as the engine does.
+type firstFree struct {
 	taken map[netip.Addr]string // by whom
 	made  int
 	broke error
 }
 
-func newNetwork(taken ...int) *network {
-	n := &network{taken: map[netip.Addr]string{}}
+func newNetwork(taken ...int) *firstFree {
+	n := &firstFree{taken: map[netip.Addr]string{}}
 	for _, i := range taken {
 		n.taken[addr(i)] = "somebody"
 	}
@@ -32,7 +32,7 @@ func newNetwork(taken ...int) *network {
 
 func addr(i int) netip.Addr { return netip.AddrFrom4([4]byte{172, 18, 0, byte(i)}) }
 
-func (n *network) hold(context.Context) (string, netip.Addr, error) {
+func (n *firstFree) hold(context.Context) (string, netip.Addr, error) {
 	if n.broke != nil {
 		return "", netip.Addr{}, n.broke
 	}
@@ -42,7 +42,7 @@ func (n *network) hold(context.Context) (string, netip.Addr, error) {
 }
 
 // start gives an address to a container.
-func (n *network) start(name string) netip.Addr {
+func (n *firstFree) start(name string) netip.Addr {
 	for i := 2; ; i++ {
 		if at := addr(i); n.taken[at] == "" {
 			n.taken[at] = name
@@ -51,7 +51,7 @@ func (n *network) start(name string) netip.Addr {
 	}
 }
 
-func (n *network) drop(_ context.Context, id string) error {
+func (n *firstFree) drop(_ context.Context, id string) error {
 	for at, by := range n.taken {
 		if by == id {
 			delete(n.taken, at)
@@ -61,7 +61,7 @@ func (n *network) drop(_ context.Context, id string) error {
 	return errors.New("there is no " + id)
 }
 
-func (n *network) String() string {
+func (n *firstFree) String() string {
 	var all []string
 	for at, by := range n.taken {
 		if by, _, _ = strings.Cut(by, "-"); by != "somebody" {
@@ -174,7 +174,7 @@ func TestLedger(t *testing.T) {
 	say("cp-2", "apiserver", history.ProcessStarted)
 	units := func(node string) string {
 		var all []string
-		for _, e := range l.living(node) {
+		for _, e := range l.living(func(k unitOn) bool { return k.dir == node }) {
 			all = append(all, e.unit)
 		}
 		return strings.Join(all, " ")
@@ -195,24 +195,27 @@ func TestLedger(t *testing.T) {
 
 // Of a node that lost its power only what lived is told to have ended, and only that comes back.
 func TestWhatIsToldOfANode(t *testing.T) {
-	p := &plane{Host: live.NewHost(nil, ""), journals: tail.NewSet()}
+	p := &plane{Host: live.NewHost(nil, ""), journals: tail.NewSet(), layout: layout{"/k1"}, aggregators: []*seat{{name: "a", node: "cp-1"}, {name: "b", node: "cp-2"}}}
 	defer func() { _ = p.Supervisor.Close(context.Background()) }()
 	var told []string
 	p.Listen(func(at time.Time, c *history.Process) {
 		told = append(told, fmt.Sprint(at.Unix(), " ", c.Role, " ", c.State))
 	})
-	p.ledger.note(unitOn{"cp-1", "plugin-1"}, history.Process{Role: "plugin", State: history.ProcessStopped})
-	p.ledger.note(unitOn{"cp-1", "reporter"}, history.Process{Role: "reporter", State: history.ProcessStarted})
-	p.ledger.note(unitOn{"cp-2", "reporter"}, history.Process{Role: "reporter", State: history.ProcessStarted})
+	for _, pod := range []string{"a", "b"} {
+		p.ledger.note(unitOn{"/k1/s", unitOfAggregator(pod)}, history.Process{Role: "aggregator " + pod, State: history.ProcessStarted})
+	}
+	p.ledger.note(unitOn{"/k1/cp-1/state", "plugin-1"}, history.Process{Role: "plugin", State: history.ProcessStopped})
+	p.ledger.note(unitOn{"/k1/cp-1/state", "reporter"}, history.Process{Role: "reporter", State: history.ProcessStarted})
+	p.ledger.note(unitOn{"/k1/cp-2/state", "reporter"}, history.Process{Role: "reporter", State: history.ProcessStarted})
 	for range 2 { // the second time nothing is left
 		if err := p.lose(history.RoleNode, "cp-1", time.Unix(7, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := strings.Join(told, ", "); got != "7 reporter killed" {
+	if got := strings.Join(told, ", "); got != "7 aggregator a killed, 7 reporter killed" {
 		t.Errorf("told %s", got)
 	}
-	if lost := p.takeLost(history.RoleNode, "cp-1"); len(lost) != 1 || lost[0].unit != "reporter" {
+	if lost := p.takeLost(history.RoleNode, "cp-1"); len(lost) != 2 || lost[1].unit != "reporter" {
 		t.Errorf("lost %v", lost)
 	}
 	if lost := p.takeLost(history.RoleNode, "cp-1"); len(lost) != 0 {

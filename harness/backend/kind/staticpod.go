@@ -35,7 +35,7 @@ func (p *pods) each(ctx context.Context, do func(context.Context, *live.Node) er
 	for _, n := range p.nodes {
 		all.Go(func() error {
 			if err := do(ctx, n); err != nil {
-				p.plane.spoil(err.Error())
+				p.plane.Spoil(live.DamagedPower)
 				return fmt.Errorf("pod of the API server on %s: %w", n.Name, err)
 			}
 			return nil
@@ -60,7 +60,7 @@ func (p *pods) end(ctx context.Context, n *live.Node, kill bool) error {
 		return err
 	}
 	var ran []entry
-	for _, e := range p.plane.ledger.living(n.Name) {
+	for _, e := range p.plane.living(n.Name) {
 		if inPod(e.unit) {
 			ran = append(ran, e)
 		}
@@ -90,7 +90,7 @@ func (p *pods) tellKilled(n *live.Node, at time.Time) error {
 	if err := p.plane.journals.Poll(); err != nil {
 		return err
 	}
-	for _, e := range p.plane.ledger.living(n.Name) {
+	for _, e := range p.plane.living(n.Name) {
 		if inPod(e.unit) {
 			p.plane.tellUnit(at, e, history.ProcessKilled, "with its pod")
 		}
