@@ -10,11 +10,14 @@ import (
 // connectService is the value of Run.Connectivity for reporters that go through the load balancer.
 const connectService = "service"
 
-// apiFine is when the API server of node could serve a write.
+// apiFine is when the API server of node could serve a write. Where etcd has a member on every node, an API server uses that of
+// its own; whether enough of the others are there for a write shows in the link to it (harness/record/canary).
 func (v *view) apiFine(node string) spans {
 	fine := v.upOrUnmentioned(process{role: history.RoleAPIServer, node: node})
 	for _, etcd := range v.processes(history.RoleEtcd) {
-		fine = fine.and(v.in(etcd, procUp))
+		if etcd.node == "" || etcd.node == node || node == "" {
+			fine = fine.and(v.in(etcd, procUp))
+		}
 	}
 	return fine.and(v.linkFine(func(l linkChange) bool {
 		return l.from == history.RoleAPIServer && (l.node == node || l.node == "")

@@ -212,6 +212,11 @@ func knownBad() []known {
 				w.rep["cp-2"].cut = true
 			})
 		}},
+		{"reporter stands still while another node's etcd member is down", "CADENCE", "FALSE-ALARM", func() []history.Event {
+			return interrupted(func(w *world, down bool) {
+				w.process(history.RoleEtcd, "cp-1", "", map[bool]string{true: history.ProcessKilled, false: history.ProcessReady}[down])
+			})
+		}},
 		{"wrong kekID", "TRUTHFUL-PROBE", "", plain(entriesAs(0, 60*sec, func(_ *world, e *wire) { e.KEKID = "kek-0" }))},
 		{"unhealthy is reported as error", "TRUTHFUL-PROBE", "FALSE-ALARM", func() []history.Event {
 			return faulty(entriesAs(10*sec, 20*sec, func(_ *world, e *wire) { e.Status, e.KEKID = "error", "" }), "unhealthy")

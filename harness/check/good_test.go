@@ -66,6 +66,23 @@ func fine() map[string]func() []history.Event {
 				w.process(history.RoleAPIServer, "cp-2", "", state)
 			})
 		},
+		"API server drains": func() []history.Event {
+			return interrupted(func(w *world, down bool) {
+				if down {
+					w.process(history.RoleAPIServer, "cp-2", "", history.ProcessStopping)
+					w.at(20*s, func(w *world) { w.process(history.RoleAPIServer, "cp-2", "", history.ProcessStopped) })
+					return
+				}
+				w.process(history.RoleAPIServer, "cp-2", "", history.ProcessReady)
+			})
+		},
+		"node without power": func() []history.Event {
+			return interrupted(func(w *world, down bool) {
+				state := map[bool]string{true: history.ProcessKilled, false: history.ProcessReady}[down]
+				w.process(history.RoleEtcd, "cp-2", "", state)
+				w.process(history.RoleNode, "cp-2", "", state)
+			})
+		},
 		"reporter cut off": func() []history.Event {
 			return interrupted(func(w *world, down bool) {
 				state := map[bool]string{true: history.LinkCut, false: history.LinkOK}[down]

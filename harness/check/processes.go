@@ -100,7 +100,7 @@ func interpret(changes []procChange) {
 			}
 		case history.ProcessResumed:
 			c.state = before
-		default:
+		default: // one that is about to end counts as gone: nothing can be expected of it any more
 			c.state = procDown
 		}
 	}

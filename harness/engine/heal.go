@@ -12,11 +12,15 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario/view"
 )
 
-// heal undoes what the steps did, in an order in which each part can work: what is paused goes on and the network is
-// whole; then plugins exist to be told to drop their faults; then the rest starts, and plugins that crashed meanwhile.
+// heal undoes what the steps did, in an order in which each part can work: nodes and pods are back before anything on them is
+// told anything; what is paused goes on and the network is whole; then plugins exist to be told to drop their faults; then the
+// rest starts, and plugins that crashed meanwhile.
 func (r *run) heal(ctx context.Context) error {
 	stages := []func() []scenario.Action{
-		func() []scenario.Action { return append(r.resumed(), r.undone()...) },
+		func() []scenario.Action { return r.resumed(isNode) },
+		func() []scenario.Action { return atOnce(r.started(history.RoleNode)) },
+		func() []scenario.Action { return r.started(history.RolePod) },
+		func() []scenario.Action { return append(r.resumed(isProcess), r.undone()...) },
 		func() []scenario.Action {
 			return r.started(history.RoleEtcd, history.RoleRemoteKMS, history.RolePlugin)
 		},
@@ -44,10 +48,22 @@ type idle struct{}
 func (idle) advance(time.Time) bool { return false }
 func (idle) due() time.Time         { return time.Time{} }
 
-func (r *run) resumed() []scenario.Action {
+func isNode(role string) bool    { return role == history.RoleNode }
+func isProcess(role string) bool { return role != history.RoleNode && role != history.RolePod }
+
+// atOnce starts nodes together: the members of an etcd that lost its quorum wait for each other.
+func atOnce(starts []scenario.Action) []scenario.Action {
+	if len(starts) < 2 {
+		return starts
+	}
+	starts[0].Process.Node = "" // all; one that runs is left alone
+	return starts[:1]
+}
+
+func (r *run) resumed(which func(role string) bool) []scenario.Action {
 	var out []scenario.Action
 	for _, p := range r.state.Processes() {
-		if p.State == history.ProcessPaused && r.belongs(p) {
+		if p.State == history.ProcessPaused && which(p.Role) && r.belongs(p) {
 			out = append(out, scenario.Action{Verb: scenario.VerbResume, Process: selector(p)})
 		}
 	}
@@ -174,7 +190,7 @@ func (r *run) belongs(p view.Process) bool {
 		return slices.Contains(r.state.Plugins(), view.Plugin{Node: p.Node, KeyID: p.KeyID})
 	case history.RoleReporter:
 		return slices.Contains(r.state.Nodes(), p.Node)
-	case history.RoleAPIServer:
+	case history.RoleAPIServer, history.RoleNode, history.RolePod:
 		return slices.Contains(r.env.Nodes(), p.Node)
 	default:
 		return true

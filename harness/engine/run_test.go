@@ -195,6 +195,28 @@ func TestHealing(t *testing.T) {
 	}
 }
 
+// Nodes and pods come back before anything on them is told anything; nodes that lost their power come back together.
+func TestHealingOfNodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps string
+		n     int
+		want  []string
+	}{
+		"one":   {"  - kill: {role: node, node: cp-1}\n  - kill: {role: reporter, node: cp-2}\n", 2, []string{"0s start node cp-1", "0s start reporter cp-2"}},
+		"two":   {"  - kill: {role: node, node: cp-1}\n  - kill: {role: node, node: cp-2}\n", 2, []string{"0s start node"}},
+		"still": {"  - pause: {role: plugin, node: cp-1, keyID: \"1\"}\n  - pause: {role: node, node: cp-3}\n", 2, []string{"0s resume node cp-3", "0s resume plugin cp-1 1"}},
+		"pod":   {"  - stop: {role: pod, node: cp-3}\n  - stop: {role: plugin, node: cp-1, keyID: \"1\"}\n", 2, []string{"0s start pod cp-3", "0s start plugin cp-1 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if _, err := w.run(context.Background(), "", c.steps); err != nil {
+				t.Fatal(err)
+			}
+			wantLines(t, "healing", w.actions[c.n:], c.want...)
+		})
+	}
+}
+
 func TestHealingAfterColdStart(t *testing.T) {
 	w := newWorld(t)
 	events, err := w.run(context.Background(), "start: stopped, aggregators: 2", "  - wait: 1I\n  - start: {role: plugin, node: cp-1, keyID: \"1\"}\n  - start: {role: apiserver}\n")

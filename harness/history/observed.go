@@ -130,6 +130,12 @@ const (
 	RoleLoadBalancer = "load-balancer"
 )
 
+// Roles of what is more than one process. What happens to it is told beside what happens to each of its processes.
+const (
+	RoleNode = "node" // a node with all that runs on it
+	RolePod  = "pod"  // the API server's static pod of a node: API server, plugins, reporter
+)
+
 // States of a process.
 const (
 	ProcessStarted = "started" // the process exists
@@ -137,8 +143,10 @@ const (
 	ProcessPaused  = "paused"  // SIGSTOP
 	ProcessResumed = "resumed" // SIGCONT
 	ProcessStopped = "stopped" // exited after SIGTERM by the harness
-	ProcessKilled  = "killed"  // exited after SIGKILL by the harness
-	ProcessExited  = "exited"  // exited although nobody asked it to
+	// ProcessStopping is told of an API server before it is asked to end: it refuses writes from then on, and may drain for a while.
+	ProcessStopping = "stopping"
+	ProcessKilled   = "killed" // exited after SIGKILL by the harness
+	ProcessExited   = "exited" // exited although nobody asked it to
 )
 
 // Process is a change of state of a process of the environment.

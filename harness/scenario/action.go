@@ -18,7 +18,7 @@ const (
 	VerbKill    Verb = "kill" // SIGKILL
 	VerbPause   Verb = "pause"
 	VerbResume  Verb = "resume"
-	VerbRestart Verb = "restart" // stop and start; Params: with = kill for a crash
+	VerbRestart Verb = "restart" // stop and start; Params: with = kill for a crash, container for the death of its container
 
 	// Network links. Target: Link selector. Params: mode = cut|reset|slow|mute|restore, delay.
 	VerbLink Verb = "link"
@@ -59,7 +59,8 @@ type Selector struct {
 	Node string
 	// KeyID picks plugins; empty matches every plugin of the node.
 	KeyID string
-	// Role picks processes: etcd, apiserver, plugin, reporter, aggregator, remote-kms, load-balancer.
+	// Role picks processes: etcd, apiserver, plugin, reporter, aggregator, remote-kms, load-balancer; or more than one process:
+	// node, pod.
 	Role string
 	// Instance picks one of several aggregators: "1", "2", "leader", "standby".
 	Instance string

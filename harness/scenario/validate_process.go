@@ -11,9 +11,26 @@ func roles() []string {
 	return append(nodeRoles(), history.RoleAggregator, history.RoleEtcd, history.RoleRemoteKMS, history.RoleLoadBalancer)
 }
 
-func nodeRoles() []string {
+func nodeRoles() []string { return append(podRoles(), history.RolePod, history.RoleNode) }
+
+// podRoles are the processes of the API server's pod, each in a container of its own.
+func podRoles() []string {
 	return []string{history.RoleReporter, history.RolePlugin, history.RoleAPIServer}
 }
+
+// wholeVerbs are what can be done to what is more than one process.
+func wholeVerbs() map[string][]Verb {
+	return map[string][]Verb{
+		history.RoleNode: {VerbStart, VerbKill, VerbPause, VerbResume, VerbRestart},
+		history.RolePod:  {VerbStart, VerbStop, VerbKill, VerbRestart},
+	}
+}
+
+// Values of restart's with.
+const (
+	WithKill      = "kill"      // a crash
+	WithContainer = "container" // the container around the process is killed
+)
 
 func (v *validation) process(a Action, at place) {
 	p := a.Process
@@ -29,8 +46,35 @@ func (v *validation) process(a Action, at place) {
 		v.add(at.at("keyID"), "role %s has no keyID, expected none", p.Role)
 	}
 	v.instance(p, at.at("instance"))
-	if with, ok := a.Params["with"]; ok && with != "kill" {
-		v.add(at.at("with"), "with is %s, expected kill or nothing", quote(a.Text("with")))
+	v.whole(a, at)
+	v.with(a, at)
+}
+
+// whole checks what is done to a node or a pod.
+func (v *validation) whole(a Action, at place) {
+	known, ok := wholeVerbs()[a.Process.Role]
+	if !ok || slices.Contains(known, a.Verb) {
+		return
+	}
+	var words []string
+	for _, k := range known {
+		words = append(words, string(k))
+	}
+	v.add(at.at("role"), "role %s with %s, expected it with %s", a.Process.Role, a.Verb, oneOf(words))
+}
+
+// with checks how something is restarted.
+func (v *validation) with(a Action, at place) {
+	with, written := a.Params["with"]
+	role := a.Process.Role
+	switch {
+	case role == history.RoleNode && a.Verb == VerbRestart && with != WithKill:
+		v.add(at.at("with"), "restart of a node, expected with: kill: it loses its power")
+	case !written || with == WithKill:
+	case with != WithContainer:
+		v.add(at.at("with"), "with is %s, expected kill, container or nothing", quote(a.Text("with")))
+	case !slices.Contains(podRoles(), role):
+		v.add(at.at("with"), "with is container, expected it with role %s only", oneOf(podRoles()))
 	}
 }
 

@@ -20,6 +20,7 @@ type Publisher struct {
 	node       string
 	now        func() time.Time
 	transition time.Time // zero until known
+	refused    time.Time // since when the CR may not be read; zero while it may
 }
 
 // New makes a publisher that reaches the API server by config. Nothing is sent yet.

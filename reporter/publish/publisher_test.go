@@ -179,13 +179,43 @@ func TestForbiddenGetDoesNotSilenceTheReporter(t *testing.T) {
 	s := newServer(t)
 	s.set(refusal(403, "Forbidden"), answer(200, `{}`))
 	p := s.publisher(t, KubeAPIServer, Conditions)
+	if err := p.Apply(t.Context(), writeWithin(ample)); OutcomeOf(err) != Rejected {
+		t.Errorf("the first refusal was believed: %v", err)
+	}
+	later := time.Now().Add(startingUp + time.Second)
+	p.now = func() time.Time { return later }
 	for range 2 {
 		if err := p.Apply(t.Context(), writeWithin(ample)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if methods, _ := s.seen(); methods != "GET PATCH PATCH" {
+	if methods, _ := s.seen(); methods != "GET GET PATCH PATCH" {
 		t.Errorf("requests %s", methods)
+	}
+}
+
+// An API server that starts refuses everything until it knows who may do what, and the time must not move for that. A time in
+// which it was not there does not count.
+func TestStartingAPIServerDoesNotMoveTheTime(t *testing.T) {
+	s := newServer(t)
+	p := s.publisher(t, KubeAPIServer, Conditions)
+	now := time.Now()
+	p.now = func() time.Time { return now }
+	for _, get := range []func(http.ResponseWriter, *http.Request){
+		refusal(403, "Forbidden"), refusal(503, "ServiceUnavailable"), refusal(403, "Forbidden"), refusal(403, "Forbidden"),
+	} {
+		s.set(get, answer(200, `{}`))
+		if err := p.Apply(t.Context(), writeWithin(ample)); err == nil {
+			t.Fatal("a guess was written")
+		}
+		now = now.Add(startingUp / 2)
+	}
+	s.set(answer(200, `{"status":{"conditions":[{"type":"KMSHealthReporter_cp-1","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`), answer(200, `{}`))
+	if err := p.Apply(t.Context(), writeWithin(ample)); err != nil {
+		t.Fatal(err)
+	}
+	if _, last := s.seen(); transitionTime(t, last.body) != "2026-01-02T03:04:05Z" {
+		t.Errorf("the time moved: %s", last.body)
 	}
 }
 

@@ -165,6 +165,7 @@ func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.ledger.forget(p.layout.node(n.Name).state())
 	delete(p.containers, n.Name)
 	delete(p.leaving, n.Name)
 	delete(p.members, n.Name)

@@ -59,6 +59,10 @@ type plane struct {
 	leaving    map[string]bool                    // nodes that were isolated and are still there
 	later      []string                           // clusters of one node that joined this one
 	dirty      string                             // why it cannot be used again; empty: it can
+	absent     absences
+
+	ledger ledger
+	kept   *addresses // of nodes without power; changed by one action at a time
 }
 
 var _ live.Plane = (*plane)(nil)
@@ -85,9 +89,9 @@ func (p *plane) Logs() []live.LogDir {
 func (p *plane) KMS() *live.RemoteKMS { return p.kms }
 
 // Spoil implements live.Plane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
-// only have been paused.
+// only have been paused. Nodes and pods that did not start again are not worth another try.
 func (p *plane) Spoil(d live.Damage) {
-	if d != live.DamagedProgram {
+	if d != live.DamagedProgram && d != live.DamagedPower {
 		return
 	}
 	p.mu.Lock()
@@ -204,6 +208,7 @@ func (p *plane) follow(dir, unit string, identity history.Process) error {
 		}
 		told := identity
 		told.PID, told.State, told.Detail = change.PID, change.State, change.Detail
+		p.ledger.note(unitOn{dir, unit}, told)
 		p.Tell(at, told)
 		return nil
 	})

@@ -22,7 +22,7 @@ func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *En
 	}
 	e := &Environment{
 		opts: opts, plane: p, traits: p.Traits(), scenario: spec.Scenario, operator: op, logDir: filepath.Join(spec.OutDir, "logs"),
-		sink: newGate(spec.Log), keyIDs: KeyIDs(spec.Scenario), encryption: encryptionKMS, removed: map[string]*Node{}, joining: map[string]time.Time{},
+		sink: newGate(spec.Log), keyIDs: KeyIDs(spec.Scenario), encryption: encryptionKMS, removed: map[string]*Node{}, joining: map[string]time.Time{}, away: map[onNode]string{},
 		conditions: map[string]map[string]object{}, written: map[string]history.Data{}, reloads: map[string]string{},
 	}
 	if err := os.MkdirAll(e.logDir, 0o755); err != nil {

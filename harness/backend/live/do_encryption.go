@@ -15,6 +15,9 @@ import (
 func (e *Environment) changeEncryption(ctx context.Context, a scenario.Action) error {
 	e.topology.Lock()
 	defer e.topology.Unlock()
+	if err := e.reachable(e.nodes(), ""); err != nil {
+		return err
+	}
 	e.plane.Spoil(DamagedEncryption)
 	switch a.Text("type") {
 	case encryptionIdentity:

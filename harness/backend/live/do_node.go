@@ -14,6 +14,9 @@ import (
 func (e *Environment) changeNodes(ctx context.Context, a scenario.Action) error {
 	e.topology.Lock()
 	defer e.topology.Unlock()
+	if err := e.reachable(e.nodes(), ""); err != nil {
+		return err
+	}
 	e.plane.Spoil(DamagedNodes)
 	lingers := a.Text("reporter") == "lingers"
 	switch {

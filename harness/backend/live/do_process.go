@@ -12,6 +12,9 @@ import (
 
 // processes carries out start … restart on every selected process at the same time.
 func (e *Environment) processes(ctx context.Context, a scenario.Action) error {
+	if a.Process.Role == history.RoleNode || a.Process.Role == history.RolePod {
+		return e.wholes(ctx, a)
+	}
 	targets, err := e.selectProcesses(ctx, a.Process)
 	if err != nil {
 		return err
@@ -33,6 +36,9 @@ func (e *Environment) processes(ctx context.Context, a scenario.Action) error {
 }
 
 func (e *Environment) act(ctx context.Context, a scenario.Action, t Target) error {
+	if endsGently(a) {
+		e.recordStopping(t)
+	}
 	switch a.Verb {
 	case scenario.VerbStart:
 		return e.start(ctx, &t)
@@ -46,13 +52,31 @@ func (e *Environment) act(ctx context.Context, a scenario.Action, t Target) erro
 		return t.Resume(ctx)
 	}
 	end := t.Stop
-	if a.Text("with") == "kill" {
+	switch a.Text("with") {
+	case scenario.WithKill:
 		end = t.Kill
+	case scenario.WithContainer:
+		return e.plane.RestartContainer(ctx, t, e.recordReady)
 	}
 	if err := end(ctx); err != nil {
 		return err
 	}
 	return e.start(ctx, &t)
+}
+
+// endsGently says whether an action asks a process to end.
+func endsGently(a scenario.Action) bool {
+	return a.Verb == scenario.VerbStop || a.Verb == scenario.VerbRestart && a.Text("with") == ""
+}
+
+// recordStopping records that an API server is about to be asked to end: it drains for seconds, and refuses writes meanwhile.
+func (e *Environment) recordStopping(t Target) {
+	if t.Identity.Role != history.RoleAPIServer || !t.Status().Lives() {
+		return
+	}
+	p := t.Identity
+	p.PID, p.State = t.Status().PID, history.ProcessStopping
+	e.record(&p)
 }
 
 // start starts a process unless it runs, waits until it answers, and records that it does.

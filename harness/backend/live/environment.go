@@ -34,6 +34,7 @@ type Environment struct {
 	encryption string   // type in the cluster's APIServer configuration
 	identity   bool     // API servers write in clear text
 	removed    map[string]*Node
+	away       map[onNode]string            // whose processes cannot be told anything: why
 	joining    map[string]time.Time         // nodes that the cluster knows and this environment not yet: since when
 	conditions map[string]map[string]object // by manager and type
 	written    map[string]history.Data      // secrets by name

@@ -37,6 +37,9 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	if keep {
 		return errors.Join(finished, e.opts.Release(ctx, e, true))
 	}
+	if e.reachable(e.nodes(), "") != nil {
+		e.plane.Spoil(DamagedPower)
+	}
 	ended := e.EndSystemUnderTest(ctx)
 	if ended != nil {
 		e.plane.Spoil(DamagedProgram)

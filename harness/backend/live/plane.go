@@ -47,6 +47,13 @@ type Plane interface {
 	// AddPlugin starts the plugin of a keyID on a node unless it runs.
 	AddPlugin(ctx context.Context, n *Node, keyID string) (*Plugin, error)
 
+	// Whole is nodes (history.RoleNode) or the API servers' pods on them (history.RolePod) as one unit. What ran before its end runs
+	// again after its start, and nothing else does. ready is told of each process that answers again.
+	Whole(role string, nodes []*Node, ready func(*Target)) Unit
+	// RestartContainer kills the container of a plugin, a reporter or an API server and returns when the process runs in its
+	// successor.
+	RestartContainer(ctx context.Context, t Target, ready func(*Target)) error
+
 	// AggregatorPlace is where the i-th replica of the aggregator runs, from 1.
 	AggregatorPlace(i int) Place
 	// Etcd are the etcd members that a selector's node names; LoadBalancer is the load balancer.
@@ -85,6 +92,7 @@ const (
 	DamagedNodes      Damage = "its nodes were changed"
 	DamagedEncryption Damage = "its encryption was changed"
 	DamagedEtcd       Damage = "something was done to etcd"
+	DamagedPower      Damage = "a node or a pod was not started again"
 	DamagedProgram    Damage = "the system under test could not be ended"
 )
 

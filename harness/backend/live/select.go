@@ -32,6 +32,9 @@ func (e *Environment) selectProcesses(ctx context.Context, s scenario.Selector) 
 
 func (e *Environment) selectOnNodes(s scenario.Selector) ([]Target, error) {
 	nodes, err := e.selectNodes(s.Node, true)
+	if err == nil {
+		err = e.reachable(nodes, "")
+	}
 	if err != nil {
 		return nil, err
 	}

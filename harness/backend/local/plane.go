@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 
@@ -35,6 +36,9 @@ type plane struct {
 	nodes     live.Nodes
 	installed map[string]bool // manifests of these operators
 	used      bool            // by a scenario
+	wholes    live.Wholes
+
+	etcdOff, etcdPaused atomic.Bool // with the nodes
 
 	mu    sync.Mutex
 	links map[string]*netfault.Link // from each node's reporter to its API server

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -214,4 +215,61 @@ func TestColdStartBringsEverythingUp(t *testing.T) {
 		return e.Object != nil && e.Object.Resource == "kubeapiservers.operator.openshift.io" && len(e.Object.HealthReports) == 0
 	})
 	w.finish()
+}
+
+// TestPowerOfNodes: the last node takes etcd with it, and the first one brings it back; what was down stays down.
+func TestPowerOfNodes(t *testing.T) {
+	b := newBackend(t, Options{})
+	ctx, cancel := context.WithTimeout(context.Background(), smokeTimeout)
+	defer cancel()
+	s := &scenario.Scenario{Name: "power", Topology: scenario.Topology{ControlPlanes: 2}}
+	w := newWorld(t, b, ctx, s)
+	w.degraded("False", contract.ReasonAsExpected)
+	on := func(verb scenario.Verb, role, node string) {
+		w.do(scenario.Action{Verb: verb, Process: scenario.Selector{Role: role, Node: node}})
+	}
+	on(scenario.VerbStop, history.RoleReporter, "cp-2")
+	on(scenario.VerbKill, history.RoleNode, "cp-2")
+	w.lives("etcd 1, apiserver 1, plugin 1, reporter 1")
+	if err := w.env.Do(ctx, scenario.Action{Verb: scenario.VerbStart, Process: scenario.Selector{Role: history.RolePlugin, Node: "cp-2"}}); err == nil {
+		t.Error("a process of a node without power was started")
+	}
+	on(scenario.VerbKill, history.RoleNode, "cp-1")
+	w.lives("etcd 0, apiserver 0, plugin 0, reporter 0")
+	on(scenario.VerbStart, history.RoleNode, "")
+	w.lives("etcd 1, apiserver 2, plugin 2, reporter 1")
+	on(scenario.VerbPause, history.RoleNode, "cp-1")
+	on(scenario.VerbResume, history.RoleNode, "cp-1")
+	on(scenario.VerbStop, history.RolePod, "cp-1")
+	w.lives("etcd 1, apiserver 1, plugin 1, reporter 0")
+	on(scenario.VerbStart, history.RolePod, "cp-1")
+	w.do(scenario.Action{Verb: scenario.VerbRestart, Process: scenario.Selector{Role: history.RolePlugin, Node: "cp-1"}, Params: map[string]any{"with": scenario.WithContainer}})
+	on(scenario.VerbStart, history.RoleReporter, "cp-2")
+	w.lives("etcd 1, apiserver 2, plugin 2, reporter 2")
+	w.degraded("False", contract.ReasonAsExpected)
+	w.finish()
+}
+
+// lives compares the processes that live, by the last that the history says of each.
+func (w *world) lives(want string) {
+	w.t.Helper()
+	last := map[string]string{}
+	for _, e := range w.log.Events() {
+		if e.Process != nil {
+			last[e.Process.Role+" "+e.Process.Node+"/"+e.Process.KeyID] = e.Process.State
+		}
+	}
+	var all []string
+	for _, role := range []string{history.RoleEtcd, history.RoleAPIServer, history.RolePlugin, history.RoleReporter} {
+		n := 0
+		for name, state := range last {
+			if strings.HasPrefix(name, role+" ") && slices.Contains([]string{history.ProcessStarted, history.ProcessReady, history.ProcessResumed}, state) {
+				n++
+			}
+		}
+		all = append(all, role+" "+strconv.Itoa(n))
+	}
+	if got := strings.Join(all, ", "); got != want {
+		w.t.Errorf("%s live, want %s", got, want)
+	}
 }

@@ -19,7 +19,7 @@ func States() []string {
 func (s *State) applyProcess(p history.Process) {
 	state := p.State
 	switch state {
-	case history.ProcessStarted, history.ProcessReady, history.ProcessResumed:
+	case history.ProcessStarted, history.ProcessReady, history.ProcessResumed, history.ProcessStopping:
 		state = Running
 	}
 	s.processes[process{p.Role, p.Node, p.KeyID, p.Instance}] = state

@@ -1,0 +1,108 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Why the processes of a node cannot be told anything: what its node or its pod was told last.
+const (
+	awayKilled  = "has no power: start role node first"
+	awayPaused  = "is paused: resume role node first"
+	awayStopped = "is without its API server's pod: start role pod first"
+)
+
+// wholes carries out start … restart of nodes, or of the API servers' pods on them, each group as one unit.
+func (e *Environment) wholes(ctx context.Context, a scenario.Action) error {
+	e.topology.Lock()
+	defer e.topology.Unlock()
+	nodes, err := e.selectNodes(a.Process.Node, false)
+	if err != nil {
+		return err
+	}
+	role := a.Process.Role
+	if role == history.RolePod {
+		if err := e.reachable(nodes, awayStopped); err != nil {
+			return err
+		}
+	}
+	if role == history.RolePod && endsGently(a) {
+		for _, n := range nodes {
+			e.recordStopping(Target{n.Server, history.Process{Role: history.RoleAPIServer, Node: n.Name}})
+		}
+	}
+	return e.actOnWhole(ctx, a, e.plane.Whole(role, nodes, e.recordReady), func(away string, states ...string) {
+		for _, n := range nodes {
+			e.setAway(onNode{role, n.Name}, away)
+			for _, state := range states {
+				e.record(&history.Process{Role: role, Node: n.Name, State: state})
+			}
+		}
+	})
+}
+
+// actOnWhole tells note what has become of the nodes. Of an end that failed too: whatever is left is started later.
+func (e *Environment) actOnWhole(ctx context.Context, a scenario.Action, u Unit, note func(away string, states ...string)) error {
+	away := awayKilled
+	if a.Process.Role == history.RolePod {
+		away = awayStopped
+	}
+	end, state := u.Stop, history.ProcessStopped
+	if a.Verb == scenario.VerbKill || a.Text("with") == scenario.WithKill {
+		end, state = u.Kill, history.ProcessKilled
+	}
+	switch a.Verb {
+	case scenario.VerbPause:
+		err := u.Pause(ctx)
+		note(awayPaused, history.ProcessPaused)
+		return err
+	case scenario.VerbResume:
+		if err := u.Resume(ctx); err != nil {
+			return err
+		}
+		note("", history.ProcessResumed)
+		return nil
+	case scenario.VerbStop, scenario.VerbKill, scenario.VerbRestart:
+		err := end(ctx)
+		note(away, state)
+		if err != nil || a.Verb != scenario.VerbRestart {
+			return err
+		}
+	}
+	began := time.Now()
+	if err := u.Start(ctx); err != nil {
+		return fmt.Errorf("start after %v: %w", time.Since(began).Round(time.Second), err)
+	}
+	note("", history.ProcessStarted, history.ProcessReady)
+	return nil
+}
+
+func (e *Environment) setAway(k onNode, why string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if why == "" {
+		delete(e.away, k)
+		return
+	}
+	e.away[k] = why
+}
+
+// reachable is an error if the processes of a node cannot be told anything, unless it is for the one reason that does not matter.
+func (e *Environment) reachable(nodes []*Node, except string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var errs []error
+	for _, n := range nodes {
+		for _, role := range []string{history.RoleNode, history.RolePod} {
+			if why := e.away[onNode{role, n.Name}]; why != "" && why != except {
+				errs = append(errs, fmt.Errorf("node %s %s", n.Name, why))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

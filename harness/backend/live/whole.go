@@ -1,0 +1,143 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// whole is the processes of nodes.
+type whole struct {
+	memory *Wholes
+	role   string
+	nodes  []*Node
+	ready  func(*Target)
+}
+
+// parts of a node in the order in which they start: plugins, API server, reporter. The write key's plugin has no special place:
+// an API server needs them all.
+func parts(n *Node) []Target {
+	plugins := n.Plugins()
+	slices.SortFunc(plugins, func(a, b *Plugin) int { return cmp.Compare(a.KeyID, b.KeyID) })
+	var all []Target
+	for _, g := range plugins {
+		all = append(all, g.Target)
+	}
+	all = append(all, Target{n.Server, history.Process{Role: history.RoleAPIServer, Node: n.Name}})
+	if r := n.Reporter(); r != nil {
+		all = append(all, *r)
+	}
+	return all
+}
+
+func living(all []Target) []Target {
+	return slices.DeleteFunc(all, func(t Target) bool { return !t.Status().Lives() })
+}
+
+// each does something to every node at the same time.
+func (w *whole) each(ctx context.Context, do func(context.Context, *Node) error) error {
+	all, ctx := errgroup.WithContext(ctx)
+	for _, n := range w.nodes {
+		all.Go(func() error {
+			if err := do(ctx, n); err != nil {
+				return fmt.Errorf("node %s: %w", n.Name, err)
+			}
+			return nil
+		})
+	}
+	return all.Wait()
+}
+
+// together does something to all of the targets at the same time.
+func together(targets []Target, do func(Target) error) error {
+	errs := make([]error, len(targets))
+	var all sync.WaitGroup
+	for i, t := range targets {
+		all.Go(func() {
+			if err := do(t); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", NameOf(t.Identity), err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// Kill implements Unit: everything at once.
+func (w *whole) Kill(ctx context.Context) error {
+	return w.each(ctx, func(ctx context.Context, n *Node) error {
+		ran := living(parts(n))
+		w.memory.end(w.role, n.Name, ran)
+		return together(ran, func(t Target) error { return t.Kill(ctx) })
+	})
+}
+
+// Stop implements Unit, in the order in which a pod ends: its main container, then the sidecars, the one that started last first.
+func (w *whole) Stop(ctx context.Context) error {
+	return w.each(ctx, func(ctx context.Context, n *Node) error {
+		ran := living(parts(n))
+		w.memory.end(w.role, n.Name, ran)
+		order := slices.Clone(ran)
+		slices.Reverse(order)
+		slices.SortStableFunc(order, func(a, b Target) int { return cmp.Compare(sidecar(a), sidecar(b)) })
+		for _, t := range order {
+			if err := t.Stop(ctx); err != nil {
+				return fmt.Errorf("%s: %w", NameOf(t.Identity), err)
+			}
+		}
+		return nil
+	})
+}
+
+func sidecar(t Target) int {
+	if t.Identity.Role == history.RoleAPIServer {
+		return 0
+	}
+	return 1
+}
+
+// Start implements Unit.
+func (w *whole) Start(ctx context.Context) error {
+	return w.each(ctx, func(ctx context.Context, n *Node) error {
+		for _, t := range w.memory.ran(w.role, n.Name) {
+			if err := startIn(ctx, t); err != nil {
+				return fmt.Errorf("%s: %w", NameOf(t.Identity), err)
+			}
+			w.ready(&t)
+		}
+		w.memory.started(w.role, n.Name)
+		return nil
+	})
+}
+
+func startIn(ctx context.Context, t Target) error {
+	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
+	defer cancel()
+	return t.Start(ctx)
+}
+
+// Pause implements Unit. What stands still already is not the node's to resume.
+func (w *whole) Pause(ctx context.Context) error {
+	return w.each(ctx, func(ctx context.Context, n *Node) error {
+		running := slices.DeleteFunc(parts(n), func(t Target) bool { return t.Status().Phase != Running })
+		w.memory.pause(n.Name, running)
+		return together(running, func(t Target) error { return t.Pause(ctx) })
+	})
+}
+
+// Resume implements Unit.
+func (w *whole) Resume(ctx context.Context) error {
+	return w.each(ctx, func(ctx context.Context, n *Node) error {
+		return together(w.memory.resume(n.Name), func(t Target) error { return t.Resume(ctx) })
+	})
+}
+
+// Status implements Unit: what happened to it as a whole is the scenario's to know.
+func (w *whole) Status() Status { return Status{Phase: Running} }

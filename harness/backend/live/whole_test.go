@@ -1,0 +1,168 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// deeds keeps what was done to units, in order.
+type deeds struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (d *deeds) add(what string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.list = append(d.list, what)
+}
+
+// take gives what was done since it was called last; sorted where the order says nothing.
+func (d *deeds) take(sorted bool) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := d.list
+	d.list = nil
+	if sorted {
+		slices.Sort(list)
+	}
+	return strings.Join(list, ", ")
+}
+
+// unit is a process that does as it is told.
+type unit struct {
+	Server
+	name  string
+	phase Phase
+	deeds *deeds
+	fails error
+}
+
+func (u *unit) do(verb string, phase Phase) error {
+	u.deeds.add(verb + " " + u.name)
+	u.phase = phase
+	return u.fails
+}
+
+func (u *unit) Start(context.Context) error  { return u.do("start", Running) }
+func (u *unit) Stop(context.Context) error   { return u.do("stop", Ended) }
+func (u *unit) Kill(context.Context) error   { return u.do("kill", Ended) }
+func (u *unit) Pause(context.Context) error  { return u.do("pause", Paused) }
+func (u *unit) Resume(context.Context) error { return u.do("resume", Running) }
+func (u *unit) Status() Status               { return Status{Phase: u.phase} }
+
+// nodeOf is a node with two plugins, an API server and a reporter, all running.
+func nodeOf(d *deeds) (*Node, map[string]*unit) {
+	units := map[string]*unit{}
+	add := func(name string) *unit {
+		units[name] = &unit{name: name, phase: Running, deeds: d}
+		return units[name]
+	}
+	n := &Node{Name: "cp-1", Server: add("A")}
+	for _, k := range []string{"2", "1"} {
+		n.AddPlugin(&Plugin{Target: Target{add("P" + k), history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: k}}, KeyID: k})
+	}
+	n.reporter = &Target{add("R"), history.Process{Role: history.RoleReporter, Node: "cp-1"}}
+	return n, units
+}
+
+func TestWholes(t *testing.T) {
+	ctx := context.Background()
+	var d deeds
+	n, units := nodeOf(&d)
+	var memory Wholes
+	whole := func(role string) Unit {
+		return memory.Of(role, []*Node{n}, func(t *Target) { d.add("ready " + t.Identity.Role + t.Identity.KeyID) })
+	}
+	want := func(what string, err error, sorted bool, list string) {
+		t.Helper()
+		if got := d.take(sorted); err != nil || got != list {
+			t.Errorf("%s: %s (%v), want %s", what, got, err, list)
+		}
+	}
+	node, pod := whole(history.RoleNode), whole(history.RolePod)
+	want("start of what runs", node.Start(ctx), false, "")
+	want("stop", pod.Stop(ctx), false, "stop A, stop R, stop P2, stop P1")
+	want("second stop", pod.Stop(ctx), false, "")
+	want("power lost by a node whose pod is down", node.Kill(ctx), false, "")
+	want("power back", node.Start(ctx), false, "")
+	want("start", pod.Start(ctx), false, "start P1, ready plugin1, start P2, ready plugin2, start A, ready apiserver, start R, ready reporter")
+
+	units["P2"].phase, units["R"].phase = Ended, Paused
+	want("pause", node.Pause(ctx), true, "pause A, pause P1")
+	want("resume", node.Resume(ctx), true, "resume A, resume P1")
+	want("second resume", node.Resume(ctx), true, "")
+	want("pause again", node.Pause(ctx), true, "pause A, pause P1")
+	want("kill", node.Kill(ctx), true, "kill A, kill P1, kill R")
+	if !memory.Ended(history.RoleNode, "cp-1") || memory.Ended(history.RolePod, "cp-1") {
+		t.Error("it is not remembered that the node has no power")
+	}
+	want("resume of what was killed", node.Resume(ctx), false, "")
+	want("what was down stays down", node.Start(ctx), false, "start P1, ready plugin1, start A, ready apiserver, start R, ready reporter")
+	if memory.Ended(history.RoleNode, "cp-1") {
+		t.Error("a started node is remembered as one without power")
+	}
+}
+
+func TestWholeThatDoesNotStart(t *testing.T) {
+	ctx := context.Background()
+	var d deeds
+	n, units := nodeOf(&d)
+	var memory Wholes
+	u := memory.Of(history.RoleNode, []*Node{n}, func(*Target) {})
+	if err := u.Kill(ctx); err != nil {
+		t.Fatal(err)
+	}
+	units["A"].fails = errors.New("no etcd")
+	if err := u.Start(ctx); err == nil || err.Error() != "node cp-1: apiserver-cp-1: no etcd" {
+		t.Error(err)
+	}
+	if !memory.Ended(history.RoleNode, "cp-1") {
+		t.Error("a node that did not start is remembered as started")
+	}
+	units["A"].fails = nil
+	if err := u.Start(ctx); err != nil || units["R"].phase != Running {
+		t.Errorf("second start: %v", err)
+	}
+}
+
+// What is on a node without power cannot be told anything; what is done with its pod does not matter then.
+func TestReachable(t *testing.T) {
+	e := &Environment{away: map[onNode]string{}}
+	nodes := []*Node{{Name: "cp-1"}, {Name: "cp-2"}}
+	e.setAway(onNode{history.RolePod, "cp-2"}, awayStopped)
+	e.setAway(onNode{history.RoleNode, "cp-2"}, awayKilled)
+	if err := e.reachable(nodes, awayStopped); err == nil || err.Error() != "node cp-2 has no power: start role node first" {
+		t.Error(err)
+	}
+	e.setAway(onNode{history.RoleNode, "cp-2"}, "")
+	if err := e.reachable(nodes, ""); err == nil || err.Error() != "node cp-2 is without its API server's pod: start role pod first" {
+		t.Error(err)
+	}
+	if err := errors.Join(e.reachable(nodes, awayStopped), e.reachable(nodes[:1], "")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEndsGently(t *testing.T) {
+	for _, c := range []struct {
+		verb scenario.Verb
+		with string
+		want bool
+	}{
+		{scenario.VerbStop, "", true}, {scenario.VerbRestart, "", true}, {scenario.VerbRestart, scenario.WithKill, false},
+		{scenario.VerbRestart, scenario.WithContainer, false}, {scenario.VerbKill, "", false}, {scenario.VerbStart, "", false},
+	} {
+		a := scenario.Action{Verb: c.verb, Params: map[string]any{"with": c.with}}
+		if endsGently(a) != c.want {
+			t.Errorf("%s with %q: %t", c.verb, c.with, !c.want)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package local
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Whole implements live.Plane: a node, and the pod on it, are no more than their processes here.
+func (p *plane) Whole(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+	u := p.wholes.Of(role, nodes, ready)
+	if role != history.RoleNode {
+		return u
+	}
+	return &powered{Unit: u, plane: p, nodes: nodes, ready: ready}
+}
+
+// RestartContainer implements live.Plane: a process is its own container here.
+func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
+	if err := t.Kill(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
+	defer cancel()
+	if err := t.Start(ctx); err != nil {
+		return err
+	}
+	ready(&t)
+	return nil
+}
+
+// powered is nodes with the one etcd that serves all of them: it is without power when the last node is, as a cluster's members
+// are, and comes back with the first.
+type powered struct {
+	live.Unit
+	plane *plane
+	nodes []*live.Node
+	ready func(*live.Target)
+}
+
+// last says whether no node is left but these.
+func (u *powered) last() bool {
+	left := map[string]bool{}
+	for _, n := range u.plane.nodes.Names() {
+		left[n] = !u.plane.wholes.Ended(history.RoleNode, n)
+	}
+	for _, n := range u.nodes {
+		left[n.Name] = false
+	}
+	for _, on := range left {
+		if on {
+			return false
+		}
+	}
+	return true
+}
+
+func (u *powered) etcd() live.Target {
+	return live.Target{Unit: etcd{u.plane.cp.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}
+}
+
+// Kill implements live.Unit.
+func (u *powered) Kill(ctx context.Context) error {
+	var all errgroup.Group
+	if u.last() {
+		u.plane.Spoil(live.DamagedEtcd)
+		u.plane.etcdPaused.Store(false)
+		if u.etcd().Status().Lives() {
+			u.plane.etcdOff.Store(true)
+		}
+		all.Go(func() error { return u.etcd().Kill(ctx) })
+	}
+	all.Go(func() error { return u.Unit.Kill(ctx) })
+	return all.Wait()
+}
+
+// Start implements live.Unit. An etcd that was down when the power went stays down.
+func (u *powered) Start(ctx context.Context) error {
+	if e := u.etcd(); u.plane.etcdOff.Load() {
+		if err := e.Start(ctx); err != nil {
+			return err
+		}
+		u.plane.etcdOff.Store(false)
+		u.ready(&e)
+	}
+	return u.Unit.Start(ctx)
+}
+
+// Pause implements live.Unit. etcd stands still with the nodes only if all do at once.
+func (u *powered) Pause(ctx context.Context) error {
+	err := u.Unit.Pause(ctx)
+	if e := u.etcd(); u.last() && e.Status().Phase == live.Running {
+		u.plane.Spoil(live.DamagedEtcd)
+		u.plane.etcdPaused.Store(true)
+		err = errors.Join(err, e.Pause(ctx))
+	}
+	return err
+}
+
+// Resume implements live.Unit.
+func (u *powered) Resume(ctx context.Context) error {
+	var err error
+	if u.plane.etcdPaused.Swap(false) {
+		err = u.etcd().Resume(ctx)
+	}
+	return errors.Join(err, u.Unit.Resume(ctx))
+}
