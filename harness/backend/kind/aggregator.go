@@ -21,14 +21,9 @@ const (
 	labelAggregator = "app"
 )
 
-// deployAggregators makes the Deployment and waits for its pods.
-func (p *plane) deployAggregators(ctx context.Context) error {
-	nodes := p.nodes.List()
-	config, err := p.authority.AdminConfig(nodes[0].Server.URL())
-	if err != nil {
-		return err
-	}
-	client, err := kubernetes.NewForConfig(config)
+// deployAggregators makes the Deployment through an API server and waits for its pods.
+func (p *plane) deployAggregators(ctx context.Context, server string) error {
+	client, err := p.typed(server)
 	if err != nil {
 		return err
 	}
@@ -42,7 +37,16 @@ func (p *plane) deployAggregators(ctx context.Context) error {
 	for range replicas {
 		p.aggregators = append(p.aggregators, &seat{dir: p.layout.shared()})
 	}
-	return p.seatAggregators(ctx)
+	return p.seatAll(ctx, client)
+}
+
+// typed is an administrator's client of an API server.
+func (p *plane) typed(server string) (kubernetes.Interface, error) {
+	config, err := p.authority.AdminConfig(server)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
 }
 
 // deployment of the aggregator below hold. It has no probes: what it does when it hangs is what is tested.
@@ -63,7 +67,8 @@ func deployment(image string) *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
-					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+					// Control-plane nodes, and no others that are marked: a drained one must not get the pod back.
+					Tolerations:                   []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists}},
 					Affinity:                      preferring(nodeName(1)),
 					Volumes:                       volumes,
 					AutomountServiceAccountToken:  ptr.To(false),

@@ -177,22 +177,47 @@ func (p *plane) wire(ctx context.Context, b bootSpec, names []string) error {
 		p.startTailing()
 		return p.wirePlain(ctx, names)
 	}
+	return p.wireNodes(ctx, b, names)
+}
+
+// wireNodes deploys the aggregator while the API servers that kubeadm started are there: those that take their place are away
+// long enough for controller manager and scheduler to lose their leases.
+func (p *plane) wireNodes(ctx context.Context, b bootSpec, names []string) error {
+	b.progress("images go to the nodes, and the aggregator is deployed")
+	nodes := make([]*live.Node, len(names))
+	err := eachOf(ctx, names, func(ctx context.Context, i int) (err error) {
+		nodes[i], err = p.readyNode(ctx, names[i], p.keyIDs[:1])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.deployAggregators(ctx, nodes[0].Server.URL()); err != nil {
+		return err
+	}
 	b.progress("plugins and reporters go into the API servers' pods")
-	nodes, injecting := errgroup.WithContext(ctx)
-	for _, name := range names {
-		nodes.Go(func() error {
-			if _, err := p.wireNode(injecting, name, p.keyIDs[:1]); err != nil {
+	if err := eachOf(ctx, names, func(ctx context.Context, i int) error { return p.inject(ctx, nodes[i]) }); err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		p.nodes.Add(n)
+	}
+	p.startTailing()
+	return nil
+}
+
+// eachOf does something for every name at the same time.
+func eachOf(ctx context.Context, names []string, do func(ctx context.Context, i int) error) error {
+	all, ctx := errgroup.WithContext(ctx)
+	for i, name := range names {
+		all.Go(func() error {
+			if err := do(ctx, i); err != nil {
 				return fmt.Errorf("node %s: %w", name, err)
 			}
 			return nil
 		})
 	}
-	if err := nodes.Wait(); err != nil {
-		return err
-	}
-	p.startTailing()
-	b.progress("deploying the aggregator")
-	return p.deployAggregators(ctx)
+	return all.Wait()
 }
 
 func (p *plane) loadAuthority(ctx context.Context, node string) error {

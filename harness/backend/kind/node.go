@@ -20,22 +20,10 @@ const (
 	manifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 	// injectTimeout bounds the time from a changed manifest to an API server that is ready: 40 s on an idle machine.
 	injectTimeout = 3 * time.Minute
+	// kubeletReacts is more than the kubelet needs to see a changed manifest.
+	kubeletReacts = time.Second
 	portMetrics   = "9464"
 )
-
-// wireNode puts plugins and reporter into the API server's pod of a node that runs, and makes the node known. The plugins of
-// keyIDs run.
-func (p *plane) wireNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
-	n, err := p.readyNode(ctx, name, keyIDs)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.inject(ctx, n); err != nil {
-		return nil, err
-	}
-	p.nodes.Add(n)
-	return n, nil
-}
 
 // readyNode prepares a node's container for an API server's pod with sidecars: their images are there, and the plugins of keyIDs
 // find their command.
@@ -104,15 +92,31 @@ func loadImages(ctx context.Context, container string) error {
 	return err
 }
 
-// inject changes the manifest and waits until the API server runs below hold and is ready.
+// inject changes the manifest of an API server that runs, and waits until it runs below hold and is ready. The old one, which
+// the kubelet ends now, would take all of its 30 s of grace, so it is killed. Should the kubelet see its death before the
+// manifest, it is killed again.
 func (p *plane) inject(ctx context.Context, n *live.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, injectTimeout)
 	defer cancel()
-	if err := p.injectManifest(ctx, p.container(n.Name)); err != nil {
+	container := p.container(n.Name)
+	if err := p.injectManifest(ctx, container); err != nil {
+		return err
+	}
+	old := func(ctx context.Context) error {
+		_, err := inside(ctx, container, nil, "sh", "-c", killOld)
+		return err
+	}
+	if err := until(ctx, kubeletReacts, "end the API server that kubeadm started", old); err != nil {
 		return err
 	}
 	return p.started(ctx, n)
 }
+
+// killOld kills an API server that is not below hold: its parent is the runtime's shim. It fails until there is none.
+const killOld = `for pid in $(pgrep -x kube-apiserver); do
+  grep -q containerd-shim /proc/$(ps -o ppid= -p $pid | tr -d ' ')/comm && kill -KILL $pid && found=yes
+done
+[ -z "$found" ]`
 
 // injectManifest changes the manifest in one step.
 func (p *plane) injectManifest(ctx context.Context, container string) error {

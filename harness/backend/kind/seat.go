@@ -75,35 +75,25 @@ func (s *seat) Status() live.Status              { return s.held().Status() }
 
 // seatAggregators waits until the Deployment is complete and gives every pod a seat. A pod that has one keeps it.
 func (p *plane) seatAggregators(ctx context.Context) error {
+	through, err := p.donor("")
+	if err != nil {
+		return err
+	}
+	client, err := p.typed(through.Server.URL())
+	if err != nil {
+		return err
+	}
+	return p.seatAll(ctx, client)
+}
+
+func (p *plane) seatAll(ctx context.Context, client kubernetes.Interface) error {
 	return until(ctx, 10*readyPoll, "wait for the pods of the aggregator", func(ctx context.Context) error {
-		pods, err := p.aggregatorPods(ctx)
+		pods, err := client.CoreV1().Pods(aggregators).List(ctx, metav1.ListOptions{LabelSelector: labelAggregator + "=" + aggregators})
 		if err != nil {
 			return err
 		}
-		return assign(p.aggregators, pods)
+		return assign(p.aggregators, running(pods.Items))
 	})
-}
-
-func (p *plane) aggregatorPods(ctx context.Context) (map[string]string, error) {
-	for _, n := range p.nodes.List() {
-		if n.Server.Status().Phase != live.Running {
-			continue
-		}
-		config, err := p.authority.AdminConfig(n.Server.URL())
-		if err != nil {
-			return nil, err
-		}
-		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return nil, err
-		}
-		pods, err := client.CoreV1().Pods(aggregators).List(ctx, metav1.ListOptions{LabelSelector: labelAggregator + "=" + aggregators})
-		if err != nil {
-			return nil, err
-		}
-		return running(pods.Items), nil
-	}
-	return nil, fmt.Errorf("no API server runs")
 }
 
 // running are the nodes of the pods that run, by the pods' names.
