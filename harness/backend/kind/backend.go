@@ -154,6 +154,12 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 	spec := bootSpec{name: name, dir: filepath.Join(b.runDir.Path, fmt.Sprintf("k%d", b.booted)), nodeImage: b.node, runDir: b.runDir.Path,
 		nodes: sizeOf(s), plain: b.plain, programs: b.programs, archives: b.archives, progress: progress}
 	b.mu.Unlock()
+	// Two cores are busy with one boot, and two at the same time take longer than one after the other.
+	done, err := process.TakeTurn(ctx, "kind-boot", func() { progress("waiting until another harness has made its cluster") })
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	progress(fmt.Sprintf("creating the kind cluster %s with %d control-plane nodes", name, spec.nodes))
 	return boot(ctx, spec)
 }
