@@ -87,7 +87,7 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if err := sweepAfter(cmd.Context(), sweep, printer(out)); err != nil {
 		return err
 	}
-	code, err := conclude(out, f.out, name, began)
+	code, err := conclude(cmd.Context(), out, f.out, name, began)
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,9 @@ func sweepAfter(ctx context.Context, sweep func(context.Context, func(string)) e
 	return nil
 }
 
-// conclude merges the results of all processes of the suite into one verdict.
-func conclude(w io.Writer, dir, backend string, began time.Time) (code int, err error) {
+// conclude merges the results of all processes of the suite into one verdict. After an interrupt it is a failure only if
+// something had failed before.
+func conclude(ctx context.Context, w io.Writer, dir, backend string, began time.Time) (code int, err error) {
 	summary, err := report.Collect(dir, time.Time{})
 	if err != nil {
 		return ExitCouldNotRun, err
@@ -119,7 +120,14 @@ func conclude(w io.Writer, dir, backend string, began time.Time) (code int, err 
 		return ExitCouldNotRun, err
 	}
 	fmt.Fprintf(w, "\n%s\n\n", covered)
-	return summary.ExitCode(), summary.WriteText(w)
+	if code = summary.ExitCode(); ctx.Err() != nil && summary.Count(report.Failed) == 0 {
+		code = ExitCouldNotRun
+	}
+	if err := summary.WriteText(w); err != nil || ctx.Err() == nil {
+		return code, err
+	}
+	_, err = fmt.Fprintln(w, "interrupted: what had not ended is not judged")
+	return code, err
 }
 
 // e2eVerdict: the results decide; a suite that failed although every result passed has a defect of its own.

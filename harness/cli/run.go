@@ -76,7 +76,7 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	}()
 	began := time.Now()
 	f.all(cmd.Context(), cmd.OutOrStdout(), b, scenarios)
-	code, err := conclude(cmd.OutOrStdout(), f.out, b.Name(), began)
+	code, err := conclude(cmd.Context(), cmd.OutOrStdout(), f.out, b.Name(), began)
 	if err == nil {
 		err = lookInside(cmd.Context(), cmd.OutOrStdout(), b, f.out)
 	}
