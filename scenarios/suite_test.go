@@ -16,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/lines"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -24,15 +25,16 @@ import (
 
 // settings of the suite, from the command line of its processes: kmsharness e2e passes them on.
 var settings struct {
-	backend, out string
-	seed         int64
-	sut          choose.Options
-	artifacts    string
+	backend, out, progress string
+	seed                   int64
+	sut                    choose.Options
+	artifacts              string
 }
 
 func TestMain(m *testing.M) {
 	flag.StringVar(&settings.backend, "kmsharness.backend", "", "backend that the catalogue runs on; empty: the suite is skipped")
 	flag.StringVar(&settings.out, "kmsharness.out", "", "output folder")
+	flag.StringVar(&settings.progress, "kmsharness.progress", "", "file that lines of progress are appended to")
 	flag.Int64Var(&settings.seed, "kmsharness.seed", 1, "seed")
 	flag.StringVar(&settings.artifacts, "kmsharness.artifacts", "", "when artifacts are collected")
 	flag.StringVar(&settings.sut.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
@@ -93,16 +95,24 @@ func run(ctx context.Context, s *scenario.Scenario) {
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
 			Reproduce: reproduce(s), Progress: progress(s),
 		},
-		Out: settings.out, Artifacts: engine.Artifacts(settings.artifacts),
+		Out: settings.out, Artifacts: engine.Artifacts(settings.artifacts), Preparing: func(line string) { say("%-40s %s", s.Name, line) },
 	})
 	switch r.Status {
 	case report.Passed:
-		fmt.Printf("%-40s passed  in %.1fs\n", s.Name, r.Took.Seconds())
+		say("%-40s passed in %.1fs", s.Name, r.Took.Seconds())
 	case report.NotSupported:
+		say("%-40s not supported", s.Name)
 		Skip("not supported on " + r.Backend + ": " + strings.Join(r.Reasons, "; "))
 	default:
-		fmt.Printf("%-40s %s in %.1fs\n", s.Name, strings.ToUpper(string(r.Status)), r.Took.Seconds())
+		say("%-40s %s in %.1fs", s.Name, strings.ToUpper(string(r.Status)), r.Took.Seconds())
 		Fail(r.Text())
+	}
+}
+
+// say tells whoever started the suite how far it is. Ginkgo keeps what its processes print until a spec has ended.
+func say(format string, args ...any) {
+	if settings.progress != "" {
+		_ = lines.Append(settings.progress, fmt.Sprintf(format, args...)) // a verdict does not depend on it
 	}
 }
 

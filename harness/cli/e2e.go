@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,6 +81,10 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	sweep := choose.Watch(cmd.Context(), name)
 	began := time.Now()
 	suiteErr := f.runSuite(cmd, runner, suite, name)
+	if suiteErr != nil {
+		suiteErr = fmt.Errorf("%w; its own output is in %s", suiteErr, filepath.Join(f.out, suiteLog))
+		fmt.Fprintf(out, "suite: %v\n", suiteErr)
+	}
 	if err := sweepAfter(cmd.Context(), sweep, printer(out)); err != nil {
 		return err
 	}
@@ -133,29 +134,12 @@ func conclude(ctx context.Context, w io.Writer, dir, backend string, began time.
 // e2eVerdict: the results decide; a suite that failed although every result passed has a defect of its own.
 func e2eVerdict(code int, suiteErr error) error {
 	if code == ExitPassed && suiteErr != nil {
-		return usage("the suite failed although every scenario that was judged passed: %v; its output above says why", suiteErr)
+		return usage("the suite failed although every scenario that was judged passed: %v", suiteErr)
 	}
 	if code != ExitPassed {
 		return &exitError{code: code}
 	}
 	return nil
-}
-
-func (f *e2eFlags) runSuite(cmd *cobra.Command, runner, suite, backend string) error {
-	args := []string{"--procs", strconv.Itoa(f.procs), "--no-color", "--succinct", "--silence-skips", "--randomize-all=false"}
-	if f.labels != "" {
-		args = append(args, "--label-filter", f.labels)
-	}
-	args = append(args, suite, "--", "--kmsharness.backend", backend, "--kmsharness.out", absolute(f.out))
-	args = append(args, f.suiteArgs()...)
-	run := exec.CommandContext(cmd.Context(), runner, args...)
-	run.Stdout, run.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
-	// The suite gets the terminal's Ctrl-C itself; a SIGTERM to this process alone is passed on as one. It must not
-	// outlive this process, also not kill -9.
-	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
-	run.WaitDelay = interruptGrace
-	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return run.Run()
 }
 
 // suitePrograms finds the suite and its runner beside this program.

@@ -26,6 +26,8 @@ type Execution struct {
 	Keep bool
 	// Artifacts says when they are collected; empty is on failure.
 	Artifacts Artifacts
+	// Preparing receives, beside Progress, what the backend tells while it prepares the environment, which can take minutes.
+	Preparing func(string)
 }
 
 // Execute prepares an environment, runs the scenario, judges the history by every invariant and writes history, verdict
@@ -56,6 +58,16 @@ func (x Execution) save(r report.Result, err error) report.Result {
 	return r
 }
 
+func (x Execution) preparing() func(string) {
+	if x.Preparing == nil {
+		return x.Progress
+	}
+	return func(line string) {
+		x.Progress(line)
+		x.Preparing(line)
+	}
+}
+
 func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, dir string, r *report.Result) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the output directory: %w", err)
@@ -66,7 +78,7 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	x.Log = history.NewLog(file)
-	env, err := b.Prepare(ctx, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.Progress})
+	env, err := b.Prepare(ctx, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.preparing()})
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}

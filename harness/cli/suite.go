@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/harness/lines"
+)
+
+// Files of a suite's run beside the scenarios' folders.
+const (
+	suiteLog    = "suite.log"    // what Ginkgo printed
+	progressLog = "progress.log" // what its processes told while they ran
+)
+
+// progressEvery is how often progress is shown.
+const progressEvery = 200 * time.Millisecond
+
+// runSuite runs the specs in processes of Ginkgo's, and shows their progress.
+func (f *e2eFlags) runSuite(cmd *cobra.Command, runner, suite, backend string) error {
+	out := absolute(f.out)
+	args := []string{"--procs", strconv.Itoa(f.procs), "--no-color", "--succinct", "--silence-skips", "--randomize-all=false"}
+	if f.labels != "" {
+		args = append(args, "--label-filter", f.labels)
+	}
+	progress := filepath.Join(out, progressLog)
+	args = append(args, suite, "--", "--kmsharness.backend", backend, "--kmsharness.out", out, "--kmsharness.progress", progress)
+	args = append(args, f.suiteArgs()...)
+	run := exec.CommandContext(cmd.Context(), runner, args...)
+	log, err := os.Create(filepath.Join(out, suiteLog))
+	if err != nil {
+		return fmt.Errorf("log of the suite: %w", err)
+	}
+	defer log.Close()
+	run.Stdout, run.Stderr = log, log
+	// The suite gets the terminal's Ctrl-C itself; a SIGTERM to this process alone is passed on as one. It must not
+	// outlive this process, also not kill -9.
+	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
+	run.WaitDelay = interruptGrace
+	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	defer showProgress(cmd, progress)()
+	return run.Run()
+}
+
+// showProgress prints the lines of a file until stop.
+func showProgress(cmd *cobra.Command, path string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background()) // the end of a run that is interrupted is shown, too
+	var showing sync.WaitGroup
+	showing.Go(func() {
+		ticker := time.NewTicker(progressEvery)
+		defer ticker.Stop()
+		lines.Copy(ctx, cmd.OutOrStdout(), path, ticker.C)
+	})
+	return func() {
+		cancel()
+		showing.Wait()
+	}
+}
