@@ -169,6 +169,10 @@ const (
 	LinkMute  = "mute"  // new connections are accepted and not answered, existing ones are silent
 )
 
+// Network is what a node loses when it is cut off: the To of a link from RoleNode. A node that is cut off has lost its links from
+// the load balancer and, where it cannot be without its peers, to etcd; these are told besides.
+const Network = "network"
+
 // Link is a change of state of a network link.
 type Link struct {
 	From  string        `json:"from"` // client, reporter, aggregator, load-balancer, apiserver

@@ -49,23 +49,35 @@ func linkEnds() map[string][]string {
 		"harness":              {lb},
 		lb:                     {api},
 		api:                    {history.RoleEtcd},
+		history.RoleNode:       {history.Network},
 	}
 }
 
 func (v *validation) link(a Action, at place) {
-	froms := strings.Fields("reporter aggregator apiserver load-balancer client harness")
+	froms := strings.Fields("reporter aggregator apiserver load-balancer client harness node")
 	if v.word(at.at("from"), "from", a.Link.From, froms) {
 		v.word(at.at("to"), "to (from "+a.Link.From+")", a.Link.To, linkEnds()[a.Link.From])
 	}
 	v.someNodes(at.at("node"), a.Link.Node)
 	mode := a.Text("mode")
 	v.word(at.at("mode"), "mode", mode, strings.Fields("cut reset slow mute restore"))
+	if a.Link.From == history.RoleNode {
+		v.network(mode, at)
+	}
 	_, delayed := a.Params["delay"]
 	switch {
 	case mode == history.LinkSlow && !delayed:
 		v.add(at, "mode slow without a delay, expected one such as delay: 200ms")
 	case mode != history.LinkSlow && delayed:
 		v.add(at.at("delay"), "a delay with mode %s, expected it with slow only", quote(mode))
+	}
+}
+
+// network is a node's whole connection. A single node has nobody to lose.
+func (v *validation) network(mode string, at place) {
+	v.word(at.at("mode"), "mode (from node to network)", mode, []string{"cut", "restore"})
+	if v.scenario.Topology.ControlPlanes == 1 {
+		v.add(at, "a link from node to network with one control-plane node, expected several: alone it reaches all that it needs")
 	}
 }
 

@@ -35,6 +35,7 @@ type way struct {
 	// what asks has an owner.
 	back     []string
 	upstream string // where a proxy on the node reaches what the link leads to
+	whole    bool   // everything that does not stay within the node
 }
 
 // waysOf are where a link can be broken.
@@ -54,6 +55,8 @@ func (p *plane) waysOf(l history.Link) ([]way, error) {
 			back:  []string{"OUTPUT", "-p", "tcp", "-d", p.lb.ip, "--sport", portAPIServer}})
 	case l.From == history.RoleAggregator && l.To == history.RoleLoadBalancer:
 		return p.fromPods(l), nil
+	case l.From == history.RoleNode && l.To == history.Network:
+		return p.onNode(way{link: l, whole: true})
 	}
 	return nil, fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server, aggregators and clients to the load balancer", l.From, l.To)
 }
@@ -93,6 +96,9 @@ func needsProxy(f netfault.Fault) bool { return f.Mode == netfault.Slow || f.Mod
 // a connection decides where all of them go, so new connections are turned to the proxy and no longer match the rules for
 // those that exist: these are silent while a link is mute, and must come again through the proxy to be slow.
 func (w way) rules(f netfault.Fault, port string) [][]string {
+	if w.whole {
+		return w.cutOff(f)
+	}
 	packets := append([]string{w.filter, "-p", "tcp"}, w.match...)
 	silence := [][]string{slices.Concat([]string{"filter"}, packets, []string{"-j", "DROP"})}
 	if w.back != nil { // what was sent before, and watches
@@ -111,4 +117,16 @@ func (w way) rules(f netfault.Fault, port string) [][]string {
 		return [][]string{turn, reset}
 	}
 	return nil
+}
+
+// cutOff leaves a node alone with itself, whatever its interfaces are called.
+func (w way) cutOff(f netfault.Fault) [][]string {
+	if f.Mode != netfault.Cut {
+		return nil
+	}
+	return [][]string{
+		{"filter", "INPUT", "!", "-i", "lo", "-j", "DROP"},
+		{"filter", "OUTPUT", "!", "-o", "lo", "-j", "DROP"},
+		{"filter", "FORWARD", "-j", "DROP"},
+	}
 }

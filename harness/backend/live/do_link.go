@@ -32,10 +32,26 @@ func (e *Environment) link(ctx context.Context, a scenario.Action) error {
 	if err != nil {
 		return err
 	}
+	if a.Link.From == history.RoleNode {
+		return e.network(ctx, nodes, fault)
+	}
 	for _, n := range nodes {
 		if err := e.setLink(ctx, history.Link{From: a.Link.From, To: a.Link.To, Node: n.Name}, fault); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// network cuts nodes off, or connects them again. What becomes of the node's other links is told as well: who judges a history
+// goes by them.
+func (e *Environment) network(ctx context.Context, nodes []*Node, f netfault.Fault) error {
+	for _, n := range nodes {
+		if err := e.setLink(ctx, history.Link{From: history.RoleNode, To: history.Network, Node: n.Name}, f); err != nil {
+			return err
+		}
+		e.record(&history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: n.Name, State: stateOf(f.Mode)})
+		e.record(&history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: n.Name, State: stateOf(f.Mode)})
 	}
 	return nil
 }

@@ -109,8 +109,12 @@ func (p *plane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
 }
 
 // SetLink implements live.Plane.
-func (p *plane) SetLink(_ context.Context, l history.Link, f netfault.Fault) error {
+func (p *plane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	switch {
+	case l.From == history.RoleNode && l.To == history.Network: // what a node of several has beyond itself
+		return errors.Join(
+			p.SetLink(ctx, history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: l.Node}, f),
+			p.SetLink(ctx, history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: l.Node}, f))
 	case l.To == history.RoleLoadBalancer && p.front[l.From] != nil:
 		return p.front[l.From].Set(f)
 	case l.From == history.RoleReporter && l.To == history.RoleAPIServer:
