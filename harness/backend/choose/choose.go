@@ -92,7 +92,7 @@ func (o Options) simulated() (Backend, error) {
 		return nil, fmt.Errorf("--backend sim runs the decisions of this project's own reporter and aggregator, and no programs: " +
 			"--reporter-command, --aggregator-command, --plugin-args and --reporter-mount-sockets are for --backend local")
 	}
-	return simulated{sim.New()}, nil
+	return simulated{sim.New(sim.Options{})}, nil
 }
 
 // Watch notes what the machine has before a run on a backend, and gives what deletes the rest afterwards: also what a run

@@ -3,10 +3,13 @@ package sim
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -15,12 +18,23 @@ import (
 const Name = "sim"
 
 // Backend makes simulations. Each scenario has a world of its own.
-type Backend struct{}
+type Backend struct {
+	opts  Options
+	types func() (*store.Types, error) // of the API servers, read once
+}
+
+// Options of a backend. The zero value is good.
+type Options struct {
+	// SSA is what merges applies; empty: Kubernetes' own code.
+	SSA store.SSA
+}
 
 var _ backend.Backend = (*Backend)(nil)
 
 // New makes the backend.
-func New() *Backend { return &Backend{} }
+func New(o Options) *Backend {
+	return &Backend{opts: o, types: sync.OnceValues(func() (*store.Types, error) { return store.LoadTypes(crds.TechPreview) })}
+}
 
 // Name implements backend.Backend.
 func (b *Backend) Name() string { return Name }
@@ -51,7 +65,11 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 
 // Prepare implements backend.Backend. Nothing happens before the engine lets time pass.
 func (b *Backend) Prepare(_ context.Context, spec backend.Spec) (backend.Environment, error) {
-	e, err := newEnvironment(spec, b.Timing())
+	types, err := b.types()
+	if err != nil {
+		return nil, fmt.Errorf("sim backend: %w", err)
+	}
+	e, err := newEnvironment(spec, b.Timing(), store.New(types, store.Options{SSA: b.opts.SSA}))
 	if err != nil {
 		return nil, fmt.Errorf("sim backend: prepare scenario %s: %w", spec.Scenario.Name, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/objects"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 

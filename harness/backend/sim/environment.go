@@ -8,6 +8,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter/publish"
@@ -31,8 +32,8 @@ var (
 	_ backend.Timed       = (*environment)(nil)
 )
 
-func newEnvironment(spec backend.Spec, timing contract.Timing) (*environment, error) {
-	w, err := newWorld(spec.Seed, spec.Log, timing)
+func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Store) (*environment, error) {
+	w, err := newWorld(spec.Seed, spec.Log, timing, kept)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim/objects"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 )
 
 // mirror is an aggregator's copy of one object, or of all of a resource: one list, then a watch, and another list when that breaks.

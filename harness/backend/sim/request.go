@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim/objects"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 )
 
 // Verbs of requests, as an audit log names them.

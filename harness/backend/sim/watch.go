@@ -7,7 +7,7 @@ import (
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim/objects"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/objects"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/reporter/publish"
@@ -48,8 +48,8 @@ type balancer struct{ proc }
 // epoch is when every simulation begins. Nothing depends on which instant it is.
 func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-func newWorld(seed int64, log *history.Log, timing contract.Timing) (*world, error) {
-	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, store: objects.New(), secrets: map[string]*secret{}}
+func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *objects.Store) (*world, error) {
+	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, store: kept, secrets: map[string]*secret{}}
 	w.published = w.store.Revision()
 	w.sequence = watch.NewSequence(log)
 	w.etcd = newEtcd(w)
