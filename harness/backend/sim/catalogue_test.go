@@ -1,0 +1,99 @@
+package sim_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+)
+
+// seeds is how many seeds TestCatalogue runs each scenario with; more find more.
+var seeds = flag.Int("seeds", 2, "seeds of TestCatalogue")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func catalogue(t *testing.T) []*scenario.Scenario {
+	t.Helper()
+	parser, err := standard.Parser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := parser.Load("../../../scenarios/catalogue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// simulate runs a scenario and gives its result and history.
+func simulate(t *testing.T, b *sim.Backend, s *scenario.Scenario, seed int64) (report.Result, []byte) {
+	t.Helper()
+	out := t.TempDir()
+	r := engine.Execute(context.Background(), b, s, engine.Execution{Out: out, Options: engine.Options{
+		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Reproduce: "a test"}})
+	history, err := os.ReadFile(filepath.Join(out, s.Name, report.HistoryFile))
+	if err != nil && r.Status != report.NotSupported {
+		t.Fatal(err)
+	}
+	return r, history
+}
+
+// Every scenario that passes on real control planes passes here, whatever the seed.
+func TestCatalogue(t *testing.T) {
+	b := sim.New(sim.Options{SSA: store.Model})
+	for _, s := range catalogue(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			for seed := range *seeds {
+				r, _ := simulate(t, b, s, int64(seed+1))
+				if r.Status != report.Passed {
+					t.Errorf("seed %d: %s", seed+1, r.Text())
+				}
+			}
+		})
+	}
+}
+
+// The same seed gives the same history, byte for byte, whichever code merges; another seed gives another one.
+func TestSameSeedSameHistory(t *testing.T) {
+	for _, s := range catalogue(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			_, first := simulate(t, sim.New(sim.Options{SSA: store.Real}), s, 1)
+			for _, ssa := range []store.SSA{store.Real, store.Model} {
+				if _, again := simulate(t, sim.New(sim.Options{SSA: ssa}), s, 1); !bytes.Equal(first, again) {
+					t.Errorf("%s: %s", ssa, difference(first, again))
+				}
+			}
+			if _, other := simulate(t, sim.New(sim.Options{}), s, 2); bytes.Equal(first, other) {
+				t.Error("the seed does not matter")
+			}
+			sum := sha256.Sum256(first)
+			t.Logf("%s %s", s.Name, hex.EncodeToString(sum[:]))
+		})
+	}
+}
+
+// difference is the first line that differs.
+func difference(a, b []byte) string {
+	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+	for i := range min(len(x), len(y)) {
+		if !bytes.Equal(x[i], y[i]) {
+			return fmt.Sprintf("line %d:\n%s\n%s", i+1, x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("%d and %d lines", len(x), len(y))
+}
