@@ -62,13 +62,26 @@ func (a *aggregator) inTermReply(f func(reply)) func(reply) {
 
 // carryOut writes the rollups first: they carry the news. A removal that fails holds nothing up, and the ClusterOperator is only
 // told what the CR already says.
-func (a *aggregator) carryOut(d core.Decision) {
+func (a *aggregator) carryOut(in core.Input, d core.Decision) {
 	a.writeRollups(d, func(rollups error) {
+		if d.WriteRollups && rollups == nil {
+			d = a.unite(in, d)
+		}
 		a.remove(d, func(memory core.Memory, removal error) {
 			d.Memory = memory
 			a.writeUnion(d, rollups, func(union error) { a.stepped(d, errors.Join(rollups, removal, union)) })
 		})
 	})
+}
+
+// unite decides anew about the ClusterOperator from the CR as it stands with the new rollups.
+func (a *aggregator) unite(in core.Input, d core.Decision) core.Decision {
+	if cr := a.cr.latest(); cr != nil {
+		in.Observed.Conditions = core.ReadConditions(cr.Body())
+		now := a.w.cores.Decide(in, d.Memory)
+		d.ClusterOperator, d.WriteClusterOperator = now.ClusterOperator, now.WriteClusterOperator
+	}
+	return d
 }
 
 func (a *aggregator) writeRollups(d core.Decision, then func(error)) {

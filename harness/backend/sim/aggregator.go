@@ -142,7 +142,7 @@ func (a *aggregator) step() {
 		a.stepped(core.Decision{Memory: a.memory}, nil)
 		return
 	}
-	d := core.Step(in, a.memory)
+	d := a.w.cores.Decide(in, a.memory)
 	if !a.writes(d) {
 		a.stepped(d, nil)
 		return
@@ -152,7 +152,7 @@ func (a *aggregator) step() {
 			a.stepped(core.Decision{Memory: a.memory}, err)
 			return
 		}
-		a.carryOut(core.Step(in, a.memory))
+		a.carryOut(in, a.w.cores.Decide(in, a.memory))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -65,6 +66,24 @@ func TestCatalogue(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What a simulation found once stays mended.
+func TestFound(t *testing.T) {
+	for _, found := range []struct {
+		scenario, what string
+		seeds          []int64
+	}{
+		{"foreign-conditions-are-left-alone", "the ClusterOperator got the union of a new rollup and a condition that was gone by then", []int64{13, 44}},
+	} {
+		all := catalogue(t)
+		i := slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.Name == found.scenario })
+		for _, seed := range found.seeds {
+			if r, _ := simulate(t, sim.New(sim.Options{}), all[i], seed); r.Status != report.Passed {
+				t.Errorf("%s: seed %d: %s", found.what, seed, r.Text())
+			}
+		}
 	}
 }
 

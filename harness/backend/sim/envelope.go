@@ -57,7 +57,6 @@ type dataKey struct {
 	kekID   string
 	sealed  []byte
 	expires time.Time
-	polled  bool // somebody asks the plugin from time to time
 }
 
 func newEnvelope(s *server) *envelope {

@@ -55,7 +55,7 @@ func (r *reporter) timer() core.Event {
 // step asks the core what to do, and does it.
 func (r *reporter) step(ev core.Event) {
 	var a core.Action
-	r.state, a = core.Step(core.Config{Node: r.node.name, Timing: r.w.timing}, r.state, ev)
+	r.state, a = r.w.cores.Step(core.Config{Node: r.node.name, Timing: r.w.timing}, r.state, ev)
 	switch a.Kind {
 	case core.Probe:
 		r.probe()

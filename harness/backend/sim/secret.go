@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kmsapi "k8s.io/kms/apis/v2"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
@@ -64,10 +65,10 @@ func (e *envelope) seal(value []byte) (*secret, error) {
 	k, now := e.keys[e.loaded.keyIDs[0]], e.s.w.k.Now()
 	switch {
 	case k == nil || k.uid == "":
-		return nil, errors.New("Internal error occurred: got unexpected nil transformer")
+		return nil, apierrors.NewInternalError(errors.New("got unexpected nil transformer"))
 	case now.After(k.expires):
-		return nil, fmt.Errorf("Internal error occurred: encryptedDEKSource with keyID hash %q expired at %s (current time is %s)",
-			digest([]byte(k.kekID)), k.expires.Format(time.RFC3339), now.Format(time.RFC3339))
+		return nil, apierrors.NewInternalError(fmt.Errorf("encryptedDEKSource with keyID hash %q expired at %s (current time is %s)",
+			digest([]byte(k.kekID)), k.expires.Format(time.RFC3339), now.Format(time.RFC3339)))
 	}
 	out.keyID, out.uid, out.kekID, out.sealed = k.keyID, k.uid, k.kekID, k.sealed
 	return out, nil
@@ -91,7 +92,7 @@ func (s *server) load(name string, done func(value []byte, err error)) {
 		s.node.plugin(stored.keyID).call(fault.Decrypt, req, kmsTimeout, func(r response) {
 			s.bind(func() {
 				if r.code != "OK" {
-					done(nil, fmt.Errorf("Internal error occurred: failed to decrypt DEK, error: rpc error: code = %s desc = %s", r.code, r.text))
+					done(nil, apierrors.NewInternalError(fmt.Errorf("failed to decrypt DEK, error: rpc error: code = %s desc = %s", r.code, r.text)))
 					return
 				}
 				e.opened[stored.uid] = true

@@ -23,6 +23,7 @@ type world struct {
 	operator operator
 	form     publish.Form
 	keyIDs   []string // of the plugins, the write key first
+	cores    Cores
 
 	store       *objects.Store
 	published   int64           // revision up to which everybody was told
