@@ -98,7 +98,8 @@ func (a *aggregator) writeUnion(d core.Decision, rollups error, then func(error)
 		then(nil)
 		return
 	}
-	a.apply(a.co, applied("config.openshift.io/v1", "ClusterOperator", a.w.operator.core.ClusterOperator, d.ClusterOperator), then)
+	body := applied("config.openshift.io/v1", "ClusterOperator", a.w.operator.core.ClusterOperator, d.ClusterOperator)
+	a.apply(a.co, body, then)
 }
 
 func (a *aggregator) remove(d core.Decision, then func(core.Memory, error)) {
@@ -117,7 +118,8 @@ func (a *aggregator) remove(d core.Decision, then func(core.Memory, error)) {
 		then(d.Memory, err)
 		return
 	}
-	r := request{verb: verbPatch, key: a.cr.key, subresource: "status", manager: contract.AggregatorFieldManager, contentType: audit.ContentTypeJSONPatch, body: patch}
+	r := request{verb: verbPatch, key: a.cr.key, subresource: "status", manager: contract.AggregatorFieldManager,
+		contentType: audit.ContentTypeJSONPatch, body: patch}
 	a.ask(r, a.inTermReply(func(rep reply) {
 		if err := rep.problem(); err != nil {
 			then(d.Memory, err)
@@ -130,7 +132,8 @@ func (a *aggregator) remove(d core.Decision, then func(core.Memory, error)) {
 
 // apply puts conditions on an object's status.
 func (a *aggregator) apply(on *mirror, body []byte, then func(error)) {
-	r := request{verb: verbPatch, key: on.key, subresource: "status", manager: contract.AggregatorFieldManager, force: true, contentType: audit.ContentTypeApply, body: body}
+	r := request{verb: verbPatch, key: on.key, subresource: "status", manager: contract.AggregatorFieldManager, force: true,
+		contentType: audit.ContentTypeApply, body: body}
 	a.ask(r, a.inTermReply(func(rep reply) {
 		err := rep.problem()
 		if err == nil {

@@ -98,10 +98,12 @@ func (w *world) populate() error {
 		}
 		return nil
 	}
-	if err := create(w.operator.gvr(), newObject("operator.openshift.io/v1", o.Kind, core.OperatorObject, map[string]any{"spec": map[string]any{"managementState": "Managed"}})); err != nil {
+	cr := newObject("operator.openshift.io/v1", o.Kind, core.OperatorObject, map[string]any{"spec": map[string]any{"managementState": "Managed"}})
+	if err := create(w.operator.gvr(), cr); err != nil {
 		return err
 	}
-	if err := create(clusterOperators(), newObject("config.openshift.io/v1", "ClusterOperator", o.ClusterOperator, map[string]any{"spec": map[string]any{}})); err != nil {
+	co := newObject("config.openshift.io/v1", "ClusterOperator", o.ClusterOperator, map[string]any{"spec": map[string]any{}})
+	if err := create(clusterOperators(), co); err != nil {
 		return err
 	}
 	return create(apiServerConfigs(), apiServerConfig(encryptionKMS))

@@ -42,7 +42,8 @@ func (e *environment) condition(_ context.Context, a scenario.Action) error {
 	if err != nil {
 		return err
 	}
-	r := request{user: "system:admin", verb: verbPatch, key: e.w.crKey(), subresource: "status", manager: manager, force: true, contentType: audit.ContentTypeApply, body: e.crBody(all)}
+	r := request{user: "system:admin", verb: verbPatch, key: e.w.crKey(), subresource: "status", manager: manager, force: true,
+		contentType: audit.ContentTypeApply, body: e.crBody(all)}
 	if err := e.ask(n, r).problem(); err != nil {
 		return fmt.Errorf("apply the conditions of %s: %w", manager, err)
 	}
@@ -75,7 +76,8 @@ func (e *environment) attempt(_ context.Context, a scenario.Action) error {
 	}
 	denied := rep.code == 401 || rep.code == 403 || rep.code == 422
 	if want := orDefault(a.Text("expect"), "denied"); want == "denied" && !denied || want == "allowed" && rep.code >= 300 {
-		return fmt.Errorf("%s %s as the reporter of %s: answered %d, expected %s: %s", r.verb, r.key.Resource.Resource, as.name, rep.code, want, contract.SafeText(rep.text, 300))
+		return fmt.Errorf("%s %s as the reporter of %s: answered %d, expected %s: %s", r.verb, r.key.Resource.Resource, as.name, rep.code, want,
+			contract.SafeText(rep.text, 300))
 	}
 	return nil
 }
@@ -103,8 +105,9 @@ func (e *environment) attemptOf(a scenario.Action, as string) (request, error) {
 func attempted(a scenario.Action, verb, as string) request {
 	resource, subresource, _ := strings.Cut(a.Text("resource"), "/")
 	plural, group, _ := strings.Cut(resource, ".")
+	gvr := schema.GroupVersionResource{Group: orDefault(group, groupOf(plural)), Version: "v1", Resource: plural}
 	r := request{verb: verb, subresource: subresource, contentType: audit.ContentTypeMerge,
-		key: objects.Key{Resource: schema.GroupVersionResource{Group: orDefault(group, groupOf(plural)), Version: "v1", Resource: plural}, Namespace: a.Text("namespace"), Name: a.Text("name")}}
+		key: objects.Key{Resource: gvr, Namespace: a.Text("namespace"), Name: a.Text("name")}}
 	if verb == "apply" {
 		r.verb, r.contentType, r.manager, r.force = verbPatch, audit.ContentTypeApply, contract.FieldManager(as), true
 	}

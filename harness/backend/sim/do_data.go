@@ -51,7 +51,8 @@ func (e *environment) writeData(count, size int) error {
 func (e *environment) writeOne(n *node, value []byte) {
 	e.serial++
 	name := fmt.Sprintf("data-%d", e.serial)
-	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.name, Want: encryptionConfig{e.w.keyIDs, e.identity}.writer()}
+	want := encryptionConfig{e.w.keyIDs, e.identity}.writer()
+	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.name, Want: want}
 	err := e.store(n, name, value)
 	e.recordData(d, err)
 	if err != nil {

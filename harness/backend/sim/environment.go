@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -154,6 +155,9 @@ func (e *environment) recordExpected() {
 	e.w.record("backend", x)
 }
 
+// drainFor lets requests end that are under way at the end, and what they wrote be seen.
+const drainFor = 100 * time.Millisecond
+
 // Finish implements backend.Environment. Objects that the scenario wrote are read back a last time.
 func (e *environment) Finish(ctx context.Context) error {
 	if e.finished {
@@ -164,7 +168,7 @@ func (e *environment) Finish(ctx context.Context) error {
 	if len(e.written) > 0 {
 		err = e.verifyData(ctx)
 	}
-	e.w.k.RunUntil(e.w.k.Now().Add(requestTimeout)) // what is under way ends
+	e.w.k.RunUntil(e.w.k.Now().Add(drainFor))
 	return errors.Join(err, e.w.sequence.Problem())
 }
 

@@ -87,7 +87,8 @@ func (s *server) load(name string, done func(value []byte, err error)) {
 			return
 		}
 		uid := s.w.uid()
-		s.w.record("log/"+s.node.name, &history.Envelope{Hop: "kube-apiserver", Op: "decrypt", UID: uid, Node: s.node.name, Object: "/registry/" + objectName(name), OK: true})
+		s.w.record("log/"+s.node.name, &history.Envelope{Hop: "kube-apiserver", Op: "decrypt", UID: uid, Node: s.node.name,
+			Object: "/registry/" + objectName(name), OK: true})
 		req := &kmsapi.DecryptRequest{Ciphertext: stored.sealed, Uid: uid, KeyId: stored.kekID}
 		s.node.plugin(stored.keyID).call(fault.Decrypt, req, kmsTimeout, func(r response) {
 			s.bind(func() {

@@ -106,7 +106,7 @@ func (s *server) receive(r request, wanted func() bool, answer func(reply)) {
 		s.w.etcd.access(s, limit, func(ok bool) {
 			switch {
 			case !ok:
-				s.finish(entry, reply{code: http.StatusGatewayTimeout, text: "Timeout: request did not complete within requested timeout - context deadline exceeded"}, answer)
+				s.finish(entry, reply{code: http.StatusGatewayTimeout, text: "Timeout: request did not complete within requested timeout"}, answer)
 			case !wanted():
 				s.finish(entry, reply{code: http.StatusGatewayTimeout, text: "context canceled"}, answer)
 			default:
