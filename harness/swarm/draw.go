@@ -10,6 +10,10 @@ import (
 // Name of the scenario of a seed.
 func Name(seed int64) string { return fmt.Sprintf("swarm-%d", seed) }
 
+// calm follows the last fault: what was decided before it ended may still be written, and an aggregator may have to take over. How
+// soon everything is well is judged by the invariants all the while.
+const calm = "12I"
+
 // Draw is the scenario file of a seed.
 func Draw(seed int64) []byte {
 	d := &drawing{rng: rand.New(rand.NewPCG(uint64(seed), 0x737761726d))}
@@ -25,6 +29,7 @@ func Draw(seed int64) []byte {
 			fmt.Fprintf(&b, "        - %s\n", step)
 		}
 	}
+	b.WriteString("  - wait: " + calm + "\n")
 	return []byte(b.String())
 }
 
