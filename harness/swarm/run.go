@@ -106,4 +106,3 @@ func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64) (
 	out.File = filepath.Join(o.Out, file)
 	return out, os.WriteFile(out.File, text, 0o644)
 }
-
