@@ -70,7 +70,7 @@ func (c *Controller) decide(ctx context.Context, memory core.Memory) (d core.Dec
 		d = c.Decide(in, memory)
 	}
 	c.metrics.show(in, d)
-	d.Memory, wrote, err = c.carryOut(ctx, d)
+	d.Memory, wrote, err = c.carryOut(ctx, in, d)
 	return d, wrote, err
 }
 
@@ -90,11 +90,13 @@ func (c *Controller) exists(what string, o *unstructured.Unstructured) bool {
 
 // carryOut writes the rollups first: they carry the news. A removal that fails does not hold them up, and the
 // ClusterOperator is only told what the CR already says.
-func (c *Controller) carryOut(ctx context.Context, d core.Decision) (m core.Memory, wrote bool, err error) {
+func (c *Controller) carryOut(ctx context.Context, in core.Input, d core.Decision) (m core.Memory, wrote bool, err error) {
 	m = d.Memory
 	var rollupErr, removeErr, unionErr error
 	if d.WriteRollups {
-		rollupErr = c.writeRollups(ctx, d.Rollups)
+		if rollupErr = c.writeRollups(ctx, d.Rollups); rollupErr == nil {
+			d = c.unite(in, d)
+		}
 	}
 	if !d.Remove.Empty() {
 		if removeErr = c.remove(ctx, d.Remove); removeErr == nil {
@@ -106,4 +108,15 @@ func (c *Controller) carryOut(ctx context.Context, d core.Decision) (m core.Memo
 		unionErr = c.writeUnion(ctx, d.ClusterOperator)
 	}
 	return m, d.WriteRollups || writeUnion, errors.Join(rollupErr, removeErr, unionErr)
+}
+
+// unite decides anew what the ClusterOperator should say, once the rollups are written: by then somebody may have changed another
+// condition of the CR, and the union of an old one with a new rollup never stood there.
+func (c *Controller) unite(in core.Input, d core.Decision) core.Decision {
+	if cr := c.cr.latest(); cr != nil {
+		in.Observed.Conditions = core.ReadConditions(cr.Object)
+		now := c.Decide(in, d.Memory)
+		d.ClusterOperator, d.WriteClusterOperator = now.ClusterOperator, now.WriteClusterOperator
+	}
+	return d
 }

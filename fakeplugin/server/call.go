@@ -13,25 +13,18 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 )
 
-// answer is how a call ended.
-type answer struct {
-	resp    any
-	err     error
-	outcome journal.Outcome
-}
-
 // intercept stands between gRPC and the honest plugin.
 func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	began := s.clock.Now()
 	m := methodOf(info.FullMethod)
 	plan := s.program.Plan(m)
 	a := s.perform(ctx, plan, func() (any, error) { return handler(ctx, req) })
-	if err := ctx.Err(); err != nil && a.outcome != journal.Reset && a.outcome != journal.Crashed {
-		a = answer{err: status.FromContextError(err).Err(), outcome: journal.Abandoned}
+	if err := ctx.Err(); err != nil && a.Outcome != journal.Reset && a.Outcome != journal.Crashed {
+		a = Answer{Err: status.FromContextError(err).Err(), Outcome: journal.Abandoned}
 	}
-	out, unreadable := encodable(a.resp)
+	out, unreadable := encodable(a.Resp)
 	s.record(m, req, plan, a, began, unreadable)
-	return out, a.err
+	return out, a.Err
 }
 
 func methodOf(fullMethod string) fault.Method {
@@ -46,10 +39,10 @@ func methodOf(fullMethod string) fault.Method {
 }
 
 // perform carries out a plan, in the order that Plan documents.
-func (s *Server) perform(ctx context.Context, plan fault.Plan, honest func() (any, error)) answer {
+func (s *Server) perform(ctx context.Context, plan fault.Plan, honest func() (any, error)) Answer {
 	for _, hold := range plan.Holds {
 		if !s.wait(ctx, hold) {
-			return answer{outcome: journal.Abandoned}
+			return Answer{Outcome: journal.Abandoned}
 		}
 	}
 	switch {
@@ -57,33 +50,13 @@ func (s *Server) perform(ctx context.Context, plan fault.Plan, honest func() (an
 		return s.crash(ctx)
 	case plan.Reset != nil && !plan.Reset.Truncate:
 		return s.reset(ctx, plan.Reset.After)
-	case plan.Error != nil:
-		err := status.Error(plan.Error.Code, plan.Error.Text)
-		return answer{err: err, outcome: journal.Failed}
-	case plan.Nil == fault.NilNone:
-		return answer{err: noMessage{}, outcome: journal.Nil}
 	}
-	resp, err := honest()
-	if err != nil {
-		return answer{err: err, outcome: journal.Failed}
+	a := Conclude(plan, s.plugin.KEKID, honest)
+	if plan.Reset != nil && a.Outcome == journal.Answered {
+		return s.truncate(ctx, a.Resp, plan.Reset.After)
 	}
-	if plan.Nil == fault.NilEmpty {
-		return answer{resp: wire{}, outcome: journal.Nil}
-	}
-	falsify(resp, plan.Edits, s.plugin.KEKID)
-	if plan.Reset != nil {
-		return s.truncate(ctx, resp, plan.Reset.After)
-	}
-	return answer{resp: resp, outcome: journal.Answered}
+	return a
 }
-
-// noMessage makes gRPC send the status OK without a message.
-type noMessage struct{}
-
-func (noMessage) Error() string { return "no message" }
-
-// GRPCStatus is what gRPC asks an error for.
-func (noMessage) GRPCStatus() *status.Status { return status.New(codes.OK, "") }
 
 // wait is false if the caller went away first.
 func (s *Server) wait(ctx context.Context, h fault.Hold) bool {
@@ -104,24 +77,24 @@ func (s *Server) wait(ctx context.Context, h fault.Hold) bool {
 }
 
 // reset breaks the call's connection; its context ends with it.
-func (s *Server) reset(ctx context.Context, after time.Duration) answer {
+func (s *Server) reset(ctx context.Context, after time.Duration) Answer {
 	if after > 0 && !s.wait(ctx, fault.Hold{For: after}) {
-		return answer{outcome: journal.Abandoned}
+		return Answer{Outcome: journal.Abandoned}
 	}
 	if c := connOf(ctx); c != nil {
 		_ = c.Close()
 	}
-	return answer{err: errBroken, outcome: journal.Reset}
+	return Answer{Err: errBroken, Outcome: journal.Reset}
 }
 
-func (s *Server) truncate(ctx context.Context, resp any, after time.Duration) answer {
+func (s *Server) truncate(ctx context.Context, resp any, after time.Duration) Answer {
 	if after > 0 && !s.wait(ctx, fault.Hold{For: after}) {
-		return answer{outcome: journal.Abandoned}
+		return Answer{Outcome: journal.Abandoned}
 	}
 	if c := connOf(ctx); c != nil {
 		c.truncate.Store(true)
 	}
-	return answer{resp: resp, outcome: journal.Reset}
+	return Answer{Resp: resp, Outcome: journal.Reset}
 }
 
 // errBroken is what the caller of a broken connection sees from its own library.
@@ -129,8 +102,8 @@ var errBroken = status.Error(codes.Unavailable, "the plugin broke the connection
 
 // crash takes the plugin down: the fault that struck this call now decides the state of the socket. Run does that,
 // not the call itself, because a listener that closes may wait for the calls under way.
-func (s *Server) crash(ctx context.Context) answer {
+func (s *Server) crash(ctx context.Context) Answer {
 	s.changed()
 	<-ctx.Done()
-	return answer{err: errBroken, outcome: journal.Crashed}
+	return Answer{Err: errBroken, Outcome: journal.Crashed}
 }

@@ -7,6 +7,7 @@ package backend
 
 import (
 	"context"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -66,4 +67,24 @@ type Collector interface {
 	Snapshot(ctx context.Context, dir string) error
 	// Collect writes everything into a folder that it makes. It comes after Finish, before Release, and may take seconds.
 	Collect(ctx context.Context, dir string, progress func(string)) error
+}
+
+// Runtime is how the engine reads time and lets it pass.
+type Runtime interface {
+	// Now is the current instant.
+	Now() time.Time
+	// Go runs f beside the engine; f returns when its context ends.
+	Go(f func())
+	// Join returns when everything that Go began has ended.
+	Join()
+	// Wait returns when Wake was called since it last returned, at until (if that is not zero), or when ctx ends.
+	Wait(ctx context.Context, until time.Time)
+	// Wake ends the current Wait, or the next. It must not block: it is called under the history's lock.
+	Wake()
+}
+
+// Timed is an environment in a time of its own, such as a simulation's: Wait runs the model until something is recorded or the
+// instant is reached. The engine goes by it instead of by the clock of the machine.
+type Timed interface {
+	Runtime() Runtime
 }

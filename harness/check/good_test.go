@@ -27,6 +27,13 @@ func fine() map[string]func() []history.Event {
 			w.boot()
 			return w.finish(40 * s)
 		},
+		"stale below a worse failure": func() []history.Event {
+			w := newWorld(3, "1")
+			w.at(10*s, func(w *world) { w.fault("cp-1/1", "unhealthy") }).at(12*s, func(w *world) { w.pauseReporter("cp-2", true) })
+			w.at(25*s, func(w *world) { w.pauseReporter("cp-2", false) }).at(30*s, func(w *world) { w.fault("cp-1/1", "") })
+			w.boot()
+			return w.finish(45 * s)
+		},
 		"node replaced": func() []history.Event {
 			w := newWorld(3, "1")
 			w.at(10*s, func(w *world) { w.nodes = []string{"cp-1", "cp-2"}; w.stopReporter("cp-3"); w.expect() })

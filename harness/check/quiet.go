@@ -72,6 +72,12 @@ func (v *view) causesToWrite() (cr, co spans) {
 			if i == 0 || !sameNews(changes[i-1].rep, c.rep) {
 				cause(&out, c.at, v.latency())
 			}
+			for _, at := range v.ages(changes, i) {
+				cause(&out, at, v.latency())
+				if i+1 < len(changes) {
+					cause(&out, changes[i+1].at, v.latency())
+				}
+			}
 		}
 	}
 	for t, changes := range v.crConds {
@@ -99,6 +105,21 @@ func (v *view) causesToWrite() (cr, co spans) {
 	}
 	cr = merged(out)
 	return cr, cr.or(merged(fromRollups))
+}
+
+// ages are the instants at which an entry of a report became stale while it stood: the message names it from then until the next
+// report, whatever is worse.
+func (v *view) ages(changes []reportChange, i int) (out []time.Time) {
+	if changes[i].rep == nil {
+		return nil
+	}
+	for _, e := range changes[i].rep.entries {
+		at := e.checked.Add(contract.StaleAfter(v.interval()))
+		if i+1 == len(changes) || changes[i+1].at.After(at) {
+			out = append(out, at)
+		}
+	}
+	return out
 }
 
 // sameNews: two reports that differ in nothing but when they were checked.

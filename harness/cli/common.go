@@ -25,7 +25,7 @@ type common struct {
 
 func (c *common) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.backend, "backend", "auto", "auto, local or kind; sim is not part of this version")
+	f.StringVar(&c.backend, "backend", "auto", "auto, local, kind or sim")
 	f.StringVar(&c.out, "out", "_artifacts", "folder for verdicts, histories and logs")
 	f.StringVar(&c.artifacts, "artifacts", string(engine.ArtifactsOnFailure), "when OUT/<scenario>/artifacts gets objects, manifests and kind's export: on-failure, always or never")
 	f.Int64Var(&c.seed, "seed", 1, "seed of what a scenario leaves to chance")

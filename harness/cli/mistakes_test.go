@@ -35,7 +35,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"run of a file that is not":  {[]string{"run", dir + "/none.yaml"}, "none.yaml"},
 		"run of a broken file":       {[]string{"run", bad}, `plugin-hangs.yaml:2:7: kind is "Scenery", expected "Scenario"`},
 		"run never":                  {[]string{"run", file, "--repeat", "0"}, "--repeat 0: expected at least 1"},
-		"run on an unknown backend":  {[]string{"run", file, "--backend", "cloud"}, `--backend "cloud": expected auto, local or kind`},
+		"run on an unknown backend":  {[]string{"run", file, "--backend", "cloud"}, `--backend "cloud": expected auto, local, kind or sim`},
 		"run with a bad template":    {[]string{"run", file, "--out", dir, "--reporter-command", "r {nodes}"}, "{nodes} is unknown: expected one of {sockets}"},
 		"run with an open quote":     {[]string{"run", file, "--out", dir, "--plugin-args", "--fault 'hang"}, "a quote ' is not closed"},
 		"run with an unknown flag":   {[]string{"run", file, "--labels", "x"}, "unknown flag: --labels"},

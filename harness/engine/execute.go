@@ -82,6 +82,10 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
+	if timed, ok := env.(backend.Timed); ok {
+		x.Runtime = timed.Runtime()
+		x.Began = x.Runtime.Now()
+	}
 	collecting := x.collecting(env, dir)
 	x.OnFailure = collecting.atFailure
 	err = Run(ctx, env, s, x.Options)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -26,12 +25,9 @@ func Run(ctx context.Context, env backend.Environment, s *scenario.Scenario, opt
 	}
 	cancel := r.opts.Log.Subscribe(r.queue.push)
 	defer cancel()
-	r.beside = func(f func(context.Context)) {
-		r.actions.Add(1)
-		r.opts.Runtime.Go(func() { defer r.actions.Done(); f(ctx) })
-	}
+	r.beside = func(f func(context.Context)) { r.opts.Runtime.Go(func() { f(ctx) }) }
 	err = r.phases(ctx)
-	r.actions.Wait()
+	r.opts.Runtime.Join()
 	if err = errors.Join(err, r.end(ctx, err)); err != nil {
 		return fmt.Errorf("run scenario %s: %w", s.Name, err)
 	}
@@ -54,7 +50,6 @@ type run struct {
 	began   time.Time // of the steps
 
 	beside  func(func(context.Context)) // runs an action beside the engine, with the run's context
-	actions sync.WaitGroup              // what runs beside the engine
 	results map[string]history.Action   // ended actions by ID
 	done    []scenario.Action           // actions of steps that were begun, resolved: what healing undoes
 	failed  bool

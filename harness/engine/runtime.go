@@ -2,23 +2,16 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
 )
 
-// Runtime is how the engine reads time and lets it pass. A simulator implements it with its own clock: Wait then runs
-// the model until something is recorded or the instant is reached, and Go calls f at once.
-type Runtime interface {
-	// Now is the current instant.
-	Now() time.Time
-	// Go runs f beside the engine; f returns when its context ends.
-	Go(f func())
-	// Wait returns when Wake was called since it last returned, at until (if that is not zero), or when ctx ends.
-	Wait(ctx context.Context, until time.Time)
-	// Wake ends the current Wait, or the next. It must not block: it is called under the history's lock.
-	Wake()
-}
+// Runtime is how the engine reads time and lets it pass; see backend.Runtime.
+type Runtime = backend.Runtime
 
 // RealTime is a Runtime of goroutines and a clock.
 func RealTime(c clock.Clock) Runtime {
@@ -28,11 +21,14 @@ func RealTime(c clock.Clock) Runtime {
 type realTime struct {
 	clock clock.Clock
 	wake  chan struct{}
+	began sync.WaitGroup
 }
 
 func (r *realTime) Now() time.Time { return r.clock.Now() }
 
-func (r *realTime) Go(f func()) { go f() }
+func (r *realTime) Go(f func()) { r.began.Go(f) }
+
+func (r *realTime) Join() { r.began.Wait() }
 
 func (r *realTime) Wake() {
 	select {

@@ -61,6 +61,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) Now() time.Time { return w.now }
 func (w *world) Go(f func())    { f() }
 func (w *world) Wake()          { w.woken = true }
+func (w *world) Join()          {}
 
 func (w *world) Wait(ctx context.Context, until time.Time) {
 	if w.woken || ctx.Err() != nil {

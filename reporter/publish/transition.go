@@ -24,7 +24,7 @@ func (p *Publisher) since(ctx context.Context) (time.Time, error) {
 	}
 	cr, err := p.client.get(ctx)
 	if err == nil {
-		p.transition = transitionIn(cr, contract.ConditionType(p.node), p.now())
+		p.transition = TransitionIn(cr, contract.ConditionType(p.node), p.now())
 		return p.transition, nil
 	}
 	if !p.refusedForGood(err) {
@@ -50,8 +50,8 @@ func (p *Publisher) refusedForGood(err error) bool {
 	return p.now().Sub(p.refused) > startingUp
 }
 
-// transitionIn finds the time since which the condition is True; now if it is not, or if its time cannot be read.
-func transitionIn(cr []byte, conditionType string, now time.Time) time.Time {
+// TransitionIn finds the time since which the condition is True; now if it is not, or if its time cannot be read.
+func TransitionIn(cr []byte, conditionType string, now time.Time) time.Time {
 	var seen struct {
 		Status struct {
 			Conditions []condition `json:"conditions"`

@@ -10,18 +10,25 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
 )
 
-// Backend is one with a real control plane, which can be looked into afterwards.
+// Backend is one whose control plane, if it is real, can be looked into afterwards.
 type Backend interface {
 	backend.Backend
 	// Kept are the environments that were left running.
 	Kept() []*live.Environment
 }
 
+// simulated leaves nothing running.
+type simulated struct{ *sim.Backend }
+
+func (simulated) Kept() []*live.Environment { return nil }
+
 var (
 	_ Backend = (*local.Backend)(nil)
 	_ Backend = (*kind.Backend)(nil)
+	_ Backend = simulated{}
 )
 
 // Name says which backend a name means, and why.
@@ -33,10 +40,12 @@ func Name(name string) (chosen, why string, err error) {
 		return local.Name, "etcd and kube-apiserver as processes", nil
 	case kind.Name:
 		return kind.Name, "nodes in containers", nil
-	case "sim", "cluster":
-		return "", "", fmt.Errorf("--backend %s: not part of this version; expected auto, local or kind", name)
+	case sim.Name:
+		return sim.Name, "simulated, in virtual time", nil
+	case "cluster":
+		return "", "", fmt.Errorf("--backend %s: not part of this version; expected auto, local, kind or sim", name)
 	}
-	return "", "", fmt.Errorf("--backend %q: expected auto, local or kind", name)
+	return "", "", fmt.Errorf("--backend %q: expected auto, local, kind or sim", name)
 }
 
 // Options of whatever backend it is. Local has what all have in common, too.
@@ -63,6 +72,9 @@ func New(name string, o Options) (Backend, error) {
 		if o.ReporterImage != "" || o.ReporterArgs != "" {
 			return nil, fmt.Errorf("--reporter-image and --reporter-args: expected with --backend kind only; here it is --reporter-command")
 		}
+		if name == sim.Name {
+			return o.simulated()
+		}
 		return local.New(o.Options)
 	}
 	if o.ReporterMountSockets {
@@ -72,6 +84,15 @@ func New(name string, o Options) (Backend, error) {
 		SystemUnderTest: live.SystemUnderTest{ReporterCommand: o.ReporterCommand, AggregatorCommand: o.AggregatorCommand},
 		PluginArgs:      o.PluginArgs, ReporterImage: o.ReporterImage, ReporterArgs: o.ReporterArgs,
 	})
+}
+
+// simulated refuses what needs a program to run.
+func (o Options) simulated() (Backend, error) {
+	if o.ReporterCommand != "" || o.AggregatorCommand != "" || o.PluginArgs != "" || o.ReporterMountSockets {
+		return nil, fmt.Errorf("--backend sim runs the decisions of this project's own reporter and aggregator, and no programs: " +
+			"--reporter-command, --aggregator-command, --plugin-args and --reporter-mount-sockets are for --backend local")
+	}
+	return simulated{sim.New(sim.Options{})}, nil
 }
 
 // Watch notes what the machine has before a run on a backend, and gives what deletes the rest afterwards: also what a run

@@ -8,12 +8,12 @@ import (
 )
 
 func TestName(t *testing.T) {
-	for name, want := range map[string]string{"auto": "local", "local": "local", "kind": "kind"} {
+	for name, want := range map[string]string{"auto": "local", "local": "local", "kind": "kind", "sim": "sim"} {
 		if got, why, err := Name(name); got != want || why == "" || err != nil {
 			t.Errorf("%s: %s (%s), %v", name, got, why, err)
 		}
 	}
-	for name, want := range map[string]string{"sim": "not part of this version", "cluster": "not part of this version", "": "expected auto, local or kind"} {
+	for name, want := range map[string]string{"cluster": "not part of this version", "": "expected auto, local, kind or sim"} {
 		if _, _, err := Name(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -30,7 +30,10 @@ func TestNewFindsMistakes(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
 	}
-	for _, name := range []string{"local", "kind"} {
+	if _, err := New("sim", Options{Options: local.Options{ReporterCommand: "r"}}); err == nil || !strings.Contains(err.Error(), "no programs") {
+		t.Errorf("sim with a reporter command: %v", err)
+	}
+	for _, name := range []string{"local", "kind", "sim"} {
 		b, err := New(name, Options{})
 		if err != nil || b.Name() != name {
 			t.Errorf("%s: %v", name, err)

@@ -22,11 +22,16 @@ func DecodeCall(line []byte) (*history.Call, error) {
 	if c.Node == "" || c.KeyID == "" || c.Method == "" || c.Ended.IsZero() {
 		return nil, fmt.Errorf("plugin journal: not a call: node, keyID, method or ended is missing")
 	}
+	return CallOf(c), nil
+}
+
+// CallOf is a line of a plugin's journal as the history has it.
+func CallOf(c journal.Call) *history.Call {
 	return &history.Call{
 		Node: c.Node, KeyID: c.KeyID, Method: c.Method, UID: c.UID, Began: c.Began, Ended: c.Ended, Took: c.Ended.Sub(c.Began),
 		Outcome: outcome(c.Outcome), Code: c.Code, Text: c.Detail, Healthz: c.Healthz, Version: c.Version, KEKID: c.KEKID,
 		HealthzBytes: sizeIfCut(c.HealthzBytes, c.Healthz), KEKIDBytes: sizeIfCut(c.KEKIDBytes, c.KEKID), Faults: c.Faults,
-	}, nil
+	}
 }
 
 // sizeIfCut is the size of a text as it was sent, if the journal does not hold all of it.

@@ -1,0 +1,201 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// aggregator is what carries out the decisions of aggregator/core: it mirrors what they rest on, looks at the API server before it
+// writes, and writes.
+type aggregator struct {
+	proc
+	c       *conn
+	dialled []func(*conn, error) // who waits for a connection
+	mirrors []*mirror
+	cr, co  *mirror
+	config  *mirror
+	nodes   *mirror
+	elector *elector // nil for one that runs alone
+
+	terms   int // counts the times of being in charge, and of not being
+	leading bool
+	busy    bool // a step is under way
+	dirty   bool // another one is due
+	memory  core.Memory
+	backoff time.Duration
+	wake    *kernel.Timer
+}
+
+// Time-outs of the real aggregator (aggregator/controller).
+const (
+	requestTimeout                   = 5 * time.Second
+	watchRetryMin, watchRetryMax     = 50 * time.Millisecond, 400 * time.Millisecond
+	writeRetryMin, writeRetryMax     = 25 * time.Millisecond, 400 * time.Millisecond
+	ownViewMemory                    = 10 * time.Second
+	leastAggregator, mostAggregator  = 80 * time.Millisecond, 200 * time.Millisecond
+	leastThinking, mostThinking      = 200 * time.Microsecond, time.Millisecond
+	leaseDuration, leaseRenew, lease = 2 * time.Second, 1500 * time.Millisecond, 250 * time.Millisecond
+)
+
+func newAggregator(w *world, instance, of int) *aggregator {
+	a := &aggregator{proc: proc{w: w, id: history.Process{Role: history.RoleAggregator, Instance: instance}}}
+	if of > 1 {
+		a.elector = &elector{a: a}
+	}
+	a.init = a.reset
+	a.boot = func(ready func()) { a.after(w.k.Between(leastAggregator, mostAggregator), ready) }
+	a.up = func() {
+		for _, m := range a.mirrors {
+			m.list()
+		}
+	}
+	a.proc.term = func(ended func()) {
+		if a.elector == nil {
+			a.after(w.k.Between(time.Millisecond, 10*time.Millisecond), ended)
+			return
+		}
+		a.elector.release(ended)
+	}
+	a.gone = func() {
+		a.rest()
+		a.disconnect()
+	}
+	return a
+}
+
+func (a *aggregator) reset() {
+	a.cr, a.co = newMirror(a, a.w.crKey()), newMirror(a, a.w.coKey())
+	a.config, a.nodes = newMirror(a, a.w.configKey()), newMirror(a, keyOf(nodeObjects(), ""))
+	a.mirrors = []*mirror{a.cr, a.co, a.config, a.nodes}
+	if a.elector != nil {
+		*a.elector = elector{a: a}
+	}
+}
+
+// synced begins to work, or to compete, when every mirror has its first list.
+func (a *aggregator) synced() {
+	switch {
+	case slices.ContainsFunc(a.mirrors, func(m *mirror) bool { return !m.full }):
+	case a.elector == nil:
+		a.lead()
+	default:
+		a.elector.begin()
+	}
+}
+
+// lead begins a term: what an earlier one knew may be long out of date.
+func (a *aggregator) lead() {
+	if a.leading {
+		return
+	}
+	a.terms++
+	a.leading, a.memory, a.backoff, a.busy = true, core.Memory{}, 0, false
+	a.changed()
+}
+
+// rest ends a term.
+func (a *aggregator) rest() {
+	a.terms++
+	a.leading, a.busy, a.dirty = false, false, false
+	a.wake.Stop()
+}
+
+// inTerm makes something that happens in this term or never.
+func (a *aggregator) inTerm(f func()) func() {
+	term := a.terms
+	return a.bind(func() {
+		if a.terms == term {
+			f()
+		}
+	})
+}
+
+// changed lets a step follow.
+func (a *aggregator) changed() {
+	if !a.leading || a.dirty {
+		return
+	}
+	a.dirty = true
+	if !a.busy {
+		a.soon(0)
+	}
+}
+
+func (a *aggregator) soon(d time.Duration) {
+	a.w.k.After(d+a.w.k.Between(leastThinking, mostThinking), a.inTerm(a.step))
+}
+
+// step looks, decides, and carries it out. From the mirrors it learns when to look, from the API server what to write: after an
+// outage the mirrors are old.
+func (a *aggregator) step() {
+	if a.busy || !a.dirty {
+		return
+	}
+	a.busy, a.dirty = true, false
+	in, ok := a.input(a.cached())
+	if !ok {
+		a.stepped(core.Decision{Memory: a.memory}, nil)
+		return
+	}
+	d := a.w.cores.Decide(in, a.memory)
+	if !a.writes(d) {
+		a.stepped(d, nil)
+		return
+	}
+	a.live(func(v view, err error) {
+		if in, ok = a.input(v); err != nil || !ok {
+			a.stepped(core.Decision{Memory: a.memory}, err)
+			return
+		}
+		a.carryOut(in, a.w.cores.Decide(in, a.memory))
+	})
+}
+
+func (a *aggregator) writes(d core.Decision) bool {
+	return d.WriteRollups || !d.Remove.Empty() || d.WriteClusterOperator && a.co.latest() != nil
+}
+
+// stepped ends a step: a failure is tried again soon.
+func (a *aggregator) stepped(d core.Decision, err error) {
+	a.busy, a.memory = false, d.Memory
+	a.wake.Stop()
+	switch {
+	case err != nil:
+		a.backoff = min(max(2*a.backoff, writeRetryMin), writeRetryMax)
+		a.dirty = true
+		a.soon(a.backoff)
+		return
+	case a.dirty:
+		a.soon(0)
+	case !d.NextWake.IsZero():
+		a.wake = a.w.k.At(d.NextWake, a.inTerm(a.changed))
+	}
+	a.backoff = 0
+}
+
+// input is what the core decides from; ok is false while there is no CR.
+func (a *aggregator) input(v view) (in core.Input, ok bool) {
+	if v.cr == nil {
+		return in, false
+	}
+	in = core.Input{Now: a.w.k.Now(), Interval: a.w.timing.Interval, Nodes: map[string]time.Time{}, KMSActive: active(v.config),
+		Observed: core.Read(v.cr.Body(), a.w.operator.core)}
+	for _, n := range v.nodes {
+		in.Nodes[n.Key.Name] = n.Created
+	}
+	if v.co != nil {
+		in.ClusterOperator = core.ReadConditions(v.co.Body())
+	}
+	return in, true
+}
+
+// request is one of its own.
+func (a *aggregator) request(r request) request {
+	r.user, r.agent = contract.AggregatorIdentity, "kms-health-aggregator"
+	return r
+}

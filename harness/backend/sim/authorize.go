@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/record/audit"
+)
+
+// forbids says why a request is refused; empty if it is not. It is what the manifests of reporter and aggregator allow (ci/manifests):
+// RBAC, and an admission policy that narrows a reporter to its own entry. Other users are the harness, which may do everything.
+func (w *world) forbids(r request) string {
+	node, isReporter := strings.CutPrefix(r.user, contract.ReporterIdentityPrefix)
+	allowed := true
+	switch {
+	case isReporter:
+		allowed = w.reporterMay(node, r)
+	case r.user == contract.AggregatorIdentity:
+		allowed = w.aggregatorMay(r)
+	}
+	if allowed {
+		return ""
+	}
+	return fmt.Sprintf("%s %q is forbidden: User %q cannot %s it", resourceName(r.key.Resource), r.key.Name, r.user, r.verb)
+}
+
+func (w *world) reporterMay(node string, r request) bool {
+	if r.key != w.crKey() {
+		return false
+	}
+	switch r.verb {
+	case verbGet:
+		return r.subresource == ""
+	case verbPatch:
+		return r.subresource == "status" && r.contentType == audit.ContentTypeApply && r.manager == contract.FieldManager(node) && onlyOwn(node, r.body)
+	}
+	return false
+}
+
+func (w *world) aggregatorMay(r request) bool {
+	reads := r.verb == verbGet || r.verb == verbList || r.verb == verbWatch
+	switch r.key.Resource {
+	case w.operator.gvr(), clusterOperators():
+		return reads || r.verb == verbPatch && r.subresource == "status"
+	case nodeObjects(), apiServerConfigs():
+		return reads
+	case leases():
+		return r.verb == verbGet || r.verb == verbCreate || r.verb == verbUpdate
+	}
+	return false
+}
+
+// onlyOwn says whether an apply holds a node's entry and nothing else.
+func onlyOwn(node string, body []byte) bool {
+	type list struct {
+		HealthReports []struct {
+			NodeName string `json:"nodeName"`
+		} `json:"healthReports"`
+	}
+	var o struct {
+		Status struct {
+			Conditions []struct {
+				Type string `json:"type"`
+			} `json:"conditions"`
+			EncryptionStatus list `json:"encryptionStatus"`
+			OAuthAPIServer   struct {
+				EncryptionStatus list `json:"encryptionStatus"`
+			} `json:"oauthAPIServer"`
+		} `json:"status"`
+	}
+	if json.Unmarshal(body, &o) != nil {
+		return false
+	}
+	for _, c := range o.Status.Conditions {
+		if c.Type != contract.ConditionType(node) {
+			return false
+		}
+	}
+	for _, r := range slices.Concat(o.Status.EncryptionStatus.HealthReports, o.Status.OAuthAPIServer.EncryptionStatus.HealthReports) {
+		if r.NodeName != node {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,124 @@
+package sim_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+)
+
+// seeds is how many more seeds TestMoreSeeds runs each scenario with.
+var seeds = flag.Int("seeds", 0, "seeds of TestMoreSeeds")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func catalogue(t *testing.T) []*scenario.Scenario {
+	t.Helper()
+	parser, err := standard.Parser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := parser.Load("../../../scenarios/catalogue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// simulate runs a scenario and gives its result and history.
+func simulate(t *testing.T, b *sim.Backend, s *scenario.Scenario, seed int64) (report.Result, []byte) {
+	t.Helper()
+	out := t.TempDir()
+	r := engine.Execute(context.Background(), b, s, engine.Execution{Out: out, Options: engine.Options{
+		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Reproduce: "a test"}})
+	history, err := os.ReadFile(filepath.Join(out, s.Name, report.HistoryFile))
+	if err != nil && r.Status != report.NotSupported {
+		t.Fatal(err)
+	}
+	return r, history
+}
+
+// Every scenario passes whatever the seed: go test -run TestMoreSeeds ./harness/backend/sim -args -seeds 100.
+func TestMoreSeeds(t *testing.T) {
+	b := sim.New(sim.Options{SSA: store.Model})
+	for _, s := range catalogue(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			for seed := range *seeds {
+				pass(t, b, s, int64(seed+3)) // two others are TestCatalogue's
+			}
+		})
+	}
+}
+
+// pass simulates a scenario that must pass, and gives its history.
+func pass(t *testing.T, b *sim.Backend, s *scenario.Scenario, seed int64) []byte {
+	t.Helper()
+	r, history := simulate(t, b, s, seed)
+	if r.Status != report.Passed {
+		t.Errorf("seed %d: %s", seed, r.Text())
+	}
+	return history
+}
+
+// What a simulation found once stays mended.
+func TestFound(t *testing.T) {
+	for _, found := range []struct {
+		scenario, what string
+		seeds          []int64
+	}{
+		{"foreign-conditions-are-left-alone", "the ClusterOperator got the union of a new rollup and a condition that was gone by then", []int64{13, 44}},
+	} {
+		all := catalogue(t)
+		i := slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.Name == found.scenario })
+		for _, seed := range found.seeds {
+			t.Log(found.what)
+			pass(t, sim.New(sim.Options{}), all[i], seed)
+		}
+	}
+}
+
+// Every scenario that passes on real control planes passes here. The same seed gives the same history, byte for byte, whichever
+// code merges; another seed gives another one.
+func TestCatalogue(t *testing.T) {
+	byRules, byModel := sim.New(sim.Options{SSA: store.Real}), sim.New(sim.Options{SSA: store.Model})
+	for _, s := range catalogue(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			first := pass(t, byRules, s, 1)
+			if again := pass(t, byModel, s, 1); !bytes.Equal(first, again) {
+				t.Error(difference(first, again))
+			}
+			if other := pass(t, byModel, s, 2); bytes.Equal(first, other) {
+				t.Error("the seed does not matter")
+			}
+			sum := sha256.Sum256(first)
+			t.Logf("%s %s", s.Name, hex.EncodeToString(sum[:]))
+		})
+	}
+}
+
+// difference is the first line that differs.
+func difference(a, b []byte) string {
+	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+	for i := range min(len(x), len(y)) {
+		if !bytes.Equal(x[i], y[i]) {
+			return fmt.Sprintf("line %d:\n%s\n%s", i+1, x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("%d and %d lines", len(x), len(y))
+}

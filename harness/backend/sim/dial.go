@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Time-outs of dialling through the load balancer, as the aggregator and the load balancer of the local backend have them.
+const (
+	answerTimeout = 2 * time.Second // of the client, for the first byte of whoever accepted
+	memberTimeout = time.Second     // of the load balancer, for a member that does not answer
+)
+
+// dialNode connects to the API server of a node, past the load balancer. A way on which nothing gets through is accepted by
+// nobody: done is never called.
+func (w *world) dialNode(l *link, s *server, done func(*conn, error)) {
+	switch l.state {
+	case history.LinkReset:
+		w.k.After(leastLatency, func() { done(nil, errReset) })
+		return
+	case history.LinkMute:
+		w.k.After(leastLatency, func() { done(w.connect(&conn{links: []*link{l}, unheard: true}), nil) })
+		return
+	}
+	l.send(0, func() {
+		if !s.accepts() {
+			l.send(1, func() { done(nil, errRefused) })
+			return
+		}
+		c := w.connect(&conn{links: []*link{l}, server: s})
+		l.send(1, func() { done(c, nil) })
+	})
+}
+
+// dialBalanced connects to some API server through the load balancer, which tries its members in turn.
+func (w *world) dialBalanced(front *link, done func(*conn, error)) {
+	over := false
+	once := func(c *conn, err error) {
+		switch {
+		case !over:
+			over = true
+			done(c, err)
+		case c != nil:
+			c.fail(errReset) // too late: nobody wants it any more
+		}
+	}
+	w.k.After(answerTimeout, func() { once(nil, errTimeout) })
+	lb := w.balancer
+	if front.state == history.LinkReset || !lb.lives() {
+		w.k.After(leastLatency, func() { once(nil, errRefused) })
+		return
+	}
+	if front.state == history.LinkMute {
+		return
+	}
+	front.send(0, lb.bind(func() {
+		members := w.turn()
+		w.tryMembers(front, members, once)
+	}))
+}
+
+// turn is the members of the load balancer, a different one first each time.
+func (w *world) turn() []*node {
+	var members []*node
+	for _, n := range w.nodes {
+		if !n.isolated {
+			members = append(members, n)
+		}
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	first := w.next % len(members)
+	w.next = first + 1
+	return append(append([]*node(nil), members[first:]...), members[:first]...)
+}
+
+func (w *world) tryMembers(front *link, members []*node, done func(*conn, error)) {
+	if len(members) == 0 {
+		front.send(1, func() { done(nil, errReset) })
+		return
+	}
+	n := members[0]
+	further := func() { w.tryMembers(front, members[1:], done) }
+	established := func(c *conn) {
+		c.links, c.through = []*link{front, n.balanced}, &w.balancer.proc
+		w.connect(c)
+		front.send(1, func() { done(c, nil) })
+	}
+	switch {
+	case n.balanced.state == history.LinkCut:
+		w.k.After(memberTimeout, w.balancer.bind(further))
+	case n.balanced.state == history.LinkMute:
+		established(&conn{unheard: true})
+	case n.balanced.state == history.LinkReset || !n.server.accepts():
+		w.k.After(leastLatency, w.balancer.bind(further))
+	default:
+		n.balanced.send(0, func() { established(&conn{server: n.server}) })
+	}
+}

@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Bounds of what the environment does, as on real backends.
+const (
+	startTimeout  = time.Minute
+	reloadTimeout = 75 * time.Second
+	reloadPoll    = 250 * time.Millisecond
+)
+
+// Do implements backend.Environment. It is called in a task, and suspends it while it waits.
+func (e *environment) Do(ctx context.Context, a scenario.Action) error {
+	do := e.verb(a.Verb)
+	if do == nil {
+		return fmt.Errorf("action %q: the sim backend does not know it", a.Verb)
+	}
+	err := e.w.k.Sleep(0) // what is due now was there before: at the very beginning, the whole cluster
+	if err == nil {
+		err = do(ctx, a)
+	}
+	if err != nil {
+		return fmt.Errorf("action %s: %w", a.Verb, err)
+	}
+	return nil
+}
+
+func (e *environment) verb(v scenario.Verb) func(context.Context, scenario.Action) error {
+	switch v {
+	case scenario.VerbInject:
+		return e.inject
+	case scenario.VerbRelease:
+		return e.release
+	case scenario.VerbRotate:
+		return e.rotate
+	case scenario.VerbKMS:
+		return e.remote
+	case scenario.VerbStart, scenario.VerbStop, scenario.VerbKill, scenario.VerbPause, scenario.VerbResume, scenario.VerbRestart:
+		return e.processes
+	case scenario.VerbLink:
+		return e.link
+	case scenario.VerbNode:
+		return e.changeNodes
+	case scenario.VerbEncryption:
+		return e.changeEncryption
+	case scenario.VerbData:
+		return e.data
+	case scenario.VerbCondition:
+		return e.condition
+	case scenario.VerbAttempt:
+		return e.attempt
+	}
+	return nil
+}
+
+var errLate = errors.New("it took too long")
+
+// within suspends the task until start's done was called, for at most limit.
+func (e *environment) within(limit time.Duration, start func(done func(error))) error {
+	result := errLate
+	over := false
+	err := e.w.k.Suspend(func(resume func()) {
+		end := func(err error) {
+			if !over {
+				over, result = true, err
+				resume()
+			}
+		}
+		timer := e.w.k.After(limit, func() { end(fmt.Errorf("%w: %v", errLate, limit)) })
+		start(func(err error) { timer.Stop(); end(err) })
+	})
+	return errors.Join(err, result)
+}
+
+// each does something to all of them at once, and waits for the last.
+func each[T any](e *environment, all []T, limit time.Duration, do func(T, func(error))) error {
+	if len(all) == 0 {
+		return nil
+	}
+	left, failed := len(all), error(nil)
+	return e.within(limit, func(done func(error)) {
+		for _, one := range all {
+			do(one, func(err error) {
+				failed = errors.Join(failed, err)
+				if left--; left == 0 {
+					done(failed)
+				}
+			})
+		}
+	})
+}
+
+// ask makes a request of the harness, straight to a node's API server.
+func (e *environment) ask(n *node, r request) reply {
+	rep := reply{err: errRefused}
+	err := e.within(requestTimeout, func(done func(error)) {
+		if !n.server.runs() {
+			done(nil)
+			return
+		}
+		n.server.receive(r, func() bool { return true }, func(answer reply) { rep = answer; done(nil) })
+	})
+	if err != nil {
+		rep.err = err
+	}
+	return rep
+}
+
+// admin is a node whose API server runs.
+func (e *environment) admin() (*node, error) {
+	if all := e.serving(); len(all) > 0 {
+		return all[0], nil
+	}
+	return nil, errors.New("no API server runs")
+}

@@ -1,0 +1,138 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/contract"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/record/audit"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// condition puts a condition on the operator CR, or deletes it, as another controller would.
+func (e *environment) condition(_ context.Context, a scenario.Action) error {
+	kind, manager := a.Text("type"), orDefault(a.Text("manager"), "somebody-else")
+	if kind == "" {
+		return errors.New("expected a type")
+	}
+	owned := e.conditions[manager]
+	if owned == nil {
+		owned = map[string]map[string]any{}
+		e.conditions[manager] = owned
+	}
+	if a.Bool("delete") {
+		delete(owned, kind)
+	} else {
+		owned[kind] = e.conditionOf(kind, a.Text("status"), a.Text("reason"), a.Text("message"))
+	}
+	all := []any{}
+	for _, k := range slices.Sorted(maps.Keys(owned)) {
+		all = append(all, owned[k])
+	}
+	n, err := e.admin()
+	if err != nil {
+		return err
+	}
+	r := request{user: "system:admin", verb: verbPatch, key: e.w.crKey(), subresource: "status", manager: manager, force: true,
+		contentType: audit.ContentTypeApply, body: e.crBody(all)}
+	if err := e.ask(n, r).problem(); err != nil {
+		return fmt.Errorf("apply the conditions of %s: %w", manager, err)
+	}
+	return nil
+}
+
+func (e *environment) conditionOf(kind, status, reason, message string) map[string]any {
+	return map[string]any{"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": e.w.k.Now().UTC().Format(time.RFC3339)}
+}
+
+func (e *environment) crBody(conditions []any) []byte {
+	return encode(newObject("operator.openshift.io/v1", e.w.operator.core.Kind, "cluster", map[string]any{"status": map[string]any{"conditions": conditions}}))
+}
+
+// attempt makes one request under the identity of a node's reporter, and says whether it was treated as expected.
+func (e *environment) attempt(_ context.Context, a scenario.Action) error {
+	nodes, err := e.selectNodes(a.Text("as"), true)
+	if err != nil {
+		return err
+	}
+	as := nodes[0]
+	r, err := e.attemptOf(a, as.name)
+	if err != nil {
+		return err
+	}
+	r.user, r.agent = contract.ReporterIdentity(as.name), "kmsharness-attempt"
+	rep := e.ask(as, r)
+	if rep.err != nil {
+		return fmt.Errorf("%s %s: %w", r.verb, r.key.Resource.Resource, rep.err)
+	}
+	denied := rep.code == 401 || rep.code == 403 || rep.code == 422
+	if want := orDefault(a.Text("expect"), "denied"); want == "denied" && !denied || want == "allowed" && rep.code >= 300 {
+		return fmt.Errorf("%s %s as the reporter of %s: answered %d, expected %s: %s", r.verb, r.key.Resource.Resource, as.name, rep.code, want,
+			contract.SafeText(rep.text, 300))
+	}
+	return nil
+}
+
+func (e *environment) attemptOf(a scenario.Action, as string) (request, error) {
+	own := request{verb: verbPatch, key: e.w.crKey(), subresource: "status", manager: contract.FieldManager(as), force: true, contentType: audit.ContentTypeApply}
+	report := func(kind string) []byte {
+		return e.crBody([]any{e.conditionOf(kind, "True", contract.ReporterConditionReason, "[]")})
+	}
+	switch verb := a.Text("verb"); verb {
+	case "apply-condition":
+		own.body = report(contract.ConditionType(orDefault(a.Text("node"), as)))
+		return own, nil
+	case "apply-rollup":
+		own.body = report(contract.ConditionDegraded)
+		return own, nil
+	case verbGet, verbList, verbWatch, verbCreate, verbUpdate, verbDelete, verbPatch, "apply":
+		return attempted(a, verb, as), nil
+	default:
+		return request{}, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition or apply-rollup", verb)
+	}
+}
+
+// attempted is a request to "plural.group" or "plural/subresource".
+func attempted(a scenario.Action, verb, as string) request {
+	resource, subresource, _ := strings.Cut(a.Text("resource"), "/")
+	plural, group, _ := strings.Cut(resource, ".")
+	gvr := schema.GroupVersionResource{Group: orDefault(group, groupOf(plural)), Version: "v1", Resource: plural}
+	r := request{verb: verb, subresource: subresource, contentType: audit.ContentTypeMerge,
+		key: objects.Key{Resource: gvr, Namespace: a.Text("namespace"), Name: a.Text("name")}}
+	if verb == "apply" {
+		r.verb, r.contentType, r.manager, r.force = verbPatch, audit.ContentTypeApply, contract.FieldManager(as), true
+	}
+	switch body := a.Params["body"].(type) {
+	case nil:
+		r.body = []byte(`{"metadata":{"name":"` + a.Text("name") + `"}}`)
+	case string:
+		r.body = []byte(body)
+	default:
+		if text, err := json.Marshal(body); err == nil {
+			r.body = text
+		}
+	}
+	return r
+}
+
+// groupOf lets a scenario leave out the group of the resources that health reporting is about.
+func groupOf(plural string) string {
+	switch plural {
+	case "kubeapiservers", "openshiftapiservers", "authentications":
+		return "operator.openshift.io"
+	case "clusteroperators", "apiservers":
+		return "config.openshift.io"
+	case "leases":
+		return "coordination.k8s.io"
+	}
+	return ""
+}

@@ -1,0 +1,197 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// inject puts a fault in force on the selected plugins.
+func (e *environment) inject(_ context.Context, a scenario.Action) error {
+	params := maps.Clone(a.Params)
+	if params == nil {
+		params = map[string]any{}
+	}
+	for k, v := range params {
+		if d, ok := v.(time.Duration); ok {
+			params[k] = d.String()
+		}
+	}
+	if a.Method != "" {
+		params["method"] = a.Method
+	}
+	f, err := fault.Parse(a.Fault, params)
+	if err != nil {
+		return err
+	}
+	return e.eachPlugin(a.Plugin, func(p *kmsPlugin) error {
+		if !p.runs() {
+			return errors.New("it does not run, so nobody can tell it of a fault")
+		}
+		return p.inject(f)
+	})
+}
+
+// release ends faults of the selected plugins: those of a name and a method, or all. A plugin that a fault has taken down for
+// good is started again.
+func (e *environment) release(_ context.Context, a scenario.Action) error {
+	var crashed []*proc
+	err := e.eachPlugin(a.Plugin, func(p *kmsPlugin) error {
+		if !p.lives() {
+			if p.exited {
+				crashed = append(crashed, &p.proc)
+				return nil
+			}
+			return errors.New("it does not run, so nobody can tell it of a fault")
+		}
+		p.release(func(f fault.Active) bool {
+			return (a.Fault == "" || f.Fault.Name == a.Fault) && strikes(f.Fault, a.Method)
+		})
+		return nil
+	})
+	return errors.Join(err, each(e, crashed, startTimeout, func(p *proc, done func(error)) { p.start(func() { done(nil) }) }))
+}
+
+// strikes says whether a fault has one of the methods (joined with +).
+func strikes(f fault.Fault, methods string) bool {
+	if methods == "" || methods == "all" || len(f.Methods) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(methods, "+"), func(m string) bool { return slices.Contains(f.Methods, fault.Method(m)) })
+}
+
+func (e *environment) eachPlugin(s scenario.Selector, do func(*kmsPlugin) error) error {
+	nodes, err := e.selectNodes(s.Node, true)
+	if err != nil {
+		return err
+	}
+	found, errs := false, []error(nil)
+	for _, n := range nodes {
+		for _, p := range n.plugins {
+			if s.KeyID == "" || s.KeyID == p.keyID {
+				found = true
+				if err := do(p); err != nil {
+					errs = append(errs, fmt.Errorf("plugin %s/%s: %w", n.name, p.keyID, err))
+				}
+			}
+		}
+	}
+	if !found {
+		return fmt.Errorf("there is no plugin with keyID %q on node %q", s.KeyID, s.Node)
+	}
+	return errors.Join(errs...)
+}
+
+// rotate makes a new KEK behind every keyID. Each plugin notices with its own lag.
+func (e *environment) rotate(ctx context.Context, a scenario.Action) error {
+	lags, one := a.Durations("lag"), a.Duration("lag")
+	for _, n := range e.nodes() {
+		for _, p := range n.plugins {
+			lag, ok := lags[n.name]
+			if !ok {
+				lag = one
+			}
+			p.setLag(lag)
+		}
+	}
+	defer e.w.kmsChanged()
+	for _, k := range e.w.keyIDs {
+		if want := a.Text("keyID"); want != "" && want != k {
+			continue
+		}
+		if _, err := (remote{e.w.kms}).Rotate(ctx, remoteKey(k), 0); err != nil {
+			return fmt.Errorf("rotate the KEK behind keyID %s: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// remote changes what the remote KMS does, for the plugins of a node or for all.
+func (e *environment) remote(_ context.Context, a scenario.Action) error {
+	op, node, model := a.Text("op"), a.Text("node"), e.w.kms.model
+	if err := (remote{e.w.kms}).reach(); err != nil {
+		return err
+	}
+	defer e.w.kmsChanged()
+	caller := node + "/*"
+	if node == "" || node == scenario.NodeAll {
+		caller = "*/*"
+	}
+	switch op {
+	case "cut":
+		return model.SetRule(remotekms.Rule{Caller: caller, CutOff: remotekms.CutRefuse})
+	case "deny":
+		return model.SetRule(remotekms.Rule{Caller: caller, Deny: true})
+	case "restore", "allow":
+		if err := model.DeleteRule(caller); err != nil && remotekms.Code(err) != remotekms.CodeNoRule {
+			return err
+		}
+		return nil
+	}
+	states := map[string]keyring.State{"disable": keyring.Disabled, "enable": keyring.Enabled, "delete": keyring.Deleted}
+	state, ok := states[op]
+	if !ok {
+		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut or restore", op)
+	}
+	var errs []error
+	for _, key := range model.Keys() {
+		v := cmp.Or(a.Int("kek", 0), key.Current.Version)
+		if _, err := model.SetState(key.Name, v, state, nil); err != nil {
+			errs = append(errs, fmt.Errorf("%s version %d of the KEK of %s: %w", op, v, key.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// link puts a fault in force on the selected links, or restores them.
+func (e *environment) link(_ context.Context, a scenario.Action) error {
+	modes := map[string]string{"cut": history.LinkCut, "reset": history.LinkReset, "slow": history.LinkSlow, "mute": history.LinkMute, "restore": history.LinkOK}
+	state, ok := modes[a.Text("mode")]
+	if !ok {
+		return fmt.Errorf("mode %q: expected cut, reset, slow, mute or restore", a.Text("mode"))
+	}
+	delay := time.Duration(0)
+	if state == history.LinkSlow {
+		delay = a.Duration("delay")
+	}
+	switch a.Link.From {
+	case history.RoleAggregator:
+		e.w.front.set(state, delay)
+		return nil
+	case "client", "harness": // nobody but the harness, which goes past it here
+		e.w.record("backend", &history.Link{From: "client", To: history.RoleLoadBalancer, State: state, Delay: delay})
+		return nil
+	}
+	nodes, err := e.selectNodes(a.Link.Node, true)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		l := n.link(a.Link)
+		if l == nil {
+			return fmt.Errorf("there is no link from %s to %s", a.Link.From, a.Link.To)
+		}
+		l.set(state, delay)
+	}
+	return nil
+}
+
+func (n *node) link(s scenario.Selector) *link {
+	for _, l := range []*link{n.loopback, n.balanced, n.stored} {
+		if l.id.From == s.From && l.id.To == s.To {
+			return l
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// processes carries out start … restart on every selected process at the same time.
+func (e *environment) processes(ctx context.Context, a scenario.Action) error {
+	if a.Process.Role == history.RoleNode || a.Process.Role == history.RolePod {
+		return e.wholes(ctx, a)
+	}
+	targets, err := e.selectProcesses(a.Process)
+	if err != nil {
+		return err
+	}
+	return each(e, targets, startTimeout, func(p *proc, done func(error)) {
+		act(a, p, func() {
+			if starts(a) && !p.lives() {
+				done(fmt.Errorf("%s %s ended while it started", p.id.Role, p.id.Node))
+				return
+			}
+			done(nil)
+		})
+	})
+}
+
+func starts(a scenario.Action) bool {
+	return a.Verb == scenario.VerbStart || a.Verb == scenario.VerbRestart
+}
+
+func act(a scenario.Action, p *proc, done func()) {
+	switch a.Verb {
+	case scenario.VerbStart:
+		p.start(done)
+	case scenario.VerbStop:
+		p.stop(done)
+	case scenario.VerbKill:
+		p.end(history.ProcessKilled, "")
+		done()
+	case scenario.VerbPause:
+		p.pause()
+		done()
+	case scenario.VerbResume:
+		p.resume()
+		done()
+	default:
+		if with := a.Text("with"); with == scenario.WithKill || with == scenario.WithContainer {
+			p.end(history.ProcessKilled, "")
+			p.start(done)
+			return
+		}
+		p.stop(func() { p.start(done) })
+	}
+}
+
+func (e *environment) selectProcesses(s scenario.Selector) ([]*proc, error) {
+	switch s.Role {
+	case history.RoleEtcd:
+		return []*proc{&e.w.etcd.proc}, nil
+	case history.RoleLoadBalancer:
+		return []*proc{&e.w.balancer.proc}, nil
+	case history.RoleRemoteKMS:
+		return []*proc{&e.w.kms.proc}, nil
+	case history.RoleAggregator:
+		return e.selectAggregators(s.Instance)
+	case history.RoleAPIServer, history.RolePlugin, history.RoleReporter:
+		return e.selectOnNodes(s)
+	}
+	return nil, fmt.Errorf("role %q: expected etcd, apiserver, plugin, reporter, aggregator, remote-kms or load-balancer", s.Role)
+}
+
+func (e *environment) selectOnNodes(s scenario.Selector) ([]*proc, error) {
+	nodes, err := e.selectNodes(s.Node, true)
+	if err == nil {
+		err = reachable(nodes, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []*proc
+	for _, n := range nodes {
+		for _, p := range n.parts() {
+			if p.id.Role == s.Role && (s.KeyID == "" || s.Role != history.RolePlugin || s.KeyID == p.id.KeyID) {
+				all = append(all, p)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there is no %s with keyID %q on node %q", s.Role, s.KeyID, s.Node)
+	}
+	return all, nil
+}
+
+// selectNodes finds nodes by a selector's word: a name, or "all" or nothing for all. A removed node whose reporter lingers can be
+// found by its name only.
+func (e *environment) selectNodes(word string, lingering bool) ([]*node, error) {
+	if word == "" || word == scenario.NodeAll {
+		return e.nodes(), nil
+	}
+	n := e.w.nodeNamed(word)
+	if n == nil || n.removed && !lingering {
+		return nil, fmt.Errorf("there is no node %q: there are %v", word, e.Nodes())
+	}
+	return []*node{n}, nil
+}
+
+func (e *environment) selectAggregators(instance string) ([]*proc, error) {
+	leader := e.leader()
+	if leader == 0 && (instance == "leader" || instance == "standby") {
+		return nil, errors.New("no aggregator holds the lease")
+	}
+	var all []*proc
+	for _, a := range e.w.aggregators {
+		i := a.id.Instance
+		if instance == "" || instance == "leader" && i == leader || instance == "standby" && i != leader || instance == strconv.Itoa(i) {
+			all = append(all, &a.proc)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there is no aggregator %q: there are %d", instance, len(e.w.aggregators))
+	}
+	return all, nil
+}
+
+// leader is the instance that holds the lease; 0 if none does. One that competes with nobody leads without.
+func (e *environment) leader() int {
+	if len(e.w.aggregators) == 1 {
+		return 1
+	}
+	v, err := e.w.store.Get(leaseKey())
+	if err != nil {
+		return 0
+	}
+	holder, _, _ := unstructured.NestedString(v.Body(), "spec", "holderIdentity")
+	for _, a := range e.w.aggregators {
+		if a.elector.identity() == holder {
+			return a.id.Instance
+		}
+	}
+	return 0
+}

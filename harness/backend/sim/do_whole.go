@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Why the processes of a node cannot be told anything: what its node or its pod was told last.
+const (
+	awayKilled  = "has no power: start role node first"
+	awayPaused  = "is paused: resume role node first"
+	awayStopped = "is without its API server's pod: start role pod first"
+)
+
+// wholes carries out start … restart of nodes, or of the API servers' pods on them, each as one unit.
+func (e *environment) wholes(ctx context.Context, a scenario.Action) error {
+	if err := e.turn.take(e); err != nil {
+		return err
+	}
+	defer e.turn.give()
+	nodes, err := e.selectNodes(a.Process.Node, false)
+	if err == nil && a.Process.Role == history.RolePod {
+		err = reachable(nodes, awayStopped)
+	}
+	if err != nil {
+		return err
+	}
+	role := a.Process.Role
+	switch a.Verb {
+	case scenario.VerbPause:
+		e.pauseNodes(nodes)
+		return nil
+	case scenario.VerbResume:
+		e.resumeNodes(nodes)
+		return nil
+	case scenario.VerbStart:
+		return e.startWholes(role, nodes)
+	}
+	if err := e.endWholes(role, nodes, a.Verb == scenario.VerbKill || a.Text("with") == scenario.WithKill); err != nil || a.Verb != scenario.VerbRestart {
+		return err
+	}
+	return e.startWholes(role, nodes)
+}
+
+func reachable(nodes []*node, except string) error {
+	var errs []error
+	for _, n := range nodes {
+		for _, role := range []string{history.RoleNode, history.RolePod} {
+			if why := n.away[role]; why != "" && why != except {
+				errs = append(errs, fmt.Errorf("node %s %s", n.name, why))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tell notes what has become of a node or a pod.
+func (n *node) tell(role, away string, states ...string) {
+	if n.away[role] = away; away == "" {
+		delete(n.away, role)
+	}
+	for _, state := range states {
+		n.w.record("backend", &history.Process{Role: role, Node: n.name, State: state})
+	}
+}
+
+// endWholes ends all parts: at once, or the API server first and then the rest, the last started first.
+func (e *environment) endWholes(role string, nodes []*node, kill bool) error {
+	if role == history.RoleNode && kill && e.last(nodes) {
+		e.etcdWith(nodes, func(p *proc) { p.end(history.ProcessKilled, "") })
+	}
+	state, away := history.ProcessStopped, awayStopped
+	if role == history.RoleNode {
+		away = awayKilled
+	}
+	if kill {
+		state = history.ProcessKilled
+	}
+	err := each(e, nodes, startTimeout, func(n *node, done func(error)) {
+		ran := slices.DeleteFunc(n.parts(), func(p *proc) bool { return !p.lives() })
+		if _, already := n.ran[role]; !already {
+			n.ran[role] = ran
+		}
+		n.paused = nil
+		if kill {
+			for _, p := range ran {
+				p.end(history.ProcessKilled, "")
+			}
+			done(nil)
+			return
+		}
+		order := slices.Clone(ran)
+		slices.Reverse(order)
+		slices.SortStableFunc(order, func(a, b *proc) int { return sidecar(a) - sidecar(b) })
+		inTurn(order, (*proc).stop, func() { done(nil) })
+	})
+	for _, n := range nodes {
+		n.tell(role, away, state)
+	}
+	return err
+}
+
+func sidecar(p *proc) int {
+	if p.id.Role == history.RoleAPIServer {
+		return 0
+	}
+	return 1
+}
+
+// inTurn does something to one after the other.
+func inTurn(all []*proc, do func(*proc, func()), done func()) {
+	if len(all) == 0 {
+		done()
+		return
+	}
+	do(all[0], func() { inTurn(all[1:], do, done) })
+}
+
+// last says whether no node is left with power but these.
+func (e *environment) last(nodes []*node) bool {
+	for _, n := range e.w.nodes {
+		if !slices.Contains(nodes, n) && n.away[history.RoleNode] == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// etcdWith does something to etcd together with the last nodes, as to the members of a cluster.
+func (e *environment) etcdWith(nodes []*node, do func(*proc)) {
+	if p := &e.w.etcd.proc; p.runs() {
+		nodes[0].ran["etcd"] = []*proc{p}
+		do(p)
+	}
+}
+
+func (e *environment) startWholes(role string, nodes []*node) error {
+	for _, n := range e.w.nodes {
+		if etcd := n.ran["etcd"]; role == history.RoleNode && len(etcd) > 0 {
+			delete(n.ran, "etcd")
+			if err := each(e, etcd, startTimeout, func(p *proc, done func(error)) { p.start(func() { done(nil) }) }); err != nil {
+				return fmt.Errorf("start etcd: %w", err)
+			}
+		}
+	}
+	err := each(e, nodes, startTimeout, func(n *node, done func(error)) {
+		inTurn(n.ran[role], (*proc).start, func() { done(nil) })
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		delete(n.ran, role)
+		n.tell(role, "", history.ProcessStarted, history.ProcessReady)
+	}
+	return nil
+}
+
+// pauseNodes: what stands still already is not the node's to resume.
+func (e *environment) pauseNodes(nodes []*node) {
+	if e.last(nodes) {
+		e.etcdWith(nodes, (*proc).pause)
+	}
+	for _, n := range nodes {
+		for _, p := range n.parts() {
+			if p.runs() {
+				n.paused = append(n.paused, p)
+				p.pause()
+			}
+		}
+		n.tell(history.RoleNode, awayPaused, history.ProcessPaused)
+	}
+}
+
+func (e *environment) resumeNodes(nodes []*node) {
+	for _, n := range e.w.nodes {
+		for _, p := range n.ran["etcd"] {
+			p.resume()
+		}
+		delete(n.ran, "etcd")
+	}
+	for _, n := range nodes {
+		for _, p := range n.paused {
+			p.resume()
+		}
+		n.paused = nil
+		n.tell(history.RoleNode, "", history.ProcessResumed)
+	}
+}

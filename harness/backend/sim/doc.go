@@ -1,0 +1,12 @@
+// Package sim is a backend without anything real but the decisions: the cores of reporter and aggregator run in virtual time
+// against models of everything else, from one seed. The same scenario, seed and commit give the same history, byte for byte.
+//
+// What is modelled, and how it is told apart from what is not: processes that start, die, stand still and go on (proc.go);
+// links and connections (link.go, conn.go, dial.go); etcd and API servers with latency, watches and their lag, who may do what,
+// and envelope encryption (etcd.go, server.go, watch.go, authorize.go, envelope.go); plugins, which answer with the fake
+// plugin's own code (plugin.go), and the remote KMS, which is its model itself. The adapters around the cores are as thin as
+// they can be (reporter.go, publish.go, aggregator.go, mirror.go, elect.go): what only real adapters can get wrong is found on
+// backends with real processes.
+//
+// Everything runs in one thread of control (package kernel), and nothing here is safe for concurrent use.
+package sim

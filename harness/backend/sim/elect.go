@@ -1,0 +1,128 @@
+package sim
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+)
+
+// elector competes for the lease, in the way of client-go's leader election.
+type elector struct {
+	a        *aggregator
+	began    bool
+	observed int64 // revision of the lease that was seen last
+	at       time.Time
+	renewed  time.Time // when it was last known to be ours
+}
+
+func (e *elector) begin() {
+	if !e.began {
+		e.began = true
+		e.try()
+	}
+}
+
+// try acquires or renews, and again after a while.
+func (e *elector) try() {
+	e.a.ask(request{verb: verbGet, key: leaseKey()}, func(rep reply) {
+		switch {
+		case rep.code == http.StatusNotFound:
+			e.put(request{verb: verbCreate}, nil)
+		case rep.problem() != nil:
+			e.next(false)
+		default:
+			e.consider(rep.version)
+		}
+	})
+}
+
+func (e *elector) consider(v *objects.Version) {
+	now := e.a.w.k.Now()
+	if v.Revision != e.observed {
+		e.observed, e.at = v.Revision, now
+	}
+	holder, _, _ := unstructured.NestedString(v.Body(), "spec", "holderIdentity")
+	if holder != "" && holder != e.identity() && now.Before(e.at.Add(leaseDuration)) {
+		e.next(false)
+		return
+	}
+	e.put(request{verb: verbUpdate}, v)
+}
+
+func (e *elector) put(r request, old *objects.Version) {
+	r.key, r.body = leaseKey(), e.lease(e.identity(), old)
+	e.a.ask(r, func(rep reply) {
+		ours := rep.problem() == nil
+		if ours {
+			e.observed, e.at = rep.version.Revision, e.a.w.k.Now()
+		}
+		e.next(ours)
+	})
+}
+
+// next judges a try: a leader that could not renew for too long stops.
+func (e *elector) next(ours bool) {
+	now := e.a.w.k.Now()
+	switch {
+	case ours:
+		e.renewed = now
+		e.a.lead()
+	case e.a.leading && now.Sub(e.renewed) >= leaseRenew:
+		e.a.rest()
+	}
+	wait := lease
+	if !e.a.leading {
+		wait += e.a.w.k.Between(0, lease*6/5) // client-go's jitter
+	}
+	e.a.after(wait, e.try)
+	if e.a.leading {
+		e.a.w.k.At(e.renewed.Add(leaseRenew), e.a.inTerm(e.expire))
+	}
+}
+
+// expire stops a leader whose last renewal is too old, whatever it waits for.
+func (e *elector) expire() {
+	if e.a.leading && e.a.w.k.Now().Sub(e.renewed) >= leaseRenew {
+		e.a.rest()
+	}
+}
+
+// release gives the lease back, and then is called at the latest after a second.
+func (e *elector) release(then func()) {
+	over := false
+	end := func() {
+		if !over {
+			over = true
+			then()
+		}
+	}
+	if !e.a.leading {
+		end()
+		return
+	}
+	e.a.rest()
+	e.a.after(time.Second, end)
+	e.a.ask(request{verb: verbGet, key: leaseKey()}, func(rep reply) {
+		if rep.problem() != nil {
+			end()
+			return
+		}
+		e.a.ask(request{verb: verbUpdate, key: leaseKey(), body: e.lease("", rep.version)}, func(reply) { end() })
+	})
+}
+
+func (e *elector) identity() string { return fmt.Sprintf("aggregator-%d", e.a.id.Instance) }
+
+func (e *elector) lease(holder string, old *objects.Version) []byte {
+	u := newObject("coordination.k8s.io/v1", "Lease", leaseKey().Name, map[string]any{"spec": map[string]any{
+		"holderIdentity": holder, "leaseDurationSeconds": int64(leaseDuration / time.Second), "renewTime": e.a.w.k.Now().UTC().Format(time.RFC3339Nano)}})
+	u.SetNamespace(leaseKey().Namespace)
+	if old != nil {
+		u.SetResourceVersion(old.ResourceVersion())
+	}
+	return encode(u)
+}

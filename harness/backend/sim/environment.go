@@ -1,0 +1,187 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/reporter/publish"
+)
+
+// environment is a world with a scenario.
+type environment struct {
+	w          *world
+	scenario   *scenario.Scenario
+	encryption string // type in the cluster's configuration
+	identity   bool   // API servers write in clear text
+	conditions map[string]map[string]map[string]any
+	written    map[string]history.Data
+	serial     int
+	turn       turns // one change of nodes or encryption at a time
+	finished   bool
+}
+
+var (
+	_ backend.Environment = (*environment)(nil)
+	_ backend.Timed       = (*environment)(nil)
+)
+
+func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Store, cores Cores) (*environment, error) {
+	w, err := newWorld(spec.Seed, spec.Log, timing, kept)
+	if err != nil {
+		return nil, err
+	}
+	w.cores = cores
+	s := spec.Scenario
+	if w.operator, err = operatorNamed(s.Operator); err != nil {
+		return nil, err
+	}
+	w.form = publish.Form(orDefault(s.Contract, string(publish.Conditions)))
+	w.keyIDs = slices.Clone(s.Topology.KeyIDs)
+	if len(w.keyIDs) == 0 {
+		w.keyIDs = []string{"1"}
+	}
+	e := &environment{w: w, scenario: s, encryption: encryptionKMS, conditions: map[string]map[string]map[string]any{}, written: map[string]history.Data{}}
+	count := s.Topology.ControlPlanes
+	if count == 0 {
+		count = 3
+	}
+	for i := range count {
+		n := newNode(w, fmt.Sprintf("cp-%d", i+1))
+		n.server.envelope.wanted = encryptionConfig{keyIDs: w.keyIDs}
+		w.addNode(n)
+	}
+	for i := range max(s.Topology.Aggregators, 1) {
+		w.aggregators = append(w.aggregators, newAggregator(w, i+1, max(s.Topology.Aggregators, 1)))
+	}
+	if err := e.populate(); err != nil {
+		return nil, err
+	}
+	w.k.After(0, e.begin)
+	return e, nil
+}
+
+func (e *environment) populate() error {
+	if err := e.w.populate(); err != nil {
+		return err
+	}
+	for _, n := range e.w.nodes {
+		v, err := e.w.store.Create(e.w.k.Now(), nodeObjects(), nodeObject(n.name), "kmsharness")
+		if err != nil {
+			return fmt.Errorf("create Node %s: %w", n.name, err)
+		}
+		n.since = v.Created
+	}
+	return nil
+}
+
+// begin brings the world into the state that the topology asks for.
+func (e *environment) begin() {
+	w := e.w
+	for _, p := range []*proc{&w.etcd.proc, &w.kms.proc, &w.balancer.proc} {
+		p.existed()
+	}
+	for _, n := range w.nodes {
+		for _, p := range n.plugins {
+			p.existed()
+		}
+		n.server.existed()
+	}
+	w.committed()
+	e.recordExpected()
+	if e.scenario.Topology.Start == scenario.StartStopped {
+		e.stopForColdStart()
+		return
+	}
+	for _, n := range w.nodes {
+		n.reporter.start(func() {})
+	}
+	for _, a := range w.aggregators {
+		a.start(func() {})
+	}
+}
+
+func (e *environment) stopForColdStart() {
+	for _, n := range e.w.nodes {
+		n.server.end(history.ProcessKilled, "")
+	}
+	for _, n := range e.w.nodes {
+		for _, p := range n.plugins {
+			p.end(history.ProcessStopped, "")
+			p.stale = false
+		}
+	}
+}
+
+// Runtime implements backend.Timed.
+func (e *environment) Runtime() backend.Runtime { return e.w.k }
+
+// Heading implements backend.Environment. Nothing is late here for want of a processor, so there is no tolerance.
+func (e *environment) Heading() history.Run {
+	return history.Run{Schema: history.Schema, Backend: Name, Timing: e.w.timing, TakeoverAllowance: takeover, Connectivity: "loopback",
+		Contract: string(e.w.form), Operator: e.w.operator.core.Resource, ClusterOperator: e.w.operator.core.ClusterOperator}
+}
+
+// Nodes implements backend.Environment.
+func (e *environment) Nodes() []string {
+	var names []string
+	for _, n := range e.nodes() {
+		names = append(names, n.name)
+	}
+	return names
+}
+
+func (e *environment) nodes() []*node {
+	return slices.DeleteFunc(slices.Clone(e.w.nodes), func(n *node) bool { return n.removed })
+}
+
+// serving are the nodes whose API server runs.
+func (e *environment) serving() []*node {
+	return slices.DeleteFunc(e.nodes(), func(n *node) bool { return !n.server.runs() })
+}
+
+func (e *environment) recordExpected() {
+	x := &history.Expected{KMSActive: e.encryption == encryptionKMS, Nodes: []history.ExpectedNode{}}
+	for _, n := range e.nodes() {
+		x.Nodes = append(x.Nodes, history.ExpectedNode{Name: n.name, Since: n.since, KeyIDs: slices.Clone(e.w.keyIDs)})
+	}
+	e.w.record("backend", x)
+}
+
+// drainFor lets requests end that are under way at the end, and what they wrote be seen.
+const drainFor = 100 * time.Millisecond
+
+// Finish implements backend.Environment. Objects that the scenario wrote are read back a last time.
+func (e *environment) Finish(ctx context.Context) error {
+	if e.finished {
+		return nil
+	}
+	e.finished = true
+	var err error
+	if len(e.written) > 0 {
+		err = e.verifyData(ctx)
+	}
+	e.w.k.RunUntil(e.w.k.Now().Add(drainFor))
+	return errors.Join(err, e.w.sequence.Problem())
+}
+
+// Release implements backend.Environment. There is nothing to be kept.
+func (e *environment) Release(ctx context.Context, _ bool) error {
+	err := e.Finish(ctx)
+	e.w.k.Close()
+	return err
+}
+
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

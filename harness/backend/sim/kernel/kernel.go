@@ -1,0 +1,94 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Kernel is one simulation. It is not safe for concurrent use.
+type Kernel struct {
+	now    time.Time
+	queue  queue
+	seq    uint64
+	rng    *rand.Rand
+	woken  bool
+	tasks  map[*task]struct{}
+	runs   *task // the task that runs now; nil between tasks
+	closed bool
+	events uint64
+}
+
+// New is a simulation that begins at start. The same seed gives the same draws.
+func New(start time.Time, seed int64) *Kernel {
+	return &Kernel{now: start, rng: rand.New(rand.NewPCG(uint64(seed), 0x6b6d73)), tasks: map[*task]struct{}{}}
+}
+
+// Now is the virtual instant.
+func (k *Kernel) Now() time.Time { return k.now }
+
+// Rand is the one source of randomness.
+func (k *Kernel) Rand() *rand.Rand { return k.rng }
+
+// Between draws a duration in [least, most].
+func (k *Kernel) Between(least, most time.Duration) time.Duration {
+	if most <= least {
+		return least
+	}
+	return least + time.Duration(k.rng.Int64N(int64(most-least)+1))
+}
+
+// Events is how many events have run.
+func (k *Kernel) Events() uint64 { return k.events }
+
+// At runs f at an instant; one that is over already means now, after what is due now.
+func (k *Kernel) At(at time.Time, f func()) *Timer {
+	if at.Before(k.now) {
+		at = k.now
+	}
+	k.seq++
+	e := &event{at: at, seq: k.seq, f: f}
+	k.queue.push(e)
+	return &Timer{e}
+}
+
+// After runs f when d has passed.
+func (k *Kernel) After(d time.Duration, f func()) *Timer { return k.At(k.now.Add(d), f) }
+
+// Timer is something that will run.
+type Timer struct{ event *event }
+
+// Stop makes sure that it does not run. It is safe on nil, and for a timer that has run.
+func (t *Timer) Stop() {
+	if t != nil {
+		t.event.f = nil
+	}
+}
+
+// step runs the next event; false if there is none, or none until limit (zero: without limit).
+func (k *Kernel) step(limit time.Time) bool {
+	for {
+		e := k.queue.peek()
+		if e == nil || !limit.IsZero() && e.at.After(limit) {
+			return false
+		}
+		k.queue.pop()
+		if e.f == nil {
+			continue // stopped
+		}
+		k.now = e.at
+		f := e.f
+		e.f = nil
+		k.events++
+		f()
+		return true
+	}
+}
+
+// RunUntil runs everything that is due until an instant, and lets the clock reach it.
+func (k *Kernel) RunUntil(at time.Time) {
+	for k.step(at) {
+	}
+	if at.After(k.now) {
+		k.now = at
+	}
+}

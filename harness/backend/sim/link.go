@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// How long a message takes on a link that is well: two processes of one machine, or two machines of one rack.
+const (
+	leastLatency = 60 * time.Microsecond
+	mostLatency  = 400 * time.Microsecond
+)
+
+// link is one way of the network, with at most one fault.
+type link struct {
+	w     *world
+	id    history.Link
+	state string
+	delay time.Duration
+	last  [2]time.Time // of each direction: nothing overtakes
+	held  []func()     // what was sent while nothing got through
+	conns []*conn
+}
+
+func newLink(w *world, from, to, node string) *link {
+	return &link{w: w, id: history.Link{From: from, To: to, Node: node}, state: history.LinkOK}
+}
+
+func (l *link) silent() bool { return l.state == history.LinkCut || l.state == history.LinkMute }
+
+// send brings a message across. While nothing gets through it waits, as TCP's retransmission would have it.
+func (l *link) send(direction int, arrive func()) {
+	if l.silent() {
+		l.held = append(l.held, func() { l.send(direction, arrive) })
+		return
+	}
+	at := l.w.k.Now().Add(l.w.k.Between(leastLatency, mostLatency) + l.delay)
+	if at.Before(l.last[direction]) {
+		at = l.last[direction]
+	}
+	l.last[direction] = at
+	l.w.k.At(at, arrive)
+}
+
+// set puts a fault in force, or ends it.
+func (l *link) set(state string, delay time.Duration) {
+	l.state, l.delay = state, delay
+	told := l.id
+	told.State, told.Delay = state, delay
+	l.w.record("backend", &told)
+	if l.silent() {
+		l.w.silenced()
+		return
+	}
+	for _, c := range append([]*conn(nil), l.conns...) {
+		if state == history.LinkReset || c.unheard {
+			c.fail(errReset)
+		}
+	}
+	l.w.healed()
+	held := l.held
+	l.held = nil
+	for _, send := range held {
+		send()
+	}
+}

@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+)
+
+// mirror is an aggregator's copy of one object, or of all of a resource: one list, then a watch, and another list when that breaks.
+type mirror struct {
+	a       *aggregator
+	key     objects.Key
+	items   []*objects.Version // by name
+	full    bool               // after the first list
+	backoff time.Duration
+	own     *objects.Version // what the API server returned to a request of its own
+	until   time.Time        // how long that is preferred to an older copy
+}
+
+func newMirror(a *aggregator, key objects.Key) *mirror { return &mirror{a: a, key: key} }
+
+func (m *mirror) list() {
+	m.a.ask(request{verb: verbList, key: m.key}, func(rep reply) {
+		if rep.problem() != nil {
+			m.again()
+			return
+		}
+		m.items, m.backoff = slices.Clone(rep.list), 0
+		if !m.full {
+			m.full = true
+			m.a.synced()
+		}
+		m.a.changed()
+		m.watch(rep.revision)
+	})
+}
+
+func (m *mirror) watch(revision int64) {
+	m.a.connected(func(c *conn, err error) {
+		if err != nil {
+			m.again()
+			return
+		}
+		r := m.a.request(request{verb: verbWatch, key: m.key})
+		c.watch(r, revision, func(e objects.Event) { m.a.bind(func() { m.event(e) })() }, func(error) { m.a.bind(m.again)() })
+	})
+}
+
+// again lists anew after a while.
+func (m *mirror) again() {
+	m.backoff = min(max(2*m.backoff, watchRetryMin), watchRetryMax)
+	m.a.after(m.backoff+m.a.w.k.Between(0, m.backoff/10), m.list)
+}
+
+func (m *mirror) event(e objects.Event) {
+	i, found := slices.BinarySearchFunc(m.items, e.Version.Key.Name, func(v *objects.Version, name string) int { return strings.Compare(v.Key.Name, name) })
+	m.items = slices.Clone(m.items)
+	switch {
+	case e.Type == apiwatch.Deleted && found:
+		m.items = slices.Delete(m.items, i, i+1)
+	case e.Type == apiwatch.Deleted:
+	case found:
+		m.items[i] = e.Version
+	default:
+		m.items = slices.Insert(m.items, i, e.Version)
+	}
+	m.a.changed()
+}
+
+// saw remembers what the API server returned.
+func (m *mirror) saw(v *objects.Version) {
+	m.own, m.until = v, m.a.w.k.Now().Add(ownViewMemory)
+}
+
+// latest is the newest known version of a single object; nil if it does not exist.
+func (m *mirror) latest() *objects.Version {
+	if len(m.items) == 0 {
+		return nil
+	}
+	cached := m.items[0]
+	if m.own == nil || m.a.w.k.Now().After(m.until) || m.own.Revision <= cached.Revision || m.own.UID != cached.UID {
+		m.own = nil
+		return cached
+	}
+	return m.own
+}
+
+// connected gives the aggregator's connection, which all its requests share.
+func (a *aggregator) connected(then func(*conn, error)) {
+	if a.c != nil && !a.c.broken {
+		then(a.c, nil)
+		return
+	}
+	a.dialled = append(a.dialled, then)
+	if len(a.dialled) > 1 {
+		return
+	}
+	life := a.life
+	a.w.dialBalanced(a.w.front, func(c *conn, err error) {
+		if a.life != life {
+			if c != nil {
+				c.fail(errReset)
+			}
+			return
+		}
+		a.bind(func() {
+			a.c = c
+			waiting := a.dialled
+			a.dialled = nil
+			for _, then := range waiting {
+				then(c, err)
+			}
+		})()
+	})
+}
+
+func (a *aggregator) disconnect() {
+	a.dialled = nil
+	if c := a.c; c != nil {
+		a.c = nil
+		c.fail(errReset)
+	}
+}
+
+// ask makes a request with the aggregator's time-out.
+func (a *aggregator) ask(r request, done func(reply)) {
+	over := false
+	end := func(rep reply) {
+		if !over {
+			over = true
+			a.bind(func() { done(rep) })()
+		}
+	}
+	timer := a.w.k.After(requestTimeout, a.bind(func() { end(reply{err: errTimeout}) }))
+	a.connected(func(c *conn, err error) {
+		if err != nil {
+			timer.Stop()
+			end(reply{err: err})
+			return
+		}
+		c.ask(a.request(r), func(rep reply) { timer.Stop(); end(rep) })
+	})
+}

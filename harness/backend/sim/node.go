@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// node is a control-plane node: an API server, its plugins, a reporter, and the ways between them and to the others.
+type node struct {
+	w        *world
+	name     string
+	since    time.Time // of its Node object
+	server   *server
+	reporter *reporter
+	plugins  []*kmsPlugin // by keyID
+	loopback *link        // reporter to API server
+	balanced *link        // load balancer to API server
+	stored   *link        // API server to etcd
+	isolated bool         // the load balancer does not know it
+	removed  bool         // its reporter lingers
+
+	away   map[string]string  // by role, node or pod: why its processes cannot be told anything
+	ran    map[string][]*proc // by role: what ran before its end
+	paused []*proc            // what its pause stopped
+}
+
+func newNode(w *world, name string) *node {
+	n := &node{w: w, name: name, away: map[string]string{}, ran: map[string][]*proc{}}
+	n.loopback = newLink(w, history.RoleReporter, history.RoleAPIServer, name)
+	n.balanced = newLink(w, history.RoleLoadBalancer, history.RoleAPIServer, name)
+	n.stored = newLink(w, history.RoleAPIServer, history.RoleEtcd, name)
+	n.server, n.reporter = newServer(w, n), newReporter(w, n)
+	for _, k := range w.keyIDs {
+		n.add(k)
+	}
+	return n
+}
+
+// add gives it a plugin that does not run yet, unless there is one.
+func (n *node) add(keyID string) *kmsPlugin {
+	if i := slices.IndexFunc(n.plugins, func(p *kmsPlugin) bool { return p.keyID == keyID }); i >= 0 {
+		return n.plugins[i]
+	}
+	p := newPlugin(n.w, n.name, keyID)
+	n.plugins = append(n.plugins, p)
+	slices.SortFunc(n.plugins, func(a, b *kmsPlugin) int { return cmp.Compare(a.keyID, b.keyID) })
+	return p
+}
+
+// plugin is that of a keyID; where there is none, one that does not run.
+func (n *node) plugin(keyID string) *kmsPlugin {
+	for _, p := range n.plugins {
+		if p.keyID == keyID {
+			return p
+		}
+	}
+	return newPlugin(n.w, n.name, keyID)
+}
+
+// parts are its processes in the order in which they start.
+func (n *node) parts() []*proc {
+	var all []*proc
+	for _, p := range n.plugins {
+		all = append(all, &p.proc)
+	}
+	return append(all, &n.server.proc, &n.reporter.proc)
+}
+
+// nodeNamed is nil if there is none.
+func (w *world) nodeNamed(name string) *node {
+	for _, n := range w.nodes {
+		if n.name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+func (w *world) addNode(n *node) {
+	w.nodes = append(w.nodes, n)
+	slices.SortFunc(w.nodes, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+}

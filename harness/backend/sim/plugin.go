@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// kmsPlugin is a plugin instance: the fake plugin's own keys, answers and faults, without its sockets.
+type kmsPlugin struct {
+	proc
+	node, keyID string
+	lag         time.Duration // until it notices a rotation
+	service     *plugin.Service
+	program     *fault.Program
+	calls       []*call // under way
+	poll        *kernel.Timer
+	cut         string // of the socket, when it was looked at last
+	exited      bool   // a fault has taken it down for good
+	stale       bool   // a socket file is left of an earlier life
+}
+
+// Measured of the fake plugin: how long it takes to start, and to answer from memory.
+const (
+	leastPluginBoot, mostPluginBoot = 15 * time.Millisecond, 40 * time.Millisecond
+	leastAnswer, mostAnswer         = 30 * time.Microsecond, 150 * time.Microsecond
+)
+
+func newPlugin(w *world, node, keyID string) *kmsPlugin {
+	p := &kmsPlugin{proc: proc{w: w, id: history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}}, node: node, keyID: keyID}
+	p.init = func() {
+		p.program = fault.NewProgram(w.k.Clock(), w.k.Rand().Uint64())
+		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: remoteKey(keyID), Service: remote{w.kms},
+			Clock: w.k.Clock(), NoticeLag: p.lag})}
+		p.cut, p.stale, p.exited = "", false, false
+	}
+	p.boot = func(ready func()) { p.after(w.k.Between(leastPluginBoot, mostPluginBoot), ready) }
+	p.up = p.look
+	p.gone = func() {
+		p.stale = true
+		p.poll.Stop()
+		p.poll = nil
+		p.abort("error reading from server: EOF")
+	}
+	p.term = func(ended func()) {
+		p.after(w.k.Between(time.Millisecond, 10*time.Millisecond), func() { ended(); p.stale = false })
+	}
+	return p
+}
+
+// look asks the remote KMS, and again as long as there is a rotation to be noticed. In between nothing changes that it would
+// not be told of.
+func (p *kmsPlugin) look() {
+	p.poll = nil
+	_ = p.service.Poll(p.w.ctx) // the view keeps the problem
+	if v := p.service.View(); v.Noticed.ID != v.Latest.ID {
+		p.lookSoon()
+	}
+}
+
+// lookSoon lets it ask within a poll interval: something changed behind it.
+func (p *kmsPlugin) lookSoon() {
+	if p.poll == nil && p.phase == running {
+		p.poll = p.after(p.w.k.Between(0, plugin.DefaultPoll), p.look)
+	}
+}
+
+func (p *kmsPlugin) setLag(lag time.Duration) {
+	p.lag = lag
+	if p.lives() {
+		p.service.SetNoticeLag(lag)
+		p.lookSoon()
+	}
+}
+
+// inject puts a fault in force.
+func (p *kmsPlugin) inject(f fault.Fault) error {
+	if _, err := p.program.Inject(f); err != nil {
+		return err
+	}
+	p.faultsChanged()
+	return nil
+}
+
+// release ends the faults that match.
+func (p *kmsPlugin) release(match func(fault.Active) bool) {
+	p.program.Release(match)
+	p.faultsChanged()
+}
+
+// faultsChanged lets calls go on whose hold is over, brings the socket into its state, and plans for the next fault that ends by
+// itself.
+func (p *kmsPlugin) faultsChanged() {
+	if !p.lives() {
+		return
+	}
+	if next, ok := p.program.Expire(); ok {
+		p.w.k.At(next, p.bind(p.faultsChanged))
+	}
+	s := p.program.Socket()
+	if s.Exit != nil {
+		p.exited = true
+		p.end(history.ProcessExited, "exited by the fault crash")
+		return
+	}
+	if s.Cut != p.cut {
+		p.cut = s.Cut
+		p.abort("error reading from server: EOF")
+	}
+	for _, c := range slices.Clone(p.calls) {
+		c.checkRelease()
+	}
+}
+
+// abort breaks the connections of all calls under way.
+func (p *kmsPlugin) abort(text string) {
+	calls := p.calls
+	p.calls = nil
+	for _, c := range calls {
+		c.lose(text)
+	}
+}

@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/audit"
+	"github.com/kmsharness/kmsharness/reporter/core"
+	"github.com/kmsharness/kmsharness/reporter/publish"
+)
+
+// publisher writes a reporter's reports: one connection to the API server of its node, given up with a write that failed.
+type publisher struct {
+	r          *reporter
+	c          *conn
+	transition time.Time // zero until known
+	attempt    int       // counts writes: what belongs to one that was given up is ignored
+}
+
+// apply carries out a write and calls done at its deadline at the latest.
+func (p *publisher) apply(a core.Action, done func()) {
+	p.attempt++
+	this := p.attempt
+	var deadline *kernel.Timer
+	end := func(err error) {
+		if p.attempt != this {
+			return
+		}
+		p.attempt++
+		deadline.Stop()
+		if err != nil {
+			p.disconnect()
+		}
+		done()
+	}
+	deadline = p.r.w.k.At(a.Until, p.r.bind(func() { end(errTimeout) }))
+	current := func(f func()) func() {
+		return p.r.bind(func() {
+			if p.attempt == this {
+				f()
+			}
+		})
+	}
+	p.connected(current, end, func() { p.write(a, current, end) })
+}
+
+// connected dials unless there is a connection.
+func (p *publisher) connected(current func(func()) func(), end func(error), then func()) {
+	if p.c != nil && !p.c.broken {
+		then()
+		return
+	}
+	n := p.r.node
+	p.r.w.dialNode(n.loopback, n.server, func(c *conn, err error) {
+		current(func() {
+			if err != nil {
+				end(err)
+				return
+			}
+			p.c = c
+			then()
+		})()
+	})
+}
+
+func (p *publisher) write(a core.Action, current func(func()) func(), end func(error)) {
+	w := p.r.w
+	if w.form == publish.HealthReports {
+		body, err := publish.HealthReportsBody(w.operator.reporter, a.Report, a.LastKEKID)
+		p.send(body, err, a, current, end)
+		return
+	}
+	if !p.transition.IsZero() {
+		body, err := publish.ConditionsBody(w.operator.reporter, a.Report, p.transition)
+		p.send(body, err, a, current, end)
+		return
+	}
+	p.c.ask(p.request(request{verb: verbGet}), func(rep reply) {
+		current(func() {
+			if err := rep.problem(); err != nil {
+				end(err)
+				return
+			}
+			p.transition = p.standing(rep)
+			p.write(a, current, end)
+		})()
+	})
+}
+
+// send applies a body, unless its deadline passed while the reporter stood still.
+func (p *publisher) send(body []byte, err error, a core.Action, current func(func()) func(), end func(error)) {
+	left := a.Until.Sub(p.r.w.k.Now())
+	if err == nil && left < 0 {
+		err = errTimeout
+	}
+	if err != nil {
+		end(err)
+		return
+	}
+	r := p.request(request{verb: verbPatch, subresource: "status", manager: contract.FieldManager(p.r.node.name), force: true,
+		contentType: audit.ContentTypeApply, body: body, timeout: max(left, time.Millisecond)})
+	p.c.ask(r, func(rep reply) { current(func() { end(rep.problem()) })() })
+}
+
+func (p *publisher) request(r request) request {
+	r.user, r.agent, r.key = contract.ReporterIdentity(p.r.node.name), "kms-health-reporter", p.r.w.crKey()
+	return r
+}
+
+// standing is the lastTransitionTime that the reporter's condition has, or now.
+func (p *publisher) standing(rep reply) time.Time {
+	body, err := json.Marshal(rep.version.Body())
+	if err != nil {
+		return p.r.w.k.Now()
+	}
+	return publish.TransitionIn(body, contract.ConditionType(p.r.node.name), p.r.w.k.Now())
+}
+
+// disconnect closes the connection: the server learns that nobody waits.
+func (p *publisher) disconnect() {
+	if c := p.c; c != nil {
+		p.c = nil
+		c.fail(errors.New("closed by the client"))
+	}
+}
+
+func sortedMetrics(list []history.PluginMetrics) []history.PluginMetrics {
+	out := slices.Clone(list)
+	slices.SortFunc(out, func(a, b history.PluginMetrics) int { return strings.Compare(a.KeyID, b.KeyID) })
+	return out
+}

@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"time"
+
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/reporter/core"
+)
+
+// reporter is the loop around reporter/core.
+type reporter struct {
+	proc
+	node   *node
+	state  core.State
+	keyIDs []string // of its flags
+	calls  []*call
+	pub    publisher
+	seen   []history.PluginMetrics // what its metrics say
+	told   []history.PluginMetrics // at the last scrape that was recorded
+}
+
+const leastReporterBoot, mostReporterBoot = 20 * time.Millisecond, 60 * time.Millisecond
+
+func newReporter(w *world, n *node) *reporter {
+	r := &reporter{proc: proc{w: w, id: history.Process{Role: history.RoleReporter, Node: n.name}}, node: n}
+	r.init = func() {
+		r.state, r.keyIDs = core.State{}, append([]string(nil), w.keyIDs...)
+		r.pub = publisher{r: r}
+		r.seen, r.told = make([]history.PluginMetrics, len(r.keyIDs)), nil
+		for i, k := range r.keyIDs {
+			r.seen[i].KeyID = k
+		}
+	}
+	r.boot = func(ready func()) { r.after(w.k.Between(leastReporterBoot, mostReporterBoot), ready) }
+	r.up = func() { r.step(r.timer()); r.scrape() }
+	r.gone = func() {
+		for _, c := range r.calls {
+			c.cancel()
+		}
+		r.calls = nil
+		r.pub.disconnect()
+	}
+	return r
+}
+
+func (r *reporter) timer() core.Event {
+	j := r.w.timing.Jitter
+	return core.Event{Kind: core.Timer, Now: r.w.k.Now(), Jitter: r.w.k.Between(-j, j)}
+}
+
+// step asks the core what to do, and does it.
+func (r *reporter) step(ev core.Event) {
+	var a core.Action
+	r.state, a = r.w.cores.Step(core.Config{Node: r.node.name, Timing: r.w.timing}, r.state, ev)
+	switch a.Kind {
+	case core.Probe:
+		r.probe()
+	case core.Write:
+		r.pub.apply(a, r.bind(func() { r.step(core.Event{Kind: core.Wrote, Now: r.w.k.Now()}) }))
+	default:
+		r.w.k.At(a.Until, r.bind(func() { r.step(r.timer()) }))
+	}
+}
+
+// probe asks every plugin at once, each with its own deadline.
+func (r *reporter) probe() {
+	results := make([]core.Result, len(r.keyIDs))
+	r.calls = make([]*call, 0, len(r.keyIDs))
+	left := len(r.keyIDs)
+	for i, k := range r.keyIDs {
+		results[i] = core.Result{KeyID: k, Started: r.w.k.Now()}
+		answered := func(resp response) {
+			r.bind(func() {
+				results[i].Duration = r.w.k.Now().Sub(results[i].Started)
+				results[i].Answer, results[i].Failure = outcomeOf(resp)
+				r.count(i, results[i])
+				if left--; left == 0 {
+					r.calls = nil
+					r.step(core.Event{Kind: core.Probed, Now: r.w.k.Now(), Results: results})
+				}
+			})()
+		}
+		r.calls = append(r.calls, r.node.plugin(k).call(fault.Status, &kmsapi.StatusRequest{}, r.w.timing.ProbeTimeout, answered))
+	}
+}
+
+// outcomeOf is a response as the prober hands it on. A message without content is a nil response.
+func outcomeOf(r response) (*core.Answer, *core.Failure) {
+	if r.code != "OK" {
+		return nil, &core.Failure{Code: r.code, Text: contract.SafeDetail(r.text)}
+	}
+	if s, ok := r.resp.(*kmsapi.StatusResponse); ok {
+		return &core.Answer{Version: s.Version, Healthz: s.Healthz, KeyID: s.KeyId}, nil
+	}
+	return &core.Answer{}, nil
+}
+
+// count is what the reporter's metrics count of a probe.
+func (r *reporter) count(i int, result core.Result) {
+	m, e := &r.seen[i], result.Entry(r.w.timing.Interval)
+	healthy := e.Status == contract.StatusHealthy
+	m.Calls++
+	m.Seconds += result.Duration.Seconds()
+	m.Healthy = &healthy
+	if e.Status == contract.StatusError {
+		m.Errors++
+	}
+}
+
+// scrape records the metrics twice an interval, when they have changed.
+func (r *reporter) scrape() {
+	r.after(r.w.timing.Interval/2, r.scrape)
+	changed := r.told == nil
+	for i := range r.told {
+		changed = changed || r.told[i].Calls != r.seen[i].Calls
+	}
+	if !changed {
+		return
+	}
+	r.told = append([]history.PluginMetrics{}, r.seen...)
+	r.w.record("metrics/"+r.node.name, &history.Metrics{Node: r.node.name, Plugins: sortedMetrics(r.told)})
+}

@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+)
+
+// Verbs of requests, as an audit log names them.
+const (
+	verbGet    = "get"
+	verbList   = "list"
+	verbWatch  = "watch"
+	verbCreate = "create"
+	verbUpdate = "update"
+	verbPatch  = "patch"
+	verbDelete = "delete"
+)
+
+// request is one request to an API server.
+type request struct {
+	user, agent string
+	verb        string
+	key         objects.Key
+	subresource string
+	manager     string
+	force       bool
+	contentType string // of a patch
+	body        []byte // as it was sent
+	timeout     time.Duration
+}
+
+// defaultTimeout is how long an API server works on a request whose client named no limit.
+const defaultTimeout = 34 * time.Second
+
+// reply is what comes back: an answer of the API server, or the error of a client that got none.
+type reply struct {
+	code     int
+	text     string
+	version  *objects.Version
+	list     []*objects.Version
+	revision int64
+	err      error
+}
+
+// problem is why a reply is no success.
+func (r reply) problem() error {
+	switch {
+	case r.err != nil:
+		return r.err
+	case r.code >= http.StatusBadRequest:
+		return fmt.Errorf("%d %s: %s", r.code, http.StatusText(r.code), r.text)
+	}
+	return nil
+}
+
+func replyOf(v *objects.Version, err error) reply {
+	if err == nil {
+		return reply{code: http.StatusOK, version: v}
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return reply{code: int(status.Status().Code), text: status.Status().Message}
+	}
+	return reply{code: http.StatusInternalServerError, text: err.Error()}
+}
+
+// resourceName is "plural.group".
+func resourceName(r schema.GroupVersionResource) string { return r.GroupResource().String() }
+
+// ask sends a request on a connection; done is called once, unless the caller cancels before.
+func (c *conn) ask(r request, done func(reply)) (cancel func()) {
+	st := c.open(func(err error) { done(reply{err: err}) })
+	c.toServer(c.atServer(func() {
+		c.server.receive(r, func() bool { return !st.over }, func(rep reply) {
+			c.toClient(func() {
+				if !st.over {
+					st.close()
+					done(rep)
+				}
+			})
+		})
+	}))
+	return st.close
+}
+
+// atServer makes something that happens at the server if it still is the one that accepted the connection.
+func (c *conn) atServer(f func()) func() {
+	if c.server == nil {
+		return func() {}
+	}
+	return c.server.bind(f)
+}

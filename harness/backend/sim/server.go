@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/audit"
+)
+
+// server is a kube-apiserver.
+type server struct {
+	proc
+	node     *node
+	lag      time.Duration // of its watch cache behind etcd
+	watchers []*watcher
+	open     []*history.Request // writes under way, in the order of their arrival
+	envelope *envelope
+}
+
+// Measured on the local backend: how long an API server boots, how much longer if it waits for a dead plugin, and how long it
+// drains when it is asked to end.
+const (
+	leastBoot, mostBoot = 1500 * time.Millisecond, 2600 * time.Millisecond
+	deadPluginBoot      = 8 * time.Second
+	drainTime           = time.Second
+	leastLag, mostLag   = 200 * time.Microsecond, 4 * time.Millisecond
+)
+
+func newServer(w *world, n *node) *server {
+	s := &server{proc: proc{w: w, id: history.Process{Role: history.RoleAPIServer, Node: n.name}}, node: n}
+	s.envelope = newEnvelope(s)
+	s.init = func() { s.lag = w.k.Between(leastLag, mostLag) }
+	s.boot = func(ready func()) {
+		s.after(w.k.Between(leastBoot, mostBoot), func() { s.awaitEtcd(func() { s.envelope.prime(); s.awaitPlugins(ready) }) })
+	}
+	s.up = func() { s.envelope.prime(); w.show() }
+	s.gone = s.drop
+	s.term = func(ended func()) {
+		s.phase = draining
+		s.tell(history.ProcessStopping, "")
+		s.after(drainTime, ended)
+	}
+	return s
+}
+
+// awaitEtcd tries until etcd answers.
+func (s *server) awaitEtcd(then func()) {
+	s.w.etcd.access(s, defaultTimeout, func(ok bool) {
+		if !ok {
+			s.awaitEtcd(then)
+			return
+		}
+		then()
+	})
+}
+
+func (s *server) awaitPlugins(then func()) {
+	wait := time.Duration(0)
+	for _, g := range s.node.plugins {
+		if !g.runs() {
+			wait = deadPluginBoot
+		}
+	}
+	s.after(wait, then)
+}
+
+// accepts says whether it takes connections. One that stands still does: the kernel accepts for it.
+func (s *server) accepts() bool { return s.phase == running }
+
+// drop is its end: who was connected notices, and what was under way may or may not have been done.
+func (s *server) drop() {
+	for _, r := range s.open {
+		r.Code, r.Message, r.Completed = 0, "the API server ended before it logged an answer", r.Received
+		s.w.log.Record(r.Received, "audit/"+s.node.name, r)
+	}
+	s.open, s.watchers = nil, nil
+	s.envelope.forget()
+	for _, c := range slices.Clone(s.w.conns) {
+		if c.server == s {
+			c.fail(errReset)
+		}
+	}
+}
+
+// receive works on a request; wanted says whether its client still waits.
+func (s *server) receive(r request, wanted func() bool, answer func(reply)) {
+	entry := s.note(r)
+	if s.phase == draining {
+		s.finish(entry, reply{code: http.StatusServiceUnavailable, text: "apiserver is shutting down"}, answer)
+		return
+	}
+	s.after(s.w.k.Between(leastServe, mostServe), func() {
+		if why := s.w.forbids(r); why != "" {
+			s.finish(entry, reply{code: http.StatusForbidden, text: why}, answer)
+			return
+		}
+		limit := defaultTimeout
+		if r.timeout > 0 && r.timeout < limit {
+			limit = r.timeout
+		}
+		s.w.etcd.access(s, limit, func(ok bool) {
+			switch {
+			case !ok:
+				s.finish(entry, reply{code: http.StatusGatewayTimeout, text: "Timeout: request did not complete within requested timeout"}, answer)
+			case !wanted():
+				s.finish(entry, reply{code: http.StatusGatewayTimeout, text: "context canceled"}, answer)
+			default:
+				s.finish(entry, s.perform(r), answer)
+			}
+		})
+	})
+}
+
+// perform carries out a request at once.
+func (s *server) perform(r request) (rep reply) {
+	now, store := s.w.k.Now(), s.w.store
+	defer s.w.committed()
+	switch r.verb {
+	case verbGet:
+		return replyOf(store.Get(r.key))
+	case verbList:
+		list, revision, err := store.List(r.key.Resource, r.key.Namespace)
+		rep = replyOf(nil, err)
+		rep.list, rep.revision = named(list, r.key.Name), revision
+		return rep
+	case verbDelete:
+		return replyOf(store.Delete(r.key, objects.Preconditions{}))
+	}
+	if r.contentType == audit.ContentTypeJSONPatch {
+		return replyOf(store.JSONPatch(now, r.key, r.body, objects.UpdateOptions{Manager: r.manager, Subresource: r.subresource}))
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(r.body); err != nil {
+		return reply{code: http.StatusBadRequest, text: err.Error()}
+	}
+	switch {
+	case r.verb == verbCreate:
+		rep = replyOf(store.Create(now, r.key.Resource, u, r.manager))
+		if rep.code == http.StatusOK {
+			rep.code = http.StatusCreated
+		}
+		return rep
+	case r.verb == verbUpdate:
+		return replyOf(store.Update(now, r.key.Resource, u, objects.UpdateOptions{Manager: r.manager, Subresource: r.subresource}))
+	case r.contentType == audit.ContentTypeApply:
+		return replyOf(store.Apply(now, r.key.Resource, u, objects.ApplyOptions{Manager: r.manager, Force: r.force, Subresource: r.subresource}))
+	}
+	return reply{code: http.StatusUnsupportedMediaType, text: r.contentType + " is not modelled"}
+}
+
+// named is the objects of a name; all if it is empty.
+func named(list []*objects.Version, name string) []*objects.Version {
+	if name == "" {
+		return list
+	}
+	return slices.DeleteFunc(list, func(v *objects.Version) bool { return v.Key.Name != name })
+}

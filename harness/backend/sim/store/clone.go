@@ -1,0 +1,111 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// cloneObject copies what a caller gave. Numbers become what decoded JSON has.
+func cloneObject(o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if o == nil || o.Object == nil {
+		return nil, fmt.Errorf("no object was given")
+	}
+	c, err := clone(o.Object)
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := o.Object["metadata"]; ok {
+		if _, isMap := m.(map[string]any); !isMap {
+			return nil, fmt.Errorf("metadata is %T, expected an object", m)
+		}
+	}
+	return &unstructured.Unstructured{Object: c.(map[string]any)}, nil
+}
+
+func clone(v any) (any, error) {
+	switch v := v.(type) {
+	case nil, string, bool, int64, float64:
+		return v, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, item := range v {
+			c, err := clone(item)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", k, err)
+			}
+			out[k] = c
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			c, err := clone(item)
+			if err != nil {
+				return nil, fmt.Errorf("[%d]: %w", i, err)
+			}
+			out[i] = c
+		}
+		return out, nil
+	case int:
+		return int64(v), nil
+	case int32:
+		return int64(v), nil
+	case json.Number:
+		n, err := v.Int64()
+		return n, err
+	}
+	return nil, fmt.Errorf("%T is nothing that JSON has", v)
+}
+
+// equal compares decoded JSON. Shared parts are not looked into.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
+			return false
+		}
+		if same(a, b) {
+			return true
+		}
+		for k, v := range a {
+			if w, ok := b[k]; !ok || !equal(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
+			return false
+		}
+		for i := range a {
+			if !equal(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return a == b
+}
+
+func same(a, b map[string]any) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
+}
+
+// with is a copy of an object in which one field is another; nil removes it.
+func with(o map[string]any, field string, v any) map[string]any {
+	out := make(map[string]any, len(o)+1)
+	for k, w := range o {
+		out[k] = w
+	}
+	if v == nil {
+		delete(out, field)
+	} else {
+		out[field] = v
+	}
+	return out
+}

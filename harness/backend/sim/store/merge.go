@@ -1,0 +1,138 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// SSA is which code merges applies.
+type SSA string
+
+const (
+	Real  SSA = "real"  // Kubernetes' own
+	Model SSA = "model" // the index of this package, and Kubernetes' own for what that does not answer
+)
+
+// candidate is what a write would make of an object: the body with the resourceVersion that the writer started from.
+type candidate struct {
+	body   map[string]any
+	owners entryList
+}
+
+func (c candidate) metadata() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: c.body}
+}
+
+// mergers are Kubernetes' own field managers of one type, by subresource.
+type mergers struct {
+	kind  schema.GroupVersionKind
+	bySub map[string]*managedfields.FieldManager
+}
+
+func newMergers(t *Type, converter managedfields.TypeConverter) (*mergers, error) {
+	m := &mergers{kind: t.Kind, bySub: map[string]*managedfields.FieldManager{}}
+	version := fieldpath.APIVersion(t.Kind.GroupVersion().String())
+	reset := map[string]*fieldpath.Set{"": fieldpath.NewSet()}
+	if t.Status { // each of the two endpoints drops what is the other's, and so owns nothing of it
+		reset[""] = fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
+		reset["status"] = fieldpath.NewSet(fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("metadata"))
+	}
+	for sub, set := range reset {
+		filter := map[fieldpath.APIVersion]fieldpath.Filter{version: fieldpath.NewExcludeSetFilter(set)}
+		f, err := managedfields.NewDefaultCRDFieldManager(converter, identity{}, identity{}, identity{}, t.Kind, t.Kind.GroupVersion(), sub, filter)
+		if err != nil {
+			return nil, fmt.Errorf("field manager of %s: %w", t.Kind.Kind, err)
+		}
+		m.bySub[sub] = f
+	}
+	return m, nil
+}
+
+func (m *mergers) of(subresource string) (*managedfields.FieldManager, error) {
+	if f, ok := m.bySub[subresource]; ok {
+		return f, nil
+	}
+	return nil, noSuchResource()
+}
+
+// apply merges an apply into a version; nil is an object that does not exist.
+func (m *mergers) apply(live *Version, patch *unstructured.Unstructured, o ApplyOptions, now time.Time) (candidate, error) {
+	f, err := m.of(o.Subresource)
+	if err != nil {
+		return candidate{}, err
+	}
+	from, times := m.start(live, nil)
+	out, err := f.Apply(from, patch, o.Manager, o.Force)
+	if err != nil {
+		return candidate{}, sortCauses(internal(err))
+	}
+	return finish(out.(*unstructured.Unstructured), times, now), nil
+}
+
+// update records that a manager made an object what it is.
+func (m *mergers) update(live *Version, updated *unstructured.Unstructured, manager, subresource string, now time.Time) (candidate, error) {
+	f, err := m.of(subresource)
+	if err != nil {
+		return candidate{}, err
+	}
+	from, times := m.start(live, updated.GetManagedFields())
+	if given := updated.GetManagedFields(); len(given) > 0 {
+		times.hide(given)
+		updated.SetManagedFields(given)
+	}
+	kept := from.GetManagedFields()
+	out, err := f.Update(from, updated, manager)
+	if err != nil { // the real one logs it, and keeps who owned what
+		updated.SetManagedFields(kept)
+		out = updated
+	}
+	return finish(out.(*unstructured.Unstructured), times, now), nil
+}
+
+// start is the object that a write begins with; more are other managedFields that will be merged.
+func (m *mergers) start(live *Version, more []metav1.ManagedFieldsEntry) (*unstructured.Unstructured, times) {
+	if live == nil {
+		o := &unstructured.Unstructured{Object: map[string]any{}}
+		o.SetGroupVersionKind(m.kind)
+		return o, ranked(more)
+	}
+	fields := live.owners.entries()
+	t := ranked(append(slices.Clone(fields), more...))
+	t.hide(fields)
+	o := (&unstructured.Unstructured{Object: live.body}).DeepCopy()
+	o.SetResourceVersion(live.ResourceVersion())
+	o.SetManagedFields(fields)
+	return o, t
+}
+
+func finish(o *unstructured.Unstructured, t times, now time.Time) candidate {
+	fields := o.GetManagedFields()
+	t.show(fields, now)
+	o.SetManagedFields(nil)
+	return candidate{body: o.Object, owners: fields}
+}
+
+// identity stands for conversion, defaulting and creation: there is one version of each kind and it has no defaults.
+type identity struct{}
+
+func (identity) Convert(_, _, _ any) error { return nil }
+func (identity) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+	return in, nil
+}
+func (identity) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+func (identity) Default(runtime.Object) {}
+func (identity) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetGroupVersionKind(kind)
+	return o, nil
+}

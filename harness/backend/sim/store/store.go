@@ -1,0 +1,146 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Options configure a store.
+type Options struct {
+	// SSA is which code merges; Real when empty.
+	SSA SSA
+	// UID makes the uids of new objects; nil for a counter.
+	UID func() types.UID
+	// MaxRequestBytes is etcd's limit; MaxRequestBytes when 0.
+	MaxRequestBytes int
+	// Revision is the one before the first change, as etcd's; 1 when 0.
+	Revision int64
+}
+
+// Store keeps the objects of one cluster.
+type Store struct {
+	types     *Types
+	options   Options
+	objects   map[Key]*record
+	log       []Event
+	revision  int64
+	compacted int64
+	uids      int64
+}
+
+// record is the newest version of an object and what the merger remembers of it.
+type record struct {
+	*Version
+}
+
+// New is an empty store.
+func New(t *Types, o Options) *Store {
+	if o.SSA == "" {
+		o.SSA = Real
+	}
+	if o.MaxRequestBytes == 0 {
+		o.MaxRequestBytes = MaxRequestBytes
+	}
+	if o.Revision == 0 {
+		o.Revision = 1
+	}
+	return &Store{types: t, options: o, objects: map[Key]*record{}, revision: o.Revision, compacted: o.Revision}
+}
+
+// Revision is that of the newest change.
+func (s *Store) Revision() int64 { return s.revision }
+
+// Get is the newest version of an object.
+func (s *Store) Get(k Key) (*Version, error) {
+	if _, err := s.types.of(k.Resource); err != nil {
+		return nil, err
+	}
+	if r, ok := s.objects[k]; ok {
+		return r.Version, nil
+	}
+	return nil, k.notFound()
+}
+
+// List is every object of a resource, sorted by namespace and name, and the revision at which it is so. An empty namespace
+// is all of them.
+func (s *Store) List(r schema.GroupVersionResource, namespace string) ([]*Version, int64, error) {
+	if _, err := s.types.of(r); err != nil {
+		return nil, 0, err
+	}
+	var out []*Version
+	for k, o := range s.objects {
+		if k.Resource == r && (namespace == "" || namespace == k.Namespace) {
+			out = append(out, o.Version)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Version) int {
+		if c := strings.Compare(a.Key.Namespace, b.Key.Namespace); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Key.Name, b.Key.Name)
+	})
+	return out, s.revision, nil
+}
+
+// Create adds an object on behalf of a field manager.
+func (s *Store) Create(now time.Time, r schema.GroupVersionResource, o *unstructured.Unstructured, manager string) (*Version, error) {
+	t, k, in, err := s.input(r, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUpdateManager("CreateOptions", manager); err != nil {
+		return nil, err
+	}
+	if err := t.checkKind(in); err != nil {
+		return nil, err
+	}
+	if in.GetResourceVersion() != "" {
+		return nil, apierrors.NewBadRequest("resourceVersion can not be set for Create requests")
+	}
+	in.SetUID("") // a client cannot choose it
+	c, err := t.merge.update(nil, in, manager, "", now)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.add(now, t, k, c)
+	if isTooLarge(err) {
+		c.owners = nil
+		v, err = s.add(now, t, k, c)
+	}
+	return v, err
+}
+
+// input is a resource's type, and an object's key and own copy.
+func (s *Store) input(r schema.GroupVersionResource, o *unstructured.Unstructured) (*Type, Key, *unstructured.Unstructured, error) {
+	t, err := s.types.of(r)
+	if err != nil {
+		return nil, Key{}, nil, err
+	}
+	copied, err := cloneObject(o)
+	if err != nil {
+		return nil, Key{}, nil, apierrors.NewBadRequest(err.Error())
+	}
+	k := Key{Resource: r, Namespace: copied.GetNamespace(), Name: copied.GetName()}
+	if k.Name == "" {
+		return nil, k, nil, apierrors.NewBadRequest("name must be provided")
+	}
+	if t.Namespaced != (k.Namespace != "") {
+		return nil, k, nil, apierrors.NewBadRequest(fmt.Sprintf("%s %s: namespace %q in an object whose kind is namespaced: %t", t.Kind.Kind, k.Name, k.Namespace, t.Namespaced))
+	}
+	return t, k, copied, nil
+}
+
+func (s *Store) newUID() types.UID {
+	if s.options.UID != nil {
+		return s.options.UID()
+	}
+	s.uids++
+	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", s.uids))
+}

@@ -1,0 +1,158 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kmsharness/kmsharness/ci/crds"
+)
+
+// Type is what the store knows of a resource.
+type Type struct {
+	Resource   schema.GroupVersionResource
+	Kind       schema.GroupVersionKind
+	Namespaced bool
+	// Status is whether there is a status subresource: without it the status is written with all the rest.
+	Status bool
+	// BuiltIn kinds have no schema, keep the status that they are created with, and have no generation.
+	BuiltIn bool
+	// Unconditional allows updates without a resourceVersion.
+	Unconditional bool
+
+	schema *node // nil for a built-in kind
+	merge  *mergers
+}
+
+// Types are the resources of an API server. They are never changed and may be shared by many stores.
+type Types struct {
+	byResource map[schema.GroupVersionResource]*Type
+}
+
+// LoadTypes is the types of the OpenShift CRDs of a variant, beside the built-in kinds that the harness uses.
+func LoadTypes(variant crds.Variant) (*Types, error) {
+	list, err := crds.List(variant)
+	if err != nil {
+		return nil, err
+	}
+	return NewTypes(list)
+}
+
+// NewTypes is the types of some CRDs, beside the built-in kinds that the harness uses.
+func NewTypes(list []*apiextensions.CustomResourceDefinition) (*Types, error) {
+	t := &Types{byResource: map[schema.GroupVersionResource]*Type{}}
+	for _, b := range builtIns() {
+		if err := t.add(&b, managedfields.NewDeducedTypeConverter()); err != nil {
+			return nil, err
+		}
+	}
+	for _, crd := range list {
+		if err := t.addCRD(crd); err != nil {
+			return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
+		}
+	}
+	return t, nil
+}
+
+func builtIns() []Type {
+	core := schema.GroupVersion{Version: "v1"}
+	coordination := schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
+	return []Type{
+		{Resource: core.WithResource("nodes"), Kind: core.WithKind("Node"), Status: true, BuiltIn: true, Unconditional: true},
+		{Resource: core.WithResource("secrets"), Kind: core.WithKind("Secret"), Namespaced: true, BuiltIn: true, Unconditional: true},
+		{Resource: coordination.WithResource("leases"), Kind: coordination.WithKind("Lease"), Namespaced: true, BuiltIn: true},
+	}
+}
+
+func (t *Types) addCRD(crd *apiextensions.CustomResourceDefinition) error {
+	for _, v := range crd.Spec.Versions {
+		if !v.Served || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			continue
+		}
+		gv := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
+		out := &Type{
+			Resource:   gv.WithResource(crd.Spec.Names.Plural),
+			Kind:       gv.WithKind(crd.Spec.Names.Kind),
+			Namespaced: crd.Spec.Scope == apiextensions.NamespaceScoped,
+			Status:     v.Subresources != nil && v.Subresources.Status != nil,
+		}
+		converter, err := typeConverter(out.Kind, v.Schema.OpenAPIV3Schema)
+		if err != nil {
+			return err
+		}
+		if out.schema, err = newNode(v.Schema.OpenAPIV3Schema); err != nil {
+			return err
+		}
+		if err := t.add(out, converter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Types) add(typ *Type, converter managedfields.TypeConverter) (err error) {
+	if typ.merge, err = newMergers(typ, converter); err != nil {
+		return err
+	}
+	t.byResource[typ.Resource] = typ
+	return nil
+}
+
+// of is the type of a resource, or the error of an API server that has no such resource.
+func (t *Types) of(r schema.GroupVersionResource) (*Type, error) {
+	if typ, ok := t.byResource[r]; ok {
+		return typ, nil
+	}
+	return nil, noSuchResource()
+}
+
+// typeConverter makes the type that the merge code works by: the CRD's schema as OpenAPI, with the metadata that every
+// object has. The extensions that say how lists and maps are merged have the same names in both.
+func typeConverter(kind schema.GroupVersionKind, props *apiextensions.JSONSchemaProps) (managedfields.TypeConverter, error) {
+	data, err := json.Marshal(props)
+	if err != nil {
+		return nil, fmt.Errorf("encode the schema: %w", err)
+	}
+	root, meta := &spec.Schema{}, &spec.Schema{}
+	if err := json.Unmarshal(data, root); err != nil {
+		return nil, fmt.Errorf("read the schema as OpenAPI: %w", err)
+	}
+	if err := json.Unmarshal([]byte(objectMeta), meta); err != nil {
+		return nil, fmt.Errorf("read the schema of metadata: %w", err)
+	}
+	root.Properties["metadata"] = *spec.RefSchema("#/definitions/" + objectMetaName)
+	root.AddExtension("x-kubernetes-group-version-kind", []any{
+		map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind},
+	})
+	c, err := managedfields.NewTypeConverter(map[string]*spec.Schema{kind.Kind: root, objectMetaName: meta}, false)
+	if err != nil {
+		return nil, fmt.Errorf("make a type of the schema: %w", err)
+	}
+	return c, nil
+}
+
+const objectMetaName = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+// objectMeta is how the metadata of an object are merged.
+const objectMeta = `{"type":"object","properties":{
+"annotations":{"type":"object","additionalProperties":{"type":"string"}},
+"creationTimestamp":{"type":"string","format":"date-time"},
+"deletionGracePeriodSeconds":{"type":"integer","format":"int64"},
+"deletionTimestamp":{"type":"string","format":"date-time"},
+"finalizers":{"type":"array","items":{"type":"string"},"x-kubernetes-list-type":"set"},
+"generateName":{"type":"string"},
+"generation":{"type":"integer","format":"int64"},
+"labels":{"type":"object","additionalProperties":{"type":"string"}},
+"managedFields":{"type":"array","x-kubernetes-list-type":"atomic","items":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
+"name":{"type":"string"},
+"namespace":{"type":"string"},
+"ownerReferences":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["uid"],"items":{"type":"object",
+  "x-kubernetes-map-type":"atomic","properties":{"apiVersion":{"type":"string"},"blockOwnerDeletion":{"type":"boolean"},
+  "controller":{"type":"boolean"},"kind":{"type":"string"},"name":{"type":"string"},"uid":{"type":"string"}}}},
+"resourceVersion":{"type":"string"},
+"selfLink":{"type":"string"},
+"uid":{"type":"string"}}}`

@@ -1,0 +1,32 @@
+package store
+
+import (
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validate is what an API server finds wrong with an object; old is nil for a new one. Of a write to the status nothing else
+// can have changed.
+func (t *Type) validate(o *unstructured.Unstructured, old *Version, subresource string) field.ErrorList {
+	if subresource == "status" {
+		if t.schema == nil {
+			return nil
+		}
+		return t.schema.fields["status"].check(field.NewPath("status"), o.Object["status"], old.body["status"])
+	}
+	meta := field.NewPath("metadata")
+	errs := validation.ValidateObjectMetaAccessor(o, t.Namespaced, validation.NameIsDNSSubdomain, meta)
+	var before any
+	if old != nil {
+		before = old.body
+		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(versioned(o.Object, old), versioned(old.body, old), meta)...)
+	}
+	return append(errs, t.schema.check(nil, o.Object, before)...)
+}
+
+// versioned is an object with the resourceVersion of a version.
+func versioned(body map[string]any, v *Version) *unstructured.Unstructured {
+	meta := with(metadataOf(body), "resourceVersion", v.ResourceVersion())
+	return &unstructured.Unstructured{Object: with(body, "metadata", meta)}
+}

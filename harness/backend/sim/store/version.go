@@ -1,0 +1,88 @@
+package store
+
+import (
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Key names an object. Namespace is empty for a cluster-scoped one.
+type Key struct {
+	Resource  schema.GroupVersionResource
+	Namespace string
+	Name      string
+}
+
+// Version is one state of one object. It never changes.
+type Version struct {
+	Key Key
+	// Revision is the resourceVersion as a number.
+	Revision   int64
+	UID        types.UID
+	Generation int64
+	Created    time.Time
+
+	body    map[string]any // without managedFields and resourceVersion
+	owners  owners
+	content int // bytes of body as JSON
+}
+
+// owners are the managedFields of a version: as such, or as what they can be made of.
+type owners interface {
+	entries() []metav1.ManagedFieldsEntry
+	size() int // bytes as JSON, brackets included; 0 for none
+}
+
+// Body is the object as decoded JSON, without metadata.managedFields and metadata.resourceVersion. It is shared by
+// everybody and is not to be changed.
+func (v *Version) Body() map[string]any { return v.body }
+
+// ResourceVersion is the revision as clients see it.
+func (v *Version) ResourceVersion() string { return strconv.FormatInt(v.Revision, 10) }
+
+// ManagedFields are who owns what. They are the caller's.
+func (v *Version) ManagedFields() []metav1.ManagedFieldsEntry { return v.owners.entries() }
+
+// Object is a copy of the whole object, as a client gets it. It is the caller's.
+func (v *Version) Object() *unstructured.Unstructured {
+	o := (&unstructured.Unstructured{Object: v.body}).DeepCopy()
+	o.SetResourceVersion(v.ResourceVersion())
+	if fields := v.owners.entries(); len(fields) > 0 {
+		o.SetManagedFields(fields)
+	}
+	return o
+}
+
+// Size is what the object takes in etcd, in bytes.
+func (v *Version) Size() int {
+	if n := v.owners.size(); n > 0 {
+		return v.content + len(`,"managedFields":`) + n
+	}
+	return v.content
+}
+
+// entryList is managedFields as such.
+type entryList []metav1.ManagedFieldsEntry
+
+func (l entryList) entries() []metav1.ManagedFieldsEntry {
+	out := make([]metav1.ManagedFieldsEntry, len(l))
+	for i := range l {
+		out[i] = *l[i].DeepCopy()
+	}
+	return out
+}
+
+func (l entryList) size() int {
+	if len(l) == 0 {
+		return 0
+	}
+	n := 1 + len(l)
+	for i := range l {
+		n += entrySize(&l[i])
+	}
+	return n
+}

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ApplyOptions are those of a Server-Side Apply. Subresource is "" or "status".
+type ApplyOptions struct {
+	Manager     string
+	Force       bool
+	Subresource string
+}
+
+// UpdateOptions are those of an update or a JSON patch. Subresource is "" or "status".
+type UpdateOptions struct {
+	Manager     string
+	Subresource string
+}
+
+// Apply merges a patch, an apply configuration, into the object that it names, which is created if there is none.
+func (s *Store) Apply(now time.Time, r schema.GroupVersionResource, patch *unstructured.Unstructured, o ApplyOptions) (*Version, error) {
+	t, k, in, err := s.input(r, patch)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkApply(o, in); err != nil {
+		return nil, err
+	}
+	live := s.objects[k]
+	if live == nil && o.Subresource != "" {
+		return nil, k.notFound()
+	}
+	if live == nil {
+		return s.applyNew(now, t, k, in, o)
+	}
+	if s.options.SSA == Model {
+		return s.applyModel(now, t, live, in, o)
+	}
+	c, err := t.merge.apply(live.Version, in, o, now)
+	if err != nil {
+		return nil, err
+	}
+	return s.change(now, t, live, c, o.Subresource)
+}
+
+func (s *Store) applyNew(now time.Time, t *Type, k Key, in *unstructured.Unstructured, o ApplyOptions) (*Version, error) {
+	c, err := t.merge.apply(nil, in, o, now)
+	if err != nil {
+		return nil, err
+	}
+	if uid := c.metadata().GetUID(); uid != "" {
+		return nil, apierrors.NewConflict(k.Resource.GroupResource(), k.Name, uidMismatch(uid))
+	}
+	if c.metadata().GetResourceVersion() != "" {
+		return nil, k.stale()
+	}
+	return s.add(now, t, k, c)
+}
+
+func checkApply(o ApplyOptions, patch *unstructured.Unstructured) error {
+	errs := metavalidation.ValidatePatchOptions(&metav1.PatchOptions{FieldManager: o.Manager, Force: &o.Force}, types.ApplyYAMLPatchType)
+	if err := badOptions("PatchOptions", errs); err != nil {
+		return err
+	}
+	if jsonSize(patch.Object) > MaxBodyBytes {
+		return apierrors.NewRequestEntityTooLargeError("limit is 3145728")
+	}
+	return nil
+}
+
+func checkUpdateManager(options, manager string) error {
+	return badOptions(options, metavalidation.ValidateFieldManager(manager, field.NewPath("fieldManager")))
+}
+
+func badOptions(kind string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+}
+
+// Update replaces an object, or its status. With a resourceVersion it is made only to that version.
+func (s *Store) Update(now time.Time, r schema.GroupVersionResource, object *unstructured.Unstructured, o UpdateOptions) (*Version, error) {
+	t, k, in, err := s.input(r, object)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUpdateManager("UpdateOptions", o.Manager); err != nil {
+		return nil, err
+	}
+	if err := t.checkKind(in); err != nil {
+		return nil, err
+	}
+	live := s.objects[k]
+	if live == nil {
+		return nil, k.notFound()
+	}
+	if uid := in.GetUID(); uid != "" && uid != live.UID {
+		return nil, k.precondition("UID in precondition: " + string(uid) + ", UID in object meta: " + string(live.UID))
+	}
+	return s.update(now, t, live, in, o)
+}
+
+// JSONPatch applies an RFC 6902 patch to an object, or to its status.
+func (s *Store) JSONPatch(now time.Time, k Key, patch []byte, o UpdateOptions) (*Version, error) {
+	t, err := s.types.of(k.Resource)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUpdateManager("PatchOptions", o.Manager); err != nil {
+		return nil, err
+	}
+	live := s.objects[k]
+	if live == nil {
+		return nil, k.notFound()
+	}
+	in, err := patched(live.Version, patch)
+	if err != nil {
+		return nil, err
+	}
+	return s.update(now, t, live, in, o)
+}
+
+func patched(live *Version, patch []byte) (*unstructured.Unstructured, error) {
+	decoded, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	before, err := json.Marshal(live.Object().Object)
+	if err != nil {
+		return nil, internal(err)
+	}
+	after, err := decoded.Apply(before)
+	if err != nil {
+		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	out := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(after, &out.Object); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return out, nil
+}
+
+// update makes a change that is not an apply. If only managedFields make the object too large, it goes without them.
+func (s *Store) update(now time.Time, t *Type, live *record, in *unstructured.Unstructured, o UpdateOptions) (*Version, error) {
+	c, err := t.merge.update(live.Version, in, o.Manager, o.Subresource, now)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.change(now, t, live, c, o.Subresource)
+	if isTooLarge(err) {
+		c.owners = nil
+		return s.change(now, t, live, c, o.Subresource)
+	}
+	return v, err
+}

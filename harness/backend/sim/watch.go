@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/record/watch"
+)
+
+// watcher is a client that is told of changes.
+type watcher struct {
+	c     *conn
+	st    *stream
+	key   objects.Key // an empty name is all of them
+	last  int64       // revision that it was told of
+	event func(objects.Event)
+}
+
+// watch tells of every change after a revision until the connection breaks.
+func (c *conn) watch(r request, since int64, event func(objects.Event), failed func(error)) {
+	st := c.open(failed)
+	c.toServer(c.atServer(func() {
+		s := c.server
+		entry := s.note(r)
+		s.after(s.w.k.Between(leastServe, mostServe), func() {
+			if st.over {
+				return
+			}
+			s.finish(entry, reply{code: http.StatusOK}, func(reply) {})
+			o := &watcher{c, st, r.key, since, event}
+			s.watchers = append(s.watchers, o)
+			missed, err := s.w.store.Since(since)
+			if err != nil {
+				c.toClient(func() { st.fail(err) })
+				return
+			}
+			for _, e := range missed {
+				o.tell(e)
+			}
+		})
+	}))
+}
+
+func (o *watcher) tell(e objects.Event) {
+	if e.Revision <= o.last || e.Version.Key.Resource != o.key.Resource || o.key.Name != "" && e.Version.Key.Name != o.key.Name {
+		return
+	}
+	o.last = e.Revision
+	o.c.toClient(func() {
+		if !o.st.over {
+			o.event(e)
+		}
+	})
+}
+
+// learn is a change on its way from etcd to the watchers of an API server.
+func (s *server) learn(e objects.Event) {
+	s.watchers = slices.DeleteFunc(s.watchers, func(o *watcher) bool { return o.st.over })
+	if !slices.ContainsFunc(s.watchers, func(o *watcher) bool { return o.key.Resource == e.Version.Key.Resource }) {
+		return
+	}
+	s.node.stored.send(1, s.bind(func() {
+		s.after(s.lag, func() {
+			for _, o := range slices.Clone(s.watchers) {
+				o.tell(e)
+			}
+		})
+	}))
+}
+
+// committed tells everybody of what changed.
+func (w *world) committed() {
+	events, err := w.store.Since(w.published)
+	if err != nil {
+		return // nothing is compacted here
+	}
+	for _, e := range events {
+		w.published = e.Revision
+		for _, n := range w.nodes {
+			n.server.learn(e)
+		}
+		w.observe(e)
+	}
+}
+
+// observe records a state of an observed object, when the first API server shows it.
+func (w *world) observe(e objects.Event) {
+	if !w.observed(e.Version.Key.Resource) {
+		return
+	}
+	w.unseen = append(w.unseen, e)
+	w.k.After(w.watchLag(), w.show)
+}
+
+// watchLag is how far behind etcd the API server is that shows a change first.
+func (w *world) watchLag() time.Duration {
+	least := mostLag
+	for _, n := range w.nodes {
+		if n.server.runs() {
+			least = min(least, n.server.lag)
+		}
+	}
+	return least
+}
+
+// show records what was committed, as far as an API server runs that shows it. States that nobody could see are skipped.
+func (w *world) show() {
+	if !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.server.runs() }) {
+		return
+	}
+	unseen := w.unseen
+	w.unseen = nil
+	for _, e := range unseen {
+		t := watch.Target{GVR: e.Version.Key.Resource, Name: e.Version.Key.Name}
+		if e.Type == apiwatch.Deleted {
+			w.sequence.Absent(t, e.Version.ResourceVersion(), w.k.Now())
+			continue
+		}
+		w.sequence.Present(t, e.Version.Object(), w.k.Now())
+	}
+}

@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/watch"
+	"github.com/kmsharness/kmsharness/reporter/publish"
+)
+
+// world is everything that is simulated.
+type world struct {
+	k        *kernel.Kernel
+	ctx      context.Context // of calls that never wait
+	log      *history.Log
+	timing   contract.Timing
+	operator operator
+	form     publish.Form
+	keyIDs   []string // of the plugins, the write key first
+	cores    Cores
+
+	store       *objects.Store
+	published   int64           // revision up to which everybody was told
+	unseen      []objects.Event // committed, and not yet recorded
+	sequence    *watch.Sequence
+	etcd        *etcd
+	kms         *kms
+	balancer    *balancer
+	front       *link // from the aggregators to the load balancer
+	nodes       []*node
+	aggregators []*aggregator
+	conns       []*conn
+	secrets     map[string]*secret
+
+	pids     int
+	requests int
+	next     int // member of the load balancer
+}
+
+// balancer is the load balancer in front of the API servers.
+type balancer struct{ proc }
+
+// epoch is when every simulation begins. Nothing depends on which instant it is.
+func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *objects.Store) (*world, error) {
+	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, store: kept, secrets: map[string]*secret{}}
+	w.published = w.store.Revision()
+	w.sequence = watch.NewSequence(log)
+	w.etcd = newEtcd(w)
+	w.balancer = &balancer{proc{w: w, id: history.Process{Role: history.RoleLoadBalancer}}}
+	w.balancer.boot = func(ready func()) { w.k.After(leastPluginBoot, ready) }
+	w.balancer.gone = func() {
+		for _, c := range slices.Clone(w.conns) {
+			if c.through != nil {
+				c.fail(errReset)
+			}
+		}
+	}
+	w.front = newLink(w, history.RoleAggregator, history.RoleLoadBalancer, "")
+	var err error
+	w.kms, err = newKMS(w)
+	return w, err
+}
+
+func (w *world) record(source string, payload any) { w.log.Record(w.k.Now(), source, payload) }
+
+// uid is a new one for an envelope operation.
+func (w *world) uid() string {
+	r := w.k.Rand()
+	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16)
+}

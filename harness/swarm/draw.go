@@ -1,0 +1,110 @@
+package swarm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// Name of the scenario of a seed.
+func Name(seed int64) string { return fmt.Sprintf("swarm-%d", seed) }
+
+// calm follows the last fault: what was decided before it ended may still be written, and an aggregator may have to take over. How
+// soon everything is well is judged by the invariants all the while.
+const calm = "12I"
+
+// Draw is the scenario file of a seed.
+func Draw(seed int64) []byte {
+	d := &drawing{rng: rand.New(rand.NewPCG(uint64(seed), 0x737761726d))}
+	d.topology()
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: %s\n", Name(seed))
+	b.WriteString("  title: \"Faults drawn at random break no promise, and when they are over everything gets well.\"\n  area: scale\nspec:\n")
+	fmt.Fprintf(&b, "  contract: %s\n  topology: {controlPlanes: %d, keyIDs: [%s], aggregators: %d}\n", d.contract, len(d.nodes), strings.Join(d.keyIDs, ", "), d.aggregators)
+	b.WriteString("  steps:\n  - parallel:\n")
+	for _, lane := range d.lanes() {
+		b.WriteString("    - repeat:\n        times: 1\n        steps:\n")
+		for _, step := range lane {
+			fmt.Fprintf(&b, "        - %s\n", step)
+		}
+	}
+	b.WriteString("  - wait: " + calm + "\n")
+	return []byte(b.String())
+}
+
+// drawing is one scenario while it is drawn.
+type drawing struct {
+	rng         *rand.Rand
+	nodes       []string
+	keyIDs      []string
+	contract    string
+	aggregators int
+}
+
+func (d *drawing) topology() {
+	for i := range d.one(1, 3, 3, 3, 5) {
+		d.nodes = append(d.nodes, fmt.Sprintf("cp-%d", i+1))
+	}
+	d.keyIDs = [][]string{{`"1"`}, {`"1"`}, {`"2"`, `"1"`}}[d.rng.IntN(3)]
+	d.contract = d.word("conditions", "conditions", "healthreports")
+	d.aggregators = d.one(1, 1, 2)
+}
+
+func (d *drawing) one(of ...int) int        { return of[d.rng.IntN(len(of))] }
+func (d *drawing) word(of ...string) string { return of[d.rng.IntN(len(of))] }
+func (d *drawing) node() string             { return d.word(d.nodes...) }
+
+// lanes are rows of episodes that go on at the same time. No two of them are about the same thing, so that each finds it as it
+// left it.
+func (d *drawing) lanes() [][]string {
+	subjects := []func() []string{d.etcd, d.kms, d.aggregator, d.balancer}
+	apiserver := d.node() // one at most: the others serve meanwhile
+	subjects = append(subjects, func() []string { return d.apiserver(apiserver) })
+	for _, n := range d.nodes {
+		subjects = append(subjects, func() []string { return d.plugin(n) }, func() []string { return d.reporter(n) })
+	}
+	if len(d.nodes) > 1 {
+		subjects = append(subjects, func() []string { return []string{fmt.Sprintf("data: {op: write, count: %d}", d.one(1, 3, 6))} })
+	}
+	d.rng.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
+	var out [][]string
+	for _, subject := range subjects[:min(len(subjects), d.one(1, 2, 3, 4))] {
+		var lane []string
+		for range d.one(1, 2, 3) {
+			lane = append(lane, d.wait("0I", "1I", "2I", "7I"))
+			lane = append(lane, subject()...)
+		}
+		out = append(out, lane)
+	}
+	return out
+}
+
+func (d *drawing) wait(of ...string) string {
+	return fmt.Sprintf("wait: %s + %dms", d.word(of...), d.rng.IntN(1000)+1)
+}
+
+// during is a fault that lasts for a while.
+func (d *drawing) during(begin, end string) []string {
+	return []string{begin, d.wait("0I", "1I", "3I", "5I", "9I"), end}
+}
+
+// lives are what can happen to any process.
+func (d *drawing) lives(who string, of ...string) []string {
+	of = append(slices.Clone(of), "kill", "pause", "restart", "crash")
+	switch what := d.word(of...); what {
+	case "kill", "stop":
+		return d.during(what+": {"+who+"}", "start: {"+who+"}")
+	case "pause":
+		return d.during("pause: {"+who+"}", "resume: {"+who+"}")
+	case "restart":
+		return []string{"restart: {" + who + "}"}
+	default:
+		return []string{"restart: {" + who + ", with: kill}"}
+	}
+}
+
+func (d *drawing) link(where string) []string {
+	fault := d.word("cut", "reset", "mute", "slow, delay: 50ms", "slow, delay: 200ms")
+	return d.during("link: {"+where+", mode: "+fault+"}", "link: {"+where+", mode: restore}")
+}

@@ -1,0 +1,108 @@
+package swarm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+)
+
+// Options of a run over seeds.
+type Options struct {
+	From, To int64 // both included
+	Jobs     int   // seeds at the same time
+	// Out keeps what the seeds left that did not pass, and the scenario file of each; Keep keeps it of all.
+	Out  string
+	Keep bool
+	// Backend simulates.
+	Backend *sim.Backend
+	// Done is told of every seed, one at a time, in no order.
+	Done func(Seed)
+}
+
+// Seed is what came of one.
+type Seed struct {
+	Seed    int64
+	Result  report.Result
+	Verdict check.Verdict
+	Hash    [sha256.Size]byte // of the history
+	File    string            // the scenario's, if it was kept
+}
+
+// Run simulates every seed, until ctx ends. An error is one of the harness, and says nothing of any seed.
+func Run(ctx context.Context, o Options) error {
+	parser, err := standard.Parser()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	seeds := make(chan int64)
+	var all sync.WaitGroup
+	var telling sync.Mutex
+	for range max(o.Jobs, 1) {
+		all.Go(func() {
+			for seed := range seeds {
+				s, err := o.one(ctx, parser, seed)
+				if err != nil {
+					cancel(fmt.Errorf("seed %d: %w", seed, err))
+					return
+				}
+				telling.Lock()
+				o.Done(s)
+				telling.Unlock()
+			}
+		})
+	}
+	for seed := o.From; seed <= o.To && ctx.Err() == nil; seed++ {
+		select {
+		case seeds <- seed:
+		case <-ctx.Done():
+		}
+	}
+	close(seeds)
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64) (Seed, error) {
+	text, file := Draw(seed), Name(seed)+".yaml"
+	s, err := parser.Parse(file, text)
+	if err != nil {
+		return Seed{}, fmt.Errorf("what was drawn is no scenario: %w", err)
+	}
+	out := Seed{Seed: seed}
+	out.Result = engine.Execute(ctx, o.Backend, s, engine.Execution{Out: o.Out, Options: engine.Options{
+		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed,
+		Reproduce: fmt.Sprintf("kmsharness simulate --seeds %d", seed)}})
+	dir := filepath.Join(o.Out, s.Name)
+	history, err := os.ReadFile(filepath.Join(dir, report.HistoryFile))
+	if err != nil {
+		return out, err
+	}
+	out.Hash = sha256.Sum256(history)
+	verdict, err := os.ReadFile(filepath.Join(dir, report.VerdictJSON))
+	if err == nil {
+		err = json.Unmarshal(verdict, &out.Verdict)
+	}
+	if err != nil {
+		return out, err
+	}
+	if out.Result.Status == report.Passed && !o.Keep {
+		return out, os.RemoveAll(dir)
+	}
+	out.File = filepath.Join(o.Out, file)
+	return out, os.WriteFile(out.File, text, 0o644)
+}

@@ -1,0 +1,60 @@
+package swarm
+
+import "fmt"
+
+func (d *drawing) plugin(node string) []string {
+	if d.rng.IntN(3) == 0 {
+		return d.lives("role: plugin, node: "+node, "stop")
+	}
+	fault := d.word("fault: hang", "fault: hang", "fault: delay, by: 200ms", "fault: delay, by: 1500ms", "fault: delay, distribution: uniform, by: 10ms, max: 2s",
+		"fault: healthz, text: not well", "fault: grpc-status, code: Internal", "fault: grpc-status, code: Unavailable, probability: 0.5",
+		"fault: nil-response", "fault: key-id-empty", "fault: version, version: v3", "fault: hostile-text, kind: control", "fault: hostile-text, kind: invalid-utf8",
+		"fault: connection-reset", "fault: rate-limit, rate: 0.5")
+	if d.rng.IntN(4) == 0 {
+		fault = d.word("fault: socket-stale", "fault: socket-removed", "fault: refuse-connections", "fault: crash")
+		return d.during(fmt.Sprintf("inject: {plugin: {node: %s}, %s}", node, fault), fmt.Sprintf("release: {plugin: {node: %s}}", node))
+	}
+	return d.during(fmt.Sprintf("inject: {plugin: {node: %s}, method: Status, %s}", node, fault), fmt.Sprintf("release: {plugin: {node: %s}}", node))
+}
+
+func (d *drawing) reporter(node string) []string {
+	if d.rng.IntN(2) == 0 {
+		return d.link("from: reporter, to: apiserver, node: " + node)
+	}
+	return d.lives("role: reporter, node: "+node, "stop")
+}
+
+func (d *drawing) apiserver(node string) []string {
+	if d.rng.IntN(3) == 0 {
+		return d.link("from: apiserver, to: etcd, node: " + node)
+	}
+	return d.lives("role: apiserver, node: "+node, "stop")
+}
+
+func (d *drawing) aggregator() []string {
+	if d.rng.IntN(2) == 0 {
+		return d.link("from: aggregator, to: load-balancer")
+	}
+	return d.lives("role: aggregator")
+}
+
+func (d *drawing) balancer() []string {
+	if d.rng.IntN(3) == 0 {
+		return d.lives("role: load-balancer")
+	}
+	return d.link("from: load-balancer, to: apiserver, node: " + d.node())
+}
+
+func (d *drawing) etcd() []string { return d.lives("role: etcd") }
+
+func (d *drawing) kms() []string {
+	switch d.rng.IntN(3) {
+	case 0:
+		n := d.node()
+		return d.during("kms: {op: cut, node: "+n+"}", "kms: {op: restore, node: "+n+"}")
+	case 1:
+		return d.during("kms: {op: disable}", "kms: {op: enable}")
+	default:
+		return []string{"rotate: {lag: " + d.word("0s", "1I", "3I") + "}"}
+	}
+}
