@@ -33,7 +33,7 @@ func (s *Store) add(now time.Time, t *Type, k Key, c candidate) (*Version, error
 	if err := t.invalid(k.Name, t.validate(o, nil, "")); err != nil {
 		return nil, err
 	}
-	return s.store(k, body, c.owners, nil)
+	return s.store(t, k, body, c.owners, nil)
 }
 
 // change makes a candidate the next version of an object, if it is allowed and differs from it.
@@ -50,7 +50,7 @@ func (s *Store) change(now time.Time, t *Type, live *record, c candidate, subres
 	if same && sameOwners(c.owners, live.owners.entries()) {
 		return live.Version, nil
 	}
-	return s.store(live.Key, body, c.owners, live)
+	return s.store(t, live.Key, body, c.owners, live)
 }
 
 // checkVersion is the optimistic lock.
@@ -114,15 +114,27 @@ func sameOwners(a, b []metav1.ManagedFieldsEntry) bool {
 	return true
 }
 
-// store commits a version, if etcd takes it.
-func (s *Store) store(k Key, body map[string]any, fields entryList, live *record) (*Version, error) {
+// store makes a version of a body and its owners.
+func (s *Store) store(t *Type, k Key, body map[string]any, fields entryList, live *record) (*Version, error) {
 	o := &unstructured.Unstructured{Object: body}
 	v := &Version{
 		Key: k, UID: o.GetUID(), Generation: o.GetGeneration(), Created: o.GetCreationTimestamp().UTC(),
 		body: body, owners: fields, content: jsonSize(body),
 	}
-	return s.commit(v, live)
+	var before owners
+	if live != nil {
+		before = live.owners
+	}
+	if _, err := s.commit(v, live); err != nil {
+		return nil, err
+	}
+	if s.options.SSA == Model {
+		v.owners = s.objects[k].reindex(t, fields, before)
+	}
+	return v, nil
 }
+
+// commit makes a version the newest, if etcd takes it.
 
 func (s *Store) commit(v *Version, live *record) (*Version, error) {
 	if v.Size() > s.options.MaxRequestBytes {

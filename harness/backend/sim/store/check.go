@@ -51,11 +51,7 @@ func (n *node) checkObject(path *field.Path, v, old map[string]any) field.ErrorL
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		of := n.fields[name]
-		if of == nil {
-			of = n.values
-		}
-		errs = append(errs, of.check(child(path, name), v[name], old[name])...)
+		errs = append(errs, n.field(name).check(child(path, name), v[name], old[name])...)
 	}
 	return errs
 }

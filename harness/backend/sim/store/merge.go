@@ -33,12 +33,13 @@ func (c candidate) metadata() *unstructured.Unstructured {
 
 // mergers are Kubernetes' own field managers of one type, by subresource.
 type mergers struct {
-	kind  schema.GroupVersionKind
-	bySub map[string]*managedfields.FieldManager
+	typ       *Type
+	converter managedfields.TypeConverter
+	bySub     map[string]*managedfields.FieldManager
 }
 
 func newMergers(t *Type, converter managedfields.TypeConverter) (*mergers, error) {
-	m := &mergers{kind: t.Kind, bySub: map[string]*managedfields.FieldManager{}}
+	m := &mergers{typ: t, converter: converter, bySub: map[string]*managedfields.FieldManager{}}
 	version := fieldpath.APIVersion(t.Kind.GroupVersion().String())
 	reset := map[string]*fieldpath.Set{"": fieldpath.NewSet()}
 	if t.Status { // each of the two endpoints drops what is the other's, and so owns nothing of it
@@ -63,7 +64,7 @@ func (m *mergers) of(subresource string) (*managedfields.FieldManager, error) {
 	return nil, noSuchResource()
 }
 
-// apply merges an apply into a version; nil is an object that does not exist.
+// apply merges an apply into a version; nil is an object that does not exist. The patch may be changed.
 func (m *mergers) apply(live *Version, patch *unstructured.Unstructured, o ApplyOptions, now time.Time) (candidate, error) {
 	f, err := m.of(o.Subresource)
 	if err != nil {
@@ -72,7 +73,7 @@ func (m *mergers) apply(live *Version, patch *unstructured.Unstructured, o Apply
 	from, times := m.start(live, nil)
 	out, err := f.Apply(from, patch, o.Manager, o.Force)
 	if err != nil {
-		return candidate{}, sortCauses(internal(err))
+		return candidate{}, sortCauses(internal(m.explain(err, patch)))
 	}
 	return finish(out.(*unstructured.Unstructured), times, now), nil
 }
@@ -101,10 +102,10 @@ func (m *mergers) update(live *Version, updated *unstructured.Unstructured, mana
 func (m *mergers) start(live *Version, more []metav1.ManagedFieldsEntry) (*unstructured.Unstructured, times) {
 	if live == nil {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
-		o.SetGroupVersionKind(m.kind)
+		o.SetGroupVersionKind(m.typ.Kind)
 		return o, ranked(more)
 	}
-	fields := live.owners.entries()
+	fields := slices.Clone(live.owners.entries())
 	t := ranked(append(slices.Clone(fields), more...))
 	t.hide(fields)
 	o := (&unstructured.Unstructured{Object: live.body}).DeepCopy()

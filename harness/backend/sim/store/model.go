@@ -6,10 +6,28 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// applyModel merges an apply by the index where that is enough, and otherwise by the real code.
 func (s *Store) applyModel(now time.Time, t *Type, live *record, patch *unstructured.Unstructured, o ApplyOptions) (*Version, error) {
-	c, err := t.merge.apply(live.Version, patch, o, now)
+	if v, ok, err := s.steady(now, t, live, patch, o); ok {
+		return v, err
+	}
+	c, err := t.merge.apply(live.Version, patch.DeepCopy(), o, now)
 	if err != nil {
 		return nil, err
 	}
-	return s.change(now, t, live, c, o.Subresource)
+	v, err := s.change(now, t, live, c, o.Subresource)
+	if err == nil {
+		live.remember(applierID(t, o), patch)
+	}
+	return v, err
+}
+
+// remember keeps what a manager applied and what it owns since.
+func (r *record) remember(id managerID, patch *unstructured.Unstructured) {
+	list, ok := r.owners.(*ownerList)
+	if r.index == nil || !ok || r.index.managers[id] == nil {
+		return
+	}
+	m := r.index.managers[id]
+	m.applied, m.owned = patch.Object, list.list[m.at].FieldsV1
 }

@@ -25,6 +25,9 @@ type node struct {
 	format               string // empty when it is not checked
 	enum                 []string
 	rules                []rule
+	list                 int  // for a list map that is indexed: its place in Type.lists, from 1
+	open                 bool // it may have fields that are not declared
+	leads                bool // there is such a list below, through fields alone
 }
 
 type rule struct {
@@ -40,6 +43,7 @@ func newNode(s *apiextensions.JSONSchemaProps) (*node, error) {
 	if s.XIntOrString {
 		n.kind = ""
 	}
+	n.open = s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 	if strfmt.Default.ContainsName(s.Format) {
 		n.format = s.Format
 	}

@@ -25,6 +25,7 @@ type Type struct {
 	Unconditional bool
 
 	schema *node // nil for a built-in kind
+	lists  []list
 	merge  *mergers
 }
 
@@ -87,6 +88,7 @@ func (t *Types) addCRD(crd *apiextensions.CustomResourceDefinition) error {
 		if out.schema, err = newNode(v.Schema.OpenAPIV3Schema); err != nil {
 			return err
 		}
+		out.findLists(out.schema, v.Schema.OpenAPIV3Schema, nil)
 		if err := t.add(out, converter); err != nil {
 			return err
 		}
