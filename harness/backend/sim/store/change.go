@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,8 +48,8 @@ func (s *Store) change(now time.Time, t *Type, live *record, c candidate, subres
 	if err := t.invalid(live.Key.Name, t.validate(o, live.Version, subresource)); err != nil {
 		return nil, err
 	}
-	same := equal(body, live.body)
-	if same && sameOwners(c.owners, live.owners.entries()) {
+	slices.SortFunc(c.owners, compareEntries)
+	if equal(body, live.body) && sameOwners(c.owners, live.owners.entries()) {
 		return live.Version, nil
 	}
 	return s.store(t, live.Key, body, c.owners, live)
@@ -107,7 +109,7 @@ func sameOwners(a, b []metav1.ManagedFieldsEntry) bool {
 	for i := range a {
 		x, y := a[i], b[i]
 		if x.Manager != y.Manager || x.Operation != y.Operation || x.APIVersion != y.APIVersion || x.Subresource != y.Subresource ||
-			x.FieldsV1.GetRawString() != y.FieldsV1.GetRawString() {
+			!bytes.Equal(x.FieldsV1.GetRawBytes(), y.FieldsV1.GetRawBytes()) {
 			return false
 		}
 	}

@@ -89,16 +89,14 @@ func (ix *index) own(t *Type, fields entryList, old *ownerList) (*ownerList, err
 	out := &ownerList{list: make([]*metav1.ManagedFieldsEntry, len(fields))}
 	seen := make(map[managerID]bool, len(fields))
 	for i := range fields {
-		e := &fields[i]
-		id := idOf(e)
+		id := idOf(&fields[i])
 		seen[id] = true
-		m := ix.managers[id]
-		if m != nil && bytes.Equal(old.list[m.at].FieldsV1.GetRawBytes(), e.FieldsV1.GetRawBytes()) {
-			was := old.list[m.at]
-			if e.FieldsV1 = was.FieldsV1; was.Time.Equal(e.Time) {
-				e = was
-			}
-		} else if err := ix.know(t, id, e); err != nil {
+		var was *metav1.ManagedFieldsEntry
+		if m := ix.managers[id]; m != nil {
+			was = old.list[m.at]
+		}
+		e, err := ix.entry(t, id, fields[i], was)
+		if err != nil {
 			return nil, err
 		}
 		out.list[i] = e
@@ -114,6 +112,18 @@ func (ix *index) own(t *Type, fields entryList, old *ownerList) (*ownerList, err
 		}
 	}
 	return out, nil
+}
+
+// entry is an entry, or what it shares with the one before.
+func (ix *index) entry(t *Type, id managerID, e metav1.ManagedFieldsEntry, was *metav1.ManagedFieldsEntry) (*metav1.ManagedFieldsEntry, error) {
+	if was == nil || was.FieldsV1 != e.FieldsV1 && !bytes.Equal(was.FieldsV1.GetRawBytes(), e.FieldsV1.GetRawBytes()) {
+		return &e, ix.know(t, id, &e)
+	}
+	if was.Time.Equal(e.Time) {
+		return was, nil
+	}
+	e.FieldsV1 = was.FieldsV1
+	return &e, nil
 }
 
 // know reads what an entry owns.

@@ -86,14 +86,18 @@ func TestOwnership(t *testing.T) {
 			}
 		},
 		"an update of an object that had no owners keeps it without": func(f *fixture) {
-			o := f.apply("a", conditions(condition("A", "1"))).Object()
+			o := f.apply("a", conditions(condition("A", "1"), condition("B", "1"))).Object()
 			o.Object["metadata"].(object)["managedFields"] = []any{}
 			v, err := f.Update(f.now, kubeAPIServers, o, UpdateOptions{Manager: "u"})
 			f.must(err)
 			if len(v.ManagedFields()) != 0 {
 				f.Errorf("owned by %v", owned(v))
 			}
-			f.owns(f.apply("b", conditions(condition("A", "1"))), "before-first-apply/status", ".message")
+			v = f.apply("b", conditions(condition("A", "1")))
+			f.owns(v, "before-first-apply/status", ".message")
+			if got := owned(v)["before-first-apply/status"]; !strings.Contains(got, `"k:{\"type\":\"B\"}"`) {
+				f.Errorf("before-first-apply owns %s, expected B, too", got)
+			}
 		},
 		"old updates are merged": func(f *fixture) {
 			var all []any
