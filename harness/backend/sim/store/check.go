@@ -74,14 +74,14 @@ func (n *node) checkText(path *field.Path, v string) field.ErrorList {
 		errs = append(errs, field.Invalid(path, v, fmt.Sprintf("%s in body should match '%s'", path, n.pattern)))
 	}
 	if n.format != "" && !strfmt.Default.Validates(n.format, v) {
-		errs = append(errs, field.Invalid(path, v, fmt.Sprintf("%s in body must be of type %s: %q", path, n.format, v)))
+		errs = append(errs, field.TypeInvalid(path, v, fmt.Sprintf("%s in body must be of type %s: %q", path, n.format, v)))
 	}
 	if len(n.enum) > 0 && !slices.Contains(n.enum, v) {
 		errs = append(errs, field.NotSupported(path, v, n.enum))
 	}
 	for _, r := range n.rules {
 		if !r.holds(v) {
-			errs = append(errs, field.Invalid(path, v, r.message))
+			errs = append(errs, field.Invalid(path, v, r.message).WithOrigin(ruleOrigin))
 		}
 	}
 	return errs

@@ -45,7 +45,7 @@ var (
 func history(t *rapid.T, p *pair) string {
 	for i, r := range crResources {
 		o := operator(crKinds[i], object{"spec": object{"managementState": "Managed"}})
-		if d := p.do(func(s *Store) (*Version, error) { return s.Create(p.now, r, o, "harness") }); d != "" {
+		if d := p.do(operation{verb: "create", key: Key{r, "", "cluster"}, object: o, manager: "harness"}); d != "" {
 			return d
 		}
 	}
@@ -228,11 +228,9 @@ func (g *generator) updateStep() string {
 	if g.seldom("reset") {
 		o.Object["metadata"].(object)["managedFields"] = []any{}
 	}
-	manager := fmt.Sprintf("u%d", rapid.IntRange(0, 12).Draw(g.T, "updater"))
+	manager := fmt.Sprintf("u%d", rapid.IntRange(0, g.updaters).Draw(g.T, "updater"))
 	sub := g.one("subresource", "status", "status", "status", "")
-	return g.do(func(s *Store) (*Version, error) {
-		return s.Update(g.now, g.resource(), o, UpdateOptions{Manager: manager, Subresource: sub})
-	})
+	return g.do(operation{verb: "update", key: g.key(), object: o, manager: manager, subresource: sub})
 }
 
 // patchStep removes an item as the aggregator does.
@@ -254,9 +252,7 @@ func (g *generator) patchStep() string {
 	if err != nil {
 		return err.Error()
 	}
-	return g.do(func(s *Store) (*Version, error) {
-		return s.JSONPatch(g.now, g.key(), patch, UpdateOptions{Manager: "a", Subresource: "status"})
-	})
+	return g.do(operation{verb: "patch", key: g.key(), patch: patch, manager: "a", subresource: "status"})
 }
 
 // mainStep applies to the object itself.
@@ -270,7 +266,7 @@ func (g *generator) mainStep() string {
 }
 
 func (g *generator) deleteStep() string {
-	if d := g.do(func(s *Store) (*Version, error) { return s.Delete(g.key(), Preconditions{}) }); d != "" {
+	if d := g.do(operation{verb: "delete", key: g.key()}); d != "" {
 		return d
 	}
 	return g.mainStep()

@@ -48,7 +48,7 @@ func newMergers(t *Type, converter managedfields.TypeConverter) (*mergers, error
 	}
 	for sub, set := range reset {
 		filter := map[fieldpath.APIVersion]fieldpath.Filter{version: fieldpath.NewExcludeSetFilter(set)}
-		f, err := managedfields.NewDefaultCRDFieldManager(converter, identity{}, identity{}, identity{}, t.Kind, t.Kind.GroupVersion(), sub, filter)
+		f, err := managedfields.NewDefaultCRDFieldManager(converter, identity{}, filler{t}, identity{}, t.Kind, t.Kind.GroupVersion(), sub, filter)
 		if err != nil {
 			return nil, fmt.Errorf("field manager of %s: %w", t.Kind.Kind, err)
 		}
@@ -121,7 +121,7 @@ func finish(o *unstructured.Unstructured, t times, now time.Time) candidate {
 	return candidate{body: o.Object, owners: fields}
 }
 
-// identity stands for conversion, defaulting and creation: there is one version of each kind and it has no defaults.
+// identity stands for conversion and creation: there is one version of each kind.
 type identity struct{}
 
 func (identity) Convert(_, _, _ any) error { return nil }
@@ -131,7 +131,6 @@ func (identity) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (r
 func (identity) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
 	return label, value, nil
 }
-func (identity) Default(runtime.Object) {}
 func (identity) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetGroupVersionKind(kind)

@@ -11,26 +11,57 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// pair does everything twice, with the real code and with the model, and says what differs.
+// operation is one write, as a value, so that it can be made to different subjects.
+type operation struct {
+	verb                 string // create, apply, update, patch, delete
+	key                  Key
+	object               *unstructured.Unstructured
+	patch                []byte
+	manager, subresource string
+	force                bool
+}
+
+func (o operation) on(s *Store, now time.Time) (*Version, error) {
+	switch o.verb {
+	case "create":
+		return s.Create(now, o.key.Resource, o.object, o.manager)
+	case "apply":
+		return s.Apply(now, o.key.Resource, o.object, ApplyOptions{Manager: o.manager, Force: o.force, Subresource: o.subresource})
+	case "update":
+		return s.Update(now, o.key.Resource, o.object, UpdateOptions{Manager: o.manager, Subresource: o.subresource})
+	case "patch":
+		return s.JSONPatch(now, o.key, o.patch, UpdateOptions{Manager: o.manager, Subresource: o.subresource})
+	}
+	return s.Delete(o.key, Preconditions{})
+}
+
+// pair does everything twice, with the real code and with something else, and says what differs.
 type pair struct {
-	real, model *Store
-	now         time.Time
+	real     *Store
+	model    *Store
+	now      time.Time
+	updaters int // how many managers make updates, less one
+	applies  int
 	// spoil makes the model a wrong one: it is called before every operation.
-	spoil   func(*Store)
-	applies int
+	spoil func(*Store)
+	// server takes the place of the model.
+	server func(o operation, real *Version, err error) string
 }
 
 func newPair(types *Types) *pair {
-	return &pair{real: New(types, Options{SSA: Real}), model: New(types, Options{SSA: Model}), now: start}
+	return &pair{real: New(types, Options{SSA: Real}), model: New(types, Options{SSA: Model}), now: start, updaters: 12}
 }
 
-// do runs an operation on both; the difference is empty when there is none.
-func (p *pair) do(operation func(s *Store) (*Version, error)) string {
+// do makes an operation to both; the difference is empty when there is none.
+func (p *pair) do(o operation) string {
 	if p.spoil != nil {
 		p.spoil(p.model)
 	}
-	v, err := operation(p.real)
-	w, errModel := operation(p.model)
+	v, err := o.on(p.real, p.now)
+	if p.server != nil {
+		return p.server(o, v, err)
+	}
+	w, errModel := o.on(p.model, p.now)
 	if a, b := describeError(err), describeError(errModel); a != b {
 		return fmt.Sprintf("errors differ:\nreal  %s\nmodel %s", a, b)
 	}
@@ -106,5 +137,5 @@ func describeError(err error) string {
 
 func (p *pair) apply(r schema.GroupVersionResource, patch *unstructured.Unstructured, o ApplyOptions) string {
 	p.applies++
-	return p.do(func(s *Store) (*Version, error) { return s.Apply(p.now, r, patch, o) })
+	return p.do(operation{verb: "apply", key: Key{r, "", patch.GetName()}, object: patch, manager: o.Manager, force: o.Force, subresource: o.Subresource})
 }

@@ -26,6 +26,7 @@ type Type struct {
 
 	schema *node // nil for a built-in kind
 	lists  []list
+	ruled  bool // it has CEL rules
 	merge  *mergers
 }
 
@@ -88,6 +89,7 @@ func (t *Types) addCRD(crd *apiextensions.CustomResourceDefinition) error {
 		if out.schema, err = newNode(v.Schema.OpenAPIV3Schema); err != nil {
 			return err
 		}
+		out.ruled = hasRules(v.Schema.OpenAPIV3Schema)
 		out.findLists(out.schema, v.Schema.OpenAPIV3Schema, nil)
 		if err := t.add(out, converter); err != nil {
 			return err
