@@ -74,7 +74,11 @@ func checkVersion(t *Type, live *Version, c candidate) error {
 // prepare keeps of a candidate what may be written through the subresource.
 func (t *Type) prepare(live *Version, c candidate, subresource string) map[string]any {
 	if subresource == "status" {
-		return with(live.body, "status", c.body["status"])
+		body := with(live.body, "status", c.body["status"])
+		if v, ok := c.body["status"]; ok && v == nil {
+			body["status"] = nil // null, which is not the same as nothing
+		}
+		return body
 	}
 	body := c.body
 	if t.Status {

@@ -13,8 +13,11 @@ import (
 
 // check holds a value against its schema. One that did not change is let pass, whatever it is.
 func (n *node) check(path *field.Path, v, old any) field.ErrorList {
-	if n == nil || v == nil || old != nil && equal(v, old) {
+	if n == nil || old != nil && equal(v, old) {
 		return nil
+	}
+	if v == nil {
+		return n.checkNull(path)
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -31,6 +34,18 @@ func (n *node) check(path *field.Path, v, old any) field.ErrorList {
 		return n.wrongType(path, v, "boolean")
 	}
 	return nil
+}
+
+// checkNull is about what is there and is null. An apply that gives up the last field of an object leaves that.
+func (n *node) checkNull(path *field.Path) field.ErrorList {
+	if n.kind == "" || n.nullable {
+		return nil
+	}
+	name := ""
+	if path != nil {
+		name = path.String()
+	}
+	return field.ErrorList{field.TypeInvalid(path, "null", fmt.Sprintf("%s in body must be of type %s: %q", name, n.kind, "null"))}
 }
 
 func (n *node) wrongType(path *field.Path, v any, is string) field.ErrorList {

@@ -88,6 +88,8 @@ func (m *mergers) update(live *Version, updated *unstructured.Unstructured, mana
 	if given := updated.GetManagedFields(); len(given) > 0 {
 		times.hide(given)
 		updated.SetManagedFields(given)
+	} else {
+		updated.SetManagedFields(nil) // an empty list is none; a list of one empty entry takes everything from everybody
 	}
 	kept := from.GetManagedFields()
 	out, err := f.Update(from, updated, manager)

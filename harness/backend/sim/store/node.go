@@ -26,8 +26,9 @@ type node struct {
 	format               string // empty when it is not checked
 	enum                 []string
 	rules                []rule
-	standard             any  // the default; nil for none
-	list                 int  // for a list map that is indexed: its place in Type.lists, from 1
+	standard             any // the default; nil for none
+	list                 int // for a list map that is indexed: its place in Type.lists, from 1
+	nullable             bool
 	open                 bool // it may have fields that are not declared
 	leads                bool // there is such a list below, through fields alone
 }
@@ -45,6 +46,7 @@ func newNode(s *apiextensions.JSONSchemaProps) (*node, error) {
 	if s.XIntOrString {
 		n.kind = ""
 	}
+	n.nullable = s.Nullable
 	n.open = s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 	if strfmt.Default.ContainsName(s.Format) {
 		n.format = s.Format

@@ -116,7 +116,7 @@ func (s *server) make(o operation) (*unstructured.Unstructured, error) {
 		if v, ok := s.sent[string(body.GetUID())]; ok {
 			body.SetUID(types.UID(v))
 		}
-		if len(body.GetManagedFields()) > 0 {
+		if f := body.GetManagedFields(); len(f) > 0 && f[0].Manager != "" {
 			body.SetManagedFields(s.fields[o.key])
 		}
 	}
@@ -158,7 +158,8 @@ func normal(o *unstructured.Unstructured) string {
 	return string(b)
 }
 
-// failure is an error as the client sees it. Which of several mistakes in a patch the server names is a matter of chance.
+// failure is an error as the client sees it. Which of several mistakes in a patch the server names, and in what order, is a
+// matter of chance.
 func (s *server) failure(err error) string {
 	var e *apierrors.StatusError
 	if !errors.As(err, &e) {
@@ -167,6 +168,14 @@ func (s *server) failure(err error) string {
 	text := e.ErrStatus.Message
 	if strings.HasPrefix(text, badPatch) {
 		text, _, _ = strings.Cut(text, "): ")
+	}
+	if d := e.ErrStatus.Details; d != nil && len(d.Causes) > 1 {
+		causes := make([]string, len(d.Causes))
+		for i, c := range d.Causes {
+			causes[i] = fmt.Sprintf("%s %s: %s", c.Type, c.Field, c.Message)
+		}
+		slices.Sort(causes)
+		text = strings.Join(causes, "\n")
 	}
 	return fmt.Sprintf("%d %s %s", e.ErrStatus.Code, e.ErrStatus.Reason, text)
 }

@@ -12,7 +12,7 @@ import (
 // can have changed.
 func (t *Type) validate(o *unstructured.Unstructured, old *Version, subresource string) field.ErrorList {
 	if subresource == "status" {
-		if t.schema == nil {
+		if _, ok := o.Object["status"]; !ok || t.schema == nil {
 			return nil
 		}
 		errs := t.schema.fields["status"].check(nil, o.Object["status"], old.body["status"])
