@@ -62,7 +62,10 @@ func (m *machines) act(ctx context.Context, verb string, states ...string) ([]*l
 
 // Kill implements live.Unit.
 func (m *machines) Kill(ctx context.Context) error {
-	nodes, err := m.act(ctx, "kill", "running", "paused")
+	containers, nodes, err := m.those(ctx, "running", "paused")
+	if err == nil {
+		err = endContainers(ctx, containers...)
+	}
 	if err != nil {
 		return err
 	}

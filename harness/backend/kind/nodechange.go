@@ -160,7 +160,7 @@ func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
 	if err := p.removeMember(ctx, n.Name); err != nil {
 		return err
 	}
-	if _, err := docker(ctx, "rm", "--force", "--volumes", container); err != nil {
+	if err := removeContainer(ctx, container); err != nil {
 		return err
 	}
 	p.mu.Lock()

@@ -36,6 +36,5 @@ func (h placeholders) hold(ctx context.Context) (string, netip.Addr, error) {
 }
 
 func (h placeholders) drop(ctx context.Context, id string) error {
-	_, err := docker(ctx, "rm", "--force", "--volumes", id)
-	return err
+	return removeContainer(ctx, id)
 }

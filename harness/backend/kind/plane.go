@@ -229,9 +229,7 @@ func (p *plane) Close(ctx context.Context) error {
 		errs = append(errs, p.front.Close())
 	}
 	for _, name := range append([]string{p.cluster}, p.later...) {
-		if err := p.provider.Delete(name, filepath.Join(p.layout.dir, "kubeconfig")); err != nil {
-			errs = append(errs, fmt.Errorf("delete the kind cluster %s: %w", name, err))
-		}
+		errs = append(errs, p.deleteCluster(ctx, name, filepath.Join(p.layout.dir, "kubeconfig")))
 	}
 	if p.kms != nil {
 		p.kms.Close()
