@@ -178,6 +178,10 @@ func (e *environment) link(_ context.Context, a scenario.Action) error {
 		return err
 	}
 	for _, n := range nodes {
+		if a.Link.From == history.RoleNode {
+			e.network(n, state)
+			continue
+		}
 		l := n.link(a.Link)
 		if l == nil {
 			return fmt.Errorf("there is no link from %s to %s", a.Link.From, a.Link.To)
@@ -185,6 +189,14 @@ func (e *environment) link(_ context.Context, a scenario.Action) error {
 		l.set(state, delay)
 	}
 	return nil
+}
+
+// network takes a node of several off the network, or connects it again: it loses the load balancer and etcd.
+func (e *environment) network(n *node, state string) {
+	e.w.record("backend", &history.Link{From: history.RoleNode, To: history.Network, Node: n.name, State: state})
+	for _, s := range []scenario.Selector{{From: history.RoleLoadBalancer, To: history.RoleAPIServer}, {From: history.RoleAPIServer, To: history.RoleEtcd}} {
+		n.link(s).set(state, 0)
+	}
 }
 
 func (n *node) link(s scenario.Selector) *link {
