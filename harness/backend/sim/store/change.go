@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +35,7 @@ func (s *Store) add(now time.Time, t *Type, k Key, c candidate) (*Version, error
 	if err := t.invalid(k.Name, t.validate(o, nil, "")); err != nil {
 		return nil, err
 	}
-	return s.store(k, body, c.owners, nil)
+	return s.store(t, k, body, c.owners, nil)
 }
 
 // change makes a candidate the next version of an object, if it is allowed and differs from it.
@@ -46,11 +48,11 @@ func (s *Store) change(now time.Time, t *Type, live *record, c candidate, subres
 	if err := t.invalid(live.Key.Name, t.validate(o, live.Version, subresource)); err != nil {
 		return nil, err
 	}
-	same := equal(body, live.body)
-	if same && sameOwners(c.owners, live.owners.entries()) {
+	slices.SortFunc(c.owners, compareEntries)
+	if equal(body, live.body) && sameOwners(c.owners, live.owners.entries()) {
 		return live.Version, nil
 	}
-	return s.store(live.Key, body, c.owners, live)
+	return s.store(t, live.Key, body, c.owners, live)
 }
 
 // checkVersion is the optimistic lock.
@@ -72,7 +74,11 @@ func checkVersion(t *Type, live *Version, c candidate) error {
 // prepare keeps of a candidate what may be written through the subresource.
 func (t *Type) prepare(live *Version, c candidate, subresource string) map[string]any {
 	if subresource == "status" {
-		return with(live.body, "status", c.body["status"])
+		body := with(live.body, "status", c.body["status"])
+		if v, ok := c.body["status"]; ok && v == nil {
+			body["status"] = nil // null, which is not the same as nothing
+		}
+		return body
 	}
 	body := c.body
 	if t.Status {
@@ -107,22 +113,34 @@ func sameOwners(a, b []metav1.ManagedFieldsEntry) bool {
 	for i := range a {
 		x, y := a[i], b[i]
 		if x.Manager != y.Manager || x.Operation != y.Operation || x.APIVersion != y.APIVersion || x.Subresource != y.Subresource ||
-			x.FieldsV1.GetRawString() != y.FieldsV1.GetRawString() {
+			!bytes.Equal(x.FieldsV1.GetRawBytes(), y.FieldsV1.GetRawBytes()) {
 			return false
 		}
 	}
 	return true
 }
 
-// store commits a version, if etcd takes it.
-func (s *Store) store(k Key, body map[string]any, fields entryList, live *record) (*Version, error) {
+// store makes a version of a body and its owners.
+func (s *Store) store(t *Type, k Key, body map[string]any, fields entryList, live *record) (*Version, error) {
 	o := &unstructured.Unstructured{Object: body}
 	v := &Version{
 		Key: k, UID: o.GetUID(), Generation: o.GetGeneration(), Created: o.GetCreationTimestamp().UTC(),
 		body: body, owners: fields, content: jsonSize(body),
 	}
-	return s.commit(v, live)
+	var before owners
+	if live != nil {
+		before = live.owners
+	}
+	if _, err := s.commit(v, live); err != nil {
+		return nil, err
+	}
+	if s.options.SSA == Model {
+		v.owners = s.objects[k].reindex(t, fields, before)
+	}
+	return v, nil
 }
+
+// commit makes a version the newest, if etcd takes it.
 
 func (s *Store) commit(v *Version, live *record) (*Version, error) {
 	if v.Size() > s.options.MaxRequestBytes {

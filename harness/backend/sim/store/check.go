@@ -13,8 +13,11 @@ import (
 
 // check holds a value against its schema. One that did not change is let pass, whatever it is.
 func (n *node) check(path *field.Path, v, old any) field.ErrorList {
-	if n == nil || v == nil || old != nil && equal(v, old) {
+	if n == nil || old != nil && equal(v, old) {
 		return nil
+	}
+	if v == nil {
+		return n.checkNull(path)
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -31,6 +34,18 @@ func (n *node) check(path *field.Path, v, old any) field.ErrorList {
 		return n.wrongType(path, v, "boolean")
 	}
 	return nil
+}
+
+// checkNull is about what is there and is null. An apply that gives up the last field of an object leaves that.
+func (n *node) checkNull(path *field.Path) field.ErrorList {
+	if n.kind == "" || n.nullable {
+		return nil
+	}
+	name := ""
+	if path != nil {
+		name = path.String()
+	}
+	return field.ErrorList{field.TypeInvalid(path, "null", fmt.Sprintf("%s in body must be of type %s: %q", name, n.kind, "null"))}
 }
 
 func (n *node) wrongType(path *field.Path, v any, is string) field.ErrorList {
@@ -51,11 +66,7 @@ func (n *node) checkObject(path *field.Path, v, old map[string]any) field.ErrorL
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		of := n.fields[name]
-		if of == nil {
-			of = n.values
-		}
-		errs = append(errs, of.check(child(path, name), v[name], old[name])...)
+		errs = append(errs, n.field(name).check(child(path, name), v[name], old[name])...)
 	}
 	return errs
 }
@@ -78,14 +89,14 @@ func (n *node) checkText(path *field.Path, v string) field.ErrorList {
 		errs = append(errs, field.Invalid(path, v, fmt.Sprintf("%s in body should match '%s'", path, n.pattern)))
 	}
 	if n.format != "" && !strfmt.Default.Validates(n.format, v) {
-		errs = append(errs, field.Invalid(path, v, fmt.Sprintf("%s in body must be of type %s: %q", path, n.format, v)))
+		errs = append(errs, field.TypeInvalid(path, v, fmt.Sprintf("%s in body must be of type %s: %q", path, n.format, v)))
 	}
 	if len(n.enum) > 0 && !slices.Contains(n.enum, v) {
 		errs = append(errs, field.NotSupported(path, v, n.enum))
 	}
 	for _, r := range n.rules {
 		if !r.holds(v) {
-			errs = append(errs, field.Invalid(path, v, r.message))
+			errs = append(errs, field.Invalid(path, v, r.message).WithOrigin(ruleOrigin))
 		}
 	}
 	return errs

@@ -24,7 +24,6 @@
 // real code, cut down to the list items that it is about. That both give equal objects and errors is tested on random
 // histories.
 //
-// What a real API server does besides and this does not: admission, RBAC, pruning of unknown fields in creates and updates
-// (they are kept), defaulting, conversion between versions, finalizers, CEL rules other than those in rules.go, dry run.
+// What a real API server does besides and this does not: admission, RBAC, conversion between versions, finalizers, CEL rules other than those in rules.go, dry run.
 // Built-in kinds have no schema here: their lists are owned as a whole.
 package store

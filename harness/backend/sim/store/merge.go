@@ -33,12 +33,13 @@ func (c candidate) metadata() *unstructured.Unstructured {
 
 // mergers are Kubernetes' own field managers of one type, by subresource.
 type mergers struct {
-	kind  schema.GroupVersionKind
-	bySub map[string]*managedfields.FieldManager
+	typ       *Type
+	converter managedfields.TypeConverter
+	bySub     map[string]*managedfields.FieldManager
 }
 
 func newMergers(t *Type, converter managedfields.TypeConverter) (*mergers, error) {
-	m := &mergers{kind: t.Kind, bySub: map[string]*managedfields.FieldManager{}}
+	m := &mergers{typ: t, converter: converter, bySub: map[string]*managedfields.FieldManager{}}
 	version := fieldpath.APIVersion(t.Kind.GroupVersion().String())
 	reset := map[string]*fieldpath.Set{"": fieldpath.NewSet()}
 	if t.Status { // each of the two endpoints drops what is the other's, and so owns nothing of it
@@ -47,7 +48,7 @@ func newMergers(t *Type, converter managedfields.TypeConverter) (*mergers, error
 	}
 	for sub, set := range reset {
 		filter := map[fieldpath.APIVersion]fieldpath.Filter{version: fieldpath.NewExcludeSetFilter(set)}
-		f, err := managedfields.NewDefaultCRDFieldManager(converter, identity{}, identity{}, identity{}, t.Kind, t.Kind.GroupVersion(), sub, filter)
+		f, err := managedfields.NewDefaultCRDFieldManager(converter, identity{}, filler{t}, identity{}, t.Kind, t.Kind.GroupVersion(), sub, filter)
 		if err != nil {
 			return nil, fmt.Errorf("field manager of %s: %w", t.Kind.Kind, err)
 		}
@@ -63,7 +64,7 @@ func (m *mergers) of(subresource string) (*managedfields.FieldManager, error) {
 	return nil, noSuchResource()
 }
 
-// apply merges an apply into a version; nil is an object that does not exist.
+// apply merges an apply into a version; nil is an object that does not exist. The patch may be changed.
 func (m *mergers) apply(live *Version, patch *unstructured.Unstructured, o ApplyOptions, now time.Time) (candidate, error) {
 	f, err := m.of(o.Subresource)
 	if err != nil {
@@ -72,7 +73,7 @@ func (m *mergers) apply(live *Version, patch *unstructured.Unstructured, o Apply
 	from, times := m.start(live, nil)
 	out, err := f.Apply(from, patch, o.Manager, o.Force)
 	if err != nil {
-		return candidate{}, sortCauses(internal(err))
+		return candidate{}, sortCauses(internal(m.explain(err, patch)))
 	}
 	return finish(out.(*unstructured.Unstructured), times, now), nil
 }
@@ -87,6 +88,8 @@ func (m *mergers) update(live *Version, updated *unstructured.Unstructured, mana
 	if given := updated.GetManagedFields(); len(given) > 0 {
 		times.hide(given)
 		updated.SetManagedFields(given)
+	} else {
+		updated.SetManagedFields(nil) // an empty list is none; a list of one empty entry takes everything from everybody
 	}
 	kept := from.GetManagedFields()
 	out, err := f.Update(from, updated, manager)
@@ -101,10 +104,10 @@ func (m *mergers) update(live *Version, updated *unstructured.Unstructured, mana
 func (m *mergers) start(live *Version, more []metav1.ManagedFieldsEntry) (*unstructured.Unstructured, times) {
 	if live == nil {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
-		o.SetGroupVersionKind(m.kind)
+		o.SetGroupVersionKind(m.typ.Kind)
 		return o, ranked(more)
 	}
-	fields := live.owners.entries()
+	fields := slices.Clone(live.owners.entries())
 	t := ranked(append(slices.Clone(fields), more...))
 	t.hide(fields)
 	o := (&unstructured.Unstructured{Object: live.body}).DeepCopy()
@@ -120,7 +123,7 @@ func finish(o *unstructured.Unstructured, t times, now time.Time) candidate {
 	return candidate{body: o.Object, owners: fields}
 }
 
-// identity stands for conversion, defaulting and creation: there is one version of each kind and it has no defaults.
+// identity stands for conversion and creation: there is one version of each kind.
 type identity struct{}
 
 func (identity) Convert(_, _, _ any) error { return nil }
@@ -130,7 +133,6 @@ func (identity) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (r
 func (identity) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
 	return label, value, nil
 }
-func (identity) Default(runtime.Object) {}
 func (identity) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetGroupVersionKind(kind)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 )
 
@@ -25,6 +26,11 @@ type node struct {
 	format               string // empty when it is not checked
 	enum                 []string
 	rules                []rule
+	standard             any // the default; nil for none
+	list                 int // for a list map that is indexed: its place in Type.lists, from 1
+	nullable             bool
+	open                 bool // it may have fields that are not declared
+	leads                bool // there is such a list below, through fields alone
 }
 
 type rule struct {
@@ -40,6 +46,8 @@ func newNode(s *apiextensions.JSONSchemaProps) (*node, error) {
 	if s.XIntOrString {
 		n.kind = ""
 	}
+	n.nullable = s.Nullable
+	n.open = s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 	if strfmt.Default.ContainsName(s.Format) {
 		n.format = s.Format
 	}
@@ -61,6 +69,15 @@ func (n *node) texts(s *apiextensions.JSONSchemaProps) (err error) {
 			text = string(e.Raw)
 		}
 		n.enum = append(n.enum, text)
+	}
+	if s.Default != nil {
+		var v any
+		if err := utiljson.Unmarshal(s.Default.Raw, &v); err != nil {
+			return fmt.Errorf("default %s: %w", s.Default.Raw, err)
+		}
+		if n.standard, err = clone(v); err != nil {
+			return fmt.Errorf("default %s: %w", s.Default.Raw, err)
+		}
 	}
 	if s.Pattern != "" {
 		if n.pattern, err = regexp.Compile(s.Pattern); err != nil {

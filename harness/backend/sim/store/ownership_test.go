@@ -30,8 +30,15 @@ func TestOwnership(t *testing.T) {
 				f.Error("gone with the first of two owners")
 			}
 			f.owns(v, "a/status", "nothing")
+			f.apply("c", conditions(condition("C", "1")))
 			if v = f.apply("b", kubeAPIServer(nil)); conditionOf(v, "A") != nil {
 				f.Error("still there after its last owner")
+			}
+		},
+		"the last field of a status cannot be given up: null would be left": func(f *fixture) {
+			f.apply("a", conditions(condition("A", "1")))
+			if _, err := f.try("a", kubeAPIServer(nil), true); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "in body must be of type object: \"null\"") {
+				f.Errorf("got %v", err)
 			}
 		},
 		"what a manager no longer applies goes, and nothing else": func(f *fixture) {
@@ -86,14 +93,18 @@ func TestOwnership(t *testing.T) {
 			}
 		},
 		"an update of an object that had no owners keeps it without": func(f *fixture) {
-			o := f.apply("a", conditions(condition("A", "1"))).Object()
-			o.Object["metadata"].(object)["managedFields"] = []any{}
+			o := f.apply("a", conditions(condition("A", "1"), condition("B", "1"))).Object()
+			o.Object["metadata"].(object)["managedFields"] = []any{object{}}
 			v, err := f.Update(f.now, kubeAPIServers, o, UpdateOptions{Manager: "u"})
 			f.must(err)
 			if len(v.ManagedFields()) != 0 {
 				f.Errorf("owned by %v", owned(v))
 			}
-			f.owns(f.apply("b", conditions(condition("A", "1"))), "before-first-apply/status", ".message")
+			v = f.apply("b", conditions(condition("A", "1")))
+			f.owns(v, "before-first-apply/status", ".message")
+			if got := owned(v)["before-first-apply/status"]; !strings.Contains(got, `"k:{\"type\":\"B\"}"`) {
+				f.Errorf("before-first-apply owns %s, expected B, too", got)
+			}
 		},
 		"old updates are merged": func(f *fixture) {
 			var all []any

@@ -33,11 +33,14 @@ type Store struct {
 	revision  int64
 	compacted int64
 	uids      int64
+	answered  int // applies that the index answered
+	parts     int // writes that the real code was asked for with a part of the object
 }
 
 // record is the newest version of an object and what the merger remembers of it.
 type record struct {
 	*Version
+	index *index // the model's; nil when there is none
 }
 
 // New is an empty store.
@@ -105,6 +108,8 @@ func (s *Store) Create(now time.Time, r schema.GroupVersionResource, o *unstruct
 		return nil, apierrors.NewBadRequest("resourceVersion can not be set for Create requests")
 	}
 	in.SetUID("") // a client cannot choose it
+	t.prune(in)
+	t.fill(in)
 	c, err := t.merge.update(nil, in, manager, "", now)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,10 @@ import (
 
 var loadTypes = sync.OnceValues(func() (*Types, error) { return LoadTypes(crds.TechPreview) })
 
-func allTypes(t testing.TB) *Types {
+func allTypes(t interface {
+	Helper()
+	Fatal(...any)
+}) *Types {
 	t.Helper()
 	types, err := loadTypes()
 	if err != nil {

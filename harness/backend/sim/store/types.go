@@ -25,6 +25,8 @@ type Type struct {
 	Unconditional bool
 
 	schema *node // nil for a built-in kind
+	lists  []list
+	ruled  bool // it has CEL rules
 	merge  *mergers
 }
 
@@ -87,6 +89,8 @@ func (t *Types) addCRD(crd *apiextensions.CustomResourceDefinition) error {
 		if out.schema, err = newNode(v.Schema.OpenAPIV3Schema); err != nil {
 			return err
 		}
+		out.ruled = hasRules(v.Schema.OpenAPIV3Schema)
+		out.findLists(out.schema, v.Schema.OpenAPIV3Schema, nil)
 		if err := t.add(out, converter); err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -10,10 +12,14 @@ import (
 // can have changed.
 func (t *Type) validate(o *unstructured.Unstructured, old *Version, subresource string) field.ErrorList {
 	if subresource == "status" {
-		if t.schema == nil {
+		if _, ok := o.Object["status"]; !ok || t.schema == nil {
 			return nil
 		}
-		return t.schema.fields["status"].check(field.NewPath("status"), o.Object["status"], old.body["status"])
+		errs := t.schema.fields["status"].check(nil, o.Object["status"], old.body["status"])
+		for _, e := range errs { // the texts name the field within the status, as an API server's do
+			e.Field = strings.TrimSuffix("status."+strings.TrimPrefix(e.Field, "<nil>"), ".")
+		}
+		return t.blockRules(errs)
 	}
 	meta := field.NewPath("metadata")
 	errs := validation.ValidateObjectMetaAccessor(o, t.Namespaced, validation.NameIsDNSSubdomain, meta)
@@ -22,7 +28,7 @@ func (t *Type) validate(o *unstructured.Unstructured, old *Version, subresource 
 		before = old.body
 		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(versioned(o.Object, old), versioned(old.body, old), meta)...)
 	}
-	return append(errs, t.schema.check(nil, o.Object, before)...)
+	return t.blockRules(append(errs, t.schema.check(nil, o.Object, before)...))
 }
 
 // versioned is an object with the resourceVersion of a version.

@@ -31,12 +31,6 @@ type Version struct {
 	content int // bytes of body as JSON
 }
 
-// owners are the managedFields of a version: as such, or as what they can be made of.
-type owners interface {
-	entries() []metav1.ManagedFieldsEntry
-	size() int // bytes as JSON, brackets included; 0 for none
-}
-
 // Body is the object as decoded JSON, without metadata.managedFields and metadata.resourceVersion. It is shared by
 // everybody and is not to be changed.
 func (v *Version) Body() map[string]any { return v.body }
@@ -45,7 +39,14 @@ func (v *Version) Body() map[string]any { return v.body }
 func (v *Version) ResourceVersion() string { return strconv.FormatInt(v.Revision, 10) }
 
 // ManagedFields are who owns what. They are the caller's.
-func (v *Version) ManagedFields() []metav1.ManagedFieldsEntry { return v.owners.entries() }
+func (v *Version) ManagedFields() []metav1.ManagedFieldsEntry {
+	fields := v.owners.entries()
+	out := make([]metav1.ManagedFieldsEntry, len(fields))
+	for i := range fields {
+		out[i] = *fields[i].DeepCopy()
+	}
+	return out
+}
 
 // Object is a copy of the whole object, as a client gets it. It is the caller's.
 func (v *Version) Object() *unstructured.Unstructured {
@@ -63,26 +64,4 @@ func (v *Version) Size() int {
 		return v.content + len(`,"managedFields":`) + n
 	}
 	return v.content
-}
-
-// entryList is managedFields as such.
-type entryList []metav1.ManagedFieldsEntry
-
-func (l entryList) entries() []metav1.ManagedFieldsEntry {
-	out := make([]metav1.ManagedFieldsEntry, len(l))
-	for i := range l {
-		out[i] = *l[i].DeepCopy()
-	}
-	return out
-}
-
-func (l entryList) size() int {
-	if len(l) == 0 {
-		return 0
-	}
-	n := 1 + len(l)
-	for i := range l {
-		n += entrySize(&l[i])
-	}
-	return n
 }

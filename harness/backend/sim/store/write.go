@@ -155,7 +155,9 @@ func patched(live *Version, patch []byte) (*unstructured.Unstructured, error) {
 
 // update makes a change that is not an apply. If only managedFields make the object too large, it goes without them.
 func (s *Store) update(now time.Time, t *Type, live *record, in *unstructured.Unstructured, o UpdateOptions) (*Version, error) {
-	c, err := t.merge.update(live.Version, in, o.Manager, o.Subresource, now)
+	t.prune(in)
+	t.fill(in)
+	c, err := s.updated(now, t, live, in, o)
 	if err != nil {
 		return nil, err
 	}
@@ -165,4 +167,13 @@ func (s *Store) update(now time.Time, t *Type, live *record, in *unstructured.Un
 		return s.change(now, t, live, c, o.Subresource)
 	}
 	return v, err
+}
+
+func (s *Store) updated(now time.Time, t *Type, live *record, in *unstructured.Unstructured, o UpdateOptions) (candidate, error) {
+	if s.options.SSA == Model {
+		if c, ok := s.updateModel(now, t, live, in.DeepCopy(), o); ok {
+			return c, nil
+		}
+	}
+	return t.merge.update(live.Version, in, o.Manager, o.Subresource, now)
 }
