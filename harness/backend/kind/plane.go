@@ -229,7 +229,7 @@ func (p *plane) Close(ctx context.Context) error {
 		errs = append(errs, p.front.Close())
 	}
 	for _, name := range append([]string{p.cluster}, p.later...) {
-		errs = append(errs, p.deleteCluster(ctx, name, filepath.Join(p.layout.dir, "kubeconfig")))
+		errs = append(errs, deleteCluster(ctx, p.provider, name, filepath.Join(p.layout.dir, "kubeconfig")))
 	}
 	if p.kms != nil {
 		p.kms.Close()

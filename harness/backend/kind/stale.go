@@ -68,7 +68,7 @@ func removeStale(ctx context.Context, provider *cluster.Provider, kubeconfig str
 			continue
 		}
 		progress("deleting the kind cluster " + name + ", which an earlier run left behind")
-		if err := provider.Delete(name, kubeconfig); err != nil {
+		if err := deleteCluster(ctx, provider, name, kubeconfig); err != nil {
 			return fmt.Errorf("delete the kind cluster %s of an earlier run: %w", name, err)
 		}
 	}
