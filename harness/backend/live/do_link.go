@@ -50,8 +50,22 @@ func (e *Environment) network(ctx context.Context, nodes []*Node, f netfault.Fau
 		if err := e.setLink(ctx, history.Link{From: history.RoleNode, To: history.Network, Node: n.Name}, f); err != nil {
 			return err
 		}
+		if err := connected(ctx, n, f); err != nil {
+			return err
+		}
 		e.record(&history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: n.Name, State: stateOf(f.Mode)})
 		e.record(&history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: n.Name, State: stateOf(f.Mode)})
+	}
+	return nil
+}
+
+// connected waits, after a cut, until the API server of a node is ready: its etcd member has to find the others again.
+func connected(ctx context.Context, n *Node, f netfault.Fault) error {
+	if f.Breaks() || n.Server.Status().Phase != Running {
+		return nil
+	}
+	if err := n.Server.Ready(ctx); err != nil {
+		return fmt.Errorf("connect %s again: %w", n.Name, err)
 	}
 	return nil
 }
