@@ -1,5 +1,7 @@
 package scenario_test
 
+import "strings"
+
 // malformedFiles are mistakes that people make, each with the whole text that they get to read.
 func malformedFiles() []malformed {
 	const file = "plugin-hangs.yaml:"
@@ -188,8 +190,11 @@ func malformedFiles() []malformed {
 			file + `19:55: mode is "muted", expected cut, reset, slow, mute or restore, did you mean "mute"?`},
 		{"reset network", step("  - link: {from: node, to: network, node: cp-2, mode: reset}"),
 			file + `19:55: mode (from node to network) is "reset", expected cut or restore`},
-		{"node cut off from nobody", step("  - link: {from: node, to: etcd, mode: cut}"),
+		{"node cut off from etcd alone", step("  - link: {from: node, to: etcd, mode: cut}"),
 			file + `19:28: to (from node) is "etcd", expected network`},
+		{"single node cut off", [2]string{"", strings.NewReplacer("controlPlanes: 3", "controlPlanes: 1", "node: cp-2", "node: cp-1",
+			"wait: 2I", "link: {from: node, to: network, node: cp-1, mode: cut}").Replace(valid)},
+			file + `19:11: a link from node to network with one control-plane node, expected several: alone it reaches all that it needs`},
 		{"node does two things", step("  - node: {remove: cp-3, add: cp-4}"),
 			file + `19:11: 2 of remove, add and replace, expected one`},
 		{"node replaced by nothing", step("  - node: {replace: cp-3}"),

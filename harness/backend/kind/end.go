@@ -14,9 +14,8 @@ import (
 // endTimeout bounds the end of containers whose processes have all been sent SIGKILL.
 const endTimeout = 2 * time.Minute
 
-// endContainers kills containers and waits until they have ended. The engine itself gives up on one after 10 s, with "did not
-// receive an exit event", and a node's hundreds of threads take longer to die on a busy machine: a removal by force then
-// fails, and leaves it running.
+// endContainers kills containers and waits until they have ended, however long that takes: the engine's own removal by force gives
+// up after 10 s, with "did not receive an exit event", and leaves the container.
 func endContainers(ctx context.Context, containers ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()

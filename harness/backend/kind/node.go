@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -263,14 +262,10 @@ func (p *plane) Etcd(node string) ([]live.Target, error) {
 
 // group runs f for every node at the same time.
 func (p *plane) group(ctx context.Context, f func(context.Context, *live.Node) error) error {
-	all, ctx := errgroup.WithContext(ctx)
-	for _, n := range p.nodes.List() {
-		all.Go(func() error {
-			if err := f(ctx, n); err != nil {
-				return fmt.Errorf("node %s: %w", n.Name, err)
-			}
-			return nil
-		})
+	nodes := p.nodes.List()
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.Name
 	}
-	return all.Wait()
+	return eachOf(ctx, names, func(ctx context.Context, i int) error { return f(ctx, nodes[i]) })
 }

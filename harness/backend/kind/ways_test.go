@@ -34,6 +34,7 @@ func TestRulesOfLinks(t *testing.T) {
 	cut, reset, mute := netfault.Fault{Mode: netfault.Cut}, netfault.Fault{Mode: netfault.Reset}, netfault.Fault{Mode: netfault.Mute}
 	onReporter, onEtcd := history.Link{From: "reporter", To: "apiserver", Node: "cp-2"}, history.Link{From: "apiserver", To: "etcd", Node: "cp-1"}
 	onLB, fromPods := history.Link{From: "load-balancer", To: "apiserver", Node: "cp-1"}, history.Link{From: "aggregator", To: "load-balancer"}
+	whole := history.Link{From: history.RoleNode, To: history.Network, Node: "cp-2"}
 	for _, c := range []struct {
 		lb   string
 		l    history.Link
@@ -47,6 +48,8 @@ func TestRulesOfLinks(t *testing.T) {
 		{"", onReporter, slow, []string{"c2: nat OUTPUT " + reporter + turned, "c2: filter OUTPUT " + reporter + rst}},
 		{"", onEtcd, cut, []string{"c1: filter OUTPUT " + etcdWay + " -j DROP", "c1: filter OUTPUT " + etcdBack}},
 		{"", onEtcd, slow, []string{"c1: nat OUTPUT " + etcdWay + turned, "c1: filter OUTPUT " + etcdWay + rst}},
+		{lbIP, whole, cut, []string{"c2: filter INPUT ! -i lo -j DROP", "c2: filter OUTPUT ! -o lo -j DROP", "c2: filter FORWARD -j DROP"}},
+		{lbIP, whole, netfault.Fault{}, nil},
 		{lbIP, onLB, reset, []string{"c1: filter INPUT " + lbWay + rst}},
 		{lbIP, onLB, mute, []string{"c1: nat PREROUTING " + lbWay + turned, "c1: filter INPUT " + lbWay + " -j DROP", "c1: filter OUTPUT " + lbBack}},
 		{lbIP, fromPods, cut, []string{"c1: filter FORWARD " + podsHA + " -j DROP", "c1: filter FORWARD " + backHA,

@@ -50,6 +50,8 @@ func (e *Environment) network(ctx context.Context, nodes []*Node, f netfault.Fau
 		if err := e.setLink(ctx, history.Link{From: history.RoleNode, To: history.Network, Node: n.Name}, f); err != nil {
 			return err
 		}
+	}
+	for _, n := range nodes { // all of them: the first of several to return has no quorum yet
 		if err := connected(ctx, n, f); err != nil {
 			return err
 		}
