@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/connrotation"
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
@@ -16,6 +17,7 @@ import (
 type Controller struct {
 	Config
 	client   dynamic.Interface
+	dialer   *connrotation.Dialer // of all connections
 	trigger  *trigger
 	cr       *object
 	operator *object // the ClusterOperator
@@ -27,7 +29,9 @@ type Controller struct {
 
 // New prepares a controller; nothing is contacted before Run.
 func New(c Config) (*Controller, error) {
+	dialer := connrotation.NewDialer(dial)
 	c.REST = tune(c.REST)
+	c.REST.Dial = dialer.DialContext
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
@@ -38,7 +42,7 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	out := &Controller{Config: c, client: client, trigger: &trigger{clock: c.Clock}, absent: map[string]bool{}}
+	out := &Controller{Config: c, client: client, dialer: dialer, trigger: &trigger{clock: c.Clock}, absent: map[string]bool{}}
 	if out.metrics, err = newMetrics(c.Registry); err != nil {
 		return nil, err
 	}
@@ -73,6 +77,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	for _, m := range c.all() {
 		wg.Go(func() { m.run(ctx) })
 	}
+	wg.Go(func() { c.pulse(ctx) })
 	if err := c.WaitSynced(ctx); err != nil {
 		return nil // stopped before the first list: there is nothing to undo
 	}

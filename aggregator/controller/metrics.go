@@ -17,6 +17,7 @@ type metrics struct {
 	cleanups prometheus.Counter
 	latency  prometheus.Histogram
 	leader   prometheus.Gauge
+	redials  prometheus.Counter
 	shown    map[plugin]bool // series of healthy that exist
 }
 
@@ -49,9 +50,13 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "kms_health_aggregator_leader",
 			Help: "1 while this process holds the lease.",
 		}),
+		redials: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kms_health_aggregator_redials_total",
+			Help: "Times that all connections were closed because the API server gave no answer.",
+		}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.healthy, m.rollup, m.writes, m.cleanups, m.latency, m.leader} {
+	for _, c := range []prometheus.Collector{m.healthy, m.rollup, m.writes, m.cleanups, m.latency, m.leader, m.redials} {
 		errs = append(errs, r.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {

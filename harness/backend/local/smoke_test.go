@@ -32,14 +32,11 @@ type world struct {
 	log    *history.Log
 }
 
-// newWorld prepares an environment, or skips the test where the binaries are not at hand.
+// newWorld prepares an environment.
 func newWorld(t *testing.T, b *Backend, ctx context.Context, s *scenario.Scenario) *world {
 	t.Helper()
 	w := &world{t: t, ctx: ctx, log: history.NewLog(nil), events: make(chan history.Event, 100_000)}
 	env, err := b.Prepare(ctx, backend.Spec{Scenario: s, Log: w.log, OutDir: t.TempDir(), Progress: func(line string) { t.Log(line) }})
-	if errors.Is(err, assets.ErrNotFound) {
-		t.Skip("a control plane is needed: set " + assets.EnvAssets + " to a directory with etcd and kube-apiserver")
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,12 +47,16 @@ func newWorld(t *testing.T, b *Backend, ctx context.Context, s *scenario.Scenari
 	return w
 }
 
+// newBackend skips the test where the binaries are not at hand.
 func newBackend(t *testing.T, opts Options) *Backend {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it boots a control plane")
 	}
 	opts.Assets = assets.Options{LocalOnly: true}
+	if _, err := assets.Ensure(t.Context(), opts.Assets); errors.Is(err, assets.ErrNotFound) {
+		t.Skip("a control plane is needed: set " + assets.EnvAssets + " to a directory with etcd and kube-apiserver")
+	}
 	b, err := New(opts)
 	if err != nil {
 		t.Fatal(err)

@@ -53,6 +53,7 @@ func newAggregator(w *world, instance, of int) *aggregator {
 		for _, m := range a.mirrors {
 			m.list()
 		}
+		a.pulse()
 	}
 	a.proc.term = func(ended func()) {
 		if a.elector == nil {

@@ -127,7 +127,9 @@ func (a *aggregator) disconnect() {
 }
 
 // ask makes a request with the aggregator's time-out.
-func (a *aggregator) ask(r request, done func(reply)) {
+func (a *aggregator) ask(r request, done func(reply)) { a.askWithin(requestTimeout, r, done) }
+
+func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply)) {
 	over := false
 	end := func(rep reply) {
 		if !over {
@@ -135,7 +137,7 @@ func (a *aggregator) ask(r request, done func(reply)) {
 			a.bind(func() { done(rep) })()
 		}
 	}
-	timer := a.w.k.After(requestTimeout, a.bind(func() { end(reply{err: errTimeout}) }))
+	timer := a.w.k.After(limit, a.bind(func() { end(reply{err: errTimeout}) }))
 	a.connected(func(c *conn, err error) {
 		if err != nil {
 			timer.Stop()

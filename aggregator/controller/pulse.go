@@ -1,0 +1,42 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// pulse asks the API server for something small, over and over until ctx ends, and closes every connection when no answer comes:
+// whoever uses one dials anew, and the load balancer picks another API server. A connection stays with its API server for as long
+// as it lives, and one that lost etcd answers pings and keeps watches open on which nothing happens any more. Only a read that goes
+// to etcd tells. (The kubelet does the same when it cannot renew its lease.)
+func (c *Controller) pulse(ctx context.Context) {
+	for ctx.Err() == nil {
+		again := pulsePeriod
+		if err := c.answers(ctx); err != nil && ctx.Err() == nil {
+			c.Log.Warn("no answer: connections are closed and dialled anew", "error", err)
+			c.metrics.redials.Inc()
+			c.dialer.CloseAll()
+			again = pulseRetry
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.Clock.After(again):
+		}
+	}
+}
+
+// answers is nil if an API server read from etcd. A refusal is an answer, too; an error of the server's own is none.
+func (c *Controller) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pulseTimeout)
+	defer cancel()
+	_, err := c.client.Resource(clusterOperatorGVR()).Get(ctx, c.Operator.ClusterOperator, metav1.GetOptions{})
+	if status := apierrors.APIStatus(nil); err == nil || errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
+		return nil
+	}
+	return fmt.Errorf("read clusteroperators/%s: %w", c.Operator.ClusterOperator, err)
+}
