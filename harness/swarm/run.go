@@ -16,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/harness/scenario/view"
 )
 
 // Options of a run over seeds.
@@ -29,6 +30,8 @@ type Options struct {
 	Backend *sim.Backend
 	// Done is told of every seed, one at a time, in no order.
 	Done func(Seed)
+
+	compiler *view.Compiler // of all seeds
 }
 
 // Seed is what came of one.
@@ -44,6 +47,9 @@ type Seed struct {
 func Run(ctx context.Context, o Options) error {
 	parser, err := standard.Parser()
 	if err != nil {
+		return err
+	}
+	if o.compiler, err = view.NewCompiler(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -85,7 +91,7 @@ func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64) (
 	}
 	out := Seed{Seed: seed}
 	x := engine.Execution{Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
-		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed,
+		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Compiler: o.compiler,
 		Reproduce: fmt.Sprintf("kmsharness simulate --seeds %d", seed)}}
 	sum := sha256.New()
 	x.History = sum
