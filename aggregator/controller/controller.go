@@ -24,6 +24,7 @@ type Controller struct {
 	config   *object // apiservers.config.openshift.io; nil when KMS is always active
 	expected *mirror
 	metrics  *metrics
+	reader   core.Reader     // of the CR; used by the one who works
 	absent   map[string]bool // objects that were missing at the last look, to log it once
 }
 

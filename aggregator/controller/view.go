@@ -60,7 +60,7 @@ func (c *Controller) input(v view) (in core.Input, ok bool) {
 		Interval:  c.Interval,
 		Nodes:     expectedNodes(v.expected),
 		KMSActive: c.AlwaysActive || active(v.config),
-		Observed:  core.Read(v.cr.Object, c.Operator),
+		Observed:  c.reader.Read(v.cr.Object, c.Operator),
 	}
 	if v.operator != nil {
 		in.ClusterOperator = core.ReadConditions(v.operator.Object)

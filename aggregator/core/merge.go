@@ -19,11 +19,16 @@ type rawReport struct {
 	hash     hash.Hash
 }
 
-func reportOf(raw map[string]*rawReport, node string) *rawReport {
-	if raw[node] == nil {
-		raw[node] = &rawReport{hash: sha256.New()}
+// reportIn reads what stands about one node: messages of conditions, and items of the typed list.
+func reportIn(messages []string, items []contract.TypedReport) Report {
+	r := &rawReport{hash: sha256.New()}
+	for _, m := range messages {
+		r.addMessage(m)
 	}
-	return raw[node]
+	for _, t := range items {
+		r.addTyped(t)
+	}
+	return r.report()
 }
 
 func (r *rawReport) addMessage(message string) {

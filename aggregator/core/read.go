@@ -3,7 +3,6 @@ package core
 import (
 	"crypto/sha256"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -30,42 +29,10 @@ type Report struct {
 
 // Read reads the CR. It accepts any JSON whatever its shape: what cannot be read is a problem of the node it names,
 // or nothing at all, and never hides another node's report.
-func Read(cr map[string]any, op Operator) Observed {
-	conditions := ReadConditions(cr)
-	raw := map[string]*rawReport{}
-	for _, c := range conditions {
-		if node, ok := contract.NodeOfCondition(c.Type); ok {
-			reportOf(raw, node).addMessage(c.Message)
-		}
-	}
-	for _, item := range list(cr, op.TypedPath...) {
-		if t := typedItem(item); t.NodeName != "" {
-			reportOf(raw, t.NodeName).addTyped(t)
-		}
-	}
-	out := Observed{Conditions: conditions, Reports: make(map[string]Report, len(raw))}
-	for node, r := range raw {
-		out.Reports[node] = r.report()
-	}
-	return out
-}
+func Read(cr map[string]any, op Operator) Observed { return new(Reader).Read(cr, op) }
 
 // ReadConditions reads status.conditions of any object. Items without a type are skipped.
-func ReadConditions(object map[string]any) []Condition {
-	var out []Condition
-	for _, item := range list(object, "status", "conditions") {
-		c := Condition{
-			Type: text(item, "type"), Status: text(item, "status"), Reason: text(item, "reason"), Message: text(item, "message"),
-		}
-		if at, err := time.Parse(time.RFC3339, text(item, "lastTransitionTime")); err == nil {
-			c.LastTransitionTime = at.UTC()
-		}
-		if c.Type != "" {
-			out = append(out, c)
-		}
-	}
-	return out
-}
+func ReadConditions(object map[string]any) []Condition { return new(Reader).readConditions(object) }
 
 func typedItem(item map[string]any) contract.TypedReport {
 	return contract.TypedReport{

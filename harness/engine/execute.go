@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -26,6 +27,11 @@ type Execution struct {
 	Keep bool
 	// Artifacts says when they are collected; empty is on failure.
 	Artifacts Artifacts
+	// History, where it is set, receives the history instead of a file, and no file is written at all: for runs of which nearly all
+	// are only counted. The same run again, with files, is for those that are looked at.
+	History io.Writer
+	// Verdict, where it is set, receives what the checker found.
+	Verdict func(check.Verdict)
 	// Preparing receives, beside Progress, what the backend tells while it prepares the environment, which can take minutes.
 	Preparing func(string)
 }
@@ -40,7 +46,7 @@ func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Exe
 		Began: x.Began, Reproduce: x.Reproduce, Dir: dir}
 	if lacks := b.Lacks(s); len(lacks) > 0 {
 		r.Status, r.Reasons = report.NotSupported, lacks
-		return x.save(r, os.MkdirAll(dir, 0o755))
+		return x.save(r, x.makeDir(dir))
 	}
 	err := x.execute(ctx, b, s, dir, &r)
 	return x.save(r, err)
@@ -52,6 +58,9 @@ func (x Execution) save(r report.Result, err error) report.Result {
 		r.Status, r.Reasons = report.CouldNotRun, append(r.Reasons, err.Error())
 	}
 	r.Took = x.Runtime.Now().Sub(r.Began)
+	if x.History != nil {
+		return r
+	}
 	if err := r.Save(r.Dir); err != nil {
 		r.Status, r.Reasons = report.CouldNotRun, append(r.Reasons, err.Error())
 	}
@@ -69,15 +78,12 @@ func (x Execution) preparing() func(string) {
 }
 
 func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, dir string, r *report.Result) (err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the output directory: %w", err)
-	}
-	file, err := os.Create(filepath.Join(dir, report.HistoryFile))
+	to, shut, err := x.historyIn(dir)
 	if err != nil {
-		return fmt.Errorf("write the history: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	x.Log = history.NewLog(file)
+	defer func() { err = errors.Join(err, shut()) }()
+	x.Log = history.NewLog(to)
 	env, err := b.Prepare(ctx, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.preparing()})
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
@@ -97,6 +103,28 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 	return errors.Join(err, x.release(ctx, env, r.Status != report.Passed))
 }
 
+// historyIn is where the history goes.
+func (x Execution) historyIn(dir string) (to io.Writer, shut func() error, err error) {
+	if x.History != nil {
+		return x.History, func() error { return nil }, nil
+	}
+	if err := x.makeDir(dir); err != nil {
+		return nil, nil, fmt.Errorf("make the output directory: %w", err)
+	}
+	file, err := os.Create(filepath.Join(dir, report.HistoryFile))
+	if err != nil {
+		return nil, nil, fmt.Errorf("write the history: %w", err)
+	}
+	return file, file.Close, nil
+}
+
+func (x Execution) makeDir(dir string) error {
+	if x.History != nil {
+		return nil
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
 func (x Execution) release(ctx context.Context, env backend.Environment, bad bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.Limits.Action)
 	defer cancel()
@@ -111,6 +139,12 @@ func (x Execution) judge(r *report.Result) error {
 	events := x.Log.Events()
 	verdict := check.Run(events)
 	describe(r, verdict, events)
+	if x.Verdict != nil {
+		x.Verdict(verdict)
+	}
+	if x.History != nil {
+		return nil
+	}
 	var text bytes.Buffer
 	if err := check.Print(&text, verdict); err != nil {
 		return fmt.Errorf("print the verdict: %w", err)

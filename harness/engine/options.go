@@ -6,6 +6,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/view"
 )
 
 // Options of one run.
@@ -16,6 +17,8 @@ type Options struct {
 	Runtime Runtime
 	// Faults says which parameters of faults are durations; nil knows only those that every fault has.
 	Faults scenario.FaultChecker
+	// Compiler compiles expectations; nil makes one. Runs that share one compile what they have in common once.
+	Compiler *view.Compiler
 	// Backend is the name for the history's heading.
 	Backend string
 	// Seed of what is drawn.

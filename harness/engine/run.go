@@ -56,9 +56,12 @@ type run struct {
 }
 
 func newRun(env backend.Environment, s *scenario.Scenario, opts Options) (*run, error) {
-	compiler, err := view.NewCompiler()
-	if err != nil {
-		return nil, err
+	compiler := opts.Compiler
+	if compiler == nil {
+		var err error
+		if compiler, err = view.NewCompiler(); err != nil {
+			return nil, err
+		}
 	}
 	nodes := env.Nodes()
 	if len(nodes) == 0 {

@@ -2,12 +2,13 @@ package history
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"sort"
+	"slices"
 )
 
 // MaxLineBytes bounds one event of a saved history. The largest legitimate one is an object of 200 typed reports
@@ -60,12 +61,10 @@ func ReadFile(path string) ([]Event, error) {
 // InTime is a copy of events in the order in which they happened.
 func InTime(events []Event) []Event {
 	sorted := append([]Event(nil), events...)
-	sort.SliceStable(sorted, func(i, j int) bool {
-		if !sorted[i].At.Equal(sorted[j].At) {
-			return sorted[i].At.Before(sorted[j].At)
-		}
-		return sorted[i].Seq < sorted[j].Seq
-	})
+	inTime := func(a, b Event) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Seq, b.Seq)) }
+	if !slices.IsSortedFunc(sorted, inTime) {
+		slices.SortStableFunc(sorted, inTime)
+	}
 	return sorted
 }
 

@@ -3,7 +3,6 @@ package swarm
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/harness/scenario/view"
 )
 
 // Options of a run over seeds.
@@ -30,6 +30,8 @@ type Options struct {
 	Backend *sim.Backend
 	// Done is told of every seed, one at a time, in no order.
 	Done func(Seed)
+
+	compiler *view.Compiler // of all seeds
 }
 
 // Seed is what came of one.
@@ -45,6 +47,9 @@ type Seed struct {
 func Run(ctx context.Context, o Options) error {
 	parser, err := standard.Parser()
 	if err != nil {
+		return err
+	}
+	if o.compiler, err = view.NewCompiler(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -77,6 +82,7 @@ func Run(ctx context.Context, o Options) error {
 	return context.Cause(ctx)
 }
 
+// one simulates a seed without leaving anything. If that is to be looked at, the same happens again, with files.
 func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64) (Seed, error) {
 	text, file := Draw(seed), Name(seed)+".yaml"
 	s, err := parser.Parse(file, text)
@@ -84,25 +90,18 @@ func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64) (
 		return Seed{}, fmt.Errorf("what was drawn is no scenario: %w", err)
 	}
 	out := Seed{Seed: seed}
-	out.Result = engine.Execute(ctx, o.Backend, s, engine.Execution{Out: o.Out, Options: engine.Options{
-		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed,
-		Reproduce: fmt.Sprintf("kmsharness simulate --seeds %d", seed)}})
-	dir := filepath.Join(o.Out, s.Name)
-	history, err := os.ReadFile(filepath.Join(dir, report.HistoryFile))
-	if err != nil {
-		return out, err
-	}
-	out.Hash = sha256.Sum256(history)
-	verdict, err := os.ReadFile(filepath.Join(dir, report.VerdictJSON))
-	if err == nil {
-		err = json.Unmarshal(verdict, &out.Verdict)
-	}
-	if err != nil {
-		return out, err
-	}
+	x := engine.Execution{Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
+		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Compiler: o.compiler,
+		Reproduce: fmt.Sprintf("kmsharness simulate --seeds %d", seed)}}
+	sum := sha256.New()
+	x.History = sum
+	out.Result = engine.Execute(ctx, o.Backend, s, x)
+	sum.Sum(out.Hash[:0])
 	if out.Result.Status == report.Passed && !o.Keep {
-		return out, os.RemoveAll(dir)
+		return out, nil
 	}
+	x.History, x.Out = nil, o.Out
+	out.Result = engine.Execute(ctx, o.Backend, s, x)
 	out.File = filepath.Join(o.Out, file)
 	return out, os.WriteFile(out.File, text, 0o644)
 }

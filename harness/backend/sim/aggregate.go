@@ -77,7 +77,7 @@ func (a *aggregator) carryOut(in core.Input, d core.Decision) {
 // unite decides anew about the ClusterOperator from the CR as it stands with the new rollups.
 func (a *aggregator) unite(in core.Input, d core.Decision) core.Decision {
 	if cr := a.cr.latest(); cr != nil {
-		in.Observed.Conditions = core.ReadConditions(cr.Body())
+		in.Observed.Conditions = a.reader.observed(cr, a.w.operator.core).Conditions
 		now := a.w.cores.Decide(in, d.Memory)
 		d.ClusterOperator, d.WriteClusterOperator = now.ClusterOperator, now.WriteClusterOperator
 	}

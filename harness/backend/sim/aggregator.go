@@ -27,19 +27,19 @@ type aggregator struct {
 	busy    bool // a step is under way
 	dirty   bool // another one is due
 	memory  core.Memory
+	reader  reader
 	backoff time.Duration
 	wake    *kernel.Timer
 }
 
 // Time-outs of the real aggregator (aggregator/controller).
 const (
-	requestTimeout                   = 5 * time.Second
-	watchRetryMin, watchRetryMax     = 50 * time.Millisecond, 400 * time.Millisecond
-	writeRetryMin, writeRetryMax     = 25 * time.Millisecond, 400 * time.Millisecond
-	ownViewMemory                    = 10 * time.Second
-	leastAggregator, mostAggregator  = 80 * time.Millisecond, 200 * time.Millisecond
-	leastThinking, mostThinking      = 200 * time.Microsecond, time.Millisecond
-	leaseDuration, leaseRenew, lease = 2 * time.Second, 1500 * time.Millisecond, 250 * time.Millisecond
+	requestTimeout                  = 5 * time.Second
+	watchRetryMin, watchRetryMax    = 50 * time.Millisecond, 400 * time.Millisecond
+	writeRetryMin, writeRetryMax    = 25 * time.Millisecond, 400 * time.Millisecond
+	ownViewMemory                   = 10 * time.Second
+	leastAggregator, mostAggregator = 80 * time.Millisecond, 200 * time.Millisecond
+	leastThinking, mostThinking     = 200 * time.Microsecond, time.Millisecond
 )
 
 func newAggregator(w *world, instance, of int) *aggregator {
@@ -95,7 +95,7 @@ func (a *aggregator) lead() {
 		return
 	}
 	a.terms++
-	a.leading, a.memory, a.backoff, a.busy = true, core.Memory{}, 0, false
+	a.leading, a.memory, a.backoff, a.busy, a.reader = true, core.Memory{}, 0, false, reader{}
 	a.changed()
 }
 
@@ -184,15 +184,8 @@ func (a *aggregator) input(v view) (in core.Input, ok bool) {
 	if v.cr == nil {
 		return in, false
 	}
-	in = core.Input{Now: a.w.k.Now(), Interval: a.w.timing.Interval, Nodes: map[string]time.Time{}, KMSActive: active(v.config),
-		Observed: core.Read(v.cr.Body(), a.w.operator.core)}
-	for _, n := range v.nodes {
-		in.Nodes[n.Key.Name] = n.Created
-	}
-	if v.co != nil {
-		in.ClusterOperator = core.ReadConditions(v.co.Body())
-	}
-	return in, true
+	return core.Input{Now: a.w.k.Now(), Interval: a.w.timing.Interval, Nodes: a.reader.expected(v.nodes), KMSActive: active(v.config),
+		Observed: a.reader.observed(v.cr, a.w.operator.core), ClusterOperator: a.reader.operator(v.co)}, true
 }
 
 // request is one of its own.

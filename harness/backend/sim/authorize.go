@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -35,7 +33,7 @@ func (w *world) reporterMay(node string, r request) bool {
 	case verbGet:
 		return r.subresource == ""
 	case verbPatch:
-		return r.subresource == "status" && r.contentType == audit.ContentTypeApply && r.manager == contract.FieldManager(node) && onlyOwn(node, r.body)
+		return r.subresource == "status" && r.contentType == audit.ContentTypeApply && r.manager == contract.FieldManager(node) && onlyOwn(node, r)
 	}
 	return false
 }
@@ -53,36 +51,24 @@ func (w *world) aggregatorMay(r request) bool {
 	return false
 }
 
-// onlyOwn says whether an apply holds a node's entry and nothing else.
-func onlyOwn(node string, body []byte) bool {
-	type list struct {
-		HealthReports []struct {
-			NodeName string `json:"nodeName"`
-		} `json:"healthReports"`
-	}
-	var o struct {
-		Status struct {
-			Conditions []struct {
-				Type string `json:"type"`
-			} `json:"conditions"`
-			EncryptionStatus list `json:"encryptionStatus"`
-			OAuthAPIServer   struct {
-				EncryptionStatus list `json:"encryptionStatus"`
-			} `json:"oauthAPIServer"`
-		} `json:"status"`
-	}
-	if json.Unmarshal(body, &o) != nil {
+// onlyOwn says whether an apply holds a node's entry and nothing else. What has another shape is refused like what is not JSON.
+func onlyOwn(node string, r request) bool {
+	o, err := r.object()
+	if err != nil {
 		return false
 	}
-	for _, c := range o.Status.Conditions {
-		if c.Type != contract.ConditionType(node) {
-			return false
-		}
+	lists, ok := statusLists(o.Object)
+	if !ok {
+		return false
 	}
-	for _, r := range slices.Concat(o.Status.EncryptionStatus.HealthReports, o.Status.OAuthAPIServer.EncryptionStatus.HealthReports) {
-		if r.NodeName != node {
-			return false
+	own := func(items []any, field, want string) bool {
+		for _, item := range items {
+			fields, _ := item.(map[string]any)
+			if text, _ := fields[field].(string); text != want {
+				return false
+			}
 		}
+		return true
 	}
-	return true
+	return own(lists[0], "type", contract.ConditionType(node)) && own(lists[1], "nodeName", node) && own(lists[2], "nodeName", node)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	aggregating "github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/ci/crds"
@@ -29,6 +28,8 @@ type Backend struct {
 type Options struct {
 	// SSA is what merges applies; empty: Kubernetes' own code.
 	SSA store.SSA
+	// Timing of reporters and aggregators; zero: LocalTiming.
+	Timing contract.Timing
 	// Cores take the place of this project's own where they are set. Those that are wrong on purpose show what a simulation finds.
 	Cores Cores
 }
@@ -61,15 +62,13 @@ func New(o Options) *Backend {
 // Name implements backend.Backend.
 func (b *Backend) Name() string { return Name }
 
-// Timing implements backend.Backend: that of the local backend, so that scenarios which name seconds mean the same.
+// Timing implements backend.Backend.
 func (b *Backend) Timing() contract.Timing {
-	return contract.Timing{Interval: time.Second, Jitter: 100 * time.Millisecond, ProbeTimeout: 900 * time.Millisecond,
-		WriteTimeout: time.Second, AggregatorLatency: time.Second}
+	if b.opts.Timing == (contract.Timing{}) {
+		return LocalTiming()
+	}
+	return b.opts.Timing
 }
-
-// takeover is what an aggregator may need until it is in charge: the lease of its predecessor, a dial that is not answered, and
-// the first lists.
-const takeover = leaseDuration + 3*time.Second
 
 // Lacks implements backend.Backend.
 func (b *Backend) Lacks(s *scenario.Scenario) []string {

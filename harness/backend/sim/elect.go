@@ -46,7 +46,7 @@ func (e *elector) consider(v *objects.Version) {
 		e.observed, e.at = v.Revision, now
 	}
 	holder, _, _ := unstructured.NestedString(v.Body(), "spec", "holderIdentity")
-	if holder != "" && holder != e.identity() && now.Before(e.at.Add(leaseDuration)) {
+	if holder != "" && holder != e.identity() && now.Before(e.at.Add(e.a.w.election.lease)) {
 		e.next(false)
 		return
 	}
@@ -71,22 +71,22 @@ func (e *elector) next(ours bool) {
 	case ours:
 		e.renewed = now
 		e.a.lead()
-	case e.a.leading && now.Sub(e.renewed) >= leaseRenew:
+	case e.a.leading && now.Sub(e.renewed) >= e.a.w.election.renew:
 		e.a.rest()
 	}
-	wait := lease
+	wait := e.a.w.election.retry
 	if !e.a.leading {
-		wait += e.a.w.k.Between(0, lease*6/5) // client-go's jitter
+		wait += e.a.w.k.Between(0, e.a.w.election.jitter())
 	}
 	e.a.after(wait, e.try)
 	if e.a.leading {
-		e.a.w.k.At(e.renewed.Add(leaseRenew), e.a.inTerm(e.expire))
+		e.a.w.k.At(e.renewed.Add(e.a.w.election.renew), e.a.inTerm(e.expire))
 	}
 }
 
 // expire stops a leader whose last renewal is too old, whatever it waits for.
 func (e *elector) expire() {
-	if e.a.leading && e.a.w.k.Now().Sub(e.renewed) >= leaseRenew {
+	if e.a.leading && e.a.w.k.Now().Sub(e.renewed) >= e.a.w.election.renew {
 		e.a.rest()
 	}
 }
@@ -119,7 +119,7 @@ func (e *elector) identity() string { return fmt.Sprintf("aggregator-%d", e.a.id
 
 func (e *elector) lease(holder string, old *objects.Version) []byte {
 	u := newObject("coordination.k8s.io/v1", "Lease", leaseKey().Name, map[string]any{"spec": map[string]any{
-		"holderIdentity": holder, "leaseDurationSeconds": int64(leaseDuration / time.Second), "renewTime": e.a.w.k.Now().UTC().Format(time.RFC3339Nano)}})
+		"holderIdentity": holder, "leaseDurationSeconds": int64(e.a.w.election.lease / time.Second), "renewTime": e.a.w.k.Now().UTC().Format(time.RFC3339Nano)}})
 	u.SetNamespace(leaseKey().Namespace)
 	if old != nil {
 		u.SetResourceVersion(old.ResourceVersion())

@@ -33,6 +33,7 @@ type request struct {
 	force       bool
 	contentType string // of a patch
 	body        []byte // as it was sent
+	parsed      *parsed
 	timeout     time.Duration
 }
 

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
@@ -89,6 +87,7 @@ func (s *server) drop() {
 
 // receive works on a request; wanted says whether its client still waits.
 func (s *server) receive(r request, wanted func() bool, answer func(reply)) {
+	r.parsed = &parsed{}
 	entry := s.note(r)
 	if s.phase == draining {
 		s.finish(entry, reply{code: http.StatusServiceUnavailable, text: "apiserver is shutting down"}, answer)
@@ -134,8 +133,8 @@ func (s *server) perform(r request) (rep reply) {
 	if r.contentType == audit.ContentTypeJSONPatch {
 		return replyOf(store.JSONPatch(now, r.key, r.body, objects.UpdateOptions{Manager: r.manager, Subresource: r.subresource}))
 	}
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(r.body); err != nil {
+	u, err := r.object()
+	if err != nil {
 		return reply{code: http.StatusBadRequest, text: err.Error()}
 	}
 	switch {

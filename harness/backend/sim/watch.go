@@ -120,6 +120,6 @@ func (w *world) show() {
 			w.sequence.Absent(t, e.Version.ResourceVersion(), w.k.Now())
 			continue
 		}
-		w.sequence.Present(t, e.Version.Object(), w.k.Now())
+		w.present(t, e.Version)
 	}
 }

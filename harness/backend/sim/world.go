@@ -20,6 +20,7 @@ type world struct {
 	ctx      context.Context // of calls that never wait
 	log      *history.Log
 	timing   contract.Timing
+	election election
 	operator operator
 	form     publish.Form
 	keyIDs   []string // of the plugins, the write key first
@@ -29,6 +30,7 @@ type world struct {
 	published   int64           // revision up to which everybody was told
 	unseen      []objects.Event // committed, and not yet recorded
 	sequence    *watch.Sequence
+	pictures    map[watch.Target]*picture // of what was recorded last
 	etcd        *etcd
 	kms         *kms
 	balancer    *balancer
@@ -50,9 +52,9 @@ type balancer struct{ proc }
 func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *objects.Store) (*world, error) {
-	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, store: kept, secrets: map[string]*secret{}}
+	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, election: electionFor(timing), store: kept, secrets: map[string]*secret{}}
 	w.published = w.store.Revision()
-	w.sequence = watch.NewSequence(log)
+	w.sequence, w.pictures = watch.NewSequence(log), map[watch.Target]*picture{}
 	w.etcd = newEtcd(w)
 	w.balancer = &balancer{proc{w: w, id: history.Process{Role: history.RoleLoadBalancer}}}
 	w.balancer.boot = func(ready func()) { w.k.After(leastPluginBoot, ready) }

@@ -5,14 +5,18 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Owners reads from managedFields which managers own a field of each condition ("condition/TYPE") and of each typed
 // report ("report/NODE/KEYID"), sorted. An entry that cannot be read owns nothing.
-func Owners(u *unstructured.Unstructured) map[string][]string {
+func Owners(u *unstructured.Unstructured) map[string][]string { return OwnersOf(u.GetManagedFields()) }
+
+// OwnersOf is Owners of managedFields.
+func OwnersOf(fields []metav1.ManagedFieldsEntry) map[string][]string {
 	owners := map[string][]string{}
-	for _, entry := range u.GetManagedFields() {
+	for _, entry := range fields {
 		if entry.FieldsV1 == nil {
 			continue
 		}

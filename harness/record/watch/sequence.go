@@ -51,6 +51,9 @@ func (s *Sequence) Present(t Target, u *unstructured.Unstructured, at time.Time)
 	s.offer(t, o, at)
 }
 
+// Converted offers a state that the caller has converted, in the way of Convert.
+func (s *Sequence) Converted(t Target, o *history.Object, at time.Time) { s.offer(t, o, at) }
+
 // Absent offers the observation that there was no such object at a resourceVersion. It is news only if there was one.
 func (s *Sequence) Absent(t Target, resourceVersion string, at time.Time) {
 	s.offer(t, &history.Object{Resource: t.Resource(), Name: t.Name, ResourceVersion: resourceVersion, Deleted: true}, at)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -19,8 +20,12 @@ const (
 	maxCost = 1_000_000
 )
 
-// Compiler compiles expressions over the state view. It is safe for concurrent use.
-type Compiler struct{ env *cel.Env }
+// Compiler compiles expressions over the state view, each text once. It is safe for concurrent use.
+type Compiler struct {
+	env  *cel.Env
+	mu   sync.Mutex
+	done map[string]*Program
+}
 
 // Issue is something wrong with an expression. Line is 1-based, Column 0-based in code points, both within the
 // expression.
@@ -56,7 +61,7 @@ func NewCompiler() (*Compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build the language of expectations: %w", err)
 	}
-	return &Compiler{env}, nil
+	return &Compiler{env: env, done: map[string]*Program{}}, nil
 }
 
 // Variables of the state view.
@@ -89,6 +94,19 @@ func object[T any]() *cel.Type {
 
 // Compile parses and type-checks an expression, which must be a bool. Either the program or issues are returned.
 func (c *Compiler) Compile(text string) (*Program, []Issue) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.done[text]; p != nil {
+		return p, nil
+	}
+	p, issues := c.compile(text)
+	if p != nil {
+		c.done[text] = p
+	}
+	return p, issues
+}
+
+func (c *Compiler) compile(text string) (*Program, []Issue) {
 	if strings.TrimSpace(text) == "" {
 		return nil, []Issue{{1, 0, "it is empty, expected a CEL expression that is true or false"}}
 	}

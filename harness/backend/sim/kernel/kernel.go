@@ -7,6 +7,7 @@ import (
 
 // Kernel is one simulation. It is not safe for concurrent use.
 type Kernel struct {
+	start  time.Time
 	now    time.Time
 	queue  queue
 	seq    uint64
@@ -20,7 +21,7 @@ type Kernel struct {
 
 // New is a simulation that begins at start. The same seed gives the same draws.
 func New(start time.Time, seed int64) *Kernel {
-	return &Kernel{now: start, rng: rand.New(rand.NewPCG(uint64(seed), 0x6b6d73)), tasks: map[*task]struct{}{}}
+	return &Kernel{start: start, now: start, rng: rand.New(rand.NewPCG(uint64(seed), 0x6b6d73)), tasks: map[*task]struct{}{}}
 }
 
 // Now is the virtual instant.
@@ -46,16 +47,16 @@ func (k *Kernel) At(at time.Time, f func()) *Timer {
 		at = k.now
 	}
 	k.seq++
-	e := &event{at: at, seq: k.seq, f: f}
-	k.queue.push(e)
-	return &Timer{e}
+	t := &Timer{event{at: at, due: int64(at.Sub(k.start)), seq: k.seq, f: f}}
+	k.queue.push(&t.event)
+	return t
 }
 
 // After runs f when d has passed.
 func (k *Kernel) After(d time.Duration, f func()) *Timer { return k.At(k.now.Add(d), f) }
 
 // Timer is something that will run.
-type Timer struct{ event *event }
+type Timer struct{ event event }
 
 // Stop makes sure that it does not run. It is safe on nil, and for a timer that has run.
 func (t *Timer) Stop() {

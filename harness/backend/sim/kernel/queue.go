@@ -5,15 +5,13 @@ import "time"
 // event is something that happens at an instant. f is nil when it has happened or was stopped.
 type event struct {
 	at  time.Time
+	due int64 // nanoseconds since the beginning: what is compared
 	seq uint64
 	f   func()
 }
 
 func (e *event) before(o *event) bool {
-	if e.at.Equal(o.at) {
-		return e.seq < o.seq
-	}
-	return e.at.Before(o.at)
+	return e.due < o.due || e.due == o.due && e.seq < o.seq
 }
 
 // queue is a binary heap of events.

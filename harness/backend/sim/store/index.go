@@ -139,7 +139,7 @@ func (ix *index) know(t *Type, id managerID, e *metav1.ManagedFieldsEntry) error
 		i, key, ok := t.itemOf(p)
 		if !ok {
 			m.rest = true
-		} else if n := len(m.items[i]); n == 0 || m.items[i][n-1] != key { // paths come sorted
+		} else if !slices.Contains(ix.lists[i].owners[key], id) { // an item and what is in it do not come one after the other
 			m.items[i] = append(m.items[i], key)
 			ix.lists[i].owners[key] = append(ix.lists[i].owners[key], id)
 		}

@@ -40,7 +40,8 @@ type Store struct {
 // record is the newest version of an object and what the merger remembers of it.
 type record struct {
 	*Version
-	index *index // the model's; nil when there is none
+	index   *index   // the model's; nil when there is none
+	renewal *renewal // the model's, of an object that is only renewed
 }
 
 // New is an empty store.

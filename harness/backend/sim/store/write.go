@@ -157,6 +157,13 @@ func patched(live *Version, patch []byte) (*unstructured.Unstructured, error) {
 func (s *Store) update(now time.Time, t *Type, live *record, in *unstructured.Unstructured, o UpdateOptions) (*Version, error) {
 	t.prune(in)
 	t.fill(in)
+	if s.options.SSA == Model {
+		if v, ok, err := s.renew(now, t, live, in, o); ok {
+			return v, err
+		}
+		before := live.body
+		defer func() { live.rememberUpdate(t, before, o) }()
+	}
 	c, err := s.updated(now, t, live, in, o)
 	if err != nil {
 		return nil, err

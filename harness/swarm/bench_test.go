@@ -1,0 +1,22 @@
+package swarm_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/swarm"
+)
+
+// BenchmarkSeed is one seed from its drawing to its verdict, with production timing.
+func BenchmarkSeed(b *testing.B) {
+	var all swarm.Summary
+	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: int64(b.N), Jobs: 1, Out: b.TempDir(), Done: all.Add,
+		Backend: sim.New(sim.Options{SSA: store.Model, Timing: sim.ProductionTiming()})})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(all.Virtual.Seconds()/b.Elapsed().Seconds(), "x-real-time")
+	b.ReportMetric(float64(len(all.Failed)), "failed")
+}
