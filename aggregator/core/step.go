@@ -45,11 +45,16 @@ type Decision struct {
 func Step(in Input, m Memory) Decision {
 	m = m.remember(in)
 	d := Decision{Remove: cleanup(in, m), NextWake: nextWake(in, m), Memory: m}
-	if in.KMSActive {
-		nodes := survey(in, m)
-		wanted := []Condition{degraded(nodes), available(nodes), progressing(nodes)}
-		d.Rollups, d.WriteRollups = settle(wanted, in.Observed.Conditions, in.Now)
+	if !in.KMSActive {
+		return d.Say(in, nil)
 	}
+	nodes := survey(in, m)
+	return d.Say(in, []Condition{degraded(nodes), available(nodes), progressing(nodes)})
+}
+
+// Say makes the rollups those that are given, and the ClusterOperator their union with the conditions of others.
+func (d Decision) Say(in Input, rollups []Condition) Decision {
+	d.Rollups, d.WriteRollups = settle(rollups, in.Observed.Conditions, in.Now)
 	united := union(append(others(in.Observed.Conditions), d.Rollups...))
 	d.ClusterOperator, d.WriteClusterOperator = settle(united, in.ClusterOperator, in.Now)
 	return d

@@ -189,6 +189,7 @@ func knownBad() []known {
 		{"reporter queues", "FRESH-ONLY", "MONOTONIC FALSE-ALARM", plain(entriesAs(10*sec, 20*sec, func(w *world, e *wire) { e.LastChecked = contract.FormatTime(w.now.Add(-3 * sec)) }))},
 		{"reporter writes every 3 s", "CADENCE", "", plain(func(w *world) { w.bad.period = 3 * sec })},
 		{"reporter writes four times a second", "CADENCE", "", plain(func(w *world) { w.bad.period = sec / 4 })},
+		{"reporters in lockstep", "CADENCE", "", plain(func(w *world) { w.bad.steady = true })},
 		{"reporter stalls", "CADENCE", "FALSE-ALARM", plain(func(w *world) {
 			w.bad.entries = func(w *world, node string, e []wire) []wire {
 				if d := w.now.Sub(w.start); node == "cp-2" && d > 10*sec && d < 20*sec {
@@ -294,11 +295,22 @@ func knownBad() []known {
 		{"writes in a steady state", "QUIET", "", plain(func(w *world) {
 			w.at(20*sec, func(w *world) { w.bad.chatty = true }).at(21*sec, func(w *world) { w.bad.chatty = false })
 		})},
+		{"two aggregators write the same", "QUIET", "", failing(func(w *world) {
+			w.bad.request = func(w *world, r *history.Request) {
+				if r.User == contract.AggregatorIdentity {
+					again := *r
+					w.record("audit", &again)
+				}
+			}
+		})},
 		{"union hides a failure", "UNION", "", failing(func(w *world) {
 			w.bad.union = func(c []history.Condition) []history.Condition { c[0].Status = "False"; return c }
 		})},
 		{"union does not say whose failure it is", "UNION", "", failing(func(w *world) {
 			w.bad.union = func(c []history.Condition) []history.Condition { c[0].Message = "bad"; return c }
+		})},
+		{"nobody writes the ClusterOperator", "UNION", "", plain(func(w *world) {
+			w.bad.union = func([]history.Condition) []history.Condition { return nil }
 		})},
 		{"a report reaches the ClusterOperator", "UNION", "", plain(func(w *world) {
 			w.bad.union = func(c []history.Condition) []history.Condition {

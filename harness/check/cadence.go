@@ -9,7 +9,7 @@ import (
 func cadence() Invariant {
 	return Invariant{
 		ID:        "CADENCE",
-		Statement: "while it can write, a reporter writes at least once per I + J + R + W and at most once per I − J",
+		Statement: "while it can write, a reporter writes at least once per I + J + R + W and at most once per I − J, and not in lockstep with others",
 		Source:    "The reporter, interval and jitter",
 		judge:     judgeCadence,
 	}
@@ -24,6 +24,7 @@ func judgeCadence(v *view) (f Finding) {
 		writes := v.writesOf(node)
 		v.judgeSlow(&f, node, writes)
 		v.judgeFast(&f, node, writes)
+		v.judgeLockstep(&f, node, writes)
 	}
 	return f
 }

@@ -60,6 +60,9 @@ func (v *view) readObjects() {
 		case v.isClusterOperator(o.Resource, o.Name):
 			coAt = latest(coAt, v.written(e))
 			e.At = coAt
+			if v.coSeen.IsZero() && !o.Deleted {
+				v.coSeen = coAt
+			}
 			diff(v.coConds, lastCO, o, e)
 			lastCO = o
 		}
@@ -227,18 +230,13 @@ func (v *view) rollup(conditionType string) []stood {
 	return v.standing(v.crConds[conditionType], v.crs[0].at)
 }
 
-// clusterOperator is the same for a condition of the ClusterOperator.
+// clusterOperator is the same for a condition of the ClusterOperator, since that was first seen: one that nobody ever writes to has no
+// conditions, which is a state as well.
 func (v *view) clusterOperator(conditionType string) []stood {
-	var first time.Time
-	for _, changes := range v.coConds {
-		if first.IsZero() || changes[0].at.Before(first) {
-			first = changes[0].at
-		}
-	}
-	if first.IsZero() {
+	if v.coSeen.IsZero() {
 		return nil
 	}
-	return v.standing(v.coConds[conditionType], first)
+	return v.standing(v.coConds[conditionType], v.coSeen)
 }
 
 // degraded is when KMSPluginsDegraded had one of the given status.

@@ -44,7 +44,33 @@ func judgeQuiet(v *view) (f Finding) {
 				Allowed: "no write unless a report (other than its lastChecked), an expectation or a rollup changed within the last " + short(v.latency())})
 		}
 	}
+	v.judgeIdle(&f)
 	return f
+}
+
+// judgeIdle: it writes only when a rollup changes, so that a write which changed nothing was one too many. After a lost answer, or when
+// it may have lost its place, it cannot know.
+func (v *view) judgeIdle(f *Finding) {
+	doubts := []span{{v.whole.from, v.whole.from.Add(v.takeover())}}
+	for _, s := range v.stirs {
+		doubts = append(doubts, span{s.at.Add(-v.latency()), s.at.Add(v.takeover() + v.latency())})
+	}
+	for _, r := range v.requests {
+		if r.aggregator() && r.write && !r.succeeded() {
+			doubts = append(doubts, span{r.received, r.at.Add(v.takeover())})
+		}
+	}
+	sure := merged(doubts).not(v.whole)
+	for i, r := range v.requests {
+		if !r.aggregator() || !r.write || !r.succeeded() || r.ResourceVersion == "" || !sure.covers(span{r.received, r.at}) {
+			continue
+		}
+		made, known := v.byRV[r.ResourceVersion]
+		if f.Judged++; known && made != i {
+			f.violate(Violation{At: r.at, Seq: r.seq, Seen: r.writer() + " wrote " + r.Resource + " " + r.Name + " and changed nothing: it was as event " + number(v.requests[made].seq) + " had left it",
+				Allowed: "a write only when a rollup changes"})
+		}
+	}
 }
 
 // causesToWrite is when the aggregator may write the CR, and the ClusterOperator: for one latency after something

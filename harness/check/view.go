@@ -28,6 +28,7 @@ type view struct {
 	reports  map[string][]reportChange // by node
 	crConds  map[string][]condChange   // by type; reports included
 	coConds  map[string][]condChange
+	coSeen   time.Time // when the ClusterOperator was first seen
 	requests []request
 	byRV     map[string]int  // index of the write (to CR or ClusterOperator) that made a resourceVersion
 	seenRV   map[string]bool // resourceVersions of the CR that the watch delivered

@@ -49,6 +49,7 @@ type hooks struct {
 	fight    bool                                                // removes an orphan at once, again and again
 	meddle   bool                                                // the aggregator touches a foreign condition
 	owners   func(map[string][]string)
+	steady   bool // reporters without jitter
 }
 
 type fakePlugin struct {
@@ -227,6 +228,9 @@ func (w *world) tick(n string) {
 		r.next = r.next.Add(w.bad.period)
 	}
 	r.writes++
+	if !w.bad.steady {
+		r.next = r.next.Add([]time.Duration{0, step, -step}[r.writes%3])
+	}
 	var entries []wire
 	took := 10 * time.Millisecond
 	for _, k := range w.keyIDs {

@@ -1,15 +1,17 @@
 // Package mutants lists subjects that are wrong on purpose, and what must catch each: the test of the tester. A change
 // to the harness that lets one of them pass has blinded it.
 //
-// The mistakes themselves are in cmd/, a few lines each over the good core; a broken plugin needs no program of its own,
-// because the fake plugin takes faults from its command line. `make mutants` runs them all.
+// Most are a few lines over the good cores and run in the simulator. What only real adapters can get wrong runs as a process: those
+// mistakes are in cmd/. A broken plugin needs no program of its own, because the fake plugin takes faults from its command line.
+// How they are run and judged is in mutants/trial. `make mutants` runs them all.
 package mutants
 
-import (
-	"path/filepath"
-	"strings"
+//go:generate go run ./cmd/mutants --document ../../docs/mutants.md
 
-	"github.com/kmsharness/kmsharness/harness/backend/local"
+import (
+	"slices"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
 )
 
 // Family is the part of the system that is wrong.
@@ -21,78 +23,51 @@ const (
 	Plugin     Family = "plugin"
 )
 
+// Families are all of them.
+func Families() []Family { return []Family{Reporter, Aggregator, Plugin} }
+
+// Beyond are the invariants that no mutant can break, and why.
+func Beyond() map[string]string {
+	return map[string]string{
+		"NOTHING-RAN": "it is about the harness. A subject that does nothing at all still leaves the actions and expectations of the scenario in the history",
+	}
+}
+
 // Mutant is one subject with one mistake.
 type Mutant struct {
 	Name   string
 	Family Family
 	// Mistake is the real one that it stands for.
 	Mistake string
+	// Scenario of the catalogue that brings it out.
+	Scenario string
+	// Caught are the invariants and expectations that must fail, all of them. More may.
+	Caught []string
+
+	// Subject makes it for one run of the simulator; nil for one that runs as a process.
+	Subject func() sim.Options
 	// Program is below cmd/; empty for a plugin. Args are its arguments, with the placeholders of a command template,
 	// or the further arguments of every plugin.
 	Program string
 	Args    string
-	// Scenario of the catalogue that brings it out.
-	Scenario string
-	// Caught are the invariants that must be violated, all of them. More may be.
-	Caught []string
 }
 
-// The flags that the programs share with those that they mutate.
-const (
-	reporterArgs = " --kms-sockets={sockets} --node-name={node} --kubeconfig={kubeconfig} --interval={interval} --jitter={jitter}" +
-		" --read-timeout={readTimeout} --write-timeout={writeTimeout} --metrics-address={metricsAddress}" +
-		" --contract={contract} --operator={operator}"
-	aggregatorArgs = " --kubeconfig={kubeconfig} --interval={interval} --operator={operator} --metrics-address={metricsAddress}"
-)
+// Simulated says whether it runs in the simulator.
+func (m Mutant) Simulated() bool { return m.Subject != nil }
 
-// All mutants. A new one needs an entry here and nothing else.
+// All mutants, the simulated ones first. A new one needs an entry in one of these lists and nothing else.
 func All() []Mutant {
-	return []Mutant{
-		{
-			Name: "write-on-change", Family: Reporter, Program: "mutant-reporter", Args: "--mutation write-on-change" + reporterArgs,
-			Mistake:  "a reporter that spares the API server writes which say nothing new, so that lastChecked no longer tells a healthy reporter from a dead one",
-			Scenario: "reporter-restarted-quickly", Caught: []string{"CADENCE"},
-		},
-		{
-			Name: "rejected-apply", Family: Reporter, Program: "mutant-reporter", Args: "--mutation rejected-apply" + reporterArgs,
-			Mistake:  "a reporter of the typed form that has no remoteKeyID for a plugin which never answered and leaves it empty, so that the API server rejects the whole apply and nobody learns of the failure",
-			Scenario: "typed-failure-from-the-first-tick", Caught: []string{"CADENCE"},
-		},
-		{
-			Name: "forget-removed-nodes", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation forget-removed-nodes" + aggregatorArgs,
-			Mistake:  "an aggregator whose node handler has no delete function: it never cleans up after a removed node, and counts its report for ever",
-			Scenario: "node-removed", Caught: []string{"NO-ORPHAN"},
-		},
-		{
-			Name: "key-id-flip-flop", Family: Plugin, Args: "--fault key-id-flip-flop",
-			Mistake:  "a plugin that answers from whichever backend its load balancer picks, one of which has not seen the new KEK, so that key_id goes back and forth",
-			Scenario: "reporter-restarted-quickly", Caught: []string{"KEY-ID-STABLE"},
-		},
-	}
+	return slices.Concat(
+		of(Reporter, emission(), probing(), formats(), identity()),
+		of(Aggregator, rollups(), freshness(), cleanups(), aggregating()),
+		of(Plugin, plugins()),
+		processes())
 }
 
-// Options run a mutant on the local backend. dir has the programs of cmd/.
-func (m Mutant) Options(dir string) local.Options {
-	command := filepath.Join(dir, m.Program) + " " + m.Args
-	switch m.Family {
-	case Reporter:
-		return local.Options{ReporterCommand: command}
-	case Aggregator:
-		return local.Options{AggregatorCommand: command}
-	default:
-		return local.Options{PluginArgs: m.Args}
+func of(f Family, lists ...[]Mutant) []Mutant {
+	all := slices.Concat(lists...)
+	for i := range all {
+		all[i].Family = f
 	}
-}
-
-// Command is what a person types to run a mutant by hand, in the root of the repository.
-func (m Mutant) Command(dir string) string {
-	o := m.Options(dir)
-	flag, value := "--plugin-args", o.PluginArgs
-	switch m.Family {
-	case Reporter:
-		flag, value = "--reporter-command", o.ReporterCommand
-	case Aggregator:
-		flag, value = "--aggregator-command", o.AggregatorCommand
-	}
-	return strings.Join([]string{"kmsharness run", "scenarios/catalogue/" + m.Scenario + ".yaml", flag, "'" + value + "'"}, " ")
+	return all
 }

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"sync"
 
-	aggregating "github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	reporting "github.com/kmsharness/kmsharness/reporter/core"
 )
 
 // Name of the backend.
@@ -32,24 +30,8 @@ type Options struct {
 	Timing contract.Timing
 	// Cores take the place of this project's own where they are set. Those that are wrong on purpose show what a simulation finds.
 	Cores Cores
-}
-
-// Cores are the system under test.
-type Cores struct {
-	// Step is a reporter's.
-	Step func(reporting.Config, reporting.State, reporting.Event) (reporting.State, reporting.Action)
-	// Decide is the aggregator's.
-	Decide func(aggregating.Input, aggregating.Memory) aggregating.Decision
-}
-
-func (c Cores) withDefaults() Cores {
-	if c.Step == nil {
-		c.Step = reporting.Step
-	}
-	if c.Decide == nil {
-		c.Decide = aggregating.Step
-	}
-	return c
+	// Seams are where the rest of a subject can be made wrong on purpose.
+	Seams Seams
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -90,7 +72,7 @@ func (b *Backend) Prepare(_ context.Context, spec backend.Spec) (backend.Environ
 	if err != nil {
 		return nil, fmt.Errorf("sim backend: %w", err)
 	}
-	e, err := newEnvironment(spec, b.Timing(), store.New(types, store.Options{SSA: b.opts.SSA}), b.opts.Cores.withDefaults())
+	e, err := newEnvironment(spec, b.Timing(), store.New(types, store.Options{SSA: b.opts.SSA}), b.opts)
 	if err != nil {
 		return nil, fmt.Errorf("sim backend: prepare scenario %s: %w", spec.Scenario.Name, err)
 	}

@@ -132,7 +132,7 @@ func (e *environment) selectAggregators(instance string) ([]*proc, error) {
 
 // leader is the instance that holds the lease; 0 if none does. One that competes with nobody leads without.
 func (e *environment) leader() int {
-	if len(e.w.aggregators) == 1 {
+	if len(e.w.aggregators) == 1 || e.w.seams.NoElection {
 		return 1
 	}
 	v, err := e.w.store.Get(leaseKey())

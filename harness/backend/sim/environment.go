@@ -33,12 +33,15 @@ var (
 	_ backend.Timed       = (*environment)(nil)
 )
 
-func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Store, cores Cores) (*environment, error) {
+func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Store, o Options) (*environment, error) {
+	if err := o.Seams.check(); err != nil {
+		return nil, err
+	}
 	w, err := newWorld(spec.Seed, spec.Log, timing, kept)
 	if err != nil {
 		return nil, err
 	}
-	w.cores = cores
+	w.cores, w.seams = o.Cores.withDefaults(), o.Seams
 	s := spec.Scenario
 	if w.operator, err = operatorNamed(s.Operator); err != nil {
 		return nil, err

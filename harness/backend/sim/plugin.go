@@ -19,9 +19,10 @@ type kmsPlugin struct {
 	program     *fault.Program
 	calls       []*call // under way
 	poll        *kernel.Timer
-	cut         string // of the socket, when it was looked at last
-	exited      bool   // a fault has taken it down for good
-	stale       bool   // a socket file is left of an earlier life
+	cut         string   // of the socket, when it was looked at last
+	exited      bool     // a fault has taken it down for good
+	stale       bool     // a socket file is left of an earlier life
+	own         []string // faults that are the plugin's own, by id: nobody releases them
 }
 
 // Measured of the fake plugin: how long it takes to start, and to answer from memory.
@@ -36,6 +37,7 @@ func newPlugin(w *world, node, keyID string) *kmsPlugin {
 		p.program = fault.NewProgram(w.k.Clock(), w.k.Rand().Uint64())
 		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: remoteKey(keyID), Service: remote{w.kms},
 			Clock: w.k.Clock(), NoticeLag: p.lag})}
+		p.own = w.seams.inject(p.program)
 		p.cut, p.stale, p.exited = "", false, false
 	}
 	p.boot = func(ready func()) { p.after(w.k.Between(leastPluginBoot, mostPluginBoot), ready) }
@@ -88,7 +90,7 @@ func (p *kmsPlugin) inject(f fault.Fault) error {
 
 // release ends the faults that match.
 func (p *kmsPlugin) release(match func(fault.Active) bool) {
-	p.program.Release(match)
+	p.program.Release(func(a fault.Active) bool { return !slices.Contains(p.own, a.ID) && match(a) })
 	p.faultsChanged()
 }
 

@@ -24,7 +24,7 @@ type publisher struct {
 }
 
 // apply carries out a write and calls done at its deadline at the latest.
-func (p *publisher) apply(a core.Action, done func()) {
+func (p *publisher) apply(a core.Action, done func(error)) {
 	p.attempt++
 	this := p.attempt
 	var deadline *kernel.Timer
@@ -37,7 +37,7 @@ func (p *publisher) apply(a core.Action, done func()) {
 		if err != nil {
 			p.disconnect()
 		}
-		done()
+		done(err)
 	}
 	deadline = p.r.w.k.At(a.Until, p.r.bind(func() { end(errTimeout) }))
 	current := func(f func()) func() {
@@ -110,7 +110,7 @@ func (p *publisher) send(body []byte, err error, a core.Action, current func(fun
 
 func (p *publisher) request(r request) request {
 	r.user, r.agent, r.key = contract.ReporterIdentity(p.r.node.name), "kms-health-reporter", p.r.w.crKey()
-	return r
+	return p.r.w.seams.sent(p.r.node.name, r)
 }
 
 // standing is the lastTransitionTime that the reporter's condition has, or now.

@@ -85,14 +85,14 @@ func (r remote) Encrypt(ctx context.Context, caller remotekms.Caller, key string
 	if err := r.reach(); err != nil {
 		return remotekms.Sealed{}, err
 	}
-	return r.kms.model.Encrypt(ctx, caller, key, kek, plaintext)
+	return r.kms.model.Encrypt(ctx, r.kms.w.seams.caller(caller), key, kek, plaintext)
 }
 
 func (r remote) Decrypt(ctx context.Context, caller remotekms.Caller, key string, ciphertext []byte) ([]byte, error) {
 	if err := r.reach(); err != nil {
 		return nil, err
 	}
-	return r.kms.model.Decrypt(ctx, caller, key, ciphertext)
+	return r.kms.model.Decrypt(ctx, r.kms.w.seams.caller(caller), key, ciphertext)
 }
 
 func (r remote) Rotate(ctx context.Context, key string, reuse int) (keyring.KEK, error) {

@@ -14,13 +14,14 @@ import (
 // reporter is the loop around reporter/core.
 type reporter struct {
 	proc
-	node   *node
-	state  core.State
-	keyIDs []string // of its flags
-	calls  []*call
-	pub    publisher
-	seen   []history.PluginMetrics // what its metrics say
-	told   []history.PluginMetrics // at the last scrape that was recorded
+	node    *node
+	state   core.State
+	keyIDs  []string // of its flags
+	calls   []*call
+	pub     publisher
+	publish Publish
+	seen    []history.PluginMetrics // what its metrics say
+	told    []history.PluginMetrics // at the last scrape that was recorded
 }
 
 const leastReporterBoot, mostReporterBoot = 20 * time.Millisecond, 60 * time.Millisecond
@@ -30,6 +31,7 @@ func newReporter(w *world, n *node) *reporter {
 	r.init = func() {
 		r.state, r.keyIDs = core.State{}, append([]string(nil), w.keyIDs...)
 		r.pub = publisher{r: r}
+		r.publish = w.seams.publisher(n.name, r.pub.apply)
 		r.seen, r.told = make([]history.PluginMetrics, len(r.keyIDs)), nil
 		for i, k := range r.keyIDs {
 			r.seen[i].KeyID = k
@@ -49,7 +51,7 @@ func newReporter(w *world, n *node) *reporter {
 
 func (r *reporter) timer() core.Event {
 	j := r.w.timing.Jitter
-	return core.Event{Kind: core.Timer, Now: r.w.k.Now(), Jitter: r.w.k.Between(-j, j)}
+	return core.Event{Kind: core.Timer, Now: r.w.k.Now(), Jitter: r.w.seams.jitter(r.w.k.Between(-j, j))}
 }
 
 // step asks the core what to do, and does it.
@@ -60,7 +62,8 @@ func (r *reporter) step(ev core.Event) {
 	case core.Probe:
 		r.probe()
 	case core.Write:
-		r.pub.apply(a, r.bind(func() { r.step(core.Event{Kind: core.Wrote, Now: r.w.k.Now()}) }))
+		wrote := r.bind(func() { r.step(core.Event{Kind: core.Wrote, Now: r.w.k.Now()}) })
+		r.publish(a, func(error) { wrote() })
 	default:
 		r.w.k.At(a.Until, r.bind(func() { r.step(r.timer()) }))
 	}
@@ -71,8 +74,9 @@ func (r *reporter) probe() {
 	results := make([]core.Result, len(r.keyIDs))
 	r.calls = make([]*call, 0, len(r.keyIDs))
 	left := len(r.keyIDs)
-	for i, k := range r.keyIDs {
-		results[i] = core.Result{KeyID: k, Started: r.w.k.Now()}
+	var ask func(i int)
+	ask = func(i int) {
+		results[i] = core.Result{KeyID: r.keyIDs[i], Started: r.w.k.Now()}
 		answered := func(resp response) {
 			r.bind(func() {
 				results[i].Duration = r.w.k.Now().Sub(results[i].Started)
@@ -81,10 +85,18 @@ func (r *reporter) probe() {
 				if left--; left == 0 {
 					r.calls = nil
 					r.step(core.Event{Kind: core.Probed, Now: r.w.k.Now(), Results: results})
+				} else if r.w.seams.OneByOne {
+					ask(i + 1)
 				}
 			})()
 		}
-		r.calls = append(r.calls, r.node.plugin(k).call(fault.Status, &kmsapi.StatusRequest{}, r.w.timing.ProbeTimeout, answered))
+		timeout := r.w.seams.probeTimeout(r.w.timing.ProbeTimeout)
+		r.calls = append(r.calls, r.node.plugin(r.keyIDs[i]).call(fault.Status, &kmsapi.StatusRequest{}, timeout, answered))
+	}
+	for i := range r.keyIDs {
+		if ask(i); r.w.seams.OneByOne {
+			return
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type world struct {
 	form     publish.Form
 	keyIDs   []string // of the plugins, the write key first
 	cores    Cores
+	seams    Seams
 
 	store       *objects.Store
 	published   int64           // revision up to which everybody was told

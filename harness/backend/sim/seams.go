@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/reporter/core"
+)
+
+// Seams are the places outside the cores at which a subject can be made wrong on purpose. The zero value leaves everything right.
+type Seams struct {
+	// Publisher takes the place of a reporter's, each time that it starts. next is the good one; it must not be called again
+	// before it is done.
+	Publisher func(node string, next Publish) Publish
+	// Jitter takes the place of what was drawn for a reporter's next tick.
+	Jitter func(drawn time.Duration) time.Duration
+	// ProbeTimeout takes the place of the deadline of a probe.
+	ProbeTimeout time.Duration
+	// OneByOne lets a reporter ask its plugins one after another.
+	OneByOne bool
+	// Send may change what a reporter or an aggregator is about to send.
+	Send func(*Outgoing)
+	// NoElection lets every aggregator lead.
+	NoElection bool
+	// NoLook lets the aggregator decide from its mirrors alone, without a look at the API server before it writes.
+	NoLook bool
+	// Faults are in force on every plugin from its start, and are not released.
+	Faults []fault.Fault
+	// Caller may change how a plugin makes itself known to its KMS.
+	Caller func(remotekms.Caller) remotekms.Caller
+}
+
+// Publish carries out a write, and calls done once.
+type Publish func(write core.Action, done func(error))
+
+// Outgoing is a request of the system under test.
+type Outgoing struct {
+	Node                                             string // of a reporter; empty for an aggregator
+	Verb, Name, Subresource, FieldManager, MediaType string
+	Force                                            bool
+	Body                                             []byte
+}
+
+// sent is a request as it leaves.
+func (s Seams) sent(node string, r request) request {
+	if s.Send == nil {
+		return r
+	}
+	o := Outgoing{Node: node, Verb: r.verb, Name: r.key.Name, Subresource: r.subresource, FieldManager: r.manager, MediaType: r.contentType,
+		Force: r.force, Body: r.body}
+	s.Send(&o)
+	r.verb, r.key.Name, r.subresource, r.manager, r.contentType = o.Verb, o.Name, o.Subresource, o.FieldManager, o.MediaType
+	r.force, r.body = o.Force, o.Body
+	return r
+}
+
+// jitter is what moves the next tick.
+func (s Seams) jitter(drawn time.Duration) time.Duration {
+	if s.Jitter == nil {
+		return drawn
+	}
+	return s.Jitter(drawn)
+}
+
+// probeTimeout is the deadline of a probe.
+func (s Seams) probeTimeout(good time.Duration) time.Duration {
+	if s.ProbeTimeout > 0 {
+		return s.ProbeTimeout
+	}
+	return good
+}
+
+// publisher is a reporter's, for one of its lives.
+func (s Seams) publisher(node string, good Publish) Publish {
+	if s.Publisher == nil {
+		return good
+	}
+	return s.Publisher(node, good)
+}
+
+// caller is how a plugin makes itself known to its KMS.
+func (s Seams) caller(c remotekms.Caller) remotekms.Caller {
+	if s.Caller == nil {
+		return c
+	}
+	return s.Caller(c)
+}
+
+// check says whether the faults can be in force.
+func (s Seams) check() error {
+	p := fault.NewProgram(clock.RealClock{}, 0)
+	for _, f := range s.Faults {
+		if _, err := p.Inject(f); err != nil {
+			return fmt.Errorf("a fault of every plugin: %w", err)
+		}
+	}
+	return nil
+}
+
+// inject puts a plugin's own faults in force, and says which they are.
+func (s Seams) inject(p *fault.Program) (own []string) {
+	for _, f := range s.Faults {
+		if a, err := p.Inject(f); err == nil { // check has seen to it that they can be
+			own = append(own, a.ID)
+		}
+	}
+	return own
+}

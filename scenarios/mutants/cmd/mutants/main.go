@@ -1,0 +1,155 @@
+// Command mutants runs the subjects that are wrong on purpose, and prints what caught each. It fails for one that nothing caught.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kmsharness/kmsharness/scenarios"
+	"github.com/kmsharness/kmsharness/scenarios/mutants"
+	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
+)
+
+const (
+	exitSurvivor = 1
+	exitUsage    = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// flags of the command.
+type flags struct {
+	backend, name, programs, out, document string
+	verbose                                bool
+}
+
+func parse(args []string, stderr io.Writer) (f flags, err error) {
+	set := pflag.NewFlagSet("mutants", pflag.ContinueOnError)
+	set.SetOutput(stderr)
+	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim, local, or auto for all, the simulated ones first")
+	set.StringVar(&f.name, "name", "", "only the mutant of this name")
+	set.BoolVar(&f.verbose, "verbose", false, "print the verdict of each")
+	set.StringVar(&f.programs, "programs", "bin", "directory with the programs, for mutants that run as processes")
+	set.StringVar(&f.out, "out", "_mutants", "where histories and verdicts go")
+	set.StringVar(&f.document, "document", "", "run nothing, and write the tables into this page of the documentation")
+	return f, set.Parse(args)
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	f, err := parse(args, stderr)
+	if errors.Is(err, pflag.ErrHelp) {
+		return 0
+	}
+	if err == nil && f.document != "" {
+		err = document(f.document)
+		return usage(stderr, err)
+	}
+	var outcomes []trial.Outcome
+	if err == nil {
+		outcomes, err = f.try(ctx, stderr)
+	}
+	if err != nil {
+		return usage(stderr, err)
+	}
+	code := f.report(stdout, stderr, outcomes)
+	if ctx.Err() != nil {
+		fmt.Fprintln(stderr, "mutants: interrupted, not all were tried")
+		return exitSurvivor
+	}
+	return code
+}
+
+// usage tells of a mistake.
+func usage(stderr io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "mutants:", err)
+	return exitUsage
+}
+
+func document(file string) error {
+	page, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if page, err = trial.Document(page, mutants.All()); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return os.WriteFile(file, page, 0o644)
+}
+
+// choose is the mutants that were asked for.
+func choose(backend, name string) ([]mutants.Mutant, error) {
+	if backend != "auto" && backend != "sim" && backend != "local" {
+		return nil, fmt.Errorf("--backend %q: expected auto, sim or local", backend)
+	}
+	var chosen []mutants.Mutant
+	for _, m := range mutants.All() {
+		wanted := backend == "auto" || (backend == "sim") == m.Simulated()
+		if wanted && (name == "" || name == m.Name) {
+			chosen = append(chosen, m)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("there is no mutant %q for --backend %s: docs/mutants.md lists them", name, backend)
+	}
+	return chosen, nil
+}
+
+// try runs one after another, and says on what takes long.
+func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, error) {
+	chosen, err := choose(f.backend, f.name)
+	if err != nil {
+		return nil, err
+	}
+	o := trial.Options{Out: f.out}
+	if o.Scenarios, err = scenarios.Load(); err != nil {
+		return nil, err
+	}
+	if o.Programs, err = filepath.Abs(f.programs); err != nil {
+		return nil, err
+	}
+	if f.verbose {
+		o.Progress = func(line string) { fmt.Fprintln(progress, line) }
+	}
+	var outcomes []trial.Outcome
+	for _, m := range chosen {
+		if ctx.Err() != nil {
+			break
+		}
+		if !m.Simulated() {
+			fmt.Fprintf(progress, "%s on local …\n", m.Name)
+		}
+		outcomes = append(outcomes, trial.Run(ctx, m, o))
+	}
+	return outcomes, nil
+}
+
+func (f flags) report(stdout, stderr io.Writer, outcomes []trial.Outcome) int {
+	if f.verbose {
+		for _, o := range outcomes {
+			fmt.Fprintf(stdout, "%s: %s\n%s\n", o.Name, o.Mistake, o.Result.Text())
+		}
+	}
+	all, err := trial.Table(stdout, outcomes)
+	switch {
+	case err != nil:
+		return usage(stderr, err)
+	case !all:
+		return exitSurvivor
+	}
+	return 0
+}

@@ -1,0 +1,53 @@
+package mutants
+
+import (
+	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+)
+
+// plugins is KMS v2 plugins with a mistake that real ones had.
+func plugins() []Mutant {
+	return []Mutant{
+		{
+			Name: "key-id-reused", Scenario: "kek-rotation", Caught: []string{"steps[1].expect"}, Subject: plugin("key-id-reused"),
+			Mistake: "a key_id that names the key and not its version: after a rotation it is the one from before, and nothing is ever rewritten",
+		},
+		{
+			Name: "key-id-of-encrypt-differs", Scenario: "steady-state", Caught: []string{"KEY-ID-STABLE"}, Subject: plugin("key-id-mismatch"),
+			Mistake: "Encrypt answers with the ARN of the key and Status with its alias: kube-apiserver takes every Status for a rotation",
+		},
+		{
+			Name: "decrypt-not-permitted", Scenario: "uid-followed", Caught: []string{"NO-DATA-LOSS"}, Subject: plugin("decrypt-fails"),
+			Mistake: "a role that may encrypt and not decrypt: all is well until the first API server restarts",
+		},
+		{
+			Name: "uid-dropped", Scenario: "uid-followed", Caught: []string{"UID"},
+			Mistake: "a plugin that calls its KMS with a request id of its own: the three logs can no longer be joined",
+			Subject: seam(sim.Seams{Caller: func(c remotekms.Caller) remotekms.Caller { c.UID = ""; return c }}),
+		},
+		{
+			Name: "always-ok", Scenario: "remote-kms-lost-by-one-node", Caught: []string{"steps[1].expect"}, Subject: plugin("healthz:text=ok"),
+			Mistake: "healthz that says that the process runs: a plugin without its KMS is healthy until somebody needs a key",
+		},
+		{
+			Name: "capital-ok", Scenario: "steady-state", Caught: []string{"before.expect"}, Subject: plugin("healthz:text=OK"),
+			Mistake: "healthz OK where the API says ok: kube-apiserver compares the exact text",
+		},
+		{
+			Name: "version-of-the-draft", Scenario: "steady-state", Caught: []string{"before.expect"}, Subject: plugin("version:version=v2alpha1"),
+			Mistake: "the version of the draft in StatusResponse: kube-apiserver accepts v2 and v2beta1",
+		},
+		{
+			Name: "key-id-in-encrypt-only", Scenario: "steady-state", Caught: []string{"before.expect"}, Subject: plugin("key-id-empty:method=Status"),
+			Mistake: "a key_id in EncryptResponse only: Status is the authority on it, and it is how a rotation is noticed",
+		},
+		{
+			Name: "status-asks-the-kms", Scenario: "steady-state", Caught: []string{"before.expect"}, Subject: plugin("delay:by=2s,method=Status"),
+			Mistake: "a Status that encrypts and decrypts at a slow KMS each time: it takes longer than any probe waits",
+		},
+		{
+			Name: "status-blocks", Scenario: "steady-state", Caught: []string{"before.expect"}, Subject: plugin("hang:method=Status"),
+			Mistake: "Status and Encrypt behind one mutex, which a call to a KMS that does not answer holds",
+		},
+	}
+}

@@ -1,0 +1,99 @@
+package mutants
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+)
+
+// The flags that the programs share with those that they mutate.
+const (
+	reporterArgs = " --kms-sockets={sockets} --node-name={node} --kubeconfig={kubeconfig} --interval={interval} --jitter={jitter}" +
+		" --read-timeout={readTimeout} --write-timeout={writeTimeout} --metrics-address={metricsAddress}" +
+		" --contract={contract} --operator={operator}"
+	aggregatorArgs = " --kubeconfig={kubeconfig} --interval={interval} --operator={operator} --metrics-address={metricsAddress}"
+	// A lease that is long enough to be missed.
+	electionArgs = " --leader-elect={leaderElect} --leader-elect-identity={instance} --leader-elect-lease-duration=20s" +
+		" --leader-elect-renew-deadline=5s --leader-elect-retry-period=250ms"
+)
+
+// processes are the mutants that run on a real control plane.
+func processes() []Mutant {
+	return []Mutant{
+		{
+			Name: "write-on-change", Family: Reporter, Program: "mutant-reporter", Args: "--mutation write-on-change" + reporterArgs,
+			Mistake:  "a reporter that spares the API server writes which say nothing new, so that lastChecked no longer tells a healthy reporter from a dead one",
+			Scenario: "reporter-restarted-quickly", Caught: []string{"CADENCE"},
+		},
+		{
+			Name: "rejected-apply", Family: Reporter, Program: "mutant-reporter", Args: "--mutation rejected-apply" + reporterArgs,
+			Mistake:  "a reporter of the typed form that has no remoteKeyID for a plugin which never answered and leaves it empty, so that the API server rejects the whole apply and nobody learns of the failure",
+			Scenario: "typed-failure-from-the-first-tick", Caught: []string{"CADENCE"},
+		},
+		{
+			Name: "forget-removed-nodes", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation forget-removed-nodes" + aggregatorArgs,
+			Mistake:  "an aggregator whose node handler has no delete function: it never cleans up after a removed node, and counts its report for ever",
+			Scenario: "node-removed", Caught: []string{"NO-ORPHAN"},
+		},
+		{
+			Name: "no-rpc-deadline", Family: Reporter, Program: "mutant-reporter", Args: "--mutation no-rpc-deadline" + reporterArgs,
+			Mistake:  "a deadline that is a flag and a field and never reaches the context of the RPC: one plugin that hangs silences its node",
+			Scenario: "plugin-hangs", Caught: []string{"CADENCE"},
+		},
+		{
+			Name: "plugin-never-redialled", Family: Reporter, Program: "mutant-reporter", Args: "--mutation plugin-never-redialled" + reporterArgs,
+			Mistake:  "a connection to the plugin that is made at the start and kept: after the plugin's first restart it is unreachable for ever",
+			Scenario: "plugin-crashes-and-returns", Caught: []string{"TRUTHFUL-PROBE"},
+		},
+		{
+			Name: "apiserver-never-redialled", Family: Reporter, Program: "mutant-reporter", Args: "--mutation apiserver-never-redialled" + reporterArgs,
+			Mistake:  "a connection to the API server that is made at the start and kept: after the API server's first restart the reporter is silent until its own",
+			Scenario: "apiserver-down", Caught: []string{"CADENCE"},
+		},
+		{
+			Name: "watch-never-renewed", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation watch-never-renewed" + aggregatorArgs,
+			Mistake:  "an informer without a new list and watch after the connection broke: the aggregator learns of changes only when it happens to look",
+			Scenario: "watches-come-back", Caught: []string{"ROLLUP-TRUTH"},
+		},
+		{
+			Name: "lease-not-released", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation lease-not-released" + aggregatorArgs + electionArgs,
+			Mistake:  "os.Exit on SIGTERM: the lease is not given back, and nobody aggregates until it has run out",
+			Scenario: "aggregator-asked-to-leave", Caught: []string{"steps[2].expect"},
+		},
+		{
+			Name: "key-id-flip-flop", Family: Plugin, Args: "--fault key-id-flip-flop",
+			Mistake:  "a plugin that answers from whichever backend its load balancer picks, one of which has not seen the new KEK, so that key_id goes back and forth",
+			Scenario: "reporter-restarted-quickly", Caught: []string{"KEY-ID-STABLE"},
+		},
+	}
+}
+
+// Options run a mutant on the local backend. dir has the programs of cmd/.
+func (m Mutant) Options(dir string) local.Options {
+	command := filepath.Join(dir, m.Program) + " " + m.Args
+	switch m.Family {
+	case Reporter:
+		return local.Options{ReporterCommand: command}
+	case Aggregator:
+		return local.Options{AggregatorCommand: command}
+	default:
+		return local.Options{PluginArgs: m.Args}
+	}
+}
+
+// Command is what a person types to run a mutant by hand, in the root of the repository.
+func (m Mutant) Command(dir string) string {
+	if m.Simulated() {
+		return "go run ./scenarios/mutants/cmd/mutants --verbose --name " + m.Name
+	}
+	o := m.Options(dir)
+	flag, value := "--plugin-args", o.PluginArgs
+	switch m.Family {
+	case Reporter:
+		flag, value = "--reporter-command", o.ReporterCommand
+	case Aggregator:
+		flag, value = "--aggregator-command", o.AggregatorCommand
+	}
+	return strings.Join([]string{"kmsharness run", "scenarios/catalogue/" + m.Scenario + ".yaml", flag, "'" + value + "'"}, " ")
+}

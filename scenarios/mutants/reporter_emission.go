@@ -1,0 +1,144 @@
+package mutants
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/reporter/core"
+)
+
+// emission is reporters that write at the wrong time, or too old news.
+func emission() []Mutant {
+	return []Mutant{
+		{
+			Name: "only-news", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: publishing(onlyNews),
+			Mistake: "a publisher that compares the entries with those of its last write, times apart, and spares the API server the rest: thrift that takes the meaning from lastChecked",
+		},
+		{
+			Name: "queue-and-flush", Scenario: "apiserver-down", Caught: []string{"FRESH-ONLY"}, Subject: publishing(queueAndFlush),
+			Mistake: "a work queue between probing and writing, so that nothing gets lost: after an outage the results of all of it are written, the oldest first",
+		},
+		{
+			Name: "older-after-newer", Scenario: "apiserver-down", Caught: []string{"MONOTONIC"}, Subject: publishing(olderAfterNewer),
+			Mistake: "a failed write that is retried beside the ticks: it succeeds after the next one and puts the older result over the newer",
+		},
+		{
+			Name: "retry-until-written", Scenario: "apiserver-down", Caught: []string{"FRESH-ONLY"}, Subject: publishing(retryUntilWritten),
+			Mistake: "a publisher that loops until its write succeeds: no tick happens meanwhile, and what it writes at last is from before the outage",
+		},
+		{
+			Name: "slow-ticks", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: tuned(func(t *contract.Timing) { t.Interval *= 4 }),
+			Mistake: "a reporter that backs off to four intervals while nothing changes: staleness is derived from the interval that it was given",
+		},
+		{
+			Name: "fast-ticks", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: tuned(func(t *contract.Timing) { t.Interval /= 3 }),
+			Mistake: "a reporter that probes and writes at the rate of its probe deadline, three times per interval: the API servers pay for it",
+		},
+		{
+			Name: "no-jitter", Scenario: "steady-state", Caught: []string{"CADENCE"},
+			Subject: seam(sim.Seams{Jitter: func(time.Duration) time.Duration { return 0 }}),
+			Mistake: "a plain ticker: reporters that were started together write together for as long as they live, all to the same object",
+		},
+		{
+			Name: "catches-up", Scenario: "reporter-paused", Caught: []string{"CADENCE"}, Subject: stepping(catchesUp),
+			Mistake: "a schedule that counts from the last due time instead of from now: after a pause every tick that was missed is made up for, in a burst",
+		},
+	}
+}
+
+func onlyNews(_ string, next sim.Publish) sim.Publish {
+	var last []contract.Entry
+	return func(write core.Action, done func(error)) {
+		news := slices.Clone(write.Report.Entries)
+		for i := range news {
+			news[i].LastChecked = time.Time{}
+		}
+		if slices.Equal(news, last) {
+			done(nil)
+			return
+		}
+		next(write, func(err error) {
+			if err == nil {
+				last = news
+			}
+			done(err)
+		})
+	}
+}
+
+func queueAndFlush(_ string, next sim.Publish) sim.Publish {
+	var queue []core.Action
+	return func(write core.Action, done func(error)) {
+		queue = append(queue, write)
+		var flush func(error)
+		flush = func(err error) {
+			if err != nil || len(queue) == 0 {
+				done(err)
+				return
+			}
+			oldest := queue[0]
+			oldest.Until = write.Until
+			next(oldest, func(err error) {
+				if err == nil {
+					queue = queue[1:]
+				}
+				flush(err)
+			})
+		}
+		flush(nil)
+	}
+}
+
+func olderAfterNewer(_ string, next sim.Publish) sim.Publish {
+	var failed *core.Action
+	return func(write core.Action, done func(error)) {
+		next(write, func(err error) {
+			switch {
+			case err != nil && failed == nil:
+				failed = &write
+			case err == nil && failed != nil:
+				again := *failed
+				again.Until, failed = write.Until, nil
+				next(again, done)
+				return
+			}
+			done(err)
+		})
+	}
+}
+
+func retryUntilWritten(_ string, next sim.Publish) sim.Publish {
+	return func(write core.Action, done func(error)) {
+		write.Until = write.Until.Add(time.Hour)
+		var try func(error)
+		try = func(err error) {
+			if err == nil {
+				done(nil)
+				return
+			}
+			next(write, try)
+		}
+		next(write, try)
+	}
+}
+
+// catchesUp keeps a schedule of its own for each node, and nothing between two ticks.
+func catchesUp() func(core.Config, core.State, core.Event) (core.State, core.Action) {
+	due := map[string]time.Time{}
+	return func(c core.Config, s core.State, ev core.Event) (core.State, core.Action) {
+		if ev.Kind == core.Timer {
+			s = core.State{}
+			if due[c.Node].IsZero() {
+				due[c.Node] = ev.Now
+			}
+		}
+		s, a := core.Step(c, s, ev)
+		if a.Kind == core.Wait {
+			due[c.Node] = due[c.Node].Add(c.Timing.Interval)
+			a.Until = due[c.Node]
+		}
+		return s, a
+	}
+}

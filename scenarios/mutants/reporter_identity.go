@@ -1,0 +1,79 @@
+package mutants
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/reporter/core"
+)
+
+// identity is reporters that write as somebody else, or what is not theirs.
+func identity() []Mutant {
+	return []Mutant{
+		{
+			Name: "shared-field-manager", Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE", "CADENCE"},
+			Mistake: "one field manager for all reporters: under Server-Side Apply each removes the entry of the one before",
+			Subject: sending(func(o *sim.Outgoing) { o.FieldManager = strings.TrimSuffix(contract.ReporterFieldManagerPrefix, "-") }),
+		},
+		{
+			Name: "no-force", Scenario: "entry-taken-over", Caught: []string{"CADENCE"},
+			Mistake: "an apply without force: once somebody else has touched the entry, every write of its reporter is a conflict",
+			Subject: sending(func(o *sim.Outgoing) { o.Force = false }),
+		},
+		{
+			Name: "updates-the-whole-status", Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE"},
+			Mistake: "UpdateStatus in place of an apply: many writers of one object overwrite or refuse each other",
+			Subject: sending(func(o *sim.Outgoing) { o.Verb, o.MediaType = "update", "" }),
+		},
+		{
+			Name: "lists-operators", Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE"},
+			Mistake: "an informer in every reporter: it needs list and watch, which its identity does not have",
+			Subject: seam(sim.Seams{Send: func(o *sim.Outgoing) {
+				if o.Node != "" && o.Verb == "get" {
+					o.Verb, o.Name = "list", ""
+				}
+			}}),
+		},
+		{
+			Name: "writes-the-rollup", Scenario: "plugin-unhealthy", Caught: []string{"LEAST-PRIVILEGE"},
+			Mistake: "a reporter that degrades the operator itself when its plugin fails, so that it is seen sooner: the rollup has one owner, and that one is another",
+			Subject: sending(func(o *sim.Outgoing) {
+				edit(o, func(status object) {
+					list, _ := status["conditions"].([]any)
+					if !strings.Contains(fmt.Sprint(list...), `"status":"healthy"`) {
+						status["conditions"] = append(list, object{"type": contract.ConditionDegraded, "status": "True", "reason": contract.ReasonPluginUnhealthy,
+							"message": "see " + o.Node, "lastTransitionTime": "2026-01-01T00:00:00Z"})
+					}
+				})
+			}),
+		},
+		{
+			Name: "degraded-suffix", Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE", "CADENCE"},
+			Mistake: "a condition type that ends in Degraded, as an operator's usually do: the status syncer unites it into the ClusterOperator",
+			Subject: sending(conditioned(func(c object) { c["type"] = fmt.Sprint(c["type"], "Degraded") })),
+		},
+		{
+			Name: "one-apply-per-plugin", Scenario: "plugin-hangs-beside-another", Caught: []string{"TRUTHFUL-PROBE"}, Subject: publishing(oneByOne),
+			Mistake: "an apply for each plugin: the entry is one message, so that each of them removes the plugin of the one before",
+		},
+	}
+}
+
+func oneByOne(_ string, next sim.Publish) sim.Publish {
+	return func(write core.Action, done func(error)) {
+		left := write.Report.Entries
+		var each func(error)
+		each = func(err error) {
+			if err != nil || len(left) == 0 {
+				done(err)
+				return
+			}
+			one := write
+			one.Report.Entries, left = left[:1], left[1:]
+			next(one, each)
+		}
+		each(nil)
+	}
+}

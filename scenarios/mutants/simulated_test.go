@@ -1,0 +1,45 @@
+package mutants_test
+
+import (
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/scenarios/mutants"
+	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
+)
+
+// TestSimulated: every mutant of the simulator is caught, at every commit. `make mutants` runs those of real control planes, too.
+func TestSimulated(t *testing.T) {
+	options := trial.Options{Scenarios: catalogue(t), Out: t.TempDir()}
+	for _, m := range mutants.All() {
+		if !m.Simulated() {
+			continue
+		}
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			if o := trial.Run(t.Context(), m, options); !o.Killed() {
+				t.Errorf("%s\n%s: %s", m.Mistake, o.Survived, o.Result.Text())
+			}
+		})
+	}
+}
+
+// TestTheUnmutatedPass: the scenarios that catch mutants pass without any.
+func TestTheUnmutatedPass(t *testing.T) {
+	options := trial.Options{Scenarios: catalogue(t), Out: t.TempDir()}
+	seen := map[string]bool{}
+	for _, m := range mutants.All() {
+		if seen[m.Scenario] {
+			continue
+		}
+		seen[m.Scenario] = true
+		good := mutants.Mutant{Name: "good-" + m.Scenario, Scenario: m.Scenario, Subject: func() sim.Options { return sim.Options{} }}
+		t.Run(m.Scenario, func(t *testing.T) {
+			t.Parallel()
+			if o := trial.Run(t.Context(), good, options); o.Result.Status != report.Passed || o.Killed() {
+				t.Errorf("%s: %s", o.Survived, o.Result.Text())
+			}
+		})
+	}
+}
