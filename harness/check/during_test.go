@@ -28,6 +28,8 @@ func TestFaultKind(t *testing.T) {
 		{"rotate", "", map[string]any{"lag": "0s"}, "rotate"},
 		{"node", "", map[string]any{"replace": "cp-1", "with": "cp-4"}, "node replace"},
 		{"encryption", "", map[string]any{"type": "identity"}, "encryption identity"},
+		{"condition", "", map[string]any{"type": "X", "status": "True"}, "foreign condition"},
+		{"condition", "", map[string]any{"type": "X", "delete": true}, ""},
 		{"data", "", map[string]any{"op": "write"}, ""},
 	} {
 		if got := FaultKind(c.verb, c.target, c.params); got != c.want {

@@ -24,7 +24,12 @@ func FaultKind(verb, target string, params map[string]any) string {
 			return role(target) + " crash"
 		}
 		return role(target) + " restart"
-	case "release", "start", "resume", "data", "condition", "attempt":
+	case "condition":
+		if param("delete") == "" {
+			return "foreign condition"
+		}
+		return ""
+	case "release", "start", "resume", "data", "attempt":
 		return ""
 	}
 	return otherKind(verb, target, param)

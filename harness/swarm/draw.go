@@ -66,7 +66,7 @@ type subject struct {
 }
 
 func (d *drawing) subjects() []subject {
-	subjects := []subject{{episode: d.etcd, needed: true}, {episode: d.kms, needed: true}, {episode: d.aggregator}, {episode: d.balancer}}
+	subjects := []subject{{episode: d.etcd, needed: true}, {episode: d.kms, needed: true}, {episode: d.aggregator}, {episode: d.balancer}, {episode: d.foreign}}
 	apiserver := d.node() // one at most: the others serve meanwhile
 	subjects = append(subjects, subject{episode: func() []string { return d.apiserver(apiserver) }, serves: true})
 	for _, n := range d.nodes {
