@@ -70,7 +70,15 @@ func (v *view) aggregatorInCharge() spans {
 		}
 	}
 	path := v.anyAPI().and(v.balancerFine()).and(v.linkFine(func(l linkChange) bool { return l.from == history.RoleAggregator }))
-	return ran.and(path).and(v.calm())
+	return ran.and(path).and(v.prompt()).and(v.calm())
+}
+
+// prompt is when no API server was behind a slow link. One that is gone is left for another, and the history tells when; one that is
+// only slow nobody has a reason to leave, and whether the aggregator uses it is not known.
+func (v *view) prompt() spans {
+	return v.linkFine(func(l linkChange) bool {
+		return (l.ok || l.state == history.LinkSlow) && (l.from == history.RoleLoadBalancer || l.from == history.RoleAPIServer)
+	})
 }
 
 // anyAPI is when at least one API server could be reached through the load balancer.

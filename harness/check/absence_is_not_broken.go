@@ -18,7 +18,7 @@ func judgeAbsence(v *view) (f Finding) {
 		if len(judged) == 0 || s.cond == nil {
 			continue
 		}
-		f.Judged++
+		f.judgedAt(firstOf(judged), judged[len(judged)-1].to)
 		accepts := func(t truth) bool { return absenceAllows(t, s.cond.Status) }
 		if wrong := v.unexplained(s.span, judged, accepts); len(wrong) > 0 {
 			f.violate(Violation{At: firstOf(wrong), Seq: s.seq, Seen: shown(s.cond) + ", while an expected node had no report",

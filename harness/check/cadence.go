@@ -36,7 +36,7 @@ func (v *view) judgeSlow(f *Finding, node string, writes []write) {
 	for _, able := range v.reporterAble(node) {
 		last := able.from
 		gap := func(until time.Time) {
-			f.Judged++
+			f.judgedAt(last, until)
 			if until.Sub(last) > bound {
 				f.violate(Violation{At: last.Add(bound), Node: node, Seen: "the reporter of " + node + " wrote nothing for " + short(until.Sub(last)) + " while it could write",
 					Allowed: "a successful write within " + short(bound)})
@@ -66,7 +66,7 @@ func (v *view) judgeFast(f *Finding, node string, writes []write) {
 		for k := 1; k <= 32; k *= 2 {
 			least := time.Duration(k)*v.run.Timing.CadenceMin() - slack
 			for i := 0; i+k < len(at); i++ {
-				f.Judged++
+				f.judgedAt(at[i].from, at[i+k].from)
 				if took := at[i+k].from.Sub(at[i].from); took < least {
 					f.violate(Violation{At: at[i+k].from, Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " writes of " + node + " within " + short(took) + " after one",
 						Allowed: "no fewer than " + short(least) + " for so many (I − J each)"})

@@ -18,7 +18,7 @@ func judgeConvergence(v *view) (f Finding) {
 		if s.cond == nil || len(judged.clip(s.span)) == 0 {
 			continue
 		}
-		f.Judged++
+		f.judgedAt(s.from, s.to)
 		called := value{s.cond.Status, s.cond.Reason} == done
 		wrong := v.unexplained(s.span, judged, func(t truth) bool {
 			for _, r := range t.allowed {

@@ -18,7 +18,9 @@ func falseAlarm() Invariant {
 
 func judgeFalseAlarm(v *view) (f Finding) {
 	settled := v.settledHealthy()
-	f.Judged = len(settled)
+	for _, s := range settled {
+		f.judgedAt(s.from, s.to)
+	}
 	f.measure("settled", short(settled.total()))
 	for _, s := range v.rollup(contract.ConditionDegraded) {
 		if s.cond != nil && s.cond.Status == "False" {
@@ -90,7 +92,7 @@ func (v *view) judgeReasons(f *Finding) {
 		if len(judged) == 0 {
 			continue
 		}
-		f.Judged++
+		f.judgedAt(firstOf(judged), judged[len(judged)-1].to)
 		if wrong := judged.and(causes[s.cond.Reason].not(s.span)); len(wrong) > 0 {
 			f.violate(Violation{At: firstOf(wrong), Seq: s.seq, Seen: shown(s.cond) + ", but no plugin gave cause for it",
 				Allowed: "True only for what some plugin answered (or did not) within the last " + short(v.believed()) + ", with its reason"})

@@ -16,7 +16,7 @@ func judgeFalseHealthy(v *view) (f Finding) {
 		able := v.reporterAble(t.node).and(v.inCharge).and(expected)
 		for _, bad := range t.bad {
 			for _, due := range v.detectable(bad, able, expected) {
-				f.Judged++
+				f.judgedAt(due.from, due.to)
 				for _, s := range healthy {
 					if c := s.clip(due); !c.empty() {
 						f.violate(Violation{At: c.from, Seq: s.seq, Node: t.node, KeyID: t.keyID, Seen: shown(s.cond) + ", while " + t.String() +

@@ -31,7 +31,7 @@ func judgeFormat(v *view) (f Finding) {
 			if c.rep == nil || c.rep.foreign {
 				continue
 			}
-			f.Judged++
+			f.judgedAt(c.at, c.at)
 			bad := func(seen, allowed string) {
 				f.violate(Violation{At: c.at, Seq: c.seq, Node: node, Seen: seen, Allowed: allowed})
 			}

@@ -24,7 +24,7 @@ func judgeFreshOnly(v *view) (f Finding) {
 				if !flowing.covers(span{e.checked, w.from}) {
 					continue // bytes already sent may arrive late through no fault of the reporter
 				}
-				f.Judged++
+				f.judgedAt(w.from, w.from)
 				if age := w.from.Sub(e.checked.Add(e.precision)); age > bound {
 					f.violate(Violation{At: w.from, Seq: w.seq, Node: node, KeyID: e.keyID, Seen: "a write carries the probe of " + e.checkedText + ", " + short(age) + " old",
 						Allowed: "at most " + short(bound) + " old (I + R + W and tolerance)"})

@@ -44,7 +44,14 @@ type Finding struct {
 	Judged     int
 	Violations []Violation // the first MaxViolations in the order found
 	Count      int         // of all violations
+	when       []span      // of what was judged
 	Measures   []Measure
+}
+
+// judgedAt counts something that was looked at, and when it was.
+func (f *Finding) judgedAt(from, to time.Time) {
+	f.Judged++
+	f.when = append(f.when, span{from, to})
 }
 
 func (f *Finding) violate(v Violation) {

@@ -23,7 +23,7 @@ func judgeKeyIDStable(v *view) (f Finding) {
 			continue // an unusable key_id names no key; the reporter must call the plugin unhealthy for it
 		}
 		c, p := e.Call, plugin{e.Call.Node, e.Call.KeyID}
-		f.Judged++
+		f.judgedAt(e.At, e.At)
 		if c.KEKID == now[p] {
 			continue
 		}

@@ -63,9 +63,9 @@ func (v *view) detections() (f Finding, samples []time.Duration) {
 			case accused.has(bad.from):
 			case len(seen) > 0 && !firstOf(seen).After(due.to) && able.covers(span{bad.from, firstOf(seen)}):
 				samples = append(samples, firstOf(seen).Sub(bad.from))
-				f.Judged++
+				f.judgedAt(bad.from, firstOf(seen))
 			case able.covers(due) && !bad.to.Before(due.to):
-				f.Judged++
+				f.judgedAt(due.from, due.to)
 				f.violate(Violation{At: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: late(seen, bad.from, "named in KMSPluginsDegraded"),
 					Allowed: contract.ConditionDegraded + " True, naming " + t.String() + ", within " + short(bound) + " of its failure"})
 			}
@@ -92,9 +92,9 @@ func (v *view) recoveries() (f Finding, samples []time.Duration) {
 			switch {
 			case !still.to.After(due.to) && still.to.Before(v.whole.to) && able.covers(still):
 				samples = append(samples, still.length())
-				f.Judged++
+				f.judgedAt(bad.recovered, still.to)
 			case able.covers(due) && t.good.covers(due):
-				f.Judged++
+				f.judgedAt(due.from, due.to)
 				f.violate(Violation{At: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: "still named in KMSPluginsDegraded " + short(still.length()) + " after it recovered",
 					Allowed: "no longer named within " + short(bound) + " of its recovery"})
 			}
@@ -118,7 +118,7 @@ func (v *view) unprobed(f *Finding, bound time.Duration) {
 				continue
 			}
 			n := sort.Search(len(t.probes), func(i int) bool { return !t.probes[i].Ended.Before(due.from) })
-			f.Judged++
+			f.judgedAt(due.from, due.to)
 			if n == len(t.probes) || t.probes[n].Began.After(due.to) {
 				f.violate(Violation{At: due.to, Node: t.node, KeyID: t.keyID, Seen: "no probe reached the plugin since it was ready again",
 					Allowed: "a Status call within " + short(bound)})

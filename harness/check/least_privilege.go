@@ -18,7 +18,7 @@ func judgeLeastPrivilege(v *view) (f Finding) {
 		if r.node == "" {
 			continue
 		}
-		f.Judged++
+		f.judgedAt(r.received, r.at)
 		if r.verbatimOwn() {
 			continue
 		}

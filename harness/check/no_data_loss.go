@@ -63,7 +63,7 @@ func judgeNoDataLoss(v *view) (f Finding) {
 // judgeRead: a read may fail in a fault, but it never gives something else.
 func (x *fate) judgeRead(f *Finding, e history.Event) {
 	d := e.Data
-	f.Judged++
+	f.judgedAt(e.At, e.At)
 	if d.OK && !slices.Contains(x.possible, d.Digest) {
 		f.violate(Violation{At: e.At, Seq: e.Seq, Node: d.Node, Seen: d.Object + " read back as " + quoted(d.Digest), Allowed: "as written: " + quoted(joined(x.possible, " or ")) + " (event " + number(x.seq) + ")"})
 	}
@@ -78,7 +78,7 @@ func (x *fate) judgeRaw(f *Finding, e history.Event) {
 	if want == "" || !d.OK {
 		return
 	}
-	f.Judged++
+	f.judgedAt(e.At, e.At)
 	if d.Provider != want {
 		f.violate(Violation{At: e.At, Seq: e.Seq, Seen: d.Object + " is stored by provider " + quoted(d.Provider), Allowed: "provider " + quoted(want) + ", which the configuration named when it was written"})
 	}
@@ -89,7 +89,7 @@ func (x *fate) judgeEnd(f *Finding, name string, lastRead time.Time) {
 	if x.seq == 0 || !lastRead.After(x.at) {
 		return
 	}
-	f.Judged++
+	f.judgedAt(x.at, lastRead)
 	switch {
 	case x.read == nil:
 		f.violate(Violation{At: lastRead, Seq: x.seq, Seen: name + " was written and not read back, although others were", Allowed: "every object reads back at the end"})

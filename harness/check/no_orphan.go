@@ -20,7 +20,7 @@ func judgeNoOrphan(v *view) (f Finding) {
 	for _, node := range v.reportingNodes() {
 		gone := v.nodeExpected(node).not(v.whole).and(v.known())
 		for _, orphan := range gone.and(v.present(node)) {
-			f.Judged++
+			f.judgedAt(orphan.from, orphan.to)
 			for _, late := range v.overstays(orphan, v.touches(node), bound) {
 				f.violate(Violation{At: late.from, Node: node, Seen: "the report of " + node + " still stands, " + short(late.from.Sub(orphan.from)) + " after the node (or KMS) was gone",
 					Allowed: "removed within " + short(bound) + " after its last writer stopped"})
@@ -34,7 +34,7 @@ func judgeNoOrphan(v *view) (f Finding) {
 				continue
 			}
 			for _, orphan := range inactive.clip(s.span) {
-				f.Judged++
+				f.judgedAt(orphan.from, orphan.to)
 				for _, late := range v.overstays(orphan, nil, bound) {
 					f.violate(Violation{At: late.from, Seq: s.seq, Seen: shown(s.cond) + ", although KMS is not active", Allowed: "absent within " + short(bound) + " after KMS was disabled"})
 				}

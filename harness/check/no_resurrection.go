@@ -24,7 +24,7 @@ func judgeNoResurrection(v *view) (f Finding) {
 		returns := 0 // since the reporter was last started
 		for _, c := range v.reports[node] {
 			if c.rep == nil {
-				f.Judged++
+				f.judgedAt(c.at, c.at)
 				removed = c.at
 				continue
 			}

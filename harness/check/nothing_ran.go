@@ -30,7 +30,7 @@ func judgeNothingRan(v *view) (f Finding) {
 		}
 	}
 	for _, what := range []string{"action that was done", "judged expectation", "observed state of an object", "call of a plugin"} {
-		f.Judged++
+		f.judgedAt(v.whole.from, v.whole.to)
 		if counts[what] == 0 {
 			f.violate(Violation{At: v.whole.to, Seen: "no " + what + " in the whole run", Allowed: "at least one"})
 		}

@@ -21,7 +21,7 @@ func ownership() Invariant {
 func judgeOwnership(v *view) (f Finding) {
 	for _, r := range v.requests {
 		if r.write && r.ours() && r.succeeded() {
-			f.Judged++
+			f.judgedAt(r.received, r.at)
 			v.judgeWriter(&f, r)
 		}
 	}
@@ -80,7 +80,7 @@ func (v *view) judgeOwners(f *Finding, i int) {
 		if want == "" {
 			continue
 		}
-		f.Judged++
+		f.judgedAt(s.at, s.at)
 		for _, o := range owners {
 			if o == want || v.othersManager(o) {
 				continue
@@ -134,7 +134,7 @@ func (v *view) judgeChanges(f *Finding, i int) {
 	}
 	writers := v.explaining(new, old.at)
 	for _, field := range changed {
-		f.Judged++
+		f.judgedAt(new.at, new.at)
 		allowed, node, want := v.mayChange(field, old, new)
 		if !slices.ContainsFunc(writers, allowed) {
 			f.violate(Violation{At: new.at, Seq: new.seq, Node: node, Seen: field.what + " by " + orNothing(named(writers)), Allowed: want})

@@ -26,7 +26,7 @@ func judgeQuiet(v *view) (f Finding) {
 	steady := co.not(v.whole)
 	for _, s := range steady {
 		if s.length() >= v.interval() {
-			f.Judged++
+			f.judgedAt(s.from, s.to)
 		}
 	}
 	f.measure("steady", short(steady.total()))
@@ -34,7 +34,7 @@ func judgeQuiet(v *view) (f Finding) {
 		if !r.aggregator() || !r.write || !r.onCR && !v.isClusterOperator(r.Resource, r.Name) {
 			continue
 		}
-		f.Judged++
+		f.judgedAt(r.received, r.at)
 		cause := co
 		if r.onCR {
 			cause = cr

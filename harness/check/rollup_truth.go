@@ -24,7 +24,7 @@ func judgeRollupTruth(v *view) (f Finding) {
 			if len(judged.clip(s.span)) == 0 {
 				continue
 			}
-			f.Judged++
+			f.judgedAt(s.from, s.to)
 			wrong := v.unexplained(s.span, judged, func(t truth) bool { return kind.allowed(t, s.cond) })
 			if len(wrong) > 0 {
 				f.violate(Violation{At: firstOf(wrong), Seq: s.seq, Seen: kind.name + ": " + shown(s.cond), Allowed: v.allowedNear(firstOf(wrong), kind.show)})

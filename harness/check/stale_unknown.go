@@ -17,7 +17,7 @@ func judgeStaleUnknown(v *view) (f Finding) {
 		settled := v.nodeExpected(node).settled(v.latency()).and(v.aggAble).and(v.present(node))
 		for _, quiet := range v.silences(node) {
 			for _, due := range settled.clip(quiet) {
-				f.Judged++
+				f.judgedAt(due.from, due.to)
 				for _, s := range healthy {
 					if c := s.clip(due); !c.empty() {
 						f.violate(Violation{At: c.from, Seq: s.seq, Node: node, Seen: shown(s.cond) + ", while " + node + " had not written for over " + short(v.run.Timing.StaleBound()),

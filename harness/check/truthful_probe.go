@@ -68,7 +68,7 @@ func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
 	if t == nil || len(t.probes) == 0 && len(t.idle) == 0 && len(t.opaque) == 0 || e.checked.Before(v.whole.from.Add(v.run.Timing.ProbeTimeout+v.tolerance())) {
 		return // no journal, or from before it began
 	}
-	f.Judged++
+	f.judgedAt(c.at, c.at)
 	calls := v.callsAt(t, e)
 	mismatch := ""
 	for _, call := range calls {

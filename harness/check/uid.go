@@ -35,7 +35,7 @@ func judgeUID(v *view) (f Finding) {
 	calls, hops := v.hops()
 	seen := map[string]hop{}
 	for _, c := range calls {
-		f.Judged++
+		f.judgedAt(c.at, c.at)
 		bad := func(what, allowed string) {
 			f.violate(Violation{At: c.at, Seq: c.seq, Node: c.node, KeyID: c.keyID, Seen: c.op + " of plugin " + c.node + "/" + c.keyID + " " + what, Allowed: allowed})
 		}
@@ -83,7 +83,7 @@ func (v *view) follow(f *Finding, calls, hops []hop, party string) {
 		if !c.ok || c.uid == "" || !recorded[c.op+" "+c.node] || !v.inside(c.at) || v.shaken(party, c) {
 			continue
 		}
-		f.Judged++
+		f.judgedAt(c.at, c.at)
 		if !byUID[c.op+" "+c.uid] {
 			f.violate(Violation{At: c.at, Seq: c.seq, Node: c.node, KeyID: c.keyID, Seen: c.op + " with uid " + quoted(c.uid) + " is not in the records of " + party, Allowed: "the same uid at every hop"})
 		}
@@ -92,7 +92,7 @@ func (v *view) follow(f *Finding, calls, hops []hop, party string) {
 		if !h.ok || !v.inside(h.at) || len(calls) == 0 || v.shaken(party, h) {
 			continue
 		}
-		f.Judged++
+		f.judgedAt(h.at, h.at)
 		if !inCalls[h.op+" "+h.uid] {
 			f.violate(Violation{At: h.at, Seq: h.seq, Node: h.node, Seen: party + " recorded " + h.op + " with uid " + quoted(h.uid) + ", no plugin's journal has it", Allowed: "the same uid at every hop"})
 		}

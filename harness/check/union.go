@@ -31,7 +31,7 @@ func judgeUnion(v *view) (f Finding) {
 			if len(judged) == 0 || len(unions) == 0 {
 				continue
 			}
-			f.Judged++
+			f.judgedAt(firstOf(judged), judged[len(judged)-1].to)
 			var explained []span
 			allowed := map[string]bool{}
 			for _, u := range unions {

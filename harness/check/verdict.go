@@ -27,6 +27,8 @@ type Result struct {
 	Count      int         `json:"count"`                // of violations
 	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations
 	Measures   []Measure   `json:"measures,omitempty"`
+	// During is how many of Judged were judged while, or shortly after, a fault of each kind was in force.
+	During map[string]int `json:"during,omitempty"`
 	// Excuse is the scenario's reason, where it has one.
 	Excuse string `json:"excuse,omitempty"`
 }
@@ -71,10 +73,11 @@ func Run(events []history.Event) Verdict {
 	for _, x := range v.run.Excused {
 		excuses[x.Invariant] = x.Reason
 	}
+	faults := newExposure(v)
 	for _, i := range Invariants() {
 		reason, excused := excuses[i.ID]
 		delete(excuses, i.ID)
-		out.Invariants = append(out.Invariants, v.result(i, reason, excused))
+		out.Invariants = append(out.Invariants, v.result(i, faults, reason, excused))
 	}
 	for _, id := range sortedKeys(excuses) {
 		out.Problems = append(out.Problems, fmt.Sprintf("the scenario excuses %s, which is no invariant", quoted(id)))
@@ -104,9 +107,9 @@ func sound(events []history.Event) []history.Event {
 	return out
 }
 
-func (v *view) result(i Invariant, reason string, excused bool) Result {
+func (v *view) result(i Invariant, faults *exposure, reason string, excused bool) Result {
 	f := i.judge(v)
-	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, Measures: f.Measures, Excuse: reason, Status: Passed}
+	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, Measures: f.Measures, During: faults.count(f.when), Excuse: reason, Status: Passed}
 	switch {
 	case f.Count > 0 && excused:
 		r.Status = Excused

@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -11,14 +16,16 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 )
 
 type simulateFlags struct {
-	seeds, out, ssa string
-	jobs            int
-	keep            bool
+	seeds, shard, out, ssa string
+	seed                   int64
+	jobs                   int
+	hours                  float64
+	keep, noShrink, asJSON bool
 }
 
 func newSimulateCommand() *cobra.Command {
@@ -26,50 +33,67 @@ func newSimulateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Draw scenarios from seeds, and simulate them in virtual time",
-		Long: `Each seed gives a topology and faults that come and go at random. When they are over everything must get well, and every
-invariant is judged all the time. OUT gets the scenario file and the history of every seed that did not pass; the same seed gives
-the same history, whatever --jobs.`,
+		Long: `Each seed gives a topology and faults that come and go at random: a few episodes, or hours of them with --hours, from almost
+calm to a storm. Then they end, and everything must get well within the contract's bounds. Every invariant is judged all the time.
+
+OUT gets summary.json, and of every seed that did not pass the scenario file, the history, and the shortest timeline that still
+fails in the same way. The same seed gives the same history, whatever --jobs and --shard. Exit codes: 0 passed, 1 failed, 2 could
+not run.`,
 		Example: `  kmsharness simulate --seeds 1-1000
-  kmsharness simulate --seeds 42 --keep`,
+  kmsharness simulate --seeds 1-100 --hours 1
+  kmsharness simulate --seed 42
+  kmsharness simulate --seeds 1-10000 --shard 3/8 --out shard-3
+  kmsharness simulate merge shard-*`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	cmd.Flags().StringVar(&f.seeds, "seeds", "1-100", "A-B, or one seed")
-	cmd.Flags().StringVar(&f.out, "out", "_artifacts", "folder for what did not pass")
+	cmd.Flags().Int64Var(&f.seed, "seed", -1, "one seed; its verdict is printed and its history kept")
+	cmd.Flags().Float64Var(&f.hours, "hours", 0, "virtual hours of faults in each seed; 0 is a few episodes")
+	cmd.Flags().StringVar(&f.shard, "shard", "", "I/N: simulate only the part with index I, from 0, of N parts of the seeds")
+	cmd.Flags().StringVar(&f.out, "out", "_artifacts", "folder for the summary and for what did not pass")
 	cmd.Flags().StringVar(&f.ssa, "ssa", string(store.Model), "what merges applies: real (Kubernetes' own code) or model (the same result, sooner)")
 	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU(), "seeds at the same time")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the histories of seeds that passed, too")
+	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "do not look for the shortest timeline of what failed")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print summary.json, and everything else on stderr")
+	cmd.MarkFlagsMutuallyExclusive("seed", "seeds")
+	cmd.MarkFlagsMutuallyExclusive("seed", "shard")
+	cmd.AddCommand(newMergeCommand(), newShrinkCommand())
 	return cmd
 }
 
+// simulation is what the flags ask for.
+type simulation struct {
+	wanted, part swarm.Range
+	plan         swarm.Plan
+	backend      *sim.Backend
+	settings     map[string]string
+}
+
 func (f *simulateFlags) run(cmd *cobra.Command) error {
-	from, to, err := seedRange(f.seeds)
+	s, err := f.simulation()
 	if err != nil {
 		return err
-	}
-	if f.jobs < 1 {
-		return usage("--jobs %d: expected at least 1", f.jobs)
-	}
-	if f.ssa != string(store.Real) && f.ssa != string(store.Model) {
-		return usage("--ssa %q: expected real or model", f.ssa)
 	}
 	if err := prepareOut(f.out); err != nil {
 		return err
 	}
-	out, began := cmd.OutOrStdout(), time.Now()
-	var all swarm.Summary
-	err = swarm.Run(cmd.Context(), swarm.Options{From: from, To: to, Jobs: f.jobs, Out: f.out, Keep: f.keep,
-		Backend: sim.New(sim.Options{SSA: store.SSA(f.ssa)}), Done: func(s swarm.Seed) {
-			all.Add(s)
-			if s.Result.Status != report.Passed {
-				fmt.Fprintf(out, "seed %d: %s\n", s.Seed, s.Result.Status)
-			}
-		}})
-	if err != nil {
-		return fmt.Errorf("simulate: %w", err)
+	words := cmd.OutOrStdout()
+	if f.asJSON {
+		words = cmd.ErrOrStderr()
 	}
-	if err := all.Write(out, time.Since(began)); err != nil {
+	all, err := f.simulate(cmd.Context(), words, s)
+	if err != nil {
 		return err
+	}
+	if err := all.Save(f.out); err != nil {
+		return err
+	}
+	if f.asJSON {
+		if err := printJSON(cmd.OutOrStdout(), all); err != nil {
+			return err
+		}
 	}
 	if len(all.Failed) > 0 {
 		return failed()
@@ -77,8 +101,83 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
+func printJSON(w io.Writer, all *swarm.Summary) error {
+	data, err := all.JSON()
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
+}
+
+// simulate runs the seeds, shrinks what failed and prints what came of it. What was done before an interrupt is printed, too.
+func (f *simulateFlags) simulate(ctx context.Context, w io.Writer, s simulation) (*swarm.Summary, error) {
+	all := swarm.NewSummary(s.wanted, s.settings)
+	began := time.Now()
+	line := newProgress(w, isTerminal(w), time.Now)
+	err := swarm.Run(ctx, swarm.Options{From: s.part.From, To: s.part.To, Jobs: f.jobs, Out: f.out, Keep: f.keep || f.seed >= 0, Plan: s.plan,
+		Backend: s.backend, Done: func(one swarm.Seed) {
+			all.Add(one)
+			line.seed(all, s.part, time.Since(began))
+			if f.seed >= 0 {
+				line.done()
+				err := check.Print(w, one.Verdict)
+				_, _ = fmt.Fprintf(w, "\nhistory: %s sha256:%x\n", filepath.Join(one.Result.Dir, "history.jsonl"), one.Hash)
+				_ = err // the same is in verdict.txt
+			}
+		}})
+	line.done()
+	all.Took(time.Since(began))
+	if err == nil && !f.noShrink {
+		shrinker := f.shrinker(line)
+		shrinker.Backends = append(shrinker.Backends, s.backend)
+		err = shrinker.Failed(ctx, all, s.plan)
+		line.done()
+	}
+	if written := all.Write(w); written != nil {
+		return nil, written
+	}
+	if err != nil {
+		return nil, fmt.Errorf("simulate: %w", err)
+	}
+	return all, nil
+}
+
+// shrinker tries on the simulator that run has, with the same merging of applies.
+func (f *simulateFlags) shrinker(line *progress) swarm.Shrinker {
+	return swarm.Shrinker{Backends: []*sim.Backend{sim.New(sim.Options{SSA: store.SSA(f.ssa)})}, Out: f.out, Progress: line.shrinking}
+}
+
+// simulation reads the flags.
+func (f *simulateFlags) simulation() (s simulation, err error) {
+	if f.seed >= 0 {
+		f.seeds = strconv.FormatInt(f.seed, 10)
+	}
+	if s.wanted, err = seedRange(f.seeds); err != nil {
+		return s, err
+	}
+	if s.part, err = shardOf(s.wanted, f.shard); err != nil {
+		return s, err
+	}
+	if f.jobs < 1 {
+		return s, usage("--jobs %d: expected at least 1", f.jobs)
+	}
+	if f.ssa != string(store.Real) && f.ssa != string(store.Model) {
+		return s, usage("--ssa %q: expected real or model", f.ssa)
+	}
+	if f.hours < 0 || f.hours > mostHours || math.IsNaN(f.hours) {
+		return s, usage("--hours %v: expected 0 to %d", f.hours, mostHours)
+	}
+	s.backend = sim.New(sim.Options{SSA: store.SSA(f.ssa)})
+	s.plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.backend.Timing()}
+	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.plan.Timing.Interval.String()}
+	return s, nil
+}
+
+// mostHours is a month of virtual time.
+const mostHours = 31 * 24
+
 // seedRange reads A-B, or one seed.
-func seedRange(text string) (from, to int64, err error) {
+func seedRange(text string) (swarm.Range, error) {
 	first, last, isRange := strings.Cut(text, "-")
 	if !isRange {
 		last = first
@@ -86,7 +185,35 @@ func seedRange(text string) (from, to int64, err error) {
 	from, errFrom := strconv.ParseInt(first, 10, 63)
 	to, errTo := strconv.ParseInt(last, 10, 63)
 	if errFrom != nil || errTo != nil || from < 0 || to < from {
-		return 0, 0, usage("--seeds %q: expected a seed, or A-B with A not above B", text)
+		return swarm.Range{}, usage("--seeds %q: expected a seed, or A-B with A not above B", text)
 	}
-	return from, to, nil
+	return swarm.Range{From: from, To: to}, nil
+}
+
+// shardOf is the part of the seeds that I/N names; all without one.
+func shardOf(all swarm.Range, text string) (swarm.Range, error) {
+	if text == "" {
+		return all, nil
+	}
+	index, parts, _ := strings.Cut(text, "/")
+	i, errI := strconv.ParseInt(index, 10, 32)
+	n, errN := strconv.ParseInt(parts, 10, 32)
+	if errI != nil || errN != nil || i < 0 || i >= n {
+		return swarm.Range{}, usage("--shard %q: expected I/N with I from 0 to N-1", text)
+	}
+	part, ok := all.Shard(i, n)
+	if !ok {
+		return swarm.Range{}, usage("--shard %s: there are %d parts and fewer seeds (%v), expected no more parts than seeds", text, n, all)
+	}
+	return part, nil
+}
+
+// isTerminal says whether somebody watches.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -17,10 +17,12 @@ const (
 	healthy = `kmsActive && rollup.degraded.status == "False" && rollup.degraded.reason == "AsExpected" && ` +
 		`rollup.available.status == "True" && plugins.size() > 0 && reports.size() == plugins.size() && ` +
 		`plugins.all(p, p.node in report && p.keyID in report[p.node] && report[p.node][p.keyID].status == "healthy")`
+	// fresh is demanded after the steps, when a report may still be one from before an outage.
+	fresh = `plugins.all(p, report[p.node][p.keyID].fresh)`
 	// gone is what a cluster looks like that does not use KMS.
 	gone = `!kmsActive && reports.size() == 0 && !rollup.degraded.exists && !rollup.available.exists && !rollup.progressing.exists`
 	// well is the control after: the steps may have disabled KMS.
-	well = gone + " || " + healthy
+	well = gone + " || " + healthy + " && " + fresh
 )
 
 // phases is the whole run but its end. An error means that it was interrupted.

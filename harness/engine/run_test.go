@@ -69,6 +69,17 @@ func TestFailedExpectationHealsAndEnds(t *testing.T) {
 	}
 }
 
+// What was healthy before an outage says nothing after it.
+func TestStaleHealthIsNotEnoughAfterwards(t *testing.T) {
+	w := newWorld(t)
+	w.in(8*time.Second, w.show) // the first report after the one of the beginning
+	events, err := w.run(context.Background(), "", "  - wait: 6I\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, "expectations", expectations(events), "before.expect ok 0s", "after.expect ok 2s", "after.holds ok 2s")
+}
+
 func TestExpectationModes(t *testing.T) {
 	tests := []struct{ name, steps, want string }{
 		{"within, too late", hang + "  - expect: rollup.degraded.status == \"True\"\n    within: 500ms\n", "steps[1].expect failed 500ms"},

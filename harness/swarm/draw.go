@@ -5,18 +5,18 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Name of the scenario of a seed.
 func Name(seed int64) string { return fmt.Sprintf("swarm-%d", seed) }
 
-// calm follows the last fault: what was decided before it ended may still be written, and an aggregator may have to take over. How
-// soon everything is well is judged by the invariants all the while.
-const calm = "12I"
+// Draw is the short scenario file of a seed: a few episodes in each lane.
+func Draw(seed int64) []byte { return Plan{}.Draw(seed) }
 
 // Draw is the scenario file of a seed.
-func Draw(seed int64) []byte {
-	d := &drawing{rng: rand.New(rand.NewPCG(uint64(seed), 0x737761726d))}
+func (p Plan) Draw(seed int64) []byte {
+	d := &drawing{rng: rand.New(rand.NewPCG(uint64(seed), 0x737761726d)), seed: seed, plan: p.withDefaults()}
 	d.topology()
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: %s\n", Name(seed))
@@ -29,13 +29,16 @@ func Draw(seed int64) []byte {
 			fmt.Fprintf(&b, "        - %s\n", step)
 		}
 	}
-	b.WriteString("  - wait: " + calm + "\n")
+	b.WriteString(liveness)
 	return []byte(b.String())
 }
 
 // drawing is one scenario while it is drawn.
 type drawing struct {
 	rng         *rand.Rand
+	seed        int64
+	plan        Plan
+	brief       bool // faults are short: something waits for their end, and not for ever
 	nodes       []string
 	keyIDs      []string
 	contract    string
@@ -55,25 +58,41 @@ func (d *drawing) one(of ...int) int        { return of[d.rng.IntN(len(of))] }
 func (d *drawing) word(of ...string) string { return of[d.rng.IntN(len(of))] }
 func (d *drawing) node() string             { return d.word(d.nodes...) }
 
+// subject is what a lane is about.
+type subject struct {
+	episode func() []string
+	serves  bool // it is the API server, which waits for what it needs when it starts
+	needed  bool // by the API server when it starts
+}
+
+func (d *drawing) subjects() []subject {
+	subjects := []subject{{episode: d.etcd, needed: true}, {episode: d.kms, needed: true}, {episode: d.aggregator}, {episode: d.balancer}, {episode: d.foreign}}
+	apiserver := d.node() // one at most: the others serve meanwhile
+	subjects = append(subjects, subject{episode: func() []string { return d.apiserver(apiserver) }, serves: true})
+	for _, n := range d.nodes {
+		subjects = append(subjects, subject{episode: func() []string { return d.plugin(n) }, needed: n == apiserver},
+			subject{episode: func() []string { return d.reporter(n) }})
+	}
+	if len(d.nodes) > 1 {
+		subjects = append(subjects, subject{episode: func() []string { return []string{fmt.Sprintf("data: {op: write, count: %d}", d.one(1, 3, 6))} }})
+	}
+	d.rng.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
+	return subjects
+}
+
 // lanes are rows of episodes that go on at the same time. No two of them are about the same thing, so that each finds it as it
 // left it.
 func (d *drawing) lanes() [][]string {
-	subjects := []func() []string{d.etcd, d.kms, d.aggregator, d.balancer}
-	apiserver := d.node() // one at most: the others serve meanwhile
-	subjects = append(subjects, func() []string { return d.apiserver(apiserver) })
-	for _, n := range d.nodes {
-		subjects = append(subjects, func() []string { return d.plugin(n) }, func() []string { return d.reporter(n) })
+	subjects := d.subjects()
+	if d.plan.Length > 0 {
+		return d.longLanes(subjects)
 	}
-	if len(d.nodes) > 1 {
-		subjects = append(subjects, func() []string { return []string{fmt.Sprintf("data: {op: write, count: %d}", d.one(1, 3, 6))} })
-	}
-	d.rng.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
 	var out [][]string
 	for _, subject := range subjects[:min(len(subjects), d.one(1, 2, 3, 4))] {
 		var lane []string
 		for range d.one(1, 2, 3) {
 			lane = append(lane, d.wait("0I", "1I", "2I", "7I"))
-			lane = append(lane, subject()...)
+			lane = append(lane, subject.episode()...)
 		}
 		out = append(out, lane)
 	}
@@ -81,7 +100,11 @@ func (d *drawing) lanes() [][]string {
 }
 
 func (d *drawing) wait(of ...string) string {
-	return fmt.Sprintf("wait: %s + %dms", d.word(of...), d.rng.IntN(1000)+1)
+	text, within := d.word(of...), d.rng.IntN(int(d.plan.Timing.Interval/time.Millisecond))+1
+	if d.brief {
+		return fmt.Sprintf("wait: %dms", min(within, mostBrief))
+	}
+	return fmt.Sprintf("wait: %s + %dms", text, within)
 }
 
 // during is a fault that lasts for a while.

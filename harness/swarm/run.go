@@ -26,6 +26,8 @@ type Options struct {
 	// Out keeps what the seeds left that did not pass, and the scenario file of each; Keep keeps it of all.
 	Out  string
 	Keep bool
+	// Plan says what is drawn.
+	Plan Plan
 	// Backend simulates.
 	Backend *sim.Backend
 	// Done is told of every seed, one at a time, in no order.
@@ -84,7 +86,7 @@ func Run(ctx context.Context, o Options) error {
 
 // one simulates a seed without leaving anything. If that is to be looked at, the same happens again, with files.
 func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64) (Seed, error) {
-	text, file := Draw(seed), Name(seed)+".yaml"
+	text, file := o.Plan.Draw(seed), Name(seed)+".yaml"
 	s, err := parser.Parse(file, text)
 	if err != nil {
 		return Seed{}, fmt.Errorf("what was drawn is no scenario: %w", err)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -22,31 +21,31 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func simulate(t *testing.T, jobs int, cores sim.Cores) (*swarm.Summary, string) {
 	t.Helper()
 	out := t.TempDir()
-	var all swarm.Summary
+	all := swarm.NewSummary(swarm.Range{From: 1, To: 6}, nil)
 	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: 6, Jobs: jobs, Out: out, Done: all.Add,
 		Backend: sim.New(sim.Options{SSA: store.Model, Cores: cores})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &all, out
+	return all, out
 }
 
 // How many seeds are simulated at the same time does not matter, and what passed leaves nothing behind.
 func TestJobsDoNotMatter(t *testing.T) {
 	one, out := simulate(t, 1, sim.Cores{})
 	three, _ := simulate(t, 3, sim.Cores{})
-	if one.Hash() != three.Hash() || one.Seeds != 6 || len(one.Failed) != 0 {
-		t.Errorf("%d seeds, %d failed, %s and %s", one.Seeds, len(one.Failed), one.Hash(), three.Hash())
+	if one.Hash != three.Hash || one.Seeds != 6 || len(one.Failed) != 0 {
+		t.Errorf("%d seeds, %d failed, %s and %s", one.Seeds, len(one.Failed), one.Hash, three.Hash)
 	}
 	left, err := os.ReadDir(out)
 	if err != nil || len(left) != 0 {
 		t.Errorf("%v, %v", left, err)
 	}
 	var text bytes.Buffer
-	if err := one.Write(&text, time.Second); err != nil {
+	if err := one.Write(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"6 of 6 seeds passed", "no seed reached it", one.Hash()} {
+	for _, want := range []string{"6 of 6 seeds passed", "no seed reached it", string(one.Hash)} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, text.String())
 		}
@@ -66,7 +65,7 @@ func TestWrongSubjectIsFound(t *testing.T) {
 	if len(all.Failed) == 0 {
 		t.Fatal("rollups without a word passed")
 	}
-	if _, err := os.Stat(all.Failed[0].File); err != nil {
+	if _, err := os.Stat(all.Failed[0].Scenario); err != nil {
 		t.Error(err)
 	}
 }

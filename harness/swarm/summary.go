@@ -1,86 +1,141 @@
 package swarm
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"io"
+	"cmp"
 	"maps"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/report"
 )
 
-// Summary is what came of many seeds.
+// Schema names the form of summary.json.
+const Schema = "kmsharness.io/swarm/v1"
+
+// Summary is what came of many seeds. Saved as summary.json it is what other programs read: names that are in it stay.
 type Summary struct {
-	Seeds, Events int
-	Virtual       time.Duration
-	Failed        []Seed // by seed
-	invariants    map[string]count
-	hashes        map[int64][sha256.Size]byte
+	Schema string `json:"schema"`
+	// Settings are what else decides what a seed gives; summaries with different ones cannot be merged.
+	Settings map[string]string `json:"settings,omitempty"`
+	// Wanted are the seeds that were asked for, of all shards; Done are those that were simulated.
+	Wanted Range   `json:"wanted"`
+	Done   []Range `json:"done"`
+
+	Seeds  int      `json:"seeds"`
+	Passed int      `json:"passed"`
+	Failed []Failed `json:"failed"` // by seed
+	Events int      `json:"events"`
+	// VirtualSeconds were simulated in WallSeconds; merged, the time of the slowest shard.
+	VirtualSeconds float64 `json:"virtualSeconds"`
+	WallSeconds    float64 `json:"wallSeconds"`
+	// Hash is one of all histories, whatever the order and the shards.
+	Hash Hash `json:"hash"`
+
+	Invariants map[string]Count `json:"invariants"`
+	// Faults is in how many seeds a fault of each kind was in force, Pairs what was judged while or shortly after it was, by
+	// invariant. A kind that no seed drew has zero.
+	Faults map[string]int             `json:"faults"`
+	Pairs  map[string]map[string]Pair `json:"pairs"`
 }
 
-// count is how often an invariant was judged, and violated.
-type count struct{ seeds, judged, violated int }
+// Count is how often an invariant was judged, and in how many seeds it was judged and violated.
+type Count struct {
+	Seeds    int `json:"seeds"`
+	Judged   int `json:"judged"`
+	Violated int `json:"violated"`
+}
+
+// Pair is how often an invariant was judged under one kind of fault.
+type Pair struct {
+	Seeds  int `json:"seeds"`
+	Judged int `json:"judged"`
+}
+
+// Failed is a seed that did not pass.
+type Failed struct {
+	Seed   int64         `json:"seed"`
+	Status report.Status `json:"status"`
+	// Violated are the ids of invariants, and the places of expectations and actions that failed.
+	Violated  []string `json:"violated"`
+	Scenario  string   `json:"scenario,omitempty"`
+	Dir       string   `json:"dir,omitempty"`
+	Reproduce string   `json:"reproduce,omitempty"`
+	// Shrunk is the file with the shortest timeline that still fails in the same way, and Steps how many it has.
+	Shrunk string `json:"shrunk,omitempty"`
+	Steps  int    `json:"steps,omitempty"`
+
+	text string // for people
+}
+
+// NewSummary of nothing yet.
+func NewSummary(wanted Range, settings map[string]string) *Summary {
+	s := &Summary{Schema: Schema, Settings: settings, Wanted: wanted, Done: []Range{}, Failed: []Failed{},
+		Invariants: map[string]Count{}, Faults: map[string]int{}, Pairs: map[string]map[string]Pair{}}
+	for _, kind := range Kinds() {
+		s.Faults[kind] = 0
+	}
+	return s
+}
 
 // Add takes a seed in.
 func (s *Summary) Add(one Seed) {
-	if s.invariants == nil {
-		s.invariants, s.hashes = map[string]count{}, map[int64][sha256.Size]byte{}
-	}
 	s.Seeds++
+	s.Done = with(s.Done, one.Seed)
 	s.Events += one.Verdict.Events
-	s.Virtual += one.Verdict.Duration
-	s.hashes[one.Seed] = one.Hash
+	s.VirtualSeconds += one.Verdict.Duration.Seconds()
+	s.Hash = s.Hash.With(one.Seed, one.Hash)
+	kinds := map[string]bool{}
 	for _, i := range one.Verdict.Invariants {
-		c := s.invariants[i.ID]
-		c.judged += i.Judged
-		if i.Judged > 0 {
-			c.seeds++
+		s.Invariants[i.ID] = s.Invariants[i.ID].with(i)
+		for kind, judged := range i.During {
+			kinds[kind] = true
+			s.pair(kind, i.ID, Pair{1, judged})
 		}
-		if i.Status == check.Failed {
-			c.violated++
-		}
-		s.invariants[i.ID] = c
 	}
-	if one.Result.Status != report.Passed {
-		s.Failed = append(s.Failed, one)
-		slices.SortFunc(s.Failed, func(a, b Seed) int { return int(a.Seed - b.Seed) })
+	for kind := range kinds {
+		s.Faults[kind]++
 	}
+	if one.Result.Status == report.Passed {
+		s.Passed++
+		return
+	}
+	s.fail(Failed{Seed: one.Seed, Status: one.Result.Status, Violated: violated(one.Result), Scenario: one.File, Dir: one.Result.Dir,
+		Reproduce: one.Result.Reproduce, text: one.Result.Text()})
 }
 
-// Hash is one of all histories: it does not depend on the order in which seeds were simulated.
-func (s *Summary) Hash() string {
-	h := sha256.New()
-	for _, seed := range slices.Sorted(maps.Keys(s.hashes)) {
-		sum := s.hashes[seed]
-		_, _ = h.Write(sum[:]) // a hash never fails
-	}
-	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+func (s *Summary) fail(f Failed) {
+	s.Failed = append(s.Failed, f)
+	slices.SortFunc(s.Failed, func(a, b Failed) int { return cmp.Compare(a.Seed, b.Seed) })
 }
 
-// Write prints what failed, how often each invariant was judged (one that no seed reached is a hole), and the numbers.
-func (s *Summary) Write(w io.Writer, took time.Duration) error {
-	for _, f := range s.Failed {
-		fmt.Fprintf(w, "\n%s\n  scenario:  %s\n", f.Result.Text(), f.File)
+func (s *Summary) pair(kind, invariant string, p Pair) {
+	if s.Pairs[kind] == nil {
+		s.Pairs[kind] = map[string]Pair{}
 	}
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "\nINVARIANT\tSEEDS\tJUDGED\tVIOLATED")
-	for _, i := range check.Invariants() {
-		c := s.invariants[i.ID]
-		hole := ""
-		if c.seeds == 0 {
-			hole = "\tno seed reached it"
-		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d%s\n", i.ID, c.seeds, c.judged, c.violated, hole)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	speed := s.Virtual.Seconds() / took.Seconds()
-	_, err := fmt.Fprintf(w, "\nsimulate: %d of %d seeds passed; %v of virtual time in %v (%.0f times real time), %d events, histories %s\n",
-		s.Seeds-len(s.Failed), s.Seeds, s.Virtual.Round(time.Second), took.Round(100*time.Millisecond), speed, s.Events, s.Hash())
-	return err
+	was := s.Pairs[kind][invariant]
+	s.Pairs[kind][invariant] = Pair{was.Seeds + p.Seeds, was.Judged + p.Judged}
 }
+
+func (c Count) with(r check.Result) Count {
+	c.Judged += r.Judged
+	if r.Judged > 0 {
+		c.Seeds++
+	}
+	if r.Status == check.Failed {
+		c.Violated++
+	}
+	return c
+}
+
+// violated are the ids of what failed, each once.
+func violated(r report.Result) []string {
+	ids := map[string]bool{}
+	for _, f := range r.Failures {
+		ids[f.ID] = true
+	}
+	return slices.Sorted(maps.Keys(ids))
+}
+
+// Took ends the summary of a run.
+func (s *Summary) Took(d time.Duration) { s.WallSeconds = d.Seconds() }

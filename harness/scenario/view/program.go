@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	"cel.dev/cel-go/cel"
@@ -33,7 +34,7 @@ func (p *Program) Eval(s *State, now time.Time) bool {
 func (p *Program) UsesTime() bool {
 	found := false
 	ast.PreOrderVisit(p.ast.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		found = found || e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "age"
+		found = found || e.Kind() == ast.SelectKind && slices.Contains([]string{"age", "fresh"}, e.AsSelect().FieldName())
 	}))
 	return found
 }

@@ -13,6 +13,7 @@ import (
 type State struct {
 	operator, clusterOperator string // resource of the operator CR, name of the ClusterOperator
 	any                       string // the node that "any" stands for
+	interval                  time.Duration
 
 	kmsActive  bool
 	expected   []history.ExpectedNode
@@ -57,7 +58,7 @@ func New(anyNode string) *State {
 func (s *State) Apply(e history.Event) (changed bool) {
 	switch {
 	case e.Run != nil:
-		s.operator, s.clusterOperator = e.Run.Operator, e.Run.ClusterOperator
+		s.operator, s.clusterOperator, s.interval = e.Run.Operator, e.Run.ClusterOperator, e.Run.Timing.Interval
 	case e.Expected != nil:
 		s.kmsActive, s.expected = e.Expected.KMSActive, e.Expected.Nodes
 		return true
@@ -113,7 +114,8 @@ func (s *State) report(now time.Time) map[string]map[string]Entry {
 			out[r.node] = map[string]Entry{}
 		}
 		e := r.entry
-		out[r.node][e.KeyID] = Entry{string(e.Status), e.KEKID, e.Detail, now.Sub(e.LastChecked)}
+		fresh := contract.FreshnessAt(now, e.LastChecked, s.interval) == contract.Fresh
+		out[r.node][e.KeyID] = Entry{string(e.Status), e.KEKID, e.Detail, now.Sub(e.LastChecked), fresh}
 	}
 	return out
 }

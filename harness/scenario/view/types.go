@@ -26,6 +26,8 @@ type Entry struct {
 	Detail string `cel:"detail"`
 	// Age since lastChecked, at the instant at which the expression is judged.
 	Age time.Duration `cel:"age"`
+	// Fresh is what the contract calls fresh: neither stale nor from the future.
+	Fresh bool `cel:"fresh"`
 }
 
 // Item is an Entry with its place, for expressions over all of them.

@@ -35,7 +35,7 @@ func events(t *testing.T) []history.Event {
 		HealthReports: []contract.TypedReport{{NodeName: "cp-2", KeyID: "1", Status: "Error",
 			LastCheckedTime: contract.FormatTime(instant()), RemoteKeyID: "unknown", Detail: "DeadlineExceeded"}}}
 	return []history.Event{
-		{Run: &history.Run{Operator: "kubeapiservers", ClusterOperator: "kube-apiserver"}},
+		{Run: &history.Run{Operator: "kubeapiservers", ClusterOperator: "kube-apiserver", Timing: contract.Timing{Interval: time.Second}}},
 		{Expected: &history.Expected{KMSActive: true, Nodes: []history.ExpectedNode{
 			{Name: "cp-1", KeyIDs: []string{"1"}}, {Name: "cp-2", KeyIDs: []string{"1"}}, {Name: "cp-3", KeyIDs: []string{"1"}}}}},
 		{Object: object},
@@ -94,6 +94,7 @@ func TestEval(t *testing.T) {
 		`report["cp-3"]["1"].status != "healthy"`:                 false, // a missing key is false, either way
 		`report["cp-1"]["1"].age == duration("3s")`:               true,
 		`report["cp-1"]["1"].age > duration("3s")`:                false,
+		`report["cp-1"]["1"].fresh`:                               true,
 		`reports.size() == 2 && reports.all(r, r.kekID != "x")`:   true,
 		`expected == ["cp-1", "cp-2", "cp-3"]`:                    true,
 		`plugins.all(p, p.keyID == "1") && kmsActive`:             true,
@@ -188,6 +189,7 @@ func TestUsesTime(t *testing.T) {
 	c := compiler(t)
 	for text, want := range map[string]bool{
 		`report["cp-1"]["1"].age < duration("3s")`:                             true,
+		`plugins.all(p, report[p.node][p.keyID].fresh)`:                        true,
 		`expected.all(n, report[n].all(k, report[n][k].age < duration("3s")))`: true,
 		`rollup.degraded.exists`:                                               false,
 	} {

@@ -1,0 +1,39 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// An aggregator need not leave an API server that is only slow, so its latency is not judged while one is. One that is cut off is
+// left for another, and that is judged.
+func TestSlowAPIServerExcusesTheAggregator(t *testing.T) {
+	for _, c := range []struct {
+		from, to, state string
+		judged          bool
+	}{
+		{history.RoleLoadBalancer, history.RoleAPIServer, history.LinkSlow, false},
+		{history.RoleAPIServer, history.RoleEtcd, history.LinkSlow, false},
+		{history.RoleReporter, history.RoleAPIServer, history.LinkSlow, true},
+		{history.RoleLoadBalancer, history.RoleAPIServer, history.LinkCut, true},
+	} {
+		w := newWorld(3, "1")
+		link := func(state string) func(*world) {
+			return func(w *world) {
+				w.record("backend", &history.Link{From: c.from, To: c.to, Node: "cp-1", State: state})
+			}
+		}
+		for _, n := range []string{"cp-1", "cp-2"} {
+			w.at(0, func(w *world) { w.process(history.RoleAPIServer, n, "", history.ProcessReady) })
+		}
+		w.at(10*time.Second, link(c.state)).at(40*time.Second, link(history.LinkOK))
+		w.boot()
+		v := newView(w.finish(50 * time.Second))
+		middle := span{v.whole.from.Add(35 * time.Second), v.whole.from.Add(36 * time.Second)}
+		if judged := v.inCharge.covers(middle); judged != c.judged {
+			t.Errorf("%s to %s %s: the aggregator is judged %v, expected %v; it is in charge %v", c.from, c.to, c.state, judged, c.judged, v.inCharge)
+		}
+	}
+}

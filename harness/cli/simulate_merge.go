@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/harness/swarm"
+)
+
+func newMergeCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "merge DIR|FILE...",
+		Short: "Add up the summaries of shards",
+		Long: `Read summary.json of every shard, and print what one simulation of all seeds would have printed; the hash of the histories is the
+same, too. Shards of different runs, and seeds that stand in two of them, are mistakes. Exit codes: 0 all seeds passed, 1 some did
+not, 2 could not merge, or seeds are missing.`,
+		Example: `  kmsharness simulate merge shard-*
+  kmsharness simulate merge shard-*.json --out merged`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return merge(cmd, args, out) },
+	}
+	cmd.Flags().StringVar(&out, "out", "", "folder for the summary of all; none: it is only printed")
+	return cmd
+}
+
+func merge(cmd *cobra.Command, paths []string, out string) error {
+	var shards []*swarm.Summary
+	for _, path := range paths {
+		s, err := swarm.Load(path)
+		if err != nil {
+			return err
+		}
+		shards = append(shards, s)
+	}
+	all, err := swarm.Merge(shards)
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		if err := prepareOut(out); err != nil {
+			return err
+		}
+		if err := all.Save(out); err != nil {
+			return err
+		}
+	}
+	if err := all.Write(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	switch {
+	case len(all.Failed) > 0:
+		return failed()
+	case len(all.Missing()) > 0:
+		return usage("merge: not every seed of %v was simulated: run the missing shards, and merge again", all.Wanted)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/swarm"
+)
+
+func newShrinkCommand() *cobra.Command {
+	var out string
+	var seed int64
+	var runs int
+	cmd := &cobra.Command{
+		Use:   "shrink FILE",
+		Short: "Make a scenario that fails in a simulation as short as it can be",
+		Long: `Simulate the scenario again and again, each time without some of its steps, with shorter waits or fewer nodes, and write the shortest
+one that still violates the same invariant: OUT/NAME-min.yaml.`,
+		Example: `  kmsharness simulate shrink swarm-42.yaml --seed 42 --out /tmp/short`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := load(args)
+			if err != nil {
+				return err
+			}
+			if len(all) != 1 {
+				return usage("%s: holds %d scenarios, expected one", args[0], len(all))
+			}
+			if err := prepareOut(out); err != nil {
+				return err
+			}
+			line := newProgress(cmd.OutOrStdout(), isTerminal(cmd.OutOrStdout()), time.Now)
+			shrinker := swarm.Shrinker{Backends: []*sim.Backend{sim.New(sim.Options{SSA: store.Model})}, Runs: runs, Out: out, Progress: line.shrinking}
+			short, ok, err := shrinker.Shrink(cmd.Context(), all[0], seed)
+			line.done()
+			switch {
+			case err != nil:
+				return err
+			case !ok:
+				return usage("%s: passes with seed %d, expected a scenario that fails", args[0], seed)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d steps after %d runs, fails with: %s\n", short.File, short.Steps, short.Runs, short.Fails)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "_artifacts", "folder for the short scenario")
+	cmd.Flags().Int64Var(&seed, "seed", 1, "seed that it fails with")
+	cmd.Flags().IntVar(&runs, "runs", swarm.DefaultShrinkRuns, "simulations at most")
+	return cmd
+}

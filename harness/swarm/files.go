@@ -1,0 +1,72 @@
+package swarm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// SummaryFile is a summary for programs, below the output directory.
+const SummaryFile = "summary.json"
+
+// maxSummaryBytes bounds what is read: a thousand failed seeds are a megabyte.
+const maxSummaryBytes = 256 << 20
+
+// Save writes summary.json into a directory.
+func (s *Summary) Save(dir string) error {
+	data, err := s.JSON()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, SummaryFile), data, 0o644); err != nil {
+		return fmt.Errorf("save the summary: %w", err)
+	}
+	return nil
+}
+
+// JSON is what Save writes.
+func (s *Summary) JSON() ([]byte, error) {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the summary: %w", err)
+	}
+	return append(data, '\n'), nil
+}
+
+// Load reads a summary: a file, or summary.json in a directory.
+func Load(path string) (*Summary, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, SummaryFile)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read a summary: %w", err)
+	}
+	defer f.Close()
+	s, err := read(io.LimitReader(f, maxSummaryBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read the summary %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func read(r io.Reader) (*Summary, error) {
+	var s Summary
+	if err := json.NewDecoder(r).Decode(&s); err != nil {
+		return nil, err
+	}
+	if s.Schema != Schema {
+		return nil, fmt.Errorf("its schema is %q, expected %q", s.Schema, Schema)
+	}
+	done := int64(0)
+	for _, r := range s.Done {
+		done += r.To - r.From + 1
+	}
+	if done != int64(s.Seeds) || len(joined(append([]Range(nil), s.Done...))) != len(s.Done) {
+		return nil, errors.New("the seeds that it lists are not as many as it counts: it was changed, or cut off")
+	}
+	return &s, nil
+}

@@ -1,0 +1,112 @@
+package swarm
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+const (
+	// mostSteps of all lanes together: a scenario may have ten thousand.
+	mostSteps = 9000
+	// mostBrief is how long a fault lasts, in milliseconds, that something else waits for: starting an API server has a minute.
+	mostBrief = 20_000
+	// redraws of an episode until one comes that the seed's mood allows.
+	redraws = 12
+)
+
+// mood is how much goes wrong in a seed, from almost calm to a storm, and what. Seeds that never use most kinds of faults
+// find what a mixture of everything hides.
+type mood struct {
+	seed  int64
+	lanes int
+	gap   time.Duration // between two episodes of a lane, at most
+	share uint32        // of the kinds of faults that may happen, in percent
+}
+
+func (d *drawing) mood() mood {
+	i := d.plan.Timing.Interval
+	return mood{seed: d.seed, lanes: d.one(1, 2, 3, 4, 6, 9), share: uint32(d.one(15, 30, 50, 75, 100)),
+		gap: time.Duration(d.one(1, 4, 10, 30, 90)) * i}
+}
+
+// allows draws by the kind's name, so that it does not matter which kinds there are besides.
+func (m mood) allows(kind string) bool {
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%d %s", m.seed, kind) // a hash never fails
+	return h.Sum32()%100 < m.share
+}
+
+// longLanes go on until the plan's time is filled.
+func (d *drawing) longLanes(subjects []subject) [][]string {
+	m := d.mood()
+	subjects = subjects[:min(len(subjects), m.lanes)]
+	var out [][]string
+	for _, s := range subjects {
+		d.brief = s.needed && d.plan.Timing.Interval > 5*time.Second && anyServes(subjects)
+		if lane := d.longLane(s, m, mostSteps/len(subjects)); len(lane) > 0 {
+			out = append(out, lane)
+		}
+		d.brief = false
+	}
+	if len(out) == 0 { // a seed in which nothing may happen is one that only waits
+		return [][]string{{"wait: " + milliseconds(min(d.plan.Length, scenario.MaxDuration))}}
+	}
+	return out
+}
+
+func anyServes(subjects []subject) bool {
+	for _, s := range subjects {
+		if s.serves {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *drawing) longLane(s subject, m mood, most int) []string {
+	var lane []string
+	var length time.Duration
+	for length < d.plan.Length && len(lane) < most {
+		gap := max(m.gap, 4*d.plan.Length/time.Duration(most)) // so that what may be long enough is
+		pause := "wait: " + milliseconds(min(1+time.Duration(d.rng.Int64N(int64(gap))), scenario.MaxDuration))
+		episode, ok := d.allowed(s, m)
+		if !ok {
+			return lane
+		}
+		lane = append(append(lane, pause), episode...)
+		length += d.lasting(append(episode, pause))
+	}
+	return lane
+}
+
+// allowed is an episode of a kind that the mood allows; none if there is none.
+func (d *drawing) allowed(s subject, m mood) ([]string, bool) {
+	for range redraws {
+		episode := s.episode()
+		if kind := kindOfStep(episode[0]); kind == "" || m.allows(kind) {
+			return episode, true
+		}
+	}
+	return nil, false
+}
+
+// lasting is how long steps take, without what their actions need.
+func (d *drawing) lasting(steps []string) (sum time.Duration) {
+	for _, s := range steps {
+		var text string
+		if n, _ := fmt.Sscanf(s, "wait: %s", &text); n == 0 {
+			continue
+		}
+		length, err := scenario.D(s[len("wait: "):]).Resolve(d.plan.Timing)
+		if err != nil {
+			continue // what is no duration is found when the file is read
+		}
+		sum += length
+	}
+	return sum
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%dms", max(d.Milliseconds(), 1)) }

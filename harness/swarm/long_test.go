@@ -1,0 +1,77 @@
+package swarm_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/harness/swarm"
+)
+
+// Hours of faults are a valid file, whatever the interval; they fill the time, and seeds differ in how much happens.
+func TestDrawHours(t *testing.T) {
+	parser, err := standard.Parser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]swarm.Plan{
+		"some minutes":          {Length: 10 * time.Minute},
+		"hours in production's": {Length: 6 * time.Hour, Timing: contract.DefaultTiming()},
+	} {
+		least, most := 1<<30, 0
+		for seed := range int64(10) {
+			text := p.Draw(seed)
+			if !bytes.Equal(text, p.Draw(seed)) {
+				t.Fatalf("%s: seed %d gives two files", name, seed)
+			}
+			s, err := parser.Parse(swarm.Name(seed)+".yaml", text)
+			if err != nil {
+				t.Fatalf("%s: seed %d: %v", name, seed, err)
+			}
+			least, most = min(least, len(s.Actions())), max(most, len(s.Actions()))
+		}
+		if most < 5*least || most < 100 {
+			t.Errorf("%s: seeds have %d to %d actions, expected calm ones and storms", name, least, most)
+		}
+	}
+}
+
+// What is simulated is as long as it should be, and kinds of faults that a seed does not have are left out.
+func TestHours(t *testing.T) {
+	s := swarm.NewSummary(swarm.Range{From: 1, To: 3}, nil)
+	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: 3, Jobs: 2, Out: t.TempDir(), Done: s.Add, Plan: swarm.Plan{Length: 10 * time.Minute},
+		Backend: sim.New(sim.Options{SSA: store.Model})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if least := 3 * 600.0; s.VirtualSeconds < least || s.VirtualSeconds > 2*least || s.Passed != 3 {
+		t.Errorf("%v s of virtual time, expected %v at least; %d of 3 passed\n%s", s.VirtualSeconds, least, s.Passed, text(t, s))
+	}
+}
+
+// The last steps of every drawn scenario say what must be well, and that it stays.
+func TestLiveness(t *testing.T) {
+	parser, err := standard.Parser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := parser.Parse(swarm.Name(1)+".yaml", swarm.Draw(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expected := map[scenario.Mode]int{}
+	scenario.Walk(s.Steps[1:], func(step scenario.Step) {
+		if step.Expect != nil {
+			expected[step.Expect.Mode]++
+		}
+	})
+	if expected[scenario.ModeWithin] < 4 || expected[scenario.ModeHolds] != 1 {
+		t.Errorf("%v", expected)
+	}
+}

@@ -1,0 +1,45 @@
+package swarm
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+)
+
+// Plan says what is drawn.
+type Plan struct {
+	// Length of the safety phase, in virtual time; zero is the short form with a few episodes.
+	Length time.Duration
+	// Timing of what is simulated, so that faults can be laid out in its intervals; zero is the simulator's own.
+	Timing contract.Timing
+}
+
+func (p Plan) withDefaults() Plan {
+	if p.Timing == (contract.Timing{}) {
+		p.Timing = sim.New(sim.Options{}).Timing()
+	}
+	return p
+}
+
+// liveness is the phase after the last fault has ended. The contract's bounds are those of a cluster with an aggregator in charge; one
+// that has to take over may need as long as a lease, for which staleness stands here. A rotation is over when the last plugin has
+// noticed it, three intervals late at most.
+const liveness = `  - parallel:
+    - expect: >-
+        kmsActive ? reports.size() == plugins.size() && plugins.all(p, report[p.node][p.keyID].status == "healthy" && report[p.node][p.keyID].fresh)
+        : reports.size() == 0
+      within: recovery + cleanup
+    - expect: >-
+        kmsActive ? rollup.degraded.status == "False" && rollup.degraded.reason == "AsExpected" && rollup.available.status == "True"
+        : !rollup.degraded.exists && !rollup.available.exists
+      within: recovery + staleness
+    - expect: >-
+        kmsActive ? rollup.progressing.reason == (plugins.exists(p, p.keyID != plugins[0].keyID) ? "KeyMigrationInProgress" : "AsExpected")
+        : !rollup.progressing.exists
+      within: 3I + recovery + staleness
+    - expect: '!kmsActive || clusterOperator.degraded.status == "False" && clusterOperator.available.status == "True"'
+      within: recovery + staleness
+  - holds: '!kmsActive || rollup.degraded.status == "False" && rollup.available.status == "True" && clusterOperator.degraded.status == "False"'
+    for: 8I
+`

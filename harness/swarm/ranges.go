@@ -1,0 +1,82 @@
+package swarm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Range is seeds from one to another, both included.
+type Range struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
+
+func (r Range) String() string {
+	if r.From == r.To {
+		return fmt.Sprint(r.From)
+	}
+	return fmt.Sprintf("%d-%d", r.From, r.To)
+}
+
+// Shard is the part with index i, from 0, of n parts of nearly the same size; ok is false where there are more parts than seeds and
+// nothing is left for this one.
+func (r Range) Shard(i, n int64) (part Range, ok bool) {
+	all := r.To - r.From + 1
+	part = Range{r.From + all/n*i + min(i, all%n), r.From + all/n*(i+1) + min(i+1, all%n) - 1}
+	return part, part.From <= part.To
+}
+
+// with is ranges, in order and as few as can be, and one seed more.
+func with(ranges []Range, seed int64) []Range { return joined(append(ranges, Range{seed, seed})) }
+
+// joined puts ranges in order and joins those that touch.
+func joined(ranges []Range) []Range {
+	slices.SortFunc(ranges, func(a, b Range) int { return cmp.Compare(a.From, b.From) })
+	out := ranges[:0]
+	for _, r := range ranges {
+		if n := len(out); n > 0 && r.From <= out[n-1].To+1 {
+			out[n-1].To = max(out[n-1].To, r.To)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// overlap is a seed that stands in both.
+func overlap(a, b []Range) (Range, bool) {
+	for _, x := range a {
+		for _, y := range b {
+			if both := (Range{max(x.From, y.From), min(x.To, y.To)}); both.From <= both.To {
+				return both, true
+			}
+		}
+	}
+	return Range{}, false
+}
+
+// Missing is what was wanted and not done.
+func (s *Summary) Missing() []Range {
+	var out []Range
+	next := s.Wanted.From
+	for _, r := range s.Done {
+		if r.From > next {
+			out = append(out, Range{next, r.From - 1})
+		}
+		next = max(next, r.To+1)
+	}
+	if next <= s.Wanted.To {
+		out = append(out, Range{next, s.Wanted.To})
+	}
+	return out
+}
+
+func words(ranges []Range) string {
+	var out []string
+	for _, r := range ranges {
+		out = append(out, r.String())
+	}
+	return strings.Join(out, ", ")
+}

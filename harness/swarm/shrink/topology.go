@@ -1,0 +1,131 @@
+package shrink
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// topology makes the control plane smaller, and everything as it is by default.
+func (m minimizer) topology(s *scenario.Scenario) *scenario.Scenario {
+	for _, simpler := range []func(*scenario.Scenario) []*scenario.Scenario{fewerAggregators, fewerPlugins, fewerNodes, standard} {
+		s = First(s, simpler(s), m.fails)
+	}
+	return s
+}
+
+func changed(s *scenario.Scenario, change func(*scenario.Scenario)) *scenario.Scenario {
+	out := *s
+	change(&out)
+	return &out
+}
+
+func fewerAggregators(s *scenario.Scenario) (out []*scenario.Scenario) {
+	for n := 1; n < s.Topology.Aggregators; n++ {
+		out = append(out, changed(s, func(s *scenario.Scenario) { s.Topology.Aggregators = n }))
+	}
+	return out
+}
+
+func fewerPlugins(s *scenario.Scenario) []*scenario.Scenario {
+	if len(s.Topology.KeyIDs) == 1 {
+		return nil
+	}
+	return []*scenario.Scenario{changed(s, func(s *scenario.Scenario) { s.Topology.KeyIDs = []string{scenario.DefaultKeyID} })}
+}
+
+func standard(s *scenario.Scenario) []*scenario.Scenario {
+	if s.Contract == scenario.ContractConditions && s.Operator == scenario.Operators()[0] {
+		return nil
+	}
+	return []*scenario.Scenario{changed(s, func(s *scenario.Scenario) {
+		s.Contract, s.Operator = scenario.ContractConditions, scenario.Operators()[0]
+	})}
+}
+
+// fewerNodes keeps the nodes that something happens to, under the first names.
+func fewerNodes(s *scenario.Scenario) (out []*scenario.Scenario) {
+	used := usedNodes(s)
+	names := map[string]string{}
+	for i, n := range used {
+		names[n] = scenario.NodeName(i + 1)
+	}
+	for n := max(1, len(used)); n <= s.Topology.ControlPlanes; n++ {
+		if n == s.Topology.ControlPlanes && slices.Equal(used, s.Topology.Nodes()[:len(used)]) {
+			continue // the same again
+		}
+		c := changed(s, func(s *scenario.Scenario) { s.Topology.ControlPlanes = n })
+		out = append(out, with(c, mapped(s.Steps, func(step scenario.Step) scenario.Step { return renamed(step, names) })))
+	}
+	return out
+}
+
+// usedNodes are the nodes of the beginning that a step names.
+func usedNodes(s *scenario.Scenario) []string {
+	used := map[string]bool{}
+	for _, n := range s.Topology.Nodes() {
+		scenario.Walk(s.Steps, func(step scenario.Step) {
+			if step.Action != nil {
+				a := step.Action
+				used[n] = used[n] || a.Plugin.Node == n || a.Process.Node == n || a.Link.Node == n || names(a.Params, n)
+			}
+			used[n] = used[n] || step.Expect != nil && strings.Contains(step.Expect.CEL, `"`+n+`"`)
+		})
+	}
+	maps.DeleteFunc(used, func(_ string, yes bool) bool { return !yes })
+	return slices.Sorted(maps.Keys(used))
+}
+
+func names(params map[string]any, node string) bool {
+	for _, v := range params {
+		if v == any(node) {
+			return true
+		}
+		if m, ok := v.(map[string]any); ok && m[node] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func renamed(step scenario.Step, to map[string]string) scenario.Step {
+	name := func(n string) string {
+		if other, ok := to[n]; ok {
+			return other
+		}
+		return n
+	}
+	if step.Action != nil {
+		a := *step.Action
+		a.Plugin.Node, a.Process.Node, a.Link.Node = name(a.Plugin.Node), name(a.Process.Node), name(a.Link.Node)
+		a.Params = renamedParams(a.Params, name)
+		step.Action = &a
+	}
+	if step.Expect != nil {
+		e := *step.Expect
+		for _, from := range slices.Sorted(maps.Keys(to)) { // first names come first, so none is renamed twice
+			e.CEL = strings.ReplaceAll(e.CEL, `"`+from+`"`, `"`+to[from]+`"`)
+		}
+		step.Expect = &e
+	}
+	return step
+}
+
+func renamedParams(params map[string]any, name func(string) string) map[string]any {
+	out := maps.Clone(params)
+	for k, v := range out {
+		switch v := v.(type) {
+		case string:
+			out[k] = name(v)
+		case map[string]any:
+			inner := map[string]any{}
+			for node, x := range v {
+				inner[name(node)] = x
+			}
+			out[k] = inner
+		}
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+package swarm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/harness/swarm/shrink"
+)
+
+// Shrinker makes scenarios that fail short.
+type Shrinker struct {
+	// Backends are asked in their order whether the scenario fails on them, and the first on which it does is used. The first should
+	// be the one that `run --backend sim` has.
+	Backends []*sim.Backend
+	// Runs bounds how often one scenario is simulated; zero means DefaultShrinkRuns.
+	Runs int
+	// Out gets the files.
+	Out string
+	// Progress is told of every run; nil: nobody is.
+	Progress func(name string, runs, steps int)
+}
+
+// DefaultShrinkRuns is some seconds of a short scenario.
+const DefaultShrinkRuns = 1500
+
+// Shrunk is what came of one.
+type Shrunk struct {
+	File  string // of the short scenario
+	Fails string // in which way, as the long one did
+	Steps int
+	Runs  int
+}
+
+// shrinking is one scenario while it shrinks.
+type shrinking struct {
+	parser *scenario.Parser
+	seed   int64
+	runs   int
+}
+
+// Shrink shrinks a scenario that fails with a seed. Ok is false if it does not fail.
+func (o Shrinker) Shrink(ctx context.Context, long *scenario.Scenario, seed int64) (out Shrunk, ok bool, err error) {
+	parser, err := standard.Parser()
+	if err != nil {
+		return Shrunk{}, false, err
+	}
+	s := &shrinking{parser: parser, seed: seed}
+	b, w, ok, err := o.backend(ctx, long, seed)
+	if err != nil || !ok {
+		return Shrunk{}, false, err
+	}
+	named := *long
+	named.Name, named.File, named.Labels, named.Covers = shortName(long.Name), "", nil, nil
+	named.Title = fmt.Sprintf("Shrunk from %s with seed %d: it violates %s.", long.Name, seed, short(w.String()))
+	runs := o.Runs
+	if runs == 0 {
+		runs = DefaultShrinkRuns
+	}
+	steps := shrink.Size(long).Steps
+	fails := shrink.Bounded(func(c *scenario.Scenario) bool {
+		if !s.failsLike(ctx, b, c, w) {
+			o.progress(named.Name, s.runs, steps)
+			return false
+		}
+		steps = shrink.Size(c).Steps
+		o.progress(named.Name, s.runs, steps)
+		return true
+	}, runs)
+	shortest := shrink.Scenario(&named, b.Timing(), fails)
+	if err := context.Cause(ctx); err != nil {
+		return Shrunk{}, false, err
+	}
+	out = Shrunk{File: filepath.Join(o.Out, shortest.Name+".yaml"), Fails: w.String(), Steps: shrink.Size(shortest).Steps, Runs: s.runs}
+	return out, true, o.write(out, shortest, seed)
+}
+
+// Failed shrinks what failed: of the seeds that violate the same, the first one, for what is wrong is probably the same, too.
+func (o Shrinker) Failed(ctx context.Context, all *Summary, plan Plan) error {
+	parser, err := standard.Parser()
+	if err != nil {
+		return err
+	}
+	shrunk := map[string]bool{}
+	for i, f := range all.Failed {
+		key := strings.Join(f.Violated, " ")
+		if f.Status != report.Failed || shrunk[key] {
+			continue
+		}
+		shrunk[key] = true
+		long, err := parser.Parse(Name(f.Seed)+".yaml", plan.Draw(f.Seed))
+		if err != nil {
+			return fmt.Errorf("shrink seed %d: %w", f.Seed, err)
+		}
+		short, ok, err := o.Shrink(ctx, long, f.Seed)
+		if err != nil {
+			return err
+		}
+		if ok {
+			all.Failed[i].Shrunk, all.Failed[i].Steps = short.File, short.Steps
+		}
+	}
+	return nil
+}
+
+func (o Shrinker) progress(name string, runs, steps int) {
+	if o.Progress != nil {
+		o.Progress(name, runs, steps)
+	}
+}
+
+// backend is the first on which the scenario fails, and in which way.
+func (o Shrinker) backend(ctx context.Context, long *scenario.Scenario, seed int64) (*sim.Backend, way, bool, error) {
+	for _, b := range o.Backends {
+		verdict, err := judge(ctx, b, long, seed)
+		if err != nil {
+			return nil, way{}, false, fmt.Errorf("shrink %s: %w", long.Name, err)
+		}
+		if w, ok := wayOf(verdict); ok {
+			return b, w, true, nil
+		}
+	}
+	return nil, way{}, false, nil
+}
+
+func (o Shrinker) write(out Shrunk, short *scenario.Scenario, seed int64) error {
+	text, err := short.Encode()
+	if err != nil {
+		return err
+	}
+	head := fmt.Sprintf("# Shrunk in %d runs. It fails with: %s\n# kmsharness run --backend sim --seed %d %s\n", out.Runs, out.Fails, seed, filepath.Base(out.File))
+	if err := os.WriteFile(out.File, append([]byte(head), text...), 0o644); err != nil {
+		return fmt.Errorf("write the short scenario: %w", err)
+	}
+	return nil
+}
+
+// shortName is a name of at most 63 characters.
+func shortName(name string) string {
+	const suffix, most = "-min", 63
+	return name[:min(len(name), most-len(suffix))] + suffix
+}
