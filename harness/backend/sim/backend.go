@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -31,6 +32,34 @@ type Options struct {
 	SSA store.SSA
 	// Cores take the place of this project's own where they are set. Those that are wrong on purpose show what a simulation finds.
 	Cores Cores
+	// Unhealthy is what API servers make of a plugin that says that it is not well.
+	Unhealthy Unhealthy
+}
+
+// Unhealthy says whether a Status whose healthz is not "ok" and whose key_id is good keeps the key for writes from expiring
+// (kubernetes/kubernetes#138950).
+type Unhealthy string
+
+// What API servers do.
+const (
+	// UnhealthyExtends: the key is extended, or made anew, as if the plugin were well, so that writes never stop. Every release
+	// until now does this, v1.37.1 among them (TestUnhealthyPluginExtendsTheKey of the model's confirmations).
+	UnhealthyExtends Unhealthy = ""
+	// UnhealthyCoasts: writes stop three minutes after the last Status that was well, as after one that failed.
+	UnhealthyCoasts Unhealthy = "coasts"
+	// UnhealthyDrawn: one or the other, by the seed.
+	UnhealthyDrawn Unhealthy = "drawn"
+)
+
+// of is what API servers do in the simulation of a seed.
+func (u Unhealthy) of(seed int64) Unhealthy {
+	switch {
+	case u != UnhealthyDrawn:
+		return u
+	case rand.New(rand.NewPCG(uint64(seed), 0x138950)).IntN(2) == 0:
+		return UnhealthyExtends
+	}
+	return UnhealthyCoasts
 }
 
 // Cores are the system under test.
@@ -91,7 +120,7 @@ func (b *Backend) Prepare(_ context.Context, spec backend.Spec) (backend.Environ
 	if err != nil {
 		return nil, fmt.Errorf("sim backend: %w", err)
 	}
-	e, err := newEnvironment(spec, b.Timing(), store.New(types, store.Options{SSA: b.opts.SSA}), b.opts.Cores.withDefaults())
+	e, err := newEnvironment(spec, b.Timing(), store.New(types, store.Options{SSA: b.opts.SSA}), b.opts)
 	if err != nil {
 		return nil, fmt.Errorf("sim backend: prepare scenario %s: %w", spec.Scenario.Name, err)
 	}

@@ -33,12 +33,12 @@ var (
 	_ backend.Timed       = (*environment)(nil)
 )
 
-func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Store, cores Cores) (*environment, error) {
+func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Store, o Options) (*environment, error) {
 	w, err := newWorld(spec.Seed, spec.Log, timing, kept)
 	if err != nil {
 		return nil, err
 	}
-	w.cores = cores
+	w.cores, w.unhealthy = o.Cores.withDefaults(), o.Unhealthy.of(spec.Seed)
 	s := spec.Scenario
 	if w.operator, err = operatorNamed(s.Operator); err != nil {
 		return nil, err

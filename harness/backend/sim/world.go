@@ -38,6 +38,12 @@ type world struct {
 	conns       []*conn
 	secrets     map[string]*secret
 
+	kms2           kmsTimes
+	unhealthy      Unhealthy
+	kmsAhead       time.Duration // of the clock that keys expire by, as in tests of Kubernetes
+	legacyKeys     bool          // API servers make keys as before Kubernetes 1.29
+	secretRevision int64
+
 	pids     int
 	requests int
 	next     int // member of the load balancer
@@ -50,7 +56,9 @@ type balancer struct{ proc }
 func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *objects.Store) (*world, error) {
-	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, store: kept, secrets: map[string]*secret{}}
+	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, store: kept, secrets: map[string]*secret{},
+		kms2: realKMSTimes()}
+	w.kms2.filePoll = localFilePoll
 	w.published = w.store.Revision()
 	w.sequence = watch.NewSequence(log)
 	w.etcd = newEtcd(w)
