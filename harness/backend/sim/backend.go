@@ -34,6 +34,22 @@ type Options struct {
 	Cores Cores
 	// Unhealthy is what API servers make of a plugin that says that it is not well.
 	Unhealthy Unhealthy
+	// CPUs of each API server, for the work that applies make; 0: two, as where that work was measured; Unlimited: it takes no time,
+	// so that any number of reporters can write one object.
+	CPUs int
+}
+
+// Unlimited is more processors than there is work for.
+const Unlimited = -1
+
+func (o Options) cpus() int {
+	switch {
+	case o.CPUs == 0:
+		return defaultCPUs
+	case o.CPUs < 0:
+		return 0
+	}
+	return o.CPUs
 }
 
 // Unhealthy says whether a Status whose healthz is not "ok" and whose key_id is good keeps the key for writes from expiring

@@ -39,6 +39,7 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 		return nil, err
 	}
 	w.cores, w.unhealthy = o.Cores.withDefaults(), o.Unhealthy.of(spec.Seed)
+	w.cpus = o.cpus()
 	s := spec.Scenario
 	if w.operator, err = operatorNamed(s.Operator); err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ type world struct {
 	conns       []*conn
 	secrets     map[string]*secret
 
+	cpus           int // of each API server; 0: work takes no time
 	kms2           kmsTimes
 	unhealthy      Unhealthy
 	kmsAhead       time.Duration // of the clock that keys expire by, as in tests of Kubernetes
@@ -57,7 +58,7 @@ func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *objects.Store) (*world, error) {
 	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, store: kept, secrets: map[string]*secret{},
-		kms2: realKMSTimes()}
+		cpus: defaultCPUs, kms2: realKMSTimes()}
 	w.kms2.filePoll = localFilePoll
 	w.published = w.store.Revision()
 	w.sequence = watch.NewSequence(log)

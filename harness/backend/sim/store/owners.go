@@ -11,12 +11,15 @@ type owners interface {
 	// entries are in their order. They are shared and not to be changed.
 	entries() []metav1.ManagedFieldsEntry
 	size() int // bytes as JSON, brackets included; 0 for none
+	count() int
 }
 
 // entryList is managedFields as such.
 type entryList []metav1.ManagedFieldsEntry
 
 func (l entryList) entries() []metav1.ManagedFieldsEntry { return l }
+
+func (l entryList) count() int { return len(l) }
 
 func (l entryList) size() int {
 	n := 0
@@ -48,6 +51,8 @@ func (o *ownerList) entries() []metav1.ManagedFieldsEntry {
 	slices.SortFunc(out, compareEntries)
 	return out
 }
+
+func (o *ownerList) count() int { return len(o.list) }
 
 func (o *ownerList) size() int { return listSize(o.bytes, len(o.list)) }
 
