@@ -39,6 +39,7 @@ the same history, whatever --jobs.`,
 	cmd.Flags().StringVar(&f.ssa, "ssa", string(store.Model), "what merges applies: real (Kubernetes' own code) or model (the same result, sooner)")
 	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU(), "seeds at the same time")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the histories of seeds that passed, too")
+	cmd.AddCommand(newLimitsCommand())
 	return cmd
 }
 

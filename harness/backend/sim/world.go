@@ -28,7 +28,7 @@ type world struct {
 	store       *objects.Store
 	published   int64           // revision up to which everybody was told
 	unseen      []objects.Event // committed, and not yet recorded
-	sequence    *watch.Sequence
+	sequence    *watch.Sequence // nil: nobody watches
 	etcd        *etcd
 	kms         *kms
 	balancer    *balancer
