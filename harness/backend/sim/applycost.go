@@ -10,8 +10,8 @@ const (
 	costOfEachToEach = 270 * time.Nanosecond
 )
 
-// applyCost is that of one attempt on an object with so many managers.
-func applyCost(managers, _ int) time.Duration {
+// ApplyCost is that of one attempt on an object with so many managers.
+func ApplyCost(managers, _ int) time.Duration {
 	n := time.Duration(managers)
 	return costOfAny + n*costOfManager + n*n*costOfEachToEach
 }

@@ -53,7 +53,7 @@ func (m *merging) try() {
 		return
 	}
 	read, managers, bytes := m.object()
-	m.s.cpu.do(applyCost(managers, bytes), func() {
+	m.s.cpu.do(ApplyCost(managers, bytes), func() {
 		if m.over {
 			return // nobody told the processor
 		}
