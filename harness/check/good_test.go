@@ -110,6 +110,24 @@ func fine() map[string]func() []history.Event {
 			return extra(byReporter(history.Request{Verb: "patch", Resource: "kubeapiservers.operator.openshift.io", Subresource: "status", Name: "cluster",
 				FieldManager: "kms-health-reporter-cp-1", Force: true, ContentType: "application/merge-patch+json"}, 403))()
 		},
+		"objects sealed with a key from before": func() []history.Event {
+			use := envelope("kube-apiserver", "long-ago")
+			use.Op = "use"
+			return extra(encryptCall("u1"), envelope("kube-apiserver", "u1"), use)()
+		},
+		"removed twice, late twice": func() []history.Event {
+			return lateReporter(func(w *world) {
+				all := []string{"cp-1", "cp-2", "cp-3"}
+				w.at(12*s+500*time.Millisecond, func(w *world) {
+					w.nodes = all
+					w.expect()
+					w.startReporter("cp-3")
+					delete(w.agg.missing, "removed cp-3")
+				})
+				w.at(20*s, func(w *world) { w.nodes = all[:2]; w.expect() })
+				w.at(21*s+500*time.Millisecond, func(w *world) { w.stopReporter("cp-3") })
+			})
+		},
 		"rotation": func() []history.Event {
 			w := newWorld(3, "1")
 			for i, p := range []string{"cp-1/1", "cp-2/1", "cp-3/1"} {
