@@ -68,6 +68,9 @@ func (d *drawing) lanes() [][]string {
 		subjects = append(subjects, func() []string { return []string{fmt.Sprintf("data: {op: write, count: %d}", d.one(1, 3, 6))} })
 	}
 	d.rng.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
+	if changes, ok := d.change(); ok {
+		subjects = changes
+	}
 	var out [][]string
 	for _, subject := range subjects[:min(len(subjects), d.one(1, 2, 3, 4))] {
 		var lane []string

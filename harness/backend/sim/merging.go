@@ -34,7 +34,7 @@ func newMerging(s *server, r request, wanted func() bool, done func(reply)) *mer
 
 func (m *merging) begin(limit time.Duration) {
 	m.until = m.s.w.k.Now().Add(limit)
-	m.deadline = m.s.after(limit, func() { m.end(timedOut()) })
+	m.deadline = m.s.after(limit, func() { m.end(timedOut(m.r)) })
 	m.try()
 }
 
@@ -52,8 +52,8 @@ func (m *merging) try() {
 		m.end(canceled())
 		return
 	}
-	read, managers, bytes := m.object()
-	m.s.cpu.do(ApplyCost(managers, bytes), func() {
+	read, managers := m.object()
+	m.s.cpu.do(ApplyCost(managers), func() {
 		if m.over {
 			return // nobody told the processor
 		}
@@ -63,11 +63,11 @@ func (m *merging) try() {
 
 // commit writes the object, unless it is another one by now.
 func (m *merging) commit(ok bool, read int64) {
-	now, _, _ := m.object()
+	now, _ := m.object()
 	switch {
 	case m.over:
 	case !ok:
-		m.end(timedOut())
+		m.end(timedOut(m.r))
 	case !m.wanted():
 		m.end(canceled())
 	case now != read:
@@ -77,11 +77,11 @@ func (m *merging) commit(ok bool, read int64) {
 	}
 }
 
-// object is the revision of the object, and how large it is.
-func (m *merging) object() (revision int64, managers, bytes int) {
+// object is the revision of the object, and how many managers it has.
+func (m *merging) object() (revision int64, managers int) {
 	v, err := m.s.w.store.Get(m.r.key)
 	if err != nil {
-		return 0, 0, 0
+		return 0, 0
 	}
-	return v.Revision, v.Managers(), v.Size()
+	return v.Revision, v.Managers()
 }

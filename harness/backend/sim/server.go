@@ -101,10 +101,7 @@ func (s *server) receive(r request, wanted func() bool, answer func(reply)) {
 			s.finish(entry, reply{code: http.StatusForbidden, text: why}, answer)
 			return
 		}
-		limit := defaultTimeout
-		if r.timeout > 0 && r.timeout < limit {
-			limit = r.timeout
-		}
+		limit := r.limit()
 		done := func(rep reply) { s.finish(entry, rep, answer) }
 		if r.merges() {
 			newMerging(s, r, wanted, done).begin(limit)
@@ -113,7 +110,7 @@ func (s *server) receive(r request, wanted func() bool, answer func(reply)) {
 		s.w.etcd.access(s, limit, func(ok bool) {
 			switch {
 			case !ok:
-				done(timedOut())
+				done(timedOut(r))
 			case !wanted():
 				done(canceled())
 			default:
@@ -123,11 +120,17 @@ func (s *server) receive(r request, wanted func() bool, answer func(reply)) {
 	})
 }
 
-// timedOut and canceled are the answers to a request that took too long, and to one that nobody waits for any more.
-func timedOut() reply {
-	return reply{code: http.StatusGatewayTimeout, text: "Timeout: request did not complete within requested timeout - context deadline exceeded"}
+// timedOut is the answer to a request that took too long. One whose client named the limit is answered by another part of the API
+// server than one that has none.
+func timedOut(r request) reply {
+	text := "Timeout: request did not complete within requested timeout - context deadline exceeded"
+	if r.limit() < defaultTimeout {
+		text = "Timeout: request did not complete within the allotted timeout"
+	}
+	return reply{code: http.StatusGatewayTimeout, text: text}
 }
 
+// canceled is for one that nobody waits for any more.
 func canceled() reply {
 	return reply{code: http.StatusGatewayTimeout, text: "Timeout: request did not complete within requested timeout - context canceled"}
 }

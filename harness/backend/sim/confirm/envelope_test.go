@@ -66,8 +66,8 @@ func testStatusEveryMinute(t *testing.T, n *node, since time.Time) {
 			t.Errorf("Status was asked after %v, expected a minute", gap)
 		}
 	}
-	if len(at) != 3 {
-		t.Errorf("Status was asked %d times in 3 minutes and 5 s, expected 3", len(at))
+	if len(at) < 2 { // the first tick is answered from memory if somebody asked shortly before
+		t.Errorf("Status was asked %d times in 3 minutes and 5 s, expected every minute", len(at))
 	}
 	if n := len(n.called("Encrypt", since)); n != 0 {
 		t.Errorf("%d keys were made, expected none: the key_id is the same", n)
