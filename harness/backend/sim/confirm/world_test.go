@@ -3,6 +3,7 @@ package confirm_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"regexp"
 	"testing"
 	"time"
@@ -35,6 +36,9 @@ type node struct {
 // newWorld boots an API server for each plugin. Those with a plugin that is not served live, and are not ready.
 func newWorld(t testing.TB, poll time.Duration, plugins ...*plugin) (*controlplane.ControlPlane, []*node) {
 	t.Helper()
+	if os.Getenv("KMSHARNESS_CONFIRM") == "" {
+		t.Skip("takes minutes, and needs etcd and kube-apiserver: make confirm")
+	}
 	binaries, err := assets.Ensure(t.Context(), assets.Options{LocalOnly: true})
 	if err != nil {
 		t.Skipf("needs etcd and kube-apiserver (%v): set %s, or let the harness build them", err, assets.EnvAssets)
