@@ -58,6 +58,9 @@ func (v *view) causesToWrite() (cr, co spans) {
 	for _, s := range v.stirs {
 		cause(&out, s.at, v.takeover()+v.latency())
 	}
+	for _, off := range v.clockRight("").not(v.whole) {
+		out = append(out, off.grow(v.tolerance(), v.takeover()+v.latency()))
+	}
 	for _, t := range v.truths {
 		cause(&out, t.from, v.latency())
 		if len(t.allowed) > 1 { // the instant of the change is not known

@@ -65,6 +65,11 @@ func (v *view) judgePlugins(f *Finding, c reportChange) {
 
 func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
 	t := v.plugins[p]
+	at, clear := v.instant(p.node, e)
+	if !clear {
+		return
+	}
+	e.checked = at
 	if t == nil || len(t.probes) == 0 && len(t.idle) == 0 && len(t.opaque) == 0 || e.checked.Before(v.whole.from.Add(v.run.Timing.ProbeTimeout+v.tolerance())) {
 		return // no journal, or from before it began
 	}

@@ -112,6 +112,8 @@ func argumentShape(verb Verb) *shape {
 		return mapping(what, process...)
 	case VerbLink:
 		return mapping(what, required("from", text), required("to", text), optional("node", text), required("mode", text), optional("delay", duration))
+	case VerbClock:
+		return mapping(what, optional("node", text), optional("role", text), required("mode", text), optional("by", duration))
 	case VerbNode:
 		return mapping(what, optional("remove", text), optional("add", text), optional("replace", text), optional("with", text), optional("reporter", text))
 	case VerbEncryption:

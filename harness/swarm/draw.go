@@ -58,7 +58,7 @@ func (d *drawing) node() string             { return d.word(d.nodes...) }
 // lanes are rows of episodes that go on at the same time. No two of them are about the same thing, so that each finds it as it
 // left it.
 func (d *drawing) lanes() [][]string {
-	subjects := []func() []string{d.etcd, d.kms, d.aggregator, d.balancer}
+	subjects := []func() []string{d.etcd, d.kms, d.aggregator, d.balancer, d.clock}
 	apiserver := d.node() // one at most: the others serve meanwhile
 	subjects = append(subjects, func() []string { return d.apiserver(apiserver) })
 	for _, n := range d.nodes {

@@ -173,7 +173,7 @@ func (a *aggregator) stepped(d core.Decision, err error) {
 	case a.dirty:
 		a.soon(0)
 	case !d.NextWake.IsZero():
-		a.wake = a.w.k.At(d.NextWake, a.inTerm(a.changed))
+		a.wake = a.w.k.At(d.NextWake.Add(-a.w.ahead), a.inTerm(a.changed))
 	}
 	a.backoff = 0
 }
@@ -183,7 +183,7 @@ func (a *aggregator) input(v view) (in core.Input, ok bool) {
 	if v.cr == nil {
 		return in, false
 	}
-	in = core.Input{Now: a.w.k.Now(), Interval: a.w.timing.Interval, Nodes: map[string]time.Time{}, KMSActive: active(v.config),
+	in = core.Input{Now: a.clock(), Interval: a.w.timing.Interval, Nodes: map[string]time.Time{}, KMSActive: active(v.config),
 		Observed: core.Read(v.cr.Body(), a.w.operator.core)}
 	for _, n := range v.nodes {
 		in.Nodes[n.Key.Name] = n.Created

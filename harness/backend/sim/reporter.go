@@ -71,11 +71,12 @@ func (r *reporter) probe() {
 	results := make([]core.Result, len(r.keyIDs))
 	r.calls = make([]*call, 0, len(r.keyIDs))
 	left := len(r.keyIDs)
+	began := r.w.k.Now()
 	for i, k := range r.keyIDs {
-		results[i] = core.Result{KeyID: k, Started: r.w.k.Now()}
+		results[i] = core.Result{KeyID: k, Started: r.node.clock()}
 		answered := func(resp response) {
 			r.bind(func() {
-				results[i].Duration = r.w.k.Now().Sub(results[i].Started)
+				results[i].Duration = r.w.k.Now().Sub(began)
 				results[i].Answer, results[i].Failure = outcomeOf(resp)
 				r.count(i, results[i])
 				if left--; left == 0 {

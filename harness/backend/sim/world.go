@@ -38,7 +38,8 @@ type world struct {
 	conns       []*conn
 	secrets     map[string]*secret
 
-	cpus           int // of each API server; 0: work takes no time
+	ahead          time.Duration // the aggregators' clock, of the true time
+	cpus           int           // of each API server; 0: work takes no time
 	kms2           kmsTimes
 	unhealthy      Unhealthy
 	kmsAhead       time.Duration // of the clock that keys expire by, as in tests of Kubernetes
