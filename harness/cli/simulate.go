@@ -60,7 +60,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	out, began := cmd.OutOrStdout(), time.Now()
 	var all swarm.Summary
 	err = swarm.Run(cmd.Context(), swarm.Options{From: from, To: to, Jobs: f.jobs, Out: f.out, Keep: f.keep,
-		Backend: sim.New(sim.Options{SSA: store.SSA(f.ssa)}), Done: func(s swarm.Seed) {
+		Backend: sim.New(sim.Options{SSA: store.SSA(f.ssa), Unhealthy: sim.UnhealthyDrawn}), Done: func(s swarm.Seed) {
 			all.Add(s)
 			if s.Result.Status != report.Passed {
 				fmt.Fprintf(out, "seed %d: %s\n", s.Seed, s.Result.Status)
