@@ -42,6 +42,15 @@ func TestLockstepGets504s(t *testing.T) {
 	}
 }
 
+// It is the processor time of an apply that makes it so: where that is none, all succeed at once.
+func TestAppliesThatCostNothingNeverFail(t *testing.T) {
+	free := sim.New(sim.Options{SSA: store.Model, CPUs: sim.Unlimited})
+	r, err := free.Load(context.Background(), sim.Load{Nodes: 100, Servers: 1, Timing: patient(0), Together: true, Settle: 1, For: 2, Seed: 1})
+	if err != nil || r.Failed > 0 || r.Slowest > time.Second {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // The contract's jitter keeps the same nodes apart.
 func TestJitterAvoids504s(t *testing.T) {
 	timing := contract.DefaultTiming()
