@@ -20,10 +20,10 @@ GOFLAGS_BUILD := -trimpath -tags grpcnotrace -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
 PROGRAMS := kmsharness kmsharness-hold kmsharness-proxy $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test lint bench bench-kind e2e mutants fuzz crds engine engine-down node-image clean
+.PHONY: help build images test confirm diff-backends lint bench bench-kind e2e mutants fuzz crds engine engine-down node-image clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
 
 build: ## build the programs, the scenario suite and the runner into bin/
 	@mkdir -p bin
@@ -45,6 +45,14 @@ mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on
 	@mkdir -p bin
 	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
 	@KMSHARNESS_BIN='$(CURDIR)/bin' bin/mutants --backend='$(BACKEND)' --programs=bin --out=_mutants
+
+confirm: ## hold what the simulation's models say of an API server against a real one (docs/model.md; ten minutes)
+	KMSHARNESS_CONFIRM=1 go test -p 1 -count=1 -v -timeout 30m -run 'TestStoreEqualsAPIServer|TestRequest|TestWatch|TestPlugin|TestConfiguration|TestApply|TestLockstep|TestEveryRule' ./harness/backend/sim/store ./harness/backend/sim/confirm
+
+diff-backends: build ## run the catalogue on sim and local, and report every difference in verdict: make diff-backends [LABELS=…] [OUT=…]
+	@bin/kmsharness e2e --backend=sim --labels='$(LABELS)' --out='$(OUT)/sim' || true
+	@bin/kmsharness e2e --backend=local --labels='$(LABELS)' $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)/local' || true
+	@bin/kmsharness differences '$(OUT)/sim' '$(OUT)/local'
 
 lint: ## formatting, vet, staticcheck, tidy modules, house rules
 	@ci/lint.sh

@@ -24,7 +24,7 @@ func (v *view) apiFine(node string) spans {
 	}))
 }
 
-// reporterAble is when the reporter of node could write: it ran, and so did everything between it and etcd.
+// reporterAble is when the reporter of node could write: it ran, and so did everything between it and etcd, and its clock was right.
 func (v *view) reporterAble(node string) spans {
 	if able, known := v.readCaps[node]; known {
 		return able
@@ -37,6 +37,7 @@ func (v *view) reporterAble(node string) spans {
 	} else {
 		able = able.and(v.apiFine(node))
 	}
+	able = able.and(v.clockRight(node))
 	v.readCaps[node] = able
 	return able
 }
@@ -70,7 +71,7 @@ func (v *view) aggregatorInCharge() spans {
 		}
 	}
 	path := v.anyAPI().and(v.balancerFine()).and(v.linkFine(func(l linkChange) bool { return l.from == history.RoleAggregator }))
-	return ran.and(path).and(v.prompt()).and(v.calm())
+	return ran.and(path).and(v.prompt()).and(v.calm()).and(v.clockRight(""))
 }
 
 // prompt is when no API server was behind a slow link. One that is gone is left for another, and the history tells when; one that is

@@ -21,6 +21,11 @@ func judgeFreshOnly(v *view) (f Finding) {
 		flowing := v.flowing(node)
 		for _, w := range v.writesOf(node) {
 			for _, e := range w.entries {
+				at, known := v.instant(node, e)
+				if !known {
+					continue
+				}
+				e.checked = at
 				if !flowing.covers(span{e.checked, w.from}) {
 					continue // bytes already sent may arrive late through no fault of the reporter
 				}

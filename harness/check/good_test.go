@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -110,6 +111,25 @@ func fine() map[string]func() []history.Event {
 			return extra(byReporter(history.Request{Verb: "patch", Resource: "kubeapiservers.operator.openshift.io", Subresource: "status", Name: "cluster",
 				FieldManager: "kms-health-reporter-cp-1", Force: true, ContentType: "application/merge-patch+json"}, 403))()
 		},
+		"a clock that is set back": func() []history.Event { return clockBehind(true) },
+		"objects sealed with a key from before": func() []history.Event {
+			use := envelope("kube-apiserver", "long-ago")
+			use.Op = "use"
+			return extra(encryptCall("u1"), envelope("kube-apiserver", "u1"), use)()
+		},
+		"removed twice, late twice": func() []history.Event {
+			return lateReporter(func(w *world) {
+				all := []string{"cp-1", "cp-2", "cp-3"}
+				w.at(12*s+500*time.Millisecond, func(w *world) {
+					w.nodes = all
+					w.expect()
+					w.startReporter("cp-3")
+					delete(w.agg.missing, "removed cp-3")
+				})
+				w.at(20*s, func(w *world) { w.nodes = all[:2]; w.expect() })
+				w.at(21*s+500*time.Millisecond, func(w *world) { w.stopReporter("cp-3") })
+			})
+		},
 		"rotation": func() []history.Event {
 			w := newWorld(3, "1")
 			for i, p := range []string{"cp-1/1", "cp-2/1", "cp-3/1"} {
@@ -165,6 +185,29 @@ func toldLate(late time.Duration) []history.Event {
 	w.at(10*time.Second, func(w *world) { w.nodes = []string{"cp-1", "cp-2"} }).at(10*time.Second+late, func(w *world) { w.expect() })
 	w.boot()
 	return w.finish(25 * time.Second)
+}
+
+// clockBehind is a node whose clock is two seconds behind for a while, which the history tells or does not.
+func clockBehind(told bool) []history.Event {
+	return faulty(func(w *world) {
+		set := func(ahead time.Duration) func(*world) {
+			return func(w *world) {
+				if told {
+					w.record("backend", &history.Clock{Node: "cp-1", Ahead: ahead})
+				}
+			}
+		}
+		w.at(10*time.Second, set(-2*time.Second)).at(20*time.Second, set(0))
+		w.bad.entries = func(w *world, node string, entries []wire) []wire {
+			if d := w.now.Sub(w.start); node == "cp-1" && d > 10*time.Second && d < 20*time.Second {
+				for i := range entries {
+					at, _ := time.Parse(time.RFC3339Nano, entries[i].LastChecked)
+					entries[i].LastChecked = contract.FormatTime(at.Add(-2 * time.Second))
+				}
+			}
+			return entries
+		}
+	}, "")
 }
 
 // coldStart: one reporter comes within its grace, one after it.

@@ -19,6 +19,11 @@ func judgeMonotonic(v *view) (f Finding) {
 				continue
 			}
 			for _, e := range c.rep.entries {
+				at, known := v.instant(node, e)
+				if !known {
+					continue
+				}
+				e.checked = at
 				f.judgedAt(c.at, c.at)
 				if before := last[e.keyID]; e.checked.Before(before) {
 					f.violate(Violation{At: c.at, Seq: c.seq, Node: node, KeyID: e.keyID, Seen: "lastChecked " + e.checkedText + " after " + before.Format(time.RFC3339Nano),

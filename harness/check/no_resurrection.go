@@ -21,6 +21,7 @@ func judgeNoResurrection(v *view) (f Finding) {
 		alive := v.in(reporter, procUp, procStarting, procPaused)
 		expected := v.nodeExpected(node)
 		var removed time.Time
+		var returned time.Time
 		returns := 0 // since the reporter was last started
 		for _, c := range v.reports[node] {
 			if c.rep == nil {
@@ -40,7 +41,10 @@ func judgeNoResurrection(v *view) (f Finding) {
 				returns = 0
 				continue
 			}
-			returns++
+			if v.startedIn(reporter, returned, c.at) { // a life ago, and expected in between
+				returns = 0
+			}
+			returns, returned = returns+1, c.at
 			allowed := 0
 			if alive.touches(span{since.Add(-v.tolerance() - 1), since.Add(1)}) || len(v.procs[reporter]) == 0 {
 				allowed = 1

@@ -84,6 +84,9 @@ func (v *view) causesToWrite() (cr, co spans) {
 	for _, s := range v.stirs {
 		cause(&out, s.at, v.takeover()+v.latency())
 	}
+	for _, off := range v.clockRight("").not(v.whole) {
+		out = append(out, off.grow(v.tolerance(), v.takeover()+v.latency()))
+	}
 	for _, t := range v.truths {
 		cause(&out, t.from, v.latency())
 		if len(t.allowed) > 1 { // the instant of the change is not known
@@ -95,7 +98,7 @@ func (v *view) causesToWrite() (cr, co spans) {
 	}
 	for _, changes := range v.reports {
 		for i, c := range changes {
-			if i == 0 || !sameNews(changes[i-1].rep, c.rep) {
+			if i == 0 || !sameNews(changes[i-1].rep, c.rep) || v.skewedAt(changes[i-1].rep, c.at) != v.skewedAt(c.rep, c.at) {
 				cause(&out, c.at, v.latency())
 			}
 			for _, at := range v.ages(changes, i) {
@@ -144,8 +147,16 @@ func (v *view) ages(changes []reportChange, i int) (out []time.Time) {
 		if i+1 == len(changes) || changes[i+1].at.After(at) {
 			out = append(out, at)
 		}
+		if at := e.checked.Add(-v.interval()); at.After(changes[i].at) {
+			out = append(out, at) // no longer skewed
+		}
 	}
 	return out
+}
+
+// skewedAt says whether an entry of a report was checked too far in the future: the message names it, whatever is worse.
+func (v *view) skewedAt(r *report, now time.Time) bool {
+	return r != nil && slices.ContainsFunc(r.entries, func(e entry) bool { return e.checked.Sub(now) > v.interval() })
 }
 
 // sameNews: two reports that differ in nothing but when they were checked.

@@ -35,7 +35,11 @@ func (v *view) silences(node string) []span {
 	var out []span
 	bound := contract.StaleAfter(v.interval()) + v.latency()
 	writes := v.writesOf(node)
+	right := v.clockRight(node)
 	for i, w := range writes {
+		if !right.has(w.from) {
+			continue // it is believed for longer, or not at all
+		}
 		until := v.whole.to
 		if i+1 < len(writes) {
 			until = writes[i+1].from

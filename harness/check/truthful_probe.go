@@ -65,11 +65,16 @@ func (v *view) judgePlugins(f *Finding, c reportChange) {
 
 func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
 	t := v.plugins[p]
+	at, clear := v.instant(p.node, e)
+	if !clear {
+		return
+	}
+	e.checked = at
 	if t == nil || len(t.probes) == 0 && len(t.idle) == 0 && len(t.opaque) == 0 || e.checked.Before(v.whole.from.Add(v.run.Timing.ProbeTimeout+v.tolerance())) {
 		return // no journal, or from before it began
 	}
 	f.judgedAt(c.at, c.at)
-	calls := v.callsAt(t, e)
+	calls := v.callsAt(t, e, c.at)
 	mismatch := ""
 	for _, call := range calls {
 		m := v.compare(e, call, c.rep)
@@ -93,9 +98,9 @@ func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
 }
 
 // callsAt are the calls that may be the probe of e: lastChecked lies in them, give or take transport (a call may
-// reach the plugin up to one deadline after the probe began) and precision.
-func (v *view) callsAt(t *pluginTruth, e entry) []probe {
-	from, to := e.checked.Add(-v.tolerance()), e.checked.Add(e.precision+v.run.Timing.ProbeTimeout+v.tolerance())
+// reach the plugin up to one deadline after the probe began) and precision. What began after the report was there is another probe.
+func (v *view) callsAt(t *pluginTruth, e entry, reported time.Time) []probe {
+	from, to := e.checked.Add(-v.tolerance()), earliest(reported, e.checked.Add(e.precision+v.run.Timing.ProbeTimeout+v.tolerance()))
 	end := sort.Search(len(t.probes), func(i int) bool { return t.probes[i].Began.After(to) })
 	var out []probe
 	for i := end - 1; i >= 0 && !t.endedBefore(i, from); i-- {

@@ -61,6 +61,7 @@ func (v *view) hops() (calls []hop, others map[string][]hop) {
 		case e.Kind == history.KindCall && e.Call.Method != "Status":
 			c := e.Call
 			calls = append(calls, hop{c.Began, e.Seq, strings.ToLower(c.Method), c.UID, c.Node, c.KeyID, c.Outcome == history.CallOK})
+		case e.Kind == history.KindEnvelope && e.Envelope.Op == "use": // many objects share the uid of an Encrypt, perhaps of long ago
 		case e.Kind == history.KindEnvelope:
 			n := e.Envelope
 			others[n.Hop] = append(others[n.Hop], hop{e.At, e.Seq, strings.ToLower(n.Op), n.UID, n.Node, "", n.OK})

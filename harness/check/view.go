@@ -20,6 +20,7 @@ type view struct {
 	expected []expectation
 	procs    map[process][]procChange
 	links    []linkChange
+	clocks   []clockChange
 	stirs    []stir
 	inCharge spans // when an aggregator did its work
 	aggAble  spans // … for long enough that all it says must be right
@@ -70,6 +71,7 @@ func newView(events []history.Event) *view {
 	}
 	v.readExpected()
 	v.readProcesses()
+	v.readClocks()
 	v.readRequests()
 	v.readObjects()
 	v.inCharge = v.aggregatorInCharge()

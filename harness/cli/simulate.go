@@ -59,7 +59,7 @@ not run.`,
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print summary.json, and everything else on stderr")
 	cmd.MarkFlagsMutuallyExclusive("seed", "seeds")
 	cmd.MarkFlagsMutuallyExclusive("seed", "shard")
-	cmd.AddCommand(newMergeCommand(), newShrinkCommand())
+	cmd.AddCommand(newMergeCommand(), newShrinkCommand(), newLimitsCommand())
 	return cmd
 }
 
@@ -144,7 +144,7 @@ func (f *simulateFlags) simulate(ctx context.Context, w io.Writer, s simulation)
 
 // shrinker tries on the simulator that run has, with the same merging of applies.
 func (f *simulateFlags) shrinker(line *progress) swarm.Shrinker {
-	return swarm.Shrinker{Backends: []*sim.Backend{sim.New(sim.Options{SSA: store.SSA(f.ssa)})}, Out: f.out, Progress: line.shrinking}
+	return swarm.Shrinker{Backends: []*sim.Backend{sim.New(sim.Options{SSA: store.SSA(f.ssa), Unhealthy: sim.UnhealthyDrawn})}, Out: f.out, Progress: line.shrinking}
 }
 
 // simulation reads the flags.
@@ -167,7 +167,7 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if f.hours < 0 || f.hours > mostHours || math.IsNaN(f.hours) {
 		return s, usage("--hours %v: expected 0 to %d", f.hours, mostHours)
 	}
-	s.backend = sim.New(sim.Options{SSA: store.SSA(f.ssa)})
+	s.backend = sim.New(sim.Options{SSA: store.SSA(f.ssa), Unhealthy: sim.UnhealthyDrawn})
 	s.plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.backend.Timing()}
 	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.plan.Timing.Interval.String()}
 	return s, nil

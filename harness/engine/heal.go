@@ -70,7 +70,7 @@ func (r *run) resumed(which func(role string) bool) []scenario.Action {
 	return out
 }
 
-// undone restores links, and takes back what the remote KMS was told. A deleted KEK does not come back: only a new one
+// undone restores links and clocks, and takes back what the remote KMS was told. A deleted KEK does not come back: only a new one
 // lets the plugins encrypt again.
 func (r *run) undone() []scenario.Action {
 	var out []scenario.Action
@@ -86,6 +86,8 @@ func (r *run) undone() []scenario.Action {
 		switch {
 		case a.Verb == scenario.VerbLink && a.Text("mode") != "restore":
 			add(restore(a.Link))
+		case a.Verb == scenario.VerbClock && a.Text("mode") != history.ClockRestore:
+			add(scenario.Action{Verb: scenario.VerbClock, Process: a.Process, Params: map[string]any{"mode": history.ClockRestore}})
 		case a.Verb == scenario.VerbKMS && a.Text("op") == "delete":
 			add(scenario.Action{Verb: scenario.VerbRotate})
 		case a.Verb == scenario.VerbKMS && undo(a.Text("op")) != "":
@@ -112,7 +114,7 @@ func restore(l scenario.Selector) scenario.Action {
 }
 
 func same(a, b scenario.Action) bool {
-	return a.Verb == b.Verb && a.Link == b.Link && a.Text("op") == b.Text("op") && a.Text("node") == b.Text("node") && a.Int("kek", 0) == b.Int("kek", 0)
+	return a.Verb == b.Verb && a.Link == b.Link && a.Process == b.Process && a.Text("op") == b.Text("op") && a.Text("node") == b.Text("node") && a.Int("kek", 0) == b.Int("kek", 0)
 }
 
 // released takes every fault from every plugin, if any was injected.

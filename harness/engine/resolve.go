@@ -42,6 +42,8 @@ func target(a scenario.Action, nodes []string) string {
 	switch {
 	case a.Verb == scenario.VerbInject || a.Verb == scenario.VerbRelease:
 		return "plugin " + pluginTarget(a.Plugin, nodes)
+	case a.Verb == scenario.VerbClock:
+		return strings.TrimSpace("clock " + processTarget(a.Process))
 	case a.Process.Role != "":
 		return "process " + processTarget(a.Process)
 	case a.Verb == scenario.VerbLink:
@@ -64,8 +66,8 @@ func pluginTarget(s scenario.Selector, nodes []string) string {
 }
 
 func processTarget(s scenario.Selector) string {
-	parts := []string{s.Role}
-	for _, p := range []string{s.Node, s.KeyID, s.Instance} {
+	var parts []string
+	for _, p := range []string{s.Role, s.Node, s.KeyID, s.Instance} {
 		if p != "" {
 			parts = append(parts, p)
 		}

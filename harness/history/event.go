@@ -22,6 +22,7 @@ const (
 	KindProcess     Kind = "process"     // backend: a process changed state
 	KindContainer   Kind = "container"   // backend: a container changed state, as its engine tells it
 	KindLink        Kind = "link"        // backend: a network link changed state
+	KindClock       Kind = "clock"       // backend: a clock was set
 	KindEnvelope    Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
 	KindMetrics     Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
 	KindData        Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
@@ -50,6 +51,7 @@ type Event struct {
 	Process     *Process     `json:"process,omitempty"`
 	Container   *Container   `json:"container,omitempty"`
 	Link        *Link        `json:"link,omitempty"`
+	Clock       *Clock       `json:"clock,omitempty"`
 	Envelope    *Envelope    `json:"envelope,omitempty"`
 	Metrics     *Metrics     `json:"metrics,omitempty"`
 	Data        *Data        `json:"data,omitempty"`

@@ -130,6 +130,8 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 		e.Kind, e.Container = KindContainer, p
 	case *Link:
 		e.Kind, e.Link = KindLink, p
+	case *Clock:
+		e.Kind, e.Clock = KindClock, p
 	case *Envelope:
 		e.Kind, e.Envelope = KindEnvelope, p
 	case *Metrics:

@@ -106,6 +106,8 @@ func (e Event) HasPayload() bool {
 		return e.Container != nil
 	case KindLink:
 		return e.Link != nil
+	case KindClock:
+		return e.Clock != nil
 	case KindEnvelope:
 		return e.Envelope != nil
 	case KindMetrics:

@@ -23,6 +23,9 @@ const (
 	// Network links. Target: Link selector. Params: mode = cut|reset|slow|mute|restore, delay.
 	VerbLink Verb = "link"
 
+	// Clocks. Target: Process selector, a node or role aggregator. Params: mode = ahead|behind|restore, by: how far from the true time.
+	VerbClock Verb = "clock"
+
 	// Nodes. Params: remove: NAME | add: NAME | replace: NAME with: NAME.
 	VerbNode Verb = "node"
 
@@ -45,7 +48,7 @@ type Action struct {
 	Verb Verb
 
 	Plugin  Selector // inject, release
-	Process Selector // start … restart
+	Process Selector // start … restart, clock
 	Link    Selector // link
 
 	Fault  string

@@ -135,6 +135,8 @@ func (b builder) action(verb Verb, n *yaml.Node) *Action {
 		a.Fault, a.Method = take("fault"), take("method")
 	case VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart:
 		a.Process = Selector{Role: take("role"), Node: take("node"), KeyID: take("keyID"), Instance: take("instance")}
+	case VerbClock:
+		a.Process = Selector{Role: take("role"), Node: take("node")}
 	case VerbLink:
 		a.Link = Selector{From: take("from"), To: take("to"), Node: take("node")}
 	}

@@ -140,6 +140,8 @@ func argumentShape(verb Verb) *shape {
 	case VerbLink:
 		return mapping(what, required("from", word(linkFroms()...)), required("to", word(linkTos()...)), optional("node", text),
 			required("mode", word(linkModes()...)), optional("delay", duration))
+	case VerbClock:
+		return mapping(what, optional("node", text), optional("role", text), required("mode", text), optional("by", duration))
 	case VerbNode:
 		return mapping(what, optional("remove", text), optional("add", text), optional("replace", text), optional("with", text), optional("reporter", word(lingers)))
 	case VerbEncryption:

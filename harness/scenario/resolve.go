@@ -12,6 +12,8 @@ func (a Action) durationParams(faults FaultChecker) []string {
 	switch a.Verb {
 	case VerbLink:
 		return []string{"delay"}
+	case VerbClock:
+		return []string{"by"}
 	case VerbRotate:
 		return []string{"lag"}
 	case VerbInject:

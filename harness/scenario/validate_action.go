@@ -28,6 +28,8 @@ func (v *validation) action(a Action, at place) {
 		v.process(a, at)
 	case VerbLink:
 		v.link(a, at)
+	case VerbClock:
+		v.clock(a, at)
 	case VerbNode:
 		v.node(a, at)
 	case VerbEncryption:

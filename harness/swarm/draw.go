@@ -66,7 +66,7 @@ type subject struct {
 }
 
 func (d *drawing) subjects() []subject {
-	subjects := []subject{{episode: d.etcd, needed: true}, {episode: d.kms, needed: true}, {episode: d.aggregator}, {episode: d.balancer}, {episode: d.foreign}}
+	subjects := []subject{{episode: d.etcd, needed: true}, {episode: d.kms, needed: true}, {episode: d.aggregator}, {episode: d.balancer}, {episode: d.foreign}, {episode: d.clock}}
 	apiserver := d.node() // one at most: the others serve meanwhile
 	subjects = append(subjects, subject{episode: func() []string { return d.apiserver(apiserver) }, serves: true})
 	for _, n := range d.nodes {
@@ -86,6 +86,12 @@ func (d *drawing) lanes() [][]string {
 	subjects := d.subjects()
 	if d.plan.Length > 0 {
 		return d.longLanes(subjects)
+	}
+	if changes, ok := d.change(); ok {
+		subjects = subjects[:0]
+		for _, episode := range changes {
+			subjects = append(subjects, subject{episode: episode})
+		}
 	}
 	var out [][]string
 	for _, subject := range subjects[:min(len(subjects), d.one(1, 2, 3, 4))] {

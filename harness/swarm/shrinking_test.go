@@ -36,8 +36,8 @@ func staleIsHealthy(in aggregator.Input, m aggregator.Memory) aggregator.Decisio
 func TestShrink(t *testing.T) {
 	wrong := sim.New(sim.Options{SSA: store.Model, Cores: sim.Cores{Decide: staleIsHealthy}})
 	out := t.TempDir()
-	all := swarm.NewSummary(swarm.Range{From: 1, To: 4}, nil)
-	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: 4, Jobs: 2, Out: out, Done: all.Add, Backend: wrong})
+	all := swarm.NewSummary(swarm.Range{From: 1, To: 12}, nil)
+	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: 12, Jobs: 2, Out: out, Done: all.Add, Backend: wrong})
 	if err != nil {
 		t.Fatal(err)
 	}

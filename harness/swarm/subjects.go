@@ -58,3 +58,10 @@ func (d *drawing) kms() []string {
 		return []string{"rotate: {lag: " + d.word("0s", "1I", "3I") + "}"}
 	}
 }
+
+// clock sets a node's clock, or the aggregators': by less than readers believe, or by more.
+func (d *drawing) clock() []string {
+	whose := d.word("node: "+d.node(), "node: "+d.node(), "node: all", "role: aggregator")
+	set := fmt.Sprintf("clock: {%s, mode: %s, by: %s}", whose, d.word("ahead", "behind"), d.word("0.3I", "0.9I", "1.5I", "3I", "10I"))
+	return d.during(set, "clock: {"+whose+", mode: restore}")
+}

@@ -37,6 +37,8 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 // lacking says why an action cannot be done.
 func lacking(a scenario.Action) []string {
 	switch {
+	case a.Verb == scenario.VerbClock:
+		return []string{live.NoClocks}
 	case a.Verb == scenario.VerbLink && a.Link.From == history.RoleReporter && a.Link.To == history.RoleLoadBalancer:
 		return []string{"a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)"}
 	case a.Process.Role == history.RoleEtcd && a.Verb != scenario.VerbPause && a.Verb != scenario.VerbResume:

@@ -56,14 +56,17 @@ func (b *Backend) Name() string { return Name }
 // Timing implements backend.Backend.
 func (b *Backend) Timing() contract.Timing { return timing() }
 
-// Lacks implements backend.Backend. Everything in the scenario language can be done here; what is listed are scenarios
-// that ask for more than this machine can hold, or for an operator that does not exist.
+// Lacks implements backend.Backend. Everything in the scenario language but clocks can be done here; what is listed besides are
+// scenarios that ask for more than this machine can hold, or for an operator that does not exist.
 func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	var lacks []string
 	if s.Topology.ControlPlanes > maxNodes {
 		lacks = append(lacks, fmt.Sprintf("%d control-plane nodes: the local backend runs a kube-apiserver for each, at most %d", s.Topology.ControlPlanes, maxNodes))
 	}
 	for _, a := range s.Actions() {
+		if a.Verb == scenario.VerbClock {
+			lacks = append(lacks, live.NoClocks)
+		}
 		if a.Verb == scenario.VerbLink && a.Link.From == history.RoleReporter && a.Link.To == history.RoleLoadBalancer {
 			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
 		}

@@ -178,7 +178,7 @@ func (a *aggregator) stepped(d core.Decision, err error) {
 	case a.dirty:
 		a.soon(0)
 	case !d.NextWake.IsZero():
-		a.wake = a.w.k.At(d.NextWake, a.inTerm(a.changed))
+		a.wake = a.w.k.At(d.NextWake.Add(-a.w.ahead), a.inTerm(a.changed))
 	}
 	a.backoff = 0
 }
@@ -188,7 +188,7 @@ func (a *aggregator) input(v view) (in core.Input, ok bool) {
 	if v.cr == nil {
 		return in, false
 	}
-	return core.Input{Now: a.w.k.Now(), Interval: a.w.timing.Interval, Nodes: a.reader.expected(v.nodes), KMSActive: active(v.config),
+	return core.Input{Now: a.clock(), Interval: a.w.timing.Interval, Nodes: a.reader.expected(v.nodes), KMSActive: active(v.config),
 		Observed: a.reader.observed(v.cr, a.w.operator.core), ClusterOperator: a.reader.operator(v.co)}, true
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
@@ -32,6 +33,50 @@ type Options struct {
 	Cores Cores
 	// Seams are where the rest of a subject can be made wrong on purpose.
 	Seams Seams
+	// Unhealthy is what API servers make of a plugin that says that it is not well.
+	Unhealthy Unhealthy
+	// CPUs of each API server, for the work that applies make; 0: two, as where that work was measured; Unlimited: it takes no time,
+	// so that any number of reporters can write one object.
+	CPUs int
+}
+
+// Unlimited is more processors than there is work for.
+const Unlimited = -1
+
+func (o Options) cpus() int {
+	switch {
+	case o.CPUs == 0:
+		return defaultCPUs
+	case o.CPUs < 0:
+		return 0
+	}
+	return o.CPUs
+}
+
+// Unhealthy says whether a Status whose healthz is not "ok" and whose key_id is good keeps the key for writes from expiring
+// (kubernetes/kubernetes#138950).
+type Unhealthy string
+
+// What API servers do.
+const (
+	// UnhealthyExtends: the key is extended, or made anew, as if the plugin were well, so that writes never stop. Every release
+	// until now does this, v1.37.1 among them (TestUnhealthyPluginExtendsTheKey of the model's confirmations).
+	UnhealthyExtends Unhealthy = ""
+	// UnhealthyCoasts: writes stop three minutes after the last Status that was well, as after one that failed.
+	UnhealthyCoasts Unhealthy = "coasts"
+	// UnhealthyDrawn: one or the other, by the seed.
+	UnhealthyDrawn Unhealthy = "drawn"
+)
+
+// of is what API servers do in the simulation of a seed.
+func (u Unhealthy) of(seed int64) Unhealthy {
+	switch {
+	case u != UnhealthyDrawn:
+		return u
+	case rand.New(rand.NewPCG(uint64(seed), 0x138950)).IntN(2) == 0:
+		return UnhealthyExtends
+	}
+	return UnhealthyCoasts
 }
 
 var _ backend.Backend = (*Backend)(nil)

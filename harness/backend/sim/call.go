@@ -49,32 +49,40 @@ func (p *kmsPlugin) call(method fault.Method, req any, timeout time.Duration, do
 
 // connect finds what is at the socket's path.
 func (c *call) connect() {
-	p := c.p
+	if c.over {
+		return
+	}
+	switch problem, silent := c.p.refuses(); {
+	case problem != "":
+		c.end(response{code: codes.Unavailable.String(), text: problem})
+	case !silent:
+		c.p.bind(c.serve)()
+	}
+}
+
+// refuses says why nobody can be connected to the socket; silent is one that accepts and never says a word.
+func (p *kmsPlugin) refuses() (problem string, silent bool) {
 	const dial = `connection error: desc = "transport: Error while dialing: dial unix /var/run/kmsplugin/kms-`
-	refuse := func(why string) {
-		c.end(response{code: codes.Unavailable.String(), text: dial + p.keyID + ".sock: connect: " + why + `"`})
-	}
-	switch {
-	case c.over:
-	case p.phase != running && p.stale:
-		refuse("connection refused")
-	case p.phase != running:
-		refuse("no such file or directory")
-	default:
-		switch s := p.program.Socket(); {
-		case s.HangUp:
-			c.end(response{code: codes.Unavailable.String(), text: "connection error: desc = \"error reading server preface: EOF\""})
-		case s.File == fault.FileSilent: // accepted, and never answered
-		case s.File == fault.FileMissing:
-			refuse("no such file or directory")
-		case s.File != fault.FileServed:
-			refuse("connection refused")
-		case s.Mode != nil && *s.Mode&0o222 == 0:
-			refuse("permission denied")
-		default:
-			p.bind(c.serve)()
+	refused := func(why string) string { return dial + p.keyID + ".sock: connect: " + why + `"` }
+	if p.phase != running {
+		if p.stale {
+			return refused("connection refused"), false
 		}
+		return refused("no such file or directory"), false
 	}
+	switch s := p.program.Socket(); {
+	case s.HangUp:
+		return "connection error: desc = \"error reading server preface: EOF\"", false
+	case s.File == fault.FileSilent: // accepted, and never answered
+		return "", true
+	case s.File == fault.FileMissing:
+		return refused("no such file or directory"), false
+	case s.File != fault.FileServed:
+		return refused("connection refused"), false
+	case s.Mode != nil && *s.Mode&0o222 == 0:
+		return refused("permission denied"), false
+	}
+	return "", false
 }
 
 // serve begins to work on it, unless the caller has gone.

@@ -46,6 +46,8 @@ func (e *environment) verb(v scenario.Verb) func(context.Context, scenario.Actio
 		return e.processes
 	case scenario.VerbLink:
 		return e.link
+	case scenario.VerbClock:
+		return e.clock
 	case scenario.VerbNode:
 		return e.changeNodes
 	case scenario.VerbEncryption:

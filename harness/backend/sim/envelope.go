@@ -1,38 +1,22 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	kmsapi "k8s.io/kms/apis/v2"
-
-	"github.com/kmsharness/kmsharness/fakeplugin/fault"
-	"github.com/kmsharness/kmsharness/harness/history"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// envelope is the KMS v2 encryption of an API server: a data encryption key for each provider, made at the start and when the
-// plugin names another key_id, and good for writes for as long as the plugin says so.
+// envelope is the KMS v2 encryption of an API server: the configuration in its file, and what of it is in force.
 type envelope struct {
-	s        *server
-	wanted   encryptionConfig // the file
-	loaded   encryptionConfig // what is in force
-	keys     map[string]*dataKey
-	opened   map[string]bool // sources of keys that are in memory, by uid
-	started  bool
-	checking bool
+	s       *server
+	wanted  encryptionConfig // the file
+	loaded  *loaded          // nil until the server starts
+	failed  int              // loads of the file, one after the other
+	loading bool
 }
 
-// Constants of k8s.io/apiserver, and of the local backend: the harness's binaries look at the file every second.
-const (
-	healthyPoll, failingPoll = time.Minute, 10 * time.Second
-	keyLifetime              = 3 * time.Minute
-	kmsTimeout               = 3 * time.Second
-	filePoll                 = time.Second
-)
-
-// encryptionConfig is an EncryptionConfiguration.
+// encryptionConfig is an EncryptionConfiguration for secrets. A provider "identity" is always there, so that clear text can be read.
 type encryptionConfig struct {
 	keyIDs   []string
 	identity bool // comes first: what is written stays in clear text
@@ -44,143 +28,84 @@ func (c encryptionConfig) equal(o encryptionConfig) bool {
 
 // writer is the name of the provider that encrypts what is written.
 func (c encryptionConfig) writer() string {
-	if c.identity {
+	if c.identity || len(c.keyIDs) == 0 {
 		return encryptionIdentity
 	}
-	return "kms-" + c.keyIDs[0]
+	return providerName(c.keyIDs[0])
 }
 
-// dataKey is the key of one provider.
-type dataKey struct {
-	keyID   string
-	uid     string // of the Encrypt that sealed it
-	kekID   string
-	sealed  []byte
-	expires time.Time
+func providerName(keyID string) string { return "kms-" + keyID }
+
+// loaded is a configuration that was taken from the file, with providers of its own: nothing is shared with the one before.
+type loaded struct {
+	config    encryptionConfig
+	providers []*provider
 }
 
-func newEnvelope(s *server) *envelope {
-	return &envelope{s: s, keys: map[string]*dataKey{}, opened: map[string]bool{}}
-}
+func newEnvelope(s *server) *envelope { return &envelope{s: s} }
 
 // forget is the end of the process; the file stays.
-func (e *envelope) forget() {
-	*e = envelope{s: e.s, wanted: e.wanted, keys: map[string]*dataKey{}, opened: map[string]bool{}}
-}
+func (e *envelope) forget() { *e = envelope{s: e.s, wanted: e.wanted} }
 
 // prime loads the file at the start. A plugin that does not answer fails nothing but what needs it.
 func (e *envelope) prime() {
-	if e.started {
+	if e.loaded != nil {
 		return
 	}
-	e.started, e.loaded = true, e.wanted
-	for _, k := range e.loaded.keyIDs {
-		e.keys[k] = &dataKey{keyID: k}
-		e.ask(e.keys[k], func(error) {})
-	}
+	e.loaded = e.load(e.wanted, func() {})
+	e.s.after(e.s.w.kms2.filePoll, e.look)
 }
 
-// configure writes the file; it is in force some time later.
-func (e *envelope) configure(c encryptionConfig) {
-	e.wanted = c
-	if e.started && !e.checking {
-		e.checking = true
-		e.s.after(e.s.w.k.Between(0, filePoll), e.reload)
-	}
-}
-
-// current says whether the file is in force.
-func (e *envelope) current() bool { return e.started && e.loaded.equal(e.wanted) }
-
-// reload takes the file over when every new provider works, and tries again later if not.
-func (e *envelope) reload() {
-	if e.loaded.equal(e.wanted) {
-		e.checking = false
-		return
-	}
-	c := e.wanted
-	e.try(c.keyIDs, func(err error) {
-		if err == nil {
-			e.loaded = c
-			for k := range e.keys {
-				if !slices.Contains(c.keyIDs, k) {
-					delete(e.keys, k)
-				}
-			}
-		}
-		e.s.after(filePoll, e.reload)
-	})
-}
-
-// try makes sure that there is a key for each keyID.
-func (e *envelope) try(keyIDs []string, done func(error)) {
-	i := slices.IndexFunc(keyIDs, func(k string) bool { return e.keys[k] == nil || e.keys[k].uid == "" })
-	if i < 0 {
-		done(nil)
-		return
-	}
-	k := &dataKey{keyID: keyIDs[i]}
-	e.ask(k, func(err error) {
-		if err != nil {
-			done(err)
+// load makes the providers of a configuration, one after the other, each of which asks its plugin once.
+func (e *envelope) load(c encryptionConfig, then func()) *loaded {
+	l := &loaded{config: c}
+	var next func(int)
+	next = func(i int) {
+		if i == len(c.keyIDs) {
+			then()
 			return
 		}
-		e.keys[k.keyID] = k
-		e.try(keyIDs, done)
-	})
-}
-
-// ask asks the plugin for its Status, makes a new key if its key_id is another one, and asks again later.
-func (e *envelope) ask(k *dataKey, done func(error)) {
-	asked := e.s.w.k.Now()
-	e.s.node.plugin(k.keyID).call(fault.Status, &kmsapi.StatusRequest{}, kmsTimeout, func(r response) {
-		e.s.bind(func() {
-			status, ok := r.resp.(*kmsapi.StatusResponse)
-			switch {
-			case r.code != "OK" || !ok:
-				e.asked(k, fmt.Errorf("rpc error: code = %s desc = %s", r.code, r.text), done)
-			case k.uid != "" && status.KeyId == k.kekID:
-				k.expires = asked.Add(keyLifetime) // whatever healthz says: kubernetes/kubernetes#138950
-				e.asked(k, nil, done)
-			default:
-				e.renew(k, asked, done)
-			}
-		})()
-	})
-}
-
-// renew seals a new key.
-func (e *envelope) renew(k *dataKey, asked time.Time, done func(error)) {
-	w, plain := e.s.w, make([]byte, 32)
-	_, _ = bytesOf{w.k.Rand()}.Read(plain)
-	uid := w.uid()
-	w.record("log/"+e.s.node.name, &history.Envelope{Hop: "kube-apiserver", Op: "encrypt", UID: uid, Node: e.s.node.name, OK: true})
-	e.s.node.plugin(k.keyID).call(fault.Encrypt, &kmsapi.EncryptRequest{Plaintext: plain, Uid: uid}, kmsTimeout, func(r response) {
-		e.s.bind(func() {
-			sealed, ok := r.resp.(*kmsapi.EncryptResponse)
-			if r.code != "OK" || !ok || len(sealed.Ciphertext) == 0 || sealed.KeyId == "" {
-				e.asked(k, errors.New("failed to rotate DEK"), done)
-				return
-			}
-			k.uid, k.kekID, k.sealed, k.expires = uid, sealed.KeyId, sealed.Ciphertext, asked.Add(keyLifetime)
-			e.opened[uid] = true
-			e.asked(k, nil, done)
-		})()
-	})
-}
-
-func (e *envelope) asked(k *dataKey, err error, done func(error)) {
-	done(err)
-	if e.keys[k.keyID] != k && err != nil {
-		return // it was only tried
+		p := newProvider(e, c.keyIDs[i])
+		l.providers = append(l.providers, p)
+		p.run(func() { next(i + 1) })
 	}
-	wait := healthyPoll
-	if err != nil {
-		wait = failingPoll
+	next(0)
+	return l
+}
+
+// provider is that of a keyID; nil if the configuration has none.
+func (l *loaded) provider(keyID string) *provider {
+	if l == nil {
+		return nil
 	}
-	e.s.after(wait, func() {
-		if e.keys[k.keyID] == k {
-			e.ask(k, func(error) {})
+	i := slices.IndexFunc(l.providers, func(p *provider) bool { return p.keyID == keyID })
+	if i < 0 {
+		return nil
+	}
+	return l.providers[i]
+}
+
+func (l *loaded) close() {
+	for _, p := range l.providers {
+		p.closed = true
+	}
+}
+
+// check is /healthz/kms-providers: all providers, one after the other, so that hung ones add up.
+func (l *loaded) check(done func(error)) {
+	var errs []error
+	var next func(int)
+	next = func(i int) {
+		if i == len(l.providers) {
+			done(utilerrors.Reduce(utilerrors.NewAggregate(errs)))
+			return
 		}
-	})
+		l.providers[i].check(func(err error) {
+			if err != nil {
+				errs = append(errs, fmt.Errorf("kms-provider-%d: %w", i, err))
+			}
+			next(i + 1)
+		})
+	}
+	next(0)
 }

@@ -42,6 +42,8 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 		return nil, err
 	}
 	w.cores, w.seams = o.Cores.withDefaults(), o.Seams
+	w.unhealthy = o.Unhealthy.of(spec.Seed)
+	w.cpus = o.cpus()
 	s := spec.Scenario
 	if w.operator, err = operatorNamed(s.Operator); err != nil {
 		return nil, err

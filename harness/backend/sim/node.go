@@ -12,7 +12,8 @@ import (
 type node struct {
 	w        *world
 	name     string
-	since    time.Time // of its Node object
+	since    time.Time     // of its Node object
+	ahead    time.Duration // its clock, of the true time
 	server   *server
 	reporter *reporter
 	plugins  []*kmsPlugin // by keyID

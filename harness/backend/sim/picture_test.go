@@ -23,7 +23,7 @@ func lived(t *testing.T, ssa store.SSA, form string) *environment {
 		t.Fatal(err)
 	}
 	s := (&scenario.Scenario{Name: "pictures", Contract: form, Topology: scenario.Topology{ControlPlanes: 3, KeyIDs: []string{"2", "1"}}}).WithDefaults()
-	e, err := newEnvironment(backend.Spec{Scenario: s, Seed: 1, Log: history.NewLog(nil)}, LocalTiming(), store.New(types, store.Options{SSA: ssa}), Cores{}.withDefaults())
+	e, err := newEnvironment(backend.Spec{Scenario: s, Seed: 1, Log: history.NewLog(nil)}, LocalTiming(), store.New(types, store.Options{SSA: ssa}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

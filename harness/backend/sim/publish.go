@@ -117,9 +117,9 @@ func (p *publisher) request(r request) request {
 func (p *publisher) standing(rep reply) time.Time {
 	body, err := json.Marshal(rep.version.Body())
 	if err != nil {
-		return p.r.w.k.Now()
+		return p.r.node.clock()
 	}
-	return publish.TransitionIn(body, contract.ConditionType(p.r.node.name), p.r.w.k.Now())
+	return publish.TransitionIn(body, contract.ConditionType(p.r.node.name), p.r.node.clock())
 }
 
 // disconnect closes the connection: the server learns that nobody waits.

@@ -76,10 +76,11 @@ func (r *reporter) probe() {
 	left := len(r.keyIDs)
 	var ask func(i int)
 	ask = func(i int) {
-		results[i] = core.Result{KeyID: r.keyIDs[i], Started: r.w.k.Now()}
+		began := r.w.k.Now()
+		results[i] = core.Result{KeyID: r.keyIDs[i], Started: r.node.clock()}
 		answered := func(resp response) {
 			r.bind(func() {
-				results[i].Duration = r.w.k.Now().Sub(results[i].Started)
+				results[i].Duration = r.w.k.Now().Sub(began)
 				results[i].Answer, results[i].Failure = outcomeOf(resp)
 				r.count(i, results[i])
 				if left--; left == 0 {

@@ -40,6 +40,14 @@ type request struct {
 // defaultTimeout is how long an API server works on a request whose client named no limit.
 const defaultTimeout = 34 * time.Second
 
+// limit is how long an API server works on it.
+func (r request) limit() time.Duration {
+	if r.timeout > 0 && r.timeout < defaultTimeout {
+		return r.timeout
+	}
+	return defaultTimeout
+}
+
 // reply is what comes back: an answer of the API server, or the error of a client that got none.
 type reply struct {
 	code     int

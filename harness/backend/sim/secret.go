@@ -1,26 +1,24 @@
 package sim
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	kmsapi "k8s.io/kms/apis/v2"
-
-	"github.com/kmsharness/kmsharness/fakeplugin/fault"
-	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // secret is an encrypted object as it lies in etcd.
 type secret struct {
+	revision int64
 	value    []byte
 	provider string
 	keyID    string // of the plugin; empty in clear text
 	uid      string // of the Encrypt that sealed its key
 	kekID    string
+	legacy   bool
 	sealed   []byte // its key
 }
 
@@ -29,15 +27,40 @@ func digest(value []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// store writes a secret through an API server.
+// store creates a secret, or replaces one, through an API server.
 func (s *server) store(name string, value []byte, done func(error)) {
 	s.work(done, func() {
-		sealed, err := s.envelope.seal(value)
-		if err == nil {
-			s.w.secrets[name] = sealed
-		}
+		_, err := s.put(name, value)
 		done(err)
 	})
+}
+
+// update writes a secret. One that has this value already is left alone, and keeps its revision, unless it should be encrypted
+// otherwise by now.
+func (s *server) update(name string, value []byte, done func(revision int64, err error)) {
+	s.work(func(err error) { done(0, err) }, func() {
+		s.read(name, func(stored *secret, err error) {
+			switch {
+			case err != nil:
+				done(0, err)
+			case bytes.Equal(stored.value, value) && !s.envelope.stale(stored):
+				done(stored.revision, nil)
+			default:
+				done(s.put(name, value))
+			}
+		})
+	})
+}
+
+func (s *server) put(name string, value []byte) (revision int64, err error) {
+	sealed, err := s.envelope.seal(value, objectName(name))
+	if err != nil {
+		return 0, apierrors.NewInternalError(err)
+	}
+	s.w.secretRevision++
+	sealed.revision = s.w.secretRevision
+	s.w.secrets[name] = sealed
+	return sealed.revision, nil
 }
 
 // work is what every request costs; failed is told of what keeps it from being done.
@@ -57,50 +80,80 @@ func (s *server) work(failed func(error), then func()) {
 	})
 }
 
-func (e *envelope) seal(value []byte) (*secret, error) {
-	out := &secret{value: value, provider: e.loaded.writer()}
-	if e.loaded.identity {
+// seal is a value as the configuration in force has it written.
+func (e *envelope) seal(value []byte, object string) (*secret, error) {
+	if e.loaded == nil {
+		return nil, errNoKey
+	}
+	out := &secret{value: value, provider: e.loaded.config.writer()}
+	if out.provider == encryptionIdentity {
 		return out, nil
 	}
-	k, now := e.keys[e.loaded.keyIDs[0]], e.s.w.k.Now()
-	switch {
-	case k == nil || k.uid == "":
-		return nil, apierrors.NewInternalError(errors.New("got unexpected nil transformer"))
-	case now.After(k.expires):
-		return nil, apierrors.NewInternalError(fmt.Errorf("encryptedDEKSource with keyID hash %q expired at %s (current time is %s)",
-			digest([]byte(k.kekID)), k.expires.Format(time.RFC3339), now.Format(time.RFC3339)))
+	p := e.loaded.provider(e.loaded.config.keyIDs[0])
+	if p == nil { // it is being made
+		return nil, errNoKey
 	}
-	out.keyID, out.uid, out.kekID, out.sealed = k.keyID, k.uid, k.kekID, k.sealed
+	k, err := p.usable()
+	if err != nil {
+		return nil, err
+	}
+	p.tell("use", k.uid, "/registry/"+object)
+	out.keyID, out.uid, out.kekID, out.legacy, out.sealed = p.keyID, k.uid, k.kekID, k.legacy, k.sealed
 	return out, nil
 }
 
-// load reads a secret through an API server, which asks the plugin for a key that it does not have in memory.
+// stale says whether an object that was read would be written with another key, or by another provider.
+func (e *envelope) stale(s *secret) bool {
+	if s.provider != e.loaded.config.writer() {
+		return true
+	}
+	p := e.loaded.provider(s.keyID)
+	return p != nil && p.key != nil && (p.key.kekID != s.kekID || p.key.legacy != s.legacy)
+}
+
+// load reads a secret through an API server.
 func (s *server) load(name string, done func(value []byte, err error)) {
 	s.work(func(err error) { done(nil, err) }, func() {
-		stored, e := s.w.secrets[name], s.envelope
-		switch {
-		case stored == nil:
-			done(nil, fmt.Errorf("secrets %q not found", name))
-			return
-		case stored.keyID == "" || e.opened[stored.uid]:
+		s.read(name, func(stored *secret, err error) {
+			if err != nil {
+				done(nil, err)
+				return
+			}
 			done(stored.value, nil)
-			return
-		}
-		uid := s.w.uid()
-		s.w.record("log/"+s.node.name, &history.Envelope{Hop: "kube-apiserver", Op: "decrypt", UID: uid, Node: s.node.name,
-			Object: "/registry/" + objectName(name), OK: true})
-		req := &kmsapi.DecryptRequest{Ciphertext: stored.sealed, Uid: uid, KeyId: stored.kekID}
-		s.node.plugin(stored.keyID).call(fault.Decrypt, req, kmsTimeout, func(r response) {
-			s.bind(func() {
-				if r.code != "OK" {
-					done(nil, apierrors.NewInternalError(fmt.Errorf("failed to decrypt DEK, error: rpc error: code = %s desc = %s", r.code, r.text)))
-					return
-				}
-				e.opened[stored.uid] = true
-				done(stored.value, nil)
-			})()
 		})
 	})
+}
+
+func (s *server) read(name string, done func(*secret, error)) {
+	stored := s.w.secrets[name]
+	if stored == nil {
+		done(nil, fmt.Errorf("secrets %q not found", name))
+		return
+	}
+	s.envelope.open(stored, "/registry/"+objectName(name), func(err error) {
+		if err != nil {
+			err = corrupt(name, err)
+		}
+		done(stored, err)
+	})
+}
+
+// open makes an object readable: in clear text it is, and otherwise the provider of its prefix has to have its key.
+func (e *envelope) open(s *secret, object string, done func(error)) {
+	switch p := e.loaded.provider(s.keyID); {
+	case s.keyID == "":
+		done(nil)
+	case p == nil:
+		done(errors.New("no matching prefix found"))
+	default:
+		p.open(s, object, done)
+	}
+}
+
+// corrupt is how an API server calls what it cannot decrypt.
+func corrupt(name string, err error) error {
+	return apierrors.NewInternalError(fmt.Errorf("StorageError: corrupt object, Code: 7, Key: /%s, ResourceVersion: 0, AdditionalErrorMsg: "+
+		"data from the storage is not transformable revision=0: %w", objectName(name), err))
 }
 
 func objectName(name string) string { return "secrets/default/" + name }

@@ -18,6 +18,7 @@ type server struct {
 	watchers []*watcher
 	open     []*history.Request // writes under way, in the order of their arrival
 	envelope *envelope
+	cpu      processor
 }
 
 // Measured on the local backend: how long an API server boots, how much longer if it waits for a dead plugin, and how long it
@@ -31,7 +32,7 @@ const (
 
 func newServer(w *world, n *node) *server {
 	s := &server{proc: proc{w: w, id: history.Process{Role: history.RoleAPIServer, Node: n.name}}, node: n}
-	s.envelope = newEnvelope(s)
+	s.envelope, s.cpu = newEnvelope(s), processor{s: s, cores: w.cpus}
 	s.init = func() { s.lag = w.k.Between(leastLag, mostLag) }
 	s.boot = func(ready func()) {
 		s.after(w.k.Between(leastBoot, mostBoot), func() { s.awaitEtcd(func() { s.envelope.prime(); s.awaitPlugins(ready) }) })
@@ -77,6 +78,7 @@ func (s *server) drop() {
 		s.w.log.Record(r.Received, "audit/"+s.node.name, r)
 	}
 	s.open, s.watchers = nil, nil
+	s.cpu = processor{s: s, cores: s.w.cpus}
 	s.envelope.forget()
 	for _, c := range slices.Clone(s.w.conns) {
 		if c.server == s {
@@ -98,21 +100,38 @@ func (s *server) receive(r request, wanted func() bool, answer func(reply)) {
 			s.finish(entry, reply{code: http.StatusForbidden, text: why}, answer)
 			return
 		}
-		limit := defaultTimeout
-		if r.timeout > 0 && r.timeout < limit {
-			limit = r.timeout
+		limit := r.limit()
+		done := func(rep reply) { s.finish(entry, rep, answer) }
+		if r.merges() {
+			newMerging(s, r, wanted, done).begin(limit)
+			return
 		}
 		s.w.etcd.access(s, limit, func(ok bool) {
 			switch {
 			case !ok:
-				s.finish(entry, reply{code: http.StatusGatewayTimeout, text: "Timeout: request did not complete within requested timeout"}, answer)
+				done(timedOut(r))
 			case !wanted():
-				s.finish(entry, reply{code: http.StatusGatewayTimeout, text: "context canceled"}, answer)
+				done(canceled())
 			default:
-				s.finish(entry, s.perform(r), answer)
+				done(s.perform(r))
 			}
 		})
 	})
+}
+
+// timedOut is the answer to a request that took too long. One whose client named the limit is answered by another part of the API
+// server than one that has none.
+func timedOut(r request) reply {
+	text := "Timeout: request did not complete within requested timeout - context deadline exceeded"
+	if r.limit() < defaultTimeout {
+		text = "Timeout: request did not complete within the allotted timeout"
+	}
+	return reply{code: http.StatusGatewayTimeout, text: text}
+}
+
+// canceled is for one that nobody waits for any more.
+func canceled() reply {
+	return reply{code: http.StatusGatewayTimeout, text: "Timeout: request did not complete within requested timeout - context canceled"}
 }
 
 // perform carries out a request at once.

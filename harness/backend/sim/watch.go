@@ -89,7 +89,7 @@ func (w *world) committed() {
 
 // observe records a state of an observed object, when the first API server shows it.
 func (w *world) observe(e objects.Event) {
-	if !w.observed(e.Version.Key.Resource) {
+	if w.sequence == nil || !w.observed(e.Version.Key.Resource) {
 		return
 	}
 	w.unseen = append(w.unseen, e)

@@ -28,9 +28,9 @@ type world struct {
 	seams    Seams
 
 	store       *objects.Store
-	published   int64           // revision up to which everybody was told
-	unseen      []objects.Event // committed, and not yet recorded
-	sequence    *watch.Sequence
+	published   int64                     // revision up to which everybody was told
+	unseen      []objects.Event           // committed, and not yet recorded
+	sequence    *watch.Sequence           // nil: nobody watches
 	pictures    map[watch.Target]*picture // of what was recorded last
 	etcd        *etcd
 	kms         *kms
@@ -40,6 +40,14 @@ type world struct {
 	aggregators []*aggregator
 	conns       []*conn
 	secrets     map[string]*secret
+
+	ahead          time.Duration // the aggregators' clock, of the true time
+	cpus           int           // of each API server; 0: work takes no time
+	kms2           kmsTimes
+	unhealthy      Unhealthy
+	kmsAhead       time.Duration // of the clock that keys expire by, as in tests of Kubernetes
+	legacyKeys     bool          // API servers make keys as before Kubernetes 1.29
+	secretRevision int64
 
 	pids     int
 	requests int
@@ -53,7 +61,9 @@ type balancer struct{ proc }
 func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *objects.Store) (*world, error) {
-	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, election: electionFor(timing), store: kept, secrets: map[string]*secret{}}
+	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, election: electionFor(timing), store: kept,
+		secrets: map[string]*secret{}, cpus: defaultCPUs, kms2: realKMSTimes()}
+	w.kms2.filePoll = localFilePoll
 	w.published = w.store.Revision()
 	w.sequence, w.pictures = watch.NewSequence(log), map[watch.Target]*picture{}
 	w.etcd = newEtcd(w)

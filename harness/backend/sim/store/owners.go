@@ -12,6 +12,7 @@ type owners interface {
 	// entries are in their order. They are shared and not to be changed.
 	entries() []metav1.ManagedFieldsEntry
 	size() int // bytes as JSON, brackets included; 0 for none
+	count() int
 }
 
 // OwnedAlike is whether the same managers own the same fields of two versions; since when does not matter.
@@ -52,6 +53,8 @@ type entryList []metav1.ManagedFieldsEntry
 
 func (l entryList) entries() []metav1.ManagedFieldsEntry { return l }
 
+func (l entryList) count() int { return len(l) }
+
 func (l entryList) size() int {
 	n := 0
 	for i := range l {
@@ -82,6 +85,8 @@ func (o *ownerList) entries() []metav1.ManagedFieldsEntry {
 	slices.SortFunc(out, compareEntries)
 	return out
 }
+
+func (o *ownerList) count() int { return len(o.list) }
 
 func (o *ownerList) size() int { return listSize(o.bytes, len(o.list)) }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,20 +20,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
+	"github.com/kmsharness/kmsharness/harness/assets"
 )
 
 // The store gives the objects and errors of a real API server, after every operation of random histories. It needs
 // KUBEBUILDER_ASSETS, and is skipped without.
 func TestStoreEqualsAPIServer(t *testing.T) {
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		t.Skip("needs etcd and kube-apiserver: set KUBEBUILDER_ASSETS to their directory")
+	directory := os.Getenv("KUBEBUILDER_ASSETS")
+	if directory == "" && os.Getenv("KMSHARNESS_CONFIRM") != "" {
+		b, err := assets.Ensure(t.Context(), assets.Options{LocalOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		directory = filepath.Dir(b.KubeAPIServer)
+	}
+	if directory == "" {
+		t.Skip("needs etcd and kube-apiserver: set KUBEBUILDER_ASSETS to their directory, or make confirm")
 	}
 	list, err := crds.List(crds.TechPreview)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &envtest.Environment{BinaryAssetsDirectory: assets, CRDInstallOptions: envtest.CRDInstallOptions{CRDs: list}}
+	env := &envtest.Environment{BinaryAssetsDirectory: directory, CRDInstallOptions: envtest.CRDInstallOptions{CRDs: list}}
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,66 @@
+package check
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// clockChange is a clock that was set: that of a node, or, with no node, that of the aggregators.
+type clockChange struct {
+	at    time.Time
+	node  string
+	ahead time.Duration
+}
+
+// clockPeriod is a span in which a clock was so far ahead of the true time.
+type clockPeriod struct {
+	span
+	ahead time.Duration
+}
+
+func (v *view) readClocks() {
+	for _, e := range v.events {
+		if e.Kind == history.KindClock {
+			v.clocks = append(v.clocks, clockChange{e.At, e.Clock.Node, e.Clock.Ahead})
+		}
+	}
+}
+
+// clockOf is a clock from long before the recording on.
+func (v *view) clockOf(node string) []clockPeriod {
+	out := []clockPeriod{{span: span{v.whole.from.Add(-time.Hour), v.whole.to}}}
+	for _, c := range v.clocks {
+		if c.node != node {
+			continue
+		}
+		last := &out[len(out)-1]
+		last.to = c.at
+		out = append(out, clockPeriod{span{c.at, v.whole.to}, c.ahead})
+	}
+	return out
+}
+
+// clockRight is when a clock had been right for as long as it takes who goes by it to get over that it was not: a reporter may not
+// write what looks older than what it wrote before, for up to an interval.
+func (v *view) clockRight(node string) spans {
+	var off []span
+	for _, p := range v.clockOf(node) {
+		if p.ahead != 0 {
+			off = append(off, p.grow(0, v.interval()+v.run.Timing.CadenceMax()+v.tolerance()))
+		}
+	}
+	return merged(off).not(v.whole)
+}
+
+// instant is when an entry was checked by the true time; false if its node's clock, which was set about then, does not tell.
+func (v *view) instant(node string, e entry) (at time.Time, known bool) {
+	found := 0
+	for _, p := range v.clockOf(node) {
+		if t := e.checked.Add(-p.ahead); p.grow(e.precision, e.precision).has(t) || p.to.Equal(v.whole.to) && p.ahead == 0 && !t.Before(p.from) {
+			at = t
+			found++
+		}
+	}
+	return at, found == 1
+}
