@@ -60,7 +60,10 @@ func (p *provider) seal(uid string, done func(*kmsapi.EncryptResponse, error)) {
 			done(nil, fmt.Errorf("failed to encrypt DEK, error: %w", err))
 			return
 		}
-		sealed := resp.(*kmsapi.EncryptResponse)
+		sealed, ok := resp.(*kmsapi.EncryptResponse)
+		if !ok {
+			sealed = &kmsapi.EncryptResponse{} // a message without content
+		}
 		if err := checkSealed(sealed); err != nil {
 			done(nil, err)
 			return

@@ -125,9 +125,17 @@ func (p *provider) check(done func(error)) {
 				p.checked(err, told, done)
 				return
 			}
-			p.judge(resp.(*kmsapi.StatusResponse), func(err error) { p.checked(err, err, done) })
+			p.judge(statusOf(resp), func(err error) { p.checked(err, err, done) })
 		})
 	}
+}
+
+// statusOf is what a client reads of an answer: a message without content is an empty one.
+func statusOf(resp any) *kmsapi.StatusResponse {
+	if s, ok := resp.(*kmsapi.StatusResponse); ok {
+		return s
+	}
+	return &kmsapi.StatusResponse{}
 }
 
 func (p *provider) checked(kept, told error, done func(error)) {
