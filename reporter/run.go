@@ -23,7 +23,7 @@ import (
 
 // Run is a whole reporter, until ctx ends. It returns an error only for what no waiting would cure: a kubeconfig that
 // cannot be read, an address that cannot be listened on.
-func Run(ctx context.Context, o options.Options, log *slog.Logger, decorate ...Decorator) error {
+func Run(ctx context.Context, o options.Options, log *slog.Logger, changes ...Change) error {
 	config, err := restConfig(o)
 	if err != nil {
 		return err
@@ -49,7 +49,10 @@ func Run(ctx context.Context, o options.Options, log *slog.Logger, decorate ...D
 	loop := &Loop{
 		Config:    core.Config{Node: o.Node, Timing: o.Timing},
 		Prober:    probe.New(o.Plugins, o.Timing.ProbeTimeout, time.Now),
-		Publisher: decorated(publisher, decorate), Observer: observer, Clock: clock.RealClock{}, Jitter: jitter,
+		Publisher: publisher, Observer: observer, Clock: clock.RealClock{}, Jitter: jitter,
+	}
+	for _, change := range changes {
+		change(loop)
 	}
 	log.Info("reporting", "node", o.Node, "plugins", keyIDs(o.Plugins), "operator", string(o.Operator), "contract", string(o.Form),
 		"connectivity", string(o.Connectivity), "interval", o.Timing.Interval.String(), "fieldManager", contract.FieldManager(o.Node))
@@ -57,16 +60,9 @@ func Run(ctx context.Context, o options.Options, log *slog.Logger, decorate ...D
 	return group.Wait()
 }
 
-// Decorator wraps the publisher of a reporter. Reporters that are wrong on purpose are made with it; see
+// Change makes another reporter of one that is about to run. Those that are wrong on purpose are made with it; see
 // scenarios/mutants.
-type Decorator func(Publisher) Publisher
-
-func decorated(p Publisher, by []Decorator) Publisher {
-	for _, d := range by {
-		p = d(p)
-	}
-	return p
-}
+type Change func(*Loop)
 
 // restConfig finds the API server.
 func restConfig(o options.Options) (*rest.Config, error) {

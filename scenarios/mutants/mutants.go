@@ -6,6 +6,8 @@
 // How they are run and judged is in mutants/trial. `make mutants` runs them all.
 package mutants
 
+//go:generate go run ./cmd/mutants --document ../../docs/mutants.md
+
 import (
 	"slices"
 
@@ -20,6 +22,16 @@ const (
 	Aggregator Family = "aggregator"
 	Plugin     Family = "plugin"
 )
+
+// Families are all of them.
+func Families() []Family { return []Family{Reporter, Aggregator, Plugin} }
+
+// Beyond are the invariants that no mutant can break, and why.
+func Beyond() map[string]string {
+	return map[string]string{
+		"NOTHING-RAN": "it is about the harness. A subject that does nothing at all still leaves the actions and expectations of the scenario in the history",
+	}
+}
 
 // Mutant is one subject with one mistake.
 type Mutant struct {

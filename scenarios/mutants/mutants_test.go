@@ -1,6 +1,7 @@
 package mutants_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,14 +14,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
+	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
 )
-
-// beyond are the invariants that no mutant can break, and why.
-func beyond() map[string]string {
-	return map[string]string{
-		"NOTHING-RAN": "it is about the harness: a subject that does nothing still leaves the actions and expectations of the scenario",
-	}
-}
 
 // TestList: what an entry names exists, and every family has some.
 func TestList(t *testing.T) {
@@ -41,7 +36,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %v", m.Name, lacks)
 		}
 	}
-	for _, f := range []mutants.Family{mutants.Reporter, mutants.Aggregator, mutants.Plugin} {
+	for _, f := range mutants.Families() {
 		if families[f] == 0 {
 			t.Errorf("no mutant of the family %s", f)
 		}
@@ -76,10 +71,25 @@ func TestEveryInvariantCanFail(t *testing.T) {
 		}
 	}
 	for _, i := range check.Invariants() {
-		why, unreachable := beyond()[i.ID]
+		why, unreachable := mutants.Beyond()[i.ID]
 		if unreachable == (by[i.ID] > 0) {
 			t.Errorf("%s: %d mutants are caught by it; beyond their reach: %q", i.ID, by[i.ID], why)
 		}
+	}
+}
+
+// TestDocument: the tables in docs/mutants.md are those of this package.
+func TestDocument(t *testing.T) {
+	page, err := os.ReadFile("../../docs/mutants.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := trial.Document(page, mutants.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(page, want) {
+		t.Error("docs/mutants.md is not up to date: run go generate ./scenarios/mutants")
 	}
 }
 

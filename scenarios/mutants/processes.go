@@ -13,6 +13,9 @@ const (
 		" --read-timeout={readTimeout} --write-timeout={writeTimeout} --metrics-address={metricsAddress}" +
 		" --contract={contract} --operator={operator}"
 	aggregatorArgs = " --kubeconfig={kubeconfig} --interval={interval} --operator={operator} --metrics-address={metricsAddress}"
+	// A lease that is long enough to be missed.
+	electionArgs = " --leader-elect={leaderElect} --leader-elect-identity={instance} --leader-elect-lease-duration=20s" +
+		" --leader-elect-renew-deadline=5s --leader-elect-retry-period=250ms"
 )
 
 // processes are the mutants that run on a real control plane.
@@ -32,6 +35,31 @@ func processes() []Mutant {
 			Name: "forget-removed-nodes", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation forget-removed-nodes" + aggregatorArgs,
 			Mistake:  "an aggregator whose node handler has no delete function: it never cleans up after a removed node, and counts its report for ever",
 			Scenario: "node-removed", Caught: []string{"NO-ORPHAN"},
+		},
+		{
+			Name: "no-rpc-deadline", Family: Reporter, Program: "mutant-reporter", Args: "--mutation no-rpc-deadline" + reporterArgs,
+			Mistake:  "a deadline that is a flag and a field and never reaches the context of the RPC: one plugin that hangs silences its node",
+			Scenario: "plugin-hangs", Caught: []string{"CADENCE"},
+		},
+		{
+			Name: "plugin-never-redialled", Family: Reporter, Program: "mutant-reporter", Args: "--mutation plugin-never-redialled" + reporterArgs,
+			Mistake:  "a connection to the plugin that is made at the start and kept: after the plugin's first restart it is unreachable for ever",
+			Scenario: "plugin-crashes-and-returns", Caught: []string{"TRUTHFUL-PROBE"},
+		},
+		{
+			Name: "apiserver-never-redialled", Family: Reporter, Program: "mutant-reporter", Args: "--mutation apiserver-never-redialled" + reporterArgs,
+			Mistake:  "a connection to the API server that is made at the start and kept: after the API server's first restart the reporter is silent until its own",
+			Scenario: "apiserver-down", Caught: []string{"CADENCE"},
+		},
+		{
+			Name: "watch-never-renewed", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation watch-never-renewed" + aggregatorArgs,
+			Mistake:  "an informer without a new list and watch after the connection broke: the aggregator learns of changes only when it happens to look",
+			Scenario: "watches-come-back", Caught: []string{"ROLLUP-TRUTH"},
+		},
+		{
+			Name: "lease-not-released", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation lease-not-released" + aggregatorArgs + electionArgs,
+			Mistake:  "os.Exit on SIGTERM: the lease is not given back, and nobody aggregates until it has run out",
+			Scenario: "aggregator-asked-to-leave", Caught: []string{"steps[2].expect"},
 		},
 		{
 			Name: "key-id-flip-flop", Family: Plugin, Args: "--fault key-id-flip-flop",

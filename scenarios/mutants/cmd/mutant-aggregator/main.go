@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/kmsharness/kmsharness/aggregator/command"
@@ -14,17 +16,32 @@ import (
 	"github.com/kmsharness/kmsharness/scenarios/mutants/mutation"
 )
 
-const forgetRemovedNodes = "forget-removed-nodes"
+// leaseNotReleased ends when it is asked to, without a word to anybody: the lease stays its own until it runs out.
+const leaseNotReleased = "lease-not-released"
+
+// mutations are the mistakes by name.
+func mutations() map[string]func(*controller.Config) {
+	return map[string]func(*controller.Config){
+		"forget-removed-nodes": func(c *controller.Config) { c.Decide = neverForget() },
+		"watch-never-renewed":  watchOnce,
+		leaseNotReleased:       func(*controller.Config) {},
+	}
+}
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	_, args, err := mutation.Cut(args, forgetRemovedNodes)
+	known := mutations()
+	name, args, err := mutation.Cut(args, slices.Sorted(maps.Keys(known))...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutant-aggregator:", err)
 		return command.ExitUsage
 	}
+	if name == leaseNotReleased {
+		signal.Reset(syscall.SIGTERM) // the default: the process ends at once
+		return command.Main(context.Background(), args, os.Stderr, known[name])
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return command.Main(ctx, args, os.Stderr, func(c *controller.Config) { c.Decide = neverForget() })
+	return command.Main(ctx, args, os.Stderr, known[name])
 }

@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/kmsharness/kmsharness/reporter"
@@ -14,16 +16,22 @@ import (
 	"github.com/kmsharness/kmsharness/scenarios/mutants/mutation"
 )
 
-// The mutations.
-const (
-	writeOnChange = "write-on-change"
-	rejectedApply = "rejected-apply"
-)
+// mutations are the mistakes by name, each made for the flags of one reporter.
+func mutations() map[string]func(options.Options) (reporter.Change, error) {
+	return map[string]func(options.Options) (reporter.Change, error){
+		"write-on-change":           onChangesOnly,
+		"rejected-apply":            sendWhatItGot,
+		"no-rpc-deadline":           withoutDeadline,
+		"plugin-never-redialled":    dialPluginsOnce,
+		"apiserver-never-redialled": dialServerOnce,
+	}
+}
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	name, args, err := mutation.Cut(args, writeOnChange, rejectedApply)
+	known := mutations()
+	name, args, err := mutation.Cut(args, slices.Sorted(maps.Keys(known))...)
 	if err != nil {
 		return refuse(err)
 	}
@@ -31,15 +39,13 @@ func run(args []string) int {
 	if len(errs) > 0 {
 		return refuse(errs...)
 	}
-	mutate := reporter.Decorator(onlyChanges)
-	if name == rejectedApply {
-		if mutate, err = sendWhatItGot(o); err != nil {
-			return refuse(err)
-		}
+	change, err := known[name](o)
+	if err != nil {
+		return refuse(err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := reporter.Run(ctx, o, reporter.NewLogger(os.Stderr, o.LogFormat, o.Verbosity), mutate); err != nil {
+	if err := reporter.Run(ctx, o, reporter.NewLogger(os.Stderr, o.LogFormat, o.Verbosity), change); err != nil {
 		fmt.Fprintln(os.Stderr, "mutant-reporter:", err)
 		return 1
 	}

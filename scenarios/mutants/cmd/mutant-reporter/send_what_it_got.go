@@ -25,7 +25,7 @@ type raw struct {
 }
 
 // sendWhatItGot only knows the typed form of the kube-apiserver's operator.
-func sendWhatItGot(o options.Options) (reporter.Decorator, error) {
+func sendWhatItGot(o options.Options) (reporter.Change, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
@@ -35,9 +35,7 @@ func sendWhatItGot(o options.Options) (reporter.Decorator, error) {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	resource := schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubeapiservers"}
-	return func(reporter.Publisher) reporter.Publisher {
-		return raw{client: client.Resource(resource), kind: "KubeAPIServer"}
-	}, nil
+	return func(l *reporter.Loop) { l.Publisher = raw{client: client.Resource(resource), kind: "KubeAPIServer"} }, nil
 }
 
 // Apply implements reporter.Publisher.

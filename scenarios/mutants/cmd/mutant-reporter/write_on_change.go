@@ -8,6 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/core"
+	"github.com/kmsharness/kmsharness/reporter/options"
 )
 
 // changes is a publisher that spares the API server every write that says nothing new. It looks like thrift, and it
@@ -15,6 +16,10 @@ import (
 type changes struct {
 	reporter.Publisher
 	last []contract.Entry // what was written last, without times; nil before the first write
+}
+
+func onChangesOnly(options.Options) (reporter.Change, error) {
+	return func(l *reporter.Loop) { l.Publisher = onlyChanges(l.Publisher) }, nil
 }
 
 func onlyChanges(p reporter.Publisher) reporter.Publisher { return &changes{Publisher: p} }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,37 +29,66 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// flags of the command.
+type flags struct {
+	backend, name, programs, out, document string
+	verbose                                bool
+}
+
+func parse(args []string, stderr io.Writer) (f flags, err error) {
+	set := pflag.NewFlagSet("mutants", pflag.ContinueOnError)
+	set.SetOutput(stderr)
+	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim, local, or auto for all, the simulated ones first")
+	set.StringVar(&f.name, "name", "", "only the mutant of this name")
+	set.BoolVar(&f.verbose, "verbose", false, "print the verdict of each")
+	set.StringVar(&f.programs, "programs", "bin", "directory with the programs, for mutants that run as processes")
+	set.StringVar(&f.out, "out", "_mutants", "where histories and verdicts go")
+	set.StringVar(&f.document, "document", "", "run nothing, and write the tables into this page of the documentation")
+	return f, set.Parse(args)
+}
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := pflag.NewFlagSet("mutants", pflag.ContinueOnError)
-	flags.SetOutput(stderr)
-	backend := flags.String("backend", "auto", "which mutants: sim, local, or auto for all, the simulated ones first")
-	name := flags.String("name", "", "only the mutant of this name")
-	verbose := flags.Bool("verbose", false, "print the verdict of each")
-	programs := flags.String("programs", "bin", "directory with the programs, for mutants that run as processes")
-	out := flags.String("out", "_mutants", "where histories and verdicts go")
-	if err := flags.Parse(args); err != nil {
-		return exitUsage
+	f, err := parse(args, stderr)
+	if errors.Is(err, pflag.ErrHelp) {
+		return 0
 	}
-	chosen, err := choose(*backend, *name)
+	if err == nil && f.document != "" {
+		err = document(f.document)
+		return usage(stderr, err)
+	}
+	var outcomes []trial.Outcome
+	if err == nil {
+		outcomes, err = f.try(ctx, stderr)
+	}
 	if err != nil {
-		fmt.Fprintln(stderr, "mutants:", err)
-		return exitUsage
+		return usage(stderr, err)
 	}
-	all, err := scenarios.Load()
+	code := f.report(stdout, stderr, outcomes)
+	if ctx.Err() != nil {
+		fmt.Fprintln(stderr, "mutants: interrupted, not all were tried")
+		return exitSurvivor
+	}
+	return code
+}
+
+// usage tells of a mistake.
+func usage(stderr io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "mutants:", err)
+	return exitUsage
+}
+
+func document(file string) error {
+	page, err := os.ReadFile(file)
 	if err != nil {
-		fmt.Fprintln(stderr, "mutants:", err)
-		return exitUsage
+		return err
 	}
-	dir, err := filepath.Abs(*programs)
-	if err != nil {
-		fmt.Fprintln(stderr, "mutants:", err)
-		return exitUsage
+	if page, err = trial.Document(page, mutants.All()); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	o := trial.Options{Scenarios: all, Programs: dir, Out: *out}
-	if *verbose {
-		o.Progress = func(line string) { fmt.Fprintln(stderr, line) }
-	}
-	return report(stdout, stderr, try(ctx, chosen, o, stderr), *verbose)
+	return os.WriteFile(file, page, 0o644)
 }
 
 // choose is the mutants that were asked for.
@@ -80,7 +110,21 @@ func choose(backend, name string) ([]mutants.Mutant, error) {
 }
 
 // try runs one after another, and says on what takes long.
-func try(ctx context.Context, chosen []mutants.Mutant, o trial.Options, progress io.Writer) []trial.Outcome {
+func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, error) {
+	chosen, err := choose(f.backend, f.name)
+	if err != nil {
+		return nil, err
+	}
+	o := trial.Options{Out: f.out}
+	if o.Scenarios, err = scenarios.Load(); err != nil {
+		return nil, err
+	}
+	if o.Programs, err = filepath.Abs(f.programs); err != nil {
+		return nil, err
+	}
+	if f.verbose {
+		o.Progress = func(line string) { fmt.Fprintln(progress, line) }
+	}
 	var outcomes []trial.Outcome
 	for _, m := range chosen {
 		if ctx.Err() != nil {
@@ -91,21 +135,20 @@ func try(ctx context.Context, chosen []mutants.Mutant, o trial.Options, progress
 		}
 		outcomes = append(outcomes, trial.Run(ctx, m, o))
 	}
-	return outcomes
+	return outcomes, nil
 }
 
-func report(stdout, stderr io.Writer, outcomes []trial.Outcome, verbose bool) int {
-	if verbose {
+func (f flags) report(stdout, stderr io.Writer, outcomes []trial.Outcome) int {
+	if f.verbose {
 		for _, o := range outcomes {
 			fmt.Fprintf(stdout, "%s: %s\n%s\n", o.Name, o.Mistake, o.Result.Text())
 		}
 	}
 	all, err := trial.Table(stdout, outcomes)
-	if err != nil {
-		fmt.Fprintln(stderr, "mutants:", err)
-		return exitUsage
-	}
-	if !all {
+	switch {
+	case err != nil:
+		return usage(stderr, err)
+	case !all:
 		return exitSurvivor
 	}
 	return 0
