@@ -148,10 +148,6 @@ func (a *aggregator) step() {
 		a.stepped(d, nil)
 		return
 	}
-	if a.w.seams.NoLook {
-		a.carryOut(in, d)
-		return
-	}
 	a.live(func(v view, err error) {
 		if in, ok = a.input(v); err != nil || !ok {
 			a.stepped(core.Decision{Memory: a.memory}, err)

@@ -26,8 +26,6 @@ type Seams struct {
 	Send func(*Outgoing)
 	// NoElection lets every aggregator lead.
 	NoElection bool
-	// NoLook lets the aggregator decide from its mirrors alone, without a look at the API server before it writes.
-	NoLook bool
 	// Faults are in force on every plugin from its start, and are not released.
 	Faults []fault.Fault
 	// Caller may change how a plugin makes itself known to its KMS.
