@@ -222,7 +222,7 @@ func idling(t *testing.T, pid int) float64 {
 }
 
 // An apply costs what the model says: so many times as much with many managers as with three, since processors differ. What the
-// object holds besides does not matter.
+// object holds besides hardly matters.
 func TestApplyCosts(t *testing.T) {
 	o := newObjects(t)
 	pid, have := o.Process().PID(), 0
