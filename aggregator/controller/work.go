@@ -89,7 +89,7 @@ func (c *Controller) exists(what string, o *unstructured.Unstructured) bool {
 }
 
 // carryOut writes the rollups first: they carry the news. A removal that fails does not hold them up, and the
-// ClusterOperator is only told what the CR already says.
+// ClusterOperator is only told what the CR already says: not that rollups are gone which could not be removed.
 func (c *Controller) carryOut(ctx context.Context, in core.Input, d core.Decision) (m core.Memory, wrote bool, err error) {
 	m = d.Memory
 	var rollupErr, removeErr, unionErr error
@@ -104,7 +104,8 @@ func (c *Controller) carryOut(ctx context.Context, in core.Input, d core.Decisio
 		}
 	}
 	writeUnion := d.WriteClusterOperator && c.exists("clusteroperators/"+c.Operator.ClusterOperator, c.operator.latest())
-	if writeUnion && rollupErr == nil {
+	kept := removeErr != nil && len(d.Remove.Conditions) > 0
+	if writeUnion && rollupErr == nil && !kept {
 		unionErr = c.writeUnion(ctx, d.ClusterOperator)
 	}
 	return m, d.WriteRollups || writeUnion, errors.Join(rollupErr, removeErr, unionErr)

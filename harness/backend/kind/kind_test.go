@@ -40,6 +40,7 @@ func TestLacks(t *testing.T) {
 		"slow reporter":    {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "apiserver"}, Params: map[string]any{"mode": "slow"}}), ""},
 		"mute aggregator":  {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "aggregator", To: "load-balancer"}, Params: map[string]any{"mode": "mute"}}), ""},
 		"slow client":      {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "client", To: "load-balancer"}, Params: map[string]any{"mode": "slow"}}), ""},
+		"clock":            {with(scenario.Action{Verb: scenario.VerbClock}), "share the clock"},
 		"etcd killed":      {with(scenario.Action{Verb: scenario.VerbKill, Process: scenario.Selector{Role: history.RoleEtcd}}), "paused and resumed"},
 		"etcd paused":      {with(scenario.Action{Verb: scenario.VerbPause, Process: scenario.Selector{Role: history.RoleEtcd}}), ""},
 		"reporter over LB": {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "load-balancer"}, Params: map[string]any{"mode": "cut"}}), "loopback"},

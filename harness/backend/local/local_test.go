@@ -25,6 +25,7 @@ func TestLacks(t *testing.T) {
 		"nothing":  {scenario.Scenario{}, ""},
 		"nodes":    {scenario.Scenario{Topology: scenario.Topology{ControlPlanes: 8}}, "at most 7"},
 		"operator": {scenario.Scenario{Operator: "etcd"}, "expected kubeapiserver"},
+		"clock":    {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Action{Verb: scenario.VerbClock}}}}, "share the clock"},
 		"link": {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Action{
 			Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "load-balancer"}}}}}, "loopback"},
 	} {

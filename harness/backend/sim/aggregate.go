@@ -61,7 +61,7 @@ func (a *aggregator) inTermReply(f func(reply)) func(reply) {
 }
 
 // carryOut writes the rollups first: they carry the news. A removal that fails holds nothing up, and the ClusterOperator is only
-// told what the CR already says.
+// told what the CR already says: not that rollups are gone which could not be removed.
 func (a *aggregator) carryOut(in core.Input, d core.Decision) {
 	a.writeRollups(d, func(rollups error) {
 		if d.WriteRollups && rollups == nil {
@@ -69,7 +69,11 @@ func (a *aggregator) carryOut(in core.Input, d core.Decision) {
 		}
 		a.remove(d, func(memory core.Memory, removal error) {
 			d.Memory = memory
-			a.writeUnion(d, rollups, func(union error) { a.stepped(d, errors.Join(rollups, removal, union)) })
+			before := rollups
+			if len(d.Remove.Conditions) > 0 {
+				before = errors.Join(rollups, removal)
+			}
+			a.writeUnion(d, before, func(union error) { a.stepped(d, errors.Join(rollups, removal, union)) })
 		})
 	})
 }

@@ -93,6 +93,24 @@ func TestFound(t *testing.T) {
 	}
 }
 
+// What a swarm found, with the seed that found it.
+func TestFoundByTheSwarm(t *testing.T) {
+	parser, err := standard.Parser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := parser.Load("testdata/found")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds := map[string]int64{
+		"kms-disabled-while-a-reporter-writes": 761, // the ClusterOperator was told of a removal that had failed
+	}
+	for _, s := range all {
+		pass(t, sim.New(sim.Options{SSA: store.Model}), s, seeds[s.Name])
+	}
+}
+
 // Every scenario that passes on real control planes passes here. The same seed gives the same history, byte for byte, whichever
 // code merges; another seed gives another one.
 func TestCatalogue(t *testing.T) {

@@ -60,6 +60,9 @@ func testHealth(n *node) {
 }
 
 func testStatusEveryMinute(t *testing.T, n *node, since time.Time) {
+	for _, c := range n.called("Status", time.Time{}) {
+		t.Logf("Status was asked at %v", c.Sub(since).Round(time.Millisecond))
+	}
 	at := n.called("Status", since)
 	for i := 1; i < len(at); i++ {
 		if gap := at[i].Sub(at[i-1]); gap < time.Minute-slack || gap > time.Minute+slack {
