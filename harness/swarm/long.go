@@ -42,7 +42,7 @@ func (m mood) allows(kind string) bool {
 // longLanes go on until the plan's time is filled.
 func (d *drawing) longLanes(subjects []subject) [][]string {
 	m := d.mood()
-	subjects = subjects[:min(len(subjects), m.lanes)]
+	subjects = compatible(subjects[:min(len(subjects), m.lanes)])
 	var out [][]string
 	for _, s := range subjects {
 		d.brief = s.needed && d.plan.Timing.Interval > 5*time.Second && anyServes(subjects)
