@@ -70,7 +70,7 @@ type subject struct {
 func compatible(subjects []subject) []subject {
 	out := slices.Clone(subjects)
 	if slices.ContainsFunc(subjects, func(s subject) bool { return s.serves || s.needed }) {
-		out = slices.DeleteFunc(out, func(s subject) bool { return s.writes })
+		out = slices.DeleteFunc(out, func(s subject) bool { return s.writes }) // at least the other is left
 	}
 	return out
 }
