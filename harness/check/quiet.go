@@ -23,6 +23,8 @@ func judgeQuiet(v *view) (f Finding) {
 		return f
 	}
 	cr, co := v.causesToWrite()
+	late := v.prompt().not(v.whole) // what it answers to may be longer ago than a latency
+	cr, co = cr.or(late), co.or(late)
 	steady := co.not(v.whole)
 	for _, s := range steady {
 		if s.length() >= v.interval() {

@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 )
 
@@ -56,7 +57,7 @@ not run.`,
 	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU(), "seeds at the same time")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the histories of seeds that passed, too")
 	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "do not look for the shortest timeline of what failed")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print summary.json, and everything else on stderr")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print summary.json and nothing else")
 	cmd.MarkFlagsMutuallyExclusive("seed", "seeds")
 	cmd.MarkFlagsMutuallyExclusive("seed", "shard")
 	cmd.AddCommand(newMergeCommand(), newShrinkCommand(), newLimitsCommand())
@@ -81,7 +82,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	}
 	words := cmd.OutOrStdout()
 	if f.asJSON {
-		words = cmd.ErrOrStderr()
+		words = io.Discard
 	}
 	all, err := f.simulate(cmd.Context(), words, s)
 	if err != nil {
@@ -112,21 +113,20 @@ func printJSON(w io.Writer, all *swarm.Summary) error {
 // simulate runs the seeds, shrinks what failed and prints what came of it. What was done before an interrupt is printed, too.
 func (f *simulateFlags) simulate(ctx context.Context, w io.Writer, s simulation) (*swarm.Summary, error) {
 	all := swarm.NewSummary(s.wanted, s.settings)
+	var last swarm.Seed
 	began := time.Now()
 	line := newProgress(w, isTerminal(w), time.Now)
 	err := swarm.Run(ctx, swarm.Options{From: s.part.From, To: s.part.To, Jobs: f.jobs, Out: f.out, Keep: f.keep || f.seed >= 0, Plan: s.plan,
 		Backend: s.backend, Done: func(one swarm.Seed) {
 			all.Add(one)
 			line.seed(all, s.part, time.Since(began))
-			if f.seed >= 0 {
-				line.done()
-				err := check.Print(w, one.Verdict)
-				_, _ = fmt.Fprintf(w, "\nhistory: %s sha256:%x\n", filepath.Join(one.Result.Dir, "history.jsonl"), one.Hash)
-				_ = err // the same is in verdict.txt
-			}
+			last = one
 		}})
 	line.done()
 	all.Took(time.Since(began))
+	if err == nil && f.seed >= 0 {
+		err = printSeed(w, last)
+	}
 	if err == nil && !f.noShrink {
 		shrinker := f.shrinker(line)
 		shrinker.Backends = append(shrinker.Backends, s.backend)
@@ -140,6 +140,15 @@ func (f *simulateFlags) simulate(ctx context.Context, w io.Writer, s simulation)
 		return nil, fmt.Errorf("simulate: %w", err)
 	}
 	return all, nil
+}
+
+// printSeed is for who asked for one seed.
+func printSeed(w io.Writer, one swarm.Seed) error {
+	if err := check.Print(w, one.Verdict); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nhistory: %s, sha256:%x\n", filepath.Join(one.Result.Dir, report.HistoryFile), one.Hash)
+	return err
 }
 
 // shrinker tries on the simulator that run has, with the same merging of applies.

@@ -42,17 +42,12 @@ func (m mood) allows(kind string) bool {
 // longLanes go on until the plan's time is filled.
 func (d *drawing) longLanes(subjects []subject) [][]string {
 	m := d.mood()
-	subjects = subjects[:min(len(subjects), m.lanes)]
+	subjects = compatible(subjects[:min(len(subjects), m.lanes)])
 	var out [][]string
 	for _, s := range subjects {
 		d.brief = s.needed && d.plan.Timing.Interval > 5*time.Second && anyServes(subjects)
-		if lane := d.longLane(s, m, mostSteps/len(subjects)); len(lane) > 0 {
-			out = append(out, lane)
-		}
+		out = append(out, d.longLane(s, m, mostSteps/len(subjects)))
 		d.brief = false
-	}
-	if len(out) == 0 { // a seed in which nothing may happen is one that only waits
-		return [][]string{{"wait: " + milliseconds(min(d.plan.Length, scenario.MaxDuration))}}
 	}
 	return out
 }
@@ -72,10 +67,7 @@ func (d *drawing) longLane(s subject, m mood, most int) []string {
 	for length < d.plan.Length && len(lane) < most {
 		gap := max(m.gap, 4*d.plan.Length/time.Duration(most)) // so that what may be long enough is
 		pause := "wait: " + milliseconds(min(1+time.Duration(d.rng.Int64N(int64(gap))), scenario.MaxDuration))
-		episode, ok := d.allowed(s, m)
-		if !ok {
-			return lane
-		}
+		episode := d.allowed(s, m) // none: nothing of this lane may happen, and time passes all the same
 		lane = append(append(lane, pause), episode...)
 		length += d.lasting(append(episode, pause))
 	}
@@ -83,14 +75,14 @@ func (d *drawing) longLane(s subject, m mood, most int) []string {
 }
 
 // allowed is an episode of a kind that the mood allows; none if there is none.
-func (d *drawing) allowed(s subject, m mood) ([]string, bool) {
+func (d *drawing) allowed(s subject, m mood) []string {
 	for range redraws {
 		episode := s.episode()
 		if kind := kindOfStep(episode[0]); kind == "" || m.allows(kind) {
-			return episode, true
+			return episode
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // lasting is how long steps take, without what their actions need.

@@ -24,7 +24,8 @@ func (p Plan) withDefaults() Plan {
 
 // liveness is the phase after the last fault has ended. The contract's bounds are those of a cluster with an aggregator in charge; one
 // that has to take over may need as long as a lease, for which staleness stands here. A rotation is over when the last plugin has
-// noticed it, three intervals late at most.
+// noticed it, three intervals late at most. What was decided before the last fault ended may still be written, so there is a pause
+// before everything must stay well.
 const liveness = `  - parallel:
     - expect: >-
         kmsActive ? reports.size() == plugins.size() && plugins.all(p, report[p.node][p.keyID].status == "healthy" && report[p.node][p.keyID].fresh)
@@ -40,6 +41,7 @@ const liveness = `  - parallel:
       within: 3I + recovery + staleness
     - expect: '!kmsActive || clusterOperator.degraded.status == "False" && clusterOperator.available.status == "True"'
       within: recovery + staleness
+  - wait: 8I
   - holds: '!kmsActive || rollup.degraded.status == "False" && rollup.available.status == "True" && clusterOperator.degraded.status == "False"'
-    for: 8I
+    for: 4I
 `
