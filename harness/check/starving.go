@@ -118,7 +118,7 @@ func (v *view) explained(i Invariant, l lenience, x Violation) (why string, star
 	if l.exact {
 		stretch = 0
 	}
-	again := i.judge(v.lenient(stretch))
+	again := v.lenient(stretch).judgedOnce(i)
 	if again.Count > len(again.Violations) {
 		return "", false
 	}
@@ -188,6 +188,19 @@ func (v *view) probesThatRanOut(p plugin) spans {
 		}
 	}
 	return merged(out)
+}
+
+// judgedOnce is what an invariant finds, which many violations are held against.
+func (v *view) judgedOnce(i Invariant) Finding {
+	f, done := v.findings[i.ID]
+	if !done {
+		if v.findings == nil {
+			v.findings = map[string]Finding{}
+		}
+		f = i.judge(v)
+		v.findings[i.ID] = f
+	}
+	return f
 }
 
 // given is the process as one that is given no time.

@@ -20,6 +20,7 @@ type view struct {
 	lenience *leniency // nil: judged as the contract says
 	stalls   []stall
 	again    map[time.Duration]*view // memo: lenient
+	findings map[string]Finding      // memo: judgedOnce
 
 	expected []expectation
 	procs    map[process][]procChange
