@@ -39,7 +39,7 @@ arrows() {
   imports ./harness/backend/sim/store | grep "^$mod/" | grep -vE "^$mod/(ci/crds|harness/backend/sim/store)\$"
   imports ./harness/netfault/... | grep "^$mod/" | grep -v "^$mod/harness/netfault"
   # Hold is in every container under test: what it imports, it weighs.
-  imports ./harness/hold | grep "^$mod/" | grep -vE "^$mod/(harness/(hold|history|process)|fakeplugin/(endpoint|httpjson))\$"
+  imports ./harness/hold | grep "^$mod/" | grep -vE "^$mod/(harness/(hold|history|process|stall)|fakeplugin/(endpoint|httpjson))\$"
   for room in reporter aggregator fakeplugin; do
     imports "./$room/..." | grep "^$mod/" | grep -vE "^$mod/($room|contract|ci/)"
   done

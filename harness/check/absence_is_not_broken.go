@@ -20,9 +20,9 @@ func judgeAbsence(v *view) (f Finding) {
 		}
 		f.judgedAt(firstOf(judged), judged[len(judged)-1].to)
 		accepts := func(t truth) bool { return absenceAllows(t, s.cond.Status) }
-		if wrong := v.unexplained(s.span, judged, accepts); len(wrong) > 0 {
-			f.violate(Violation{At: firstOf(wrong), Seq: s.seq, Seen: shown(s.cond) + ", while an expected node had no report",
-				Allowed: v.allowedNear(firstOf(wrong), func(r rollups) string { return r.degraded.String() })})
+		for _, wrong := range v.unexplained(s.span, judged, accepts) {
+			f.violate(Violation{At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", while an expected node had no report",
+				Allowed: v.allowedNear(wrong.from, func(r rollups) string { return r.degraded.String() })})
 		}
 	}
 	return f

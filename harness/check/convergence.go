@@ -28,9 +28,9 @@ func judgeConvergence(v *view) (f Finding) {
 			}
 			return false
 		})
-		if len(wrong) > 0 {
-			f.violate(Violation{At: firstOf(wrong), Seq: s.seq, Seen: shown(s.cond) + map[bool]string{true: ", which says converged", false: ", which says not converged"}[called],
-				Allowed: v.allowedNear(firstOf(wrong), func(r rollups) string { return r.progressing.String() })})
+		for _, w := range wrong {
+			f.violate(Violation{At: w.from, Seq: s.seq, Seen: shown(s.cond) + map[bool]string{true: ", which says converged", false: ", which says not converged"}[called],
+				Allowed: v.allowedNear(w.from, func(r rollups) string { return r.progressing.String() })})
 		}
 	}
 	return f

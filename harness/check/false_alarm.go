@@ -26,8 +26,8 @@ func judgeFalseAlarm(v *view) (f Finding) {
 		if s.cond != nil && s.cond.Status == "False" {
 			continue
 		}
-		if wrong := settled.clip(s.span); len(wrong) > 0 {
-			f.violate(Violation{At: firstOf(wrong), Seq: s.seq, Seen: shown(s.cond) + ", although every expected plugin, reporter and the aggregator had been well for longer than the bound",
+		for _, wrong := range settled.clip(s.span) {
+			f.violate(Violation{At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", although every expected plugin, reporter and the aggregator had been well for longer than the bound",
 				Allowed: "False from " + short(v.run.Timing.RecoveryBound()+v.tolerance()) + " after everything was well"})
 		}
 	}
@@ -93,8 +93,8 @@ func (v *view) judgeReasons(f *Finding) {
 			continue
 		}
 		f.judgedAt(firstOf(judged), judged[len(judged)-1].to)
-		if wrong := judged.and(causes[s.cond.Reason].not(s.span)); len(wrong) > 0 {
-			f.violate(Violation{At: firstOf(wrong), Seq: s.seq, Seen: shown(s.cond) + ", but no plugin gave cause for it",
+		for _, wrong := range judged.and(causes[s.cond.Reason].not(s.span)) {
+			f.violate(Violation{At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", but no plugin gave cause for it",
 				Allowed: "True only for what some plugin answered (or did not) within the last " + short(v.believed()) + ", with its reason"})
 		}
 	}
@@ -116,7 +116,7 @@ func (v *view) causes(status contract.Status) spans {
 		}
 		out = append(out, t.opaque...)
 		if status == contract.StatusError {
-			out = append(out, t.idle...)
+			out = append(append(out, t.idle...), t.ranOut...)
 		}
 	}
 	for _, changes := range v.reports {

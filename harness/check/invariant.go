@@ -35,17 +35,19 @@ type Measure struct {
 	Value string `json:"value"`
 }
 
-// MaxViolations bounds how many violations of one invariant are kept; all are counted.
+// MaxViolations bounds how many violations of one invariant a verdict has; all are counted.
 const MaxViolations = 20
 
 // Finding is what judging one invariant found.
 type Finding struct {
 	// Judged counts what was looked at: writes, entries, changes or spans of time, as fits the invariant.
 	Judged     int
-	Violations []Violation // the first MaxViolations in the order found
+	Violations []Violation // the first maxPardons in the order found
 	Count      int         // of all violations
 	when       []span      // of what was judged
-	Measures   []Measure
+	// Starved are violations that lack of processor time explains; Count is without them.
+	Starved  []Starved
+	Measures []Measure
 }
 
 // judgedAt counts something that was looked at, and when it was.
@@ -56,7 +58,7 @@ func (f *Finding) judgedAt(from, to time.Time) {
 
 func (f *Finding) violate(v Violation) {
 	f.Count++
-	if len(f.Violations) < MaxViolations {
+	if len(f.Violations) < maxPardons {
 		f.Violations = append(f.Violations, v)
 	}
 }

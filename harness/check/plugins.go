@@ -19,6 +19,8 @@ type pluginTruth struct {
 	opaque spans
 	down   spans // the process did not run
 	idle   spans // it did not run, or was not ready yet
+	// ranOut is when probes of it ended in error because their time stalled. Only a lenient view has any.
+	ranOut spans
 }
 
 // badRun is a time in which every probe that was or could be made failed.
@@ -75,6 +77,7 @@ func (v *view) settle(t *pluginTruth) {
 		t.idle = t.down
 	}
 	t.opaque = v.opaqueFaults(t)
+	t.ranOut = v.probesThatRanOut(t.plugin)
 	v.assess(t, v.evidenceOf(t), v.repairs(t.plugin), v.blows(t.plugin))
 }
 
@@ -212,7 +215,7 @@ func (v *view) assess(t *pluginTruth, all []evidence, repairs, blows []time.Time
 	if !run.from.IsZero() {
 		good = append(good, run)
 	}
-	t.good = merged(good).and(t.opaque.or(t.idle).not(v.whole))
+	t.good = merged(good).and(t.opaque.or(t.idle).or(t.ranOut).not(v.whole))
 }
 
 // lost says whether a gap between two good calls is too long to know what was in it.

@@ -17,13 +17,19 @@ const maxPrinted = 5
 func Print(w io.Writer, v Verdict) error {
 	var b strings.Builder
 	word := "FAILED"
-	if v.OK {
+	switch {
+	case v.OK:
 		word = "passed"
+	case len(v.Undecided) > 0:
+		word = "could not run"
 	}
 	fmt.Fprintf(&b, "%s on %s: %s (%d events in %s, %d actions, %d expectations)\n\n", orUnnamed(v.Scenario), orUnnamed(v.Backend), word,
 		v.Events, short(v.Duration), v.Actions, v.Expectations.Judged)
 	printTable(&b, v)
 	fmt.Fprintf(&b, "\ndetection: %s\nrecovery:  %s\n", v.Detection, v.Recovery)
+	for _, u := range v.Undecided[:min(len(v.Undecided), MaxViolations)] {
+		fmt.Fprintf(&b, "\nUNDECIDED %s\n", u)
+	}
 	for _, p := range v.Problems[:min(len(v.Problems), MaxViolations)] {
 		fmt.Fprintf(&b, "\nPROBLEM %s\n", p)
 	}
@@ -31,6 +37,10 @@ func Print(w io.Writer, v Verdict) error {
 		if r.Status == Failed {
 			printResult(&b, r)
 		}
+	}
+	if s := v.Stalls; s.Count > 0 {
+		fmt.Fprintf(&b, "\nNOTE stalls of the machine: %d, for %s of %s in total, the longest for %s at +%s (%s)\n", s.Count, short(s.Total), short(v.Duration),
+			short(s.Longest), short(s.LongestAt), s.LongestOf)
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(&b, "\nNOTE %s\n", n)
@@ -50,6 +60,9 @@ func printTable(b *strings.Builder, v Verdict) {
 		note := ""
 		if r.Status == Excused {
 			note = "  (" + quoted(r.Excuse) + ")"
+		}
+		if r.StarvedCount > 0 {
+			note += "  (and " + number(int64(r.StarvedCount)) + " starved)"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d%s\n", r.ID, r.Status, r.Judged, r.Count, note)
 	}

@@ -26,8 +26,8 @@ func judgeRollupTruth(v *view) (f Finding) {
 			}
 			f.judgedAt(s.from, s.to)
 			wrong := v.unexplained(s.span, judged, func(t truth) bool { return kind.allowed(t, s.cond) })
-			if len(wrong) > 0 {
-				f.violate(Violation{At: firstOf(wrong), Seq: s.seq, Seen: kind.name + ": " + shown(s.cond), Allowed: v.allowedNear(firstOf(wrong), kind.show)})
+			for _, w := range wrong {
+				f.violate(Violation{At: w.from, Seq: s.seq, Seen: kind.name + ": " + shown(s.cond), Allowed: v.allowedNear(w.from, kind.show)})
 			}
 			if s.cond != nil && utf8.RuneCountInString(s.cond.Message) > contract.MaxRollupMessageChars {
 				f.violate(Violation{At: s.from, Seq: s.seq, Seen: "message of " + number(int64(utf8.RuneCountInString(s.cond.Message))) + " characters", Allowed: "at most 4096, then \"and N more\""})

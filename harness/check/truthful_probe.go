@@ -84,7 +84,7 @@ func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
 		mismatch = m
 	}
 	when := span{e.checked.Add(-v.tolerance() - 1), e.checked.Add(e.precision + v.run.Timing.ProbeTimeout + v.tolerance())}
-	if e.status == contract.StatusError && (t.idle.touches(when) || t.opaque.touches(when)) {
+	if e.status == contract.StatusError && (t.idle.touches(when) || t.opaque.touches(when)) || v.ranOut(p, e) {
 		return
 	}
 	seen := "entry " + string(e.status) + " kekID " + quoted(e.kekID) + " detail " + quoted(e.detail) + " checked " + e.checkedText

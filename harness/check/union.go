@@ -33,23 +33,21 @@ func judgeUnion(v *view) (f Finding) {
 			}
 			f.judgedAt(firstOf(judged), judged[len(judged)-1].to)
 			var explained []span
-			allowed := map[string]bool{}
 			for _, u := range unions {
 				near := u.grow(v.tolerance(), v.latency())
 				if u.status == "" || u.explains(s.cond) {
 					explained = append(explained, near)
 				}
 			}
-			wrong := judged.and(merged(explained).not(s.span))
-			if len(wrong) == 0 {
-				continue
-			}
-			for _, u := range unions {
-				if u.grow(v.tolerance(), v.latency()).has(firstOf(wrong)) {
-					allowed[u.String()] = true
+			for _, wrong := range judged.and(merged(explained).not(s.span)) {
+				allowed := map[string]bool{}
+				for _, u := range unions {
+					if u.grow(v.tolerance(), v.latency()).has(wrong.from) {
+						allowed[u.String()] = true
+					}
 				}
+				f.violate(Violation{At: wrong.from, Seq: s.seq, Seen: "ClusterOperator " + suffix + ": " + shown(s.cond), Allowed: joined(sortedKeys(allowed), " or ")})
 			}
-			f.violate(Violation{At: firstOf(wrong), Seq: s.seq, Seen: "ClusterOperator " + suffix + ": " + shown(s.cond), Allowed: joined(sortedKeys(allowed), " or ")})
 		}
 	}
 	return f

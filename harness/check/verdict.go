@@ -26,7 +26,10 @@ type Result struct {
 	Judged     int         `json:"judged"`
 	Count      int         `json:"count"`                // of violations
 	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations
-	Measures   []Measure   `json:"measures,omitempty"`
+	// Starved are what would be violations had the machine not stalled, the first MaxViolations of StarvedCount. They were not judged.
+	Starved      []Starved `json:"starved,omitempty"`
+	StarvedCount int       `json:"starvedCount,omitempty"`
+	Measures     []Measure `json:"measures,omitempty"`
 	// During is how many of Judged were judged while, or shortly after, a fault of each kind was in force.
 	During map[string]int `json:"during,omitempty"`
 	// Excuse is the scenario's reason, where it has one.
@@ -51,6 +54,10 @@ type Verdict struct {
 	Expectations Expectations `json:"expectations"`
 	Detection    Latency      `json:"detection"`
 	Recovery     Latency      `json:"recovery"`
+	// Stalls are those of the machine. Undecided says why there is no verdict, although something did not hold: the machine was too
+	// busy for anybody to tell whose mistake that is. A run with any is neither passed nor failed.
+	Stalls    Stalls   `json:"stalls"`
+	Undecided []string `json:"undecided,omitempty"`
 	// Problems fail a run whatever the invariants say: a failed expectation or action, an incomplete history.
 	Problems []string `json:"problems,omitempty"`
 	// Notes are what somebody should know although nothing is judged by it.
@@ -87,12 +94,10 @@ func Run(events []history.Event) Verdict {
 	out.Detection = summarize(detected, v.run.Timing.DetectionBound()+v.tolerance())
 	out.Recovery = summarize(recovered, v.run.Timing.RecoveryBound()+v.tolerance())
 	out.addEngine(v)
-	out.Notes = v.notes()
+	out.Notes = append(v.notes(), out.starvedNotes()...)
 	out.Containers, out.ContainerChanges = v.containers()
-	out.OK = len(out.Problems) == 0
-	for _, r := range out.Invariants {
-		out.OK = out.OK && r.Status != Failed
-	}
+	out.Stalls = v.sumStalls()
+	out.decide(v)
 	return out
 }
 
@@ -109,7 +114,10 @@ func sound(events []history.Event) []history.Event {
 
 func (v *view) result(i Invariant, faults *exposure, reason string, excused bool) Result {
 	f := i.judge(v)
-	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, Measures: f.Measures, During: faults.count(f.when), Excuse: reason, Status: Passed}
+	if !excused {
+		f = v.pardon(i, f)
+	}
+	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, StarvedCount: len(f.Starved), Measures: f.Measures, During: faults.count(f.when), Excuse: reason, Status: Passed}
 	switch {
 	case f.Count > 0 && excused:
 		r.Status = Excused
@@ -121,9 +129,14 @@ func (v *view) result(i Invariant, faults *exposure, reason string, excused bool
 	case f.Judged == 0:
 		r.Status = NotJudged
 	}
-	for _, x := range f.Violations {
-		x.Invariant, x.Offset = i.ID, x.At.Sub(v.whole.from)
-		r.Violations = append(r.Violations, x)
+	name := func(x *Violation) { x.Invariant, x.Offset = i.ID, x.At.Sub(v.whole.from) }
+	r.Violations = append(r.Violations, f.Violations[:min(len(f.Violations), MaxViolations)]...)
+	for n := range r.Violations {
+		name(&r.Violations[n])
+	}
+	r.Starved = append(r.Starved, f.Starved[:min(len(f.Starved), MaxViolations)]...)
+	for n := range r.Starved {
+		name(&r.Starved[n].Violation)
 	}
 	return r
 }
@@ -153,6 +166,10 @@ func (out *Verdict) addEngine(v *view) {
 			out.Expectations.Judged++
 			if !e.Expectation.OK {
 				out.Expectations.Failed = append(out.Expectations.Failed, *e.Expectation)
+				if why, starved := v.starvedExpectation(e); starved {
+					out.Undecided = append(out.Undecided, why)
+					continue
+				}
 				problem("expectation %s (%s %s) failed at %s: %s", e.Expectation.ID, e.Expectation.Mode, e.Expectation.Text,
 					short(e.At.Sub(v.whole.from)), quoted(e.Expectation.Detail))
 			}

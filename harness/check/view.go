@@ -9,13 +9,18 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// view is a history, digested once for all invariants. It is never changed after newView.
+// view is a history, digested once for all invariants. It is never changed after newView, but for memos.
 type view struct {
 	run    history.Run
 	events []history.Event // in time, until teardown began
 	all    []history.Event // as recorded, to the end
 	whole  span            // the judged part of the run
 	phases map[history.PhaseName]time.Time
+
+	lenience *leniency // nil: judged as the contract says
+	stalls   []stall
+	again    map[time.Duration]*view // memo: lenient
+	findings map[string]Finding      // memo: judgedOnce
 
 	expected []expectation
 	procs    map[process][]procChange
@@ -56,9 +61,12 @@ type expectation struct {
 	nodes  map[string]history.ExpectedNode
 }
 
-func newView(events []history.Event) *view {
-	v := &view{all: events, phases: map[history.PhaseName]time.Time{}, readCaps: map[string]spans{}}
+func newView(events []history.Event) *view { return digest(events, nil) }
+
+func digest(events []history.Event, l *leniency) *view {
+	v := &view{all: events, lenience: l, phases: map[history.PhaseName]time.Time{}, readCaps: map[string]spans{}}
 	v.events = v.judged(history.InTime(events))
+	v.stretch()
 	if len(v.events) > 0 {
 		v.whole = span{v.events[0].At, v.events[len(v.events)-1].At.Add(time.Nanosecond)}
 	}
@@ -72,6 +80,7 @@ func newView(events []history.Event) *view {
 	v.readExpected()
 	v.readProcesses()
 	v.readClocks()
+	v.readStalls()
 	v.readRequests()
 	v.readObjects()
 	v.inCharge = v.aggregatorInCharge()

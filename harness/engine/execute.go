@@ -159,12 +159,20 @@ func (x Execution) judge(r *report.Result) error {
 
 // describe puts a verdict into the words of a result.
 func describe(r *report.Result, v check.Verdict, events []history.Event) {
-	r.Status = report.Failed
-	if v.OK {
-		r.Status = report.Passed
-	}
 	r.Events, r.Expectations = v.Events, v.Expectations.Judged
 	r.Notes = append(r.Notes, v.Notes...)
+	switch {
+	case v.OK:
+		r.Status = report.Passed
+	case len(v.Undecided) > 0: // who is blamed for nothing has no failures
+		r.Status, r.Reasons = report.CouldNotRun, append(r.Reasons, v.Undecided...)
+		for _, i := range v.Invariants {
+			r.Checks += i.Judged
+		}
+		return
+	default:
+		r.Status = report.Failed
+	}
 	began := beginning(events)
 	r.Failures = append(r.Failures, failedSteps(events, began)...)
 	for _, i := range v.Invariants {

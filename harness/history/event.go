@@ -25,6 +25,7 @@ const (
 	KindClock       Kind = "clock"       // backend: a clock was set
 	KindEnvelope    Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
 	KindMetrics     Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
+	KindStall       Kind = "stall"       // harness, hold: nothing ran for a while
 	KindData        Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
 	KindEnd         Kind = "end"         // last event: the run is complete, nothing was lost
 )
@@ -54,6 +55,7 @@ type Event struct {
 	Clock       *Clock       `json:"clock,omitempty"`
 	Envelope    *Envelope    `json:"envelope,omitempty"`
 	Metrics     *Metrics     `json:"metrics,omitempty"`
+	Stall       *Stall       `json:"stall,omitempty"`
 	Data        *Data        `json:"data,omitempty"`
 	End         *End         `json:"end,omitempty"`
 }

@@ -34,6 +34,7 @@ func payloads() []any {
 		&Link{From: "reporter", To: "apiserver", Node: "cp-1", State: LinkSlow, Delay: time.Second},
 		&Envelope{Hop: "kube-apiserver", Op: "encrypt", UID: "u", OK: true},
 		&Metrics{Node: "cp-1", Plugins: []PluginMetrics{{KeyID: "1", Healthy: new(bool), Calls: 3, Errors: 1, Seconds: 0.25}}},
+		&Stall{Role: RoleReporter, Node: "cp-2", KeyID: "1", Instance: 1, From: start, To: start.Add(740 * time.Millisecond)},
 		&Data{Op: DataRaw, Object: "secrets/ns/a", OK: true, Provider: "kms-1"},
 		&End{Complete: true},
 	}
@@ -62,8 +63,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		kinds[e.Kind] = true
 	}
-	if len(kinds) != 15 {
-		t.Errorf("%d kinds written, want all 15", len(kinds))
+	if len(kinds) != 16 {
+		t.Errorf("%d kinds written, want all 16", len(kinds))
 	}
 }
 

@@ -136,6 +136,8 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 		e.Kind, e.Envelope = KindEnvelope, p
 	case *Metrics:
 		e.Kind, e.Metrics = KindMetrics, p
+	case *Stall:
+		e.Kind, e.Stall = KindStall, p
 	case *Data:
 		e.Kind, e.Data = KindData, p
 	case *End:

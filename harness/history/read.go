@@ -112,6 +112,8 @@ func (e Event) HasPayload() bool {
 		return e.Envelope != nil
 	case KindMetrics:
 		return e.Metrics != nil
+	case KindStall:
+		return e.Stall != nil
 	case KindData:
 		return e.Data != nil
 	case KindEnd:

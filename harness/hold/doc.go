@@ -6,7 +6,7 @@
 // the words of a scenario mean what they mean on the local backend; the same package (harness/process) carries them out.
 // What nobody asked for is passed on: a program that ends by itself takes its container with it, with the same exit code.
 //
-// What lives here: the program's life, the control API and its client, the journal of changes, the wait for a URL, the
+// What lives here: the program's life, the control API and its client, the journal of changes and stalls, the wait for a URL, the
 // collection of orphans. What does not: what the program is, how hold comes into the container (harness/lifecycle/sidecar),
 // and the reading of the journal (harness/record/hold).
 //
@@ -14,5 +14,8 @@
 // kubelet that restarts the container meanwhile, because a liveness probe failed for instance, brings back a hold that
 // still holds. A pause does not: a paused program that its container is told to end resumes and ends.
 //
-// The journal has every change that hold saw. It does not see its own end by SIGKILL, which takes the program with it.
+// The journal has every change that hold saw. It does not see its own end by SIGKILL, which takes the program with it. It also has
+// every time in which hold itself was given no processor time (harness/stall): the program in the same container was not either.
+// A paused program is no stall, since hold goes on; a container that is frozen with all that is in it is one, and the journal cannot
+// tell it from a busy machine. Who froze it is told elsewhere.
 package hold

@@ -8,18 +8,30 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/stall"
 )
 
-// Line is one line of the journal: a change of state of the program, in the words of the history (history.Process*).
-// "ready" is not among them, because hold does not know what it runs.
+// Stalled is the state of a line that tells of no change: the container was given no processor time, from From to Time.
+const Stalled = "stalled"
+
+// Line is one line of the journal: a change of state of the program, in the words of the history (history.Process*), or
+// Stalled. "ready" is not among them, because hold does not know what it runs.
 type Line struct {
 	Time  time.Time `json:"time"`
 	State string    `json:"state"`
-	PID   int       `json:"pid"`
+	PID   int       `json:"pid,omitempty"`
 	// ExitCode is set when the program ended; see State.ExitCode.
 	ExitCode *int `json:"exitCode,omitempty"`
 	// Detail says in words how it ended.
 	Detail string `json:"detail,omitempty"`
+	// From is when hold should have run; Stalled only.
+	From *time.Time `json:"from,omitempty"`
+}
+
+// lineOfStall is the line that tells that nothing ran.
+func lineOfStall(s stall.Stall) Line {
+	from := s.From.UTC()
+	return Line{Time: s.To.UTC(), State: Stalled, From: &from}
 }
 
 // lineOf is the line that tells of a change.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/stall"
 )
 
 // patience is how long the program may take to stop if nobody says otherwise. How long a container may take is the
@@ -68,6 +69,9 @@ func (p *program) changed(c process.Change) {
 		close(p.exited)
 	}
 }
+
+// stalled is told that nothing ran in this container for a while.
+func (p *program) stalled(s stall.Stall) { p.journal.write(lineOfStall(s)) }
 
 // State of this moment.
 func (p *program) State() State {

@@ -202,14 +202,17 @@ func loadEtcdTLS(ctx context.Context, container string) (*tls.Config, error) {
 // follow passes what a unit's journal tells on to the listener.
 func (p *plane) follow(dir, unit string, identity history.Process) error {
 	return p.journals.Add(filepath.Join(dir, holdJournal(unit)), tail.FromStart, func(line []byte) error {
-		at, change, err := holdjournal.Decode(line)
+		change, err := holdjournal.Decode(line)
 		if err != nil {
 			return err
 		}
-		told := identity
-		told.PID, told.State, told.Detail = change.PID, change.State, change.Detail
-		p.ledger.note(unitOn{dir, unit}, told)
-		p.Tell(at, told)
+		switch told := change.Of(identity).(type) {
+		case *history.Stall:
+			p.TellStall(*told)
+		case *history.Process:
+			p.ledger.note(unitOn{dir, unit}, *told)
+			p.Tell(change.At, *told)
+		}
 		return nil
 	})
 }

@@ -198,7 +198,8 @@ func TestWhatIsToldOfANode(t *testing.T) {
 	p := &plane{Host: live.NewHost(nil, ""), journals: tail.NewSet(), layout: layout{"/k1"}, aggregators: []*seat{{name: "a", node: "cp-1"}, {name: "b", node: "cp-2"}}}
 	defer func() { _ = p.Supervisor.Close(context.Background()) }()
 	var told []string
-	p.Listen(func(at time.Time, c *history.Process) {
+	p.Listen(func(at time.Time, payload any) {
+		c := payload.(*history.Process)
 		told = append(told, fmt.Sprint(at.Unix(), " ", c.Role, " ", c.State))
 	})
 	for _, pod := range []string{"a", "b"} {

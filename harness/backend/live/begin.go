@@ -53,7 +53,7 @@ func KeyIDs(s *scenario.Scenario) []string {
 // begin brings the environment into the state that the topology asks for.
 func (e *Environment) begin(ctx context.Context) error {
 	e.describeProcesses()
-	e.plane.Listen(func(at time.Time, p *history.Process) { e.sink.Record(at, "backend", p) })
+	e.plane.Listen(func(at time.Time, payload any) { e.sink.Record(at, "backend", payload) })
 	for _, n := range e.plane.Nodes().List() {
 		if err := e.prepareReporter(n); err != nil {
 			return err

@@ -16,7 +16,7 @@ type Host struct {
 
 	mu       sync.Mutex
 	names    map[string]history.Process
-	listener func(at time.Time, p *history.Process)
+	listener func(at time.Time, payload any)
 }
 
 // NewHost runs processes that end with the harness; runDir marks them.
@@ -57,17 +57,22 @@ func (h *Host) changed(c process.Change) {
 }
 
 // Tell passes a change on that the supervisor does not know of.
-func (h *Host) Tell(at time.Time, p history.Process) {
+func (h *Host) Tell(at time.Time, p history.Process) { h.tell(at, &p) }
+
+// TellStall passes on that a container was given no processor time.
+func (h *Host) TellStall(s history.Stall) { h.tell(s.To, &s) }
+
+func (h *Host) tell(at time.Time, payload any) {
 	h.mu.Lock()
 	listener := h.listener
 	h.mu.Unlock()
 	if listener != nil {
-		listener(at, &p)
+		listener(at, payload)
 	}
 }
 
-// Listen passes changes of processes on; nil ends it.
-func (h *Host) Listen(f func(at time.Time, p *history.Process)) {
+// Listen passes changes and stalls of processes on; nil ends it.
+func (h *Host) Listen(f func(at time.Time, payload any)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listener = f

@@ -23,8 +23,8 @@ type Plane interface {
 	// Spoil says what a scenario did to the plane. Whether a reset can make that good, the backend knows; if not, the plane
 	// serves no other scenario.
 	Spoil(d Damage)
-	// Listen passes changes of processes on to f; nil ends it.
-	Listen(f func(at time.Time, p *history.Process))
+	// Listen passes changes (*history.Process) and stalls (*history.Stall) of processes on to f; nil ends it.
+	Listen(f func(at time.Time, payload any))
 	// Logs are the folders with its logs.
 	Logs() []LogDir
 	// Collect writes artifacts into a folder that is there: what only this kind of plane has. It may take seconds.

@@ -9,12 +9,14 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/record/envelope"
 	"github.com/kmsharness/kmsharness/harness/record/journal"
 	"github.com/kmsharness/kmsharness/harness/record/metrics"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
+	"github.com/kmsharness/kmsharness/harness/stall"
 )
 
 // recorder is everything that watches a scenario from outside: files and watches.
@@ -57,7 +59,13 @@ func startRecorder(e *Environment) (*recorder, error) {
 		r.files.Run(r.ctx, ticker.C)
 	})
 	r.wg.Go(r.flush)
+	r.wg.Go(func() { stall.Run(r.ctx, r.stalled) })
 	return r, nil
+}
+
+// stalled records that the harness itself was given no processor time, and so most likely nothing on this machine was.
+func (r *recorder) stalled(s stall.Stall) {
+	r.sink.Record(s.To, history.RoleHarness, &history.Stall{Role: history.RoleHarness, From: s.From.Round(0).UTC(), To: s.To.Round(0).UTC()})
 }
 
 // flush lets events out that were held back until the history had its heading, also when nothing new happens.

@@ -29,11 +29,26 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+func TestRecordAStall(t *testing.T) {
+	log := history.NewLog(nil)
+	r := record.Recorder{Sink: log, Identity: history.Process{Role: history.RoleReporter, Node: "cp-1"}}
+	if err := r.Line([]byte(`{"time":"2026-05-08T12:00:00.74Z","state":"stalled","from":"2026-05-08T12:00:00Z"}`)); err != nil {
+		t.Fatal(err)
+	}
+	from := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
+	events := log.Events()
+	want := history.Stall{Role: "reporter", Node: "cp-1", From: from, To: from.Add(740 * time.Millisecond)}
+	if len(events) != 1 || events[0].Kind != history.KindStall || !events[0].At.Equal(want.To) || *events[0].Stall != want {
+		t.Errorf("%+v", events)
+	}
+}
+
 func TestGarbageIsNamed(t *testing.T) {
 	log := history.NewLog(nil)
 	r := record.Recorder{Sink: log}
 	for _, line := range []string{
 		"", "{", "{}", "[]", `{"time":"2026-05-08T12:00:00Z","state":"ready","pid":7}`,
+		`{"time":"2026-05-08T12:00:00Z","state":"stalled"}`, `{"time":"2026-05-08T12:00:00Z","state":"stalled","from":"2026-05-08T12:00:00Z"}`,
 		`{"state":"started","pid":7}`, `{"time":"2026-05-08T12:00:00Z","state":"started"}`,
 	} {
 		if err := r.Line([]byte(line)); err == nil || !strings.Contains(err.Error(), "journal of hold") {
@@ -47,9 +62,11 @@ func TestGarbageIsNamed(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"time":"2026-05-08T12:00:00.5Z","state":"exited","pid":7,"exitCode":1,"detail":"exit code 1"}`))
+	f.Add([]byte(`{"time":"2026-05-08T12:00:00.5Z","state":"stalled","from":"2026-05-08T12:00:00Z"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if at, p, err := record.Decode(b); err == nil && (at.IsZero() || p.State == "" || p.PID <= 0) {
-			t.Errorf("%q: %v %+v", b, at, p)
+		c, err := record.Decode(b)
+		if p := c.Process; err == nil && (c.At.IsZero() || c.Stall == nil && (p.State == "" || p.PID <= 0) || c.Stall != nil && !c.Stall.From.Before(c.Stall.To)) {
+			t.Errorf("%q: %+v", b, c)
 		}
 	})
 }

@@ -14,12 +14,10 @@ type Recorder struct {
 
 // Line records one line.
 func (r *Recorder) Line(line []byte) error {
-	at, change, err := Decode(line)
+	change, err := Decode(line)
 	if err != nil {
 		return err
 	}
-	p := r.Identity
-	p.PID, p.State, p.Detail = change.PID, change.State, change.Detail
-	r.Sink.Record(at, "hold/"+p.Role+"/"+p.Node, &p)
+	r.Sink.Record(change.At, "hold/"+r.Identity.Role+"/"+r.Identity.Node, change.Of(r.Identity))
 	return nil
 }
