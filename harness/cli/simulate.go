@@ -19,6 +19,8 @@ type simulateFlags struct {
 	seeds, out, ssa string
 	jobs            int
 	keep            bool
+	hours           float64
+	scale           scaleFlags
 }
 
 func newSimulateCommand() *cobra.Command {
@@ -39,6 +41,8 @@ the same history, whatever --jobs.`,
 	cmd.Flags().StringVar(&f.ssa, "ssa", string(store.Model), "what merges applies: real (Kubernetes' own code) or model (the same result, sooner)")
 	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU(), "seeds at the same time")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the histories of seeds that passed, too")
+	cmd.Flags().Float64Var(&f.hours, "hours", 0, "virtual hours with --nodes")
+	f.scale.add(cmd)
 	return cmd
 }
 
@@ -47,11 +51,18 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if f.jobs < 1 {
-		return usage("--jobs %d: expected at least 1", f.jobs)
-	}
 	if f.ssa != string(store.Real) && f.ssa != string(store.Model) {
 		return usage("--ssa %q: expected real or model", f.ssa)
+	}
+	if cmd.Flags().Changed("nodes") {
+		return f.scale.run(cmd, f.ssa, from, f.hours)
+	}
+	timing, err := f.scale.timing(0)
+	if err != nil {
+		return err
+	}
+	if f.jobs < 1 {
+		return usage("--jobs %d: expected at least 1", f.jobs)
 	}
 	if err := prepareOut(f.out); err != nil {
 		return err
@@ -59,7 +70,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	out, began := cmd.OutOrStdout(), time.Now()
 	var all swarm.Summary
 	err = swarm.Run(cmd.Context(), swarm.Options{From: from, To: to, Jobs: f.jobs, Out: f.out, Keep: f.keep,
-		Backend: sim.New(sim.Options{SSA: store.SSA(f.ssa)}), Done: func(s swarm.Seed) {
+		Backend: sim.New(sim.Options{SSA: store.SSA(f.ssa), Timing: timing}), Done: func(s swarm.Seed) {
 			all.Add(s)
 			if s.Result.Status != report.Passed {
 				fmt.Fprintf(out, "seed %d: %s\n", s.Seed, s.Result.Status)

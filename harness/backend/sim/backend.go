@@ -30,6 +30,11 @@ type Options struct {
 	SSA store.SSA
 	// Timing of reporters and aggregators; zero: LocalTiming.
 	Timing contract.Timing
+	// MaxRequestBytes is etcd's limit; 0: its default.
+	MaxRequestBytes int
+	// Changes records of an object only the items that changed, so that a thousand nodes are not recorded anew with each report.
+	// A history of this kind says less than the checker needs.
+	Changes bool
 	// Cores take the place of this project's own where they are set. Those that are wrong on purpose show what a simulation finds.
 	Cores Cores
 }
@@ -40,12 +45,15 @@ type Cores struct {
 	Step func(reporting.Config, reporting.State, reporting.Event) (reporting.State, reporting.Action)
 	// Decide is the aggregator's.
 	Decide func(aggregating.Input, aggregating.Memory) aggregating.Decision
+
+	again bool // Decide is the project's own, which a Stepper may repeat
 }
 
 func (c Cores) withDefaults() Cores {
 	if c.Step == nil {
 		c.Step = reporting.Step
 	}
+	c.again = c.Decide == nil
 	if c.Decide == nil {
 		c.Decide = aggregating.Step
 	}
@@ -90,10 +98,11 @@ func (b *Backend) Prepare(_ context.Context, spec backend.Spec) (backend.Environ
 	if err != nil {
 		return nil, fmt.Errorf("sim backend: %w", err)
 	}
-	e, err := newEnvironment(spec, b.Timing(), store.New(types, store.Options{SSA: b.opts.SSA}), b.opts.Cores.withDefaults())
+	e, err := newEnvironment(spec, b.Timing(), store.New(types, store.Options{SSA: b.opts.SSA, MaxRequestBytes: b.opts.MaxRequestBytes}), b.opts.Cores.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("sim backend: prepare scenario %s: %w", spec.Scenario.Name, err)
 	}
+	e.w.changes = b.opts.Changes
 	return e, nil
 }
 
