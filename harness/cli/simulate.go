@@ -54,6 +54,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if f.ssa != string(store.Real) && f.ssa != string(store.Model) {
 		return usage("--ssa %q: expected real or model", f.ssa)
 	}
+	spareCollector()
 	if cmd.Flags().Changed("nodes") {
 		return f.scale.run(cmd, f.ssa, from, f.hours)
 	}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,6 +44,14 @@ func (f *scaleFlags) timing(hours float64) (contract.Timing, error) {
 		return t, usage("--interval %v: expected at least 1s", f.interval)
 	}
 	return t, nil
+}
+
+// spareCollector lets memory grow to five times what is in use: a simulation uses little, and makes much garbage. Who sets GOGC
+// decides himself.
+func spareCollector() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 }
 
 // run is one control plane at scale.
