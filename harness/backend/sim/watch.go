@@ -90,7 +90,7 @@ func (w *world) committed() {
 
 // keptEvents is how many changes a watch can go back, at least: far more than anybody misses between a list and its watch. A real
 // etcd is compacted after five minutes.
-const keptEvents = 2000
+const keptEvents = 500
 
 // observe records a state of an observed object, when the first API server shows it.
 func (w *world) observe(e objects.Event) {
