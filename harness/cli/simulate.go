@@ -27,6 +27,7 @@ type simulateFlags struct {
 	jobs                   int
 	hours                  float64
 	keep, noShrink, asJSON bool
+	scale                  scaleFlags
 }
 
 func newSimulateCommand() *cobra.Command {
@@ -61,6 +62,7 @@ not run.`,
 	cmd.MarkFlagsMutuallyExclusive("seed", "seeds")
 	cmd.MarkFlagsMutuallyExclusive("seed", "shard")
 	cmd.AddCommand(newMergeCommand(), newShrinkCommand(), newLimitsCommand())
+	f.scale.add(cmd)
 	return cmd
 }
 
@@ -76,6 +78,10 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	s, err := f.simulation()
 	if err != nil {
 		return err
+	}
+	spareCollector()
+	if cmd.Flags().Changed("nodes") {
+		return f.scale.run(cmd, f.ssa, s.wanted.From, f.hours)
 	}
 	if err := prepareOut(f.out); err != nil {
 		return err
@@ -176,7 +182,11 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if f.hours < 0 || f.hours > mostHours || math.IsNaN(f.hours) {
 		return s, usage("--hours %v: expected 0 to %d", f.hours, mostHours)
 	}
-	s.backend = sim.New(sim.Options{SSA: store.SSA(f.ssa), Unhealthy: sim.UnhealthyDrawn})
+	timing, err := f.scale.timing(f.hours)
+	if err != nil {
+		return s, err
+	}
+	s.backend = sim.New(sim.Options{SSA: store.SSA(f.ssa), Timing: timing, Unhealthy: sim.UnhealthyDrawn})
 	s.plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.backend.Timing()}
 	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.plan.Timing.Interval.String()}
 	return s, nil

@@ -15,6 +15,7 @@ type Log struct {
 	w       *bufio.Writer
 	encoder encoder
 	events  []Event
+	stream  bool // events are not kept
 	seq     int64
 	err     error // the first write error: reported by Close, the run goes on in memory
 	subs    map[int]func(Event)
@@ -30,13 +31,22 @@ func NewLog(w io.Writer) *Log {
 	return l
 }
 
+// NewStream keeps nothing: events are told to subscribers and forgotten. It is for runs whose history no memory holds.
+func NewStream() *Log {
+	l := NewLog(nil)
+	l.stream = true
+	return l
+}
+
 // Append numbers, stores and writes e, then tells the subscribers, in the same order for all of them.
 func (l *Log) Append(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seq++
 	e.Seq, e.At = l.seq, e.At.UTC()
-	l.events = append(l.events, e)
+	if !l.stream {
+		l.events = append(l.events, e)
+	}
 	l.write(e)
 	for _, f := range l.subs {
 		f(e)

@@ -1,6 +1,10 @@
 package scenario
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
 
 // someText is a text that is not empty.
 var someText = regexp.MustCompile(`\S`)
@@ -141,7 +145,7 @@ func argumentShape(verb Verb) *shape {
 		return mapping(what, required("from", word(linkFroms()...)), required("to", word(linkTos()...)), optional("node", text),
 			required("mode", word(linkModes()...)), optional("delay", duration))
 	case VerbClock:
-		return mapping(what, optional("node", text), optional("role", text), required("mode", text), optional("by", duration))
+		return mapping(what, optional("node", text), optional("role", word(history.RoleAggregator)), required("mode", word(clockModes()...)), optional("by", duration))
 	case VerbNode:
 		return mapping(what, optional("remove", text), optional("add", text), optional("replace", text), optional("with", text), optional("reporter", word(lingers)))
 	case VerbEncryption:

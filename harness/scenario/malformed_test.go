@@ -108,7 +108,7 @@ func beyondSchema() []string {
 		"instance that is not there", "container of a role without", "node that is stopped",
 		"node that is restarted in an orderly way", "container of a node", "pod that is paused", "container of a pod",
 		"node that is not there", "keyID of a node", "link that does not exist", "slow link without delay", "cut link with delay",
-		"mute link with delay", "reset network", "node cut off from etcd alone", "single node cut off", "node does two things",
+		"mute link with delay", "reset network", "node cut off from etcd alone", "single node cut off", "clock of nobody", "clock without by", "clock restored by", "node does two things",
 		"node replaced by nothing", "node added twice", "node with a bad name", "kms disables on one node", "kms cuts a KEK",
 		"keyIDs without KMS", "condition status missing", "attempt without resource", "at within repeat", "too many repetitions",
 		"deep inside", "CEL syntax", "CEL unknown field", "CEL unknown variable", "CEL wrong type", "CEL not a bool",

@@ -121,7 +121,7 @@ func aboutVerb(word string) string {
 		string(VerbRotate): "a new KEK in the remote KMS; each plugin notices with its own lag", string(VerbKMS): "changes a KEK, or a node's access to the remote KMS",
 		string(VerbStart): "starts what was stopped or killed", string(VerbStop): "ends processes and waits for them", string(VerbKill): "kills processes",
 		string(VerbPause): "lets processes stand still", string(VerbResume): "lets them go on", string(VerbRestart): "ends and starts processes, or kills and starts them",
-		string(VerbLink): "breaks a link of the network, or restores it", string(VerbNode): "removes, adds or replaces a node",
+		string(VerbLink): "breaks a link of the network, or restores it", string(VerbClock): "sets the clock of a node or of the aggregators", string(VerbNode): "removes, adds or replaces a node",
 		string(VerbEncryption): "changes the cluster's encryption type, or its plugins", string(VerbData): "writes secrets, or reads them all back",
 		string(VerbCondition): "sets or deletes somebody else's condition on the operator CR", string(VerbAttempt): "a request under a reporter's identity",
 		wordExpect: "becomes true within a time", wordHolds: "is true now and stays true for a time", wordNever: "stays false for a time",

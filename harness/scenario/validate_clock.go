@@ -15,7 +15,7 @@ func (v *validation) clock(a Action, at place) {
 	}
 	v.someNodes(at.at("node"), s.Node)
 	mode := a.Text("mode")
-	if !v.word(at.at("mode"), "mode", mode, []string{history.ClockAhead, history.ClockBehind, history.ClockRestore}) {
+	if !v.word(at.at("mode"), "mode", mode, clockModes()) {
 		return
 	}
 	switch _, written := a.Params["by"]; {
@@ -24,4 +24,8 @@ func (v *validation) clock(a Action, at place) {
 	case mode != history.ClockRestore && !written:
 		v.add(at, "mode %s without by, expected one such as by: 2I", mode)
 	}
+}
+
+func clockModes() []string {
+	return []string{history.ClockAhead, history.ClockBehind, history.ClockRestore}
 }

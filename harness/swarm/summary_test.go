@@ -120,7 +120,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%q is missing: %q", want, kinds)
 		}
 	}
-	s := shard(t, swarm.Range{From: 1, To: 20}, swarm.Range{From: 1, To: 20}, 2)
+	s := shard(t, swarm.Range{From: 1, To: 60}, swarm.Range{From: 1, To: 60}, 2)
 	for kind := range s.Faults {
 		if !slices.Contains(kinds, kind) {
 			t.Errorf("%q was in force, and is not known: %q", kind, kinds)

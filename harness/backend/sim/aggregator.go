@@ -143,7 +143,7 @@ func (a *aggregator) step() {
 		a.stepped(core.Decision{Memory: a.memory}, nil)
 		return
 	}
-	d := a.w.cores.Decide(in, a.memory)
+	d := a.decide(in)
 	if !a.writes(d) {
 		a.stepped(d, nil)
 		return
@@ -155,6 +155,14 @@ func (a *aggregator) step() {
 		}
 		a.carryOut(in, a.w.cores.Decide(in, a.memory))
 	})
+}
+
+// decide asks the core about what it sees. What others put in its place is asked every time.
+func (a *aggregator) decide(in core.Input) core.Decision {
+	if a.w.cores.again {
+		return a.reader.Step(in, a.memory)
+	}
+	return a.w.cores.Decide(in, a.memory)
 }
 
 func (a *aggregator) writes(d core.Decision) bool {

@@ -29,6 +29,11 @@ type Options struct {
 	SSA store.SSA
 	// Timing of reporters and aggregators; zero: LocalTiming.
 	Timing contract.Timing
+	// MaxRequestBytes is etcd's limit; 0: its default.
+	MaxRequestBytes int
+	// Changes records of an object only the items that changed, so that a thousand nodes are not recorded anew with each report.
+	// A history of this kind says less than the checker needs.
+	Changes bool
 	// Cores take the place of this project's own where they are set. Those that are wrong on purpose show what a simulation finds.
 	Cores Cores
 	// Seams are where the rest of a subject can be made wrong on purpose.
@@ -117,10 +122,11 @@ func (b *Backend) Prepare(_ context.Context, spec backend.Spec) (backend.Environ
 	if err != nil {
 		return nil, fmt.Errorf("sim backend: %w", err)
 	}
-	e, err := newEnvironment(spec, b.Timing(), store.New(types, store.Options{SSA: b.opts.SSA}), b.opts)
+	e, err := newEnvironment(spec, b.Timing(), store.New(types, store.Options{SSA: b.opts.SSA, MaxRequestBytes: b.opts.MaxRequestBytes}), b.opts)
 	if err != nil {
 		return nil, fmt.Errorf("sim backend: prepare scenario %s: %w", spec.Scenario.Name, err)
 	}
+	e.w.changes = b.opts.Changes
 	return e, nil
 }
 

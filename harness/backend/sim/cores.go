@@ -11,12 +11,15 @@ type Cores struct {
 	Step func(reporting.Config, reporting.State, reporting.Event) (reporting.State, reporting.Action)
 	// Decide is the aggregator's.
 	Decide func(aggregating.Input, aggregating.Memory) aggregating.Decision
+
+	again bool // Decide is the project's own, which a Stepper may repeat
 }
 
 func (c Cores) withDefaults() Cores {
 	if c.Step == nil {
 		c.Step = reporting.Step
 	}
+	c.again = c.Decide == nil
 	if c.Decide == nil {
 		c.Decide = aggregating.Step
 	}

@@ -21,6 +21,10 @@ type picture struct {
 
 // present records a version of an observed object.
 func (w *world) present(t watch.Target, v *objects.Version) {
+	if w.changes {
+		w.presentChanges(t, v)
+		return
+	}
 	p := w.pictures[t].next(t.Resource(), v)
 	if p == nil {
 		delete(w.pictures, t)

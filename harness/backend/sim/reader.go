@@ -11,6 +11,7 @@ import (
 // reader reads objects for an aggregator, each version once.
 type reader struct {
 	core.Reader
+	core.Stepper
 	cr, co     *objects.Version
 	seen       core.Observed
 	conditions []core.Condition

@@ -76,7 +76,7 @@ func (s *server) learn(e objects.Event) {
 func (w *world) committed() {
 	events, err := w.store.Since(w.published)
 	if err != nil {
-		return // nothing is compacted here
+		return // only what was published is compacted
 	}
 	for _, e := range events {
 		w.published = e.Revision
@@ -85,7 +85,12 @@ func (w *world) committed() {
 		}
 		w.observe(e)
 	}
+	w.store.Trim(keptEvents)
 }
+
+// keptEvents is how many changes a watch can go back, at least: far more than anybody misses between a list and its watch. A real
+// etcd is compacted after five minutes.
+const keptEvents = 500
 
 // observe records a state of an observed object, when the first API server shows it.
 func (w *world) observe(e objects.Event) {

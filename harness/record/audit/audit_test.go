@@ -119,6 +119,26 @@ func TestRecorderTellsOfWritesWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// A killed API server leaves the beginning of a line, and the next one writes behind it.
+func TestRecorderReadsBehindATornLine(t *testing.T) {
+	log := history.NewLog(nil)
+	r := audit.Recorder{Sink: log, Identity: audit.SystemUnderTest, Resource: func(string) bool { return false }}
+	whole := strings.ReplaceAll(apply, "\n", "")
+	for _, cut := range []int{1, 30, len(whole) / 2, len(whole) - 1} {
+		if err := r.Line("cp-1", []byte(whole[:cut]+whole)); err != nil {
+			t.Errorf("cut after %d bytes: %v", cut, err)
+		}
+	}
+	if n := len(log.Events()); n != 4 {
+		t.Errorf("%d events, expected 4", n)
+	}
+	for _, bad := range []string{whole[:30], whole[:30] + "garbage", "garbage" + whole[:30]} {
+		if err := r.Line("cp-1", []byte(bad)); err == nil {
+			t.Errorf("%q: expected an error", bad)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add(line("", ""))
 	f.Add([]byte(`{"auditID":"x","verb":"patch","stage":"Panic","requestURI":"%%"}`))

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -53,9 +54,16 @@ func (r *Recorder) Unanswered() {
 	r.open = nil
 }
 
+// eventHead begins every event. Within a line it stands where an API server was killed while it wrote, and its successor went on behind
+// that: what was begun is lost, as everything else that the killed one had not written yet.
+const eventHead = `{"kind":"Event",`
+
 // Line records one line of the audit log of the API server on node.
 func (r *Recorder) Line(node string, line []byte) error {
 	request, ended, err := Decode(node, line)
+	if behind := bytes.LastIndex(line, []byte(eventHead)); err != nil && behind > 0 {
+		request, ended, err = Decode(node, line[behind:])
+	}
 	if err != nil || request == nil {
 		return err
 	}

@@ -27,6 +27,13 @@ func (s *Store) Since(revision int64) ([]Event, error) {
 	return s.log[i:len(s.log):len(s.log)], nil
 }
 
+// Trim compacts when there are twice as many changes as are wanted, so that each costs the same.
+func (s *Store) Trim(wanted int) {
+	if len(s.log) >= 2*wanted {
+		s.Compact(s.log[len(s.log)-wanted-1].Revision)
+	}
+}
+
 // Compact forgets the changes up to a revision: Since is refused for all before it.
 func (s *Store) Compact(revision int64) {
 	revision = min(revision, s.revision)
