@@ -1,0 +1,85 @@
+package page
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/report"
+)
+
+// Failure is one thing that was not as it should be, in words.
+type Failure struct {
+	ID, Where, When, Seen, Allowed, Excused string
+	More                                    int
+	Mark                                    int // in the timeline; -1 for none
+}
+
+// Failures are those of the result, and what a scenario excuses.
+func (r Run) Failures() []Failure {
+	var all []Failure
+	for _, f := range r.Result.Failures {
+		all = append(all, r.failure(f))
+	}
+	if r.Verdict == nil {
+		return all
+	}
+	for _, i := range r.Verdict.Invariants {
+		if i.Status == check.Excused && len(i.Violations) > 0 {
+			x := i.Violations[0]
+			f := r.failure(report.Failure{ID: i.ID, At: x.At, Offset: x.Offset, Where: x.Node, Seen: x.Seen, Allowed: x.Allowed, More: i.Count - 1})
+			f.Excused = safe(i.Excuse)
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func (r Run) failure(f report.Failure) Failure {
+	out := Failure{ID: f.ID, Where: f.Where, Seen: safe(f.Seen), Allowed: safe(f.Allowed), More: f.More, Mark: r.markOf(f)}
+	if !f.At.IsZero() {
+		out.When = fmt.Sprintf("at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000Z"))
+	}
+	return out
+}
+
+// markOf is the first mark of what failed.
+func (r Run) markOf(f report.Failure) int {
+	at := float64(f.Offset.Microseconds()) / 1000
+	found := -1
+	for i, m := range r.Marks {
+		if m.ID != f.ID {
+			continue
+		}
+		if found < 0 {
+			found = i
+		}
+		if diff := m.At - at; diff < 1 && diff > -1 {
+			return i
+		}
+	}
+	return found
+}
+
+// First is the failure that came first in time; what has no instant comes last.
+func (r Run) First() *Failure {
+	var first *report.Failure
+	for i := range r.Result.Failures {
+		f := &r.Result.Failures[i]
+		if first == nil || !f.At.IsZero() && (first.At.IsZero() || f.At.Before(first.At)) {
+			first = f
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	out := r.failure(*first)
+	out.Mark = -1 // the button is with the timeline
+	return &out
+}
+
+// MoreFailures is how many others there are.
+func (r Run) MoreFailures() int { return len(r.Result.Failures) - 1 }
+
+// seconds for people.
+func seconds(d time.Duration) string { return d.Round(time.Millisecond).String() }
