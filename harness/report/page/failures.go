@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
@@ -18,7 +19,7 @@ type Failure struct {
 // Failures are those of the result, and what a scenario excuses.
 func (r Run) Failures() []Failure {
 	var all []Failure
-	for _, f := range r.Result.Failures {
+	for _, f := range inTime(r.Result.Failures) {
 		all = append(all, r.failure(f))
 	}
 	if r.Verdict == nil {
@@ -32,6 +33,18 @@ func (r Run) Failures() []Failure {
 			all = append(all, f)
 		}
 	}
+	return all
+}
+
+// inTime orders failures by when they were; what has no instant comes last.
+func inTime(all []report.Failure) []report.Failure {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b report.Failure) int {
+		if a.At.IsZero() != b.At.IsZero() {
+			return map[bool]int{true: 1, false: -1}[a.At.IsZero()]
+		}
+		return a.At.Compare(b.At)
+	})
 	return all
 }
 
@@ -61,19 +74,12 @@ func (r Run) markOf(f report.Failure) int {
 	return found
 }
 
-// First is the failure that came first in time; what has no instant comes last.
+// First is the failure that came first.
 func (r Run) First() *Failure {
-	var first *report.Failure
-	for i := range r.Result.Failures {
-		f := &r.Result.Failures[i]
-		if first == nil || !f.At.IsZero() && (first.At.IsZero() || f.At.Before(first.At)) {
-			first = f
-		}
-	}
-	if first == nil {
+	if len(r.Result.Failures) == 0 {
 		return nil
 	}
-	out := r.failure(*first)
+	out := r.failure(inTime(r.Result.Failures)[0])
 	out.Mark = -1 // the button is with the timeline
 	return &out
 }

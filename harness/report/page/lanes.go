@@ -110,7 +110,7 @@ func (p place) group() Group {
 // title and help of a row.
 func (p place) title() (title, help string) {
 	t := rowTexts[p.row]
-	if p.of != "" && (p.row == rowSteps || p.row == rowExpected) {
+	if p.of != "" && (p.row == rowSteps || p.row == rowExpected || p.row == rowViolated) {
 		return "", t.help // a further line of the same
 	}
 	return strings.ReplaceAll(t.title, "%", p.of), t.help

@@ -31,7 +31,7 @@ func (b *builder) addWindows() {
 		p := lineOf(rowExpected, line)
 		b.lanes.need(p)
 		b.out.Windows = append(b.out.Windows, Window{at: p, From: b.ms(from), Due: b.ms(due), Took: b.ms(e.At), Class: okOr(e.Expectation.OK, Bad),
-			Text: safe(e.Expectation.Mode + " " + short(e.Expectation.Bound) + ": " + e.Expectation.Text), Event: i})
+			Text: safe(e.Expectation.ID + " " + e.Expectation.Mode + " " + short(e.Expectation.Bound) + ": " + e.Expectation.Text), Event: i})
 	}
 }
 
@@ -50,20 +50,19 @@ func latest(a, b time.Time) time.Time {
 
 // addMarks marks what was not as it should be, in the order of time.
 func (b *builder) addMarks(v check.Verdict) {
-	row := b.lanes.rows[inScenario(rowViolated)]
 	for i, e := range b.events {
 		switch {
 		case e.Expectation != nil && !e.Expectation.OK:
 			from, due := windowOf(e)
-			b.out.Marks = append(b.out.Marks, Mark{At: b.ms(e.At), From: b.ms(from), To: b.ms(due), Window: true, Row: row, Target: b.out.Windows[b.windowAt(i)].Row, Event: i,
+			b.out.Marks = append(b.out.Marks, Mark{At: b.ms(e.At), From: b.ms(from), To: b.ms(due), Window: true, Target: -1, at: b.out.Windows[b.windowAt(i)].at, Event: i,
 				ID: e.Expectation.ID, Seen: safe(e.Expectation.Detail), Allowed: safe(e.Expectation.Mode + " " + short(e.Expectation.Bound) + ": " + e.Expectation.Text)})
 		case e.Action != nil && e.Action.State == history.ActionFailed:
-			b.out.Marks = append(b.out.Marks, Mark{At: b.ms(e.At), Row: row, Target: b.out.Events[i].Row, Event: i, ID: e.Action.ID, Seen: safe(e.Action.Error), Allowed: "the action takes effect"})
+			b.out.Marks = append(b.out.Marks, Mark{At: b.ms(e.At), Target: -1, at: b.out.Events[i].at, Event: i, ID: e.Action.ID, Seen: safe(e.Action.Error), Allowed: "the action takes effect"})
 		}
 	}
 	for _, r := range v.Invariants {
 		for _, x := range r.Violations {
-			b.out.Marks = append(b.out.Marks, b.markOf(r, x, row))
+			b.out.Marks = append(b.out.Marks, b.markOf(r, x))
 		}
 	}
 	slices.SortStableFunc(b.out.Marks, func(x, y Mark) int {
@@ -75,14 +74,56 @@ func (b *builder) addMarks(v check.Verdict) {
 		}
 		return 0
 	})
+	b.packMarks()
+}
+
+// maxMarkLines bounds the lines of marks; those that find no room share the last one.
+const maxMarkLines = 6
+
+// packMarks gives each mark a line on which its window and its name hide no other. A name takes a part of the width.
+func (b *builder) packMarks() {
+	var lines []float64 // where each line is free again
+	for i := range b.out.Marks {
+		m := &b.out.Marks[i]
+		from := m.At
+		if m.Window {
+			from = min(from, m.From)
+		}
+		n := slices.IndexFunc(lines, func(until float64) bool { return until <= from })
+		if n < 0 && len(lines) < maxMarkLines {
+			n, lines = len(lines), append(lines, 0)
+		}
+		if n < 0 {
+			n = len(lines) - 1
+		}
+		lines[n] = max(m.At, m.To) + b.out.Span*0.12
+		m.line = n
+	}
+}
+
+// settleAround adds the marks, numbers the rows, and puts everything into its own.
+func (b *builder) settleAround(v check.Verdict) {
+	b.addMarks(v)
+	b.lanes.need(inScenario(rowViolated))
+	for _, m := range b.out.Marks {
+		b.lanes.need(lineOf(rowViolated, m.line))
+	}
+	b.settle()
+	for i := range b.out.Marks {
+		m := &b.out.Marks[i]
+		m.Row = b.lanes.rows[lineOf(rowViolated, m.line)]
+		if row, ok := b.lanes.rows[m.at]; ok && (m.at != place{} || m.Event >= 0) {
+			m.Target = row
+		}
+	}
 }
 
 func (b *builder) windowAt(event int) int {
 	return slices.IndexFunc(b.out.Windows, func(w Window) bool { return w.Event == event })
 }
 
-func (b *builder) markOf(r check.Result, x check.Violation, row int) Mark {
-	m := Mark{At: b.ms(x.At), Row: row, Target: -1, Event: -1, ID: r.ID, Where: strings.TrimSuffix(x.Node+"/"+x.KeyID, "/"), Seen: safe(x.Seen), Allowed: safe(x.Allowed)}
+func (b *builder) markOf(r check.Result, x check.Violation) Mark {
+	m := Mark{At: b.ms(x.At), Target: -1, Event: -1, ID: r.ID, Where: strings.TrimSuffix(x.Node+"/"+x.KeyID, "/"), Seen: safe(x.Seen), Allowed: safe(x.Allowed)}
 	if r.Status == check.Excused {
 		m.Excused = safe(r.Excuse)
 	}
@@ -90,29 +131,24 @@ func (b *builder) markOf(r check.Result, x check.Violation, row int) Mark {
 		m.Window, m.From, m.To = true, b.ms(x.From), b.ms(x.To)
 	}
 	if i, ok := b.shown[x.Seq]; ok && x.Seq != 0 {
-		m.Event, m.Target = i, b.out.Events[i].Row
+		m.Event, m.at = i, b.out.Events[i].at
 	}
-	if t := b.targetOf(r.ID, x); t >= 0 {
-		m.Target = t
+	if p, ok := b.targetOf(r.ID, x); ok {
+		m.at = p
 	}
 	return m
 }
 
-// targetOf is the row in which a violation shows, where its event stands elsewhere or there is none.
-func (b *builder) targetOf(id string, x check.Violation) int {
-	at := func(p place) int {
-		if row, ok := b.lanes.rows[p]; ok {
-			return row
-		}
-		return -1
-	}
+// targetOf is where a violation shows, if its event stands elsewhere or there is none.
+func (b *builder) targetOf(id string, x check.Violation) (p place, ok bool) {
 	switch id {
 	case "DETECTION", "RECOVERY", "FALSE-HEALTHY", "FALSE-ALARM", "STALE-UNKNOWN", "ABSENCE-IS-NOT-BROKEN":
-		return at(place{lane: laneRollups, row: rowDegraded})
+		p = place{lane: laneRollups, row: rowDegraded}
 	case "CADENCE":
-		return at(place{lane: laneNode, node: x.Node, row: rowWrites})
+		p = place{lane: laneNode, node: x.Node, row: rowWrites}
 	case "MONOTONIC", "TRUTHFUL-PROBE":
-		return at(place{lane: laneNode, node: x.Node, row: rowReport, of: x.KeyID})
+		p = place{lane: laneNode, node: x.Node, row: rowReport, of: x.KeyID}
 	}
-	return -1
+	_, ok = b.lanes.rows[p]
+	return p, ok && p != place{}
 }

@@ -25,6 +25,7 @@ type Page struct {
 
 // Write writes the page as one file.
 func (p Page) Write(w io.Writer) error {
+	p.Runs = slices.Clone(p.Runs)
 	t, err := template.ParseFS(assets, "assets/page.html")
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
@@ -36,6 +37,9 @@ func (p Page) Write(w io.Writer) error {
 	js, err := script()
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
+	}
+	for i := range p.Runs {
+		p.Runs[i] = p.Runs[i].clean()
 	}
 	if err := t.Execute(w, content{Page: p, CSS: template.CSS(css), JS: template.JS(js)}); err != nil {
 		return fmt.Errorf("write the page: %w", err)

@@ -55,6 +55,21 @@ func (r *Run) SetTimeline(t Timeline) error {
 	return nil
 }
 
+// clean is the run without characters that would be no text. HTML is escaped elsewhere.
+func (r Run) clean() Run {
+	r.Result.Title, r.Result.Reproduce = safe(r.Result.Title), safe(r.Result.Reproduce)
+	r.Result.Reasons, r.Result.Notes = allSafe(r.Result.Reasons), allSafe(r.Result.Notes)
+	r.Warnings = allSafe(r.Warnings)
+	return r
+}
+
+func allSafe(texts []string) (out []string) {
+	for _, text := range texts {
+		out = append(out, safe(text))
+	}
+	return out
+}
+
 // ID is the address of the run in the page; it is the same on every run.
 func (r Run) ID() string {
 	return strings.Map(func(c rune) rune {
@@ -82,8 +97,11 @@ func (r Run) Took() string { return r.Result.Took.Round(100 * time.Millisecond).
 
 // Facts are the numbers of the run on one line.
 func (r Run) Facts() string {
-	words := []string{fmt.Sprintf("%d events", r.Result.Events), "in " + r.Took(), fmt.Sprintf("%d expectations", r.Result.Expectations),
+	words := []string{fmt.Sprintf("%d events", r.Result.Events), "took " + r.Took() + " with its preparation", fmt.Sprintf("%d expectations", r.Result.Expectations),
 		fmt.Sprintf("%d checks", r.Result.Checks), fmt.Sprintf("seed %d", r.Result.Seed)}
+	if r.Verdict != nil {
+		words[0] += " in " + seconds(r.Verdict.Duration)
+	}
 	if !r.Result.Began.IsZero() {
 		words = append(words, "began "+r.Result.Began.UTC().Format("2006-01-02 15:04:05.000Z"))
 	}

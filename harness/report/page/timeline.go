@@ -122,6 +122,9 @@ type Mark struct {
 	Seen    string  `json:"seen"`
 	Allowed string  `json:"allowed,omitempty"`
 	Excused string  `json:"excused,omitempty"`
+
+	at   place // that it shows in; zero for none
+	line int
 }
 
 // NewTimeline is a pure function of a history and its verdict. Of a history with more events than most, those that say the same are
@@ -131,9 +134,7 @@ func NewTimeline(events []history.Event, v check.Verdict, most int) Timeline {
 	b.addEvents()
 	b.addBands()
 	b.addWindows()
-	b.lanes.need(place{lane: laneScenario, row: rowViolated})
-	b.settle()
-	b.addMarks(v)
+	b.settleAround(v)
 	b.out.Total = len(events)
 	b.fold(most)
 	b.addRaw()

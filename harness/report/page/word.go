@@ -40,7 +40,7 @@ func (b *builder) words(e history.Event, index int) word {
 	case e.Expected != nil:
 		return expected(*e.Expected)
 	case e.Call != nil:
-		return call(*e.Call)
+		return call(*e.Call, b.run.Timing.ProbeTimeout)
 	case e.Request != nil:
 		return request(*e.Request)
 	case e.Object != nil:

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // call is one line of a plugin's journal.
-func call(c history.Call) word {
+func call(c history.Call, deadline time.Duration) word {
 	w := word{at: place{lane: laneNode, node: c.Node, row: rowAnswers, of: c.KeyID}, class: OK}
 	if c.Method != "Status" {
 		w.at.row = rowEnvelopeCalls
@@ -23,6 +24,9 @@ func call(c history.Call) word {
 		w.class, said = Bad, strings.TrimSpace(c.Code+" "+c.Text)
 	case c.Method == "Status" && c.Healthz != "ok":
 		w.class, said = Warn, fmt.Sprintf("healthz %q", c.Healthz)
+	}
+	if c.Method == "Status" && deadline > 0 && c.Took > deadline && c.Outcome == history.CallOK {
+		w.class, said = Bad, said+" after the deadline"
 	}
 	if c.KEKID != "" {
 		said += ", " + c.KEKID

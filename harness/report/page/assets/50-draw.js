@@ -48,13 +48,14 @@ class Painter {
   }
   labels() {
     const c = this.c, l = this.l, p = this.colours;
+    c.fillStyle = p.line; c.fillRect(l.gutter - 1, 0, 1, l.height);
     for (const head of l.heads) {
+      c.fillStyle = p.panel2; c.fillRect(0, head.y, l.gutter + 60, l.headHeight);
       c.fillStyle = p.text; c.font = '600 12.5px system-ui, "DejaVu Sans", sans-serif';
       c.fillText(this.t.groups[head.g].title, 8, head.y + l.headHeight / 2 + 1);
     }
     c.font = this.font; c.fillStyle = p.dim;
     this.t.rows.forEach((row, r) => { if (l.tops[r] >= 0) c.fillText(this.cut(row.title, l.gutter - 18), 14, l.tops[r] + l.rowHeight / 2 + 1); });
-    c.fillStyle = p.line; c.fillRect(l.gutter - 1, 0, 1, l.height);
   }
   cut(text, width) {
     const c = this.c;
@@ -159,7 +160,9 @@ class Painter {
     if (!whole) return;
     if (took) { c.fillStyle = p[w.c + 'Soft']; c.fillRect(took[0], y + 4, took[1], h - 8); c.fillStyle = p[w.c]; c.fillRect(took[0] + took[1] - 2, y + 3, 2.5, h - 6); }
     if (allowed) { c.strokeStyle = p.allowed; c.setLineDash([4, 2]); c.strokeRect(allowed[0] + .5, y + 3.5, Math.max(1, allowed[1] - 1), h - 7); c.setLineDash([]); }
-    this.beside(w, whole, y, p[w.c === 'ok' ? 'dim' : w.c]);
+    // The words stand in what it took if there is room, else behind it.
+    const rest = took && took[1] < 120 && whole[1] - took[1] > 60 ? [took[0] + took[1], whole[1] - took[1]] : whole;
+    this.beside(w, rest, y, p[w.c === 'ok' ? 'dim' : w.c]);
   }
   ticks(row, y) {
     const l = this.l, c = this.c, p = this.colours, list = row.events, events = this.t.events, h = l.rowHeight;
@@ -188,31 +191,40 @@ class Painter {
     c.fillStyle = colour; c.beginPath(); c.moveTo(x - size, y - size * 1.7); c.lineTo(x + size, y - size * 1.7); c.lineTo(x, y); c.fill();
   }
   marks(chosen) {
-    this.t.marks.forEach((m, i) => { if (!chosen || chosen.mark !== i) this.mark(m, false); });
-    if (chosen && chosen.mark !== undefined && chosen.mark >= 0) this.mark(this.t.marks[chosen.mark], true);
+    const rest = this.t.marks.filter((m, i) => !chosen || chosen.mark !== i);
+    for (const m of rest) this.markWindow(m, false);
+    for (const m of rest) this.mark(m, false);
+    if (chosen && chosen.mark !== undefined && chosen.mark >= 0) { this.markWindow(this.t.marks[chosen.mark], true); this.mark(this.t.marks[chosen.mark], true); }
   }
-  // A violation: a line through everything, the window that was allowed, and what came after it.
+  // The window that was allowed: beside the violation, and where it shows.
+  markWindow(m, chosen) {
+    const c = this.c, l = this.l, p = this.colours, h = l.rowHeight, b = m.w ? this.box(m.b || 0, m.u) : null;
+    if (!b) return;
+    const own = l.tops[m.r], there = m.x >= 0 && chosen ? l.tops[m.x] : -1;
+    c.strokeStyle = p.allowed; c.lineWidth = chosen ? 2 : 1;
+    if (own >= 0) {
+      c.fillStyle = p.okSoft; c.fillRect(b[0], own + 3, b[1], h - 6);
+      c.strokeRect(b[0] + .5, own + 2.5, Math.max(1, b[1] - 1), h - 5);
+      c.fillStyle = p.allowed; c.fillText(this.cut('allowed until ' + offset(m.u), b[1] - 16), b[0] + 5, own + h / 2 + 1);
+    }
+    if (there >= 0) c.strokeRect(b[0] + .5, there + 1.5, Math.max(1, b[1] - 1), h - 3);
+    c.lineWidth = 1;
+  }
+  // A violation: a line through everything, a triangle and its name.
   mark(m, chosen) {
-    const c = this.c, l = this.l, p = this.colours, colour = m.excused ? p.warn : p.bad, h = l.rowHeight;
-    const x = l.x(m.t), y = l.tops[m.r], rows = [y];
+    const c = this.c, l = this.l, p = this.colours, colour = m.excused ? p.warn : p.bad, h = l.rowHeight, x = l.x(m.t), y = l.tops[m.r];
     c.globalAlpha = chosen ? .9 : .3; c.fillStyle = colour;
     c.fillRect(x - (chosen ? 1 : .5), 0, chosen ? 2 : 1, l.height);
     c.globalAlpha = 1;
-    if (m.x >= 0 && chosen) rows.push(l.tops[m.x]);
-    for (const top of rows) if (top >= 0) {
-      const b = m.w ? this.box(m.b || 0, m.u) : null;
-      if (b) {
-        c.fillStyle = p.okSoft; if (top === y) c.fillRect(b[0], top + 4, b[1], h - 8);
-        c.strokeStyle = p.allowed; c.lineWidth = chosen ? 2 : 1; c.strokeRect(b[0] + .5, top + 2.5, Math.max(1, b[1] - 1), h - 5); c.lineWidth = 1;
-        if (top === y && chosen) { c.fillStyle = p.allowed; c.fillText(this.cut('allowed until ' + offset(m.u), b[1] - 8), b[0] + 4, top + h / 2 + 1); }
-      }
-    }
-    if (y >= 0) {
-      this.triangle(c, x, y + h - 2, colour, chosen ? 7 : 5);
-      const free = this.t.marks.find((o) => o.t > m.t + .001);
-      const room = (free && !chosen ? l.x(free.t) : l.width) - x - 16;
-      if (room > 30) { c.fillStyle = chosen ? p.bg : 'transparent'; const text = this.cut(m.id, room); c.fillRect(x + 9, y + 1, c.measureText(text).width + 4, h - 2); c.fillStyle = colour; c.fillText(text, x + 10, y + h / 2 + 1); }
-    }
+    if (y < 0) return;
+    this.triangle(c, x, y + h - 2, colour, chosen ? 7 : 5);
+    const next = this.t.marks.find((o) => o.r === m.r && o.t > m.t), name = m.id + (m.where ? ' ' + m.where : '');
+    const right = (next && !chosen ? l.x(next.w ? Math.min(next.b || 0, next.t) : next.t) : l.width) - x - 14;
+    const left = right < 40 && x - l.gutter > 90, text = this.cut(name, left ? x - l.gutter - 20 : right);
+    if (!text) return;
+    const wide = c.measureText(text).width, at = left ? x - 12 - wide : x + 11;
+    c.fillStyle = p.bg; c.fillRect(at - 2, y + 2, wide + 4, h - 4);
+    c.fillStyle = colour; c.fillText(text, at, y + h / 2 + 1);
   }
   chosen(chosen) {
     if (!chosen || chosen.event === undefined || chosen.event < 0) return;

@@ -131,8 +131,8 @@ class Timeline {
   hit(x, y) {
     const l = this.l = this.layout, t = this.t, r = l.rowAt(y);
     if (r < 0 || x < l.gutter) return null;
-    if (r === (t.marks[0] || {}).r) {
-      const near = t.marks.map((m, i) => [Math.abs(l.x(m.t) - x), i]).sort((a, b) => a[0] - b[0])[0];
+    if (t.marks.some((m) => m.r === r)) {
+      const near = t.marks.map((m, i) => [m.r === r ? Math.abs(l.x(m.t) - x) : 1e9, i]).sort((a, b) => a[0] - b[0])[0];
       return near && near[0] < 14 ? { mark: near[1], text: t.marks[near[1]].id + ': ' + t.marks[near[1]].seen, at: t.marks[near[1]].t } : null;
     }
     const row = t.byRow[r], at = l.ms(x), around = (x2) => Math.abs(x2 - x);
