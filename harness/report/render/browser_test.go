@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -59,15 +60,15 @@ func newBrowser(t *testing.T) *browser {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
-	b.ctx, cancel = chromedp.NewContext(ctx)
+	b.ctx, cancel = chromedp.NewContext(ctx, chromedp.WithListener(b.listen))
 	t.Cleanup(func() {
 		if err := chromedp.Cancel(b.ctx); err != nil {
 			t.Logf("end the browser: %v", err)
 		}
 		cancel()
 	})
-	chromedp.ListenTarget(b.ctx, b.listen)
-	b.do(network.Enable(), log.Enable())
+	call(b, network.Enable, network.EnableParams{})
+	call(b, log.Enable, cdp.Empty{})
 	return b
 }
 
@@ -76,13 +77,13 @@ func (b *browser) listen(event any) {
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		b.complaints = append(b.complaints, e.ExceptionDetails.Error())
+		b.complaints = append(b.complaints, e.ExceptionDetails.Text)
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
 			b.complaints = append(b.complaints, fmt.Sprintf("console.%s", e.Type))
 		}
 	case *log.EventEntryAdded:
-		if e.Entry.Level == log.LevelError {
+		if e.Entry.Level == log.EntryLevelError {
 			b.complaints = append(b.complaints, e.Entry.Text)
 		}
 	case *network.EventRequestWillBeSent:
@@ -101,9 +102,17 @@ func (b *browser) quiet() {
 	}
 }
 
-func (b *browser) do(actions ...chromedp.Action) {
+func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Run(b.ctx, actions...); err != nil {
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// call runs a command of the browser's protocol.
+func call[P, R any](b *browser, command cdp.Command[P, R], params P) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, command, params); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -112,27 +121,43 @@ func (b *browser) do(actions ...chromedp.Action) {
 func (b *browser) open(file, hash string, width, height int64, dark bool) {
 	b.t.Helper()
 	scheme := map[bool]string{true: "dark", false: "light"}[dark]
-	b.do(emulation.SetDeviceMetricsOverride(width, height, 1, width < 600), emulation.SetTouchEmulationEnabled(width < 600),
-		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
-		chromedp.Navigate("about:blank"), chromedp.Navigate("file://"+file+hash), b.ready())
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	var phone []chromedp.EmulateViewportOption
+	if width < 600 {
+		phone = append(phone, chromedp.EmulateMobile, chromedp.EmulateTouch)
+	}
+	b.do(chromedp.EmulateViewport(width, height, phone...), chromedp.Navigate("about:blank"), chromedp.Navigate("file://"+file+hash), b.ready())
 }
 
-func (b *browser) ready() chromedp.Action {
-	return chromedp.Evaluate(`kmsharness.ready.then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))`, nil,
-		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) })
+// ready waits until what was asked for has been drawn.
+func (b *browser) ready() chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		const drawn = `kmsharness.ready.then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))))`
+		_, err := chromedp.Evaluate[bool](drawn, chromedp.EvalAwaitPromise)(ctx, t)
+		return chromedp.Void{}, err
+	}
+}
+
+func click(selector string) chromedp.Action[chromedp.Void] {
+	return chromedp.Click(chromedp.CSS(selector))
 }
 
 func eval[T any](b *browser, script string) T {
 	b.t.Helper()
-	var out T
-	b.do(chromedp.Evaluate(script, &out))
+	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script))
+	if err != nil {
+		b.t.Fatalf("%s: %v", script, err)
+	}
 	return out
 }
 
 func (b *browser) shot(name string) {
 	b.t.Helper()
-	var data []byte
-	b.do(b.ready(), chromedp.CaptureScreenshot(&data))
+	b.do(b.ready())
+	data, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	if err := report.Replace(filepath.Join(b.shots, name+".png"), data); err != nil {
 		b.t.Fatal(err)
 	}
@@ -171,7 +196,7 @@ func TestPageInABrowser(t *testing.T) {
 	b.expect("the summary is shown, and nothing else", `kmsharness.now.id === 'summary' && document.querySelectorAll('main > section:not([hidden])').length === 1`)
 	b.expect("the matrix has a row for each scenario", `document.querySelectorAll('#matrix tbody th[scope=row]').length === 4`)
 	b.shot("summary-light")
-	b.do(chromedp.Click(`a[href="#sim.plugin-unhealthy"]`, chromedp.ByQuery), chromedp.WaitVisible(`section:not([hidden]) canvas.draw`, chromedp.ByQuery), b.ready())
+	b.do(click(`a[href="#sim.plugin-unhealthy"]`), chromedp.WaitVisible(chromedp.CSS(`section:not([hidden]) canvas.draw`)), b.ready())
 	b.expect("the timeline has lanes for each node", timeline+`.t.groups.filter((g) => g.id.startsWith('node/')).length === 3`)
 	b.expect("good and bad things are drawn", drawn+`('ok') > 500 && `+drawn+`('bad') > 50 && `+drawn+`('text') > 50`)
 	b.shot("failed-light")
@@ -197,17 +222,17 @@ func TestPageInABrowser(t *testing.T) {
 		t.Errorf("%d of %d events are left by the filter", few, all)
 	}
 	b.expect("only what matches is listed", `[...document.querySelectorAll('section:not([hidden]) .rows .row')].every((r) => r.textContent.includes('cp-2'))`)
-	b.do(chromedp.Evaluate(`(() => { const s = document.querySelector('section:not([hidden]) input[type=search]'); s.value = ''; s.dispatchEvent(new Event('input')); })()`, nil))
+	b.expect("an empty filter shows all again", `((s) => { s.value = ''; s.dispatchEvent(new Event('input')); return `+timeline+`.filter.shown.length === `+fmt.Sprint(all)+`; })(document.querySelector('section:not([hidden]) input[type=search]'))`)
 	before := eval[float64](b, timeline+`.layout.height`)
-	b.do(chromedp.Click(`section:not([hidden]) details.filter summary`, chromedp.ByQuery), chromedp.Click(`section:not([hidden]) input[data-lane="node/cp-3"]`, chromedp.ByQuery), b.ready())
+	b.do(click(`section:not([hidden]) details.filter summary`), click(`section:not([hidden]) input[data-lane="node/cp-3"]`), b.ready())
 	if after := eval[float64](b, timeline+`.layout.height`); after >= before {
 		t.Errorf("a lane that is switched off still takes room: %v before, %v after", before, after)
 	}
 
 	light := eval[string](b, `getComputedStyle(document.body).backgroundColor`)
-	b.do(chromedp.Click(`#theme`, chromedp.ByQuery), chromedp.Click(`#theme`, chromedp.ByQuery), b.ready())
+	b.do(click(`#theme`), click(`#theme`), b.ready())
 	b.expect("the switch makes it dark", `document.documentElement.dataset.theme === 'dark' && getComputedStyle(document.body).backgroundColor !== '`+light+`'`)
-	b.do(chromedp.Click(`#theme`, chromedp.ByQuery))
+	b.do(click(`#theme`))
 
 	b.open(file, "#sim.plugin-unhealthy", 1400, 1000, true)
 	b.do(chromedp.KeyEvent("v"))
@@ -222,7 +247,7 @@ func TestPageInABrowser(t *testing.T) {
 		b.expect("nothing is wider than a phone", `document.documentElement.scrollWidth <= 390`)
 		b.shot(name)
 		if name == "failed-phone" {
-			b.do(chromedp.Click(`section:not([hidden]) [data-do=first]`, chromedp.ByQuery))
+			b.do(click(`section:not([hidden]) [data-do=first]`))
 			b.shot("failed-phone-violation")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
@@ -47,6 +48,9 @@ func Write(o Options) (Written, error) {
 			r.Column = dir // until it is known which backends there are
 			runs = append(runs, r)
 		}
+	}
+	if len(runs) == 0 {
+		return Written{}, fmt.Errorf("no run in %s, expected folders with a %s", strings.Join(o.Dirs, ", "), report.HistoryFile)
 	}
 	columns(runs)
 	slices.SortStableFunc(runs, func(a, b page.Run) int {
