@@ -116,6 +116,7 @@ func (b *builder) settleAround(v check.Verdict) {
 			m.Target = row
 		}
 	}
+	b.markDull()
 }
 
 func (b *builder) windowAt(event int) int {

@@ -36,6 +36,8 @@ type Row struct {
 	Group int    `json:"g"`
 	Title string `json:"title"`
 	Help  string `json:"help"`
+	// Dull is a row beside the point in which all was well; the page shows it when asked to.
+	Dull bool `json:"dull,omitempty"`
 }
 
 // Class says how something looks.

@@ -248,6 +248,25 @@ func TestLongEvents(t *testing.T) {
 	}
 }
 
+// Rows beside the point are shown at once only if something happened in them.
+func TestDullRows(t *testing.T) {
+	s := newStory()
+	for i, state := range []string{history.ProcessReady, history.ProcessExited} {
+		node := fmt.Sprintf("cp-%d", i+1)
+		s.call(1, node, "ok")
+		s.at(1, &history.Process{Role: history.RoleReporter, Node: node, State: state})
+	}
+	tl := page.NewTimeline(s.end(2), check.Verdict{}, 0)
+	for lane, want := range map[string]bool{"node/cp-1": true, "node/cp-2": false} {
+		if got := tl.Rows[row(tl, lane, "reporter")].Dull; got != want {
+			t.Errorf("reporter of %s: dull %v", lane, got)
+		}
+		if tl.Rows[row(tl, lane, "plugin 1 says")].Dull {
+			t.Errorf("the answers of %s are dull", lane)
+		}
+	}
+}
+
 // Odd histories give a timeline, too.
 func TestOddHistories(t *testing.T) {
 	for name, events := range map[string][]history.Event{

@@ -56,7 +56,7 @@ func newBrowser(t *testing.T) *browser {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true), chromedp.WSURLReadTimeout(2*time.Minute))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // t's own ends before the browser is told to
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
@@ -203,12 +203,17 @@ func TestPageInABrowser(t *testing.T) {
 
 	b.do(chromedp.KeyEvent("v"), b.ready())
 	b.expect("v goes to the first violation", timeline+`.chosen.mark === 0 && document.activeElement.matches('canvas.draw')`)
-	b.expect("its window is in sight", `((l, m) => l.from < m.b && m.t < l.to)(`+timeline+`.layout, `+timeline+`.t.marks[0])`)
+	b.expect("its window is in sight", `((l, m) => l.from < (m.w ? m.b || 0 : m.t) && m.t < l.to)(`+timeline+`.layout, `+timeline+`.t.marks[0])`)
 	b.expect("what was seen and allowed is told", `document.querySelector('section:not([hidden]) .event .seen').textContent && document.querySelector('section:not([hidden]) .event .allowed').textContent`)
 	b.shot("failed-violation-light")
 	b.do(chromedp.KeyEvent("v"), b.ready())
 	b.expect("v again goes to the next one", timeline+`.chosen.mark === 1`)
-	b.do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Home), b.ready())
+	few := eval[float64](b, timeline+`.layout.height`)
+	b.do(click(`section:not([hidden]) [data-do=quiet]`), b.ready())
+	if more := eval[float64](b, timeline+`.layout.height`); more <= few {
+		t.Errorf("quiet rows take no room: %v without, %v with them", few, more)
+	}
+	b.do(chromedp.KeyEvent("v"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Home), b.ready())
 	b.expect("an event is chosen by keyboard, and shown as JSON", timeline+`.chosen.event === 0 && JSON.parse(document.querySelector('section:not([hidden]) .event pre').textContent).kind === 'run'`)
 	b.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowRight), b.ready())
 	b.expect("arrows go on from there", timeline+`.chosen.event > 0`)
@@ -217,9 +222,9 @@ func TestPageInABrowser(t *testing.T) {
 
 	all := eval[int](b, timeline+`.filter.shown.length`)
 	b.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("cp-2 healthz"), b.ready())
-	few := eval[int](b, timeline+`.filter.shown.length`)
-	if few == 0 || few >= all {
-		t.Errorf("%d of %d events are left by the filter", few, all)
+	left := eval[int](b, timeline+`.filter.shown.length`)
+	if left == 0 || left >= all {
+		t.Errorf("%d of %d events are left by the filter", left, all)
 	}
 	b.expect("only what matches is listed", `[...document.querySelectorAll('section:not([hidden]) .rows .row')].every((r) => r.textContent.includes('cp-2'))`)
 	b.expect("an empty filter shows all again", `((s) => { s.value = ''; s.dispatchEvent(new Event('input')); return `+timeline+`.filter.shown.length === `+fmt.Sprint(all)+`; })(document.querySelector('section:not([hidden]) input[type=search]'))`)

@@ -1,6 +1,7 @@
 // What is shown: the lanes that are chosen, and the events that hold every word of the filter.
 class Filter {
-  constructor(t) { this.t = t; this.hidden = new Set(); this.words = []; this.apply(); }
+  constructor(t) { this.t = t; this.hidden = new Set(); this.dull = t.rows.some((r) => r.dull); this.words = []; this.apply(); }
+  hides(row) { return this.hidden.has(row.g) || this.dull && row.dull; }
   setText(text) { this.words = text.toLowerCase().split(/\s+/).filter(Boolean); this.apply(); }
   setLane(group, on) { if (on) this.hidden.delete(group); else this.hidden.add(group); this.apply(); }
   get active() { return this.words.length > 0; }

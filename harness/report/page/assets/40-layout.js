@@ -18,7 +18,7 @@ class Layout {
     let y = 0, group = -1;
     this.tops = []; this.heads = [];
     this.t.rows.forEach((row, i) => {
-      if (this.filter.hidden.has(row.g)) { this.tops[i] = -1; return; }
+      if (this.filter.hides(row)) { this.tops[i] = -1; return; }
       if (row.g !== group) {
         group = row.g;
         this.heads.push({ g: group, y, end: y });

@@ -25,6 +25,11 @@ class Timeline {
   buttons() {
     const act = { first: () => this.jump(0), prev: () => this.step(-1), next: () => this.step(1), in: () => this.zoom(.5), out: () => this.zoom(2), fit: () => { this.layout.fit(); this.redraw(); } };
     for (const b of this.slot.querySelectorAll('[data-do]')) b.addEventListener('click', () => act[b.dataset.do]());
+    const quiet = this.slot.querySelector('[data-do=quiet]'), dull = this.t.rows.filter((r) => r.dull).length;
+    quiet.hidden = !dull;
+    const say = () => { quiet.textContent = (this.filter.dull ? 'Show ' : 'Hide ') + dull + ' quiet rows'; quiet.setAttribute('aria-pressed', String(!this.filter.dull)); };
+    act.quiet = () => { this.filter.dull = !this.filter.dull; say(); this.layout.place(); this.resize(); };
+    say();
     const none = this.t.marks.length === 0, jump = this.slot.querySelector('[data-do=first]');
     for (const name of ['first', 'prev', 'next']) this.slot.querySelector('[data-do=' + name + ']').disabled = none;
     if (none) jump.textContent = 'No violation'; else jump.classList.add('main');
@@ -63,6 +68,7 @@ class Timeline {
     const e = this.t.events[i];
     this.chosen = { event: i, at: e.t, row: e.r };
     this.layout.reveal(e.t);
+    if (this.t.rows[e.r].dull && this.filter.dull) this.slot.querySelector('[data-do=quiet]').click();
     if (scroll) this.scrollTo(e.r);
     this.detail.event(i); this.list.show(i); this.redraw();
   }
@@ -70,12 +76,12 @@ class Timeline {
     const m = this.t.marks[i];
     if (!m) return;
     this.chosen = { mark: i, at: m.t, row: m.x >= 0 ? m.x : m.r, event: m.e };
-    const from = m.w ? Math.min(m.b || 0, m.t) : m.t, room = Math.max((m.t - from) * .6, this.t.span * .06, 200);
+    const from = m.w ? Math.min(m.b || 0, m.t) : m.t, room = Math.max((m.t - from) * .3, this.t.span * .2, 200);
     this.layout.show(from - room, m.t + room);
     this.scrollTo(m.r);
     this.detail.mark(i); if (m.e >= 0) this.list.show(m.e); this.redraw();
     const top = this.slot.querySelector('.tools').getBoundingClientRect().top;
-    if (top < 0 || top > innerHeight * .6) this.slot.querySelector('.tools').scrollIntoView();
+    if (top < 0 || top > innerHeight * .25) this.slot.querySelector('.tools').scrollIntoView();
     this.canvas.focus({ preventScroll: true });
   }
   step(by) {
