@@ -62,12 +62,33 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// How things come up before the steps is chance; only their last word counts.
+func TestTheBeginningIsChance(t *testing.T) {
+	side := func(answers ...string) []history.Event {
+		log := history.NewLog(nil)
+		log.Record(began, "engine", &history.Run{Schema: history.Schema, Operator: "kubeapiservers"})
+		for i, healthz := range answers {
+			if i == len(answers)-1 {
+				log.Record(began.Add(10*time.Second), "engine", &history.Phase{Name: history.PhaseSteps})
+			}
+			log.Record(began.Add(time.Duration(i+1)*time.Second*time.Duration(1+i/(len(answers)-1)*10)), "journal", &history.Call{Node: "n", KeyID: "1", Method: "Status", Healthz: healthz})
+		}
+		return log.Events()
+	}
+	if r := diverge.Compare(side("starting", "ok", "sealed"), side("ok", "sealed")); r.Verdict != diverge.TimesOnly {
+		t.Errorf("%s: %+v", r.Verdict, r.First)
+	}
+	if r := diverge.Compare(side("starting", "ok", "sealed"), side("starting", "sealed")); r.Verdict != diverge.Different {
+		t.Errorf("%s although the last word was another", r.Verdict)
+	}
+}
+
 // What was different before something else is the first divergence, in whichever strand it is.
 func TestTheEarliestStrandIsFirst(t *testing.T) {
 	a, b := run("kek-00000a", 1, 1, "ok", "sealed"), run("kek-00000a", 1, 1, "ok", "locked")
 	a = append(a, history.Event{Seq: 90, At: began.Add(2500 * time.Millisecond), Kind: history.KindProcess, Process: &history.Process{Role: "reporter", Node: "cp-1", State: history.ProcessExited}})
 	r := diverge.Compare(a, b)
-	if r.First == nil || r.First.Strand != "process reporter cp-1  0" || len(r.Others) != 1 {
+	if r.First == nil || r.First.Strand != "process reporter cp-1" || len(r.Others) != 1 {
 		t.Errorf("%+v", r)
 	}
 }

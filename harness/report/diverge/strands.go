@@ -18,6 +18,7 @@ const strandSteps = "scenario"
 type unraveller struct {
 	strands map[string][]Saying
 	origin  time.Time
+	steps   time.Time         // when the scenario's own timeline began
 	names   map[string]string // of what is drawn anew for each run
 	cr      string
 }
@@ -31,8 +32,11 @@ func strandsOf(events []history.Event) map[string][]Saying {
 		}
 	}
 	for _, e := range sorted {
-		if e.Phase != nil && e.Phase.Name == history.PhaseBefore {
+		switch {
+		case e.Phase != nil && e.Phase.Name == history.PhaseBefore:
 			u.origin = e.At
+		case e.Phase != nil && e.Phase.Name == history.PhaseSteps:
+			u.steps = e.At
 		}
 	}
 	for _, e := range sorted {
@@ -44,12 +48,16 @@ func strandsOf(events []history.Event) map[string][]Saying {
 	return u.strands
 }
 
-// say adds to a strand what is not a repetition.
+// say adds to a strand what is not a repetition. What was said before the steps counts by its last word: how things come up is chance,
+// and whether they came up well is judged by then.
 func (u *unraveller) say(strand string, e history.Event, words ...string) {
 	text := u.stable(strings.TrimSpace(strings.Join(words, " ")))
 	list := u.strands[strand]
 	if n := len(list); n > 0 && list[n-1].Text == text {
 		return
+	}
+	if e.At.Before(u.steps) && strand != strandSteps {
+		list = nil
 	}
 	u.strands[strand] = append(list, Saying{Event: e, Offset: e.At.Sub(u.origin), Text: text})
 }
@@ -59,7 +67,7 @@ func (u *unraveller) unravel(e history.Event) {
 	case e.Phase != nil:
 		u.say(strandSteps, e, "phase", string(e.Phase.Name))
 	case e.Action != nil:
-		u.say(strandSteps, e, e.Action.ID, e.Action.Verb, e.Action.Target, fmt.Sprint(e.Action.Params), e.Action.State)
+		u.say(strandSteps, e, e.Action.ID, e.Action.Verb, e.Action.Target, params(e.Action.Params), e.Action.State)
 	case e.Expectation != nil:
 		u.say(strandSteps, e, e.Expectation.ID, map[bool]string{true: "met", false: "NOT met"}[e.Expectation.OK])
 	case e.Expected != nil:
@@ -73,12 +81,23 @@ func (u *unraveller) unravel(e history.Event) {
 		u.object(e)
 	case e.Process != nil:
 		p := e.Process
-		u.say(strings.TrimSpace(fmt.Sprintf("process %s %s %s %d", p.Role, p.Node, p.KeyID, p.Instance)), e, p.State)
+		u.say(strandOf(*p), e, p.State)
 	case e.Link != nil:
 		u.say(strings.TrimSpace(fmt.Sprintf("link %s to %s %s", e.Link.From, e.Link.To, e.Link.Node)), e, e.Link.State)
 	case e.Data != nil:
 		u.say("data "+e.Data.Object, e, e.Data.Op, strconv.FormatBool(e.Data.OK), e.Data.Provider)
 	}
+}
+
+// strandOf a process: "process plugin cp-1 2", "process aggregator 1".
+func strandOf(p history.Process) string {
+	instance := strings.TrimPrefix(strconv.Itoa(p.Instance), "0")
+	return strings.Join(strings.Fields(strings.Join([]string{"process", p.Role, p.Node, p.KeyID, instance}, " ")), " ")
+}
+
+// params of an action by name.
+func params(all map[string]any) string {
+	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(all), "map["), "]") // fmt sorts maps
 }
 
 func (u *unraveller) expected(e history.Event) {

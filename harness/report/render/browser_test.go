@@ -206,6 +206,8 @@ func TestPageInABrowser(t *testing.T) {
 	b.expect("its window is in sight", `((l, m) => l.from < (m.w ? m.b || 0 : m.t) && m.t < l.to)(`+timeline+`.layout, `+timeline+`.t.marks[0])`)
 	b.expect("what was seen and allowed is told", `document.querySelector('section:not([hidden]) .event .seen').textContent && document.querySelector('section:not([hidden]) .event .allowed').textContent`)
 	b.shot("failed-violation-light")
+	b.do(chromedp.KeyEvent("0"))
+	b.shot("failed-whole-light")
 	b.do(chromedp.KeyEvent("v"), b.ready())
 	b.expect("v again goes to the next one", timeline+`.chosen.mark === 1`)
 	few := eval[float64](b, timeline+`.layout.height`)
@@ -280,7 +282,7 @@ func tenThousand(t *testing.T, dir string) {
 		l.Append(e)
 	}
 	for i := len(events); i < 9999; i++ {
-		at := began.Add(time.Duration(i) * 20 * time.Millisecond)
+		at := began.Add(time.Duration(i) * time.Millisecond) // the scenario takes ten seconds
 		l.Record(at, "test", &history.Call{Node: fmt.Sprintf("cp-%d", i%3+1), KeyID: "1", Method: "Status", Began: at.Add(-time.Duration(i%40) * time.Millisecond), Ended: at, Took: time.Millisecond, Outcome: "ok", Code: "OK", Healthz: []string{"ok", fmt.Sprint("sealed ", i)}[i%2]})
 	}
 	l.Append(end)
