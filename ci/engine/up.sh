@@ -38,6 +38,13 @@ runtime_arguments() {
   runtime=(--add-runtime "runc-front=$state/runc-front" --default-runtime runc-front)
 }
 
+# share_fairly: with cgroup v1 all containers together get as much processor time as one process beside them, and clusters starve
+# next to a compiler. Where the folder cannot be made (cgroup v2) there is nothing to do.
+share_fairly() {
+  [ -e /sys/fs/cgroup/cpu/cpu.shares ] || return 0
+  mkdir -p /sys/fs/cgroup/cpu/docker && echo 16384 >/sys/fs/cgroup/cpu/docker/cpu.shares || say "containers share one process's part of the processors"
+}
+
 # start_with_systemd leaves the daemon to the machine's own service manager.
 start_with_systemd() {
   lacks_sys_resource && say "this host lacks CAP_SYS_RESOURCE: privileged containers may fail; see docs/troubleshooting.md"
@@ -49,6 +56,7 @@ start_with_systemd() {
 start_daemon() {
   local nice=()
   [ -z "${KMSHARNESS_ENGINE_NICE:-}" ] || nice=(nice -n "$KMSHARNESS_ENGINE_NICE")
+  share_fairly
   say "starting dockerd${KMSHARNESS_ENGINE_NICE:+ with niceness $KMSHARNESS_ENGINE_NICE} (log: $log)"
   setsid "${nice[@]}" dockerd --pidfile "$pidfile" "${runtime[@]}" >"$log" 2>&1 </dev/null &
   wait_for_daemon $!

@@ -49,7 +49,7 @@ func (t *target) register(cmd *cobra.Command) {
 
 // verbs are the commands themselves, for a program that has them beside others.
 func verbs(t *target) []*cobra.Command {
-	return []*cobra.Command{t.status(), t.inject(), t.release(), t.rotate(), t.notice(), t.lag(), t.journal(), t.keys(), t.faults(), catalogue(), kmsCommand()}
+	return []*cobra.Command{t.status(), t.inject(), t.release(), t.rotate(), t.notice(), t.lag(), t.journal(), t.keys(), t.faults(), NewCatalogueCommand(), kmsCommand()}
 }
 
 // do connects, asks and closes.
@@ -247,8 +247,8 @@ func (t *target) faults() *cobra.Command {
 	}
 }
 
-// catalogue needs no plugin: it is what this program knows.
-func catalogue() *cobra.Command {
+// NewCatalogueCommand needs no plugin: it is what this program knows.
+func NewCatalogueCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "catalogue [FAULT]", Short: "List every fault, or the parameters of one", Args: cobra.MaximumNArgs(1),
 		Example: "  kmsharness plugin catalogue\n  kmsharness plugin catalogue delay",

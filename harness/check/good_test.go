@@ -118,8 +118,9 @@ func fine() map[string]func() []history.Event {
 			w.boot()
 			return w.finish(35 * s)
 		},
-		"migration": func() []history.Event { return faulty(func(w *world) { w.keyIDs = []string{"2", "1"} }, "error") },
-		"disabled":  func() []history.Event { return disabled(nil) },
+		"migration":                      func() []history.Event { return faulty(func(w *world) { w.keyIDs = []string{"2", "1"} }, "error") },
+		"disabled":                       func() []history.Event { return disabled(nil) },
+		"a removed node is told of late": func() []history.Event { return toldLate(s / 10) },
 	}
 }
 
@@ -155,6 +156,15 @@ func lateReporter(change func(*world)) []history.Event {
 	}
 	w.boot()
 	return w.finish(35 * time.Second)
+}
+
+// toldLate: cp-3 is removed, and the history says so some time later.
+func toldLate(late time.Duration) []history.Event {
+	w := newWorld(3, "1")
+	w.at(9*time.Second, func(w *world) { w.stopReporter("cp-3") })
+	w.at(10*time.Second, func(w *world) { w.nodes = []string{"cp-1", "cp-2"} }).at(10*time.Second+late, func(w *world) { w.expect() })
+	w.boot()
+	return w.finish(25 * time.Second)
 }
 
 // coldStart: one reporter comes within its grace, one after it.

@@ -205,7 +205,9 @@ func (v *view) mayChange(c field, old, new snapshot) (allowed func(request) bool
 			}, c.node,
 			"only by the reporter of " + c.node
 	}
-	needed := v.nodeExpected(c.node).covers(span{new.at.Add(-v.run.Timing.StaleBound() - v.tolerance()), new.at.Add(time.Nanosecond)})
+	// The aggregator can learn from its watch that the node is gone before whoever deleted the node has written it down.
+	told := earliest(new.at.Add(v.tolerance()), v.whole.to)
+	needed := v.nodeExpected(c.node).covers(span{new.at.Add(-v.run.Timing.StaleBound() - v.tolerance()), latest(told, new.at.Add(time.Nanosecond))})
 	return func(r request) bool { return r.node == c.node || !r.ours() || r.aggregator() && !needed }, c.node,
 		"by the reporter of " + c.node + ", or by the aggregator once the node is gone"
 }

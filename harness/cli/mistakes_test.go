@@ -34,7 +34,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 	}{
 		"run without a file":         {[]string{"run"}, "requires at least 1 arg"},
 		"run of a file that is not":  {[]string{"run", dir + "/none.yaml"}, "none.yaml"},
-		"run of a broken file":       {[]string{"run", bad}, `plugin-hangs.yaml:2:7: kind is "Scenery", expected "Scenario"`},
+		"run of a broken file":       {[]string{"run", bad}, `plugin-hangs.yaml:3:7: kind is "Scenery", expected "Scenario"`},
 		"run never":                  {[]string{"run", file, "--repeat", "0"}, "--repeat 0: expected at least 1"},
 		"run for ever, twice":        {[]string{"run", file, "--until-failure", "--repeat", "2"}, "--until-failure and --repeat 2: expected one of them"},
 		"report of nothing":          {[]string{"report"}, "requires at least 1 arg"},

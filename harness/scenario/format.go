@@ -1,10 +1,29 @@
 package scenario
 
+import "regexp"
+
+// someText is a text that is not empty.
+var someText = regexp.MustCompile(`\S`)
+
 // The file format as a table. What depends on more than one value is in the rules (validate.go and its neighbours).
 
 func scalar(k kind) *shape { return &shape{kind: k} }
 
+// word is a text out of few.
+func word(of ...string) *shape { return &shape{kind: kindText, words: of} }
+
+// formed is a text of a form.
+func formed(form *regexp.Regexp) *shape { return &shape{kind: kindText, form: form} }
+
+// integer is a whole number between bounds, which the rules know as well.
+func integer(least, most int) *shape { return &shape{kind: kindInt, least: least, most: most} }
+
 func listOf(item *shape) *shape { return &shape{kind: kindList, item: item} }
+
+// some is a list that has at least one item.
+func some(item *shape, most int) *shape {
+	return &shape{kind: kindList, item: item, least: 1, most: most}
+}
 
 func mapping(what string, fields ...field) *shape {
 	if what != "" {
@@ -20,30 +39,38 @@ func required(name string, s *shape) field { return field{name: name, shape: s, 
 // file is the shape of a whole document.
 func fileShape() *shape {
 	return mapping("the scenario",
-		required("apiVersion", scalar(kindText)),
-		required("kind", scalar(kindText)),
-		required("metadata", mapping("metadata",
-			required("name", scalar(kindText)),
-			required("title", scalar(kindText)),
-			required("area", scalar(kindText)),
-			optional("labels", listOf(scalar(kindText))),
-			optional("covers", listOf(scalar(kindText))),
-		)),
+		required("apiVersion", word(APIVersion)),
+		required("kind", word(KindName)),
+		required("metadata", metadataShape()),
 		required("spec", mapping("spec",
-			optional("topology", mapping("topology",
-				optional("controlPlanes", scalar(kindInt)),
-				optional("keyIDs", listOf(scalar(kindText))),
-				optional("aggregators", scalar(kindInt)),
-				optional("start", scalar(kindText)),
-			)),
-			optional("contract", scalar(kindText)),
-			optional("operator", scalar(kindText)),
+			optional("topology", topologyShape()).says("what is there when the steps begin"),
+			optional("contract", word(Contracts()...)).says("wire form of the reports; default conditions"),
+			optional("operator", word(Operators()...)).says("whose custom resource is reported to; default kubeapiserver"),
 			optional("excused", listOf(mapping("excused",
-				required("invariant", scalar(kindText)),
-				required("reason", scalar(kindText)),
-			))),
-			required("steps", listOf(stepShape())),
+				required("invariant", word(Invariants()...)),
+				required("reason", formed(someText)),
+			))).says("violations that this scenario wants"),
+			required("steps", some(stepShape(), maxSteps)).says("the timeline: one verb each"),
 		)),
+	)
+}
+
+func metadataShape() *shape {
+	return mapping("metadata",
+		required("name", formed(nameForm)).says("unique, the file's name without .yaml"),
+		required("title", formed(someText)).says("one sentence that says what must hold"),
+		required("area", word(Areas()...)).says("part of the catalogue"),
+		optional("labels", listOf(formed(labelForm))).says("further labels, such as slow"),
+		optional("covers", listOf(formed(coversForm))).says("ids of the statements that it tests, such as S0-08"),
+	)
+}
+
+func topologyShape() *shape {
+	return mapping("topology",
+		optional("controlPlanes", integer(1, MaxControlPlanes)).says("nodes cp-1 to cp-N, 1 to 7; default 3"),
+		optional("keyIDs", some(formed(keyIDForm), MaxKeyIDs)).says("plugins on each node, the write key first; default [\"1\"]"),
+		optional("aggregators", integer(1, MaxAggregators)).says("replicas, 1 to 3; default 1"),
+		optional("start", word(StartRunning, StartStopped)).says("running: healthy; stopped: only etcd and the remote KMS run"),
 	)
 }
 
@@ -75,26 +102,26 @@ func verbs() []string {
 
 // verbShape is the value of a verb.
 func verbShape(word string) *shape {
-	text, duration, integer := scalar(kindText), scalar(kindTime), scalar(kindInt)
+	duration := scalar(kindTime)
 	switch word {
 	case wordExpect, wordHolds, wordNever:
-		return text
+		return formed(someText)
 	case wordWait:
 		return duration
 	case wordParallel:
-		return listOf(stepShape())
+		return some(stepShape(), maxSteps)
 	case wordRepeat:
-		return mapping(wordRepeat, required("times", integer), required("steps", listOf(stepShape())))
+		return mapping(wordRepeat, required("times", integer(1, MaxTimes)), required("steps", some(stepShape(), maxSteps)))
 	}
 	return argumentShape(Verb(word))
 }
 
 // argumentShape is the value of an action.
 func argumentShape(verb Verb) *shape {
-	text, duration, integer := scalar(kindText), scalar(kindTime), scalar(kindInt)
+	text, duration := scalar(kindText), scalar(kindTime)
 	what := string(verb)
 	plugin := mapping("plugin", optional("node", text), optional("keyID", text))
-	process := []field{required("role", text), optional("node", text), optional("keyID", text), optional("instance", &shape{custom: checkInstance})}
+	process := []field{required("role", word(roles()...)), optional("node", text), optional("keyID", text), optional("instance", &shape{custom: checkInstance})}
 	switch verb {
 	case VerbInject:
 		s := mapping(what, required("plugin", plugin), required("fault", text), optional("method", text))
@@ -105,24 +132,25 @@ func argumentShape(verb Verb) *shape {
 	case VerbRotate:
 		return mapping(what, optional("lag", &shape{custom: checkLag}))
 	case VerbKMS:
-		return mapping(what, required("op", text), optional("node", text), optional("kek", integer))
+		return mapping(what, required("op", word(append(kekOps(), accessOps()...)...)), optional("node", text), optional("kek", integer(1, maxKEKs)))
 	case VerbRestart:
-		return mapping(what, append(process, optional("with", text))...)
+		return mapping(what, append(process, optional("with", word(WithKill, WithContainer)))...)
 	case VerbStart, VerbStop, VerbKill, VerbPause, VerbResume:
 		return mapping(what, process...)
 	case VerbLink:
-		return mapping(what, required("from", text), required("to", text), optional("node", text), required("mode", text), optional("delay", duration))
+		return mapping(what, required("from", word(linkFroms()...)), required("to", word(linkTos()...)), optional("node", text),
+			required("mode", word(linkModes()...)), optional("delay", duration))
 	case VerbNode:
-		return mapping(what, optional("remove", text), optional("add", text), optional("replace", text), optional("with", text), optional("reporter", text))
+		return mapping(what, optional("remove", text), optional("add", text), optional("replace", text), optional("with", text), optional("reporter", word(lingers)))
 	case VerbEncryption:
-		return mapping(what, required("type", text), optional("keyIDs", listOf(text)))
+		return mapping(what, required("type", word(encryptionTypes()...)), optional("keyIDs", some(formed(keyIDForm), MaxKeyIDs)))
 	case VerbData:
-		return mapping(what, required("op", text), optional("count", integer), optional("size", integer))
+		return mapping(what, required("op", word(dataOps()...)), optional("count", integer(1, maxObjects)), optional("size", integer(1, maxObjectBytes)))
 	case VerbCondition:
-		return mapping(what, required("type", text), optional("status", text), optional("reason", text), optional("message", text),
+		return mapping(what, required("type", text), optional("status", word(conditionStatuses()...)), optional("reason", text), optional("message", text),
 			optional("manager", text), optional("delete", scalar(kindBool)))
 	default: // VerbAttempt
-		return mapping(what, required("as", text), required("verb", text), optional("resource", text), optional("subresource", text),
-			optional("namespace", text), optional("name", text), optional("node", text), optional("body", scalar(kindAny)), required("expect", text))
+		return mapping(what, required("as", text), required("verb", word(attemptVerbs()...)), optional("resource", text), optional("subresource", text),
+			optional("namespace", text), optional("name", text), optional("node", text), optional("body", scalar(kindAny)), required("expect", word(attemptOutcomes()...)))
 	}
 }

@@ -98,3 +98,21 @@ func parser(t testing.TB) *scenario.Parser {
 	}
 	return p
 }
+
+// beyondSchema are the malformed files that a JSON schema cannot refuse.
+func beyondSchema() []string {
+	return []string{
+		"second document", "anchor and alias", "merge key", "name is not the file's", "excuse with an empty reason", "zero",
+		"too long", "astronomic", "impossible node", "impossible keyID", "unknown fault parameter", "fault for a wrong time",
+		"fault's own duration", "release of an unknown method", "node of a role without", "keyID of a reporter",
+		"instance that is not there", "container of a role without", "node that is stopped",
+		"node that is restarted in an orderly way", "container of a node", "pod that is paused", "container of a pod",
+		"node that is not there", "keyID of a node", "link that does not exist", "slow link without delay", "cut link with delay",
+		"mute link with delay", "reset network", "node cut off from etcd alone", "single node cut off", "node does two things",
+		"node replaced by nothing", "node added twice", "node with a bad name", "kms disables on one node", "kms cuts a KEK",
+		"keyIDs without KMS", "condition status missing", "attempt without resource", "at within repeat", "too many repetitions",
+		"deep inside", "CEL syntax", "CEL unknown field", "CEL unknown variable", "CEL wrong type", "CEL not a bool",
+		"CEL status that cannot be", "CEL node that cannot be", "CEL keyID that cannot be", "CEL in a literal block",
+		"CEL in a folded block", "CEL over two lines", "CEL report status",
+	}
+}

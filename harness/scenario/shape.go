@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,10 +25,14 @@ const (
 // shape describes a value of the file format: the part of the format that needs no knowledge of other parts.
 type shape struct {
 	kind   kind
-	fields []field // of a mapping
-	open   *shape  // of further fields of a mapping; nil if there are none
-	item   *shape  // of the items of a list
-	what   string  // in messages: "in metadata"
+	fields []field        // of a mapping
+	open   *shape         // of further fields of a mapping; nil if there are none
+	item   *shape         // of the items of a list
+	what   string         // in messages: "in metadata"
+	words  []string       // of a text: what it may be, for editors; the rules say so in their own words
+	form   *regexp.Regexp // of a text, for editors as well
+	least  int            // of a number or a list's length, with most; for editors as well
+	most   int
 	custom func(c *checker, n *yaml.Node, at place)
 }
 
@@ -35,6 +40,13 @@ type field struct {
 	name     string
 	shape    *shape
 	required bool
+	about    string // for people, in editors
+}
+
+// says describes a field.
+func (f field) says(about string) field {
+	f.about = about
+	return f
 }
 
 // checker compares a document with its shape.

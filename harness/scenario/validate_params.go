@@ -53,14 +53,29 @@ func linkEnds() map[string][]string {
 	}
 }
 
+func linkFroms() []string {
+	return strings.Fields("reporter aggregator apiserver load-balancer client harness node")
+}
+
+// linkTos are the other ends of any link.
+func linkTos() []string {
+	var all []string
+	for _, from := range linkFroms() {
+		all = append(all, linkEnds()[from]...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func linkModes() []string { return strings.Fields("cut reset slow mute restore") }
+
 func (v *validation) link(a Action, at place) {
-	froms := strings.Fields("reporter aggregator apiserver load-balancer client harness node")
-	if v.word(at.at("from"), "from", a.Link.From, froms) {
+	if v.word(at.at("from"), "from", a.Link.From, linkFroms()) {
 		v.word(at.at("to"), "to (from "+a.Link.From+")", a.Link.To, linkEnds()[a.Link.From])
 	}
 	v.someNodes(at.at("node"), a.Link.Node)
 	mode := a.Text("mode")
-	v.word(at.at("mode"), "mode", mode, strings.Fields("cut reset slow mute restore"))
+	v.word(at.at("mode"), "mode", mode, linkModes())
 	if a.Link.From == history.RoleNode {
 		v.network(mode, at)
 	}
@@ -80,6 +95,9 @@ func (v *validation) network(mode string, at place) {
 		v.add(at, "a link from node to network with one control-plane node, expected several: alone it reaches all that it needs")
 	}
 }
+
+// lingers is a reporter that outlives its node.
+const lingers = "lingers"
 
 func (v *validation) node(a Action, at place) {
 	written := []string{}
@@ -111,7 +129,7 @@ func (v *validation) replacement(a Action, at place, op string) {
 	case op == "replace":
 		v.newNode(at.at("with"), with, a.Text("replace"))
 	}
-	if r := a.Text("reporter"); r != "" && (op == "add" || r != "lingers") {
+	if r := a.Text("reporter"); r != "" && (op == "add" || r != lingers) {
 		v.add(at.at("reporter"), "reporter is %s beside %s, expected lingers beside remove or replace", quote(r), op)
 	}
 }
@@ -132,8 +150,17 @@ func (v *validation) removed(name string) bool {
 	})
 }
 
+// The words of the following actions.
+func encryptionTypes() []string   { return []string{"KMS", "identity"} }
+func dataOps() []string           { return []string{"write", "verify"} }
+func conditionStatuses() []string { return []string{"True", "False", "Unknown"} }
+func attemptOutcomes() []string   { return []string{"denied", "allowed"} }
+func attemptVerbs() []string {
+	return strings.Fields("get list watch create update patch apply delete apply-condition apply-rollup")
+}
+
 func (v *validation) encryption(a Action, at place) {
-	v.word(at.at("type"), "type", a.Text("type"), []string{"KMS", "identity"})
+	v.word(at.at("type"), "type", a.Text("type"), encryptionTypes())
 	_, written := a.Params["keyIDs"]
 	switch {
 	case written && a.Text("type") == "identity":
@@ -144,7 +171,7 @@ func (v *validation) encryption(a Action, at place) {
 }
 
 func (v *validation) data(a Action, at place) {
-	v.word(at.at("op"), "op", a.Text("op"), []string{"write", "verify"})
+	v.word(at.at("op"), "op", a.Text("op"), dataOps())
 	v.number(at.at("count"), "count", a.Int("count", 1), 1, maxObjects)
 	v.number(at.at("size"), "size", a.Int("size", 1), 1, maxObjectBytes)
 }
@@ -161,7 +188,7 @@ func (v *validation) condition(a Action, at place) {
 			v.add(at, "condition without a status, expected True, False or Unknown")
 			return
 		}
-		v.word(at.at("status"), "status", a.Text("status"), []string{"True", "False", "Unknown"})
+		v.word(at.at("status"), "status", a.Text("status"), conditionStatuses())
 		return
 	}
 	for _, name := range []string{"status", "reason", "message"} {
@@ -173,9 +200,8 @@ func (v *validation) condition(a Action, at place) {
 
 func (v *validation) attempt(a Action, at place) {
 	v.nodeName(at.at("as"), a.Text("as"), append(slices.Clone(v.nodes), NodeAny))
-	v.word(at.at("expect"), "expect", a.Text("expect"), []string{"denied", "allowed"})
-	known := strings.Fields("get list watch create update patch apply delete apply-condition apply-rollup")
-	if !v.word(at.at("verb"), "verb", a.Text("verb"), known) {
+	v.word(at.at("expect"), "expect", a.Text("expect"), attemptOutcomes())
+	if !v.word(at.at("verb"), "verb", a.Text("verb"), attemptVerbs()) {
 		return
 	}
 	v.someNodes(at.at("node"), a.Text("node"))

@@ -46,7 +46,6 @@ type Saying struct {
 
 // Compare is a pure function of two histories.
 func Compare(a, b []history.Event) Result {
-	sides := [2][]history.Event{a, b}
 	first, same := identical(a, b)
 	if same {
 		return Result{Verdict: Equal}
@@ -68,7 +67,7 @@ func Compare(a, b []history.Event) Result {
 	}
 	slices.SortStableFunc(all, func(x, y parted) int { return int(x.at - y.at) })
 	out.Verdict, out.First = Different, &all[0].Divergence
-	for side := range sides {
+	for side := range strands {
 		out.First.During[side] = during(strands[side][strandSteps], all[0].at)
 	}
 	for _, d := range all[1:] {

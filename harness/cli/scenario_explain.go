@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/explain"
+)
+
+func newScenarioExplainCommand() *cobra.Command {
+	var production bool
+	cmd := &cobra.Command{
+		Use:     "explain FILE|NAME",
+		Short:   "Say what a scenario is going to do: its timeline in words and as a chart",
+		Example: "  kmsharness scenario explain my-failure.yaml\n  kmsharness scenario explain plugin-hangs",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := findScenario(args[0])
+			if err != nil {
+				return err
+			}
+			timing := sim.New(sim.Options{}).Timing()
+			if production {
+				timing = contract.DefaultTiming()
+			}
+			return explained(cmd.OutOrStdout(), s, timing)
+		},
+	}
+	cmd.Flags().BoolVar(&production, "production", false, "with the contract's default interval of 30 s, not the second of test backends")
+	return cmd
+}
+
+func explained(w io.Writer, s *scenario.Scenario, t contract.Timing) error {
+	rows, err := explain.Timeline(s, t)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s (%s)\n%s\n\n", s.Name, s.Area, s.Title)
+	fmt.Fprintf(w, "There are %s with plugins %s, %s; interval %v.\n", count(s.Topology.ControlPlanes, "node"), strings.Join(s.Topology.KeyIDs, " and "),
+		count(s.Topology.Aggregators, "aggregator"), t.Interval)
+	before := "Before the steps everything is healthy, or the run ends here."
+	if s.Topology.Start == scenario.StartStopped {
+		before = "Nothing but etcd and the remote KMS runs before the steps."
+	}
+	fmt.Fprintf(w, "%s After them every fault is released, and everything must get well.\n\n", before)
+	for _, e := range s.Excused {
+		fmt.Fprintf(w, "A violation of %s is wanted: %s\n\n", e.Invariant, e.Reason)
+	}
+	return explain.Write(w, rows)
+}

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newScenarioLintCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "lint FILE|DIR...",
+		Short: "Look for mistakes in scenario files, without running them",
+		Long: `Every mistake of every file is told in one line: file:line:column: what, expected, did you mean. Exit code 0: there are none;
+2: there are some.`,
+		Example: "  kmsharness scenario lint my-failure.yaml\n  kmsharness scenario lint scenarios/catalogue",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := load(args)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s without mistakes\n", count(len(all), "scenario"))
+			return err
+		},
+	}
+}
+
+// count is "1 scenario", "2 scenarios".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// told runs a command in a folder of its own, and gives what it said.
+func told(t *testing.T, in string, args ...string) (code int, out, problem string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(strings.NewReader(in))
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	err := root.ExecuteContext(t.Context())
+	if err != nil {
+		problem = err.Error()
+	}
+	return exitCode(err), stdout.String(), problem
+}
+
+// What new writes has no mistakes, whichever way the words came; and it destroys nothing.
+func TestNewScenario(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, problem := told(t, "A hung Status of one plugin is seen.\nplugin\n", "scenario", "new", "one-hangs")
+	if code != ExitPassed || !strings.Contains(out, "What must hold") || !strings.Contains(out, "one-hangs.yaml has the steps of plugin-hangs") {
+		t.Fatalf("exit %d: %s%s", code, out, problem)
+	}
+	if code, out, problem = told(t, "", "scenario", "lint", "one-hangs.yaml"); code != ExitPassed || out != "1 scenario without mistakes\n" {
+		t.Errorf("exit %d: %s%s", code, out, problem)
+	}
+	for want, args := range map[string][]string{
+		"one-hangs.yaml exists already":       {"one-hangs", "--title", "X.", "--area", "plugin"},
+		`--area "plugins": expected one of`:   {"x", "--title", "X.", "--area", "plugins"},
+		`--from "nonsense": there is no such`: {"x", "--title", "X.", "--area", "plugin", "--from", "nonsense"},
+		"title: no answer (or use --title)":   {"x", "--area", "plugin"},
+		`name is "Bad_Name"`:                  {"Bad_Name", "--title", "X.", "--area", "plugin"},
+	} {
+		if code, _, problem := told(t, "", append([]string{"scenario", "new"}, args...)...); code != ExitCouldNotRun || !strings.Contains(problem, want) {
+			t.Errorf("%v: exit %d, %q, expected %q", args, code, problem, want)
+		}
+	}
+	if _, err := os.Stat("x.yaml"); err == nil {
+		t.Error("a mistake left a file")
+	}
+}
+
+func TestExplainScenario(t *testing.T) {
+	code, out, problem := told(t, "", "scenario", "explain", "plugin-hangs")
+	if code != ExitPassed {
+		t.Fatal(problem)
+	}
+	for _, want := range []string{"3 nodes with plugins 1", "plugins of cp-2: fault hang on Status", "within detection: rollup.degraded.status", "for 6I always:", "●━━━"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("expected %q in\n%s", want, out)
+		}
+	}
+	if code, _, problem := told(t, "", "scenario", "explain", "nonsense"); code != ExitCouldNotRun || !strings.Contains(problem, "nonsense") {
+		t.Errorf("exit %d: %s", code, problem)
+	}
+}
+
+func TestListScenarios(t *testing.T) {
+	code, out, problem := told(t, "", "scenario", "list", "--area", "sno")
+	if code != ExitPassed || !strings.Contains(out, "1 node") || !strings.Contains(out, "sim local kind") || strings.Contains(out, "network") {
+		t.Errorf("exit %d: %s%s", code, out, problem)
+	}
+	if code, _, problem := told(t, "", "scenario", "list", "--area", "nonsense"); code != ExitCouldNotRun || !strings.Contains(problem, "expected one of") {
+		t.Errorf("exit %d: %s", code, problem)
+	}
+}
+
+// A saved file is simulated again; a mistake in it ends nothing.
+func TestWatchScenario(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const good = "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: w, title: It holds., area: plugin}\nspec:\n  steps:\n  - data: {op: write}\n  - wait: 1I\n"
+	save := func(text string) {
+		if err := os.WriteFile("w.yaml", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(good)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out := &signalled{said: make(chan string, 100)}
+	var running sync.WaitGroup
+	running.Go(func() { Main(ctx, []string{"scenario", "watch", "w.yaml"}, out, out) })
+	defer running.Wait()
+	defer cancel()
+	for _, step := range []struct{ text, want string }{{"", "PASSED"}, {strings.Replace(good, "wait", "wiat", 1), "did you mean \"wait\"?"}, {good, "PASSED"}} {
+		if step.text != "" {
+			save(step.text)
+		}
+		out.until(ctx, t, strings.ToLower(step.want))
+	}
+}
+
+// signalled tells of every line that is written to it.
+type signalled struct{ said chan string }
+
+func (s *signalled) Write(b []byte) (int, error) {
+	s.said <- string(b)
+	return len(b), nil
+}
+
+func (s *signalled) until(ctx context.Context, t *testing.T, want string) {
+	t.Helper()
+	for {
+		select {
+		case line := <-s.said:
+			if strings.Contains(strings.ToLower(line), want) {
+				return
+			}
+		case <-ctx.Done():
+			t.Fatalf("%q was never said", want)
+		}
+	}
+}
+
+// The schema and the faults are those of the code.
+func TestReferences(t *testing.T) {
+	if code, out, problem := told(t, "", "scenario", "schema"); code != ExitPassed || !strings.Contains(out, `"socket-stale"`) {
+		t.Errorf("exit %d: %s", code, problem)
+	}
+	if code, out, problem := told(t, "", "faults"); code != ExitPassed || !strings.Contains(out, "hang") {
+		t.Errorf("exit %d: %s%s", code, out, problem)
+	}
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+)
+
+// watchEvery is how often a file is looked at: sooner than a person changes windows.
+const watchEvery = 200 * time.Millisecond
+
+func newScenarioWatchCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:     "watch FILE",
+		Short:   "Simulate a scenario again whenever its file is saved, until Ctrl-C",
+		Example: "  kmsharness scenario watch my-failure.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := os.Stat(args[0]); err != nil {
+				return fmt.Errorf("watch a scenario: %w", err)
+			}
+			if err := prepareOut(out); err != nil {
+				return err
+			}
+			w := watching{file: args[0], out: out, to: cmd.OutOrStdout(), backend: sim.New(sim.Options{}), clock: clock.RealClock{}}
+			return w.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "_artifacts", "folder for verdict and history of the last run")
+	return cmd
+}
+
+type watching struct {
+	file, out string
+	to        io.Writer
+	backend   *sim.Backend
+	clock     clock.WithTicker
+}
+
+func (w watching) run(ctx context.Context) error {
+	ticker := w.clock.NewTicker(watchEvery)
+	defer ticker.Stop()
+	var last os.FileInfo
+	for {
+		// Editors replace a file, so that for a moment there is none.
+		if now, err := os.Stat(w.file); err == nil && (last == nil || changed(last, now)) {
+			last = now
+			w.once(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+func changed(a, b os.FileInfo) bool {
+	return !a.ModTime().Equal(b.ModTime()) || a.Size() != b.Size() || !os.SameFile(a, b)
+}
+
+func (w watching) once(ctx context.Context) {
+	began := w.clock.Now()
+	all, err := load([]string{w.file})
+	if err != nil {
+		fmt.Fprintln(w.to, err)
+		return
+	}
+	for _, s := range all {
+		r := w.simulate(ctx, s)
+		fmt.Fprintln(w.to, r.Text())
+	}
+	fmt.Fprintf(w.to, "-- %s, %v; waiting for the next change\n", w.file, w.clock.Since(began).Round(time.Millisecond))
+}
+
+func (w watching) simulate(ctx context.Context, s *scenario.Scenario) report.Result {
+	return engine.Execute(ctx, w.backend, s, engine.Execution{Out: w.out, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}),
+		Faults: standard.Faults{}, Seed: 1, Reproduce: "kmsharness run " + s.File + " --backend sim"}})
+}

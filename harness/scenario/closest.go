@@ -1,0 +1,54 @@
+package scenario
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var wordForm = regexp.MustCompile(`[a-z0-9]+`)
+
+// Closest is the scenario that has most in common with a description in words; nil without any. Its name and what it does count
+// more than its title, and the same area counts as well. Of several that are as close the first is taken.
+func Closest(all []*Scenario, area string, description ...string) *Scenario {
+	wanted := wordsOf(description...)
+	var best *Scenario
+	most := -1
+	for _, s := range all {
+		n := 3*common(wanted, wordsOf(s.Name, s.does())) + common(wanted, wordsOf(s.Title))
+		if s.Area == area {
+			n += 2
+		}
+		if n > most {
+			best, most = s, n
+		}
+	}
+	return best
+}
+
+// does is the verbs, roles, ends and faults of all actions.
+func (s *Scenario) does() string {
+	var out []string
+	for _, a := range s.Actions() {
+		out = append(out, string(a.Verb), a.Fault, a.Process.Role, a.Link.From, a.Link.To, a.Text("mode"), a.Text("op"))
+	}
+	return strings.Join(out, " ")
+}
+
+// wordsOf leaves out what stands in every title.
+func wordsOf(texts ...string) []string {
+	words := wordForm.FindAllString(strings.ToLower(strings.Join(texts, " ")), -1)
+	slices.Sort(words)
+	return slices.DeleteFunc(slices.Compact(words), func(w string) bool {
+		return slices.Contains(strings.Fields("a an the is are it its of in on and or that to not no while when with by for"), w)
+	})
+}
+
+func common(a, b []string) (n int) {
+	for _, w := range a {
+		if slices.Contains(b, w) {
+			n++
+		}
+	}
+	return n
+}

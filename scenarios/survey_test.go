@@ -1,0 +1,47 @@
+package scenarios_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/survey"
+	"github.com/kmsharness/kmsharness/scenarios"
+)
+
+// docs/catalogue.md is what the scenario files say. It also means that every statement that a scenario covers exists, and that every
+// scenario passes on the simulator.
+func TestCatalogueIsDocumented(t *testing.T) {
+	all, err := scenarios.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements, err := scenarios.Statements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := survey.Run(t.Context(), all, survey.Options{Jobs: runtime.NumCPU()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Status != report.Passed {
+			t.Errorf("%s: %s on the simulator", e.Scenario.Name, e.Status)
+		}
+	}
+	text, err := survey.Markdown(statements, entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("..", "docs", "catalogue.md")
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if published, err := os.ReadFile(file); err != nil || string(published) != text {
+		t.Errorf("%s is not what the scenario files say (%v): run UPDATE=1 go test ./scenarios -run TestCatalogueIsDocumented", file, err)
+	}
+}
