@@ -27,8 +27,9 @@ const sweepTimeout = time.Minute
 
 type e2eFlags struct {
 	common
-	labels string
-	procs  int
+	labels   string
+	procs    int
+	failFast bool
 }
 
 func newE2ECommand() *cobra.Command {
@@ -46,6 +47,7 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow")
+	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after the first that does not pass")
 	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, topologies side by side")
 	return cmd
 }

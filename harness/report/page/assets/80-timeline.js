@@ -20,7 +20,13 @@ class Timeline {
     this.search.addEventListener('input', () => { this.filter.setText(this.search.value); this.refilter(); });
     new ResizeObserver(() => this.resize()).observe(this.box);
     theme.listeners.push(() => { this.painter.colours = palette(); this.redraw(); });
+    this.begin();
     this.resize(); this.refilter();
+  }
+  // At first the boot of the environment is out of sight, if it took long.
+  begin() {
+    const boot = this.t.states.find((s) => s.s === 'start' && s.t === 0);
+    if (boot && boot.u > this.t.span * .15 && !this.t.marks.some((m) => m.t < boot.u)) this.layout.show(boot.u - this.t.span * .03, this.t.span + this.layout.margin);
   }
   buttons() {
     const act = { first: () => this.jump(0), prev: () => this.step(-1), next: () => this.step(1), in: () => this.zoom(.5), out: () => this.zoom(2), fit: () => { this.layout.fit(); this.redraw(); } };
