@@ -38,7 +38,7 @@ func (v *view) judgeSlow(f *Finding, node string, writes []write) {
 		gap := func(until time.Time) {
 			f.judgedAt(last, until)
 			if until.Sub(last) > bound {
-				f.violate(Violation{At: last.Add(bound), Node: node, Seen: "the reporter of " + node + " wrote nothing for " + short(until.Sub(last)) + " while it could write",
+				f.violate(Violation{At: last.Add(bound), From: last, To: last.Add(bound), Node: node, Seen: "the reporter of " + node + " wrote nothing for " + short(until.Sub(last)) + " while it could write",
 					Allowed: "a successful write within " + short(bound)})
 			}
 		}

@@ -19,7 +19,7 @@ func judgeFalseHealthy(v *view) (f Finding) {
 				f.judgedAt(due.from, due.to)
 				for _, s := range healthy {
 					if c := s.clip(due); !c.empty() {
-						f.violate(Violation{At: c.from, Seq: s.seq, Node: t.node, KeyID: t.keyID, Seen: shown(s.cond) + ", while " + t.String() +
+						f.violate(Violation{At: c.from, From: bad.from, To: due.from, Seq: s.seq, Node: t.node, KeyID: t.keyID, Seen: shown(s.cond) + ", while " + t.String() +
 							" had been failing for " + short(c.from.Sub(bad.from)),
 							Allowed: "True or Unknown from " + short(v.run.Timing.DetectionBound()+v.tolerance()) + " after the first failure (event " + number(bad.seq) + ")"})
 					}

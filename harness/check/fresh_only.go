@@ -31,7 +31,7 @@ func judgeFreshOnly(v *view) (f Finding) {
 				}
 				f.judgedAt(w.from, w.from)
 				if age := w.from.Sub(e.checked.Add(e.precision)); age > bound {
-					f.violate(Violation{At: w.from, Seq: w.seq, Node: node, KeyID: e.keyID, Seen: "a write carries the probe of " + e.checkedText + ", " + short(age) + " old",
+					f.violate(Violation{At: w.from, From: e.checked, To: e.checked.Add(bound), Seq: w.seq, Node: node, KeyID: e.keyID, Seen: "a write carries the probe of " + e.checkedText + ", " + short(age) + " old",
 						Allowed: "at most " + short(bound) + " old (I + R + W and tolerance)"})
 				}
 			}

@@ -27,6 +27,10 @@ type Violation struct {
 	KeyID   string `json:"keyID,omitempty"`
 	Seen    string `json:"seen"`
 	Allowed string `json:"allowed"`
+	// From and To are the window in which what is allowed was due: from its cause to the last instant that the bound permits. Both
+	// are zero where the invariant has no bound.
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
 }
 
 // Measure is something that was measured while judging.

@@ -15,10 +15,15 @@ type Latency struct {
 	Median time.Duration `json:"median"`
 	Max    time.Duration `json:"max"`
 	Bound  time.Duration `json:"bound"` // tolerance included
+	// Samples are the first MaxSamples, in the order of plugins and time.
+	Samples []time.Duration `json:"samples,omitempty"`
 }
 
+// MaxSamples bounds how many latencies a verdict keeps; all are counted.
+const MaxSamples = 1000
+
 func summarize(samples []time.Duration, bound time.Duration) Latency {
-	l := Latency{Count: len(samples), Bound: bound}
+	l := Latency{Count: len(samples), Bound: bound, Samples: samples[:min(len(samples), MaxSamples)]}
 	if l.Count == 0 {
 		return l
 	}
@@ -66,7 +71,7 @@ func (v *view) detections() (f Finding, samples []time.Duration) {
 				f.judgedAt(bad.from, firstOf(seen))
 			case able.covers(due) && !bad.to.Before(due.to):
 				f.judgedAt(due.from, due.to)
-				f.violate(Violation{At: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: late(seen, bad.from, "named in KMSPluginsDegraded"),
+				f.violate(Violation{At: due.to, From: due.from, To: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: late(seen, bad.from, "named in KMSPluginsDegraded"),
 					Allowed: contract.ConditionDegraded + " True, naming " + t.String() + ", within " + short(bound) + " of its failure"})
 			}
 		}
@@ -95,7 +100,7 @@ func (v *view) recoveries() (f Finding, samples []time.Duration) {
 				f.judgedAt(bad.recovered, still.to)
 			case able.covers(due) && t.good.covers(due):
 				f.judgedAt(due.from, due.to)
-				f.violate(Violation{At: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: "still named in KMSPluginsDegraded " + short(still.length()) + " after it recovered",
+				f.violate(Violation{At: due.to, From: due.from, To: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: "still named in KMSPluginsDegraded " + short(still.length()) + " after it recovered",
 					Allowed: "no longer named within " + short(bound) + " of its recovery"})
 			}
 		}
@@ -120,7 +125,7 @@ func (v *view) unprobed(f *Finding, bound time.Duration) {
 			n := sort.Search(len(t.probes), func(i int) bool { return !t.probes[i].Ended.Before(due.from) })
 			f.judgedAt(due.from, due.to)
 			if n == len(t.probes) || t.probes[n].Began.After(due.to) {
-				f.violate(Violation{At: due.to, Node: t.node, KeyID: t.keyID, Seen: "no probe reached the plugin since it was ready again",
+				f.violate(Violation{At: due.to, From: due.from, To: due.to, Node: t.node, KeyID: t.keyID, Seen: "no probe reached the plugin since it was ready again",
 					Allowed: "a Status call within " + short(bound)})
 			}
 		}

@@ -22,7 +22,7 @@ func judgeNoOrphan(v *view) (f Finding) {
 		for _, orphan := range gone.and(v.present(node)) {
 			f.judgedAt(orphan.from, orphan.to)
 			for _, late := range v.overstays(orphan, v.touches(node), bound) {
-				f.violate(Violation{At: late.from, Node: node, Seen: "the report of " + node + " still stands, " + short(late.from.Sub(orphan.from)) + " after the node (or KMS) was gone",
+				f.violate(Violation{At: late.from, From: orphan.from, To: late.from, Node: node, Seen: "the report of " + node + " still stands, " + short(late.from.Sub(orphan.from)) + " after the node (or KMS) was gone",
 					Allowed: "removed within " + short(bound) + " after its last writer stopped"})
 			}
 		}
@@ -36,7 +36,7 @@ func judgeNoOrphan(v *view) (f Finding) {
 			for _, orphan := range inactive.clip(s.span) {
 				f.judgedAt(orphan.from, orphan.to)
 				for _, late := range v.overstays(orphan, nil, bound) {
-					f.violate(Violation{At: late.from, Seq: s.seq, Seen: shown(s.cond) + ", although KMS is not active", Allowed: "absent within " + short(bound) + " after KMS was disabled"})
+					f.violate(Violation{At: late.from, From: orphan.from, To: late.from, Seq: s.seq, Seen: shown(s.cond) + ", although KMS is not active", Allowed: "absent within " + short(bound) + " after KMS was disabled"})
 				}
 			}
 		}

@@ -13,6 +13,7 @@ func staleUnknown() Invariant {
 
 func judgeStaleUnknown(v *view) (f Finding) {
 	healthy := v.degraded("False")
+	bound := contract.StaleAfter(v.interval()) + v.latency()
 	for _, node := range v.expectedNodes() {
 		settled := v.nodeExpected(node).settled(v.latency()).and(v.aggAble).and(v.present(node))
 		for _, quiet := range v.silences(node) {
@@ -20,7 +21,7 @@ func judgeStaleUnknown(v *view) (f Finding) {
 				f.judgedAt(due.from, due.to)
 				for _, s := range healthy {
 					if c := s.clip(due); !c.empty() {
-						f.violate(Violation{At: c.from, Seq: s.seq, Node: node, Seen: shown(s.cond) + ", while " + node + " had not written for over " + short(v.run.Timing.StaleBound()),
+						f.violate(Violation{At: c.from, From: quiet.from.Add(-bound), To: quiet.from, Seq: s.seq, Node: node, Seen: shown(s.cond) + ", while " + node + " had not written for over " + short(v.run.Timing.StaleBound()),
 							Allowed: "Unknown or True from " + short(v.run.Timing.StaleBound()+v.tolerance()) + " after its last successful write"})
 					}
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/report/render"
 )
 
 // interruptGrace is how long the suite may take to stop its environments after Ctrl-C before it is killed. Stopping
@@ -26,8 +27,9 @@ const sweepTimeout = time.Minute
 
 type e2eFlags struct {
 	common
-	labels string
-	procs  int
+	labels   string
+	procs    int
+	failFast bool
 }
 
 func newE2ECommand() *cobra.Command {
@@ -45,6 +47,7 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow")
+	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after the first that does not pass")
 	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, topologies side by side")
 	return cmd
 }
@@ -124,11 +127,23 @@ func conclude(ctx context.Context, w io.Writer, dir, backend string, began time.
 	if code = summary.ExitCode(); ctx.Err() != nil && summary.Count(report.Failed) == 0 {
 		code = ExitCouldNotRun
 	}
-	if err := summary.WriteText(w); err != nil || ctx.Err() == nil {
+	err = errors.Join(summary.WriteText(w), pages(w, dir, summary.Took))
+	if err != nil || ctx.Err() == nil {
 		return code, err
 	}
 	_, err = fmt.Fprintln(w, "interrupted: what had not ended is not judged")
 	return code, err
+}
+
+// pages writes the page and the summaries. A page that cannot be written changes no verdict.
+func pages(w io.Writer, dir string, took time.Duration) error {
+	written, err := render.Write(render.Options{Dirs: []string{dir}, Out: dir, Took: took})
+	if err != nil {
+		_, err = fmt.Fprintf(w, "report: could not be written: %v\n", err)
+		return err
+	}
+	_, err = fmt.Fprintf(w, "report: %s\n", written.Page)
+	return err
 }
 
 // e2eVerdict: the results decide; a suite that failed although every result passed has a defect of its own.

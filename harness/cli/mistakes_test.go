@@ -27,6 +27,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := write("plugin-hangs.yaml", strings.Replace(string(good), "kind: Scenario", "kind: Scenery", 1))
+	empty := t.TempDir()
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -35,6 +36,13 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"run of a file that is not":  {[]string{"run", dir + "/none.yaml"}, "none.yaml"},
 		"run of a broken file":       {[]string{"run", bad}, `plugin-hangs.yaml:3:7: kind is "Scenery", expected "Scenario"`},
 		"run never":                  {[]string{"run", file, "--repeat", "0"}, "--repeat 0: expected at least 1"},
+		"run for ever, twice":        {[]string{"run", file, "--until-failure", "--repeat", "2"}, "--until-failure and --repeat 2: expected one of them"},
+		"report of nothing":          {[]string{"report"}, "requires at least 1 arg"},
+		"report of no folder":        {[]string{"report", dir + "/none"}, "none: expected the output folder of a run"},
+		"report of an empty folder":  {[]string{"report", empty}, "no run in " + empty + ", expected folders with a history.jsonl"},
+		"report of two into none":    {[]string{"report", dir, dir}, "name the folder of the page with --out"},
+		"diff of one":                {[]string{"diff", file}, "accepts 2 arg(s), received 1"},
+		"diff of what is no history": {[]string{"diff", file, file}, "plugin-hangs.yaml: line 1: not a history event"},
 		"simulate words":             {[]string{"simulate", "--seeds", "many"}, `--seeds "many": expected a seed`},
 		"simulate backwards":         {[]string{"simulate", "--seeds", "9-1"}, `--seeds "9-1": expected a seed`},
 		"simulate by magic":          {[]string{"simulate", "--ssa", "magic"}, `--ssa "magic": expected real or model`},

@@ -24,8 +24,10 @@ const closeTimeout = 20 * time.Second
 
 type runFlags struct {
 	common
-	keep   bool
-	repeat int
+	keep         bool
+	repeat       int
+	failFast     bool
+	untilFailure bool
 }
 
 func newRunCommand() *cobra.Command {
@@ -34,22 +36,28 @@ func newRunCommand() *cobra.Command {
 		Use:   "run FILE|DIR...",
 		Short: "Run scenarios, one after another",
 		Long: `Run scenario files and judge each run by every invariant. OUT/<scenario>/ gets history.jsonl, verdict.txt and
-the logs of every process, and of a scenario that did not pass artifacts/; OUT/junit.xml the results of all.`,
+the logs of every process, and of a scenario that did not pass artifacts/; OUT/index.html shows all of it, OUT/junit.xml has the results.`,
 		Example: `  kmsharness run scenarios/catalogue/plugin-hangs.yaml
   kmsharness run my-failure.yaml --repeat 10 --out /tmp/flake
-  kmsharness run scenarios/catalogue/node-removed.yaml --keep`,
+  kmsharness run my-failure.yaml --until-failure --keep
+  kmsharness run scenarios/catalogue --backend sim --fail-fast`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave the environment of a scenario that did not pass running, and say how to look inside")
 	cmd.Flags().IntVar(&f.repeat, "repeat", 1, "run everything this many times and stop at the first that does not pass")
+	cmd.Flags().BoolVar(&f.untilFailure, "until-failure", false, "run everything again and again until a scenario does not pass")
+	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "stop at the first scenario that does not pass")
 	return cmd
 }
 
 func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if f.repeat < 1 {
 		return usage("--repeat %d: expected at least 1", f.repeat)
+	}
+	if f.untilFailure && f.repeat > 1 {
+		return usage("--until-failure and --repeat %d: expected one of them", f.repeat)
 	}
 	if _, err := f.collect(); err != nil {
 		return err
@@ -86,22 +94,39 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	return err
 }
 
-// all stops at a signal, and when repeating at the first scenario that did not pass: its artifacts must survive.
+// all stops at a signal, and when repeating, or if asked to, at the first scenario that did not pass: its artifacts must survive.
 func (f *runFlags) all(ctx context.Context, w io.Writer, b backend.Backend, scenarios []*scenario.Scenario) {
-	for n := range f.repeat {
-		if f.repeat > 1 {
-			fmt.Fprintf(w, "== round %d of %d\n", n+1, f.repeat)
+	for n := 1; n <= f.repeat || f.untilFailure; n++ {
+		switch {
+		case f.untilFailure:
+			fmt.Fprintf(w, "== round %d, until a scenario does not pass\n", n)
+		case f.repeat > 1:
+			fmt.Fprintf(w, "== round %d of %d\n", n, f.repeat)
 		}
-		for _, s := range scenarios {
-			if ctx.Err() != nil {
-				return
-			}
-			r := f.one(ctx, w, b, s)
-			if f.repeat > 1 && r.Status != report.Passed && r.Status != report.NotSupported {
-				return
-			}
+		if !f.round(ctx, w, b, scenarios) {
+			return
 		}
 	}
+}
+
+// round says whether to go on. A round in which nothing could run would be the same for ever.
+func (f *runFlags) round(ctx context.Context, w io.Writer, b backend.Backend, scenarios []*scenario.Scenario) (more bool) {
+	for _, s := range scenarios {
+		if ctx.Err() != nil {
+			return false
+		}
+		switch f.one(ctx, w, b, s).Status {
+		case report.NotSupported:
+		case report.Passed:
+			more = true
+		default:
+			if f.repeat > 1 || f.untilFailure || f.failFast {
+				return false
+			}
+			more = true
+		}
+	}
+	return more
 }
 
 func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *scenario.Scenario) report.Result {

@@ -32,6 +32,9 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, runner, suite, backend string) e
 	if f.labels != "" {
 		args = append(args, "--label-filter", f.labels)
 	}
+	if f.failFast {
+		args = append(args, "--fail-fast")
+	}
 	progress := filepath.Join(out, progressLog)
 	args = append(args, suite, "--", "--kmsharness.backend", backend, "--kmsharness.out", out, "--kmsharness.progress", progress)
 	args = append(args, f.suiteArgs()...)

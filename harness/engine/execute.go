@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/check"
@@ -138,7 +137,7 @@ func (x Execution) release(ctx context.Context, env backend.Environment, bad boo
 func (x Execution) judge(r *report.Result) error {
 	events := x.Log.Events()
 	verdict := check.Run(events)
-	describe(r, verdict, events)
+	r.Judge(verdict, events)
 	if x.Verdict != nil {
 		x.Verdict(verdict)
 	}
@@ -155,75 +154,4 @@ func (x Execution) judge(r *report.Result) error {
 	}
 	return errors.Join(os.WriteFile(filepath.Join(r.Dir, report.VerdictFile), text.Bytes(), 0o644),
 		os.WriteFile(filepath.Join(r.Dir, report.VerdictJSON), append(data, '\n'), 0o644))
-}
-
-// describe puts a verdict into the words of a result.
-func describe(r *report.Result, v check.Verdict, events []history.Event) {
-	r.Events, r.Expectations = v.Events, v.Expectations.Judged
-	r.Notes = append(r.Notes, v.Notes...)
-	switch {
-	case v.OK:
-		r.Status = report.Passed
-	case len(v.Undecided) > 0: // who is blamed for nothing has no failures
-		r.Status, r.Reasons = report.CouldNotRun, append(r.Reasons, v.Undecided...)
-		for _, i := range v.Invariants {
-			r.Checks += i.Judged
-		}
-		return
-	default:
-		r.Status = report.Failed
-	}
-	began := beginning(events)
-	r.Failures = append(r.Failures, failedSteps(events, began)...)
-	for _, i := range v.Invariants {
-		r.Checks += i.Judged
-		if i.Status == check.Failed {
-			r.Failures = append(r.Failures, violation(i))
-		}
-	}
-	if len(r.Failures) > 0 || v.OK {
-		return
-	}
-	for _, p := range v.Problems {
-		r.Failures = append(r.Failures, report.Failure{ID: "history", Seen: p})
-	}
-}
-
-func beginning(events []history.Event) time.Time {
-	if len(events) == 0 {
-		return time.Time{}
-	}
-	return events[0].At
-}
-
-// failedSteps are the expectations and actions that the engine itself saw fail.
-func failedSteps(events []history.Event, began time.Time) []report.Failure {
-	var out []report.Failure
-	for _, e := range events {
-		f := report.Failure{At: e.At, Offset: e.At.Sub(began)}
-		switch {
-		case e.Expectation != nil && !e.Expectation.OK:
-			f.ID, f.Seen = e.Expectation.ID, e.Expectation.Detail
-			f.Allowed = fmt.Sprintf("%s %v: %s", e.Expectation.Mode, e.Expectation.Bound, e.Expectation.Text)
-		case e.Action != nil && e.Action.State == history.ActionFailed:
-			f.ID, f.Seen, f.Allowed = e.Action.ID, e.Action.Error, "the action takes effect"
-		default:
-			continue
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// violation is the first of an invariant's violations.
-func violation(i check.Result) report.Failure {
-	f := report.Failure{ID: i.ID, Seen: i.Statement, More: i.Count - 1}
-	if len(i.Violations) > 0 {
-		first := i.Violations[0]
-		f.At, f.Offset, f.Seen, f.Allowed, f.Where = first.At, first.Offset, first.Seen, first.Allowed, first.Node
-		if first.KeyID != "" {
-			f.Where += "/" + first.KeyID
-		}
-	}
-	return f
 }

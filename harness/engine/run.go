@@ -84,6 +84,7 @@ func newRun(env backend.Environment, s *scenario.Scenario, opts Options) (*run, 
 func (r *run) head() history.Run {
 	h := r.env.Heading()
 	h.Schema, h.Scenario, h.File = history.Schema, r.scenario.Name, r.scenario.File
+	h.Title, h.Area = r.scenario.Title, r.scenario.Area
 	h.Seed, h.Reproduce = r.opts.Seed, r.opts.Reproduce
 	if r.opts.Backend != "" {
 		h.Backend = r.opts.Backend

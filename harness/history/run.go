@@ -10,7 +10,9 @@ import (
 type Run struct {
 	Schema   string `json:"schema"`
 	Scenario string `json:"scenario"`
-	File     string `json:"file,omitempty"` // the scenario file, as it was named on the command line
+	Title    string `json:"title,omitempty"` // the sentence that the scenario claims
+	Area     string `json:"area,omitempty"`  // its part of the catalogue
+	File     string `json:"file,omitempty"`  // the scenario file, as it was named on the command line
 	Backend  string `json:"backend"`
 	Seed     int64  `json:"seed"`
 	// Reproduce is the command that runs this scenario again.

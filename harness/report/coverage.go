@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/check"
 )
 
 // coverage is in how many scenarios of an invocation each invariant judged something.
@@ -30,6 +32,17 @@ func Coverage(out string) (string, error) {
 	return c.line(), nil
 }
 
+// CoverageOf is the same of verdicts that were given just now.
+func CoverageOf(verdicts []check.Verdict) string {
+	c := coverage{judged: map[string]int{}}
+	for _, v := range verdicts {
+		for _, i := range v.Invariants {
+			c.count(i.ID, i.Judged)
+		}
+	}
+	return c.line()
+}
+
 func (c *coverage) add(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -45,15 +58,19 @@ func (c *coverage) add(file string) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	for _, i := range v.Invariants {
-		if _, known := c.judged[i.ID]; !known {
-			c.order = append(c.order, i.ID)
-			c.judged[i.ID] = 0
-		}
-		if i.Judged > 0 {
-			c.judged[i.ID]++
-		}
+		c.count(i.ID, i.Judged)
 	}
 	return nil
+}
+
+func (c *coverage) count(id string, judged int) {
+	if _, known := c.judged[id]; !known {
+		c.order = append(c.order, id)
+		c.judged[id] = 0
+	}
+	if judged > 0 {
+		c.judged[id]++
+	}
 }
 
 func (c *coverage) line() string {

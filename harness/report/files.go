@@ -17,7 +17,11 @@ const (
 	VerdictFile = "verdict.txt"  // per scenario: what the checker found, for people
 	VerdictJSON = "verdict.json" // the same for programs
 	HistoryFile = "history.jsonl"
-	JUnitFile   = "junit.xml" // for all
+	// For all scenarios:
+	JUnitFile    = "junit.xml"
+	PageFile     = "index.html"   // for people
+	MarkdownFile = "summary.md"   // for a comment on a pull request
+	SummaryFile  = "summary.json" // for programs
 	// ArtifactsDir is the folder of a scenario with what was collected from its environment.
 	ArtifactsDir = "artifacts"
 )
@@ -32,13 +36,14 @@ func (r Result) Save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("save result of %s: %w", r.Scenario, err)
 	}
-	if err := replace(filepath.Join(dir, ResultFile), append(data, '\n')); err != nil {
+	if err := Replace(filepath.Join(dir, ResultFile), append(data, '\n')); err != nil {
 		return fmt.Errorf("save result of %s: %w", r.Scenario, err)
 	}
 	return nil
 }
 
-func replace(file string, data []byte) error {
+// Replace writes a file at once or not at all, and makes its folder.
+func Replace(file string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
@@ -58,7 +63,7 @@ func Collect(out string, since time.Time) (Summary, error) {
 	}
 	var s Summary
 	for _, file := range files {
-		r, err := readResult(file)
+		r, err := ReadResult(file)
 		if err != nil {
 			return Summary{}, fmt.Errorf("collect results: %w", err)
 		}
@@ -67,12 +72,12 @@ func Collect(out string, since time.Time) (Summary, error) {
 		}
 		s.Results = append(s.Results, r)
 	}
-	s.Took = s.span()
+	s.Took = s.Span()
 	return s, nil
 }
 
-// span is from the first beginning to the last end.
-func (s Summary) span() time.Duration {
+// Span is from the first beginning to the last end.
+func (s Summary) Span() time.Duration {
 	var first, last time.Time
 	for i, r := range s.Results {
 		if i == 0 || r.Began.Before(first) {
@@ -85,7 +90,8 @@ func (s Summary) span() time.Duration {
 	return last.Sub(first)
 }
 
-func readResult(file string) (Result, error) {
+// ReadResult reads the result of one scenario.
+func ReadResult(file string) (Result, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return Result{}, err
@@ -123,7 +129,7 @@ func Clear(out string) error {
 	if err != nil {
 		return fmt.Errorf("clear results: %w", err)
 	}
-	for _, file := range append(files, filepath.Join(out, JUnitFile)) {
+	for _, file := range append(files, filepath.Join(out, JUnitFile), filepath.Join(out, PageFile), filepath.Join(out, MarkdownFile), filepath.Join(out, SummaryFile)) {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("clear results: %w", err)
 		}

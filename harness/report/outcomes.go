@@ -32,7 +32,7 @@ func Outcomes(out string) (map[string]Outcome, error) {
 	}
 	all := map[string]Outcome{}
 	for _, file := range files {
-		r, err := readResult(file)
+		r, err := ReadResult(file)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/xml"
 	"os"
 	"path/filepath"
@@ -147,5 +148,66 @@ func TestCollect(t *testing.T) {
 	}
 	if s, err = report.Collect(out, instant()); err != nil || len(s.Results) != 0 {
 		t.Errorf("after clearing: %+v, %v", s, err)
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	text := summary(report.Passed, report.Failed, report.CouldNotRun).Markdown("all")
+	for _, want := range []string{"### ❌ kmsharness: 2 of 3 did not pass\n", "| b | local | CADENCE cp-1/2 | +3.000s |", "**1 passed, 1 failed, 1 could not run, 0 not supported** on local in 1m23s",
+		"<details><summary>b on local: failed</summary>", "and 3 more of it", "<details><summary>All 3 results</summary>"} {
+		if !strings.Contains(text, strings.Replace(want, "cp-1/2", "cp-2/1", 1)) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if table, counts := strings.Index(text, "| b |"), strings.Index(text, "**1 passed"); table > counts {
+		t.Error("what failed does not come first")
+	}
+	if text := summary(report.Passed).Markdown(""); !strings.HasPrefix(text, "### ✅ kmsharness: all 1 passed") || strings.Contains(text, "❌") {
+		t.Errorf("a good run:\n%s", text)
+	}
+	if text := summary().Markdown(""); !strings.HasPrefix(text, "### ❌ kmsharness: no scenario ran") {
+		t.Errorf("an empty run:\n%s", text)
+	}
+}
+
+// A comment has a limit, and texts of plugins in it must neither draw tables nor call people.
+func TestMarkdownIsBounded(t *testing.T) {
+	var s report.Summary
+	for i := range 500 {
+		r := result("scenario-"+strings.Repeat("x", i%9), report.Failed)
+		for n := range 40 {
+			r.Failures = append(r.Failures, report.Failure{ID: "X", Seen: strings.Repeat("</details> | @team `", 50+n)})
+		}
+		s.Results = append(s.Results, r)
+	}
+	text := s.Markdown("")
+	if len(text) > 65000 || !strings.Contains(text, "Details of ") {
+		t.Errorf("%d bytes", len(text))
+	}
+	if strings.Contains(text, "@team") || strings.Count(text, "</details>") != strings.Count(text, "<details>") {
+		t.Error("a text of a plugin is not escaped")
+	}
+}
+
+func TestMachine(t *testing.T) {
+	s := summary(report.Passed, report.Failed)
+	data, err := report.NewMachine(s, "all", []report.MachineRun{{Column: "local", Result: s.Results[1]}}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Schema string         `json:"schema"`
+		OK     bool           `json:"ok"`
+		Counts map[string]int `json:"counts"`
+		Runs   []struct {
+			Column, Scenario, Status string
+			Failures                 []struct{ ID string }
+		} `json:"runs"`
+	}
+	if err := json.Unmarshal(data, &got); err != nil || got.Schema != report.SummarySchema || got.OK || got.Counts["failed"] != 1 || got.Counts["could not run"] != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if len(got.Runs) != 1 || got.Runs[0].Scenario != "b" || got.Runs[0].Failures[0].ID != "CADENCE" {
+		t.Errorf("%+v", got.Runs)
 	}
 }

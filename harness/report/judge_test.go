@@ -1,4 +1,4 @@
-package engine
+package report
 
 import (
 	"strings"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/report"
 )
 
 // TestAVerdictInTheWordsOfAResult: who cannot be told from the machine is not blamed, and has not passed.
@@ -16,19 +15,19 @@ func TestAVerdictInTheWordsOfAResult(t *testing.T) {
 	broken := []check.Result{{ID: "CADENCE", Status: check.Failed, Judged: 3, Count: 1}}
 	for name, c := range map[string]struct {
 		verdict check.Verdict
-		status  report.Status
+		status  Status
 		blamed  int
 	}{
-		"passed":    {check.Verdict{OK: true}, report.Passed, 0},
-		"failed":    {check.Verdict{Invariants: broken}, report.Failed, 2},
-		"undecided": {check.Verdict{Undecided: []string{"the machine is too busy"}, Invariants: broken}, report.CouldNotRun, 0},
+		"passed":    {check.Verdict{OK: true}, Passed, 0},
+		"failed":    {check.Verdict{Invariants: broken}, Failed, 2},
+		"undecided": {check.Verdict{Undecided: []string{"the machine is too busy"}, Invariants: broken}, CouldNotRun, 0},
 	} {
 		events := failed
 		if c.verdict.OK {
 			events = nil
 		}
-		var r report.Result
-		describe(&r, c.verdict, events)
+		var r Result
+		r.Judge(c.verdict, events)
 		if r.Status != c.status || len(r.Failures) != c.blamed {
 			t.Errorf("%s: %+v", name, r)
 		}

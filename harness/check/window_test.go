@@ -1,0 +1,39 @@
+package check
+
+import "testing"
+
+// windows are the invariants with a bound: their violations say since when and until when the right thing was due.
+var windows = map[string]bool{"FALSE-HEALTHY": true, "DETECTION": true, "RECOVERY": true, "STALE-UNKNOWN": true, "NO-ORPHAN": true, "FRESH-ONLY": true}
+
+func TestViolationsHaveTheirWindow(t *testing.T) {
+	met := map[string]bool{}
+	for _, bad := range knownBad() {
+		for _, r := range Run(bad.build()).Invariants {
+			for _, v := range r.Violations {
+				switch {
+				case v.From.IsZero() != v.To.IsZero(), v.To.Before(v.From), v.To.After(v.At):
+					t.Errorf("%s: %s at %s has the window %s to %s", bad.name, r.ID, v.At, v.From, v.To)
+				case windows[r.ID] && v.To.IsZero():
+					t.Errorf("%s: %s at %s has no window", bad.name, r.ID, v.At)
+				}
+				met[r.ID] = met[r.ID] || !v.To.IsZero()
+			}
+		}
+	}
+	for id := range windows {
+		if !met[id] {
+			t.Errorf("no known-bad history gives a violation of %s with a window", id)
+		}
+	}
+}
+
+func TestLatenciesKeepTheirSamples(t *testing.T) {
+	for _, bad := range knownBad() {
+		v := Run(bad.build())
+		for name, l := range map[string]Latency{"detection": v.Detection, "recovery": v.Recovery} {
+			if len(l.Samples) != min(l.Count, MaxSamples) {
+				t.Errorf("%s: %s has %d samples, %d measured", bad.name, name, len(l.Samples), l.Count)
+			}
+		}
+	}
+}

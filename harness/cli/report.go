@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/report/render"
+)
+
+func newReportCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "report DIR...",
+		Short: "Write the HTML page and the summaries of runs again, from their histories",
+		Long: `Read the histories below output folders (or of one scenario's folder), judge each again, and write index.html (one file, for
+people), summary.md (for a comment on a pull request), summary.json (for programs) and junit.xml. Runs of several folders, for
+example of the same catalogue on local and on kind, become columns of one page; junit.xml is then left as it is.
+Exit codes: 0 everything passed, 1 something failed, 2 it cannot be said.`,
+		Example: `  kmsharness report _artifacts
+  kmsharness report /tmp/local /tmp/kind --out /tmp/both`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" && len(args) > 1 {
+				return usage("report of %d folders: name the folder of the page with --out", len(args))
+			}
+			if out == "" {
+				out = args[0]
+			}
+			return writeReport(cmd.OutOrStdout(), render.Options{Dirs: args, Out: out, JUnit: true})
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "folder for the files (default: DIR, if it is one)")
+	return cmd
+}
+
+func writeReport(w io.Writer, o render.Options) error {
+	written, err := render.Write(o)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	s := written.Summary
+	fmt.Fprintf(w, "report: %d passed, %d failed, %d could not run, %d not supported\n%s\n%s\n", s.Count(report.Passed), s.Count(report.Failed),
+		s.Count(report.CouldNotRun), s.Count(report.NotSupported), written.Page, written.Markdown)
+	if code := s.ExitCode(); code != ExitPassed {
+		return &exitError{code: code}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package diverge
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Verdict on two histories.
+type Verdict string
+
+const (
+	Equal     Verdict = "equal"      // event by event
+	TimesOnly Verdict = "times only" // the same was said in the same order, at other times or more often
+	Different Verdict = "different"
+)
+
+// Result of a comparison.
+type Result struct {
+	Verdict Verdict
+	// First is where they part first, Others are the names of further strands that differ.
+	First  *Divergence
+	Others []string
+	// FirstTime is the first event that differs at all, as a pair; empty for equal histories.
+	FirstTime [2]*history.Event
+}
+
+// Divergence is where one strand parts. Common is what both said last; Then what each said next, nil if nothing.
+type Divergence struct {
+	Strand string
+	Common [2]*Saying
+	Then   [2]*Saying
+	// During is the last step or expectation that had begun on each side.
+	During [2]string
+}
+
+// Saying is one thing that was said.
+type Saying struct {
+	Event  history.Event
+	Offset time.Duration // since the healthy control began
+	Text   string
+}
+
+// Compare is a pure function of two histories.
+func Compare(a, b []history.Event) Result {
+	first, same := identical(a, b)
+	if same {
+		return Result{Verdict: Equal}
+	}
+	out := Result{Verdict: TimesOnly, FirstTime: first}
+	strands := [2]map[string][]Saying{strandsOf(a), strandsOf(b)}
+	type parted struct {
+		Divergence
+		at time.Duration
+	}
+	var all []parted
+	for _, name := range names(strands) {
+		if d, at, differs := part(name, strands[0][name], strands[1][name]); differs {
+			all = append(all, parted{d, at})
+		}
+	}
+	if len(all) == 0 {
+		return out
+	}
+	slices.SortStableFunc(all, func(x, y parted) int { return int(x.at - y.at) })
+	out.Verdict, out.First = Different, &all[0].Divergence
+	for side := range strands {
+		out.First.During[side] = during(strands[side][strandSteps], all[0].at)
+	}
+	for _, d := range all[1:] {
+		out.Others = append(out.Others, d.Strand)
+	}
+	return out
+}
+
+// identical compares event by event; what differs first is the pair.
+func identical(a, b []history.Event) (first [2]*history.Event, same bool) {
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(a):
+			return [2]*history.Event{nil, &b[i]}, false
+		case i >= len(b):
+			return [2]*history.Event{&a[i], nil}, false
+		}
+		x, errX := json.Marshal(a[i])
+		y, errY := json.Marshal(b[i])
+		if errX != nil || errY != nil || !bytes.Equal(x, y) {
+			return [2]*history.Event{&a[i], &b[i]}, false
+		}
+	}
+	return first, true
+}
+
+func names(strands [2]map[string][]Saying) (all []string) {
+	for _, side := range strands {
+		for name := range side {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// part finds where a strand parts, and when: at the earlier of what either said next.
+func part(name string, a, b []Saying) (d Divergence, at time.Duration, differs bool) {
+	n := 0
+	for n < len(a) && n < len(b) && a[n].Text == b[n].Text {
+		n++
+	}
+	if n == len(a) && n == len(b) {
+		return d, 0, false
+	}
+	d.Strand = name
+	for side, list := range [2][]Saying{a, b} {
+		if n > 0 {
+			d.Common[side] = &list[n-1]
+		}
+		if n < len(list) {
+			d.Then[side] = &list[n]
+			if at == 0 || list[n].Offset < at {
+				at = list[n].Offset
+			}
+		}
+	}
+	return d, at, true
+}
+
+// during is the last thing that the scenario did before an instant.
+func during(steps []Saying, at time.Duration) string {
+	text := ""
+	for _, s := range steps {
+		if s.Offset <= at {
+			text = s.Text
+		}
+	}
+	return text
+}

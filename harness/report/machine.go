@@ -1,0 +1,56 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/check"
+)
+
+// SummarySchema names the format of summary.json. Fields may be added to it; those that are there keep their meaning.
+const SummarySchema = "kmsharness.io/summary/v1"
+
+// Machine is all runs for programs: summary.json. Durations are nanoseconds, as in every file of a run.
+type Machine struct {
+	Schema string `json:"schema"`
+	// OK: something ran, and nothing failed or could not run.
+	OK     bool           `json:"ok"`
+	Counts map[Status]int `json:"counts"`
+	Took   time.Duration  `json:"took"`
+	// Coverage says which invariants were exercised.
+	Coverage string       `json:"coverage,omitempty"`
+	Runs     []MachineRun `json:"runs"`
+}
+
+// MachineRun is one scenario on one backend.
+type MachineRun struct {
+	// Column tells runs of the same scenario apart: the backend, with the folder where two have the same.
+	Column string `json:"column"`
+	Result
+	// Invariants are their statuses by ID.
+	Invariants map[string]check.Status `json:"invariants,omitempty"`
+	Detection  *check.Latency          `json:"detection,omitempty"`
+	Recovery   *check.Latency          `json:"recovery,omitempty"`
+	// History and Page are beside summary.json, or relative to it.
+	History string `json:"history,omitempty"`
+	Page    string `json:"page"`
+}
+
+// NewMachine counts the runs.
+func NewMachine(s Summary, coverage string, runs []MachineRun) Machine {
+	m := Machine{Schema: SummarySchema, OK: s.ExitCode() == ExitPassed, Took: s.Took, Coverage: coverage, Runs: runs, Counts: map[Status]int{}}
+	for _, status := range []Status{Passed, Failed, NotSupported, CouldNotRun} {
+		m.Counts[status] = s.Count(status)
+	}
+	return m
+}
+
+// Encode is the file.
+func (m Machine) Encode() ([]byte, error) {
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the summary: %w", err)
+	}
+	return append(data, '\n'), nil
+}

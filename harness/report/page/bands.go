@@ -1,0 +1,172 @@
+package page
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// step is an action from when it began to when it was undone, or over if there is nothing to undo.
+type step struct {
+	history.Action
+	from, to time.Time
+	event    int
+	lasts    bool // in force until it is undone
+	failed   bool
+}
+
+// addBands makes a band of every action. What breaks something shades the lanes that it strikes until it is undone.
+func (b *builder) addBands() {
+	var lines []time.Time // when the last band of a line ends
+	nodes := b.nodeNames()
+	for _, s := range b.steps() {
+		line := firstFree(lines, s.from)
+		if line == len(lines) {
+			lines = append(lines, time.Time{})
+		}
+		lines[line] = s.to
+		p := lineOf(rowSteps, line)
+		b.lanes.need(p)
+		band := Band{at: p, From: b.ms(s.from), To: max(b.ms(s.to), b.ms(s.from)), Class: Note, Text: safe(actionText(s.Action)), Event: s.event}
+		if s.lasts {
+			band.Class, band.Fault, band.nodes = Warn, true, named(s.Action, nodes)
+		}
+		if s.failed {
+			band.Class = Bad
+		}
+		b.out.Bands = append(b.out.Bands, band)
+	}
+}
+
+func lineOf(row rowKind, line int) place {
+	p := inScenario(row)
+	if line > 0 {
+		p.of = fmt.Sprint(line + 1)
+	}
+	return p
+}
+
+// firstFree is the first line whose last band is over.
+func firstFree(lines []time.Time, from time.Time) int {
+	for i, until := range lines {
+		if !until.After(from) {
+			return i
+		}
+	}
+	return len(lines)
+}
+
+// steps pairs the events of each action, and each action with what undoes it.
+func (b *builder) steps() []step {
+	var all []step
+	began := map[string]int{}
+	for i, e := range b.events {
+		switch {
+		case e.Action == nil:
+		case e.Action.State == history.ActionBegan:
+			began[e.Action.ID] = len(all)
+			all = append(all, step{Action: *e.Action, from: e.At, to: b.ended, event: i, lasts: lasts(*e.Action)})
+		default:
+			n, ok := began[e.Action.ID]
+			if !ok {
+				continue
+			}
+			delete(began, e.Action.ID)
+			all[n].failed = e.Action.State == history.ActionFailed
+			if !all[n].lasts {
+				all[n].to = e.At
+			}
+			for j := range all[:n] {
+				if all[j].lasts && all[j].to.Equal(b.ended) && undoes(*e.Action, all[j].Action) {
+					all[j].to = e.At
+				}
+			}
+		}
+	}
+	return all
+}
+
+// lasts: these verbs leave something broken.
+func lasts(a history.Action) bool {
+	switch a.Verb {
+	case "inject", "stop", "kill", "pause":
+		return true
+	case "link":
+		return param(a, "mode") != "restore"
+	case "kms":
+		return slices.Contains([]string{"disable", "deny", "cut", "delete"}, param(a, "op"))
+	case "encryption":
+		return param(a, "type") == "identity"
+	}
+	return false
+}
+
+// undoes says whether an action ends what an earlier one left broken.
+func undoes(a, earlier history.Action) bool {
+	switch earlier.Verb {
+	case "inject":
+		fault := param(a, "fault")
+		return a.Verb == "release" && covers(a.Target, earlier.Target) && (fault == "" || fault == param(earlier, "fault"))
+	case "stop", "kill":
+		return (a.Verb == "start" || a.Verb == "restart") && covers(a.Target, earlier.Target)
+	case "pause":
+		return slices.Contains([]string{"resume", "restart", "start", "kill"}, a.Verb) && covers(a.Target, earlier.Target)
+	case "link":
+		return a.Verb == "link" && covers(a.Target, earlier.Target)
+	case "kms":
+		return a.Verb == "kms" && slices.Contains([]string{"enable", "allow", "restore"}, param(a, "op"))
+	}
+	return a.Verb == earlier.Verb
+}
+
+// covers: "plugin all" covers every plugin, "plugin cp-2/*" those of cp-2, "process reporter" every reporter.
+func covers(wide, narrow string) bool {
+	wide = strings.TrimSuffix(strings.TrimSuffix(wide, "/*"), " all")
+	rest, ok := strings.CutPrefix(narrow, wide)
+	return ok && (rest == "" || strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, " "))
+}
+
+func param(a history.Action, name string) string {
+	if x, ok := a.Params[name]; ok {
+		return fmt.Sprint(x)
+	}
+	return ""
+}
+
+// actionText is an action on one line, its parameters by name.
+func actionText(a history.Action) string {
+	words := []string{a.Verb}
+	if a.Target != "" {
+		words = append(words, a.Target)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Params)) {
+		words = append(words, fmt.Sprintf("%s=%v", name, a.Params[name]))
+	}
+	return strings.Join(words, " ")
+}
+
+// named are the nodes that an action names; none means all.
+func named(a history.Action, nodes []string) (out []string) {
+	words := strings.FieldsFunc(actionText(a), func(r rune) bool { return strings.ContainsRune(" ,;/=[]", r) })
+	for _, node := range nodes {
+		if slices.Contains(words, node) {
+			out = append(out, node)
+		}
+	}
+	return out
+}
+
+// nodeNames are the nodes that have a lane.
+func (b *builder) nodeNames() []string {
+	var all []string
+	for _, p := range b.lanes.all {
+		if p.lane == laneNode && !slices.Contains(all, p.node) {
+			all = append(all, p.node)
+		}
+	}
+	return all
+}

@@ -1,0 +1,108 @@
+package page
+
+import (
+	"math"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// builder makes a timeline. What it makes has a place first, and a row when all places are known.
+type builder struct {
+	events []history.Event // in time
+	run    history.Run
+	began  time.Time
+	ended  time.Time
+	lanes  lanes
+	seen   objects
+	open   map[place]int // state that goes on, by row
+	raw    map[int64]int // index in events, by Seq
+	shown  map[int64]int // index in out.Events, by Seq; of a folded event the one that it stands behind
+	out    Timeline
+}
+
+func newBuilder(events []history.Event) *builder {
+	b := &builder{events: events, lanes: lanes{rows: map[place]int{}}, seen: newObjects(), open: map[place]int{},
+		raw: map[int64]int{}, shown: map[int64]int{}}
+	for _, e := range events {
+		if e.Run != nil {
+			b.run = *e.Run
+		}
+	}
+	if len(events) > 0 {
+		b.began, b.ended = events[0].At, lastInstant(events)
+	}
+	b.out.Began, b.out.Span = b.began, math.Max(b.ms(b.ended), 1)
+	return b
+}
+
+// lastInstant is when the judged part of a run ended, or the last event: what is read from logs afterwards adds nothing to see.
+func lastInstant(events []history.Event) time.Time {
+	for _, e := range events {
+		if e.Phase != nil && e.Phase.Name == history.PhaseEnd {
+			return e.At
+		}
+	}
+	return events[len(events)-1].At
+}
+
+// ms is an instant in milliseconds since the run began, to the microsecond.
+func (b *builder) ms(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.Sub(b.began).Microseconds()) / 1000
+}
+
+// addEvents makes an event of each, and the states that they tell of.
+func (b *builder) addEvents() {
+	for i, e := range b.events {
+		w := b.word(e, i)
+		b.lanes.need(w.at)
+		x := Event{Seq: e.Seq, At: b.ms(e.At), Kind: string(e.Kind), Class: w.class, Text: w.text, key: w.key, at: w.at}
+		if began := beginningOf(e); !began.IsZero() && began.Before(e.At) {
+			x.From = b.ms(began)
+		}
+		b.raw[e.Seq], b.shown[e.Seq] = i, i
+		b.out.Events = append(b.out.Events, x)
+	}
+	b.closeStates()
+}
+
+// beginningOf is when what an event tells of began.
+func beginningOf(e history.Event) time.Time {
+	switch {
+	case e.Call != nil:
+		return e.Call.Began
+	case e.Request != nil && e.Request.Verb != "watch":
+		return e.Request.Received
+	}
+	return time.Time{}
+}
+
+// settle numbers the rows and puts everything into its own.
+func (b *builder) settle() {
+	b.finishLanes()
+	groups := map[string]int{}
+	for i, g := range b.out.Groups {
+		groups[g.ID] = i
+	}
+	for i := range b.out.Events {
+		b.out.Events[i].Row = b.lanes.rows[b.out.Events[i].at]
+	}
+	for i := range b.out.States {
+		b.out.States[i].Row = b.lanes.rows[b.out.States[i].at]
+	}
+	for i := range b.out.Windows {
+		b.out.Windows[i].Row = b.lanes.rows[b.out.Windows[i].at]
+	}
+	for i := range b.out.Bands {
+		band := &b.out.Bands[i]
+		band.Row = b.lanes.rows[band.at]
+		for _, node := range band.nodes {
+			if g, ok := groups["node/"+node]; ok {
+				band.Groups = append(band.Groups, g)
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/report"
+)
+
+// Failure is one thing that was not as it should be, in words.
+type Failure struct {
+	ID, Where, When, Seen, Allowed, Excused string
+	More                                    int
+	Mark                                    int // in the timeline; -1 for none
+}
+
+// Failures are those of the result, and what a scenario excuses.
+func (r Run) Failures() []Failure {
+	var all []Failure
+	for _, f := range inTime(r.Result.Failures) {
+		all = append(all, r.failure(f))
+	}
+	if r.Verdict == nil {
+		return all
+	}
+	for _, i := range r.Verdict.Invariants {
+		if i.Status == check.Excused && len(i.Violations) > 0 {
+			x := i.Violations[0]
+			f := r.failure(report.Failure{ID: i.ID, At: x.At, Offset: x.Offset, Where: x.Node, Seen: x.Seen, Allowed: x.Allowed, More: i.Count - 1})
+			f.Excused = safe(i.Excuse)
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// inTime orders failures by when they were; what has no instant comes last.
+func inTime(all []report.Failure) []report.Failure {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b report.Failure) int {
+		if a.At.IsZero() != b.At.IsZero() {
+			return map[bool]int{true: 1, false: -1}[a.At.IsZero()]
+		}
+		return a.At.Compare(b.At)
+	})
+	return all
+}
+
+func (r Run) failure(f report.Failure) Failure {
+	out := Failure{ID: f.ID, Where: f.Where, Seen: safe(f.Seen), Allowed: safe(f.Allowed), More: f.More, Mark: r.markOf(f)}
+	if !f.At.IsZero() {
+		out.When = fmt.Sprintf("at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000Z"))
+	}
+	return out
+}
+
+// markOf is the first mark of what failed.
+func (r Run) markOf(f report.Failure) int {
+	at := float64(f.Offset.Microseconds()) / 1000
+	found := -1
+	for i, m := range r.Marks {
+		if m.ID != f.ID {
+			continue
+		}
+		if found < 0 {
+			found = i
+		}
+		if diff := m.At - at; diff < 1 && diff > -1 {
+			return i
+		}
+	}
+	return found
+}
+
+// First is the failure that came first.
+func (r Run) First() *Failure {
+	if len(r.Result.Failures) == 0 {
+		return nil
+	}
+	out := r.failure(inTime(r.Result.Failures)[0])
+	out.Mark = -1 // the button is with the timeline
+	return &out
+}
+
+// MoreFailures is how many others there are.
+func (r Run) MoreFailures() int { return len(r.Result.Failures) - 1 }
+
+// seconds for people.
+func seconds(d time.Duration) string { return d.Round(time.Millisecond).String() }

@@ -1,0 +1,161 @@
+package page
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// lane is a group of rows, in the order in which they are shown.
+type lane int
+
+const (
+	laneScenario lane = iota
+	laneRollups
+	laneNode
+	laneNetwork
+	laneData
+)
+
+// place is one row: its lane, the node of a node's lane, what it shows, and of which plugin, link or process.
+type place struct {
+	lane lane
+	node string
+	row  rowKind
+	of   string
+}
+
+// rowKind orders the rows of a lane.
+type rowKind int
+
+const (
+	rowPhases rowKind = iota
+	rowSteps
+	rowExpected
+	rowViolated
+	rowHarness
+	rowDegraded
+	rowAvailable
+	rowProgressing
+	rowClusterOperator
+	rowAggregator
+	rowAggregatorWrites
+	rowForeign
+	rowAnswers
+	rowReport
+	rowWrites
+	rowAPIServer
+	rowPlugin
+	rowReporter
+	rowNode
+	rowEnvelopeCalls
+	rowMetrics
+	rowContainers
+	rowLoadBalancer
+	rowLink
+	rowEtcd
+	rowRemoteKMS
+	rowHops
+	rowObjects
+)
+
+// lanes are all rows of a timeline.
+type lanes struct {
+	all  []place
+	rows map[place]int
+}
+
+// need makes sure that there is a row.
+func (l *lanes) need(p place) {
+	if _, ok := l.rows[p]; !ok {
+		l.rows[p] = -1
+		l.all = append(l.all, p)
+	}
+}
+
+// number orders the rows: scenario, rollups, nodes by name, network, data.
+func (l *lanes) number() {
+	slices.SortFunc(l.all, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.lane, b.lane), natural(a.node, b.node), cmp.Compare(a.row, b.row), natural(a.of, b.of))
+	})
+	for i, p := range l.all {
+		l.rows[p] = i
+	}
+}
+
+// natural puts cp-2 before cp-10.
+func natural(a, b string) int {
+	return cmp.Or(cmp.Compare(len(strings.TrimRight(a, digits)), len(strings.TrimRight(b, digits))),
+		strings.Compare(strings.TrimRight(a, digits), strings.TrimRight(b, digits)), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+const digits = "0123456789"
+
+// group is the lane of a row: its ID and title.
+func (p place) group() Group {
+	switch p.lane {
+	case laneScenario:
+		return Group{ID: "scenario", Title: "Scenario"}
+	case laneRollups:
+		return Group{ID: "rollups", Title: "Rollups and ClusterOperator"}
+	case laneNode:
+		return Group{ID: "node/" + p.node, Title: p.node}
+	case laneNetwork:
+		return Group{ID: "network", Title: "Load balancer and links"}
+	default:
+		return Group{ID: "data", Title: "Encrypted data"}
+	}
+}
+
+// title and help of a row.
+func (p place) title() (title, help string) {
+	t := rowTexts[p.row]
+	if p.of != "" && (p.row == rowSteps || p.row == rowExpected || p.row == rowViolated) {
+		return "", t.help // a further line of the same
+	}
+	return strings.ReplaceAll(t.title, "%", p.of), t.help
+}
+
+var rowTexts = map[rowKind]struct{ title, help string }{
+	rowPhases:           {"phases", "The parts of the run. Before and after the steps everything must be well."},
+	rowSteps:            {"steps, faults", "What the scenario did, and for how long it was in force."},
+	rowExpected:         {"expected", "The outlined box is the time that was allowed, the filled part what it took."},
+	rowViolated:         {"violated", "Where something was not as it should be, and the window in which the right thing was due."},
+	rowHarness:          {"harness", "What the harness noted."},
+	rowDegraded:         {"Degraded", "KMSPluginsDegraded on the operator CR."},
+	rowAvailable:        {"Available", "KMSPluginsAvailable on the operator CR."},
+	rowProgressing:      {"Progressing", "KMSPluginsProgressing on the operator CR."},
+	rowClusterOperator:  {"CO %", "The condition of the ClusterOperator."},
+	rowAggregator:       {"aggregator %", "The process of the aggregator."},
+	rowAggregatorWrites: {"its requests", "API requests of the aggregator; writes are tall."},
+	rowForeign:          {"other changes", "Changes of the watched objects by others."},
+	rowAnswers:          {"plugin % says", "What the plugin answered to Status, from its own journal."},
+	rowReport:           {"report %", "What the operator CR says of this plugin."},
+	rowWrites:           {"writes", "Requests of this node's reporter, from the API server's audit log."},
+	rowAPIServer:        {"API server", "The node's API server, and requests of others to it."},
+	rowPlugin:           {"plugin %", "The process of the plugin."},
+	rowReporter:         {"reporter", "The process of the reporter."},
+	rowNode:             {"node", "The node as a whole, or the API server's pod."},
+	rowEnvelopeCalls:    {"en-/decrypts %", "Encrypt and Decrypt calls, from the plugin's own journal."},
+	rowMetrics:          {"metrics", "What the reporter's metrics said."},
+	rowContainers:       {"containers", "What the container engine told."},
+	rowLoadBalancer:     {"load balancer", "The process of the load balancer."},
+	rowLink:             {"%", "A network link."},
+	rowEtcd:             {"etcd", "The process of etcd."},
+	rowRemoteKMS:        {"remote KMS", "The process of the remote KMS."},
+	rowHops:             {"hops", "Envelope operations as API server and remote KMS saw them."},
+	rowObjects:          {"objects", "Secrets that were written, read back and looked at in etcd."},
+}
+
+// finish makes groups and rows of what survey found.
+func (b *builder) finishLanes() {
+	b.lanes.number()
+	for _, p := range b.lanes.all {
+		g := p.group()
+		if n := len(b.out.Groups); n == 0 || b.out.Groups[n-1].ID != g.ID {
+			b.out.Groups = append(b.out.Groups, g)
+		}
+		title, help := p.title()
+		b.out.Rows = append(b.out.Rows, Row{Group: len(b.out.Groups) - 1, Title: strings.TrimSpace(title), Help: help})
+	}
+}

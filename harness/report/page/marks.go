@@ -1,0 +1,155 @@
+package page
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// maxShown bounds a text of a mark.
+const maxShown = 2000
+
+func safe(s string) string { return contract.SafeText(s, maxShown) }
+
+// addWindows makes a window of every expectation: the time that was allowed, and when it was decided.
+func (b *builder) addWindows() {
+	var lines []time.Time
+	for i, e := range b.events {
+		if e.Expectation == nil {
+			continue
+		}
+		from, due := windowOf(e)
+		line := firstFree(lines, from)
+		if line == len(lines) {
+			lines = append(lines, time.Time{})
+		}
+		lines[line] = latest(due, e.At)
+		p := lineOf(rowExpected, line)
+		b.lanes.need(p)
+		b.out.Windows = append(b.out.Windows, Window{at: p, From: b.ms(from), Due: b.ms(due), Took: b.ms(e.At), Class: okOr(e.Expectation.OK, Bad),
+			Text: safe(e.Expectation.ID + " " + e.Expectation.Mode + " " + short(e.Expectation.Bound) + ": " + e.Expectation.Text), Event: i})
+	}
+}
+
+// windowOf an expectation is its time as written; it was decided at e.At.
+func windowOf(e history.Event) (from, due time.Time) {
+	from = e.At.Add(-e.Expectation.Took)
+	return from, from.Add(e.Expectation.Bound)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// addMarks marks what was not as it should be, in the order of time.
+func (b *builder) addMarks(v check.Verdict) {
+	for i, e := range b.events {
+		switch {
+		case e.Expectation != nil && !e.Expectation.OK:
+			from, due := windowOf(e)
+			b.out.Marks = append(b.out.Marks, Mark{At: b.ms(e.At), From: b.ms(from), To: b.ms(due), Window: true, Target: -1, at: b.out.Windows[b.windowAt(i)].at, Event: i,
+				ID: e.Expectation.ID, Seen: safe(e.Expectation.Detail), Allowed: safe(e.Expectation.Mode + " " + short(e.Expectation.Bound) + ": " + e.Expectation.Text)})
+		case e.Action != nil && e.Action.State == history.ActionFailed:
+			b.out.Marks = append(b.out.Marks, Mark{At: b.ms(e.At), Target: -1, at: b.out.Events[i].at, Event: i, ID: e.Action.ID, Seen: safe(e.Action.Error), Allowed: "the action takes effect"})
+		}
+	}
+	for _, r := range v.Invariants {
+		for _, x := range r.Violations {
+			b.out.Marks = append(b.out.Marks, b.markOf(r, x))
+		}
+	}
+	slices.SortStableFunc(b.out.Marks, func(x, y Mark) int {
+		switch {
+		case x.At < y.At:
+			return -1
+		case x.At > y.At:
+			return 1
+		}
+		return 0
+	})
+	b.packMarks()
+}
+
+// maxMarkLines bounds the lines of marks; those that find no room share the last one.
+const maxMarkLines = 6
+
+// packMarks gives each mark a line on which its window and its name hide no other. A name takes a part of the width.
+func (b *builder) packMarks() {
+	var lines []float64 // where each line is free again
+	for i := range b.out.Marks {
+		m := &b.out.Marks[i]
+		from := m.At
+		if m.Window {
+			from = min(from, m.From)
+		}
+		n := slices.IndexFunc(lines, func(until float64) bool { return until <= from })
+		if n < 0 && len(lines) < maxMarkLines {
+			n, lines = len(lines), append(lines, 0)
+		}
+		if n < 0 {
+			n = len(lines) - 1
+		}
+		lines[n] = max(m.At, m.To) + b.out.Span*0.12
+		m.line = n
+	}
+}
+
+// settleAround adds the marks, numbers the rows, and puts everything into its own.
+func (b *builder) settleAround(v check.Verdict) {
+	b.addMarks(v)
+	b.lanes.need(inScenario(rowViolated))
+	for _, m := range b.out.Marks {
+		b.lanes.need(lineOf(rowViolated, m.line))
+	}
+	b.settle()
+	for i := range b.out.Marks {
+		m := &b.out.Marks[i]
+		m.Row = b.lanes.rows[lineOf(rowViolated, m.line)]
+		if row, ok := b.lanes.rows[m.at]; ok && (m.at != place{} || m.Event >= 0) {
+			m.Target = row
+		}
+	}
+	b.markDull()
+}
+
+func (b *builder) windowAt(event int) int {
+	return slices.IndexFunc(b.out.Windows, func(w Window) bool { return w.Event == event })
+}
+
+func (b *builder) markOf(r check.Result, x check.Violation) Mark {
+	m := Mark{At: b.ms(x.At), Target: -1, Event: -1, ID: r.ID, Where: strings.TrimSuffix(x.Node+"/"+x.KeyID, "/"), Seen: safe(x.Seen), Allowed: safe(x.Allowed)}
+	if r.Status == check.Excused {
+		m.Excused = safe(r.Excuse)
+	}
+	if !x.To.IsZero() {
+		m.Window, m.From, m.To = true, b.ms(x.From), b.ms(x.To)
+	}
+	if i, ok := b.shown[x.Seq]; ok && x.Seq != 0 {
+		m.Event, m.at = i, b.out.Events[i].at
+	}
+	if p, ok := b.targetOf(r.ID, x); ok {
+		m.at = p
+	}
+	return m
+}
+
+// targetOf is where a violation shows, if its event stands elsewhere or there is none.
+func (b *builder) targetOf(id string, x check.Violation) (p place, ok bool) {
+	switch id {
+	case "DETECTION", "RECOVERY", "FALSE-HEALTHY", "FALSE-ALARM", "STALE-UNKNOWN", "ABSENCE-IS-NOT-BROKEN":
+		p = place{lane: laneRollups, row: rowDegraded}
+	case "CADENCE":
+		p = place{lane: laneNode, node: x.Node, row: rowWrites}
+	case "MONOTONIC", "TRUTHFUL-PROBE":
+		p = place{lane: laneNode, node: x.Node, row: rowReport, of: x.KeyID}
+	}
+	_, ok = b.lanes.rows[p]
+	return p, ok && p != place{}
+}

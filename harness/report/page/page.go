@@ -1,0 +1,182 @@
+package page
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/report"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// Page is all runs.
+type Page struct {
+	Runs []Run
+	// Coverage is a line on which invariants judged nothing.
+	Coverage string
+}
+
+// Write writes the page as one file.
+func (p Page) Write(w io.Writer) error {
+	p.Runs = slices.Clone(p.Runs)
+	t, err := template.ParseFS(assets, "assets/page.html")
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	css, err := assets.ReadFile("assets/page.css")
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	js, err := script()
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	for i := range p.Runs {
+		p.Runs[i] = p.Runs[i].clean()
+	}
+	if err := t.Execute(w, content{Page: p, CSS: template.CSS(css), JS: template.JS(js)}); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
+
+// script is all of assets/*.js in the order of their names, as one function.
+func script() (string, error) {
+	entries, err := assets.ReadDir("assets")
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("(() => {\n'use strict';\n")
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".js") {
+			continue
+		}
+		data, err := assets.ReadFile("assets/" + e.Name())
+		if err != nil {
+			return "", err
+		}
+		b.Write(data)
+	}
+	b.WriteString("})();\n")
+	return b.String(), nil
+}
+
+// content is what the template asks for.
+type content struct {
+	Page
+	CSS template.CSS
+	JS  template.JS
+}
+
+// Title names what is shown.
+func (p Page) Title() string {
+	if len(p.Runs) == 1 {
+		return p.Runs[0].Result.Scenario + " on " + p.Runs[0].Column
+	}
+	return fmt.Sprintf("%d runs on %s", len(p.Runs), strings.Join(p.Columns(), ", "))
+}
+
+// Counts is the verdict of all runs on one line.
+func (p Page) Counts() string {
+	count := map[report.Status]int{}
+	for _, r := range p.Runs {
+		count[r.Result.Status]++
+	}
+	return fmt.Sprintf("%d failed, %d passed, %d could not run, %d not supported", count[report.Failed], count[report.Passed], count[report.CouldNotRun], count[report.NotSupported])
+}
+
+// Broken are the runs that did not pass, in the order of the matrix.
+func (p Page) Broken() (out []Run) {
+	for _, r := range p.Runs {
+		if r.Result.Status == report.Failed || r.Result.Status == report.CouldNotRun {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Columns of the matrix, in the order in which they came.
+func (p Page) Columns() (out []string) {
+	for _, r := range p.Runs {
+		if !slices.Contains(out, r.Column) {
+			out = append(out, r.Column)
+		}
+	}
+	return out
+}
+
+// Width of the matrix in columns.
+func (p Page) Width() int { return len(p.Columns()) + 1 }
+
+// Area is a part of the matrix.
+type Area struct {
+	Name string
+	Rows []MatrixRow
+}
+
+// MatrixRow is one scenario; a cell is nil where it was not run.
+type MatrixRow struct {
+	Scenario, Title string
+	Cells           []*Run
+}
+
+// Areas are the rows of the matrix by area and name.
+func (p Page) Areas() (out []Area) {
+	columns := p.Columns()
+	sorted := slices.Clone(p.Runs)
+	slices.SortStableFunc(sorted, func(a, b Run) int {
+		return cmp.Or(cmp.Compare(a.Result.Area, b.Result.Area), cmp.Compare(a.Result.Scenario, b.Result.Scenario))
+	})
+	for _, r := range sorted {
+		if n := len(out); n == 0 || out[n-1].Name != r.Result.Area {
+			out = append(out, Area{Name: r.Result.Area})
+		}
+		area := &out[len(out)-1]
+		if n := len(area.Rows); n == 0 || area.Rows[n-1].Scenario != r.Result.Scenario {
+			area.Rows = append(area.Rows, MatrixRow{Scenario: r.Result.Scenario, Title: r.Result.Title, Cells: make([]*Run, len(columns))})
+		}
+		area.Rows[len(area.Rows)-1].Cells[slices.Index(columns, r.Column)] = &r
+	}
+	return out
+}
+
+// Charts are the latencies of all runs, by column.
+func (p Page) Charts() (out []template.HTML) {
+	for _, column := range p.Columns() {
+		var detection, recovery distribution
+		for _, r := range p.Runs {
+			if r.Column == column && r.Verdict != nil {
+				detection.add(r.Verdict.Detection.Samples, r.Verdict.Detection.Bound)
+				recovery.add(r.Verdict.Recovery.Samples, r.Verdict.Recovery.Bound)
+			}
+		}
+		out = append(out, detection.chart("Detection on "+column)...)
+		out = append(out, recovery.chart("Recovery on "+column)...)
+	}
+	return out
+}
+
+// Charts are the latencies of the run.
+func (r Run) Charts() (out []template.HTML) {
+	if r.Verdict == nil {
+		return nil
+	}
+	for _, x := range []struct {
+		name    string
+		samples []time.Duration
+		bound   time.Duration
+	}{{"Detection", r.Verdict.Detection.Samples, r.Verdict.Detection.Bound}, {"Recovery", r.Verdict.Recovery.Samples, r.Verdict.Recovery.Bound}} {
+		var d distribution
+		d.add(x.samples, x.bound)
+		out = append(out, d.chart(x.name)...)
+	}
+	return out
+}

@@ -1,0 +1,74 @@
+package page_test
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/report/page"
+)
+
+func written(t *testing.T, runs ...page.Run) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := (page.Page{Runs: runs, Coverage: "all"}).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func someRun(t *testing.T, column, name string, status report.Status, text string) page.Run {
+	t.Helper()
+	s := newStory()
+	s.call(1, "cp-1", text)
+	v := check.Verdict{OK: status == report.Passed, Detection: check.Latency{Count: 2, Bound: 4 * time.Second, Samples: []time.Duration{time.Second, 3 * time.Second}}}
+	r := page.Run{Column: column, Verdict: &v, Result: report.Result{Scenario: name, Area: "plugin", Title: text, Backend: column, Status: status}}
+	if status == report.Failed {
+		r.Result.Failures = []report.Failure{{ID: "LATER", At: at(5), Offset: 5 * time.Second, Seen: text, Allowed: "well"}, {ID: "FIRST", At: at(2), Offset: 2 * time.Second, Seen: text}}
+	}
+	if err := r.SetTimeline(page.NewTimeline(s.end(6), v, 0)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestMatrix(t *testing.T) {
+	html := written(t, someRun(t, "local", "a", report.Passed, "x"), someRun(t, "sim", "a", report.Failed, "x"), someRun(t, "sim", "b", report.NotSupported, "x"))
+	for _, want := range []string{
+		`<a class="tag passed" href="#local.a">✓ passed</a>`, `<a class="tag failed" href="#sim.a">✗ failed</a>`, `<a class="tag not-supported" href="#sim.b">– not supported</a>`,
+		`<section class="run" id="sim.a"`, "1 failed, 1 passed, 0 could not run, 1 not supported", `Detection on sim: 4 measured, min 1s, median 1s, max 3s, bound 4s`,
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if first, later := strings.Index(html, "FIRST"), strings.Index(html, "LATER"); first < 0 || later < first {
+		t.Errorf("failures are not in the order of time: %d, %d", first, later)
+	}
+}
+
+// What plugins say may hold anything: it must stay text.
+func TestHostileTexts(t *testing.T) {
+	hostile := `</script><script>alert(1)</script><img src=x onerror=alert(1)>"'` + "\x00\x1b[31m"
+	html := written(t, someRun(t, "sim", "a", report.Failed, hostile))
+	for _, bad := range []string{"<script>alert", "<img src=x", "\x00", "\x1b"} {
+		if strings.Contains(html, bad) {
+			t.Errorf("%q is in the page", bad)
+		}
+	}
+}
+
+// The page is complete in itself: it names nothing that would be fetched.
+func TestNothingIsFetched(t *testing.T) {
+	html := written(t, someRun(t, "sim", "a", report.Failed, "x"))
+	for _, m := range regexp.MustCompile(`(?i)(src|href|url|import)\s*[=(]\s*["']?(https?:)?//[^"')\s]*`).FindAllString(html, -1) {
+		t.Errorf("the page would fetch %s", m)
+	}
+	if again := written(t, someRun(t, "sim", "a", report.Failed, "x")); again != html {
+		t.Error("the same run gives another page")
+	}
+}

@@ -1,0 +1,106 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// word is one event in words: where it stands, how it looks, what it says.
+type word struct {
+	at    place
+	class Class
+	text  string
+	key   string
+}
+
+// maxText bounds the words of one event.
+const maxText = 300
+
+// word tells an event, and enters what it changes into the states.
+func (b *builder) word(e history.Event, index int) word {
+	w := b.words(e, index)
+	w.text = contract.SafeText(w.text, maxText)
+	return w
+}
+
+func (b *builder) words(e history.Event, index int) word {
+	switch {
+	case e.Run != nil:
+		return word{at: inScenario(rowHarness), class: Note, text: fmt.Sprintf("run of %s on %s, seed %d", e.Run.Scenario, e.Run.Backend, e.Run.Seed)}
+	case e.Phase != nil:
+		return b.phase(e, index)
+	case e.Action != nil:
+		return action(*e.Action)
+	case e.Expectation != nil:
+		return expectation(*e.Expectation)
+	case e.Expected != nil:
+		return expected(*e.Expected)
+	case e.Call != nil:
+		return call(*e.Call, b.run.Timing.ProbeTimeout)
+	case e.Request != nil:
+		return request(*e.Request)
+	case e.Object != nil:
+		return b.object(e.At, *e.Object, index)
+	case e.Process != nil:
+		return b.process(e.At, *e.Process, index)
+	case e.Link != nil:
+		return b.link(e.At, *e.Link, index)
+	}
+	return rare(e)
+}
+
+func inScenario(row rowKind) place { return place{lane: laneScenario, row: row} }
+
+func (b *builder) phase(e history.Event, index int) word {
+	p := inScenario(rowPhases)
+	if e.Phase.Name != history.PhaseEnd {
+		b.set(p, e.At, Quiet, string(e.Phase.Name), index)
+	}
+	return word{at: p, class: Note, text: "phase " + string(e.Phase.Name) + " begins"}
+}
+
+func action(a history.Action) word {
+	w := word{at: inScenario(rowSteps), class: Note, text: a.ID + " " + actionText(a) + ": " + a.State}
+	if a.State == history.ActionFailed {
+		w.class, w.text = Bad, w.text+": "+a.Error
+	}
+	return w
+}
+
+func expectation(x history.Expectation) word {
+	w := word{at: inScenario(rowExpected), class: OK, text: fmt.Sprintf("%s %s after %s of %s: %s", x.ID, "met", short(x.Took), short(x.Bound), x.Text)}
+	if !x.OK {
+		w.class, w.text = Bad, fmt.Sprintf("%s NOT met after %s of %s: %s", x.ID, short(x.Took), short(x.Bound), x.Detail)
+	}
+	return w
+}
+
+func expected(x history.Expected) word {
+	var nodes []string
+	for _, n := range x.Nodes {
+		nodes = append(nodes, n.Name+"/"+strings.Join(n.KeyIDs, ","))
+	}
+	text := "expected to report: " + strings.Join(nodes, " ")
+	if !x.KMSActive {
+		text = "KMS is not active: nobody is expected to report"
+	}
+	return word{at: inScenario(rowHarness), class: Note, text: text}
+}
+
+// short is a duration without needless digits.
+func short(d time.Duration) string {
+	switch {
+	case d < 0:
+		return d.String()
+	case d < 10*time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	default:
+		return d.Round(100 * time.Millisecond).String()
+	}
+}

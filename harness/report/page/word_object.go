@@ -1,0 +1,151 @@
+package page
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// objects is the last state of the watched objects.
+type objects struct {
+	conditions map[string]history.Condition // by resource and type
+	fresh      map[place]time.Time          // lastChecked of a report that stands
+}
+
+func newObjects() objects {
+	return objects{conditions: map[string]history.Condition{}, fresh: map[place]time.Time{}}
+}
+
+// places of reports that stand, in order.
+func (o objects) places() []place {
+	var all []place
+	for p := range o.fresh {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b place) int { return strings.Compare(a.node+"\x00"+a.of, b.node+"\x00"+b.of) })
+	return all
+}
+
+// change is one thing that a new state of an object changed.
+type change struct {
+	at    place
+	class Class
+	text  string
+	loud  bool // more than a new lastChecked
+}
+
+// object tells what a new state of an object changed. It stands in the row of the first change, a loud one if there is any.
+func (b *builder) object(at time.Time, o history.Object, index int) word {
+	var all []change
+	prefix, _, _ := strings.Cut(o.Resource, ".")
+	isCR := prefix == b.run.Operator
+	all = append(all, b.conditions(at, o, isCR, index)...)
+	if isCR {
+		all = append(all, b.reports(at, reportsOf(o), index)...)
+	}
+	if len(all) == 0 {
+		return word{at: place{lane: laneRollups, row: rowForeign}, class: Quiet, text: prefix + " " + o.Name + ": nothing that is watched changed", key: "nothing"}
+	}
+	slices.SortStableFunc(all, func(x, y change) int { return boolFirst(x.loud, y.loud) })
+	w := word{at: all[0].at, class: all[0].class}
+	var texts, keys []string
+	for _, c := range all {
+		texts = append(texts, c.text)
+		if c.loud {
+			keys = append(keys, c.text)
+		}
+	}
+	if len(keys) == 0 {
+		w.class, w.key = Quiet, "renewed"
+	}
+	w.text = strings.Join(texts, "; ")
+	return w
+}
+
+func boolFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// conditions are the changes of rollups, of the ClusterOperator and of what others keep there.
+func (b *builder) conditions(at time.Time, o history.Object, isCR bool, index int) (all []change) {
+	here := map[string]history.Condition{}
+	for _, c := range o.Conditions {
+		if _, isReport := contract.NodeOfCondition(c.Type); !isReport || !isCR {
+			here[o.Resource+"\x00"+c.Type] = c
+		}
+	}
+	for key, c := range here {
+		if old, ok := b.seen.conditions[key]; ok && old == c {
+			continue
+		}
+		b.seen.conditions[key] = c
+		all = append(all, b.condition(at, c.Type, &c, isCR, index))
+	}
+	for key, c := range b.seen.conditions {
+		if _, stays := here[key]; !stays && strings.HasPrefix(key, o.Resource+"\x00") {
+			delete(b.seen.conditions, key)
+			all = append(all, b.condition(at, c.Type, nil, isCR, index))
+		}
+	}
+	slices.SortFunc(all, func(x, y change) int { return strings.Compare(x.text, y.text) })
+	return all
+}
+
+// condition enters one condition; nil is gone.
+func (b *builder) condition(at time.Time, kind string, c *history.Condition, isCR bool, index int) change {
+	p := placeOfCondition(kind, isCR)
+	if c == nil {
+		b.set(p, at, Off, "absent", index)
+		return change{at: p, class: Off, text: kind + " removed", loud: true}
+	}
+	class := classOfCondition(kind, c.Status)
+	if p.row != rowForeign {
+		b.set(p, at, class, c.Status+" "+c.Reason, index)
+	}
+	name := kind
+	if !isCR {
+		name = "ClusterOperator " + kind
+	}
+	return change{at: p, class: class, text: name + " " + c.Status + " " + c.Reason + " " + c.Message, loud: true}
+}
+
+func placeOfCondition(kind string, isCR bool) place {
+	p := place{lane: laneRollups, row: rowForeign}
+	switch {
+	case !isCR:
+		p.row, p.of = rowClusterOperator, kind
+	case kind == contract.ConditionDegraded:
+		p.row = rowDegraded
+	case kind == contract.ConditionAvailable:
+		p.row = rowAvailable
+	case kind == contract.ConditionProgressing:
+		p.row = rowProgressing
+	}
+	return p
+}
+
+// classOfCondition: Available is good when True, the others when False.
+func classOfCondition(kind, status string) Class {
+	good := "False"
+	if strings.HasSuffix(kind, "Available") || strings.HasSuffix(kind, "Upgradeable") {
+		good = "True"
+	}
+	switch {
+	case status == good:
+		return OK
+	case status == "Unknown":
+		return Unknown
+	case strings.HasSuffix(kind, "Progressing"):
+		return Note
+	}
+	return Bad
+}

@@ -1,0 +1,165 @@
+package render_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	aggregator "github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/report/render"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+)
+
+// blind is an aggregator that takes every report for a healthy one.
+var blind = sim.Cores{Decide: func(in aggregator.Input, m aggregator.Memory) aggregator.Decision {
+	reports := map[string]aggregator.Report{}
+	for node, r := range in.Observed.Reports {
+		r.Entries = slices.Clone(r.Entries)
+		for i := range r.Entries {
+			r.Entries[i].Status, r.Entries[i].Detail, r.Entries[i].KEKID = contract.StatusHealthy, "", "kek"
+		}
+		reports[node] = r
+	}
+	in.Observed.Reports = reports
+	return aggregator.Step(in, m)
+}}
+
+// simulate runs scenarios of the catalogue into a folder.
+func simulate(t *testing.T, out string, cores sim.Cores, names ...string) {
+	t.Helper()
+	parser, err := standard.Parser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		all, err := parser.Load("../../../scenarios/catalogue/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine.Execute(context.Background(), sim.New(sim.Options{SSA: store.Model, Cores: cores}), all[0], engine.Execution{Out: out, Options: engine.Options{
+			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1, Reproduce: "kmsharness run " + name + ".yaml"}})
+	}
+}
+
+func write(t *testing.T, o render.Options) render.Written {
+	t.Helper()
+	w, err := render.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Everything can be written again from the histories alone, and says the same.
+func TestFromHistoriesAlone(t *testing.T) {
+	out := t.TempDir()
+	simulate(t, out, sim.Cores{}, "plugin-hangs")
+	simulate(t, out, blind, "plugin-unhealthy")
+	first := write(t, render.Options{Dirs: []string{out}, Out: out, JUnit: true, Took: time.Second})
+	junit := read(t, out, report.JUnitFile)
+	for _, name := range []string{"plugin-hangs", "plugin-unhealthy"} {
+		for _, file := range []string{report.ResultFile, report.VerdictFile, report.VerdictJSON} {
+			if err := os.Remove(filepath.Join(out, name, file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	again := write(t, render.Options{Dirs: []string{out}, Out: out, JUnit: true, Took: time.Second})
+	for i, was := range first.Summary.Results {
+		is := again.Summary.Results[i]
+		if is.Scenario != was.Scenario || is.Title != was.Title || is.Area != was.Area || is.Status != was.Status || len(is.Failures) != len(was.Failures) || is.Reproduce != was.Reproduce {
+			t.Errorf("%+v\nwas %+v", is, was)
+		}
+	}
+	if first.Summary.Count(report.Passed) != 1 || first.Summary.Count(report.Failed) != 1 {
+		t.Error(first.Summary.Line())
+	}
+	if names := `classname="kmsharness.plugin" name="plugin-unhealthy"`; !strings.Contains(junit, names) || !strings.Contains(read(t, out, report.JUnitFile), names) {
+		t.Errorf("names of test cases:\n%s", read(t, out, report.JUnitFile))
+	}
+	if text := read(t, out, report.MarkdownFile); !strings.HasPrefix(text, "### ❌ kmsharness: 1 of 2 did not pass") || !strings.Contains(text, "plugin-unhealthy") {
+		t.Error(text)
+	}
+	var machine report.Machine
+	if err := json.Unmarshal([]byte(read(t, out, report.SummaryFile)), &machine); err != nil || machine.OK || len(machine.Runs) != 2 || machine.Runs[1].Invariants["ROLLUP-TRUTH"] != "failed" {
+		t.Errorf("%+v, %v", machine, err)
+	}
+	if machine.Runs[1].History != "plugin-unhealthy/history.jsonl" || machine.Runs[1].Page != "index.html#sim.plugin-unhealthy" {
+		t.Errorf("%+v", machine.Runs[1])
+	}
+}
+
+// Runs of several folders are columns of one page. Folders with the same backend are told apart.
+func TestFoldersBecomeColumns(t *testing.T) {
+	a, b, out := t.TempDir(), t.TempDir(), t.TempDir()
+	simulate(t, a, sim.Cores{}, "plugin-hangs")
+	simulate(t, b, blind, "plugin-hangs")
+	w := write(t, render.Options{Dirs: []string{a, b}, Out: out, JUnit: true})
+	html := read(t, w.Page)
+	for _, want := range []string{">sim " + a + "<", ">sim " + b + "<", "1 failed, 1 passed", "plugin-hangs/history.jsonl"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q in the page", want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(out, report.JUnitFile)); err == nil {
+		t.Error("test cases of two columns have the same names")
+	}
+}
+
+// A run that left half a history, none, or one that was judged otherwise, is shown with a word about it.
+func TestOddFolders(t *testing.T) {
+	out := t.TempDir()
+	simulate(t, out, blind, "plugin-hangs")
+	broken := filepath.Join(out, "broken")
+	if err := os.Mkdir(broken, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(broken, report.HistoryFile), []byte("{\"seq\":1"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := (report.Result{Scenario: "unsupported", Backend: "sim", Status: report.NotSupported, Reasons: []string{"no engine"}}).Save(filepath.Join(out, "unsupported")); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := report.ReadResult(filepath.Join(out, "plugin-hangs", report.ResultFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved.Status = report.Passed
+	if err := saved.Save(filepath.Join(out, "plugin-hangs")); err != nil {
+		t.Fatal(err)
+	}
+	w := write(t, render.Options{Dirs: []string{out}, Out: out})
+	html := read(t, w.Page)
+	for _, want := range []string{"line 1: not a history event", "no engine", "When it was run it passed; judged again now it failed."} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q in the page", want)
+		}
+	}
+	if got := w.Summary.ExitCode(); got != report.ExitFailed {
+		t.Errorf("exit code %d", got)
+	}
+	if _, err := render.Write(render.Options{Dirs: []string{filepath.Join(out, "none")}, Out: out}); err == nil || !strings.Contains(err.Error(), "expected the output folder of a run") {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
