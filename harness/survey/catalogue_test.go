@@ -1,4 +1,4 @@
-package scenarios_test
+package survey_test
 
 import (
 	"os"
@@ -35,13 +35,13 @@ func TestCatalogueIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join("..", "docs", "catalogue.md")
+	file := filepath.Join("..", "..", "docs", "catalogue.md")
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if published, err := os.ReadFile(file); err != nil || string(published) != text {
-		t.Errorf("%s is not what the scenario files say (%v): run UPDATE=1 go test ./scenarios -run TestCatalogueIsDocumented", file, err)
+		t.Errorf("%s is not what the scenario files say (%v): run UPDATE=1 go test ./harness/survey", file, err)
 	}
 }
