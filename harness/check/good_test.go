@@ -138,9 +138,10 @@ func fine() map[string]func() []history.Event {
 			w.boot()
 			return w.finish(35 * s)
 		},
-		"migration":                      func() []history.Event { return faulty(func(w *world) { w.keyIDs = []string{"2", "1"} }, "error") },
-		"disabled":                       func() []history.Event { return disabled(nil) },
-		"a removed node is told of late": func() []history.Event { return toldLate(s / 10) },
+		"migration": func() []history.Event { return faulty(func(w *world) { w.keyIDs = []string{"2", "1"} }, "error") },
+		"disabled":  func() []history.Event { return disabled(nil) },
+		"an API server serves before it is said to be ready": func() []history.Event { return servedEarly(history.ProcessStarted) },
+		"a removed node is told of late":                     func() []history.Event { return toldLate(s / 10) },
 	}
 }
 
@@ -176,6 +177,23 @@ func lateReporter(change func(*world)) []history.Event {
 	}
 	w.boot()
 	return w.finish(35 * time.Second)
+}
+
+// servedEarly: everything is away from 10 s on, and the aggregator finds its API server again long before the history calls that ready.
+func servedEarly(event string) []history.Event {
+	w := newWorld(1, "1")
+	w.at(10*time.Second, func(w *world) {
+		w.rep["cp-1"].cut, w.agg.paused = true, true
+		w.process(history.RoleAPIServer, "cp-1", "", history.ProcessKilled)
+		w.process(history.RoleAPIServer, "cp-1", "", event)
+	})
+	w.at(25*time.Second, func(w *world) { w.agg.paused = false })
+	w.at(27*time.Second, func(w *world) {
+		w.process(history.RoleAPIServer, "cp-1", "", history.ProcessReady)
+		w.rep["cp-1"].cut = false
+	})
+	w.boot()
+	return w.finish(45 * time.Second)
 }
 
 // toldLate: cp-3 is removed, and the history says so some time later.

@@ -86,6 +86,14 @@ func (v *view) causesToWrite() (cr, co spans) {
 	for _, s := range v.stirs {
 		cause(&out, s.at, v.takeover()+v.latency())
 	}
+	for p := range v.procs {
+		if !stirsAggregator(p.role) {
+			continue
+		}
+		for _, starting := range v.in(p, procStarting) { // it may serve long before it is said to be ready
+			out = append(out, starting.grow(v.tolerance(), v.takeover()+v.latency()))
+		}
+	}
 	for _, off := range v.clockRight("").not(v.whole) {
 		out = append(out, off.grow(v.tolerance(), v.takeover()+v.latency()))
 	}
