@@ -134,6 +134,10 @@ func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply))
 	end := func(rep reply) {
 		if !over {
 			over = true
+			if !a.paused {
+				done(rep)
+				return
+			}
 			a.bind(func() { done(rep) })()
 		}
 	}
