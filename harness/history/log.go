@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,6 +22,9 @@ type Log struct {
 	subs    map[int]func(Event)
 	nextID  int
 }
+
+// leastRoom is for how many events a log makes room at first.
+const leastRoom = 64
 
 // NewLog writes to w; nil keeps the history in memory only.
 func NewLog(w io.Writer) *Log {
@@ -45,6 +49,9 @@ func (l *Log) Append(e Event) {
 	l.seq++
 	e.Seq, e.At = l.seq, e.At.UTC()
 	if !l.stream {
+		if len(l.events) == cap(l.events) {
+			l.events = slices.Grow(l.events, max(len(l.events), leastRoom)) // twice: append would copy a long history ten times
+		}
 		l.events = append(l.events, e)
 	}
 	l.write(&e)
