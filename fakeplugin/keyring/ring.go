@@ -24,6 +24,7 @@ type Ring struct {
 	mu      sync.RWMutex
 	rand    io.Reader
 	keks    []kek          // version v at v-1
+	list    []KEK          // what List answers; nil after a change
 	ids     map[string]int // id to version
 	current int            // version; 0 before the first rotation
 }
@@ -83,15 +84,17 @@ func (r *Ring) Current() (k KEK, ok bool) {
 	return r.keks[r.current-1].KEK, true
 }
 
-// List is every KEK, oldest first.
+// List is every KEK, oldest first. It is not to be changed: all get the same one until a KEK changes.
 func (r *Ring) List() []KEK {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	list := make([]KEK, len(r.keks))
-	for i, k := range r.keks {
-		list[i] = k.KEK
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.list == nil {
+		r.list = make([]KEK, len(r.keks))
+		for i, k := range r.keks {
+			r.list[i] = k.KEK
+		}
 	}
-	return list
+	return r.list
 }
 
 // SetState changes what a version may be used for.
@@ -106,6 +109,7 @@ func (r *Ring) SetState(version int, s State, denied []Operation) (KEK, error) {
 		return KEK{}, err
 	}
 	k.State, k.Denied = s, slices.Clone(denied)
+	r.list = nil
 	return k.KEK, nil
 }
 
@@ -120,6 +124,7 @@ func (r *Ring) add(k KEK, secret []byte) error {
 		return fmt.Errorf("KEK version %d: %w", k.Version, err)
 	}
 	r.keks = append(r.keks, kek{k, secret, aead})
+	r.list = nil
 	r.ids[k.ID] = k.Version
 	return nil
 }

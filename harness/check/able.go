@@ -102,7 +102,8 @@ func (v *view) anyAPI() spans {
 // pause or on a broken link a write proves little, since other connections may hang.
 func (v *view) calm() spans {
 	var shown []time.Time
-	for _, r := range v.requests {
+	for n := range v.requests {
+		r := &v.requests[n]
 		if r.aggregator() && r.write && r.succeeded() {
 			shown = append(shown, r.received)
 		}

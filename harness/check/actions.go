@@ -22,7 +22,8 @@ func (a action) failure() string { return a.why + a.Error }
 
 func (v *view) readActions() {
 	open := map[string]int{}
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		if e.Kind != history.KindAction {
 			continue
 		}

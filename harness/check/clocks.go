@@ -20,7 +20,8 @@ type clockPeriod struct {
 }
 
 func (v *view) readClocks() {
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		if e.Kind == history.KindClock {
 			v.clocks = append(v.clocks, clockChange{e.At, e.Clock.Node, e.Clock.Ahead})
 		}

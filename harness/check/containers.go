@@ -15,7 +15,8 @@ type ContainerChange struct {
 
 // containers are the first MaxViolations changes, and how many there were.
 func (v *view) containers() (first []ContainerChange, count int) {
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		if e.Container == nil {
 			continue
 		}

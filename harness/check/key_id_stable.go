@@ -18,7 +18,8 @@ func keyIDStable() Invariant {
 // another one makes kube-apiserver rewrite everything again and again, and no rotation ever converges.
 func judgeKeyIDStable(v *view) (f Finding) {
 	now, left := map[plugin]string{}, map[plugin]map[string]bool{}
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		if e.Kind != history.KindCall || e.Call.Outcome != history.CallOK || !usableKeyID(e.Call) {
 			continue // an unusable key_id names no key; the reporter must call the plugin unhealthy for it
 		}

@@ -14,7 +14,8 @@ func leastPrivilege() Invariant {
 }
 
 func judgeLeastPrivilege(v *view) (f Finding) {
-	for _, r := range v.requests {
+	for n := range v.requests {
+		r := &v.requests[n]
 		if r.node == "" {
 			continue
 		}

@@ -30,7 +30,8 @@ type fate struct {
 func judgeNoDataLoss(v *view) (f Finding) {
 	fates := map[string]*fate{}
 	var lastRead time.Time
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		if e.Kind != history.KindData {
 			continue
 		}
@@ -49,9 +50,9 @@ func judgeNoDataLoss(v *view) (f Finding) {
 			continue // not written in this run
 		case d.Op == history.DataRead:
 			lastRead, x.read, x.readSeq, x.readAt = e.At, d, e.Seq, e.At
-			x.judgeRead(&f, e)
+			x.judgeRead(&f, *e)
 		case d.Op == history.DataRaw:
-			x.judgeRaw(&f, e)
+			x.judgeRaw(&f, *e)
 		}
 	}
 	for _, name := range sortedKeys(fates) {

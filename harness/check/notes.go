@@ -13,8 +13,9 @@ import (
 // back so quickly that every invariant holds; whoever reads the verdict should know.
 func (v *view) notes() []string {
 	var all []string
-	for _, e := range v.events {
-		if text, node := death(e); text != "" && v.whole.has(e.At) && !v.asked(node, e.At) {
+	for n := range v.events {
+		e := &v.events[n]
+		if text, node := death(*e); text != "" && v.whole.has(e.At) && !v.asked(node, e.At) {
 			all = append(all, fmt.Sprintf("at %s (%s): %s, and no action asked for that", short(e.At.Sub(v.whole.from)), e.At.UTC().Format("15:04:05.000"), text))
 		}
 	}
@@ -106,7 +107,8 @@ func (v *view) concerns(a action, node string) bool {
 // nodeNames are all that were ever expected, and all that something ran on.
 func (v *view) nodeNames() map[string]bool {
 	all := map[string]bool{}
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		switch {
 		case e.Expected != nil:
 			for _, n := range e.Expected.Nodes {

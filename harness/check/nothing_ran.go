@@ -15,7 +15,8 @@ func nothingRan() Invariant {
 
 func judgeNothingRan(v *view) (f Finding) {
 	counts := map[string]int{}
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		switch e.Kind {
 		case history.KindAction:
 			if e.Action.State == history.ActionDone {

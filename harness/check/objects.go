@@ -48,10 +48,11 @@ func (v *view) readObjects() {
 	v.reports, v.crConds, v.coConds = map[string][]reportChange{}, map[string][]condChange{}, map[string][]condChange{}
 	lastCO := &history.Object{}
 	var crAt, coAt time.Time
-	for _, e := range v.events {
-		if e.Kind != history.KindObject {
+	for n := range v.events {
+		if v.events[n].Kind != history.KindObject {
 			continue
 		}
+		e := v.events[n]
 		switch o := e.Object; {
 		case v.isCR(o.Resource, o.Name):
 			crAt = latest(crAt, v.written(e))

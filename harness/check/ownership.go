@@ -19,10 +19,11 @@ func ownership() Invariant {
 }
 
 func judgeOwnership(v *view) (f Finding) {
-	for _, r := range v.requests {
+	for n := range v.requests {
+		r := &v.requests[n]
 		if r.write && r.ours() && r.succeeded() {
 			f.judgedAt(r.received, r.at)
-			v.judgeWriter(&f, r)
+			v.judgeWriter(&f, *r)
 		}
 	}
 	for i := range v.crs {
@@ -112,7 +113,8 @@ func ownerOf(field string) (manager, node string) {
 func (v *view) othersManager(manager string) bool {
 	if v.managers == nil {
 		v.managers = map[string]bool{}
-		for _, r := range v.requests {
+		for n := range v.requests {
+			r := &v.requests[n]
 			if r.write && r.succeeded() && r.FieldManager != "" {
 				seen, known := v.managers[r.FieldManager]
 				v.managers[r.FieldManager] = !r.ours() && (!known || seen)

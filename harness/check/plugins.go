@@ -56,7 +56,8 @@ func (v *view) readPlugins() {
 	for _, k := range v.processes(history.RolePlugin) {
 		get(plugin{k.node, k.keyID})
 	}
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		if e.Kind == history.KindCall && e.Call.Method == "Status" {
 			t := get(plugin{e.Call.Node, e.Call.KeyID})
 			t.probes = append(t.probes, readProbe(e.Call, e.Seq, v.run.Timing.ProbeTimeout, v.tolerance()))

@@ -44,7 +44,8 @@ type stir struct {
 
 func (v *view) readProcesses() {
 	v.procs = map[process][]procChange{}
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		switch e.Kind {
 		case history.KindProcess:
 			p := e.Process

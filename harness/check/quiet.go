@@ -32,7 +32,8 @@ func judgeQuiet(v *view) (f Finding) {
 		}
 	}
 	f.measure("steady", short(steady.total()))
-	for _, r := range v.requests {
+	for n := range v.requests {
+		r := &v.requests[n]
 		if !r.aggregator() || !r.write || !r.onCR && !v.isClusterOperator(r.Resource, r.Name) {
 			continue
 		}
@@ -57,13 +58,15 @@ func (v *view) judgeIdle(f *Finding) {
 	for _, s := range v.stirs {
 		doubts = append(doubts, span{s.at.Add(-v.latency()), s.at.Add(v.takeover() + v.latency())})
 	}
-	for _, r := range v.requests {
+	for n := range v.requests {
+		r := &v.requests[n]
 		if r.aggregator() && r.write && !r.succeeded() {
 			doubts = append(doubts, span{r.received, r.at.Add(v.takeover())})
 		}
 	}
 	sure := merged(doubts).not(v.whole)
-	for i, r := range v.requests {
+	for i := range v.requests {
+		r := &v.requests[i]
 		if !r.aggregator() || !r.write || !r.succeeded() || r.ResourceVersion == "" || !sure.covers(span{r.received, r.at}) {
 			continue
 		}
@@ -130,7 +133,8 @@ func (v *view) causesToWrite() (cr, co spans) {
 			}
 		}
 	}
-	for _, r := range v.requests { // somebody else meddled, or its own write failed
+	for n := range v.requests { // somebody else meddled, or its own write failed
+		r := &v.requests[n]
 		mine := r.aggregator() && !r.succeeded()
 		if r.write && (mine || !r.ours() && (r.onCR || v.isClusterOperator(r.Resource, r.Name))) {
 			cause(&out, r.at, v.latency())

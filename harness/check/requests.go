@@ -36,8 +36,16 @@ type wireCondition struct {
 }
 
 func (v *view) readRequests() {
+	count := 0
+	for n := range v.events {
+		if v.events[n].Kind == history.KindRequest {
+			count++
+		}
+	}
+	v.requests = make([]request, 0, count)
 	v.byRV, v.seenRV, v.requestsOf, v.writes = map[string]int{}, map[string]bool{}, map[string][]int{}, map[string][]write{}
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		if e.Kind != history.KindRequest {
 			continue
 		}
@@ -64,7 +72,8 @@ func (v *view) readRequests() {
 		}
 		v.requests = append(v.requests, r)
 	}
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		if e.Kind == history.KindObject && v.isCR(e.Object.Resource, e.Object.Name) {
 			v.seenRV[e.Object.ResourceVersion] = true
 		}

@@ -28,7 +28,8 @@ func (s stall) whole() bool { return s.who.role == history.RoleHarness }
 
 // readStalls reads those that are nobody's doing, in time.
 func (v *view) readStalls() {
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		if e.Kind != history.KindStall {
 			continue
 		}
@@ -60,7 +61,8 @@ func (v *view) frozen(who process) spans {
 func (v *view) frozenContainers(node string) spans {
 	var out []span
 	since := map[string]time.Time{}
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		c := e.Container
 		if c == nil || c.Pod != "" || node != "" && c.Node != node {
 			continue

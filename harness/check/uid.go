@@ -56,7 +56,8 @@ func judgeUID(v *view) (f Finding) {
 
 func (v *view) hops() (calls []hop, others map[string][]hop) {
 	others = map[string][]hop{}
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		switch {
 		case e.Kind == history.KindCall && e.Call.Method != "Status":
 			c := e.Call

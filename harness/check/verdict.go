@@ -103,13 +103,7 @@ func Run(events []history.Event) Verdict {
 
 // sound drops events without the payload of their kind, which history.Read refuses but a caller may pass.
 func sound(events []history.Event) []history.Event {
-	out := make([]history.Event, 0, len(events))
-	for _, e := range events {
-		if e.HasPayload() {
-			out = append(out, e)
-		}
-	}
-	return out
+	return leavingOut(events, func(e *history.Event) bool { return !e.HasPayload() })
 }
 
 func (v *view) result(i Invariant, faults *exposure, reason string, excused bool) Result {
@@ -160,13 +154,14 @@ func (out *Verdict) addEngine(v *view) {
 		}
 	}
 	ended := false
-	for _, e := range v.all {
+	for n := range v.all {
+		e := &v.all[n]
 		switch e.Kind {
 		case history.KindExpectation:
 			out.Expectations.Judged++
 			if !e.Expectation.OK {
 				out.Expectations.Failed = append(out.Expectations.Failed, *e.Expectation)
-				if why, starved := v.starvedExpectation(e); starved {
+				if why, starved := v.starvedExpectation(*e); starved {
 					out.Undecided = append(out.Undecided, why)
 					continue
 				}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -70,7 +71,8 @@ func digest(events []history.Event, l *leniency) *view {
 	if len(v.events) > 0 {
 		v.whole = span{v.events[0].At, v.events[len(v.events)-1].At.Add(time.Nanosecond)}
 	}
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		if e.Kind == history.KindPhase {
 			if _, seen := v.phases[e.Phase.Name]; !seen {
 				v.phases[e.Phase.Name] = e.At
@@ -95,19 +97,38 @@ func digest(events []history.Event, l *leniency) *view {
 // the timing; a history without one is judged with defaults, and fails for not having one.
 func (v *view) judged(events []history.Event) []history.Event {
 	v.run.Timing = contract.DefaultTiming()
-	var out []history.Event
-	for n, e := range events {
-		switch e.Kind {
-		case history.KindRun:
+	for n := range events {
+		switch e := &events[n]; {
+		case e.Kind == history.KindRun:
 			v.run = *e.Run
-		case history.KindEnd:
-			continue // when it was written says nothing
-		case history.KindPhase:
-			if e.Phase.Name == history.PhaseEnd {
-				return append(append(out, underWay(events[n:], e.At)...), e)
+		case e.Kind != history.KindPhase || e.Phase.Name != history.PhaseEnd:
+		default:
+			if late := underWay(events[n:], e.At); len(late) > 0 {
+				return append(append(leavingOut(events[:n], isEnd), late...), *e)
 			}
+			return leavingOut(events[:n+1], isEnd)
 		}
-		out = append(out, e)
+	}
+	return leavingOut(events, isEnd)
+}
+
+// isEnd: when it was written says nothing.
+func isEnd(e *history.Event) bool { return e.Kind == history.KindEnd }
+
+// leavingOut is the events that are not bad; events themselves if none is, for there are many.
+func leavingOut(events []history.Event, bad func(*history.Event) bool) []history.Event {
+	first := 0
+	for first < len(events) && !bad(&events[first]) {
+		first++
+	}
+	if first == len(events) {
+		return slices.Clip(events)
+	}
+	out := slices.Clone(events[:first])
+	for n := first + 1; n < len(events); n++ {
+		if !bad(&events[n]) {
+			out = append(out, events[n])
+		}
 	}
 	return out
 }
@@ -115,8 +136,8 @@ func (v *view) judged(events []history.Event) []history.Event {
 // underWay is the requests that an API server had received at the end and answered afterwards: what they wrote may have
 // been seen before. They are dated to the end.
 func underWay(rest []history.Event, end time.Time) (out []history.Event) {
-	for _, e := range rest {
-		if e.Kind == history.KindRequest && !e.Request.Received.After(end) {
+	for n := range rest {
+		if e := rest[n]; e.Kind == history.KindRequest && !e.Request.Received.After(end) {
 			e.At = end
 			out = append(out, e)
 		}
@@ -137,7 +158,8 @@ func (v *view) takeover() time.Duration {
 }
 
 func (v *view) readExpected() {
-	for _, e := range v.events {
+	for n := range v.events {
+		e := &v.events[n]
 		if e.Kind != history.KindExpected {
 			continue
 		}

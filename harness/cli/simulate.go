@@ -79,7 +79,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	spareCollector()
+	defer spareCollector()()
 	if cmd.Flags().Changed("nodes") {
 		return f.scale.run(cmd, f.ssa, s.wanted.From, f.hours)
 	}

@@ -10,6 +10,7 @@ import (
 type queue struct {
 	mu     sync.Mutex
 	events []history.Event
+	first  int // of those that wait
 	wake   func()
 }
 
@@ -23,10 +24,13 @@ func (q *queue) push(e history.Event) {
 func (q *queue) pop() (history.Event, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.events) == 0 {
+	if q.first == len(q.events) {
 		return history.Event{}, false
 	}
-	e := q.events[0]
-	q.events = q.events[1:]
+	e := q.events[q.first]
+	q.events[q.first] = history.Event{}
+	if q.first++; q.first == len(q.events) {
+		q.events, q.first = q.events[:0], 0
+	}
 	return e, true
 }

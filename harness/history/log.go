@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 )
@@ -22,11 +23,14 @@ type Log struct {
 	nextID  int
 }
 
+// leastRoom is for how many events a log makes room at first.
+const leastRoom = 64
+
 // NewLog writes to w; nil keeps the history in memory only.
 func NewLog(w io.Writer) *Log {
 	l := &Log{subs: map[int]func(Event){}}
 	if w != nil {
-		l.w = bufio.NewWriter(w)
+		l.w = bufio.NewWriterSize(w, 64<<10)
 	}
 	return l
 }
@@ -45,9 +49,12 @@ func (l *Log) Append(e Event) {
 	l.seq++
 	e.Seq, e.At = l.seq, e.At.UTC()
 	if !l.stream {
+		if len(l.events) == cap(l.events) {
+			l.events = slices.Grow(l.events, max(len(l.events), leastRoom)) // twice: append would copy a long history ten times
+		}
 		l.events = append(l.events, e)
 	}
-	l.write(e)
+	l.write(&e)
 	for _, f := range l.subs {
 		f(e)
 	}
@@ -71,11 +78,11 @@ func (l *Log) Subscribe(f func(Event)) (cancel func()) {
 	}
 }
 
-// Events is a copy of everything so far, in the order of recording.
+// Events is everything so far, in the order of recording. It is not to be changed: the log goes on behind it, and others read it.
 func (l *Log) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]Event(nil), l.events...)
+	return l.events[:len(l.events):len(l.events)]
 }
 
 // Flush writes what is buffered; after a crash of the harness a history is complete up to the last flush.
@@ -88,11 +95,11 @@ func (l *Log) Flush() error {
 	return l.err
 }
 
-func (l *Log) write(e Event) {
+func (l *Log) write(e *Event) {
 	if l.w == nil || l.err != nil {
 		return
 	}
-	line, err := l.encoder.line(&e)
+	line, err := l.encoder.line(e)
 	if err != nil {
 		l.err = fmt.Errorf("encode history event %d: %w", e.Seq, err)
 		return

@@ -58,14 +58,24 @@ func ReadFile(path string) ([]Event, error) {
 	return events, nil
 }
 
-// InTime is a copy of events in the order in which they happened.
+// InTime is the events in the order in which they happened: events itself if that is its order, otherwise a copy.
 func InTime(events []Event) []Event {
-	sorted := append([]Event(nil), events...)
-	inTime := func(a, b Event) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Seq, b.Seq)) }
-	if !slices.IsSortedFunc(sorted, inTime) {
-		slices.SortStableFunc(sorted, inTime)
+	if inOrder(events) {
+		return events
 	}
+	sorted := slices.Clone(events)
+	slices.SortStableFunc(sorted, func(a, b Event) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Seq, b.Seq)) })
 	return sorted
+}
+
+func inOrder(events []Event) bool {
+	for i := 1; i < len(events); i++ {
+		a, b := &events[i-1], &events[i]
+		if cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Seq, b.Seq)) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (e Event) validate(first bool) error {
@@ -82,7 +92,7 @@ func (e Event) validate(first bool) error {
 }
 
 // HasPayload says whether the payload that the event's kind names is there.
-func (e Event) HasPayload() bool {
+func (e *Event) HasPayload() bool {
 	switch e.Kind {
 	case KindRun:
 		return e.Run != nil

@@ -2,22 +2,22 @@ package sim
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 )
 
 // note is the line that an audit log gets of a request, without its outcome; nil for one that does not matter.
-func (s *server) note(r request) *history.Request {
+func (s *server) note(r *request) *history.Request {
 	writes := audit.Writes(r.verb)
 	if !audit.SystemUnderTest(r.user) && !(writes && s.w.observed(r.key.Resource)) {
 		return nil
 	}
 	s.w.requests++
-	e := &history.Request{AuditID: fmt.Sprintf("request-%d", s.w.requests), APIServer: s.node.name, User: r.user, UserAgent: r.agent, Verb: r.verb,
+	e := &history.Request{AuditID: "request-" + strconv.Itoa(s.w.requests), APIServer: s.node.name, User: r.user, UserAgent: r.agent, Verb: r.verb,
 		Resource: resourceName(r.key.Resource), Subresource: r.subresource, Namespace: r.key.Namespace, Name: r.key.Name, Received: s.w.k.Now()}
 	if writes {
 		e.FieldManager, e.Force, e.ContentType = r.manager, r.force, r.contentType
@@ -32,7 +32,9 @@ func (s *server) note(r request) *history.Request {
 // finish answers a request, and logs how it ended.
 func (s *server) finish(e *history.Request, rep reply, answer func(reply)) {
 	if e != nil {
-		s.open = slices.DeleteFunc(s.open, func(o *history.Request) bool { return o == e })
+		if len(s.open) > 0 {
+			s.open = slices.DeleteFunc(s.open, func(o *history.Request) bool { return o == e })
+		}
 		e.Code, e.Completed = rep.code, s.w.k.Now()
 		if rep.version != nil && audit.Writes(e.Verb) && e.Body != nil {
 			e.ResourceVersion = rep.version.ResourceVersion()

@@ -10,7 +10,7 @@ import (
 
 // forbids says why a request is refused; empty if it is not. It is what the manifests of reporter and aggregator allow (ci/manifests):
 // RBAC, and an admission policy that narrows a reporter to its own entry. Other users are the harness, which may do everything.
-func (w *world) forbids(r request) string {
+func (w *world) forbids(r *request) string {
 	node, isReporter := strings.CutPrefix(r.user, contract.ReporterIdentityPrefix)
 	allowed := true
 	switch {
@@ -25,7 +25,7 @@ func (w *world) forbids(r request) string {
 	return fmt.Sprintf("%s %q is forbidden: User %q cannot %s it", resourceName(r.key.Resource), r.key.Name, r.user, r.verb)
 }
 
-func (w *world) reporterMay(node string, r request) bool {
+func (w *world) reporterMay(node string, r *request) bool {
 	if r.key != w.crKey() {
 		return false
 	}
@@ -38,7 +38,7 @@ func (w *world) reporterMay(node string, r request) bool {
 	return false
 }
 
-func (w *world) aggregatorMay(r request) bool {
+func (w *world) aggregatorMay(r *request) bool {
 	reads := r.verb == verbGet || r.verb == verbList || r.verb == verbWatch
 	switch r.key.Resource {
 	case w.operator.gvr(), clusterOperators():
@@ -52,7 +52,7 @@ func (w *world) aggregatorMay(r request) bool {
 }
 
 // onlyOwn says whether an apply holds a node's entry and nothing else. What has another shape is refused like what is not JSON.
-func onlyOwn(node string, r request) bool {
+func onlyOwn(node string, r *request) bool {
 	o, err := r.object()
 	if err != nil {
 		return false

@@ -20,7 +20,8 @@ const lostAfter = 4 * time.Second
 // conn is a connection to an API server. It stays with that server for as long as it lives.
 type conn struct {
 	w       *world
-	links   []*link // from the client
+	links   []*link // from the client; they stay the same
+	back    []*link // the same, from the server
 	through *proc   // a load balancer, or nil
 	server  *server
 	life    int  // of the server
@@ -110,12 +111,14 @@ func (s *stream) close() {
 }
 
 // toServer brings a message to the server, and toClient one back. What belongs to a connection that has broken is lost.
-func (c *conn) toServer(arrive func()) { c.pass(0, slices.Clone(c.links), arrive) }
+func (c *conn) toServer(arrive func()) { c.pass(0, c.links, arrive) }
 
 func (c *conn) toClient(arrive func()) {
-	back := slices.Clone(c.links)
-	slices.Reverse(back)
-	c.pass(1, back, arrive)
+	if len(c.back) != len(c.links) {
+		c.back = slices.Clone(c.links)
+		slices.Reverse(c.back)
+	}
+	c.pass(1, c.back, arrive)
 }
 
 func (c *conn) pass(direction int, links []*link, arrive func()) {

@@ -107,7 +107,7 @@ func (e *environment) ask(n *node, r request) reply {
 			done(nil)
 			return
 		}
-		n.server.receive(r, func() bool { return true }, func(answer reply) { rep = answer; done(nil) })
+		n.server.receive(&r, func() bool { return true }, func(answer reply) { rep = answer; done(nil) })
 	})
 	if err != nil {
 		rep.err = err

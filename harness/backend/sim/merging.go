@@ -73,7 +73,7 @@ func (m *merging) commit(ok bool, read int64) {
 	case now != read:
 		m.try()
 	default:
-		m.end(m.s.perform(m.r))
+		m.end(m.s.perform(&m.r))
 	}
 }
 

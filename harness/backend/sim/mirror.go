@@ -89,9 +89,11 @@ func (m *mirror) latest() *objects.Version {
 	return m.own
 }
 
+func (a *aggregator) isConnected() bool { return a.c != nil && !a.c.broken }
+
 // connected gives the aggregator's connection, which all its requests share.
 func (a *aggregator) connected(then func(*conn, error)) {
-	if a.c != nil && !a.c.broken {
+	if a.isConnected() {
 		then(a.c, nil)
 		return
 	}
@@ -134,16 +136,24 @@ func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply))
 	end := func(rep reply) {
 		if !over {
 			over = true
+			if !a.paused {
+				done(rep)
+				return
+			}
 			a.bind(func() { done(rep) })()
 		}
 	}
 	timer := a.w.k.After(limit, a.bind(func() { end(reply{err: errTimeout}) }))
+	answered := func(rep reply) { timer.Stop(); end(rep) }
+	if a.isConnected() {
+		a.c.ask(a.request(r), answered)
+		return
+	}
 	a.connected(func(c *conn, err error) {
 		if err != nil {
-			timer.Stop()
-			end(reply{err: err})
+			answered(reply{err: err})
 			return
 		}
-		c.ask(a.request(r), func(rep reply) { timer.Stop(); end(rep) })
+		c.ask(a.request(r), answered)
 	})
 }

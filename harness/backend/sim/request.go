@@ -86,8 +86,9 @@ func resourceName(r schema.GroupVersionResource) string { return r.GroupResource
 // ask sends a request on a connection; done is called once, unless the caller cancels before.
 func (c *conn) ask(r request, done func(reply)) (cancel func()) {
 	st := c.open(func(err error) { done(reply{err: err}) })
+	sent := &r
 	c.toServer(c.atServer(func() {
-		c.server.receive(r, func() bool { return !st.over }, func(rep reply) {
+		c.server.receive(sent, func() bool { return !st.over }, func(rep reply) {
 			c.toClient(func() {
 				if !st.over {
 					st.close()

@@ -88,7 +88,7 @@ func (s *server) drop() {
 }
 
 // receive works on a request; wanted says whether its client still waits.
-func (s *server) receive(r request, wanted func() bool, answer func(reply)) {
+func (s *server) receive(r *request, wanted func() bool, answer func(reply)) {
 	r.parsed = &parsed{}
 	entry := s.note(r)
 	if s.phase == draining {
@@ -103,13 +103,13 @@ func (s *server) receive(r request, wanted func() bool, answer func(reply)) {
 		limit := r.limit()
 		done := func(rep reply) { s.finish(entry, rep, answer) }
 		if r.merges() {
-			newMerging(s, r, wanted, done).begin(limit)
+			newMerging(s, *r, wanted, done).begin(limit)
 			return
 		}
 		s.w.etcd.access(s, limit, func(ok bool) {
 			switch {
 			case !ok:
-				done(timedOut(r))
+				done(timedOut(*r))
 			case !wanted():
 				done(canceled())
 			default:
@@ -135,7 +135,7 @@ func canceled() reply {
 }
 
 // perform carries out a request at once.
-func (s *server) perform(r request) (rep reply) {
+func (s *server) perform(r *request) (rep reply) {
 	now, store := s.w.k.Now(), s.w.store
 	defer s.w.committed()
 	switch r.verb {

@@ -25,7 +25,7 @@ func (c *conn) watch(r request, since int64, event func(objects.Event), failed f
 	st := c.open(failed)
 	c.toServer(c.atServer(func() {
 		s := c.server
-		entry := s.note(r)
+		entry := s.note(&r)
 		s.after(s.w.k.Between(leastServe, mostServe), func() {
 			if st.over {
 				return

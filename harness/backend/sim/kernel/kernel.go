@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -47,7 +48,7 @@ func (k *Kernel) At(at time.Time, f func()) *Timer {
 		at = k.now
 	}
 	k.seq++
-	t := &Timer{event{at: at, due: int64(at.Sub(k.start)), seq: k.seq, f: f}}
+	t := &Timer{event{due: int64(at.Sub(k.start)), seq: k.seq, f: f}}
 	k.queue.push(&t.event)
 	return t
 }
@@ -67,16 +68,20 @@ func (t *Timer) Stop() {
 
 // step runs the next event; false if there is none, or none until limit (zero: without limit).
 func (k *Kernel) step(limit time.Time) bool {
+	last := int64(math.MaxInt64)
+	if !limit.IsZero() {
+		last = int64(limit.Sub(k.start))
+	}
 	for {
 		e := k.queue.peek()
-		if e == nil || !limit.IsZero() && e.at.After(limit) {
+		if e == nil || e.due > last {
 			return false
 		}
 		k.queue.pop()
 		if e.f == nil {
 			continue // stopped
 		}
-		k.now = e.at
+		k.now = k.start.Add(time.Duration(e.due))
 		f := e.f
 		e.f = nil
 		k.events++

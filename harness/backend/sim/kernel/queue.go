@@ -1,56 +1,80 @@
 package kernel
 
-import "time"
-
 // event is something that happens at an instant. f is nil when it has happened or was stopped.
 type event struct {
-	at  time.Time
-	due int64 // nanoseconds since the beginning: what is compared
+	due int64 // nanoseconds since the beginning
 	seq uint64
 	f   func()
 }
 
-func (e *event) before(o *event) bool {
-	return e.due < o.due || e.due == o.due && e.seq < o.seq
+// entry is an event in the queue, with its own copy of what is compared: following a pointer for each comparison costs more.
+type entry struct {
+	due int64
+	seq uint64
+	e   *event
 }
 
-// queue is a binary heap of events.
-type queue struct{ heap []*event }
+func (x entry) before(o entry) bool {
+	return x.due < o.due || x.due == o.due && x.seq < o.seq
+}
+
+// queue is a heap of events, of four branches: as deep as half of a binary one.
+type queue struct{ heap []entry }
+
+const branches = 4
 
 func (q *queue) peek() *event {
 	if len(q.heap) == 0 {
 		return nil
 	}
-	return q.heap[0]
+	return q.heap[0].e
 }
 
 func (q *queue) push(e *event) {
-	q.heap = append(q.heap, e)
-	for i := len(q.heap) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !q.heap[i].before(q.heap[parent]) {
-			return
+	x := entry{e.due, e.seq, e}
+	q.heap = append(q.heap, x)
+	i := len(q.heap) - 1
+	for i > 0 {
+		parent := (i - 1) / branches
+		if !x.before(q.heap[parent]) {
+			break
 		}
-		q.heap[i], q.heap[parent] = q.heap[parent], q.heap[i]
+		q.heap[i] = q.heap[parent]
 		i = parent
 	}
+	q.heap[i] = x
 }
 
 func (q *queue) pop() {
 	last := len(q.heap) - 1
-	q.heap[0], q.heap[last] = q.heap[last], nil
+	x := q.heap[last]
+	q.heap[last] = entry{}
 	q.heap = q.heap[:last]
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
-			if q.heap[child].before(q.heap[least]) {
+	if last > 0 {
+		q.sink(x)
+	}
+}
+
+// sink puts x in the place of the first.
+func (q *queue) sink(x entry) {
+	heap := q.heap
+	i := 0
+	for {
+		first := branches*i + 1
+		if first >= len(heap) {
+			break
+		}
+		least := first
+		for child := first + 1; child < min(first+branches, len(heap)); child++ {
+			if heap[child].before(heap[least]) {
 				least = child
 			}
 		}
-		if least == i {
-			return
+		if !heap[least].before(x) {
+			break
 		}
-		q.heap[i], q.heap[least] = q.heap[least], q.heap[i]
+		heap[i] = heap[least]
 		i = least
 	}
+	heap[i] = x
 }
