@@ -68,10 +68,11 @@ const (
 	// requestTimeout is the deadline of one read or write. An API server that is alive answers in milliseconds; a
 	// dead connection is found by HTTP/2 pings before this.
 	requestTimeout = 5 * time.Second
-	// pulsePeriod is between two questions whether the API server still reads from etcd, pulseTimeout the time for an answer.
-	// Together they bound how long an aggregator stays with one that does not: well over an election in etcd, which holds
-	// up reads for about a second, and below requestTimeout. pulseRetry is the period after a failure.
-	pulsePeriod  = time.Second
+	// pulseTimeout is the time for an answer to the question whether the API server still reads from etcd: well over an
+	// election in etcd, which holds up reads for about a second, and below requestTimeout. pulseMin and pulseMax bound the
+	// time between two questions, see pulsePeriod; pulseRetry is that time after a failure.
+	pulseMin     = time.Second
+	pulseMax     = 5 * time.Second
 	pulseTimeout = 2 * time.Second
 	pulseRetry   = 100 * time.Millisecond
 	// dialTimeout bounds connecting to an address that swallows packets.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +17,7 @@ import (
 // to etcd tells. (The kubelet does the same when it cannot renew its lease.)
 func (c *Controller) pulse(ctx context.Context) {
 	for ctx.Err() == nil {
-		again := pulsePeriod
+		again := pulsePeriod(c.Interval)
 		if err := c.answers(ctx); err != nil && ctx.Err() == nil {
 			c.Log.Warn("no answer: connections are closed and dialled anew", "error", err)
 			c.metrics.redials.Inc()
@@ -28,6 +29,12 @@ func (c *Controller) pulse(ctx context.Context) {
 		case <-c.Clock.After(again):
 		}
 	}
+}
+
+// pulsePeriod is the time between two questions: a sixth of the reporters' interval, within bounds. With production's 30 s that is as long
+// as the bound on a failure's detection leaves to spare, and a load of one small read in five seconds.
+func pulsePeriod(interval time.Duration) time.Duration {
+	return min(max(interval/6, pulseMin), pulseMax)
 }
 
 // answers is nil if an API server read from etcd. A refusal is an answer, too; an error of the server's own is none.

@@ -93,9 +93,14 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Together the time-outs stay below what a failed read of a decision takes: the pulse is there to be sooner.
-func TestPulseIsSoonerThanARequest(t *testing.T) {
-	if pulsePeriod+pulseTimeout >= requestTimeout || pulseTimeout < 2*time.Second {
-		t.Errorf("period %v and time-out %v, expected their sum below %v and time for an election", pulsePeriod, pulseTimeout, requestTimeout)
+// The shortest period and the time-out stay below what a failed read of a decision takes: the pulse is there to be sooner.
+func TestPulsePeriod(t *testing.T) {
+	if pulseMin+pulseTimeout >= requestTimeout || pulseTimeout < 2*time.Second {
+		t.Errorf("period %v and time-out %v, expected their sum below %v and time for an election", pulseMin, pulseTimeout, requestTimeout)
+	}
+	for interval, want := range map[time.Duration]time.Duration{time.Second: time.Second, 12 * time.Second: 2 * time.Second, 30 * time.Second: 5 * time.Second, time.Hour: 5 * time.Second} {
+		if got := pulsePeriod(interval); got != want {
+			t.Errorf("interval %v: every %v, expected %v", interval, got, want)
+		}
 	}
 }

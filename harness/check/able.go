@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -71,14 +72,20 @@ func (v *view) aggregatorInCharge() spans {
 		}
 	}
 	path := v.anyAPI().and(v.balancerFine()).and(v.linkFine(func(l linkChange) bool { return l.from == history.RoleAggregator }))
-	return ran.and(path).and(v.prompt()).and(v.calm()).and(v.clockRight(""))
+	return ran.and(path).and(v.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(v.calm()).and(v.clockRight(""))
 }
 
-// prompt is when no API server was behind a slow link. One that is gone is left for another, and the history tells when; one that is
-// only slow nobody has a reason to leave, and whether the aggregator uses it is not known.
-func (v *view) prompt() spans {
+// crossings of a link that lie between what the aggregator has to answer to and its answer, at most: the news comes to it; a step
+// that is under way looks, writes the rollups, removes, and writes the union; the next one looks and writes.
+const crossings = 12
+
+// prompt is when no link that begins at one of from was so slow that the delay alone may use up the aggregator's bound. An API server
+// that is gone is left for another, and the history tells when; one that is only slow nobody has a reason to leave, and whether the
+// aggregator uses it is not known.
+func (v *view) prompt(from ...string) spans {
 	return v.linkFine(func(l linkChange) bool {
-		return (l.ok || l.state == history.LinkSlow) && (l.from == history.RoleLoadBalancer || l.from == history.RoleAPIServer)
+		slow := l.state == history.LinkSlow && (l.delay == 0 || crossings*l.delay > v.run.Timing.AggregatorLatency)
+		return (l.ok || slow) && slices.Contains(from, l.from)
 	})
 }
 

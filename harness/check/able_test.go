@@ -7,22 +7,25 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// An aggregator need not leave an API server that is only slow, so its latency is not judged while one is. One that is cut off is
-// left for another, and that is judged.
+// An aggregator need not leave an API server that is only slow, so its latency is not judged while one is so slow that the bound cannot
+// be kept. One that is cut off is left for another, and that is judged.
 func TestSlowAPIServerExcusesTheAggregator(t *testing.T) {
 	for _, c := range []struct {
 		from, to, state string
+		delay           time.Duration
 		judged          bool
 	}{
-		{history.RoleLoadBalancer, history.RoleAPIServer, history.LinkSlow, false},
-		{history.RoleAPIServer, history.RoleEtcd, history.LinkSlow, false},
-		{history.RoleReporter, history.RoleAPIServer, history.LinkSlow, true},
-		{history.RoleLoadBalancer, history.RoleAPIServer, history.LinkCut, true},
+		{history.RoleLoadBalancer, history.RoleAPIServer, history.LinkSlow, 200 * time.Millisecond, false},
+		{history.RoleAPIServer, history.RoleEtcd, history.LinkSlow, 200 * time.Millisecond, false},
+		{history.RoleAPIServer, history.RoleEtcd, history.LinkSlow, 0, false}, // not known
+		{history.RoleLoadBalancer, history.RoleAPIServer, history.LinkSlow, 50 * time.Millisecond, true},
+		{history.RoleReporter, history.RoleAPIServer, history.LinkSlow, 200 * time.Millisecond, true},
+		{history.RoleLoadBalancer, history.RoleAPIServer, history.LinkCut, 0, true},
 	} {
 		w := newWorld(3, "1")
 		link := func(state string) func(*world) {
 			return func(w *world) {
-				w.record("backend", &history.Link{From: c.from, To: c.to, Node: "cp-1", State: state})
+				w.record("backend", &history.Link{From: c.from, To: c.to, Node: "cp-1", State: state, Delay: c.delay})
 			}
 		}
 		for _, n := range []string{"cp-1", "cp-2"} {

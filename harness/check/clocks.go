@@ -54,6 +54,16 @@ func (v *view) clockRight(node string) spans {
 	return merged(off).not(v.whole)
 }
 
+// aheadIn is how far ahead of the true time the clock of a node was in s, at most: what was checked then is believed for as much longer.
+func (v *view) aheadIn(node string, s span) (most time.Duration) {
+	for _, p := range v.clockOf(node) {
+		if p.ahead > most && !p.from.After(s.to) && p.to.After(s.from) {
+			most = p.ahead
+		}
+	}
+	return most
+}
+
 // instant is when an entry was checked by the true time; false if its node's clock, which was set about then, does not tell.
 func (v *view) instant(node string, e entry) (at time.Time, known bool) {
 	found := 0

@@ -109,14 +109,18 @@ func (v *view) believed() time.Duration {
 func (v *view) causes(status contract.Status) spans {
 	var out []span
 	for _, t := range v.plugins {
+		var of []span
 		for _, p := range t.probes {
 			if p.answers.allow(status) {
-				out = append(out, span{p.Began, p.Ended})
+				of = append(of, span{p.Began, p.Ended})
 			}
 		}
-		out = append(out, t.opaque...)
+		of = append(of, t.opaque...)
 		if status == contract.StatusError {
-			out = append(append(out, t.idle...), t.ranOut...)
+			of = append(append(of, t.idle...), t.ranOut...)
+		}
+		for _, s := range of {
+			out = append(out, s.grow(0, v.aheadIn(t.node, s)))
 		}
 	}
 	for _, changes := range v.reports {

@@ -34,6 +34,7 @@ type linkChange struct {
 	from, to, node string
 	ok             bool
 	state          string
+	delay          time.Duration // while it is slow
 }
 
 // stir is an instant at which the aggregator may have lost its place. It is clean if connections break visibly.
@@ -56,7 +57,7 @@ func (v *view) readProcesses() {
 			}
 		case history.KindLink:
 			l := e.Link
-			v.links = append(v.links, linkChange{e.At, l.From, l.To, l.Node, l.State == history.LinkOK, l.State})
+			v.links = append(v.links, linkChange{e.At, l.From, l.To, l.Node, l.State == history.LinkOK, l.State, l.Delay})
 			if l.From != history.RoleReporter && l.From != "client" {
 				v.stirs = append(v.stirs, stir{at: e.At})
 			}

@@ -23,7 +23,8 @@ func judgeQuiet(v *view) (f Finding) {
 		return f
 	}
 	cr, co := v.causesToWrite()
-	late := v.prompt().not(v.whole) // what it answers to may be longer ago than a latency
+	slow := v.prompt(history.RoleAggregator, history.RoleLoadBalancer, history.RoleAPIServer)
+	late := slow.not(v.whole) // what it answers to may be longer ago than a latency
 	cr, co = cr.or(late), co.or(late)
 	steady := co.not(v.whole)
 	for _, s := range steady {
@@ -111,7 +112,7 @@ func (v *view) causesToWrite() (cr, co spans) {
 	}
 	for _, changes := range v.reports {
 		for i, c := range changes {
-			if i == 0 || !sameNews(changes[i-1].rep, c.rep) || v.skewedAt(changes[i-1].rep, c.at) != v.skewedAt(c.rep, c.at) {
+			if i == 0 || !sameNews(changes[i-1].rep, c.rep) || !v.sameAges(changes[i-1].rep, c.rep, c.at) {
 				cause(&out, c.at, v.latency())
 			}
 			for _, at := range v.ages(changes, i) {
@@ -168,9 +169,12 @@ func (v *view) ages(changes []reportChange, i int) (out []time.Time) {
 	return out
 }
 
-// skewedAt says whether an entry of a report was checked too far in the future: the message names it, whatever is worse.
-func (v *view) skewedAt(r *report, now time.Time) bool {
-	return r != nil && slices.ContainsFunc(r.entries, func(e entry) bool { return e.checked.Sub(now) > v.interval() })
+// sameAges says whether the entries of two reports of the same news are believed, stale or skewed alike: the message names one that
+// is not believed, whatever is worse. A clock that is wrong writes reports that are stale when they come.
+func (v *view) sameAges(a, b *report, now time.Time) bool {
+	return a == nil || b == nil || slices.EqualFunc(a.entries, b.entries, func(x, y entry) bool {
+		return contract.FreshnessAt(now, x.checked, v.interval()) == contract.FreshnessAt(now, y.checked, v.interval())
+	})
 }
 
 // sameNews: two reports that differ in nothing but when they were checked.

@@ -3,6 +3,8 @@ package swarm
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -49,7 +51,17 @@ func (d *drawing) longLanes(subjects []subject) [][]string {
 		out = append(out, d.longLane(s, m, mostSteps/len(subjects)))
 		d.brief = false
 	}
+	if !acts(out) { // a seed without any fault shows nothing
+		d.brief = true
+		out[0] = slices.Insert(out[0], 1, subjects[0].episode()...)
+		d.brief = false
+	}
 	return out
+}
+
+// acts is whether lanes do anything but wait.
+func acts(lanes [][]string) bool {
+	return slices.ContainsFunc(slices.Concat(lanes...), func(step string) bool { return !strings.HasPrefix(step, "wait:") })
 }
 
 func anyServes(subjects []subject) bool {

@@ -42,6 +42,24 @@ func TestDrawHours(t *testing.T) {
 	}
 }
 
+// An almost calm seed does something, too: these drew nothing but waits.
+func TestDrawActs(t *testing.T) {
+	p := swarm.Plan{Length: time.Hour, Timing: contract.DefaultTiming()}
+	parser, err := standard.Parser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seed := range []int64{35, 93, 156, 168, 274, 299} {
+		s, err := parser.Parse(swarm.Name(seed)+".yaml", p.Draw(seed))
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if len(s.Actions()) == 0 {
+			t.Errorf("seed %d does nothing", seed)
+		}
+	}
+}
+
 // What is simulated is as long as it should be, and kinds of faults that a seed does not have are left out.
 func TestHours(t *testing.T) {
 	s := swarm.NewSummary(swarm.Range{From: 1, To: 3}, nil)

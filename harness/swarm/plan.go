@@ -24,8 +24,9 @@ func (p Plan) withDefaults() Plan {
 
 // liveness is the phase after the last fault has ended. The contract's bounds are those of a cluster with an aggregator in charge; one
 // that has to take over may need as long as a lease, for which staleness stands here. A rotation is over when the last plugin has
-// noticed it, three intervals late at most. What was decided before the last fault ended may still be written, so there is a pause
-// before everything must stay well.
+// noticed it, three intervals late at most. What is expected may be so at once, since a fault that has just ended need not have been
+// noticed: a probe from before its end is reported a moment later, and what an aggregator had decided is written as soon as its way is
+// free. That is no flapping, and within the recovery bound it is over: there is a pause of that length before all must stay well.
 const liveness = `  - parallel:
     - expect: >-
         kmsActive ? reports.size() == plugins.size() && plugins.all(p, report[p.node][p.keyID].status == "healthy" && report[p.node][p.keyID].fresh)
@@ -41,7 +42,7 @@ const liveness = `  - parallel:
       within: 3I + recovery + staleness
     - expect: '!kmsActive || clusterOperator.degraded.status == "False" && clusterOperator.available.status == "True"'
       within: recovery + staleness
-  - wait: 8I
+  - wait: recovery
   - holds: '!kmsActive || rollup.degraded.status == "False" && rollup.available.status == "True" && clusterOperator.degraded.status == "False"'
     for: 4I
 `

@@ -16,7 +16,8 @@ type elector struct {
 	began    bool
 	observed int64 // revision of the lease that was seen last
 	at       time.Time
-	renewed  time.Time // when it was last known to be ours
+	renewed  time.Time        // when it was last known to be ours
+	held     *objects.Version // as it was written last
 }
 
 func (e *elector) begin() {
@@ -26,12 +27,23 @@ func (e *elector) begin() {
 	}
 }
 
-// try acquires or renews, and again after a while.
+// try acquires or renews, and again after a while. A leader whose lease is valid renews what it wrote last without a look, and looks
+// if that fails.
 func (e *elector) try() {
+	if e.a.leading && e.held != nil && e.a.w.k.Now().Before(e.at.Add(e.a.w.election.lease)) {
+		held := e.held
+		e.held = nil
+		e.put(request{verb: verbUpdate}, held, true)
+		return
+	}
+	e.look()
+}
+
+func (e *elector) look() {
 	e.a.ask(request{verb: verbGet, key: leaseKey()}, func(rep reply) {
 		switch {
 		case rep.code == http.StatusNotFound:
-			e.put(request{verb: verbCreate}, nil)
+			e.put(request{verb: verbCreate}, nil, false)
 		case rep.problem() != nil:
 			e.next(false)
 		default:
@@ -50,15 +62,19 @@ func (e *elector) consider(v *objects.Version) {
 		e.next(false)
 		return
 	}
-	e.put(request{verb: verbUpdate}, v)
+	e.put(request{verb: verbUpdate}, v, false)
 }
 
-func (e *elector) put(r request, old *objects.Version) {
+// put writes the lease, over a version that was read or, unseen, over the one that was written last.
+func (e *elector) put(r request, old *objects.Version, unseen bool) {
 	r.key, r.body = leaseKey(), e.lease(e.identity(), old)
 	e.a.ask(r, func(rep reply) {
 		ours := rep.problem() == nil
 		if ours {
-			e.observed, e.at = rep.version.Revision, e.a.w.k.Now()
+			e.observed, e.at, e.held = rep.version.Revision, e.a.w.k.Now(), rep.version
+		} else if unseen {
+			e.look()
+			return
 		}
 		e.next(ours)
 	})

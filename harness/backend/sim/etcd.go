@@ -10,7 +10,8 @@ import (
 // etcd keeps the objects. There is one, for all API servers.
 type etcd struct {
 	proc
-	waiting []func() // what arrived while it did not run
+	waiting []*func() // what arrived while it did not run
+	working []*func() // what is under way
 }
 
 // How long etcd and an API server work on a request.
@@ -23,6 +24,7 @@ func newEtcd(w *world) *etcd {
 	e := &etcd{proc: proc{w: w, id: history.Process{Role: history.RoleEtcd}}}
 	e.boot = func(ready func()) { w.k.After(w.k.Between(100*time.Millisecond, 300*time.Millisecond), ready) }
 	e.up = e.serveWaiting
+	e.gone = func() { e.waiting, e.working = append(e.working, e.waiting...), nil }
 	return e
 }
 
@@ -39,20 +41,27 @@ func (e *etcd) access(s *server, limit time.Duration, then func(ok bool)) {
 	s.node.stored.send(0, func() { e.admit(func() { s.node.stored.send(1, s.bind(func() { timer.Stop(); end(true) })) }) })
 }
 
-// admit works on a request as soon as it runs.
-func (e *etcd) admit(f func()) {
+// admit works on a request as soon as it runs. One that is under way when it ends is sent again by the API server's client, which
+// sees the connection break: it is not lost, and nobody waits for a time-out.
+func (e *etcd) admit(f func()) { e.serve(&f) }
+
+func (e *etcd) serve(f *func()) {
 	if !e.lives() || e.phase == starting {
 		e.waiting = append(e.waiting, f)
 		return
 	}
-	e.after(e.w.k.Between(leastEtcd, mostEtcd), f)
+	e.working = append(e.working, f)
+	e.after(e.w.k.Between(leastEtcd, mostEtcd), func() {
+		e.working = slices.DeleteFunc(e.working, func(o *func()) bool { return o == f })
+		(*f)()
+	})
 }
 
 // serveWaiting takes on what waited for it.
 func (e *etcd) serveWaiting() {
-	waiting := slices.Clone(e.waiting)
+	waiting := e.waiting
 	e.waiting = nil
 	for _, f := range waiting {
-		e.admit(f)
+		e.serve(f)
 	}
 }

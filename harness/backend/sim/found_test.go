@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -19,7 +18,6 @@ var seedOf = regexp.MustCompile(`(?m)^# kmsharness run --backend sim --seed (\d+
 
 // Every defect that a simulation found stays mended: docs/track-record.md.
 func TestFoundDefectsStayMended(t *testing.T) {
-	known := []string{"aggregator-on-a-cut-off-apiserver"} // not mended yet
 	parser, err := standard.Parser()
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +40,7 @@ func TestFoundDefectsStayMended(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, _ := simulate(t, sim.New(sim.Options{SSA: store.Model}), s, seed)
-		if r.Status != report.Passed && !slices.Contains(known, s.Name) {
+		if r.Status != report.Passed {
 			t.Errorf("%s with seed %d: %s", s.Name, seed, r.Text())
 		}
 	}

@@ -45,8 +45,8 @@ func (m *mirror) watch(revision int64) {
 			m.again()
 			return
 		}
-		r := m.a.request(request{verb: verbWatch, key: m.key})
-		c.watch(r, revision, func(e objects.Event) { m.a.bind(func() { m.event(e) })() }, func(error) { m.a.bind(m.again)() })
+		r, life := m.a.request(request{verb: verbWatch, key: m.key}), m.a.life
+		c.watch(r, revision, func(e objects.Event) { m.a.bindTo(life, func() { m.event(e) })() }, func(error) { m.a.bindTo(life, m.again)() })
 	})
 }
 
@@ -132,15 +132,15 @@ func (a *aggregator) disconnect() {
 func (a *aggregator) ask(r request, done func(reply)) { a.askWithin(requestTimeout, r, done) }
 
 func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply)) {
-	over := false
+	over, life := false, a.life
 	end := func(rep reply) {
 		if !over {
 			over = true
-			if !a.paused {
+			if !a.paused && a.life == life {
 				done(rep)
 				return
 			}
-			a.bind(func() { done(rep) })()
+			a.bindTo(life, func() { done(rep) })()
 		}
 	}
 	timer := a.w.k.After(limit, a.bind(func() { end(reply{err: errTimeout}) }))

@@ -38,13 +38,15 @@ func (p *proc) lives() bool { return p.phase != down }
 func (p *proc) runs() bool  { return p.phase == running && !p.paused }
 
 // bind makes something that happens in this life of the process or never, and not while it stands still.
-func (p *proc) bind(f func()) func() {
-	life := p.life
+func (p *proc) bind(f func()) func() { return p.bindTo(p.life, f) }
+
+// bindTo is bind for what began in a life that may have ended: its end breaks connections, and nobody is there to hear of it.
+func (p *proc) bindTo(life int, f func()) func() {
 	return func() {
 		switch {
 		case p.life != life:
 		case p.paused:
-			p.held = append(p.held, p.bind(f))
+			p.held = append(p.held, p.bindTo(life, f))
 		default:
 			f()
 		}

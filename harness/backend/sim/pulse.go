@@ -7,7 +7,8 @@ import (
 
 // Times of the real aggregator (aggregator/controller).
 const (
-	pulsePeriod  = time.Second
+	pulseMin     = time.Second
+	pulseMax     = 5 * time.Second
 	pulseTimeout = 2 * time.Second
 	pulseRetry   = 100 * time.Millisecond
 )
@@ -16,7 +17,7 @@ const (
 func (a *aggregator) pulse() {
 	a.askWithin(pulseTimeout, request{verb: verbGet, key: a.co.key}, func(rep reply) {
 		if rep.err == nil && rep.code < http.StatusInternalServerError {
-			a.after(pulsePeriod, a.pulse)
+			a.after(min(max(a.w.timing.Interval/6, pulseMin), pulseMax), a.pulse)
 			return
 		}
 		if c := a.c; c != nil {
