@@ -51,7 +51,30 @@ func (p *repetition) advance(now time.Time) bool {
 			return false
 		}
 		p.current = nil
+		if p.settled(now) {
+			return true
+		}
 	}
+}
+
+// settled says whether a repetition with an end of its own is over. One that never got there has failed.
+func (p *repetition) settled(now time.Time) bool {
+	if p.repeat.Until == "" || p.run.failed {
+		return false
+	}
+	x := p.run.expect(scenario.Expectation{Mode: scenario.ModeWithin, CEL: p.repeat.Until}, p.id+".until"+p.mark)
+	x.began = now
+	switch {
+	case x.broken != "":
+		x.end(now, false, x.broken)
+	case x.program.Eval(p.run.state, now):
+		x.end(now, true, "")
+	case p.times == p.repeat.Times:
+		x.end(now, false, fmt.Sprintf("after %d rounds: %s", p.times, x.program.Explain(p.run.state, now)))
+	default:
+		return false
+	}
+	return true
 }
 
 func (p *repetition) due() time.Time {

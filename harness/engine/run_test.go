@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -296,5 +297,29 @@ func TestIncompleteRecording(t *testing.T) {
 	events, err := w.run(context.Background(), "", "  - wait: 1I\n")
 	if err == nil || !strings.Contains(last(events).Problem, "truncated") {
 		t.Errorf("error %v, end %+v", err, last(events))
+	}
+}
+
+// A repetition with an end of its own is over after the round in which that came, and fails if it never comes.
+func TestRepeatUntil(t *testing.T) {
+	for until, c := range map[string]struct {
+		rounds int
+		detail string
+	}{`rollup.degraded.status == "True"`: {rounds: 2}, `rollup.degraded.status == "Unknown"`: {rounds: 5, detail: "after 5 rounds: rollup.degraded.status = "}} {
+		w := newWorld(t)
+		events, err := w.run(context.Background(), "", hang+"  - repeat:\n      times: 5\n      until: "+until+"\n      steps: [{rotate: {}}, {wait: 600ms}]\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds := 0
+		for _, a := range w.actions {
+			if strings.HasSuffix(a, "rotate") {
+				rounds++
+			}
+		}
+		i := slices.IndexFunc(events, func(e history.Event) bool { return e.Expectation != nil && e.Expectation.ID == "steps[1].repeat.until" })
+		if rounds != c.rounds || i < 0 || events[i].Expectation.OK != (c.detail == "") || !strings.HasPrefix(events[i].Expectation.Detail, c.detail) {
+			t.Errorf("until %s: %d rounds, expected %d; event %d", until, rounds, c.rounds, i)
+		}
 	}
 }

@@ -112,7 +112,7 @@ func (b builder) step(n *yaml.Node) Step {
 		s.Parallel = append([]Step{}, b.steps(b.child(n, wordParallel))...) // empty is not absent
 	}
 	if r := b.child(n, wordRepeat); r != nil {
-		s.Repeat = &Repeat{Times: b.integer(r, "times", 0), Steps: b.steps(b.child(r, "steps"))}
+		s.Repeat = &Repeat{Until: b.text(r, wordUntil), Times: b.integer(r, "times", 0), Steps: b.steps(b.child(r, "steps"))}
 	}
 	for _, verb := range Verbs() {
 		if arguments := b.child(n, string(verb)); arguments != nil {

@@ -68,7 +68,7 @@ func (s Step) encode() *yaml.Node {
 	case s.Parallel != nil:
 		pairs = append(pairs, pair(wordParallel, stepList(s.Parallel)))
 	case s.Repeat != nil:
-		pairs = append(pairs, pair(wordRepeat, object(pair("times", value(s.Repeat.Times)), pair("steps", stepList(s.Repeat.Steps)))))
+		pairs = append(pairs, pair(wordRepeat, object(pair(wordUntil, text(s.Repeat.Until)), pair("times", value(s.Repeat.Times)), pair("steps", stepList(s.Repeat.Steps)))))
 	default:
 		pairs = append(pairs, pair(wordWait, text(s.Wait.Text)))
 	}

@@ -88,6 +88,7 @@ const (
 	wordNever    = "never"
 	wordParallel = "parallel"
 	wordRepeat   = "repeat"
+	wordUntil    = "until"
 	wordWait     = "wait"
 	wordWithin   = "within"
 	wordFor      = "for"
@@ -115,7 +116,8 @@ func verbShape(word string) *shape {
 	case wordParallel:
 		return some(stepShape(), maxSteps)
 	case wordRepeat:
-		return mapping(wordRepeat, required("times", integer(1, MaxTimes)), required("steps", some(stepShape(), maxSteps)))
+		return mapping(wordRepeat, required("times", integer(1, MaxTimes)),
+			optional(wordUntil, formed(someText)).says("ends the repetition after the round in which it is true; fails if that never happens"), required("steps", some(stepShape(), maxSteps)))
 	}
 	return argumentShape(Verb(word))
 }

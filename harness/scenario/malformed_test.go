@@ -110,7 +110,7 @@ func beyondSchema() []string {
 		"node that is not there", "keyID of a node", "link that does not exist", "slow link without delay", "cut link with delay",
 		"mute link with delay", "reset network", "node cut off from etcd alone", "single node cut off", "clock of nobody", "clock without by", "clock restored by", "node does two things",
 		"node replaced by nothing", "node added twice", "node with a bad name", "kms disables on one node", "kms cuts a KEK",
-		"keyIDs without KMS", "condition status missing", "attempt without resource", "at within repeat", "too many repetitions",
+		"keyIDs without KMS", "condition status missing", "attempt without resource", "at within repeat", "repeat until nonsense", "too many repetitions",
 		"deep inside", "CEL syntax", "CEL unknown field", "CEL unknown variable", "CEL wrong type", "CEL not a bool",
 		"CEL status that cannot be", "CEL node that cannot be", "CEL keyID that cannot be", "CEL in a literal block",
 		"CEL in a folded block", "CEL over two lines", "CEL report status",

@@ -73,6 +73,8 @@ type Step struct {
 
 // Repeat runs steps several times.
 type Repeat struct {
+	// Until is an expression that is looked at after each round, and ends the repetition when it is true; it fails if it never is.
+	Until string
 	Times int
 	Steps []Step
 }

@@ -58,6 +58,9 @@ func (v *validation) step(s Step, at place, g group) {
 	case s.Repeat != nil:
 		at = at.at(wordRepeat)
 		v.number(at.at("times"), "times", s.Repeat.Times, 1, MaxTimes)
+		if s.Repeat.Until != "" {
+			v.expression(s.Repeat.Until, at.at(wordUntil))
+		}
 		g.repetitions, g.repeated = g.repetitions*max(1, min(s.Repeat.Times, MaxTimes)), true
 		v.group(s.Repeat.Steps, at.at("steps"), g)
 	default:
@@ -101,12 +104,15 @@ func (v *validation) expectation(e Expectation, at place) {
 		return
 	}
 	v.duration(at.at(boundOf(e.Mode.Word())), e.Bound, true)
-	at = at.at(e.Mode.Word())
-	if utf8.RuneCountInString(e.CEL) > view.MaxExpressionChars {
+	v.expression(e.CEL, at.at(e.Mode.Word()))
+}
+
+func (v *validation) expression(cel string, at place) {
+	if utf8.RuneCountInString(cel) > view.MaxExpressionChars {
 		v.add(at, "expression has more than %d characters, expected a shorter one", view.MaxExpressionChars)
 		return
 	}
-	program, issues := v.parser.cel.Compile(e.CEL)
+	program, issues := v.parser.cel.Compile(cel)
 	for _, i := range issues {
 		v.findings = append(v.findings, finding{at, i.Line, i.Column, "expression: " + suggestIn(i.Message)})
 	}

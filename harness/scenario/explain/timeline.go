@@ -139,8 +139,11 @@ func (l *timeline) parallel(row Row, steps []scenario.Step) (Span, error) {
 func (l *timeline) repeat(row Row, r *scenario.Repeat) (Span, error) {
 	at := l.group(row)
 	end, err := l.sequence(r.Steps, row.Step+".repeat.steps", row.Begin, row.Depth+1, row.Times*r.Times)
-	n := time.Duration(r.Times)
-	all := Span{row.Begin.Earliest + n*(end.Earliest-row.Begin.Earliest), row.Begin.Latest + n*(end.Latest-row.Begin.Latest)}
+	n, least := time.Duration(r.Times), time.Duration(r.Times)
+	if r.Until != "" {
+		least = 1
+	}
+	all := Span{row.Begin.Earliest + least*(end.Earliest-row.Begin.Earliest), row.Begin.Latest + n*(end.Latest-row.Begin.Latest)}
 	l.rows[at].End = all
 	return all, err
 }

@@ -20,6 +20,9 @@ func words(s scenario.Step) string {
 	case s.Parallel != nil:
 		return "at the same time:"
 	case s.Repeat != nil:
+		if s.Repeat.Until != "" {
+			return fmt.Sprintf("up to %d times, until %s:", s.Repeat.Times, s.Repeat.Until)
+		}
 		return fmt.Sprintf("%d times:", s.Repeat.Times)
 	}
 	return "let " + s.Wait.Text + " pass"

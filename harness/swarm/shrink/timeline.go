@@ -41,7 +41,7 @@ func (m minimizer) group(steps []scenario.Step, i int, put whole) []scenario.Ste
 	case g.Repeat != nil:
 		in := func(times int, s []scenario.Step) []scenario.Step {
 			c := g
-			c.Repeat = &scenario.Repeat{Times: times, Steps: s}
+			c.Repeat = &scenario.Repeat{Until: g.Repeat.Until, Times: times, Steps: s}
 			return splice(steps, i, c)
 		}
 		times := First(g.Repeat.Times, upTo(g.Repeat.Times), func(n int) bool { return m.fails(put(in(n, g.Repeat.Steps))) })

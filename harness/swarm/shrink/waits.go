@@ -72,7 +72,7 @@ func mapped(steps []scenario.Step, f func(scenario.Step) scenario.Step) []scenar
 			s.Parallel = mapped(s.Parallel, f)
 		}
 		if s.Repeat != nil {
-			s.Repeat = &scenario.Repeat{Times: s.Repeat.Times, Steps: mapped(s.Repeat.Steps, f)}
+			s.Repeat = &scenario.Repeat{Until: s.Repeat.Until, Times: s.Repeat.Times, Steps: mapped(s.Repeat.Steps, f)}
 		}
 		out[i] = s
 	}
