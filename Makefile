@@ -20,7 +20,7 @@ GOFLAGS_BUILD := -trimpath -tags grpcnotrace -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
 PROGRAMS := kmsharness kmsharness-hold kmsharness-proxy $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test confirm diff-backends lint bench bench-kind e2e mutants fuzz crds engine engine-down node-image clean
+.PHONY: help build images test confirm diff-backends lint bench bench-kind e2e mutants fuzz crds browser engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ crds: ## copy the CRDs again from the OpenShift API module that go.mod names
 
 engine: ## make sure that a container engine answers; on a bare Debian machine install and start one (root)
 	@ci/engine/up.sh
+
+browser: ## make sure that there is a browser for the test of the HTML page; on Debian install Chromium (root)
+	@ci/browser.sh
 
 engine-down: ## stop the engine that make engine started
 	@ci/engine/down.sh

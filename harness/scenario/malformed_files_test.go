@@ -248,7 +248,7 @@ func malformedFiles() []malformed {
 		{"too many repetitions", step("  - repeat: {times: 1000, steps: [{repeat: {times: 1000, steps: [{wait: 1I}]}}]}"),
 			file + `19:66: more than 10000 steps with repetitions, expected a shorter timeline`},
 		{"repeat until nonsense", step("  - repeat: {times: 2, until: rollup.degradd.status == \"True\", steps: [{wait: 1I}]}"),
-			file + `19:37: expression: undefined field "degradd", did you mean "degraded"?`},
+			file + `19:37: expression: undefined field 'degradd', did you mean "degraded"?`},
 		{"deep inside", step("  - parallel:\n    - repeat:\n        times: 2\n        steps:\n        - kill: {role: reporter, node: cp-7}"),
 			file + `23:40: node "cp-7" is not in the topology, expected cp-1, cp-2, cp-3, any or all`},
 		{"CEL syntax", [2]string{"== \"True\"", "= \"True\""},
