@@ -28,7 +28,7 @@ func BenchmarkInterval(b *testing.B) {
 				if large {
 					log = history.NewStream()
 				}
-				simulation := sim.New(sim.Options{SSA: ssa, Timing: sim.ProductionTiming(), Changes: large, MaxRequestBytes: 64 << 20})
+				simulation := sim.New(sim.Options{SSA: ssa, Timing: sim.ProductionTiming(), Changes: large, MaxRequestBytes: 64 << 20, CPUs: sim.Unlimited})
 				e, err := simulation.Prepare(context.Background(), backend.Spec{Scenario: s.WithDefaults(), Seed: 1, Log: log})
 				if err != nil {
 					b.Fatal(err)
