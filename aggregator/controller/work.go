@@ -46,9 +46,15 @@ func (c *Controller) step(ctx context.Context, q queue, memory core.Memory) core
 		c.metrics.latency.Observe(c.Clock.Since(since).Seconds())
 	}
 	if !d.NextWake.IsZero() {
-		q.AddAfter(theKey, max(d.NextWake.Sub(c.Clock.Now()), time.Millisecond))
+		q.AddAfter(theKey, wakeAfter(d.NextWake.Sub(c.Clock.Now()), c.Interval))
 	}
 	return d.Memory
+}
+
+// wakeAfter is when to look again at the latest, although nothing happens: a timer does not notice that the clock is set, and a clock
+// that was behind when it began would make everything that is due late by as much.
+func wakeAfter(due, interval time.Duration) time.Duration {
+	return min(max(due, time.Millisecond), max(interval/2, time.Millisecond))
 }
 
 // decide looks at the caches, and at the API server itself before it writes: after an outage the caches are old, and

@@ -182,7 +182,11 @@ func (a *aggregator) stepped(d core.Decision, err error) {
 	case a.dirty:
 		a.soon(0)
 	case !d.NextWake.IsZero():
-		a.wake = a.w.k.At(d.NextWake.Add(-a.w.ahead), a.inTerm(a.changed))
+		at := d.NextWake.Add(-a.w.ahead)
+		if latest := a.w.k.Now().Add(a.w.timing.Interval / 2); at.After(latest) {
+			at = latest // a timer does not notice that the clock is set
+		}
+		a.wake = a.w.k.At(at, a.inTerm(a.changed))
 	}
 	a.backoff = 0
 }
