@@ -29,13 +29,14 @@ type Difference struct {
 	Hint bool
 }
 
-// Compare lists what two runs do not agree on, by scenario, the result first. Hints are left out unless asked for.
+// Compare lists what two runs do not agree on, by scenario, the result first. Hints are left out unless asked for, but for a scenario
+// that one of the backends does not support: nothing was judged there that could differ, and still everybody should see it.
 func Compare(a, b map[string]Outcome, hints bool) []Difference {
 	var all []Difference
 	for _, name := range unionOfKeys(a, b) {
 		x, y := a[name], b[name]
 		if x.word() != y.word() {
-			all = append(all, Difference{Scenario: name, What: "result", A: x.word(), B: y.word()})
+			all = append(all, Difference{Scenario: name, What: "result", A: x.word(), B: y.word(), Hint: unjudged(x, y)})
 		}
 		if len(x.Invariants) == 0 || len(y.Invariants) == 0 {
 			continue // one was not judged at all, which the result says
@@ -49,6 +50,11 @@ func Compare(a, b map[string]Outcome, hints bool) []Difference {
 		}
 	}
 	return all
+}
+
+// unjudged: one backend has the scenario and cannot run it, which it says with its reason.
+func unjudged(x, y Outcome) bool {
+	return x.Status != "" && y.Status != "" && (x.Status == NotSupported || y.Status == NotSupported)
 }
 
 func (o Outcome) word() string {

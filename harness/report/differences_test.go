@@ -42,7 +42,7 @@ func TestCompare(t *testing.T) {
 		"an invariant":       {run{"s": outcome(p, "UID", "passed")}, run{"s": outcome(f, "UID", "failed")}, []string{"s result passed/failed hint=false", "s UID passed/violated hint=false"}, nil},
 		"another invariant":  {run{"s": outcome(f, "A", "failed", "B", "passed")}, run{"s": outcome(f, "A", "passed", "B", "failed")}, []string{"s A violated/passed hint=false", "s B passed/violated hint=false"}, nil},
 		"an excuse":          {run{"s": outcome(p, "UID", "excused")}, run{"s": outcome(f, "UID", "failed")}, []string{"s result passed/failed hint=false", "s UID excused/violated hint=false"}, nil},
-		"not supported":      {run{"s": outcome(p, "UID", "passed")}, run{"s": outcome(n)}, []string{"s result passed/not supported hint=false"}, nil},
+		"not supported":      {run{"s": outcome(p, "UID", "passed")}, run{"s": outcome(n)}, []string{"s result passed/not supported hint=true"}, nil},
 		"could not run":      {run{"s": outcome(c)}, run{"s": outcome(f, "UID", "failed")}, []string{"s result could not run/failed hint=false"}, nil},
 		"absent":             {run{"s": outcome(p)}, run{"z": outcome(n)}, []string{"s result passed/absent hint=false", "z result absent/not supported hint=false"}, nil},
 		"nothing to judge":   {run{"s": outcome(p, "UID", "not-judged")}, run{"s": outcome(p, "UID", "passed")}, nil, []string{"s UID not-judged/passed hint=true"}},
