@@ -73,6 +73,7 @@ func (w *watcher) rollup(at time.Time, c *history.Condition) {
 	case at.Before(w.settled) || w.tooLarge > 0: // those that cannot write are missing
 	case w.fault != "" && !w.back && c.Status == "True" && named:
 		w.detected = append(w.detected, w.took(at, "detected"))
+	case w.fault != "" && w.back && c.Status == "True" && named: // in other words, until it is taken back within the bound
 	case w.fault != "" && w.back && c.Status == "False":
 		w.recovered = append(w.recovered, w.took(at, "taken back"))
 		w.fault = ""
