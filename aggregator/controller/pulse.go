@@ -31,8 +31,8 @@ func (c *Controller) pulse(ctx context.Context) {
 	}
 }
 
-// pulsePeriod is the time between two questions: a sixth of the reporters' interval, within bounds. With production's 30 s that is as long
-// as the bound on a failure's detection leaves to spare, and a load of one small read in five seconds.
+// pulsePeriod is the time between two questions: a sixth of the reporters' interval, within bounds. With production's 30 s that
+// is one small read in five seconds.
 func pulsePeriod(interval time.Duration) time.Duration {
 	return min(max(interval/6, pulseMin), pulseMax)
 }
