@@ -93,8 +93,9 @@ func (w *world) notice() {
 
 // calm is a time in which nothing happens but what the operator does.
 func (w *world) calm(rounds int) {
+	patient := w.choose(2) == 0
 	for range rounds {
-		if busy := w.round(); w.found != nil || !busy && w.choose(4) == 0 {
+		if busy := w.round(); w.found != nil || !busy && !patient {
 			return
 		}
 		w.judge()
