@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/clock"
@@ -82,7 +83,9 @@ var _ = Describe("catalogue", func() {
 		specs(all)
 		return
 	}
-	for _, group := range scenarios.BySize(all) {
+	selected := types.MustParseLabelFilter(GinkgoLabelFilter()) // Ginkgo has accepted it
+	runs := func(s *scenario.Scenario) bool { return selected(labels(s)) }
+	for _, group := range scenarios.BySize(all, runs) {
 		Context(group.Name(), Ordered, ContinueOnFailure, func() { specs(group.Scenarios) })
 	}
 })
