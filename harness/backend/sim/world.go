@@ -40,6 +40,7 @@ type world struct {
 	nodes       []*node
 	aggregators []*aggregator
 	conns       []*conn
+	flights     []*flight
 	secrets     map[string]*secret
 
 	ahead          time.Duration // the aggregators' clock, of the true time
