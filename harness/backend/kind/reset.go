@@ -42,6 +42,9 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err := p.bringIn(ctx, plan.in, keyIDs); err != nil {
 		return err
 	}
+	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {
+		return err
+	}
 	if err := p.seatAggregators(ctx); err != nil {
 		return err
 	}
