@@ -27,6 +27,8 @@ type Options struct {
 	Clock     clock.WithTicker
 	Poll      time.Duration
 	NoticeLag time.Duration
+	// UIDOptional accepts requests without a uid; otherwise they are an InvalidArgument.
+	UIDOptional bool
 }
 
 // Plugin is the honest service. It is safe for concurrent use.
