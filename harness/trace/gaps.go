@@ -53,10 +53,10 @@ func (w *world) noCall(o *Operation) {
 	switch text, down := w.down(history.RolePlugin, o.Node, o.KeyID, o.Began); {
 	case !w.journaled[o.Node]:
 		o.gap(Plugin, NoLog, "the history has no journal of a plugin of "+o.Node)
-	case down:
-		o.gap(Plugin, Down, text)
 	case fault != "":
 		o.gap(Plugin, Fault, "the fault "+fault+" was in force")
+	case down:
+		o.gap(Plugin, Down, text)
 	case w.atEdge(o.Began):
 		o.gap(Plugin, Cut, "the recording began or ended about then")
 	default:

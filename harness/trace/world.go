@@ -75,7 +75,7 @@ func (w *world) action(at time.Time, a *history.Action) {
 // release ends the faults of target; "*" is every one.
 func (w *world) release(at time.Time, target string) {
 	for n := range w.faults {
-		if f := &w.faults[n]; f.to.IsZero() && (target == "*" || f.target == target || strings.HasSuffix(target, "/*") && strings.HasPrefix(f.target, strings.TrimSuffix(target, "*"))) {
+		if f := &w.faults[n]; f.to.IsZero() && (target == "*" || target == "all" || f.target == target || strings.HasSuffix(target, "/*") && strings.HasPrefix(f.target, strings.TrimSuffix(target, "*"))) {
 			f.to = at
 		}
 	}
@@ -84,7 +84,7 @@ func (w *world) release(at time.Time, target string) {
 // faultAt is what was in force at a plugin, or at all of its node.
 func (w *world) faultAt(node, keyID string, t time.Time) string {
 	for _, f := range w.faults {
-		if (f.target == node+"/*" || keyID != "" && f.target == node+"/"+keyID || keyID == "" && strings.HasPrefix(f.target, node+"/")) &&
+		if (f.target == "all" || f.target == node+"/*" || keyID != "" && f.target == node+"/"+keyID || keyID == "" && strings.HasPrefix(f.target, node+"/")) &&
 			!t.Before(f.from.Add(-near)) && !t.After(f.to.Add(near)) {
 			return f.name + " (" + f.at + ")"
 		}

@@ -37,13 +37,25 @@ func (s *State) applyCall(c *history.Call) bool {
 
 // applyEnvelope notes what another party told of an operation. Many writes use the key of one Encrypt; that is none.
 func (s *State) applyEnvelope(e *history.Envelope) bool {
-	if e.UID == "" || !e.OK || e.Op == "use" {
+	if e.UID == "" || !e.OK {
 		return false
+	}
+	if e.Op == "use" {
+		return s.applyUse(e)
 	}
 	if e.Hop == "remote-kms" {
 		return s.heard(e.Op, e.UID, hopRemoteKMS)
 	}
 	return s.heard(e.Op, e.UID, hopAPIServer)
+}
+
+// applyUse counts a write that was logged with all that it takes to find the object again.
+func (s *State) applyUse(e *history.Envelope) bool {
+	if e.Object == "" || e.For.Resource == "" || e.For.Version == "" || e.For.Verb == "" {
+		return false
+	}
+	s.operations.Named++
+	return true
 }
 
 // heard says whether all parties have told of it now, and had not before.
