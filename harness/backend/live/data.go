@@ -100,7 +100,7 @@ func (e *Environment) writeOne(ctx context.Context, n *Node, value []byte) error
 func (e *Environment) inspect(ctx context.Context, name string, written history.Data) error {
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
 	stored, err := e.stored(ctx, "/registry/secrets/"+dataNamespace+"/"+name)
-	d.Provider, d.KEKID = stored.provider, stored.kekID
+	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, stored.dekSource
 	e.recordData(d, err)
 	return ctx.Err()
 }

@@ -8,12 +8,16 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 )
 
 // stored says how an object lies in etcd.
 type stored struct {
 	provider string // name in the storage prefix, or "identity"
 	kekID    string
+	// dekSource is the digest of the encrypted DEK source.
+	dekSource string
 }
 
 // stored reads how the object under a key lies in etcd.
@@ -34,8 +38,11 @@ func (e *Environment) stored(ctx context.Context, key string) (stored, error) {
 // prefixKMS begins every value that KMS v2 has encrypted: k8s:enc:kms:v2:NAME:
 const prefixKMS = "k8s:enc:kms:v2:"
 
-// fieldKeyID is key_id in the EncryptedObject of k8s.io/apiserver's kmsv2 envelope.
-const fieldKeyID = 2
+// Fields of the EncryptedObject of k8s.io/apiserver's kmsv2 envelope.
+const (
+	fieldKeyID     = 2
+	fieldDEKSource = 3
+)
 
 // parseStored reads the storage prefix and, of an encrypted value, the key_id beside the data.
 func parseStored(value []byte) (stored, error) {
@@ -55,7 +62,11 @@ func parseStored(value []byte) (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("encrypted object: %w", err)
 	}
-	return stored{string(name), string(kekID)}, nil
+	source, err := bytesField(message, fieldDEKSource)
+	if err != nil {
+		return stored{}, fmt.Errorf("encrypted object: %w", err)
+	}
+	return stored{string(name), string(kekID), journal.Digest(source)}, nil
 }
 
 // bytesField finds a length-delimited field of a protobuf message.

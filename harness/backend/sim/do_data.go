@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -60,7 +62,7 @@ func (e *environment) writeOne(n *node, value []byte) {
 	}
 	e.written[name] = d
 	stored := e.w.secrets[name]
-	e.recordData(history.Data{Op: history.DataRaw, Object: d.Object, Want: d.Want, Provider: stored.provider, KEKID: stored.kekID}, nil)
+	e.recordData(history.Data{Op: history.DataRaw, Object: d.Object, Want: d.Want, Provider: stored.provider, KEKID: stored.kekID, DEKSource: journal.Digest(stored.sealed)}, nil)
 }
 
 func (e *environment) verifyData(ctx context.Context) error {
@@ -93,12 +95,15 @@ func (e *environment) recordData(d history.Data, err error) {
 }
 
 func (e *environment) store(n *node, name string, value []byte) error {
-	return e.within(requestTimeout, func(done func(error)) { n.server.store(name, value, done) })
+	return e.within(requestTimeout, func(done func(error)) {
+		n.server.store(name, value, n.server.traced(verbCreate, name, http.StatusCreated, done))
+	})
 }
 
 func (e *environment) load(n *node, name string) (value []byte, err error) {
 	err = e.within(requestTimeout, func(done func(error)) {
-		n.server.load(name, func(v []byte, err error) { value = v; done(err) })
+		noted := n.server.traced(verbGet, name, http.StatusOK, done)
+		n.server.load(name, func(v []byte, err error) { value = v; noted(err) })
 	})
 	return value, err
 }

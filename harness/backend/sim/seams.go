@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
@@ -30,6 +31,10 @@ type Seams struct {
 	Faults []fault.Fault
 	// Caller may change how a plugin makes itself known to its KMS.
 	Caller func(remotekms.Caller) remotekms.Caller
+	// UID may change the uid that an API server made for an envelope operation.
+	UID func(made string) string
+	// Written may change a line of a plugin's journal. sent is the request.
+	Written func(line *journal.Call, sent any)
 }
 
 // Publish carries out a write, and calls done once.
@@ -86,6 +91,14 @@ func (s Seams) caller(c remotekms.Caller) remotekms.Caller {
 		return c
 	}
 	return s.Caller(c)
+}
+
+// uid is what an API server sends with an envelope operation.
+func (s Seams) uid(made string) string {
+	if s.UID == nil {
+		return made
+	}
+	return s.UID(made)
 }
 
 // check says whether the faults can be in force.

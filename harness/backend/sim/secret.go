@@ -30,7 +30,7 @@ func digest(value []byte) string {
 // store creates a secret, or replaces one, through an API server.
 func (s *server) store(name string, value []byte, done func(error)) {
 	s.work(done, func() {
-		_, err := s.put(name, value)
+		_, err := s.put(verbCreate, name, value)
 		done(err)
 	})
 }
@@ -46,14 +46,14 @@ func (s *server) update(name string, value []byte, done func(revision int64, err
 			case bytes.Equal(stored.value, value) && !s.envelope.stale(stored):
 				done(stored.revision, nil)
 			default:
-				done(s.put(name, value))
+				done(s.put(verbUpdate, name, value))
 			}
 		})
 	})
 }
 
-func (s *server) put(name string, value []byte) (revision int64, err error) {
-	sealed, err := s.envelope.seal(value, objectName(name))
+func (s *server) put(verb, name string, value []byte) (revision int64, err error) {
+	sealed, err := s.envelope.seal(value, asked{verb, name})
 	if err != nil {
 		return 0, apierrors.NewInternalError(err)
 	}
@@ -81,7 +81,7 @@ func (s *server) work(failed func(error), then func()) {
 }
 
 // seal is a value as the configuration in force has it written.
-func (e *envelope) seal(value []byte, object string) (*secret, error) {
+func (e *envelope) seal(value []byte, by asked) (*secret, error) {
 	if e.loaded == nil {
 		return nil, errNoKey
 	}
@@ -97,7 +97,7 @@ func (e *envelope) seal(value []byte, object string) (*secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.tell("use", k.uid, "/registry/"+object)
+	p.tell("use", k.uid, by)
 	out.keyID, out.uid, out.kekID, out.legacy, out.sealed = p.keyID, k.uid, k.kekID, k.legacy, k.sealed
 	return out, nil
 }
@@ -130,7 +130,7 @@ func (s *server) read(name string, done func(*secret, error)) {
 		done(nil, fmt.Errorf("secrets %q not found", name))
 		return
 	}
-	s.envelope.open(stored, "/registry/"+objectName(name), func(err error) {
+	s.envelope.open(stored, asked{verbGet, name}, func(err error) {
 		if err != nil {
 			err = corrupt(name, err)
 		}
@@ -139,14 +139,14 @@ func (s *server) read(name string, done func(*secret, error)) {
 }
 
 // open makes an object readable: in clear text it is, and otherwise the provider of its prefix has to have its key.
-func (e *envelope) open(s *secret, object string, done func(error)) {
+func (e *envelope) open(s *secret, by asked, done func(error)) {
 	switch p := e.loaded.provider(s.keyID); {
 	case s.keyID == "":
 		done(nil)
 	case p == nil:
 		done(errors.New("no matching prefix found"))
 	default:
-		p.open(s, object, done)
+		p.open(s, by, done)
 	}
 }
 
@@ -156,4 +156,4 @@ func corrupt(name string, err error) error {
 		"data from the storage is not transformable revision=0: %w", objectName(name), err))
 }
 
-func objectName(name string) string { return "secrets/default/" + name }
+func objectName(name string) string { return "secrets/" + dataNamespace + "/" + name }

@@ -26,6 +26,8 @@ type State struct {
 	writes     map[string]Writes
 	metrics    map[string]map[string]Metrics // by node and keyID
 	data       Data
+	operations Operations
+	hops       map[string]hop    // who has told of an envelope operation, by operation and uid
 	digests    map[string]string // of objects as last written
 }
 
@@ -52,6 +54,7 @@ func New(anyNode string) *State {
 		writes:     map[string]Writes{},
 		metrics:    map[string]map[string]Metrics{},
 		digests:    map[string]string{},
+		hops:       map[string]hop{},
 	}
 }
 
@@ -77,6 +80,10 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		return true
 	case e.Data != nil:
 		return s.applyData(*e.Data)
+	case e.Call != nil:
+		return s.applyCall(e.Call)
+	case e.Envelope != nil:
+		return s.applyEnvelope(e.Envelope)
 	}
 	return false
 }
