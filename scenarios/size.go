@@ -27,13 +27,20 @@ const (
 	nextParts = 6
 )
 
-// BySize groups scenarios, the largest topology first: it takes longest to boot. The order within a size stays; those that will
-// not run do not count. The first parts of all sizes come before the others.
-func BySize(all []*scenario.Scenario, runs func(*scenario.Scenario) bool) []Group {
+// BySize groups scenarios, the largest topology first: it takes longest to boot. The order within a size stays. The first parts of all
+// sizes come before the others.
+func BySize(all []*scenario.Scenario) []Group { return group(all, func(Group) bool { return false }) }
+
+// InParts is BySize with several groups of a size that has many scenarios. Those that will not run do not count.
+func InParts(all []*scenario.Scenario, runs func(*scenario.Scenario) bool) []Group {
+	return group(all, func(g Group) bool { return full(g, runs) })
+}
+
+func group(all []*scenario.Scenario, full func(Group) bool) []Group {
 	var groups []Group
 	for _, s := range all {
 		g := last(groups, s.Topology.ControlPlanes)
-		if g == nil || full(*g, runs) {
+		if g == nil || full(*g) {
 			next := Group{Nodes: s.Topology.ControlPlanes, Part: 1}
 			if g != nil {
 				next.Part += g.Part

@@ -13,10 +13,8 @@ func on(nodes int, name string) *scenario.Scenario {
 	return &scenario.Scenario{Name: name, Topology: scenario.Topology{ControlPlanes: nodes}}
 }
 
-func every(*scenario.Scenario) bool { return true }
-
 func TestBySize(t *testing.T) {
-	groups := scenarios.BySize([]*scenario.Scenario{on(1, "a"), on(3, "b"), on(1, "c"), on(5, "d")}, every)
+	groups := scenarios.BySize([]*scenario.Scenario{on(1, "a"), on(3, "b"), on(1, "c"), on(5, "d")})
 	got := ""
 	for _, g := range groups {
 		got += g.Name() + ":"
@@ -41,7 +39,7 @@ func TestManyOfASizeAreSharedOut(t *testing.T) {
 	runs := func(s *scenario.Scenario) bool { return strings.HasPrefix(s.Name, "runs") }
 	var got []string
 	seen := 0
-	for _, g := range scenarios.BySize(all, runs) {
+	for _, g := range scenarios.InParts(all, runs) {
 		n := 0
 		for _, s := range g.Scenarios {
 			if seen++; runs(s) {

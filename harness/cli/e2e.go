@@ -68,6 +68,9 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "e2e: backend %s (%s)\n", name, why)
+	if err := choose.SideBySide(name); err != nil && f.procs > 1 {
+		fmt.Fprintln(out, "e2e: this takes longer than it could:", err)
+	}
 	suite, runner, err := suitePrograms()
 	if err != nil {
 		return err
