@@ -24,7 +24,8 @@ func TestParseStored(t *testing.T) {
 	}{
 		"kms":      {sealed("kms-2", "kek-1"), stored{"kms-2", "kek-1"}},
 		"identity": {[]byte("k8s\x00\x0a\x0c\x0a\x02v1"), stored{"identity", ""}},
-		"other":    {[]byte("k8s:enc:aescbc:v1:key1:xyz"), stored{"aescbc", ""}},
+		"aescbc":   {[]byte("k8s:enc:aescbc:v1:2:x:yz"), stored{"aescbc-2", ""}},
+		"aesgcm":   {[]byte("k8s:enc:aesgcm:v1:key-1:\x00"), stored{"aesgcm-key-1", ""}},
 	} {
 		got, err := parseStored(test.value)
 		if err != nil || got != test.want {
@@ -34,6 +35,8 @@ func TestParseStored(t *testing.T) {
 	for name, value := range map[string][]byte{
 		"no end":    []byte(prefixKMS + "kms-1"),
 		"no object": []byte(prefixKMS + "kms-1:\xff\xff\xff"),
+		"no key":    []byte("k8s:enc:aescbc:v1:2"),
+		"unknown":   []byte("k8s:enc:secretbox:v1:1:x"),
 	} {
 		if got, err := parseStored(value); err == nil {
 			t.Errorf("%s: %+v without an error", name, got)

@@ -76,6 +76,9 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		return true
 	case e.Data != nil:
 		return s.applyData(*e.Data)
+	case e.Census != nil:
+		s.applyCensus(*e.Census)
+		return true
 	}
 	return false
 }
