@@ -175,6 +175,10 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 		e.Kind, e.Stall = KindStall, p
 	case *Data:
 		e.Kind, e.Data = KindData, p
+	case *Encryption:
+		e.Kind, e.Encryption = KindEncryption, p
+	case *Census:
+		e.Kind, e.Census = KindCensus, p
 	case *End:
 		e.Kind, e.End = KindEnd, p
 	default:

@@ -19,7 +19,7 @@ import (
 const joinTimeout = 4 * time.Minute
 
 // AddNode implements live.Plane: kind makes the container, kubeadm joins it, and it is wired like the others.
-func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool, joined func(context.Context) error) (*live.Node, error) {
+func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, joined func(context.Context) error) (*live.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+injectTimeout)
 	defer cancel()
 	donor, err := p.donor(name)
@@ -29,7 +29,7 @@ func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, ident
 	if err := os.RemoveAll(p.layout.node(name).dir); err != nil { // of a node that had the name before
 		return nil, err
 	}
-	if err := p.prepareNode(name, keyIDs, identityFirst); err != nil {
+	if err := p.prepareNode(name, told); err != nil {
 		return nil, err
 	}
 	container, err := p.makeContainer(ctx, name)
@@ -39,7 +39,7 @@ func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, ident
 	p.mu.Lock()
 	p.containers[name] = container
 	p.mu.Unlock()
-	n, err := p.readyNode(ctx, name, keyIDs)
+	n, err := p.readyNode(ctx, name, told.PluginIDs())
 	if err != nil {
 		return nil, err
 	}

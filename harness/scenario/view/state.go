@@ -84,6 +84,9 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		return s.applyCall(e.Call)
 	case e.Envelope != nil:
 		return s.applyEnvelope(e.Envelope)
+	case e.Census != nil:
+		s.applyCensus(*e.Census)
+		return true
 	}
 	return false
 }
