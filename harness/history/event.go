@@ -27,6 +27,7 @@ const (
 	KindMetrics     Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
 	KindStall       Kind = "stall"       // harness, hold: nothing ran for a while
 	KindData        Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
+	KindSecrecy     Kind = "secrecy"     // recorders: a log was searched for what must not be in it
 	KindEnd         Kind = "end"         // last event: the run is complete, nothing was lost
 )
 
@@ -57,5 +58,6 @@ type Event struct {
 	Metrics     *Metrics     `json:"metrics,omitempty"`
 	Stall       *Stall       `json:"stall,omitempty"`
 	Data        *Data        `json:"data,omitempty"`
+	Secrecy     *Secrecy     `json:"secrecy,omitempty"`
 	End         *End         `json:"end,omitempty"`
 }

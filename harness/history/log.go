@@ -157,6 +157,8 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 		e.Kind, e.Stall = KindStall, p
 	case *Data:
 		e.Kind, e.Data = KindData, p
+	case *Secrecy:
+		e.Kind, e.Secrecy = KindSecrecy, p
 	case *End:
 		e.Kind, e.End = KindEnd, p
 	default:

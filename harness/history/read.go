@@ -126,6 +126,8 @@ func (e *Event) HasPayload() bool {
 		return e.Stall != nil
 	case KindData:
 		return e.Data != nil
+	case KindSecrecy:
+		return e.Secrecy != nil
 	case KindEnd:
 		return e.End != nil
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -84,6 +85,7 @@ func (e *Environment) writeOne(ctx context.Context, n *Node, value []byte) error
 	e.mu.Unlock()
 	writing, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
+	e.recorder.secrecy.Add(objectName(name), secrecy.Plain, value)
 	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.Name, Want: want}
 	_, err := n.Admin.Resource(secretObjects()).Namespace(dataNamespace).Create(writing, secret(name, value), metav1.CreateOptions{})
 	e.recordData(d, err)
@@ -100,6 +102,8 @@ func (e *Environment) writeOne(ctx context.Context, n *Node, value []byte) error
 func (e *Environment) inspect(ctx context.Context, name string, written history.Data) error {
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
 	stored, err := e.stored(ctx, "/registry/secrets/"+dataNamespace+"/"+name)
+	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.data)
+	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dek)
 	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, stored.dekSource
 	e.recordData(d, err)
 	return ctx.Err()

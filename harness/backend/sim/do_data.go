@@ -10,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -54,6 +55,7 @@ func (e *environment) writeOne(n *node, value []byte) {
 	e.serial++
 	name := fmt.Sprintf("data-%d", e.serial)
 	want := encryptionConfig{e.w.keyIDs, e.identity}.writer()
+	e.w.secrecy.Add(objectName(name), secrecy.Plain, value)
 	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.name, Want: want}
 	err := e.store(n, name, value)
 	e.recordData(d, err)

@@ -174,6 +174,7 @@ func (e *environment) Finish(ctx context.Context) error {
 		err = e.verifyData(ctx)
 	}
 	e.w.k.RunUntil(e.w.k.Now().Add(drainFor))
+	e.w.secrecy.Close()
 	return errors.Join(err, e.w.sequence.Problem())
 }
 
