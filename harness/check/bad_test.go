@@ -361,6 +361,7 @@ func knownBad() []known {
 		{"reporter reads secrets", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "list", Resource: "secrets"}, 200))},
 		{"reporter updates the CR", "LEAST-PRIVILEGE", "OWNERSHIP", extra(byReporter(history.Request{Verb: "update", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", FieldManager: "kms-health-reporter-cp-1"}, 200))},
 		{"reporter discovers", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "get"}, 200))},
+		{"a plugin logs what it encrypts", "NOTHING-SECRET", "", extra(&history.Secrecy{Log: "journal/cp-1/1", Lines: 7, Values: 1, Object: "secrets/ns/a", What: "value", Form: "hex"})},
 		{"a key_id comes back", "KEY-ID-STABLE", "", plain(func(w *world) {
 			w.at(12*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-2" }).at(15*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-1" })
 		})},
