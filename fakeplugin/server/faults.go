@@ -86,7 +86,7 @@ func (s *Server) State() State {
 	}
 	st := State{
 		Profile: name,
-		Node: s.o.Node, KeyID: s.o.KeyID, Listen: s.o.Listen.String(), Socket: s.socket.now(),
+		Node:    s.o.Node, KeyID: s.o.KeyID, Listen: s.o.Listen.String(), Socket: s.socket.now(),
 		Connections: s.socket.conns.count(), Started: s.started.UTC().Format(timeFormat), Calls: s.journal.Last(),
 		Key: s.plugin.Key(), KEKID: s.plugin.NoticedID(), KEKVersion: v.Noticed.Version, LatestKEKID: s.plugin.LatestID(),
 		NoticeLag: s.plugin.NoticeLag().String(), Problem: v.Problem, Faults: append([]fault.Active{}, s.Faults()...),
