@@ -6,7 +6,7 @@ SHELL := /bin/bash
 BACKEND ?= auto
 # Ginkgo label filter, for example LABELS='area:plugin && !slow'.
 LABELS ?=
-# Scenarios that run side by side, each on a control plane of its own; on kind, topologies (three nodes beside one). Empty: 2.
+# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: 2.
 PROCS ?=
 # Where verdicts, histories and logs go.
 OUT ?= _artifacts

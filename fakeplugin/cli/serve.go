@@ -32,11 +32,17 @@ type serveFlags struct {
 	remote, key                 string
 	control, tokenFile          string
 	profile                     string
-	journal, logFormat          string
+	journal, logFormat, uid     string
 	noticeLag, poll, remoteWait time.Duration
 	faults                      []string
 	seed                        uint64
 }
+
+// Values of --uid.
+const (
+	uidRequired = "required"
+	uidOptional = "optional"
+)
 
 // NewServeCommand serves one plugin until it is told to stop.
 func NewServeCommand() *cobra.Command {
@@ -65,6 +71,7 @@ func NewServeCommand() *cobra.Command {
 	flags.DurationVar(&f.remoteWait, "remote-timeout", remotekms.DefaultTimeout, "deadline of a request to the remote KMS")
 	flags.StringArrayVar(&f.faults, "fault", nil, "fault in force from the start, NAME[:k=v,...]; may be repeated")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of what faults leave to chance")
+	flags.StringVar(&f.uid, "uid", uidRequired, "what to do with an Encrypt or Decrypt without a uid, as of an API server of before the uid: required (answer InvalidArgument) or optional (accept)")
 	flags.StringVar(&f.logFormat, "log-format", "json", "json or text")
 	return cmd
 }
@@ -101,7 +108,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	o.Log, o.Journal = log, calls
 	o.Plugin = plugin.New(plugin.Options{
 		Name: o.Node + "/" + o.KeyID, Key: f.key, Service: service, Clock: clock.RealClock{},
-		Poll: f.poll, NoticeLag: f.noticeLag, Profile: provider,
+		Poll: f.poll, NoticeLag: f.noticeLag, Profile: provider, UIDOptional: f.uid == uidOptional,
 	})
 	return serve(ctx, server.New(o), o, at, token, log)
 }
@@ -133,6 +140,9 @@ func (f *serveFlags) options() (o server.Options, err error) {
 	}
 	if o.Listen, err = endpoint.ParseUnix(f.listen); err != nil {
 		return o, fmt.Errorf("--listen: %w", err)
+	}
+	if f.uid != uidRequired && f.uid != uidOptional {
+		return o, fmt.Errorf("--uid %q: expected %s or %s", f.uid, uidRequired, uidOptional)
 	}
 	mode, err := strconv.ParseUint(f.mode, 8, 32)
 	if err != nil || mode > 0o777 {

@@ -54,6 +54,7 @@ func (d Definition) Bounds() []Param {
 func Catalogue() []Definition {
 	return []Definition{
 		hang(), delay(), rateLimit(),
+		noUID(),
 		grpcStatus(), decryptFails(), nilResponse(),
 		healthz(), version(), versionChange(),
 		keyIDEmpty(), keyIDOversized(), keyIDFlipFlop(), keyIDReused(), keyIDMismatch(),

@@ -29,6 +29,8 @@ type Options struct {
 	Poll      time.Duration
 	NoticeLag time.Duration
 	Profile   *profile.Profile // of a provider; nil: its key_id is the KEK's id
+	// UIDOptional accepts requests without a uid; otherwise they are an InvalidArgument.
+	UIDOptional bool
 }
 
 // Plugin is the honest service. It is safe for concurrent use.

@@ -37,6 +37,7 @@ func effects() []effect {
 		{"delay:by=1s,distribution=uniform", "DeadlineExceeded", fault.Status, journal.Abandoned},
 		{"delay:by=1s,distribution=heavy-tailed", "DeadlineExceeded", fault.Status, journal.Abandoned},
 		{"rate-limit:rate=0.001,burst=2", "Encrypt: rpc error: code = ResourceExhausted", fault.Encrypt, journal.Failed},
+		{"no-uid:plugin=requires", "Encrypt: rpc error: code = InvalidArgument desc = uid is required", fault.Encrypt, journal.Failed},
 		{"grpc-status", "code = Unavailable desc = injected failure", fault.Status, journal.Failed},
 		{"grpc-status:code=77,text=odd,method=Encrypt", "Encrypt: rpc error: code = Code(77) desc = odd", fault.Encrypt, journal.Failed},
 		{"decrypt-fails", "Decrypt: \"\", rpc error: code = PermissionDenied", fault.Decrypt, journal.Failed},

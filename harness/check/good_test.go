@@ -19,6 +19,7 @@ func fine() map[string]func() []history.Event {
 		"hang":            func() []history.Event { return faulty(nil, "hang") },
 		"killed":          func() []history.Event { return faulty(nil, "down") },
 		"refuses":         func() []history.Event { return faulty(nil, "refuse") },
+		"a key cannot be opened where the plugin refuses": func() []history.Event { return keyAskedFor("cp-2") },
 		"typed form": func() []history.Event {
 			return faulty(func(w *world) { w.run.Contract = "healthreports" }, "error")
 		},
@@ -301,4 +302,19 @@ func TestAnAggregatorThatShowsItselfIsJudged(t *testing.T) {
 			t.Errorf("%s is %s", id, statusOf(v, id))
 		}
 	}
+}
+
+// keyAskedFor: while the plugin of cp-2 refuses connections, the API server of node wants a key opened and gets nowhere.
+func keyAskedFor(node string) []history.Event {
+	return faulty(func(w *world) {
+		w.at(5*time.Second, func(w *world) {
+			c := encryptCall("u1")
+			c.Began = w.now
+			w.record("test", envelope("kube-apiserver", "u1"))
+			w.record("test", c)
+		})
+		w.at(15*time.Second, func(w *world) {
+			w.record("test", &history.Envelope{Hop: "kube-apiserver", Op: "decrypt", UID: "u2", Node: node, Object: "/registry/secrets/ns/a", OK: true})
+		})
+	}, "refuse")
 }

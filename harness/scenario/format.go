@@ -154,7 +154,7 @@ func argumentShape(verb Verb) *shape {
 	case VerbEncryption:
 		return mapping(what, required("type", word(encryptionTypes()...)), optional("keyIDs", some(formed(keyIDForm), MaxKeyIDs)))
 	case VerbData:
-		return mapping(what, required("op", word(dataOps()...)), optional("count", integer(1, maxObjects)), optional("size", integer(1, maxObjectBytes)))
+		return mapping(what, required("op", word(dataOps()...)), optional("count", integer(1, MaxObjects)), optional("size", integer(1, MaxObjectBytes)))
 	case VerbCondition:
 		return mapping(what, required("type", text), optional("status", word(conditionStatuses()...)), optional("reason", text), optional("message", text),
 			optional("manager", text), optional("delete", scalar(kindBool)))

@@ -79,7 +79,7 @@ func (p *plane) resetNode(ctx context.Context, n *live.Node, keyIDs []string) er
 	}
 	s := n.Server.(*server)
 	before, _ := os.ReadFile(s.layout.file(encryptionFile)) // what cannot be read has changed
-	if _, err := s.SetEncryption(keyIDs, false); err != nil {
+	if _, err := s.SetEncryption(live.Plugins(keyIDs...)); err != nil {
 		return err
 	}
 	after, err := os.ReadFile(s.layout.file(encryptionFile))

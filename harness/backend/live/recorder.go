@@ -45,10 +45,10 @@ func startRecorder(e *Environment) (*recorder, error) {
 	r := &recorder{
 		plane: e.plane, sink: e.sink, files: tail.NewSet(), markers: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
 		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.operator.targets()...),
-		envelope: &envelope.Recorder{Sink: e.sink, Now: time.Now},
+		envelope: &envelope.Recorder{Sink: e.sink, Now: e.traits.clockOfLogs()},
 		journal:  &journal.Recorder{Sink: e.sink},
 	}
-	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Seen: r.seen}
+	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Also: traced, Seen: r.seen}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if err := r.follow(); err != nil {
 		return nil, errors.Join(err, r.close())

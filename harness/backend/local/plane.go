@@ -109,6 +109,11 @@ func (p *plane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
 	return live.ReadEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), key)
 }
 
+// RangeEtcd implements live.Plane.
+func (p *plane) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
+	return live.RangeEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), r)
+}
+
 // SetLink implements live.Plane.
 func (p *plane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	switch {

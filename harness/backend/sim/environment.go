@@ -12,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -20,8 +21,10 @@ import (
 type environment struct {
 	w          *world
 	scenario   *scenario.Scenario
-	encryption string // type in the cluster's configuration
-	identity   bool   // API servers write in clear text
+	encryption encryption.Type // in the cluster's configuration
+	told       encryption.List // what the API servers were told last
+	left       encryption.List // providers that objects may lie under
+	switches   int             // of the encryption, so far
 	conditions map[string]map[string]map[string]any
 	written    map[string]history.Data
 	serial     int
@@ -59,14 +62,16 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 	if len(w.keyIDs) == 0 {
 		w.keyIDs = []string{"1"}
 	}
-	e := &environment{w: w, scenario: s, encryption: encryptionKMS, conditions: map[string]map[string]map[string]any{}, written: map[string]history.Data{}}
+	e := &environment{w: w, scenario: s, encryption: encryption.KMS, conditions: map[string]map[string]map[string]any{}, written: map[string]history.Data{}}
+	e.told = encryption.Of(encryption.KMS, w.keyIDs...)
+	e.left = e.told
 	count := s.Topology.ControlPlanes
 	if count == 0 {
 		count = 3
 	}
 	for i := range count {
-		n := newNode(w, fmt.Sprintf("cp-%d", i+1))
-		n.server.envelope.wanted = encryptionConfig{keyIDs: w.keyIDs}
+		n := newNode(w, fmt.Sprintf("cp-%d", i+1), w.keyIDs)
+		n.server.envelope.wanted = encryptionConfig{e.told}
 		w.addNode(n)
 	}
 	for i := range max(s.Topology.Aggregators, 1) {
@@ -107,6 +112,7 @@ func (e *environment) begin() {
 	}
 	w.committed()
 	e.recordExpected()
+	e.recordTold()
 	if e.scenario.Topology.Start == scenario.StartStopped {
 		e.stopForColdStart()
 		return
@@ -159,7 +165,7 @@ func (e *environment) serving() []*node {
 }
 
 func (e *environment) recordExpected() {
-	x := &history.Expected{KMSActive: e.encryption == encryptionKMS, Nodes: []history.ExpectedNode{}}
+	x := &history.Expected{KMSActive: e.encryption == encryption.KMS, Nodes: []history.ExpectedNode{}}
 	for _, n := range e.nodes() {
 		x.Nodes = append(x.Nodes, history.ExpectedNode{Name: n.name, Since: n.since, KeyIDs: slices.Clone(e.w.keyIDs)})
 	}
@@ -178,6 +184,7 @@ func (e *environment) Finish(ctx context.Context) error {
 	var err error
 	if len(e.written) > 0 {
 		err = e.verifyData(ctx)
+		e.census()
 	}
 	e.w.k.RunUntil(e.w.k.Now().Add(drainFor))
 	return errors.Join(err, e.w.sequence.Problem())

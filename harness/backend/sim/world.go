@@ -42,6 +42,7 @@ type world struct {
 	nodes       []*node
 	aggregators []*aggregator
 	conns       []*conn
+	flights     []*flight
 	secrets     map[string]*secret
 
 	ahead          time.Duration // the aggregators' clock, of the true time
@@ -90,5 +91,5 @@ func (w *world) record(source string, payload any) { w.log.Record(w.k.Now(), sou
 // uid is a new one for an envelope operation.
 func (w *world) uid() string {
 	r := w.k.Rand()
-	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16)
+	return w.seams.uid(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16))
 }
