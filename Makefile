@@ -54,8 +54,10 @@ diff-backends: build ## run the catalogue on sim and local, and report every dif
 	@bin/kmsharness e2e --backend=local --labels='$(LABELS)' $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)/local' || true
 	@bin/kmsharness differences '$(OUT)/sim' '$(OUT)/local'
 
-alerts: ## test the alerting rules with Prometheus' own rule engine (a module of its own: ci/alerts)
-	go -C ci/alerts test -count=1 ./...
+alerts: ## test the alerting rules with Prometheus' own rule engine, on series of hand and of simulated failures
+	@mkdir -p _artifacts-alerts
+	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go test -count=1 -run TestFailureStages ./scenarios
+	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go -C ci/alerts test -count=1 ./...
 
 lint: ## formatting, vet, staticcheck, tidy modules, house rules
 	@ci/lint.sh

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,6 +23,30 @@ func TestRules(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// What a Prometheus would have scraped in simulated runs of the failure stages fires as it should. The main module writes the file
+// (scenarios/stages_test.go), and make alerts asks for it.
+func TestFailureStages(t *testing.T) {
+	path := os.Getenv("KMSHARNESS_STAGES")
+	if path == "" {
+		t.Skip("KMSHARNESS_STAGES names no file: run make alerts")
+	}
+	f, err := readFile(path)
+	if err != nil || len(f.Tests) != 3 {
+		t.Fatalf("%d stages, %v, want 3", len(f.Tests), err)
+	}
+	if err := run(path); err != nil {
+		t.Error(err)
+	}
+	f.RuleFiles = []string{"testdata/bad/at-once.yaml"}
+	if f.one(f.Tests[1]) == nil {
+		t.Error("rules that do not wait for 5 minutes pass the medium stage")
+	}
+	f.RuleFiles = []string{"testdata/bad/too-late.yaml"}
+	if f.one(f.Tests[2]) == nil {
+		t.Error("rules that wait for 10 minutes pass the long stage")
 	}
 }
 

@@ -57,7 +57,9 @@ func readFile(path string) (file, error) {
 		return f, fmt.Errorf("%s: %d rule_files and %d tests, expected some of both", path, len(f.RuleFiles), len(f.Tests))
 	}
 	for i, rules := range f.RuleFiles {
-		f.RuleFiles[i] = filepath.Join(filepath.Dir(path), rules)
+		if !filepath.IsAbs(rules) {
+			f.RuleFiles[i] = filepath.Join(filepath.Dir(path), rules)
+		}
 	}
 	for i, t := range f.Tests {
 		if t.Interval == 0 {
