@@ -126,6 +126,12 @@ func (e *Event) HasPayload() bool {
 		return e.Stall != nil
 	case KindData:
 		return e.Data != nil
+	case KindEncryption:
+		return e.Encryption != nil
+	case KindCensus:
+		return e.Census != nil
+	case KindSecrecy:
+		return e.Secrecy != nil
 	case KindEnd:
 		return e.End != nil
 	}

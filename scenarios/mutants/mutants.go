@@ -77,9 +77,9 @@ func (m Mutant) Backend() string {
 // All mutants, the simulated ones first. A new one needs an entry in one of these lists and nothing else.
 func All() []Mutant {
 	return slices.Concat(
-		of(Reporter, emission(), probing(), formats(), identity()),
-		of(Aggregator, rollups(), freshness(), cleanups(), aggregating()),
-		of(Plugin, plugins()),
+		of(Reporter, emission(), probing(), formats(), identity(), providerReporters()),
+		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), providerAggregators()),
+		of(Plugin, plugins(), providerPlugins()),
 		of(Operator, operators()),
 		processes())
 }

@@ -7,7 +7,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -28,8 +30,18 @@ type Seams struct {
 	NoElection bool
 	// Faults are in force on every plugin from its start, and are not released.
 	Faults []fault.Fault
+	// Stages takes the place of the stages of a switch of the encryption.
+	Stages func(good []encryption.Stage) []encryption.Stage
+	// SkipObject keeps an object from being migrated.
+	SkipObject func(name string) bool
+	// PluginsEndFirst ends the plugins that a switch makes superfluous before it begins.
+	PluginsEndFirst bool
 	// Caller may change how a plugin makes itself known to its KMS.
 	Caller func(remotekms.Caller) remotekms.Caller
+	// UID may change the uid that an API server made for an envelope operation.
+	UID func(made string) string
+	// Written may change a line of a plugin's journal. sent is the request.
+	Written func(line *journal.Call, sent any)
 }
 
 // Publish carries out a write, and calls done once.
@@ -80,12 +92,30 @@ func (s Seams) publisher(node string, good Publish) Publish {
 	return s.Publisher(node, good)
 }
 
+// stages of a switch.
+func (s Seams) stages(good []encryption.Stage) []encryption.Stage {
+	if s.Stages == nil {
+		return good
+	}
+	return s.Stages(good)
+}
+
+func (s Seams) skips(name string) bool { return s.SkipObject != nil && s.SkipObject(name) }
+
 // caller is how a plugin makes itself known to its KMS.
 func (s Seams) caller(c remotekms.Caller) remotekms.Caller {
 	if s.Caller == nil {
 		return c
 	}
 	return s.Caller(c)
+}
+
+// uid is what an API server sends with an envelope operation.
+func (s Seams) uid(made string) string {
+	if s.UID == nil {
+		return made
+	}
+	return s.UID(made)
 }
 
 // check says whether the faults can be in force.
