@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	kmsapi "k8s.io/kms/apis/v2"
 	"k8s.io/utils/clock"
 
@@ -69,10 +71,13 @@ func (c check) awaitHealth(ctx context.Context) (kek string, err error) {
 	defer ticker.Stop()
 	var why error
 	for {
+		began := c.Clock.Now()
 		if kek, err = c.status(ctx); err == nil {
 			return kek, nil
 		}
-		if why == nil || ctx.Err() == nil { // the call that the end cut off says nothing about the plugin
+		// A call that the end of the check cut off says nothing about the plugin.
+		cutOff := status.Code(err) == codes.DeadlineExceeded && c.Clock.Since(began) < c.Call
+		if why == nil || !cutOff {
 			why = err
 		}
 		select {
