@@ -26,6 +26,7 @@ type State struct {
 	metrics    map[string]map[string]Metrics // by node and keyID
 	data       Data
 	digests    map[string]string // of objects as last written
+	providers  map[string]bool   // that API servers were told
 }
 
 // report is one entry with its place and instant.
@@ -51,6 +52,7 @@ func New(anyNode string) *State {
 		writes:     map[string]Writes{},
 		metrics:    map[string]map[string]Metrics{},
 		digests:    map[string]string{},
+		providers:  map[string]bool{},
 	}
 }
 
@@ -76,6 +78,8 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		return true
 	case e.Data != nil:
 		return s.applyData(*e.Data)
+	case e.Encryption != nil:
+		s.applyEncryption(*e.Encryption)
 	case e.Census != nil:
 		s.applyCensus(*e.Census)
 		return true
