@@ -21,10 +21,11 @@ const (
 	Reporter   Family = "reporter"
 	Aggregator Family = "aggregator"
 	Plugin     Family = "plugin"
+	Operator   Family = "operator"
 )
 
 // Families are all of them.
-func Families() []Family { return []Family{Reporter, Aggregator, Plugin} }
+func Families() []Family { return []Family{Reporter, Aggregator, Plugin, Operator} }
 
 // Beyond are the invariants that no mutant can break, and why.
 func Beyond() map[string]string {
@@ -61,6 +62,7 @@ func All() []Mutant {
 		of(Reporter, emission(), probing(), formats(), identity(), providerReporters()),
 		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), providerAggregators()),
 		of(Plugin, plugins(), providerPlugins()),
+		of(Operator, switches()),
 		processes())
 }
 

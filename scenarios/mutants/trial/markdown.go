@@ -61,7 +61,7 @@ func invariants(out *bytes.Buffer, all []mutants.Mutant) {
 }
 
 func heading(f mutants.Family) string {
-	return map[mutants.Family]string{mutants.Reporter: "Reporters", mutants.Aggregator: "Aggregators", mutants.Plugin: "Plugins"}[f]
+	return map[mutants.Family]string{mutants.Reporter: "Reporters", mutants.Aggregator: "Aggregators", mutants.Plugin: "Plugins", mutants.Operator: "Operators"}[f]
 }
 
 func code(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
