@@ -136,7 +136,7 @@ func (e *environment) loadOne(i int, mine string) {
 		e.writeNew(n, sizes[i/2%len(sizes)])
 		return
 	}
-	e.writeOne(n, mine, fmt.Appendf(nil, "%s at its write %d", mine, i))
+	e.writeOne(n, mine, scenario.LoadValue(mine, i))
 }
 
 func (e *environment) verifyData(ctx context.Context) error {
