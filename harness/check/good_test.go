@@ -57,6 +57,17 @@ func fine() map[string]func() []history.Event {
 			w.boot()
 			return w.finish(45 * s)
 		},
+		"encryption is switched while one API server is down": extra(
+			&history.Process{Role: history.RoleAPIServer, Node: "cp-3", State: history.ProcessKilled},
+			told("cp-1", "told", "kms-1", "identity"), told("cp-1", "loaded", "kms-1", "identity"),
+			told("cp-2", "told", "kms-1", "identity"), told("cp-2", "loaded", "kms-1", "identity"), told("cp-3", "told", "kms-1", "identity"),
+			told("cp-1", "told", "kms-1", "aescbc-2", "identity"), told("cp-2", "told", "kms-1", "aescbc-2", "identity"), told("cp-3", "told", "kms-1", "aescbc-2", "identity"),
+			told("cp-1", "loaded", "kms-1", "aescbc-2", "identity"), told("cp-2", "loaded", "kms-1", "aescbc-2", "identity"),
+			told("cp-1", "told", "aescbc-2", "kms-1", "identity"), told("cp-2", "told", "aescbc-2", "kms-1", "identity"), told("cp-3", "told", "aescbc-2", "kms-1", "identity"),
+			told("cp-1", "loaded", "aescbc-2", "kms-1", "identity"), told("cp-2", "loaded", "aescbc-2", "kms-1", "identity"),
+			&history.Process{Role: history.RoleAPIServer, Node: "cp-3", State: history.ProcessReady}, told("cp-3", "loaded", "aescbc-2", "kms-1", "identity"),
+			under("kms-1", "aescbc-2"), moved("aescbc-2"), under("aescbc-2"), toldAll("aescbc-2", "identity"), under("aescbc-2")),
+		"a KEK is deleted, and what lay under it": extra(data("written", "d1", true), &history.Action{ID: "delete", Verb: "kms", Params: map[string]any{"op": "delete"}, State: history.ActionDone}, data("read", "", false)),
 		"aggregator paused": func() []history.Event {
 			w := newWorld(3, "1")
 			w.at(10*s, func(w *world) { w.agg.paused = true; w.process(history.RoleAggregator, "", "", history.ProcessPaused) })
@@ -270,7 +281,7 @@ func TestGoodHistoriesPass(t *testing.T) {
 // TestGoodHistoriesAreJudged: what must have been looked at in a history with a fault.
 func TestGoodHistoriesAreJudged(t *testing.T) {
 	v := Run(fine()["error"]())
-	skip := "ABSENCE-IS-NOT-BROKEN NO-ORPHAN NO-RESURRECTION UID NO-DATA-LOSS STALE-UNKNOWN NOTHING-SECRET"
+	skip := "ABSENCE-IS-NOT-BROKEN NO-ORPHAN NO-RESURRECTION UID NO-DATA-LOSS SWITCH-ORDER STALE-UNKNOWN NOTHING-SECRET"
 	for _, r := range v.Invariants {
 		if r.Status != Passed && !strings.Contains(skip, r.ID) {
 			t.Errorf("%s is %s", r.ID, r.Status)

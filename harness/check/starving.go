@@ -48,6 +48,7 @@ func leniences() map[string]lenience {
 		"CONVERGENCE":     {reach: aggregator, why: "the aggregator's own time"},
 		"UID":             never("content"),
 		"NO-DATA-LOSS":    never("content"),
+		"SWITCH-ORDER":    never("order"),
 		"LEAST-PRIVILEGE": never("content"),
 		"KEY-ID-STABLE":   never("content"),
 		"NOTHING-SECRET":  never("content"),

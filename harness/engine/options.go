@@ -38,17 +38,17 @@ type Options struct {
 // Limits are the timeouts that no scenario names. They only bound what should not last: each is far above what was
 // measured on a loaded machine with two cores.
 type Limits struct {
-	// Action bounds one action. The slowest is a kube-apiserver that starts: 5 to 10 s.
+	// Action bounds one action. The slowest is a switch of the encryption with many objects: minutes for ten thousand.
 	Action time.Duration
 	// StartUp is added to the contract's bound in the control after the steps: what healing started must get going.
 	StartUp time.Duration
-	// Finish bounds draining the recorders when the run is over.
+	// Finish bounds reading every object back and draining the recorders when the run is over.
 	Finish time.Duration
 }
 
 // DefaultLimits are those of the programs.
 func DefaultLimits() Limits {
-	return Limits{Action: 2 * time.Minute, StartUp: 20 * time.Second, Finish: 30 * time.Second}
+	return Limits{Action: 15 * time.Minute, StartUp: 20 * time.Second, Finish: 5 * time.Minute}
 }
 
 func (o Options) withDefaults() Options {

@@ -22,12 +22,13 @@ const (
 	Reporter   Family = "reporter"
 	Aggregator Family = "aggregator"
 	Plugin     Family = "plugin"
-	// Operator is the API server operator's model.
-	Operator Family = "operator"
+	Operator   Family = "operator"
+	// Lifecycle is the decisions of harness/lifecycle.
+	Lifecycle Family = "lifecycle"
 )
 
 // Families are all of them.
-func Families() []Family { return []Family{Reporter, Aggregator, Plugin, Operator} }
+func Families() []Family { return []Family{Reporter, Aggregator, Plugin, Operator, Lifecycle} }
 
 // Beyond are the invariants that no mutant can break, and why.
 func Beyond() map[string]string {
@@ -42,9 +43,9 @@ type Mutant struct {
 	Family Family
 	// Mistake is the real one that it stands for.
 	Mistake string
-	// Scenario of the catalogue that brings it out; empty for an operator, which is tried in the model of a cluster.
+	// Scenario of the catalogue that brings it out; empty for one of the family Lifecycle, which is tried in the model of a cluster.
 	Scenario string
-	// Caught are the invariants and expectations that must fail, all of them. More may. Of an operator it is one of the model's laws.
+	// Caught are the invariants and expectations that must fail, all of them. More may. Of Lifecycle it is one of the model's laws.
 	Caught []string
 
 	// Subject makes it for one run of the simulator; nil for one that runs as a process.
@@ -80,7 +81,8 @@ func All() []Mutant {
 		of(Reporter, emission(), probing(), formats(), identity(), providerReporters()),
 		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), providerAggregators()),
 		of(Plugin, plugins(), providerPlugins()),
-		of(Operator, operators()),
+		of(Operator, switches()),
+		of(Lifecycle, operators()),
 		processes())
 }
 

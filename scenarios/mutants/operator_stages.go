@@ -62,7 +62,7 @@ func operatorStages() []Mutant {
 			}),
 		},
 		{
-			Name: "migration-skips-an-object", Caught: []string{"NEWEST-READS"},
+			Name: "migration-misses-the-last-page", Caught: []string{"NEWEST-READS"},
 			Mistake: "a list in pages whose last, shorter one is never asked for",
 			Wrong: func() model.Subject {
 				s := model.Good()

@@ -163,7 +163,7 @@ func (e *Environment) readOne(ctx context.Context, n *Node, name string) error {
 	e.mu.Lock()
 	written := e.written[name]
 	e.mu.Unlock()
-	reading, cancel := context.WithTimeout(ctx, RequestTimeout)
+	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	d := history.Data{Op: history.DataRead, Object: written.Object, Node: n.Name}
 	got, err := n.Admin.Resource(secretObjects()).Namespace(dataNamespace).Get(reading, name, metav1.GetOptions{})

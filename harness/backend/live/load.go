@@ -15,7 +15,7 @@ const loadEvery = 50 * time.Millisecond
 // watched does something to the encryption with an eye on the data: objects of all sizes are written before it, new and old ones
 // while it lasts, and again after it. Then every object in etcd is looked at.
 func (e *Environment) watched(ctx context.Context, do func(context.Context) error) error {
-	if err := e.writeSizes(ctx); err != nil {
+	if err := e.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes)); err != nil {
 		return err
 	}
 	end := e.startLoad(ctx)
@@ -24,16 +24,16 @@ func (e *Environment) watched(ctx context.Context, do func(context.Context) erro
 	if err != nil {
 		return err
 	}
-	if err := e.writeSizes(ctx); err != nil {
+	if err := e.writeSizes(ctx, scenario.DataSizes()); err != nil {
 		return err
 	}
 	return e.census(ctx)
 }
 
 // writeSizes writes an object of each size, through one API server after another.
-func (e *Environment) writeSizes(ctx context.Context) error {
+func (e *Environment) writeSizes(ctx context.Context, sizes []int) error {
 	nodes := e.serving()
-	for i, size := range scenario.DataSizes() {
+	for i, size := range sizes {
 		if len(nodes) == 0 {
 			return nil
 		}
@@ -67,18 +67,15 @@ func (e *Environment) startLoad(ctx context.Context) (end func()) {
 	}
 }
 
-// smallLoad are the sizes of what is written again and again.
-func smallLoad() []int { return scenario.DataSizes()[:3] }
-
 func (e *Environment) loadOne(ctx context.Context, i int, mine string) {
 	nodes := e.serving()
 	if len(nodes) == 0 {
 		return
 	}
-	n, sizes := nodes[i%len(nodes)], smallLoad()
+	n, sizes := nodes[i%len(nodes)], scenario.DataSizes()
 	if i%2 == 0 {
 		_ = e.writeNew(ctx, n, sizes[i/2%len(sizes)]) // whatever came of it is recorded
 		return
 	}
-	_ = e.writeOne(ctx, n, mine, fmt.Appendf(nil, "%s at its write %d", mine, i))
+	_ = e.writeOne(ctx, n, mine, scenario.LoadValue(mine, i))
 }

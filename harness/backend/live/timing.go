@@ -10,6 +10,9 @@ const (
 	ReadyGrace = 2 * time.Second
 	// RequestTimeout bounds one API request of the harness.
 	RequestTimeout = 5 * time.Second
+	// readTimeout bounds the reading of one object of a scenario: one of 1 MiB takes seconds on a machine that is very busy, and that
+	// it does not come says that it is lost.
+	readTimeout = 30 * time.Second
 	// reloadTimeout bounds the wait for a changed encryption configuration: stock binaries look once a minute.
 	reloadTimeout = 75 * time.Second
 	// reloadPoll is how often API servers are asked whether they have loaded it.

@@ -84,21 +84,21 @@ func (e *environment) wantNow() string {
 // watched does something to the encryption with an eye on the data: objects of all sizes are written before it, new and old ones
 // while it lasts, and again after it. Then every object in etcd is looked at.
 func (e *environment) watched(mine int, do func() error) error {
-	e.writeSizes()
+	e.writeSizes(append(scenario.DataSizes(), scenario.MaxObjectBytes))
 	end := e.startLoad(mine)
 	err := do()
 	end()
 	if err != nil {
 		return err
 	}
-	e.writeSizes()
+	e.writeSizes(scenario.DataSizes())
 	e.census()
 	return nil
 }
 
-func (e *environment) writeSizes() {
+func (e *environment) writeSizes(sizes []int) {
 	nodes := e.serving()
-	for i, size := range scenario.DataSizes() {
+	for i, size := range sizes {
 		if len(nodes) > 0 {
 			e.writeNew(nodes[i%len(nodes)], size)
 		}
@@ -131,12 +131,12 @@ func (e *environment) loadOne(i int, mine string) {
 	if len(nodes) == 0 {
 		return
 	}
-	n, sizes := nodes[i%len(nodes)], scenario.DataSizes()[:3]
+	n, sizes := nodes[i%len(nodes)], scenario.DataSizes()
 	if i%2 == 0 {
 		e.writeNew(n, sizes[i/2%len(sizes)])
 		return
 	}
-	e.writeOne(n, mine, fmt.Appendf(nil, "%s at its write %d", mine, i))
+	e.writeOne(n, mine, scenario.LoadValue(mine, i))
 }
 
 func (e *environment) verifyData(ctx context.Context) error {

@@ -80,7 +80,18 @@ func (e *environment) switchTo(mine int, to encryption.List) error {
 			return err
 		}
 	}
-	return e.endPlugins(plugins)
+	if err := e.endPlugins(plugins); err != nil || len(plugins) > 0 {
+		return err
+	}
+	return e.endReporters(false)
+}
+
+// endReporters ends them, unless it is too early for a subject that is wrong on purpose.
+func (e *environment) endReporters(early bool) error {
+	if early {
+		return nil
+	}
+	return each(e, e.reporters(), startTimeout, stop)
 }
 
 func stop(p *proc, done func(error))  { p.stop(func() { done(nil) }) }
@@ -95,7 +106,7 @@ func (e *environment) beforeSwitch(to encryption.List, plugins []string) error {
 		if err := e.setType(to.Writer().Type); err != nil {
 			return err
 		}
-		return each(e, e.reporters(), startTimeout, stop)
+		return e.endReporters(e.w.seams.ReportersEndLast)
 	}
 	all := slices.Concat(plugins, e.told.KeyIDs(encryption.KMS))
 	for _, n := range e.nodes() {
@@ -187,6 +198,9 @@ func (e *environment) makeKeys(list encryption.List) error {
 // waited for: it reads the newest file when it starts.
 func (e *environment) awaitReload(nodes []*node, mine int) error {
 	until := e.w.k.Now().Add(reloadTimeout)
+	if e.w.seams.AwaitOne {
+		nodes = nodes[:min(1, len(nodes))]
+	}
 	for _, n := range nodes {
 		for n.server.lives() && !n.server.envelope.current() {
 			if e.w.k.Now().After(until) {

@@ -34,8 +34,10 @@ type Seams struct {
 	Stages func(good []encryption.Stage) []encryption.Stage
 	// SkipObject keeps an object from being migrated.
 	SkipObject func(name string) bool
-	// PluginsEndFirst ends the plugins that a switch makes superfluous before it begins.
-	PluginsEndFirst bool
+	// PluginsEndFirst ends the plugins that a switch makes superfluous before it begins, ReportersEndLast the reporters after them.
+	PluginsEndFirst, ReportersEndLast bool
+	// AwaitOne is content when the first API server has loaded a stage.
+	AwaitOne bool
 	// Caller may change how a plugin makes itself known to its KMS.
 	Caller func(remotekms.Caller) remotekms.Caller
 	// UID may change the uid that an API server made for an envelope operation.

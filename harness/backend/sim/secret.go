@@ -172,9 +172,11 @@ func corrupt(name string, err error) error {
 // keyPrefix begins the names of the secrets with the keys that API servers hold themselves.
 const keyPrefix = "encryption-key-openshift-kube-apiserver-"
 
-func objectName(name string) string {
+func objectName(name string) string { return "secrets/" + namespaceOf(name) + "/" + name }
+
+func namespaceOf(name string) string {
 	if strings.HasPrefix(name, keyPrefix) {
-		return "secrets/openshift-config-managed/" + name
+		return "openshift-config-managed"
 	}
-	return "secrets/" + dataNamespace + "/" + name
+	return dataNamespace
 }

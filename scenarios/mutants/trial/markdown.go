@@ -80,7 +80,7 @@ func laws(out *bytes.Buffer, all []mutants.Mutant) {
 
 func heading(f mutants.Family) string {
 	return map[mutants.Family]string{mutants.Reporter: "Reporters", mutants.Aggregator: "Aggregators", mutants.Plugin: "Plugins",
-		mutants.Operator: "Operators"}[f]
+		mutants.Operator: "Operators", mutants.Lifecycle: "Decisions of an operator, in the model of a cluster"}[f]
 }
 
 func code(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
