@@ -82,7 +82,7 @@ func All() []Mutant {
 		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), providerAggregators()),
 		of(Plugin, plugins(), providerPlugins()),
 		of(Operator, switches()),
-		of(Lifecycle, operators()),
+		of(Lifecycle, lifecycles()),
 		processes())
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
-// operatorStages go on too early, or from a wrong stage.
-func operatorStages() []Mutant {
+// lifecycleStages go on too early, or from a wrong stage.
+func lifecycleStages() []Mutant {
 	return []Mutant{
 		{
 			Name: "writes-before-all-read", Caught: []string{"READABLE"},

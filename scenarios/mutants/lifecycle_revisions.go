@@ -9,8 +9,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
-// operatorRevisions go by a wrong revision.
-func operatorRevisions() []Mutant {
+// lifecycleRevisions go by a wrong revision.
+func lifecycleRevisions() []Mutant {
 	// ofTheTime is the revision that was the newest when the pod's own was.
 	ofTheTime := func(o core.Observed, back int) (c revision.Config, p revision.PluginConfig) {
 		c, p = core.Serve(o, back)

@@ -10,9 +10,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
-// operators are wrong about keys, revisions and plugins. They are tried in the model of a cluster.
-func operators() []Mutant {
-	return slices.Concat(operatorStages(), operatorKeys(), operatorRevisions(), operatorPlugins())
+// lifecycles are wrong about keys, revisions and plugins. They are tried in the model of a cluster.
+func lifecycles() []Mutant {
+	return slices.Concat(lifecycleStages(), lifecycleKeys(), lifecycleRevisions(), lifecyclePlugins())
 }
 
 // operating is an operator that sees something else, or plans something else than the good one.

@@ -8,8 +8,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
-// operatorPlugins start and stop plugins at a wrong time.
-func operatorPlugins() []Mutant {
+// lifecyclePlugins start and stop plugins at a wrong time.
+func lifecyclePlugins() []Mutant {
 	return []Mutant{
 		{
 			Name: "teardown-order-reversed", Caught: []string{"TEARDOWN"},

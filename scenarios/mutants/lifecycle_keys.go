@@ -9,8 +9,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
-// operatorKeys make keys at a wrong time, or wrong ones.
-func operatorKeys() []Mutant {
+// lifecycleKeys make keys at a wrong time, or wrong ones.
+func lifecycleKeys() []Mutant {
 	create := func(o core.Observed, p *core.Plan) {
 		top, _ := newest(o)
 		w := o.Wanted
