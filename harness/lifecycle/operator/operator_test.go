@@ -291,6 +291,9 @@ func plain(t configv1.EncryptionType) func(*configv1.APIServer) {
 
 // TestSwitches goes through the types of encryption on real API servers: real data, real plugins, real reporters.
 func TestSwitches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it boots a control plane")
+	}
 	c := newCluster(t)
 	end := c.operate()
 	c.write()
