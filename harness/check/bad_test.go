@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,7 @@ func extra(payloads ...any) func() []history.Event {
 	return func() []history.Event {
 		return faulty(func(w *world) {
 			w.at(12*sec, func(w *world) {
-				for _, p := range payloads {
+				for _, p := range flat(payloads) {
 					w.now = w.now.Add(time.Millisecond)
 					w.record("test", p)
 				}
@@ -68,6 +69,41 @@ func extra(payloads ...any) func() []history.Event {
 			})
 		}, "")
 	}
+}
+
+// switching records payloads while the encryption is switched.
+func switching(payloads ...any) func() []history.Event {
+	action := func(state string) *history.Action {
+		return &history.Action{ID: "switch", Verb: "encryption", State: state}
+	}
+	return extra(slices.Concat([]any{action(history.ActionBegan)}, payloads, []any{action(history.ActionDone)})...)
+}
+
+// atEnd records the last payload when the run is over.
+func atEnd(before, last any) func() []history.Event {
+	return func() []history.Event {
+		events := extra(before)()
+		end := events[len(events)-1]
+		l := history.NewLog(nil)
+		for _, e := range events[:len(events)-1] {
+			l.Append(e)
+		}
+		l.Record(end.At.Add(time.Second), "test", last)
+		l.Append(end)
+		return l.Events()
+	}
+}
+
+// flat takes the lists apart.
+func flat(payloads []any) (out []any) {
+	for _, p := range payloads {
+		if list, ok := p.(several); ok {
+			out = append(out, list...)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 func without(kind history.Kind) func() []history.Event {
@@ -114,6 +150,45 @@ func lineNaming(key, namespace, name string) *history.Envelope {
 
 func data(op, digest string, ok bool) *history.Data {
 	return &history.Data{Op: op, Object: "secrets/ns/a", Digest: digest, OK: ok, Want: "kms-1", Provider: "kms-1"}
+}
+
+// told is an encryption event; toldAll are those of all nodes that were told something and have loaded it.
+func told(node, state string, providers ...string) *history.Encryption {
+	return &history.Encryption{Node: node, State: state, Providers: providers}
+}
+
+type several []any
+
+func toldAll(providers ...string) several {
+	var all several
+	for _, state := range []string{"told", "loaded"} {
+		for _, n := range []string{"cp-1", "cp-2", "cp-3"} {
+			all = append(all, told(n, state, providers...))
+		}
+	}
+	return all
+}
+
+func moved(to string) *history.Encryption { return told("", "migrated", to) }
+
+func under(providers ...string) *history.Census {
+	c := &history.Census{Resource: "secrets"}
+	for _, p := range providers {
+		c.Under = append(c.Under, history.Under{Provider: p, Count: 2, Example: "secrets/ns/a"})
+	}
+	return c
+}
+
+func expecting(keyIDs ...string) *history.Expected {
+	x := &history.Expected{KMSActive: true}
+	for _, n := range []string{"cp-1", "cp-2", "cp-3"} {
+		x.Nodes = append(x.Nodes, history.ExpectedNode{Name: n, KeyIDs: keyIDs})
+	}
+	return x
+}
+
+func pluginStopped() *history.Process {
+	return &history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: "9", State: history.ProcessStopped}
 }
 
 func other(d *history.Data) *history.Data { d.Object = "secrets/ns/b"; return d }
@@ -358,9 +433,24 @@ func knownBad() []known {
 		{"an object does not read back", "NO-DATA-LOSS", "", extra(data("written", "d1", true), data("read", "", false))},
 		{"an object is not read back", "NO-DATA-LOSS", "", extra(data("written", "d1", true), other(data("written", "d1", true)), data("read", "d1", true))},
 		{"an object is stored in the clear", "NO-DATA-LOSS", "", extra(data("written", "d1", true), &history.Data{Op: "raw", Object: "secrets/ns/a", OK: true, Provider: "identity"})},
+		{"an object is lost to a read at the very end", "NO-DATA-LOSS", "", atEnd(data("written", "d1", true), data("read", "", false))},
+		{"objects lie under a removed key", "NO-DATA-LOSS", "", extra(toldAll("aescbc-2", "kms-1", "identity"), moved("aescbc-2"), toldAll("aescbc-2", "identity"), under("aescbc-2", "kms-1"))},
+		{"a migration skips an object", "NO-DATA-LOSS", "", extra(toldAll("aescbc-2", "kms-1", "identity"), moved("aescbc-2"), under("aescbc-2", "kms-1"))},
+		{"clear text is left where everything was encrypted", "NO-DATA-LOSS", "", extra(toldAll("kms-1", "identity"), moved("kms-1"), under("kms-1", "identity"))},
+		{"an object lies under a key that one API server does not have", "NO-DATA-LOSS", "", extra(toldAll("kms-1", "identity"), told("cp-1", "told", "kms-1", "aescbc-2"), under("aescbc-2"))},
+		{"a key goes before the migration", "SWITCH-ORDER", "", extra(toldAll("kms-1", "aescbc-2", "identity"), toldAll("aescbc-2", "identity"))},
+		{"a key is not kept for reading", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), toldAll("kms-1", "aescbc-2"), toldAll("aescbc-2"))},
+		{"one writes what another cannot read yet", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), told("cp-1", "told", "kms-2", "kms-1", "identity"))},
+		{"the next stage begins before all have loaded the last", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"),
+			told("cp-1", "told", "kms-1", "kms-2", "identity"), told("cp-2", "told", "kms-1", "kms-2", "identity"), told("cp-3", "told", "kms-1", "kms-2", "identity"),
+			told("cp-1", "loaded", "kms-1", "kms-2", "identity"), told("cp-2", "loaded", "kms-1", "kms-2", "identity"),
+			told("cp-1", "told", "kms-2", "kms-1", "identity"))},
+		{"a plugin ends while its API server needs it", "SWITCH-ORDER", "", switching(toldAll("identity", "kms-9"), pluginStopped())},
+		{"a plugin ends before its reporter", "SWITCH-ORDER", "", switching(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped())},
 		{"reporter reads secrets", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "list", Resource: "secrets"}, 200))},
 		{"reporter updates the CR", "LEAST-PRIVILEGE", "OWNERSHIP", extra(byReporter(history.Request{Verb: "update", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", FieldManager: "kms-health-reporter-cp-1"}, 200))},
 		{"reporter discovers", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "get"}, 200))},
+		{"a plugin logs what it encrypts", "NOTHING-SECRET", "", extra(&history.Secrecy{Log: "journal/cp-1/1", Lines: 7, Values: 1, Object: "secrets/ns/a", What: "value", Form: "hex"})},
 		{"a key_id comes back", "KEY-ID-STABLE", "", plain(func(w *world) {
 			w.at(12*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-2" }).at(15*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-1" })
 		})},

@@ -9,10 +9,11 @@ import (
 
 func noDataLoss() Invariant {
 	return Invariant{
-		ID:        "NO-DATA-LOSS",
-		Statement: "every object written during a run reads back unchanged at its end, and is stored encrypted by the key that the configuration named when it was written",
-		Source:    "invariants, NO-DATA-LOSS",
-		judge:     judgeNoDataLoss,
+		ID: "NO-DATA-LOSS",
+		Statement: "every object written during a run reads back unchanged at its end, and is stored encrypted by the key that the configuration named " +
+			"when it was written; no object lies under a key that was removed",
+		Source: "invariants, NO-DATA-LOSS",
+		judge:  judgeNoDataLoss,
 	}
 }
 
@@ -56,8 +57,9 @@ func judgeNoDataLoss(v *view) (f Finding) {
 		}
 	}
 	for _, name := range sortedKeys(fates) {
-		fates[name].judgeEnd(&f, name, lastRead)
+		fates[name].judgeEnd(&f, name, lastRead, v.deletedKEK())
 	}
+	judgeCensus(v, &f)
 	return f
 }
 
@@ -85,9 +87,9 @@ func (x *fate) judgeRaw(f *Finding, e history.Event) {
 	}
 }
 
-// judgeEnd: where objects were read back after this one was written, it was too, and well.
-func (x *fate) judgeEnd(f *Finding, name string, lastRead time.Time) {
-	if x.seq == 0 || !lastRead.After(x.at) {
+// judgeEnd: where objects were read back after this one was written, it was too, and well, unless its KEK was deleted.
+func (x *fate) judgeEnd(f *Finding, name string, lastRead, deletedKEK time.Time) {
+	if x.seq == 0 || !lastRead.After(x.at) || deletedKEK.After(x.at) {
 		return
 	}
 	f.judgedAt(x.at, lastRead)

@@ -134,10 +134,11 @@ func leavingOut(events []history.Event, bad func(*history.Event) bool) []history
 }
 
 // underWay is the requests that an API server had received at the end and answered afterwards: what they wrote may have
-// been seen before. They are dated to the end.
+// been seen before. And it is the last look at the objects, which is taken when all else is over. They are dated to the end.
 func underWay(rest []history.Event, end time.Time) (out []history.Event) {
 	for n := range rest {
-		if e := rest[n]; e.Kind == history.KindRequest && !e.Request.Received.After(end) {
+		e := rest[n]
+		if e.Kind == history.KindData || e.Kind == history.KindCensus || e.Kind == history.KindRequest && !e.Request.Received.After(end) {
 			e.At = end
 			out = append(out, e)
 		}

@@ -99,6 +99,7 @@ func (j *joiner) envelope(e *history.Event) {
 	switch n.Hop {
 	case APIServer:
 		o.Object, h.Text = objectName(n.Object), "logged"
+		o.Background = o.Op == Decrypt && n.For.Verb == ""
 	case RemoteKMS:
 		o.KEKID, h.Text = cmp.Or(n.KEKID, o.KEKID), "ok"
 	}

@@ -45,6 +45,9 @@ func (p *printer) chain(o Operation) {
 	if o.Object != "" {
 		p.line("│ for %s", safe(o.Object))
 	}
+	if o.Background {
+		p.line("│ in the background: the API server's cache of objects read it")
+	}
 	if o.Request != "" {
 		p.line("│ in API request %s", safe(o.Request))
 	}

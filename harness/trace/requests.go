@@ -9,7 +9,7 @@ import (
 
 // Why a request had no envelope operation in it.
 const (
-	whyCached  = "no envelope operation: the key was in the API server's memory"
+	whyCached  = "no envelope operation: key or object was in the API server's memory"
 	whyRefused = "no envelope operation: the request failed"
 	whyUnknown = "it cannot be said: this API server's log is not in the history"
 )

@@ -43,6 +43,8 @@ type Operation struct {
 	Hops   []Hop         `json:"hops"`
 	// Request is the API request that it was a part of, by node, object and time; "" where that does not name exactly one.
 	Request string `json:"request,omitempty"`
+	// Background, decrypt: no request was behind it, but the API server's own cache.
+	Background bool `json:"background,omitempty"`
 	// Sealed are the writes of objects with the key that this Encrypt sealed.
 	Sealed []Use `json:"sealed,omitempty"`
 	Gaps   []Gap `json:"gaps,omitempty"`

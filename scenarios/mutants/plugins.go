@@ -1,6 +1,10 @@
 package mutants
 
 import (
+	"fmt"
+
+	kmsapi "k8s.io/kms/apis/v2"
+
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
@@ -30,6 +34,15 @@ func plugins() []Mutant {
 			Name: "uid-not-journaled", Scenario: "uid-followed", Caught: []string{"UID"},
 			Mistake: "a plugin whose log has an id of its own for each call, and not the uid of the request: nothing of it can be found by what kube-apiserver logged",
 			Subject: seam(sim.Seams{Written: func(line *journal.Call, _ any) { line.UID = "" }}),
+		},
+		{
+			Name: "request-in-the-journal", Scenario: "uid-followed", Caught: []string{"NOTHING-SECRET"},
+			Mistake: "a plugin that logs the request beside its uid, to have something to look at: the log holds every key in clear text",
+			Subject: seam(sim.Seams{Written: func(line *journal.Call, sent any) {
+				if r, ok := sent.(*kmsapi.EncryptRequest); ok {
+					line.Detail = fmt.Sprintf("request %x", r.Plaintext)
+				}
+			}}),
 		},
 		{
 			Name: "uid-made-anew", Scenario: "uid-followed", Caught: []string{"UID"},

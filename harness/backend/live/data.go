@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -91,6 +92,7 @@ func (e *Environment) writeOne(ctx context.Context, n *Node, name string, value 
 	e.mu.Lock()
 	_, there := e.written[name]
 	e.mu.Unlock()
+	e.recorder.secrecy.Add(objectName(name), secrecy.Plain, value)
 	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.Name, Want: e.wantNow()}
 	err := n.Admin.put(ctx, secret(name, value), there)
 	if d.Want != e.wantNow() {
@@ -132,6 +134,8 @@ func (e *Environment) wantNow() string {
 func (e *Environment) inspect(ctx context.Context, name string, written history.Data) error {
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
 	stored, err := e.stored(ctx, registrySecrets+dataNamespace+"/"+name)
+	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.data)
+	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dek)
 	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, stored.dekSource
 	if e.wantNow() != d.Want {
 		d.Want = "" // it may have been written anew meanwhile

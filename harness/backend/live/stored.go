@@ -18,6 +18,7 @@ type stored struct {
 	kekID    string
 	// dekSource is the digest of the encrypted DEK source.
 	dekSource string
+	data, dek []byte // what is encrypted, and the encrypted DEK source itself
 }
 
 // stored reads how the object under a key lies in etcd.
@@ -40,6 +41,7 @@ const prefixKMS = "k8s:enc:kms:v2:"
 
 // Fields of the EncryptedObject of k8s.io/apiserver's kmsv2 envelope.
 const (
+	fieldData      = 1
 	fieldKeyID     = 2
 	fieldDEKSource = 3
 )
@@ -67,7 +69,11 @@ func parseStored(value []byte) (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("encrypted object: %w", err)
 	}
-	return stored{string(name), string(kekID), journal.Digest(source)}, nil
+	data, err := bytesField(message, fieldData)
+	if err != nil {
+		return stored{}, fmt.Errorf("encrypted object: %w", err)
+	}
+	return stored{string(name), string(kekID), journal.Digest(source), data, source}, nil
 }
 
 // parseLocal reads the storage prefix of a value that no plugin has encrypted.

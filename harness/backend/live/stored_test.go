@@ -1,6 +1,7 @@
 package live
 
 import (
+	"reflect"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -26,13 +27,13 @@ func TestParseStored(t *testing.T) {
 		value []byte
 		want  stored
 	}{
-		"kms":      {sealed("kms-2", "kek-1"), stored{"kms-2", "kek-1", journal.Digest([]byte("a sealed seed"))}},
+		"kms":      {sealed("kms-2", "kek-1"), stored{"kms-2", "kek-1", journal.Digest([]byte("a sealed seed")), []byte("data with a : in it"), []byte("a sealed seed")}},
 		"identity": {[]byte("k8s\x00\x0a\x0c\x0a\x02v1"), stored{provider: "identity"}},
 		"aescbc":   {[]byte("k8s:enc:aescbc:v1:2:x:yz"), stored{provider: "aescbc-2"}},
 		"aesgcm":   {[]byte("k8s:enc:aesgcm:v1:key-1:\x00"), stored{provider: "aesgcm-key-1"}},
 	} {
 		got, err := parseStored(test.value)
-		if err != nil || got != test.want {
+		if err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}

@@ -176,6 +176,9 @@ func (c *call) journal(a fake.Answer) journal.Call {
 	if written := c.p.w.seams.Written; written != nil {
 		written(&line, c.req)
 	}
+	if c.method != fault.Status { // which has nothing to give away
+		c.p.w.secrecy.Line("journal/"+c.p.node+"/"+c.p.keyID, line.AppendJSON(nil))
+	}
 	c.p.w.record("journal/"+c.p.node+"/"+c.p.keyID, record.CallOf(line))
 	return line
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 )
 
 var errNoKey = errors.New("got unexpected nil transformer")
@@ -54,6 +55,7 @@ func (p *provider) notRotated(uid, named string, sealed *kmsapi.EncryptResponse,
 func (p *provider) seal(uid string, done func(*kmsapi.EncryptResponse, error)) {
 	w, plain := p.e.s.w, make([]byte, 32)
 	_, _ = bytesOf{w.k.Rand()}.Read(plain)
+	w.secrecy.Add("the key of "+p.name()+" on "+p.e.s.node.name, secrecy.Plain, plain)
 	p.tell("encrypt", uid, asked{})
 	p.call(fault.Encrypt, &kmsapi.EncryptRequest{Plaintext: plain, Uid: uid}, func(resp any, err error) {
 		if err != nil {
@@ -68,6 +70,7 @@ func (p *provider) seal(uid string, done func(*kmsapi.EncryptResponse, error)) {
 			done(nil, err)
 			return
 		}
+		w.secrecy.Add("the key of "+p.name()+" on "+p.e.s.node.name, secrecy.Sealed, sealed.Ciphertext)
 		done(sealed, nil)
 	})
 }

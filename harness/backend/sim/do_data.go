@@ -11,6 +11,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -55,6 +56,7 @@ func (e *environment) writeNew(n *node, size int) {
 
 // writeOne writes a secret, and looks at it in etcd. A write that is refused is an event, not an error.
 func (e *environment) writeOne(n *node, name string, value []byte) {
+	e.w.secrecy.Add(objectName(name), secrecy.Plain, value)
 	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.name, Want: e.wantNow()}
 	err := e.store(n, name, value)
 	if d.Want != e.wantNow() {

@@ -187,6 +187,7 @@ func (e *environment) Finish(ctx context.Context) error {
 		e.census()
 	}
 	e.w.k.RunUntil(e.w.k.Now().Add(drainFor))
+	e.w.secrecy.Close()
 	return errors.Join(err, e.w.sequence.Problem())
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -44,6 +45,7 @@ type world struct {
 	conns       []*conn
 	flights     []*flight
 	secrets     map[string]*secret
+	secrecy     *secrecy.Recorder
 
 	ahead          time.Duration // the aggregators' clock, of the true time
 	cpus           int           // of each API server; 0: work takes no time
@@ -70,6 +72,7 @@ func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *object
 	w.kms2.filePoll = localFilePoll
 	w.published = w.store.Revision()
 	w.sequence, w.pictures = watch.NewSequence(log), map[watch.Target]*picture{}
+	w.secrecy = &secrecy.Recorder{Sink: log, Now: w.k.Now}
 	w.etcd = newEtcd(w)
 	w.balancer = &balancer{proc{w: w, id: history.Process{Role: history.RoleLoadBalancer}}}
 	w.balancer.boot = func(ready func()) { w.k.After(leastPluginBoot, ready) }

@@ -50,12 +50,12 @@ func (s *State) applyData(d history.Data) bool {
 	return true
 }
 
-// applyCensus replaces the maps: ones that an expression was given are never written to again. A provider that had objects before
-// stays, with none: that it is rid of them is what an expression asks.
+// applyCensus replaces the maps: ones that an expression was given are never written to again. A provider that any API server was
+// ever told is there, perhaps with no object: that it is rid of them is what an expression asks.
 func (s *State) applyCensus(c history.Census) {
 	under, keys := map[string]int64{}, map[string]int64{}
-	for provider := range s.data.Under {
-		under[provider] = 0
+	for provider := range s.providers {
+		under[provider], keys[provider] = 0, 0
 	}
 	for _, u := range c.Under {
 		under[u.Provider] += int64(u.Count)
@@ -64,6 +64,12 @@ func (s *State) applyCensus(c history.Census) {
 		}
 	}
 	s.data.Under, s.data.Keys = under, keys
+}
+
+func (s *State) applyEncryption(e history.Encryption) {
+	for _, provider := range e.Providers {
+		s.providers[provider] = true
+	}
 }
 
 func (s *State) same(d history.Data) bool {

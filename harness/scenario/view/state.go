@@ -29,6 +29,7 @@ type State struct {
 	operations Operations
 	hops       map[string]hop    // who has told of an envelope operation, by operation and uid
 	digests    map[string]string // of objects as last written
+	providers  map[string]bool   // that API servers were told
 }
 
 // report is one entry with its place and instant.
@@ -55,6 +56,7 @@ func New(anyNode string) *State {
 		metrics:    map[string]map[string]Metrics{},
 		digests:    map[string]string{},
 		hops:       map[string]hop{},
+		providers:  map[string]bool{},
 	}
 }
 
@@ -84,6 +86,8 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		return s.applyCall(e.Call)
 	case e.Envelope != nil:
 		return s.applyEnvelope(e.Envelope)
+	case e.Encryption != nil:
+		s.applyEncryption(*e.Encryption)
 	case e.Census != nil:
 		s.applyCensus(*e.Census)
 		return true

@@ -1,0 +1,99 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// keepers is what the history has told so far of who can read what: the configurations of the API servers of expected nodes, and
+// under which providers objects may lie.
+type keepers struct {
+	expected map[string]bool
+	told     map[string][]string // by node, the writer first
+	loaded   map[string][]string
+	left     map[string]bool // providers that have written since every object was written anew
+	migrated string          // the provider of that; empty if another has written since
+}
+
+func newKeepers() *keepers {
+	return &keepers{expected: map[string]bool{}, told: map[string][]string{}, loaded: map[string][]string{}, left: map[string]bool{}}
+}
+
+// apply follows an event.
+func (k *keepers) apply(e *history.Event) {
+	switch e.Kind {
+	case history.KindExpected:
+		k.expected = map[string]bool{}
+		for _, n := range e.Expected.Nodes {
+			k.expected[n.Name] = true
+		}
+	case history.KindEncryption:
+		k.encryption(e.Encryption)
+	}
+}
+
+func (k *keepers) encryption(x *history.Encryption) {
+	if len(x.Providers) == 0 {
+		return
+	}
+	writer := x.Providers[0]
+	switch x.State {
+	case history.EncryptionTold:
+		k.told[x.Node], k.left[writer] = x.Providers, true
+		if writer != k.migrated {
+			k.migrated = ""
+		}
+	case history.EncryptionLoaded:
+		k.loaded[x.Node] = x.Providers
+	case history.EncryptionMigrated:
+		k.left, k.migrated = map[string]bool{writer: true}, writer
+	}
+}
+
+// nodes that have been told something and are expected, in order.
+func (k *keepers) nodes() []string {
+	return slices.DeleteFunc(sortedKeys(k.told), func(n string) bool { return !k.expected[n] })
+}
+
+// judgeCensus: no object lies under a key that some API server does not have, and none was left out when every object was written
+// anew.
+func judgeCensus(v *view, f *Finding) {
+	k := newKeepers()
+	for n := range v.events {
+		e := &v.events[n]
+		k.apply(e)
+		if e.Kind != history.KindCensus {
+			continue
+		}
+		f.judgedAt(e.At, e.At)
+		for _, u := range e.Census.Under {
+			k.judgeUnder(f, e, u)
+		}
+	}
+}
+
+func (k *keepers) judgeUnder(f *Finding, e *history.Event, u history.Under) {
+	lies := number(int64(u.Count)) + " " + e.Census.Resource + " lie under " + u.Provider + ", such as " + u.Example
+	for _, n := range k.nodes() {
+		if !slices.Contains(k.told[n], u.Provider) {
+			f.violate(Violation{At: e.At, Seq: e.Seq, Node: n, Seen: lies, Allowed: "the providers that the API server of " + n + " was told: " + strings.Join(k.told[n], ", ")})
+			return
+		}
+	}
+	if k.migrated != "" && u.Provider != k.migrated {
+		f.violate(Violation{At: e.At, Seq: e.Seq, Seen: lies, Allowed: k.migrated + " alone: every object was said to be written anew"})
+	}
+}
+
+// deletedKEK is the last instant at which a scenario deleted a KEK: what lay under it is lost, and meant to be.
+func (v *view) deletedKEK() (at time.Time) {
+	for _, a := range v.actions {
+		if a.Verb == "kms" && a.param("op") == "delete" {
+			at = latest(at, a.to)
+		}
+	}
+	return at
+}

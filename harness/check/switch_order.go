@@ -1,0 +1,133 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func switchOrder() Invariant {
+	return Invariant{
+		ID: "SWITCH-ORDER",
+		Statement: "no API server is told to write with a provider that another cannot read, no provider goes while objects may lie under it, " +
+			"and no plugin is stopped while an API server or a reporter needs it",
+		Source: "Switching the encryption",
+		judge:  judgeSwitchOrder,
+	}
+}
+
+func judgeSwitchOrder(v *view) (f Finding) {
+	k := newKeepers()
+	for n := range v.events {
+		e := &v.events[n]
+		switch {
+		case e.Kind == history.KindEncryption && e.Encryption.State == history.EncryptionTold && len(k.told[e.Encryption.Node]) > 0:
+			k.judgeTold(v, &f, e)
+		case e.Kind == history.KindProcess && e.Process.Role == history.RolePlugin && e.Process.State == history.ProcessStopped:
+			k.judgeStopped(v, &f, e)
+		}
+		k.apply(e)
+	}
+	return f
+}
+
+// judgeTold judges a new configuration by what the others have loaded, and by what may lie in etcd. An API server that is down will
+// read the newest file.
+func (k *keepers) judgeTold(v *view, f *Finding, e *history.Event) {
+	x := e.Encryption
+	if len(x.Providers) == 0 {
+		return
+	}
+	f.judgedAt(e.At, e.At)
+	writer := x.Providers[0]
+	for _, n := range k.nodes() {
+		reads := k.loaded[n]
+		if !v.up(process{role: history.RoleAPIServer, node: n}, e.At) {
+			reads = k.told[n]
+		}
+		if n != x.Node && !slices.Contains(reads, writer) {
+			f.violate(Violation{At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told to write with " + writer,
+				Allowed: "after that of " + n + " has loaded it for reading; it has " + strings.Join(reads, ", ")})
+			return
+		}
+	}
+	for _, p := range sortedKeys(k.left) {
+		if !slices.Contains(x.Providers, p) {
+			f.violate(Violation{At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told " + strings.Join(x.Providers, ", ") + ", without " + p,
+				Allowed: "after every object was written anew: some may lie under " + p})
+			return
+		}
+	}
+}
+
+// judgeStopped judges the end of a plugin in a switch. What a scenario does to plugins itself is its own business.
+func (k *keepers) judgeStopped(v *view, f *Finding, e *history.Event) {
+	p := e.Process
+	if !v.switching(e.At) || v.handled(e.At) || !k.expected[p.Node] {
+		return
+	}
+	f.judgedAt(e.At, e.At)
+	needs := k.loaded[p.Node]
+	if !v.up(process{role: history.RoleAPIServer, node: p.Node}, e.At) {
+		needs = k.told[p.Node]
+	}
+	if slices.Contains(needs, "kms-"+p.KeyID) {
+		f.violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped",
+			Allowed: "after the API server of its node has loaded a configuration without it; it has " + strings.Join(needs, ", ")})
+		return
+	}
+	if v.reportsStill(plugin{p.Node, p.KeyID}, e.At) {
+		f.violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped while the reporter of its node asked it",
+			Allowed: "after the reporter has ended, or has been started again without it"})
+	}
+}
+
+// up says whether a process runs, or stands still, at an instant. One of which nothing is told does.
+func (v *view) up(p process, at time.Time) bool {
+	return len(v.procs[p]) == 0 || v.in(p, procUp, procPaused).has(at)
+}
+
+// switching says whether the encryption was being switched.
+func (v *view) switching(at time.Time) bool {
+	return slices.ContainsFunc(v.actions, func(a action) bool { return a.Verb == "encryption" && a.spans(at, v) })
+}
+
+// handled says whether the scenario did something to processes or nodes meanwhile.
+func (v *view) handled(at time.Time) bool {
+	return slices.ContainsFunc(v.actions, func(a action) bool {
+		return slices.Contains([]string{"stop", "kill", "restart", "node"}, a.Verb) && a.spans(at, v)
+	})
+}
+
+// spans says whether the action was under way.
+func (a action) spans(at time.Time, v *view) bool {
+	if !a.done && !a.failed {
+		return !at.Before(a.from) // it never ended
+	}
+	return !at.Before(a.from) && !at.After(a.to.Add(v.tolerance()))
+}
+
+// reportsStill says whether the reporter of a node has not been stopped since its plugin was last expected.
+func (v *view) reportsStill(p plugin, at time.Time) bool {
+	expected := v.pluginExpected(p).and(v.active())
+	var since time.Time
+	for _, x := range expected {
+		if x.has(at) {
+			return v.up(process{role: history.RoleReporter, node: p.node}, at)
+		}
+		if !x.to.After(at) {
+			since = x.to
+		}
+	}
+	if since.IsZero() {
+		return false
+	}
+	for _, c := range v.procs[process{role: history.RoleReporter, node: p.node}] {
+		if c.state == procDown && !c.at.Before(since) && !c.at.After(at) {
+			return false
+		}
+	}
+	return v.in(process{role: history.RoleReporter, node: p.node}, procUp).has(at)
+}
