@@ -36,6 +36,7 @@ arrows() {
   imports ./contract/... | sed 1d | grep "^$mod/" | grep -v "^$mod/contract"
   imports ./harness/check/... | grep "^$mod/" | grep -vE "^$mod/(contract|harness/history|harness/check)"
   imports ./harness/trace/... | grep "^$mod/" | grep -vE "^$mod/(contract|harness/history|harness/trace)"
+  imports ./harness/lifecycle/encryption | grep "^$mod/" | grep -v "^$mod/harness/lifecycle/encryption"
   imports ./harness/lifecycle/sidecar | grep "^$mod/" | grep -v "^$mod/harness/lifecycle/sidecar"
   imports ./harness/backend/sim/store | grep "^$mod/" | grep -vE "^$mod/(ci/crds|harness/backend/sim/store)\$"
   imports ./harness/netfault/... | grep "^$mod/" | grep -v "^$mod/harness/netfault"

@@ -60,6 +60,7 @@ func Catalogue() []Definition {
 		keyIDEmpty(), keyIDOversized(), keyIDFlipFlop(), keyIDReused(), keyIDMismatch(),
 		ciphertextEmpty(), ciphertextOversized(), annotationsInvalid(),
 		hostileText(),
+		providerFailure(),
 		connectionReset(),
 		refuseConnections(), socketRemoved(), socketReplaced(), socketStale(), socketPermissions(),
 		crash(), slowStart(),

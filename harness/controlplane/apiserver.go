@@ -87,7 +87,7 @@ func (s *APIServer) EncryptionFile() string { return filepath.Join(s.dir, "encry
 // SetEncryption replaces the EncryptionConfiguration in one step. A running API server loads it at its next look (see
 // Options.EncryptionPoll), or rejects it silently.
 func (s *APIServer) SetEncryption(e Encryption) error {
-	if err := e.validate(); err != nil {
+	if err := e.Validate(); err != nil {
 		return err
 	}
 	text, err := e.YAML()

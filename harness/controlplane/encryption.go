@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -13,38 +13,8 @@ import (
 type Encryption struct {
 	// Resources that are encrypted; empty means secrets.
 	Resources []string
-	// Providers are KMS v2 plugins, the write key first.
-	Providers []KMSProvider
-	// IdentityFirst writes in clear text and keeps the providers for reading, as while encryption is being switched off.
-	IdentityFirst bool
-}
-
-// KMSProvider is one KMS v2 plugin.
-type KMSProvider struct {
-	// KeyID is the sequence number of the encryption-key secret; the provider's name is "kms-{KeyID}".
-	KeyID string
-	// Socket is the path of the plugin's unix socket, absolute.
-	Socket string
-	// Timeout of a call; 0 means kube-apiserver's default of 3 s.
-	Timeout time.Duration
-}
-
-func (e Encryption) validate() error {
-	seen := map[string]bool{}
-	for _, p := range e.Providers {
-		switch {
-		case p.KeyID == "":
-			return fmt.Errorf("encryption: the provider with socket %q has no keyID", p.Socket)
-		case seen[p.KeyID]:
-			return fmt.Errorf("encryption: keyID %s is there twice", p.KeyID)
-		case !filepath.IsAbs(p.Socket):
-			return fmt.Errorf("encryption: keyID %s: the socket %q is not an absolute path", p.KeyID, p.Socket)
-		case p.Timeout < 0:
-			return fmt.Errorf("encryption: keyID %s: the timeout is %v, expected 0 or more", p.KeyID, p.Timeout)
-		}
-		seen[p.KeyID] = true
-	}
-	return nil
+	// Providers: the first writes, all of them read. Without any, clear text is written.
+	Providers []Provider
 }
 
 // object is a YAML mapping.
@@ -56,30 +26,53 @@ func (e Encryption) YAML() ([]byte, error) {
 	if len(resources) == 0 {
 		resources = []string{"secrets"}
 	}
+	providers := make([]object, 0, len(e.Providers)+1)
+	for _, p := range e.Providers {
+		providers = append(providers, p.entry())
+	}
+	if len(providers) == 0 {
+		providers = append(providers, Identity().entry())
+	}
 	return yaml.Marshal(object{
 		"apiVersion": "apiserver.config.k8s.io/v1",
 		"kind":       "EncryptionConfiguration",
-		"resources":  []object{{"resources": resources, "providers": e.providers()}},
+		"resources":  []object{{"resources": resources, "providers": providers}},
 	})
 }
 
-func (e Encryption) providers() []object {
-	identity := object{"identity": object{}}
-	var all []object
-	if e.IdentityFirst {
-		all = append(all, identity)
-	}
-	for _, p := range e.Providers {
-		kms := object{"apiVersion": "v2", "name": "kms-" + p.KeyID, "endpoint": "unix://" + p.Socket}
-		if p.Timeout != 0 {
-			kms["timeout"] = p.Timeout.String()
+// Validate demands what kube-apiserver demands, and what keeps the providers apart: a file that it rejects is one that a running
+// API server ignores, and one that is started with does not start.
+func (e Encryption) Validate() error {
+	for _, r := range e.Resources {
+		if err := checkResource(r); err != nil {
+			return fmt.Errorf("encryption: %w", err)
 		}
-		all = append(all, object{"kms": kms})
 	}
-	if !e.IdentityFirst {
-		all = append(all, identity)
+	seen := map[string]bool{}
+	for _, p := range e.Providers {
+		if err := p.check(); err != nil {
+			return fmt.Errorf("encryption: %w", err)
+		}
+		if seen[p.Name()] {
+			return fmt.Errorf("encryption: provider %s is there twice, expected it once", p.Name())
+		}
+		seen[p.Name()] = true
 	}
-	return all
+	return nil
+}
+
+// checkResource keeps to the plain names that the harness encrypts: kube-apiserver knows wildcards besides, and what it never
+// encrypts.
+func checkResource(r string) error {
+	switch {
+	case r == "" || r != strings.ToLower(r):
+		return fmt.Errorf("resource %q, expected a plural in small letters, such as secrets or routes.route.openshift.io", r)
+	case strings.Contains(r, "*"):
+		return fmt.Errorf("resource %q, expected no wildcard: it would encrypt what nobody migrates", r)
+	case r == "events" || strings.HasSuffix(r, ".events.k8s.io") || strings.HasSuffix(r, ".extensions"):
+		return fmt.Errorf("resource %q, which kube-apiserver does not encrypt", r)
+	}
+	return nil
 }
 
 // writeAtomically puts a file in place in one step, so that a reader sees the old or the new one.

@@ -189,7 +189,7 @@ func testReplace(t *testing.T, w world, old *controlplane.APIServer) {
 
 // With a plugin that never comes, an API server starts and lives, and everything but the plugin is ready.
 func TestColdStartWithoutPlugin(t *testing.T) {
-	dead := controlplane.Encryption{Providers: []controlplane.KMSProvider{{KeyID: "1", Socket: "/nonexistent/kms-1.sock", Timeout: time.Second}}}
+	dead := controlplane.Encryption{Providers: []controlplane.Provider{controlplane.KMS(controlplane.KMSProvider{KeyID: "1", Socket: "/nonexistent/kms-1.sock", Timeout: time.Second})}}
 	w := newWorld(t, nil, controlplane.ServerSpec{Name: "cp-1", Encryption: dead})
 	w.start(t, controlplane.ReadyWithoutKMS)
 	s := w.Servers()[0]

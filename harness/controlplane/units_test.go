@@ -4,40 +4,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
-
-func TestEncryptionYAML(t *testing.T) {
-	providers := []controlplane.KMSProvider{{KeyID: "2", Socket: "/run/kms-2.sock"}, {KeyID: "1", Socket: "/run/kms-1.sock", Timeout: 10 * time.Second}}
-	for _, test := range []struct {
-		name       string
-		encryption controlplane.Encryption
-		want       []string // in this order
-	}{
-		{"none", controlplane.Encryption{}, []string{"identity: {}", "secrets"}},
-		{"KMS", controlplane.Encryption{Providers: providers}, []string{
-			"apiVersion: v2", "endpoint: unix:///run/kms-2.sock", "name: kms-2", "name: kms-1", "timeout: 10s", "identity: {}", "secrets"}},
-		{"switched off", controlplane.Encryption{Providers: providers, IdentityFirst: true, Resources: []string{"configmaps"}}, []string{
-			"identity: {}", "name: kms-2", "name: kms-1", "configmaps"}},
-	} {
-		text, err := test.encryption.YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
-		rest := string(text)
-		for _, want := range test.want {
-			_, after, found := strings.Cut(rest, want)
-			if !found {
-				t.Fatalf("%s: expected %q in this order in\n%s", test.name, test.want, text)
-			}
-			rest = after
-		}
-	}
-}
 
 func TestOptionErrors(t *testing.T) {
 	supervisor := process.New(process.Options{})
@@ -57,8 +28,8 @@ func TestOptionErrors(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	provider := func(key, socket string) controlplane.KMSProvider {
-		return controlplane.KMSProvider{KeyID: key, Socket: socket}
+	provider := func(key, socket string) controlplane.Provider {
+		return controlplane.KMS(controlplane.KMSProvider{KeyID: key, Socket: socket})
 	}
 	for name, spoil := range map[string]func(*controlplane.Options){
 		"no binaries":     func(o *controlplane.Options) { o.Binaries = assets.Binaries{} },
@@ -68,13 +39,13 @@ func TestOptionErrors(t *testing.T) {
 		"name is a path":  func(o *controlplane.Options) { o.Servers[0].Name = "../x" },
 		"same name twice": func(o *controlplane.Options) { o.Servers = append(o.Servers, o.Servers[0]) },
 		"relative socket": func(o *controlplane.Options) {
-			o.Servers[0].Encryption.Providers = []controlplane.KMSProvider{provider("1", "kms.sock")}
+			o.Servers[0].Encryption.Providers = []controlplane.Provider{provider("1", "kms.sock")}
 		},
 		"no keyID": func(o *controlplane.Options) {
-			o.Servers[0].Encryption.Providers = []controlplane.KMSProvider{provider("", "/kms.sock")}
+			o.Servers[0].Encryption.Providers = []controlplane.Provider{provider("", "/kms.sock")}
 		},
 		"keyID twice": func(o *controlplane.Options) {
-			o.Servers[0].Encryption.Providers = []controlplane.KMSProvider{provider("1", "/a"), provider("1", "/b")}
+			o.Servers[0].Encryption.Providers = []controlplane.Provider{provider("1", "/a"), provider("1", "/b")}
 		},
 	} {
 		opts := good()
@@ -102,7 +73,7 @@ func TestSetEncryption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetEncryption(controlplane.Encryption{Providers: []controlplane.KMSProvider{{KeyID: "1", Socket: "x"}}}); err == nil {
+	if err := s.SetEncryption(controlplane.Encryption{Providers: []controlplane.Provider{controlplane.KMS(controlplane.KMSProvider{KeyID: "1", Socket: "x"})}}); err == nil {
 		t.Error("a bad configuration was accepted")
 	}
 	after, err := os.ReadFile(s.EncryptionFile())

@@ -28,6 +28,8 @@ const (
 	KindStall       Kind = "stall"       // harness, hold: nothing ran for a while
 	KindData        Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
 	KindSecrecy     Kind = "secrecy"     // recorders: a log was searched for what must not be in it
+	KindEncryption  Kind = "encryption"  // backend: an API server was told an encryption configuration, or has loaded it
+	KindCensus      Kind = "census"      // backend: by which keys the objects in etcd are encrypted
 	KindEnd         Kind = "end"         // last event: the run is complete, nothing was lost
 )
 
@@ -59,5 +61,7 @@ type Event struct {
 	Stall       *Stall       `json:"stall,omitempty"`
 	Data        *Data        `json:"data,omitempty"`
 	Secrecy     *Secrecy     `json:"secrecy,omitempty"`
+	Encryption  *Encryption  `json:"encryption,omitempty"`
+	Census      *Census      `json:"census,omitempty"`
 	End         *End         `json:"end,omitempty"`
 }

@@ -225,16 +225,18 @@ const (
 
 // Data is one encrypted object at one instant.
 type Data struct {
-	Op       string `json:"op"`
-	Object   string `json:"object"` // "secrets/NAMESPACE/NAME"
-	Digest   string `json:"digest,omitempty"`
-	OK       bool   `json:"ok"`
-	Error    string `json:"error,omitempty"`
-	Node     string `json:"node,omitempty"`     // API server that served it
-	Provider string `json:"provider,omitempty"` // raw: the name in the storage prefix k8s:enc:kms:v2:NAME:, or "identity"
-	KEKID    string `json:"kekID,omitempty"`    // raw: key_id stored beside the data
+	Op     string `json:"op"`
+	Object string `json:"object"` // "secrets/NAMESPACE/NAME"
+	Digest string `json:"digest,omitempty"`
+	OK     bool   `json:"ok"`
+	Error  string `json:"error,omitempty"`
+	Node   string `json:"node,omitempty"` // API server that served it
+	// Provider, of a raw read, is what the storage prefix names: kms-1 (k8s:enc:kms:v2:kms-1:), aescbc-2 (k8s:enc:aescbc:v1:2:), aesgcm-2,
+	// or identity, where there is none.
+	Provider string `json:"provider,omitempty"`
+	KEKID    string `json:"kekID,omitempty"` // raw: key_id stored beside the data
 	// DEKSource, raw: the digest of the encrypted DEK source stored beside the data.
 	DEKSource string `json:"dekSource,omitempty"`
-	// Want is the provider that the write configuration named when the object was written.
+	// Want is the provider that every API server's configuration named when the object was written; empty while that changed.
 	Want string `json:"want,omitempty"`
 }

@@ -128,6 +128,10 @@ func (e *Event) HasPayload() bool {
 		return e.Data != nil
 	case KindSecrecy:
 		return e.Secrecy != nil
+	case KindEncryption:
+		return e.Encryption != nil
+	case KindCensus:
+		return e.Census != nil
 	case KindEnd:
 		return e.End != nil
 	}

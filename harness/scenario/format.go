@@ -74,6 +74,7 @@ func topologyShape() *shape {
 		optional("controlPlanes", integer(1, MaxControlPlanes)).says("nodes cp-1 to cp-N, 1 to 7; default 3"),
 		optional("keyIDs", some(formed(keyIDForm), MaxKeyIDs)).says("plugins on each node, the write key first; default [\"1\"]"),
 		optional("aggregators", integer(1, MaxAggregators)).says("replicas, 1 to 3; default 1"),
+		optional("profile", formed(nameForm)).says("provider that the plugins stand for, such as aws (kmsharness profiles); default none"),
 		optional("start", word(StartRunning, StartStopped)).says("running: healthy; stopped: only etcd and the remote KMS run"),
 	)
 }
@@ -153,7 +154,7 @@ func argumentShape(verb Verb) *shape {
 	case VerbEncryption:
 		return mapping(what, required("type", word(encryptionTypes()...)), optional("keyIDs", some(formed(keyIDForm), MaxKeyIDs)))
 	case VerbData:
-		return mapping(what, required("op", word(dataOps()...)), optional("count", integer(1, maxObjects)), optional("size", integer(1, maxObjectBytes)))
+		return mapping(what, required("op", word(dataOps()...)), optional("count", integer(1, MaxObjects)), optional("size", integer(1, MaxObjectBytes)))
 	case VerbCondition:
 		return mapping(what, required("type", text), optional("status", word(conditionStatuses()...)), optional("reason", text), optional("message", text),
 			optional("manager", text), optional("delete", scalar(kindBool)))

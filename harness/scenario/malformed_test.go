@@ -73,6 +73,8 @@ func TestValid(t *testing.T) {
 // faults is a catalogue of two.
 type faults struct{}
 
+func (faults) Profiles() []string { return []string{"aws"} }
+
 func (faults) DurationParams(name string) []string {
 	if name == "delay" {
 		return []string{"by"}

@@ -9,9 +9,7 @@ import (
 )
 
 const (
-	maxKEKs        = 10_000 // versions of one remote key (fakeplugin/keyring)
-	maxObjects     = 1000
-	maxObjectBytes = 512 << 10 // a Secret may have 1 MiB; half of it leaves room for base64
+	maxKEKs = 10_000 // versions of one remote key (fakeplugin/keyring)
 )
 
 func (v *validation) remote(a Action, at place) {
@@ -145,14 +143,14 @@ func (v *validation) newNode(at place, name, replaces string) {
 }
 
 func (v *validation) removed(name string) bool {
-	return slices.ContainsFunc(v.scenario.Actions(), func(a Action) bool {
+	return slices.ContainsFunc(v.actions, func(a Action) bool {
 		return a.Verb == VerbNode && (a.Text("remove") == name || a.Text("replace") == name)
 	})
 }
 
 // The words of the following actions.
-func encryptionTypes() []string   { return []string{"KMS", "identity"} }
-func dataOps() []string           { return []string{"write", "verify"} }
+// encryptionTypes are those of spec.encryption.type of the cluster's APIServer configuration.
+func encryptionTypes() []string   { return []string{"KMS", "identity", "aescbc", "aesgcm"} }
 func conditionStatuses() []string { return []string{"True", "False", "Unknown"} }
 func attemptOutcomes() []string   { return []string{"denied", "allowed"} }
 func attemptVerbs() []string {
@@ -164,7 +162,7 @@ func (v *validation) encryption(a Action, at place) {
 	_, written := a.Params["keyIDs"]
 	switch {
 	case written && a.Text("type") == "identity":
-		v.add(at.at("keyIDs"), "keyIDs with type identity, expected them with KMS only")
+		v.add(at.at("keyIDs"), "keyIDs with type identity, expected none: clear text has no key")
 	case written:
 		v.keyIDList(at.at("keyIDs"), a.Texts("keyIDs"))
 	}
@@ -172,8 +170,8 @@ func (v *validation) encryption(a Action, at place) {
 
 func (v *validation) data(a Action, at place) {
 	v.word(at.at("op"), "op", a.Text("op"), dataOps())
-	v.number(at.at("count"), "count", a.Int("count", 1), 1, maxObjects)
-	v.number(at.at("size"), "size", a.Int("size", 1), 1, maxObjectBytes)
+	v.number(at.at("count"), "count", a.Int("count", 1), 1, MaxObjects)
+	v.number(at.at("size"), "size", a.Int("size", 1), 1, MaxObjectBytes)
 }
 
 func (v *validation) condition(a Action, at place) {

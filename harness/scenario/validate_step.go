@@ -133,7 +133,7 @@ func suggestIn(message string) string {
 	known := view.Variables()
 	if !ok {
 		_, rest, ok = strings.Cut(message, "undefined field '")
-		known = strings.Fields("degraded available progressing exists status reason message kekID detail age fresh node keyID count failed healthy calls errors seconds written verified lost")
+		known = strings.Fields("degraded available progressing exists status reason message kekID detail age fresh node keyID count failed healthy calls errors seconds written verified lost under keys")
 	}
 	word, _, closed := strings.Cut(rest, "'")
 	if !ok || !closed {
@@ -161,7 +161,7 @@ func (v *validation) reference(r view.Reference) string {
 // ghostNodes are nodes that only a made-up condition speaks of.
 func (v *validation) ghostNodes() []string {
 	var out []string
-	for _, a := range v.scenario.Actions() {
+	for _, a := range v.actions {
 		if node, ok := contract.NodeOfCondition(a.Text("type")); ok && a.Verb == VerbCondition {
 			out = append(out, node)
 		}

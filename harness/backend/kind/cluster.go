@@ -83,7 +83,7 @@ func (p *plane) prepareFolders(_ context.Context, names []string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := p.prepareNode(name, p.keyIDs[:1], false); err != nil {
+		if err := p.prepareNode(name, live.Plugins(p.keyIDs[:1]...)); err != nil {
 			return err
 		}
 	}
@@ -123,12 +123,12 @@ func (p *plane) share(ctx context.Context, name string) error {
 }
 
 // prepareNode writes what a node's pods find at their start.
-func (p *plane) prepareNode(name string, keyIDs []string, identityFirst bool) error {
+func (p *plane) prepareNode(name string, told live.Encryption) error {
 	n := p.layout.node(name)
 	if err := n.make(); err != nil {
 		return err
 	}
-	text, err := encryption(keyIDs, identityFirst)
+	text, err := encryptionText(told)
 	if err != nil {
 		return err
 	}

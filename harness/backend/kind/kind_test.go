@@ -117,7 +117,7 @@ func TestSpecOfThePod(t *testing.T) {
 }
 
 func TestEncryption(t *testing.T) {
-	text, err := encryption([]string{"2", "1"}, false)
+	text, err := encryptionText(live.Plugins("2", "1"))
 	first, second := strings.Index(string(text), "kms-2"), strings.Index(string(text), "kms-1")
 	if err != nil || first < 0 || second < first || !strings.Contains(string(text), "unix:///var/run/kmsplugin/kms-2.sock") {
 		t.Errorf("%s, %v", text, err)

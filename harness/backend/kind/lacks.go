@@ -7,6 +7,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -20,16 +21,21 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > replicas {
 		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
 	}
-	for _, k := range live.KeyIDs(s) {
-		if !slices.Contains(pluginKeyIDs(), k) {
-			add("keyID %s: the API servers' pods have %s", k, strings.Join(pluginKeyIDs(), " and "))
-		}
-	}
+	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		add("%v", err)
 	}
 	for _, a := range s.Actions() {
 		lacks = append(lacks, lacking(a)...)
+	}
+	return lacks
+}
+
+func lackingPlugins(keyIDs []string) (lacks []string) {
+	for _, k := range keyIDs {
+		if !slices.Contains(pluginKeyIDs(), k) {
+			lacks = append(lacks, fmt.Sprintf("keyID %s: the API servers' pods have %s", k, strings.Join(pluginKeyIDs(), " and ")))
+		}
 	}
 	return lacks
 }
@@ -43,6 +49,8 @@ func lacking(a scenario.Action) []string {
 		return []string{"a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)"}
 	case a.Process.Role == history.RoleEtcd && a.Verb != scenario.VerbPause && a.Verb != scenario.VerbResume:
 		return []string{"etcd: " + errEtcdOnlyPauses.Error()}
+	case a.Verb == scenario.VerbEncryption && a.Text("type") == string(encryption.KMS):
+		return lackingPlugins(a.Texts("keyIDs"))
 	}
 	return nil
 }

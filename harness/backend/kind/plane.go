@@ -43,6 +43,7 @@ type plane struct {
 	lb          *loadBalancer
 	front       *netfault.Link // of clients on this machine
 	nodes       live.Nodes
+	profile     live.Profile // of the plugins
 	aggregators []*seat
 	installed   map[string]bool
 	links       links
@@ -70,7 +71,7 @@ var _ live.Plane = (*plane)(nil)
 // Traits implements live.Plane.
 func (p *plane) Traits() live.Traits {
 	return live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
-		RealNodes: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir}
+		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir}
 }
 
 // Nodes implements live.Plane.
@@ -91,7 +92,7 @@ func (p *plane) KMS() *live.RemoteKMS { return p.kms }
 // Spoil implements live.Plane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
 // only have been paused. Nodes and pods that did not start again are not worth another try.
 func (p *plane) Spoil(d live.Damage) {
-	if d != live.DamagedProgram && d != live.DamagedPower {
+	if d != live.DamagedProgram && d != live.DamagedPower && d != live.DamagedData {
 		return
 	}
 	p.mu.Lock()
@@ -164,18 +165,36 @@ func (p *plane) Lives() []history.Process {
 	return all
 }
 
-// ReadEtcd implements live.Plane, through the member of any node.
-func (p *plane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
+// ReadEtcd implements live.Plane.
+func (p *plane) ReadEtcd(ctx context.Context, key string) (value []byte, err error) {
+	err = p.throughEtcd(func(transport http.RoundTripper, url string) (err error) {
+		value, err = live.ReadEtcdGateway(ctx, transport, url, key)
+		return err
+	})
+	return value, err
+}
+
+// RangeEtcd implements live.Plane.
+func (p *plane) RangeEtcd(ctx context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
+	err = p.throughEtcd(func(transport http.RoundTripper, url string) (err error) {
+		found, more, err = live.RangeEtcdGateway(ctx, transport, url, r)
+		return err
+	})
+	return found, more, err
+}
+
+// throughEtcd asks the member of any node.
+func (p *plane) throughEtcd(ask func(transport http.RoundTripper, url string) error) error {
 	transport := &http.Transport{TLSClientConfig: p.etcdTLS, DisableKeepAlives: true}
 	var errs []error
 	for _, n := range p.nodes.List() {
-		value, err := live.ReadEtcdGateway(ctx, transport, "https://"+p.address(n.Name)+":"+portEtcd, key)
+		err := ask(transport, "https://"+p.address(n.Name)+":"+portEtcd)
 		if err == nil {
-			return value, nil
+			return nil
 		}
 		errs = append(errs, err)
 	}
-	return nil, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // loadEtcdTLS reads the certificates that etcd's clients on a node use.

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
 
 // repair is what brings the nodes of a plane back that scenarios expect: one joins in a fraction of the time that a new
@@ -76,7 +78,7 @@ func (p *plane) deleteNode(ctx context.Context, name string) error {
 // bringIn adds nodes, one after another: etcd takes one new member at a time.
 func (p *plane) bringIn(ctx context.Context, names, keyIDs []string) error {
 	for _, name := range names {
-		if _, err := p.AddNode(ctx, name, keyIDs, false, func(context.Context) error { return nil }); err != nil {
+		if _, err := p.AddNode(ctx, name, live.Plugins(keyIDs...), func(context.Context) error { return nil }); err != nil {
 			return fmt.Errorf("bring %s back: %w", name, err)
 		}
 	}

@@ -42,6 +42,9 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err := p.bringIn(ctx, plan.in, keyIDs); err != nil {
 		return err
 	}
+	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {
+		return err
+	}
 	if err := p.seatAggregators(ctx); err != nil {
 		return err
 	}
@@ -76,7 +79,7 @@ func (p *plane) resetNode(ctx context.Context, n *live.Node, keyIDs []string) er
 	}
 	s := n.Server.(*server)
 	before, _ := os.ReadFile(s.layout.file(encryptionFile)) // what cannot be read has changed
-	if _, err := s.SetEncryption(keyIDs, false); err != nil {
+	if _, err := s.SetEncryption(live.Plugins(keyIDs...)); err != nil {
 		return err
 	}
 	after, err := os.ReadFile(s.layout.file(encryptionFile))

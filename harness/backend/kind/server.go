@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/controlplane"
 )
 
 // server is the kube-apiserver of a node.
@@ -69,8 +68,8 @@ func (s *server) AuditLog() string { return s.layout.file(auditLog) }
 func (s *server) LogFile() string { return s.layout.file(logFile(unitAPIServer)) }
 
 // SetEncryption implements live.Server.
-func (s *server) SetEncryption(keyIDs []string, identityFirst bool) (hash string, err error) {
-	text, err := encryption(keyIDs, identityFirst)
+func (s *server) SetEncryption(told live.Encryption) (hash string, err error) {
+	text, err := encryptionText(told)
 	if err != nil {
 		return "", err
 	}
@@ -80,12 +79,12 @@ func (s *server) SetEncryption(keyIDs []string, identityFirst bool) (hash string
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), nil
 }
 
-// encryption is an EncryptionConfiguration with keyIDs, the write key first. It has no others: an API server with a provider
-// whose plugin is held is not ready.
-func encryption(keyIDs []string, identityFirst bool) ([]byte, error) {
-	e := controlplane.Encryption{IdentityFirst: identityFirst}
-	for _, k := range keyIDs {
-		e.Providers = append(e.Providers, controlplane.KMSProvider{KeyID: k, Socket: live.HostSocket(inNodeSocket, k)})
+// encryptionText is the EncryptionConfiguration that says what an API server is told, and nothing else: one with a provider whose
+// plugin is held is not ready.
+func encryptionText(told live.Encryption) ([]byte, error) {
+	e := told.Config(func(keyID string) string { return live.HostSocket(inNodeSocket, keyID) })
+	if err := e.Validate(); err != nil {
+		return nil, err
 	}
 	return e.YAML()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -22,9 +23,10 @@ func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *En
 	}
 	e := &Environment{
 		opts: opts, plane: p, traits: p.Traits(), scenario: spec.Scenario, operator: op, logDir: filepath.Join(spec.OutDir, "logs"),
-		sink: newGate(spec.Log), keyIDs: KeyIDs(spec.Scenario), encryption: encryptionKMS, removed: map[string]*Node{}, joining: map[string]time.Time{}, away: map[onNode]string{},
-		conditions: map[string]map[string]object{}, written: map[string]history.Data{}, reloads: map[string]string{},
+		sink: newGate(spec.Log), keyIDs: KeyIDs(spec.Scenario), encryption: encryption.KMS, told: Plugins(KeyIDs(spec.Scenario)...), removed: map[string]*Node{}, joining: map[string]time.Time{}, away: map[onNode]string{},
+		conditions: map[string]map[string]object{}, written: map[string]history.Data{}, reloads: map[string]reload{},
 	}
+	e.told.Keys, e.left = map[encryption.Provider][]byte{}, e.told.Providers
 	if err := os.MkdirAll(e.logDir, 0o755); err != nil {
 		return nil, err
 	}
@@ -63,6 +65,7 @@ func (e *Environment) begin(ctx context.Context) error {
 		return err
 	}
 	e.recordExpected()
+	e.recordTold()
 	if e.scenario.Topology.Start == scenario.StartStopped {
 		return e.stopForColdStart(ctx)
 	}

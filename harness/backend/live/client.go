@@ -6,12 +6,14 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
 
 // Client talks to one address under one identity, over connections of its own.
 type Client struct {
 	dynamic.Interface
+	meta metadata.Interface
 	url  string
 	http *http.Client
 }
@@ -26,7 +28,11 @@ func NewClient(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client for %s: %w", config.Host, err)
 	}
-	return &Client{Interface: d, url: config.Host, http: h}, nil
+	m, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), h)
+	if err != nil {
+		return nil, fmt.Errorf("client for %s: %w", config.Host, err)
+	}
+	return &Client{Interface: d, meta: m, url: config.Host, http: h}, nil
 }
 
 // Close drops the idle connections.

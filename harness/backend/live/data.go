@@ -7,11 +7,14 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -35,24 +38,24 @@ func digest(value []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Limits of data: a secret holds at most 1 MiB.
-const (
-	maxDataCount = 1000
-	maxDataBytes = 512 << 10
-)
+// dataWriters is how many objects are written or read at once.
+const dataWriters = 8
 
-// data writes secrets through every API server in turn, or reads all that were written back through each of them.
+// data writes secrets through every API server in turn, reads all that were written back through each of them, or writes every
+// secret of the cluster anew.
 func (e *Environment) data(ctx context.Context, a scenario.Action) error {
-	op, count, size := a.Text("op"), a.Int("count", 3), a.Int("size", 256)
-	switch {
-	case count < 1 || count > maxDataCount || size < 1 || size > maxDataBytes:
-		return fmt.Errorf("data: count is %d (1 to %d), size %d (1 to %d bytes)", count, maxDataCount, size, maxDataBytes)
-	case op == "write":
+	switch op, count, size := a.Text("op"), a.Int("count", 3), a.Int("size", 256); {
+	case count < 1 || count > scenario.MaxObjects || size < 1 || size > scenario.MaxObjectBytes:
+		return fmt.Errorf("data: count is %d (1 to %d), size %d (1 to %d bytes)", count, scenario.MaxObjects, size, scenario.MaxObjectBytes)
+	case op == scenario.DataWrite:
 		return e.writeData(ctx, count, size)
-	case op == "verify":
+	case op == scenario.DataVerify:
 		return e.verifyData(ctx)
+	case op == scenario.DataMigrate:
+		return e.migrateData(ctx)
+	default:
+		return fmt.Errorf("data: op %q: expected write, verify or migrate", op)
 	}
-	return fmt.Errorf("data: op %q: expected write or verify", op)
 }
 
 func (e *Environment) writeData(ctx context.Context, count, size int) error {
@@ -63,31 +66,39 @@ func (e *Environment) writeData(ctx context.Context, count, size int) error {
 	if err := e.awaitReload(ctx, nodes); err != nil {
 		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(dataWriters)
 	for i := range count {
-		value := make([]byte, size)
-		if _, err := rand.Read(value); err != nil {
-			return fmt.Errorf("data: %w", err)
-		}
-		if err := e.writeOne(ctx, nodes[i%len(nodes)], value); err != nil {
-			return err
-		}
+		group.Go(func() error { return e.writeNew(ctx, nodes[i%len(nodes)], size) })
 	}
-	return nil
+	return group.Wait()
 }
 
-// writeOne writes a secret. A write that is refused is an event, not an error: whether it should have been is the checker's
-// and the scenario's business.
-func (e *Environment) writeOne(ctx context.Context, n *Node, value []byte) error {
+// writeNew writes a secret that nobody knows.
+func (e *Environment) writeNew(ctx context.Context, n *Node, size int) error {
+	value := make([]byte, size)
+	if _, err := rand.Read(value); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
 	e.mu.Lock()
 	e.serial++
 	name := fmt.Sprintf("data-%d", e.serial)
-	want := e.writeProvider()
 	e.mu.Unlock()
-	writing, cancel := context.WithTimeout(ctx, RequestTimeout)
-	defer cancel()
+	return e.writeOne(ctx, n, name, value)
+}
+
+// writeOne creates a secret, or replaces the one that was written before. A write that is refused is an event, not an error:
+// whether it should have been is the checker's and the scenario's business.
+func (e *Environment) writeOne(ctx context.Context, n *Node, name string, value []byte) error {
+	e.mu.Lock()
+	_, there := e.written[name]
+	e.mu.Unlock()
 	e.recorder.secrecy.Add(objectName(name), secrecy.Plain, value)
-	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.Name, Want: want}
-	_, err := n.Admin.Resource(secretObjects()).Namespace(dataNamespace).Create(writing, secret(name, value), metav1.CreateOptions{})
+	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.Name, Want: e.wantNow()}
+	err := n.Admin.put(ctx, secret(name, value), there)
+	if d.Want != e.wantNow() {
+		d.Want = "" // it changed meanwhile
+	}
 	e.recordData(d, err)
 	if err != nil {
 		return ctx.Err()
@@ -98,33 +109,55 @@ func (e *Environment) writeOne(ctx context.Context, n *Node, value []byte) error
 	return e.inspect(ctx, name, d)
 }
 
+func (c *Client) put(ctx context.Context, s *unstructured.Unstructured, there bool) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	secrets := c.Resource(secretObjects()).Namespace(dataNamespace)
+	if there {
+		_, err = secrets.Update(ctx, s, metav1.UpdateOptions{})
+		return err
+	}
+	_, err = secrets.Create(ctx, s, metav1.CreateOptions{})
+	return err
+}
+
+// wantNow is the provider that encrypts what is written now; empty while not every API server has been told, or has loaded, so.
+func (e *Environment) wantNow() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.reloads) > 0 || e.telling {
+		return ""
+	}
+	return e.told.Providers.Writer().Name()
+}
+
 // inspect looks at a secret in etcd, past every API server.
 func (e *Environment) inspect(ctx context.Context, name string, written history.Data) error {
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
-	stored, err := e.stored(ctx, "/registry/secrets/"+dataNamespace+"/"+name)
+	stored, err := e.stored(ctx, registrySecrets+dataNamespace+"/"+name)
 	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.data)
-	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dek)
-	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, stored.dekSource
+	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dekSource)
+	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, journal.Digest(stored.dekSource)
+	if e.wantNow() != d.Want {
+		d.Want = "" // it may have been written anew meanwhile
+	}
 	e.recordData(d, err)
 	return ctx.Err()
 }
 
+// verifyData reads everything that was written through every API server that runs.
 func (e *Environment) verifyData(ctx context.Context) error {
 	e.mu.Lock()
-	names := make([]string, 0, len(e.written))
-	for name := range e.written {
-		names = append(names, name)
-	}
+	names := slices.Sorted(maps.Keys(e.written))
 	e.mu.Unlock()
-	slices.Sort(names)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(dataWriters)
 	for _, n := range e.serving() {
 		for _, name := range names {
-			if err := e.readOne(ctx, n, name); err != nil {
-				return err
-			}
+			group.Go(func() error { return e.readOne(ctx, n, name) })
 		}
 	}
-	return nil
+	return group.Wait()
 }
 
 func (e *Environment) readOne(ctx context.Context, n *Node, name string) error {
@@ -147,6 +180,16 @@ func (e *Environment) readOne(ctx context.Context, n *Node, name string) error {
 	}
 	e.recordData(d, err)
 	return ctx.Err()
+}
+
+// migrateData is a storage migration without a switch: after a rotation nothing is left under the old KEK.
+func (e *Environment) migrateData(ctx context.Context) error {
+	e.topology.Lock()
+	defer e.topology.Unlock()
+	if err := e.migrate(ctx); err != nil {
+		return err
+	}
+	return e.census(ctx)
 }
 
 func (e *Environment) recordData(d history.Data, err error) {

@@ -8,90 +8,128 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// changeEncryption switches the cluster's encryption type, and the plugins, as an operator would.
+// errSuperseded ends a switch when another begins.
+var errSuperseded = errors.New("another switch of the encryption has begun")
+
+// changeEncryption switches the cluster's encryption type, keys and plugins, as an operator would. One that begins in the middle
+// of another takes over: what the other has given out stays readable until everything is written anew.
 func (e *Environment) changeEncryption(ctx context.Context, a scenario.Action) error {
+	ctx, end := e.supersede(ctx)
+	defer end()
 	e.topology.Lock()
 	defer e.topology.Unlock()
+	to, err := e.wanted(a)
+	if err != nil {
+		return err
+	}
 	if err := e.reachable(e.nodes(), ""); err != nil {
 		return err
 	}
 	e.plane.Spoil(DamagedEncryption)
-	switch a.Text("type") {
-	case encryptionIdentity:
-		return e.switchOff(ctx)
-	case encryptionKMS:
-		keyIDs := a.Texts("keyIDs")
-		if len(keyIDs) == 0 {
-			e.mu.Lock()
-			keyIDs = slices.Clone(e.keyIDs)
-			e.mu.Unlock()
-		}
-		return e.switchOn(ctx, keyIDs)
+	err = e.watched(ctx, func(ctx context.Context) error { return e.switchTo(ctx, to) })
+	if errors.Is(context.Cause(ctx), errSuperseded) {
+		return nil // its end is the other's
 	}
-	return fmt.Errorf("type %q: expected KMS or identity", a.Text("type"))
+	return err
 }
 
-// switchOff makes KMS inactive: the configuration first, then the reporters end, then their plugins. The API servers
-// write in clear text from then on and can read what is in their caches; they are not waited for.
-func (e *Environment) switchOff(ctx context.Context) error {
-	if err := e.setType(ctx, encryptionIdentity); err != nil {
+// supersede ends the switch that is under way, and gives the context of the new one.
+func (e *Environment) supersede(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	e.mu.Lock()
+	before := e.switching
+	e.switching = cancel
+	e.mu.Unlock()
+	if before != nil {
+		before(errSuperseded)
+	}
+	return ctx, func() { cancel(nil) }
+}
+
+// wanted is the list that an action asks for. Without keyIDs, plugins are those from before, and other keys have the number 1.
+func (e *Environment) wanted(a scenario.Action) (encryption.List, error) {
+	kind, keyIDs := encryption.Type(a.Text("type")), a.Texts("keyIDs")
+	switch {
+	case len(keyIDs) > 0:
+	case kind == encryption.KMS:
+		keyIDs = e.currentKeyIDs()
+	case kind.Local():
+		keyIDs = []string{"1"}
+	}
+	to := encryption.Of(kind, keyIDs...)
+	return to, to.Check()
+}
+
+// switchTo goes through the stages of a switch. Without plugins at its end the reporters end first, so that nobody reports plugins
+// of which nobody expects any more; otherwise they are told of their new sockets before the old plugins end.
+func (e *Environment) switchTo(ctx context.Context, to encryption.List) error {
+	plugins := to.KeyIDs(encryption.KMS)
+	if err := e.beforeSwitch(ctx, to, plugins); err != nil {
 		return err
 	}
-	if err := e.configureServers(e.currentKeyIDs(), true); err != nil {
+	if err := e.stages(ctx, to); err != nil {
 		return err
 	}
-	if e.traits.EncryptionPoll > 0 { // on stock binaries it takes up to a minute
-		if err := e.awaitReload(ctx, e.serving()); err != nil {
+	if len(plugins) > 0 {
+		if err := e.report(ctx, plugins); err != nil {
 			return err
 		}
 	}
-	if err := e.eachNode(func(n *Node) error { return n.Reporter().Stop(ctx) }); err != nil {
-		return err
-	}
-	return e.eachNode(func(n *Node) error {
-		var errs []error
-		for _, g := range n.Plugins() {
-			errs = append(errs, g.Stop(ctx))
-		}
-		return errors.Join(errs...)
-	})
+	return e.eachNode(func(n *Node) error { return n.dropPlugins(ctx, plugins) })
 }
 
-// switchOn makes KMS active with the given plugins. Old plugins stay readable until everything is written anew.
-func (e *Environment) switchOn(ctx context.Context, keyIDs []string) error {
-	old := e.currentKeyIDs()
-	all := slices.Clone(keyIDs)
-	for _, k := range old {
+// beforeSwitch ends the reporters, or starts the plugins that will be needed.
+func (e *Environment) beforeSwitch(ctx context.Context, to encryption.List, plugins []string) error {
+	if err := e.makeKeys(ctx, to); err != nil {
+		return err
+	}
+	if len(plugins) == 0 {
+		if err := e.setType(ctx, to.Writer().Type); err != nil {
+			return err
+		}
+		return e.eachNode(func(n *Node) error { return n.Reporter().Stop(ctx) })
+	}
+	all := slices.Clone(plugins)
+	for _, k := range e.current().PluginIDs() {
 		if !slices.Contains(all, k) {
 			all = append(all, k)
 		}
 	}
-	if err := e.eachNode(func(n *Node) error { return e.startPlugins(ctx, n, all) }); err != nil {
-		return err
-	}
-	if err := e.reconfigure(ctx, all, keyIDs); err != nil {
-		return err
-	}
+	return e.eachNode(func(n *Node) error { return e.startPlugins(ctx, n, all) })
+}
+
+// clear leaves a plane whose objects every other configuration can read, if they were ever written anew.
+func (e *Environment) clear(ctx context.Context) error {
+	e.topology.Lock()
+	defer e.topology.Unlock()
 	e.mu.Lock()
-	e.keyIDs = slices.Clone(keyIDs)
+	switched := e.switching != nil
 	e.mu.Unlock()
-	if err := e.setType(ctx, encryptionKMS); err != nil {
+	if !switched {
+		return nil
+	}
+	return e.switchTo(ctx, encryption.Of(encryption.Identity))
+}
+
+// report makes KMS the cluster's type, with these plugins: the reporters' sockets are flags.
+func (e *Environment) report(ctx context.Context, plugins []string) error {
+	e.mu.Lock()
+	e.keyIDs = slices.Clone(plugins)
+	e.mu.Unlock()
+	if err := e.setType(ctx, encryption.KMS); err != nil {
 		return err
 	}
-	err := e.eachNode(func(n *Node) error {
+	return e.eachNode(func(n *Node) error {
 		r := n.Reporter()
-		if err := r.Stop(ctx); err != nil { // its sockets are flags
+		if err := r.Stop(ctx); err != nil {
 			return err
 		}
 		return e.start(ctx, r)
 	})
-	if err != nil {
-		return err
-	}
-	return e.eachNode(func(n *Node) error { return n.dropPlugins(ctx, keyIDs) })
 }
 
 func (e *Environment) currentKeyIDs() []string {
@@ -100,24 +138,23 @@ func (e *Environment) currentKeyIDs() []string {
 	return slices.Clone(e.keyIDs)
 }
 
-// writeProvider is the name of the provider that encrypts what is written now. e.mu is held.
-func (e *Environment) writeProvider() string {
-	if e.identity {
-		return encryptionIdentity
-	}
-	return "kms-" + e.keyIDs[0]
+// current is what the API servers were told last.
+func (e *Environment) current() Encryption {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.told
 }
 
-func (e *Environment) setType(ctx context.Context, encryption string) error {
+func (e *Environment) setType(ctx context.Context, kind encryption.Type) error {
 	c, err := e.plane.Nodes().Admin()
 	if err != nil {
 		return err
 	}
-	if err := c.configureEncryption(ctx, encryption); err != nil {
+	if err := c.configureEncryption(ctx, string(kind)); err != nil {
 		return err
 	}
 	e.mu.Lock()
-	e.encryption = encryption
+	e.encryption = kind
 	e.mu.Unlock()
 	e.recordExpected()
 	return nil

@@ -112,10 +112,7 @@ func (e *Environment) addNode(ctx context.Context, name string) error {
 }
 
 func (e *Environment) bringUp(ctx context.Context, name string) (*Node, error) {
-	e.mu.Lock()
-	keyIDs, identity := append([]string(nil), e.keyIDs...), e.identity
-	e.mu.Unlock()
-	n, err := e.plane.AddNode(ctx, name, keyIDs, identity, func(ctx context.Context) error { return e.joined(ctx, name) })
+	n, err := e.plane.AddNode(ctx, name, e.current(), func(ctx context.Context) error { return e.joined(ctx, name) })
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -30,16 +31,19 @@ type Environment struct {
 	topology sync.Mutex // one change of nodes or encryption at a time
 
 	mu         sync.Mutex
-	keyIDs     []string // the write key first
-	encryption string   // type in the cluster's APIServer configuration
-	identity   bool     // API servers write in clear text
+	keyIDs     []string          // of the plugins that report, the write key first
+	encryption encryption.Type   // in the cluster's APIServer configuration
+	told       Encryption        // what the API servers were told last
+	left       encryption.List   // providers that objects may lie under
+	switching  func(cause error) // ends the switch that is under way
 	removed    map[string]*Node
 	away       map[onNode]string            // whose processes cannot be told anything: why
 	joining    map[string]time.Time         // nodes that the cluster knows and this environment not yet: since when
 	conditions map[string]map[string]object // by manager and type
 	written    map[string]history.Data      // secrets by name
 	serial     int
-	reloads    map[string]string // API servers that have not yet loaded their configuration: its hash
+	reloads    map[string]reload // API servers that have not yet loaded their configuration
+	telling    bool              // files of API servers are being written
 	finished   bool
 }
 
@@ -101,7 +105,7 @@ func (e *Environment) recordExpectedAt(at time.Time) {
 		since[n.Name] = n.since
 	}
 	e.mu.Lock()
-	keyIDs, active := slices.Clone(e.keyIDs), e.encryption == encryptionKMS
+	keyIDs, active := slices.Clone(e.keyIDs), e.encryption == encryption.KMS
 	maps.Copy(since, e.joining)
 	e.mu.Unlock()
 	expected := &history.Expected{KMSActive: active, Nodes: []history.ExpectedNode{}}

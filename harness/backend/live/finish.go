@@ -20,7 +20,7 @@ func (e *Environment) Finish(ctx context.Context) error {
 	e.mu.Unlock()
 	var errs []error
 	if wrote {
-		errs = append(errs, e.verifyData(ctx))
+		errs = append(errs, e.verifyData(ctx), e.census(ctx))
 	}
 	errs = append(errs, e.recorder.drain(ctx))
 	e.plane.Listen(nil)
@@ -39,6 +39,9 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	}
 	if e.reachable(e.nodes(), "") != nil {
 		e.plane.Spoil(DamagedPower)
+	}
+	if e.traits.Outlives && e.clear(ctx) != nil {
+		e.plane.Spoil(DamagedData)
 	}
 	ended := e.EndSystemUnderTest(ctx)
 	if ended != nil {

@@ -23,7 +23,7 @@ type Server interface {
 	// Ready returns when /readyz answers, its plugins included.
 	Ready(ctx context.Context) error
 	// SetEncryption writes its encryption configuration and gives the hash by which it names it: sha256:HEX.
-	SetEncryption(keyIDs []string, identityFirst bool) (hash string, err error)
+	SetEncryption(told Encryption) (hash string, err error)
 }
 
 // Node is one control-plane node: an API server, its plugins, and the reporter of the scenario that runs.

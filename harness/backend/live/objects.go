@@ -9,12 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-// Types of the cluster's encryption, as apiservers.config.openshift.io/cluster names them.
-const (
-	encryptionKMS      = "KMS"
-	encryptionIdentity = "identity"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 )
 
 // object is a JSON object.
@@ -37,9 +33,9 @@ func controlPlaneNode(name string) *unstructured.Unstructured {
 
 // apiServerConfig is the cluster's APIServer configuration. With KMS the API insists on a provider: its values are
 // valid and mean nothing here, since the fake plugins are configured by the harness.
-func apiServerConfig(encryption string) *unstructured.Unstructured {
-	spec := object{"type": encryption}
-	if encryption == encryptionKMS {
+func apiServerConfig(kind string) *unstructured.Unstructured {
+	spec := object{"type": kind}
+	if kind == string(encryption.KMS) {
 		spec["kms"] = object{"type": "Vault", "vault": object{
 			"kmsPluginImage": "registry.example.com/kms/fake-kms-plugin@sha256:" + zeroDigest,
 			"vaultAddress":   "https://vault.example.com:8200",
@@ -77,10 +73,10 @@ func (c *Client) remove(ctx context.Context, r schema.GroupVersionResource, name
 }
 
 // configureEncryption sets the type in the cluster's APIServer configuration.
-func (c *Client) configureEncryption(ctx context.Context, encryption string) error {
-	_, err := c.Resource(apiServerConfigs()).Apply(ctx, cluster, apiServerConfig(encryption), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
+func (c *Client) configureEncryption(ctx context.Context, kind string) error {
+	_, err := c.Resource(apiServerConfigs()).Apply(ctx, cluster, apiServerConfig(kind), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
 	if err != nil {
-		return fmt.Errorf("set the cluster's encryption type to %s: %w", encryption, err)
+		return fmt.Errorf("set the cluster's encryption type to %s: %w", kind, err)
 	}
 	return nil
 }

@@ -38,9 +38,10 @@ type Plane interface {
 	// ClientServer is the URL of the load balancer for clients that are not part of the system under test.
 	ClientServer() string
 
-	// AddNode makes a node: plugins of keyIDs, an API server that is ready, its place behind the load balancer. Its
-	// reporter is the environment's, and so is its Node object unless it is real: then joined is called as soon as there is one.
-	AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool, joined func(context.Context) error) (*Node, error)
+	// AddNode makes a node: the plugins that told needs, an API server that was told so and is ready, its place behind the load
+	// balancer. Its reporter is the environment's, and so is its Node object unless it is real: then joined is called as soon as
+	// there is one.
+	AddNode(ctx context.Context, name string, told Encryption, joined func(context.Context) error) (*Node, error)
 	// Isolate takes a node out of the load balancer; RemoveNode ends everything of it.
 	Isolate(ctx context.Context, n *Node) error
 	RemoveNode(ctx context.Context, n *Node) error
@@ -61,6 +62,8 @@ type Plane interface {
 	LoadBalancer() Unit
 	// ReadEtcd is the value of a key, past every API server.
 	ReadEtcd(ctx context.Context, key string) ([]byte, error)
+	// RangeEtcd is keys in order, past every API server, and whether there are more.
+	RangeEtcd(ctx context.Context, r Range) (found []KeyValue, more bool, err error)
 	// SetLink puts a fault in force on a link, named as in the history; the zero fault ends it.
 	SetLink(ctx context.Context, l history.Link, f netfault.Fault) error
 }
@@ -80,6 +83,8 @@ type Traits struct {
 	// EncryptionPoll is how often API servers look for a changed encryption configuration; 0 is Kubernetes' own: once
 	// a minute.
 	EncryptionPoll time.Duration
+	// Outlives: a plane whose encryption was changed is used again; what is in its etcd must be readable by the next scenario.
+	Outlives bool
 	// Dir is a folder for files of the plane.
 	Dir string
 }
@@ -102,6 +107,7 @@ const (
 	DamagedEtcd       Damage = "something was done to etcd"
 	DamagedPower      Damage = "a node or a pod was not started again"
 	DamagedProgram    Damage = "the system under test could not be ended"
+	DamagedData       Damage = "its objects could not be written in clear text"
 )
 
 // Place is where a program of the system under test runs.

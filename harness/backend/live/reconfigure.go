@@ -2,38 +2,84 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 )
 
-// reconfigure gives the API servers their new providers. Where a key goes away, what it encrypted is written anew in
-// between, so that nothing is lost.
-func (e *Environment) reconfigure(ctx context.Context, all, keyIDs []string) error {
-	same := slices.Equal(all, e.currentKeyIDs())
-	if err := e.configureServers(all, false); err != nil {
+// stages gives the API servers one list after another, each after all have loaded the one before, and has every object written
+// anew before anything goes that may be needed to read it.
+func (e *Environment) stages(ctx context.Context, to encryption.List) error {
+	if err := e.awaitReload(ctx, e.nodes()); err != nil { // of a switch that was given up
 		return err
 	}
-	if same && e.traits.EncryptionPoll == 0 {
-		return nil // the providers are those that are loaded, or come back to life with their plugins
+	for _, s := range encryption.Switch(e.current().Providers, to) {
+		if err := e.stage(ctx, s); err != nil {
+			return fmt.Errorf("switch to %s, with the providers %s: %w", to.Writer().Name(), s.Providers, err)
+		}
 	}
-	if err := e.awaitReload(ctx, e.serving()); err != nil {
+	return nil
+}
+
+func (e *Environment) stage(ctx context.Context, s encryption.Stage) error {
+	e.mu.Lock()
+	before, left := e.told.Providers, slices.Clone(e.left)
+	e.mu.Unlock()
+	if err := s.Providers.Follows(before, left); err != nil {
 		return err
 	}
-	if len(all) == len(keyIDs) {
+	if err := e.configureServers(s.Providers); err != nil {
+		return err
+	}
+	if err := e.awaitReload(ctx, e.nodes()); err != nil {
+		return err
+	}
+	if !s.Migrate {
 		return nil
 	}
 	if err := e.migrate(ctx); err != nil {
 		return err
 	}
-	if err := e.configureServers(keyIDs, false); err != nil {
-		return err
+	e.mu.Lock()
+	e.left = encryption.List{s.Providers.Writer()}
+	e.mu.Unlock()
+	return nil
+}
+
+// configureServers writes the files of all API servers.
+func (e *Environment) configureServers(providers encryption.List) error {
+	e.mu.Lock()
+	e.telling = true
+	e.told.Providers = slices.Clone(providers)
+	if !e.left.Has(providers.Writer()) {
+		e.left = append(e.left, providers.Writer())
 	}
-	return e.awaitReload(ctx, e.serving())
+	told := e.told
+	told.Keys = maps.Clone(told.Keys)
+	e.mu.Unlock()
+	defer e.toldAll()
+	for _, n := range e.nodes() {
+		hash, err := n.Server.SetEncryption(told)
+		if err != nil {
+			return err
+		}
+		names := told.Providers.Names()
+		e.mu.Lock()
+		e.reloads[n.Name] = reload{hash, names}
+		e.mu.Unlock()
+		e.record(&history.Encryption{Node: n.Name, State: history.EncryptionTold, Providers: names})
+	}
+	return nil
+}
+
+func (e *Environment) toldAll() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.telling = false
 }
 
 func (e *Environment) startPlugins(ctx context.Context, n *Node, keyIDs []string) error {
@@ -62,41 +108,6 @@ func (n *Node) dropPlugins(ctx context.Context, keep []string) error {
 		n.RemovePlugin(g.KeyID)
 		if err := g.close(ctx); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-func (e *Environment) configureServers(keyIDs []string, identityFirst bool) error {
-	for _, n := range e.nodes() {
-		hash, err := n.Server.SetEncryption(keyIDs, identityFirst)
-		if err != nil {
-			return err
-		}
-		e.mu.Lock()
-		e.reloads[n.Name] = hash
-		e.mu.Unlock()
-	}
-	e.mu.Lock()
-	e.identity = identityFirst
-	e.mu.Unlock()
-	return nil
-}
-
-// migrate writes every object of the scenario anew, as a storage migration does.
-func (e *Environment) migrate(ctx context.Context) error {
-	nodes := e.serving()
-	if len(nodes) == 0 {
-		return errors.New("migrate the data: no API server runs")
-	}
-	secrets := nodes[0].Admin.Resource(secretObjects()).Namespace(dataNamespace)
-	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: dataLabel})
-	if err != nil {
-		return fmt.Errorf("migrate the data: %w", err)
-	}
-	for i := range list.Items {
-		if _, err := secrets.Update(ctx, &list.Items[i], metav1.UpdateOptions{}); err != nil {
-			return fmt.Errorf("migrate the data: %w", err)
 		}
 	}
 	return nil

@@ -6,59 +6,73 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // reloadMetric names the configuration that an API server has loaded, by the SHA-256 of its file.
 const reloadMetric = "apiserver_encryption_config_controller_last_config_info{"
 
-// awaitReload returns when the API servers of the nodes have loaded the configuration that was written last. One that
-// rejects it (a new provider whose plugin is dead) keeps the old one silently, and runs into the bound.
+// awaitReload returns when the API servers of the nodes have loaded the configuration that was written last. One that rejects it
+// (a new provider whose plugin is dead) keeps the old one silently, and runs into the bound. One that is down is not waited for:
+// it reads the newest file when it starts, and is asked again by whoever waits next.
 func (e *Environment) awaitReload(ctx context.Context, nodes []*Node) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range nodes {
-		e.mu.Lock()
-		hash := e.reloads[n.Name]
-		e.mu.Unlock()
-		if hash == "" {
-			continue
-		}
-		group.Go(func() error {
-			if err := n.awaitReload(ctx, hash); err != nil {
-				return err
-			}
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			if e.reloads[n.Name] == hash {
-				delete(e.reloads, n.Name)
-			}
-			return nil
-		})
+		group.Go(func() error { return e.awaitNode(ctx, n) })
 	}
 	return group.Wait()
 }
 
-func (n *Node) awaitReload(ctx context.Context, hash string) error {
+func (e *Environment) awaitNode(ctx context.Context, n *Node) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
 	defer cancel()
-	ticker := time.NewTicker(reloadPoll)
-	defer ticker.Stop()
 	for {
-		loaded, err := n.loadedConfig(ctx)
-		if err == nil && loaded == hash {
+		hash := e.pending(n).hash
+		if hash == "" || !n.Server.Status().Lives() {
 			return nil
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		loaded, err := n.loadedConfig(ctx)
+		if err == nil && loaded == hash {
+			e.loaded(n, hash)
+			continue // unless it was told something else meanwhile
+		}
+		if pause(ctx, reloadPoll) != nil {
 			return fmt.Errorf("the API server of %s did not load its new encryption configuration within %v (it names %q, %v): see its log", n.Name, reloadTimeout, loaded, err)
 		}
 	}
 }
 
+// reload is what an API server was told and has not named yet.
+type reload struct {
+	hash      string
+	providers []string
+}
+
+// pending is empty if an API server has loaded what it was told.
+func (e *Environment) pending(n *Node) reload {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reloads[n.Name]
+}
+
+func (e *Environment) loaded(n *Node, hash string) {
+	e.mu.Lock()
+	told := e.reloads[n.Name]
+	if told.hash == hash {
+		delete(e.reloads, n.Name)
+	}
+	e.mu.Unlock()
+	if told.hash == hash {
+		e.record(&history.Encryption{Node: n.Name, State: history.EncryptionLoaded, Providers: told.providers})
+	}
+}
+
 func (n *Node) loadedConfig(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.Admin.url+"/metrics", nil)
 	if err != nil {
 		return "", err

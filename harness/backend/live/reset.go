@@ -13,6 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/ci/manifests"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 )
 
 // manifestsOf are what a cluster needs for the health of an operator: the CRDs, and the permissions of reporters and
@@ -100,7 +101,7 @@ func resetObjects(ctx context.Context, p Plane, op operator) error {
 		if err := c.remove(ctx, apiServerConfigs(), "", cluster); err != nil {
 			return err
 		}
-		return c.configureEncryption(ctx, encryptionKMS)
+		return c.configureEncryption(ctx, string(encryption.KMS))
 	})
 	group.Go(func() error { return c.removeAll(ctx) })
 	for _, n := range p.Nodes().List() {

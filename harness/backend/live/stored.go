@@ -5,20 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 )
 
 // stored says how an object lies in etcd.
 type stored struct {
-	provider string // name in the storage prefix, or "identity"
+	under
+	data, dekSource []byte // of KMS v2: what is encrypted, and the encrypted DEK source beside it
+}
+
+// under is by which key it is encrypted.
+type under struct {
+	provider string // kms-1, aescbc-2, identity …
 	kekID    string
-	// dekSource is the digest of the encrypted DEK source.
-	dekSource string
-	data, dek []byte // what is encrypted, and the encrypted DEK source itself
 }
 
 // stored reads how the object under a key lies in etcd.
@@ -46,15 +48,16 @@ const (
 	fieldDEKSource = 3
 )
 
+// localCiphers encrypt with a key of the API server's own: k8s:enc:aescbc:v1:KEY:
+func localCiphers() map[string]encryption.Type {
+	return map[string]encryption.Type{"k8s:enc:aescbc:v1:": encryption.AESCBC, "k8s:enc:aesgcm:v1:": encryption.AESGCM}
+}
+
 // parseStored reads the storage prefix and, of an encrypted value, the key_id beside the data.
 func parseStored(value []byte) (stored, error) {
 	rest, encrypted := bytes.CutPrefix(value, []byte(prefixKMS))
 	if !encrypted {
-		if bytes.HasPrefix(value, []byte("k8s:enc:")) {
-			name, _, _ := strings.Cut(strings.TrimPrefix(string(value[:min(len(value), 64)]), "k8s:enc:"), ":")
-			return stored{provider: name}, nil
-		}
-		return stored{provider: encryptionIdentity}, nil
+		return parseLocal(value)
 	}
 	name, message, ok := bytes.Cut(rest, []byte(":"))
 	if !ok {
@@ -72,7 +75,24 @@ func parseStored(value []byte) (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("encrypted object: %w", err)
 	}
-	return stored{string(name), string(kekID), journal.Digest(source), data, source}, nil
+	return stored{under{string(name), string(kekID)}, data, source}, nil
+}
+
+// parseLocal reads the storage prefix of a value that no plugin has encrypted.
+func parseLocal(value []byte) (stored, error) {
+	for prefix, kind := range localCiphers() {
+		if rest, ok := bytes.CutPrefix(value, []byte(prefix)); ok {
+			name, _, ok := bytes.Cut(rest, []byte(":"))
+			if !ok {
+				return stored{}, errors.New("the storage prefix has no end")
+			}
+			return stored{under: under{provider: encryption.Provider{Type: kind, KeyID: string(name)}.Name()}}, nil
+		}
+	}
+	if bytes.HasPrefix(value, []byte("k8s:enc:")) {
+		return stored{}, fmt.Errorf("nobody knows its storage prefix %.32q", value)
+	}
+	return stored{under: under{provider: string(encryption.Identity)}}, nil
 }
 
 // bytesField finds a length-delimited field of a protobuf message.

@@ -81,7 +81,7 @@ func (p *plane) start(ctx context.Context, keyIDs []string) error {
 	plugins, starting := errgroup.WithContext(ctx)
 	for i := range p.shape.nodes {
 		plugins.Go(func() error {
-			_, err := p.makeNode(starting, nodeName(i+1), keyIDs)
+			_, err := p.makeNode(starting, nodeName(i+1), live.Plugins(keyIDs...))
 			return err
 		})
 	}

@@ -17,20 +17,16 @@ import (
 // nodeDir is where the node's sockets are; its path is short, because socket paths must be.
 func (p *plane) nodeDir(name string) string { return filepath.Join(p.dir, name) }
 
-func (p *plane) encryption(node string, keyIDs []string, identityFirst bool) controlplane.Encryption {
-	e := controlplane.Encryption{IdentityFirst: identityFirst}
-	for _, k := range keyIDs {
-		e.Providers = append(e.Providers, controlplane.KMSProvider{KeyID: k, Socket: live.HostSocket(p.nodeDir(node), k)})
-	}
-	return e
+func (p *plane) encryption(node string, told live.Encryption) controlplane.Encryption {
+	return told.Config(func(keyID string) string { return live.HostSocket(p.nodeDir(node), keyID) })
 }
 
 // makeNode makes a node with its plugins and API server; it starts the plugins only.
-func (p *plane) makeNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
+func (p *plane) makeNode(ctx context.Context, name string, told live.Encryption) (*live.Node, error) {
 	if err := os.MkdirAll(p.nodeDir(name), 0o700); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	server, err := p.cp.Add(controlplane.ServerSpec{Name: name, Encryption: p.encryption(name, keyIDs, false), Args: []string{"--vmodule=envelope=6"}})
+	server, err := p.cp.Add(controlplane.ServerSpec{Name: name, Encryption: p.encryption(name, told), Args: []string{"--vmodule=envelope=6"}})
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
@@ -46,7 +42,7 @@ func (p *plane) makeNode(ctx context.Context, name string, keyIDs []string) (*li
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
 	p.Register(history.Process{Role: history.RoleAPIServer, Node: name}, "apiserver-"+name)
-	for _, k := range keyIDs {
+	for _, k := range told.PluginIDs() {
 		if _, err := p.AddPlugin(ctx, n, k); err != nil {
 			return nil, err
 		}
@@ -122,19 +118,16 @@ func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 	}
 	g.Unit = p.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
 		path, err := p.Programs.Find(ctx, live.PluginProgram)
-		args := append(live.PluginArgs(node, keyID, dir, control, journal, p.kms.Socket), p.Programs.PluginArgs...)
+		args := append(live.PluginArgs(node, keyID, dir, control, journal, p.kms.Socket), append(p.profile.Args(), p.Programs.PluginArgs...)...)
 		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(p.logs, "plugin-"+name+".log")}, err
 	})
 	return g, nil
 }
 
 // AddNode implements live.Plane.
-func (p *plane) AddNode(ctx context.Context, name string, keyIDs []string, identityFirst bool, _ func(context.Context) error) (*live.Node, error) {
-	n, err := p.makeNode(ctx, name, keyIDs)
+func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, _ func(context.Context) error) (*live.Node, error) {
+	n, err := p.makeNode(ctx, name, told)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := n.Server.SetEncryption(keyIDs, identityFirst); err != nil {
 		return nil, err
 	}
 	server := n.Server.(apiServer)

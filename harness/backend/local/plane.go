@@ -34,6 +34,7 @@ type plane struct {
 	frontUnit *loadBalancer
 	kms       *live.RemoteKMS
 	nodes     live.Nodes
+	profile   live.Profile    // of the plugins
 	installed map[string]bool // manifests of these operators
 	used      bool            // by a scenario
 	wholes    live.Wholes
@@ -106,6 +107,11 @@ func (p *plane) LoadBalancer() live.Unit { return p.frontUnit }
 // ReadEtcd implements live.Plane.
 func (p *plane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
 	return live.ReadEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), key)
+}
+
+// RangeEtcd implements live.Plane.
+func (p *plane) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
+	return live.RangeEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), r)
 }
 
 // SetLink implements live.Plane.

@@ -46,8 +46,8 @@ func (s apiServer) Status() live.Status { return live.StatusOf(s.Process()) }
 func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, controlplane.Ready) }
 
 // SetEncryption implements live.Server.
-func (s apiServer) SetEncryption(keyIDs []string, identityFirst bool) (hash string, err error) {
-	if err := s.APIServer.SetEncryption(s.plane.encryption(s.Name(), keyIDs, identityFirst)); err != nil {
+func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) {
+	if err := s.APIServer.SetEncryption(s.plane.encryption(s.Name(), told)); err != nil {
 		return "", err
 	}
 	text, err := os.ReadFile(s.EncryptionFile())

@@ -10,6 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 )
 
@@ -162,5 +163,5 @@ func active(config *objects.Version) bool {
 		return false
 	}
 	kind, _, _ := unstructured.NestedString(config.Body(), "spec", "encryption", "type")
-	return kind == encryptionKMS
+	return kind == string(encryption.KMS)
 }

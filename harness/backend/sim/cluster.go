@@ -10,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
@@ -30,12 +31,6 @@ func operatorNamed(name string) (operator, error) {
 func (o operator) gvr() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: core.OperatorGroup, Version: core.OperatorVersion, Resource: o.core.Resource}
 }
-
-// Types of the cluster's encryption, as apiservers.config.openshift.io/cluster names them.
-const (
-	encryptionKMS      = "KMS"
-	encryptionIdentity = "identity"
-)
 
 func clusterOperators() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "clusteroperators"}
@@ -106,13 +101,13 @@ func (w *world) populate() error {
 	if err := create(clusterOperators(), co); err != nil {
 		return err
 	}
-	return create(apiServerConfigs(), apiServerConfig(encryptionKMS))
+	return create(apiServerConfigs(), apiServerConfig(string(encryption.KMS)))
 }
 
 // apiServerConfig is the cluster's APIServer configuration. With KMS the API insists on a provider.
-func apiServerConfig(encryption string) *unstructured.Unstructured {
-	spec := map[string]any{"type": encryption}
-	if encryption == encryptionKMS {
+func apiServerConfig(kind string) *unstructured.Unstructured {
+	spec := map[string]any{"type": kind}
+	if kind == string(encryption.KMS) {
 		spec["kms"] = map[string]any{"type": "Vault", "vault": map[string]any{
 			"kmsPluginImage": "registry.example.com/kms/fake-kms-plugin@sha256:" + strings.Repeat("0", 64),
 			"vaultAddress":   "https://vault.example.com:8200",

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -14,24 +15,21 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Limits of data, as on real backends.
-const (
-	maxDataCount = 1000
-	maxDataBytes = 512 << 10
-)
-
-// data writes secrets through every API server in turn, or reads all that were written back through each of them.
+// data writes secrets through every API server in turn, reads all that were written back through each of them, or writes every
+// secret anew.
 func (e *environment) data(ctx context.Context, a scenario.Action) error {
-	op, count, size := a.Text("op"), a.Int("count", 3), a.Int("size", 256)
-	switch {
-	case count < 1 || count > maxDataCount || size < 1 || size > maxDataBytes:
-		return fmt.Errorf("data: count is %d (1 to %d), size %d (1 to %d bytes)", count, maxDataCount, size, maxDataBytes)
-	case op == "write":
+	switch op, count, size := a.Text("op"), a.Int("count", 3), a.Int("size", 256); {
+	case count < 1 || count > scenario.MaxObjects || size < 1 || size > scenario.MaxObjectBytes:
+		return fmt.Errorf("data: count is %d (1 to %d), size %d (1 to %d bytes)", count, scenario.MaxObjects, size, scenario.MaxObjectBytes)
+	case op == scenario.DataWrite:
 		return e.writeData(count, size)
-	case op == "verify":
+	case op == scenario.DataVerify:
 		return e.verifyData(ctx)
+	case op == scenario.DataMigrate:
+		return e.migrateData()
+	default:
+		return fmt.Errorf("data: op %q: expected write, verify or migrate", op)
 	}
-	return fmt.Errorf("data: op %q: expected write or verify", op)
 }
 
 func (e *environment) writeData(count, size int) error {
@@ -39,25 +37,31 @@ func (e *environment) writeData(count, size int) error {
 	if len(nodes) == 0 {
 		return errors.New("data: no API server runs")
 	}
-	if err := e.awaitReload(nodes); err != nil {
+	if err := e.awaitReload(nodes, 0); err != nil {
 		return err
 	}
 	for i := range count {
-		value := make([]byte, size)
-		_, _ = bytesOf{e.w.k.Rand()}.Read(value)
-		e.writeOne(nodes[i%len(nodes)], value)
+		e.writeNew(nodes[i%len(nodes)], size)
 	}
 	return nil
 }
 
-// writeOne writes a secret, and looks at it in etcd. A write that is refused is an event, not an error.
-func (e *environment) writeOne(n *node, value []byte) {
+// writeNew writes a secret that nobody knows.
+func (e *environment) writeNew(n *node, size int) {
+	value := make([]byte, size)
+	_, _ = bytesOf{e.w.k.Rand()}.Read(value)
 	e.serial++
-	name := fmt.Sprintf("data-%d", e.serial)
-	want := encryptionConfig{e.w.keyIDs, e.identity}.writer()
+	e.writeOne(n, fmt.Sprintf("data-%d", e.serial), value)
+}
+
+// writeOne writes a secret, and looks at it in etcd. A write that is refused is an event, not an error.
+func (e *environment) writeOne(n *node, name string, value []byte) {
 	e.w.secrecy.Add(objectName(name), secrecy.Plain, value)
-	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.name, Want: want}
+	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.name, Want: e.wantNow()}
 	err := e.store(n, name, value)
+	if d.Want != e.wantNow() {
+		d.Want = "" // it changed meanwhile
+	}
 	e.recordData(d, err)
 	if err != nil {
 		return
@@ -65,6 +69,74 @@ func (e *environment) writeOne(n *node, value []byte) {
 	e.written[name] = d
 	stored := e.w.secrets[name]
 	e.recordData(history.Data{Op: history.DataRaw, Object: d.Object, Want: d.Want, Provider: stored.provider, KEKID: stored.kekID, DEKSource: journal.Digest(stored.sealed)}, nil)
+}
+
+// wantNow is the provider that encrypts what is written now; empty while not every API server has loaded what it was told.
+func (e *environment) wantNow() string {
+	for _, n := range e.serving() {
+		if !n.server.envelope.current() {
+			return ""
+		}
+	}
+	return e.told.Writer().Name()
+}
+
+// watched does something to the encryption with an eye on the data: objects of all sizes are written before it, new and old ones
+// while it lasts, and again after it. Then every object in etcd is looked at.
+func (e *environment) watched(mine int, do func() error) error {
+	e.writeSizes()
+	end := e.startLoad(mine)
+	err := do()
+	end()
+	if err != nil {
+		return err
+	}
+	e.writeSizes()
+	e.census()
+	return nil
+}
+
+func (e *environment) writeSizes() {
+	nodes := e.serving()
+	for i, size := range scenario.DataSizes() {
+		if len(nodes) > 0 {
+			e.writeNew(nodes[i%len(nodes)], size)
+		}
+	}
+}
+
+// loadEvery is how often the load of a switch writes.
+const loadEvery = 200 * time.Millisecond
+
+// startLoad writes until it is ended: every second time a new object, otherwise one that is being migrated, perhaps.
+func (e *environment) startLoad(mine int) (end func()) {
+	over, idle := false, func() {}
+	running := true
+	e.w.k.Go(func() {
+		defer func() { running = false; idle() }()
+		for i := 0; !over && e.w.k.Sleep(loadEvery) == nil && !over; i++ {
+			e.loadOne(i, fmt.Sprintf("load-%d", mine))
+		}
+	})
+	return func() {
+		over = true
+		if running {
+			_ = e.w.k.Suspend(func(done func()) { idle = done }) // ends with the simulation at the latest
+		}
+	}
+}
+
+func (e *environment) loadOne(i int, mine string) {
+	nodes := e.serving()
+	if len(nodes) == 0 {
+		return
+	}
+	n, sizes := nodes[i%len(nodes)], scenario.DataSizes()[:3]
+	if i%2 == 0 {
+		e.writeNew(n, sizes[i/2%len(sizes)])
+		return
+	}
+	e.writeOne(n, mine, fmt.Appendf(nil, "%s at its write %d", mine, i))
 }
 
 func (e *environment) verifyData(ctx context.Context) error {

@@ -1,137 +1,144 @@
 package sim
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// changeEncryption switches the cluster's encryption type, and the plugins, as an operator would.
+// errSuperseded ends a switch when another begins.
+var errSuperseded = errors.New("another switch of the encryption has begun")
+
+// changeEncryption switches the cluster's encryption type, keys and plugins, as an operator would. One that begins in the middle
+// of another takes over: what the other has given out stays readable until everything is written anew.
 func (e *environment) changeEncryption(_ context.Context, a scenario.Action) error {
+	e.switches++
+	mine := e.switches
 	if err := e.turn.take(e); err != nil {
 		return err
 	}
 	defer e.turn.give()
+	to, err := e.wanted(a)
+	if err != nil {
+		return err
+	}
 	if err := reachable(e.nodes(), ""); err != nil {
 		return err
 	}
-	switch a.Text("type") {
-	case encryptionIdentity:
-		return e.switchOff()
-	case encryptionKMS:
-		keyIDs := a.Texts("keyIDs")
-		if len(keyIDs) == 0 {
-			keyIDs = e.w.keyIDs
-		}
-		return e.switchOn(slices.Clone(keyIDs))
+	err = e.watched(mine, func() error { return e.switchTo(mine, to) })
+	if errors.Is(err, errSuperseded) {
+		return nil // its end is the other's
 	}
-	return fmt.Errorf("type %q: expected KMS or identity", a.Text("type"))
+	return err
 }
 
-// switchOff makes KMS inactive: the configuration first, then the reporters end, then their plugins.
-func (e *environment) switchOff() error {
-	if err := e.setType(encryptionIdentity); err != nil {
-		return err
+// superseded ends a switch that is not the newest.
+func (e *environment) superseded(mine int) error {
+	if mine != 0 && mine != e.switches {
+		return errSuperseded
 	}
-	if err := e.configure(e.w.keyIDs, true); err != nil {
-		return err
-	}
-	stop := func(p *proc, done func(error)) { p.stop(func() { done(nil) }) }
-	if err := each(e, e.reporters(), startTimeout, stop); err != nil {
-		return err
-	}
-	return each(e, e.plugins(nil), startTimeout, stop)
+	return nil
 }
 
-// switchOn makes KMS active with the given plugins. Old ones stay readable until everything is written anew.
-func (e *environment) switchOn(keyIDs []string) error {
-	all := slices.Clone(keyIDs)
-	for _, k := range e.w.keyIDs {
-		if !slices.Contains(all, k) {
-			all = append(all, k)
+// wanted is the list that an action asks for. Without keyIDs, plugins are those from before, and other keys have the number 1.
+func (e *environment) wanted(a scenario.Action) (encryption.List, error) {
+	kind, keyIDs := encryption.Type(a.Text("type")), a.Texts("keyIDs")
+	switch {
+	case len(keyIDs) > 0:
+	case kind == encryption.KMS:
+		keyIDs = e.w.keyIDs
+	case kind.Local():
+		keyIDs = []string{"1"}
+	}
+	to := encryption.Of(kind, keyIDs...)
+	return to, to.Check()
+}
+
+// switchTo goes through the stages of a switch. Without plugins at its end the reporters end first; otherwise they are told of their
+// new sockets before the old plugins end.
+func (e *environment) switchTo(mine int, to encryption.List) error {
+	plugins := to.KeyIDs(encryption.KMS)
+	if err := e.beforeSwitch(to, plugins); err != nil {
+		return err
+	}
+	if e.w.seams.PluginsEndFirst {
+		if err := e.endPlugins(plugins); err != nil {
+			return err
 		}
 	}
+	if err := e.stages(mine, to); err != nil {
+		return err
+	}
+	if len(plugins) > 0 {
+		if err := e.report(plugins); err != nil {
+			return err
+		}
+	}
+	return e.endPlugins(plugins)
+}
+
+func stop(p *proc, done func(error))  { p.stop(func() { done(nil) }) }
+func start(p *proc, done func(error)) { p.start(func() { done(nil) }) }
+
+// beforeSwitch ends the reporters, or starts the plugins that will be needed.
+func (e *environment) beforeSwitch(to encryption.List, plugins []string) error {
+	if err := e.makeKeys(to); err != nil {
+		return err
+	}
+	if len(plugins) == 0 {
+		if err := e.setType(to.Writer().Type); err != nil {
+			return err
+		}
+		return each(e, e.reporters(), startTimeout, stop)
+	}
+	all := slices.Concat(plugins, e.told.KeyIDs(encryption.KMS))
 	for _, n := range e.nodes() {
 		for _, k := range all {
 			n.add(k)
 		}
 	}
-	start := func(p *proc, done func(error)) { p.start(func() { done(nil) }) }
-	if err := each(e, e.plugins(nil), startTimeout, start); err != nil {
+	return each(e, e.plugins(nil), startTimeout, start)
+}
+
+// report makes KMS the cluster's type, with these plugins: the reporters' sockets are flags.
+func (e *environment) report(plugins []string) error {
+	e.w.keyIDs = slices.Clone(plugins)
+	if err := e.setType(encryption.KMS); err != nil {
 		return err
 	}
-	if err := e.reconfigure(all, keyIDs); err != nil {
-		return err
-	}
-	e.w.keyIDs = keyIDs
-	if err := e.setType(encryptionKMS); err != nil {
-		return err
-	}
-	restart := func(p *proc, done func(error)) { p.stop(func() { start(p, done) }) } // its sockets are flags
-	if err := each(e, e.reporters(), startTimeout, restart); err != nil {
-		return err
-	}
-	gone := e.plugins(func(p *kmsPlugin) bool { return !slices.Contains(keyIDs, p.keyID) })
-	if err := each(e, gone, startTimeout, func(p *proc, done func(error)) { p.stop(func() { done(nil) }) }); err != nil {
+	restart := func(p *proc, done func(error)) { p.stop(func() { start(p, done) }) }
+	return each(e, e.reporters(), startTimeout, restart)
+}
+
+// endPlugins ends the plugins that are no longer used.
+func (e *environment) endPlugins(keep []string) error {
+	used := func(p *kmsPlugin) bool { return slices.Contains(keep, p.keyID) }
+	if err := each(e, e.plugins(func(p *kmsPlugin) bool { return !used(p) }), startTimeout, stop); err != nil {
 		return err
 	}
 	for _, n := range e.nodes() {
-		n.plugins = slices.DeleteFunc(n.plugins, func(p *kmsPlugin) bool { return !slices.Contains(keyIDs, p.keyID) })
+		n.plugins = slices.DeleteFunc(n.plugins, func(p *kmsPlugin) bool { return !used(p) })
 	}
 	return nil
 }
 
-// reconfigure gives the API servers their new providers. Where a key goes away, what it encrypted is written anew in between.
-func (e *environment) reconfigure(all, keyIDs []string) error {
-	if err := e.configure(all, false); err != nil || len(all) == len(keyIDs) {
-		return err
-	}
-	if err := e.migrate(); err != nil {
-		return err
-	}
-	return e.configure(keyIDs, false)
-}
-
-// configure writes the files of all API servers and waits until those that run have loaded them.
-func (e *environment) configure(keyIDs []string, identity bool) error {
-	e.identity = identity
-	for _, n := range e.nodes() {
-		n.server.envelope.configure(encryptionConfig{slices.Clone(keyIDs), identity})
-	}
-	return e.awaitReload(e.serving())
-}
-
-// awaitReload returns when the API servers of the nodes have loaded the configuration that was written last.
-func (e *environment) awaitReload(nodes []*node) error {
-	until := e.w.k.Now().Add(reloadTimeout)
-	for _, n := range nodes {
-		for !n.server.envelope.current() {
-			if e.w.k.Now().After(until) {
-				return fmt.Errorf("the API server of %s did not load its new encryption configuration within %v", n.name, reloadTimeout)
-			}
-			if err := e.w.k.Sleep(reloadPoll); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (e *environment) setType(encryption string) error {
+func (e *environment) setType(kind encryption.Type) error {
 	n, err := e.admin()
 	if err != nil {
 		return err
 	}
 	r := request{user: "system:admin", verb: verbPatch, key: e.w.configKey(), manager: "kmsharness", force: true, contentType: audit.ContentTypeApply,
-		body: encode(apiServerConfig(encryption))}
+		body: encode(apiServerConfig(string(kind)))}
 	if err := e.ask(n, r).problem(); err != nil {
-		return fmt.Errorf("set the cluster's encryption type to %s: %w", encryption, err)
+		return fmt.Errorf("set the cluster's encryption type to %s: %w", kind, err)
 	}
-	e.encryption = encryption
+	e.encryption = kind
 	e.recordExpected()
 	return nil
 }
@@ -156,20 +163,40 @@ func (e *environment) plugins(which func(*kmsPlugin) bool) []*proc {
 	return all
 }
 
-// migrate writes every object of the scenario anew, as a storage migration does.
-func (e *environment) migrate() error {
-	n, err := e.admin()
-	if err != nil {
-		return fmt.Errorf("migrate the data: %w", err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(e.w.secrets)) {
-		value, err := e.load(n, name)
+// makeKeys writes the secrets of keys that API servers hold themselves. They are encrypted like all others.
+func (e *environment) makeKeys(list encryption.List) error {
+	for _, p := range list {
+		name := keyPrefix + p.Name()
+		if !p.Type.Local() || e.w.secrets[name] != nil {
+			continue
+		}
+		key := make([]byte, 32)
+		_, _ = bytesOf{e.w.k.Rand()}.Read(key)
+		n, err := e.admin()
 		if err == nil {
-			err = e.store(n, name, value)
+			err = e.store(n, name, key)
 		}
 		if err != nil {
-			return fmt.Errorf("migrate %s: %w", objectName(name), err)
+			return fmt.Errorf("keep the key of %s: %w", p.Name(), err)
 		}
+	}
+	return nil
+}
+
+// awaitReload returns when the API servers of the nodes have loaded the configuration that was written last. One that is down is not
+// waited for: it reads the newest file when it starts.
+func (e *environment) awaitReload(nodes []*node, mine int) error {
+	until := e.w.k.Now().Add(reloadTimeout)
+	for _, n := range nodes {
+		for n.server.lives() && !n.server.envelope.current() {
+			if e.w.k.Now().After(until) {
+				return fmt.Errorf("the API server of %s did not load its new encryption configuration within %v", n.name, reloadTimeout)
+			}
+			if err := cmp.Or(e.superseded(mine), e.w.k.Sleep(reloadPoll)); err != nil {
+				return err
+			}
+		}
+		e.recordLoaded(n)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -110,9 +111,9 @@ func (e *environment) addNode(name string) error {
 	if len(e.nodes()) >= maxNodes {
 		return fmt.Errorf("add node %q: there are %d already, at most %d fit", name, len(e.nodes()), maxNodes)
 	}
-	n := newNode(e.w, name)
+	n := newNode(e.w, name, e.told.KeyIDs(encryption.KMS))
 	n.isolated, n.removed = true, true // until it is one of the cluster
-	n.server.envelope.wanted = encryptionConfig{e.w.keyIDs, e.identity}
+	n.server.envelope.wanted = encryptionConfig{e.told}
 	e.w.addNode(n)
 	if err := each(e, n.plugins, startTimeout, func(p *kmsPlugin, done func(error)) { p.start(func() { done(nil) }) }); err != nil {
 		return err

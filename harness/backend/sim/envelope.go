@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 )
 
 // envelope is the KMS v2 encryption of an API server: the configuration in its file, and what of it is in force.
@@ -16,25 +18,27 @@ type envelope struct {
 	loading bool
 }
 
-// encryptionConfig is an EncryptionConfiguration for secrets. A provider "identity" is always there, so that clear text can be read.
-type encryptionConfig struct {
-	keyIDs   []string
-	identity bool // comes first: what is written stays in clear text
+// encryptionConfig is an EncryptionConfiguration for secrets: the first provider writes, all of them read.
+type encryptionConfig struct{ providers encryption.List }
+
+// pluginConfig is one with plugins, the write key first, and clear text for reading.
+func pluginConfig(keyIDs ...string) encryptionConfig {
+	return encryptionConfig{encryption.Of(encryption.KMS, keyIDs...)}
 }
 
 func (c encryptionConfig) equal(o encryptionConfig) bool {
-	return c.identity == o.identity && slices.Equal(c.keyIDs, o.keyIDs)
+	return slices.Equal(c.providers, o.providers)
 }
 
-// writer is the name of the provider that encrypts what is written.
-func (c encryptionConfig) writer() string {
-	if c.identity || len(c.keyIDs) == 0 {
-		return encryptionIdentity
-	}
-	return providerName(c.keyIDs[0])
-}
+// writer is the provider that encrypts what is written.
+func (c encryptionConfig) writer() encryption.Provider { return c.providers.Writer() }
 
-func providerName(keyID string) string { return "kms-" + keyID }
+// plugins are the keyIDs of the plugins that it needs.
+func (c encryptionConfig) plugins() []string { return c.providers.KeyIDs(encryption.KMS) }
+
+func providerName(keyID string) string {
+	return encryption.Provider{Type: encryption.KMS, KeyID: keyID}.Name()
+}
 
 // loaded is a configuration that was taken from the file, with providers of its own: nothing is shared with the one before.
 type loaded struct {
@@ -58,14 +62,14 @@ func (e *envelope) prime() {
 
 // load makes the providers of a configuration, one after the other, each of which asks its plugin once.
 func (e *envelope) load(c encryptionConfig, then func()) *loaded {
-	l := &loaded{config: c}
+	l, plugins := &loaded{config: c}, c.plugins()
 	var next func(int)
 	next = func(i int) {
-		if i == len(c.keyIDs) {
+		if i == len(plugins) {
 			then()
 			return
 		}
-		p := newProvider(e, c.keyIDs[i])
+		p := newProvider(e, plugins[i])
 		l.providers = append(l.providers, p)
 		p.run(func() { next(i + 1) })
 	}
@@ -83,6 +87,14 @@ func (l *loaded) provider(keyID string) *provider {
 		return nil
 	}
 	return l.providers[i]
+}
+
+// names of the providers; none before the first load.
+func (l *loaded) names() []string {
+	if l == nil {
+		return nil
+	}
+	return l.config.providers.Names()
 }
 
 func (l *loaded) close() {

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -19,8 +21,10 @@ import (
 type environment struct {
 	w          *world
 	scenario   *scenario.Scenario
-	encryption string // type in the cluster's configuration
-	identity   bool   // API servers write in clear text
+	encryption encryption.Type // in the cluster's configuration
+	told       encryption.List // what the API servers were told last
+	left       encryption.List // providers that objects may lie under
+	switches   int             // of the encryption, so far
 	conditions map[string]map[string]map[string]any
 	written    map[string]history.Data
 	serial     int
@@ -49,18 +53,25 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 		return nil, err
 	}
 	w.form = publish.Form(orDefault(s.Contract, string(publish.Conditions)))
+	if s.Topology.Profile != "" {
+		if w.profile, err = profile.Builtin(s.Topology.Profile); err != nil {
+			return nil, err
+		}
+	}
 	w.keyIDs = slices.Clone(s.Topology.KeyIDs)
 	if len(w.keyIDs) == 0 {
 		w.keyIDs = []string{"1"}
 	}
-	e := &environment{w: w, scenario: s, encryption: encryptionKMS, conditions: map[string]map[string]map[string]any{}, written: map[string]history.Data{}}
+	e := &environment{w: w, scenario: s, encryption: encryption.KMS, conditions: map[string]map[string]map[string]any{}, written: map[string]history.Data{}}
+	e.told = encryption.Of(encryption.KMS, w.keyIDs...)
+	e.left = e.told
 	count := s.Topology.ControlPlanes
 	if count == 0 {
 		count = 3
 	}
 	for i := range count {
-		n := newNode(w, fmt.Sprintf("cp-%d", i+1))
-		n.server.envelope.wanted = encryptionConfig{keyIDs: w.keyIDs}
+		n := newNode(w, fmt.Sprintf("cp-%d", i+1), w.keyIDs)
+		n.server.envelope.wanted = encryptionConfig{e.told}
 		w.addNode(n)
 	}
 	for i := range max(s.Topology.Aggregators, 1) {
@@ -101,6 +112,7 @@ func (e *environment) begin() {
 	}
 	w.committed()
 	e.recordExpected()
+	e.recordTold()
 	if e.scenario.Topology.Start == scenario.StartStopped {
 		e.stopForColdStart()
 		return
@@ -153,7 +165,7 @@ func (e *environment) serving() []*node {
 }
 
 func (e *environment) recordExpected() {
-	x := &history.Expected{KMSActive: e.encryption == encryptionKMS, Nodes: []history.ExpectedNode{}}
+	x := &history.Expected{KMSActive: e.encryption == encryption.KMS, Nodes: []history.ExpectedNode{}}
 	for _, n := range e.nodes() {
 		x.Nodes = append(x.Nodes, history.ExpectedNode{Name: n.name, Since: n.since, KeyIDs: slices.Clone(e.w.keyIDs)})
 	}
@@ -172,6 +184,7 @@ func (e *environment) Finish(ctx context.Context) error {
 	var err error
 	if len(e.written) > 0 {
 		err = e.verifyData(ctx)
+		e.census()
 	}
 	e.w.k.RunUntil(e.w.k.Now().Add(drainFor))
 	e.w.secrecy.Close()

@@ -39,8 +39,8 @@ func newLab(t *testing.T, keyIDs ...string) *lab {
 	}
 	t.Cleanup(w.k.Close)
 	w.keyIDs = keyIDs
-	n := newNode(w, "cp-1")
-	n.server.envelope.wanted = encryptionConfig{keyIDs: keyIDs}
+	n := newNode(w, "cp-1", keyIDs)
+	n.server.envelope.wanted = pluginConfig(keyIDs...)
 	w.addNode(n)
 	for _, p := range []*proc{&w.etcd.proc, &w.kms.proc} {
 		p.existed()

@@ -69,7 +69,7 @@ func (l Load) run(ctx context.Context, w *world) (LoadResult, error) {
 func (l Load) begin(w *world) {
 	var servers []*server
 	for i := range l.Nodes {
-		n := newNode(w, fmt.Sprintf("node-%04d", i+1))
+		n := newNode(w, fmt.Sprintf("node-%04d", i+1), w.keyIDs)
 		if len(servers) < max(l.Servers, 1) {
 			w.addNode(n)
 			n.server.begin("")

@@ -22,19 +22,20 @@ type node struct {
 	stored   *link        // API server to etcd
 	isolated bool         // the load balancer does not know it
 	removed  bool         // its reporter lingers
+	unread   bool         // its API server was told something since it was last seen to have loaded it
 
 	away   map[string]string  // by role, node or pod: why its processes cannot be told anything
 	ran    map[string][]*proc // by role: what ran before its end
 	paused []*proc            // what its pause stopped
 }
 
-func newNode(w *world, name string) *node {
+func newNode(w *world, name string, plugins []string) *node {
 	n := &node{w: w, name: name, away: map[string]string{}, ran: map[string][]*proc{}}
 	n.loopback = newLink(w, history.RoleReporter, history.RoleAPIServer, name)
 	n.balanced = newLink(w, history.RoleLoadBalancer, history.RoleAPIServer, name)
 	n.stored = newLink(w, history.RoleAPIServer, history.RoleEtcd, name)
 	n.server, n.reporter = newServer(w, n), newReporter(w, n)
-	for _, k := range w.keyIDs {
+	for _, k := range plugins {
 		n.add(k)
 	}
 	return n

@@ -36,7 +36,8 @@ func newPlugin(w *world, node, keyID string) *kmsPlugin {
 	p.init = func() {
 		p.program = fault.NewProgram(w.k.Clock(), w.k.Rand().Uint64())
 		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: remoteKey(keyID), Service: remote{w.kms},
-			Clock: w.k.Clock(), NoticeLag: p.lag})}
+			Clock: w.k.Clock(), NoticeLag: p.lag, Profile: w.profile})}
+		p.program.SetProfile(w.profile)
 		p.own = w.seams.inject(p.program)
 		p.cut, p.stale, p.exited = "", false, false
 	}

@@ -41,7 +41,7 @@ func (e *envelope) grace(l *loaded) time.Duration {
 
 // closeAfter is twice what all providers may take for a call.
 func (l *loaded) closeAfter(t kmsTimes) time.Duration {
-	return 2 * time.Duration(len(l.config.keyIDs)) * t.call
+	return 2 * time.Duration(len(l.config.plugins())) * t.call
 }
 
 func (e *envelope) validate(l *loaded, until time.Time) {

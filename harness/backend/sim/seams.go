@@ -9,6 +9,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -29,6 +30,12 @@ type Seams struct {
 	NoElection bool
 	// Faults are in force on every plugin from its start, and are not released.
 	Faults []fault.Fault
+	// Stages takes the place of the stages of a switch of the encryption.
+	Stages func(good []encryption.Stage) []encryption.Stage
+	// SkipObject keeps an object from being migrated.
+	SkipObject func(name string) bool
+	// PluginsEndFirst ends the plugins that a switch makes superfluous before it begins.
+	PluginsEndFirst bool
 	// Caller may change how a plugin makes itself known to its KMS.
 	Caller func(remotekms.Caller) remotekms.Caller
 	// UID may change the uid that an API server made for an envelope operation.
@@ -84,6 +91,16 @@ func (s Seams) publisher(node string, good Publish) Publish {
 	}
 	return s.Publisher(node, good)
 }
+
+// stages of a switch.
+func (s Seams) stages(good []encryption.Stage) []encryption.Stage {
+	if s.Stages == nil {
+		return good
+	}
+	return s.Stages(good)
+}
+
+func (s Seams) skips(name string) bool { return s.SkipObject != nil && s.SkipObject(name) }
 
 // caller is how a plugin makes itself known to its KMS.
 func (s Seams) caller(c remotekms.Caller) remotekms.Caller {

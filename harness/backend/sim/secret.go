@@ -6,8 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 )
 
 // secret is an encrypted object as it lies in etcd.
@@ -15,8 +19,9 @@ type secret struct {
 	revision int64
 	value    []byte
 	provider string
-	keyID    string // of the plugin; empty in clear text
-	uid      string // of the Encrypt that sealed its key
+	local    encryption.Type // aescbc, aesgcm; identity in clear text
+	keyID    string          // of the plugin, where one has encrypted it
+	uid      string          // of the Encrypt that sealed its key
 	kekID    string
 	legacy   bool
 	sealed   []byte // its key
@@ -85,11 +90,13 @@ func (e *envelope) seal(value []byte, by asked) (*secret, error) {
 	if e.loaded == nil {
 		return nil, errNoKey
 	}
-	out := &secret{value: value, provider: e.loaded.config.writer()}
-	if out.provider == encryptionIdentity {
+	writer := e.loaded.config.writer()
+	out := &secret{value: value, provider: writer.Name()}
+	if writer.Type != encryption.KMS {
+		out.local = writer.Type
 		return out, nil
 	}
-	p := e.loaded.provider(e.loaded.config.keyIDs[0])
+	p := e.loaded.provider(writer.KeyID)
 	if p == nil { // it is being made
 		return nil, errNoKey
 	}
@@ -104,8 +111,11 @@ func (e *envelope) seal(value []byte, by asked) (*secret, error) {
 
 // stale says whether an object that was read would be written with another key, or by another provider.
 func (e *envelope) stale(s *secret) bool {
-	if s.provider != e.loaded.config.writer() {
+	if s.provider != e.loaded.config.writer().Name() {
 		return true
+	}
+	if s.keyID == "" {
+		return false
 	}
 	p := e.loaded.provider(s.keyID)
 	return p != nil && p.key != nil && (p.key.kekID != s.kekID || p.key.legacy != s.legacy)
@@ -138,12 +148,15 @@ func (s *server) read(name string, done func(*secret, error)) {
 	})
 }
 
-// open makes an object readable: in clear text it is, and otherwise the provider of its prefix has to have its key.
+// open makes an object readable: in clear text it is, and otherwise the provider of its prefix has to have its key. Where there
+// are other keys of the same cipher, they are tried.
 func (e *envelope) open(s *secret, by asked, done func(error)) {
 	switch p := e.loaded.provider(s.keyID); {
-	case s.keyID == "":
+	case s.provider == encryption.Clear().Name() || s.keyID == "" && slices.Contains(e.loaded.names(), s.provider):
 		done(nil)
-	case p == nil:
+	case s.keyID == "" && len(e.loaded.config.providers.KeyIDs(s.local)) > 0:
+		done(errors.New("no matching key was found for the provided AES transformer"))
+	case s.keyID == "" || p == nil:
 		done(errors.New("no matching prefix found"))
 	default:
 		p.open(s, by, done)
@@ -156,4 +169,12 @@ func corrupt(name string, err error) error {
 		"data from the storage is not transformable revision=0: %w", objectName(name), err))
 }
 
-func objectName(name string) string { return "secrets/" + dataNamespace + "/" + name }
+// keyPrefix begins the names of the secrets with the keys that API servers hold themselves.
+const keyPrefix = "encryption-key-openshift-kube-apiserver-"
+
+func objectName(name string) string {
+	if strings.HasPrefix(name, keyPrefix) {
+		return "secrets/openshift-config-managed/" + name
+	}
+	return "secrets/" + dataNamespace + "/" + name
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -24,7 +25,8 @@ type world struct {
 	election election
 	operator operator
 	form     publish.Form
-	keyIDs   []string // of the plugins, the write key first
+	keyIDs   []string         // of the plugins, the write key first
+	profile  *profile.Profile // of the plugins; may be nil
 	cores    Cores
 	seams    Seams
 
@@ -41,6 +43,7 @@ type world struct {
 	nodes       []*node
 	aggregators []*aggregator
 	conns       []*conn
+	flights     []*flight
 	secrets     map[string]*secret
 	secrecy     *secrecy.Recorder
 

@@ -123,7 +123,7 @@ func (c *Compiler) compile(text string) (*Program, []Issue) {
 	if err != nil {
 		return nil, []Issue{{1, 0, firstLine(err.Error())}}
 	}
-	return &Program{text: text, ast: checked, eval: program, env: c.env}, nil
+	return &Program{text: text, ast: checked, eval: program, env: c.env, time: usesTime(checked)}, nil
 }
 
 func reword(issues *cel.Issues) []Issue {

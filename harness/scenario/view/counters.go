@@ -50,6 +50,22 @@ func (s *State) applyData(d history.Data) bool {
 	return true
 }
 
+// applyCensus replaces the maps: ones that an expression was given are never written to again. A provider that had objects before
+// stays, with none: that it is rid of them is what an expression asks.
+func (s *State) applyCensus(c history.Census) {
+	under, keys := map[string]int64{}, map[string]int64{}
+	for provider := range s.data.Under {
+		under[provider] = 0
+	}
+	for _, u := range c.Under {
+		under[u.Provider] += int64(u.Count)
+		if u.KEKID != "" {
+			keys[u.Provider]++
+		}
+	}
+	s.data.Under, s.data.Keys = under, keys
+}
+
 func (s *State) same(d history.Data) bool {
 	written, ok := s.digests[d.Object]
 	return !ok || d.Digest == "" || written == "" || d.Digest == written

@@ -17,6 +17,7 @@ type State struct {
 
 	kmsActive  bool
 	expected   []history.ExpectedNode
+	cr, co     *history.Object // as seen last, and read when somebody asks
 	conditions map[string]Condition
 	reports    []report
 	union      map[string]Condition
@@ -66,7 +67,7 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		s.kmsActive, s.expected = e.Expected.KMSActive, e.Expected.Nodes
 		return true
 	case e.Object != nil:
-		return s.applyObject(*e.Object)
+		return s.applyObject(e.Object)
 	case e.Process != nil:
 		s.applyProcess(*e.Process)
 		return true
@@ -83,6 +84,9 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		return s.applyCall(e.Call)
 	case e.Envelope != nil:
 		return s.applyEnvelope(e.Envelope)
+	case e.Census != nil:
+		s.applyCensus(*e.Census)
+		return true
 	}
 	return false
 }
@@ -115,6 +119,7 @@ func (s *State) activeNodes() []history.ExpectedNode {
 
 // report is by node and keyID.
 func (s *State) report(now time.Time) map[string]map[string]Entry {
+	s.read()
 	out := map[string]map[string]Entry{}
 	for _, r := range s.reports {
 		if out[r.node] == nil {
@@ -128,6 +133,7 @@ func (s *State) report(now time.Time) map[string]map[string]Entry {
 }
 
 func (s *State) items() []Item {
+	s.read()
 	items := []Item{}
 	for _, r := range s.reports {
 		e := r.entry
@@ -137,11 +143,13 @@ func (s *State) items() []Item {
 }
 
 func (s *State) rollup() Rollup {
+	s.read()
 	return Rollup{s.conditions[contract.ConditionDegraded], s.conditions[contract.ConditionAvailable],
 		s.conditions[contract.ConditionProgressing]}
 }
 
 func (s *State) operators() Rollup {
+	s.read()
 	return Rollup{s.union["Degraded"], s.union["Available"], s.union["Progressing"]}
 }
 

@@ -56,6 +56,10 @@ type Data struct {
 	Written  int64 `cel:"written"`
 	Verified int64 `cel:"verified"`
 	Lost     int64 `cel:"lost"`
+	// Under is how many objects of the cluster each provider has encrypted, as etcd had it when it was looked at last: kms-1,
+	// aescbc-2, identity. Keys counts the KEKs that those of each plugin lie under.
+	Under map[string]int64 `cel:"under"`
+	Keys  map[string]int64 `cel:"keys"`
 }
 
 // Operations counts the envelope operations of the run: calls of Encrypt and Decrypt that were answered, those of them that carried no uid,

@@ -68,7 +68,7 @@ func TestConfigurationThatChanges(t *testing.T) {
 		}
 		return string(raw)
 	}
-	set(controlplane.Encryption{Providers: []controlplane.KMSProvider{two.provider("2"), one.provider("1")}})
+	set(controlplane.Encryption{Providers: []controlplane.Provider{two.provider("2"), one.provider("1"), controlplane.Identity()}})
 	n.says("a configuration with a dead plugin", time.Minute, `automatic_reloads_total\{[^}]*status="failure"`, metrics)
 	if err := n.write("meanwhile"); err != nil || len(one.called("Encrypt", time.Time{})) < 1 {
 		t.Errorf("%v, expected that the configuration before goes on", err)
@@ -85,7 +85,7 @@ func TestConfigurationThatChanges(t *testing.T) {
 	if keys := len(one.called("Encrypt", time.Time{})); keys < 2 {
 		t.Errorf("%d keys of the provider that was there, expected one more", keys)
 	}
-	set(controlplane.Encryption{Providers: []controlplane.KMSProvider{two.provider("2")}, IdentityFirst: true})
+	set(controlplane.Encryption{Providers: []controlplane.Provider{controlplane.Identity(), two.provider("2")}})
 	n.says("a provider that has gone", time.Minute, `StorageError: corrupt object.*no matching prefix found`, func() string { return text(n.read("old")) })
 	t.Logf("a read without its provider: %v", n.read("old"))
 }

@@ -82,11 +82,11 @@ func newWorld(t testing.TB, poll time.Duration, plugins ...*plugin) (*controlpla
 }
 
 func (p *plugin) encryption() controlplane.Encryption {
-	return controlplane.Encryption{Providers: []controlplane.KMSProvider{p.provider("1")}}
+	return controlplane.Encryption{Providers: []controlplane.Provider{p.provider("1"), controlplane.Identity()}}
 }
 
-func (p *plugin) provider(keyID string) controlplane.KMSProvider {
-	return controlplane.KMSProvider{KeyID: keyID, Socket: p.socket}
+func (p *plugin) provider(keyID string) controlplane.Provider {
+	return controlplane.KMS(controlplane.KMSProvider{KeyID: keyID, Socket: p.socket})
 }
 
 func newNode(t testing.TB, cp *controlplane.ControlPlane, s *controlplane.APIServer, p *plugin) *node {

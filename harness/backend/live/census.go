@@ -1,0 +1,77 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// registrySecrets is where kube-apiserver keeps secrets in etcd.
+const registrySecrets = "/registry/secrets/"
+
+// censusPage is how many objects are read at once. One that is too large for an answer is halved.
+const censusPage = 128
+
+// census looks at every secret in etcd, past every API server, and records by which keys they are encrypted. One that cannot be
+// taken is recorded as well: nobody knows then what is left.
+func (e *Environment) census(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, censusTimeout)
+	defer cancel()
+	counted := map[under]*history.Under{}
+	end := prefixEnd(registrySecrets)
+	for r := (Range{From: registrySecrets, End: end, Limit: censusPage}); r.From != ""; {
+		found, more, err := e.plane.RangeEtcd(ctx, r)
+		switch {
+		case err != nil && ctx.Err() == nil && r.Limit > 1:
+			r.Limit /= 2
+			continue
+		case err != nil:
+			return fmt.Errorf("read %s* from etcd: %w", registrySecrets, err)
+		}
+		if err := count(counted, found); err != nil {
+			return err
+		}
+		r.From = ""
+		if more && len(found) > 0 {
+			r.From = string(found[len(found)-1].Key) + "\x00"
+		}
+	}
+	e.record(&history.Census{Resource: "secrets", Under: sortedUnder(counted)})
+	return nil
+}
+
+func count(counted map[under]*history.Under, found []KeyValue) error {
+	for _, kv := range found {
+		s, err := parseStored(kv.Value)
+		if err != nil {
+			return fmt.Errorf("%s in etcd: %w", kv.Key, err)
+		}
+		if counted[s.under] == nil {
+			counted[s.under] = &history.Under{Provider: s.provider, KEKID: s.kekID, Example: strings.TrimPrefix(string(kv.Key), "/registry/")}
+		}
+		counted[s.under].Count++
+	}
+	return nil
+}
+
+func sortedUnder(counted map[under]*history.Under) []history.Under {
+	all := make([]history.Under, 0, len(counted))
+	for _, u := range counted {
+		all = append(all, *u)
+	}
+	slices.SortFunc(all, func(a, b history.Under) int {
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.KEKID, b.KEKID))
+	})
+	return all
+}
+
+// prefixEnd is the first key behind those that begin with a prefix.
+func prefixEnd(prefix string) string {
+	end := []byte(prefix)
+	end[len(end)-1]++
+	return string(end)
+}

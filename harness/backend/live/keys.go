@@ -1,0 +1,78 @@
+package live
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+)
+
+// Where an operator keeps the keys that API servers hold themselves. The secrets are encrypted like all others: the API servers
+// read the keys from their configuration files.
+const (
+	keyNamespace = "openshift-config-managed"
+	keyPrefix    = "encryption-key-openshift-kube-apiserver-"
+	keyField     = "encryption.apiserver.operator.openshift.io-key"
+	keyMode      = "encryption.apiserver.operator.openshift.io/mode"
+	keyLabel     = "encryption.apiserver.operator.openshift.io/component"
+)
+
+// makeKeys makes the keys of a list that there are none of yet. One that was used before is the same as then.
+func (e *Environment) makeKeys(ctx context.Context, list encryption.List) error {
+	for _, p := range list {
+		e.mu.Lock()
+		known := e.told.Keys[p] != nil
+		e.mu.Unlock()
+		if !p.Type.Local() || known {
+			continue
+		}
+		key, err := newKey()
+		if err != nil {
+			return err
+		}
+		if err := e.keepKey(ctx, p, key); err != nil {
+			return fmt.Errorf("keep the key of %s: %w", p.Name(), err)
+		}
+		e.mu.Lock()
+		e.told.Keys = maps.Clone(e.told.Keys)
+		e.told.Keys[p] = key
+		e.mu.Unlock()
+	}
+	return nil
+}
+
+// keepKey writes the secret of a key. One that a scenario before has left is not of use any more.
+func (e *Environment) keepKey(ctx context.Context, p encryption.Provider, key []byte) error {
+	c, err := e.plane.Nodes().Admin()
+	if err != nil {
+		return err
+	}
+	_, err = c.Resource(namespaceObjects()).Create(ctx, newObject("v1", "Namespace", keyNamespace, nil), metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	s := keySecret(p, key)
+	if err := c.remove(ctx, secretObjects(), keyNamespace, s.GetName()); err != nil {
+		return err
+	}
+	_, err = c.Resource(secretObjects()).Namespace(keyNamespace).Create(ctx, s, metav1.CreateOptions{})
+	return err
+}
+
+func keySecret(p encryption.Provider, key []byte) *unstructured.Unstructured {
+	s := newObject("v1", "Secret", keyPrefix+p.Name(), object{"data": object{keyField: base64.StdEncoding.EncodeToString(key)}})
+	s.SetLabels(map[string]string{keyLabel: "openshift-kube-apiserver", dataLabel: "true"})
+	s.SetAnnotations(map[string]string{keyMode: string(p.Type)})
+	return s
+}
+
+func namespaceObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+}

@@ -1,0 +1,152 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+const (
+	// migrationPage is how many objects are listed at once; only their metadata are.
+	migrationPage = 500
+	// migrationWriters is how many objects are written at once.
+	migrationWriters = 16
+	// migrationRetry is how long an object waits that could not be written, because an API server has just been killed, say.
+	migrationRetry = 100 * time.Millisecond
+)
+
+// place says where an object is, and which version of it was seen.
+type place struct {
+	namespace, name string
+	uid             types.UID
+	version         string
+}
+
+// migrate writes every secret anew, as a storage migration does: each with a change that changes nothing, which an API server
+// writes all the same if what is stored was not encrypted as it would be now. All API servers encrypt alike by now, so whatever
+// is created from here on needs no migration.
+func (e *Environment) migrate(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
+	defer cancel()
+	if err := e.rewriteAll(ctx); err != nil {
+		return fmt.Errorf("migrate the data: %w", err)
+	}
+	e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: e.current().Providers.Names()})
+	return nil
+}
+
+func (e *Environment) rewriteAll(ctx context.Context) error {
+	all, err := e.listSecrets(ctx)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(migrationWriters)
+	for i, p := range all {
+		group.Go(func() error { return e.rewrite(ctx, i, p) })
+	}
+	return group.Wait()
+}
+
+// listSecrets is every secret of the cluster. A list that takes so long that its version is compacted begins anew.
+func (e *Environment) listSecrets(ctx context.Context) ([]place, error) {
+	var all []place
+	token := ""
+	for try := 0; ; {
+		var list *metav1.PartialObjectMetadataList
+		err := e.through(ctx, try, func(ctx context.Context, c *Client) (err error) {
+			list, err = c.meta.Resource(secretObjects()).List(ctx, metav1.ListOptions{Limit: migrationPage, Continue: token})
+			return err
+		})
+		switch {
+		case apierrors.IsResourceExpired(err):
+			all, token = nil, ""
+			continue
+		case err != nil && ctx.Err() == nil:
+			if err := pause(ctx, migrationRetry); err != nil {
+				return nil, err
+			}
+			try++
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("list the secrets: %w", err)
+		}
+		for _, o := range list.Items {
+			all = append(all, place{o.Namespace, o.Name, o.UID, o.ResourceVersion})
+		}
+		if token = list.Continue; token == "" {
+			return all, nil
+		}
+	}
+}
+
+// rewrite writes one object anew. One that has changed meanwhile is read again, one that has gone needs nothing, and one that an
+// API server could not write waits a moment for the next.
+func (e *Environment) rewrite(ctx context.Context, try int, p place) error {
+	for ; ; try++ {
+		err := e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.touch(ctx, p) })
+		if apierrors.IsConflict(err) {
+			err = e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.see(ctx, &p) })
+			if err == nil {
+				continue
+			}
+		}
+		switch {
+		case err == nil || apierrors.IsNotFound(err):
+			return nil
+		case pause(ctx, migrationRetry) != nil:
+			return fmt.Errorf("secrets/%s/%s: %w", p.namespace, p.name, err)
+		}
+	}
+}
+
+// touch is a write without a change, of the version that was seen and no other.
+func (c *Client) touch(ctx context.Context, p place) error {
+	body, err := json.Marshal(object{"metadata": object{"uid": p.uid, "resourceVersion": p.version}})
+	if err != nil {
+		return err
+	}
+	_, err = c.meta.Resource(secretObjects()).Namespace(p.namespace).Patch(ctx, p.name, types.MergePatchType, body, metav1.PatchOptions{})
+	return err
+}
+
+// see is the version of now.
+func (c *Client) see(ctx context.Context, p *place) error {
+	o, err := c.meta.Resource(secretObjects()).Namespace(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
+	if err == nil {
+		p.uid, p.version = o.UID, o.ResourceVersion
+	}
+	return err
+}
+
+// through makes a request through one of the API servers that run, another one at each try.
+func (e *Environment) through(ctx context.Context, try int, ask func(context.Context, *Client) error) error {
+	nodes := e.serving()
+	if len(nodes) == 0 {
+		return errors.New("no API server runs")
+	}
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	return ask(ctx, nodes[try%len(nodes)].Admin)
+}
+
+// pause waits, or says why it need not.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
