@@ -45,6 +45,8 @@ arrows() {
   done
   imports ./harness/backend/sim/store | grep "^$mod/" | grep -vE "^$mod/(ci/crds|harness/backend/sim/store)\$"
   imports ./harness/netfault/... | grep "^$mod/" | grep -v "^$mod/harness/netfault"
+  imports ./fakeplugin/profile | grep "^$mod/" | grep -v "^$mod/fakeplugin/profile\$"
+  imports ./harness/report/series | grep "^$mod/" | grep -vE "^$mod/(contract|harness/(history|report/series))\$"
   # Hold is in every container under test: what it imports, it weighs.
   imports ./harness/hold | grep "^$mod/" | grep -vE "^$mod/(harness/(hold|history|process|stall)|fakeplugin/(endpoint|httpjson))\$"
   for room in reporter aggregator fakeplugin; do
