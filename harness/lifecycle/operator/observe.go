@@ -28,13 +28,13 @@ func (o *Operator) observe(ctx context.Context) (seen, error) {
 	s := seen{secrets: map[uint64]*corev1.Secret{}, material: map[uint64][]byte{}, files: map[int][]byte{}}
 	for _, one := range o.sources.secrets.GetStore().List() {
 		if err := s.addSecret(one.(*corev1.Secret)); err != nil {
-			return seen{}, err
+			return seen{}, fmt.Errorf("%w: %w", err, errUnreadable)
 		}
 	}
 	for _, one := range o.sources.maps.GetStore().List() {
 		_, p, err := revision.ReadPluginConfig(one.(*corev1.ConfigMap))
 		if err != nil {
-			return seen{}, err
+			return seen{}, fmt.Errorf("%w: %w", err, errUnreadable)
 		}
 		s.PluginConfigs = append(s.PluginConfigs, p)
 	}

@@ -91,7 +91,7 @@ func (o *Operator) await(ctx context.Context, again time.Duration) {
 func (o *Operator) step(ctx context.Context) time.Duration {
 	seen, err := o.observe(ctx)
 	if err != nil {
-		return o.failed(ctx, "look", err)
+		return o.failed(ctx, "look", o.tell(ctx, err))
 	}
 	plan := o.Decide(seen.Observed, o.Core, o.Clock.Now())
 	for _, a := range plan.Actions {

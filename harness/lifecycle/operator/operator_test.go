@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
@@ -38,7 +39,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds a boot, and each wait, on a machine that is busy with other things.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 var (
 	kubeAPIServers = schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubeapiservers"}
@@ -336,6 +337,22 @@ func TestSwitches(t *testing.T) {
 	c.operate()
 	c.arrives("k8s:enc:kms:v2:kms-3:", 1)
 
+	c.edit("encryption-key-kube-apiserver-3", "rot13")
+	c.await("a key that cannot be read is told", func() string {
+		if status, _, message := c.condition(core.ConditionConfig); status != "True" || !strings.Contains(message, `type "rot13" is unknown`) {
+			return fmt.Sprintf("%s %s", status, message)
+		}
+		return ""
+	})
+	c.edit("encryption-key-kube-apiserver-3", string(config.KMS))
+
 	c.want(plain("identity"))
 	c.arrives("k8s\x00", 0)
+}
+
+// edit changes the type of a key by hand.
+func (c *cluster) edit(name, mode string) {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"encryption.apiserver.operator.openshift.io/mode":%q}}}`, mode)
+	_, err := c.client.CoreV1().Secrets(revision.Namespace).Patch(c.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	c.must(err)
 }

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -52,6 +53,20 @@ func (o *Operator) say(ctx context.Context, s seen, conditions []core.Condition)
 	}
 	o.said, o.asked = next, asked
 	return nil
+}
+
+// errUnreadable is for a key or a revision that is not as the operator writes it.
+var errUnreadable = errors.New("nothing is done until it can be read again")
+
+// reasonUnreadable of core.ConditionConfig.
+const reasonUnreadable = "StateUnreadable"
+
+// tell says that the operator cannot read its own objects, if that is what is wrong. Nothing else is known then, so nothing else is said.
+func (o *Operator) tell(ctx context.Context, err error) error {
+	if !errors.Is(err, errUnreadable) {
+		return err
+	}
+	return errors.Join(err, o.say(ctx, seen{}, []core.Condition{{Type: core.ConditionConfig, Status: true, Reason: reasonUnreadable, Message: err.Error()}}))
 }
 
 // maxMessage bounds a condition, in characters.
