@@ -143,3 +143,25 @@ func (r *Reader) value() any {
 		return r.Text()
 	}
 }
+
+// Is says whether a text is one plain object, list or string, whatever is in it.
+func Is(text string) bool {
+	r := Reader{text: text}
+	r.skip()
+	return r.Whole()
+}
+
+func (r *Reader) skip() {
+	r.deep++
+	defer func() { r.deep-- }()
+	switch {
+	case r.bad || r.at >= len(r.text) || r.deep > mostDeep:
+		r.bad = true
+	case r.text[r.at] == '{':
+		r.Fields(func(string) { r.skip() })
+	case r.text[r.at] == '[':
+		r.Items(r.skip)
+	default:
+		r.Text()
+	}
+}

@@ -22,7 +22,13 @@ func FuzzObject(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		if plain.Is(text) && !json.Valid([]byte(text)) {
+			t.Fatalf("%q is no JSON", text)
+		}
 		got, ok := read(text)
+		if ok && !plain.Is(text) {
+			t.Fatalf("%q was read, and is not plain", text)
+		}
 		if !ok {
 			return
 		}

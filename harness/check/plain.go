@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/kmsharness/kmsharness/contract"
 	plainly "github.com/kmsharness/kmsharness/contract/plain"
 )
@@ -127,4 +129,46 @@ func (o *onceEach) first(r *plainly.Reader, name string) {
 	}
 	o.names[o.n] = name
 	o.n++
+}
+
+// written is an entry of a message, and which of the optional fields it has.
+type written struct {
+	wire
+	hasKEK, hasDetail bool
+}
+
+// plainMessage is a message in which nothing is wrong but, perhaps, what its texts say: minified, an array of entries with their fields
+// in order, and no keyID twice.
+func plainMessage(message string) (items []written, ok bool) {
+	r := plainly.Of(message)
+	r.Items(func() {
+		w, last, required := written{}, 0, 0
+		r.Fields(func(name string) {
+			text, place := r.Text(), 0
+			switch name {
+			case "keyID":
+				w.KeyID, place = text, 1
+				required++
+			case "kekID":
+				w.KEKID, w.hasKEK, place = text, true, 2
+			case "status":
+				w.Status, place = text, 3
+				required++
+			case "lastChecked":
+				w.LastChecked, place = text, 4
+				required++
+			case "detail":
+				w.Detail, w.hasDetail, place = text, true, 5
+			}
+			if place <= last {
+				r.Fail()
+			}
+			last = place
+		})
+		if required != 3 || slices.ContainsFunc(items, func(o written) bool { return o.KeyID == w.KeyID }) || len(items) == contract.MaxEntries {
+			r.Fail()
+		}
+		items = append(items, w)
+	})
+	return items, r.Whole() && len(items) > 0
 }

@@ -3,6 +3,8 @@ package check
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -58,6 +60,42 @@ func TestPlainIsWhatTheLibraryReads(t *testing.T) {
 		items, ok := plainWires(text)
 		if err := json.Unmarshal([]byte(text), &want); ok && (err != nil || !same(items, want)) {
 			t.Fatalf("%s\ngot  %+v\nwant %+v, %v", text, items, want, err)
+		}
+	})
+	if read[true] == 0 || read[false] == 0 {
+		t.Errorf("plain and not: %v, expected some of each", read)
+	}
+}
+
+// A message that is read plainly is judged as the library's reading of it is.
+func TestPlainMessageIsJudgedAlike(t *testing.T) {
+	read := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		message := "["
+		for i := range rapid.IntRange(0, 3).Draw(t, "entries") {
+			if i > 0 {
+				message += ","
+			}
+			message += "{"
+			fields := []string{`"keyID":"1"`, `"kekID":"k"`, `"status":"error"`, `"lastChecked":"2026-05-08T12:34:56Z"`, `"detail":"d"`}
+			for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "changes") {
+				fields[rapid.IntRange(0, 4).Draw(t, "which")] = rapid.SampledFrom([]string{`"keyID":"2"`, `"kekID":""`, `"status":"healthy"`,
+					`"status":"x"`, `"lastChecked":"x"`, `"detail":"\\"`, `"x":"y"`, ``}).Draw(t, "to")
+			}
+			message += strings.Join(slices.DeleteFunc(fields, func(f string) bool { return f == "" }), ",") + "}"
+		}
+		message += "]"
+		items, ok := plainMessage(message)
+		read[ok]++
+		if !ok {
+			return
+		}
+		var got, want []string
+		for _, item := range items {
+			judgeFields(item.wire, item.hasKEK, item.hasDetail, func(seen, allowed string) { got = append(got, seen+allowed) })
+		}
+		if judgeMessage(message, func(seen, allowed string) { want = append(want, seen+allowed) }); !same(got, want) {
+			t.Fatalf("%s\ngot  %q\nwant %q", message, got, want)
 		}
 	})
 	if read[true] == 0 || read[false] == 0 {

@@ -66,7 +66,7 @@ func (r *run) advance(t task, now time.Time) bool {
 func (r *run) fold(e history.Event) {
 	if r.state.Apply(e) {
 		r.version++
-		r.stirred = true
+		r.stirred = r.stirred || r.looking > 0
 	}
 	if e.Action != nil && e.Source == source && e.Action.State != history.ActionBegan {
 		r.results[e.Action.ID] = *e.Action

@@ -65,6 +65,9 @@ func Run(ctx context.Context, o Options) error {
 			var room []history.Event
 			for seed := range seeds {
 				s, err := o.one(ctx, parser, seed, &room)
+				if ctx.Err() != nil && s.Result.Status != report.Passed {
+					return // it was interrupted, which says nothing of the seed
+				}
 				if err != nil {
 					cancel(fmt.Errorf("seed %d: %w", seed, err))
 					return
@@ -101,7 +104,7 @@ func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64, r
 	x.History = sum
 	out.Result = engine.Execute(ctx, o.Backend, s, x)
 	sum.Sum(out.Hash[:0])
-	if out.Result.Status == report.Passed && !o.Keep {
+	if out.Result.Status == report.Passed && !o.Keep || ctx.Err() != nil {
 		return out, nil
 	}
 	x.History, x.Out = nil, o.Out

@@ -10,6 +10,7 @@ import (
 // Why a request had no envelope operation in it.
 const (
 	whyCached  = "no envelope operation: key or object was in the API server's memory"
+	whyNoKMS   = "no envelope operation: the write changed nothing, or no plugin encrypts what this API server writes"
 	whyRefused = "no envelope operation: the request failed"
 	whyUnknown = "it cannot be said: this API server's log is not in the history"
 )
@@ -73,6 +74,8 @@ func (j *joiner) why(r *Request) string {
 		return whyUnknown
 	case r.Code >= 400 || r.Code == 0:
 		return whyRefused
+	case r.DEK == "" && slices.Contains([]string{"create", "update", "patch"}, r.Verb):
+		return whyNoKMS
 	}
 	return whyCached
 }

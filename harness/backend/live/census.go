@@ -44,20 +44,16 @@ func (e *Environment) census(ctx context.Context) error {
 	return nil
 }
 
-// under is what encrypts an object.
-type under struct{ provider, kekID string }
-
 func count(counted map[under]*history.Under, found []KeyValue) error {
 	for _, kv := range found {
 		s, err := parseStored(kv.Value)
 		if err != nil {
 			return fmt.Errorf("%s in etcd: %w", kv.Key, err)
 		}
-		by := under{s.provider, s.kekID}
-		if counted[by] == nil {
-			counted[by] = &history.Under{Provider: s.provider, KEKID: s.kekID, Example: strings.TrimPrefix(string(kv.Key), "/registry/")}
+		if counted[s.under] == nil {
+			counted[s.under] = &history.Under{Provider: s.provider, KEKID: s.kekID, Example: strings.TrimPrefix(string(kv.Key), "/registry/")}
 		}
-		counted[by].Count++
+		counted[s.under].Count++
 	}
 	return nil
 }

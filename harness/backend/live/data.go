@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -135,8 +136,8 @@ func (e *Environment) inspect(ctx context.Context, name string, written history.
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
 	stored, err := e.stored(ctx, registrySecrets+dataNamespace+"/"+name)
 	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.data)
-	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dek)
-	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, stored.dekSource
+	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dekSource)
+	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, journal.Digest(stored.dekSource)
 	if e.wantNow() != d.Want {
 		d.Want = "" // it may have been written anew meanwhile
 	}

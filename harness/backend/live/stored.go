@@ -8,17 +8,19 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 )
 
 // stored says how an object lies in etcd.
 type stored struct {
+	under
+	data, dekSource []byte // of KMS v2: what is encrypted, and the encrypted DEK source beside it
+}
+
+// under is by which key it is encrypted.
+type under struct {
 	provider string // kms-1, aescbc-2, identity …
 	kekID    string
-	// dekSource is the digest of the encrypted DEK source.
-	dekSource string
-	data, dek []byte // what is encrypted, and the encrypted DEK source itself
 }
 
 // stored reads how the object under a key lies in etcd.
@@ -73,7 +75,7 @@ func parseStored(value []byte) (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("encrypted object: %w", err)
 	}
-	return stored{string(name), string(kekID), journal.Digest(source), data, source}, nil
+	return stored{under{string(name), string(kekID)}, data, source}, nil
 }
 
 // parseLocal reads the storage prefix of a value that no plugin has encrypted.
@@ -84,13 +86,13 @@ func parseLocal(value []byte) (stored, error) {
 			if !ok {
 				return stored{}, errors.New("the storage prefix has no end")
 			}
-			return stored{provider: encryption.Provider{Type: kind, KeyID: string(name)}.Name()}, nil
+			return stored{under: under{provider: encryption.Provider{Type: kind, KeyID: string(name)}.Name()}}, nil
 		}
 	}
 	if bytes.HasPrefix(value, []byte("k8s:enc:")) {
 		return stored{}, fmt.Errorf("nobody knows its storage prefix %.32q", value)
 	}
-	return stored{provider: string(encryption.Identity)}, nil
+	return stored{under: under{provider: string(encryption.Identity)}}, nil
 }
 
 // bytesField finds a length-delimited field of a protobuf message.

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 )
 
 // sealed is a value as kube-apiserver stores it with KMS v2.
@@ -27,10 +25,10 @@ func TestParseStored(t *testing.T) {
 		value []byte
 		want  stored
 	}{
-		"kms":      {sealed("kms-2", "kek-1"), stored{"kms-2", "kek-1", journal.Digest([]byte("a sealed seed")), []byte("data with a : in it"), []byte("a sealed seed")}},
-		"identity": {[]byte("k8s\x00\x0a\x0c\x0a\x02v1"), stored{provider: "identity"}},
-		"aescbc":   {[]byte("k8s:enc:aescbc:v1:2:x:yz"), stored{provider: "aescbc-2"}},
-		"aesgcm":   {[]byte("k8s:enc:aesgcm:v1:key-1:\x00"), stored{provider: "aesgcm-key-1"}},
+		"kms":      {sealed("kms-2", "kek-1"), stored{under{"kms-2", "kek-1"}, []byte("data with a : in it"), []byte("a sealed seed")}},
+		"identity": {[]byte("k8s\x00\x0a\x0c\x0a\x02v1"), stored{under: under{provider: "identity"}}},
+		"aescbc":   {[]byte("k8s:enc:aescbc:v1:2:x:yz"), stored{under: under{provider: "aescbc-2"}}},
+		"aesgcm":   {[]byte("k8s:enc:aesgcm:v1:key-1:\x00"), stored{under: under{provider: "aesgcm-key-1"}}},
 	} {
 		got, err := parseStored(test.value)
 		if err != nil || !reflect.DeepEqual(got, test.want) {

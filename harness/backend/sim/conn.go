@@ -137,6 +137,7 @@ func (c *conn) pass(direction int, links []*link, arrive func()) {
 
 // silenced and healed are told that something on some way changed.
 func (w *world) silenced() {
+	w.stirred()
 	for _, c := range w.conns {
 		if c.silent() {
 			c.suspect()
@@ -145,6 +146,7 @@ func (w *world) silenced() {
 }
 
 func (w *world) healed() {
+	w.stirred()
 	for _, c := range w.conns {
 		if !c.silent() {
 			c.heard = w.k.Now()

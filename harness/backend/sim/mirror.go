@@ -141,7 +141,9 @@ func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply))
 		}
 		return
 	}
-	q.limited()
+	if len(a.dialled) > 0 || !a.w.refuses(a.w.front) {
+		q.limited()
+	}
 	a.connected(func(c *conn, err error) {
 		if err != nil {
 			q.end(reply{err: err})

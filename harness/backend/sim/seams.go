@@ -26,6 +26,9 @@ type Seams struct {
 	OneByOne bool
 	// Send may change what a reporter or an aggregator is about to send.
 	Send func(*Outgoing)
+	// EarlyUnion lets an aggregator give the ClusterOperator the union that it decided before it wrote the rollups, and CarelessUnion one
+	// without conditions that it could not remove.
+	EarlyUnion, CarelessUnion bool
 	// NoElection lets every aggregator lead.
 	NoElection bool
 	// Faults are in force on every plugin from its start, and are not released.

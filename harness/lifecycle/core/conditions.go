@@ -52,7 +52,7 @@ func (d *decision) conditions() {
 	d.say(ConditionConfig, w.Invalid != "", ReasonInvalid, ReasonAsExpected, w.Invalid+": what was in force stays in force")
 	d.say(ConditionProgressing, d.stage != "", d.stage, ReasonAsExpected, d.detail)
 	p := d.Preflight
-	failed := w.Invalid == "" && w.Type == config.KMS && p.Hash == w.Hash() && !p.OK
+	failed := w.Invalid == "" && w.Type == config.KMS && p.Hash == w.Hash() && !p.OK && !p.At.IsZero() // one without a time is under way
 	d.say(ConditionPreflight, failed, ReasonPreflightFailed, ReasonAsExpected, p.Message)
 	d.say(ConditionCredentials, len(w.Missing) > 0, ReasonMissing, ReasonAsExpected, "no plugin is started without "+list(w.Missing))
 	worst := d.worst()

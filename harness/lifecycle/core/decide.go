@@ -30,7 +30,8 @@ func Decide(o Observed, opts Options, now time.Time) Plan {
 	if d.cur.Revision == 0 {
 		d.cur.Keys = []uint64{revision.Plain}
 	}
-	if d.plugIn() && d.rollOut() {
+	doubtful := d.doubt()
+	if d.plugIn() && d.rollOut() && !doubtful {
 		d.advance()
 	}
 	d.conditions()

@@ -12,10 +12,6 @@ func (d *decision) migrate(stage string) {
 		d.rewrite(stage, Attempt{Key: d.top.ID})
 		return
 	}
-	if d.top.KEK != "" && d.others() {
-		d.forget()
-		return
-	}
 	if d.top.Migrated && d.top.KEK != "" {
 		return
 	}
@@ -24,7 +20,6 @@ func (d *decision) migrate(stage string) {
 	switch {
 	case !ok:
 		d.detail = "the nodes do not all freshly report the same kekID"
-		d.disagree()
 	case kek != d.top.Converged.KEK:
 		d.converge(kek)
 	case d.settled():
@@ -46,30 +41,9 @@ func (d *decision) rewrite(stage string, a Attempt) {
 	d.plan.do(UpdateKey{k})
 }
 
-// forget notes that there may be objects under another KEK.
-func (d *decision) forget() {
-	d.at(StageReencrypting, "the kekID of key %d has changed", d.top.ID)
-	k := d.top
-	k.KEK, k.Initial, k.Converged = "", "", revision.Convergence{}
-	d.plan.do(UpdateKey{k})
-}
-
-// disagree voids what rested upon an agreement: an attempt during which the nodes did not agree proves nothing.
-func (d *decision) disagree() {
-	if d.top.Converged.KEK == "" {
-		return
-	}
-	k := d.top
-	k.Initial, k.Converged = "", revision.Convergence{}
-	d.plan.do(UpdateKey{k})
-}
-
 // converge notes since when all nodes agree.
 func (d *decision) converge(kek string) {
 	k := d.top
-	if kek != k.Initial {
-		k.Initial = ""
-	}
 	k.Converged = revision.Convergence{KEK: kek, Since: d.now.UTC()}
 	d.plan.do(UpdateKey{k})
 }

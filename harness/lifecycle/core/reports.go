@@ -46,17 +46,6 @@ func (d *decision) agreed() (kek string, ok bool) {
 	return kek, kek != ""
 }
 
-// others says whether a node reports another kekID than the one that everything is encrypted under. An old report counts, too: it was
-// so then, and an API server may have written something.
-func (d *decision) others() bool {
-	for _, name := range d.names() {
-		if e, there := d.Nodes[name].Report[d.top.ID]; there && e.KEK != "" && e.KEK != d.top.KEK {
-			return true
-		}
-	}
-	return false
-}
-
 // settled says whether it has been long enough since all agreed, and else sees to another look.
 func (d *decision) settled() bool {
 	if d.top.Initial == d.top.Converged.KEK && !d.top.Migrated {

@@ -2,8 +2,12 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
 // event is something that happens.
@@ -18,17 +22,19 @@ func events() []event {
 		{30, (*world).carry}, {12, (*world).decide}, {12, (*world).rewrite}, {6, (*world).check},
 		{10, func(w *world) { w.pass(time.Duration(1+w.choose(12)) * 10 * time.Second) }},
 		{8, func(w *world) { w.reload(w.anyNode()) }},
-		{6, func(w *world) { w.put() }},
-		{3, func(w *world) { w.order() }},
+		{6, (*world).put},
+		{3, func(w *world) { w.calm(1 + w.choose(60)) }},
+		{4, (*world).order},
+		{3, (*world).flip},
 		{2, (*world).crash},
-		{2, func(w *world) { w.rotate() }},
-		{4, func(w *world) { w.anyPlugin(w.notice) }},
+		{4, (*world).rotate},
+		{4, (*world).notice},
 		{2, func(w *world) { w.anyPlugin(func(p *plugin) { p.alive = !p.alive || p.well && w.choose(2) == 0 }) }},
 		{1, func(w *world) { w.anyPlugin(func(p *plugin) { p.well = !p.well }) }},
-		{2, func(w *world) { w.power() }},
+		{2, (*world).power},
 		{1, func(w *world) { n := w.anyNode(); n.reports = !n.reports; w.note("a reporter runs: %v", n.reports) }},
-		{1, func(w *world) { w.rollBack() }},
-		{1, func(w *world) { w.members() }},
+		{2, (*world).rollBack},
+		{1, (*world).members},
 	}
 }
 
@@ -67,13 +73,55 @@ func (w *world) order() {
 
 // rotate makes a new version of a key in the remote KMS.
 func (w *world) rotate() {
-	p := vault([]string{"a", "b", "c"}[w.choose(3)], "image")
+	p := vault([]string{"a", "b"}[w.choose(2)], "image")
+	if top := revision.NewestKey(w.allKeys()); top.Type == config.KMS && w.choose(4) > 0 {
+		p = top.Plugin // the one that matters
+	}
 	w.remote[keyHash(p)]++
 	w.note("the KMS rotates %s", keyHash(p))
 }
 
 // notice is a plugin that sees the newest version of its key.
-func (w *world) notice(p *plugin) { p.sees = w.remote[keyHash(p.config)] }
+func (w *world) notice() {
+	name := w.pick(w.names())
+	for _, id := range slices.Sorted(maps.Keys(w.nodes[name].plugins)) {
+		if p := w.nodes[name].plugins[id]; !p.back || w.noted(name, id) {
+			p.sees, p.back = w.remote[keyHash(p.config)], false
+		}
+	}
+}
+
+// calm is a time in which nothing happens but what the operator does.
+func (w *world) calm(rounds int) {
+	patient := w.choose(2) == 0
+	for range rounds {
+		if busy := w.round(); w.found != nil || !busy && !patient {
+			return
+		}
+		w.judge()
+	}
+}
+
+// flip is a plugin that answers from a place that has not seen the newest version.
+func (w *world) flip() {
+	name := w.pick(w.names())
+	n, top := w.nodes[name], revision.NewestKey(w.allKeys())
+	if p := n.plugins[top.ID]; p != nil && p.sees > 0 && w.noted(name, top.ID) {
+		p.sees, p.back = p.sees-1, true
+		w.note("the plugin on %s goes back to version %d", name, p.sees)
+	}
+}
+
+// noted says whether the operator has seen what a plugin reports now, and done what it wanted to do about it. What comes and goes in
+// between nobody can notice, and KMS v2 forbids it.
+func (w *world) noted(name string, id uint64) bool {
+	p := w.nodes[name].plugins[id]
+	if w.look == nil || len(w.plan) > 0 {
+		return false
+	}
+	e, there := w.look.Nodes[name].Report[id]
+	return there && e.KEK == w.kek(p.config, p.sees)
+}
 
 // power takes an API server down or starts it.
 func (w *world) power() {

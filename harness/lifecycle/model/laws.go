@@ -11,12 +11,13 @@ import (
 
 // judge holds the world against what must be true at every moment.
 func (w *world) judge() {
+	c, p := revision.Newest(sorted(w.configs)), revision.Newest(sorted(w.plugins))
 	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
 		o := w.objects[name]
 		for _, node := range w.names() {
 			w.judgeNode(name, o, node)
 		}
-		w.judgeNewest(name, o)
+		w.judgeNewest(name, o, c, p)
 	}
 	for _, name := range w.names() {
 		n := w.nodes[name]
@@ -42,9 +43,7 @@ func (w *world) judgeNode(name string, o object, node string) {
 	}
 }
 
-func (w *world) judgeNewest(name string, o object) {
-	observed := w.observe()
-	c, p := revision.Newest(observed.Configs), revision.Newest(observed.PluginConfigs)
+func (w *world) judgeNewest(name string, o object, c revision.Config, p revision.PluginConfig) {
 	_, exists := w.keys[o.key]
 	switch {
 	case o.key == revision.Plain:

@@ -47,7 +47,11 @@ func (w *world) install(n *node, p revision.Plugin) {
 	if old := n.plugins[p.KeyID]; old != nil && keyHash(old.config) == keyHash(p.Config) {
 		seed = old.seed
 	}
-	n.plugins[p.KeyID] = &plugin{config: p.Config, alive: true, well: true, sees: w.remote[keyHash(p.Config)], seed: seed, polled: w.now}
+	made := &plugin{config: p.Config, alive: true, well: true, sees: w.remote[keyHash(p.Config)], seed: seed, polled: w.now}
+	if old := n.plugins[p.KeyID]; old != nil && old.back { // it comes back where it was
+		made.sees, made.back = old.sees, true
+	}
+	n.plugins[p.KeyID] = made
 }
 
 // boot starts an API server with what is on its disk. It asks its plugins at once.

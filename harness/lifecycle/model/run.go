@@ -76,6 +76,9 @@ func (w *world) settle() {
 
 // heal ends every failure.
 func (w *world) heal() {
+	w.round() // what is the case is noted
+	w.pass(10 * time.Second)
+	w.round()
 	w.note("nothing happens any more")
 	if w.nodes[w.names()[0]] != nil && w.spec.Invalid == "" && len(w.spec.Missing) > 0 && w.choose(2) == 0 {
 		w.spec.Missing = nil
@@ -85,7 +88,7 @@ func (w *world) heal() {
 		n.reports = true
 		for _, p := range n.plugins {
 			p.alive, p.well = true, true
-			w.notice(p)
+			p.sees, p.back = w.remote[keyHash(p.config)], false
 		}
 		if !n.up {
 			w.boot(n)
@@ -100,6 +103,7 @@ func (w *world) round() (busy bool) {
 	for len(w.plan) > 0 {
 		busy = busy || !idle(w.plan[0])
 		w.carry()
+		w.judge()
 	}
 	for _, name := range w.names() {
 		n := w.nodes[name]
@@ -121,7 +125,7 @@ func idle(a core.Action) bool {
 
 // judgeRest holds a world at rest against what must be true then.
 func (w *world) judgeRest() {
-	top := revision.NewestKey(w.observe().Keys)
+	top := revision.NewestKey(w.allKeys())
 	possible := w.spec.Invalid == "" && len(w.spec.Missing) == 0 && !(w.spec.Type == config.KMS && bad(w.spec.KMS))
 	never := top.ID == revision.Plain && w.spec.Type == config.Identity
 	if possible && !never && top.Wanted() != w.spec.Wanted {

@@ -10,7 +10,7 @@ import (
 )
 
 // steps of a world. Longer ones find nothing that these do not.
-const steps = 250
+const steps = 150
 
 // TestNothingIsLost: whatever happens in between, no object is ever unreadable, nothing is left behind, and the operator comes to rest.
 func TestNothingIsLost(t *testing.T) {
@@ -24,9 +24,9 @@ func TestNothingIsLost(t *testing.T) {
 
 // TestSeeds: the same with plain seeds, which go further than what a shrinking search tries.
 func TestSeeds(t *testing.T) {
-	n := uint64(400)
+	n := uint64(150)
 	if testing.Short() {
-		n = 50
+		n = 30
 	}
 	did := map[string]int{}
 	for seed := range n {

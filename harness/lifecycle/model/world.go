@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,7 +43,7 @@ type world struct {
 	versions map[uint64]int // of keys in that look
 	plan     []core.Action
 
-	steps []string
+	steps []step
 	did   map[string]int
 	found *Violation
 }
@@ -77,6 +78,7 @@ type plugin struct {
 	well   bool
 	// sees is the version of the remote key that it has noticed, seed the one that its API server encrypts under.
 	sees, seed int
+	back       bool // to an older version than it has seen
 	polled     time.Time
 }
 
@@ -106,14 +108,30 @@ func (w *world) pick(names []string) string {
 	return names[w.choose(len(names))]
 }
 
+// step is a line of the story. Most stories are never told, so it is not written out before.
+type step struct {
+	at     time.Duration
+	format string
+	args   []any
+}
+
 func (w *world) note(format string, args ...any) {
-	w.steps = append(w.steps, fmt.Sprintf("+%v ", w.now.Sub(w.began))+fmt.Sprintf(format, args...))
+	w.steps = append(w.steps, step{w.now.Sub(w.began), format, args})
+}
+
+// story is what happened, a line each.
+func (w *world) story() []string {
+	var lines []string
+	for _, s := range w.steps {
+		lines = append(lines, fmt.Sprintf("+%v ", s.at)+fmt.Sprintf(s.format, s.args...))
+	}
+	return lines
 }
 
 // violate keeps the first violation.
 func (w *world) violate(id, format string, args ...any) {
 	if w.found == nil {
-		w.found = &Violation{ID: id, What: fmt.Sprintf(format, args...), At: w.now.Sub(w.began), Steps: w.steps}
+		w.found = &Violation{ID: id, What: fmt.Sprintf(format, args...), At: w.now.Sub(w.began), Steps: w.story()}
 	}
 }
 
@@ -138,18 +156,27 @@ func (w *world) isKMS(id uint64) bool {
 	return there && k.value.Type == config.KMS
 }
 
+func (w *world) allKeys() []revision.Key {
+	var all []revision.Key
+	for _, k := range sorted(w.keys) {
+		all = append(all, k.value)
+	}
+	return all
+}
+
+// sorted are the values in the order of their keys: the model must be the same every time.
+func sorted[K cmp.Ordered, V any](all map[K]V) []V {
+	var out []V
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, all[k])
+	}
+	return out
+}
+
 // observe is what an operator sees now.
 func (w *world) observe() core.Observed {
 	o := core.Observed{Wanted: w.spec, Preflight: w.result, Nodes: map[string]core.Node{}, Migration: w.migration}
-	for _, id := range slices.Sorted(maps.Keys(w.keys)) {
-		o.Keys = append(o.Keys, w.keys[id].value)
-	}
-	for _, r := range slices.Sorted(maps.Keys(w.configs)) {
-		o.Configs = append(o.Configs, w.configs[r])
-	}
-	for _, r := range slices.Sorted(maps.Keys(w.plugins)) {
-		o.PluginConfigs = append(o.PluginConfigs, w.plugins[r])
-	}
+	o.Keys, o.Configs, o.PluginConfigs = w.allKeys(), sorted(w.configs), sorted(w.plugins)
 	for name, n := range w.nodes {
 		seen := core.Node{Up: n.up, Loaded: n.loaded, Plugins: map[uint64]config.Plugin{}, Reporter: slices.Clone(n.reporter), Report: maps.Clone(n.report)}
 		for id, p := range n.plugins {
