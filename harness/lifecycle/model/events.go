@@ -33,7 +33,7 @@ func events() []event {
 		{1, func(w *world) { w.anyPlugin(func(p *plugin) { p.well = !p.well }) }},
 		{2, (*world).power},
 		{1, func(w *world) { n := w.anyNode(); n.reports = !n.reports; w.note("a reporter runs: %v", n.reports) }},
-		{2, (*world).rollBack},
+		{5, (*world).rollBack},
 		{1, (*world).members},
 	}
 }
@@ -71,7 +71,7 @@ func (w *world) order() {
 	w.note("wanted: %s %s %s", w.spec.Type, w.spec.Hash(), w.spec.Invalid)
 }
 
-// rotate makes a new version of a key in the remote KMS.
+// rotate makes a new version of a key in the remote KMS, which one node's plugins see.
 func (w *world) rotate() {
 	p := vault([]string{"a", "b"}[w.choose(2)], "image")
 	if top := revision.NewestKey(w.allKeys()); top.Type == config.KMS && w.choose(4) > 0 {
@@ -79,6 +79,10 @@ func (w *world) rotate() {
 	}
 	w.remote[keyHash(p)]++
 	w.note("the KMS rotates %s", keyHash(p))
+	w.notice()
+	if w.choose(4) == 0 { // the others do not notice for long
+		w.calm(50)
+	}
 }
 
 // notice is a plugin that sees the newest version of its key.

@@ -76,11 +76,8 @@ func (w *world) settle() {
 
 // heal ends every failure.
 func (w *world) heal() {
-	w.round() // what is the case is noted
-	w.pass(10 * time.Second)
-	w.round()
 	w.note("nothing happens any more")
-	if w.nodes[w.names()[0]] != nil && w.spec.Invalid == "" && len(w.spec.Missing) > 0 && w.choose(2) == 0 {
+	if w.spec.Invalid == "" && len(w.spec.Missing) > 0 && w.choose(2) == 0 {
 		w.spec.Missing = nil
 	}
 	for _, name := range w.names() {
@@ -88,10 +85,17 @@ func (w *world) heal() {
 		n.reports = true
 		for _, p := range n.plugins {
 			p.alive, p.well = true, true
-			p.sees, p.back = w.remote[keyHash(p.config)], false
 		}
 		if !n.up {
 			w.boot(n)
+		}
+	}
+	for range 3 { // what the plugins say now is reported and noted, and then they see the newest version
+		w.round()
+	}
+	for _, name := range w.names() {
+		for _, p := range w.nodes[name].plugins {
+			p.sees, p.back = w.remote[keyHash(p.config)], false
 		}
 	}
 }

@@ -29,7 +29,6 @@ type world struct {
 	nodes   map[string]*node
 	joined  int
 	objects map[string]object
-	written int
 
 	preflight *config.Plugin // that runs
 	result    core.Preflight

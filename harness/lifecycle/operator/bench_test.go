@@ -50,6 +50,14 @@ type bench struct {
 
 	mu    sync.Mutex
 	nodes map[string]*benchNode
+	form  publish.Form // of reporters
+}
+
+// speak sets the form of reporters that are started from now on.
+func (b *bench) speak(f publish.Form) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.form = f
 }
 
 type benchNode struct {
@@ -73,7 +81,7 @@ func newBench(cp *controlplane.ControlPlane, dir string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{cp: cp, kms: kms, dir: dir, nodes: map[string]*benchNode{}}
+	b := &bench{cp: cp, kms: kms, dir: dir, form: publish.Conditions, nodes: map[string]*benchNode{}}
 	for _, s := range cp.Servers() {
 		cfg, err := cp.AdminConfig(s.URL())
 		if err != nil {
@@ -231,7 +239,7 @@ func (b *bench) Report(_ context.Context, node string, ids []uint64) error {
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		return err
 	}
-	o := options.Options{Node: node, Kubeconfig: file, Form: publish.Conditions, Connectivity: options.Loopback, Operator: publish.KubeAPIServer,
+	o := options.Options{Node: node, Kubeconfig: file, Form: b.form, Connectivity: options.Loopback, Operator: publish.KubeAPIServer,
 		Timing: contract.Timing{Interval: interval, Jitter: interval / 10, ProbeTimeout: interval, WriteTimeout: interval, AggregatorLatency: interval}}
 	for _, id := range ids {
 		socket := strings.TrimPrefix(contract.SocketPath(filepath.Join(b.dir, node), strconv.FormatUint(id, 10)), "unix://")

@@ -28,6 +28,7 @@ type Operator struct {
 
 	failing map[string]time.Time // plugins that are not healthy: since when
 	said    map[string]spoken    // conditions by type
+	asked   map[string]any       // state of the pre-flight check that was written last
 }
 
 // New prepares an operator; nothing is contacted before Run.
@@ -98,7 +99,7 @@ func (o *Operator) step(ctx context.Context) time.Duration {
 			return o.failed(ctx, fmt.Sprintf("%T", a), err)
 		}
 	}
-	if err := o.say(ctx, plan.Conditions); err != nil {
+	if err := o.say(ctx, seen, plan.Conditions); err != nil {
 		return o.failed(ctx, "say", err)
 	}
 	if len(plan.Actions) > 0 {

@@ -32,6 +32,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/lifecycle/operator"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -137,11 +138,14 @@ func (c *cluster) install(ctx context.Context) {
 }
 
 // operate runs an operator until end is called.
-func (c *cluster) operate() (end func()) {
+func (c *cluster) operate(changes ...func(*core.Options)) (end func()) {
 	cfg, err := c.cp.AdminConfig(c.cp.Servers()[1].URL())
 	c.must(err)
 	opts := core.DefaultOptions()
 	opts.Interval, opts.Keep, opts.Retry = interval, 3, interval
+	for _, change := range changes {
+		change(&opts)
+	}
 	op, err := operator.New(operator.Options{REST: cfg, Component: revision.KubeAPIServer, Resource: kubeAPIServers, Kind: "KubeAPIServer", Core: opts,
 		Encrypted: []string{"secrets"}, Executor: c.bench, Clock: clock.RealClock{}, Random: rand.Reader, Log: slog.New(slog.NewTextHandler(c.Output(), nil))})
 	c.must(err)
@@ -315,6 +319,7 @@ func TestSwitches(t *testing.T) {
 		return ""
 	})
 	c.arrives("k8s:enc:kms:v2:kms-2:", 1)
+	c.bench.speak(publish.HealthReports) // reporters that are started from now on
 
 	// From one KMS to another, with an operator that dies on the way.
 	c.want(func(a *configv1.APIServer) {
