@@ -40,6 +40,8 @@ func (s *State) applyData(d history.Data) bool {
 	case d.Op == history.DataWritten && d.OK:
 		s.data.Written++
 		s.digests[d.Object] = d.Digest
+	case d.Op == history.DataWritten:
+		s.data.Refused++
 	case d.Op == history.DataRead && d.OK && s.same(d):
 		s.data.Verified++
 	case d.Op == history.DataRead:
