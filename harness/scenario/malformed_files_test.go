@@ -84,7 +84,7 @@ func malformedFiles() []malformed {
 		{"unknown operator", [2]string{"operator: kubeapiserver", "operator: kube-apiserver"},
 			file + `12:13: operator is "kube-apiserver", expected kubeapiserver, openshiftapiserver or authentication, did you mean "kubeapiserver"?`},
 		{"unknown invariant", [2]string{"LEAST-PRIVILEGE", "LEAST-PRIVILEDGE"},
-			file + `14:17: invariant is "LEAST-PRIVILEDGE", expected FALSE-HEALTHY, FALSE-ALARM, DETECTION, RECOVERY, STALE-UNKNOWN, ABSENCE-IS-NOT-BROKEN, NO-ORPHAN, NO-RESURRECTION, OWNERSHIP, MONOTONIC, FRESH-ONLY, CADENCE, TRUTHFUL-PROBE, FORMAT, ROLLUP-TRUTH, QUIET, UNION, CONVERGENCE, UID, NO-DATA-LOSS, LEAST-PRIVILEGE, NOTHING-RAN or KEY-ID-STABLE, did you mean "LEAST-PRIVILEGE"?`},
+			file + `14:17: invariant is "LEAST-PRIVILEDGE", expected FALSE-HEALTHY, FALSE-ALARM, DETECTION, RECOVERY, STALE-UNKNOWN, ABSENCE-IS-NOT-BROKEN, NO-ORPHAN, NO-RESURRECTION, OWNERSHIP, MONOTONIC, FRESH-ONLY, CADENCE, TRUTHFUL-PROBE, FORMAT, ROLLUP-TRUTH, QUIET, UNION, CONVERGENCE, UID, NO-DATA-LOSS, SWITCH-ORDER, LEAST-PRIVILEGE, NOTHING-RAN or KEY-ID-STABLE, did you mean "LEAST-PRIVILEGE"?`},
 		{"excuse without a reason", [2]string{", reason: it attempts what is denied", ""},
 			file + `14:5: field "reason" is missing in excused`},
 		{"excuse with an empty reason", [2]string{"reason: it attempts what is denied", "reason: because"},

@@ -25,8 +25,8 @@ type State struct {
 	writes     map[string]Writes
 	metrics    map[string]map[string]Metrics // by node and keyID
 	data       Data
-	digests    map[string]string // of objects as last written
-	providers  map[string]bool   // that API servers were told
+	digests    map[string][]string // of objects as last written, and as written without success since
+	providers  map[string]bool     // that API servers were told
 }
 
 // report is one entry with its place and instant.
@@ -51,7 +51,7 @@ func New(anyNode string) *State {
 		links:      map[history.Link]bool{},
 		writes:     map[string]Writes{},
 		metrics:    map[string]map[string]Metrics{},
-		digests:    map[string]string{},
+		digests:    map[string][]string{},
 		providers:  map[string]bool{},
 	}
 }
