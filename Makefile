@@ -6,7 +6,7 @@ SHELL := /bin/bash
 BACKEND ?= auto
 # Ginkgo label filter, for example LABELS='area:plugin && !slow'.
 LABELS ?=
-# Scenarios that run side by side, each on a control plane of its own; on kind, topologies (three nodes beside one). Empty: 2.
+# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: 2.
 PROCS ?=
 # Where verdicts, histories and logs go.
 OUT ?= _artifacts
@@ -20,7 +20,7 @@ GOFLAGS_BUILD := -trimpath -tags grpcnotrace -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
 PROGRAMS := kmsharness kmsharness-hold kmsharness-proxy $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test confirm diff-backends lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
+.PHONY: help build images test confirm diff-backends alerts lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -58,6 +58,11 @@ diff-backends: build ## run the catalogue on sim and local, and report every dif
 	@bin/kmsharness e2e --backend=sim --labels='$(LABELS)' --out='$(OUT)/sim' || true
 	@bin/kmsharness e2e --backend=local --labels='$(LABELS)' $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)/local' || true
 	@bin/kmsharness differences '$(OUT)/sim' '$(OUT)/local'
+
+alerts: ## test the alerting rules with Prometheus' own rule engine, on series of hand and of simulated failures
+	@mkdir -p _artifacts-alerts
+	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go test -count=1 -run TestFailureStages ./scenarios
+	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go -C ci/alerts test -count=1 ./...
 
 lint: ## formatting, vet, staticcheck, tidy modules, house rules
 	@ci/lint.sh

@@ -36,9 +36,17 @@ arrows() {
   imports ./contract/... | sed 1d | grep "^$mod/" | grep -v "^$mod/contract"
   imports ./harness/check/... | grep "^$mod/" | grep -vE "^$mod/(contract|harness/history|harness/check)"
   imports ./harness/lifecycle/encryption | grep "^$mod/" | grep -v "^$mod/harness/lifecycle/encryption"
+  imports ./harness/trace/... | grep "^$mod/" | grep -vE "^$mod/(contract|harness/history|harness/trace)"
   imports ./harness/lifecycle/sidecar | grep "^$mod/" | grep -v "^$mod/harness/lifecycle/sidecar"
+  imports ./harness/lifecycle/... | grep "^$mod/" | grep -vE "^$mod/(contract|harness/lifecycle/.*)\$"
+  imports ./harness/lifecycle/config | grep "^$mod/" | grep -vE "^$mod/(contract|harness/lifecycle/config)\$"
+  for room in revision core model; do # pure: no room that acts
+    imports "./harness/lifecycle/$room" | grep "^$mod/" | grep -vE "^$mod/(contract|harness/lifecycle/(config|revision|core|model))\$"
+  done
   imports ./harness/backend/sim/store | grep "^$mod/" | grep -vE "^$mod/(ci/crds|harness/backend/sim/store)\$"
   imports ./harness/netfault/... | grep "^$mod/" | grep -v "^$mod/harness/netfault"
+  imports ./fakeplugin/profile | grep "^$mod/" | grep -v "^$mod/fakeplugin/profile\$"
+  imports ./harness/report/series | grep "^$mod/" | grep -vE "^$mod/(contract|harness/(history|report/series))\$"
   # Hold is in every container under test: what it imports, it weighs.
   imports ./harness/hold | grep "^$mod/" | grep -vE "^$mod/(harness/(hold|history|process|stall)|fakeplugin/(endpoint|httpjson))\$"
   for room in reporter aggregator fakeplugin; do

@@ -8,26 +8,72 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Group is the scenarios that begin with the same number of control-plane nodes.
+// Group is scenarios that begin with the same number of control-plane nodes. One process of the suite runs a whole group on one
+// control plane, while others run theirs beside it.
 type Group struct {
 	Nodes     int
+	Part      int // of the scenarios with that many nodes, 1 and up
 	Scenarios []*scenario.Scenario
 }
 
 // Name of the group.
-func (g Group) Name() string { return fmt.Sprintf("on %d nodes", g.Nodes) }
+func (g Group) Name() string { return fmt.Sprintf("on %d nodes, part %d", g.Nodes, g.Part) }
 
-// BySize groups scenarios, the largest topology first: it takes longest to boot. The order within a group stays. One process of
-// the suite runs a whole group, so that it needs one control plane, while others run theirs beside it.
-func BySize(all []*scenario.Scenario) []Group {
+// How many scenarios a group has. The first of a size is worth a control plane of its own: on kind twenty scenarios take twice
+// the time of booting one. The others are small, so that whichever process is free takes the next: it has a control plane
+// already, or boots a second one for what is left.
+const (
+	firstPart = 20
+	nextParts = 6
+)
+
+// BySize groups scenarios, the largest topology first: it takes longest to boot. The order within a size stays. The first parts of all
+// sizes come before the others.
+func BySize(all []*scenario.Scenario) []Group { return group(all, func(Group) bool { return false }) }
+
+// InParts is BySize with several groups of a size that has many scenarios. Those that will not run do not count.
+func InParts(all []*scenario.Scenario, runs func(*scenario.Scenario) bool) []Group {
+	return group(all, func(g Group) bool { return full(g, runs) })
+}
+
+func group(all []*scenario.Scenario, full func(Group) bool) []Group {
 	var groups []Group
 	for _, s := range all {
-		i := slices.IndexFunc(groups, func(g Group) bool { return g.Nodes == s.Topology.ControlPlanes })
-		if i < 0 {
-			i, groups = len(groups), append(groups, Group{Nodes: s.Topology.ControlPlanes})
+		g := last(groups, s.Topology.ControlPlanes)
+		if g == nil || full(*g) {
+			next := Group{Nodes: s.Topology.ControlPlanes, Part: 1}
+			if g != nil {
+				next.Part += g.Part
+			}
+			groups = append(groups, next)
+			g = &groups[len(groups)-1]
 		}
-		groups[i].Scenarios = append(groups[i].Scenarios, s)
+		g.Scenarios = append(g.Scenarios, s)
 	}
-	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(b.Nodes, a.Nodes) })
+	slices.SortStableFunc(groups, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(min(a.Part, 2), min(b.Part, 2)), cmp.Compare(b.Nodes, a.Nodes))
+	})
 	return groups
+}
+
+func last(groups []Group, nodes int) *Group {
+	for i := range slices.Backward(groups) {
+		if groups[i].Nodes == nodes {
+			return &groups[i]
+		}
+	}
+	return nil
+}
+
+func full(g Group, runs func(*scenario.Scenario) bool) bool {
+	limit := nextParts
+	if g.Part == 1 {
+		limit = firstPart
+	}
+	for _, s := range g.Scenarios {
+		if runs(s) {
+			limit--
+		}
+	}
+	return limit <= 0
 }

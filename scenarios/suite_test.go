@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/clock"
@@ -82,10 +83,19 @@ var _ = Describe("catalogue", func() {
 		specs(all)
 		return
 	}
-	for _, group := range scenarios.BySize(all) {
+	for _, group := range groups(all) {
 		Context(group.Name(), Ordered, ContinueOnFailure, func() { specs(group.Scenarios) })
 	}
 })
+
+// groups of scenarios that a process runs one after another.
+func groups(all []*scenario.Scenario) []scenarios.Group {
+	if choose.SideBySide(settings.backend) != nil {
+		return scenarios.BySize(all)
+	}
+	selected := types.MustParseLabelFilter(GinkgoLabelFilter()) // Ginkgo has accepted it
+	return scenarios.InParts(all, func(s *scenario.Scenario) bool { return selected(labels(s)) })
+}
 
 func specs(all []*scenario.Scenario) {
 	for _, s := range all {

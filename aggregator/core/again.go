@@ -10,7 +10,7 @@ import (
 
 // again reads a CR whose lists hold the very items of the last one, but for reports of the same nodes in the same places; false
 // for every other one.
-func (r *Reader) again(raw [2][]any) (Observed, bool) {
+func (r *Reader) again(raw [2][]any, over bool) (Observed, bool) {
 	if r.seen.change == nil || len(raw[0]) != len(r.seen.Conditions) {
 		return Observed{}, false
 	}
@@ -20,7 +20,7 @@ func (r *Reader) again(raw [2][]any) (Observed, bool) {
 		return Observed{}, false
 	}
 	out, nodes := r.seen, make([]string, 0, len(conditions)+len(items))
-	if len(conditions) > 0 {
+	if len(conditions) > 0 && !over {
 		out.Conditions, r.times = slices.Clone(out.Conditions), slices.Clone(r.times)
 	}
 	for _, i := range conditions {
@@ -34,7 +34,7 @@ func (r *Reader) again(raw [2][]any) (Observed, bool) {
 		r.nodes[t.NodeName].items.all[r.place[1][i]] = t
 		nodes = append(nodes, t.NodeName)
 	}
-	return r.changed(out, nodes), true
+	return r.changed(out, nodes, over), true
 }
 
 func (r *Reader) conditionAt(i int, item any) Condition {
@@ -44,18 +44,22 @@ func (r *Reader) conditionAt(i int, item any) Condition {
 }
 
 // changed reads the reports of nodes anew.
-func (r *Reader) changed(out Observed, nodes []string) Observed {
+func (r *Reader) changed(out Observed, nodes []string, over bool) Observed {
 	if len(nodes) == 0 {
 		return out
 	}
-	out.Reports = maps.Clone(out.Reports)
+	if !over {
+		out.Reports = maps.Clone(out.Reports)
+	}
+	were := make([]Report, 0, len(nodes))
 	for _, name := range nodes {
 		k := r.nodes[name]
+		were = append(were, out.Reports[name])
 		k.report = reportIn(k.messages.all, k.items.all)
 		out.Reports[name] = k.report
 	}
 	r.reads++
-	out.change = &change{by: r, from: r.reads - 1, to: r.reads, nodes: nodes}
+	out.change = &change{by: r, from: r.reads - 1, to: r.reads, nodes: nodes, were: were}
 	return out
 }
 

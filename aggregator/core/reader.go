@@ -25,6 +25,7 @@ type change struct {
 	from, to int
 	all      bool     // anything may have changed
 	nodes    []string // whose reports did, if only reports did
+	were     []Report // what they had said
 }
 
 // known is what stood about a node, and what that means.
@@ -61,9 +62,15 @@ func (f *found[T]) end() bool {
 }
 
 // Read is Read of a CR.
-func (r *Reader) Read(cr map[string]any, op Operator) Observed {
+func (r *Reader) Read(cr map[string]any, op Operator) Observed { return r.read(cr, op, false) }
+
+// ReadOver is Read for somebody who is done with all that was read before, but for a Stepper that steps with it. It is changed into what is
+// read now, as far as possible: of a thousand reports one is replaced, and the others are not copied.
+func (r *Reader) ReadOver(cr map[string]any, op Operator) Observed { return r.read(cr, op, true) }
+
+func (r *Reader) read(cr map[string]any, op Operator, over bool) Observed {
 	raw := [2][]any{rawList(cr, "status", "conditions"), rawList(cr, op.TypedPath...)}
-	out, ok := r.again(raw)
+	out, ok := r.again(raw, over)
 	if !ok {
 		out = r.readAll(cr, raw)
 	}

@@ -46,6 +46,10 @@ func TestReaderForgetsNothingAndKeepsNothing(t *testing.T) {
 			if rapid.Bool().Draw(t, "shares") {
 				cr = exchange(t, cr, crs(t))
 				got, want = r.Read(cr, op), Read(cr, op)
+				if rapid.Bool().Draw(t, "over") {
+					cr = exchange(t, cr, crs(t))
+					got, want = r.ReadOver(cr, op), Read(cr, op)
+				}
 				if !reflect.DeepEqual(got.Conditions, want.Conditions) || !reflect.DeepEqual(got.Reports, want.Reports) {
 					t.Fatalf("sharing items\ngot  %+v\nwant %+v", got, want)
 				}

@@ -62,8 +62,8 @@ func (s *Stepper) sameAgain(in Input) (nodes []string, ok bool) {
 	case now.all || now.from != was.to:
 		return nil, false
 	}
-	for _, name := range now.nodes {
-		a, b := s.in.Observed.Reports[name], in.Observed.Reports[name]
+	for i, name := range now.nodes {
+		a, b := now.were[i], in.Observed.Reports[name]
 		same := func(x, y contract.Entry) bool {
 			return x.KeyID == y.KeyID && x.KEKID == y.KEKID && x.Status == y.Status && x.Detail == y.Detail &&
 				contract.FreshnessAt(s.in.Now, x.LastChecked, in.Interval) == contract.Fresh &&

@@ -20,10 +20,14 @@ func TestStepperDecidesWhatStepDecides(t *testing.T) {
 		w.typedForm = rapid.Bool().Draw(rt, "typed")
 		var reader Reader
 		var stepper Stepper
+		read := reader.Read
+		if rapid.Bool().Draw(rt, "over") {
+			read = reader.ReadOver
+		}
 		for range rapid.IntRange(5, 60).Draw(rt, "events") {
 			disturb(rt, w)
 			in := w.input()
-			in.Observed = reader.Read(w.cr, w.op)
+			in.Observed = read(w.cr, w.op)
 			if _, same := stepper.repeats(in, w.memory); same {
 				repeated++
 			}

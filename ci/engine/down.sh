@@ -19,4 +19,8 @@ while our_daemon >/dev/null; do
   sleep 0.2
 done
 rm -f "$pidfile"
+if [ -s "$instances" ]; then
+  cat "$instances" >/proc/sys/fs/inotify/max_user_instances || say "fs.inotify.max_user_instances was $(cat "$instances") before, and stays higher"
+  rm -f "$instances"
+fi
 say "stopped after $SECONDS s"

@@ -3,6 +3,7 @@
 state=${XDG_STATE_HOME:-$HOME/.local/state}/kmsharness/engine
 log=$state/dockerd.log
 pidfile=$state/dockerd.pid
+instances=$state/inotify-instances # the limit of before
 
 say() { printf 'engine: %s\n' "$*"; }
 

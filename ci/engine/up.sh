@@ -45,6 +45,15 @@ share_fairly() {
   mkdir -p /sys/fs/cgroup/cpu/docker && echo 16384 >/sys/fs/cgroup/cpu/docker/cpu.shares || say "containers share one process's part of the processors"
 }
 
+# allow_nodes: every node of a kind cluster has 20 inotify instances of root's, and the kernel's default of 128 is soon used up: a node
+# then ends at its start. down.sh puts the old limit back.
+allow_nodes() {
+  local file=/proc/sys/fs/inotify/max_user_instances
+  (($(cat "$file") < 512)) || return 0
+  cat "$file" >"$instances"
+  { echo 512 >"$file"; } 2>/dev/null || say "fs.inotify.max_user_instances cannot be raised: one kind cluster of three nodes, not two"
+}
+
 # start_with_systemd leaves the daemon to the machine's own service manager.
 start_with_systemd() {
   lacks_sys_resource && say "this host lacks CAP_SYS_RESOURCE: privileged containers may fail; see docs/troubleshooting.md"
@@ -57,6 +66,7 @@ start_daemon() {
   local nice=()
   [ -z "${KMSHARNESS_ENGINE_NICE:-}" ] || nice=(nice -n "$KMSHARNESS_ENGINE_NICE")
   share_fairly
+  allow_nodes
   say "starting dockerd${KMSHARNESS_ENGINE_NICE:+ with niceness $KMSHARNESS_ENGINE_NICE} (log: $log)"
   setsid "${nice[@]}" dockerd --pidfile "$pidfile" "${runtime[@]}" >"$log" 2>&1 </dev/null &
   wait_for_daemon $!

@@ -40,15 +40,20 @@ func TestMistakesGetOneLineAndACode(t *testing.T) {
 		"serve " + listen + " --fault=hnag":       "did you mean hang?",
 		"serve " + listen + " --fault=delay:by=5": "a duration such as 250ms",
 		"serve " + listen + " --control=tcp://:0": "TCP needs --token-file",
-		"serve " + listen + " --token-file=/none --control=unix://" + dir + "/c": "no such file",
-		"serve " + listen + " --socket-mode=rw":                                  "expected octal permissions",
-		"serve " + listen + " --notice-lag=-1s":                                  "--notice-lag",
-		"serve " + listen + " --poll=0s":                                         "expected positive durations",
-		"serve " + listen + " --remote=nowhere":                                  "--remote",
-		"serve " + listen + " --log-format=xml":                                  "expected json or text",
-		"serve " + listen + " --journal=" + dir:                                  "is a directory",
-		"remote":                                                                 "--listen is missing",
-		"remote --listen=unix://" + dir + "/k --state=" + file:                   "is not one of this KMS",
+		"serve " + listen + " --token-file=/none --control=unix://" + dir + "/c":   "no such file",
+		"serve " + listen + " --socket-mode=rw":                                    "expected octal permissions",
+		"serve " + listen + " --notice-lag=-1s":                                    "--notice-lag",
+		"serve " + listen + " --poll=0s":                                           "expected positive durations",
+		"serve " + listen + " --remote=nowhere":                                    "--remote",
+		"serve " + listen + " --log-format=xml":                                    "expected json or text",
+		"serve " + listen + " --journal=" + dir:                                    "is a directory",
+		"serve " + listen + " --profile=awss":                                      "there are: aws, azure",
+		"serve " + listen + " --profile=" + file + "/x.yaml":                       "not a directory",
+		"serve " + listen + " --profile=aws --fault=provider-failure:failure=gone": "the profile aws has no failure",
+		"serve " + listen + " --fault=provider-failure:failure=gone":               "this plugin has no profile",
+		"profiles ibm": "there is no profile",
+		"remote":       "--listen is missing",
+		"remote --listen=unix://" + dir + "/k --state=" + file: "is not one of this KMS",
 		"status": "--control is missing",
 		"status --control=unix://" + dir + "/none": "no such file",
 		"inject":                  "requires at least 1 arg",
@@ -182,4 +187,16 @@ func lineWith(g *WithT, file, text string) []byte {
 	}
 	g.Expect(string(b)).To(ContainSubstring(text))
 	return nil
+}
+
+// The profiles are listed with every failure, and one of them with what each method answers.
+func TestProfilesAreListed(t *testing.T) {
+	g := NewWithT(t)
+	var all, one, problem bytes.Buffer
+	g.Expect(Main(context.Background(), []string{"profiles"}, &all, &problem)).To(BeZero(), problem.String())
+	for _, want := range []string{"aws", "credentials-expired", "vault", "encrypt-denied", "thales", "session-lost"} {
+		g.Expect(all.String()).To(ContainSubstring(want))
+	}
+	g.Expect(Main(context.Background(), []string{"profiles", "aws"}, &one, &problem)).To(BeZero(), problem.String())
+	g.Expect(one.String()).To(And(ContainSubstring("a rotation does not show in it"), ContainSubstring(`Status: healthz "err"`), ContainSubstring("ExpiredTokenException")))
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
 )
@@ -30,11 +31,18 @@ type serveFlags struct {
 	listen, mode, node, keyID   string
 	remote, key                 string
 	control, tokenFile          string
-	journal, logFormat          string
+	profile                     string
+	journal, logFormat, uid     string
 	noticeLag, poll, remoteWait time.Duration
 	faults                      []string
 	seed                        uint64
 }
+
+// Values of --uid.
+const (
+	uidRequired = "required"
+	uidOptional = "optional"
+)
 
 // NewServeCommand serves one plugin until it is told to stop.
 func NewServeCommand() *cobra.Command {
@@ -54,6 +62,7 @@ func NewServeCommand() *cobra.Command {
 	flags.StringVar(&f.keyID, "key-id", "", "keyID of this instance (default: from the name of the socket, else 1)")
 	flags.StringVar(&f.remote, "remote", "", "endpoint of the remote KMS (fake-kms-plugin remote); empty: one of its own, in memory")
 	flags.StringVar(&f.key, "key", "default", "name of the key in the remote KMS")
+	flags.StringVar(&f.profile, "profile", "", "provider that the plugin stands for, a name ("+strings.Join(profile.Names(), ", ")+") or the path of a file (docs/profiles.md): its key_id, latencies and failures")
 	flags.StringVar(&f.control, "control", "", "endpoint of the control API: unix:///PATH, unix:///@NAME or tcp://HOST:PORT; empty: none")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file with the control API's bearer token; required with tcp")
 	flags.StringVar(&f.journal, "journal", "", "file that every call is appended to as a JSON line")
@@ -62,6 +71,7 @@ func NewServeCommand() *cobra.Command {
 	flags.DurationVar(&f.remoteWait, "remote-timeout", remotekms.DefaultTimeout, "deadline of a request to the remote KMS")
 	flags.StringArrayVar(&f.faults, "fault", nil, "fault in force from the start, NAME[:k=v,...]; may be repeated")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of what faults leave to chance")
+	flags.StringVar(&f.uid, "uid", uidRequired, "what to do with an Encrypt or Decrypt without a uid, as of an API server of before the uid: required (answer InvalidArgument) or optional (accept)")
 	flags.StringVar(&f.logFormat, "log-format", "json", "json or text")
 	return cmd
 }
@@ -86,6 +96,10 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer closeJournal()
+	provider, err := f.provider()
+	if err != nil {
+		return err
+	}
 	service, closeService, err := f.service()
 	if err != nil {
 		return err
@@ -94,7 +108,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	o.Log, o.Journal = log, calls
 	o.Plugin = plugin.New(plugin.Options{
 		Name: o.Node + "/" + o.KeyID, Key: f.key, Service: service, Clock: clock.RealClock{},
-		Poll: f.poll, NoticeLag: f.noticeLag,
+		Poll: f.poll, NoticeLag: f.noticeLag, Profile: provider, UIDOptional: f.uid == uidOptional,
 	})
 	return serve(ctx, server.New(o), o, at, token, log)
 }
@@ -127,6 +141,9 @@ func (f *serveFlags) options() (o server.Options, err error) {
 	if o.Listen, err = endpoint.ParseUnix(f.listen); err != nil {
 		return o, fmt.Errorf("--listen: %w", err)
 	}
+	if f.uid != uidRequired && f.uid != uidOptional {
+		return o, fmt.Errorf("--uid %q: expected %s or %s", f.uid, uidRequired, uidOptional)
+	}
 	mode, err := strconv.ParseUint(f.mode, 8, 32)
 	if err != nil || mode > 0o777 {
 		return o, fmt.Errorf("--socket-mode %q: expected octal permissions such as 0660", f.mode)
@@ -139,7 +156,12 @@ func (f *serveFlags) options() (o server.Options, err error) {
 	}
 	o.Mode, o.Clock, o.Exit = fs.FileMode(mode), clock.RealClock{}, os.Exit
 	o.Node, o.KeyID = nodeName(f.node), keyID(f.keyID, f.listen)
+	provider, err := f.provider()
+	if err != nil {
+		return o, err
+	}
 	o.Program = fault.NewProgram(o.Clock, f.seed)
+	o.Program.SetProfile(provider) // faults may be its failures
 	for _, text := range f.faults {
 		parsed, err := fault.ParseFlag(text)
 		if err != nil {
@@ -150,6 +172,18 @@ func (f *serveFlags) options() (o server.Options, err error) {
 		}
 	}
 	return o, nil
+}
+
+// provider is the profile that was named, or nil.
+func (f *serveFlags) provider() (*profile.Profile, error) {
+	if f.profile == "" {
+		return nil, nil
+	}
+	p, err := profile.Load(f.profile)
+	if err != nil {
+		return nil, fmt.Errorf("--profile: %w", err)
+	}
+	return p, nil
 }
 
 func (f *serveFlags) controlEndpoint() (at endpoint.Endpoint, token string, err error) {

@@ -49,7 +49,7 @@ func (t *target) register(cmd *cobra.Command) {
 
 // verbs are the commands themselves, for a program that has them beside others.
 func verbs(t *target) []*cobra.Command {
-	return []*cobra.Command{t.status(), t.inject(), t.release(), t.rotate(), t.notice(), t.lag(), t.journal(), t.keys(), t.faults(), NewCatalogueCommand(), kmsCommand()}
+	return []*cobra.Command{t.status(), t.inject(), t.release(), t.rotate(), t.notice(), t.lag(), t.profile(), t.journal(), t.keys(), t.faults(), NewCatalogueCommand(), NewProfilesCommand(), kmsCommand()}
 }
 
 // do connects, asks and closes.

@@ -10,6 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
 )
 
@@ -25,6 +26,7 @@ type Instance interface {
 	Faults() []fault.Active
 	Inject(fault.Fault) (fault.Active, error)
 	Release(match func(fault.Active) bool) ([]fault.Active, error)
+	SetProfile(*profile.Profile)
 }
 
 // Keys are what the plugin knows of, and may do with, its remote key.
@@ -54,6 +56,10 @@ type (
 	// NoticeLag is how late the plugin notices a rotation, such as "30s".
 	NoticeLag struct {
 		Lag string `json:"lag"`
+	}
+	// Profile names the provider that the plugin stands for; empty: none.
+	Profile struct {
+		Profile string `json:"profile"`
 	}
 	// Released is what a release ended.
 	Released struct {

@@ -43,6 +43,7 @@ func (a API) Routes() []Route {
 		{"POST", "/v1/rotate", j(a.rotate)},
 		{"POST", "/v1/notice", j(a.notice)},
 		{"PUT", "/v1/notice-lag", j(a.setLag)},
+		{"PUT", "/v1/profile", j(a.setProfile)},
 	}
 }
 

@@ -184,3 +184,25 @@ func possible(method, path string) bool {
 func isToken(method string) bool {
 	return strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
+
+func TestProfile(t *testing.T) {
+	g, ctx := NewWithT(t), context.Background()
+	c := connect(t, newAPI(t), "")
+	before, err := c.Status(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.SetProfile(ctx, "aws")).To(Succeed())
+	st, err := c.Status(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(st.Profile).To(Equal("aws"))
+	g.Expect(st.KEKID).To(HavePrefix("arn:aws:kms:"))
+	_, err = c.Inject(ctx, "provider-failure", map[string]any{"failure": "credentials-expired"})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = c.Inject(ctx, "provider-failure", map[string]any{"failure": "session-lost"})
+	g.Expect(err).To(MatchError(ContainSubstring("the profile aws has no failure")))
+	g.Expect(c.SetProfile(ctx, "ibm")).To(MatchError(ContainSubstring("there are: aws, azure")))
+	g.Expect(c.SetProfile(ctx, "")).To(Succeed())
+	st, err = c.Status(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(st.KEKID).To(Equal(before.KEKID))
+	g.Expect(st.Profile).To(BeEmpty())
+}

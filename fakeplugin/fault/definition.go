@@ -54,11 +54,13 @@ func (d Definition) Bounds() []Param {
 func Catalogue() []Definition {
 	return []Definition{
 		hang(), delay(), rateLimit(),
+		noUID(),
 		grpcStatus(), decryptFails(), nilResponse(),
 		healthz(), version(), versionChange(),
 		keyIDEmpty(), keyIDOversized(), keyIDFlipFlop(), keyIDReused(), keyIDMismatch(),
 		ciphertextEmpty(), ciphertextOversized(), annotationsInvalid(),
 		hostileText(),
+		providerFailure(),
 		connectionReset(),
 		refuseConnections(), socketRemoved(), socketReplaced(), socketStale(), socketPermissions(),
 		crash(), slowStart(),

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 )
 
 // Fault is a validated fault with all its parameters, ready to be injected. Make one with Parse.
@@ -18,6 +20,7 @@ type Fault struct {
 	Probability float64       // of striking a call that it could strike
 	values      map[string]any
 	definition  Definition
+	failure     profile.Failure // of a provider-failure that is in force
 }
 
 // Definition is the catalogue's entry for f.

@@ -11,6 +11,7 @@ import (
 // fields: wait, then die or break or fail, else answer with edits.
 type Plan struct {
 	Faults []string // names of the faults that shaped it
+	UID    UID      // what became of the request's uid
 	Holds  []Hold
 	Crash  *Crash
 	Reset  *Reset
@@ -18,6 +19,14 @@ type Plan struct {
 	Nil    NilForm
 	Edits  []Edit
 }
+
+// UID is what becomes of the uid of a request before the plugin sees it.
+type UID string
+
+const (
+	UIDDropped UID = "dropped" // lost, and the plugin does not mind
+	UIDRefused UID = "refused" // lost, and the plugin insists on one
+)
 
 // Hold is a wait. It always ends with the call's context.
 type Hold struct {

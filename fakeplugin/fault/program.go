@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 )
 
 // MaxActive bounds the faults of one program: more than anybody combines on purpose.
@@ -18,13 +20,14 @@ const MaxActive = 64
 // Program is the faults in force on one plugin instance. It is safe for concurrent use.
 type Program struct {
 	clock clock.PassiveClock
-	quiet atomic.Bool // no fault at all: the answer to most calls, and it must cost nothing
+	quiet atomic.Bool // no fault and no profile at all: the answer to most calls, and it must cost nothing
 
 	mu       sync.Mutex
 	rng      *rand.Rand
 	next     int
 	active   []Active
 	released map[string]chan struct{} // by id; closed when the fault ends
+	profile  *profile.Profile         // may be nil
 }
 
 // NewProgram is an empty program. The seed decides every draw (probability, delays).
@@ -41,6 +44,10 @@ func (p *Program) Inject(f Fault) (Active, error) {
 	if f.definition.Name == "" {
 		return Active{}, fmt.Errorf("inject: the fault was not made by Parse")
 	}
+	f, err := f.ofProvider(p.profile)
+	if err != nil {
+		return Active{}, fmt.Errorf("inject: %w", err)
+	}
 	p.expire()
 	if len(p.active) >= MaxActive {
 		return Active{}, fmt.Errorf("inject %s: %d faults are in force already, release some", f.Name, MaxActive)
@@ -52,6 +59,18 @@ func (p *Program) Inject(f Fault) (Active, error) {
 	p.quiet.Store(false)
 	return a, nil
 }
+
+// SetProfile gives the plugin the failures and the latencies of a provider from now on; nil takes them away. Faults that are in
+// force stay.
+func (p *Program) SetProfile(of *profile.Profile) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.profile = of
+	p.hush()
+}
+
+// hush notes whether there is anything that a call can meet.
+func (p *Program) hush() { p.quiet.Store(len(p.active) == 0 && p.profile == nil) }
 
 // Release ends the faults that match and returns them. A call that hangs in one of them goes on.
 func (p *Program) Release(match func(Active) bool) []Active {
@@ -71,7 +90,7 @@ func (p *Program) release(match func(Active) bool) []Active {
 		delete(p.released, a.ID)
 		return true
 	})
-	p.quiet.Store(len(p.active) == 0)
+	p.hush()
 	return ended
 }
 
@@ -116,11 +135,15 @@ func (p *Program) Plan(m Method) Plan {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	usual, takes := latency(p.profile, m, p.rng)
 	plan := Decide(p.active, m, p.clock.Now(), p.rng)
 	for i, hold := range plan.Holds {
 		if !hold.Deadline {
 			plan.Holds[i].Released = p.released[hold.ID]
 		}
+	}
+	if takes { // nothing releases it: that is how long the provider takes
+		plan.Holds = append([]Hold{usual}, plan.Holds...)
 	}
 	return plan
 }

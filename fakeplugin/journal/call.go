@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -44,9 +46,12 @@ type Call struct {
 	// Unreadable: the response held bytes that protobuf forbids; the caller's library turns it into an error.
 	Unreadable bool `json:"unreadable,omitempty"`
 	// NoticedKEKID is the KEK that this instance would honestly have named, RequestKEKID the key_id of a Decrypt.
-	NoticedKEKID string   `json:"noticedKEKID,omitempty"`
-	RequestKEKID string   `json:"requestKEKID,omitempty"`
-	Faults       []string `json:"faults,omitempty"` // names of the faults that shaped this call
+	NoticedKEKID string `json:"noticedKEKID,omitempty"`
+	RequestKEKID string `json:"requestKEKID,omitempty"`
+	// DEKSource is the digest of the ciphertext that Encrypt answered or Decrypt was given: what is stored beside every object
+	// under that key. It tells them apart and gives nothing away.
+	DEKSource string   `json:"dekSource,omitempty"`
+	Faults    []string `json:"faults,omitempty"` // names of the faults that shaped this call
 }
 
 // WithSeq implements Entry.
@@ -62,4 +67,13 @@ func Text(s string) string {
 		end--
 	}
 	return strings.Clone(s[:end]) // or the journal would keep the whole hostile text alive
+}
+
+// Digest of a ciphertext, as the journal names it; "" of none.
+func Digest(ciphertext []byte) string {
+	if len(ciphertext) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(ciphertext)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

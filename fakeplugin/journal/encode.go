@@ -31,6 +31,7 @@ func (c Call) AppendJSON(b []byte) []byte {
 	}
 	b = optional(b, "noticedKEKID", c.NoticedKEKID)
 	b = optional(b, "requestKEKID", c.RequestKEKID)
+	b = optional(b, "dekSource", c.DEKSource)
 	if len(c.Faults) > 0 {
 		b = list(b, "faults", c.Faults)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 )
 
@@ -27,6 +28,9 @@ type Options struct {
 	Clock     clock.WithTicker
 	Poll      time.Duration
 	NoticeLag time.Duration
+	Profile   *profile.Profile // of a provider; nil: its key_id is the KEK's id
+	// UIDOptional accepts requests without a uid; otherwise they are an InvalidArgument.
+	UIDOptional bool
 }
 
 // Plugin is the honest service. It is safe for concurrent use.
@@ -34,6 +38,7 @@ type Plugin struct {
 	o    Options
 	lag  atomic.Int64
 	view atomic.Pointer[View]
+	of   atomic.Pointer[profile.Profile]
 	mu   sync.Mutex // one update of the view at a time
 }
 
@@ -47,6 +52,7 @@ func New(o Options) *Plugin {
 	}
 	p := &Plugin{o: o}
 	p.lag.Store(int64(o.NoticeLag))
+	p.of.Store(o.Profile)
 	p.view.Store(&View{Problem: "starting: the remote KMS was not asked yet"})
 	return p
 }
@@ -102,11 +108,29 @@ func (p *Plugin) Rotate(ctx context.Context, reuse int) (keyring.KEK, error) {
 	return p.o.Service.Rotate(ctx, p.o.Key, reuse)
 }
 
-// KEKID is the id of a version of the KEK, "" if the plugin never saw it.
-func (p *Plugin) KEKID(version int) string { return p.view.Load().kekID(version) }
+// KEKID is the key_id for a version of the KEK, "" if the plugin never saw it.
+func (p *Plugin) KEKID(version int) string { return p.keyID(p.view.Load().kek(version)) }
 
-// NoticedID is the id of the KEK that the plugin uses; "" before the first contact.
-func (p *Plugin) NoticedID() string { return p.view.Load().Noticed.ID }
+// NoticedID is the key_id for the KEK that the plugin uses; "" before the first contact.
+func (p *Plugin) NoticedID() string { return p.keyID(p.view.Load().Noticed) }
+
+// LatestID is the key_id for the KEK that is current in the remote KMS, noticed or not.
+func (p *Plugin) LatestID() string { return p.keyID(p.view.Load().Latest) }
+
+// keyID is what the plugin answers as key_id for a KEK: by its profile, or else the KEK's own id.
+func (p *Plugin) keyID(k keyring.KEK) string {
+	of := p.of.Load()
+	if of == nil {
+		return k.ID
+	}
+	return of.KeyID.Of(profile.Key{Name: p.o.Key, KEK: k.ID, Version: k.Version, Created: k.Created})
+}
+
+// Profile is the provider that the plugin stands for, nil if there is none.
+func (p *Plugin) Profile() *profile.Profile { return p.of.Load() }
+
+// SetProfile makes it stand for another provider, or none. To its clients that looks like a rotation.
+func (p *Plugin) SetProfile(of *profile.Profile) { p.of.Store(of) }
 
 // Key is the name of the remote key.
 func (p *Plugin) Key() string { return p.o.Key }

@@ -29,7 +29,7 @@ type Service struct {
 // Status implements the KMS v2 service. A plugin that cannot use its KMS says so in healthz; that is an answer.
 func (s *Service) Status(context.Context, *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
 	v := s.view.Load()
-	resp := &kmsapi.StatusResponse{Version: Version, Healthz: Healthy, KeyId: v.Noticed.ID}
+	resp := &kmsapi.StatusResponse{Version: Version, Healthz: Healthy, KeyId: s.keyID(v.Noticed)}
 	if v.Problem != "" {
 		resp.Healthz = v.Problem
 	}
@@ -38,8 +38,8 @@ func (s *Service) Status(context.Context, *kmsapi.StatusRequest) (*kmsapi.Status
 
 // Encrypt implements the KMS v2 service, under the KEK that the plugin has noticed.
 func (s *Service) Encrypt(ctx context.Context, req *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-	if req.Uid == "" {
-		return nil, status.Error(codes.InvalidArgument, "uid is required")
+	if err := s.demandUID(ctx, req.Uid); err != nil {
+		return nil, err
 	}
 	v := s.view.Load()
 	if v.Noticed.ID == "" {
@@ -49,14 +49,14 @@ func (s *Service) Encrypt(ctx context.Context, req *kmsapi.EncryptRequest) (*kms
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	return &kmsapi.EncryptResponse{Ciphertext: sealed.Ciphertext, KeyId: sealed.KEK.ID}, nil
+	return &kmsapi.EncryptResponse{Ciphertext: sealed.Ciphertext, KeyId: s.keyID(sealed.KEK)}, nil
 }
 
 // Decrypt implements the KMS v2 service, for every KEK of the past. The ciphertext says which, not key_id: one that a fault
 // falsified costs nobody his data.
 func (s *Service) Decrypt(ctx context.Context, req *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
-	if req.Uid == "" {
-		return nil, status.Error(codes.InvalidArgument, "uid is required")
+	if err := s.demandUID(ctx, req.Uid); err != nil {
+		return nil, err
 	}
 	plain, err := s.o.Service.Decrypt(ctx, s.caller(req.Uid), s.o.Key, req.Ciphertext)
 	if err != nil {

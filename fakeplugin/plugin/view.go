@@ -46,12 +46,12 @@ func (v View) fail(err error) View {
 	return v
 }
 
-// kekID is the id of a KEK version, "" if it was never seen.
-func (v View) kekID(version int) string {
+// kek is a KEK by its version, without an id if it was never seen.
+func (v View) kek(version int) keyring.KEK {
 	for _, kek := range v.KEKs {
 		if kek.Version == version {
-			return kek.ID
+			return kek
 		}
 	}
-	return ""
+	return keyring.KEK{}
 }

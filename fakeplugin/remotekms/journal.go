@@ -12,8 +12,9 @@ import (
 // change by an administrator. Describe is a plugin's poll and left out unless it failed.
 type Operation struct {
 	Seq     uint64    `json:"seq"`
-	Time    time.Time `json:"time"`
-	Op      string    `json:"op"` // encrypt, decrypt, describe, create, rotate, reuse, state, rule, unrule
+	Time    time.Time `json:"time"`           // when it was done
+	Began   time.Time `json:"began,omitzero"` // encrypt, decrypt
+	Op      string    `json:"op"`             // encrypt, decrypt, describe, create, rotate, reuse, state, rule, unrule
 	Key     string    `json:"key,omitempty"`
 	Plugin  string    `json:"plugin,omitempty"`
 	UID     string    `json:"uid,omitempty"`

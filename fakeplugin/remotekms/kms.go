@@ -87,22 +87,24 @@ func describe(name string, ring *keyring.Ring) Key {
 // Encrypt implements Service.
 func (k *KMS) Encrypt(ctx context.Context, caller Caller, key string, ref keyring.Ref, plaintext []byte) (Sealed, error) {
 	var sealed Sealed
+	began := k.clock.Now().UTC()
 	kek, err := k.use(ctx, caller, key, func(ring *keyring.Ring) (kek keyring.KEK, err error) {
 		sealed.Ciphertext, sealed.KEK, err = ring.Seal(ref, plaintext)
 		return sealed.KEK, err
 	})
-	k.record(Operation{Op: "encrypt", Key: key, Plugin: caller.Plugin, UID: caller.UID, KEKID: orID(kek, ref), Version: kek.Version}, err)
+	k.record(Operation{Began: began, Op: "encrypt", Key: key, Plugin: caller.Plugin, UID: caller.UID, KEKID: orID(kek, ref), Version: kek.Version}, err)
 	return sealed, err
 }
 
 // Decrypt implements Service.
 func (k *KMS) Decrypt(ctx context.Context, caller Caller, key string, ciphertext []byte) ([]byte, error) {
 	var plaintext []byte
+	began := k.clock.Now().UTC()
 	kek, err := k.use(ctx, caller, key, func(ring *keyring.Ring) (kek keyring.KEK, err error) {
 		plaintext, kek, err = ring.Open(ciphertext)
 		return kek, err
 	})
-	k.record(Operation{Op: "decrypt", Key: key, Plugin: caller.Plugin, UID: caller.UID, KEKID: kek.ID, Version: kek.Version}, err)
+	k.record(Operation{Began: began, Op: "decrypt", Key: key, Plugin: caller.Plugin, UID: caller.UID, KEKID: kek.ID, Version: kek.Version}, err)
 	return plaintext, err
 }
 

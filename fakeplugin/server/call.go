@@ -18,6 +18,7 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	began := s.clock.Now()
 	m := methodOf(info.FullMethod)
 	plan := s.program.Plan(m)
+	ctx, req = Received(ctx, plan, req)
 	a := s.perform(ctx, plan, func() (any, error) { return handler(ctx, req) })
 	if err := ctx.Err(); err != nil && a.Outcome != journal.Reset && a.Outcome != journal.Crashed {
 		a = Answer{Err: status.FromContextError(err).Err(), Outcome: journal.Abandoned}

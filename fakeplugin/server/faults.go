@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 )
 
 // Inject puts a fault in force. When it returns the socket is as the fault wants it, and the next call is struck.
@@ -47,6 +48,12 @@ func (s *Server) Release(match func(fault.Active) bool) ([]fault.Active, error) 
 	return ended, nil
 }
 
+// SetProfile makes the plugin stand for a provider, or none: its key_id, its latencies, its failures.
+func (s *Server) SetProfile(p *profile.Profile) {
+	s.plugin.SetProfile(p)
+	s.program.SetProfile(p)
+}
+
 // Faults is what is in force.
 func (s *Server) Faults() []fault.Active { return s.program.List() }
 
@@ -65,6 +72,7 @@ type State struct {
 	LatestKEKID string         `json:"latestKEKID"` // in the remote KMS, noticed or not
 	NoticeLag   string         `json:"noticeLag"`
 	Problem     string         `json:"problem,omitempty"` // that Status would tell if no fault were in force
+	Profile     string         `json:"profile,omitempty"`
 	Faults      []fault.Active `json:"faults"`
 	JournalErr  string         `json:"journalError,omitempty"`
 }
@@ -72,10 +80,15 @@ type State struct {
 // State is the server now.
 func (s *Server) State() State {
 	v := s.plugin.View()
+	name := ""
+	if p := s.plugin.Profile(); p != nil {
+		name = p.Name
+	}
 	st := State{
-		Node: s.o.Node, KeyID: s.o.KeyID, Listen: s.o.Listen.String(), Socket: s.socket.now(),
+		Profile: name,
+		Node:    s.o.Node, KeyID: s.o.KeyID, Listen: s.o.Listen.String(), Socket: s.socket.now(),
 		Connections: s.socket.conns.count(), Started: s.started.UTC().Format(timeFormat), Calls: s.journal.Last(),
-		Key: s.plugin.Key(), KEKID: v.Noticed.ID, KEKVersion: v.Noticed.Version, LatestKEKID: v.Latest.ID,
+		Key: s.plugin.Key(), KEKID: s.plugin.NoticedID(), KEKVersion: v.Noticed.Version, LatestKEKID: s.plugin.LatestID(),
 		NoticeLag: s.plugin.NoticeLag().String(), Problem: v.Problem, Faults: append([]fault.Active{}, s.Faults()...),
 	}
 	if err := s.journal.Err(); err != nil {

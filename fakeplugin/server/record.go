@@ -59,7 +59,7 @@ func describeRequest(c *journal.Call, req any) {
 	case *kmsapi.EncryptRequest:
 		c.UID = journal.Text(r.Uid)
 	case *kmsapi.DecryptRequest:
-		c.UID, c.RequestKEKID = journal.Text(r.Uid), journal.Text(r.KeyId)
+		c.UID, c.RequestKEKID, c.DEKSource = journal.Text(r.Uid), journal.Text(r.KeyId), journal.Digest(r.Ciphertext)
 	}
 }
 
@@ -70,6 +70,7 @@ func describeResponse(c *journal.Call, a Answer) {
 		c.KEKID, c.KEKIDBytes = journal.Text(r.KeyId), len(r.KeyId)
 	case *kmsapi.EncryptResponse:
 		c.KEKID, c.KEKIDBytes = journal.Text(r.KeyId), len(r.KeyId)
+		c.DEKSource = journal.Digest(r.Ciphertext)
 	}
 }
 

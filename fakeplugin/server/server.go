@@ -83,6 +83,7 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Program.SetProfile(o.Plugin.Profile())
 	s := &Server{
 		o: o, plugin: o.Plugin, program: o.Program, journal: o.Journal, log: o.Log, clock: o.Clock,
 		started: o.Clock.Now(), wake: make(chan struct{}, 1),

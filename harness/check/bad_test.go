@@ -143,6 +143,11 @@ func envelope(hop, uid string) *history.Envelope {
 	return &history.Envelope{Hop: hop, Op: "encrypt", UID: uid, Node: "cp-1", OK: true}
 }
 
+func lineNaming(key, namespace, name string) *history.Envelope {
+	return &history.Envelope{Hop: "kube-apiserver", Op: "use", UID: "u0", Node: "cp-1", Object: key, OK: true,
+		For: history.EnvelopeRequest{Verb: "get", Version: "v1", Resource: "secrets", Namespace: namespace, Name: name}}
+}
+
 func data(op, digest string, ok bool) *history.Data {
 	return &history.Data{Op: op, Object: "secrets/ns/a", Digest: digest, OK: ok, Want: "kms-1", Provider: "kms-1"}
 }
@@ -407,6 +412,22 @@ func knownBad() []known {
 		{"Encrypt without a uid", "UID", "", extra(encryptCall(""))},
 		{"two operations with one uid", "UID", "", extra(encryptCall("u1"), encryptCall("u1"))},
 		{"the API server made another uid", "UID", "", extra(encryptCall("u1"), envelope("kube-apiserver", "u2"))},
+		{"the remote KMS was given no uid", "UID", "", extra(encryptCall("u1"), envelope("kube-apiserver", "u1"), envelope("remote-kms", ""))},
+		{"an uid is used again much later", "UID", "", func() []history.Event {
+			return faulty(func(w *world) {
+				for _, at := range []time.Duration{11 * sec, 14 * sec} {
+					w.at(at, func(w *world) {
+						w.record("test", envelope("kube-apiserver", "u1"))
+						c := encryptCall("u1")
+						c.Began = w.now
+						w.record("test", c)
+					})
+				}
+			}, "")
+		}},
+		{"the API server tells of a call that no plugin had", "UID", "", func() []history.Event { return keyAskedFor("cp-1") }},
+		{"the API server names another object", "UID", "", extra(lineNaming("/registry/secrets/ns/a", "ns", "b"))},
+		{"the API server names no namespace", "UID", "", extra(lineNaming("/registry/secrets/ns/a", "", "a"))},
 		{"the remote KMS was given another uid", "UID", "", extra(encryptCall("u1"), envelope("kube-apiserver", "u1"), envelope("remote-kms", "u3"))},
 		{"an object reads back changed", "NO-DATA-LOSS", "", extra(data("written", "d1", true), data("read", "d2", true))},
 		{"an object does not read back", "NO-DATA-LOSS", "", extra(data("written", "d1", true), data("read", "", false))},
@@ -429,6 +450,7 @@ func knownBad() []known {
 		{"reporter reads secrets", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "list", Resource: "secrets"}, 200))},
 		{"reporter updates the CR", "LEAST-PRIVILEGE", "OWNERSHIP", extra(byReporter(history.Request{Verb: "update", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", FieldManager: "kms-health-reporter-cp-1"}, 200))},
 		{"reporter discovers", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "get"}, 200))},
+		{"a plugin logs what it encrypts", "NOTHING-SECRET", "", extra(&history.Secrecy{Log: "journal/cp-1/1", Lines: 7, Values: 1, Object: "secrets/ns/a", What: "value", Form: "hex"})},
 		{"a key_id comes back", "KEY-ID-STABLE", "", plain(func(w *world) {
 			w.at(12*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-2" }).at(15*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-1" })
 		})},

@@ -30,6 +30,17 @@ func (v *view) readClocks() {
 
 // clockOf is a clock from long before the recording on.
 func (v *view) clockOf(node string) []clockPeriod {
+	if known, ok := v.periods[node]; ok {
+		return known
+	}
+	if v.periods == nil {
+		v.periods = map[string][]clockPeriod{}
+	}
+	v.periods[node] = v.readClockOf(node)
+	return v.periods[node]
+}
+
+func (v *view) readClockOf(node string) []clockPeriod {
 	out := []clockPeriod{{span: span{v.whole.from.Add(-time.Hour), v.whole.to}}}
 	for _, c := range v.clocks {
 		if c.node != node {

@@ -29,12 +29,15 @@ type wire struct {
 
 // decodeMessage reads a message as leniently as a reader must; problem says why it cannot be believed.
 func decodeMessage(message string) (entries []entry, problem string) {
-	var items []wire
 	if len(message) > contract.MaxMessageBytes {
 		return nil, "message is too long"
 	}
-	if err := json.Unmarshal([]byte(message), &items); err != nil {
-		return nil, "message is not a JSON array of entries"
+	items, ok := plainWires(message)
+	if !ok {
+		items = nil
+		if err := json.Unmarshal([]byte(message), &items); err != nil {
+			return nil, "message is not a JSON array of entries"
+		}
 	}
 	if len(items) == 0 || len(items) > contract.MaxEntries {
 		return nil, "message holds no entry, or too many"

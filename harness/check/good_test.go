@@ -13,12 +13,14 @@ import (
 func fine() map[string]func() []history.Event {
 	s := time.Second
 	return map[string]func() []history.Event{
-		"nothing happens": func() []history.Event { return faulty(nil, "") },
-		"unhealthy":       func() []history.Event { return faulty(nil, "unhealthy") },
-		"error":           func() []history.Event { return faulty(nil, "error") },
-		"hang":            func() []history.Event { return faulty(nil, "hang") },
-		"killed":          func() []history.Event { return faulty(nil, "down") },
-		"refuses":         func() []history.Event { return faulty(nil, "refuse") },
+		"nothing happens":    func() []history.Event { return faulty(nil, "") },
+		"unhealthy":          func() []history.Event { return faulty(nil, "unhealthy") },
+		"error":              func() []history.Event { return faulty(nil, "error") },
+		"hang":               func() []history.Event { return faulty(nil, "hang") },
+		"killed":             func() []history.Event { return faulty(nil, "down") },
+		"refuses":            func() []history.Event { return faulty(nil, "refuse") },
+		"logs were searched": extra(&history.Secrecy{Log: "log/cp-1", Lines: 70, Values: 3}),
+		"a key cannot be opened where the plugin refuses": func() []history.Event { return keyAskedFor("cp-2") },
 		"typed form": func() []history.Event {
 			return faulty(func(w *world) { w.run.Contract = "healthreports" }, "error")
 		},
@@ -279,7 +281,7 @@ func TestGoodHistoriesPass(t *testing.T) {
 // TestGoodHistoriesAreJudged: what must have been looked at in a history with a fault.
 func TestGoodHistoriesAreJudged(t *testing.T) {
 	v := Run(fine()["error"]())
-	skip := "ABSENCE-IS-NOT-BROKEN NO-ORPHAN NO-RESURRECTION UID NO-DATA-LOSS SWITCH-ORDER STALE-UNKNOWN"
+	skip := "ABSENCE-IS-NOT-BROKEN NO-ORPHAN NO-RESURRECTION UID NO-DATA-LOSS SWITCH-ORDER STALE-UNKNOWN NOTHING-SECRET"
 	for _, r := range v.Invariants {
 		if r.Status != Passed && !strings.Contains(skip, r.ID) {
 			t.Errorf("%s is %s", r.ID, r.Status)
@@ -312,4 +314,19 @@ func TestAnAggregatorThatShowsItselfIsJudged(t *testing.T) {
 			t.Errorf("%s is %s", id, statusOf(v, id))
 		}
 	}
+}
+
+// keyAskedFor: while the plugin of cp-2 refuses connections, the API server of node wants a key opened and gets nowhere.
+func keyAskedFor(node string) []history.Event {
+	return faulty(func(w *world) {
+		w.at(5*time.Second, func(w *world) {
+			c := encryptCall("u1")
+			c.Began = w.now
+			w.record("test", envelope("kube-apiserver", "u1"))
+			w.record("test", c)
+		})
+		w.at(15*time.Second, func(w *world) {
+			w.record("test", &history.Envelope{Hop: "kube-apiserver", Op: "decrypt", UID: "u2", Node: node, Object: "/registry/secrets/ns/a", OK: true})
+		})
+	}, "refuse")
 }

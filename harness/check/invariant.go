@@ -76,6 +76,6 @@ func Invariants() []Invariant {
 	return []Invariant{
 		falseHealthy(), falseAlarm(), detection(), recovery(), staleUnknown(), absenceIsNotBroken(), noOrphan(),
 		noResurrection(), ownership(), monotonic(), freshOnly(), cadence(), truthfulProbe(), format(), rollupTruth(),
-		quiet(), union(), convergence(), uid(), noDataLoss(), switchOrder(), leastPrivilege(), keyIDStable(), nothingRan(),
+		quiet(), union(), convergence(), uid(), noDataLoss(), switchOrder(), leastPrivilege(), keyIDStable(), nothingSecret(), nothingRan(),
 	}
 }

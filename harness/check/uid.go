@@ -51,7 +51,35 @@ func judgeUID(v *view) (f Finding) {
 	for _, name := range []string{hopAPIServer, hopRemoteKMS} {
 		v.follow(&f, calls, hops[name], name)
 	}
+	v.named(&f)
 	return f
+}
+
+// named: a line that names a request for a secret names the object that it is about, by the same words as the storage key.
+func (v *view) named(f *Finding) {
+	for n := range v.events {
+		e := &v.events[n]
+		if e.Kind != history.KindEnvelope || e.Envelope.Hop != hopAPIServer || !oneSecret(e.Envelope.For) {
+			continue
+		}
+		f.judgedAt(e.At, e.At)
+		of := e.Envelope.For
+		want := "/secrets/" + of.Namespace + "/" + of.Name
+		if of.Name == "" && strings.Contains(e.Envelope.Object, want) || of.Name != "" && strings.HasSuffix(e.Envelope.Object, want) {
+			continue
+		}
+		f.violate(Violation{At: e.At, Seq: e.Seq, Node: e.Envelope.Node, Seen: "kube-apiserver logged the uid " + quoted(e.Envelope.UID) + " with the object " + quoted(e.Envelope.Object) +
+			", and the request " + of.Verb + " " + of.Resource + " " + of.Namespace + "/" + of.Name, Allowed: "namespace and name of the object that it was for"})
+	}
+}
+
+// oneSecret says whether a request is for one secret; others may touch objects that they do not name.
+func oneSecret(r history.EnvelopeRequest) bool {
+	switch r.Verb {
+	case "get", "create", "update", "patch", "delete":
+		return r.Resource == "secrets" && r.Group == ""
+	}
+	return false
 }
 
 func (v *view) hops() (calls []hop, others map[string][]hop) {
@@ -61,11 +89,11 @@ func (v *view) hops() (calls []hop, others map[string][]hop) {
 		switch {
 		case e.Kind == history.KindCall && e.Call.Method != "Status":
 			c := e.Call
-			calls = append(calls, hop{c.Began, e.Seq, strings.ToLower(c.Method), c.UID, c.Node, c.KeyID, c.Outcome == history.CallOK})
+			calls = append(calls, hop{at: c.Began, seq: e.Seq, op: strings.ToLower(c.Method), uid: c.UID, node: c.Node, keyID: c.KeyID, ok: c.Outcome == history.CallOK})
 		case e.Kind == history.KindEnvelope && e.Envelope.Op == "use": // many objects share the uid of an Encrypt, perhaps of long ago
 		case e.Kind == history.KindEnvelope:
 			n := e.Envelope
-			others[n.Hop] = append(others[n.Hop], hop{e.At, e.Seq, strings.ToLower(n.Op), n.UID, n.Node, "", n.OK})
+			others[n.Hop] = append(others[n.Hop], hop{at: e.At, seq: e.Seq, op: strings.ToLower(n.Op), uid: n.UID, node: n.Node, keyID: n.KeyID, ok: n.OK})
 		}
 	}
 	return calls, others
@@ -91,7 +119,7 @@ func (v *view) follow(f *Finding, calls, hops []hop, party string) {
 		}
 	}
 	for _, h := range hops {
-		if !h.ok || !v.inside(h.at) || len(calls) == 0 || v.shaken(party, h) {
+		if !h.ok || !v.inside(h.at) || len(calls) == 0 || v.shaken(party, h) || v.barred(h) {
 			continue
 		}
 		f.judgedAt(h.at, h.at)
@@ -120,6 +148,17 @@ func (v *view) shaken(party string, h hop) bool {
 			if (p.node == h.node || p.node == "" || h.node == "") && v.in(p, procDown, procPaused, procStarting).touches(near) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// barred: a fault that no call can tell of, because none arrives, was in force at a plugin of the node about then.
+func (v *view) barred(h hop) bool {
+	near := span{h.at.Add(-edge), h.at.Add(edge)}
+	for p, t := range v.plugins {
+		if (p.node == h.node || h.node == "") && (h.keyID == "" || p.keyID == h.keyID) && t.opaque.touches(near) {
+			return true
 		}
 	}
 	return false

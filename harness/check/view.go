@@ -47,7 +47,8 @@ type view struct {
 	readCaps   map[string]spans // reporterAble
 	writes     map[string][]write
 	requestsOf map[string][]int
-	managers   map[string]bool // field managers: whether only others than the system under test used it
+	periods    map[string][]clockPeriod // clockOf
+	managers   map[string]bool          // field managers: whether only others than the system under test used it
 }
 
 // plugin is one plugin instance.

@@ -48,7 +48,7 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow")
 	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after the first that does not pass")
-	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, topologies side by side")
+	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, clusters side by side")
 	return cmd
 }
 
@@ -68,6 +68,9 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "e2e: backend %s (%s)\n", name, why)
+	if err := choose.SideBySide(name); err != nil && f.procs > 1 {
+		fmt.Fprintln(out, "e2e: this takes longer than it could:", err)
+	}
 	suite, runner, err := suitePrograms()
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -91,10 +92,10 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		words = io.Discard
 	}
 	all, err := f.simulate(cmd.Context(), words, s)
-	if err != nil {
+	if all == nil {
 		return err
 	}
-	if err := all.Save(f.out); err != nil {
+	if err := errors.Join(err, all.Save(f.out)); err != nil { // of an interrupted one, what was done
 		return err
 	}
 	if f.asJSON {
@@ -143,7 +144,7 @@ func (f *simulateFlags) simulate(ctx context.Context, w io.Writer, s simulation)
 		return nil, written
 	}
 	if err != nil {
-		return nil, fmt.Errorf("simulate: %w", err)
+		return all, fmt.Errorf("simulate: %w", err)
 	}
 	return all, nil
 }

@@ -6,16 +6,19 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 type upFlags struct {
 	controlPlanes int
 	keyIDs        []string
+	profile       string
 	foreground    bool
 }
 
@@ -29,12 +32,14 @@ kmsharness down. There is one such environment per user. Everything that happens
 in memory too: this is for an afternoon, not for a week.`,
 		Example: `  kmsharness up
   kmsharness up --control-planes 1 --key-ids 2,1
+  kmsharness up --profile vault
   kmsharness up --foreground`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	cmd.Flags().IntVar(&f.controlPlanes, "control-planes", scenario.DefaultControlPlanes, "nodes, each with a kube-apiserver of its own; 1 to 7, 300 MB of memory each")
 	cmd.Flags().StringSliceVar(&f.keyIDs, "key-ids", []string{"1"}, "plugins on every node, the write key first")
+	cmd.Flags().StringVar(&f.profile, "profile", "", "provider that the plugins stand for: "+strings.Join(profile.Names(), ", "))
 	cmd.Flags().BoolVar(&f.foreground, "foreground", false, "stay, log to this terminal, and end everything at Ctrl-C")
 	return cmd
 }
@@ -68,6 +73,9 @@ func (f *upFlags) validate() error {
 	if n := len(f.keyIDs); n < 1 || n > scenario.MaxKeyIDs {
 		return usage("--key-ids: %d of them, expected 1 to %d", n, scenario.MaxKeyIDs)
 	}
+	if f.profile != "" && !slices.Contains(profile.Names(), f.profile) {
+		return usage("--profile %q: expected one of %s", f.profile, strings.Join(profile.Names(), ", "))
+	}
 	for i, id := range f.keyIDs {
 		if _, err := contract.KeyIDOfSocket(contract.SocketPath("/", id)); err != nil {
 			return usage("--key-ids %q: expected letters, digits and dashes, at most 63", id)
@@ -85,6 +93,9 @@ func (f *upFlags) args() []string {
 	for _, id := range f.keyIDs {
 		args = append(args, "--key-ids="+id)
 	}
+	if f.profile != "" {
+		args = append(args, "--profile="+f.profile)
+	}
 	return args
 }
 
@@ -92,6 +103,6 @@ func (f *upFlags) args() []string {
 func (f *upFlags) scenario() *scenario.Scenario {
 	return scenario.Scenario{
 		Name: "up", Title: "An environment to look at.", Area: "interactive",
-		Topology: scenario.Topology{ControlPlanes: f.controlPlanes, KeyIDs: f.keyIDs},
+		Topology: scenario.Topology{ControlPlanes: f.controlPlanes, KeyIDs: f.keyIDs, Profile: f.profile},
 	}.WithDefaults()
 }

@@ -29,6 +29,8 @@ type Execution struct {
 	// History, where it is set, receives the history instead of a file, and no file is written at all: for runs of which nearly all
 	// are only counted. The same run again, with files, is for those that are looked at.
 	History io.Writer
+	// Room, where it is set, is where the events of the run are kept, and left for the next run; it belongs to one run at a time.
+	Room *[]history.Event
 	// Verdict, where it is set, receives what the checker found.
 	Verdict func(check.Verdict)
 	// Preparing receives, beside Progress, what the backend tells while it prepares the environment, which can take minutes.
@@ -83,6 +85,10 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 	}
 	defer func() { err = errors.Join(err, shut()) }()
 	x.Log = history.NewLog(to)
+	if x.Room != nil {
+		x.Log = history.NewLogIn(to, *x.Room)
+		defer func() { *x.Room = x.Log.Room() }()
+	}
 	env, err := b.Prepare(ctx, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.preparing()})
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)

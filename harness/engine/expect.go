@@ -39,6 +39,14 @@ func (r *run) expect(e scenario.Expectation, id string) *expectation {
 }
 
 func (x *expectation) advance(now time.Time) bool {
+	over := x.look(now)
+	if over && x.started {
+		x.run.looking--
+	}
+	return over
+}
+
+func (x *expectation) look(now time.Time) bool {
 	if x.broken != "" {
 		x.end(now, false, x.broken)
 		return true
@@ -61,6 +69,7 @@ func (x *expectation) advance(now time.Time) bool {
 
 func (x *expectation) begin(now time.Time) {
 	x.started, x.began = true, now
+	x.run.looking++
 	x.deadline = now.Add(x.bound)
 	if x.mode == scenario.ModeWithin {
 		x.deadline = x.deadline.Add(x.run.heading.Tolerance)

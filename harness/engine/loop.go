@@ -20,6 +20,7 @@ type task interface {
 // what an expectation sees does not depend on how late the engine got to run.
 func (r *run) drive(ctx context.Context, t task) error {
 	r.now = r.opts.Runtime.Now() // a task begins now, whatever is still in the queue
+	r.stirred = true
 	for {
 		if r.catchUp(t) || r.advance(t, r.opts.Runtime.Now()) {
 			return nil
@@ -27,7 +28,7 @@ func (r *run) drive(ctx context.Context, t task) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("interrupted: %w", context.Cause(ctx))
 		}
-		r.opts.Runtime.Wait(ctx, t.due())
+		r.opts.Runtime.Wait(ctx, r.due)
 	}
 }
 
@@ -47,20 +48,29 @@ func (r *run) catchUp(t task) (over bool) {
 	}
 }
 
-// advance never lets time go back: recorders that tail a file are a little late.
+// advance never lets time go back: recorders that tail a file are a little late. A task that has gone on as far as it could is left alone
+// until it is due, or something has changed: there are many more events than that.
 func (r *run) advance(t task, now time.Time) bool {
 	if now.After(r.now) {
 		r.now = now
 	}
-	return t.advance(r.now)
+	if !r.stirred && (r.due.IsZero() || r.now.Before(r.due)) {
+		return false
+	}
+	failed := r.failed
+	over := t.advance(r.now)
+	r.stirred, r.due = r.failed != failed, t.due() // who was advanced before it failed has yet to learn of it
+	return over
 }
 
 func (r *run) fold(e history.Event) {
 	if r.state.Apply(e) {
 		r.version++
+		r.stirred = r.stirred || r.looking > 0
 	}
 	if e.Action != nil && e.Source == source && e.Action.State != history.ActionBegan {
 		r.results[e.Action.ID] = *e.Action
+		r.stirred = true
 	}
 }
 

@@ -46,6 +46,9 @@ type run struct {
 	queue   queue
 	state   *view.State
 	version int       // of the state: how often it changed
+	looking int       // expectations that look at it
+	stirred bool      // something has changed since the task was advanced
+	due     time.Time // when it must be, whatever happens; zero for never
 	now     time.Time // the instant up to which everything is folded; never goes back
 	began   time.Time // of the steps
 

@@ -16,6 +16,7 @@ func (w *encoder) call(c *Call) error {
 	}
 	w.raw(`,"took":`).int(int64(c.Took)).raw(`,"outcome":`).string(c.Outcome).raw(`,"code":`).string(c.Code)
 	w.optional(`,"text":`, c.Text).optional(`,"healthz":`, c.Healthz).optional(`,"version":`, c.Version).optional(`,"kekID":`, c.KEKID)
+	w.optional(`,"askedKEKID":`, c.AskedKEKID).optional(`,"dekSource":`, c.DEKSource)
 	w.optionalInt(`,"healthzBytes":`, c.HealthzBytes).optionalInt(`,"kekIDBytes":`, c.KEKIDBytes)
 	if len(c.Faults) > 0 {
 		w.raw(`,"faults":`).list(c.Faults)
@@ -86,7 +87,25 @@ func (w *encoder) report(r *contract.TypedReport) {
 
 func (w *encoder) envelope(e *Envelope) {
 	w.raw(`{"hop":`).string(e.Hop).raw(`,"op":`).string(e.Op).raw(`,"uid":`).string(e.UID).optional(`,"node":`, e.Node)
-	w.optional(`,"kekID":`, e.KEKID).optional(`,"object":`, e.Object).raw(`,"ok":`).raw(strconv.FormatBool(e.OK)).optional(`,"error":`, e.Error).raw("}")
+	w.optional(`,"keyID":`, e.KeyID).optional(`,"kekID":`, e.KEKID).optional(`,"object":`, e.Object).raw(`,"ok":`).raw(strconv.FormatBool(e.OK)).optional(`,"error":`, e.Error)
+	w.optionalInt(`,"took":`, int(e.Took))
+	if e.For != (EnvelopeRequest{}) {
+		w.raw(`,"for":`).envelopeRequest(&e.For)
+	}
+	w.raw("}")
+}
+
+func (w *encoder) envelopeRequest(r *EnvelopeRequest) {
+	first := true
+	for _, f := range [...]struct{ name, value string }{{"verb", r.Verb}, {"group", r.Group}, {"version", r.Version}, {"resource", r.Resource},
+		{"subresource", r.Subresource}, {"namespace", r.Namespace}, {"name", r.Name}} {
+		if f.value == "" {
+			continue
+		}
+		w.raw(map[bool]string{true: `{"`, false: `,"`}[first]).raw(f.name).raw(`":`).string(f.value)
+		first = false
+	}
+	w.raw("}")
 }
 
 func (w *encoder) metrics(m *Metrics) {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/kmsharness/kmsharness/contract/plain"
 )
 
 // optional is a field that is left out when it is empty.
@@ -63,7 +65,7 @@ func (w *encoder) float(f float64) *encoder {
 
 // document is JSON that came from elsewhere: as it is, if it is as an encoder would write it.
 func (w *encoder) document(raw json.RawMessage) error {
-	if bytes.ContainsAny(raw, " \t\r\n<>&\u2028\u2029") || !json.Valid(raw) {
+	if bytes.ContainsAny(raw, "<>&") || !plain.Is(string(raw)) && (bytes.ContainsAny(raw, " \t\r\n\u2028\u2029") || !json.Valid(raw)) {
 		return w.any(raw)
 	}
 	w.b = append(w.b, raw...)

@@ -35,6 +35,24 @@ func NewLog(w io.Writer) *Log {
 	return l
 }
 
+// NewLogIn is NewLog that keeps events in a room that an earlier log had, of which nobody reads any more: histories that follow one
+// another need not each find theirs. See Room.
+func NewLogIn(w io.Writer, room []Event) *Log {
+	l := NewLog(w)
+	l.events = room[:0]
+	return l
+}
+
+// Room is what NewLogIn takes, once the events that are in it are needed no more.
+func (l *Log) Room() []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.events)
+	room := l.events[:0]
+	l.events = nil
+	return room
+}
+
 // NewStream keeps nothing: events are told to subscribers and forgotten. It is for runs whose history no memory holds.
 func NewStream() *Log {
 	l := NewLog(nil)
@@ -161,6 +179,8 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 		e.Kind, e.Encryption = KindEncryption, p
 	case *Census:
 		e.Kind, e.Census = KindCensus, p
+	case *Secrecy:
+		e.Kind, e.Secrecy = KindSecrecy, p
 	case *End:
 		e.Kind, e.End = KindEnd, p
 	default:

@@ -40,6 +40,11 @@ type Call struct {
 	Healthz string `json:"healthz,omitempty"` // Status only, as sent
 	Version string `json:"version,omitempty"` // Status only, as sent
 	KEKID   string `json:"kekID,omitempty"`   // key_id as sent
+	// AskedKEKID is the key_id of a Decrypt's request.
+	AskedKEKID string `json:"askedKEKID,omitempty"`
+	// DEKSource is the digest of the encrypted DEK source that an Encrypt answered, or that a Decrypt was given. What Data
+	// of etcd has the same one was sealed with that DEK.
+	DEKSource string `json:"dekSource,omitempty"`
 	// HealthzBytes and KEKIDBytes are the sizes as sent, where the journal keeps a long text cut; 0 if it is whole.
 	HealthzBytes int `json:"healthzBytes,omitempty"`
 	KEKIDBytes   int `json:"kekIDBytes,omitempty"`
@@ -188,10 +193,27 @@ type Envelope struct {
 	Op     string `json:"op"`  // encrypt, decrypt
 	UID    string `json:"uid"`
 	Node   string `json:"node,omitempty"`
+	KeyID  string `json:"keyID,omitempty"` // remote-kms: of the plugin that asked
 	KEKID  string `json:"kekID,omitempty"`
 	Object string `json:"object,omitempty"` // storage key, "/registry/secrets/…"
 	OK     bool   `json:"ok"`
 	Error  string `json:"error,omitempty"`
+	// Took is how long it took, of which Event.At is the end; 0 where that is not known.
+	Took time.Duration `json:"took,omitempty"`
+	// For is the API request that it was for, as the API server's log names it; empty where it names none.
+	For EnvelopeRequest `json:"for,omitzero"`
+}
+
+// EnvelopeRequest is what kube-apiserver logs of the request behind an envelope operation. Name is empty for a create, of which
+// only the storage key knows it.
+type EnvelopeRequest struct {
+	Verb        string `json:"verb,omitempty"`
+	Group       string `json:"group,omitempty"`
+	Version     string `json:"version,omitempty"`
+	Resource    string `json:"resource,omitempty"`
+	Subresource string `json:"subresource,omitempty"`
+	Namespace   string `json:"namespace,omitempty"`
+	Name        string `json:"name,omitempty"`
 }
 
 // Operations on Data.
@@ -213,6 +235,8 @@ type Data struct {
 	// or identity, where there is none.
 	Provider string `json:"provider,omitempty"`
 	KEKID    string `json:"kekID,omitempty"` // raw: key_id stored beside the data
+	// DEKSource, raw: the digest of the encrypted DEK source stored beside the data.
+	DEKSource string `json:"dekSource,omitempty"`
 	// Want is the provider that every API server's configuration named when the object was written; empty while that changed.
 	Want string `json:"want,omitempty"`
 }

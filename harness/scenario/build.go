@@ -25,6 +25,7 @@ func build(root *yaml.Node, file string) *Scenario {
 			ControlPlanes: b.integer(topology, "controlPlanes", DefaultControlPlanes),
 			KeyIDs:        b.texts(topology, "keyIDs"),
 			Aggregators:   b.integer(topology, "aggregators", DefaultAggregators),
+			Profile:       b.text(topology, "profile"),
 			Start:         b.text(topology, "start"),
 		},
 		Steps: b.steps(b.child(spec, "steps")),

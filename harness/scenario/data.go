@@ -1,5 +1,10 @@
 package scenario
 
+import (
+	"crypto/sha256"
+	"fmt"
+)
+
 // Operations of data.
 const (
 	DataWrite   = "write"   // secrets, through every API server in turn
@@ -20,3 +25,10 @@ const (
 func DataSizes() []int { return []int{1, 64, 2 << 10} }
 
 func dataOps() []string { return []string{DataWrite, DataVerify, DataMigrate} }
+
+// LoadValue is what the load of a switch writes into an object at its n-th write. It is different each time, and has nothing of the
+// object's name, which may stand in logs where the value must not.
+func LoadValue(object string, n int) []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s at its write %d", object, n))
+	return sum[:]
+}

@@ -74,6 +74,7 @@ func topologyShape() *shape {
 		optional("controlPlanes", integer(1, MaxControlPlanes)).says("nodes cp-1 to cp-N, 1 to 7; default 3"),
 		optional("keyIDs", some(formed(keyIDForm), MaxKeyIDs)).says("plugins on each node, the write key first; default [\"1\"]"),
 		optional("aggregators", integer(1, MaxAggregators)).says("replicas, 1 to 3; default 1"),
+		optional("profile", formed(nameForm)).says("provider that the plugins stand for, such as aws (kmsharness profiles); default none"),
 		optional("start", word(StartRunning, StartStopped)).says("running: healthy; stopped: only etcd and the remote KMS run"),
 	)
 }

@@ -73,6 +73,8 @@ func TestValid(t *testing.T) {
 // faults is a catalogue of two.
 type faults struct{}
 
+func (faults) Profiles() []string { return []string{"aws"} }
+
 func (faults) DurationParams(name string) []string {
 	if name == "delay" {
 		return []string{"by"}
@@ -103,7 +105,7 @@ func parser(t testing.TB) *scenario.Parser {
 func beyondSchema() []string {
 	return []string{
 		"second document", "anchor and alias", "merge key", "name is not the file's", "excuse with an empty reason", "zero",
-		"too long", "astronomic", "impossible node", "impossible keyID", "unknown fault parameter", "fault for a wrong time",
+		"too long", "astronomic", "impossible node", "impossible keyID", "unknown fault parameter", "fault for a wrong time", "unknown profile", "failure of no provider",
 		"fault's own duration", "release of an unknown method", "node of a role without", "keyID of a reporter",
 		"instance that is not there", "container of a role without", "node that is stopped",
 		"node that is restarted in an orderly way", "container of a node", "pod that is paused", "container of a pod",

@@ -17,6 +17,8 @@ type FaultChecker interface {
 	CheckFault(name, method string, params map[string]any) []FaultProblem
 	// DurationParams are the parameters of a fault that are durations; nil for an unknown fault.
 	DurationParams(name string) []string
+	// Profiles are the providers that a plugin can stand for.
+	Profiles() []string
 }
 
 // FaultProblem is one mistake in a fault.

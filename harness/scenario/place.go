@@ -14,7 +14,7 @@ import (
 type place []string
 
 func (p place) at(names ...string) place {
-	return append(append(place{}, p...), names...)
+	return append(append(make(place, 0, len(p)+len(names)), p...), names...)
 }
 
 func (p place) index(i int) place { return p.at(strconv.Itoa(i)) }

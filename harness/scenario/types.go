@@ -39,6 +39,8 @@ type Topology struct {
 	KeyIDs []string
 	// Aggregators is how many replicas compete for leadership; default 1.
 	Aggregators int
+	// Profile is the provider that the plugins stand for, such as aws (fakeplugin/profile); default "": none.
+	Profile string
 	// Start is "running" (default: everything is up and healthy, the control before the steps is judged) or "stopped"
 	// (cold start: only etcd and the remote KMS run; the steps start the rest, and there is no control before).
 	Start string

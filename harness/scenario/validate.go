@@ -22,6 +22,7 @@ const (
 type validation struct {
 	parser   *Parser
 	scenario *Scenario
+	actions  []Action
 	findings []finding
 	nodes    []string // that are there at some time
 	keyIDs   []string
@@ -41,6 +42,7 @@ func (v *validation) add(at place, format string, args ...any) {
 }
 
 func (v *validation) run() {
+	v.actions = v.scenario.Actions()
 	v.nodes, v.keyIDs = v.scenario.allNodes(), v.scenario.allKeyIDs()
 	v.metadata()
 	v.topology()

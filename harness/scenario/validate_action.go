@@ -8,6 +8,9 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 )
 
+// ProviderFailure is the fault that needs a profile: its own or that of the topology.
+const ProviderFailure = "provider-failure"
+
 // Words for nodes that are no name.
 const (
 	NodeAny = "any"
@@ -116,6 +119,13 @@ func (v *validation) fault(a Action, at place) {
 			}
 			resolved = resolved.With(name, d)
 		}
+	}
+	if a.Fault == ProviderFailure && a.Text("profile") == "" {
+		if v.scenario.Topology.Profile == "" {
+			v.add(at.at("fault"), "%s without a provider, expected profile in the topology or beside the fault", ProviderFailure)
+			return
+		}
+		resolved = resolved.With("profile", v.scenario.Topology.Profile)
 	}
 	for _, p := range v.parser.faults.CheckFault(a.Fault, a.Method, resolved.Params) {
 		where := at.at("fault")

@@ -143,7 +143,7 @@ func (v *validation) newNode(at place, name, replaces string) {
 }
 
 func (v *validation) removed(name string) bool {
-	return slices.ContainsFunc(v.scenario.Actions(), func(a Action) bool {
+	return slices.ContainsFunc(v.actions, func(a Action) bool {
 		return a.Verb == VerbNode && (a.Text("remove") == name || a.Text("replace") == name)
 	})
 }

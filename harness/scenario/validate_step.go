@@ -161,7 +161,7 @@ func (v *validation) reference(r view.Reference) string {
 // ghostNodes are nodes that only a made-up condition speaks of.
 func (v *validation) ghostNodes() []string {
 	var out []string
-	for _, a := range v.scenario.Actions() {
+	for _, a := range v.actions {
 		if node, ok := contract.NodeOfCondition(a.Text("type")); ok && a.Verb == VerbCondition {
 			out = append(out, node)
 		}

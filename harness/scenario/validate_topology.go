@@ -10,6 +10,9 @@ func (v *validation) topology() {
 	v.number(at.at("controlPlanes"), "controlPlanes", t.ControlPlanes, 1, MaxControlPlanes)
 	v.number(at.at("aggregators"), "aggregators", t.Aggregators, 1, MaxAggregators)
 	v.keyIDList(at.at("keyIDs"), t.KeyIDs)
+	if v.parser.faults != nil && t.Profile != "" {
+		v.word(at.at("profile"), "profile", t.Profile, v.parser.faults.Profiles())
+	}
 	v.word(at.at("start"), "start", t.Start, []string{StartRunning, StartStopped})
 	v.word(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())
 	v.word(place{"spec", "operator"}, "operator", v.scenario.Operator, Operators())

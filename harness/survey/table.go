@@ -19,7 +19,7 @@ func Table(w io.Writer, entries []Entry) error {
 	return t.Flush()
 }
 
-// Topology in short: control planes, plugins on each if there are several, competing aggregators, a cold start, the typed form.
+// Topology in short: control planes, plugins on each if there are several, their provider, competing aggregators, a cold start, the typed form.
 func (e Entry) Topology() string {
 	t := e.Scenario.Topology
 	out := fmt.Sprintf("%d nodes", t.ControlPlanes)
@@ -28,6 +28,9 @@ func (e Entry) Topology() string {
 	}
 	if n := len(t.KeyIDs); n > 1 {
 		out += fmt.Sprintf(", %d plugins", n)
+	}
+	if t.Profile != "" {
+		out += ", " + t.Profile
 	}
 	if t.Aggregators > 1 {
 		out += fmt.Sprintf(", %d aggregators", t.Aggregators)

@@ -9,7 +9,7 @@ import (
 // change draws, for some seeds, a change of the cluster itself, with what may go wrong beside it: a change waits for the API servers
 // and for the parts that it is about, so their faults have no place in the same scenario. It says false for the other seeds.
 func (d *drawing) change() (subjects []func() []string, ok bool) {
-	switch d.rng.IntN(6) {
+	switch d.rng.IntN(7) {
 	case 0:
 		if len(d.nodes) < 3 {
 			return nil, false
@@ -21,6 +21,11 @@ func (d *drawing) change() (subjects []func() []string, ok bool) {
 		}
 	case 1:
 		subjects = append(subjects, d.encryption)
+	case 2:
+		if d.rng.IntN(2) == 0 {
+			return []func() []string{d.removalRace, d.aggregator}, true
+		}
+		subjects = append(subjects, d.foreignRace)
 	default:
 		return nil, false
 	}

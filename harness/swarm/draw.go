@@ -16,14 +16,29 @@ func Draw(seed int64) []byte { return Plan{}.Draw(seed) }
 
 // Draw is the scenario file of a seed.
 func (p Plan) Draw(seed int64) []byte {
+	d := p.drawing(seed)
+	return d.file(d.lanes())
+}
+
+func (p Plan) drawing(seed int64) *drawing {
 	d := &drawing{rng: rand.New(rand.NewPCG(uint64(seed), 0x737761726d)), seed: seed, plan: p.withDefaults()}
 	d.topology()
+	d.head = d.begins()
+	return d
+}
+
+// begins is the file until its steps.
+func (d *drawing) begins() string {
+	return fmt.Sprintf("apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: %s\n", Name(d.seed)) +
+		"  title: \"Faults drawn at random break no promise, and when they are over everything gets well.\"\n  area: scale\nspec:\n" +
+		fmt.Sprintf("  contract: %s\n  topology: {controlPlanes: %d, keyIDs: [%s], aggregators: %d}\n", d.contract, len(d.nodes), strings.Join(d.keyIDs, ", "), d.aggregators)
+}
+
+// file is the scenario file with lanes that were drawn.
+func (d *drawing) file(lanes [][]string) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: %s\n", Name(seed))
-	b.WriteString("  title: \"Faults drawn at random break no promise, and when they are over everything gets well.\"\n  area: scale\nspec:\n")
-	fmt.Fprintf(&b, "  contract: %s\n  topology: {controlPlanes: %d, keyIDs: [%s], aggregators: %d}\n", d.contract, len(d.nodes), strings.Join(d.keyIDs, ", "), d.aggregators)
-	b.WriteString("  steps:\n  - parallel:\n")
-	for _, lane := range d.lanes() {
+	b.WriteString(d.head + "  steps:\n  - parallel:\n")
+	for _, lane := range lanes {
 		b.WriteString("    - repeat:\n        times: 1\n        steps:\n")
 		for _, step := range lane {
 			fmt.Fprintf(&b, "        - %s\n", step)
@@ -38,7 +53,8 @@ type drawing struct {
 	rng         *rand.Rand
 	seed        int64
 	plan        Plan
-	brief       bool // faults are short: something waits for their end, and not for ever
+	brief       bool   // faults are short: something waits for their end, and not for ever
+	head        string // of the file: what is drawn later may change nodes and keyIDs
 	nodes       []string
 	keyIDs      []string
 	contract    string
@@ -144,6 +160,9 @@ func (d *drawing) lives(who string, of ...string) []string {
 }
 
 func (d *drawing) link(where string) []string {
+	if d.rng.IntN(6) == 0 {
+		return glitch(where)
+	}
 	fault := d.word("cut", "reset", "mute", "slow, delay: 50ms", "slow, delay: 200ms")
 	return d.during("link: {"+where+", mode: "+fault+"}", "link: {"+where+", mode: restore}")
 }

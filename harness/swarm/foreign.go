@@ -6,6 +6,10 @@ import "fmt"
 func (d *drawing) foreign() []string {
 	kind := d.word("NodeControllerDegraded", "InstallerControllerDegraded", "StaticPodsAvailable", "RevisionControllerProgressing", "Unrelated")
 	status := d.word("True", "False", "Unknown")
-	return d.during(fmt.Sprintf("condition: {type: %s, status: %q, reason: Foreign, message: by somebody else, manager: node-controller}", kind, status),
-		fmt.Sprintf("condition: {type: %s, manager: node-controller, delete: true}", kind))
+	on, off := fmt.Sprintf("condition: {type: %s, status: %q, reason: Foreign, message: by somebody else, manager: node-controller}", kind, status),
+		fmt.Sprintf("condition: {type: %s, manager: node-controller, delete: true}", kind)
+	if d.rng.IntN(3) == 0 {
+		return d.foreignBurst(on, off)
+	}
+	return d.during(on, off)
 }

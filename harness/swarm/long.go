@@ -76,14 +76,27 @@ func anyServes(subjects []subject) bool {
 func (d *drawing) longLane(s subject, m mood, most int) []string {
 	var lane []string
 	var length time.Duration
-	for length < d.plan.Length && len(lane) < most {
+	steps := 0
+	for length < d.plan.Length && steps < most {
 		gap := max(m.gap, 4*d.plan.Length/time.Duration(most)) // so that what may be long enough is
 		pause := "wait: " + milliseconds(min(1+time.Duration(d.rng.Int64N(int64(gap))), scenario.MaxDuration))
 		episode := d.allowed(s, m) // none: nothing of this lane may happen, and time passes all the same
 		lane = append(append(lane, pause), episode...)
+		for _, s := range append(episode, pause) {
+			steps += weight(s)
+		}
 		length += d.lasting(append(episode, pause))
 	}
 	return lane
+}
+
+// weight is how many steps a step is, with repetitions.
+func weight(step string) int {
+	times := 0
+	if n, _ := fmt.Sscanf(step, "repeat: {times: %d", &times); n == 1 {
+		return 1 + times*strings.Count(step, "{")
+	}
+	return 1
 }
 
 // allowed is an episode of a kind that the mood allows; none if there is none.

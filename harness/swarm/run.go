@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -61,8 +62,12 @@ func Run(ctx context.Context, o Options) error {
 	var telling sync.Mutex
 	for range max(o.Jobs, 1) {
 		all.Go(func() {
+			var room []history.Event
 			for seed := range seeds {
-				s, err := o.one(ctx, parser, seed)
+				s, err := o.one(ctx, parser, seed, &room)
+				if ctx.Err() != nil && s.Result.Status != report.Passed {
+					return // it was interrupted, which says nothing of the seed
+				}
 				if err != nil {
 					cancel(fmt.Errorf("seed %d: %w", seed, err))
 					return
@@ -85,21 +90,21 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // one simulates a seed without leaving anything. If that is to be looked at, the same happens again, with files.
-func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64) (Seed, error) {
+func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64, room *[]history.Event) (Seed, error) {
 	text, file := o.Plan.Draw(seed), Name(seed)+".yaml"
 	s, err := parser.Parse(file, text)
 	if err != nil {
 		return Seed{}, fmt.Errorf("what was drawn is no scenario: %w", err)
 	}
 	out := Seed{Seed: seed}
-	x := engine.Execution{Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
+	x := engine.Execution{Room: room, Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
 		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Compiler: o.compiler,
 		Reproduce: fmt.Sprintf("kmsharness simulate --seeds %d", seed)}}
 	sum := sha256.New()
 	x.History = sum
 	out.Result = engine.Execute(ctx, o.Backend, s, x)
 	sum.Sum(out.Hash[:0])
-	if out.Result.Status == report.Passed && !o.Keep {
+	if out.Result.Status == report.Passed && !o.Keep || ctx.Err() != nil {
 		return out, nil
 	}
 	x.History, x.Out = nil, o.Out

@@ -78,3 +78,19 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%v, expected that it was interrupted", err)
 	}
 }
+
+// A seed that is under way when somebody interrupts is not counted: it has neither passed nor failed.
+func TestInterruptedSeedsAreNotCounted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	out := t.TempDir()
+	all := swarm.NewSummary(swarm.Range{From: 1, To: 1000}, nil)
+	err := swarm.Run(ctx, swarm.Options{From: 1, To: 1000, Jobs: 3, Out: out, Backend: sim.New(sim.Options{SSA: store.Model}), Done: func(s swarm.Seed) {
+		all.Add(s)
+		cancel()
+	}})
+	left, _ := os.ReadDir(out)
+	if !errors.Is(err, context.Canceled) || len(all.Failed) > 0 || all.Passed == 0 || len(left) > 0 {
+		t.Errorf("%v: %d passed, failed %+v, left %v; expected some that passed and nothing else", err, all.Passed, all.Failed, left)
+	}
+}

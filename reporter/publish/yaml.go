@@ -10,6 +10,9 @@ import (
 // reads an apply as YAML, and one DEL or byte order mark in the key_id of a hostile plugin would make it reject the
 // whole apply. They can only stand inside strings, where \uXXXX means the same to both.
 func yamlSafe(json []byte) []byte {
+	if !bytes.ContainsFunc(json, func(r rune) bool { return r >= 0x7f }) {
+		return json
+	}
 	var b bytes.Buffer
 	for i := 0; i < len(json); {
 		r, size := utf8.DecodeRune(json[i:])

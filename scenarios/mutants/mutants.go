@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
 )
 
 // Family is the part of the system that is wrong.
@@ -22,10 +23,12 @@ const (
 	Aggregator Family = "aggregator"
 	Plugin     Family = "plugin"
 	Operator   Family = "operator"
+	// Lifecycle is the decisions of harness/lifecycle.
+	Lifecycle Family = "lifecycle"
 )
 
 // Families are all of them.
-func Families() []Family { return []Family{Reporter, Aggregator, Plugin, Operator} }
+func Families() []Family { return []Family{Reporter, Aggregator, Plugin, Operator, Lifecycle} }
 
 // Beyond are the invariants that no mutant can break, and why.
 func Beyond() map[string]string {
@@ -40,13 +43,15 @@ type Mutant struct {
 	Family Family
 	// Mistake is the real one that it stands for.
 	Mistake string
-	// Scenario of the catalogue that brings it out.
+	// Scenario of the catalogue that brings it out; empty for one of the family Lifecycle, which is tried in the model of a cluster.
 	Scenario string
-	// Caught are the invariants and expectations that must fail, all of them. More may.
+	// Caught are the invariants and expectations that must fail, all of them. More may. Of Lifecycle it is one of the model's laws.
 	Caught []string
 
 	// Subject makes it for one run of the simulator; nil for one that runs as a process.
 	Subject func() sim.Options
+	// Wrong makes an operator for one run of the model; nil for all others.
+	Wrong func() model.Subject
 	// Program is below cmd/; empty for a plugin. Args are its arguments, with the placeholders of a command template,
 	// or the further arguments of every plugin.
 	Program string
@@ -56,13 +61,28 @@ type Mutant struct {
 // Simulated says whether it runs in the simulator.
 func (m Mutant) Simulated() bool { return m.Subject != nil }
 
+// Modelled says whether it runs in the model of a cluster.
+func (m Mutant) Modelled() bool { return m.Wrong != nil }
+
+// Backend is where it runs: sim, model or local.
+func (m Mutant) Backend() string {
+	switch {
+	case m.Simulated():
+		return "sim"
+	case m.Modelled():
+		return "model"
+	}
+	return "local"
+}
+
 // All mutants, the simulated ones first. A new one needs an entry in one of these lists and nothing else.
 func All() []Mutant {
 	return slices.Concat(
-		of(Reporter, emission(), probing(), formats(), identity()),
-		of(Aggregator, rollups(), freshness(), cleanups(), aggregating()),
-		of(Plugin, plugins()),
+		of(Reporter, emission(), probing(), formats(), identity(), providerReporters()),
+		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), providerAggregators()),
+		of(Plugin, plugins(), providerPlugins()),
 		of(Operator, switches()),
+		of(Lifecycle, lifecycles()),
 		processes())
 }
 

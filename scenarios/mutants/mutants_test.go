@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
@@ -28,6 +29,10 @@ func TestList(t *testing.T) {
 		if len(m.Caught) == 0 || m.Mistake == "" {
 			t.Errorf("%s: expected a mistake and what catches it", m.Name)
 		}
+		if m.Modelled() {
+			modelled(t, m)
+			continue
+		}
 		s := find(t, m.Scenario)
 		if slices.ContainsFunc(s.Excused, func(e scenario.Excuse) bool { return slices.Contains(m.Caught, e.Invariant) }) {
 			t.Errorf("%s: scenario %s excuses what must catch it", m.Name, m.Scenario)
@@ -39,6 +44,25 @@ func TestList(t *testing.T) {
 	for _, f := range mutants.Families() {
 		if families[f] == 0 {
 			t.Errorf("no mutant of the family %s", f)
+		}
+	}
+}
+
+// modelled is the same for an operator.
+func modelled(t *testing.T, m mutants.Mutant) {
+	t.Helper()
+	for _, id := range m.Caught {
+		if !slices.ContainsFunc(model.Laws(), func(l model.Law) bool { return l.ID == id }) {
+			t.Errorf("%s: the model has no law %s", m.Name, id)
+		}
+	}
+}
+
+// TestEveryLawCanFail: each law of the model catches an operator.
+func TestEveryLawCanFail(t *testing.T) {
+	for _, l := range model.Laws() {
+		if !slices.ContainsFunc(mutants.All(), func(m mutants.Mutant) bool { return m.Modelled() && slices.Contains(m.Caught, l.ID) }) {
+			t.Errorf("%s: no operator is caught by it", l.ID)
 		}
 	}
 }

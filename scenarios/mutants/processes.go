@@ -84,7 +84,7 @@ func (m Mutant) Options(dir string) local.Options {
 
 // Command is what a person types to run a mutant by hand, in the root of the repository.
 func (m Mutant) Command(dir string) string {
-	if m.Simulated() {
+	if m.Backend() != "local" {
 		return "go run ./scenarios/mutants/cmd/mutants --verbose --name " + m.Name
 	}
 	o := m.Options(dir)

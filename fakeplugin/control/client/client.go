@@ -57,6 +57,7 @@ type Status struct {
 	LatestKEKID string  `json:"latestKEKID"`
 	NoticeLag   string  `json:"noticeLag"`
 	Problem     string  `json:"problem"`
+	Profile     string  `json:"profile"`
 	Faults      []Fault `json:"faults"`
 	JournalErr  string  `json:"journalError"`
 }
@@ -128,4 +129,9 @@ func (c *Client) Notice(ctx context.Context) (out control.KeysAnswer, err error)
 // SetNoticeLag says how late the plugin notices a rotation from now on.
 func (c *Client) SetNoticeLag(ctx context.Context, lag time.Duration) error {
 	return c.http.Do(ctx, http.MethodPut, "/v1/notice-lag", control.NoticeLag{Lag: lag.String()}, nil)
+}
+
+// SetProfile makes the plugin stand for a provider of this repository from now on; empty: for none.
+func (c *Client) SetProfile(ctx context.Context, name string) error {
+	return c.http.Do(ctx, http.MethodPut, "/v1/profile", control.Profile{Profile: name}, nil)
 }

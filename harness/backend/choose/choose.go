@@ -104,6 +104,14 @@ func Watch(ctx context.Context, name string) (sweep func(ctx context.Context, pr
 	return kind.Watch(ctx)
 }
 
-// KeepTogether says whether one process should run all scenarios of a topology, because another control plane of the same
-// size costs more than running them side by side saves.
+// KeepTogether says whether one process should run scenarios of one topology one after another, because another control plane of the
+// same size costs more than running a few of them side by side saves.
 func KeepTogether(name string) bool { return name == kind.Name }
+
+// SideBySide says whether this machine can have two control planes of the largest topology of the catalogue, or what to do about it.
+func SideBySide(name string) error {
+	if name != kind.Name {
+		return nil
+	}
+	return kind.HasRoomForTwo()
+}

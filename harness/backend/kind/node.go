@@ -229,7 +229,7 @@ func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 	u.command = func(context.Context) ([]string, error) {
 		words := append([]string{"/" + live.PluginProgram}, live.PluginArgs(node, keyID, inNodeSocket, inNode(control), inNode(journal), inNodeShared+"/kms.sock")...)
 		// The reporter is not root, and nobody else can reach the folder.
-		return append(append(words, "--socket-mode=0666"), p.Programs.PluginArgs...), nil
+		return append(append(append(words, "--socket-mode=0666"), p.profile.Args()...), p.Programs.PluginArgs...), nil
 	}
 	u.ready = g.Healthy
 	g.Unit = u

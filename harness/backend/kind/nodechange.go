@@ -32,7 +32,7 @@ func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, 
 	if err := p.prepareNode(name, told); err != nil {
 		return nil, err
 	}
-	container, err := p.makeContainer(name)
+	container, err := p.makeContainer(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +67,12 @@ func (p *plane) endpoint(donor *live.Node) string {
 	return p.lb.container + ":" + portAPIServer
 }
 
+// lastWordsTimeout is for an engine that does not answer either.
+const lastWordsTimeout = 10 * time.Second
+
 // makeContainer lets kind make the container of a node, as a cluster of its own that is not set up: so it has whatever kind
 // gives to nodes on this machine.
-func (p *plane) makeContainer(name string) (string, error) {
+func (p *plane) makeContainer(ctx context.Context, name string) (string, error) {
 	p.mu.Lock()
 	own := fmt.Sprintf("%s-%d", p.cluster, len(p.later)+1)
 	p.later = append(p.later, own)
@@ -80,7 +83,22 @@ func (p *plane) makeContainer(name string) (string, error) {
 		cluster.CreateWithKubeconfigPath(filepath.Join(p.layout.dir, "kubeconfig-"+own)), cluster.CreateWithRetain(true),
 		cluster.CreateWithStopBeforeSettingUpKubernetes(true),
 		cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))
-	return containersOf(own, 1)[0], err
+	container := containersOf(own, 1)[0]
+	if err != nil {
+		err = fmt.Errorf("%w; the last that the node said: %s", err, lastWords(context.WithoutCancel(ctx), container))
+	}
+	return container, err
+}
+
+// lastWords of a container: kind says what it could not do in one, and not that it had ended.
+func lastWords(ctx context.Context, container string) string {
+	ctx, cancel := context.WithTimeout(ctx, lastWordsTimeout)
+	defer cancel()
+	text, err := run(ctx, nil, "sh", "-c", `docker logs --tail 4 "$0" 2>&1`, container)
+	if err != nil {
+		return err.Error()
+	}
+	return end(text)
 }
 
 // shared are the certificates and keys that all control-plane nodes of a cluster have in common.

@@ -43,6 +43,7 @@ type plane struct {
 	lb          *loadBalancer
 	front       *netfault.Link // of clients on this machine
 	nodes       live.Nodes
+	profile     live.Profile // of the plugins
 	aggregators []*seat
 	installed   map[string]bool
 	links       links

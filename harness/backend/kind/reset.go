@@ -42,6 +42,9 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err := p.bringIn(ctx, plan.in, keyIDs); err != nil {
 		return err
 	}
+	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {
+		return err
+	}
 	if err := p.seatAggregators(ctx); err != nil {
 		return err
 	}
@@ -58,7 +61,7 @@ func (p *plane) resetNode(ctx context.Context, n *live.Node, keyIDs []string) er
 	for _, k := range p.keyIDs {
 		if !slices.Contains(keyIDs, k) {
 			n.RemovePlugin(k)
-			errs = append(errs, p.plugin(n.Name, k).Stop(ctx))
+			errs = append(errs, p.plugin(n.Name, k).Stop(ctx), forget(p.plugin(n.Name, k).Journal))
 			continue
 		}
 		g, err := p.AddPlugin(ctx, n, k)
@@ -92,6 +95,15 @@ func (p *plane) resetNode(ctx context.Context, n *live.Node, keyIDs []string) er
 		return err
 	}
 	return s.Ready(ctx)
+}
+
+// forget empties the journal of a plugin that does not run. A scenario that starts it reads the journal from its beginning, and what was
+// called in the scenario before is no call of this one.
+func forget(journal string) error {
+	if err := os.Truncate(journal, 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // install installs what an operator needs, once.

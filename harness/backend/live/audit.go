@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // recorderUser is the identity of the harness's own marker requests and watches.
@@ -14,7 +15,7 @@ const recorderUser = "kmsharness-recorder"
 // log of an idle control plane does not grow.
 func AuditPolicy() []byte {
 	return []byte(strings.NewReplacer(
-		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "RECORDER", recorderUser,
+		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "RECORDER", recorderUser, "DATA", dataNamespace,
 	).Replace(`apiVersion: audit.k8s.io/v1
 kind: Policy
 omitManagedFields: true
@@ -25,6 +26,13 @@ rules:
   resources:
   - {group: operator.openshift.io}
   - {group: config.openshift.io}
+# Whoever writes or reads the objects of scenarios: what each envelope operation was for. Never with bodies, which are secret.
+- level: Metadata
+  omitStages: [RequestReceived]
+  verbs: [get, list, create, update, patch, delete]
+  namespaces: ["DATA"]
+  resources:
+  - {group: "", resources: [secrets]}
 - level: Metadata
   omitStages: [RequestReceived]
   userGroups: ["REPORTERS"]
@@ -46,3 +54,6 @@ const markerPath = "/version"
 func observed(resource string) bool {
 	return strings.HasSuffix(resource, ".operator.openshift.io") || resource == "clusteroperators.config.openshift.io"
 }
+
+// traced says whether a request is recorded because it may have been an envelope operation.
+func traced(r *history.Request) bool { return r.Resource == "secrets" && r.Namespace == dataNamespace }

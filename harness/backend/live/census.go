@@ -21,7 +21,7 @@ const censusPage = 128
 func (e *Environment) census(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, censusTimeout)
 	defer cancel()
-	counted := map[stored]*history.Under{}
+	counted := map[under]*history.Under{}
 	end := prefixEnd(registrySecrets)
 	for r := (Range{From: registrySecrets, End: end, Limit: censusPage}); r.From != ""; {
 		found, more, err := e.plane.RangeEtcd(ctx, r)
@@ -44,21 +44,21 @@ func (e *Environment) census(ctx context.Context) error {
 	return nil
 }
 
-func count(counted map[stored]*history.Under, found []KeyValue) error {
+func count(counted map[under]*history.Under, found []KeyValue) error {
 	for _, kv := range found {
 		s, err := parseStored(kv.Value)
 		if err != nil {
 			return fmt.Errorf("%s in etcd: %w", kv.Key, err)
 		}
-		if counted[s] == nil {
-			counted[s] = &history.Under{Provider: s.provider, KEKID: s.kekID, Example: strings.TrimPrefix(string(kv.Key), "/registry/")}
+		if counted[s.under] == nil {
+			counted[s.under] = &history.Under{Provider: s.provider, KEKID: s.kekID, Example: strings.TrimPrefix(string(kv.Key), "/registry/")}
 		}
-		counted[s].Count++
+		counted[s.under].Count++
 	}
 	return nil
 }
 
-func sortedUnder(counted map[stored]*history.Under) []history.Under {
+func sortedUnder(counted map[under]*history.Under) []history.Under {
 	all := make([]history.Under, 0, len(counted))
 	for _, u := range counted {
 		all = append(all, *u)

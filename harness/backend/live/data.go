@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -91,6 +93,7 @@ func (e *Environment) writeOne(ctx context.Context, n *Node, name string, value 
 	e.mu.Lock()
 	_, there := e.written[name]
 	e.mu.Unlock()
+	e.recorder.secrecy.Add(objectName(name), secrecy.Plain, value)
 	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.Name, Want: e.wantNow()}
 	err := n.Admin.put(ctx, secret(name, value), there)
 	if d.Want != e.wantNow() {
@@ -132,7 +135,9 @@ func (e *Environment) wantNow() string {
 func (e *Environment) inspect(ctx context.Context, name string, written history.Data) error {
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
 	stored, err := e.stored(ctx, registrySecrets+dataNamespace+"/"+name)
-	d.Provider, d.KEKID = stored.provider, stored.kekID
+	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.data)
+	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dekSource)
+	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, journal.Digest(stored.dekSource)
 	if e.wantNow() != d.Want {
 		return ctx.Err() // it may have been written anew meanwhile: the census looks at it
 	}

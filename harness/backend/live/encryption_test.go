@@ -37,7 +37,7 @@ func TestEncryptionConfig(t *testing.T) {
 
 // A census has one line for each key, with an example, and is refused by what nobody can read.
 func TestCensus(t *testing.T) {
-	counted := map[stored]*history.Under{}
+	counted := map[under]*history.Under{}
 	page := []KeyValue{
 		{[]byte("/registry/secrets/a/one"), sealed("kms-1", "kek-1")}, {[]byte("/registry/secrets/a/two"), sealed("kms-1", "kek-1")},
 		{[]byte("/registry/secrets/b/three"), sealed("kms-1", "kek-2")}, {[]byte("/registry/secrets/b/four"), []byte("k8s:enc:aescbc:v1:2:x")},

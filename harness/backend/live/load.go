@@ -85,5 +85,5 @@ func (e *Environment) loadOne(ctx context.Context, i int, mine string) {
 		_ = e.writeNew(ctx, n, sizes[i/2%len(sizes)]) // whatever came of it is recorded
 		return
 	}
-	_ = e.writeOne(ctx, n, mine, fmt.Appendf(nil, "%s at its write %d", mine, i))
+	_ = e.writeOne(ctx, n, mine, scenario.LoadValue(mine, i))
 }

@@ -89,6 +89,14 @@ type Traits struct {
 	Dir string
 }
 
+// clockOfLogs is a clock in the time zone of the API servers' logs, which do not name it: this machine's, or that of containers.
+func (t Traits) clockOfLogs() func() time.Time {
+	if t.RealNodes {
+		return func() time.Time { return time.Now().UTC() }
+	}
+	return time.Now
+}
+
 // Damage is what a scenario can do to a plane beyond faults and data, which every reset makes good.
 type Damage string
 

@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/envelope"
 	"github.com/kmsharness/kmsharness/harness/record/journal"
 	"github.com/kmsharness/kmsharness/harness/record/metrics"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/harness/stall"
@@ -28,6 +29,7 @@ type recorder struct {
 	audit    *audit.Recorder
 	envelope *envelope.Recorder
 	journal  *journal.Recorder
+	secrecy  *secrecy.Recorder
 
 	ctx    context.Context // of the watches
 	cancel context.CancelFunc
@@ -45,10 +47,11 @@ func startRecorder(e *Environment) (*recorder, error) {
 	r := &recorder{
 		plane: e.plane, sink: e.sink, files: tail.NewSet(), markers: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
 		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.operator.targets()...),
-		envelope: &envelope.Recorder{Sink: e.sink, Now: time.Now},
+		envelope: &envelope.Recorder{Sink: e.sink, Now: e.traits.clockOfLogs()},
 		journal:  &journal.Recorder{Sink: e.sink},
+		secrecy:  &secrecy.Recorder{Sink: e.sink, Now: time.Now},
 	}
-	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Seen: r.seen}
+	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Also: traced, Seen: r.seen}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if err := r.follow(); err != nil {
 		return nil, errors.Join(err, r.close())
@@ -84,7 +87,7 @@ func (r *recorder) flush() {
 
 // follow begins with what happens from now on; what the files hold belongs to earlier scenarios.
 func (r *recorder) follow() error {
-	if err := r.files.Add(r.plane.KMS().Journal, tail.FromEnd, r.journal.Operation); err != nil {
+	if err := r.files.Add(r.plane.KMS().Journal, tail.FromEnd, r.searched(history.RoleRemoteKMS, r.journal.Operation)); err != nil {
 		return err
 	}
 	for _, n := range r.plane.Nodes().List() {
@@ -98,10 +101,10 @@ func (r *recorder) follow() error {
 // followNode records what a node's API server and plugins write, and watches through its API server.
 func (r *recorder) followNode(n *Node, from tail.From) error {
 	name := n.Name
-	if err := r.files.Add(n.Server.AuditLog(), from, func(line []byte) error { return r.audit.Line(name, line) }); err != nil {
+	if err := r.files.Add(n.Server.AuditLog(), from, r.searched("audit/"+name, func(line []byte) error { return r.audit.Line(name, line) })); err != nil {
 		return err
 	}
-	if err := r.files.Add(n.Server.LogFile(), from, func(line []byte) error { return r.envelope.Line(name, line) }); err != nil {
+	if err := r.files.Add(n.Server.LogFile(), from, r.searched("log/"+name, func(line []byte) error { return r.envelope.Line(name, line) })); err != nil {
 		return err
 	}
 	for _, g := range n.Plugins() {
@@ -130,7 +133,15 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 }
 
 func (r *recorder) followPlugin(g *Plugin, from tail.From) error {
-	return r.files.Add(g.Journal, from, r.journal.Call)
+	return r.files.Add(g.Journal, from, r.searched("journal/"+g.Node+"/"+g.KeyID, r.journal.Call))
+}
+
+// searched is what reads a log, after the line was searched for what must not be in it.
+func (r *recorder) searched(log string, read tail.Line) tail.Line {
+	return func(line []byte) error {
+		r.secrecy.Line(log, line)
+		return read(line)
+	}
 }
 
 // scrape reads the metrics of a node's reporter, twice an interval, until the run is over. It goes on for a node that was
@@ -176,6 +187,7 @@ func (r *recorder) close() error {
 	r.wg.Wait()
 	err := r.files.Close()
 	r.audit.Unanswered()
+	r.secrecy.Close()
 	for _, c := range r.clients {
 		c.Close()
 	}

@@ -13,6 +13,12 @@ import (
 
 // stored says how an object lies in etcd.
 type stored struct {
+	under
+	data, dekSource []byte // of KMS v2: what is encrypted, and the encrypted DEK source beside it
+}
+
+// under is by which key it is encrypted.
+type under struct {
 	provider string // kms-1, aescbc-2, identity …
 	kekID    string
 }
@@ -35,13 +41,17 @@ func (e *Environment) stored(ctx context.Context, key string) (stored, error) {
 // prefixKMS begins every value that KMS v2 has encrypted: k8s:enc:kms:v2:NAME:
 const prefixKMS = "k8s:enc:kms:v2:"
 
+// Fields of the EncryptedObject of k8s.io/apiserver's kmsv2 envelope.
+const (
+	fieldData      = 1
+	fieldKeyID     = 2
+	fieldDEKSource = 3
+)
+
 // localCiphers encrypt with a key of the API server's own: k8s:enc:aescbc:v1:KEY:
 func localCiphers() map[string]encryption.Type {
 	return map[string]encryption.Type{"k8s:enc:aescbc:v1:": encryption.AESCBC, "k8s:enc:aesgcm:v1:": encryption.AESGCM}
 }
-
-// fieldKeyID is key_id in the EncryptedObject of k8s.io/apiserver's kmsv2 envelope.
-const fieldKeyID = 2
 
 // parseStored reads the storage prefix and, of an encrypted value, the key_id beside the data.
 func parseStored(value []byte) (stored, error) {
@@ -57,7 +67,15 @@ func parseStored(value []byte) (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("encrypted object: %w", err)
 	}
-	return stored{string(name), string(kekID)}, nil
+	source, err := bytesField(message, fieldDEKSource)
+	if err != nil {
+		return stored{}, fmt.Errorf("encrypted object: %w", err)
+	}
+	data, err := bytesField(message, fieldData)
+	if err != nil {
+		return stored{}, fmt.Errorf("encrypted object: %w", err)
+	}
+	return stored{under{string(name), string(kekID)}, data, source}, nil
 }
 
 // parseLocal reads the storage prefix of a value that no plugin has encrypted.
@@ -68,13 +86,13 @@ func parseLocal(value []byte) (stored, error) {
 			if !ok {
 				return stored{}, errors.New("the storage prefix has no end")
 			}
-			return stored{provider: encryption.Provider{Type: kind, KeyID: string(name)}.Name()}, nil
+			return stored{under: under{provider: encryption.Provider{Type: kind, KeyID: string(name)}.Name()}}, nil
 		}
 	}
 	if bytes.HasPrefix(value, []byte("k8s:enc:")) {
 		return stored{}, fmt.Errorf("nobody knows its storage prefix %.32q", value)
 	}
-	return stored{provider: string(encryption.Identity)}, nil
+	return stored{under: under{provider: string(encryption.Identity)}}, nil
 }
 
 // bytesField finds a length-delimited field of a protobuf message.

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"reflect"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -12,6 +13,8 @@ func sealed(provider, kekID string) []byte {
 	m = protowire.AppendBytes(m, []byte("data with a : in it"))
 	m = protowire.AppendTag(m, fieldKeyID, protowire.BytesType)
 	m = protowire.AppendString(m, kekID)
+	m = protowire.AppendTag(m, fieldDEKSource, protowire.BytesType)
+	m = protowire.AppendString(m, "a sealed seed")
 	m = protowire.AppendTag(m, 5, protowire.VarintType)
 	m = protowire.AppendVarint(m, 1)
 	return append([]byte(prefixKMS+provider+":"), m...)
@@ -22,13 +25,13 @@ func TestParseStored(t *testing.T) {
 		value []byte
 		want  stored
 	}{
-		"kms":      {sealed("kms-2", "kek-1"), stored{"kms-2", "kek-1"}},
-		"identity": {[]byte("k8s\x00\x0a\x0c\x0a\x02v1"), stored{"identity", ""}},
-		"aescbc":   {[]byte("k8s:enc:aescbc:v1:2:x:yz"), stored{"aescbc-2", ""}},
-		"aesgcm":   {[]byte("k8s:enc:aesgcm:v1:key-1:\x00"), stored{"aesgcm-key-1", ""}},
+		"kms":      {sealed("kms-2", "kek-1"), stored{under{"kms-2", "kek-1"}, []byte("data with a : in it"), []byte("a sealed seed")}},
+		"identity": {[]byte("k8s\x00\x0a\x0c\x0a\x02v1"), stored{under: under{provider: "identity"}}},
+		"aescbc":   {[]byte("k8s:enc:aescbc:v1:2:x:yz"), stored{under: under{provider: "aescbc-2"}}},
+		"aesgcm":   {[]byte("k8s:enc:aesgcm:v1:key-1:\x00"), stored{under: under{provider: "aesgcm-key-1"}}},
 	} {
 		got, err := parseStored(test.value)
-		if err != nil || got != test.want {
+		if err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}

@@ -34,6 +34,7 @@ type plane struct {
 	frontUnit *loadBalancer
 	kms       *live.RemoteKMS
 	nodes     live.Nodes
+	profile   live.Profile    // of the plugins
 	installed map[string]bool // manifests of these operators
 	used      bool            // by a scenario
 	wholes    live.Wholes

@@ -19,6 +19,9 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 		}
 	}
 	p.used = true
+	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {
+		return err
+	}
 	if err := p.install(ctx, s.Operator); err != nil {
 		return err
 	}

@@ -65,13 +65,13 @@ func (a *aggregator) inTermReply(f func(reply)) func(reply) {
 // told what the CR already says: not that rollups are gone which could not be removed.
 func (a *aggregator) carryOut(in core.Input, d core.Decision) {
 	a.writeRollups(d, func(rollups error) {
-		if d.WriteRollups && rollups == nil {
+		if d.WriteRollups && rollups == nil && !a.w.seams.EarlyUnion {
 			d = a.unite(in, d)
 		}
 		a.remove(d, func(memory core.Memory, removal error) {
 			d.Memory = memory
 			before := rollups
-			if len(d.Remove.Conditions) > 0 {
+			if len(d.Remove.Conditions) > 0 && !a.w.seams.CarelessUnion {
 				before = errors.Join(rollups, removal)
 			}
 			a.writeUnion(d, before, func(union error) { a.stepped(d, errors.Join(rollups, removal, union)) })
@@ -82,7 +82,7 @@ func (a *aggregator) carryOut(in core.Input, d core.Decision) {
 // unite decides anew about the ClusterOperator from the CR as it stands with the new rollups.
 func (a *aggregator) unite(in core.Input, d core.Decision) core.Decision {
 	if cr := a.cr.latest(); cr != nil {
-		in.Observed.Conditions = a.reader.observed(cr, a.w.operator.core).Conditions
+		in.Observed.Conditions = a.reader.observed(cr, a.w.operator.core, false).Conditions
 		now := a.w.cores.Decide(in, d.Memory)
 		d.ClusterOperator, d.WriteClusterOperator = now.ClusterOperator, now.WriteClusterOperator
 	}

@@ -20,7 +20,8 @@ import (
 type call struct {
 	p        *kmsPlugin
 	method   fault.Method
-	req      any
+	req      any             // as the plugin gets it
+	ctx      context.Context // of the honest answer, which never waits
 	plan     fault.Plan
 	began    time.Time // zero until the plugin has it
 	hold     int       // of the plan: the one that it waits in
@@ -93,6 +94,7 @@ func (c *call) serve() {
 	c.began = c.p.w.k.Now()
 	c.p.calls = append(c.p.calls, c)
 	c.plan = c.p.program.Plan(c.method)
+	c.ctx, c.req = fake.Received(c.p.w.ctx, c.plan, c.req)
 	c.waits = c.p.after(c.p.w.k.Between(leastAnswer, mostAnswer), c.holds)
 }
 
@@ -145,14 +147,13 @@ func (c *call) answer() {
 func broken() error { return status.Error(codes.Unavailable, "the plugin broke the connection") }
 
 func (c *call) honest() (any, error) {
-	ctx := context.Context(c.p.w.ctx)
 	switch req := c.req.(type) {
 	case *kmsapi.EncryptRequest:
-		return c.p.service.Encrypt(ctx, req)
+		return c.p.service.Encrypt(c.ctx, req)
 	case *kmsapi.DecryptRequest:
-		return c.p.service.Decrypt(ctx, req)
+		return c.p.service.Decrypt(c.ctx, req)
 	default:
-		return c.p.service.Status(ctx, &kmsapi.StatusRequest{})
+		return c.p.service.Status(c.ctx, &kmsapi.StatusRequest{})
 	}
 }
 
@@ -172,6 +173,12 @@ func (c *call) conclude(a fake.Answer) {
 func (c *call) journal(a fake.Answer) journal.Call {
 	line := journal.Call{Node: c.p.node, KeyID: c.p.keyID, Method: string(c.method), Began: c.began.UTC(), Ended: c.p.w.k.Now().UTC(), Faults: c.plan.Faults}
 	a.Describe(&line, c.req, fake.Unreadable(a.Resp))
+	if written := c.p.w.seams.Written; written != nil {
+		written(&line, c.req)
+	}
+	if c.method != fault.Status { // which has nothing to give away
+		c.p.w.secrecy.Line("journal/"+c.p.node+"/"+c.p.keyID, line.AppendJSON(nil))
+	}
 	c.p.w.record("journal/"+c.p.node+"/"+c.p.keyID, record.CallOf(line))
 	return line
 }

@@ -77,6 +77,7 @@ func (c *conn) fail(err error) {
 	if c.broken {
 		return
 	}
+	c.w.land()
 	c.broken = true
 	for _, l := range c.links {
 		l.conns = slices.DeleteFunc(l.conns, func(o *conn) bool { return o == c })
@@ -113,12 +114,15 @@ func (s *stream) close() {
 // toServer brings a message to the server, and toClient one back. What belongs to a connection that has broken is lost.
 func (c *conn) toServer(arrive func()) { c.pass(0, c.links, arrive) }
 
-func (c *conn) toClient(arrive func()) {
+func (c *conn) toClient(arrive func()) { c.pass(1, c.backwards(), arrive) }
+
+// backwards is the links in the order of an answer.
+func (c *conn) backwards() []*link {
 	if len(c.back) != len(c.links) {
 		c.back = slices.Clone(c.links)
 		slices.Reverse(c.back)
 	}
-	c.pass(1, c.back, arrive)
+	return c.back
 }
 
 func (c *conn) pass(direction int, links []*link, arrive func()) {
@@ -133,6 +137,7 @@ func (c *conn) pass(direction int, links []*link, arrive func()) {
 
 // silenced and healed are told that something on some way changed.
 func (w *world) silenced() {
+	w.stirred()
 	for _, c := range w.conns {
 		if c.silent() {
 			c.suspect()
@@ -141,6 +146,7 @@ func (w *world) silenced() {
 }
 
 func (w *world) healed() {
+	w.stirred()
 	for _, c := range w.conns {
 		if !c.silent() {
 			c.heard = w.k.Now()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 )
 
 var errNoKey = errors.New("got unexpected nil transformer")
@@ -54,7 +55,8 @@ func (p *provider) notRotated(uid, named string, sealed *kmsapi.EncryptResponse,
 func (p *provider) seal(uid string, done func(*kmsapi.EncryptResponse, error)) {
 	w, plain := p.e.s.w, make([]byte, 32)
 	_, _ = bytesOf{w.k.Rand()}.Read(plain)
-	p.tell("encrypt", uid, "")
+	w.secrecy.Add("the key of "+p.name()+" on "+p.e.s.node.name, secrecy.Plain, plain)
+	p.tell("encrypt", uid, asked{})
 	p.call(fault.Encrypt, &kmsapi.EncryptRequest{Plaintext: plain, Uid: uid}, func(resp any, err error) {
 		if err != nil {
 			done(nil, fmt.Errorf("failed to encrypt DEK, error: %w", err))
@@ -68,14 +70,26 @@ func (p *provider) seal(uid string, done func(*kmsapi.EncryptResponse, error)) {
 			done(nil, err)
 			return
 		}
+		w.secrecy.Add("the key of "+p.name()+" on "+p.e.s.node.name, secrecy.Sealed, sealed.Ciphertext)
 		done(sealed, nil)
 	})
 }
 
+// asked is the request for an object that an envelope operation is for; zero where it is for none.
+type asked struct{ verb, name string }
+
 // tell is the line of the log that names an operation's uid.
-func (p *provider) tell(op, uid, object string) {
+func (p *provider) tell(op, uid string, by asked) {
 	n := p.e.s.node.name
-	p.e.s.w.record("log/"+n, &history.Envelope{Hop: "kube-apiserver", Op: op, UID: uid, Node: n, Object: object, OK: true})
+	line := &history.Envelope{Hop: "kube-apiserver", Op: op, UID: uid, Node: n, OK: true}
+	if by.name != "" {
+		line.Object = "/registry/" + objectName(by.name)
+		line.For = history.EnvelopeRequest{Verb: by.verb, Version: "v1", Resource: "secrets", Namespace: namespaceOf(by.name)}
+		if by.verb != verbCreate { // whose name only the storage key has
+			line.For.Name = by.name
+		}
+	}
+	p.e.s.w.record("log/"+n, line)
 }
 
 // usable is the provider's key for writes.
@@ -93,7 +107,7 @@ func (p *provider) usable() (*dataKey, error) {
 
 // open makes sure that the key of an object is in memory. A key that is goes on without the plugin; nothing can be read before the
 // provider has had a key of its own.
-func (p *provider) open(s *secret, object string, done func(error)) {
+func (p *provider) open(s *secret, by asked, done func(error)) {
 	switch {
 	case p.key == nil:
 		done(errNoKey)
@@ -103,7 +117,7 @@ func (p *provider) open(s *secret, object string, done func(error)) {
 		return
 	}
 	uid := p.e.s.w.uid()
-	p.tell("decrypt", uid, object)
+	p.tell("decrypt", uid, by)
 	p.call(fault.Decrypt, &kmsapi.DecryptRequest{Ciphertext: s.sealed, Uid: uid, KeyId: s.kekID}, func(_ any, err error) {
 		if err != nil {
 			done(fmt.Errorf("failed to decrypt DEK, error: %w", err))

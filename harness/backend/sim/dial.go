@@ -35,6 +35,11 @@ func (w *world) dialNode(l *link, s *server, done func(*conn, error)) {
 
 // dialBalanced connects to some API server through the load balancer, which tries its members in turn.
 func (w *world) dialBalanced(front *link, done func(*conn, error)) {
+	lb := w.balancer
+	if w.refuses(front) {
+		w.k.After(leastLatency, func() { done(nil, errRefused) })
+		return
+	}
 	over := false
 	once := func(c *conn, err error) {
 		switch {
@@ -46,11 +51,6 @@ func (w *world) dialBalanced(front *link, done func(*conn, error)) {
 		}
 	}
 	w.k.After(answerTimeout, func() { once(nil, errTimeout) })
-	lb := w.balancer
-	if front.state == history.LinkReset || !lb.lives() {
-		w.k.After(leastLatency, func() { once(nil, errRefused) })
-		return
-	}
 	if front.state == history.LinkMute {
 		return
 	}
@@ -58,6 +58,11 @@ func (w *world) dialBalanced(front *link, done func(*conn, error)) {
 		members := w.turn()
 		w.tryMembers(front, members, once)
 	}))
+}
+
+// refuses says whether nobody can be connected through the load balancer, and learns it at once.
+func (w *world) refuses(front *link) bool {
+	return front.state == history.LinkReset || !w.balancer.lives()
 }
 
 // turn is the members of the load balancer, a different one first each time.

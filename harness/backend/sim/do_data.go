@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -53,6 +56,7 @@ func (e *environment) writeNew(n *node, size int) {
 
 // writeOne writes a secret, and looks at it in etcd. A write that is refused is an event, not an error.
 func (e *environment) writeOne(n *node, name string, value []byte) {
+	e.w.secrecy.Add(objectName(name), secrecy.Plain, value)
 	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.name, Want: e.wantNow()}
 	err := e.store(n, name, value)
 	if d.Want != e.wantNow() {
@@ -64,7 +68,7 @@ func (e *environment) writeOne(n *node, name string, value []byte) {
 	}
 	e.written[name] = d
 	stored := e.w.secrets[name]
-	e.recordData(history.Data{Op: history.DataRaw, Object: d.Object, Want: d.Want, Provider: stored.provider, KEKID: stored.kekID}, nil)
+	e.recordData(history.Data{Op: history.DataRaw, Object: d.Object, Want: d.Want, Provider: stored.provider, KEKID: stored.kekID, DEKSource: journal.Digest(stored.sealed)}, nil)
 }
 
 // wantNow is the provider that encrypts what is written now; empty while not every API server has loaded what it was told.
@@ -134,7 +138,7 @@ func (e *environment) loadOne(i int, mine string) {
 		e.writeNew(n, sizes[i/2%len(sizes)])
 		return
 	}
-	e.writeOne(n, mine, fmt.Appendf(nil, "%s at its write %d", mine, i))
+	e.writeOne(n, mine, scenario.LoadValue(mine, i))
 }
 
 func (e *environment) verifyData(ctx context.Context) error {
@@ -167,12 +171,15 @@ func (e *environment) recordData(d history.Data, err error) {
 }
 
 func (e *environment) store(n *node, name string, value []byte) error {
-	return e.within(requestTimeout, func(done func(error)) { n.server.store(name, value, done) })
+	return e.within(requestTimeout, func(done func(error)) {
+		n.server.store(name, value, n.server.traced(verbCreate, name, http.StatusCreated, done))
+	})
 }
 
 func (e *environment) load(n *node, name string) (value []byte, err error) {
 	err = e.within(requestTimeout, func(done func(error)) {
-		n.server.load(name, func(v []byte, err error) { value = v; done(err) })
+		noted := n.server.traced(verbGet, name, http.StatusOK, done)
+		n.server.load(name, func(v []byte, err error) { value = v; noted(err) })
 	})
 	return value, err
 }

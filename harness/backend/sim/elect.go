@@ -67,7 +67,7 @@ func (e *elector) consider(v *objects.Version) {
 
 // put writes the lease, over a version that was read or, unseen, over the one that was written last.
 func (e *elector) put(r request, old *objects.Version, unseen bool) {
-	r.key, r.body = leaseKey(), e.lease(e.identity(), old)
+	r.key, r.parsed = leaseKey(), e.lease(e.identity(), old)
 	e.a.ask(r, func(rep reply) {
 		ours := rep.problem() == nil
 		if ours {
@@ -127,18 +127,19 @@ func (e *elector) release(then func()) {
 			end()
 			return
 		}
-		e.a.ask(request{verb: verbUpdate, key: leaseKey(), body: e.lease("", rep.version)}, func(reply) { end() })
+		e.a.ask(request{verb: verbUpdate, key: leaseKey(), parsed: e.lease("", rep.version)}, func(reply) { end() })
 	})
 }
 
 func (e *elector) identity() string { return fmt.Sprintf("aggregator-%d", e.a.id.Instance) }
 
-func (e *elector) lease(holder string, old *objects.Version) []byte {
+// lease is the body of a request: the object itself, since nobody records the text of it.
+func (e *elector) lease(holder string, old *objects.Version) *parsed {
 	u := newObject("coordination.k8s.io/v1", "Lease", leaseKey().Name, map[string]any{"spec": map[string]any{
 		"holderIdentity": holder, "leaseDurationSeconds": int64(e.a.w.election.lease / time.Second), "renewTime": e.a.w.k.Now().UTC().Format(time.RFC3339Nano)}})
 	u.SetNamespace(leaseKey().Namespace)
 	if old != nil {
 		u.SetResourceVersion(old.ResourceVersion())
 	}
-	return encode(u)
+	return &parsed{done: true, object: u}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
@@ -16,6 +17,8 @@ type envelope struct {
 	loaded  *loaded          // nil until the server starts
 	failed  int              // loads of the file, one after the other
 	loading bool
+	primed  time.Time // when it first looked at the file
+	looks   bool      // the next look is planned
 }
 
 // encryptionConfig is an EncryptionConfiguration for secrets: the first provider writes, all of them read.
@@ -56,8 +59,8 @@ func (e *envelope) prime() {
 	if e.loaded != nil {
 		return
 	}
+	e.primed = e.s.w.k.Now()
 	e.loaded = e.load(e.wanted, func() {})
-	e.s.after(e.s.w.kms2.filePoll, e.look)
 }
 
 // load makes the providers of a configuration, one after the other, each of which asks its plugin once.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -53,6 +54,11 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 		return nil, err
 	}
 	w.form = publish.Form(orDefault(s.Contract, string(publish.Conditions)))
+	if s.Topology.Profile != "" {
+		if w.profile, err = profile.Builtin(s.Topology.Profile); err != nil {
+			return nil, err
+		}
+	}
 	w.keyIDs = slices.Clone(s.Topology.KeyIDs)
 	if len(w.keyIDs) == 0 {
 		w.keyIDs = []string{"1"}
@@ -182,6 +188,7 @@ func (e *environment) Finish(ctx context.Context) error {
 		e.census()
 	}
 	e.w.k.RunUntil(e.w.k.Now().Add(drainFor))
+	e.w.secrecy.Close()
 	return errors.Join(err, e.w.sequence.Problem())
 }
 

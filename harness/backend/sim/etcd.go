@@ -4,14 +4,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // etcd keeps the objects. There is one, for all API servers.
 type etcd struct {
 	proc
-	waiting []*func() // what arrived while it did not run
-	working []*func() // what is under way
+	waiting []*access // what arrived while it did not run
+	working []*access // what is under way
 }
 
 // How long etcd and an API server work on a request.
@@ -28,32 +29,56 @@ func newEtcd(w *world) *etcd {
 	return e
 }
 
-// access lets an API server use etcd, or says after limit that it could not be reached. What was given up is not done later.
-func (e *etcd) access(s *server, limit time.Duration, then func(ok bool)) {
-	over := false
-	end := func(ok bool) {
-		if !over {
-			over = true
-			then(ok)
-		}
-	}
-	timer := e.w.k.After(limit, s.bind(func() { end(false) }))
-	s.node.stored.send(0, func() { e.admit(func() { s.node.stored.send(1, s.bind(func() { timer.Stop(); end(true) })) }) })
+// access is a request of an API server to etcd.
+type access struct {
+	s     *server
+	over  bool
+	then  func(ok bool)
+	limit *kernel.Timer
 }
 
-// admit works on a request as soon as it runs. One that is under way when it ends is sent again by the API server's client, which
-// sees the connection break: it is not lost, and nobody waits for a time-out.
-func (e *etcd) admit(f func()) { e.serve(&f) }
+// access lets an API server use etcd, or says after limit that it could not be reached. What was given up is not done later.
+func (e *etcd) access(s *server, limit time.Duration, then func(ok bool)) {
+	s.node.stored.send(0, e.accessing(s, limit, then).asked)
+}
 
-func (e *etcd) serve(f *func()) {
+func (e *etcd) accessing(s *server, limit time.Duration, then func(ok bool)) *access {
+	a := &access{s: s, then: then}
+	a.limit = e.w.k.After(limit, s.bind(func() { a.end(false) }))
+	return a
+}
+
+func (a *access) end(ok bool) {
+	if !a.over {
+		a.over = true
+		a.then(ok)
+	}
+}
+
+// asked is its arrival. It is worked on as soon as etcd runs. One that is under way when etcd ends is sent again by the API server's
+// client, which sees the connection break: it is not lost, and nobody waits for a time-out.
+func (a *access) asked() { a.s.w.etcd.serve(a) }
+
+func (a *access) worked() { a.s.node.stored.send(1, a.s.bind(a.returned)) }
+
+func (a *access) returned() {
+	a.limit.Stop()
+	a.end(true)
+}
+
+func (e *etcd) serve(a *access) {
 	if !e.lives() || e.phase == starting {
-		e.waiting = append(e.waiting, f)
+		e.waiting = append(e.waiting, a)
 		return
 	}
-	e.working = append(e.working, f)
-	e.after(e.w.k.Between(leastEtcd, mostEtcd), func() {
-		e.working = slices.DeleteFunc(e.working, func(o *func()) bool { return o == f })
-		(*f)()
+	e.work(a, e.w.k.Between(leastEtcd, mostEtcd))
+}
+
+func (e *etcd) work(a *access, d time.Duration) {
+	e.working = append(e.working, a)
+	e.after(d, func() {
+		e.working = slices.DeleteFunc(e.working, func(o *access) bool { return o == a })
+		a.worked()
 	})
 }
 
@@ -61,7 +86,7 @@ func (e *etcd) serve(f *func()) {
 func (e *etcd) serveWaiting() {
 	waiting := e.waiting
 	e.waiting = nil
-	for _, f := range waiting {
-		e.serve(f)
+	for _, a := range waiting {
+		e.serve(a)
 	}
 }

@@ -29,13 +29,16 @@ func newLink(w *world, from, to, node string) *link {
 
 func (l *link) silent() bool { return l.state == history.LinkCut || l.state == history.LinkMute }
 
+// latency is what a message that is sent now takes.
+func (l *link) latency() time.Duration { return l.w.k.Between(leastLatency, mostLatency) + l.delay }
+
 // send brings a message across. While nothing gets through it waits, as TCP's retransmission would have it.
 func (l *link) send(direction int, arrive func()) {
 	if l.silent() {
 		l.held = append(l.held, func() { l.send(direction, arrive) })
 		return
 	}
-	at := l.w.k.Now().Add(l.w.k.Between(leastLatency, mostLatency) + l.delay)
+	at := l.w.k.Now().Add(l.latency())
 	if at.Before(l.last[direction]) {
 		at = l.last[direction]
 	}
@@ -45,6 +48,7 @@ func (l *link) send(direction int, arrive func()) {
 
 // set puts a fault in force, or ends it.
 func (l *link) set(state string, delay time.Duration) {
+	l.w.land()
 	l.state, l.delay = state, delay
 	told := l.id
 	told.State, told.Delay = state, delay

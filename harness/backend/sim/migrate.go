@@ -73,7 +73,7 @@ func (s *server) touch(name string, done func(error)) {
 			case !s.envelope.stale(stored):
 				done(nil)
 			default:
-				_, err := s.put(name, stored.value)
+				_, err := s.put(verbUpdate, name, stored.value)
 				done(err)
 			}
 		})

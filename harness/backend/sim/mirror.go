@@ -7,6 +7,7 @@ import (
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 )
 
@@ -132,28 +133,50 @@ func (a *aggregator) disconnect() {
 func (a *aggregator) ask(r request, done func(reply)) { a.askWithin(requestTimeout, r, done) }
 
 func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply)) {
-	over, life := false, a.life
-	end := func(rep reply) {
-		if !over {
-			over = true
-			if !a.paused && a.life == life {
-				done(rep)
-				return
-			}
-			a.bindTo(life, func() { done(rep) })()
-		}
-	}
-	timer := a.w.k.After(limit, a.bind(func() { end(reply{err: errTimeout}) }))
-	answered := func(rep reply) { timer.Stop(); end(rep) }
+	q := &question{a: a, life: a.life, until: a.w.k.Now().Add(limit), done: done}
 	if a.isConnected() {
-		a.c.ask(a.request(r), answered)
+		if r = a.request(r); !a.c.fly(r, limit, q.limited, q.end) {
+			q.limited()
+			a.c.ask(r, q.end)
+		}
 		return
+	}
+	if len(a.dialled) > 0 || !a.w.refuses(a.w.front) {
+		q.limited()
 	}
 	a.connected(func(c *conn, err error) {
 		if err != nil {
-			answered(reply{err: err})
+			q.end(reply{err: err})
 			return
 		}
-		c.ask(a.request(r), answered)
+		c.ask(a.request(r), q.end)
 	})
+}
+
+// question is a request of an aggregator that it gives up at an instant.
+type question struct {
+	a     *aggregator
+	life  int
+	until time.Time
+	limit *kernel.Timer
+	over  bool
+	done  func(reply)
+}
+
+// limited sees to it that it is given up.
+func (q *question) limited() {
+	q.limit = q.a.w.k.At(q.until, q.a.bindTo(q.life, func() { q.end(reply{err: errTimeout}) }))
+}
+
+func (q *question) end(rep reply) {
+	q.limit.Stop()
+	if q.over {
+		return
+	}
+	q.over = true
+	if !q.a.paused && q.a.life == q.life {
+		q.done(rep)
+		return
+	}
+	q.a.bindTo(q.life, func() { q.done(rep) })()
 }

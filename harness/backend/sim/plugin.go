@@ -19,10 +19,11 @@ type kmsPlugin struct {
 	program     *fault.Program
 	calls       []*call // under way
 	poll        *kernel.Timer
-	cut         string   // of the socket, when it was looked at last
-	exited      bool     // a fault has taken it down for good
-	stale       bool     // a socket file is left of an earlier life
-	own         []string // faults that are the plugin's own, by id: nobody releases them
+	polls       time.Time // when that is
+	cut         string    // of the socket, when it was looked at last
+	exited      bool      // a fault has taken it down for good
+	stale       bool      // a socket file is left of an earlier life
+	own         []string  // faults that are the plugin's own, by id: nobody releases them
 }
 
 // Measured of the fake plugin: how long it takes to start, and to answer from memory.
@@ -36,7 +37,8 @@ func newPlugin(w *world, node, keyID string) *kmsPlugin {
 	p.init = func() {
 		p.program = fault.NewProgram(w.k.Clock(), w.k.Rand().Uint64())
 		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: remoteKey(keyID), Service: remote{w.kms},
-			Clock: w.k.Clock(), NoticeLag: p.lag})}
+			Clock: w.k.Clock(), NoticeLag: p.lag, Profile: w.profile})}
+		p.program.SetProfile(w.profile)
 		p.own = w.seams.inject(p.program)
 		p.cut, p.stale, p.exited = "", false, false
 	}
@@ -54,20 +56,41 @@ func newPlugin(w *world, node, keyID string) *kmsPlugin {
 	return p
 }
 
-// look asks the remote KMS, and again as long as there is a rotation to be noticed. In between nothing changes that it would
-// not be told of.
+// look asks the remote KMS, and again as long as there is a rotation to be noticed: when that is due, or soon if it got no answer. In
+// between nothing changes that it would not be told of.
 func (p *kmsPlugin) look() {
 	p.poll = nil
-	_ = p.service.Poll(p.w.ctx) // the view keeps the problem
-	if v := p.service.View(); v.Noticed.ID != v.Latest.ID {
-		p.lookSoon()
+	err := p.service.Poll(p.w.ctx) // the view keeps the problem
+	switch v := p.service.View(); {
+	case v.Noticed.ID == v.Latest.ID:
+	case err != nil:
+		p.lookWithin(0)
+	default:
+		p.lookWithin(max(v.Seen.Add(p.service.NoticeLag()).Sub(p.w.k.Now()), 0))
 	}
 }
 
 // lookSoon lets it ask within a poll interval: something changed behind it.
-func (p *kmsPlugin) lookSoon() {
-	if p.poll == nil && p.phase == running {
-		p.poll = p.after(p.w.k.Between(0, plugin.DefaultPoll), p.look)
+func (p *kmsPlugin) lookSoon() { p.lookWithin(0) }
+
+// lookWithin lets it ask within a poll interval from a time on, if it would not sooner.
+func (p *kmsPlugin) lookWithin(from time.Duration) {
+	at := p.w.k.Now().Add(from + p.w.k.Between(0, plugin.DefaultPoll))
+	if p.phase != running || p.poll != nil && !at.Before(p.polls) {
+		return
+	}
+	p.poll.Stop()
+	p.poll, p.polls = p.w.k.At(at, p.bind(p.look)), at
+}
+
+// stirred is told that somebody stands still, or goes on: it may be the KMS that some plugins ask again and again.
+func (w *world) stirred() {
+	for _, n := range w.nodes {
+		for _, p := range n.plugins {
+			if p.poll != nil {
+				p.lookSoon()
+			}
+		}
 	}
 }
 

@@ -19,8 +19,13 @@ type reader struct {
 	created    map[string]time.Time
 }
 
-func (r *reader) observed(cr *objects.Version, op core.Operator) core.Observed {
-	if r.cr != cr {
+// observed reads the CR. over says that nobody looks any more at what was read before.
+func (r *reader) observed(cr *objects.Version, op core.Operator, over bool) core.Observed {
+	switch {
+	case r.cr == cr:
+	case over:
+		r.cr, r.seen = cr, r.ReadOver(cr.Body(), op)
+	default:
 		r.cr, r.seen = cr, r.Read(cr.Body(), op)
 	}
 	return r.seen

@@ -24,9 +24,13 @@ func newKMS(w *world) (*kms, error) {
 	k.up = w.kmsChanged
 	k.gone = w.kmsChanged
 	lines := &record.Recorder{Sink: w.log}
+	operation := func(line []byte) error {
+		w.secrecy.Line(history.RoleRemoteKMS, line)
+		return lines.Operation(line)
+	}
 	var err error
 	k.model, err = remotekms.New(remotekms.Options{Clock: w.k.Clock(), Rand: bytesOf{w.k.Rand()},
-		Journal: journal.New[remotekms.Operation](1, writer(lines.Operation))})
+		Journal: journal.New[remotekms.Operation](1, writer(operation))})
 	if err != nil {
 		return nil, fmt.Errorf("remote KMS: %w", err)
 	}

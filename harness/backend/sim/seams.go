@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/reporter/core"
@@ -25,6 +26,9 @@ type Seams struct {
 	OneByOne bool
 	// Send may change what a reporter or an aggregator is about to send.
 	Send func(*Outgoing)
+	// EarlyUnion lets an aggregator give the ClusterOperator the union that it decided before it wrote the rollups, and CarelessUnion one
+	// without conditions that it could not remove.
+	EarlyUnion, CarelessUnion bool
 	// NoElection lets every aggregator lead.
 	NoElection bool
 	// Faults are in force on every plugin from its start, and are not released.
@@ -39,6 +43,10 @@ type Seams struct {
 	AwaitOne bool
 	// Caller may change how a plugin makes itself known to its KMS.
 	Caller func(remotekms.Caller) remotekms.Caller
+	// UID may change the uid that an API server made for an envelope operation.
+	UID func(made string) string
+	// Written may change a line of a plugin's journal. sent is the request.
+	Written func(line *journal.Call, sent any)
 }
 
 // Publish carries out a write, and calls done once.
@@ -105,6 +113,14 @@ func (s Seams) caller(c remotekms.Caller) remotekms.Caller {
 		return c
 	}
 	return s.Caller(c)
+}
+
+// uid is what an API server sends with an envelope operation.
+func (s Seams) uid(made string) string {
+	if s.UID == nil {
+		return made
+	}
+	return s.UID(made)
 }
 
 // check says whether the faults can be in force.

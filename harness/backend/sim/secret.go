@@ -35,7 +35,7 @@ func digest(value []byte) string {
 // store creates a secret, or replaces one, through an API server.
 func (s *server) store(name string, value []byte, done func(error)) {
 	s.work(done, func() {
-		_, err := s.put(name, value)
+		_, err := s.put(verbCreate, name, value)
 		done(err)
 	})
 }
@@ -51,14 +51,14 @@ func (s *server) update(name string, value []byte, done func(revision int64, err
 			case bytes.Equal(stored.value, value) && !s.envelope.stale(stored):
 				done(stored.revision, nil)
 			default:
-				done(s.put(name, value))
+				done(s.put(verbUpdate, name, value))
 			}
 		})
 	})
 }
 
-func (s *server) put(name string, value []byte) (revision int64, err error) {
-	sealed, err := s.envelope.seal(value, objectName(name))
+func (s *server) put(verb, name string, value []byte) (revision int64, err error) {
+	sealed, err := s.envelope.seal(value, asked{verb, name})
 	if err != nil {
 		return 0, apierrors.NewInternalError(err)
 	}
@@ -86,7 +86,7 @@ func (s *server) work(failed func(error), then func()) {
 }
 
 // seal is a value as the configuration in force has it written.
-func (e *envelope) seal(value []byte, object string) (*secret, error) {
+func (e *envelope) seal(value []byte, by asked) (*secret, error) {
 	if e.loaded == nil {
 		return nil, errNoKey
 	}
@@ -104,7 +104,7 @@ func (e *envelope) seal(value []byte, object string) (*secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.tell("use", k.uid, "/registry/"+object)
+	p.tell("use", k.uid, by)
 	out.keyID, out.uid, out.kekID, out.legacy, out.sealed = p.keyID, k.uid, k.kekID, k.legacy, k.sealed
 	return out, nil
 }
@@ -140,7 +140,7 @@ func (s *server) read(name string, done func(*secret, error)) {
 		done(nil, fmt.Errorf("secrets %q not found", name))
 		return
 	}
-	s.envelope.open(stored, "/registry/"+objectName(name), func(err error) {
+	s.envelope.open(stored, asked{verbGet, name}, func(err error) {
 		if err != nil {
 			err = corrupt(name, err)
 		}
@@ -150,7 +150,7 @@ func (s *server) read(name string, done func(*secret, error)) {
 
 // open makes an object readable: in clear text it is, and otherwise the provider of its prefix has to have its key. Where there
 // are other keys of the same cipher, they are tried.
-func (e *envelope) open(s *secret, object string, done func(error)) {
+func (e *envelope) open(s *secret, by asked, done func(error)) {
 	switch p := e.loaded.provider(s.keyID); {
 	case s.provider == encryption.Clear().Name() || s.keyID == "" && slices.Contains(e.loaded.names(), s.provider):
 		done(nil)
@@ -159,7 +159,7 @@ func (e *envelope) open(s *secret, object string, done func(error)) {
 	case s.keyID == "" || p == nil:
 		done(errors.New("no matching prefix found"))
 	default:
-		p.open(s, object, done)
+		p.open(s, by, done)
 	}
 }
 
@@ -172,9 +172,11 @@ func corrupt(name string, err error) error {
 // keyPrefix begins the names of the secrets with the keys that API servers hold themselves.
 const keyPrefix = "encryption-key-openshift-kube-apiserver-"
 
-func objectName(name string) string {
+func objectName(name string) string { return "secrets/" + namespaceOf(name) + "/" + name }
+
+func namespaceOf(name string) string {
 	if strings.HasPrefix(name, keyPrefix) {
-		return "secrets/openshift-config-managed/" + name
+		return "openshift-config-managed"
 	}
-	return "secrets/default/" + name
+	return dataNamespace
 }

@@ -40,6 +40,7 @@ func newServer(w *world, n *node) *server {
 	s.up = func() { s.envelope.prime(); w.show() }
 	s.gone = s.drop
 	s.term = func(ended func()) {
+		w.land()
 		s.phase = draining
 		s.tell(history.ProcessStopping, "")
 		s.after(drainTime, ended)
@@ -118,36 +119,54 @@ func (s *server) drop() {
 	}
 }
 
-// receive works on a request; wanted says whether its client still waits.
+// service is a request that an API server works on; wanted says whether its client still waits.
+type service struct {
+	s      *server
+	r      *request
+	entry  *history.Request
+	wanted func() bool
+	answer func(reply)
+}
+
+// receive works on a request.
 func (s *server) receive(r *request, wanted func() bool, answer func(reply)) {
-	r.parsed = &parsed{}
-	entry := s.note(r)
+	if r.parsed == nil {
+		r.parsed = &parsed{}
+	}
+	x := &service{s: s, r: r, entry: s.note(r), wanted: wanted, answer: answer}
 	if s.phase == draining {
-		s.finish(entry, reply{code: http.StatusServiceUnavailable, text: "apiserver is shutting down"}, answer)
+		x.finish(reply{code: http.StatusServiceUnavailable, text: "apiserver is shutting down"})
 		return
 	}
-	s.after(s.w.k.Between(leastServe, mostServe), func() {
-		if why := s.w.forbids(r); why != "" {
-			s.finish(entry, reply{code: http.StatusForbidden, text: why}, answer)
-			return
-		}
-		limit := r.limit()
-		done := func(rep reply) { s.finish(entry, rep, answer) }
-		if r.merges() {
-			newMerging(s, *r, wanted, done).begin(limit)
-			return
-		}
-		s.w.etcd.access(s, limit, func(ok bool) {
-			switch {
-			case !ok:
-				done(timedOut(*r))
-			case !wanted():
-				done(canceled())
-			default:
-				done(s.perform(r))
-			}
-		})
-	})
+	s.after(s.w.k.Between(leastServe, mostServe), x.begin)
+}
+
+func (x *service) finish(rep reply) { x.s.finish(x.entry, rep, x.answer) }
+
+// begin is when it knows who asks for what.
+func (x *service) begin() {
+	if why := x.s.w.forbids(x.r); why != "" {
+		x.finish(reply{code: http.StatusForbidden, text: why})
+		return
+	}
+	limit := x.r.limit()
+	if x.r.merges() {
+		newMerging(x.s, *x.r, x.wanted, x.finish).begin(limit)
+		return
+	}
+	x.s.w.etcd.access(x.s, limit, x.stored)
+}
+
+// stored is etcd's answer.
+func (x *service) stored(ok bool) {
+	switch {
+	case !ok:
+		x.finish(timedOut(*x.r))
+	case !x.wanted():
+		x.finish(canceled())
+	default:
+		x.finish(x.s.perform(x.r))
+	}
 }
 
 // timedOut is the answer to a request that took too long. One whose client named the limit is answered by another part of the API

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -23,7 +25,8 @@ type world struct {
 	election election
 	operator operator
 	form     publish.Form
-	keyIDs   []string // of the plugins, the write key first
+	keyIDs   []string         // of the plugins, the write key first
+	profile  *profile.Profile // of the plugins; may be nil
 	cores    Cores
 	seams    Seams
 
@@ -40,7 +43,9 @@ type world struct {
 	nodes       []*node
 	aggregators []*aggregator
 	conns       []*conn
+	flights     []*flight
 	secrets     map[string]*secret
+	secrecy     *secrecy.Recorder
 
 	ahead          time.Duration // the aggregators' clock, of the true time
 	cpus           int           // of each API server; 0: work takes no time
@@ -67,6 +72,7 @@ func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *object
 	w.kms2.filePoll = localFilePoll
 	w.published = w.store.Revision()
 	w.sequence, w.pictures = watch.NewSequence(log), map[watch.Target]*picture{}
+	w.secrecy = &secrecy.Recorder{Sink: log, Now: w.k.Now}
 	w.etcd = newEtcd(w)
 	w.balancer = &balancer{proc{w: w, id: history.Process{Role: history.RoleLoadBalancer}}}
 	w.balancer.boot = func(ready func()) { w.k.After(leastPluginBoot, ready) }
@@ -88,5 +94,5 @@ func (w *world) record(source string, payload any) { w.log.Record(w.k.Now(), sou
 // uid is a new one for an envelope operation.
 func (w *world) uid() string {
 	r := w.k.Rand()
-	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16)
+	return w.seams.uid(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16))
 }

@@ -144,3 +144,20 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"auditID":"x","verb":"patch","stage":"Panic","requestURI":"%%"}`))
 	f.Fuzz(func(t *testing.T, b []byte) { _, _, _ = audit.Decode("cp-1", b) })
 }
+
+// Reads of what may be an envelope operation are recorded where somebody asks for them, and nowhere else.
+func TestRecorderAlsoRecordsWhatIsAskedFor(t *testing.T) {
+	read := []byte(`{"kind":"Event","auditID":"a1","stage":"ResponseComplete","verb":"get","user":{"username":"u"},"responseStatus":{"code":200},` +
+		`"objectRef":{"resource":"secrets","namespace":"default","name":"a"}}`)
+	for namespace, want := range map[string]int{"default": 1, "kube-system": 0} {
+		log := history.NewLog(nil)
+		r := audit.Recorder{Sink: log, Identity: audit.SystemUnderTest, Resource: func(string) bool { return false },
+			Also: func(r *history.Request) bool { return r.Resource == "secrets" && r.Namespace == namespace }}
+		if err := r.Line("cp-1", read); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(log.Events()); n != want {
+			t.Errorf("of %s: %d recorded, want %d", namespace, n, want)
+		}
+	}
+}

@@ -19,6 +19,8 @@ type Recorder struct {
 	Identity func(user string) bool
 	// Resource says whether writes to a resource ("plural.group") are recorded.
 	Resource func(resource string) bool
+	// Also says which further requests are recorded, reads among them. May be nil.
+	Also func(*history.Request) bool
 	// Seen is told the user agent of every request, recorded or not: a marker request proves that the log was read
 	// up to it. May be nil.
 	Seen func(node, userAgent string)
@@ -67,7 +69,7 @@ func (r *Recorder) Line(node string, line []byte) error {
 	if err != nil || request == nil {
 		return err
 	}
-	if r.Identity(request.User) || Writes(request.Verb) && r.Resource(request.Resource) {
+	if r.Identity(request.User) || Writes(request.Verb) && r.Resource(request.Resource) || r.Also != nil && r.Also(request) {
 		r.note(request, ended)
 	}
 	if ended && r.Seen != nil {

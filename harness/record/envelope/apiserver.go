@@ -67,6 +67,8 @@ func Decode(node string, line string, now time.Time) (l Line, ok bool, err error
 	}
 	return Line{at, history.Envelope{
 		Hop: HopAPIServer, Op: op, UID: fields["uid"], Node: node, Object: fields["key"], OK: true,
+		For: history.EnvelopeRequest{Verb: fields["verb"], Group: fields["group"], Version: fields["version"], Resource: fields["resource"],
+			Subresource: fields["subresource"], Namespace: fields["namespace"], Name: fields["name"]},
 	}}, true, nil
 }
 

@@ -12,10 +12,11 @@ import (
 const decrypting = `I1231 23:59:59.123456  102816 envelope.go:215] "decrypting content using envelope service" uid="u-1" key="/registry/secrets/a/b c" group="" version="v1" resource="secrets" verb="get"`
 
 func TestDecode(t *testing.T) {
+	get := history.EnvelopeRequest{Verb: "get", Version: "v1", Resource: "secrets"}
 	now := time.Date(2027, time.January, 1, 0, 0, 1, 0, time.UTC)
 	for text, want := range map[string]history.Envelope{
-		decrypting: {Hop: "kube-apiserver", Op: "decrypt", UID: "u-1", Node: "cp-1", Object: "/registry/secrets/a/b c", OK: true},
-		strings.Replace(decrypting, "decrypting content using envelope service", "encrypting content using DEK", 1): {Hop: "kube-apiserver", Op: "use", UID: "u-1", Node: "cp-1", Object: "/registry/secrets/a/b c", OK: true},
+		decrypting: {Hop: "kube-apiserver", Op: "decrypt", UID: "u-1", Node: "cp-1", Object: "/registry/secrets/a/b c", OK: true, For: get},
+		strings.Replace(decrypting, "decrypting content using envelope service", "encrypting content using DEK", 1): {Hop: "kube-apiserver", Op: "use", UID: "u-1", Node: "cp-1", Object: "/registry/secrets/a/b c", OK: true, For: get},
 		`I1231 23:59:59.123456 1 envelope.go:387] "encrypting content using envelope service" uid="u-2"`:            {Hop: "kube-apiserver", Op: "encrypt", UID: "u-2", Node: "cp-1", OK: true},
 	} {
 		l, ok, err := envelope.Decode("cp-1", text, now)

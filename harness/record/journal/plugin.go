@@ -31,6 +31,7 @@ func CallOf(c journal.Call) *history.Call {
 		Node: c.Node, KeyID: c.KeyID, Method: c.Method, UID: c.UID, Began: c.Began, Ended: c.Ended, Took: c.Ended.Sub(c.Began),
 		Outcome: outcome(c.Outcome), Code: c.Code, Text: c.Detail, Healthz: c.Healthz, Version: c.Version, KEKID: c.KEKID,
 		HealthzBytes: sizeIfCut(c.HealthzBytes, c.Healthz), KEKIDBytes: sizeIfCut(c.KEKIDBytes, c.KEKID), Faults: c.Faults,
+		AskedKEKID: c.RequestKEKID, DEKSource: c.DEKSource,
 	}
 }
 

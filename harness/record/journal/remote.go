@@ -25,8 +25,11 @@ func DecodeOperation(line []byte) (at time.Time, e *history.Envelope, err error)
 	if o.Op != "encrypt" && o.Op != "decrypt" {
 		return at, nil, nil
 	}
-	node, _, _ := strings.Cut(o.Plugin, "/")
-	e = &history.Envelope{Hop: HopRemoteKMS, Op: o.Op, UID: o.UID, Node: node, KEKID: o.KEKID, OK: o.Code == "ok"}
+	node, keyID, _ := strings.Cut(o.Plugin, "/")
+	e = &history.Envelope{Hop: HopRemoteKMS, Op: o.Op, UID: o.UID, Node: node, KeyID: keyID, KEKID: o.KEKID, OK: o.Code == "ok"}
+	if !o.Began.IsZero() {
+		e.Took = o.Time.Sub(o.Began)
+	}
 	if !e.OK {
 		e.Error = strings.TrimSuffix(o.Code+": "+o.Detail, ": ")
 	}

@@ -91,6 +91,8 @@ func rare(e history.Event) word {
 		return word{at: place{lane: laneData, row: rowObjects}, class: okOr(x.OK, Bad), text: strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", x.Object, x.Op, x.Provider, x.KEKID, x.Error))}
 	case e.Metrics != nil:
 		return metrics(*e.Metrics)
+	case e.Secrecy != nil:
+		return secrecy(*e.Secrecy)
 	case e.End != nil && !e.End.Complete:
 		return word{at: inScenario(rowHarness), class: Bad, text: "the history is incomplete: " + e.End.Problem}
 	}
@@ -127,5 +129,14 @@ func metrics(m history.Metrics) word {
 		all = append(all, fmt.Sprintf("%s %s, %d calls, %d errors", p.KeyID, state, p.Calls, p.Errors))
 	}
 	w.text = m.Node + " metrics: " + strings.Join(all, "; ")
+	return w
+}
+
+// secrecy is a find of something secret in a log, or how much of it was searched.
+func secrecy(s history.Secrecy) word {
+	w := word{at: inScenario(rowHarness), class: Quiet, text: fmt.Sprintf("%s: %d lines searched for %d values", s.Log, s.Lines, s.Values)}
+	if s.Form != "" {
+		w.class, w.text = Bad, fmt.Sprintf("%s holds the %s of %s as %s", s.Log, s.What, s.Object, s.Form)
+	}
 	return w
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -23,6 +24,9 @@ func Parser() (*scenario.Parser, error) {
 
 // Faults answers for the fault catalogue.
 type Faults struct{}
+
+// Profiles are the providers of fakeplugin/profile.
+func (Faults) Profiles() []string { return profile.Names() }
 
 // DurationParams are the parameters of a fault that are durations.
 func (Faults) DurationParams(name string) []string {

@@ -40,7 +40,7 @@ func NewCompiler() (*Compiler, error) {
 	env, err := cel.NewEnv(
 		ext.NativeTypes(ext.ParseStructTags(true),
 			reflect.TypeFor[Rollup](), reflect.TypeFor[Condition](), reflect.TypeFor[Entry](), reflect.TypeFor[Item](),
-			reflect.TypeFor[Plugin](), reflect.TypeFor[Writes](), reflect.TypeFor[Metrics](), reflect.TypeFor[Data]()),
+			reflect.TypeFor[Plugin](), reflect.TypeFor[Writes](), reflect.TypeFor[Metrics](), reflect.TypeFor[Data](), reflect.TypeFor[Operations]()),
 		cel.Variable(varRollup, object[Rollup]()),
 		cel.Variable(varClusterOperator, object[Rollup]()),
 		cel.Variable(varReport, cel.MapType(cel.StringType, cel.MapType(cel.StringType, entry))),
@@ -53,6 +53,7 @@ func NewCompiler() (*Compiler, error) {
 		cel.Variable(varWrites, cel.MapType(cel.StringType, object[Writes]())),
 		cel.Variable(varMetrics, cel.MapType(cel.StringType, cel.MapType(cel.StringType, object[Metrics]()))),
 		cel.Variable(varData, object[Data]()),
+		cel.Variable(varOperations, object[Operations]()),
 		cel.Variable(varAny, cel.StringType),
 		cel.ExpressionNestingDepthLimit(maxDepth),
 		cel.ParserRecursionLimit(maxDepth*2),
@@ -78,13 +79,14 @@ const (
 	varWrites          = "writes"
 	varMetrics         = "metrics"
 	varData            = "data"
+	varOperations      = "operations"
 	varAny             = "any"
 )
 
 // Variables lists them, for messages and completion.
 func Variables() []string {
 	return []string{varRollup, varClusterOperator, varReport, varReports, varExpected, varPlugins, varKMSActive,
-		varConditions, varProcess, varWrites, varMetrics, varData, varAny}
+		varConditions, varProcess, varWrites, varMetrics, varData, varOperations, varAny}
 }
 
 // object is the CEL type of a Go struct: its package's and its own name, as ext.NativeTypes registers it.
@@ -121,7 +123,7 @@ func (c *Compiler) compile(text string) (*Program, []Issue) {
 	if err != nil {
 		return nil, []Issue{{1, 0, firstLine(err.Error())}}
 	}
-	return &Program{text: text, ast: checked, eval: program, env: c.env}, nil
+	return &Program{text: text, ast: checked, eval: program, env: c.env, time: usesTime(checked)}, nil
 }
 
 func reword(issues *cel.Issues) []Issue {

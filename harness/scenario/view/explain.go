@@ -108,6 +108,7 @@ func (c Condition) short() string {
 }
 
 func (s *State) shortReports(now time.Time) string {
+	s.read()
 	if len(s.reports) == 0 {
 		return "none"
 	}

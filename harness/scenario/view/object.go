@@ -10,16 +10,27 @@ import (
 // clusterOperators is the plural resource that holds the union.
 const clusterOperators = "clusteroperators"
 
-func (s *State) applyObject(o history.Object) bool {
+func (s *State) applyObject(o *history.Object) bool {
 	switch {
 	case isResource(o.Resource, clusterOperators) && o.Name == s.clusterOperator:
-		s.union = conditions(o)
+		s.co = o
 	case isResource(o.Resource, s.operator):
-		s.conditions, s.reports = conditions(o), reports(o)
+		s.cr = o
 	default:
 		return false
 	}
 	return true
+}
+
+// read reads what was seen last. Most states of an object are followed by another one before any expression is judged.
+func (s *State) read() {
+	if s.co != nil {
+		s.union = conditions(*s.co)
+	}
+	if s.cr != nil {
+		s.conditions, s.reports = conditions(*s.cr), reports(*s.cr)
+	}
+	s.cr, s.co = nil, nil
 }
 
 func conditions(o history.Object) map[string]Condition {

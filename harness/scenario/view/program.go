@@ -14,6 +14,7 @@ type Program struct {
 	ast  *cel.Ast
 	eval cel.Program
 	env  *cel.Env
+	time bool // UsesTime
 }
 
 // Text is the expression as written.
@@ -31,9 +32,11 @@ func (p *Program) Eval(s *State, now time.Time) bool {
 }
 
 // UsesTime says whether the passing of time alone can change the expression's value.
-func (p *Program) UsesTime() bool {
+func (p *Program) UsesTime() bool { return p.time }
+
+func usesTime(checked *cel.Ast) bool {
 	found := false
-	ast.PreOrderVisit(p.ast.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		found = found || e.Kind() == ast.SelectKind && slices.Contains([]string{"age", "fresh"}, e.AsSelect().FieldName())
 	}))
 	return found
@@ -41,8 +44,9 @@ func (p *Program) UsesTime() bool {
 
 // activation computes a variable when an expression asks for it.
 type activation struct {
-	state *State
-	now   time.Time
+	state  *State
+	now    time.Time
+	report map[string]map[string]Entry // once computed: an expression asks for it once for each plugin
 }
 
 // Parent is none: there is one scope.
@@ -57,7 +61,10 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case varClusterOperator:
 		return s.operators(), true
 	case varReport:
-		return s.report(a.now), true
+		if a.report == nil {
+			a.report = s.report(a.now)
+		}
+		return a.report, true
 	case varReports:
 		return s.items(), true
 	case varExpected:
@@ -67,6 +74,7 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case varKMSActive:
 		return s.kmsActive, true
 	case varConditions:
+		s.read()
 		return s.conditions, true
 	case varProcess:
 		return s.process(), true
@@ -76,6 +84,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return s.metrics, true
 	case varData:
 		return s.data, true
+	case varOperations:
+		return s.operations, true
 	case varAny:
 		return s.any, true
 	}

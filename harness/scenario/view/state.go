@@ -17,6 +17,7 @@ type State struct {
 
 	kmsActive  bool
 	expected   []history.ExpectedNode
+	cr, co     *history.Object // as seen last, and read when somebody asks
 	conditions map[string]Condition
 	reports    []report
 	union      map[string]Condition
@@ -25,7 +26,9 @@ type State struct {
 	writes     map[string]Writes
 	metrics    map[string]map[string]Metrics // by node and keyID
 	data       Data
-	digests    map[string][]string // of objects as last written, and as written without success since
+	operations Operations
+	hops       map[string]hop      // who has told of an envelope operation, by operation and uid
+	digests    map[string][]string // of objects as last written
 	providers  map[string]bool     // that API servers were told
 }
 
@@ -52,6 +55,7 @@ func New(anyNode string) *State {
 		writes:     map[string]Writes{},
 		metrics:    map[string]map[string]Metrics{},
 		digests:    map[string][]string{},
+		hops:       map[string]hop{},
 		providers:  map[string]bool{},
 	}
 }
@@ -65,7 +69,7 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		s.kmsActive, s.expected = e.Expected.KMSActive, e.Expected.Nodes
 		return true
 	case e.Object != nil:
-		return s.applyObject(*e.Object)
+		return s.applyObject(e.Object)
 	case e.Process != nil:
 		s.applyProcess(*e.Process)
 		return true
@@ -78,6 +82,10 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		return true
 	case e.Data != nil:
 		return s.applyData(*e.Data)
+	case e.Call != nil:
+		return s.applyCall(e.Call)
+	case e.Envelope != nil:
+		return s.applyEnvelope(e.Envelope)
 	case e.Encryption != nil:
 		s.applyEncryption(*e.Encryption)
 	case e.Census != nil:
@@ -115,6 +123,7 @@ func (s *State) activeNodes() []history.ExpectedNode {
 
 // report is by node and keyID.
 func (s *State) report(now time.Time) map[string]map[string]Entry {
+	s.read()
 	out := map[string]map[string]Entry{}
 	for _, r := range s.reports {
 		if out[r.node] == nil {
@@ -128,6 +137,7 @@ func (s *State) report(now time.Time) map[string]map[string]Entry {
 }
 
 func (s *State) items() []Item {
+	s.read()
 	items := []Item{}
 	for _, r := range s.reports {
 		e := r.entry
@@ -137,11 +147,13 @@ func (s *State) items() []Item {
 }
 
 func (s *State) rollup() Rollup {
+	s.read()
 	return Rollup{s.conditions[contract.ConditionDegraded], s.conditions[contract.ConditionAvailable],
 		s.conditions[contract.ConditionProgressing]}
 }
 
 func (s *State) operators() Rollup {
+	s.read()
 	return Rollup{s.union["Degraded"], s.union["Available"], s.union["Progressing"]}
 }
 

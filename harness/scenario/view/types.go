@@ -64,6 +64,16 @@ type Data struct {
 	Keys  map[string]int64 `cel:"keys"`
 }
 
+// Operations counts the envelope operations of the run: calls of Encrypt and Decrypt that were answered, those of them that carried no uid,
+// the uids that API server, plugin and remote KMS all told of, and the writes that the API server logged with uid, resource and object.
+type Operations struct {
+	Encrypts   int64 `cel:"encrypts"`
+	Decrypts   int64 `cel:"decrypts"`
+	WithoutUID int64 `cel:"withoutUID"`
+	Followed   int64 `cel:"followed"`
+	Named      int64 `cel:"named"`
+}
+
 // Metrics are what a reporter's metrics last said of one plugin.
 type Metrics struct {
 	// Healthy is 1 or 0, and -1 before the first probe.

@@ -55,6 +55,15 @@ func events(t *testing.T) []history.Event {
 			{KeyID: "1", Healthy: new(bool), Calls: 5, Errors: 2, Seconds: 1.5}, {KeyID: "2"}}}},
 		{Data: &history.Data{Op: history.DataWritten, Object: "a", Digest: "1", OK: true}},
 		{Data: &history.Data{Op: history.DataRead, Object: "a", Digest: "1", OK: true}},
+		{Envelope: &history.Envelope{Hop: "kube-apiserver", Op: "encrypt", UID: "u", OK: true}},
+		{Call: &history.Call{Method: "Encrypt", UID: "u", Outcome: history.CallOK}},
+		{Envelope: &history.Envelope{Hop: "remote-kms", Op: "encrypt", UID: "u", OK: true}},
+		{Envelope: &history.Envelope{Hop: "kube-apiserver", Op: "use", UID: "u", OK: true}},
+		{Envelope: &history.Envelope{Hop: "kube-apiserver", Op: "use", UID: "u", OK: true, Object: "/registry/secrets/ns/a",
+			For: history.EnvelopeRequest{Verb: "create", Version: "v1", Resource: "secrets", Namespace: "ns"}}},
+		{Call: &history.Call{Method: "Encrypt", Outcome: history.CallOK}},
+		{Call: &history.Call{Method: "Decrypt", UID: "v", Outcome: history.CallOK}},
+		{Call: &history.Call{Method: "Decrypt", UID: "w", Outcome: history.CallError}},
 		{Data: &history.Data{Op: history.DataRead, Object: "a", Digest: "2", OK: true}},
 		{Data: &history.Data{Op: history.DataWritten, Object: "b", Digest: "1", Error: "expired"}},
 		{Encryption: &history.Encryption{Node: "cp-1", State: history.EncryptionTold, Providers: []string{"aescbc-2", "kms-1", "identity"}}},
@@ -113,8 +122,9 @@ func TestEval(t *testing.T) {
 		`"cp-2" in metrics`:                                         false,
 		`data.written == 1 && data.verified == 1 && data.lost == 1`: true,
 		`data.refused == 1 && data.under["kms-1"] == 7 && data.under["aescbc-2"] == 2 && data.keys["kms-1"] == 2`: true,
-		`data.under["identity"] == 0`:   true, // told, and without an object
-		`data.under["kms-9"] == 0`:      false,
+		`data.under["identity"] == 0`: true, // told, and without an object
+		`data.under["kms-9"] == 0`:    false,
+		`operations.encrypts == 2 && operations.decrypts == 1 && operations.withoutUID == 1 && operations.followed == 1 && operations.named == 1`: true,
 		`1 / (reports.size() - 2) == 1`: false, // any error is false
 	}
 	s, c := fold(t), compiler(t)

@@ -3,9 +3,11 @@ package trial
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 )
 
@@ -29,11 +31,12 @@ func Document(page []byte, all []mutants.Mutant) ([]byte, error) {
 		fmt.Fprintf(&out, "\n### %s\n\n| mutant | the mistake | caught by | scenario | backend |\n|---|---|---|---|---|\n", heading(f))
 		for _, m := range all {
 			if m.Family == f {
-				fmt.Fprintf(&out, "| `%s` | %s | %s | `%s` | %s |\n", m.Name, strings.ReplaceAll(m.Mistake, "|", `\|`), code(m.Caught), m.Scenario, backendOf(m))
+				fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s |\n", m.Name, strings.ReplaceAll(m.Mistake, "|", `\|`), code(m.Caught), scenarioOf(m), m.Backend())
 			}
 		}
 	}
 	invariants(&out, all)
+	laws(&out, all)
 	out.WriteString(endMark)
 	out.Write(after)
 	return out.Bytes(), nil
@@ -60,15 +63,32 @@ func invariants(out *bytes.Buffer, all []mutants.Mutant) {
 	out.WriteString("\n")
 }
 
+// laws is the same for the model of a cluster.
+func laws(out *bytes.Buffer, all []mutants.Mutant) {
+	out.WriteString("### Laws of the model\n\n| law | what holds | operators that it must catch |\n|---|---|---|\n")
+	for _, l := range model.Laws() {
+		var names []string
+		for _, m := range all {
+			if m.Modelled() && slices.Contains(m.Caught, l.ID) {
+				names = append(names, m.Name)
+			}
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", l.ID, l.Statement, code(names))
+	}
+	out.WriteString("\n")
+}
+
 func heading(f mutants.Family) string {
-	return map[mutants.Family]string{mutants.Reporter: "Reporters", mutants.Aggregator: "Aggregators", mutants.Plugin: "Plugins", mutants.Operator: "Operators"}[f]
+	return map[mutants.Family]string{mutants.Reporter: "Reporters", mutants.Aggregator: "Aggregators", mutants.Plugin: "Plugins",
+		mutants.Operator: "Operators", mutants.Lifecycle: "Decisions of an operator, in the model of a cluster"}[f]
 }
 
 func code(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
 
-func backendOf(m mutants.Mutant) string {
-	if m.Simulated() {
-		return "sim"
+// scenarioOf is what brings a mutant out: an operator, the model's own chance.
+func scenarioOf(m mutants.Mutant) string {
+	if m.Modelled() {
+		return "any"
 	}
-	return "local"
+	return "`" + m.Scenario + "`"
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -20,7 +21,7 @@ func Table(w io.Writer, outcomes []Outcome) (all bool, err error) {
 		} else {
 			by = "SURVIVED"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", o.Name, o.Family, by, o.Scenario, o.Backend, o.Took.Round(time.Millisecond))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", o.Name, o.Family, by, cmp.Or(o.Scenario, "any"), o.Backend, o.Took.Round(time.Millisecond))
 	}
 	if err := table.Flush(); err != nil {
 		return false, err

@@ -57,8 +57,12 @@ func (o Outcome) Killed() bool { return o.Survived == "" }
 // Run tries one mutant.
 func Run(ctx context.Context, m mutants.Mutant, o Options) Outcome {
 	began := clock.RealClock{}.Now()
-	out := Outcome{Mutant: m, Backend: backendOf(m)}
-	out.Result, out.Survived = execute(ctx, m, o)
+	out := Outcome{Mutant: m, Backend: m.Backend()}
+	if m.Modelled() {
+		out.Result = tryOperator(ctx, m)
+	} else {
+		out.Result, out.Survived = execute(ctx, m, o)
+	}
 	if out.Survived == "" {
 		out.By, out.Survived = judge(m, out.Result)
 	}

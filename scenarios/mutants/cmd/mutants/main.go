@@ -38,7 +38,7 @@ type flags struct {
 func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set := pflag.NewFlagSet("mutants", pflag.ContinueOnError)
 	set.SetOutput(stderr)
-	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim, local, or auto for all, the simulated ones first")
+	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), local, or auto for all, the simulated ones first")
 	set.StringVar(&f.name, "name", "", "only the mutant of this name")
 	set.BoolVar(&f.verbose, "verbose", false, "print the verdict of each")
 	set.StringVar(&f.programs, "programs", "bin", "directory with the programs, for mutants that run as processes")
@@ -98,7 +98,7 @@ func choose(backend, name string) ([]mutants.Mutant, error) {
 	}
 	var chosen []mutants.Mutant
 	for _, m := range mutants.All() {
-		wanted := backend == "auto" || (backend == "sim") == m.Simulated()
+		wanted := backend == "auto" || (backend == "local") == (m.Backend() == "local")
 		if wanted && (name == "" || name == m.Name) {
 			chosen = append(chosen, m)
 		}
@@ -130,7 +130,7 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 		if ctx.Err() != nil {
 			break
 		}
-		if !m.Simulated() {
+		if m.Backend() == "local" {
 			fmt.Fprintf(progress, "%s on local …\n", m.Name)
 		}
 		outcomes = append(outcomes, trial.Run(ctx, m, o))

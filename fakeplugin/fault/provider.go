@@ -1,0 +1,87 @@
+package fault
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
+)
+
+// ProviderFailure is the fault that is a failure of the plugin's profile.
+const ProviderFailure = "provider-failure"
+
+// providerFailure is looked up when it is injected: which failures there are is known to the plugin's profile. Without one the
+// fault names it.
+func providerFailure() Definition {
+	return Definition{
+		Name: ProviderFailure, Scope: ScopeCall, Methods: Methods(), Default: Methods(),
+		Summary: "A typical failure of a provider, with its texts and codes: see kmsharness profiles.",
+		Params: []Param{
+			{Name: "failure", Kind: KindString, Default: "", Max: 64, Summary: "the name of the failure; required"},
+			{Name: "profile", Kind: KindEnum, Enum: append([]string{""}, profile.Names()...), Default: "", Summary: "the provider whose failure it is; empty: the plugin's own profile"},
+		},
+		check: func(f Fault) error {
+			if f.text("failure") == "" {
+				return fmt.Errorf("failure is missing, expected the name of one: see kmsharness profiles")
+			}
+			if f.text("profile") == "" {
+				return nil
+			}
+			_, err := f.ofProvider(nil)
+			return err
+		},
+		shape: func(s *shaping) {
+			answer, ok := s.Fault.failure.Methods[string(s.method)]
+			if !ok {
+				s.missed = true
+				return
+			}
+			s.fail(answer)
+		},
+	}
+}
+
+func (s *shaping) fail(a profile.Answer) {
+	if a.After > 0 {
+		s.plan.Holds = append(s.plan.Holds, Hold{ID: s.ID, For: a.After})
+	}
+	if a.Code != codes.OK {
+		s.plan.Error = &Error{a.Code, a.Text}
+	}
+	if a.Healthz != "" {
+		s.edit(Edit{Field: FieldHealthz, Value: a.Healthz})
+	}
+}
+
+// ofProvider is f with what its failure does, which is the plugin's own profile's unless f names another. Other faults stay as
+// they are.
+func (f Fault) ofProvider(own *profile.Profile) (Fault, error) {
+	if f.Name != ProviderFailure {
+		return f, nil
+	}
+	p := own
+	if name := f.text("profile"); name != "" {
+		var err error
+		if p, err = profile.Builtin(name); err != nil {
+			return f, err
+		}
+	}
+	if p == nil {
+		return f, fmt.Errorf("fault %s: this plugin has no profile: start it with --profile, or name one with profile=NAME", f.Name)
+	}
+	var err error
+	f.failure, err = p.Failure(f.text("failure"))
+	return f, err
+}
+
+// latency is how long a call of m takes by the profile, where there is one. It is drawn for every call, so that the same seed
+// gives the same latencies whatever faults there are.
+func latency(p *profile.Profile, m Method, rng Rand) (Hold, bool) {
+	if p == nil {
+		return Hold{}, false
+	}
+	d := p.Latency[string(m)].Of(rng.Float64())
+	return Hold{For: max(d, time.Nanosecond)}, true
+}

@@ -1,0 +1,90 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Profile is one provider.
+type Profile struct {
+	Name    string
+	Summary string
+	Plugin  string // the plugin that it is taken from, by address
+
+	KeyID    KeyID
+	Latency  map[string]Latency // by method
+	Failures []Failure
+}
+
+// KeyID says what the plugin answers as key_id.
+type KeyID struct {
+	// Template has the placeholders of Placeholders.
+	Template string
+	// ChangesOnRotation says whether a new version of the remote key shows in the key_id. Where it does not, nobody can see a
+	// rotation, and the administrator has to configure another key.
+	ChangesOnRotation bool
+	// Why is for people.
+	Why string
+}
+
+// Failure is a typical failure: how each method fares while it lasts. A method that it does not name is as ever.
+type Failure struct {
+	Name    string
+	Summary string
+	Source  string // where the texts are from
+	Methods map[string]Answer
+}
+
+// Answer is what becomes of one method.
+type Answer struct {
+	Healthz string     // of a Status that is answered; empty: ok
+	Code    codes.Code // of a call that fails; OK: it is answered
+	Text    string     // of a call that fails
+	After   time.Duration
+}
+
+// String is the answer in words. Texts are quoted: they may have several lines.
+func (a Answer) String() string {
+	said := fmt.Sprintf("%v %q", a.Code, a.Text)
+	switch {
+	case a.Healthz != "":
+		said = fmt.Sprintf("healthz %q", a.Healthz)
+	case a.Code == codes.OK:
+		said = "as ever"
+	}
+	if a.After > 0 {
+		said += fmt.Sprintf(", after %v", a.After)
+	}
+	return said
+}
+
+// Failure finds a failure by its name.
+func (p *Profile) Failure(name string) (Failure, error) {
+	for _, f := range p.Failures {
+		if f.Name == name {
+			return f, nil
+		}
+	}
+	return Failure{}, fmt.Errorf("the profile %s has no failure %.64q (it has: %s)", p.Name, name, strings.Join(p.FailureNames(), ", "))
+}
+
+// FailureNames are the names of its failures, in the order of the file.
+func (p *Profile) FailureNames() []string {
+	names := make([]string, len(p.Failures))
+	for i, f := range p.Failures {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Strikes are the methods that it names, in the order of the API.
+func (f Failure) Strikes() []string {
+	return slices.DeleteFunc(Methods(), func(m string) bool { _, ok := f.Methods[m]; return !ok })
+}
+
+// Methods are those of the KMS v2 API.
+func Methods() []string { return []string{"Status", "Encrypt", "Decrypt"} }

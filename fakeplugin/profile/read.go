@@ -1,0 +1,153 @@
+package profile
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/grpc/codes"
+)
+
+// Bounds of a profile.
+const (
+	maxTemplate = 512              // with its values in place a key_id must fit into the 1024 bytes of KMS v2
+	maxText     = 4096             // of a failure: real ones are long
+	maxProse    = 1000             // for people
+	maxLatency  = time.Second      // of a call that is as it should be; what takes longer is a failure
+	maxAfter    = 10 * time.Minute // of a failure
+	maxFailures = 100
+)
+
+var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+func fields() []string { return []string{"name", "summary", "plugin", "keyID", "latency", "failures"} }
+
+func (r *reader) profile(n *yaml.Node) *Profile {
+	v := r.mapping(n, "the profile", fields())
+	p := &Profile{Name: r.name(v["name"]), Summary: r.text(v["summary"], "summary", maxProse), Plugin: r.text(v["plugin"], "plugin", maxProse)}
+	if v["keyID"] != nil {
+		p.KeyID = r.keyID(v["keyID"])
+	}
+	if v["latency"] != nil {
+		p.Latency = r.latencies(v["latency"])
+	}
+	if v["failures"] != nil {
+		p.Failures = r.failures(v["failures"])
+	}
+	return p
+}
+
+func (r *reader) name(n *yaml.Node) string {
+	name := r.text(n, "name", 63)
+	if name != "" && !nameForm.MatchString(name) {
+		r.add(n.Line, "name is %.64q, expected small letters and digits, joined by dashes", name)
+	}
+	return name
+}
+
+func (r *reader) keyID(n *yaml.Node) KeyID {
+	v := r.mapping(n, "keyID", []string{"template", "changesOnRotation", "why"})
+	k := KeyID{Template: r.text(v["template"], "template", maxTemplate), ChangesOnRotation: r.bool(v["changesOnRotation"], "changesOnRotation"),
+		Why: r.text(v["why"], "why", maxProse)}
+	if k.Template == "" {
+		return k
+	}
+	varies := false
+	for _, found := range placeholder.FindAllString(k.Template, -1) {
+		of, known := Placeholders()[found]
+		if !known {
+			r.add(v["template"].Line, "template has %.64s, expected one of %s", found, strings.Join(slices.Sorted(maps.Keys(Placeholders())), ", "))
+		}
+		varies = varies || of
+	}
+	switch {
+	case varies && !k.ChangesOnRotation:
+		r.add(v["template"].Line, "changesOnRotation is false, and the template differs from version to version: expected none of {version}, {kek}, {hex}, {created}")
+	case !varies && k.ChangesOnRotation:
+		r.add(v["template"].Line, "changesOnRotation is true, and the template is the same for all versions: expected {version}, {kek}, {hex} or {created} in it")
+	}
+	return k
+}
+
+func (r *reader) latencies(n *yaml.Node) map[string]Latency {
+	v := r.mapping(n, "latency", Methods())
+	out := map[string]Latency{}
+	for _, m := range Methods() {
+		if v[m] == nil {
+			continue
+		}
+		q := r.mapping(v[m], "latency of "+m, []string{"least", "half", "most99", "most"})
+		l := Latency{r.duration(q["least"], "least", maxLatency), r.duration(q["half"], "half", maxLatency),
+			r.duration(q["most99"], "most99", maxLatency), r.duration(q["most"], "most", maxLatency)}
+		if l.Least > l.Half || l.Half > l.Most99 || l.Most99 > l.Most {
+			r.add(v[m].Line, "latency of %s: got %v, %v, %v, %v, expected least <= half <= most99 <= most", m, l.Least, l.Half, l.Most99, l.Most)
+		}
+		out[m] = l
+	}
+	return out
+}
+
+func (r *reader) failures(n *yaml.Node) []Failure {
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 || len(n.Content) > maxFailures {
+		r.add(n.Line, "failures: expected a list of 1 to %d", maxFailures)
+		return nil
+	}
+	var out []Failure
+	for _, item := range n.Content {
+		f := r.failure(item)
+		if slices.ContainsFunc(out, func(o Failure) bool { return o.Name == f.Name }) && f.Name != "" {
+			r.add(item.Line, "failure %q stands twice, expected it once", f.Name)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func (r *reader) failure(n *yaml.Node) Failure {
+	v := r.mapping(n, "a failure", []string{"name", "summary", "source"}, Methods()...)
+	f := Failure{Name: r.name(v["name"]), Summary: r.text(v["summary"], "summary", maxProse), Source: r.text(v["source"], "source", maxProse),
+		Methods: map[string]Answer{}}
+	for _, m := range Methods() {
+		if v[m] != nil {
+			f.Methods[m] = r.answer(v[m], m)
+		}
+	}
+	if len(f.Methods) == 0 {
+		r.add(n.Line, "failure %q strikes nothing, expected Status, Encrypt or Decrypt in it", f.Name)
+	}
+	return f
+}
+
+func (r *reader) answer(n *yaml.Node, method string) Answer {
+	v := r.mapping(n, method, nil, "healthz", "code", "text", "after")
+	a := Answer{Healthz: r.text(v["healthz"], "healthz", maxText), Text: r.text(v["text"], "text", maxText), After: r.duration(v["after"], "after", maxAfter)}
+	if v["code"] != nil {
+		a.Code = r.code(v["code"])
+	}
+	switch {
+	case len(v) == 0:
+		r.add(n.Line, "%s is empty, expected healthz, or code with text, or after", method)
+	case v["healthz"] != nil && (method != "Status" || v["code"] != nil):
+		r.add(v["healthz"].Line, "healthz in %s beside %v: expected it in Status only, and without a code", method, a.Code)
+	case (v["code"] == nil) != (v["text"] == nil):
+		r.add(n.Line, "%s has one of code and text, expected both: a call that fails has a code and a text", method)
+	}
+	return a
+}
+
+func (r *reader) code(n *yaml.Node) codes.Code {
+	for c := codes.Canceled; c <= codes.Unauthenticated; c++ {
+		if c.String() == n.Value {
+			return c
+		}
+	}
+	var names []string
+	for c := codes.Canceled; c <= codes.Unauthenticated; c++ {
+		names = append(names, c.String())
+	}
+	r.add(n.Line, "code is %.64q, expected one of %s", n.Value, strings.Join(names, ", "))
+	return codes.Unknown
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Annotation of the APIServer configuration holds what spec.encryption.kms would, for a provider that the API does not know:
+//
+//	{"type": "AWS", "aws": {"keyARN": "arn:aws:kms:…", "region": "us-east-1"}}
+//
+// The API insists on a Vault section with type KMS. Its vaultAddress must be Placeholder, so that nobody believes in two providers at
+// once, and so that a lost annotation is noticed.
+const Annotation = "kmsharness.io/kms"
+
+// Placeholder is the address in a Vault section that means nothing.
+const Placeholder = "https://see-annotation.kmsharness.invalid"
+
+// readAnnotation reads one object with a type and the section that belongs to it, and nothing else.
+func readAnnotation(text string, o Options) (Plugin, error) {
+	at := "metadata.annotations[" + Annotation + "]"
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	var object map[string]json.RawMessage
+	if err := decoder.Decode(&object); err != nil {
+		return Plugin{}, fmt.Errorf("%s: expected a JSON object: %w", at, err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return Plugin{}, fmt.Errorf("%s: expected one JSON object, and there is something after it", at)
+	}
+	var name string
+	if err := json.Unmarshal(object["type"], &name); err != nil {
+		return Plugin{}, fmt.Errorf("%s.type: expected one of %s", at, names())
+	}
+	p, ok := providerNamed(name)
+	if !ok {
+		return Plugin{}, fmt.Errorf("%s.type: %q is unknown: expected one of %s", at, name, names())
+	}
+	for key := range object {
+		if key != "type" && key != p.Section {
+			return Plugin{}, fmt.Errorf("%s.%s: expected nothing but type and %s for provider %s", at, key, p.Section, name)
+		}
+	}
+	return readSection(name, at+"."+p.Section, object[p.Section], o)
+}
+
+// readSection reads the settings of a provider.
+func readSection(name, at string, section json.RawMessage, o Options) (Plugin, error) {
+	p, ok := providerNamed(name)
+	if !ok {
+		return Plugin{}, fmt.Errorf("%s: provider %q is unknown: expected one of %s", at, name, names())
+	}
+	if len(section) == 0 {
+		return Plugin{}, fmt.Errorf("%s: expected the settings of provider %s", at, name)
+	}
+	settings, err := flatten(section)
+	if err != nil {
+		return Plugin{}, fmt.Errorf("%s: %w", at, err)
+	}
+	return newPlugin(p, at, settings, o)
+}
+
+// Annotate puts a provider into an APIServer configuration of type KMS, the placeholder included. section is in the form of the API.
+func Annotate(a *configv1.APIServer, provider string, section map[string]any) error {
+	p, ok := providerNamed(provider)
+	if !ok {
+		return fmt.Errorf("provider %q is unknown: expected one of %s", provider, names())
+	}
+	text, err := json.Marshal(map[string]any{"type": provider, p.Section: section})
+	if err != nil {
+		return fmt.Errorf("provider %s: %w", provider, err)
+	}
+	if a.Annotations == nil {
+		a.Annotations = map[string]string{}
+	}
+	a.Annotations[Annotation] = string(text)
+	a.Spec.Encryption = configv1.APIServerEncryption{Type: configv1.EncryptionTypeKMS, KMS: standIn()}
+	return nil
+}
+
+// standIn is a Vault section that the CRD accepts.
+func standIn() configv1.KMSPluginConfig {
+	return configv1.KMSPluginConfig{Type: configv1.VaultKMSProvider, Vault: configv1.VaultKMSPluginConfig{
+		KMSPluginImage: "registry.kmsharness.invalid/none@sha256:" + zeroes, VaultAddress: Placeholder, VaultKeyPath: "none/keys/none",
+		Authentication: configv1.VaultAuthentication{Type: configv1.VaultAuthenticationTypeAppRole,
+			AppRole: configv1.VaultAppRoleAuthentication{Secret: configv1.VaultSecretReference{Name: "none"}}},
+	}}
+}
+
+const zeroes = "0000000000000000000000000000000000000000000000000000000000000000"

@@ -1,0 +1,99 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Plugin is the configuration of one KMS plugin.
+type Plugin struct {
+	// Provider is a name of the table: "Vault", "AWS".
+	Provider string
+	// Image of the plugin; empty if neither the section nor the operator names one.
+	Image string
+	// settings in canonical form: sorted JSON of path to value. A string, so that plugins can be compared.
+	settings string
+}
+
+// Settings are the values by their path in the provider's section: "authentication.appRole.secret.name".
+func (p Plugin) Settings() map[string]string {
+	all := map[string]string{}
+	if p.settings != "" {
+		// It was made by newPlugin, so it is an object of strings.
+		_ = json.Unmarshal([]byte(p.settings), &all)
+	}
+	return all
+}
+
+// Credentials are the Secrets and ConfigMaps in openshift-config without which the plugin cannot start, sorted.
+func (p Plugin) Credentials() []Reference {
+	provider, _ := providerNamed(p.Provider)
+	settings := p.Settings()
+	var all []Reference
+	for _, f := range provider.Fields {
+		if f.Refers != "" && settings[f.Path] != "" {
+			all = append(all, Reference{Kind: f.Refers, Name: settings[f.Path]})
+		}
+	}
+	slices.SortFunc(all, func(a, b Reference) int { return strings.Compare(a.String(), b.String()) })
+	return all
+}
+
+// Reference is an object in openshift-config.
+type Reference struct{ Kind, Name string }
+
+func (r Reference) String() string { return r.Kind + "/" + r.Name }
+
+// newPlugin validates a section by the table.
+func newPlugin(p Provider, at string, settings map[string]string, o Options) (Plugin, error) {
+	for _, path := range slices.Sorted(maps.Keys(settings)) {
+		if !slices.ContainsFunc(p.Fields, func(f Field) bool { return f.Path == path }) {
+			return Plugin{}, fmt.Errorf("%s.%s: provider %s has no such setting: expected %s", at, path, p.Name, p.paths())
+		}
+	}
+	for _, f := range p.Fields {
+		if err := f.validate(settings[f.Path]); err != nil {
+			return Plugin{}, fmt.Errorf("%s.%s: %w", at, f.Path, err)
+		}
+	}
+	image := settings[imageSetting]
+	if image == "" {
+		image = o.Image
+	}
+	settings = maps.Clone(settings)
+	delete(settings, imageSetting)
+	canonical, err := json.Marshal(settings) // keys are sorted
+	if err != nil {
+		return Plugin{}, fmt.Errorf("%s: %w", at, err)
+	}
+	return Plugin{Provider: p.Name, Image: image, settings: string(canonical)}, nil
+}
+
+// readPlugin takes the annotation before the field: see Annotation.
+func readPlugin(a *configv1.APIServer, o Options) (Plugin, error) {
+	kms := a.Spec.Encryption.KMS
+	text, annotated := a.Annotations[Annotation]
+	stands := kms.Vault.VaultAddress == Placeholder
+	switch {
+	case annotated && !stands:
+		return Plugin{}, fmt.Errorf("metadata.annotations[%s] names a provider, and spec.encryption.kms another one: expected one of them, or %s as its vaultAddress", Annotation, Placeholder)
+	case annotated:
+		return readAnnotation(text, o)
+	case stands:
+		return Plugin{}, fmt.Errorf("spec.encryption.kms.vault.vaultAddress is %s, which stands for a provider in metadata.annotations[%s], and there is none", Placeholder, Annotation)
+	case kms.Type == "":
+		return Plugin{}, fmt.Errorf("spec.encryption.kms.type: expected a provider with type KMS: Vault")
+	case kms.Type != configv1.VaultKMSProvider:
+		return Plugin{}, fmt.Errorf("spec.encryption.kms.type: %q is unknown: expected Vault; others come in metadata.annotations[%s]", kms.Type, Annotation)
+	}
+	section, err := json.Marshal(kms.Vault)
+	if err != nil {
+		return Plugin{}, fmt.Errorf("spec.encryption.kms.vault: %w", err)
+	}
+	return readSection("Vault", "spec.encryption.kms.vault", section, o)
+}

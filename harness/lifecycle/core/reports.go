@@ -1,0 +1,57 @@
+package core
+
+import (
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// fresh is what a node reports of a plugin, if that is recent.
+func (d *decision) fresh(node string, id uint64) (Entry, bool) {
+	e, there := d.Nodes[node].Report[id]
+	if !there || contract.FreshnessAt(d.now, e.Checked, d.Interval) != contract.Fresh {
+		return e, false
+	}
+	d.plan.wake(e.Checked.Add(contract.StaleAfter(d.Interval)).Sub(d.now) + 1)
+	return e, true
+}
+
+// usable says whether every node freshly reports a healthy plugin of the newest key, which runs as it is configured.
+func (d *decision) usable() bool {
+	for _, name := range d.names() {
+		runs, there := d.Nodes[name].Plugins[d.top.ID]
+		if !there || runs != d.top.Plugin {
+			d.detail = "its plugin does not run on " + name
+			return false
+		}
+		switch e, fresh := d.fresh(name, d.top.ID); {
+		case !fresh:
+			d.detail = "there is no fresh report from " + name
+			return false
+		case !e.Healthy:
+			d.detail = "its plugin is not healthy on " + name + ": " + e.Detail
+			return false
+		}
+	}
+	return true
+}
+
+// agreed is the kekID that every node freshly reports of the newest key, and whether there is one.
+func (d *decision) agreed() (kek string, ok bool) {
+	for i, name := range d.names() {
+		e, fresh := d.fresh(name, d.top.ID)
+		if !fresh || !e.Healthy || e.KEK == "" || i > 0 && e.KEK != kek {
+			return "", false
+		}
+		kek = e.KEK
+	}
+	return kek, kek != ""
+}
+
+// settled says whether it has been long enough since all agreed, and else sees to another look.
+func (d *decision) settled() bool {
+	if d.top.Initial == d.top.Converged.KEK && !d.top.Migrated {
+		return true // what the pre-flight check saw, and never anything else since
+	}
+	rest := d.top.Converged.Since.Add(d.Settle).Sub(d.now)
+	d.plan.wake(rest)
+	return rest <= 0
+}

@@ -1,0 +1,145 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+)
+
+// poll is how often an API server asks its plugins at least.
+const poll = time.Minute
+
+// join adds a node. Its pod gets what every pod gets.
+func (w *world) join() {
+	w.joined++
+	name := fmt.Sprintf("cp-%d", w.joined)
+	w.nodes[name] = &node{plugins: map[uint64]*plugin{}, report: map[uint64]core.Entry{}, reports: true}
+	w.note("%s joins", name)
+	w.pod(name, 0)
+}
+
+// pod starts an API server's pod anew, rolled back by a number of revisions: its plugins, its configuration, its reporter.
+func (w *world) pod(name string, back int) {
+	n := w.nodes[name]
+	c, p := w.subject.Serve(w.observe(), back)
+	n.disk, n.back = c.Revision, back
+	for id := range n.plugins {
+		if !p.Has(id) {
+			delete(n.plugins, id)
+		}
+	}
+	n.reporter = nil
+	for _, one := range p.Plugins {
+		w.install(n, one)
+		n.reporter = append(n.reporter, one.KeyID)
+	}
+	w.boot(n)
+}
+
+// install starts a plugin, or starts it anew.
+func (w *world) install(n *node, p revision.Plugin) {
+	seed := w.remote[keyHash(p.Config)]
+	if old := n.plugins[p.KeyID]; old != nil && keyHash(old.config) == keyHash(p.Config) {
+		seed = old.seed
+	}
+	made := &plugin{config: p.Config, alive: true, well: true, sees: w.remote[keyHash(p.Config)], seed: seed, polled: w.now}
+	if old := n.plugins[p.KeyID]; old != nil && old.back { // it comes back where it was
+		made.sees, made.back = old.sees, true
+	}
+	n.plugins[p.KeyID] = made
+}
+
+// boot starts an API server with what is on its disk. It asks its plugins at once.
+func (w *world) boot(n *node) {
+	n.up, n.loaded = true, n.disk
+	for _, id := range slices.Sorted(maps.Keys(n.plugins)) {
+		w.ask(n.plugins[id])
+	}
+}
+
+// reload has an API server take up the file on its disk, unless a plugin in it does not answer.
+func (w *world) reload(n *node) {
+	if !n.up {
+		return
+	}
+	for _, id := range w.config(n.disk).Keys {
+		if p := n.plugins[id]; w.isKMS(id) && (p == nil || !p.alive || !p.well) {
+			return
+		}
+	}
+	before := w.config(n.loaded)
+	n.loaded = n.disk
+	for _, id := range w.config(n.loaded).Keys {
+		if w.isKMS(id) && !slices.Contains(before.Keys, id) {
+			w.ask(n.plugins[id])
+		}
+	}
+}
+
+// ask is an API server's Status call: it encrypts under what the plugin says from then on.
+func (w *world) ask(p *plugin) {
+	if p.alive && p.well {
+		p.seed = p.sees
+	}
+	p.polled = w.now
+}
+
+// tell is a round of the reporter.
+func (w *world) tell(n *node) {
+	if !n.reports || !n.up {
+		return
+	}
+	report := map[uint64]core.Entry{}
+	for _, id := range n.reporter {
+		e := core.Entry{Checked: w.now, Detail: "connection refused"}
+		if p := n.plugins[id]; p != nil && p.alive && p.well {
+			e = core.Entry{Checked: w.now, Healthy: true, KEK: w.kek(p.config, p.sees)}
+		}
+		report[id] = e
+	}
+	n.report = report
+}
+
+// pass lets time go by. Reporters that run report, and API servers ask their plugins, as often as they do.
+func (w *world) pass(d time.Duration) {
+	const step = 10 * time.Second
+	for ; d > 0; d -= step {
+		w.now = w.now.Add(min(d, step))
+		for _, name := range w.names() {
+			n := w.nodes[name]
+			for _, id := range slices.Sorted(maps.Keys(n.plugins)) {
+				if p := n.plugins[id]; n.up && w.now.Sub(p.polled) >= poll {
+					w.ask(p)
+				}
+			}
+			w.tell(n)
+		}
+	}
+}
+
+// write stores an object through an API server.
+func (w *world) write(name string, through *node) {
+	id := w.config(through.loaded).Writes()
+	o := object{key: id}
+	if k, there := w.keys[id]; there && k.value.Type == config.Identity {
+		o.key = revision.Plain // clear text has no key
+	}
+	if p := through.plugins[id]; w.isKMS(id) && p != nil {
+		o.kek = w.kek(p.config, p.seed)
+	}
+	w.objects[name] = o
+}
+
+// reads says whether an API server can read an object at this moment.
+func (w *world) reads(n *node, o object) bool {
+	if !w.config(n.loaded).Reads(o.key) {
+		return false
+	}
+	p := n.plugins[o.key]
+	return !w.isKMS(o.key) || p != nil && p.alive && p.well
+}

@@ -1,0 +1,165 @@
+package model
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+)
+
+// Outcome is what became of a world.
+type Outcome struct {
+	// Violation is the first one; nil if there was none.
+	Violation *Violation
+	// Did counts what the operator did, by the type of the action.
+	Did map[string]int
+}
+
+// Run lets steps events happen, and then nothing any more.
+func Run(s Subject, c Choose, steps int) Outcome {
+	w := newWorld(s, c)
+	w.run(steps)
+	return Outcome{Violation: w.found, Did: w.did}
+}
+
+func (w *world) run(steps int) {
+	all := events()
+	total := 0
+	for _, e := range all {
+		total += e.weight
+	}
+	for range steps {
+		w.happen(all, w.choose(total))
+		if w.judge(); w.found != nil {
+			return
+		}
+	}
+	w.settle()
+}
+
+func (w *world) happen(all []event, at int) {
+	for _, e := range all {
+		if at < e.weight {
+			e.do(w)
+			return
+		}
+		at -= e.weight
+	}
+}
+
+// Seeded is a Choose that a seed decides.
+func Seeded(seed uint64) Choose { return rand.New(rand.NewPCG(seed, 0)).IntN }
+
+// settle heals everything and waits until the operator has nothing to do.
+func (w *world) settle() {
+	w.heal()
+	const calm = 45 // rounds: longer than anything that the operator waits for
+	quiet := 0
+	for round := 0; quiet < calm; round++ {
+		if round > 1500 {
+			w.violate("CONVERGES", "the operator does not come to rest: it still does %+v", w.plan)
+			return
+		}
+		if quiet++; w.round() {
+			quiet = 0
+		}
+		if w.judge(); w.found != nil {
+			return
+		}
+	}
+	w.judgeRest()
+}
+
+// heal ends every failure.
+func (w *world) heal() {
+	w.round() // what is the case is noted
+	w.pass(10 * time.Second)
+	w.round()
+	w.note("nothing happens any more")
+	if w.nodes[w.names()[0]] != nil && w.spec.Invalid == "" && len(w.spec.Missing) > 0 && w.choose(2) == 0 {
+		w.spec.Missing = nil
+	}
+	for _, name := range w.names() {
+		n := w.nodes[name]
+		n.reports = true
+		for _, p := range n.plugins {
+			p.alive, p.well = true, true
+			p.sees, p.back = w.remote[keyHash(p.config)], false
+		}
+		if !n.up {
+			w.boot(n)
+		}
+	}
+}
+
+// round is one look of the operator, with all that follows. It says whether there was anything to do.
+func (w *world) round() (busy bool) {
+	w.pass(10 * time.Second)
+	w.decide()
+	for len(w.plan) > 0 {
+		busy = busy || !idle(w.plan[0])
+		w.carry()
+		w.judge()
+	}
+	for _, name := range w.names() {
+		n := w.nodes[name]
+		busy = busy || n.up && n.loaded != n.disk
+		w.reload(n)
+	}
+	for range len(w.pending) * 4 {
+		w.rewrite()
+	}
+	w.check()
+	return busy
+}
+
+// idle: a check that fails is repeated for ever.
+func idle(a core.Action) bool {
+	p, is := a.(core.RunPreflight)
+	return is && bad(p.Plugin)
+}
+
+// judgeRest holds a world at rest against what must be true then.
+func (w *world) judgeRest() {
+	top := revision.NewestKey(w.allKeys())
+	possible := w.spec.Invalid == "" && len(w.spec.Missing) == 0 && !(w.spec.Type == config.KMS && bad(w.spec.KMS))
+	never := top.ID == revision.Plain && w.spec.Type == config.Identity
+	if possible && !never && top.Wanted() != w.spec.Wanted {
+		w.violate("CONVERGES", "%s %s is wanted and key %d is for %s %s", w.spec.Type, w.spec.Hash(), top.ID, top.Type, top.Wanted().Hash())
+	}
+	for _, name := range w.names() {
+		w.judgeNodeAtRest(name, top)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
+		w.judgeObjectAtRest(name, top)
+	}
+}
+
+func (w *world) judgeNodeAtRest(name string, top revision.Key) {
+	n := w.nodes[name]
+	if c := w.config(n.loaded); !slices.Equal(c.Keys, []uint64{top.ID}) {
+		w.violate("CONVERGES", "%s has keys %v at rest, and the newest is %d", name, c.Keys, top.ID)
+	}
+	for id, p := range n.plugins {
+		if id != top.ID || p.config != top.Plugin {
+			w.violate("NOTHING-LEFT", "%s still runs plugin %d, or an old one", name, id)
+		}
+	}
+	if len(n.plugins) != len(n.reporter) || top.Type == config.KMS && len(n.plugins) != 1 {
+		w.violate("CONVERGES", "%s runs %d plugins at rest, and its reporter has the sockets %v", name, len(n.plugins), n.reporter)
+	}
+}
+
+func (w *world) judgeObjectAtRest(name string, top revision.Key) {
+	o := w.objects[name]
+	switch {
+	case o.key != stands(top):
+		w.violate("NOTHING-LEFT", "%s is still under key %d, and the newest is %d", name, o.key, top.ID)
+	case top.Type == config.KMS && o.kek != w.kek(top.Plugin, w.remote[keyHash(top.Plugin)]):
+		w.violate("NOTHING-LEFT", "%s is still under kekID %s, and the KMS has version %d", name, o.kek, w.remote[keyHash(top.Plugin)])
+	}
+}

@@ -1,0 +1,57 @@
+package operator
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+)
+
+// Options of an operator. All are required but Decide.
+type Options struct {
+	REST      *rest.Config
+	Component revision.Component
+	// Resource and Kind of the operator's CR, which has the reports and gets the conditions.
+	Resource schema.GroupVersionResource
+	Kind     string
+	// Core are the options of its decisions, Config those of what it reads.
+	Core   core.Options
+	Config config.Options
+	// Encrypted are the resources that are encrypted: "secrets".
+	Encrypted []string
+	Executor  Executor
+	Clock     clock.WithTicker
+	// Random makes key material.
+	Random io.Reader
+	Log    *slog.Logger
+	// Decide is core.Decide, unless another one is to be tried.
+	Decide func(core.Observed, core.Options, time.Time) core.Plan
+}
+
+const (
+	// pause is when to look again after something was done on a node: nobody tells that a file was loaded.
+	pause = 200 * time.Millisecond
+	// retry is when to look again after something failed.
+	retry = time.Second
+	// requestTimeout bounds each request to the API server.
+	requestTimeout = 10 * time.Second
+	// checkTimeout bounds a pre-flight check.
+	checkTimeout = 30 * time.Second
+	// fieldManager of the conditions.
+	fieldManager = "kmsharness-operator"
+	// object is the name of the APIServer configuration and of the operator's CR.
+	object = "cluster"
+	// credentials are in this namespace.
+	credentials = "openshift-config"
+)
+
+func apiServers() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "apiservers"}
+}

@@ -1,0 +1,88 @@
+// Package secrecy searches logs and journals for what must not be in any: bytes of the objects that a scenario writes, in clear text or as
+// they lie in etcd, and keys.
+//
+// What lives here: the forms in which bytes end up in a log, and the search. What does not: reading files (harness/record/tail), and whether a
+// find is a violation (harness/check). Of each value only the beginning is known here, which is enough to recognise it.
+package secrecy
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// window is how many bytes of a text are compared. A value of fewer bytes is not searched for: it might be there by chance.
+const window = 16
+
+// MaxValues bounds how many values are searched for; further ones are not.
+const MaxValues = 20000
+
+// Kinds of values.
+const (
+	Plain  = "value"      // of an object, or a key
+	Sealed = "ciphertext" // as it lies in etcd
+)
+
+// Find is a value in a text.
+type Find struct {
+	Object string // whose
+	What   string // Plain or Sealed
+	Form   string // "hex", "base64" …
+}
+
+// Guard knows values. It is not safe for concurrent use.
+type Guard struct {
+	known  map[[window]byte]Find
+	values int
+	starts [1 << 16]bool // the first two bytes of what is known, so that most of a text is passed over quickly
+}
+
+// NewGuard knows nothing yet.
+func NewGuard() *Guard { return &Guard{known: map[[window]byte]Find{}} }
+
+// Values is how many are searched for.
+func (g *Guard) Values() int { return g.values }
+
+// Add lets g search for a value from now on.
+func (g *Guard) Add(object, what string, value []byte) {
+	if len(value) < window || g.values >= MaxValues {
+		return
+	}
+	g.values++
+	for form, text := range forms(value[:window]) {
+		if len(text) < window {
+			continue
+		}
+		key := [window]byte([]byte(text))
+		g.known[key] = Find{object, what, form}
+		g.starts[int(key[0])<<8|int(key[1])] = true
+	}
+}
+
+// forms are how programs print the bytes at the beginning of a value. Of base64 the last group would depend on what follows.
+func forms(head []byte) map[string]string {
+	whole := len(head) / 3 * 3
+	return map[string]string{
+		"raw":       string(head),
+		"hex":       hex.EncodeToString(head),
+		"HEX":       strings.ToUpper(hex.EncodeToString(head)),
+		"base64":    base64.StdEncoding.EncodeToString(head[:whole]),
+		"base64url": base64.URLEncoding.EncodeToString(head[:whole]),
+		"quoted":    strings.Trim(fmt.Sprintf("%q", head), `"`),
+		"numbers":   strings.Trim(fmt.Sprint(head), "[]"),
+	}
+}
+
+// Search finds the first value in a text.
+func (g *Guard) Search(text []byte) (Find, bool) {
+	for i := 0; i+window <= len(text); i++ {
+		if !g.starts[int(text[i])<<8|int(text[i+1])] {
+			continue
+		}
+		if f, found := g.known[[window]byte(text[i:i+window])]; found {
+			return f, true
+		}
+	}
+	return Find{}, false
+}

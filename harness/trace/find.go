@@ -1,0 +1,166 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Find gives the operations with a uid, or with the one uid that begins with it. The same uid at an Encrypt and a Decrypt is two.
+func (t *Trace) Find(uid string) ([]Operation, error) {
+	uids := t.uids()
+	full, err := t.complete(uid, uids)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(t.Operations), func(o Operation) bool { return o.UID != full }), nil
+}
+
+func (t *Trace) complete(uid string, uids []string) (string, error) {
+	var matches []string
+	for _, u := range uids {
+		if u == uid {
+			return u, nil
+		}
+		if uid != "" && strings.HasPrefix(u, uid) {
+			matches = append(matches, u)
+		}
+	}
+	switch {
+	case len(matches) == 1:
+		return matches[0], nil
+	case len(matches) > 1:
+		return "", fmt.Errorf("%d uids begin with %q, %s and %s among them: write more of it", len(matches), uid, matches[0], matches[1])
+	case len(uids) == 0:
+		return "", fmt.Errorf("no operation with uid %q: this history has no envelope operation at all; a scenario that writes data has some, for example uid-followed", uid)
+	}
+	return "", fmt.Errorf("no operation with uid %q; the history has %d, the nearest is %s; --uncorrelated lists what has none", uid, len(uids), nearest(uid, uids))
+}
+
+func (t *Trace) uids() []string {
+	seen := map[string]bool{}
+	for _, o := range t.Operations {
+		if o.UID != "" {
+			seen[o.UID] = true
+		}
+	}
+	out := make([]string, 0, len(seen))
+	for u := range seen {
+		out = append(out, u)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Story is an object and the operations that it has to do with.
+type Story struct {
+	Object     Object      `json:"object"`
+	Requests   []Request   `json:"requests,omitempty"`
+	Operations []Operation `json:"operations,omitempty"`
+}
+
+// Object tells of an object, by its name or its storage key.
+func (t *Trace) Object(name string) (Story, error) {
+	name = objectName(name)
+	n, found := slices.BinarySearchFunc(t.Objects, name, func(o Object, name string) int { return strings.Compare(o.Name, name) })
+	if !found {
+		return Story{}, t.unknownObject(name)
+	}
+	s, involved := Story{Object: t.Objects[n]}, map[string]bool{}
+	for _, x := range s.Object.Stored {
+		involved[x.Encrypt] = x.Encrypt != ""
+	}
+	for _, uid := range s.Object.Decrypts {
+		involved[uid] = true
+	}
+	for _, r := range t.Requests {
+		if r.Object == name {
+			s.Requests = append(s.Requests, r)
+			involved[r.DEK] = r.DEK != ""
+		}
+	}
+	for _, o := range t.Operations {
+		if o.UID != "" && involved[o.UID] && (o.Object == "" || o.Object == name) {
+			s.Operations = append(s.Operations, o)
+		}
+	}
+	return s, nil
+}
+
+func (t *Trace) unknownObject(name string) error {
+	if len(t.Objects) == 0 {
+		return fmt.Errorf("no object %q: this history has no encrypted object at all", name)
+	}
+	names := make([]string, len(t.Objects))
+	for i, o := range t.Objects {
+		names[i] = o.Name
+	}
+	return fmt.Errorf("no object %q (expected RESOURCE/NAMESPACE/NAME); the history has %d, the nearest is %s", name, len(names), nearest(name, names))
+}
+
+// Slowest are the operations that took longest.
+func (t *Trace) Slowest(n int) []Operation {
+	ops := slices.Clone(t.Operations)
+	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(b.Took, a.Took) })
+	return ops[:min(max(n, 0), len(ops))]
+}
+
+// Uncorrelated are the operations that not every party has, what nothing explains first.
+func (t *Trace) Uncorrelated() []Operation {
+	var ops []Operation
+	for _, o := range t.Operations {
+		if len(o.Gaps) > 0 {
+			ops = append(ops, o)
+		}
+	}
+	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(unexplained(b), unexplained(a)) })
+	return ops
+}
+
+func unexplained(o Operation) int {
+	n := 0
+	for _, g := range o.Gaps {
+		if !g.Reason.Explained() {
+			n = 1
+		}
+	}
+	return n
+}
+
+// nearest is the candidate that takes the fewest changes of one character to be text.
+func nearest(text string, candidates []string) string {
+	best, least := "", -1
+	for _, c := range candidates {
+		if d := distance(text, c); least < 0 || d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+func distance(a, b string) int {
+	if len(a) > maxCompared {
+		a = a[:maxCompared]
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// maxCompared bounds what somebody typed before it is compared with everything.
+const maxCompared = 256

@@ -1,0 +1,139 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// maxListed bounds what is listed below one operation, and of one kind; --json has all.
+const maxListed = 8
+
+const clock = "15:04:05.000000"
+
+// maxText bounds a text that came from a plugin or a log.
+const maxText = 300
+
+// PrintChains prints operations, each as a chain with its hops.
+func PrintChains(w io.Writer, ops []Operation) error {
+	p := &printer{w: w}
+	for i, o := range ops {
+		if i > 0 {
+			p.line("")
+		}
+		p.chain(o)
+	}
+	return p.err
+}
+
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+func (p *printer) chain(o Operation) {
+	p.line("%s %s  %s  %s  %s in %s", o.Op, uidText(o.UID), place(o), orDash(o.KEKID), outcome(o), short(o.Took))
+	if o.Object != "" {
+		p.line("│ for %s", safe(o.Object))
+	}
+	if o.Background {
+		p.line("│ in the background: the API server's cache of objects read it")
+	}
+	if o.Request != "" {
+		p.line("│ in API request %s", safe(o.Request))
+	}
+	p.hops(o)
+	for _, g := range o.Gaps {
+		p.line("├ ✗ %-14s %s: %s", g.Party, g.Reason, safe(g.Text))
+	}
+	p.sealed(o)
+}
+
+func (p *printer) hops(o Operation) {
+	table := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
+	for _, h := range o.Hops {
+		took := ""
+		if h.Took > 0 {
+			took = "in " + short(h.Took)
+		}
+		fmt.Fprintf(table, "├ %s\t+%s\t%s\t%s\t%s\n", h.Began.UTC().Format(clock), short(h.Began.Sub(o.Began)), h.Party, safe(h.Text), took)
+	}
+	if err := table.Flush(); p.err == nil {
+		p.err = err
+	}
+}
+
+func (p *printer) sealed(o Operation) {
+	switch {
+	case o.Op != Encrypt:
+		p.line("└ key %s", orDash(o.Source))
+		return
+	case len(o.Sealed) == 0:
+		p.line("└ key %s, of no write in this history", orDash(o.Source))
+		return
+	}
+	p.line("└ key %s, of %s", orDash(o.Source), count(len(o.Sealed), "write"))
+	for _, u := range o.Sealed[:min(maxListed, len(o.Sealed))] {
+		p.line("    %s  +%s  %s %s", u.At.UTC().Format(clock), short(u.At.Sub(o.Began)), orDash(u.Verb), safe(u.Object))
+	}
+	if n := len(o.Sealed) - maxListed; n > 0 {
+		p.line("    and %d more", n)
+	}
+}
+
+func place(o Operation) string {
+	if o.KeyID == "" {
+		return orDash(o.Node)
+	}
+	return o.Node + "/" + o.KeyID
+}
+
+func outcome(o Operation) string {
+	if o.OK {
+		return "ok"
+	}
+	return "FAILED (" + safe(o.Error) + ")"
+}
+
+func uidText(uid string) string {
+	if uid == "" {
+		return "without a uid"
+	}
+	return safe(uid)
+}
+
+func safe(s string) string { return contract.SafeText(s, maxText) }
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return safe(s)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// short is a duration without needless digits.
+func short(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond && d > -10*time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
+}

@@ -1,0 +1,69 @@
+package mutants
+
+import (
+	"time"
+
+	aggregator "github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	reporter "github.com/kmsharness/kmsharness/reporter/core"
+)
+
+// columnBytes is a column of a table.
+const columnBytes = 80
+
+// labelBytes is the length of a Kubernetes label's value.
+const labelBytes = 63
+
+// providerReporters are reporters that were tried with one provider only.
+func providerReporters() []Mutant {
+	return []Mutant{
+		{
+			Name: "first-words-of-the-error", Scenario: "vault-token-expires", Caught: []string{"steps[1].expect"},
+			Mistake: "an error cut to what fits into a column: Vault's begins with the address of the request, and what failed stands at its end",
+			Subject: misread(func(ev *reporter.Event) {
+				for i, r := range ev.Results {
+					if r.Failure != nil {
+						f := *r.Failure
+						f.Text = f.Text[:min(len(f.Text), columnBytes)]
+						ev.Results[i].Failure = &f
+					}
+				}
+			}),
+		},
+		{
+			Name: "key-id-cut-as-a-label", Scenario: "aws-rotation-does-not-show", Caught: []string{"TRUTHFUL-PROBE"},
+			Mistake: "a kekID cut to the 63 bytes of a label: it was tried with the fake's short ids, and an ARN loses the end that tells keys apart",
+			Subject: misread(answered(func(a *reporter.Answer) { a.KeyID = a.KeyID[:min(len(a.KeyID), labelBytes)] })),
+		},
+		{
+			Name: "deadline-of-a-local-plugin", Scenario: "thales-latency-near-the-deadline", Caught: []string{"steps[1].never"},
+			Mistake: "a deadline that was chosen for plugins which answer from memory: an HSM that is busy is unreachable",
+			Subject: seam(sim.Seams{ProbeTimeout: 300 * time.Millisecond}),
+		},
+	}
+}
+
+// providerAggregators are aggregators that take one provider's key_id for what it is not.
+func providerAggregators() []Mutant {
+	return []Mutant{{
+		Name: "number-taken-for-a-key", Scenario: "vault-key-id-is-a-small-number", Caught: []string{"steps[2].expect"},
+		Mistake: "a kekID that is a number is taken for a keyID: a rotation in Vault is called a migration between two keys",
+		Subject: overlooking(func(in *aggregator.Input) {
+			for _, r := range in.Observed.Reports {
+				for i, e := range r.Entries {
+					if len(e.KEKID) == 1 {
+						r.Entries[i].KeyID = e.KEKID
+					}
+				}
+			}
+		}),
+	}}
+}
+
+// providerPlugins are plugins that a provider refuses from the start.
+func providerPlugins() []Mutant {
+	return []Mutant{{
+		Name: "policy-without-decrypt", Scenario: "uid-followed", Caught: []string{"NO-DATA-LOSS"}, Subject: plugin("provider-failure:profile=vault,failure=encrypt-denied,method=Decrypt"),
+		Mistake: "a Vault policy that has encrypt and not decrypt: Status says ok, and the first API server that restarts cannot read",
+	}}
+}

@@ -1,0 +1,44 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
+	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/scenarios/mutants"
+)
+
+const (
+	// worlds that an operator is tried in, by seeds from 0. What is not found in so many would not be found by chance.
+	worlds = 800
+	// events in each.
+	events = 300
+)
+
+// began is when every world begins: the model has a clock of its own.
+var began = time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
+
+// tryOperator tries an operator in one world after another until it breaks the law that it should.
+func tryOperator(ctx context.Context, m mutants.Mutant) report.Result {
+	r := report.Result{Scenario: m.Name, Title: m.Mistake, Area: "lifecycle", Backend: m.Backend(), Status: report.Passed, Began: began, Reproduce: m.Command("")}
+	for seed := range uint64(worlds) {
+		if ctx.Err() != nil {
+			return report.Result{Scenario: m.Name, Status: report.CouldNotRun, Reasons: []string{ctx.Err().Error()}}
+		}
+		v := model.Run(m.Wrong(), model.Seeded(seed), events).Violation
+		if v == nil || !slices.Contains(m.Caught, v.ID) {
+			continue
+		}
+		r.Seed, r.Status = int64(seed), report.Failed
+		r.Failures = []report.Failure{{ID: v.ID, At: began.Add(v.At), Offset: v.At, Seen: v.What}}
+		r.Notes = append([]string{"seed " + strconv.FormatUint(seed, 10)}, last(v.Steps, 12)...)
+		return r
+	}
+	return r
+}
+
+// last is the end of a story.
+func last(steps []string, n int) []string { return steps[max(0, len(steps)-n):] }
