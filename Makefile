@@ -20,7 +20,7 @@ GOFLAGS_BUILD := -trimpath -tags grpcnotrace -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
 PROGRAMS := kmsharness kmsharness-hold kmsharness-proxy $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test confirm diff-backends alerts lint bench bench-kind e2e mutants fuzz crds browser engine engine-down node-image clean
+.PHONY: help build images test confirm diff-backends alerts lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -45,6 +45,11 @@ mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on
 	@mkdir -p bin
 	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
 	@KMSHARNESS_BIN='$(CURDIR)/bin' bin/mutants --backend='$(BACKEND)' --programs=bin --out=_mutants
+
+large: build ## a switch through every type of encryption with many objects, API servers killed at random: make large [OBJECTS=10000] [SEED=1] [BACKEND=local]
+	@mkdir -p _large
+	go run ./scenarios/large --objects='$(or $(OBJECTS),10000)' --seed='$(or $(SEED),1)' > '_large/encryption-large-$(or $(OBJECTS),10000).yaml'
+	@bin/kmsharness run '_large/encryption-large-$(or $(OBJECTS),10000).yaml' --backend='$(if $(filter auto,$(BACKEND)),local,$(BACKEND))' --out=_large
 
 confirm: ## hold what the simulation's models say of an API server against a real one (docs/model.md; ten minutes)
 	KMSHARNESS_CONFIRM=1 go test -p 1 -count=1 -v -timeout 30m -run 'TestStoreEqualsAPIServer|TestRequest|TestWatch|TestPlugin|TestConfiguration|TestApply|TestLockstep|TestEveryRule' ./harness/backend/sim/store ./harness/backend/sim/confirm
@@ -87,4 +92,4 @@ node-image: ## make sure that there is a node image for kind; where none can be 
 	@go run ./ci/nodeimage
 
 clean: ## remove what the other targets made (not the cache of control-plane binaries)
-	rm -rf bin _artifacts* _mutants
+	rm -rf bin _artifacts* _large _mutants

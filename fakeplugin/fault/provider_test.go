@@ -71,7 +71,7 @@ func TestProviderFailureMistakes(t *testing.T) {
 		params map[string]any
 		want   string
 	}{
-		{nil, "failure is missing"},
+		{map[string]any{"profile": "aws"}, `the profile aws has no failure "" (it has: credentials-expired,`},
 		{map[string]any{"failure": "token-expired", "profile": "aws"}, `the profile aws has no failure "token-expired" (it has: credentials-expired,`},
 		{map[string]any{"failure": "token-expired", "profile": "ibm"}, "profile: got \"ibm\", expected one of"},
 	} {

@@ -49,7 +49,7 @@ func malformedFiles() []malformed {
 		{"unknown profile", [2]string{"aggregators: 2", "profile: awss"},
 			file + `10:56: profile is "awss", expected aws, did you mean "aws"?`},
 		{"failure of no provider", step("  - inject: {plugin: {node: cp-2}, fault: provider-failure, failure: gone}"),
-			file + `19:42: provider-failure without a provider, expected profile in the topology or beside the fault`},
+			file + `19:43: provider-failure without a provider, expected profile in the topology or beside the fault`},
 		{"name is not the file's", [2]string{"name: plugin-hangs", "name: plugin-hangs-2"},
 			file + `4:9: name is "plugin-hangs-2", expected the file's name "plugin-hangs"`},
 		{"name is not kebab-case", [2]string{"name: plugin-hangs", "name: Plugin_hangs"},

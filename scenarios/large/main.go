@@ -1,4 +1,4 @@
-// Large writes a scenario with many objects: a full switch of the encryption through every type, with API servers that are killed
+// Command large writes a scenario with many objects: a full switch of the encryption through every type, with API servers that are killed
 // at random points. It is no part of the catalogue, because it takes minutes (make large).
 package main
 

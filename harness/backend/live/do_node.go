@@ -123,6 +123,7 @@ func (e *Environment) bringUp(ctx context.Context, name string) (*Node, error) {
 		e.recordReady(&g.Target)
 	}
 	e.recordReady(&Target{n.Server, history.Process{Role: history.RoleAPIServer, Node: name}})
+	e.recordToldTo(name)
 	if err := e.prepareReporter(n); err != nil {
 		return nil, err
 	}

@@ -42,11 +42,16 @@ func (e Encryption) Config(socket func(keyID string) string) controlplane.Encryp
 
 // recordTold records what the API servers were told before the scenario began, and have loaded, so that the history tells of all.
 func (e *Environment) recordTold() {
-	names := e.current().Providers.Names()
 	for _, n := range e.nodes() {
-		for _, state := range []string{history.EncryptionTold, history.EncryptionLoaded} {
-			e.record(&history.Encryption{Node: n.Name, State: state, Providers: names})
-		}
+		e.recordToldTo(n.Name)
+	}
+}
+
+// recordToldTo records it of an API server that has begun with what all were told last.
+func (e *Environment) recordToldTo(node string) {
+	names := e.current().Providers.Names()
+	for _, state := range []string{history.EncryptionTold, history.EncryptionLoaded} {
+		e.record(&history.Encryption{Node: node, State: state, Providers: names})
 	}
 }
 

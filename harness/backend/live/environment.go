@@ -42,6 +42,7 @@ type Environment struct {
 	conditions map[string]map[string]object // by manager and type
 	written    map[string]history.Data      // secrets by name
 	serial     int
+	busy       string            // the secret that is being written again and again: nobody can say what a read of it should give
 	reloads    map[string]reload // API servers that have not yet loaded their configuration
 	telling    bool              // files of API servers are being written
 	finished   bool

@@ -47,11 +47,12 @@ func (e *Environment) writeSizes(ctx context.Context, sizes []int) error {
 // startLoad writes until it is ended: every second time a new object, otherwise one that is being migrated, perhaps.
 func (e *Environment) startLoad(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	mine := fmt.Sprintf("load-%d", time.Now().UnixNano())
+	e.setBusy(mine)
 	var running sync.WaitGroup
 	running.Go(func() {
 		ticker := time.NewTicker(loadEvery)
 		defer ticker.Stop()
-		mine := fmt.Sprintf("load-%d", time.Now().UnixNano())
 		for i := 0; ; i++ {
 			select {
 			case <-ctx.Done():
@@ -64,7 +65,14 @@ func (e *Environment) startLoad(ctx context.Context) (end func()) {
 	return func() {
 		cancel()
 		running.Wait()
+		e.setBusy("")
 	}
+}
+
+func (e *Environment) setBusy(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.busy = name
 }
 
 func (e *Environment) loadOne(ctx context.Context, i int, mine string) {

@@ -14,10 +14,10 @@ import (
 // stages gives the API servers one list after another, each after all have loaded the one before, and has every object written
 // anew before anything goes that may be needed to read it.
 func (e *Environment) stages(ctx context.Context, to encryption.List) error {
-	if err := e.awaitReload(ctx, e.nodes()); err != nil { // of a switch that was given up
-		return err
-	}
 	for _, s := range encryption.Switch(e.current().Providers, to) {
+		if err := e.awaitReload(ctx, e.nodes()); err != nil { // one that was down, and was not waited for, may be back
+			return err
+		}
 		if err := e.stage(ctx, s); err != nil {
 			return fmt.Errorf("switch to %s, with the providers %s: %w", to.Writer().Name(), s.Providers, err)
 		}

@@ -131,8 +131,11 @@ func (c *Client) removeAll(ctx context.Context) error {
 		return fmt.Errorf("delete leases: %w", err)
 	}
 	options := metav1.ListOptions{LabelSelector: dataLabel}
-	if err := c.Resource(secretObjects()).Namespace(dataNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, options); err != nil {
-		return fmt.Errorf("delete secrets: %w", err)
+	for _, ns := range []string{dataNamespace, keyNamespace} {
+		err := c.Resource(secretObjects()).Namespace(ns).DeleteCollection(ctx, metav1.DeleteOptions{}, options)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete secrets in %s: %w", ns, err)
+		}
 	}
 	return nil
 }

@@ -121,6 +121,7 @@ func (e *environment) addNode(name string) error {
 	if err := e.start(&n.server.proc); err != nil {
 		return fmt.Errorf("add node %s: start its API server: %w", name, err)
 	}
+	e.recordToldTo(n)
 	rep := e.ask(n, request{user: "system:admin", verb: verbCreate, key: keyOf(nodeObjects(), name), body: encode(nodeObject(name))})
 	if err := rep.problem(); err != nil {
 		return fmt.Errorf("create Node %s: %w", name, err)

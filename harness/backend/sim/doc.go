@@ -4,7 +4,7 @@
 // What is modelled, and how it is told apart from what is not: processes that start, die, stand still and go on (proc.go);
 // links and connections (link.go, conn.go, dial.go); etcd and API servers with latency, watches and their lag, who may do what,
 // what an apply costs (etcd.go, server.go, watch.go, authorize.go, merging.go), envelope encryption (envelope.go, provider.go,
-// reload.go), and clocks that are wrong (do_clock.go); plugins, which answer with the fake
+// reload.go, secret.go) and an operator that switches it (do_encryption.go, stages.go, migrate.go), and clocks that are wrong (do_clock.go); plugins, which answer with the fake
 // plugin's own code (plugin.go), and the remote KMS, which is its model itself. The adapters around the cores are as thin as
 // they can be (reporter.go, publish.go, aggregator.go, mirror.go, elect.go): what only real adapters can get wrong is found on
 // backends with real processes.

@@ -28,7 +28,8 @@ type environment struct {
 	conditions map[string]map[string]map[string]any
 	written    map[string]history.Data
 	serial     int
-	turn       turns // one change of nodes or encryption at a time
+	busy       string // the secret that is being written again and again: nobody can say what a read of it should give
+	turn       turns  // one change of nodes or encryption at a time
 	finished   bool
 }
 

@@ -66,7 +66,7 @@ func (c *conn) fly(r request, limit time.Duration, landed func(), done func(repl
 // clear says whether a request gets to etcd and back with nothing in its way.
 func (c *conn) clear() bool {
 	s := c.server
-	if c.broken || c.unheard || s == nil || s.life != c.life || !s.runs() || !s.w.etcd.runs() || s.node.stored.silent() || len(c.links) > mostLinks {
+	if c.broken || c.unheard || s == nil || s.life != c.life || !s.runs() || !s.w.etcd.runs() || s.node.stored.silent() || len(c.links) == 0 || len(c.links) > mostLinks {
 		return false
 	}
 	return !slices.ContainsFunc(c.links, (*link).silent)

@@ -66,7 +66,38 @@ func (s *server) awaitPlugins(then func()) {
 			wait = deadPluginBoot
 		}
 	}
-	s.after(wait, then)
+	began := s.w.k.Now()
+	s.after(wait, func() { s.awaitStorage(began.Add(storageInitialization), then) })
+}
+
+// storageInitialization is how long an API server waits for its storage to be readable, before it goes on without. It looks every
+// storagePoll.
+const (
+	storageInitialization = time.Minute
+	storagePoll           = 100 * time.Millisecond
+)
+
+// awaitStorage waits until every object can be read: the caches begin with a list of all.
+func (s *server) awaitStorage(until time.Time, then func()) {
+	if s.readable() || !s.w.k.Now().Before(until) {
+		then()
+		return
+	}
+	s.after(storagePoll, func() { s.awaitStorage(until, then) })
+}
+
+// readable says whether every plugin has been there under whose key an object lies.
+func (s *server) readable() bool {
+	keyless := map[string]bool{}
+	for _, p := range s.envelope.loaded.providers {
+		keyless[p.keyID] = p.key == nil
+	}
+	for _, stored := range s.w.secrets {
+		if keyless[stored.keyID] {
+			return false
+		}
+	}
+	return true
 }
 
 // accepts says whether it takes connections. One that stands still does: the kernel accepts for it.

@@ -64,8 +64,13 @@ func (e *environment) recordLoaded(n *node) {
 // recordTold records what the API servers were told before the scenario began, and have loaded.
 func (e *environment) recordTold() {
 	for _, n := range e.nodes() {
-		for _, state := range []string{history.EncryptionTold, history.EncryptionLoaded} {
-			e.w.record("backend", &history.Encryption{Node: n.name, State: state, Providers: e.told.Names()})
-		}
+		e.recordToldTo(n)
+	}
+}
+
+// recordToldTo records it of an API server that has begun with what all were told last.
+func (e *environment) recordToldTo(n *node) {
+	for _, state := range []string{history.EncryptionTold, history.EncryptionLoaded} {
+		e.w.record("backend", &history.Encryption{Node: n.name, State: state, Providers: e.told.Names()})
 	}
 }

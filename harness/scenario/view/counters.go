@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -39,7 +40,12 @@ func (s *State) applyData(d history.Data) bool {
 	switch {
 	case d.Op == history.DataWritten && d.OK:
 		s.data.Written++
-		s.digests[d.Object] = d.Digest
+		s.digests[d.Object] = []string{d.Digest}
+	case d.Op == history.DataWritten:
+		s.data.Refused++
+		if s.digests[d.Object] != nil { // perhaps it was made
+			s.digests[d.Object] = append(s.digests[d.Object], d.Digest)
+		}
 	case d.Op == history.DataRead && d.OK && s.same(d):
 		s.data.Verified++
 	case d.Op == history.DataRead:
@@ -74,7 +80,7 @@ func (s *State) applyEncryption(e history.Encryption) {
 
 func (s *State) same(d history.Data) bool {
 	written, ok := s.digests[d.Object]
-	return !ok || d.Digest == "" || written == "" || d.Digest == written
+	return !ok || d.Digest == "" || slices.Contains(written, "") || slices.Contains(written, d.Digest)
 }
 
 // applyMetrics replaces the map of a node: one that an expression was given is never written to again.

@@ -27,9 +27,9 @@ type State struct {
 	metrics    map[string]map[string]Metrics // by node and keyID
 	data       Data
 	operations Operations
-	hops       map[string]hop    // who has told of an envelope operation, by operation and uid
-	digests    map[string]string // of objects as last written
-	providers  map[string]bool   // that API servers were told
+	hops       map[string]hop      // who has told of an envelope operation, by operation and uid
+	digests    map[string][]string // of objects as last written
+	providers  map[string]bool     // that API servers were told
 }
 
 // report is one entry with its place and instant.
@@ -54,7 +54,7 @@ func New(anyNode string) *State {
 		links:      map[history.Link]bool{},
 		writes:     map[string]Writes{},
 		metrics:    map[string]map[string]Metrics{},
-		digests:    map[string]string{},
+		digests:    map[string][]string{},
 		hops:       map[string]hop{},
 		providers:  map[string]bool{},
 	}

@@ -51,9 +51,11 @@ type Writes struct {
 	Failed int64 `cel:"failed"`
 }
 
-// Data counts the encrypted objects of the run: written, read back unchanged, and read back wrong or not at all.
+// Data counts the encrypted objects of the run: written, refused or lost on the way there, read back unchanged, and read back wrong
+// or not at all.
 type Data struct {
 	Written  int64 `cel:"written"`
+	Refused  int64 `cel:"refused"`
 	Verified int64 `cel:"verified"`
 	Lost     int64 `cel:"lost"`
 	// Under is how many objects of the cluster each provider has encrypted, as etcd had it when it was looked at last: kms-1,

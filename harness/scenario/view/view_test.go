@@ -65,6 +65,10 @@ func events(t *testing.T) []history.Event {
 		{Call: &history.Call{Method: "Decrypt", UID: "v", Outcome: history.CallOK}},
 		{Call: &history.Call{Method: "Decrypt", UID: "w", Outcome: history.CallError}},
 		{Data: &history.Data{Op: history.DataRead, Object: "a", Digest: "2", OK: true}},
+		{Data: &history.Data{Op: history.DataWritten, Object: "b", Digest: "1", Error: "expired"}},
+		{Encryption: &history.Encryption{Node: "cp-1", State: history.EncryptionTold, Providers: []string{"aescbc-2", "kms-1", "identity"}}},
+		{Census: &history.Census{Resource: "secrets", Under: []history.Under{{Provider: "kms-1", KEKID: "a", Count: 9}}}},
+		{Census: &history.Census{Resource: "secrets", Under: []history.Under{{Provider: "aescbc-2", Count: 2}, {Provider: "kms-1", KEKID: "a", Count: 3}, {Provider: "kms-1", KEKID: "b", Count: 4}}}},
 	}
 }
 
@@ -117,6 +121,9 @@ func TestEval(t *testing.T) {
 		`metrics["cp-1"]["2"].healthy == -1`:                        true,
 		`"cp-2" in metrics`:                                         false,
 		`data.written == 1 && data.verified == 1 && data.lost == 1`: true,
+		`data.refused == 1 && data.under["kms-1"] == 7 && data.under["aescbc-2"] == 2 && data.keys["kms-1"] == 2`: true,
+		`data.under["identity"] == 0`: true, // told, and without an object
+		`data.under["kms-9"] == 0`:    false,
 		`operations.encrypts == 2 && operations.decrypts == 1 && operations.withoutUID == 1 && operations.followed == 1 && operations.named == 1`: true,
 		`1 / (reports.size() - 2) == 1`: false, // any error is false
 	}

@@ -1,6 +1,7 @@
 package confirm_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -88,4 +89,33 @@ func TestConfigurationThatChanges(t *testing.T) {
 	set(controlplane.Encryption{Providers: []controlplane.Provider{controlplane.Identity(), two.provider("2")}})
 	n.says("a provider that has gone", time.Minute, `StorageError: corrupt object.*no matching prefix found`, func() string { return text(n.read("old")) })
 	t.Logf("a read without its provider: %v", n.read("old"))
+}
+
+// An API server that starts while etcd has secrets that it cannot read is not live for a minute: it waits for its storage, and then goes on
+// without.
+func TestStartWithSecretsThatCannotBeRead(t *testing.T) {
+	p := newPlugin(t).serve(t)
+	_, nodes := newWorld(t, 0, p)
+	n := nodes[0]
+	if err := n.write("old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.stop()
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := n.Start(ctx, controlplane.Live); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	t.Logf("live after %v", took)
+	if took < 55*time.Second {
+		t.Errorf("live after %v, expected after a minute", took)
+	}
+	if err := n.read("old"); !strings.Contains(text(err), "StorageError: corrupt object") {
+		t.Errorf("a read: %v", err)
+	}
 }
