@@ -128,6 +128,18 @@ func (c *Client) see(ctx context.Context, p *place) error {
 	return err
 }
 
+// persist makes a request until it succeeds, through one API server after another: any of them may just have been killed.
+func (e *Environment) persist(ctx context.Context, ask func(context.Context, *Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, persistTimeout)
+	defer cancel()
+	for try := 0; ; try++ {
+		err := e.through(ctx, try, ask)
+		if err == nil || pause(ctx, migrationRetry) != nil {
+			return err
+		}
+	}
+}
+
 // through makes a request through one of the API servers that run, another one at each try.
 func (e *Environment) through(ctx context.Context, try int, ask func(context.Context, *Client) error) error {
 	nodes := e.serving()
