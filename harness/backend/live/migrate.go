@@ -19,7 +19,7 @@ const (
 	// migrationPage is how many objects are listed at once; only their metadata are.
 	migrationPage = 500
 	// migrationWriters is how many objects are written at once.
-	migrationWriters = 16
+	migrationWriters = 8
 	// migrationRetry is how long an object waits that could not be written, because an API server has just been killed, say.
 	migrationRetry = 100 * time.Millisecond
 )
