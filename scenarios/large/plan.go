@@ -22,6 +22,9 @@ const (
 	leastSpread = 4 * time.Second
 )
 
+// noticed is when every API server has asked for Status since a rotation, and so encrypts with the new KEK.
+const noticed = "62s"
+
 // scenario is KMS(1) → aescbc → KMS(2) → clear text, with a rotation in between and a switch that is taken back in its middle.
 func (p plan) scenario() *scenario.Scenario {
 	if p.spread == 0 {
@@ -36,7 +39,7 @@ func (p plan) scenario() *scenario.Scenario {
 	s.Steps = append(s.Steps, p.write()...)
 	s.Steps = append(s.Steps, d.during(to("aescbc", "2")), p.only("aescbc-2", "kms-1"))
 	s.Steps = append(s.Steps, d.during(to("KMS", "2")), p.only("kms-2", "aescbc-2"))
-	s.Steps = append(s.Steps, step(scenario.Action{Verb: scenario.VerbRotate}), scenario.Step{Wait: scenario.D("3I")},
+	s.Steps = append(s.Steps, step(scenario.Action{Verb: scenario.VerbRotate}), scenario.Step{Wait: scenario.D(noticed)},
 		d.during(data(scenario.DataMigrate)), within(`data.keys["kms-2"] == 1`))
 	s.Steps = append(s.Steps, scenario.Step{Parallel: []scenario.Step{step(to("identity")), later(step(to("KMS", "2")), p.spread/2)}}, p.only("kms-2", "identity"))
 	s.Steps = append(s.Steps, d.during(to("identity")), p.only("identity", "kms-2"))

@@ -146,11 +146,8 @@ func (e *Environment) current() Encryption {
 }
 
 func (e *Environment) setType(ctx context.Context, kind encryption.Type) error {
-	c, err := e.plane.Nodes().Admin()
+	err := e.persist(ctx, func(ctx context.Context, c *Client) error { return c.configureEncryption(ctx, string(kind)) })
 	if err != nil {
-		return err
-	}
-	if err := c.configureEncryption(ctx, string(kind)); err != nil {
 		return err
 	}
 	e.mu.Lock()

@@ -37,7 +37,7 @@ func (e *Environment) makeKeys(ctx context.Context, list encryption.List) error 
 		if err != nil {
 			return err
 		}
-		if err := e.keepKey(ctx, p, key); err != nil {
+		if err := e.persist(ctx, func(ctx context.Context, c *Client) error { return c.keepKey(ctx, p, key) }); err != nil {
 			return fmt.Errorf("keep the key of %s: %w", p.Name(), err)
 		}
 		e.mu.Lock()
@@ -49,12 +49,8 @@ func (e *Environment) makeKeys(ctx context.Context, list encryption.List) error 
 }
 
 // keepKey writes the secret of a key. One that a scenario before has left is not of use any more.
-func (e *Environment) keepKey(ctx context.Context, p encryption.Provider, key []byte) error {
-	c, err := e.plane.Nodes().Admin()
-	if err != nil {
-		return err
-	}
-	_, err = c.Resource(namespaceObjects()).Create(ctx, newObject("v1", "Namespace", keyNamespace, nil), metav1.CreateOptions{})
+func (c *Client) keepKey(ctx context.Context, p encryption.Provider, key []byte) error {
+	_, err := c.Resource(namespaceObjects()).Create(ctx, newObject("v1", "Namespace", keyNamespace, nil), metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}

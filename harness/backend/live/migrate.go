@@ -19,7 +19,7 @@ const (
 	// migrationPage is how many objects are listed at once; only their metadata are.
 	migrationPage = 500
 	// migrationWriters is how many objects are written at once.
-	migrationWriters = 16
+	migrationWriters = 8
 	// migrationRetry is how long an object waits that could not be written, because an API server has just been killed, say.
 	migrationRetry = 100 * time.Millisecond
 )
@@ -126,6 +126,18 @@ func (c *Client) see(ctx context.Context, p *place) error {
 		p.uid, p.version = o.UID, o.ResourceVersion
 	}
 	return err
+}
+
+// persist makes a request until it succeeds, through one API server after another: any of them may just have been killed.
+func (e *Environment) persist(ctx context.Context, ask func(context.Context, *Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, persistTimeout)
+	defer cancel()
+	for try := 0; ; try++ {
+		err := e.through(ctx, try, ask)
+		if err == nil || pause(ctx, migrationRetry) != nil {
+			return err
+		}
+	}
 }
 
 // through makes a request through one of the API servers that run, another one at each try.

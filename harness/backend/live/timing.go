@@ -18,6 +18,8 @@ const (
 	reloadTimeout = 75 * time.Second
 	// reloadPoll is how often API servers are asked whether they have loaded it.
 	reloadPoll = 250 * time.Millisecond
+	// persistTimeout bounds a request that is made again until it succeeds.
+	persistTimeout = 30 * time.Second
 	// migrationTimeout bounds the rewriting of every object: 10,000 take less than two minutes on two busy cores.
 	migrationTimeout = 8 * time.Minute
 	// censusTimeout bounds a look at every object in etcd.

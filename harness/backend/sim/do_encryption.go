@@ -140,13 +140,9 @@ func (e *environment) endPlugins(keep []string) error {
 }
 
 func (e *environment) setType(kind encryption.Type) error {
-	n, err := e.admin()
-	if err != nil {
-		return err
-	}
 	r := request{user: "system:admin", verb: verbPatch, key: e.w.configKey(), manager: "kmsharness", force: true, contentType: audit.ContentTypeApply,
 		body: encode(apiServerConfig(string(kind)))}
-	if err := e.ask(n, r).problem(); err != nil {
+	if err := e.persist(func(n *node) error { return e.ask(n, r).problem() }); err != nil {
 		return fmt.Errorf("set the cluster's encryption type to %s: %w", kind, err)
 	}
 	e.encryption = kind
@@ -183,15 +179,28 @@ func (e *environment) makeKeys(list encryption.List) error {
 		}
 		key := make([]byte, 32)
 		_, _ = bytesOf{e.w.k.Rand()}.Read(key)
-		n, err := e.admin()
-		if err == nil {
-			err = e.store(n, name, key)
-		}
-		if err != nil {
+		if err := e.persist(func(n *node) error { return e.store(n, name, key) }); err != nil {
 			return fmt.Errorf("keep the key of %s: %w", p.Name(), err)
 		}
 	}
 	return nil
+}
+
+// persist makes a request until it succeeds, through one API server after another: any of them may just have been killed.
+func (e *environment) persist(ask func(*node) error) error {
+	until := e.w.k.Now().Add(persistTimeout)
+	for try := 0; ; try++ {
+		err := errors.New("no API server runs")
+		if nodes := e.serving(); len(nodes) > 0 {
+			err = ask(nodes[try%len(nodes)])
+		}
+		if err == nil || e.w.k.Now().After(until) {
+			return err
+		}
+		if err := e.w.k.Sleep(migrationRetry); err != nil {
+			return err
+		}
+	}
 }
 
 // awaitReload returns when the API servers of the nodes have loaded the configuration that was written last. One that is down is not

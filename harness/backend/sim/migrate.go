@@ -12,6 +12,8 @@ import (
 )
 
 const (
+	// persistTimeout bounds a request that is made again until it succeeds.
+	persistTimeout = 30 * time.Second
 	// migrationTimeout bounds the rewriting of every object, and migrationRetry is how long one waits that could not be written.
 	migrationTimeout = 8 * time.Minute
 	migrationRetry   = 100 * time.Millisecond
