@@ -11,7 +11,7 @@ import (
 
 // Bounds of what the environment does, as on real backends.
 const (
-	startTimeout  = time.Minute
+	startTimeout  = 3 * time.Minute
 	reloadTimeout = 75 * time.Second
 	reloadPoll    = 250 * time.Millisecond
 )
