@@ -426,6 +426,7 @@ func knownBad() []known {
 			}, "")
 		}},
 		{"the API server tells of a call that no plugin had", "UID", "", func() []history.Event { return keyAskedFor("cp-1") }},
+		{"a Decrypt gets lost while one of another node fails", "UID", "", func() []history.Event { return decryptGivenUp("cp-2") }},
 		{"the API server names another object", "UID", "", extra(lineNaming("/registry/secrets/ns/a", "ns", "b"))},
 		{"the API server names no namespace", "UID", "", extra(lineNaming("/registry/secrets/ns/a", "", "a"))},
 		{"the remote KMS was given another uid", "UID", "", extra(encryptCall("u1"), envelope("kube-apiserver", "u1"), envelope("remote-kms", "u3"))},

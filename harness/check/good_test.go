@@ -20,6 +20,7 @@ func fine() map[string]func() []history.Event {
 		"killed":             func() []history.Event { return faulty(nil, "down") },
 		"refuses":            func() []history.Event { return faulty(nil, "refuse") },
 		"logs were searched": extra(&history.Secrecy{Log: "log/cp-1", Lines: 70, Values: 3}),
+		"a Decrypt is given up beside one that failed":    func() []history.Event { return decryptGivenUp("cp-1") },
 		"a key cannot be opened where the plugin refuses": func() []history.Event { return keyAskedFor("cp-2") },
 		"typed form": func() []history.Event {
 			return faulty(func(w *world) { w.run.Contract = "healthreports" }, "error")
@@ -329,4 +330,15 @@ func keyAskedFor(node string) []history.Event {
 			w.record("test", &history.Envelope{Hop: "kube-apiserver", Op: "decrypt", UID: "u2", Node: node, Object: "/registry/secrets/ns/a", OK: true})
 		})
 	}, "refuse")
+}
+
+// decryptGivenUp: a Decrypt of cp-1 fails, and the API server of node has logged another one a moment before, which no plugin got.
+func decryptGivenUp(node string) []history.Event {
+	return faulty(func(w *world) {
+		w.at(15*time.Second, func(w *world) {
+			w.record("test", &history.Envelope{Hop: "kube-apiserver", Op: "decrypt", UID: "u1", Node: "cp-1", OK: true})
+			w.record("test", &history.Envelope{Hop: "kube-apiserver", Op: "decrypt", UID: "u2", Node: node, OK: true})
+			w.record("test", &history.Call{Node: "cp-1", KeyID: "1", Method: "Decrypt", UID: "u1", Began: w.now, Outcome: "failed", Code: "FailedPrecondition"})
+		})
+	}, "")
 }

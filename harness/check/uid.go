@@ -119,7 +119,7 @@ func (v *view) follow(f *Finding, calls, hops []hop, party string) {
 		}
 	}
 	for _, h := range hops {
-		if !h.ok || !v.inside(h.at) || len(calls) == 0 || v.shaken(party, h) || v.barred(h) {
+		if !h.ok || !v.inside(h.at) || len(calls) == 0 || v.shaken(party, h) || v.barred(h) || givenUp(h, calls) {
 			continue
 		}
 		f.judgedAt(h.at, h.at)
@@ -158,6 +158,23 @@ func (v *view) barred(h hop) bool {
 	near := span{h.at.Add(-edge), h.at.Add(edge)}
 	for p, t := range v.plugins {
 		if (p.node == h.node || h.node == "") && (h.keyID == "" || p.keyID == h.keyID) && t.opaque.touches(near) {
+			return true
+		}
+	}
+	return false
+}
+
+// beside is how far apart the Decrypts of one list of an API server's may be.
+const beside = 500 * time.Millisecond
+
+// givenUp: an API server that reads many objects has several of them decrypted at the same time, and gives up the others when one fails:
+// also those that it has written to its log and not sent yet.
+func givenUp(h hop, calls []hop) bool {
+	if h.op != "decrypt" {
+		return false
+	}
+	for _, c := range calls {
+		if c.op == h.op && !c.ok && c.node == h.node && c.at.Sub(h.at).Abs() <= beside {
 			return true
 		}
 	}
