@@ -3,6 +3,7 @@ package swarm_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
@@ -11,8 +12,8 @@ import (
 
 // BenchmarkSeed is one seed from its drawing to its verdict, with production timing.
 func BenchmarkSeed(b *testing.B) {
-	var all swarm.Summary
-	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: int64(b.N), Jobs: 1, Out: b.TempDir(), Done: all.Add,
+	all := swarm.NewSummary(swarm.Range{From: 1, To: int64(b.N)}, nil)
+	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: int64(b.N), Jobs: 1, Plan: swarm.Plan{Length: time.Hour, Timing: sim.ProductionTiming()}, Out: b.TempDir(), Done: all.Add,
 		Backend: sim.New(sim.Options{SSA: store.Model, Timing: sim.ProductionTiming()})})
 	if err != nil {
 		b.Fatal(err)
