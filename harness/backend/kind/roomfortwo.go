@@ -3,6 +3,7 @@ package kind
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -16,9 +17,16 @@ const (
 	inotifyForTwo = 256
 )
 
+// processorsForTwo lets one cluster run scenarios in time while another is made. With two processors an election of etcd took longer
+// than a report stays fresh.
+const processorsForTwo = 4
+
 // HasRoomForTwo says whether the nodes of two clusters of three can run on this machine, or what to do about it. A machine whose
 // limit cannot be read, because the engine is on another, is taken to have it.
 func HasRoomForTwo() error {
+	if n := runtime.NumCPU(); n < processorsForTwo {
+		return fmt.Errorf("%d processors are enough for one cluster of three nodes and not for two: that takes %d", n, processorsForTwo)
+	}
 	text, err := os.ReadFile(inotifyFile)
 	if err != nil {
 		return nil
