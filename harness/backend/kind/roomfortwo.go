@@ -17,8 +17,8 @@ const (
 	inotifyForTwo = 256
 )
 
-// processorsForTwo lets one cluster run scenarios in time while another is made. With two processors an election of etcd took longer
-// than a report stays fresh.
+// processorsForTwo lets one cluster run scenarios in time while another is made. With two processors, reports of the first got stale
+// meanwhile: after a pause of etcd two of three nodes wrote nothing for 4 s.
 const processorsForTwo = 4
 
 // HasRoomForTwo says whether the nodes of two clusters of three can run on this machine, or what to do about it. A machine whose
