@@ -119,7 +119,7 @@ func faultFamily(a action) string {
 		return "plugin"
 	case "kill", "stop", "pause", "start", "resume":
 		return "process"
-	case "restart", "rotate", "node", "encryption", "data", "attempt":
+	case "restart", "rotate", "node", "encryption", "apiserver", "data", "attempt":
 		return ""
 	}
 	return a.Verb

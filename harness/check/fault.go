@@ -29,7 +29,7 @@ func FaultKind(verb, target string, params map[string]any) string {
 			return "foreign condition"
 		}
 		return ""
-	case "release", "start", "resume", "data", "attempt":
+	case "release", "start", "resume", "data", "attempt", "apiserver":
 		return ""
 	}
 	return otherKind(verb, target, param)

@@ -65,7 +65,7 @@ func (k *keepers) judgeTold(v *view, f *Finding, e *history.Event) {
 // judgeStopped judges the end of a plugin in a switch. What a scenario does to plugins itself is its own business.
 func (k *keepers) judgeStopped(v *view, f *Finding, e *history.Event) {
 	p := e.Process
-	if !v.switching(e.At) || v.handled(e.At) || !k.expected[p.Node] {
+	if !v.switching(e.At) || v.handled(e.At) || !k.expected[p.Node] || v.startedAnew(p, e.At) {
 		return
 	}
 	f.judgedAt(e.At, e.At)
@@ -89,9 +89,15 @@ func (v *view) up(p process, at time.Time) bool {
 	return len(v.procs[p]) == 0 || v.in(p, procUp, procPaused).has(at)
 }
 
-// switching says whether the encryption was being switched.
+// switching says whether the encryption was being switched. An operator may do so at any time.
 func (v *view) switching(at time.Time) bool {
-	return slices.ContainsFunc(v.actions, func(a action) bool { return a.Verb == "encryption" && a.spans(at, v) })
+	return v.run.Lifecycle == history.LifecycleOperator || slices.ContainsFunc(v.actions, func(a action) bool { return a.Verb == "encryption" && a.spans(at, v) })
+}
+
+// startedAnew says whether a plugin that was stopped runs again at once: with other settings for the same key, it keeps its place.
+func (v *view) startedAnew(p *history.Process, at time.Time) bool {
+	again := span{at, at.Add(v.interval() + v.tolerance())}
+	return v.run.Lifecycle == history.LifecycleOperator && v.in(process{role: history.RolePlugin, node: p.Node, keyID: p.KeyID}, procUp, procStarting).touches(again)
 }
 
 // handled says whether the scenario did something to processes or nodes meanwhile.

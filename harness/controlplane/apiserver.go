@@ -91,10 +91,15 @@ func (s *APIServer) SetEncryption(e Encryption) error {
 		return err
 	}
 	text, err := e.YAML()
-	if err == nil {
-		err = writeAtomically(s.EncryptionFile(), text)
-	}
 	if err != nil {
+		return fmt.Errorf("write the encryption configuration of API server %s: %w", s.Name(), err)
+	}
+	return s.SetEncryptionText(text)
+}
+
+// SetEncryptionText is SetEncryption with a file that somebody else has made. Whether an API server takes it, only an API server says.
+func (s *APIServer) SetEncryptionText(text []byte) error {
+	if err := writeAtomically(s.EncryptionFile(), text); err != nil {
 		return fmt.Errorf("write the encryption configuration of API server %s: %w", s.Name(), err)
 	}
 	return nil

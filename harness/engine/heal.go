@@ -26,7 +26,7 @@ func (r *run) heal(ctx context.Context) error {
 		},
 		r.released,
 		func() []scenario.Action {
-			return r.started(history.RolePlugin, history.RoleLoadBalancer, history.RoleAPIServer, history.RoleReporter, history.RoleAggregator)
+			return r.started(history.RolePlugin, history.RoleLoadBalancer, history.RoleAPIServer, history.RoleReporter, history.RoleAggregator, history.RoleOperator)
 		},
 	}
 	n := 0

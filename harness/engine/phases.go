@@ -25,11 +25,19 @@ const (
 	well = gone + " || " + healthy + " && " + fresh
 )
 
+// before is the control before the steps. An operator begins with clear text.
+func (r *run) before() string {
+	if r.scenario.Topology.ByOperator() {
+		return gone
+	}
+	return healthy
+}
+
 // phases is the whole run but its end. An error means that it was interrupted.
 func (r *run) phases(ctx context.Context) error {
 	if r.scenario.Topology.Start != scenario.StartStopped {
 		r.phase(history.PhaseBefore)
-		if err := r.drive(ctx, r.control("before.expect", healthy, scenario.ModeWithin, 2*r.heading.Timing.DetectionBound())); err != nil {
+		if err := r.drive(ctx, r.control("before.expect", r.before(), scenario.ModeWithin, 2*r.heading.Timing.DetectionBound())); err != nil {
 			return err
 		}
 	}

@@ -29,6 +29,7 @@ const (
 	KindData        Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
 	KindEncryption  Kind = "encryption"  // backend: an API server was told an encryption configuration, or has loaded it
 	KindCensus      Kind = "census"      // backend: by which keys the objects in etcd are encrypted
+	KindDecision    Kind = "decision"    // backend: what the API server operator decided, when that changed
 	KindSecrecy     Kind = "secrecy"     // recorders: a log was searched for what must not be in it
 	KindEnd         Kind = "end"         // last event: the run is complete, nothing was lost
 )
@@ -62,6 +63,7 @@ type Event struct {
 	Data        *Data        `json:"data,omitempty"`
 	Encryption  *Encryption  `json:"encryption,omitempty"`
 	Census      *Census      `json:"census,omitempty"`
+	Decision    *Decision    `json:"decision,omitempty"`
 	Secrecy     *Secrecy     `json:"secrecy,omitempty"`
 	End         *End         `json:"end,omitempty"`
 }

@@ -179,6 +179,8 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 		e.Kind, e.Encryption = KindEncryption, p
 	case *Census:
 		e.Kind, e.Census = KindCensus, p
+	case *Decision:
+		e.Kind, e.Decision = KindDecision, p
 	case *Secrecy:
 		e.Kind, e.Secrecy = KindSecrecy, p
 	case *End:

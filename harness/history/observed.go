@@ -133,6 +133,7 @@ const (
 	RoleAggregator   = "aggregator"
 	RoleRemoteKMS    = "remote-kms"
 	RoleLoadBalancer = "load-balancer"
+	RoleOperator     = "operator" // the API server operator, where a scenario has one
 )
 
 // Roles of what is more than one process. What happens to it is told beside what happens to each of its processes.

@@ -130,6 +130,8 @@ func (e *Event) HasPayload() bool {
 		return e.Encryption != nil
 	case KindCensus:
 		return e.Census != nil
+	case KindDecision:
+		return e.Decision != nil
 	case KindSecrecy:
 		return e.Secrecy != nil
 	case KindEnd:

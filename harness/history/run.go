@@ -32,10 +32,15 @@ type Run struct {
 	// Operator is the plural resource of the operator CR ("kubeapiservers") and ClusterOperator its counterpart.
 	Operator        string `json:"operator"`
 	ClusterOperator string `json:"clusterOperator"`
+	// Lifecycle says who switches the encryption: LifecycleOperator, or the harness itself (also when empty).
+	Lifecycle string `json:"lifecycle,omitempty"`
 
 	// Excused are invariants whose violation this scenario provokes on purpose, with the reason.
 	Excused []Excuse `json:"excused,omitempty"`
 }
+
+// LifecycleOperator is the Lifecycle of a run with an API server operator.
+const LifecycleOperator = "operator"
 
 // Excuse switches one invariant to "expected violation".
 type Excuse struct {

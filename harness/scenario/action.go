@@ -32,6 +32,10 @@ const (
 	// Encryption. Params: type = KMS|identity (the cluster's APIServer object); keyIDs = the plugins from now on.
 	VerbEncryption Verb = "encryption"
 
+	// The cluster's APIServer configuration, for an API server operator to act upon. Params: type, and with KMS one provider's section
+	// (vault, aws, …); expect = refused if the API must not take it.
+	VerbAPIServer Verb = "apiserver"
+
 	// Data. Params: op = write|verify, count, size: secrets written through every API server in turn.
 	VerbData Verb = "data"
 
@@ -62,7 +66,7 @@ type Selector struct {
 	Node string
 	// KeyID picks plugins; empty matches every plugin of the node.
 	KeyID string
-	// Role picks processes: etcd, apiserver, plugin, reporter, aggregator, remote-kms, load-balancer; or more than one process:
+	// Role picks processes: etcd, apiserver, plugin, reporter, aggregator, operator, remote-kms, load-balancer; or more than one process:
 	// node, pod.
 	Role string
 	// Instance picks one of several aggregators: "1", "2", "leader", "standby".

@@ -27,14 +27,16 @@ func build(root *yaml.Node, file string) *Scenario {
 			Aggregators:   b.integer(topology, "aggregators", DefaultAggregators),
 			Profile:       b.text(topology, "profile"),
 			Start:         b.text(topology, "start"),
+			Lifecycle:     b.text(topology, "lifecycle"),
 		},
 		Steps: b.steps(b.child(spec, "steps")),
 	}
 	for _, e := range b.items(b.child(spec, "excused")) {
 		s.Excused = append(s.Excused, Excuse{b.text(e, "invariant"), b.text(e, "reason")})
 	}
-	s.setDefaults(childOf2(topology, "keyIDs") == nil, childOf2(topology, "start") == nil,
-		childOf2(spec, "contract") == nil, childOf2(spec, "operator") == nil)
+	missing := func(n *yaml.Node, field string) bool { return childOf2(n, field) == nil }
+	s.setDefaults(defaults{keyIDs: missing(topology, "keyIDs"), start: missing(topology, "start"), lifecycle: missing(topology, "lifecycle"),
+		contract: missing(spec, "contract"), operator: missing(spec, "operator")})
 	return s
 }
 

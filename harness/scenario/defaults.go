@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // What a scenario gets that does not say otherwise.
@@ -32,18 +33,24 @@ func Contracts() []string { return []string{ContractConditions, ContractHealthRe
 // Operators whose CR can be reported to.
 func Operators() []string { return []string{"kubeapiserver", "openshiftapiserver", "authentication"} }
 
+// defaults are the fields that were left out.
+type defaults struct{ keyIDs, start, lifecycle, contract, operator bool }
+
 // setDefaults fills in the fields that were left out. What was written stays, also if it is wrong.
-func (s *Scenario) setDefaults(keyIDs, start, contract, operator bool) {
-	if keyIDs {
+func (s *Scenario) setDefaults(missing defaults) {
+	if missing.lifecycle {
+		s.Topology.Lifecycle = LifecycleDirect
+	}
+	if missing.keyIDs && !s.Topology.ByOperator() {
 		s.Topology.KeyIDs = []string{DefaultKeyID}
 	}
-	if start {
+	if missing.start {
 		s.Topology.Start = StartRunning
 	}
-	if contract {
+	if missing.contract {
 		s.Contract = ContractConditions
 	}
-	if operator {
+	if missing.operator {
 		s.Operator = Operators()[0]
 	}
 }
@@ -56,7 +63,8 @@ func (s Scenario) WithDefaults() *Scenario {
 	if s.Topology.Aggregators == 0 {
 		s.Topology.Aggregators = DefaultAggregators
 	}
-	s.setDefaults(len(s.Topology.KeyIDs) == 0, s.Topology.Start == "", s.Contract == "", s.Operator == "")
+	s.setDefaults(defaults{keyIDs: len(s.Topology.KeyIDs) == 0, start: s.Topology.Start == "", lifecycle: s.Topology.Lifecycle == "",
+		contract: s.Contract == "", operator: s.Operator == ""})
 	return &s
 }
 
@@ -113,10 +121,15 @@ func (s *Scenario) allNodes() []string {
 // allKeyIDs are the plugins that are there at some time.
 func (s *Scenario) allKeyIDs() []string {
 	ids := map[string]bool{}
+	configured := 0
 	for _, k := range s.Topology.KeyIDs {
 		ids[k] = true
 	}
 	for _, a := range s.Actions() {
+		if a.Verb == VerbAPIServer { // the operator numbers its keys, at most one for each change of the configuration
+			configured++
+			ids[strconv.Itoa(configured)] = true
+		}
 		if a.Verb == VerbEncryption {
 			for _, k := range a.Texts("keyIDs") {
 				ids[k] = true

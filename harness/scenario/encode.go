@@ -45,7 +45,8 @@ func (s *Scenario) spec() *yaml.Node {
 		pair("keyIDs", textList(s.Topology.KeyIDs)),
 		pair("aggregators", value(s.Topology.Aggregators)),
 		pair("profile", text(s.Topology.Profile)),
-		pair("start", unless(s.Topology.Start, StartRunning))))
+		pair("start", unless(s.Topology.Start, StartRunning)),
+		pair("lifecycle", unless(s.Topology.Lifecycle, LifecycleDirect))))
 	return object(pair("topology", topology), pair("contract", unless(s.Contract, ContractConditions)),
 		pair("operator", unless(s.Operator, Operators()[0])), pair("excused", excused), pair("steps", stepList(s.Steps)))
 }

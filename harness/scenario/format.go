@@ -76,6 +76,7 @@ func topologyShape() *shape {
 		optional("aggregators", integer(1, MaxAggregators)).says("replicas, 1 to 3; default 1"),
 		optional("profile", formed(nameForm)).says("provider that the plugins stand for, such as aws (kmsharness profiles); default none"),
 		optional("start", word(StartRunning, StartStopped)).says("running: healthy; stopped: only etcd and the remote KMS run"),
+		optional("lifecycle", word(Lifecycles()...)).says("who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"),
 	)
 }
 
@@ -153,6 +154,8 @@ func argumentShape(verb Verb) *shape {
 		return mapping(what, optional("remove", text), optional("add", text), optional("replace", text), optional("with", text), optional("reporter", word(lingers)))
 	case VerbEncryption:
 		return mapping(what, required("type", word(encryptionTypes()...)), optional("keyIDs", some(formed(keyIDForm), MaxKeyIDs)))
+	case VerbAPIServer:
+		return mapping(what, append(sections(), required("type", word(encryptionTypes()...)), optional("expect", word(apiServerOutcomes()...)))...)
 	case VerbData:
 		return mapping(what, required("op", word(dataOps()...)), optional("count", integer(1, MaxObjects)), optional("size", integer(1, MaxObjectBytes)))
 	case VerbCondition:

@@ -3,7 +3,9 @@ package scenario_test
 import "strings"
 
 // malformedFiles are mistakes that people make, each with the whole text that they get to read.
-func malformedFiles() []malformed {
+func malformedFiles() []malformed { return append(malformedInGeneral(), malformedLifecycles()...) }
+
+func malformedInGeneral() []malformed {
 	const file = "plugin-hangs.yaml:"
 	return []malformed{
 		{"empty file", [2]string{"", ""},
@@ -45,7 +47,7 @@ func malformedFiles() []malformed {
 		{"unknown field in spec", [2]string{"contract: conditions", "contracts: conditions"},
 			file + `11:3: unknown field "contracts" in spec, expected topology, contract, operator, excused or steps, did you mean "contract"?`},
 		{"unknown field in topology", [2]string{"aggregators: 2", "agregators: 2"},
-			file + `10:47: unknown field "agregators" in topology, expected controlPlanes, keyIDs, aggregators, profile or start, did you mean "aggregators"?`},
+			file + `10:47: unknown field "agregators" in topology, expected controlPlanes, keyIDs, aggregators, profile, start or lifecycle, did you mean "aggregators"?`},
 		{"unknown profile", [2]string{"aggregators: 2", "profile: awss"},
 			file + `10:56: profile is "awss", expected aws, did you mean "aws"?`},
 		{"failure of no provider", step("  - inject: {plugin: {node: cp-2}, fault: provider-failure, failure: gone}"),
@@ -98,9 +100,9 @@ func malformedFiles() []malformed {
 		{"step is a text", step("  - wait 2I"),
 			file + `19:5: a step is the text "wait 2I", expected one such as wait: 2I`},
 		{"unknown verb", step("  - injekt: {plugin: {node: cp-1}, fault: hang}"),
-			file + `19:5: unknown verb "injekt", expected inject, release, rotate, kms, start, stop, kill, pause, resume, restart, link, clock, node, encryption, data, condition, attempt, expect, holds, never, parallel, repeat or wait, did you mean "inject"?`},
+			file + `19:5: unknown verb "injekt", expected inject, release, rotate, kms, start, stop, kill, pause, resume, restart, link, clock, node, encryption, apiserver, data, condition, attempt, expect, holds, never, parallel, repeat or wait, did you mean "inject"?`},
 		{"no verb", step("  - at: 2I"),
-			file + `19:5: a step without a verb, expected inject, release, rotate, kms, start, stop, kill, pause, resume, restart, link, clock, node, encryption, data, condition, attempt, expect, holds, never, parallel, repeat or wait`},
+			file + `19:5: a step without a verb, expected inject, release, rotate, kms, start, stop, kill, pause, resume, restart, link, clock, node, encryption, apiserver, data, condition, attempt, expect, holds, never, parallel, repeat or wait`},
 		{"two verbs", step("  - wait: 2I\n    rotate: {}"),
 			file + `20:5: a second verb "rotate" in the step that has "wait", expected one verb per step`},
 		{"within beside holds", step("  - holds: rollup.degraded.exists\n    within: 2I"),
@@ -151,7 +153,7 @@ func malformedFiles() []malformed {
 		{"release of an unknown method", step("  - release: {plugin: {}, method: status}"),
 			file + `19:35: method is "status", expected Status, Encrypt, Decrypt or all, did you mean "Status"?`},
 		{"unknown role", step("  - kill: {role: aggregater}"),
-			file + `19:18: role is "aggregater", expected reporter, plugin, apiserver, pod, node, aggregator, etcd, remote-kms or load-balancer, did you mean "aggregator"?`},
+			file + `19:18: role is "aggregater", expected reporter, plugin, apiserver, pod, node, aggregator, operator, etcd, remote-kms or load-balancer, did you mean "aggregator"?`},
 		{"no role", step("  - kill: {node: cp-1}"),
 			file + `19:11: field "role" is missing in kill`},
 		{"node of a role without", step("  - kill: {role: etcd, node: cp-1}"),
@@ -285,6 +287,6 @@ func malformedFiles() []malformed {
 		{"several at once", step("  - wait: 2x\n  - kill: {role: reporter, node: cp-9}\n  - rotat: {}"),
 			file + `19:11: duration "2x": expected a number and a unit of I, J, R, W, A, ms, s or m, or detection, recovery, staleness, cleanup` + "\n" +
 				file + `20:34: node "cp-9" is not in the topology, expected cp-1, cp-2, cp-3, any or all` + "\n" +
-				file + `21:5: unknown verb "rotat", expected inject, release, rotate, kms, start, stop, kill, pause, resume, restart, link, clock, node, encryption, data, condition, attempt, expect, holds, never, parallel, repeat or wait, did you mean "rotate"?`},
+				file + `21:5: unknown verb "rotat", expected inject, release, rotate, kms, start, stop, kill, pause, resume, restart, link, clock, node, encryption, apiserver, data, condition, attempt, expect, holds, never, parallel, repeat or wait, did you mean "rotate"?`},
 	}
 }

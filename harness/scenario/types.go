@@ -1,5 +1,7 @@
 package scenario
 
+import "github.com/kmsharness/kmsharness/harness/history"
+
 // APIVersion and Kind head every scenario file.
 const (
 	APIVersion = "kmsharness.io/v1alpha1"
@@ -44,6 +46,9 @@ type Topology struct {
 	// Start is "running" (default: everything is up and healthy, the control before the steps is judged) or "stopped"
 	// (cold start: only etcd and the remote KMS run; the steps start the rest, and there is no control before).
 	Start string
+	// Lifecycle says who switches the encryption: "direct" (default: the verb encryption) or "operator": an API server operator, which
+	// acts upon the configuration that the verb apiserver writes. It begins with nothing encrypted, and numbers the keys itself.
+	Lifecycle string
 }
 
 // Values of Topology.Start.
@@ -51,6 +56,15 @@ const (
 	StartRunning = "running"
 	StartStopped = "stopped"
 )
+
+// Values of Topology.Lifecycle.
+const (
+	LifecycleDirect   = "direct"
+	LifecycleOperator = history.LifecycleOperator
+)
+
+// ByOperator says whether an API server operator switches the encryption.
+func (t Topology) ByOperator() bool { return t.Lifecycle == LifecycleOperator }
 
 // Excuse switches one invariant to "expected violation" with a reason.
 type Excuse struct {

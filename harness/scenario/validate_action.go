@@ -18,6 +18,7 @@ const (
 )
 
 func (v *validation) action(a Action, at place) {
+	v.lifecycle(a, at)
 	switch a.Verb {
 	case VerbInject:
 		v.plugin(a.Plugin, at.at("plugin"))
@@ -37,6 +38,8 @@ func (v *validation) action(a Action, at place) {
 		v.node(a, at)
 	case VerbEncryption:
 		v.encryption(a, at)
+	case VerbAPIServer:
+		v.apiServer(a, at)
 	case VerbData:
 		v.data(a, at)
 	case VerbCondition:

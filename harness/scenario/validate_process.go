@@ -8,7 +8,7 @@ import (
 
 // roles of processes that an action can name; those of a node first.
 func roles() []string {
-	return append(nodeRoles(), history.RoleAggregator, history.RoleEtcd, history.RoleRemoteKMS, history.RoleLoadBalancer)
+	return append(nodeRoles(), history.RoleAggregator, history.RoleOperator, history.RoleEtcd, history.RoleRemoteKMS, history.RoleLoadBalancer)
 }
 
 func nodeRoles() []string { return append(podRoles(), history.RolePod, history.RoleNode) }
@@ -18,11 +18,13 @@ func podRoles() []string {
 	return []string{history.RoleReporter, history.RolePlugin, history.RoleAPIServer}
 }
 
-// wholeVerbs are what can be done to what is more than one process.
+// wholeVerbs are what can be done to what is not one process.
 func wholeVerbs() map[string][]Verb {
 	return map[string][]Verb{
 		history.RoleNode: {VerbStart, VerbKill, VerbPause, VerbResume, VerbRestart},
 		history.RolePod:  {VerbStart, VerbStop, VerbKill, VerbRestart},
+		// It is a part of the harness's own process, which cannot stand still in part.
+		history.RoleOperator: {VerbStart, VerbStop, VerbKill, VerbRestart},
 	}
 }
 

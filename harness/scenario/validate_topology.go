@@ -9,13 +9,25 @@ func (v *validation) topology() {
 	t, at := v.scenario.Topology, place{"spec", "topology"}
 	v.number(at.at("controlPlanes"), "controlPlanes", t.ControlPlanes, 1, MaxControlPlanes)
 	v.number(at.at("aggregators"), "aggregators", t.Aggregators, 1, MaxAggregators)
-	v.keyIDList(at.at("keyIDs"), t.KeyIDs)
+	v.keyIDsOf(t, at.at("keyIDs"))
 	if v.parser.faults != nil && t.Profile != "" {
 		v.word(at.at("profile"), "profile", t.Profile, v.parser.faults.Profiles())
 	}
 	v.word(at.at("start"), "start", t.Start, []string{StartRunning, StartStopped})
+	v.word(at.at("lifecycle"), "lifecycle", t.Lifecycle, Lifecycles())
+	v.operated(t, at)
 	v.word(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())
 	v.word(place{"spec", "operator"}, "operator", v.scenario.Operator, Operators())
+}
+
+// keyIDsOf: an operator numbers its keys itself.
+func (v *validation) keyIDsOf(t Topology, at place) {
+	switch {
+	case !t.ByOperator():
+		v.keyIDList(at, t.KeyIDs)
+	case len(t.KeyIDs) > 0:
+		v.add(at, "keyIDs with lifecycle operator, expected none: it begins with clear text and numbers its keys from 1")
+	}
 }
 
 func (v *validation) keyIDList(at place, ids []string) {

@@ -12,7 +12,7 @@ import (
 )
 
 // docs/catalogue.md is what the scenario files say. It also means that every statement that a scenario covers exists, and that every
-// scenario passes on the simulator.
+// scenario passes on the simulator, but for those with an operator.
 func TestCatalogueIsDocumented(t *testing.T) {
 	all, err := scenarios.Load()
 	if err != nil {
@@ -27,8 +27,12 @@ func TestCatalogueIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.Status != report.Passed {
-			t.Errorf("%s: %s on the simulator", e.Scenario.Name, e.Status)
+		want := report.Passed
+		if e.Scenario.Topology.ByOperator() { // it acts on real control planes
+			want = report.NotSupported
+		}
+		if e.Status != want {
+			t.Errorf("%s: %s on the simulator, expected %s", e.Scenario.Name, e.Status, want)
 		}
 	}
 	text, err := survey.Markdown(statements, entries)

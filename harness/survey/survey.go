@@ -133,7 +133,7 @@ func (e Entry) Faults() (kinds []string) {
 			kind = "kms-" + a.Text("op")
 		case scenario.VerbStop, scenario.VerbKill, scenario.VerbPause, scenario.VerbRestart:
 			kind = string(a.Verb) + "-" + a.Process.Role
-		case scenario.VerbNode, scenario.VerbRotate, scenario.VerbEncryption:
+		case scenario.VerbNode, scenario.VerbRotate, scenario.VerbEncryption, scenario.VerbAPIServer:
 			kind = string(a.Verb)
 		}
 		if kind != "" && kind != "link-restore" {

@@ -21,6 +21,9 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > replicas {
 		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
 	}
+	if s.Topology.ByOperator() {
+		add("lifecycle operator: so far it acts on the local backend only; here the plugins of a pod are fixed")
+	}
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		add("%v", err)

@@ -3,6 +3,7 @@ package kind
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -227,7 +228,7 @@ func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 		return nil, err
 	}
 	u.command = func(context.Context) ([]string, error) {
-		words := append([]string{"/" + live.PluginProgram}, live.PluginArgs(node, keyID, inNodeSocket, inNode(control), inNode(journal), inNodeShared+"/kms.sock")...)
+		words := append([]string{"/" + live.PluginProgram}, live.PluginArgs(node, keyID, inNodeSocket, inNode(control), inNode(journal), inNodeShared+"/kms.sock", p.kms.Key(keyID))...)
 		// The reporter is not root, and nobody else can reach the folder.
 		return append(append(append(words, "--socket-mode=0666"), p.profile.Args()...), p.Programs.PluginArgs...), nil
 	}
@@ -244,6 +245,11 @@ func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*liv
 	}
 	n.AddPlugin(g)
 	return g, g.Start(ctx)
+}
+
+// TryPlugin implements live.Plane. Lacks keeps scenarios away that need it.
+func (p *plane) TryPlugin(context.Context, string) (*live.Plugin, error) {
+	return nil, errors.New("try a plugin: this backend has a place for those of its pods only")
 }
 
 // Etcd implements live.Plane.

@@ -73,10 +73,15 @@ func (s *server) SetEncryption(told live.Encryption) (hash string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := writeAtomically(s.layout.file(encryptionFile), text); err != nil {
+	return s.RollOut(text)
+}
+
+// RollOut implements live.Server: in the node the sockets are where the file says.
+func (s *server) RollOut(file []byte) (hash string, err error) {
+	if err := writeAtomically(s.layout.file(encryptionFile), file); err != nil {
 		return "", fmt.Errorf("encryption configuration: %w", err)
 	}
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), nil
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(file)), nil
 }
 
 // encryptionText is the EncryptionConfiguration that says what an API server is told, and nothing else: one with a provider whose

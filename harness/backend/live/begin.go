@@ -26,6 +26,9 @@ func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *En
 		sink: newGate(spec.Log), keyIDs: KeyIDs(spec.Scenario), encryption: encryption.KMS, told: Plugins(KeyIDs(spec.Scenario)...), removed: map[string]*Node{}, joining: map[string]time.Time{}, away: map[onNode]string{},
 		conditions: map[string]map[string]object{}, written: map[string]history.Data{}, reloads: map[string]reload{},
 	}
+	if spec.Scenario.Topology.ByOperator() {
+		e.encryption, e.pods = encryption.Identity, newPods(e)
+	}
 	e.told.Keys, e.left = map[encryption.Provider][]byte{}, e.told.Providers
 	if err := os.MkdirAll(e.logDir, 0o755); err != nil {
 		return nil, err
@@ -39,13 +42,16 @@ func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *En
 	if err := e.begin(ctx); err != nil {
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StartTimeout)
 		defer cancel()
-		return nil, errors.Join(err, e.recorder.close(), e.EndSystemUnderTest(stopping))
+		return nil, errors.Join(err, e.endOperator(stopping), e.recorder.close(), e.EndSystemUnderTest(stopping))
 	}
 	return e, nil
 }
 
 // KeyIDs are the plugins that a scenario begins with on every node, the write key first.
 func KeyIDs(s *scenario.Scenario) []string {
+	if s.Topology.ByOperator() {
+		return nil // it begins with clear text
+	}
 	if len(s.Topology.KeyIDs) == 0 {
 		return []string{"1"}
 	}
@@ -64,6 +70,11 @@ func (e *Environment) begin(ctx context.Context) error {
 	if err := e.prepareAggregators(); err != nil {
 		return err
 	}
+	if e.pods != nil {
+		if err := e.prepareOperator(ctx); err != nil {
+			return err
+		}
+	}
 	e.recordExpected()
 	e.recordTold()
 	if e.scenario.Topology.Start == scenario.StartStopped {
@@ -72,6 +83,9 @@ func (e *Environment) begin(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range e.plane.Nodes().List() {
 		group.Go(func() error { return e.start(ctx, n.Reporter()) })
+	}
+	if e.pods != nil {
+		group.Go(func() error { return e.start(ctx, &e.pods.operator) })
 	}
 	for _, a := range e.aggregators {
 		group.Go(func() error { return e.start(ctx, a) })

@@ -125,6 +125,9 @@ func (c *Client) put(ctx context.Context, s *unstructured.Unstructured, there bo
 func (e *Environment) wantNow() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.pods != nil {
+		return e.pods.writer()
+	}
 	if len(e.reloads) > 0 || e.telling {
 		return ""
 	}

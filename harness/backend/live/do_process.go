@@ -83,6 +83,9 @@ func (e *Environment) recordStopping(t Target) {
 func (e *Environment) start(ctx context.Context, t *Target) error {
 	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
 	defer cancel()
+	if e.pods != nil && t.Identity.Role == history.RoleReporter && len(e.pods.sockets(t.Identity.Node)) == 0 {
+		return nil // it was given no plugin yet: the operator starts it
+	}
 	already := t.Status().Lives()
 	if err := t.Start(ctx); err != nil {
 		return err

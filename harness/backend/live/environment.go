@@ -44,6 +44,7 @@ type Environment struct {
 	serial     int
 	busy       string            // the secret that is being written again and again: nobody can say what a read of it should give
 	reloads    map[string]reload // API servers that have not yet loaded their configuration
+	pods       *pods             // of an operator; nil without one
 	telling    bool              // files of API servers are being written
 	finished   bool
 }
@@ -67,7 +68,7 @@ func (e *Environment) Heading() history.Run {
 	return history.Run{
 		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
 		TakeoverAllowance: e.traits.Takeover, Connectivity: "loopback", Contract: form,
-		Operator: e.operator.resource.Resource, ClusterOperator: e.operator.clusterOperator,
+		Operator: e.operator.resource.Resource, ClusterOperator: e.operator.clusterOperator, Lifecycle: e.lifecycle(),
 	}
 }
 
@@ -111,7 +112,7 @@ func (e *Environment) recordExpectedAt(at time.Time) {
 	e.mu.Unlock()
 	expected := &history.Expected{KMSActive: active, Nodes: []history.ExpectedNode{}}
 	for _, name := range slices.Sorted(maps.Keys(since)) {
-		expected.Nodes = append(expected.Nodes, history.ExpectedNode{Name: name, Since: since[name], KeyIDs: keyIDs})
+		expected.Nodes = append(expected.Nodes, history.ExpectedNode{Name: name, Since: since[name], KeyIDs: e.reported(name, keyIDs)})
 	}
 	e.sink.Record(at, "backend", expected)
 }
@@ -151,6 +152,8 @@ func (e *Environment) verb(v scenario.Verb) func(context.Context, scenario.Actio
 		return e.changeNodes
 	case scenario.VerbEncryption:
 		return e.changeEncryption
+	case scenario.VerbAPIServer:
+		return e.configure
 	case scenario.VerbData:
 		return e.data
 	case scenario.VerbCondition:

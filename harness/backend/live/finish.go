@@ -18,7 +18,7 @@ func (e *Environment) Finish(ctx context.Context) error {
 	e.finished = true
 	wrote := len(e.written) > 0
 	e.mu.Unlock()
-	var errs []error
+	errs := []error{e.endOperator(ctx)}
 	if wrote {
 		errs = append(errs, e.verifyData(ctx), e.census(ctx))
 	}

@@ -75,6 +75,15 @@ func (e *Environment) setBusy(name string) {
 	e.busy = name
 }
 
+// rested is the end of a load, unless another one has begun.
+func (e *Environment) rested(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.busy == name {
+		e.busy = ""
+	}
+}
+
 func (e *Environment) loadOne(ctx context.Context, i int, mine string) {
 	nodes := e.serving()
 	if len(nodes) == 0 {

@@ -24,6 +24,8 @@ type Server interface {
 	Ready(ctx context.Context) error
 	// SetEncryption writes its encryption configuration and gives the hash by which it names it: sha256:HEX.
 	SetEncryption(told Encryption) (hash string, err error)
+	// RollOut writes an encryption configuration that an operator has made, with sockets below contract.SocketDir; hash as above.
+	RollOut(file []byte) (hash string, err error)
 }
 
 // Node is one control-plane node: an API server, its plugins, and the reporter of the scenario that runs.

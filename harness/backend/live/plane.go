@@ -47,6 +47,8 @@ type Plane interface {
 	RemoveNode(ctx context.Context, n *Node) error
 	// AddPlugin starts the plugin of a keyID on a node unless it runs.
 	AddPlugin(ctx context.Context, n *Node, keyID string) (*Plugin, error)
+	// TryPlugin starts a plugin on no node, for a check of what it is configured with; it is called Preflight in the history.
+	TryPlugin(ctx context.Context, keyID string) (*Plugin, error)
 
 	// Whole is nodes (history.RoleNode) or the API servers' pods on them (history.RolePod) as one unit. What ran before its end runs
 	// again after its start, and nothing else does. ready is told of each process that answers again.
@@ -67,6 +69,9 @@ type Plane interface {
 	// SetLink puts a fault in force on a link, named as in the history; the zero fault ends it.
 	SetLink(ctx context.Context, l history.Link, f netfault.Fault) error
 }
+
+// Preflight is the node of a plugin that is on none.
+const Preflight = "preflight"
 
 // Traits are what does not change of a plane.
 type Traits struct {
@@ -107,6 +112,7 @@ const (
 	DamagedEtcd       Damage = "something was done to etcd"
 	DamagedPower      Damage = "a node or a pod was not started again"
 	DamagedProgram    Damage = "the system under test could not be ended"
+	DamagedOperator   Damage = "an operator had its encryption"
 	DamagedData       Damage = "its objects could not be written in clear text"
 )
 

@@ -47,11 +47,11 @@ func (g *Plugin) Clear(ctx context.Context) error {
 }
 
 // PluginArgs are the arguments of PluginProgram for a plugin whose folders it sees as sockets, control and logs, with the
-// remote KMS at a socket.
-func PluginArgs(node, keyID, sockets, controlSocket, journal, kms string) []string {
+// remote KMS at a socket; key is the plugin's key there.
+func PluginArgs(node, keyID, sockets, controlSocket, journal, kms, key string) []string {
 	return []string{
 		"serve", "--listen=" + contract.SocketPath(sockets, keyID), "--node=" + node, "--key-id=" + keyID,
-		"--remote=unix://" + kms, "--key=" + remoteKey(keyID), "--control=unix://" + controlSocket, "--journal=" + journal,
+		"--remote=unix://" + kms, "--key=" + key, "--control=unix://" + controlSocket, "--journal=" + journal,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
@@ -22,9 +23,32 @@ type RemoteKMS struct {
 	Socket, Journal string
 
 	client *remotekms.Client
+
+	mu    sync.Mutex
+	named map[string]string // keys by keyID, where an operator's configuration names them
 }
 
-// remoteKey is the name of the key behind the plugins of a keyID.
+// Key is the name of the key behind the plugins of a keyID.
+func (k *RemoteKMS) Key(keyID string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if name, named := k.named[keyID]; named {
+		return name
+	}
+	return remoteKey(keyID)
+}
+
+// Call names the key behind the plugins of a keyID, before the first of them starts.
+func (k *RemoteKMS) Call(keyID, key string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.named == nil {
+		k.named = map[string]string{}
+	}
+	k.named[keyID] = key
+}
+
+// remoteKey is the name of a key that nobody has named.
 func remoteKey(keyID string) string { return "key-" + keyID }
 
 // StartRemoteKMS starts it with its socket and state in dir and its journal in logs.
@@ -99,7 +123,7 @@ func (e *Environment) rotate(ctx context.Context, a scenario.Action) error {
 		if want := a.Text("keyID"); want != "" && want != k {
 			continue
 		}
-		if _, err := e.plane.KMS().client.Rotate(ctx, remoteKey(k), 0); err != nil {
+		if _, err := e.plane.KMS().client.Rotate(ctx, e.plane.KMS().Key(k), 0); err != nil {
 			return fmt.Errorf("rotate the KEK behind keyID %s: %w", k, err)
 		}
 	}

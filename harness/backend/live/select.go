@@ -22,6 +22,8 @@ func (e *Environment) selectProcesses(ctx context.Context, s scenario.Selector) 
 		return []Target{{e.plane.LoadBalancer(), history.Process{Role: s.Role}}}, nil
 	case history.RoleRemoteKMS:
 		return []Target{e.plane.KMS().Target}, nil
+	case history.RoleOperator:
+		return e.operators()
 	case history.RoleAggregator:
 		return e.selectAggregators(ctx, s.Instance)
 	case history.RoleAPIServer, history.RolePlugin, history.RoleReporter:

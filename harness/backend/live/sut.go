@@ -48,7 +48,7 @@ func (e *Environment) reporterCommand(n *Node, kubeconfig string) (Command, erro
 	values := e.commonValues(n.ReporterPlace, kubeconfig)
 	values["node"] = n.Name
 	var sockets []string
-	for _, k := range e.currentKeyIDs() {
+	for _, k := range e.reported(n.Name, e.currentKeyIDs()) {
 		sockets = append(sockets, contract.SocketPath(n.ReporterPlace.SocketDir, k))
 	}
 	values["sockets"] = strings.Join(sockets, ",")

@@ -109,6 +109,21 @@ func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*liv
 	return g, nil
 }
 
+// TryPlugin implements live.Plane.
+func (p *plane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
+	if err := os.MkdirAll(p.nodeDir(live.Preflight), 0o700); err != nil {
+		return nil, fmt.Errorf("try a plugin: %w", err)
+	}
+	g, err := p.newPlugin(live.Preflight, keyID)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Start(ctx); err != nil {
+		return nil, fmt.Errorf("try plugin %s: %w", keyID, err)
+	}
+	return g, nil
+}
+
 func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 	name, dir := node+"-"+keyID, p.nodeDir(node)
 	control, journal := filepath.Join(dir, "ctl-"+keyID+".sock"), live.JournalFile(p.logs, name)
@@ -118,7 +133,7 @@ func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 	}
 	g.Unit = p.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
 		path, err := p.Programs.Find(ctx, live.PluginProgram)
-		args := append(live.PluginArgs(node, keyID, dir, control, journal, p.kms.Socket), append(p.profile.Args(), p.Programs.PluginArgs...)...)
+		args := append(live.PluginArgs(node, keyID, dir, control, journal, p.kms.Socket, p.kms.Key(keyID)), append(p.profile.Args(), p.Programs.PluginArgs...)...)
 		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(p.logs, "plugin-"+name+".log")}, err
 	})
 	return g, nil

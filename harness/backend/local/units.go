@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -50,6 +52,19 @@ func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) 
 	if err := s.APIServer.SetEncryption(s.plane.encryption(s.Name(), told)); err != nil {
 		return "", err
 	}
+	return s.encryptionHash()
+}
+
+// RollOut implements live.Server: the sockets are in the node's own folder.
+func (s apiServer) RollOut(file []byte) (hash string, err error) {
+	text := bytes.ReplaceAll(file, []byte(contract.SocketDir), []byte(s.plane.nodeDir(s.Name())))
+	if err := s.APIServer.SetEncryptionText(text); err != nil {
+		return "", err
+	}
+	return s.encryptionHash()
+}
+
+func (s apiServer) encryptionHash() (string, error) {
 	text, err := os.ReadFile(s.EncryptionFile())
 	if err != nil {
 		return "", fmt.Errorf("encryption configuration of %s: %w", s.Name(), err)

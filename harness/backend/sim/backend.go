@@ -110,6 +110,9 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
 		}
 	}
+	if s.Topology.ByOperator() {
+		lacks = append(lacks, "lifecycle operator: the operator acts on real control planes, so far on the local backend only")
+	}
 	if _, err := operatorNamed(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}

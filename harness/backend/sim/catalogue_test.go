@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -38,7 +39,15 @@ func catalogue(t *testing.T) []*scenario.Scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return slices.DeleteFunc(all, func(s *scenario.Scenario) bool { return s.Topology.ByOperator() }) // see TestNoOperator
+}
+
+// An operator acts on real control planes: here its scenarios are not supported, which is said before anything happens.
+func TestNoOperator(t *testing.T) {
+	s := scenario.Scenario{Name: "operated", Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}}.WithDefaults()
+	if lacks := sim.New(sim.Options{}).Lacks(s); len(lacks) != 1 || !strings.Contains(lacks[0], "local backend only") {
+		t.Errorf("%q", lacks)
+	}
 }
 
 // simulate runs a scenario and gives its result and history.

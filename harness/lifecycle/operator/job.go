@@ -72,14 +72,14 @@ func (o *Operator) check(ctx context.Context, p config.Plugin) {
 }
 
 func (o *Operator) tryPlugin(ctx context.Context, p config.Plugin, hash string) core.Preflight {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, o.Check)
 	defer cancel()
 	client, end, err := o.Executor.Try(ctx, p)
 	if err != nil {
 		return core.Preflight{Hash: hash, Message: err.Error(), At: o.Clock.Now()}
 	}
 	defer end()
-	return preflight.Check(ctx, client, hash, preflight.Options{Clock: o.Clock, Random: o.Random, UID: uuid.NewString, Pause: pause, Call: checkTimeout / 3})
+	return preflight.Check(ctx, client, hash, preflight.Options{Clock: o.Clock, Random: o.Random, UID: uuid.NewString, Pause: pause, Call: o.Check / 3})
 }
 
 // begin ends what runs; j.mu is held.

@@ -36,6 +36,9 @@ func New(o Options) (*Operator, error) {
 	if o.Decide == nil {
 		o.Decide = core.Decide
 	}
+	if o.Check == 0 {
+		o.Check = checkTimeout
+	}
 	client, err := kubernetes.NewForConfig(o.REST)
 	if err != nil {
 		return nil, fmt.Errorf("operator of %s: %w", o.Component, err)
@@ -105,7 +108,10 @@ func (o *Operator) step(ctx context.Context) time.Duration {
 	if len(plan.Actions) > 0 {
 		return pause
 	}
-	return plan.Again
+	if plan.Again == 0 {
+		return glance
+	}
+	return min(plan.Again, glance)
 }
 
 // failed tells of what went wrong. A conflict is no failure: the caches were behind.

@@ -14,7 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
-// Options of an operator. All are required but Decide.
+// Options of an operator. All are required but Check and Decide.
 type Options struct {
 	REST      *rest.Config
 	Component revision.Component
@@ -28,6 +28,8 @@ type Options struct {
 	Encrypted []string
 	Executor  Executor
 	Clock     clock.WithTicker
+	// Check bounds a pre-flight check; 0 is half a minute.
+	Check time.Duration
 	// Random makes key material.
 	Random io.Reader
 	Log    *slog.Logger
@@ -38,6 +40,8 @@ type Options struct {
 const (
 	// pause is when to look again after something was done on a node: nobody tells that a file was loaded.
 	pause = 200 * time.Millisecond
+	// glance is when to look again in any case: nobody tells that an API server is back, or has gone.
+	glance = time.Second
 	// retry is when to look again after something failed.
 	retry = time.Second
 	// requestTimeout bounds each request to the API server.

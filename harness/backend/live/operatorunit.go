@@ -1,0 +1,167 @@
+package live
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	lifecycle "github.com/kmsharness/kmsharness/harness/lifecycle/operator"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	"github.com/kmsharness/kmsharness/harness/record/tail"
+)
+
+// operatorUnit is the operator as a unit: one goroutine of this process at a time, so there is one leader. To kill it is to take its context:
+// requests that are under way are given up, and nothing is tidied up that another life would not find.
+type operatorUnit struct {
+	pods *pods
+
+	mu     sync.Mutex
+	cancel context.CancelFunc
+	done   chan struct{}
+	phase  Phase
+}
+
+var _ Unit = (*operatorUnit)(nil)
+
+// Start implements Unit.
+func (u *operatorUnit) Start(context.Context) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.phase == Running {
+		return nil
+	}
+	log, err := os.OpenFile(u.pods.logFile(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("start the operator: %w", err)
+	}
+	op, err := u.pods.newOperator(slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	ctx, cancel := context.WithCancel(u.pods.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer log.Close()
+		_ = op.Run(ctx) // it ends with its context
+	}()
+	u.cancel, u.done, u.phase = cancel, done, Running
+	u.tell(history.ProcessStarted)
+	return nil
+}
+
+func (u *operatorUnit) end(state string) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.phase != Running {
+		return nil
+	}
+	u.cancel()
+	<-u.done
+	u.phase = Ended
+	u.tell(state)
+	return nil
+}
+
+// Stop implements Unit.
+func (u *operatorUnit) Stop(context.Context) error { return u.end(history.ProcessStopped) }
+
+// Kill implements Unit.
+func (u *operatorUnit) Kill(context.Context) error { return u.end(history.ProcessKilled) }
+
+var errCannotStandStill = errors.New("the operator is a part of the harness and cannot stand still: kill it")
+
+// Pause implements Unit.
+func (u *operatorUnit) Pause(context.Context) error { return errCannotStandStill }
+
+// Resume implements Unit.
+func (u *operatorUnit) Resume(context.Context) error { return errCannotStandStill }
+
+// Status implements Unit.
+func (u *operatorUnit) Status() Status {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return Status{Phase: u.phase}
+}
+
+func (u *operatorUnit) tell(state string) {
+	u.pods.e.record(&history.Process{Role: history.RoleOperator, State: state})
+}
+
+func (p *pods) logFile() string { return filepath.Join(p.e.logDir, "operator.log") }
+
+const (
+	operatorUser = "kmsharness-operator"
+	// operatorRequests a second, more than it ever makes.
+	operatorRequests = 100
+	// operatorCheck bounds a pre-flight check: long enough for a plugin to start on a busy machine.
+	operatorCheck = 8 * time.Second
+	// operatorRetry is the pause after a check that failed.
+	operatorRetry = 2 * time.Second
+	// operatorKeep is how many old revisions and keys stay: few, so that pruning is seen.
+	operatorKeep = 3
+)
+
+func (p *pods) newOperator(log *slog.Logger) (*lifecycle.Operator, error) {
+	rest, err := p.e.plane.RESTConfig(operatorUser, []string{"system:masters"}, p.e.plane.ClientServer())
+	if err != nil {
+		return nil, fmt.Errorf("start the operator: %w", err)
+	}
+	rest.QPS, rest.Burst = operatorRequests, operatorRequests
+	opts := core.DefaultOptions()
+	opts.Interval, opts.Settle, opts.Retry, opts.Keep = p.e.traits.Timing.Interval, settle, operatorRetry, operatorKeep
+	return lifecycle.New(lifecycle.Options{
+		REST: rest, Component: revision.KubeAPIServer, Resource: p.e.operator.resource, Kind: p.e.operator.kind, Core: opts, Check: operatorCheck,
+		Encrypted: []string{"secrets"}, Executor: p, Clock: clock.RealClock{}, Random: rand.Reader, Log: log, Decide: p.decide,
+	})
+}
+
+// prepareOperator makes what an operator finds in a cluster, and says that nothing is encrypted.
+func (e *Environment) prepareOperator(ctx context.Context) error {
+	e.plane.Spoil(DamagedOperator)
+	for _, n := range e.nodes() {
+		e.pods.mu.Lock()
+		e.pods.of(n.Name)
+		e.pods.mu.Unlock()
+	}
+	if err := os.WriteFile(e.pods.logFile(), nil, 0o644); err != nil {
+		return fmt.Errorf("log of the operator: %w", err)
+	}
+	if err := e.recorder.files.Add(e.pods.logFile(), tail.FromStart, e.recorder.searched("log/operator", func([]byte) error { return nil })); err != nil {
+		return fmt.Errorf("log of the operator: %w", err)
+	}
+	if err := e.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
+		return fmt.Errorf("prepare the operator: %w", err)
+	}
+	e.pods.work.Go(e.pods.askReadiness)
+	return nil
+}
+
+// operators is the one there is.
+func (e *Environment) operators() ([]Target, error) {
+	if e.pods == nil {
+		return nil, errors.New("there is no operator: the topology has lifecycle direct")
+	}
+	return []Target{e.pods.operator}, nil
+}
+
+// endOperator ends it and all that goes on beside it.
+func (e *Environment) endOperator(ctx context.Context) error {
+	if e.pods == nil {
+		return nil
+	}
+	err := e.pods.operator.Stop(ctx)
+	e.pods.cancel()
+	e.pods.work.Wait()
+	return err
+}

@@ -1,0 +1,123 @@
+package live
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	lifecycle "github.com/kmsharness/kmsharness/harness/lifecycle/operator"
+)
+
+// pods are the API servers' pods of an environment as an operator handles them: what each is configured with, and what came of it.
+// They outlive the operator, which may be killed at any time. They never take the environment's lock while they hold their own.
+type pods struct {
+	e        *Environment
+	operator Target
+	ctx      context.Context // of what goes on beside the operator
+	cancel   context.CancelFunc
+	work     sync.WaitGroup
+
+	mu      sync.Mutex
+	pods    map[string]*pod
+	tries   int
+	decided *history.Decision
+	load    context.CancelFunc // ends the load of a switch; nil: nothing is switched
+}
+
+var _ lifecycle.Executor = (*pods)(nil)
+
+// pod is one of them. The zero value is an API server with clear text and nothing beside it.
+type pod struct {
+	plugins map[uint64]config.Plugin // it is configured with
+	sockets []uint64                 // of its reporter
+	files   map[string]rolledOut     // by the hash of the file
+	told    string                   // hash of the newest file; empty: none, or it is just being written
+	telling bool
+	inForce rolledOut // in the API server
+	asked   time.Time // when it was asked last what it has in force
+	answers bool      // it answered then
+	pid     int       // of the process that was seen to have the newest file in force; 0: none was
+}
+
+// rolledOut is an encryption configuration that an API server was given.
+type rolledOut struct {
+	revision  int
+	providers []string
+}
+
+func newPods(e *Environment) *pods {
+	p := &pods{e: e, pods: map[string]*pod{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.operator = Target{&operatorUnit{pods: p}, history.Process{Role: history.RoleOperator}}
+	return p
+}
+
+// of is the pod of a node; p.mu is held.
+func (p *pods) of(node string) *pod {
+	if p.pods[node] == nil {
+		clear := rolledOut{providers: []string{encryption.Clear().Name()}}
+		p.pods[node] = &pod{plugins: map[uint64]config.Plugin{}, files: map[string]rolledOut{}, inForce: clear}
+	}
+	return p.pods[node]
+}
+
+// sockets are the keyIDs of the plugins that a node's reporter was given, in order.
+func (p *pods) sockets(node string) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []string
+	for _, id := range p.of(node).sockets {
+		out = append(out, strconv.FormatUint(id, 10))
+	}
+	return out
+}
+
+// writer is the provider that every API server encrypts with; empty while they do not all have the same configuration.
+func (p *pods) writer() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	writer := encryption.Clear().Name()
+	for i, node := range slices.Sorted(maps.Keys(p.pods)) {
+		n := p.pods[node]
+		if n.telling || n.told != "" && n.pid == 0 || i > 0 && n.inForce.providers[0] != writer {
+			return ""
+		}
+		writer = n.inForce.providers[0]
+	}
+	return writer
+}
+
+// newest is the newest configuration that any API server was given.
+func (p *pods) newest() rolledOut {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var newest rolledOut
+	for _, n := range p.pods {
+		if f := n.files[n.told]; f.revision >= newest.revision {
+			newest = f
+		}
+	}
+	return newest
+}
+
+// lifecycle is what the history's heading says of who switches the encryption.
+func (e *Environment) lifecycle() string {
+	if e.pods != nil {
+		return history.LifecycleOperator
+	}
+	return ""
+}
+
+// reported are the plugins that a node should report: without an operator, the same on all nodes.
+func (e *Environment) reported(node string, all []string) []string {
+	if e.pods == nil {
+		return all
+	}
+	return e.pods.sockets(node)
+}

@@ -1,0 +1,140 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
+)
+
+// node is one that something can be done on.
+func (p *pods) node(name string) (*Node, error) {
+	n := p.e.plane.Nodes().Get(name)
+	if n == nil {
+		return nil, fmt.Errorf("there is no node %q: there are %v", name, p.e.Nodes())
+	}
+	return n, p.e.reachable([]*Node{n}, "")
+}
+
+// StartPlugins implements operator.Executor. One that runs with other settings for the same key is started again.
+func (p *pods) StartPlugins(ctx context.Context, name string, plugins []revision.Plugin) error {
+	n, err := p.node(name)
+	if err != nil {
+		return fmt.Errorf("start plugins: %w", err)
+	}
+	for _, g := range plugins {
+		keyID := strconv.FormatUint(g.KeyID, 10)
+		p.e.plane.KMS().Call(keyID, remoteName(g.Config))
+		p.mu.Lock()
+		before, there := p.of(name).plugins[g.KeyID]
+		p.mu.Unlock()
+		if old := n.Plugin(keyID); there && before != g.Config && old != nil {
+			if err := old.Stop(ctx); err != nil {
+				return fmt.Errorf("start plugin %s/%s with other settings: %w", name, keyID, err)
+			}
+		}
+		if err := p.e.startPlugins(ctx, n, []string{keyID}); err != nil {
+			return err
+		}
+		p.mu.Lock()
+		p.of(name).plugins[g.KeyID] = g.Config
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+// remoteName is what the remote KMS calls the key of a configuration: the same whenever the same key is chosen.
+func remoteName(c config.Plugin) string {
+	return "key-" + config.Wanted{Type: config.KMS, KMS: c}.KeyHash()
+}
+
+// StopPlugins implements operator.Executor.
+func (p *pods) StopPlugins(ctx context.Context, name string, ids []uint64) error {
+	n, err := p.node(name)
+	if err != nil {
+		return fmt.Errorf("stop plugins: %w", err)
+	}
+	for _, id := range ids {
+		keyID := strconv.FormatUint(id, 10)
+		if g := n.Plugin(keyID); g != nil {
+			if err := g.close(ctx); err != nil {
+				return err
+			}
+			n.RemovePlugin(keyID)
+		}
+		p.mu.Lock()
+		delete(p.of(name).plugins, id)
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+// Report implements operator.Executor. What is expected is told first: a reporter that starts reports it, and none that ends does.
+func (p *pods) Report(ctx context.Context, name string, ids []uint64) error {
+	n, err := p.node(name)
+	if err != nil {
+		return fmt.Errorf("start the reporter anew: %w", err)
+	}
+	p.mu.Lock()
+	p.of(name).sockets = slices.Clone(ids)
+	p.mu.Unlock()
+	p.e.mu.Lock()
+	p.e.keyIDs = p.sockets(name) // what a rotation rotates
+	p.e.mu.Unlock()
+	p.e.recordExpected()
+	if err := n.Reporter().Stop(ctx); err != nil {
+		return fmt.Errorf("stop the reporter of %s: %w", name, err)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return p.e.start(ctx, n.Reporter())
+}
+
+// RollOut implements operator.Executor. The same file again is left alone.
+func (p *pods) RollOut(_ context.Context, name string, rev int, file []byte) error {
+	n, err := p.node(name)
+	if err != nil {
+		return fmt.Errorf("roll out: %w", err)
+	}
+	providers, keys, err := readRollOut(file)
+	if err != nil {
+		return fmt.Errorf("roll out revision %d: %w", rev, err)
+	}
+	if !p.begin(name, rev) {
+		return nil
+	}
+	for _, k := range keys {
+		p.e.recorder.secrecy.Add(fmt.Sprintf("encryption-config revision %d", rev), secrecy.Plain, k)
+	}
+	hash, err := n.Server.RollOut(file)
+	p.mu.Lock()
+	pod := p.of(name)
+	pod.telling = false
+	if err == nil {
+		pod.files[hash], pod.told, pod.pid = rolledOut{rev, providers}, hash, 0
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("roll out revision %d to %s: %w", rev, name, err)
+	}
+	p.e.record(&history.Encryption{Node: name, State: history.EncryptionTold, Providers: providers})
+	return nil
+}
+
+// begin says whether a revision is news to a node; from then on nobody can say what the node's API server encrypts with.
+func (p *pods) begin(name string, rev int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pod := p.of(name)
+	if pod.told != "" && pod.files[pod.told].revision == rev {
+		return false
+	}
+	pod.telling = true
+	return true
+}

@@ -1,0 +1,78 @@
+package live
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+)
+
+// Nodes implements operator.Executor. A plugin that has crashed is there all the same: it is the pod's, and the kubelet's to start again.
+func (p *pods) Nodes(ctx context.Context) (map[string]core.Node, error) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	out := map[string]core.Node{}
+	for _, n := range p.e.nodes() {
+		all.Go(func() {
+			seen := p.look(ctx, n)
+			mu.Lock()
+			defer mu.Unlock()
+			out[n.Name] = seen
+		})
+	}
+	all.Wait()
+	return out, ctx.Err()
+}
+
+// askEvery is how often an API server is asked at most: as often as it looks for a new file.
+const askEvery = 500 * time.Millisecond
+
+func (p *pods) look(ctx context.Context, n *Node) core.Node {
+	up := p.e.reachable([]*Node{n}, "") == nil && n.Server.Status().Phase == Running && p.askLoaded(ctx, n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pod := p.of(n.Name)
+	return core.Node{Up: up, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
+}
+
+// askLoaded sees to it that what an API server has in force is known, and says whether it is. Its metrics are long, and no file is unloaded
+// by itself, so it is asked until it names the newest one.
+func (p *pods) askLoaded(ctx context.Context, n *Node) bool {
+	pid := n.Server.Status().PID
+	p.mu.Lock()
+	pod := p.of(n.Name)
+	settled, recent, answers := pod.told == "" || pod.pid == pid, time.Since(pod.asked) < askEvery, pod.answers
+	p.mu.Unlock()
+	switch {
+	case settled:
+		return true
+	case recent:
+		return answers
+	}
+	hash, err := n.loadedConfig(ctx)
+	p.names(n.Name, hash, pid, err == nil)
+	return err == nil
+}
+
+// names notes what an API server says that it has in force. What nobody has rolled out is what it began with.
+func (p *pods) names(node, hash string, pid int, answers bool) {
+	p.mu.Lock()
+	pod := p.of(node)
+	pod.asked, pod.answers = time.Now(), answers
+	file, known := pod.files[hash]
+	if known {
+		pod.inForce = file
+	}
+	news := known && hash == pod.told && pod.pid != pid
+	if news {
+		pod.pid = pid
+	}
+	p.mu.Unlock()
+	if news {
+		p.e.record(&history.Encryption{Node: node, State: history.EncryptionLoaded, Providers: file.providers})
+	}
+}

@@ -1,0 +1,54 @@
+package live
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
+	"github.com/kmsharness/kmsharness/harness/record/tail"
+)
+
+// Try implements operator.Executor: a plugin process of its own, on no node, at a socket of its own.
+func (p *pods) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
+	p.mu.Lock()
+	p.tries++
+	keyID := fmt.Sprintf("try-%d", p.tries)
+	p.mu.Unlock()
+	p.e.plane.KMS().Call(keyID, remoteName(c))
+	g, err := p.e.plane.TryPlugin(ctx, keyID)
+	if err != nil {
+		return nil, nil, err
+	}
+	end := func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StartTimeout)
+		defer cancel()
+		_ = g.close(ctx) // what does not end is ended with the plane
+	}
+	if err := p.e.recorder.followPlugin(g, tail.FromStart); err != nil {
+		end()
+		return nil, nil, err
+	}
+	p.e.recordReady(&g.Target)
+	conn, err := grpc.NewClient("unix://"+g.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		end()
+		return nil, nil, fmt.Errorf("try plugin %s: %w", keyID, err)
+	}
+	return kmsapi.NewKeyManagementServiceClient(conn), func() { conn.Close(); end() }, nil
+}
+
+// Rewrite implements operator.Executor, and looks at the outcome in etcd. All API servers encrypt alike by now.
+func (p *pods) Rewrite(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
+	defer cancel()
+	if err := p.e.rewriteAll(ctx); err != nil {
+		return fmt.Errorf("migrate the data: %w", err)
+	}
+	p.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().providers})
+	return p.e.census(ctx)
+}

@@ -1,0 +1,86 @@
+package scenario_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// operated is the valid file with an operator and one action.
+func operated(topology, action string) [2]string {
+	head := "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: plugin-hangs, title: T, area: lifecycle}\nspec:\n"
+	return [2]string{"", head + "  topology: {lifecycle: operator" + topology + "}\n  steps:\n  - " + action + "\n"}
+}
+
+// malformedLifecycles are mistakes about who switches the encryption.
+func malformedLifecycles() []malformed {
+	const file = "plugin-hangs.yaml:"
+	return []malformed{
+		{"lifecycle of nobody", operatedBy("operater"),
+			file + `5:25: lifecycle is "operater", expected direct or operator, did you mean "operator"?`},
+		{"apiserver without an operator", step("  - apiserver: {type: aescbc}"),
+			file + `19:16: apiserver without an operator that acts upon it, expected lifecycle: operator in the topology, or encryption instead`},
+		{"role operator without one", step("  - kill: {role: operator}"),
+			file + `19:18: role operator, and there is none, expected lifecycle: operator in the topology`},
+		{"encryption beside an operator", operated("", "encryption: {type: aescbc}"),
+			file + `7:17: encryption with lifecycle operator, expected apiserver: the operator switches, nobody else`},
+		{"node beside an operator", operated("", "node: {remove: cp-2}"),
+			file + `7:11: node with lifecycle operator, expected the nodes of the topology: others it cannot set up yet`},
+		{"migrate beside an operator", operated("", "data: {op: migrate}"),
+			file + `7:16: op migrate with lifecycle operator, expected write or verify: the operator migrates`},
+		{"a node's power beside an operator", operated("", "kill: {role: node, node: cp-2}"),
+			file + `7:18: role node with lifecycle operator, expected a process: what stops with the node it cannot set up again yet`},
+		{"keyIDs of an operator", operated(`, keyIDs: ["1"]`, "apiserver: {type: aescbc}"),
+			file + `5:43: keyIDs with lifecycle operator, expected none: it begins with clear text and numbers its keys from 1`},
+		{"cold start of an operator", operated(", start: stopped", "apiserver: {type: aescbc}"),
+			file + `5:42: start is stopped with lifecycle operator, expected running: it begins with clear text, so there is nothing to start cold`},
+		{"an operator that stands still", operated("", "pause: {role: operator}"),
+			file + `7:19: role operator with pause, expected it with start, stop, kill or restart`},
+		{"KMS without a provider", operated("", "apiserver: {type: KMS}"),
+			file + `7:16: type KMS without a provider, expected one of vault, aws, azure, gcp or thales`},
+		{"two providers", operated("", "apiserver: {type: KMS, vault: {}, aws: {}}"),
+			file + `7:44: aws beside vault, expected one provider`},
+		{"a provider beside a cipher", operated("", "apiserver: {type: aescbc, vault: {}}"),
+			file + `7:38: vault with type "aescbc", expected it with KMS only`},
+		{"a provider that nobody knows", operated("", "apiserver: {type: KMS, valt: {}}"),
+			file + `7:28: unknown field "valt" in apiserver, expected vault, aws, azure, gcp, thales, type or expect, did you mean "vault"?`},
+		{"an outcome that nobody knows", operated("", "apiserver: {type: aescbc, expect: denied}"),
+			file + `7:39: expect is "denied", expected accepted or refused`},
+		{"a type that nobody knows", operated("", "apiserver: {type: secretbox}"),
+			file + `7:23: type is "secretbox", expected KMS, identity, aescbc or aesgcm`},
+	}
+}
+
+func operatedBy(who string) [2]string {
+	whole := operated("", "wait: 1I")
+	return [2]string{"", strings.Replace(whole[1], "lifecycle: operator", "lifecycle: "+who, 1)}
+}
+
+// A file with an operator has no keyIDs of its own, knows those that the operator makes, and survives being written again.
+func TestLifecycle(t *testing.T) {
+	p := parser(t)
+	text := operated("", "apiserver: {type: aescbc}\n  - apiserver: {type: KMS, vault: {vaultKeyPath: transit/keys/one}}\n  - kill: {role: operator}\n"+
+		"  - expect: 'report[\"cp-1\"][\"2\"].status == \"healthy\"'\n    within: 1I")[1]
+	s, err := p.Parse("plugin-hangs.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Topology.ByOperator() || len(s.Topology.KeyIDs) != 0 {
+		t.Errorf("topology %+v", s.Topology)
+	}
+	section, _ := s.Actions()[1].Params["vault"].(map[string]any)
+	if section["vaultKeyPath"] != "transit/keys/one" {
+		t.Errorf("section %v", section)
+	}
+	again, err := s.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Parse("plugin-hangs.yaml", again); err != nil {
+		t.Errorf("%v in\n%s", err, again)
+	}
+	if d := (scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}}).WithDefaults(); len(d.Topology.KeyIDs) != 0 {
+		t.Errorf("defaults %+v", d.Topology)
+	}
+}
