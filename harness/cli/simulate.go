@@ -53,7 +53,7 @@ not run.`,
 	}
 	cmd.Flags().StringVar(&f.seeds, "seeds", "1-100", "A-B, or one seed")
 	cmd.Flags().Int64Var(&f.seed, "seed", -1, "one seed; its verdict is printed and its history kept")
-	cmd.Flags().Float64Var(&f.hours, "hours", 0, "virtual hours of faults in each seed; 0 is a few episodes")
+	cmd.Flags().Float64Var(&f.hours, "hours", 0, "virtual hours of each seed, of which the last minutes are without faults; 0 is a few episodes")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "I/N: simulate only the part with index I, from 0, of N parts of the seeds")
 	cmd.Flags().StringVar(&f.out, "out", "_artifacts", "folder for the summary and for what did not pass")
 	cmd.Flags().StringVar(&f.ssa, "ssa", string(store.Model), "what merges applies: real (Kubernetes' own code) or model (the same result, sooner)")
