@@ -79,6 +79,21 @@ func switching(payloads ...any) func() []history.Event {
 	return extra(slices.Concat([]any{action(history.ActionBegan)}, payloads, []any{action(history.ActionDone)})...)
 }
 
+// operated is a history with an operator, which switches when it likes.
+func operated(build func() []history.Event) func() []history.Event {
+	return func() []history.Event {
+		events := build()
+		for i := range events {
+			if run := events[i].Run; run != nil {
+				by := *run
+				by.Lifecycle = history.LifecycleOperator
+				events[i].Run = &by
+			}
+		}
+		return events
+	}
+}
+
 // atEnd records the last payload when the run is over.
 func atEnd(before, last any) func() []history.Event {
 	return func() []history.Event {
@@ -448,6 +463,8 @@ func knownBad() []known {
 			told("cp-1", "told", "kms-2", "kms-1", "identity"))},
 		{"a plugin ends while its API server needs it", "SWITCH-ORDER", "", switching(toldAll("identity", "kms-9"), pluginStopped())},
 		{"a plugin ends before its reporter", "SWITCH-ORDER", "", switching(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped())},
+		{"an operator ends a plugin while its API server needs it", "SWITCH-ORDER", "", operated(extra(toldAll("identity", "kms-9"), pluginStopped()))},
+		{"an operator ends a plugin before its reporter", "SWITCH-ORDER", "", operated(extra(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped()))},
 		{"reporter reads secrets", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "list", Resource: "secrets"}, 200))},
 		{"reporter updates the CR", "LEAST-PRIVILEGE", "OWNERSHIP", extra(byReporter(history.Request{Verb: "update", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", FieldManager: "kms-health-reporter-cp-1"}, 200))},
 		{"reporter discovers", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "get"}, 200))},

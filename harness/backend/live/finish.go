@@ -43,6 +43,9 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	if e.traits.Outlives && e.clear(ctx) != nil {
 		e.plane.Spoil(DamagedData)
 	}
+	if e.pods != nil && e.clearOperator(ctx) != nil {
+		e.plane.Spoil(DamagedOperator)
+	}
 	ended := e.EndSystemUnderTest(ctx)
 	if ended != nil {
 		e.plane.Spoil(DamagedProgram)

@@ -128,7 +128,7 @@ func (p *pods) newOperator(log *slog.Logger) (*lifecycle.Operator, error) {
 
 // prepareOperator makes what an operator finds in a cluster, and says that nothing is encrypted.
 func (e *Environment) prepareOperator(ctx context.Context) error {
-	e.plane.Spoil(DamagedOperator)
+	e.plane.Spoil(DamagedEncryption)
 	for _, n := range e.nodes() {
 		e.pods.mu.Lock()
 		e.pods.of(n.Name)

@@ -112,7 +112,7 @@ const (
 	DamagedEtcd       Damage = "something was done to etcd"
 	DamagedPower      Damage = "a node or a pod was not started again"
 	DamagedProgram    Damage = "the system under test could not be ended"
-	DamagedOperator   Damage = "an operator had its encryption"
+	DamagedOperator   Damage = "what an operator made could not be taken back"
 	DamagedData       Damage = "its objects could not be written in clear text"
 )
 

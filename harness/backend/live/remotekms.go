@@ -38,6 +38,13 @@ func (k *RemoteKMS) Key(keyID string) string {
 	return remoteKey(keyID)
 }
 
+// Forget forgets the names: the next scenario's keyIDs are other keys.
+func (k *RemoteKMS) Forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.named = nil
+}
+
 // Call names the key behind the plugins of a keyID, before the first of them starts.
 func (k *RemoteKMS) Call(keyID, key string) {
 	k.mu.Lock()

@@ -1,0 +1,46 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+)
+
+// clearOperator takes back what an operator made, while its keys are there to delete with, so that a reset can make the plane as good as
+// new. The plugins go last: those of the next scenario have other keys in the remote KMS, also under the same keyIDs.
+func (e *Environment) clearOperator(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
+	defer cancel()
+	for _, n := range e.nodes() {
+		if err := n.Server.Start(ctx); err != nil { // the steps may have left it away
+			return err
+		}
+	}
+	err := e.persist(ctx, func(ctx context.Context, c *Client) error {
+		return errors.Join(c.removeOperated(ctx), c.removeAll(ctx))
+	})
+	if err != nil {
+		return fmt.Errorf("take back what the operator made: %w", err)
+	}
+	err = e.eachNode(func(n *Node) error {
+		return errors.Join(n.Reporter().Stop(ctx), n.DropPlugins(ctx, nil))
+	})
+	e.plane.KMS().Forget()
+	return err
+}
+
+// removeOperated deletes keys, revisions and credentials.
+func (c *Client) removeOperated(ctx context.Context) error {
+	list := metav1.ListOptions{LabelSelector: revision.ComponentLabel}
+	for _, r := range []schema.GroupVersionResource{secretObjects(), {Version: "v1", Resource: "configmaps"}} {
+		if err := c.Resource(r).Namespace(revision.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, list); err != nil {
+			return fmt.Errorf("delete %s in %s: %w", r.Resource, revision.Namespace, err)
+		}
+	}
+	return c.remove(ctx, secretObjects(), credentialNamespace, credentialSecret)
+}
