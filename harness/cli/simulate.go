@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -118,22 +117,8 @@ func printJSON(w io.Writer, all *swarm.Summary) error {
 	return err
 }
 
-// simulationGC is GOGC for simulations: a seed makes much that is garbage at once and keeps little, so that four times the heap, a few
-// hundred MB, costs a quarter less time.
-const simulationGC = 400
-
-// collectLess lets the garbage collector run less often, unless somebody has set GOGC, until restore.
-func collectLess() (restore func()) {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
-	}
-	before := debug.SetGCPercent(simulationGC)
-	return func() { debug.SetGCPercent(before) }
-}
-
 // simulate runs the seeds, shrinks what failed and prints what came of it. What was done before an interrupt is printed, too.
 func (f *simulateFlags) simulate(ctx context.Context, w io.Writer, s simulation) (*swarm.Summary, error) {
-	defer collectLess()()
 	all := swarm.NewSummary(s.wanted, s.settings)
 	var last swarm.Seed
 	began := time.Now()
