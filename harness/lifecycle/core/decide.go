@@ -31,7 +31,9 @@ func Decide(o Observed, opts Options, now time.Time) Plan {
 		d.cur.Keys = []uint64{revision.Plain}
 	}
 	doubtful := d.doubt()
-	if d.plugIn() && d.rollOut() && !doubtful {
+	if ready := d.plugIn() && d.rollOut(); ready && doubtful {
+		d.at(d.upcoming(), "what the nodes agreed on is no longer believed")
+	} else if ready {
 		d.advance()
 	}
 	d.conditions()
@@ -87,6 +89,21 @@ func (d *decision) advance() {
 	default:
 		d.rest()
 	}
+}
+
+// upcoming is the stage that advance would be at. A key that is doubted is never at rest: it is to be migrated, or encrypted anew.
+func (d *decision) upcoming() string {
+	switch {
+	case !slices.Contains(d.cur.Keys, d.top.ID):
+		return StageReading
+	case d.cur.Writes() != d.top.ID:
+		return StageWriting
+	case !d.top.Migrated:
+		return StageMigrating
+	case len(d.cur.Keys) > 1:
+		return StageRemoving
+	}
+	return StageReencrypting
 }
 
 // next makes the next revision, if every node can serve the newest key.
