@@ -14,7 +14,9 @@ import (
 func Owners(u *unstructured.Unstructured) map[string][]string { return OwnersOf(u.GetManagedFields()) }
 
 // OwnersOf is Owners of managedFields.
-func OwnersOf(fields []metav1.ManagedFieldsEntry) map[string][]string { return (&OwnerReader{}).Of(fields) }
+func OwnersOf(fields []metav1.ManagedFieldsEntry) map[string][]string {
+	return (&OwnerReader{}).Of(fields)
+}
 
 // OwnerReader is OwnersOf for one object after another: it remembers what it read, for managers own the same most of the time. The zero
 // value is ready; it is for one goroutine.
