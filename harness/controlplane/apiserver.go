@@ -87,14 +87,7 @@ func (s *APIServer) EncryptionFile() string { return filepath.Join(s.dir, "encry
 // SetEncryption replaces the EncryptionConfiguration in one step. A running API server loads it at its next look (see
 // Options.EncryptionPoll), or rejects it silently.
 func (s *APIServer) SetEncryption(e Encryption) error {
-	if err := e.Validate(); err != nil {
-		return err
-	}
-	text, err := e.YAML()
-	if err == nil {
-		err = writeAtomically(s.EncryptionFile(), text)
-	}
-	if err != nil {
+	if err := e.writeTo(s.EncryptionFile()); err != nil {
 		return fmt.Errorf("write the encryption configuration of API server %s: %w", s.Name(), err)
 	}
 	return nil

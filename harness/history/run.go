@@ -33,6 +33,9 @@ type Run struct {
 	Operator        string `json:"operator"`
 	ClusterOperator string `json:"clusterOperator"`
 
+	// APIServers are those beside kube-apiserver.
+	APIServers []FurtherAPIServer `json:"apiServers,omitempty"`
+
 	// Excused are invariants whose violation this scenario provokes on purpose, with the reason.
 	Excused []Excuse `json:"excused,omitempty"`
 }

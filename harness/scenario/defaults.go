@@ -37,6 +37,9 @@ func (s *Scenario) setDefaults(keyIDs, start, contract, operator bool) {
 	if keyIDs {
 		s.Topology.KeyIDs = []string{DefaultKeyID}
 	}
+	if s.Topology.APIServers == nil { // a list that was written stays, also if it is empty
+		s.Topology.APIServers = APIServers()[:1]
+	}
 	if start {
 		s.Topology.Start = StartRunning
 	}

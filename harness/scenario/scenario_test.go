@@ -31,7 +31,7 @@ func TestParseFillsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(s.Topology, scenario.Topology{ControlPlanes: 3, KeyIDs: []string{"1"}, Aggregators: 2, Start: "running"}) {
+	if !reflect.DeepEqual(s.Topology, scenario.Topology{ControlPlanes: 3, KeyIDs: []string{"1"}, Aggregators: 2, APIServers: []string{"kube-apiserver"}, Start: "running"}) {
 		t.Errorf("topology %+v", s.Topology)
 	}
 	group := s.Steps[2]

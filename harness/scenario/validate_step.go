@@ -150,11 +150,15 @@ func (v *validation) reference(r view.Reference) string {
 		view.RefConditionStatus: {"True", "False", "Unknown", ""},
 		view.RefReportStatus:    {string(contract.StatusHealthy), string(contract.StatusUnhealthy), string(contract.StatusError), ""},
 		view.RefRole:            roles(),
+		view.RefAPIServer:       v.scenario.Topology.Further(),
 	}[r.Kind]
 	if slices.Contains(known, r.Value) {
 		return ""
 	}
 	known = slices.DeleteFunc(slices.Clone(known), func(s string) bool { return s == "" })
+	if len(known) == 0 {
+		return string(r.Kind) + " " + quote(r.Value) + " cannot be, there is none in the topology"
+	}
 	return string(r.Kind) + " " + quote(r.Value) + " cannot be, expected " + oneOf(known) + didYouMean(r.Value, known)
 }
 

@@ -49,9 +49,14 @@ func (g *Plugin) Clear(ctx context.Context) error {
 // PluginArgs are the arguments of PluginProgram for a plugin whose folders it sees as sockets, control and logs, with the
 // remote KMS at a socket.
 func PluginArgs(node, keyID, sockets, controlSocket, journal, kms string) []string {
+	return FurtherPluginArgs("", node, keyID, sockets, controlSocket, journal, kms)
+}
+
+// FurtherPluginArgs are PluginArgs for a plugin of a further API server.
+func FurtherPluginArgs(apiServer, node, keyID, sockets, controlSocket, journal, kms string) []string {
 	return []string{
 		"serve", "--listen=" + contract.SocketPath(sockets, keyID), "--node=" + node, "--key-id=" + keyID,
-		"--remote=unix://" + kms, "--key=" + remoteKey(keyID), "--control=unix://" + controlSocket, "--journal=" + journal,
+		"--remote=unix://" + kms, "--key=" + RemoteKey(apiServer, keyID), "--control=unix://" + controlSocket, "--journal=" + journal,
 	}
 }
 
@@ -72,6 +77,9 @@ func (n *Node) EndPlugins(ctx context.Context) error {
 // Close drops the harness's connections to the node's API server and plugins.
 func (n *Node) Close() {
 	n.Admin.Close()
+	if n.Direct != nil {
+		n.Direct.Close()
+	}
 	for _, g := range n.Plugins() {
 		g.control.Close()
 	}

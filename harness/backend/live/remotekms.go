@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
@@ -24,8 +25,21 @@ type RemoteKMS struct {
 	client *remotekms.Client
 }
 
-// remoteKey is the name of the key behind the plugins of a keyID.
-func remoteKey(keyID string) string { return "key-" + keyID }
+// RemoteKey is the name of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
+func RemoteKey(apiServer, keyID string) string {
+	if apiServer == "" {
+		return "key-" + keyID
+	}
+	return apiServer + ".key-" + keyID
+}
+
+// apiServerOfKey is the further API server whose plugins a key is behind.
+func apiServerOfKey(key string) string {
+	if name, _, ok := strings.Cut(key, "."); ok {
+		return name
+	}
+	return ""
+}
 
 // StartRemoteKMS starts it with its socket and state in dir and its journal in logs.
 func StartRemoteKMS(ctx context.Context, h *Host, dir, logs string) (*RemoteKMS, error) {
@@ -99,7 +113,7 @@ func (e *Environment) rotate(ctx context.Context, a scenario.Action) error {
 		if want := a.Text("keyID"); want != "" && want != k {
 			continue
 		}
-		if _, err := e.plane.KMS().client.Rotate(ctx, remoteKey(k), 0); err != nil {
+		if _, err := e.plane.KMS().client.Rotate(ctx, e.remoteKey(k), 0); err != nil {
 			return fmt.Errorf("rotate the KEK behind keyID %s: %w", k, err)
 		}
 	}
