@@ -4,10 +4,12 @@ SHELL := /bin/bash
 
 # auto picks the best backend this machine can run and says which.
 BACKEND ?= auto
-# Ginkgo label filter, for example LABELS='area:plugin && !slow'.
+# Ginkgo label filter, for example LABELS='area:plugin && !slow'. Empty: everything, but on kind what has the label nodes; all: everything.
 LABELS ?=
-# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: 2.
+# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: 4 on local, else 2.
 PROCS ?=
+# Begin no further scenario after this long, for example TIME=20m; empty: no limit.
+TIME ?=
 # Where verdicts, histories and logs go.
 OUT ?= _artifacts
 # How long each fuzz target runs under `make fuzz`.
@@ -38,8 +40,8 @@ images: ## container images of plugin, reporter and aggregator, without an engin
 test: ## unit tests with the race detector, fuzz seeds included; needs no engine and no binaries
 	CGO_ENABLED=1 go test -race -count=1 ./...
 
-e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [LABELS=…] [PROCS=…] [OUT=…]
-	@bin/kmsharness e2e --backend='$(BACKEND)' --labels='$(LABELS)' $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)'
+e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [LABELS=…] [PROCS=…] [TIME=…] [OUT=…]
+	@bin/kmsharness e2e --backend='$(BACKEND)' --labels='$(LABELS)' $(if $(TIME),--time='$(TIME)') $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)'
 
 mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on purpose, each of which must be caught: make mutants [BACKEND=auto|sim|local]; verdicts go to _mutants
 	@mkdir -p bin

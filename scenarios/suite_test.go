@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
@@ -30,6 +31,7 @@ var settings struct {
 	seed                   int64
 	sut                    choose.Options
 	artifacts              string
+	notAfter               string
 }
 
 func TestMain(m *testing.M) {
@@ -37,6 +39,7 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&settings.out, "kmsharness.out", "", "output folder")
 	flag.StringVar(&settings.progress, "kmsharness.progress", "", "file that lines of progress are appended to")
 	flag.Int64Var(&settings.seed, "kmsharness.seed", 1, "seed")
+	flag.StringVar(&settings.notAfter, "kmsharness.not-after", "", "when the last scenario may begin, as in RFC 3339; empty: at any time")
 	flag.StringVar(&settings.artifacts, "kmsharness.artifacts", "", "when artifacts are collected")
 	flag.StringVar(&settings.sut.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
 	flag.StringVar(&settings.sut.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
@@ -67,11 +70,18 @@ func TestCatalogue(t *testing.T) {
 	RunSpecs(t, "catalogue")
 }
 
+// notAfter is when the last scenario may begin; zero: at any time.
+var notAfter time.Time
+
 // booted is the backend of this process; the control planes that it keeps serve one spec after another.
 var booted backend.Backend
 
 var _ = BeforeSuite(func() {
 	var err error
+	if settings.notAfter != "" {
+		notAfter, err = time.Parse(time.RFC3339, settings.notAfter)
+		Expect(err).NotTo(HaveOccurred())
+	}
 	booted, err = choose.New(settings.backend, settings.sut)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx context.Context) { Expect(booted.Close(ctx)).To(Succeed()) })
@@ -106,6 +116,7 @@ func specs(all []*scenario.Scenario) {
 // run executes one scenario and turns its result into the spec's.
 func run(ctx context.Context, s *scenario.Scenario) {
 	r := engine.Execute(ctx, booted, s, engine.Execution{
+		NotAfter: notAfter,
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
 			Reproduce: reproduce(s), Progress: progress(s),
@@ -115,6 +126,9 @@ func run(ctx context.Context, s *scenario.Scenario) {
 	switch r.Status {
 	case report.Passed:
 		say("%-40s passed in %.1fs", s.Name, r.Took.Seconds())
+	case report.NotBegun:
+		say("%-40s not begun", s.Name)
+		Skip(strings.Join(r.Reasons, "; "))
 	case report.NotSupported:
 		say("%-40s not supported", s.Name)
 		Skip("not supported on " + r.Backend + ": " + strings.Join(r.Reasons, "; "))

@@ -30,6 +30,7 @@ type e2eFlags struct {
 	labels   string
 	procs    int
 	failFast bool
+	time     time.Duration
 }
 
 func newE2ECommand() *cobra.Command {
@@ -46,9 +47,10 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow")
+	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow, nodes; all: everything (default: nodes on kind, elsewhere all)")
 	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after the first that does not pass")
-	cmd.Flags().IntVar(&f.procs, "procs", 2, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, clusters side by side")
+	cmd.Flags().DurationVar(&f.time, "time", 0, "begin no further scenario after this long, and say which were not begun; 0: no limit")
+	cmd.Flags().IntVar(&f.procs, "procs", 0, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, clusters (default: 4 on local, else 2)")
 	return cmd
 }
 
@@ -60,14 +62,24 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if _, err := f.collect(); err != nil {
 		return err
 	}
+	if !cmd.Flags().Changed("procs") {
+		f.procs = choose.Processes(name)
+	}
 	if f.procs < 1 || f.procs > 16 {
 		return usage("--procs %d: expected 1 to 16", f.procs)
+	}
+	if f.time < 0 {
+		return usage("--time %v: expected a duration above 0, for example 20m", f.time)
 	}
 	if _, err := choose.New(name, f.sut); err != nil { // before every process of the suite finds the mistake
 		return err
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "e2e: backend %s (%s)\n", name, why)
+	var notice string
+	if f.labels, notice = choose.Part(name, f.labels); notice != "" {
+		fmt.Fprintf(out, "e2e: %s\n", notice)
+	}
 	if err := choose.SideBySide(name); err != nil && f.procs > 1 {
 		fmt.Fprintln(out, "e2e: this takes longer than it could:", err)
 	}

@@ -25,10 +25,14 @@ const (
 // progressEvery is how often progress is shown.
 const progressEvery = 200 * time.Millisecond
 
+// suiteTimeout is Ginkgo's own limit, whose default of an hour is less than every scenario on kind may take on a slow machine. What hangs
+// is the engine's business (engine.Limits).
+const suiteTimeout = 12 * time.Hour
+
 // runSuite runs the specs in processes of Ginkgo's, and shows their progress.
 func (f *e2eFlags) runSuite(cmd *cobra.Command, runner, suite, backend string) error {
 	out := absolute(f.out)
-	args := []string{"--procs", strconv.Itoa(f.procs), "--no-color", "--succinct", "--silence-skips", "--randomize-all=false"}
+	args := []string{"--procs", strconv.Itoa(f.procs), "--no-color", "--succinct", "--silence-skips", "--randomize-all=false", "--timeout", suiteTimeout.String()}
 	if f.labels != "" {
 		args = append(args, "--label-filter", f.labels)
 	}
@@ -38,6 +42,9 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, runner, suite, backend string) e
 	progress := filepath.Join(out, progressLog)
 	args = append(args, suite, "--", "--kmsharness.backend", backend, "--kmsharness.out", out, "--kmsharness.progress", progress)
 	args = append(args, f.suiteArgs()...)
+	if f.time > 0 {
+		args = append(args, "--kmsharness.not-after", time.Now().Add(f.time).Format(time.RFC3339))
+	}
 	run := exec.CommandContext(cmd.Context(), runner, args...)
 	log, err := os.Create(filepath.Join(out, suiteLog))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/check"
@@ -33,6 +34,8 @@ type Execution struct {
 	Room *[]history.Event
 	// Verdict, where it is set, receives what the checker found.
 	Verdict func(check.Verdict)
+	// NotAfter, where it is set, is the last instant at which a scenario is begun: one whose turn comes later is not.
+	NotAfter time.Time
 	// Preparing receives, beside Progress, what the backend tells while it prepares the environment, which can take minutes.
 	Preparing func(string)
 }
@@ -47,6 +50,10 @@ func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Exe
 		Began: x.Began, Reproduce: x.Reproduce, Dir: dir}
 	if lacks := b.Lacks(s); len(lacks) > 0 {
 		r.Status, r.Reasons = report.NotSupported, lacks
+		return x.save(r, x.makeDir(dir))
+	}
+	if !x.NotAfter.IsZero() && x.Runtime.Now().After(x.NotAfter) {
+		r.Status, r.Reasons = report.NotBegun, []string{"the time that the run was given was up before its turn came"}
 		return x.save(r, x.makeDir(dir))
 	}
 	err := x.execute(ctx, b, s, dir, &r)
@@ -89,7 +96,7 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 		x.Log = history.NewLogIn(to, *x.Room)
 		defer func() { *x.Room = x.Log.Room() }()
 	}
-	env, err := b.Prepare(ctx, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.preparing()})
+	env, err := x.prepare(ctx, b, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.preparing()})
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
@@ -106,6 +113,19 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 	err = errors.Join(err, x.judge(r))
 	r.Notes = append(r.Notes, collecting.atEnd(ctx, err == nil && r.Status == report.Passed)...)
 	return errors.Join(err, x.release(ctx, env, r.Status != report.Passed))
+}
+
+// prepare has a limit: an environment that never comes up must not cost a gate more than a verdict.
+func (x Execution) prepare(ctx context.Context, b backend.Backend, spec backend.Spec) (backend.Environment, error) {
+	late := fmt.Errorf("the environment was not ready after %v", x.Limits.Prepare)
+	ctx, cancel := context.WithCancelCause(ctx) // not a timeout: what an environment goes on with must not end when it is ready
+	limit := time.AfterFunc(x.Limits.Prepare, func() { cancel(late) })
+	defer limit.Stop()
+	env, err := b.Prepare(ctx, spec)
+	if err != nil && context.Cause(ctx) == late {
+		err = fmt.Errorf("%w: %w", late, err)
+	}
+	return env, err
 }
 
 // historyIn is where the history goes.

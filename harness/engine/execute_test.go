@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -115,5 +116,29 @@ func TestExecuteWithoutRun(t *testing.T) {
 	r, _ = execute(t, &worlds{world: w}, "true")
 	if r.Status != report.CouldNotRun || !strings.Contains(r.Reasons[0], "lost a line") {
 		t.Errorf("result %+v", r)
+	}
+}
+
+// never is a backend whose environments do not come up.
+type never struct{ *worlds }
+
+func (never) Prepare(ctx context.Context, _ backend.Spec) (backend.Environment, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestExecuteHasLimits: what never comes up costs a limited time, and what has no time left is not begun; neither is a pass.
+func TestExecuteHasLimits(t *testing.T) {
+	b := &worlds{world: newWorld(t)}
+	s := (&scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin"}).WithDefaults()
+	x := engine.Execution{Out: t.TempDir(), Options: engine.Options{Runtime: b.world, Limits: engine.DefaultLimits()}}
+	x.Limits.Prepare = time.Millisecond
+	if r := engine.Execute(context.Background(), never{b}, s, x); r.Status != report.CouldNotRun || !strings.Contains(r.Reasons[0], "the environment was not ready after 1ms") {
+		t.Errorf("never ready: %+v", r)
+	}
+	x.Limits = engine.DefaultLimits()
+	x.NotAfter = b.world.Now().Add(-time.Second)
+	if r := engine.Execute(context.Background(), never{b}, s, x); r.Status != report.NotBegun || len(r.Reasons) != 1 {
+		t.Errorf("no time left: %+v", r)
 	}
 }

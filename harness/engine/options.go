@@ -38,6 +38,9 @@ type Options struct {
 // Limits are the timeouts that no scenario names. They only bound what should not last: each is far above what was
 // measured on a loaded machine with two cores.
 type Limits struct {
+	// Prepare bounds everything until a scenario's environment is ready: the slowest is a cluster of three nodes in containers that waits
+	// for the boot of another.
+	Prepare time.Duration
 	// Action bounds one action. The slowest is a switch of the encryption with many objects: minutes for ten thousand.
 	Action time.Duration
 	// StartUp is added to the contract's bound in the control after the steps: what healing started must get going.
@@ -48,7 +51,7 @@ type Limits struct {
 
 // DefaultLimits are those of the programs.
 func DefaultLimits() Limits {
-	return Limits{Action: 15 * time.Minute, StartUp: 20 * time.Second, Finish: 5 * time.Minute}
+	return Limits{Prepare: 20 * time.Minute, Action: 15 * time.Minute, StartUp: 20 * time.Second, Finish: 5 * time.Minute}
 }
 
 func (o Options) withDefaults() Options {

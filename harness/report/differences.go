@@ -52,9 +52,9 @@ func Compare(a, b map[string]Outcome, hints bool) []Difference {
 	return all
 }
 
-// unjudged: one backend has the scenario and cannot run it, which it says with its reason.
+// unjudged: one backend has the scenario and cannot run it or did not come to it, which it says with its reason.
 func unjudged(x, y Outcome) bool {
-	return x.Status != "" && y.Status != "" && (x.Status == NotSupported || y.Status == NotSupported)
+	return x.Status != "" && y.Status != "" && (x.Status.skipped() || y.Status.skipped())
 }
 
 func (o Outcome) word() string {

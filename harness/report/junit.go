@@ -81,7 +81,7 @@ func caseOf(r Result) junitCase {
 		c.Failure = p
 	case CouldNotRun:
 		c.Error = p
-	case NotSupported:
+	case NotSupported, NotBegun:
 		c.Skipped = p
 	}
 	return c

@@ -40,7 +40,7 @@ type MachineRun struct {
 // NewMachine counts the runs.
 func NewMachine(s Summary, coverage string, runs []MachineRun) Machine {
 	m := Machine{Schema: SummarySchema, OK: s.ExitCode() == ExitPassed, Took: s.Took, Coverage: coverage, Runs: runs, Counts: map[Status]int{}}
-	for _, status := range []Status{Passed, Failed, NotSupported, CouldNotRun} {
+	for _, status := range []Status{Passed, Failed, NotSupported, CouldNotRun, NotBegun} {
 		m.Counts[status] = s.Count(status)
 	}
 	return m

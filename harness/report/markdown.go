@@ -26,8 +26,8 @@ func (s Summary) Markdown(coverage string) string {
 	broken := s.broken()
 	fmt.Fprintf(&b, "### %s\n\n", s.markdownTitle())
 	brokenTable(&b, broken)
-	fmt.Fprintf(&b, "**%d passed, %d failed, %d could not run, %d not supported** on %s in %s\n", s.Count(Passed), s.Count(Failed), s.Count(CouldNotRun),
-		s.Count(NotSupported), escape(strings.Join(s.backends(), ", "), maxCell), round(s.Took))
+	fmt.Fprintf(&b, "**%d passed, %d failed, %d could not run, %d not supported%s** on %s in %s\n", s.Count(Passed), s.Count(Failed), s.Count(CouldNotRun),
+		s.Count(NotSupported), s.notBegun(), escape(strings.Join(s.backends(), ", "), maxCell), round(s.Took))
 	if coverage != "" {
 		fmt.Fprintf(&b, "\n%s\n", escape(coverage, maxParagraph))
 	}
@@ -52,7 +52,7 @@ func (s Summary) markdownTitle() string {
 	case s.ran() == 0 && n == 0:
 		return "❌ kmsharness: no scenario ran"
 	case n > 0:
-		return fmt.Sprintf("❌ kmsharness: %d of %d did not pass", n, len(s.Results)-s.Count(NotSupported))
+		return fmt.Sprintf("❌ kmsharness: %d of %d did not pass", n, len(s.Results)-s.Count(NotSupported)-s.Count(NotBegun))
 	default:
 		return fmt.Sprintf("✅ kmsharness: all %d passed", s.ran())
 	}

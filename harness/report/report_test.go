@@ -37,7 +37,7 @@ func summary(statuses ...report.Status) report.Summary {
 }
 
 func TestLineAndExitCode(t *testing.T) {
-	p, f, n, c := report.Passed, report.Failed, report.NotSupported, report.CouldNotRun
+	p, f, n, c, u := report.Passed, report.Failed, report.NotSupported, report.CouldNotRun, report.NotBegun
 	tests := []struct {
 		s    report.Summary
 		line string
@@ -49,6 +49,9 @@ func TestLineAndExitCode(t *testing.T) {
 		{summary(p, c), "e2e: 1 passed, 1 failed, 0 not supported on local in 1m23s", 2},
 		{summary(), "e2e: 0 passed, 0 failed, 0 not supported on local in 1m23s", 1},
 		{summary(n), "e2e: 0 passed, 0 failed, 1 not supported on local in 1m23s", 1},
+		{summary(p, u, u), "e2e: 1 passed, 0 failed, 0 not supported, 2 NOT BEGUN on local in 1m23s", 0},
+		{summary(f, u), "e2e: 0 passed, 1 failed, 0 not supported, 1 NOT BEGUN on local in 1m23s", 1},
+		{summary(u), "e2e: 0 passed, 0 failed, 0 not supported, 1 NOT BEGUN on local in 1m23s", 1},
 	}
 	for _, tt := range tests {
 		if tt.s.Line() != tt.line || tt.s.ExitCode() != tt.code {

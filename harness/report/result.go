@@ -13,7 +13,11 @@ const (
 	Failed       Status = "failed"
 	NotSupported Status = "not supported" // the backend cannot do what the scenario needs; not a pass
 	CouldNotRun  Status = "could not run" // neither passed nor failed: something around it broke
+	NotBegun     Status = "not begun"     // the time that the run was given was up before its turn; not a pass
 )
+
+// skipped: nothing of the scenario was executed.
+func (s Status) skipped() bool { return s == NotSupported || s == NotBegun }
 
 // Result is one scenario on one backend.
 type Result struct {

@@ -35,7 +35,8 @@ const (
 	ExitCouldNotRun = 2
 )
 
-// ExitCode is 1 if a scenario failed, else 2 if one could not run, else 1 if none ran at all, else 0.
+// ExitCode is 1 if a scenario failed, else 2 if one could not run, else 1 if none ran at all, else 0: who limits the time of a
+// run accepts that not all of it is begun.
 func (s Summary) ExitCode() int {
 	switch {
 	case s.Count(Failed) > 0:
@@ -51,8 +52,17 @@ func (s Summary) ExitCode() int {
 
 // Line is the last line of an invocation. What could not run counts as failed: nobody should take it for a pass.
 func (s Summary) Line() string {
-	return fmt.Sprintf("e2e: %d passed, %d failed, %d not supported on %s in %s", s.Count(Passed),
-		s.Count(Failed)+s.Count(CouldNotRun), s.Count(NotSupported), s.backend(), round(s.Took))
+	return fmt.Sprintf("e2e: %d passed, %d failed, %d not supported%s on %s in %s", s.Count(Passed),
+		s.Count(Failed)+s.Count(CouldNotRun), s.Count(NotSupported), s.notBegun(), s.backend(), round(s.Took))
+}
+
+// notBegun is said only where there is any: most runs have no limit.
+func (s Summary) notBegun() string {
+	n := s.Count(NotBegun)
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d NOT BEGUN", n)
 }
 
 func (s Summary) backend() string {

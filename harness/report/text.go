@@ -55,10 +55,10 @@ func (r Result) Text() string {
 	for _, note := range r.Notes {
 		b.WriteString("  note: " + indent(note) + "\n")
 	}
-	if r.Reproduce != "" && r.Status != Passed && r.Status != NotSupported {
+	if r.Reproduce != "" && r.Status != Passed && !r.Status.skipped() {
 		fmt.Fprintf(&b, "  reproduce: %s\n", r.Reproduce)
 	}
-	if r.Dir != "" && r.Status != NotSupported {
+	if r.Dir != "" && !r.Status.skipped() {
 		fmt.Fprintf(&b, "  artifacts: %s\n", r.Dir)
 	}
 	return b.String()

@@ -104,6 +104,35 @@ func Watch(ctx context.Context, name string) (sweep func(ctx context.Context, pr
 	return kind.Watch(ctx)
 }
 
+// AllLabels selects everything on every backend.
+const AllLabels = "all"
+
+// partOnKind: what kubelets, containers, static pods, networks and load balancers have a part in, and one of each kind of failure. The
+// rest is about decisions, which local judges in a third of the time.
+const partOnKind = "nodes"
+
+// Part is the label filter that is meant by the one that somebody gave, and what to tell them of it: on kind, the default is a part of
+// the catalogue, so that a verdict takes minutes.
+func Part(name, labels string) (filter, notice string) {
+	switch {
+	case labels == AllLabels:
+		return "", ""
+	case labels == "" && name == kind.Name:
+		return partOnKind, "scenarios with the label " + partOnKind + ", in which nodes have a part; everything: LABELS=" + AllLabels + " or --labels " + AllLabels
+	default:
+		return labels, ""
+	}
+}
+
+// Processes is how many scenarios run side by side if nobody says: on local, whose scenarios mostly wait, more than there are processors;
+// on kind every process has clusters of its own.
+func Processes(name string) int {
+	if name == local.Name {
+		return 4
+	}
+	return 2
+}
+
 // KeepTogether says whether one process should run scenarios of one topology one after another, because another control plane of the
 // same size costs more than running a few of them side by side saves.
 func KeepTogether(name string) bool { return name == kind.Name }

@@ -90,7 +90,11 @@ func (p Page) Counts() string {
 	for _, r := range p.Runs {
 		count[r.Result.Status]++
 	}
-	return fmt.Sprintf("%d failed, %d passed, %d could not run, %d not supported", count[report.Failed], count[report.Passed], count[report.CouldNotRun], count[report.NotSupported])
+	text := fmt.Sprintf("%d failed, %d passed, %d could not run, %d not supported", count[report.Failed], count[report.Passed], count[report.CouldNotRun], count[report.NotSupported])
+	if n := count[report.NotBegun]; n > 0 {
+		text += fmt.Sprintf(", %d not begun", n)
+	}
+	return text
 }
 
 // Broken are the runs that did not pass, in the order of the matrix.

@@ -88,7 +88,7 @@ type Status struct{ Class, Text, Sign string }
 
 // Status of the run.
 func (r Run) Status() Status {
-	sign := map[report.Status]string{report.Passed: "✓", report.Failed: "✗", report.CouldNotRun: "!", report.NotSupported: "–"}[r.Result.Status]
+	sign := map[report.Status]string{report.Passed: "✓", report.Failed: "✗", report.CouldNotRun: "!", report.NotSupported: "–", report.NotBegun: "…"}[r.Result.Status]
 	return Status{strings.ReplaceAll(string(r.Result.Status), " ", "-"), string(r.Result.Status), sign}
 }
 
