@@ -21,6 +21,9 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > replicas {
 		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
 	}
+	if further := s.Topology.Further(); len(further) > 0 {
+		add("%s: there are no images of sample-apiserver and no Deployments of it here; local runs it beside kube-apiserver", strings.Join(further, " and "))
+	}
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		add("%v", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,15 +19,21 @@ import (
 
 // shape is what planes that can stand for each other have in common.
 type shape struct {
-	nodes  int
-	keyIDs string // joined
+	nodes   int
+	keyIDs  string // joined
+	further string // API servers beside kube-apiserver, joined
+}
+
+// furtherNames are those of shape.further.
+func (s shape) furtherNames() []string {
+	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
 }
 
 // nodeName is the i-th node's, from 1.
 func nodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
 
 // boot starts a plane. On error everything that was started is gone.
-func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool) (_ *plane, err error) {
+func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool, sample string) (_ *plane, err error) {
 	p := &plane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
 		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, installed: map[string]bool{}}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
@@ -42,6 +49,9 @@ func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries as
 	if err := p.makeControlPlane(); err != nil {
 		return nil, err
 	}
+	if err := p.makeFleets(s.furtherNames(), sample); err != nil {
+		return nil, err
+	}
 	if p.kms, err = live.StartRemoteKMS(ctx, p.Host, p.dir, p.logs); err != nil {
 		return nil, err
 	}
@@ -55,7 +65,7 @@ func (p *plane) makeControlPlane() (err error) {
 	}
 	p.cp, err = controlplane.New(controlplane.Options{
 		Binaries: p.binaries, Supervisor: p.Supervisor, Dir: data, LogDir: p.logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll,
+		EncryptionPoll: encryptionPoll, Aggregation: p.shape.further != "",
 	})
 	if err != nil {
 		return err
@@ -81,7 +91,12 @@ func (p *plane) start(ctx context.Context, keyIDs []string) error {
 	plugins, starting := errgroup.WithContext(ctx)
 	for i := range p.shape.nodes {
 		plugins.Go(func() error {
-			_, err := p.makeNode(starting, nodeName(i+1), live.Plugins(keyIDs...))
+			n, err := p.makeNode(starting, nodeName(i+1), live.Plugins(keyIDs...))
+			for _, f := range p.fleets {
+				if err == nil {
+					err = f.makeNode(starting, n, live.Plugins(keyIDs...))
+				}
+			}
 			return err
 		})
 	}
@@ -93,5 +108,13 @@ func (p *plane) start(ctx context.Context, keyIDs []string) error {
 			return err
 		}
 	}
-	return p.cp.Start(ctx, controlplane.Ready)
+	if err := p.cp.Start(ctx, controlplane.Ready); err != nil {
+		return err
+	}
+	for _, f := range p.fleets {
+		if err := f.start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }

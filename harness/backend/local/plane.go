@@ -38,6 +38,7 @@ type plane struct {
 	installed map[string]bool // manifests of these operators
 	used      bool            // by a scenario
 	wholes    live.Wholes
+	fleets    []*fleet // further API servers
 
 	etcdOff, etcdPaused atomic.Bool // with the nodes
 
@@ -149,6 +150,9 @@ func (p *plane) Close(ctx context.Context) error {
 	p.KillAll()
 	for _, n := range p.nodes.List() {
 		n.Close()
+	}
+	for _, f := range p.fleets {
+		errs = append(errs, f.close())
 	}
 	for _, l := range p.front {
 		errs = append(errs, l.Close())

@@ -13,7 +13,8 @@ import (
 func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
 	defer cancel()
-	if p.used { // a plugin may have been started with faults of its own
+	used := p.used
+	if used { // a plugin may have been started with faults of its own
 		if err := p.clearFaults(ctx); err != nil {
 			return err
 		}
@@ -25,7 +26,15 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err := p.install(ctx, s.Operator); err != nil {
 		return err
 	}
-	return live.Reset(ctx, p, s.Operator)
+	if err := live.Reset(ctx, p, s.Operator); err != nil {
+		return err
+	}
+	for _, f := range p.fleets {
+		if err := f.reset(ctx, s, used); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *plane) clearFaults(ctx context.Context) error {
@@ -36,7 +45,13 @@ func (p *plane) clearFaults(ctx context.Context) error {
 	for _, s := range p.cp.Servers() {
 		errs = append(errs, p.link(s.Name()).Set(netfault.Fault{}), s.EtcdLink().Set(netfault.Fault{}), p.lb.Set(s.Name(), netfault.Fault{}))
 	}
-	for _, n := range p.nodes.List() {
+	return errors.Join(append(errs, clearPlugins(ctx, &p.nodes), p.kms.Clear(ctx))...)
+}
+
+// clearPlugins starts what does not run, and ends every fault.
+func clearPlugins(ctx context.Context, nodes *live.Nodes) error {
+	var errs []error
+	for _, n := range nodes.List() {
 		for _, g := range n.Plugins() {
 			if err := g.Start(ctx); err != nil {
 				errs = append(errs, err)
@@ -45,7 +60,7 @@ func (p *plane) clearFaults(ctx context.Context) error {
 			errs = append(errs, g.Clear(ctx))
 		}
 	}
-	return errors.Join(append(errs, p.kms.Clear(ctx))...)
+	return errors.Join(errs...)
 }
 
 // install installs what an operator needs, once.

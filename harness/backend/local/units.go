@@ -50,9 +50,14 @@ func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) 
 	if err := s.APIServer.SetEncryption(s.plane.encryption(s.Name(), told)); err != nil {
 		return "", err
 	}
-	text, err := os.ReadFile(s.EncryptionFile())
+	return hashOfFile(s.EncryptionFile())
+}
+
+// hashOfFile is how an API server names its encryption configuration.
+func hashOfFile(path string) (string, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("encryption configuration of %s: %w", s.Name(), err)
+		return "", fmt.Errorf("encryption configuration: %w", err)
 	}
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), nil
 }

@@ -110,6 +110,9 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
 		}
 	}
+	if further := s.Topology.Further(); len(further) > 0 {
+		lacks = append(lacks, strings.Join(further, " and ")+": the simulation has one kind of API server; the aggregation layer is no model of it, local has it")
+	}
 	if _, err := operatorNamed(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}
