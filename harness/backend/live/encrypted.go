@@ -2,6 +2,7 @@ package live
 
 import (
 	"encoding/base64"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,8 @@ type Encrypted struct {
 	Registry string
 	// Field is where the value stands, in base64.
 	Field []string
+	// Spec is what stands beside it, for objects that need more.
+	Spec map[string]any
 }
 
 // encryptedSecrets are those of kube-apiserver.
@@ -36,6 +39,9 @@ func (o Encrypted) objectName(name string) string { return o.name() + "/" + data
 // object of a scenario with a value.
 func (o Encrypted) object(name string, value []byte) *unstructured.Unstructured {
 	u := newObject(o.Resource.GroupVersion().String(), o.Kind, name, nil)
+	if o.Spec != nil {
+		u.Object["spec"] = maps.Clone(o.Spec)
+	}
 	u.SetLabels(map[string]string{dataLabel: "true"})
 	_ = unstructured.SetNestedField(u.Object, base64.StdEncoding.EncodeToString(value), o.Field...) // nothing is in its way
 	return u

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -63,7 +64,7 @@ func (n *Node) proveFurther(ctx context.Context, o Encrypted) error {
 		if err == nil {
 			return n.Admin.remove(ctx, o.Resource, dataNamespace, name)
 		}
-		if pause(ctx, reloadPoll) != nil {
+		if apierrors.IsInvalid(err) || pause(ctx, reloadPoll) != nil {
 			return fmt.Errorf("write a %s through the aggregation layer: %w", o.Kind, err)
 		}
 	}

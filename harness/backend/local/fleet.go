@@ -102,7 +102,7 @@ func (f *fleet) APIServer() string { return f.apiServer }
 // Encrypted implements live.Further.
 func (f *fleet) Encrypted() live.Encrypted {
 	return live.Encrypted{Resource: schema.GroupVersionResource{Group: wardle, Version: f.version, Resource: "flunders"}, Kind: "Flunder",
-		Registry: f.prefix() + "/" + wardle + "/flunders/", Field: f.field}
+		Registry: f.prefix() + "/" + wardle + "/flunders/", Field: f.field, Spec: map[string]any{"referenceType": "Flunder"}}
 }
 
 // Nodes implements live.Plane.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
@@ -60,6 +62,7 @@ func (f *fleet) client(url string) (*live.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.WarningHandler = rest.NoWarnings{} // sample-apiserver calls its first version deprecated
 	return live.NewClient(config)
 }
 
