@@ -62,7 +62,7 @@ func TestParseFillsEverything(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	s := scenario.Scenario{}.WithDefaults()
-	want := scenario.Topology{ControlPlanes: 3, KeyIDs: []string{"1"}, Aggregators: 1, Start: "running"}
+	want := scenario.Topology{ControlPlanes: 3, KeyIDs: []string{"1"}, Aggregators: 1, APIServers: []string{"kube-apiserver"}, Start: "running"}
 	if !reflect.DeepEqual(s.Topology, want) || s.Contract != "conditions" || s.Operator != "kubeapiserver" {
 		t.Errorf("%+v", s)
 	}
