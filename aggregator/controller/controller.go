@@ -18,6 +18,7 @@ type Controller struct {
 	Config
 	client   dynamic.Interface
 	dialer   *connrotation.Dialer // of all connections
+	heard    *heard
 	trigger  *trigger
 	cr       *object
 	operator *object // the ClusterOperator
@@ -36,6 +37,8 @@ func New(c Config) (*Controller, error) {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
+	heard := &heard{clock: c.Clock}
+	c.REST.Wrap(heard.wrap)
 	if c.Decide == nil {
 		c.Decide = core.Step
 	}
@@ -43,7 +46,7 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	out := &Controller{Config: c, client: client, dialer: dialer, trigger: &trigger{clock: c.Clock}, absent: map[string]bool{}}
+	out := &Controller{Config: c, client: client, dialer: dialer, heard: heard, trigger: &trigger{clock: c.Clock}, absent: map[string]bool{}}
 	if out.metrics, err = newMetrics(c.Registry); err != nil {
 		return nil, err
 	}

@@ -11,28 +11,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pulse asks the API server for something small, over and over until ctx ends, and closes every connection when no answer comes:
+// pulse asks the API server for something small whenever nothing else has shown for a period that it has its etcd, until ctx ends, and
+// closes every connection when no answer comes:
 // whoever uses one dials anew, and the load balancer picks another API server. A connection stays with its API server for as long
 // as it lives, and one that lost etcd answers pings and keeps watches open on which nothing happens any more. Only a read that goes
 // to etcd tells. (The kubelet does the same when it cannot renew its lease.)
 func (c *Controller) pulse(ctx context.Context) {
 	for ctx.Err() == nil {
-		again := pulsePeriod(c.Interval)
+		again := pulsePeriod(c.Interval) - c.heard.ago()
+		if again > 0 {
+			c.wait(ctx, again)
+			continue
+		}
+		again = pulsePeriod(c.Interval)
 		if err := c.answers(ctx); err != nil && ctx.Err() == nil {
 			c.Log.Warn("no answer: connections are closed and dialled anew", "error", err)
 			c.metrics.redials.Inc()
 			c.dialer.CloseAll()
 			again = pulseRetry
 		}
-		select {
-		case <-ctx.Done():
-		case <-c.Clock.After(again):
-		}
+		c.wait(ctx, again)
+	}
+}
+
+// wait is for d, or until ctx ends.
+func (c *Controller) wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-c.Clock.After(d):
 	}
 }
 
 // pulsePeriod is the time between two questions: a sixth of the reporters' interval, within bounds. With production's 30 s that
-// is one small read in five seconds.
+// is one small read in five seconds, and none from an aggregator that renews or watches a lease more often.
 func pulsePeriod(interval time.Duration) time.Duration {
 	return min(max(interval/6, pulseMin), pulseMax)
 }

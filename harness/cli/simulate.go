@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -53,7 +52,7 @@ not run.`,
 	}
 	cmd.Flags().StringVar(&f.seeds, "seeds", "1-100", "A-B, or one seed")
 	cmd.Flags().Int64Var(&f.seed, "seed", -1, "one seed; its verdict is printed and its history kept")
-	cmd.Flags().Float64Var(&f.hours, "hours", 0, "virtual hours of faults in each seed; 0 is a few episodes")
+	cmd.Flags().Float64Var(&f.hours, "hours", 0, "virtual hours of each seed, of which the last minutes are without faults; 0 is a few episodes")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "I/N: simulate only the part with index I, from 0, of N parts of the seeds")
 	cmd.Flags().StringVar(&f.out, "out", "_artifacts", "folder for the summary and for what did not pass")
 	cmd.Flags().StringVar(&f.ssa, "ssa", string(store.Model), "what merges applies: real (Kubernetes' own code) or model (the same result, sooner)")
@@ -118,22 +117,8 @@ func printJSON(w io.Writer, all *swarm.Summary) error {
 	return err
 }
 
-// simulationGC is GOGC for simulations: a seed makes much that is garbage at once and keeps little, so that four times the heap, a few
-// hundred MB, costs a quarter less time.
-const simulationGC = 400
-
-// collectLess lets the garbage collector run less often, unless somebody has set GOGC, until restore.
-func collectLess() (restore func()) {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
-	}
-	before := debug.SetGCPercent(simulationGC)
-	return func() { debug.SetGCPercent(before) }
-}
-
 // simulate runs the seeds, shrinks what failed and prints what came of it. What was done before an interrupt is printed, too.
 func (f *simulateFlags) simulate(ctx context.Context, w io.Writer, s simulation) (*swarm.Summary, error) {
-	defer collectLess()()
 	all := swarm.NewSummary(s.wanted, s.settings)
 	var last swarm.Seed
 	began := time.Now()

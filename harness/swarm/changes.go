@@ -29,7 +29,7 @@ func (d *drawing) change() (subjects []func() []string, ok bool) {
 	default:
 		return nil, false
 	}
-	beside := append(subjects[1:], d.aggregator, d.balancer)
+	beside := append(subjects[1:], d.aggregator, d.balancer, d.clock)
 	d.rng.Shuffle(len(beside), func(i, j int) { beside[i], beside[j] = beside[j], beside[i] })
 	return append(subjects[:1], beside...), true
 }

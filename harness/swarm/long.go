@@ -41,6 +41,12 @@ func (m mood) allows(kind string) bool {
 	return h.Sum32()%100 < m.share
 }
 
+// ending is what the liveness phase takes, in intervals: half of it are its waits, the rest is what faults leave behind.
+const ending = 12
+
+// faults is how long faults come and go: what the liveness phase leaves of the plan's time.
+func (p Plan) faults() time.Duration { return max(p.Length-ending*p.Timing.Interval, p.Length/2) }
+
 // longLanes go on until the plan's time is filled.
 func (d *drawing) longLanes(subjects []subject) [][]string {
 	m := d.mood()
@@ -77,9 +83,9 @@ func (d *drawing) longLane(s subject, m mood, most int) []string {
 	var lane []string
 	var length time.Duration
 	steps := 0
-	for length < d.plan.Length && steps < most {
-		gap := max(m.gap, 4*d.plan.Length/time.Duration(most)) // so that what may be long enough is
-		pause := "wait: " + milliseconds(min(1+time.Duration(d.rng.Int64N(int64(gap))), scenario.MaxDuration))
+	for faults := d.plan.faults(); length < faults && steps < most; {
+		gap := max(m.gap, 4*faults/time.Duration(most)) // so that what may be long enough is
+		pause := "wait: " + milliseconds(min(1+time.Duration(d.rng.Int64N(int64(gap))), faults-length, scenario.MaxDuration))
 		episode := d.allowed(s, m) // none: nothing of this lane may happen, and time passes all the same
 		lane = append(append(lane, pause), episode...)
 		for _, s := range append(episode, pause) {

@@ -9,7 +9,8 @@ import (
 
 // Plan says what is drawn.
 type Plan struct {
-	// Length of the safety phase, in virtual time; zero is the short form with a few episodes.
+	// Length of the whole, in virtual time, the liveness phase with it; it may get longer by what the last fault takes. Zero is the
+	// short form with a few episodes.
 	Length time.Duration
 	// Timing of what is simulated, so that faults can be laid out in its intervals; zero is the simulator's own.
 	Timing contract.Timing

@@ -43,10 +43,7 @@ func boot(ctx context.Context, b bootSpec) (_ *plane, err error) {
 			}
 		}
 	}()
-	names := make([]string, b.nodes)
-	for i := range names {
-		names[i] = nodeName(i + 1)
-	}
+	names := nodeNames(b.nodes)
 	prepare := p.prepare
 	if b.plain {
 		prepare = p.prepareFolders

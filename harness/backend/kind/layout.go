@@ -83,3 +83,12 @@ func unitOfAggregator(pod string) string { return "aggregator-" + pod }
 
 // nodeName is the i-th node's, from 1.
 func nodeName(i int) string { return "cp-" + strconv.Itoa(i) }
+
+// nodeNames are those of a plane of n nodes.
+func nodeNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = nodeName(i + 1)
+	}
+	return names
+}

@@ -11,24 +11,25 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // Reset implements pool.Plane; what it proves is live.Reset's.
 func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
-	plan, err := planRepair(p.size, p.nodes.Names(), p.leaves)
+	plan, err := pool.PlanRepair(nodeNames(p.size), p.nodes.Names(), p.leaves)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, resetTimeout+time.Duration(len(plan.out)+len(plan.in))*joinTimeout)
+	ctx, cancel := context.WithTimeout(ctx, resetTimeout+time.Duration(len(plan.Out)+len(plan.In))*joinTimeout)
 	defer cancel()
 	if err := errors.Join(p.restoreLinks(ctx), p.lb.Start(ctx), p.kms.Clear(ctx)); err != nil {
 		return err
 	}
 	keyIDs := live.KeyIDs(s)
 	err = p.group(ctx, func(ctx context.Context, n *live.Node) error {
-		if slices.Contains(plan.out, n.Name) {
+		if slices.Contains(plan.Out, n.Name) {
 			return nil
 		}
 		return p.resetNode(ctx, n, keyIDs)
@@ -36,10 +37,10 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	if err := p.takeOut(ctx, plan.out); err != nil {
+	if err := p.takeOut(ctx, plan.Out); err != nil {
 		return err
 	}
-	if err := p.bringIn(ctx, plan.in, keyIDs); err != nil {
+	if err := p.bringIn(ctx, plan.In, keyIDs); err != nil {
 		return err
 	}
 	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {

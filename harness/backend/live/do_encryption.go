@@ -79,7 +79,7 @@ func (e *Environment) switchTo(ctx context.Context, to encryption.List) error {
 			return err
 		}
 	}
-	return e.eachNode(func(n *Node) error { return n.dropPlugins(ctx, plugins) })
+	return e.eachNode(func(n *Node) error { return n.DropPlugins(ctx, plugins) })
 }
 
 // beforeSwitch ends the reporters, or starts the plugins that will be needed.

@@ -72,6 +72,11 @@ func (c *Client) remove(ctx context.Context, r schema.GroupVersionResource, name
 	return nil
 }
 
+// RemoveNodeObject deletes a Node object, which may be gone.
+func (c *Client) RemoveNodeObject(ctx context.Context, name string) error {
+	return c.remove(ctx, nodeObjects(), "", name)
+}
+
 // configureEncryption sets the type in the cluster's APIServer configuration.
 func (c *Client) configureEncryption(ctx context.Context, kind string) error {
 	_, err := c.Resource(apiServerConfigs()).Apply(ctx, cluster, apiServerConfig(kind), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})

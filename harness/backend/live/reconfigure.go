@@ -99,8 +99,8 @@ func (e *Environment) startPlugins(ctx context.Context, n *Node, keyIDs []string
 	return nil
 }
 
-// dropPlugins ends the plugins of keyIDs that are no longer used.
-func (n *Node) dropPlugins(ctx context.Context, keep []string) error {
+// DropPlugins ends the plugins of keyIDs that are no longer used.
+func (n *Node) DropPlugins(ctx context.Context, keep []string) error {
 	for _, g := range n.Plugins() {
 		if slices.Contains(keep, g.KeyID) {
 			continue

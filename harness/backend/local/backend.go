@@ -190,7 +190,10 @@ func shapeOf(s *scenario.Scenario) shape {
 	if n == 0 {
 		n = 3
 	}
-	return shape{nodes: n, keyIDs: strings.Join(live.KeyIDs(s), ","), further: strings.Join(s.Topology.Further(), ",")}
+	if further := s.Topology.Further(); len(further) > 0 { // their plugins are not repaired
+		return shape{nodes: n, further: strings.Join(further, ","), keyIDs: strings.Join(live.KeyIDs(s), ",")}
+	}
+	return shape{nodes: n}
 }
 
 // sampleFor is the program of the further API servers of a scenario; empty if it has none.

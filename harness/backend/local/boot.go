@@ -20,13 +20,22 @@ import (
 // shape is what planes that can stand for each other have in common.
 type shape struct {
 	nodes   int
-	keyIDs  string // joined
 	further string // API servers beside kube-apiserver, joined
+	keyIDs  string // joined, where there are such
 }
 
 // furtherNames are those of shape.further.
 func (s shape) furtherNames() []string {
 	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
+}
+
+// nodeNames are those of a plane of n nodes.
+func nodeNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = nodeName(i + 1)
+	}
+	return names
 }
 
 // nodeName is the i-th node's, from 1.
@@ -35,7 +44,7 @@ func nodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
 // boot starts a plane. On error everything that was started is gone.
 func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool, sample string) (_ *plane, err error) {
 	p := &plane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
-		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, installed: map[string]bool{}}
+		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, leaving: map[string]bool{}, installed: map[string]bool{}}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	defer func() {
@@ -89,9 +98,9 @@ func (p *plane) makeControlPlane() (err error) {
 // start brings up nodes: plugins first, because an API server that meets a dead plugin takes 10 s longer.
 func (p *plane) start(ctx context.Context, keyIDs []string) error {
 	plugins, starting := errgroup.WithContext(ctx)
-	for i := range p.shape.nodes {
+	for _, name := range nodeNames(p.shape.nodes) {
 		plugins.Go(func() error {
-			n, err := p.makeNode(starting, nodeName(i+1), live.Plugins(keyIDs...))
+			n, err := p.makeNode(starting, name, live.Plugins(keyIDs...))
 			for _, f := range p.fleets {
 				if err == nil {
 					err = f.makeNode(starting, n, live.Plugins(keyIDs...))

@@ -138,12 +138,27 @@ func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, 
 }
 
 // Isolate implements live.Plane.
-func (p *plane) Isolate(_ context.Context, n *live.Node) error { return p.lb.Remove(n.Name) }
+func (p *plane) Isolate(_ context.Context, n *live.Node) error {
+	p.mu.Lock()
+	p.leaving[n.Name] = true
+	p.mu.Unlock()
+	return p.lb.Remove(n.Name)
+}
+
+// leaves says whether a node was isolated and is still there.
+func (p *plane) leaves(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leaving[name]
+}
 
 // RemoveNode implements live.Plane.
 func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.nodes.Remove(n.Name)
 	err := errors.Join(n.EndPlugins(ctx), n.Server.Kill(ctx), p.cp.Remove(ctx, n.Name)) // a clean stop would drain for seconds
 	n.Close()
+	p.mu.Lock()
+	delete(p.leaving, n.Name)
+	p.mu.Unlock()
 	return err
 }

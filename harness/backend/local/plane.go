@@ -45,6 +45,9 @@ type plane struct {
 	mu    sync.Mutex
 	links map[string]*netfault.Link // from each node's reporter to its API server
 	dirty string                    // why it cannot be used again; empty: it can
+	// leaving are nodes that were isolated and are still there; sealed: what etcd holds may need other keys than the next scenario's.
+	leaving map[string]bool
+	sealed  bool
 }
 
 var _ live.Plane = (*plane)(nil)
@@ -67,22 +70,58 @@ func (p *plane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
 // KMS implements live.Plane.
 func (p *plane) KMS() *live.RemoteKMS { return p.kms }
 
-// Spoil implements live.Plane. A boot takes seconds, so nothing is repaired.
+// Spoil implements live.Plane. A reset repairs nodes, etcd, and what the API servers were told.
 func (p *plane) Spoil(d live.Damage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dirty = string(d)
+	if len(p.fleets) > 0 {
+		p.dirty = string(d) + ", and further API servers are not repaired"
+		return
+	}
+	switch d {
+	case live.DamagedNodes, live.DamagedEtcd:
+	case live.DamagedEncryption:
+		p.sealed = true
+	default:
+		p.dirty = string(d)
+	}
 }
 
-// Vacate implements pool.Plane.
-func (p *plane) Vacate(context.Context) string {
+// Vacate implements pool.Plane. What a scenario encrypted is deleted while the keys are there.
+func (p *plane) Vacate(ctx context.Context) string {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.Programs.PluginArgs) > 0 {
+	dirty, sealed := p.dirty, p.sealed
+	p.sealed = false
+	p.mu.Unlock()
+	switch {
+	case len(p.Programs.PluginArgs) > 0:
 		return "its plugins were started with arguments of their own"
+	case dirty != "" || !sealed:
+		return dirty
 	}
-	return p.dirty
+	if err := errors.Join(live.Purge(ctx, p), p.unsealed(ctx)); err != nil {
+		return err.Error()
+	}
+	return ""
 }
+
+// unsealed is an error if etcd holds a secret, which the next scenario's keys may not open.
+func (p *plane) unsealed(ctx context.Context) error {
+	left, _, err := p.RangeEtcd(ctx, live.Range{From: secretKeys, End: afterSecretKeys, Limit: 1})
+	if err != nil {
+		return fmt.Errorf("look for secrets in etcd: %w", err)
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("etcd still holds %s", left[0].Key)
+	}
+	return nil
+}
+
+// secretKeys is where API servers keep secrets in etcd; afterSecretKeys is behind the last: / is followed by 0.
+const (
+	secretKeys      = "/registry/secrets/"
+	afterSecretKeys = "/registry/secrets0"
+)
 
 // Kubeconfig implements live.Plane.
 func (p *plane) Kubeconfig(user string, groups []string, server string) ([]byte, error) {

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -14,9 +15,9 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
 	defer cancel()
 	used := p.used
-	if used { // a plugin may have been started with faults of its own
-		if err := p.clearFaults(ctx); err != nil {
-			return err
+	if used {
+		if err := p.repair(ctx, live.KeyIDs(s)); err != nil {
+			return fmt.Errorf("repair: %w", err)
 		}
 	}
 	p.used = true
@@ -37,15 +38,16 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	return nil
 }
 
-func (p *plane) clearFaults(ctx context.Context) error {
-	var errs []error
-	for _, l := range p.front {
-		errs = append(errs, l.Set(netfault.Fault{}))
-	}
+// clearLinks ends every fault on the ways between programs.
+func (p *plane) clearLinks(ctx context.Context) error {
+	errs := []error{p.frontUnit.Start(ctx)}
 	for _, s := range p.cp.Servers() {
+		if p.leaves(s.Name()) {
+			continue // the load balancer does not know it any more
+		}
 		errs = append(errs, p.link(s.Name()).Set(netfault.Fault{}), s.EtcdLink().Set(netfault.Fault{}), p.lb.Set(s.Name(), netfault.Fault{}))
 	}
-	return errors.Join(append(errs, clearPlugins(ctx, &p.nodes), p.kms.Clear(ctx))...)
+	return errors.Join(errs...)
 }
 
 // clearPlugins starts what does not run, and ends every fault.

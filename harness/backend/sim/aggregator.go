@@ -16,11 +16,13 @@ type aggregator struct {
 	proc
 	c       *conn
 	dialled []func(*conn, error) // who waits for a connection
+	parked  []parked
 	mirrors []*mirror
 	cr, co  *mirror
 	config  *mirror
 	nodes   *mirror
-	elector *elector // nil for one that runs alone
+	elector *elector  // nil for one that runs alone
+	heard   time.Time // when an answer last showed that the API server has its etcd
 
 	terms   int // counts the times of being in charge, and of not being
 	leading bool
@@ -73,6 +75,7 @@ func (a *aggregator) reset() {
 	a.cr, a.co = newMirror(a, a.w.crKey()), newMirror(a, a.w.coKey())
 	a.config, a.nodes = newMirror(a, a.w.configKey()), newMirror(a, keyOf(nodeObjects(), ""))
 	a.mirrors = []*mirror{a.cr, a.co, a.config, a.nodes}
+	a.heard, a.parked = time.Time{}, nil
 	if a.elector != nil {
 		*a.elector = elector{a: a}
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -41,16 +42,18 @@ func (w *world) dialBalanced(front *link, done func(*conn, error)) {
 		return
 	}
 	over := false
+	var late *kernel.Timer
 	once := func(c *conn, err error) {
 		switch {
 		case !over:
 			over = true
+			late.Stop()
 			done(c, err)
 		case c != nil:
 			c.fail(errReset) // too late: nobody wants it any more
 		}
 	}
-	w.k.After(answerTimeout, func() { once(nil, errTimeout) })
+	late = w.k.After(answerTimeout, func() { once(nil, errTimeout) })
 	if front.state == history.LinkMute {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // clock sets the clock of nodes, or of the aggregators. What runs by a monotonic clock does not notice: timers, deadlines, leases,
-// and the keys of API servers. API servers write true times into objects.
+// and the keys of API servers. What an API server writes into objects by itself, such as when they were made, is by the clock of its node.
 func (e *environment) clock(_ context.Context, a scenario.Action) error {
 	by := a.Duration("by")
 	switch mode := a.Text("mode"); mode {

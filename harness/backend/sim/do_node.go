@@ -93,6 +93,9 @@ func (e *environment) dismantle(n *node) error {
 		}
 	}
 	n.server.end(history.ProcessStopped, "")
+	if n.ahead != 0 { // its clock goes with it: a node of the same name has another
+		e.w.record("backend", &history.Clock{Node: n.name})
+	}
 	e.w.nodes = slices.DeleteFunc(e.w.nodes, func(o *node) bool { return o == n })
 	return nil
 }

@@ -5,12 +5,15 @@ import (
 	"time"
 )
 
-// land ends all flights. It is called before anything changes that a way depends on: a link, a connection, or a process.
+// land ends all flights, and all waiting for a change. It is called before anything changes that a way depends on: a link, a connection, or a process.
 func (w *world) land() {
 	flights := w.flights
 	w.flights = nil
 	for _, f := range flights {
 		f.land()
+	}
+	for _, a := range w.aggregators {
+		a.unpark()
 	}
 }
 

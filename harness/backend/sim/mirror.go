@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (m *mirror) watch(revision int64) {
 // again lists anew after a while.
 func (m *mirror) again() {
 	m.backoff = min(max(2*m.backoff, watchRetryMin), watchRetryMax)
-	m.a.after(m.backoff+m.a.w.k.Between(0, m.backoff/10), m.list)
+	m.a.retry(m.backoff+m.a.w.k.Between(0, m.backoff/10), m.list)
 }
 
 func (m *mirror) event(e objects.Event) {
@@ -133,7 +134,7 @@ func (a *aggregator) disconnect() {
 func (a *aggregator) ask(r request, done func(reply)) { a.askWithin(requestTimeout, r, done) }
 
 func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply)) {
-	q := &question{a: a, life: a.life, until: a.w.k.Now().Add(limit), done: done}
+	q := &question{a: a, life: a.life, until: a.w.k.Now().Add(limit), done: done, etcd: r.asksEtcd()}
 	if a.isConnected() {
 		if r = a.request(r); !a.c.fly(r, limit, q.limited, q.end) {
 			q.limited()
@@ -160,7 +161,25 @@ type question struct {
 	until time.Time
 	limit *kernel.Timer
 	over  bool
+	etcd  bool // an answer shows that the API server has its etcd
 	done  func(reply)
+}
+
+// asksEtcd: a write, or a read of a lease, as for the real aggregator.
+func (r request) asksEtcd() bool {
+	switch r.verb {
+	case verbGet:
+		return r.key == leaseKey()
+	default:
+		return r.verb != verbList && r.verb != verbWatch
+	}
+}
+
+// heard notes when an answer showed that.
+func (q *question) heard(rep reply) {
+	if q.etcd && rep.err == nil && rep.code < http.StatusInternalServerError {
+		q.a.heard = q.a.w.k.Now()
+	}
 }
 
 // limited sees to it that it is given up.
@@ -175,8 +194,9 @@ func (q *question) end(rep reply) {
 	}
 	q.over = true
 	if !q.a.paused && q.a.life == q.life {
+		q.heard(rep)
 		q.done(rep)
 		return
 	}
-	q.a.bindTo(q.life, func() { q.done(rep) })()
+	q.a.bindTo(q.life, func() { q.heard(rep); q.done(rep) })()
 }

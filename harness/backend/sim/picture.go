@@ -25,7 +25,7 @@ func (w *world) present(t watch.Target, v *objects.Version) {
 		w.presentChanges(t, v)
 		return
 	}
-	p := w.pictures[t].next(t.Resource(), v)
+	p := w.pictures[t].next(t.Resource(), v, &w.owners)
 	if p == nil {
 		delete(w.pictures, t)
 		w.sequence.Present(t, v.Object(), w.k.Now())
@@ -36,7 +36,7 @@ func (w *world) present(t watch.Target, v *objects.Version) {
 }
 
 // next is the picture of a version, equal to what watch.Convert makes of it; nil where that is not certain.
-func (p *picture) next(resource string, v *objects.Version) *picture {
+func (p *picture) next(resource string, v *objects.Version, owners *watch.OwnerReader) *picture {
 	if p == nil {
 		p = &picture{object: &history.Object{}}
 	}
@@ -61,7 +61,7 @@ func (p *picture) next(resource string, v *objects.Version) *picture {
 	if p.of != nil && p.of.OwnedAlike(v) {
 		out.object.Owners = p.object.Owners
 	} else {
-		out.object.Owners = watch.OwnersOf(v.ManagedFields())
+		out.object.Owners = owners.Of(v.ManagedFields())
 	}
 	return out
 }

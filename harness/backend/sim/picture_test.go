@@ -52,7 +52,7 @@ func TestPictureIsWhatTheRecorderConverts(t *testing.T) {
 				if !e.w.observed(v.Key.Resource) {
 					continue
 				}
-				p := last[v.Key].next("r", v)
+				p := last[v.Key].next("r", v, &watch.OwnerReader{})
 				want, err := watch.Convert("r", v.Object())
 				if err != nil || p == nil {
 					t.Fatalf("%s %s: %v, %v", ssa, form, p, err)

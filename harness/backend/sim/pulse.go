@@ -13,17 +13,23 @@ const (
 	pulseRetry   = 100 * time.Millisecond
 )
 
-// pulse is an aggregator's question whether its API server still reads from etcd. Where no answer comes it dials anew.
+// pulse is an aggregator's question whether its API server still reads from etcd, if nothing else has shown that for a period. Where no
+// answer comes it dials anew.
 func (a *aggregator) pulse() {
+	period := min(max(a.w.timing.Interval/6, pulseMin), pulseMax)
+	if silent := a.w.k.Now().Sub(a.heard); silent < period {
+		a.after(period-silent, a.pulse)
+		return
+	}
 	a.askWithin(pulseTimeout, request{verb: verbGet, key: a.co.key}, func(rep reply) {
 		if rep.err == nil && rep.code < http.StatusInternalServerError {
-			a.after(min(max(a.w.timing.Interval/6, pulseMin), pulseMax), a.pulse)
+			a.after(period, a.pulse)
 			return
 		}
 		if c := a.c; c != nil {
 			a.c = nil
 			c.fail(errReset)
 		}
-		a.after(pulseRetry, a.pulse)
+		a.retry(pulseRetry, a.pulse)
 	})
 }

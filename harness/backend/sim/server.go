@@ -186,7 +186,7 @@ func canceled() reply {
 
 // perform carries out a request at once.
 func (s *server) perform(r *request) (rep reply) {
-	now, store := s.w.k.Now(), s.w.store
+	now, store := s.node.clock(), s.w.store
 	defer s.w.committed()
 	switch r.verb {
 	case verbGet:

@@ -35,7 +35,8 @@ type world struct {
 	unseen      []objects.Event           // committed, and not yet recorded
 	sequence    *watch.Sequence           // nil: nobody watches
 	pictures    map[watch.Target]*picture // of what was recorded last
-	changes     bool                      // only what changed is recorded
+	owners      watch.OwnerReader
+	changes     bool // only what changed is recorded
 	etcd        *etcd
 	kms         *kms
 	balancer    *balancer
