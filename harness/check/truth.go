@@ -35,6 +35,7 @@ func (v *view) rollupTruths() []truth {
 		out = append(out, t)
 	}
 	awaiting := v.newAwaiting()
+	var last settled
 	cuts := v.epochs()
 	for i := 0; i+1 < len(cuts); i++ {
 		epoch := span{cuts[i], cuts[i+1]}
@@ -46,7 +47,7 @@ func (v *view) rollupTruths() []truth {
 		}
 		graces := awaiting.graces(epoch.from, x, s.reports)
 		for _, part := range v.thresholds(epoch, s.reports, graces) {
-			add(truth{span: part, allowed: v.allowedAt(part.from.Add(part.length()/2), x, s.reports, graces)})
+			add(truth{span: part, allowed: last.allowed(v, part.from.Add(part.length()/2), x, s.reports, graces)})
 		}
 	}
 	return out

@@ -41,13 +41,13 @@ func (w *encoder) event(e *Event) error {
 // byHand says whether an event has exactly one payload, and one of those that payload knows.
 func byHand(e *Event) bool {
 	hand := 0
-	for _, there := range [...]bool{e.Call != nil, e.Request != nil, e.Object != nil, e.Envelope != nil, e.Metrics != nil} {
+	for _, there := range [...]bool{e.Call != nil, e.Request != nil, e.Object != nil, e.Envelope != nil, e.Metrics != nil, e.Process != nil, e.Data != nil} {
 		if there {
 			hand++
 		}
 	}
-	return hand == 1 && e.Run == nil && e.Phase == nil && e.Action == nil && e.Expectation == nil && e.Expected == nil && e.Process == nil &&
-		e.Container == nil && e.Link == nil && e.Clock == nil && e.Stall == nil && e.Data == nil && e.Encryption == nil && e.Census == nil && e.End == nil
+	return hand == 1 && e.Run == nil && e.Phase == nil && e.Action == nil && e.Expectation == nil && e.Expected == nil &&
+		e.Container == nil && e.Link == nil && e.Clock == nil && e.Stall == nil && e.Encryption == nil && e.Census == nil && e.End == nil
 }
 
 func (w *encoder) payload(e *Event) error {
@@ -62,6 +62,10 @@ func (w *encoder) payload(e *Event) error {
 		w.raw(`,"envelope":`).envelope(e.Envelope)
 	case e.Metrics != nil:
 		w.raw(`,"metrics":`).metrics(e.Metrics)
+	case e.Process != nil:
+		w.raw(`,"process":`).process(e.Process)
+	case e.Data != nil:
+		w.raw(`,"data":`).data(e.Data)
 	}
 	return nil
 }

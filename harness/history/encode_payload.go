@@ -108,6 +108,17 @@ func (w *encoder) envelopeRequest(r *EnvelopeRequest) {
 	w.raw("}")
 }
 
+func (w *encoder) process(p *Process) {
+	w.raw(`{"role":`).string(p.Role).optional(`,"node":`, p.Node).optional(`,"keyID":`, p.KeyID).optionalInt(`,"instance":`, p.Instance)
+	w.optionalInt(`,"pid":`, p.PID).raw(`,"state":`).string(p.State).optional(`,"detail":`, p.Detail).raw("}")
+}
+
+func (w *encoder) data(d *Data) {
+	w.raw(`{"op":`).string(d.Op).raw(`,"object":`).string(d.Object).optional(`,"digest":`, d.Digest).raw(`,"ok":`).raw(strconv.FormatBool(d.OK))
+	w.optional(`,"error":`, d.Error).optional(`,"node":`, d.Node).optional(`,"provider":`, d.Provider).optional(`,"kekID":`, d.KEKID)
+	w.optional(`,"dekSource":`, d.DEKSource).optional(`,"want":`, d.Want).raw("}")
+}
+
 func (w *encoder) metrics(m *Metrics) {
 	w.raw(`{"node":`).string(m.Node).raw(`,"plugins":`)
 	if m.Plugins == nil {

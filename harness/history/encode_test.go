@@ -62,7 +62,7 @@ func TestLineIsWhatTheLibraryWrites(t *testing.T) {
 			fill(t, reflect.ValueOf(&e.Seq).Elem())
 			fill(t, reflect.ValueOf(&e.At).Elem())
 			fill(t, reflect.ValueOf(&e.Source).Elem())
-			switch rapid.IntRange(0, 6).Draw(t, "payload") {
+			switch rapid.IntRange(0, 7).Draw(t, "payload") {
 			case 0:
 				e.Call = &Call{}
 				fill(t, reflect.ValueOf(e.Call).Elem())
@@ -81,6 +81,9 @@ func TestLineIsWhatTheLibraryWrites(t *testing.T) {
 			case 5:
 				e.Process = &Process{}
 				fill(t, reflect.ValueOf(e.Process).Elem())
+			case 6:
+				e.Data = &Data{}
+				fill(t, reflect.ValueOf(e.Data).Elem())
 			}
 			got, err := w.line(&e)
 			want, wantErr := json.Marshal(e)
@@ -96,7 +99,7 @@ func TestHandwrittenPayloadsHaveTheFieldsThatTheyHad(t *testing.T) {
 	for _, x := range []struct {
 		of     any
 		fields int
-	}{{Call{}, 18}, {Request{}, 18}, {Object{}, 7}, {Condition{}, 5}, {Envelope{}, 11}, {EnvelopeRequest{}, 7}, {Metrics{}, 2}, {PluginMetrics{}, 5}} {
+	}{{Call{}, 18}, {Request{}, 18}, {Object{}, 7}, {Condition{}, 5}, {Envelope{}, 11}, {EnvelopeRequest{}, 7}, {Metrics{}, 2}, {PluginMetrics{}, 5}, {Process{}, 7}, {Data{}, 10}} {
 		if n := reflect.TypeOf(x.of).NumField(); n != x.fields {
 			t.Errorf("%T has %d fields, expected %d: write the new one in encode_payload.go too", x.of, n, x.fields)
 		}
