@@ -34,6 +34,7 @@ type Environment struct {
 	apiServer string         // a further one; empty: kube-apiserver
 	objects   Encrypted      // that it encrypts
 	further   []*Environment // of the further API servers
+	main      *Environment   // of a further one: kube-apiserver's
 
 	topology sync.Mutex // one change of nodes or encryption at a time
 

@@ -61,7 +61,7 @@ func (e *Environment) makeFurther() error {
 			return err
 		}
 		f := newEnvironment(p, e.scenario, e.opts, op, filepath.Join(e.logDir, p.APIServer()))
-		f.apiServer, f.objects, f.sink = p.APIServer(), p.Encrypted(), scoped{e.sink, p.APIServer()}
+		f.main, f.apiServer, f.objects, f.sink = e, p.APIServer(), p.Encrypted(), scoped{e.sink, p.APIServer()}
 		if err := os.MkdirAll(f.logDir, 0o755); err != nil {
 			return err
 		}
@@ -71,6 +71,14 @@ func (e *Environment) makeFurther() error {
 		e.further = append(e.further, f)
 	}
 	return nil
+}
+
+// all are the environments of all API servers.
+func (e *Environment) all() []*Environment {
+	if e.main != nil {
+		e = e.main
+	}
+	return append([]*Environment{e}, e.further...)
 }
 
 // eachFurther does something to all of them, one after another.
