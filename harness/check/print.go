@@ -42,6 +42,9 @@ func Print(w io.Writer, v Verdict) error {
 		fmt.Fprintf(&b, "\nNOTE stalls of the machine: %d, for %s of %s in total, the longest for %s at +%s (%s)\n", s.Count, short(s.Total), short(v.Duration),
 			short(s.Longest), short(s.LongestAt), s.LongestOf)
 	}
+	if v.Stalls.Queued > 0 {
+		fmt.Fprintf(&b, "\nNOTE the machine is busy: processes that could have run had to wait for a processor, during %s of %s\n", short(v.Stalls.Queued), short(v.Duration))
+	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(&b, "\nNOTE %s\n", n)
 	}

@@ -9,8 +9,10 @@ import (
 // Stalls is how long the machine gave something no processor time, although nobody had asked for that.
 type Stalls struct {
 	Count int `json:"count"`
-	// Total is the time in which anything stalled; several at the same time count once.
+	// Total is the time in which anything stalled; several at the same time count once. Queued is that in which processes had to wait
+	// for a processor; they did get one now and then.
 	Total   time.Duration `json:"total"`
+	Queued  time.Duration `json:"queued,omitempty"`
 	Longest time.Duration `json:"longest"`
 	// LongestOf and LongestAt say what stalled longest, and when since the run began.
 	LongestOf string        `json:"longestOf,omitempty"`
@@ -20,7 +22,8 @@ type Stalls struct {
 // stall is one of them. The span is within the judged part of the run.
 type stall struct {
 	span
-	who process
+	who    process
+	queued bool
 }
 
 // whole says whether the machine stalled, and not just one container.
@@ -34,7 +37,7 @@ func (v *view) readStalls() {
 			continue
 		}
 		p := e.Stall
-		s := stall{span{p.From, p.To}.clip(v.whole), process{p.Role, p.Node, p.KeyID, p.Instance}}
+		s := stall{span{p.From, p.To}.clip(v.whole), process{p.Role, p.Node, p.KeyID, p.Instance}, p.Queued}
 		if !s.empty() && !v.frozen(s.who).touches(s.span) {
 			v.stalls = append(v.stalls, s)
 		}
@@ -105,17 +108,23 @@ func (v *view) stalledIn(s span, concerns func(stall) bool) (total time.Duration
 	return total, longest
 }
 
-// stallsOf sums up.
+// sumStalls sums up.
 func (v *view) sumStalls() Stalls {
-	var all []span
+	var all, queued []span
 	var longest stall
+	count := 0
 	for _, s := range v.stalls {
+		if s.queued {
+			queued = append(queued, s.span)
+			continue
+		}
+		count++
 		all = append(all, s.span)
 		if s.length() > longest.length() {
 			longest = s
 		}
 	}
-	sum := Stalls{Count: len(v.stalls), Total: merged(all).total(), Longest: longest.length()}
+	sum := Stalls{Count: count, Total: merged(all).total(), Queued: merged(queued).total(), Longest: longest.length()}
 	if sum.Count > 0 {
 		sum.LongestOf, sum.LongestAt = longest.who.String(), longest.from.Sub(v.whole.from)
 	}

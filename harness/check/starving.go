@@ -130,8 +130,14 @@ func (v *view) explained(i Invariant, l lenience, x Violation) (why string, star
 			return "", false
 		}
 	}
-	return "not judged: the machine gave " + longest.who.given() + " no processor time for " + short(longest.length()) + " at +" + short(longest.from.Sub(v.whole.from)) +
-		", " + short(more) + " in all that could make it late", true
+	return "not judged: " + longest.text() + " at +" + short(longest.from.Sub(v.whole.from)) + ", " + short(more) + " in all that could make it late", true
+}
+
+func (s stall) text() string {
+	if s.queued {
+		return "the machine let " + s.who.given() + " wait for a processor for " + short(s.length())
+	}
+	return "the machine gave " + s.who.given() + " no processor time for " + short(s.length())
 }
 
 // lenient is the same history with that much more tolerance, and without the probes that ran out of time.

@@ -252,3 +252,27 @@ func TestEveryInvariantHasALenience(t *testing.T) {
 		t.Errorf("%d rows for %d invariants", len(table), len(Invariants()))
 	}
 }
+
+// TestWhoWaitsForAProcessorIsPardonedForAsLong: a queue explains what is late by no more than the wait, and however long queues are, they
+// are no reason to give no verdict: everything got a processor now and then.
+func TestWhoWaitsForAProcessorIsPardonedForAsLong(t *testing.T) {
+	queued := func(events []history.Event) Verdict {
+		all := stalled(events, history.RoleAPIServer, "cp-1", 400*milli, often(500*milli)...)
+		for i := range all {
+			if all[i].Stall != nil {
+				all[i].Stall.Queued = true
+			}
+		}
+		return Run(all)
+	}
+	if v := queued(faulty(nil, "error")); !v.OK || v.Stalls.Count != 0 || v.Stalls.Queued == 0 || !strings.Contains(printed(t, v), "had to wait for a processor") {
+		t.Error(printed(t, v))
+	}
+	late := queued(lateAggregator(2 * sec))
+	if len(late.Undecided) > 0 || !late.OK || !strings.Contains(printed(t, late), "let cp-1's apiserver wait for a processor") {
+		t.Error(printed(t, late))
+	}
+	if v := queued(lateAggregator(10 * sec)); v.OK || len(v.Undecided) > 0 {
+		t.Error(printed(t, v))
+	}
+}

@@ -11,7 +11,7 @@ import (
 func (v *view) starvedExpectation(e history.Event) (why string, starved bool) {
 	x := e.Expectation
 	before := max(x.Took, v.run.Timing.DetectionBound())
-	total, longest := v.stalledIn(span{e.At.Add(-before), e.At}, func(stall) bool { return true })
+	total, longest := v.stalledIn(span{e.At.Add(-before), e.At}, func(s stall) bool { return !s.queued })
 	if total <= v.tolerance() {
 		return "", false
 	}

@@ -17,4 +17,6 @@ type Stall struct {
 	// From is when it should have run, To when it did; Event.At is To.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
+	// Queued: a thread of the process could have run and had to wait so long for a processor, while others ran.
+	Queued bool `json:"queued,omitempty"`
 }

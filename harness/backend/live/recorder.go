@@ -66,6 +66,9 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 	})
 	r.wg.Go(r.flush)
 	r.wg.Go(func() { stall.Run(r.ctx, r.stalled) })
+	if !e.traits.RealNodes { // what holds programs in containers tells of them
+		r.wg.Go(r.queues)
+	}
 	return r, nil
 }
 
