@@ -20,7 +20,7 @@ type Programs struct {
 // Path of one program.
 func (p Programs) Path(name string) string { return filepath.Join(p.Dir, name) }
 
-// Set is what is built together for a node image.
+// Set is what is built together: for a node image, or because a scenario needs it.
 type Set int
 
 const (
@@ -28,11 +28,19 @@ const (
 	Node Set = iota
 	// CoreDNS has only the plugins that kubeadm configures.
 	CoreDNS
+	// SampleAPIServer is an aggregated API server; it obeys EnvEncryptionPoll.
+	SampleAPIServer
 )
 
+// SampleAPIServerProgram is the program of SampleAPIServer.
+const SampleAPIServerProgram = "sample-apiserver"
+
 func (s Set) recipe() (recipe, error) {
-	if s == CoreDNS {
+	switch s {
+	case CoreDNS:
 		return coreDNSRecipe()
+	case SampleAPIServer:
+		return sampleRecipe()
 	}
 	return nodeRecipe()
 }

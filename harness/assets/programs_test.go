@@ -16,7 +16,7 @@ const fakeBuildAll = `mkdir -p $out; shift 2
 func TestObtain(t *testing.T) {
 	cacheDir, _ := emptyMachine(t)
 	fakeGo(t, fakeBuildAll)
-	for set, program := range map[Set]string{Node: "kubelet", CoreDNS: "coredns"} {
+	for set, program := range map[Set]string{Node: "kubelet", CoreDNS: "coredns", SampleAPIServer: SampleAPIServerProgram} {
 		for range 2 { // the second time from the cache
 			p, err := Obtain(t.Context(), set, func(string) {})
 			if err != nil {
@@ -28,12 +28,12 @@ func TestObtain(t *testing.T) {
 			if described, err := Describe(set); err != nil || described != p {
 				t.Errorf("%+v, %v; expected %+v", described, err, p)
 			}
-			if !strings.HasPrefix(p.Version, "v1.") || strings.Contains(p.Version, "+") {
+			if !strings.HasPrefix(p.Version, "v") || strings.Contains(p.Version, "+") {
 				t.Errorf("version %q", p.Version)
 			}
 		}
 	}
-	if count, _ := os.ReadFile(filepath.Join(cacheDir, "count")); string(count) != "x\nx\n" {
+	if count, _ := os.ReadFile(filepath.Join(cacheDir, "count")); string(count) != "x\nx\nx\n" {
 		t.Errorf("built %q times", count)
 	}
 }
@@ -76,7 +76,7 @@ func TestIncompleteIsBuiltAgain(t *testing.T) {
 
 func TestRecipes(t *testing.T) {
 	keys := map[string]bool{}
-	for _, load := range []func() (recipe, error){loadRecipe, nodeRecipe, coreDNSRecipe} {
+	for _, load := range []func() (recipe, error){loadRecipe, nodeRecipe, coreDNSRecipe, sampleRecipe} {
 		r, err := load()
 		if err != nil {
 			t.Fatal(err)
@@ -92,5 +92,23 @@ func TestRecipes(t *testing.T) {
 		if !slices.Contains(node.programs(), program) {
 			t.Errorf("a node has no %s among %q", program, node.programs())
 		}
+	}
+}
+
+// The aggregated API server is of the same release as kube-apiserver, and looks for a changed encryption configuration as often.
+func TestSampleFitsKubernetes(t *testing.T) {
+	plane, err := loadRecipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample, err := sampleRecipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Replace(plane.version, "v1.", "v0.", 1); sample.version != want {
+		t.Errorf("sample-apiserver %s beside kube-apiserver %s, expected %s", sample.version, plane.version, want)
+	}
+	if !strings.Contains(string(sample.files["sample-apiserver/main.go"]), `"`+EnvEncryptionPoll+`"`) {
+		t.Errorf("sample-apiserver's main does not read %s", EnvEncryptionPoll)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// recipeFiles are Go modules: one for all that is Kubernetes' and etcd's, one for CoreDNS, which wants other versions of the
-// same libraries. They have main packages of their own and take others from the modules that they require. The go.mod of the
+// recipeFiles are Go modules: one for all that is Kubernetes' and etcd's, one for sample-apiserver, which is built only if a
+// scenario needs it and leaves the key of the first as it is, and one for CoreDNS, which wants other versions of the same
+// libraries. They have main packages of their own and take others from the modules that they require. The go.mod of the
 // first repeats the replacements of Kubernetes' own with released modules; with go.sum every source file is pinned by
 // checksum. The suffix .txt hides them from the Go tool.
 //
@@ -21,6 +22,7 @@ const versionSuffix = "+kmsharness"
 
 var (
 	kubernetesVersion = regexp.MustCompile(`(?m)^\tk8s\.io/kubernetes (v(\d+)\.(\d+)\.\d+)$`)
+	sampleVersion     = regexp.MustCompile(`(?m)^\tk8s\.io/sample-apiserver (v\d+\.\d+\.\d+)$`)
 	coreDNSVersion    = regexp.MustCompile(`(?m)^require github\.com/coredns/coredns (v\d+\.\d+\.\d+)$`)
 )
 
@@ -57,6 +59,22 @@ func kubernetesRecipe() (recipe, error) {
 	for _, value := range []string{"gitVersion=" + r.version, "gitMajor=" + r.major, "gitMinor=" + r.minor, "gitTreeState=clean"} {
 		r.stamp = append(r.stamp, pkg+value)
 	}
+	return r, nil
+}
+
+// sampleRecipe is the one for Kubernetes' sample of an aggregated API server, of the release of the control plane's
+// kube-apiserver: it shares nearly all packages with that, in the same versions, so that the go command's cache has them.
+func sampleRecipe() (recipe, error) {
+	r, err := readModule("recipe/sampleapiserver")
+	if err != nil {
+		return recipe{}, err
+	}
+	m := sampleVersion.FindSubmatch(r.files["go.mod"])
+	if m == nil {
+		return recipe{}, fmt.Errorf("the recipe's go.mod does not require k8s.io/sample-apiserver")
+	}
+	r.name, r.what, r.takes = "sample-apiserver", "sample-apiserver", "about 1 minute on 2 cores after kube-apiserver, 3 without"
+	r.packages, r.version = []string{"./sample-apiserver"}, string(m[1])+versionSuffix
 	return r, nil
 }
 

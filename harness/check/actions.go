@@ -16,6 +16,8 @@ type action struct {
 	done   bool
 	failed bool
 	why    string // of a failure
+	// other: it was aimed at another API server, or what is its own.
+	other bool
 }
 
 func (a action) failure() string { return a.why + a.Error }
@@ -38,7 +40,7 @@ func (v *view) readActions() {
 		if a.State == history.ActionBegan {
 			open[a.ID] = len(v.actions)
 		}
-		v.actions = append(v.actions, action{Action: a, span: span{e.At, e.At}, seq: e.Seq, done: done})
+		v.actions = append(v.actions, action{Action: a, span: span{e.At, e.At}, seq: e.Seq, done: done, other: e.APIServer != ""})
 	}
 }
 
@@ -52,6 +54,9 @@ func (a action) param(name string) string {
 
 // on says whether the action was aimed at p. A target that names no plugin is aimed at all of them.
 func (a action) on(p plugin) bool {
+	if a.other {
+		return false
+	}
 	named := false
 	for _, word := range strings.FieldsFunc(a.Target, func(r rune) bool { return r == ' ' || r == ',' || r == ';' }) {
 		if !strings.Contains(word, "/") {

@@ -44,7 +44,7 @@ func (k *keepers) judgeTold(v *view, f *Finding, e *history.Event) {
 	writer := x.Providers[0]
 	for _, n := range k.nodes() {
 		reads := k.loaded[n]
-		if !v.up(process{role: history.RoleAPIServer, node: n}, e.At) {
+		if !v.up(process{role: v.encryptor(), node: n}, e.At) {
 			reads = k.told[n]
 		}
 		if n != x.Node && !slices.Contains(reads, writer) {
@@ -70,7 +70,7 @@ func (k *keepers) judgeStopped(v *view, f *Finding, e *history.Event) {
 	}
 	f.judgedAt(e.At, e.At)
 	needs := k.loaded[p.Node]
-	if !v.up(process{role: history.RoleAPIServer, node: p.Node}, e.At) {
+	if !v.up(process{role: v.encryptor(), node: p.Node}, e.At) {
 		needs = k.told[p.Node]
 	}
 	if slices.Contains(needs, "kms-"+p.KeyID) {

@@ -138,7 +138,7 @@ func (v *view) inside(t time.Time) bool {
 
 // shaken: the party's or the plugin's process stopped about then, and its last records may be lost.
 func (v *view) shaken(party string, h hop) bool {
-	roles := []string{history.RolePlugin, history.RoleAPIServer}
+	roles := []string{history.RolePlugin, history.RoleAPIServer, history.RoleFurther}
 	if party == hopRemoteKMS {
 		roles = []string{history.RolePlugin, history.RoleRemoteKMS}
 	}

@@ -71,7 +71,7 @@ type Verdict struct {
 // Run judges a history. It is a pure function: the same events give the same verdict.
 func Run(events []history.Event) Verdict {
 	events = sound(events)
-	v := newView(events)
+	v, further := newView(history.About(events, "")), furtherOf(events)
 	out := Verdict{Scenario: v.run.Scenario, Backend: v.run.Backend, Reproduce: v.run.Reproduce, Events: len(events)}
 	if !v.whole.from.IsZero() {
 		out.Duration = v.whole.length()
@@ -84,13 +84,12 @@ func Run(events []history.Event) Verdict {
 	for _, i := range Invariants() {
 		reason, excused := excuses[i.ID]
 		delete(excuses, i.ID)
-		out.Invariants = append(out.Invariants, v.result(i, faults, reason, excused))
+		out.Invariants = append(out.Invariants, v.result(i, further, faults, reason, excused))
 	}
 	for _, id := range sortedKeys(excuses) {
 		out.Problems = append(out.Problems, fmt.Sprintf("the scenario excuses %s, which is no invariant", quoted(id)))
 	}
-	_, detected := v.detections()
-	_, recovered := v.recoveries()
+	detected, recovered := v.latencies(further)
 	out.Detection = summarize(detected, v.run.Timing.DetectionBound()+v.tolerance())
 	out.Recovery = summarize(recovered, v.run.Timing.RecoveryBound()+v.tolerance())
 	out.addEngine(v)
@@ -106,10 +105,10 @@ func sound(events []history.Event) []history.Event {
 	return leavingOut(events, func(e *history.Event) bool { return !e.HasPayload() })
 }
 
-func (v *view) result(i Invariant, faults *exposure, reason string, excused bool) Result {
-	f := i.judge(v)
-	if !excused {
-		f = v.pardon(i, f)
+func (v *view) result(i Invariant, further []furtherView, faults *exposure, reason string, excused bool) Result {
+	f := v.finding(i, excused)
+	for _, x := range further {
+		f.add(x.name, x.finding(i, excused))
 	}
 	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, StarvedCount: len(f.Starved), Measures: f.Measures, During: faults.count(f.when), Excuse: reason, Status: Passed}
 	switch {

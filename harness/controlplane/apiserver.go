@@ -87,14 +87,10 @@ func (s *APIServer) EncryptionFile() string { return filepath.Join(s.dir, "encry
 // SetEncryption replaces the EncryptionConfiguration in one step. A running API server loads it at its next look (see
 // Options.EncryptionPoll), or rejects it silently.
 func (s *APIServer) SetEncryption(e Encryption) error {
-	if err := e.Validate(); err != nil {
-		return err
-	}
-	text, err := e.YAML()
-	if err != nil {
+	if err := e.writeTo(s.EncryptionFile()); err != nil {
 		return fmt.Errorf("write the encryption configuration of API server %s: %w", s.Name(), err)
 	}
-	return s.SetEncryptionText(text)
+	return nil
 }
 
 // SetEncryptionText is SetEncryption with a file that somebody else has made. Whether an API server takes it, only an API server says.

@@ -23,8 +23,11 @@ type ControlPlane struct {
 	etcd  *Etcd
 	probe *prober
 
-	mu      sync.Mutex
-	servers []*APIServer
+	aggregation *aggregation // nil: none
+
+	mu         sync.Mutex
+	servers    []*APIServer
+	aggregated []*Aggregated
 }
 
 // New makes certificates, ports, links and configuration files. It starts no process. The owner must Close it, before it
@@ -61,6 +64,11 @@ func (cp *ControlPlane) setUp() error {
 	}
 	if cp.etcd, err = newEtcd(cp.opts); err != nil {
 		return err
+	}
+	if cp.opts.Aggregation {
+		if cp.aggregation, err = newAggregation(filepath.Join(cp.opts.Dir, "front-proxy")); err != nil {
+			return err
+		}
 	}
 	for _, spec := range cp.opts.Servers {
 		if _, err := cp.Add(spec); err != nil {
@@ -137,6 +145,12 @@ func (cp *ControlPlane) Remove(ctx context.Context, name string) error {
 // Close kills everything, because nothing of it is used again, and closes the links. It is safe to call twice.
 func (cp *ControlPlane) Close(context.Context) error {
 	var errs []error
+	cp.mu.Lock()
+	aggregated := slices.Clone(cp.aggregated)
+	cp.mu.Unlock()
+	for _, s := range aggregated {
+		errs = append(errs, s.Kill(), s.close())
+	}
 	for _, s := range cp.Servers() {
 		errs = append(errs, s.Kill(), s.close())
 	}

@@ -33,7 +33,7 @@ func (s *APIServer) args() []string {
 		"--encryption-provider-config-automatic-reload=true",
 		"--profiling=false",
 	}
-	return slices.Concat(args, s.auditArgs(), s.opts.APIServerArgs, s.spec.Args)
+	return slices.Concat(args, s.auditArgs(), s.cp.aggregation.args(), s.opts.APIServerArgs, s.spec.Args)
 }
 
 // auditArgs write each event before the answer is sent, so that what a client saw is in the log.

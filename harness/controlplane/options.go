@@ -27,6 +27,8 @@ type Options struct {
 	EncryptionPoll time.Duration
 	// APIServerArgs are further flags of every API server; a later flag wins.
 	APIServerArgs []string
+	// Aggregation lets the API servers pass requests on to aggregated ones (ControlPlane.AddAggregated).
+	Aggregation bool
 	// Servers are there from the beginning.
 	Servers []ServerSpec
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -64,6 +65,9 @@ func newPKI(dir string) (*pki, error) {
 	return p, errors.Join(os.WriteFile(p.caFile(), p.pem, 0o600), p.writeServiceAccountKey())
 }
 
+// bundle is the authority as it stands in objects.
+func (p *pki) bundle() string { return base64.StdEncoding.EncodeToString(p.pem) }
+
 func (p *pki) caFile() string             { return filepath.Join(p.dir, "ca.crt") }
 func (p *pki) serviceAccountFile() string { return filepath.Join(p.dir, "service-account.key") }
 
@@ -80,12 +84,12 @@ func (p *pki) writeServiceAccountKey() error {
 	return os.WriteFile(p.serviceAccountFile(), text, 0o600)
 }
 
-// serving writes the certificate of a server on 127.0.0.1.
-func (p *pki) serving(name string) (certFile, keyFile string, err error) {
+// serving writes the certificate of a server on 127.0.0.1, which may have further names.
+func (p *pki) serving(name string, further ...string) (certFile, keyFile string, err error) {
 	template := certificate(name)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
+	template.DNSNames = append([]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}, further...)
 	id, err := p.sign(template)
 	if err != nil {
 		return "", "", fmt.Errorf("certificate of %s: %w", name, err)

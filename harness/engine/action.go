@@ -46,7 +46,7 @@ func (a *action) begin() {
 	}
 	a.run.progress("%s %s", a.id, inWords(a.action.Verb, target, params))
 	event := history.Action{ID: a.id, Verb: string(a.action.Verb), Target: target, Params: params, State: history.ActionBegan}
-	a.run.record(a.run.opts.Runtime.Now(), &event)
+	a.run.record(a.run.opts.Runtime.Now(), history.Of{APIServer: resolved.APIServer(), Payload: &event})
 	a.run.beside(func(ctx context.Context) { a.carryOut(ctx, event, resolved, err) })
 }
 
@@ -73,5 +73,5 @@ func (a *action) carryOut(ctx context.Context, event history.Action, resolved sc
 	if err != nil {
 		event.State, event.Error = history.ActionFailed, fmt.Sprintf("%s %s: %v", event.Verb, event.Target, err)
 	}
-	a.run.record(a.run.opts.Runtime.Now(), &event)
+	a.run.record(a.run.opts.Runtime.Now(), history.Of{APIServer: resolved.APIServer(), Payload: &event})
 }

@@ -117,13 +117,16 @@ func same(a, b scenario.Action) bool {
 	return a.Verb == b.Verb && a.Link == b.Link && a.Process == b.Process && a.Text("op") == b.Text("op") && a.Text("node") == b.Text("node") && a.Int("kek", 0) == b.Int("kek", 0)
 }
 
-// released takes every fault from every plugin, if any was injected.
+// released takes every fault from every plugin of an API server, if any was injected there.
 func (r *run) released() []scenario.Action {
-	injected := slices.ContainsFunc(r.done, func(a scenario.Action) bool { return a.Verb == scenario.VerbInject })
-	if !injected {
-		return nil
+	var out []scenario.Action
+	for _, of := range append([]string{""}, r.state.APIServers()...) {
+		injected := slices.ContainsFunc(r.done, func(a scenario.Action) bool { return a.Verb == scenario.VerbInject && a.APIServer() == of })
+		if injected {
+			out = append(out, scenario.Action{Verb: scenario.VerbRelease, Plugin: scenario.Selector{APIServer: of}})
+		}
 	}
-	return []scenario.Action{{Verb: scenario.VerbRelease}}
+	return out
 }
 
 // started starts, of these roles, what does not run although it should: what the history says has ended, and after a
@@ -187,11 +190,12 @@ func (r *run) wanted() []view.Process {
 
 // belongs says whether a process should exist: its node was not removed, its plugin not taken away, KMS not disabled.
 func (r *run) belongs(p view.Process) bool {
+	state := r.state.Of(p.APIServer)
 	switch p.Role {
 	case history.RolePlugin:
-		return slices.Contains(r.state.Plugins(), view.Plugin{Node: p.Node, KeyID: p.KeyID})
+		return slices.Contains(state.Plugins(), view.Plugin{Node: p.Node, KeyID: p.KeyID})
 	case history.RoleReporter:
-		return slices.Contains(r.state.Nodes(), p.Node)
+		return slices.Contains(state.Nodes(), p.Node)
 	case history.RoleAPIServer, history.RoleNode, history.RolePod:
 		return slices.Contains(r.env.Nodes(), p.Node)
 	default:
@@ -200,7 +204,7 @@ func (r *run) belongs(p view.Process) bool {
 }
 
 func selector(p view.Process) scenario.Selector {
-	s := scenario.Selector{Role: p.Role, Node: p.Node, KeyID: p.KeyID}
+	s := scenario.Selector{Role: p.Role, APIServer: p.APIServer, Node: p.Node, KeyID: p.KeyID}
 	if p.Instance > 0 {
 		s.Instance = strconv.Itoa(p.Instance)
 	}

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -14,13 +16,14 @@ const settledFor = "2I"
 
 const (
 	// healthy is the control before: exactly the expected plugins are reported, all healthy, and the rollups say so.
-	healthy = `kmsActive && rollup.degraded.status == "False" && rollup.degraded.reason == "AsExpected" && ` +
-		`rollup.available.status == "True" && plugins.size() > 0 && reports.size() == plugins.size() && ` +
-		`plugins.all(p, p.node in report && p.keyID in report[p.node] && report[p.node][p.keyID].status == "healthy")`
+	// API is where an API server's variables are: nothing, or apiServer["NAME"] and a point.
+	healthy = `APIkmsActive && APIrollup.degraded.status == "False" && APIrollup.degraded.reason == "AsExpected" && ` +
+		`APIrollup.available.status == "True" && APIplugins.size() > 0 && APIreports.size() == APIplugins.size() && ` +
+		`APIplugins.all(p, p.node in APIreport && p.keyID in APIreport[p.node] && APIreport[p.node][p.keyID].status == "healthy")`
 	// fresh is demanded after the steps, when a report may still be one from before an outage.
-	fresh = `plugins.all(p, report[p.node][p.keyID].fresh)`
+	fresh = `APIplugins.all(p, APIreport[p.node][p.keyID].fresh)`
 	// gone is what a cluster looks like that does not use KMS.
-	gone = `!kmsActive && reports.size() == 0 && !rollup.degraded.exists && !rollup.available.exists && !rollup.progressing.exists`
+	gone = `!APIkmsActive && APIreports.size() == 0 && !APIrollup.degraded.exists && !APIrollup.available.exists && !APIrollup.progressing.exists`
 	// well is the control after: the steps may have disabled KMS.
 	well = gone + " || " + healthy + " && " + fresh
 )
@@ -33,11 +36,25 @@ func (r *run) before() string {
 	return healthy
 }
 
+// ofEach is an expression that demands the same of every API server.
+func (r *run) ofEach(text string) string {
+	all := strings.ReplaceAll(text, "API", "")
+	further := r.scenario.Topology.Further()
+	if len(further) == 0 {
+		return all
+	}
+	all = "(" + all + ")"
+	for _, name := range further {
+		all += " && (" + strings.ReplaceAll(text, "API", fmt.Sprintf("apiServer[%q].", name)) + ")"
+	}
+	return all
+}
+
 // phases is the whole run but its end. An error means that it was interrupted.
 func (r *run) phases(ctx context.Context) error {
 	if r.scenario.Topology.Start != scenario.StartStopped {
 		r.phase(history.PhaseBefore)
-		if err := r.drive(ctx, r.control("before.expect", r.before(), scenario.ModeWithin, 2*r.heading.Timing.DetectionBound())); err != nil {
+		if err := r.drive(ctx, r.control("before.expect", r.ofEach(r.before()), scenario.ModeWithin, 2*r.heading.Timing.DetectionBound())); err != nil {
 			return err
 		}
 	}
@@ -62,11 +79,11 @@ func (r *run) phases(ctx context.Context) error {
 
 func (r *run) after(ctx context.Context) error {
 	r.phase(history.PhaseAfter)
-	within := r.control("after.expect", well, scenario.ModeWithin, r.afterBound())
+	within := r.control("after.expect", r.ofEach(well), scenario.ModeWithin, r.afterBound())
 	if err := r.drive(ctx, within); err != nil || r.failed {
 		return err
 	}
-	return r.drive(ctx, r.control("after.holds", well, scenario.ModeHolds, r.resolve(scenario.D(settledFor))))
+	return r.drive(ctx, r.control("after.holds", r.ofEach(well), scenario.ModeHolds, r.resolve(scenario.D(settledFor))))
 }
 
 func (r *run) control(id, text string, mode scenario.Mode, bound time.Duration) *expectation {

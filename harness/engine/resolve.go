@@ -39,6 +39,14 @@ func (r *run) node(name string) string {
 // target says what an action is aimed at. A plugin is NODE/KEYID, NODE/* for all of a node, "all" for all there are:
 // the checker reads this.
 func target(a scenario.Action, nodes []string) string {
+	at := targetOf(a, nodes)
+	if of := a.APIServer(); of != "" {
+		at += " of " + of
+	}
+	return at
+}
+
+func targetOf(a scenario.Action, nodes []string) string {
 	switch {
 	case a.Verb == scenario.VerbInject || a.Verb == scenario.VerbRelease:
 		return "plugin " + pluginTarget(a.Plugin, nodes)

@@ -32,7 +32,7 @@ func (w *encoder) event(e *Event) error {
 	if err := w.raw(`,"at":`).time(e.At); err != nil {
 		return err
 	}
-	w.raw(`,"kind":`).string(string(e.Kind)).raw(`,"source":`).string(e.Source)
+	w.raw(`,"kind":`).string(string(e.Kind)).raw(`,"source":`).string(e.Source).optional(`,"apiServer":`, e.APIServer)
 	err := w.payload(e)
 	w.raw("}")
 	return err

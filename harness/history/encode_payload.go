@@ -110,7 +110,7 @@ func (w *encoder) envelopeRequest(r *EnvelopeRequest) {
 
 func (w *encoder) process(p *Process) {
 	w.raw(`{"role":`).string(p.Role).optional(`,"node":`, p.Node).optional(`,"keyID":`, p.KeyID).optionalInt(`,"instance":`, p.Instance)
-	w.optionalInt(`,"pid":`, p.PID).raw(`,"state":`).string(p.State).optional(`,"detail":`, p.Detail).raw("}")
+	w.optional(`,"apiServer":`, p.APIServer).optionalInt(`,"pid":`, p.PID).raw(`,"state":`).string(p.State).optional(`,"detail":`, p.Detail).raw("}")
 }
 
 func (w *encoder) data(d *Data) {

@@ -44,6 +44,8 @@ type Event struct {
 	Kind Kind      `json:"kind"`
 	// Source is the recorder: "engine", "backend", "watch", "journal/cp-1/1", "audit/cp-1", "remote-kms" …
 	Source string `json:"source"`
+	// APIServer is the further API server that this is about; empty: kube-apiserver, or what all share. See About.
+	APIServer string `json:"apiServer,omitempty"`
 
 	Run         *Run         `json:"run,omitempty"`
 	Phase       *Phase       `json:"phase,omitempty"`

@@ -142,6 +142,9 @@ func firstError(errs ...error) error {
 // Record is Append for a payload: the kind follows from its type.
 func (l *Log) Record(at time.Time, source string, payload any) {
 	e := Event{At: at, Source: source}
+	if of, ok := payload.(Of); ok {
+		e.APIServer, payload = of.APIServer, of.Payload
+	}
 	switch p := payload.(type) {
 	case *Run:
 		e.Kind, e.Run = KindRun, p

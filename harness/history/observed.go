@@ -134,6 +134,8 @@ const (
 	RoleRemoteKMS    = "remote-kms"
 	RoleLoadBalancer = "load-balancer"
 	RoleOperator     = "operator" // the API server operator, where a scenario has one
+	// RoleFurther is a further API server's own process in its own history (About): there the role apiserver is kube-apiserver's.
+	RoleFurther = "further-apiserver"
 )
 
 // Roles of what is more than one process. What happens to it is told beside what happens to each of its processes.
@@ -161,9 +163,11 @@ type Process struct {
 	Node     string `json:"node,omitempty"`
 	KeyID    string `json:"keyID,omitempty"` // plugins
 	Instance int    `json:"instance,omitempty"`
-	PID      int    `json:"pid,omitempty"`
-	State    string `json:"state"`
-	Detail   string `json:"detail,omitempty"`
+	// APIServer is the further API server that it belongs to; empty: kube-apiserver, or none.
+	APIServer string `json:"apiServer,omitempty"`
+	PID       int    `json:"pid,omitempty"`
+	State     string `json:"state"`
+	Detail    string `json:"detail,omitempty"`
 }
 
 // States of a link.

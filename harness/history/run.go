@@ -35,6 +35,9 @@ type Run struct {
 	// Lifecycle says who switches the encryption: LifecycleOperator, or the harness itself (also when empty).
 	Lifecycle string `json:"lifecycle,omitempty"`
 
+	// APIServers are those beside kube-apiserver.
+	APIServers []FurtherAPIServer `json:"apiServers,omitempty"`
+
 	// Excused are invariants whose violation this scenario provokes on purpose, with the reason.
 	Excused []Excuse `json:"excused,omitempty"`
 }

@@ -69,6 +69,8 @@ type Selector struct {
 	// Role picks processes: etcd, apiserver, plugin, reporter, aggregator, operator, remote-kms, load-balancer; or more than one process:
 	// node, pod.
 	Role string
+	// APIServer picks whose plugin or process it is, of those that the topology has; empty is kube-apiserver.
+	APIServer string
 	// Instance picks one of several aggregators: "1", "2", "leader", "standby".
 	Instance string
 	// From and To pick links: client|aggregator|harness → load-balancer, load-balancer → apiserver,

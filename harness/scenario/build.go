@@ -26,10 +26,14 @@ func build(root *yaml.Node, file string) *Scenario {
 			KeyIDs:        b.texts(topology, "keyIDs"),
 			Aggregators:   b.integer(topology, "aggregators", DefaultAggregators),
 			Profile:       b.text(topology, "profile"),
+			APIServers:    b.texts(topology, "apiServers"),
 			Start:         b.text(topology, "start"),
 			Lifecycle:     b.text(topology, "lifecycle"),
 		},
 		Steps: b.steps(b.child(spec, "steps")),
+	}
+	if s.Topology.APIServers == nil && childOf2(topology, "apiServers") != nil {
+		s.Topology.APIServers = []string{}
 	}
 	for _, e := range b.items(b.child(spec, "excused")) {
 		s.Excused = append(s.Excused, Excuse{b.text(e, "invariant"), b.text(e, "reason")})
@@ -134,10 +138,10 @@ func (b builder) action(verb Verb, n *yaml.Node) *Action {
 	case VerbInject, VerbRelease:
 		plugin := b.child(n, "plugin")
 		taken["plugin"] = true
-		a.Plugin = Selector{Node: b.text(plugin, "node"), KeyID: b.text(plugin, "keyID")}
+		a.Plugin = Selector{APIServer: b.text(plugin, "apiServer"), Node: b.text(plugin, "node"), KeyID: b.text(plugin, "keyID")}
 		a.Fault, a.Method = take("fault"), take("method")
 	case VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart:
-		a.Process = Selector{Role: take("role"), Node: take("node"), KeyID: take("keyID"), Instance: take("instance")}
+		a.Process = Selector{Role: take("role"), APIServer: take("apiServer"), Node: take("node"), KeyID: take("keyID"), Instance: take("instance")}
 	case VerbClock:
 		a.Process = Selector{Role: take("role"), Node: take("node")}
 	case VerbLink:

@@ -44,6 +44,9 @@ func (s *Scenario) setDefaults(missing defaults) {
 	if missing.keyIDs && !s.Topology.ByOperator() {
 		s.Topology.KeyIDs = []string{DefaultKeyID}
 	}
+	if s.Topology.APIServers == nil { // a list that was written stays, also if it is empty
+		s.Topology.APIServers = APIServers()[:1]
+	}
 	if missing.start {
 		s.Topology.Start = StartRunning
 	}

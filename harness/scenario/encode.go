@@ -44,11 +44,19 @@ func (s *Scenario) spec() *yaml.Node {
 		pair("controlPlanes", value(s.Topology.ControlPlanes)),
 		pair("keyIDs", textList(s.Topology.KeyIDs)),
 		pair("aggregators", value(s.Topology.Aggregators)),
+		pair("apiServers", s.Topology.apiServerList()),
 		pair("profile", text(s.Topology.Profile)),
 		pair("start", unless(s.Topology.Start, StartRunning)),
 		pair("lifecycle", unless(s.Topology.Lifecycle, LifecycleDirect))))
 	return object(pair("topology", topology), pair("contract", unless(s.Contract, ContractConditions)),
 		pair("operator", unless(s.Operator, Operators()[0])), pair("excused", excused), pair("steps", stepList(s.Steps)))
+}
+
+func (t Topology) apiServerList() *yaml.Node {
+	if len(t.Further()) == 0 {
+		return nil
+	}
+	return textList(t.APIServers)
 }
 
 func stepList(steps []Step) *yaml.Node {
@@ -82,11 +90,11 @@ func (a Action) encode() *yaml.Node {
 	var pairs [][2]*yaml.Node
 	switch a.Verb {
 	case VerbInject, VerbRelease:
-		plugin := object(pair("node", text(a.Plugin.Node)), pair("keyID", text(a.Plugin.KeyID)))
+		plugin := object(pair("apiServer", text(a.Plugin.APIServer)), pair("node", text(a.Plugin.Node)), pair("keyID", text(a.Plugin.KeyID)))
 		pairs = [][2]*yaml.Node{pair("plugin", plugin), pair("fault", text(a.Fault)), pair("method", text(a.Method))}
 	case VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart:
 		p := a.Process
-		pairs = [][2]*yaml.Node{pair("role", text(p.Role)), pair("node", text(p.Node)), pair("keyID", text(p.KeyID)), pair("instance", text(p.Instance))}
+		pairs = [][2]*yaml.Node{pair("role", text(p.Role)), pair("apiServer", text(p.APIServer)), pair("node", text(p.Node)), pair("keyID", text(p.KeyID)), pair("instance", text(p.Instance))}
 	case VerbLink:
 		pairs = [][2]*yaml.Node{pair("from", text(a.Link.From)), pair("to", text(a.Link.To)), pair("node", text(a.Link.Node))}
 	}

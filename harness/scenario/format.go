@@ -74,6 +74,7 @@ func topologyShape() *shape {
 		optional("controlPlanes", integer(1, MaxControlPlanes)).says("nodes cp-1 to cp-N, 1 to 7; default 3"),
 		optional("keyIDs", some(formed(keyIDForm), MaxKeyIDs)).says("plugins on each node, the write key first; default [\"1\"]"),
 		optional("aggregators", integer(1, MaxAggregators)).says("replicas, 1 to 3; default 1"),
+		optional("apiServers", some(word(APIServers()...), len(APIServers()))).says("those that encrypt, kube-apiserver among them; default kube-apiserver alone"),
 		optional("profile", formed(nameForm)).says("provider that the plugins stand for, such as aws (kmsharness profiles); default none"),
 		optional("start", word(StartRunning, StartStopped)).says("running: healthy; stopped: only etcd and the remote KMS run"),
 		optional("lifecycle", word(Lifecycles()...)).says("who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"),
@@ -128,8 +129,8 @@ func verbShape(word string) *shape {
 func argumentShape(verb Verb) *shape {
 	text, duration := scalar(kindText), scalar(kindTime)
 	what := string(verb)
-	plugin := mapping("plugin", optional("node", text), optional("keyID", text))
-	process := []field{required("role", word(roles()...)), optional("node", text), optional("keyID", text), optional("instance", &shape{custom: checkInstance})}
+	plugin := mapping("plugin", optional("apiServer", word(APIServers()...)), optional("node", text), optional("keyID", text))
+	process := []field{required("role", word(roles()...)), optional("apiServer", word(APIServers()...)), optional("node", text), optional("keyID", text), optional("instance", &shape{custom: checkInstance})}
 	switch verb {
 	case VerbInject:
 		s := mapping(what, required("plugin", plugin), required("fault", text), optional("method", text))

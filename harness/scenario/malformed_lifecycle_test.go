@@ -33,6 +33,8 @@ func malformedLifecycles() []malformed {
 			file + `7:18: role node with lifecycle operator, expected a process: what stops with the node it cannot set up again yet`},
 		{"keyIDs of an operator", operated(`, keyIDs: ["1"]`, "apiserver: {type: aescbc}"),
 			file + `5:43: keyIDs with lifecycle operator, expected none: it begins with clear text and numbers its keys from 1`},
+		{"further API servers of an operator", operated(", apiServers: [kube-apiserver, oauth-apiserver]", "apiserver: {type: aescbc}"),
+			file + `5:47: oauth-apiserver with lifecycle operator, expected kube-apiserver alone: so far the operator sets up no other`},
 		{"cold start of an operator", operated(", start: stopped", "apiserver: {type: aescbc}"),
 			file + `5:42: start is stopped with lifecycle operator, expected running: it begins with clear text, so there is nothing to start cold`},
 		{"an operator that stands still", operated("", "pause: {role: operator}"),

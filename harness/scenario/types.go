@@ -43,6 +43,9 @@ type Topology struct {
 	Aggregators int
 	// Profile is the provider that the plugins stand for, such as aws (fakeplugin/profile); default "": none.
 	Profile string
+	// APIServers are those that encrypt, kube-apiserver among them; default: it alone. The others have plugins, reporters, an
+	// aggregator and an operator of their own.
+	APIServers []string
 	// Start is "running" (default: everything is up and healthy, the control before the steps is judged) or "stopped"
 	// (cold start: only etcd and the remote KMS run; the steps start the rest, and there is no control before).
 	Start string

@@ -93,6 +93,7 @@ func (v *validation) someNodes(at place, name string) {
 }
 
 func (v *validation) plugin(s Selector, at place) {
+	v.selectedAPIServer(at.at("apiServer"), s.APIServer)
 	v.someNodes(at.at("node"), s.Node)
 	v.keyID(at.at("keyID"), s.KeyID)
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -36,6 +37,9 @@ func (v *validation) operated(t Topology, at place) {
 	}
 	if v.scenario.Operator != Operators()[0] {
 		v.add(place{"spec", "operator"}, "operator is %s with lifecycle operator, expected %s: no other API server has one yet", quote(v.scenario.Operator), Operators()[0])
+	}
+	if further := t.Further(); len(further) > 0 {
+		v.add(at.at("apiServers"), "%s with lifecycle operator, expected kube-apiserver alone: so far the operator sets up no other", strings.Join(further, " and "))
 	}
 	if t.Start == StartStopped {
 		v.add(at.at("start"), "start is stopped with lifecycle operator, expected running: it begins with clear text, so there is nothing to start cold")

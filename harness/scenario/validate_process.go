@@ -41,6 +41,10 @@ func (v *validation) process(a Action, at place) {
 	}
 	v.someNodes(at.at("node"), p.Node)
 	v.keyID(at.at("keyID"), p.KeyID)
+	v.selectedAPIServer(at.at("apiServer"), p.APIServer)
+	if p.APIServer != "" && !slices.Contains(ownRoles(), p.Role) {
+		v.add(at.at("apiServer"), "role %s is no API server's own, expected it with %s only", p.Role, oneOf(ownRoles()))
+	}
 	if p.Node != "" && !slices.Contains(nodeRoles(), p.Role) {
 		v.add(at.at("node"), "role %s has no node, expected none", p.Role)
 	}

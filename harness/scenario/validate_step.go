@@ -133,7 +133,7 @@ func suggestIn(message string) string {
 	known := view.Variables()
 	if !ok {
 		_, rest, ok = strings.Cut(message, "undefined field '")
-		known = strings.Fields("degraded available progressing exists status reason message kekID detail age fresh node keyID count failed healthy calls errors seconds written refused verified lost under keys")
+		known = strings.Fields("degraded available progressing exists status reason message kekID detail age fresh node keyID count failed healthy calls errors seconds written refused verified lost under keys kekIDs")
 	}
 	word, _, closed := strings.Cut(rest, "'")
 	if !ok || !closed {
@@ -150,11 +150,15 @@ func (v *validation) reference(r view.Reference) string {
 		view.RefConditionStatus: {"True", "False", "Unknown", ""},
 		view.RefReportStatus:    {string(contract.StatusHealthy), string(contract.StatusUnhealthy), string(contract.StatusError), ""},
 		view.RefRole:            roles(),
+		view.RefAPIServer:       v.scenario.Topology.Further(),
 	}[r.Kind]
 	if slices.Contains(known, r.Value) {
 		return ""
 	}
 	known = slices.DeleteFunc(slices.Clone(known), func(s string) bool { return s == "" })
+	if len(known) == 0 {
+		return string(r.Kind) + " " + quote(r.Value) + " cannot be, there is none in the topology"
+	}
 	return string(r.Kind) + " " + quote(r.Value) + " cannot be, expected " + oneOf(known) + didYouMean(r.Value, known)
 }
 

@@ -13,6 +13,7 @@ func (v *validation) topology() {
 	if v.parser.faults != nil && t.Profile != "" {
 		v.word(at.at("profile"), "profile", t.Profile, v.parser.faults.Profiles())
 	}
+	v.apiServers(at.at("apiServers"))
 	v.word(at.at("start"), "start", t.Start, []string{StartRunning, StartStopped})
 	v.word(at.at("lifecycle"), "lifecycle", t.Lifecycle, Lifecycles())
 	v.operated(t, at)

@@ -36,6 +36,7 @@ func TestLacks(t *testing.T) {
 		"nodes":            {scenario.Scenario{Topology: scenario.Topology{ControlPlanes: 6}}, "at most 5"},
 		"aggregators":      {scenario.Scenario{Topology: scenario.Topology{Aggregators: 3}}, "2 replicas"},
 		"keyIDs":           {scenario.Scenario{Topology: scenario.Topology{KeyIDs: []string{"7"}}}, "keyID 7: the API servers' pods have 1 and 2"},
+		"further":          {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers()}}, "no images of sample-apiserver"},
 		"operator":         {scenario.Scenario{Operator: "etcd"}, "expected kubeapiserver"},
 		"slow reporter":    {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "apiserver"}, Params: map[string]any{"mode": "slow"}}), ""},
 		"mute aggregator":  {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "aggregator", To: "load-balancer"}, Params: map[string]any{"mode": "mute"}}), ""},

@@ -24,6 +24,9 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	if s.Topology.ByOperator() {
 		add("lifecycle operator: so far it acts on the local backend only; here the plugins of a pod are fixed")
 	}
+	if further := s.Topology.Further(); len(further) > 0 {
+		add("%s: there are no images of sample-apiserver and no Deployments of it here; local runs it beside kube-apiserver", strings.Join(further, " and "))
+	}
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		add("%v", err)

@@ -21,30 +21,40 @@ func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *En
 	if err != nil {
 		return nil, err
 	}
-	e := &Environment{
-		opts: opts, plane: p, traits: p.Traits(), scenario: spec.Scenario, operator: op, logDir: filepath.Join(spec.OutDir, "logs"),
-		sink: newGate(spec.Log), keyIDs: KeyIDs(spec.Scenario), encryption: encryption.KMS, told: Plugins(KeyIDs(spec.Scenario)...), removed: map[string]*Node{}, joining: map[string]time.Time{}, away: map[onNode]string{},
-		conditions: map[string]map[string]object{}, written: map[string]history.Data{}, reloads: map[string]reload{},
-	}
+	e := newEnvironment(p, spec.Scenario, opts, op, filepath.Join(spec.OutDir, "logs"))
+	gate := newGate(spec.Log)
+	e.sink, e.objects = gate, encryptedSecrets()
 	if spec.Scenario.Topology.ByOperator() {
 		e.encryption, e.pods = encryption.Identity, newPods(e)
 	}
-	e.told.Keys, e.left = map[encryption.Provider][]byte{}, e.told.Providers
 	if err := os.MkdirAll(e.logDir, 0o755); err != nil {
 		return nil, err
 	}
 	if e.logs, err = markLogs(p.Logs(), e.logDir); err != nil {
 		return nil, err
 	}
-	if e.recorder, err = startRecorder(e); err != nil {
+	if e.recorder, err = startRecorder(e, gate); err != nil {
 		return nil, err
 	}
-	if err := e.begin(ctx); err != nil {
+	err = e.makeFurther()
+	if err == nil {
+		err = e.begin(ctx)
+	}
+	if err != nil {
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StartTimeout)
 		defer cancel()
 		return nil, errors.Join(err, e.endOperator(stopping), e.recorder.close(), e.EndSystemUnderTest(stopping))
 	}
 	return e, nil
+}
+
+func newEnvironment(p Plane, s *scenario.Scenario, opts Options, op operator, logDir string) *Environment {
+	told := pluginsOf(s)
+	return &Environment{
+		opts: opts, plane: p, traits: p.Traits(), scenario: s, operator: op, logDir: logDir,
+		keyIDs: KeyIDs(s), encryption: encryption.KMS, told: told, left: told.Providers, removed: map[string]*Node{}, joining: map[string]time.Time{},
+		away: map[onNode]string{}, conditions: map[string]map[string]object{}, written: map[string]history.Data{}, reloads: map[string]reload{},
+	}
 }
 
 // KeyIDs are the plugins that a scenario begins with on every node, the write key first.
@@ -61,13 +71,8 @@ func KeyIDs(s *scenario.Scenario) []string {
 // begin brings the environment into the state that the topology asks for.
 func (e *Environment) begin(ctx context.Context) error {
 	e.describeProcesses()
-	e.plane.Listen(func(at time.Time, payload any) { e.sink.Record(at, "backend", payload) })
-	for _, n := range e.plane.Nodes().List() {
-		if err := e.prepareReporter(n); err != nil {
-			return err
-		}
-	}
-	if err := e.prepareAggregators(); err != nil {
+	e.plane.Listen(func(at time.Time, payload any) { e.sink.Record(at, "backend", owned(payload)) })
+	if err := e.prepareSystemUnderTest(); err != nil {
 		return err
 	}
 	if e.pods != nil {
@@ -80,6 +85,22 @@ func (e *Environment) begin(ctx context.Context) error {
 	if e.scenario.Topology.Start == scenario.StartStopped {
 		return e.stopForColdStart(ctx)
 	}
+	if err := e.beginFurther(ctx); err != nil {
+		return err
+	}
+	return e.startSystemUnderTest(ctx)
+}
+
+func (e *Environment) prepareSystemUnderTest() error {
+	for _, n := range e.plane.Nodes().List() {
+		if err := e.prepareReporter(n); err != nil {
+			return err
+		}
+	}
+	return e.prepareAggregators()
+}
+
+func (e *Environment) startSystemUnderTest(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range e.plane.Nodes().List() {
 		group.Go(func() error { return e.start(ctx, n.Reporter()) })
@@ -119,7 +140,7 @@ func (e *Environment) describeProcesses() {
 		for _, state := range []string{history.ProcessStarted, history.ProcessReady} {
 			identity.State = state
 			p := identity
-			e.record(&p)
+			e.record(owned(&p))
 		}
 	}
 }

@@ -10,27 +10,25 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// registrySecrets is where kube-apiserver keeps secrets in etcd.
-const registrySecrets = "/registry/secrets/"
-
 // censusPage is how many objects are read at once. One that is too large for an answer is halved.
 const censusPage = 128
 
-// census looks at every secret in etcd, past every API server, and records by which keys they are encrypted. One that cannot be
+// census looks at every encrypted object in etcd, past every API server, and records by which keys they are encrypted. One that cannot be
 // taken is recorded as well: nobody knows then what is left.
 func (e *Environment) census(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, censusTimeout)
 	defer cancel()
 	counted := map[under]*history.Under{}
-	end := prefixEnd(registrySecrets)
-	for r := (Range{From: registrySecrets, End: end, Limit: censusPage}); r.From != ""; {
+	registry := e.objects.Registry
+	end := prefixEnd(registry)
+	for r := (Range{From: registry, End: end, Limit: censusPage}); r.From != ""; {
 		found, more, err := e.plane.RangeEtcd(ctx, r)
 		switch {
 		case err != nil && ctx.Err() == nil && r.Limit > 1:
 			r.Limit /= 2
 			continue
 		case err != nil:
-			return fmt.Errorf("read %s* from etcd: %w", registrySecrets, err)
+			return fmt.Errorf("read %s* from etcd: %w", registry, err)
 		}
 		if err := count(counted, found); err != nil {
 			return err
@@ -40,7 +38,7 @@ func (e *Environment) census(ctx context.Context) error {
 			r.From = string(found[len(found)-1].Key) + "\x00"
 		}
 	}
-	e.record(&history.Census{Resource: "secrets", Under: sortedUnder(counted)})
+	e.record(&history.Census{Resource: e.objects.name(), Under: sortedUnder(counted)})
 	return nil
 }
 

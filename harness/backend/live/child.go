@@ -110,6 +110,9 @@ func (c *child) Resume(context.Context) error {
 // NameOf is the name of a process for its log file and its changes: "plugin-cp-1-1", "aggregator-2".
 func NameOf(p history.Process) string {
 	name := p.Role
+	if p.APIServer != "" {
+		name = p.APIServer + "-" + p.Role
+	}
 	if p.Node != "" {
 		name += "-" + p.Node
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -93,9 +94,10 @@ func (e *Environment) writeOne(ctx context.Context, n *Node, name string, value 
 	e.mu.Lock()
 	_, there := e.written[name]
 	e.mu.Unlock()
-	e.recorder.secrecy.Add(objectName(name), secrecy.Plain, value)
-	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.Name, Want: e.wantNow()}
-	err := n.Admin.put(ctx, secret(name, value), there)
+	object := e.objects.objectName(name)
+	e.recorder.secrecy.Add(object, secrecy.Plain, value)
+	d := history.Data{Op: history.DataWritten, Object: object, Digest: digest(value), Node: n.Name, Want: e.wantNow()}
+	err := n.Admin.put(ctx, e.objects.Resource, e.objects.object(name, value), there)
 	if d.Want != e.wantNow() {
 		d.Want = "" // it changed meanwhile
 	}
@@ -109,15 +111,15 @@ func (e *Environment) writeOne(ctx context.Context, n *Node, name string, value 
 	return e.inspect(ctx, name, d)
 }
 
-func (c *Client) put(ctx context.Context, s *unstructured.Unstructured, there bool) (err error) {
+func (c *Client) put(ctx context.Context, r schema.GroupVersionResource, o *unstructured.Unstructured, there bool) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	secrets := c.Resource(secretObjects()).Namespace(dataNamespace)
+	objects := c.Resource(r).Namespace(dataNamespace)
 	if there {
-		_, err = secrets.Update(ctx, s, metav1.UpdateOptions{})
+		_, err = objects.Update(ctx, o, metav1.UpdateOptions{})
 		return err
 	}
-	_, err = secrets.Create(ctx, s, metav1.CreateOptions{})
+	_, err = objects.Create(ctx, o, metav1.CreateOptions{})
 	return err
 }
 
@@ -137,7 +139,7 @@ func (e *Environment) wantNow() string {
 // inspect looks at a secret in etcd, past every API server.
 func (e *Environment) inspect(ctx context.Context, name string, written history.Data) error {
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
-	stored, err := e.stored(ctx, registrySecrets+dataNamespace+"/"+name)
+	stored, err := e.stored(ctx, e.objects.Registry+dataNamespace+"/"+name)
 	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.data)
 	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dekSource)
 	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, journal.Digest(stored.dekSource)
@@ -172,11 +174,10 @@ func (e *Environment) readOne(ctx context.Context, n *Node, name string) error {
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	d := history.Data{Op: history.DataRead, Object: written.Object, Node: n.Name}
-	got, err := n.Admin.Resource(secretObjects()).Namespace(dataNamespace).Get(reading, name, metav1.GetOptions{})
+	got, err := n.direct().Resource(e.objects.Resource).Namespace(dataNamespace).Get(reading, name, metav1.GetOptions{})
 	if err == nil {
 		var value []byte
-		text, _, _ := unstructured.NestedString(got.Object, "data", dataField)
-		if value, err = base64.StdEncoding.DecodeString(text); err == nil {
+		if value, err = e.objects.value(got); err == nil {
 			d.Digest = digest(value)
 		}
 	}
@@ -201,5 +202,3 @@ func (e *Environment) recordData(d history.Data, err error) {
 	}
 	e.record(&d)
 }
-
-func objectName(name string) string { return "secrets/" + dataNamespace + "/" + name }

@@ -150,10 +150,12 @@ func (e *Environment) setType(ctx context.Context, kind encryption.Type) error {
 	if err != nil {
 		return err
 	}
-	e.mu.Lock()
-	e.encryption = kind
-	e.mu.Unlock()
-	e.recordExpected()
+	for _, one := range e.all() { // the cluster has one type
+		one.mu.Lock()
+		one.encryption = kind
+		one.mu.Unlock()
+		one.recordExpected()
+	}
 	return nil
 }
 

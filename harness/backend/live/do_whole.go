@@ -33,7 +33,7 @@ func (e *Environment) wholes(ctx context.Context, a scenario.Action) error {
 	}
 	if role == history.RolePod && endsGently(a) {
 		for _, n := range nodes {
-			e.recordStopping(Target{n.Server, history.Process{Role: history.RoleAPIServer, Node: n.Name}})
+			e.recordStopping(Target{n.Server, n.identity()})
 		}
 	}
 	return e.actOnWhole(ctx, a, e.plane.Whole(role, nodes, e.recordReady), func(away string, states ...string) {

@@ -8,9 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -22,11 +25,16 @@ type Environment struct {
 	scenario *scenario.Scenario
 	operator operator
 	logDir   string // of this run
-	sink     *gate
+	sink     record.Sink
 	recorder *recorder
 	logs     *logCopy
 
 	aggregators []*Target
+
+	apiServer string         // a further one; empty: kube-apiserver
+	objects   Encrypted      // that it encrypts
+	further   []*Environment // of the further API servers
+	main      *Environment   // of a further one: kube-apiserver's
 
 	topology sync.Mutex // one change of nodes or encryption at a time
 
@@ -68,7 +76,7 @@ func (e *Environment) Heading() history.Run {
 	return history.Run{
 		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
 		TakeoverAllowance: e.traits.Takeover, Connectivity: "loopback", Contract: form,
-		Operator: e.operator.resource.Resource, ClusterOperator: e.operator.clusterOperator, Lifecycle: e.lifecycle(),
+		Operator: e.operator.resource.Resource, ClusterOperator: e.operator.clusterOperator, Lifecycle: e.lifecycle(), APIServers: e.headings(),
 	}
 }
 
@@ -128,10 +136,32 @@ func (e *Environment) Do(ctx context.Context, a scenario.Action) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 	defer cancel()
-	if err := do(ctx, a); err != nil {
+	done, err := e.doFurther(ctx, a)
+	if !done && err == nil {
+		err = e.doAll(ctx, a, do)
+	}
+	if err != nil {
 		return fmt.Errorf("action %s: %w", a.Verb, err)
 	}
 	return nil
+}
+
+// doAll carries out an action, on every API server at once if it is about all.
+func (e *Environment) doAll(ctx context.Context, a scenario.Action, do func(context.Context, scenario.Action) error) error {
+	if !ofAll(a.Verb) || len(e.further) == 0 {
+		return do(ctx, a)
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return do(ctx, a) })
+	for _, f := range e.further {
+		all.Go(func() error {
+			if err := f.Do(ctx, a); err != nil {
+				return fmt.Errorf("%s: %w", f.apiServer, err)
+			}
+			return nil
+		})
+	}
+	return all.Wait()
 }
 
 func (e *Environment) verb(v scenario.Verb) func(context.Context, scenario.Action) error {

@@ -16,12 +16,8 @@ func (e *Environment) Finish(ctx context.Context) error {
 		return nil
 	}
 	e.finished = true
-	wrote := len(e.written) > 0
 	e.mu.Unlock()
-	errs := []error{e.endOperator(ctx)}
-	if wrote {
-		errs = append(errs, e.verifyData(ctx), e.census(ctx))
-	}
+	errs := []error{e.endOperator(ctx), e.lastLook(ctx), e.eachFurther(func(f *Environment) error { return f.lastLook(ctx) })}
 	errs = append(errs, e.recorder.drain(ctx))
 	e.plane.Listen(nil)
 	errs = append(errs, e.recorder.close(), e.logs.copy())
@@ -40,7 +36,7 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	if e.reachable(e.nodes(), "") != nil {
 		e.plane.Spoil(DamagedPower)
 	}
-	if e.traits.Outlives && e.clear(ctx) != nil {
+	if e.traits.Outlives && errors.Join(e.clear(ctx), e.eachFurther(func(f *Environment) error { return f.clear(ctx) })) != nil {
 		e.plane.Spoil(DamagedData)
 	}
 	if e.pods != nil && e.clearOperator(ctx) != nil {
@@ -55,11 +51,9 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 
 // EndSystemUnderTest stops reporters and aggregators, all at once.
 func (e *Environment) EndSystemUnderTest(ctx context.Context) error {
-	units := append([]*Target(nil), e.aggregators...)
-	for _, n := range e.plane.Nodes().List() {
-		if r := n.Reporter(); r != nil {
-			units = append(units, r)
-		}
+	units := e.systemUnderTest()
+	for _, f := range e.further {
+		units = append(units, f.systemUnderTest()...)
 	}
 	errs := make([]error, len(units))
 	var all sync.WaitGroup
@@ -68,4 +62,14 @@ func (e *Environment) EndSystemUnderTest(ctx context.Context) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
+}
+
+func (e *Environment) systemUnderTest() []*Target {
+	units := append([]*Target(nil), e.aggregators...)
+	for _, n := range e.plane.Nodes().List() {
+		if r := n.Reporter(); r != nil {
+			units = append(units, r)
+		}
+	}
+	return units
 }

@@ -18,7 +18,7 @@ import (
 // read the keys from their configuration files.
 const (
 	keyNamespace = "openshift-config-managed"
-	keyPrefix    = "encryption-key-openshift-kube-apiserver-"
+	keyPrefix    = "encryption-key-"
 	keyField     = "encryption.apiserver.operator.openshift.io-key"
 	keyMode      = "encryption.apiserver.operator.openshift.io/mode"
 	keyLabel     = "encryption.apiserver.operator.openshift.io/component"
@@ -37,7 +37,7 @@ func (e *Environment) makeKeys(ctx context.Context, list encryption.List) error 
 		if err != nil {
 			return err
 		}
-		if err := e.persist(ctx, func(ctx context.Context, c *Client) error { return c.keepKey(ctx, p, key) }); err != nil {
+		if err := e.persist(ctx, func(ctx context.Context, c *Client) error { return c.keepKey(ctx, e.component(), p, key) }); err != nil {
 			return fmt.Errorf("keep the key of %s: %w", p.Name(), err)
 		}
 		e.mu.Lock()
@@ -49,12 +49,12 @@ func (e *Environment) makeKeys(ctx context.Context, list encryption.List) error 
 }
 
 // keepKey writes the secret of a key. One that a scenario before has left is not of use any more.
-func (c *Client) keepKey(ctx context.Context, p encryption.Provider, key []byte) error {
+func (c *Client) keepKey(ctx context.Context, component string, p encryption.Provider, key []byte) error {
 	_, err := c.Resource(namespaceObjects()).Create(ctx, newObject("v1", "Namespace", keyNamespace, nil), metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	s := keySecret(p, key)
+	s := keySecret(component, p, key)
 	if err := c.remove(ctx, secretObjects(), keyNamespace, s.GetName()); err != nil {
 		return err
 	}
@@ -62,9 +62,9 @@ func (c *Client) keepKey(ctx context.Context, p encryption.Provider, key []byte)
 	return err
 }
 
-func keySecret(p encryption.Provider, key []byte) *unstructured.Unstructured {
-	s := newObject("v1", "Secret", keyPrefix+p.Name(), object{"data": object{keyField: base64.StdEncoding.EncodeToString(key)}})
-	s.SetLabels(map[string]string{keyLabel: "openshift-kube-apiserver", dataLabel: "true"})
+func keySecret(component string, p encryption.Provider, key []byte) *unstructured.Unstructured {
+	s := newObject("v1", "Secret", keyPrefix+component+"-"+p.Name(), object{"data": object{keyField: base64.StdEncoding.EncodeToString(key)}})
+	s.SetLabels(map[string]string{keyLabel: component, dataLabel: "true"})
 	s.SetAnnotations(map[string]string{keyMode: string(p.Type)})
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -64,7 +65,7 @@ func (e *Environment) listSecrets(ctx context.Context) ([]place, error) {
 	for try := 0; ; {
 		var list *metav1.PartialObjectMetadataList
 		err := e.through(ctx, try, func(ctx context.Context, c *Client) (err error) {
-			list, err = c.meta.Resource(secretObjects()).List(ctx, metav1.ListOptions{Limit: migrationPage, Continue: token})
+			list, err = c.meta.Resource(e.objects.Resource).List(ctx, metav1.ListOptions{Limit: migrationPage, Continue: token})
 			return err
 		})
 		switch {
@@ -78,7 +79,7 @@ func (e *Environment) listSecrets(ctx context.Context) ([]place, error) {
 			try++
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("list the secrets: %w", err)
+			return nil, fmt.Errorf("list the %s: %w", e.objects.name(), err)
 		}
 		for _, o := range list.Items {
 			all = append(all, place{o.Namespace, o.Name, o.UID, o.ResourceVersion})
@@ -93,9 +94,9 @@ func (e *Environment) listSecrets(ctx context.Context) ([]place, error) {
 // API server could not write waits a moment for the next.
 func (e *Environment) rewrite(ctx context.Context, try int, p place) error {
 	for ; ; try++ {
-		err := e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.touch(ctx, p) })
+		err := e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.touch(ctx, e.objects.Resource, p) })
 		if apierrors.IsConflict(err) {
-			err = e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.see(ctx, &p) })
+			err = e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.see(ctx, e.objects.Resource, &p) })
 			if err == nil {
 				continue
 			}
@@ -104,24 +105,24 @@ func (e *Environment) rewrite(ctx context.Context, try int, p place) error {
 		case err == nil || apierrors.IsNotFound(err):
 			return nil
 		case pause(ctx, migrationRetry) != nil:
-			return fmt.Errorf("secrets/%s/%s: %w", p.namespace, p.name, err)
+			return fmt.Errorf("%s/%s/%s: %w", e.objects.name(), p.namespace, p.name, err)
 		}
 	}
 }
 
 // touch is a write without a change, of the version that was seen and no other.
-func (c *Client) touch(ctx context.Context, p place) error {
+func (c *Client) touch(ctx context.Context, r schema.GroupVersionResource, p place) error {
 	body, err := json.Marshal(object{"metadata": object{"uid": p.uid, "resourceVersion": p.version}})
 	if err != nil {
 		return err
 	}
-	_, err = c.meta.Resource(secretObjects()).Namespace(p.namespace).Patch(ctx, p.name, types.MergePatchType, body, metav1.PatchOptions{})
+	_, err = c.meta.Resource(r).Namespace(p.namespace).Patch(ctx, p.name, types.MergePatchType, body, metav1.PatchOptions{})
 	return err
 }
 
 // see is the version of now.
-func (c *Client) see(ctx context.Context, p *place) error {
-	o, err := c.meta.Resource(secretObjects()).Namespace(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
+func (c *Client) see(ctx context.Context, r schema.GroupVersionResource, p *place) error {
+	o, err := c.meta.Resource(r).Namespace(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
 	if err == nil {
 		p.uid, p.version = o.UID, o.ResourceVersion
 	}

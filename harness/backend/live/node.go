@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 )
 
@@ -32,7 +33,13 @@ type Server interface {
 type Node struct {
 	Name   string
 	Server Server
-	Admin  *Client // straight to its API server
+	Admin  *Client // straight to its kube-apiserver
+	// APIServer is the further one that Server is; empty: kube-apiserver.
+	APIServer string
+	// Direct is a client straight to a further API server; nil: Admin is.
+	Direct *Client
+	// Beside are the nodes of the same name of further API servers.
+	Beside []*Node
 	// ReporterPlace is where its reporter runs.
 	ReporterPlace Place
 
@@ -44,6 +51,19 @@ type Node struct {
 	mu       sync.Mutex
 	plugins  map[string]*Plugin // by keyID
 	reporter *Target
+}
+
+// direct is a client straight to Server.
+func (n *Node) direct() *Client {
+	if n.Direct != nil {
+		return n.Direct
+	}
+	return n.Admin
+}
+
+// identity of Server.
+func (n *Node) identity() history.Process {
+	return history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}
 }
 
 // AddPlugin makes g the plugin of its keyID.

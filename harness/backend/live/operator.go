@@ -10,6 +10,7 @@ import (
 
 // operator is where one operator's health goes.
 type operator struct {
+	flag            string // on the command lines of reporter and aggregator
 	kind            string
 	resource        schema.GroupVersionResource
 	clusterOperator string
@@ -19,7 +20,7 @@ const cluster = "cluster" // name of every operator CR and of the APIServer conf
 
 func operatorNamed(name string) (operator, error) {
 	of := func(kind, plural, clusterOperator string) (operator, error) {
-		return operator{kind, schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: plural}, clusterOperator}, nil
+		return operator{operatorFlag(name), kind, schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: plural}, clusterOperator}, nil
 	}
 	switch name {
 	case "", "kubeapiserver":

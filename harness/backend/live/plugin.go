@@ -72,6 +72,9 @@ func (n *Node) EndPlugins(ctx context.Context) error {
 // Close drops the harness's connections to the node's API server and plugins.
 func (n *Node) Close() {
 	n.Admin.Close()
+	if n.Direct != nil {
+		n.Direct.Close()
+	}
 	for _, g := range n.Plugins() {
 		g.control.Close()
 	}

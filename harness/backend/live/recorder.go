@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/record/envelope"
 	"github.com/kmsharness/kmsharness/harness/record/journal"
@@ -23,7 +24,9 @@ import (
 // recorder is everything that watches a scenario from outside: files and watches.
 type recorder struct {
 	plane    Plane
+	prefix   string // of the names of logs
 	sink     *gate
+	to       record.Sink // sink, or what says of a further API server that it is about that
 	files    *tail.Set
 	watcher  *watch.Watcher
 	audit    *audit.Recorder
@@ -33,7 +36,7 @@ type recorder struct {
 
 	ctx    context.Context // of the watches
 	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	wg     *sync.WaitGroup
 
 	mu       sync.Mutex
 	markers  map[string]bool // user agents of marker requests, true when seen
@@ -43,12 +46,12 @@ type recorder struct {
 	closed   bool
 }
 
-func startRecorder(e *Environment) (*recorder, error) {
+func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 	r := &recorder{
-		plane: e.plane, sink: e.sink, files: tail.NewSet(), markers: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
-		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.operator.targets()...),
+		plane: e.plane, sink: gate, to: gate, wg: &sync.WaitGroup{}, files: tail.NewSet(), markers: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
+		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.targets()...),
 		envelope: &envelope.Recorder{Sink: e.sink, Now: e.traits.clockOfLogs()},
-		journal:  &journal.Recorder{Sink: e.sink},
+		journal:  &journal.Recorder{Sink: e.sink, Of: apiServerOfKey},
 		secrecy:  &secrecy.Recorder{Sink: e.sink, Now: time.Now},
 	}
 	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Also: traced, Seen: r.seen}
@@ -136,7 +139,7 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 }
 
 func (r *recorder) followPlugin(g *Plugin, from tail.From) error {
-	return r.files.Add(g.Journal, from, r.searched("journal/"+g.Node+"/"+g.KeyID, r.journal.Call))
+	return r.files.Add(g.Journal, from, r.searched(r.prefix+"journal/"+g.Node+"/"+g.KeyID, r.journal.Call))
 }
 
 // searched is what reads a log, after the line was searched for what must not be in it.
@@ -154,7 +157,7 @@ func (r *recorder) scrape(n *Node) {
 		return
 	}
 	every := r.plane.Traits().Timing.Interval / 2
-	scraper := &metrics.Recorder{Sink: r.sink, Node: n.Name, URL: n.ReporterPlace.MetricsURL, Client: &http.Client{
+	scraper := &metrics.Recorder{Sink: r.to, Node: n.Name, URL: n.ReporterPlace.MetricsURL, Client: &http.Client{
 		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true}}}
 	r.wg.Go(func() {
 		ticker := time.NewTicker(every)

@@ -73,11 +73,11 @@ func (e *Environment) loaded(n *Node, hash string) {
 func (n *Node) loadedConfig(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.Admin.url+"/metrics", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.direct().url+"/metrics", nil)
 	if err != nil {
 		return "", err
 	}
-	response, err := n.Admin.http.Do(request)
+	response, err := n.direct().http.Do(request)
 	if err != nil {
 		return "", err
 	}

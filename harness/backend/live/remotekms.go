@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
@@ -35,7 +36,7 @@ func (k *RemoteKMS) Key(keyID string) string {
 	if name, named := k.named[keyID]; named {
 		return name
 	}
-	return remoteKey(keyID)
+	return RemoteKey("", keyID)
 }
 
 // Forget forgets the names: the next scenario's keyIDs are other keys.
@@ -55,8 +56,21 @@ func (k *RemoteKMS) Call(keyID, key string) {
 	k.named[keyID] = key
 }
 
-// remoteKey is the name of a key that nobody has named.
-func remoteKey(keyID string) string { return "key-" + keyID }
+// RemoteKey is the name, unless somebody gave it another, of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
+func RemoteKey(apiServer, keyID string) string {
+	if apiServer == "" {
+		return "key-" + keyID
+	}
+	return apiServer + ".key-" + keyID
+}
+
+// apiServerOfKey is the further API server whose plugins a key is behind.
+func apiServerOfKey(key string) string {
+	if name, _, ok := strings.Cut(key, "."); ok {
+		return name
+	}
+	return ""
+}
 
 // StartRemoteKMS starts it with its socket and state in dir and its journal in logs.
 func StartRemoteKMS(ctx context.Context, h *Host, dir, logs string) (*RemoteKMS, error) {
@@ -130,7 +144,7 @@ func (e *Environment) rotate(ctx context.Context, a scenario.Action) error {
 		if want := a.Text("keyID"); want != "" && want != k {
 			continue
 		}
-		if _, err := e.plane.KMS().client.Rotate(ctx, e.plane.KMS().Key(k), 0); err != nil {
+		if _, err := e.plane.KMS().client.Rotate(ctx, e.remoteKey(k), 0); err != nil {
 			return fmt.Errorf("rotate the KEK behind keyID %s: %w", k, err)
 		}
 	}

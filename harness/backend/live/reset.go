@@ -88,15 +88,7 @@ func resetObjects(ctx context.Context, p Plane, op operator) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		spec := object{"spec": object{"managementState": "Managed"}}
-		_, err := c.recreate(ctx, op.resource, newObject("operator.openshift.io/v1", op.kind, cluster, spec))
-		return err
-	})
-	group.Go(func() error {
-		_, err := c.recreate(ctx, clusterOperators(), newObject("config.openshift.io/v1", "ClusterOperator", op.clusterOperator, object{"spec": object{}}))
-		return err
-	})
+	group.Go(func() error { return c.resetOperator(ctx, op) })
 	group.Go(func() error {
 		if err := c.remove(ctx, apiServerConfigs(), "", cluster); err != nil {
 			return err
@@ -110,6 +102,21 @@ func resetObjects(ctx context.Context, p Plane, op operator) error {
 			return err
 		})
 	}
+	return group.Wait()
+}
+
+// resetOperator recreates the operator's CR and its ClusterOperator.
+func (c *Client) resetOperator(ctx context.Context, op operator) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		spec := object{"spec": object{"managementState": "Managed"}}
+		_, err := c.recreate(ctx, op.resource, newObject("operator.openshift.io/v1", op.kind, cluster, spec))
+		return err
+	})
+	group.Go(func() error {
+		_, err := c.recreate(ctx, clusterOperators(), newObject("config.openshift.io/v1", "ClusterOperator", op.clusterOperator, object{"spec": object{}}))
+		return err
+	})
 	return group.Wait()
 }
 

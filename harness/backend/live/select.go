@@ -44,7 +44,7 @@ func (e *Environment) selectOnNodes(s scenario.Selector) ([]Target, error) {
 	for _, n := range nodes {
 		switch s.Role {
 		case history.RoleAPIServer:
-			targets = append(targets, Target{n.Server, history.Process{Role: s.Role, Node: n.Name}})
+			targets = append(targets, Target{n.Server, n.identity()})
 		case history.RoleReporter:
 			targets = append(targets, *n.Reporter())
 		default:

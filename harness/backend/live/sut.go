@@ -35,7 +35,7 @@ func (e *Environment) prepareReporter(n *Node) error {
 	if err != nil {
 		return err
 	}
-	identity := history.Process{Role: history.RoleReporter, Node: n.Name}
+	identity := history.Process{Role: history.RoleReporter, APIServer: e.apiServer, Node: n.Name}
 	unit := at.Unit(identity, func(context.Context) (Command, error) { return e.reporterCommand(n, kubeconfig) })
 	n.mu.Lock()
 	n.reporter = &Target{unit, identity}
@@ -69,7 +69,7 @@ func (e *Environment) prepareAggregators() error {
 		if err != nil {
 			return err
 		}
-		identity := history.Process{Role: history.RoleAggregator, Instance: instance}
+		identity := history.Process{Role: history.RoleAggregator, APIServer: e.apiServer, Instance: instance}
 		unit := at.Unit(identity, func(context.Context) (Command, error) {
 			values := e.commonValues(at, kubeconfig)
 			values["instance"] = leaseIdentity(instance)
@@ -90,7 +90,7 @@ func (e *Environment) commonValues(at Place, kubeconfig string) map[string]strin
 		"kubeconfig": kubeconfig, "interval": t.Interval.String(), "jitter": t.Jitter.String(),
 		"readTimeout": t.ProbeTimeout.String(), "writeTimeout": t.WriteTimeout.String(),
 		"metricsAddress": at.MetricsAddress,
-		"contract":       orDefault(e.scenario.Contract, "conditions"), "operator": operatorFlag(e.scenario.Operator),
+		"contract":       orDefault(e.scenario.Contract, "conditions"), "operator": e.operator.flag,
 	}
 }
 

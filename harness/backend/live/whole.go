@@ -23,6 +23,17 @@ type whole struct {
 
 // parts of a node in the order in which they start: plugins, API server, reporter. The write key's plugin has no special place:
 // an API server needs them all.
+// A node has the parts of further API servers as well, after those of the one that they depend on.
+func (w *whole) parts(n *Node) []Target {
+	all := parts(n)
+	if w.role == history.RoleNode {
+		for _, b := range n.Beside {
+			all = append(all, parts(b)...)
+		}
+	}
+	return all
+}
+
 func parts(n *Node) []Target {
 	plugins := n.Plugins()
 	slices.SortFunc(plugins, func(a, b *Plugin) int { return cmp.Compare(a.KeyID, b.KeyID) })
@@ -30,7 +41,7 @@ func parts(n *Node) []Target {
 	for _, g := range plugins {
 		all = append(all, g.Target)
 	}
-	all = append(all, Target{n.Server, history.Process{Role: history.RoleAPIServer, Node: n.Name}})
+	all = append(all, Target{n.Server, n.identity()})
 	if r := n.Reporter(); r != nil {
 		all = append(all, *r)
 	}
@@ -73,7 +84,7 @@ func together(targets []Target, do func(Target) error) error {
 // Kill implements Unit: everything at once.
 func (w *whole) Kill(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
-		ran := living(parts(n))
+		ran := living(w.parts(n))
 		w.memory.end(w.role, n.Name, ran)
 		return together(ran, func(t Target) error { return t.Kill(ctx) })
 	})
@@ -82,7 +93,7 @@ func (w *whole) Kill(ctx context.Context) error {
 // Stop implements Unit, in the order in which a pod ends: its main container, then the sidecars, the one that started last first.
 func (w *whole) Stop(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
-		ran := living(parts(n))
+		ran := living(w.parts(n))
 		w.memory.end(w.role, n.Name, ran)
 		order := slices.Clone(ran)
 		slices.Reverse(order)
@@ -126,7 +137,7 @@ func startIn(ctx context.Context, t Target) error {
 // Pause implements Unit. What stands still already is not the node's to resume.
 func (w *whole) Pause(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
-		running := slices.DeleteFunc(parts(n), func(t Target) bool { return t.Status().Phase != Running })
+		running := slices.DeleteFunc(w.parts(n), func(t Target) bool { return t.Status().Phase != Running })
 		w.memory.pause(n.Name, running)
 		return together(running, func(t Target) error { return t.Pause(ctx) })
 	})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -70,8 +72,27 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
 		}
 	}
+	lacks = append(lacks, lacksFurther(s)...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
+	}
+	return lacks
+}
+
+// lacksFurther is what cannot be done in a topology with further API servers.
+func lacksFurther(s *scenario.Scenario) []string {
+	var lacks []string
+	if len(s.Topology.Further()) == 0 {
+		return nil
+	}
+	if s.Topology.Start == scenario.StartStopped {
+		lacks = append(lacks, "start: stopped with further API servers: they end where no kube-apiserver answers them, and nobody starts them again")
+	}
+	if s.Topology.Aggregators > 1 {
+		lacks = append(lacks, "several aggregators with further API servers: one for each is run")
+	}
+	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return a.Verb == scenario.VerbNode }) {
+		lacks = append(lacks, "node with further API servers: their pods stay where they are")
 	}
 	return lacks
 }
@@ -108,8 +129,12 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 	dir, runDir := filepath.Join(b.runDir.Path, fmt.Sprintf("p%d", b.booted)), b.runDir.Path
 	b.mu.Unlock()
 	shape := shapeOf(s)
+	sample, err := sampleFor(ctx, s, progress)
+	if err != nil {
+		return nil, err
+	}
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.nodes, b.binaries.Origin))
-	return boot(ctx, shape, live.KeyIDs(s), dir, *b.binaries, b.programs, runDir, b.opts.ReporterMountSockets)
+	return boot(ctx, shape, live.KeyIDs(s), dir, *b.binaries, b.programs, runDir, b.opts.ReporterMountSockets, sample)
 }
 
 // setUp makes what all planes share.
@@ -165,5 +190,20 @@ func shapeOf(s *scenario.Scenario) shape {
 	if n == 0 {
 		n = 3
 	}
+	if further := s.Topology.Further(); len(further) > 0 { // their plugins are not repaired
+		return shape{nodes: n, further: strings.Join(further, ","), keyIDs: strings.Join(live.KeyIDs(s), ",")}
+	}
 	return shape{nodes: n}
+}
+
+// sampleFor is the program of the further API servers of a scenario; empty if it has none.
+func sampleFor(ctx context.Context, s *scenario.Scenario, progress func(string)) (string, error) {
+	if len(s.Topology.Further()) == 0 {
+		return "", nil
+	}
+	programs, err := assets.Obtain(ctx, assets.SampleAPIServer, progress)
+	if err != nil {
+		return "", err
+	}
+	return programs.Path(assets.SampleAPIServerProgram), nil
 }

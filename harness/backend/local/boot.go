@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,7 +19,14 @@ import (
 
 // shape is what planes that can stand for each other have in common.
 type shape struct {
-	nodes int
+	nodes   int
+	further string // API servers beside kube-apiserver, joined
+	keyIDs  string // joined, where there are such
+}
+
+// furtherNames are those of shape.further.
+func (s shape) furtherNames() []string {
+	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
 }
 
 // nodeNames are those of a plane of n nodes.
@@ -34,7 +42,7 @@ func nodeNames(n int) []string {
 func nodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
 
 // boot starts a plane. On error everything that was started is gone.
-func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool) (_ *plane, err error) {
+func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool, sample string) (_ *plane, err error) {
 	p := &plane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
 		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, leaving: map[string]bool{}, installed: map[string]bool{}}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
@@ -50,6 +58,9 @@ func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries as
 	if err := p.makeControlPlane(); err != nil {
 		return nil, err
 	}
+	if err := p.makeFleets(s.furtherNames(), sample); err != nil {
+		return nil, err
+	}
 	if p.kms, err = live.StartRemoteKMS(ctx, p.Host, p.dir, p.logs); err != nil {
 		return nil, err
 	}
@@ -63,7 +74,7 @@ func (p *plane) makeControlPlane() (err error) {
 	}
 	p.cp, err = controlplane.New(controlplane.Options{
 		Binaries: p.binaries, Supervisor: p.Supervisor, Dir: data, LogDir: p.logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll,
+		EncryptionPoll: encryptionPoll, Aggregation: p.shape.further != "",
 	})
 	if err != nil {
 		return err
@@ -89,7 +100,12 @@ func (p *plane) start(ctx context.Context, keyIDs []string) error {
 	plugins, starting := errgroup.WithContext(ctx)
 	for _, name := range nodeNames(p.shape.nodes) {
 		plugins.Go(func() error {
-			_, err := p.makeNode(starting, name, live.Plugins(keyIDs...))
+			n, err := p.makeNode(starting, name, live.Plugins(keyIDs...))
+			for _, f := range p.fleets {
+				if err == nil {
+					err = f.makeNode(starting, n, live.Plugins(keyIDs...))
+				}
+			}
 			return err
 		})
 	}
@@ -101,5 +117,13 @@ func (p *plane) start(ctx context.Context, keyIDs []string) error {
 			return err
 		}
 	}
-	return p.cp.Start(ctx, controlplane.Ready)
+	if err := p.cp.Start(ctx, controlplane.Ready); err != nil {
+		return err
+	}
+	for _, f := range p.fleets {
+		if err := f.start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -22,10 +22,15 @@ func TestLacks(t *testing.T) {
 		s    scenario.Scenario
 		want string
 	}{
-		"nothing":  {scenario.Scenario{}, ""},
-		"nodes":    {scenario.Scenario{Topology: scenario.Topology{ControlPlanes: 8}}, "at most 7"},
-		"operator": {scenario.Scenario{Operator: "etcd"}, "expected kubeapiserver"},
-		"clock":    {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Action{Verb: scenario.VerbClock}}}}, "share the clock"},
+		"nothing":                  {scenario.Scenario{}, ""},
+		"nodes":                    {scenario.Scenario{Topology: scenario.Topology{ControlPlanes: 8}}, "at most 7"},
+		"operator":                 {scenario.Scenario{Operator: "etcd"}, "expected kubeapiserver"},
+		"further":                  {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers()}}, ""},
+		"further, cold":            {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers(), Start: scenario.StartStopped}}, "start: stopped"},
+		"further, two aggregators": {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers(), Aggregators: 2}}, "several aggregators"},
+		"further, nodes": {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers()},
+			Steps: []scenario.Step{{Action: &scenario.Action{Verb: scenario.VerbNode}}}}, "their pods stay"},
+		"clock": {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Action{Verb: scenario.VerbClock}}}}, "share the clock"},
 		"link": {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Action{
 			Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "load-balancer"}}}}}, "loopback"},
 	} {

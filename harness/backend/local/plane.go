@@ -38,6 +38,7 @@ type plane struct {
 	installed map[string]bool // manifests of these operators
 	used      bool            // by a scenario
 	wholes    live.Wholes
+	fleets    []*fleet // further API servers
 
 	etcdOff, etcdPaused atomic.Bool // with the nodes
 
@@ -73,6 +74,10 @@ func (p *plane) KMS() *live.RemoteKMS { return p.kms }
 func (p *plane) Spoil(d live.Damage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(p.fleets) > 0 {
+		p.dirty = string(d) + ", and further API servers are not repaired"
+		return
+	}
 	switch d {
 	case live.DamagedNodes, live.DamagedEtcd:
 	case live.DamagedEncryption:
@@ -184,6 +189,9 @@ func (p *plane) Close(ctx context.Context) error {
 	p.KillAll()
 	for _, n := range p.nodes.List() {
 		n.Close()
+	}
+	for _, f := range p.fleets {
+		errs = append(errs, f.close())
 	}
 	for _, l := range p.front {
 		errs = append(errs, l.Close())

@@ -14,7 +14,8 @@ import (
 func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
 	defer cancel()
-	if p.used {
+	used := p.used
+	if used {
 		if err := p.repair(ctx, live.KeyIDs(s)); err != nil {
 			return fmt.Errorf("repair: %w", err)
 		}
@@ -26,7 +27,15 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err := p.install(ctx, s.Operator); err != nil {
 		return err
 	}
-	return live.Reset(ctx, p, s.Operator)
+	if err := live.Reset(ctx, p, s.Operator); err != nil {
+		return err
+	}
+	for _, f := range p.fleets {
+		if err := f.reset(ctx, s, used); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // clearLinks ends every fault on the ways between programs.
@@ -37,6 +46,21 @@ func (p *plane) clearLinks(ctx context.Context) error {
 			continue // the load balancer does not know it any more
 		}
 		errs = append(errs, p.link(s.Name()).Set(netfault.Fault{}), s.EtcdLink().Set(netfault.Fault{}), p.lb.Set(s.Name(), netfault.Fault{}))
+	}
+	return errors.Join(errs...)
+}
+
+// clearPlugins starts what does not run, and ends every fault.
+func clearPlugins(ctx context.Context, nodes *live.Nodes) error {
+	var errs []error
+	for _, n := range nodes.List() {
+		for _, g := range n.Plugins() {
+			if err := g.Start(ctx); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			errs = append(errs, g.Clear(ctx))
+		}
 	}
 	return errors.Join(errs...)
 }

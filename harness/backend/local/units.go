@@ -52,7 +52,7 @@ func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) 
 	if err := s.APIServer.SetEncryption(s.plane.encryption(s.Name(), told)); err != nil {
 		return "", err
 	}
-	return s.encryptionHash()
+	return hashOfFile(s.EncryptionFile())
 }
 
 // RollOut implements live.Server: the sockets are in the node's own folder.
@@ -61,13 +61,14 @@ func (s apiServer) RollOut(file []byte) (hash string, err error) {
 	if err := s.APIServer.SetEncryptionText(text); err != nil {
 		return "", err
 	}
-	return s.encryptionHash()
+	return hashOfFile(s.EncryptionFile())
 }
 
-func (s apiServer) encryptionHash() (string, error) {
-	text, err := os.ReadFile(s.EncryptionFile())
+// hashOfFile is how an API server names its encryption configuration.
+func hashOfFile(path string) (string, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("encryption configuration of %s: %w", s.Name(), err)
+		return "", fmt.Errorf("encryption configuration: %w", err)
 	}
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
@@ -112,6 +113,9 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	}
 	if s.Topology.ByOperator() {
 		lacks = append(lacks, "lifecycle operator: the operator acts on real control planes, so far on the local backend only")
+	}
+	if further := s.Topology.Further(); len(further) > 0 {
+		lacks = append(lacks, strings.Join(further, " and ")+": the simulation has one kind of API server; the aggregation layer is no model of it, local has it")
 	}
 	if _, err := operatorNamed(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())

@@ -39,7 +39,8 @@ func catalogue(t *testing.T) []*scenario.Scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(all, func(s *scenario.Scenario) bool { return s.Topology.ByOperator() }) // see TestNoOperator
+	// TestLacksFurtherAPIServers and TestNoOperator are about the others.
+	return slices.DeleteFunc(all, func(s *scenario.Scenario) bool { return s.Topology.ByOperator() || len(s.Topology.Further()) > 0 })
 }
 
 // An operator acts on real control planes: here its scenarios are not supported, which is said before anything happens.

@@ -72,3 +72,21 @@ func FuzzDecode(f *testing.F) {
 		_, _, _ = journal.DecodeOperation(b)
 	})
 }
+
+// An operation of a plugin of a further API server is told by its key: node and keyID are the same for all.
+func TestOperationOfAFurtherAPIServer(t *testing.T) {
+	log := history.NewLog(nil)
+	r := journal.Recorder{Sink: log, Of: func(key string) string {
+		name, _, _ := strings.Cut(key, ".")
+		return strings.TrimPrefix(name, "key-1")
+	}}
+	for _, key := range []string{"oauth-apiserver.key-1", "key-1"} {
+		line := encode(t, remotekms.Operation{Time: time.Unix(1, 0), Op: "encrypt", Key: key, Plugin: "cp-1/1", UID: "u", Code: "ok"})
+		if err := r.Operation(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e := log.Events(); len(e) != 2 || e[0].APIServer != "oauth-apiserver" || e[0].Envelope.KeyID != "1" || e[1].APIServer != "" {
+		t.Errorf("%+v", e)
+	}
+}

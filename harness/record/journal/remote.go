@@ -15,15 +15,22 @@ const HopRemoteKMS = "remote-kms"
 
 // DecodeOperation reads one line of the remote KMS's journal. It gives nil for what is no envelope operation.
 func DecodeOperation(line []byte) (at time.Time, e *history.Envelope, err error) {
-	var o remotekms.Operation
+	o, e, err := decodeOperation(line)
+	if e != nil {
+		at = o.Time
+	}
+	return at, e, err
+}
+
+func decodeOperation(line []byte) (o remotekms.Operation, e *history.Envelope, err error) {
 	if err := json.Unmarshal(line, &o); err != nil {
-		return at, nil, fmt.Errorf("journal of the remote KMS: %w", err)
+		return o, nil, fmt.Errorf("journal of the remote KMS: %w", err)
 	}
 	if o.Op == "" || o.Time.IsZero() {
-		return at, nil, fmt.Errorf("journal of the remote KMS: not an operation: op or time is missing")
+		return o, nil, fmt.Errorf("journal of the remote KMS: not an operation: op or time is missing")
 	}
 	if o.Op != "encrypt" && o.Op != "decrypt" {
-		return at, nil, nil
+		return o, nil, nil
 	}
 	node, keyID, _ := strings.Cut(o.Plugin, "/")
 	e = &history.Envelope{Hop: HopRemoteKMS, Op: o.Op, UID: o.UID, Node: node, KeyID: keyID, KEKID: o.KEKID, OK: o.Code == "ok"}
@@ -33,5 +40,5 @@ func DecodeOperation(line []byte) (at time.Time, e *history.Envelope, err error)
 	if !e.OK {
 		e.Error = strings.TrimSuffix(o.Code+": "+o.Detail, ": ")
 	}
-	return o.Time, e, nil
+	return o, e, nil
 }

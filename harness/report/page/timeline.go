@@ -130,9 +130,9 @@ type Mark struct {
 }
 
 // NewTimeline is a pure function of a history and its verdict. Of a history with more events than most, those that say the same are
-// folded.
+// folded. Of several API servers it shows kube-apiserver, and what all share.
 func NewTimeline(events []history.Event, v check.Verdict, most int) Timeline {
-	b := newBuilder(history.InTime(events))
+	b := newBuilder(history.InTime(history.About(events, "")))
 	b.addEvents()
 	b.addBands()
 	b.addWindows()

@@ -37,6 +37,7 @@ func Of(events []history.Event, every time.Duration) []Series {
 	if len(events) == 0 {
 		return nil
 	}
+	events = history.About(events, "") // the names of metrics do not tell API servers apart
 	s := scraper{now: map[[2]string]plugin{}, out: map[[3]string]*Series{}}
 	at := events[0].At
 	for _, e := range events {

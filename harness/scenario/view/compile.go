@@ -40,7 +40,7 @@ func NewCompiler() (*Compiler, error) {
 	env, err := cel.NewEnv(
 		ext.NativeTypes(ext.ParseStructTags(true),
 			reflect.TypeFor[Rollup](), reflect.TypeFor[Condition](), reflect.TypeFor[Entry](), reflect.TypeFor[Item](),
-			reflect.TypeFor[Plugin](), reflect.TypeFor[Writes](), reflect.TypeFor[Metrics](), reflect.TypeFor[Data](), reflect.TypeFor[Operations]()),
+			reflect.TypeFor[Plugin](), reflect.TypeFor[Writes](), reflect.TypeFor[Metrics](), reflect.TypeFor[Data](), reflect.TypeFor[Operations](), reflect.TypeFor[APIServer]()),
 		cel.Variable(varRollup, object[Rollup]()),
 		cel.Variable(varClusterOperator, object[Rollup]()),
 		cel.Variable(varReport, cel.MapType(cel.StringType, cel.MapType(cel.StringType, entry))),
@@ -54,6 +54,7 @@ func NewCompiler() (*Compiler, error) {
 		cel.Variable(varMetrics, cel.MapType(cel.StringType, cel.MapType(cel.StringType, object[Metrics]()))),
 		cel.Variable(varData, object[Data]()),
 		cel.Variable(varOperations, object[Operations]()),
+		cel.Variable(varAPIServer, cel.MapType(cel.StringType, object[APIServer]())),
 		cel.Variable(varAny, cel.StringType),
 		cel.ExpressionNestingDepthLimit(maxDepth),
 		cel.ParserRecursionLimit(maxDepth*2),
@@ -80,13 +81,14 @@ const (
 	varMetrics         = "metrics"
 	varData            = "data"
 	varOperations      = "operations"
+	varAPIServer       = "apiServer"
 	varAny             = "any"
 )
 
 // Variables lists them, for messages and completion.
 func Variables() []string {
 	return []string{varRollup, varClusterOperator, varReport, varReports, varExpected, varPlugins, varKMSActive,
-		varConditions, varProcess, varWrites, varMetrics, varData, varOperations, varAny}
+		varConditions, varProcess, varWrites, varMetrics, varData, varOperations, varAPIServer, varAny}
 }
 
 // object is the CEL type of a Go struct: its package's and its own name, as ext.NativeTypes registers it.

@@ -59,17 +59,18 @@ func (s *State) applyData(d history.Data) bool {
 // applyCensus replaces the maps: ones that an expression was given are never written to again. A provider that any API server was
 // ever told is there, perhaps with no object: that it is rid of them is what an expression asks.
 func (s *State) applyCensus(c history.Census) {
-	under, keys := map[string]int64{}, map[string]int64{}
+	under, keys, kekIDs := map[string]int64{}, map[string]int64{}, map[string][]string{}
 	for provider := range s.providers {
-		under[provider], keys[provider] = 0, 0
+		under[provider], keys[provider], kekIDs[provider] = 0, 0, []string{}
 	}
 	for _, u := range c.Under {
 		under[u.Provider] += int64(u.Count)
 		if u.KEKID != "" {
 			keys[u.Provider]++
+			kekIDs[u.Provider] = append(kekIDs[u.Provider], u.KEKID)
 		}
 	}
-	s.data.Under, s.data.Keys = under, keys
+	s.data.Under, s.data.Keys, s.data.KEKIDs = under, keys, kekIDs
 }
 
 func (s *State) applyEncryption(e history.Encryption) {

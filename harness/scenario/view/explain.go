@@ -25,6 +25,9 @@ const (
 func (p *Program) Explain(s *State, now time.Time) string {
 	parts := p.values(s, now)
 	parts = append(parts, s.Summary(now))
+	for _, name := range s.APIServers() {
+		parts = append(parts, name+": "+s.Of(name).Summary(now))
+	}
 	return contract.SafeText(strings.Join(parts, "; "), maxExplanation)
 }
 

@@ -79,6 +79,7 @@ func (s *State) applyLink(l history.Link) {
 type Process struct {
 	Role, Node, KeyID string
 	Instance          int
+	APIServer         string // a further one; empty: kube-apiserver's, or nobody's
 	State             string
 }
 
@@ -86,7 +87,13 @@ type Process struct {
 func (s *State) Processes() []Process {
 	out := []Process{}
 	for p, state := range s.processes {
-		out = append(out, Process{p.role, p.node, p.keyID, p.instance, state})
+		out = append(out, Process{Role: p.role, Node: p.node, KeyID: p.keyID, Instance: p.instance, State: state})
+	}
+	for name, f := range s.further {
+		for _, p := range f.Processes() {
+			p.APIServer = name
+			out = append(out, p)
+		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].less(out[j]) })
 	return out
@@ -94,6 +101,8 @@ func (s *State) Processes() []Process {
 
 func (p Process) less(q Process) bool {
 	switch {
+	case p.APIServer != q.APIServer:
+		return p.APIServer < q.APIServer
 	case p.Role != q.Role:
 		return p.Role < q.Role
 	case p.Node != q.Node:

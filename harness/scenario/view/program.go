@@ -86,6 +86,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return s.data, true
 	case varOperations:
 		return s.operations, true
+	case varAPIServer:
+		return s.apiServers(a.now), true
 	case varAny:
 		return s.any, true
 	}

@@ -24,6 +24,7 @@ const (
 	RefConditionStatus ReferenceKind = "condition status"
 	RefReportStatus    ReferenceKind = "report status"
 	RefRole            ReferenceKind = "role"
+	RefAPIServer       ReferenceKind = "further API server"
 )
 
 // References are the constants that can be checked against the scenario.
@@ -73,13 +74,20 @@ func keyKind(m ast.Expr) ReferenceKind {
 		return RefNode
 	case isVariable(m, varProcess):
 		return RefRole
+	case m.Kind() == ast.IdentKind && m.AsIdent() == varAPIServer:
+		return RefAPIServer
 	case isIndex(m) && (isVariable(m.AsCall().Args()[0], varReport) || isVariable(m.AsCall().Args()[0], varMetrics)):
 		return RefKeyID
 	}
 	return ""
 }
 
+// isVariable says whether an expression is a variable, or the field of that name of a further API server.
 func isVariable(e ast.Expr, name string) bool {
+	if e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == name {
+		of := e.AsSelect().Operand()
+		return isIndex(of) && isVariable(of.AsCall().Args()[0], varAPIServer)
+	}
 	return e.Kind() == ast.IdentKind && e.AsIdent() == name
 }
 

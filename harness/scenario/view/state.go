@@ -30,6 +30,7 @@ type State struct {
 	hops       map[string]hop      // who has told of an envelope operation, by operation and uid
 	digests    map[string][]string // of objects as last written
 	providers  map[string]bool     // that API servers were told
+	further    map[string]*State   // of the API servers beside kube-apiserver, by name
 }
 
 // report is one entry with its place and instant.
@@ -57,14 +58,21 @@ func New(anyNode string) *State {
 		digests:    map[string][]string{},
 		hops:       map[string]hop{},
 		providers:  map[string]bool{},
+		further:    map[string]*State{},
 	}
 }
 
 // Apply folds one event and says whether an expression may now have another value.
 func (s *State) Apply(e history.Event) (changed bool) {
+	if e.APIServer != "" || len(s.further) > 0 {
+		if done, changed := s.applyFurther(e); done {
+			return changed
+		}
+	}
 	switch {
 	case e.Run != nil:
 		s.operator, s.clusterOperator, s.interval = e.Run.Operator, e.Run.ClusterOperator, e.Run.Timing.Interval
+		s.addFurther(*e.Run)
 	case e.Expected != nil:
 		s.kmsActive, s.expected = e.Expected.KMSActive, e.Expected.Nodes
 		return true

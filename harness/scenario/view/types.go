@@ -62,6 +62,8 @@ type Data struct {
 	// aescbc-2, identity. Keys counts the KEKs that those of each plugin lie under.
 	Under map[string]int64 `cel:"under"`
 	Keys  map[string]int64 `cel:"keys"`
+	// KEKIDs are those keys, sorted.
+	KEKIDs map[string][]string `cel:"kekIDs"`
 }
 
 // Operations counts the envelope operations of the run: calls of Encrypt and Decrypt that were answered, those of them that carried no uid,

@@ -1,0 +1,178 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/harness/record"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Further is a plane as an API server beside kube-apiserver sees it: its nodes are the same, but have that API server, with plugins and
+// reporters of its own; what it shares with the others is the plane's.
+type Further interface {
+	Plane
+	// APIServer is its name (scenario.APIServers).
+	APIServer() string
+	// Encrypted are its objects. A node's Admin client writes them through the aggregation layer, its Direct client past that.
+	Encrypted() Encrypted
+}
+
+// WithFurther is a plane that has any.
+type WithFurther interface{ Further() []Further }
+
+func furtherOf(p Plane) []Further {
+	if w, ok := p.(WithFurther); ok {
+		return w.Further()
+	}
+	return nil
+}
+
+// scoped says of all that it passes on which API server it is about.
+type scoped struct {
+	to        record.Sink
+	apiServer string
+}
+
+// Record implements record.Sink.
+func (s scoped) Record(at time.Time, source string, payload any) {
+	s.to.Record(at, s.apiServer+"/"+source, history.Of{APIServer: s.apiServer, Payload: payload})
+}
+
+// owned says of a process's change whose the process is.
+func owned(payload any) any {
+	if p, ok := payload.(*history.Process); ok && p.APIServer != "" {
+		return history.Of{APIServer: p.APIServer, Payload: p}
+	}
+	return payload
+}
+
+// makeFurther makes an environment for each further API server. It does what this one does, to what is its own.
+func (e *Environment) makeFurther() error {
+	for _, p := range furtherOf(e.plane) {
+		op, err := operatorNamed(scenario.OperatorOf(p.APIServer()))
+		if err != nil {
+			return err
+		}
+		f := newEnvironment(p, e.scenario, e.opts, op, filepath.Join(e.logDir, p.APIServer()))
+		f.main, f.apiServer, f.objects, f.sink = e, p.APIServer(), p.Encrypted(), scoped{e.sink, p.APIServer()}
+		if err := os.MkdirAll(f.logDir, 0o755); err != nil {
+			return err
+		}
+		if f.recorder, err = e.recorder.of(f); err != nil {
+			return fmt.Errorf("%s: %w", f.apiServer, err)
+		}
+		e.further = append(e.further, f)
+	}
+	return nil
+}
+
+// all are the environments of all API servers.
+func (e *Environment) all() []*Environment {
+	if e.main != nil {
+		e = e.main
+	}
+	return append([]*Environment{e}, e.further...)
+}
+
+// eachFurther does something to all of them, one after another.
+func (e *Environment) eachFurther(do func(*Environment) error) error {
+	var errs []error
+	for _, f := range e.further {
+		if err := do(f); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", f.apiServer, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// headings of the further API servers. Their reporters are in Deployments, which have no API server of their own node.
+func (e *Environment) headings() []history.FurtherAPIServer {
+	var all []history.FurtherAPIServer
+	for _, f := range e.further {
+		all = append(all, history.FurtherAPIServer{
+			Name: f.apiServer, Operator: f.operator.resource.Resource, ClusterOperator: f.operator.clusterOperator, Connectivity: "service"})
+	}
+	return all
+}
+
+// doFurther carries out what is aimed at a further API server, or at all: done says that nothing is left for kube-apiserver.
+func (e *Environment) doFurther(ctx context.Context, a scenario.Action) (done bool, err error) {
+	if name := a.APIServer(); name != "" {
+		return true, e.doOne(ctx, name, a)
+	}
+	return false, nil
+}
+
+func (e *Environment) doOne(ctx context.Context, name string, a scenario.Action) error {
+	nodes, err := e.selectNodes(a.Process.Node+a.Plugin.Node, false)
+	if err == nil {
+		err = e.reachable(nodes, awayStopped)
+	}
+	if err != nil {
+		return err
+	}
+	a.Process.APIServer, a.Plugin.APIServer = "", ""
+	for _, f := range e.further {
+		if f.apiServer == name {
+			return f.Do(ctx, a)
+		}
+	}
+	return fmt.Errorf("there is no %s in the topology", name)
+}
+
+// ofAll says which actions are about every API server: the cluster has one remote KMS and one encryption configuration, and data are
+// written through each.
+func ofAll(v scenario.Verb) bool {
+	return v == scenario.VerbRotate || v == scenario.VerbEncryption || v == scenario.VerbData
+}
+
+// remoteKey is the name of the key behind the plugins of a keyID. Each API server has keys of its own.
+func (e *Environment) remoteKey(keyID string) string { return RemoteKey(e.apiServer, keyID) }
+
+// component is the API server as the encryption controllers name it in secrets.
+func (e *Environment) component() string {
+	switch e.apiServer {
+	case "":
+		return "openshift-kube-apiserver"
+	case history.OAuthAPIServer:
+		return "openshift-oauth-apiserver"
+	}
+	return e.apiServer
+}
+
+// beginFurther records what the further API servers were told, and starts their reporters and aggregators.
+func (e *Environment) beginFurther(ctx context.Context) error {
+	return e.eachFurther(func(f *Environment) error {
+		if err := f.prepareSystemUnderTest(); err != nil {
+			return err
+		}
+		f.recordExpected()
+		f.recordTold()
+		return f.startSystemUnderTest(ctx)
+	})
+}
+
+// lastLook reads all data a last time, and takes the last census.
+func (e *Environment) lastLook(ctx context.Context) error {
+	e.mu.Lock()
+	wrote := len(e.written) > 0
+	e.mu.Unlock()
+	if !wrote {
+		return nil
+	}
+	return errors.Join(e.verifyData(ctx), e.census(ctx))
+}
+
+// pluginsOf is what every API server begins with.
+func pluginsOf(s *scenario.Scenario) Encryption {
+	told := Plugins(KeyIDs(s)...)
+	told.Keys = map[encryption.Provider][]byte{}
+	return told
+}

@@ -1,0 +1,89 @@
+package live
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// What goes into an object comes out of it, for every kind that an API server encrypts.
+func TestEncryptedObjects(t *testing.T) {
+	flunders := Encrypted{Resource: schema.GroupVersionResource{Group: "wardle.example.com", Version: "v1beta1", Resource: "flunders"}, Kind: "Flunder",
+		Registry: "/oauth-apiserver/wardle.example.com/flunders/", Field: []string{"spec", "flunderReference"}, Spec: object{"referenceType": "Flunder"}}
+	for _, o := range []Encrypted{encryptedSecrets(), flunders} {
+		value := []byte{0, 1, 2, 255}
+		u := o.object("data-1", value)
+		got, err := o.value(u)
+		if err != nil || !bytes.Equal(got, value) || u.GetName() != "data-1" || u.GetLabels()[dataLabel] != "true" || u.GetKind() != o.Kind {
+			t.Errorf("%s: %x, %v of %v", o.name(), got, err, u)
+		}
+		o.object("data-2", []byte("x"))
+		if len(o.Spec) > 1 {
+			t.Errorf("what all have in common was changed: %v", o.Spec)
+		}
+	}
+	if encryptedSecrets().objectName("a") != "secrets/default/a" || flunders.objectName("a") != "flunders.wardle.example.com/default/a" {
+		t.Error("objects have other names than their resources")
+	}
+}
+
+// No key of the remote KMS is behind the plugins of two API servers.
+func TestRemoteKeysOfAPIServers(t *testing.T) {
+	seen := map[string]bool{}
+	for _, of := range []string{"", history.OpenShiftAPIServer, history.OAuthAPIServer} {
+		for _, keyID := range []string{"1", "key-1"} {
+			key := RemoteKey(of, keyID)
+			if seen[key] || apiServerOfKey(key) != of {
+				t.Errorf("%q, keyID %s: key %q, which is of %q", of, keyID, key, apiServerOfKey(key))
+			}
+			seen[key] = true
+		}
+	}
+}
+
+// Whoever records for a further API server says so once, also where the process says so itself.
+func TestScoped(t *testing.T) {
+	log := history.NewLog(nil)
+	g := newGate(log)
+	log.Record(time.Now(), "engine", &history.Run{})
+	s := scoped{g, history.OAuthAPIServer}
+	p := history.Process{Role: history.RoleAPIServer, APIServer: history.OAuthAPIServer, Node: "cp-1", State: history.ProcessReady}
+	s.Record(time.Now(), "backend", &p)
+	g.Record(time.Now(), "backend", owned(&p))
+	g.Record(time.Now(), "backend", owned(&history.Process{Role: history.RoleEtcd}))
+	events := log.Events()[1:]
+	if len(events) != 3 || events[0].APIServer != p.APIServer || events[1].APIServer != p.APIServer || events[2].APIServer != "" || events[1].Process == nil {
+		t.Errorf("%+v", events)
+	}
+	if NameOf(p) == NameOf(history.Process{Role: history.RoleAPIServer, Node: "cp-1"}) {
+		t.Error("two processes have one name")
+	}
+}
+
+// A node that loses its power takes the pods of further API servers along; the static pod does not.
+func TestNodeHasThePartsOfFurtherAPIServers(t *testing.T) {
+	n := &Node{Name: "cp-1", Beside: []*Node{{Name: "cp-1", APIServer: history.OAuthAPIServer}}}
+	for role, want := range map[string]int{history.RoleNode: 2, history.RolePod: 1} {
+		if got := (&whole{role: role}).parts(n); len(got) != want || got[0].Identity.APIServer != "" || want > 1 && got[1].Identity.APIServer != history.OAuthAPIServer {
+			t.Errorf("%s: %+v", role, got)
+		}
+	}
+}
+
+func TestAnActionOnNobody(t *testing.T) {
+	e := &Environment{plane: nil}
+	a := scenario.Action{Verb: scenario.VerbKill, Process: scenario.Selector{Role: history.RolePlugin, Node: "", APIServer: ""}}
+	if done, err := e.doFurther(t.Context(), a); done || err != nil {
+		t.Errorf("an action on kube-apiserver: %v, %v", done, err)
+	}
+	for verb, want := range map[scenario.Verb]bool{scenario.VerbData: true, scenario.VerbRotate: true, scenario.VerbEncryption: true, scenario.VerbKill: false, scenario.VerbKMS: false} {
+		if ofAll(verb) != want {
+			t.Errorf("%s is about all API servers: %v", verb, !want)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// wardle is the API group of k8s.io/sample-apiserver.
+const wardle = "wardle.example.com"
+
+// Links to the load balancer of what a further API server has.
+const (
+	fromReporter = history.RoleReporter
+	fromFurther  = history.RoleFurther
+)
+
+// stand is how sample-apiserver stands for an API server. All its instances serve the same group, in two versions, and one APIService
+// leads to one Service: so each API server has a version, and its own part of etcd.
+type stand struct {
+	apiServer          string
+	version            string
+	field              []string // of an object, with the data
+	namespace, service string
+}
+
+func standOf(apiServer string) (stand, error) {
+	switch apiServer {
+	case history.OpenShiftAPIServer:
+		return stand{apiServer, "v1alpha1", []string{"spec", "reference"}, "openshift-apiserver", "api"}, nil
+	case history.OAuthAPIServer:
+		return stand{apiServer, "v1beta1", []string{"spec", "flunderReference"}, "openshift-oauth-apiserver", "api"}, nil
+	}
+	return stand{}, fmt.Errorf("API server %q: expected %s or %s", apiServer, history.OpenShiftAPIServer, history.OAuthAPIServer)
+}
+
+// prefix of everything that it stores.
+func (s stand) prefix() string { return "/" + s.apiServer }
+
+// fleet is an API server beside kube-apiserver: a sample-apiserver for each node, as the pods of a Deployment, each with a folder for
+// its sockets as their emptyDir, and a Service in front of all.
+type fleet struct {
+	*plane
+	stand
+	dir     string // short: sockets are below it
+	program string
+	lb      *netfault.LoadBalancer
+	nodes   live.Nodes
+	profile live.Profile
+	wholes  live.Wholes
+}
+
+var _ live.Further = (*fleet)(nil)
+
+// makeFleets makes the further API servers of a shape. Nothing of them runs yet.
+func (p *plane) makeFleets(apiServers []string, program string) error {
+	for _, name := range apiServers {
+		s, err := standOf(name)
+		if err != nil {
+			return err
+		}
+		f := &fleet{plane: p, stand: s, dir: filepath.Join(p.dir, name), program: program}
+		if f.lb, err = netfault.NewLoadBalancer("service of "+name, 0); err != nil {
+			return err
+		}
+		p.fleets = append(p.fleets, f)
+	}
+	if len(p.fleets) == 0 {
+		return nil
+	}
+	for _, from := range []string{fromReporter, fromFurther} {
+		link, err := netfault.NewLink(from+" to load balancer", p.lb.Addr())
+		if err != nil {
+			return err
+		}
+		p.front[from] = link
+	}
+	return nil
+}
+
+// Further implements live.WithFurther.
+func (p *plane) Further() []live.Further {
+	var all []live.Further
+	for _, f := range p.fleets {
+		all = append(all, f)
+	}
+	return all
+}
+
+// APIServer implements live.Further.
+func (f *fleet) APIServer() string { return f.apiServer }
+
+// Encrypted implements live.Further.
+func (f *fleet) Encrypted() live.Encrypted {
+	return live.Encrypted{Resource: schema.GroupVersionResource{Group: wardle, Version: f.version, Resource: "flunders"}, Kind: "Flunder",
+		Registry: f.prefix() + "/" + wardle + "/flunders/", Field: f.field, Spec: map[string]any{"referenceType": "Flunder"}}
+}
+
+// Nodes implements live.Plane.
+func (f *fleet) Nodes() *live.Nodes { return &f.nodes }
+
+// Further implements live.WithFurther: there is nothing beside it but kube-apiserver.
+func (f *fleet) Further() []live.Further { return nil }
+
+// Whole implements live.Plane: its pods only. Nodes are the plane's.
+func (f *fleet) Whole(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+	return f.wholes.Of(role, nodes, ready)
+}
+
+// AggregatorPlace implements live.Plane.
+func (f *fleet) AggregatorPlace(i int) live.Place { return f.at(f.plane.AggregatorPlace(i)) }
+
+// at is a place whose files are its own.
+func (f *fleet) at(p live.Place) live.Place {
+	p.Dir, p.SeenDir = f.dir, f.dir
+	return p
+}
+
+var errFleetNodes = errors.New("the pods of further API servers stay where they are")
+
+// AddNode implements live.Plane.
+func (f *fleet) AddNode(context.Context, string, live.Encryption, func(context.Context) error) (*live.Node, error) {
+	return nil, errFleetNodes
+}
+
+// Isolate implements live.Plane.
+func (f *fleet) Isolate(context.Context, *live.Node) error { return errFleetNodes }
+
+// RemoveNode implements live.Plane.
+func (f *fleet) RemoveNode(context.Context, *live.Node) error { return errFleetNodes }
+
+// start brings up the API servers behind their Service, and makes the kube-apiservers pass requests on. Those run.
+func (f *fleet) start(ctx context.Context) error {
+	for _, n := range f.nodes.List() {
+		s := n.Server.(aggregated)
+		if err := f.lb.Add(n.Name, s.Addr()); err != nil {
+			return err
+		}
+		if err := s.Aggregated.Start(ctx, controlplane.Started); err != nil {
+			return err
+		}
+	}
+	for _, n := range f.nodes.List() {
+		if err := n.Server.Ready(ctx); err != nil {
+			return fmt.Errorf("%s of %s: %w", f.apiServer, n.Name, err)
+		}
+	}
+	objects, err := f.cp.Manifests(controlplane.APIService{Group: wardle, Version: f.version, Namespace: f.namespace, Name: f.service, Addr: f.lb.Addr()})
+	if err != nil {
+		return err
+	}
+	return f.cp.Install(ctx, objects...)
+}
+
+// reset is for the next scenario; what it proves is live.ResetFurther's.
+func (f *fleet) reset(ctx context.Context, s *scenario.Scenario, used bool) error {
+	if used {
+		if err := clearPlugins(ctx, &f.nodes); err != nil {
+			return err
+		}
+	}
+	if err := f.profile.Become(ctx, s.Topology.Profile, &f.nodes); err != nil {
+		return err
+	}
+	if err := f.install(ctx, scenario.OperatorOf(f.apiServer)); err != nil {
+		return err
+	}
+	return live.ResetFurther(ctx, f.plane, f)
+}
+
+// close is for one that was not started to its end as well. The processes are gone.
+func (f *fleet) close() error {
+	for _, n := range f.nodes.List() {
+		n.Close()
+	}
+	return f.lb.Close()
+}

@@ -1,0 +1,115 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
+)
+
+func (f *fleet) nodeDir(name string) string { return filepath.Join(f.dir, name) }
+
+func (f *fleet) encryption(node string, told live.Encryption) controlplane.Encryption {
+	c := told.Config(func(keyID string) string { return live.HostSocket(f.nodeDir(node), keyID) })
+	c.Resources = []string{"flunders." + wardle}
+	return c
+}
+
+// makeNode makes the pod beside a node: its API server, which is not started, and its plugins, which are.
+func (f *fleet) makeNode(ctx context.Context, beside *live.Node, told live.Encryption) (err error) {
+	name := beside.Name
+	if err := os.MkdirAll(f.nodeDir(name), 0o700); err != nil {
+		return err
+	}
+	server, err := f.cp.AddAggregated(controlplane.AggregatedSpec{
+		Kind: f.apiServer, Name: name, Program: f.program, Server: "https://" + f.front[fromFurther].Addr(), EtcdPrefix: f.prefix(),
+		ServiceNamespace: f.namespace, ServiceName: f.service, Encryption: f.encryption(name, told), Args: []string{"--vmodule=envelope=6"},
+	})
+	if err != nil {
+		return err
+	}
+	n := &live.Node{Name: name, APIServer: f.apiServer, Server: aggregated{server, f}}
+	if n.ReporterPlace, err = f.reporterPlace(name); err != nil {
+		return err
+	}
+	if n.Admin, err = f.client(beside.Server.URL()); err != nil {
+		return err
+	}
+	if n.Direct, err = f.client(server.URL()); err != nil {
+		return err
+	}
+	f.Register(history.Process{Role: history.RoleAPIServer, APIServer: f.apiServer, Node: name}, f.apiServer+"-"+name)
+	for _, k := range told.PluginIDs() {
+		if _, err := f.AddPlugin(ctx, n, k); err != nil {
+			return err
+		}
+	}
+	f.nodes.Add(n)
+	beside.Beside = append(beside.Beside, n)
+	return nil
+}
+
+func (f *fleet) client(url string) (*live.Client, error) {
+	config, err := f.cp.AdminConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	config.WarningHandler = rest.NoWarnings{} // sample-apiserver calls its first version deprecated
+	return live.NewClient(config)
+}
+
+// reporterPlace is that of a Deployment's sidecar: it has no API server of its own node, and goes through the load balancer.
+func (f *fleet) reporterPlace(name string) (live.Place, error) {
+	metrics, err := f.address.port()
+	if err != nil {
+		return live.Place{}, fmt.Errorf("metrics of its reporter: %w", err)
+	}
+	mount, sockets := "", f.nodeDir(name)
+	if f.mountSockets {
+		mount, sockets = sockets, contract.SocketDir
+	}
+	at := f.at(f.place("https://"+f.front[fromReporter].Addr(), metrics, mount))
+	at.SocketDir, at.MetricsURL = sockets, "http://"+metrics+"/metrics"
+	return at, nil
+}
+
+// AddPlugin implements live.Plane.
+func (f *fleet) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+	g := n.Plugin(keyID)
+	if g == nil {
+		var err error
+		if g, err = f.newPlugin(n.Name, keyID); err != nil {
+			return nil, err
+		}
+		n.AddPlugin(g)
+	}
+	if err := g.Start(ctx); err != nil {
+		return nil, fmt.Errorf("start plugin %s/%s of %s: %w", n.Name, keyID, f.apiServer, err)
+	}
+	return g, nil
+}
+
+func (f *fleet) newPlugin(node, keyID string) (*live.Plugin, error) {
+	name, dir := f.apiServer+"-"+node+"-"+keyID, f.nodeDir(node)
+	control, journal := filepath.Join(dir, "ctl-"+keyID+".sock"), live.JournalFile(f.logs, name)
+	g, err := live.NewPlugin(node, keyID, live.HostSocket(dir, keyID), control, journal)
+	if err != nil {
+		return nil, err
+	}
+	g.Identity.APIServer = f.apiServer
+	g.Unit = f.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
+		path, err := f.Programs.Find(ctx, live.PluginProgram)
+		args := live.PluginArgs(node, keyID, dir, control, journal, f.kms.Socket, live.RemoteKey(f.apiServer, keyID))
+		args = append(append(args, f.profile.Args()...), f.Programs.PluginArgs...)
+		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(f.logs, "plugin-"+name+".log")}, err
+	})
+	return g, nil
+}

@@ -1,0 +1,78 @@
+package view
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// APIServer is what an expression sees of a further API server: the same as of kube-apiserver.
+type APIServer struct {
+	Rollup          Rollup                       `cel:"rollup"`
+	ClusterOperator Rollup                       `cel:"clusterOperator"`
+	Report          map[string]map[string]Entry  `cel:"report"`
+	Reports         []Item                       `cel:"reports"`
+	Expected        []string                     `cel:"expected"`
+	Plugins         []Plugin                     `cel:"plugins"`
+	KMSActive       bool                         `cel:"kmsActive"`
+	Conditions      map[string]Condition         `cel:"conditions"`
+	Process         map[string]map[string]string `cel:"process"`
+	Writes          map[string]Writes            `cel:"writes"`
+	Data            Data                         `cel:"data"`
+	Operations      Operations                   `cel:"operations"`
+}
+
+func (s *State) addFurther(run history.Run) {
+	for _, f := range run.APIServers {
+		one := New(s.any)
+		one.operator, one.clusterOperator, one.interval = f.Operator, f.ClusterOperator, run.Timing.Interval
+		s.further[f.Name] = one
+	}
+}
+
+// applyFurther folds an event into the states of further API servers. It is done if the event is none of kube-apiserver's business.
+func (s *State) applyFurther(e history.Event) (done, changed bool) {
+	if of := s.further[e.APIServer]; of != nil {
+		e.APIServer = ""
+		return true, of.Apply(e)
+	}
+	if e.APIServer != "" {
+		return true, false // nobody was told of such a one
+	}
+	if e.Object == nil && e.Request == nil {
+		return false, false
+	}
+	for _, f := range s.further {
+		changed = f.Apply(e) || changed
+	}
+	return changed, changed
+}
+
+// APIServers are the names of the further ones, sorted.
+func (s *State) APIServers() []string { return slices.Sorted(maps.Keys(s.further)) }
+
+// Of is the state of a further API server; of kube-apiserver it is s.
+func (s *State) Of(apiServer string) *State {
+	if f := s.further[apiServer]; f != nil {
+		return f
+	}
+	return s
+}
+
+func (s *State) apiServers(now time.Time) map[string]APIServer {
+	out := map[string]APIServer{}
+	for name, f := range s.further {
+		out[name] = f.apiServer(now)
+	}
+	return out
+}
+
+func (s *State) apiServer(now time.Time) APIServer {
+	s.read()
+	return APIServer{
+		Rollup: s.rollup(), ClusterOperator: s.operators(), Report: s.report(now), Reports: s.items(), Expected: s.nodes(), Plugins: s.plugins(),
+		KMSActive: s.kmsActive, Conditions: s.conditions, Process: s.process(), Writes: s.writes, Data: s.data, Operations: s.operations,
+	}
+}
