@@ -13,11 +13,14 @@ var wordForm = regexp.MustCompile(`[a-z0-9]+`)
 func Closest(all []*Scenario, area string, description ...string) *Scenario {
 	wanted := wordsOf(description...)
 	var best *Scenario
-	most := -1
+	most := -2
 	for _, s := range all {
 		n := 3*common(wanted, wordsOf(s.Name, s.does())) + common(wanted, wordsOf(s.Title))
 		if s.Area == area {
 			n += 2
+		}
+		if s.Topology.ByOperator() || len(s.Topology.Further()) > 0 {
+			n-- // of two that are as close, the one that runs everywhere
 		}
 		if n > most {
 			best, most = s, n

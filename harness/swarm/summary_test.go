@@ -126,7 +126,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%q was in force, and is not known: %q", kind, kinds)
 		}
 	}
-	if holes := s.Holes(); len(holes) == 0 || slices.Contains(holes, "plugin hang × NOTHING-RAN") {
+	if holes := s.Holes(); len(holes) == 0 || slices.Contains(holes, "plugin hang × CADENCE") {
 		t.Errorf("holes %q", holes)
 	}
 }
