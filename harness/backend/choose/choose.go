@@ -107,16 +107,21 @@ func Watch(ctx context.Context, name string) (sweep func(ctx context.Context, pr
 // AllLabels selects everything on every backend.
 const AllLabels = "all"
 
+// partOnLocal leaves out what takes half a minute and more: an operator that waits for agreement, and three API servers on each node.
+const partOnLocal = "!slow"
+
 // partOnKind: what kubelets, containers, static pods, networks and load balancers have a part in, and one of each kind of failure. The
 // rest is about decisions, which local judges in a third of the time.
 const partOnKind = "nodes"
 
-// Part is the label filter that is meant by the one that somebody gave, and what to tell them of it: on kind, the default is a part of
-// the catalogue, so that a verdict takes minutes.
+// Part is the label filter that is meant by the one that somebody gave, and what to tell them of it: on real control planes the default is
+// a part of the catalogue, so that a verdict takes minutes.
 func Part(name, labels string) (filter, notice string) {
 	switch {
 	case labels == AllLabels:
 		return "", ""
+	case labels == "" && name == local.Name:
+		return partOnLocal, "everything but scenarios with the label slow; everything: LABELS=" + AllLabels + " or --labels " + AllLabels
 	case labels == "" && name == kind.Name:
 		return partOnKind, "scenarios with the label " + partOnKind + ", in which nodes have a part; everything: LABELS=" + AllLabels + " or --labels " + AllLabels
 	default:
