@@ -37,7 +37,7 @@ func (p *plane) Whole(role string, nodes []*live.Node, ready func(*live.Target))
 func (m *machines) those(ctx context.Context, states ...string) (containers []string, nodes []*live.Node, err error) {
 	for _, n := range m.nodes {
 		container := m.plane.container(n.Name)
-		state, err := docker(ctx, "inspect", "--format", "{{.State.Status}}", container)
+		state, err := stateOf(ctx, container)
 		if err != nil {
 			return nil, nil, fmt.Errorf("node %s: %w", n.Name, err)
 		}
@@ -46,6 +46,16 @@ func (m *machines) those(ctx context.Context, states ...string) (containers []st
 		}
 	}
 	return containers, nodes, nil
+}
+
+// stateOf is a container's state in docker's words. It is not asked for with inspect: a docker exec that was about to begin when the
+// container was paused holds a lock until it goes on, inspect waits for that lock with the container's own, and then nothing unpauses it.
+func stateOf(ctx context.Context, container string) (string, error) {
+	state, err := docker(ctx, "ps", "--all", "--filter", "name=^/"+container+"$", "--format", "{{.State}}")
+	if err == nil && state == "" {
+		err = fmt.Errorf("there is no container %s", container)
+	}
+	return state, err
 }
 
 // act runs one docker command on all of the nodes that are in one of states, and gives those nodes.
