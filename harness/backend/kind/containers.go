@@ -29,7 +29,7 @@ const (
 func (p *plane) watchContainers(ctx context.Context, node string, sink record.Sink) {
 	var both sync.WaitGroup
 	both.Go(func() { watchEngine(ctx, p.container(node), node, sink) })
-	both.Go(func() { watchInside(ctx, p.container(node), node, sink) })
+	both.Go(func() { watchInside(ctx, p.container(node), node, sink, &p.starting) })
 	both.Wait()
 }
 
@@ -47,10 +47,14 @@ func watchEngine(ctx context.Context, name, node string, sink record.Sink) {
 	})
 }
 
+// watchBegun is what a watch says first, so that it is known to run.
+const watchBegun = "begun"
+
 // watchInside records what becomes of the containers in a node.
-func watchInside(ctx context.Context, name, node string, sink record.Sink) {
+func watchInside(ctx context.Context, name, node string, sink record.Sink, execs *starting) {
 	r := &container.Recorder{Sink: sink, Node: node, Source: "containerd/" + node, Wanted: watched}
 	r.Look = func(id string) (container.Identity, bool, error) {
+		defer execs.exec()()
 		text, err := inside(ctx, name, nil, "ctr", "--namespace=k8s.io", "containers", "info", id)
 		if err != nil {
 			return container.Identity{}, false, err
@@ -58,13 +62,22 @@ func watchInside(ctx context.Context, name, node string, sink record.Sink) {
 		return container.Info([]byte(text))
 	}
 	watchAll(ctx, sink, r.Node, r.Source, func() error {
+		begun := execs.exec()
+		defer begun()
 		links, err := inside(ctx, name, nil, "find", "/var/log/containers", "-type", "l", "-printf", `%f %l\n`)
 		if err != nil {
 			return err
 		}
 		r.Known = container.Links(links)
 		// A command in a container outlives its client. This one ends when nobody holds its input any more.
-		return stream(ctx, r.Containerd, "exec", "-i", "--privileged", name, "sh", "-c", "ctr --namespace=k8s.io events & cat >/dev/null; kill $!")
+		use := func(line []byte) error {
+			if string(line) == watchBegun {
+				begun()
+				return nil
+			}
+			return r.Containerd(line)
+		}
+		return stream(ctx, use, "exec", "-i", "--privileged", name, "sh", "-c", "echo "+watchBegun+"; ctr --namespace=k8s.io events & cat >/dev/null; kill $!")
 	})
 }
 

@@ -64,7 +64,11 @@ func (m *machines) act(ctx context.Context, verb string, states ...string) ([]*l
 	if err != nil || len(nodes) == 0 {
 		return nil, err
 	}
-	if _, err := docker(ctx, append([]string{verb}, containers...)...); err != nil {
+	err = m.plane.starting.pause(func() error {
+		_, err := docker(ctx, append([]string{verb}, containers...)...)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("%s nodes: %w", verb, err)
 	}
 	return nodes, nil

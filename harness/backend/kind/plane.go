@@ -53,6 +53,7 @@ type plane struct {
 	stop     context.CancelFunc
 	tailing  sync.WaitGroup
 
+	starting   starting // execs of recorders
 	mu         sync.Mutex
 	plugins    map[string]map[string]*live.Plugin // by node and keyID: all that the pods have, held or not
 	containers map[string]string                  // by node
