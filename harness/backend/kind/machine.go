@@ -64,10 +64,15 @@ func (m *machines) act(ctx context.Context, verb string, states ...string) ([]*l
 	if err != nil || len(nodes) == 0 {
 		return nil, err
 	}
-	err = m.plane.starting.pause(func() error {
+	do := func() error {
 		_, err := docker(ctx, append([]string{verb}, containers...)...)
 		return err
-	})
+	}
+	if verb == "pause" { // to unpause waits for nobody: who waits himself would keep it from that for ever
+		err = m.plane.starting.pause(do)
+	} else {
+		err = do()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s nodes: %w", verb, err)
 	}
