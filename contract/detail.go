@@ -14,6 +14,9 @@ const CutMark = "… (cut)"
 //
 // It looks at no more input than it can need, so a text of many MiB costs no more than a short one.
 func SafeText(text string, maxChars int) string {
+	if len(text) <= maxChars && plainWords(text) {
+		return text
+	}
 	var b strings.Builder
 	chars, space := 0, false
 	for i := 0; i < len(text); {
@@ -35,6 +38,19 @@ func SafeText(text string, maxChars int) string {
 		}
 	}
 	return cut(b.String(), maxChars)
+}
+
+// plainWords says that a text is words of printable ASCII with one space between them, as most are: nothing of it has to change.
+func plainWords(text string) bool {
+	space := true // before the first word
+	for i := range len(text) {
+		c := text[i]
+		if c < ' ' || c > '~' || space && c == ' ' {
+			return false
+		}
+		space = c == ' '
+	}
+	return !space || text == ""
 }
 
 // SafeDetail is SafeText with the limit of a report's detail.

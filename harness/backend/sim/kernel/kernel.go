@@ -18,6 +18,7 @@ type Kernel struct {
 	runs   *task // the task that runs now; nil between tasks
 	closed bool
 	events uint64
+	timers []Timer // not used yet
 }
 
 // New is a simulation that begins at start. The same seed gives the same draws.
@@ -48,8 +49,21 @@ func (k *Kernel) At(at time.Time, f func()) *Timer {
 		at = k.now
 	}
 	k.seq++
-	t := &Timer{event{due: int64(at.Sub(k.start)), seq: k.seq, f: f}}
+	t := k.timer()
+	t.event = event{due: int64(at.Sub(k.start)), seq: k.seq, f: f}
 	k.queue.push(&t.event)
+	return t
+}
+
+// slab is how many timers are made at once: most of what a simulation makes are timers.
+const slab = 64
+
+func (k *Kernel) timer() *Timer {
+	if len(k.timers) == 0 {
+		k.timers = make([]Timer, slab)
+	}
+	t := &k.timers[0]
+	k.timers = k.timers[1:]
 	return t
 }
 

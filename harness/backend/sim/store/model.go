@@ -12,9 +12,12 @@ func (s *Store) applyModel(now time.Time, t *Type, live *record, patch *unstruct
 	if v, ok, err := s.steady(now, t, live, patch, o); ok {
 		return v, err
 	}
-	c, err := s.mergePart(now, t, live, patch, o)
-	if err != nil {
-		return nil, err
+	c, ok := s.sole(now, t, live, patch, o)
+	if !ok {
+		var err error
+		if c, err = s.mergePart(now, t, live, patch, o); err != nil {
+			return nil, err
+		}
 	}
 	v, err := s.change(now, t, live, c, o.Subresource)
 	if err == nil {
