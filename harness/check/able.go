@@ -115,7 +115,7 @@ func (v *view) calm() spans {
 			shown = append(shown, r.received)
 		}
 	}
-	sort.Slice(shown, func(i, j int) bool { return shown[i].Before(shown[j]) })
+	slices.SortFunc(shown, time.Time.Compare)
 	var stirred []span
 	for _, s := range v.stirs {
 		until := s.at.Add(v.takeover())

@@ -13,7 +13,7 @@ import (
 type exposure struct {
 	kinds []string
 	// edges are the instants at which something changes, in order; in[i] are the kinds from edges[i] on.
-	edges []time.Time
+	edges []int64 // Unix time in nanoseconds
 	in    [][]int
 }
 
@@ -22,15 +22,15 @@ func newExposure(v *view) *exposure {
 	x := &exposure{kinds: sortedKeys(windows)}
 	for _, spans := range windows {
 		for _, s := range spans {
-			x.edges = append(x.edges, s.from, s.to)
+			x.edges = append(x.edges, s.from.UnixNano(), s.to.UnixNano())
 		}
 	}
-	slices.SortFunc(x.edges, time.Time.Compare)
-	x.edges = slices.CompactFunc(x.edges, time.Time.Equal)
+	slices.Sort(x.edges)
+	x.edges = slices.Compact(x.edges)
 	x.in = make([][]int, len(x.edges))
 	for kind, name := range x.kinds {
 		for _, s := range windows[name] {
-			for i := x.segment(s.from); i < len(x.edges) && x.edges[i].Before(s.to); i++ {
+			for i := x.segment(s.from.UnixNano()); i < len(x.edges) && x.edges[i] < s.to.UnixNano(); i++ {
 				x.in[i] = append(x.in[i], kind)
 			}
 		}
@@ -39,18 +39,18 @@ func newExposure(v *view) *exposure {
 }
 
 // segment is the last edge that is not after at; -1 if there is none.
-func (x *exposure) segment(at time.Time) int {
-	return sort.Search(len(x.edges), func(i int) bool { return x.edges[i].After(at) }) - 1
+func (x *exposure) segment(at int64) int {
+	return sort.Search(len(x.edges), func(i int) bool { return x.edges[i] > at }) - 1
 }
 
 // count is how many of what was judged was judged under a fault of each kind.
-func (x *exposure) count(judged []span) map[string]int {
+func (x *exposure) count(judged []stretch) map[string]int {
 	if len(x.kinds) == 0 || len(judged) == 0 {
 		return nil
 	}
 	counts, last := make([]int, len(x.kinds)), make([]int, len(x.kinds))
 	for n, s := range judged {
-		for i := max(x.segment(s.from), 0); i < len(x.edges) && !x.edges[i].After(latest(s.from, s.to)); i++ {
+		for i := max(x.segment(s.from), 0); i < len(x.edges) && x.edges[i] <= max(s.from, s.to); i++ {
 			for _, kind := range x.in[i] {
 				if last[kind] != n+1 { // once for each, however often the fault came back meanwhile
 					counts[kind], last[kind] = counts[kind]+1, n+1

@@ -69,7 +69,7 @@ func TestExposure(t *testing.T) {
 		{504, 504, []string{"link aggregator-load-balancer cut", "reporter kill"}},
 		{506, 507, nil},
 	} {
-		got := x.count([]span{{at(c.from), at(c.to)}})
+		got := x.count([]stretch{{at(c.from).UnixNano(), at(c.to).UnixNano()}})
 		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, c.want) {
 			t.Errorf("%v to %v: %v, expected %v", c.from, c.to, names, c.want)
 		}

@@ -48,7 +48,7 @@ type Finding struct {
 	Judged     int
 	Violations []Violation // the first maxPardons in the order found
 	Count      int         // of all violations
-	when       []span      // of what was judged
+	when       []stretch   // of what was judged
 	// Starved are violations that lack of processor time explains; Count is without them.
 	Starved  []Starved
 	Measures []Measure
@@ -57,8 +57,11 @@ type Finding struct {
 // judgedAt counts something that was looked at, and when it was.
 func (f *Finding) judgedAt(from, to time.Time) {
 	f.Judged++
-	f.when = append(f.when, span{from, to})
+	f.when = append(f.when, stretch{from.UnixNano(), to.UnixNano()})
 }
+
+// stretch is a span in a third of its space, of which there are very many.
+type stretch struct{ from, to int64 } // Unix time in nanoseconds
 
 func (f *Finding) violate(v Violation) {
 	f.Count++

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -69,7 +70,7 @@ func (v *view) readPlugins() {
 }
 
 func (v *view) settle(t *pluginTruth) {
-	sort.SliceStable(t.probes, func(i, j int) bool { return t.probes[i].Began.Before(t.probes[j].Began) })
+	slices.SortStableFunc(t.probes, func(a, b probe) int { return a.Began.Compare(b.Began) })
 	proc := process{role: history.RolePlugin, node: t.node, keyID: t.keyID}
 	t.down = v.in(proc, procDown, procPaused)
 	t.idle = v.in(proc, procDown, procPaused, procStarting)
@@ -115,7 +116,7 @@ func (v *view) evidenceOf(t *pluginTruth) []evidence {
 	for _, s := range v.unreached(t) {
 		out = append(out, evidence{span: s})
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].from.Before(out[j].from) })
+	slices.SortStableFunc(out, func(a, b evidence) int { return a.from.Compare(b.from) })
 	return out
 }
 
@@ -151,7 +152,7 @@ func (v *view) repairs(p plugin) []time.Time {
 			out = append(out, c.at)
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Before(out[j]) })
+	slices.SortFunc(out, time.Time.Compare)
 	return out
 }
 

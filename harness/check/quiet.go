@@ -2,7 +2,6 @@ package check
 
 import (
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -198,7 +197,7 @@ func (v *view) sourceChanges(isSource func(string) bool) []sourceChange {
 			out = append(out, sourceChange{c.at, t, c.cond})
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].at.Before(out[j].at) })
+	slices.SortStableFunc(out, func(a, b sourceChange) int { return a.at.Compare(b.at) })
 	return out
 }
 

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"sort"
 	"time"
 )
@@ -19,8 +20,11 @@ type spans []span
 
 // merged makes spans of any intervals.
 func merged(in []span) spans {
-	in = append([]span(nil), in...)
-	sort.Slice(in, func(i, j int) bool { return in[i].from.Before(in[j].from) })
+	begins := func(a, b span) int { return a.from.Compare(b.from) }
+	if !slices.IsSortedFunc(in, begins) {
+		in = slices.Clone(in)
+		slices.SortFunc(in, begins)
+	}
 	var out spans
 	for _, s := range in {
 		if s.empty() {

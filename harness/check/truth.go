@@ -71,7 +71,7 @@ func (v *view) epochs() []time.Time {
 			cuts = append(cuts, c.at)
 		}
 	}
-	sort.Slice(cuts, func(i, j int) bool { return cuts[i].Before(cuts[j]) })
+	slices.SortFunc(cuts, time.Time.Compare)
 	return slices.CompactFunc(cuts, time.Time.Equal)
 }
 
@@ -113,7 +113,7 @@ func (v *view) thresholds(epoch span, reports map[string]*report, graces map[str
 		add(g.mayEnd)
 		add(g.mustEnd)
 	}
-	sort.Slice(cuts, func(i, j int) bool { return cuts[i].Before(cuts[j]) })
+	slices.SortFunc(cuts, time.Time.Compare)
 	var out []span
 	for i := 0; i+1 < len(cuts); i++ {
 		if s := (span{cuts[i], cuts[i+1]}); !s.empty() {

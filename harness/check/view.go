@@ -105,7 +105,7 @@ func (v *view) judged(events []history.Event) []history.Event {
 		case e.Kind != history.KindPhase || e.Phase.Name != history.PhaseEnd:
 		default:
 			if late := underWay(events[n:], e.At); len(late) > 0 {
-				return append(append(leavingOut(events[:n], isEnd), late...), *e)
+				return slices.Concat(leavingOut(events[:n], isEnd), late, events[n:n+1])
 			}
 			return leavingOut(events[:n+1], isEnd)
 		}

@@ -16,7 +16,7 @@ type Log struct {
 	w       *bufio.Writer
 	encoder encoder
 	events  []Event
-	stream  bool // events are not kept
+	stream  bool // events are not kept, but for the last
 	seq     int64
 	err     error // the first write error: reported by Close, the run goes on in memory
 	subs    map[int]func(Event)
@@ -66,13 +66,14 @@ func (l *Log) Append(e Event) {
 	defer l.mu.Unlock()
 	l.seq++
 	e.Seq, e.At = l.seq, e.At.UTC()
-	if !l.stream {
-		if len(l.events) == cap(l.events) {
-			l.events = slices.Grow(l.events, max(len(l.events), leastRoom)) // twice: append would copy a long history ten times
-		}
-		l.events = append(l.events, e)
+	if l.stream {
+		l.events = l.events[:0] // one at a time
 	}
-	l.write(&e)
+	if len(l.events) == cap(l.events) {
+		l.events = slices.Grow(l.events, max(len(l.events), leastRoom)) // twice: append would copy a long history ten times
+	}
+	l.events = append(l.events, e)
+	l.write(&l.events[len(l.events)-1]) // and not &e, which would have every event allocated once more
 	for _, f := range l.subs {
 		f(e)
 	}
@@ -83,8 +84,10 @@ func (l *Log) Append(e Event) {
 func (l *Log) Subscribe(f func(Event)) (cancel func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, e := range l.events {
-		f(e)
+	if !l.stream {
+		for _, e := range l.events {
+			f(e)
+		}
 	}
 	id := l.nextID
 	l.nextID++
@@ -100,6 +103,9 @@ func (l *Log) Subscribe(f func(Event)) (cancel func()) {
 func (l *Log) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.stream {
+		return nil
+	}
 	return l.events[:len(l.events):len(l.events)]
 }
 

@@ -18,7 +18,7 @@ func (s *server) note(r *request) *history.Request {
 	}
 	s.w.requests++
 	e := &history.Request{AuditID: "request-" + strconv.Itoa(s.w.requests), APIServer: s.node.name, User: r.user, UserAgent: r.agent, Verb: r.verb,
-		Resource: resourceName(r.key.Resource), Subresource: r.subresource, Namespace: r.key.Namespace, Name: r.key.Name, Received: s.w.k.Now()}
+		Resource: s.w.resourceName(r.key.Resource), Subresource: r.subresource, Namespace: r.key.Namespace, Name: r.key.Name, Received: s.w.k.Now()}
 	if writes {
 		e.FieldManager, e.Force, e.ContentType = r.manager, r.force, r.contentType
 		if s.w.observed(r.key.Resource) {
@@ -42,7 +42,7 @@ func (s *server) finish(e *history.Request, rep reply, answer func(reply)) {
 		if rep.code >= http.StatusBadRequest {
 			e.Message = rep.text
 		}
-		s.w.record("audit/"+s.node.name, e)
+		s.w.record(s.auditLog, e)
 	}
 	answer(rep)
 }
@@ -66,7 +66,7 @@ func (s *server) traced(verb, name string, ok int, done func(error)) func(error)
 				e.Code, e.Message = rep.code, rep.text
 			}
 			e.Completed = s.w.k.Now()
-			s.w.record("audit/"+s.node.name, e)
+			s.w.record(s.auditLog, e)
 		}
 		done(err)
 	}

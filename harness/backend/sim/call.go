@@ -177,9 +177,9 @@ func (c *call) journal(a fake.Answer) journal.Call {
 		written(&line, c.req)
 	}
 	if c.method != fault.Status { // which has nothing to give away
-		c.p.w.secrecy.Line("journal/"+c.p.node+"/"+c.p.keyID, line.AppendJSON(nil))
+		c.p.w.secrecy.Line(c.p.source, line.AppendJSON(nil))
 	}
-	c.p.w.record("journal/"+c.p.node+"/"+c.p.keyID, record.CallOf(line))
+	c.p.w.record(c.p.source, record.CallOf(line))
 	return line
 }
 

@@ -145,6 +145,10 @@ func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply))
 	if len(a.dialled) > 0 || !a.w.refuses(a.w.front) {
 		q.limited()
 	}
+	a.dialAndAsk(q, r)
+}
+
+func (a *aggregator) dialAndAsk(q *question, r request) {
 	a.connected(func(c *conn, err error) {
 		if err != nil {
 			q.end(reply{err: err})

@@ -14,6 +14,7 @@ import (
 type kmsPlugin struct {
 	proc
 	node, keyID string
+	source      string        // of its calls in a history
 	lag         time.Duration // until it notices a rotation
 	service     *plugin.Service
 	program     *fault.Program
@@ -33,7 +34,7 @@ const (
 )
 
 func newPlugin(w *world, node, keyID string) *kmsPlugin {
-	p := &kmsPlugin{proc: proc{w: w, id: history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}}, node: node, keyID: keyID}
+	p := &kmsPlugin{proc: proc{w: w, id: history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}}, node: node, keyID: keyID, source: "journal/" + node + "/" + keyID}
 	p.init = func() {
 		p.program = fault.NewProgram(w.k.Clock(), w.k.Rand().Uint64())
 		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: remoteKey(keyID), Service: remote{w.kms},

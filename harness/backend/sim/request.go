@@ -83,6 +83,16 @@ func replyOf(v *objects.Version, err error) reply {
 // resourceName is "plural.group".
 func resourceName(r schema.GroupVersionResource) string { return r.GroupResource().String() }
 
+// resourceName is that, made once: every request has one.
+func (w *world) resourceName(r schema.GroupVersionResource) string {
+	name, ok := w.resources[r]
+	if !ok {
+		name = resourceName(r)
+		w.resources[r] = name
+	}
+	return name
+}
+
 // ask sends a request on a connection; done is called once, unless the caller cancels before.
 func (c *conn) ask(r request, done func(reply)) (cancel func()) {
 	st := c.open(func(err error) { done(reply{err: err}) })

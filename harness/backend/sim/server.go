@@ -14,6 +14,7 @@ import (
 type server struct {
 	proc
 	node     *node
+	auditLog string        // the source of its requests in a history
 	lag      time.Duration // of its watch cache behind etcd
 	watchers []*watcher
 	open     []*history.Request // writes under way, in the order of their arrival
@@ -31,7 +32,7 @@ const (
 )
 
 func newServer(w *world, n *node) *server {
-	s := &server{proc: proc{w: w, id: history.Process{Role: history.RoleAPIServer, Node: n.name}}, node: n}
+	s := &server{proc: proc{w: w, id: history.Process{Role: history.RoleAPIServer, Node: n.name}}, node: n, auditLog: "audit/" + n.name}
 	s.envelope, s.cpu = newEnvelope(s), processor{s: s, cores: w.cpus}
 	s.init = func() { s.lag = w.k.Between(leastLag, mostLag) }
 	s.boot = func(ready func()) {
@@ -107,7 +108,7 @@ func (s *server) accepts() bool { return s.phase == running }
 func (s *server) drop() {
 	for _, r := range s.open {
 		r.Code, r.Message, r.Completed = 0, "the API server ended before it logged an answer", r.Received
-		s.w.log.Record(r.Received, "audit/"+s.node.name, r)
+		s.w.log.Record(r.Received, s.auditLog, r)
 	}
 	s.open, s.watchers = nil, nil
 	s.cpu = processor{s: s, cores: s.w.cpus}
@@ -214,9 +215,9 @@ func (s *server) perform(r *request) (rep reply) {
 		}
 		return rep
 	case r.verb == verbUpdate:
-		return replyOf(store.Update(now, r.key.Resource, u, objects.UpdateOptions{Manager: r.manager, Subresource: r.subresource}))
+		return replyOf(store.Update(now, r.key.Resource, u, objects.UpdateOptions{Manager: r.manager, Subresource: r.subresource, Given: true}))
 	case r.contentType == audit.ContentTypeApply:
-		return replyOf(store.Apply(now, r.key.Resource, u, objects.ApplyOptions{Manager: r.manager, Force: r.force, Subresource: r.subresource}))
+		return replyOf(store.Apply(now, r.key.Resource, u, objects.ApplyOptions{Manager: r.manager, Force: r.force, Subresource: r.subresource, Given: true}))
 	}
 	return reply{code: http.StatusUnsupportedMediaType, text: r.contentType + " is not modelled"}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
@@ -58,7 +60,9 @@ type world struct {
 
 	pids     int
 	requests int
-	next     int // member of the load balancer
+	// resources are the names of what requests were about.
+	resources map[schema.GroupVersionResource]string
+	next      int // member of the load balancer
 }
 
 // balancer is the load balancer in front of the API servers.
@@ -69,7 +73,7 @@ func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *objects.Store) (*world, error) {
 	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, election: electionFor(timing), store: kept,
-		secrets: map[string]*secret{}, cpus: defaultCPUs, kms2: realKMSTimes()}
+		secrets: map[string]*secret{}, resources: map[schema.GroupVersionResource]string{}, cpus: defaultCPUs, kms2: realKMSTimes()}
 	w.kms2.filePoll = localFilePoll
 	w.published = w.store.Revision()
 	w.sequence, w.pictures = watch.NewSequence(log), map[watch.Target]*picture{}

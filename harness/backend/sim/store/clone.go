@@ -17,12 +17,17 @@ func cloneObject(o *unstructured.Unstructured) (*unstructured.Unstructured, erro
 	if err != nil {
 		return nil, err
 	}
+	copied := &unstructured.Unstructured{Object: c.(map[string]any)}
+	return copied, checkMetadata(copied)
+}
+
+func checkMetadata(o *unstructured.Unstructured) error {
 	if m, ok := o.Object["metadata"]; ok {
 		if _, isMap := m.(map[string]any); !isMap {
-			return nil, fmt.Errorf("metadata is %T, expected an object", m)
+			return fmt.Errorf("metadata is %T, expected an object", m)
 		}
 	}
-	return &unstructured.Unstructured{Object: c.(map[string]any)}, nil
+	return nil
 }
 
 func clone(v any) (any, error) {

@@ -95,7 +95,7 @@ func (s *Store) List(r schema.GroupVersionResource, namespace string) ([]*Versio
 
 // Create adds an object on behalf of a field manager.
 func (s *Store) Create(now time.Time, r schema.GroupVersionResource, o *unstructured.Unstructured, manager string) (*Version, error) {
-	t, k, in, err := s.input(r, o)
+	t, k, in, err := s.input(r, o, false)
 	if err != nil {
 		return nil, err
 	}
@@ -124,12 +124,17 @@ func (s *Store) Create(now time.Time, r schema.GroupVersionResource, o *unstruct
 }
 
 // input is a resource's type, and an object's key and own copy.
-func (s *Store) input(r schema.GroupVersionResource, o *unstructured.Unstructured) (*Type, Key, *unstructured.Unstructured, error) {
+func (s *Store) input(r schema.GroupVersionResource, o *unstructured.Unstructured, given bool) (*Type, Key, *unstructured.Unstructured, error) {
 	t, err := s.types.of(r)
 	if err != nil {
 		return nil, Key{}, nil, err
 	}
-	copied, err := cloneObject(o)
+	copied := o
+	if given {
+		err = checkMetadata(o)
+	} else {
+		copied, err = cloneObject(o)
+	}
 	if err != nil {
 		return nil, Key{}, nil, apierrors.NewBadRequest(err.Error())
 	}
