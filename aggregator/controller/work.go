@@ -45,16 +45,19 @@ func (c *Controller) step(ctx context.Context, q queue, memory core.Memory) core
 	if wrote && !since.IsZero() {
 		c.metrics.latency.Observe(c.Clock.Since(since).Seconds())
 	}
-	if !d.NextWake.IsZero() {
-		q.AddAfter(theKey, wakeAfter(d.NextWake.Sub(c.Clock.Now()), c.Interval))
-	}
+	q.AddAfter(theKey, wakeAfter(d.NextWake, c.Clock.Now(), c.Interval))
 	return d.Memory
 }
 
-// wakeAfter is when to look again at the latest, although nothing happens: a timer does not notice that the clock is set, and a clock
-// that was behind when it began would make everything that is due late by as much.
-func wakeAfter(due, interval time.Duration) time.Duration {
-	return min(max(due, time.Millisecond), max(interval/2, time.Millisecond))
+// wakeAfter is when to look again at the latest, although nothing happens, and next is zero where the clock changes nothing more: a
+// timer does not notice that the clock is set. One that was behind would make everything that is due late by as much, and a report
+// that was stale by one that was ahead would stay so until the next one comes.
+func wakeAfter(next, now time.Time, interval time.Duration) time.Duration {
+	latest := max(interval/2, time.Millisecond)
+	if next.IsZero() {
+		return latest
+	}
+	return min(max(next.Sub(now), time.Millisecond), latest)
 }
 
 // decide looks at the caches, and at the API server itself before it writes: after an outage the caches are old, and

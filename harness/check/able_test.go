@@ -40,3 +40,23 @@ func TestSlowAPIServerExcusesTheAggregator(t *testing.T) {
 		}
 	}
 }
+
+// A reset that is over at once breaks what is under way all the same: a reporter may lose a write to it, and is judged anew from then on.
+func TestGlitchBreaksWhatIsUnderWay(t *testing.T) {
+	for _, c := range []struct {
+		state string
+		spans int
+	}{{history.LinkReset, 2}, {history.LinkOK, 1}} {
+		w := newWorld(1, "1")
+		w.at(10*time.Second, func(w *world) {
+			for _, state := range []string{c.state, history.LinkOK} {
+				w.record("backend", &history.Link{From: history.RoleReporter, To: history.RoleAPIServer, Node: "cp-1", State: state})
+			}
+		})
+		w.boot()
+		v := newView(w.finish(20 * time.Second))
+		if able := v.reporterAble("cp-1"); len(able) != c.spans {
+			t.Errorf("%s for no time: the reporter could write in %v, expected %d spans", c.state, able, c.spans)
+		}
+	}
+}

@@ -186,7 +186,7 @@ func (v *view) linkFine(match func(linkChange) bool) spans {
 		}
 		k := key{l.from, l.to, l.node}
 		if from, broken := since[k]; broken {
-			bad = append(bad, span{from, l.at})
+			bad = append(bad, span{from, latest(l.at, from.Add(1))}) // what was under way is lost, however short it was
 			delete(since, k)
 		}
 		if !l.ok {

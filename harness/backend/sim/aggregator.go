@@ -184,10 +184,10 @@ func (a *aggregator) stepped(d core.Decision, err error) {
 		return
 	case a.dirty:
 		a.soon(0)
-	case !d.NextWake.IsZero():
-		at := d.NextWake.Add(-a.w.ahead)
-		if latest := a.w.k.Now().Add(a.w.timing.Interval / 2); at.After(latest) {
-			at = latest // a timer does not notice that the clock is set
+	default:
+		at := a.w.k.Now().Add(a.w.timing.Interval / 2) // a timer does not notice that the clock is set
+		if due := d.NextWake.Add(-a.w.ahead); !d.NextWake.IsZero() && due.Before(at) {
+			at = due
 		}
 		a.wake = a.w.k.At(at, a.inTerm(a.changed))
 	}
