@@ -39,11 +39,11 @@ func (v *view) finding(i Invariant, excused bool) Finding {
 func (f *Finding) add(name string, of Finding) {
 	f.Judged, f.Count, f.when = f.Judged+of.Judged, f.Count+of.Count, append(f.when, of.when...)
 	for _, x := range of.Violations {
-		x.Seen = name + ": " + x.Seen
+		x.Seen, x.APIServer = name+": "+x.Seen, name
 		f.Violations = append(f.Violations, x)
 	}
 	for _, x := range of.Starved {
-		x.Seen = name + ": " + x.Seen
+		x.Seen, x.APIServer = name+": "+x.Seen, name
 		f.Starved = append(f.Starved, x)
 	}
 	for _, m := range of.Measures {

@@ -22,11 +22,13 @@ type Violation struct {
 	At        time.Time     `json:"at"`
 	Offset    time.Duration `json:"offset"` // from the beginning of the run
 	// Seq is the event of the history that shows it, 0 where the absence of an event is the violation.
-	Seq     int64  `json:"seq,omitempty"`
-	Node    string `json:"node,omitempty"`
-	KeyID   string `json:"keyID,omitempty"`
-	Seen    string `json:"seen"`
-	Allowed string `json:"allowed"`
+	Seq   int64  `json:"seq,omitempty"`
+	Node  string `json:"node,omitempty"`
+	KeyID string `json:"keyID,omitempty"`
+	// APIServer is the further API server that it is about; empty: kube-apiserver, or what all share.
+	APIServer string `json:"apiServer,omitempty"`
+	Seen      string `json:"seen"`
+	Allowed   string `json:"allowed"`
 	// From and To are the window in which what is allowed was due: from its cause to the last instant that the bound permits. Both
 	// are zero where the invariant has no bound.
 	From time.Time `json:"from,omitzero"`

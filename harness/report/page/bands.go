@@ -33,7 +33,7 @@ func (b *builder) addBands() {
 		b.lanes.need(p)
 		band := Band{at: p, From: b.ms(s.from), To: max(b.ms(s.to), b.ms(s.from)), Class: Note, Text: safe(actionText(s.Action)), Event: s.event}
 		if s.lasts {
-			band.Class, band.Fault, band.nodes = Warn, true, named(s.Action, nodes)
+			band.Class, band.Fault, band.strikes = Warn, true, b.struck(s, nodes)
 		}
 		if s.failed {
 			band.Class = Bad
@@ -158,6 +158,35 @@ func named(a history.Action, nodes []string) (out []string) {
 		}
 	}
 	return out
+}
+
+// struck are the lanes that an action strikes; none means all. What happens to a node happens to all API servers on it, what happens
+// to a plugin, a reporter or an aggregator only to the one whose it is.
+func (b *builder) struck(s step, nodes []string) (out []place) {
+	own := slices.ContainsFunc([]string{"plugin", "process plugin", "process reporter", "process aggregator"}, func(prefix string) bool {
+		return strings.HasPrefix(s.Target, prefix)
+	})
+	of := named(s.Action, nodes)
+	if len(of) == 0 && own && len(b.apis()) > 1 {
+		of = nodes
+	}
+	for _, node := range of {
+		for _, api := range b.apis() {
+			if !own || api == b.events[s.event].APIServer {
+				out = append(out, place{lane: laneNode, node: node, api: api})
+			}
+		}
+	}
+	return out
+}
+
+// apis are the API servers that have lanes; kube-apiserver has the empty name.
+func (b *builder) apis() []string {
+	all := map[string]bool{}
+	for _, s := range b.owners {
+		all[s.name] = true
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // nodeNames are the nodes that have a lane.

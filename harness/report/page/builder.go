@@ -10,11 +10,12 @@ import (
 // builder makes a timeline. What it makes has a place first, and a row when all places are known.
 type builder struct {
 	events []history.Event // in time
-	run    history.Run
+	told   []history.Event // the same, each as in its owner's own history
+	owners []*share        // of each event
+	*share                 // of what is told
 	began  time.Time
 	ended  time.Time
 	lanes  lanes
-	seen   objects
 	open   map[place]int // state that goes on, by row
 	raw    map[int64]int // index in events, by Seq
 	shown  map[int64]int // index in out.Events, by Seq; of a folded event the one that it stands behind
@@ -22,13 +23,9 @@ type builder struct {
 }
 
 func newBuilder(events []history.Event) *builder {
-	b := &builder{events: events, lanes: lanes{rows: map[place]int{}}, seen: newObjects(), open: map[place]int{},
+	events, told, owners := sharesOf(events)
+	b := &builder{events: events, told: told, owners: owners, share: &share{seen: newObjects()}, lanes: lanes{rows: map[place]int{}}, open: map[place]int{},
 		raw: map[int64]int{}, shown: map[int64]int{}}
-	for _, e := range events {
-		if e.Run != nil {
-			b.run = *e.Run
-		}
-	}
 	if len(events) > 0 {
 		b.began, b.ended = events[0].At, lastInstant(events)
 	}
@@ -56,8 +53,10 @@ func (b *builder) ms(t time.Time) float64 {
 
 // addEvents makes an event of each, and the states that they tell of.
 func (b *builder) addEvents() {
-	for i, e := range b.events {
+	for i, e := range b.told {
+		b.as(b.owners[i])
 		w := b.word(e, i)
+		w.at = b.mine(w.at)
 		b.lanes.need(w.at)
 		x := Event{Seq: e.Seq, At: b.ms(e.At), Kind: string(e.Kind), Class: w.class, Text: w.text, key: w.key, at: w.at}
 		if began := beginningOf(e); !began.IsZero() && began.Before(e.At) {
@@ -99,8 +98,8 @@ func (b *builder) settle() {
 	for i := range b.out.Bands {
 		band := &b.out.Bands[i]
 		band.Row = b.lanes.rows[band.at]
-		for _, node := range band.nodes {
-			if g, ok := groups["node/"+node]; ok {
+		for _, p := range band.strikes {
+			if g, ok := groups[p.group().ID]; ok {
 				band.Groups = append(band.Groups, g)
 			}
 		}

@@ -17,10 +17,12 @@ const (
 	laneData
 )
 
-// place is one row: its lane, the node of a node's lane, what it shows, and of which plugin, link or process.
+// place is one row: its lane, the node of a node's lane, the further API server that it is about, what it shows, and of which plugin,
+// link or process.
 type place struct {
 	lane lane
 	node string
+	api  string // empty: kube-apiserver, or what all share
 	row  rowKind
 	of   string
 }
@@ -73,10 +75,10 @@ func (l *lanes) need(p place) {
 	}
 }
 
-// number orders the rows: scenario, rollups, nodes by name, network, data.
+// number orders the rows: scenario, rollups, nodes by name, network, data; those of further API servers behind kube-apiserver's.
 func (l *lanes) number() {
 	slices.SortFunc(l.all, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.lane, b.lane), natural(a.node, b.node), cmp.Compare(a.row, b.row), natural(a.of, b.of))
+		return cmp.Or(cmp.Compare(a.lane, b.lane), natural(a.node, b.node), cmp.Compare(a.api, b.api), cmp.Compare(a.row, b.row), natural(a.of, b.of))
 	})
 	for i, p := range l.all {
 		l.rows[p] = i
@@ -93,6 +95,14 @@ const digits = "0123456789"
 
 // group is the lane of a row: its ID and title.
 func (p place) group() Group {
+	g := p.sharedGroup()
+	if p.api != "" {
+		g.ID, g.Title = g.ID+"/"+p.api, g.Title+" of "+p.api
+	}
+	return g
+}
+
+func (p place) sharedGroup() Group {
 	switch p.lane {
 	case laneScenario:
 		return Group{ID: "scenario", Title: "Scenario"}

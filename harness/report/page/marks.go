@@ -150,6 +150,9 @@ func (b *builder) targetOf(id string, x check.Violation) (p place, ok bool) {
 	case "MONOTONIC", "TRUTHFUL-PROBE":
 		p = place{lane: laneNode, node: x.Node, row: rowReport, of: x.KeyID}
 	}
+	if p != (place{}) {
+		p.api = x.APIServer
+	}
 	_, ok = b.lanes.rows[p]
 	return p, ok && p != place{}
 }

@@ -4,6 +4,7 @@ import "time"
 
 // set says what a row is from an instant on. Saying the same again changes nothing.
 func (b *builder) set(p place, at time.Time, class Class, text string, event int) {
+	p = b.mine(p)
 	b.lanes.need(p)
 	from := b.ms(at)
 	if i, ok := b.open[p]; ok {
@@ -18,11 +19,9 @@ func (b *builder) set(p place, at time.Time, class Class, text string, event int
 	b.out.States = append(b.out.States, State{at: p, From: from, To: from, Class: class, Text: text, Event: event})
 }
 
-// closeStates: what went on at the end went on until then. A report that nobody renewed had become stale.
+// closeStates: what went on at the end went on until then.
 func (b *builder) closeStates() {
-	for _, p := range b.seen.places() {
-		b.staleUntil(p, b.ended)
-	}
+	b.closeShares(b.ended)
 	for _, i := range b.open {
 		b.out.States[i].To = max(b.out.Span, b.out.States[i].From)
 	}

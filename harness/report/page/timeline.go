@@ -93,8 +93,8 @@ type Band struct {
 	Groups []int   `json:"g,omitempty"` // lanes that it strikes; none: all
 	Fault  bool    `json:"f,omitempty"` // shades the lanes
 
-	at    place
-	nodes []string
+	at      place
+	strikes []place // one of each lane
 }
 
 // Window is when an expectation had to hold, and how long it took.
@@ -130,9 +130,9 @@ type Mark struct {
 }
 
 // NewTimeline is a pure function of a history and its verdict. Of a history with more events than most, those that say the same are
-// folded. Of several API servers it shows kube-apiserver, and what all share.
+// folded. Each further API server has lanes of its own.
 func NewTimeline(events []history.Event, v check.Verdict, most int) Timeline {
-	b := newBuilder(history.InTime(history.About(events, "")))
+	b := newBuilder(history.InTime(events))
 	b.addEvents()
 	b.addBands()
 	b.addWindows()

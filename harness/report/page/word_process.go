@@ -35,7 +35,7 @@ func placeOfProcess(p history.Process) place {
 		return place{lane: laneNode, node: p.Node, row: rowPlugin, of: p.KeyID}
 	case history.RoleReporter:
 		return place{lane: laneNode, node: p.Node, row: rowReporter}
-	case history.RoleAPIServer:
+	case history.RoleAPIServer, history.RoleFurther:
 		return place{lane: laneNode, node: p.Node, row: rowAPIServer}
 	case history.RoleNode, history.RolePod:
 		return place{lane: laneNode, node: p.Node, row: rowNode}
@@ -73,7 +73,7 @@ func (b *builder) link(at time.Time, l history.Link, index int) word {
 	case history.LinkSlow:
 		w.class, w.text = Warn, w.text+" by "+short(l.Delay)
 	}
-	if _, known := b.open[w.at]; !known {
+	if _, known := b.open[b.mine(w.at)]; !known {
 		b.set(w.at, b.began, OK, history.LinkOK, index)
 	}
 	b.set(w.at, at, w.class, l.State, index)

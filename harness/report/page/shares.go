@@ -1,0 +1,74 @@
+package page
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// share is one API server's part of a history: kube-apiserver's, with what all share, or a further one's own.
+type share struct {
+	name string // empty: kube-apiserver
+	run  history.Run
+	seen objects
+}
+
+// sharesOf finds whose each event is, and what it is in its owner's own history. What several look at is kube-apiserver's, and what is
+// nobody's is left out.
+func sharesOf(events []history.Event) (kept, told []history.Event, owners []*share) {
+	head := history.Run{}
+	for _, e := range events {
+		if e.Run != nil {
+			head = *e.Run
+		}
+	}
+	names := []string{""} // kube-apiserver first
+	for _, f := range head.APIServers {
+		names = append(names, f.Name)
+	}
+	owned := map[int64]*share{}
+	own := map[int64]history.Event{}
+	for _, name := range names {
+		s := &share{name: name, seen: newObjects()}
+		for _, e := range history.About(events, name) {
+			if e.Run != nil {
+				s.run = *e.Run
+			}
+			if owned[e.Seq] == nil && (name == "" || e.APIServer == "") {
+				owned[e.Seq], own[e.Seq] = s, e
+			}
+		}
+	}
+	for _, e := range events {
+		if s := owned[e.Seq]; s != nil {
+			kept, told, owners = append(kept, e), append(told, own[e.Seq]), append(owners, s)
+		}
+	}
+	return kept, told, owners
+}
+
+// as makes b tell what follows as one API server's.
+func (b *builder) as(s *share) { b.share = s }
+
+// mine puts a place into the lanes of the API server whose events are told. The scenario's and the network's are everybody's.
+func (b *builder) mine(p place) place {
+	if p.lane == laneNode || p.lane == laneRollups || p.lane == laneData {
+		p.api = b.share.name
+	}
+	return p
+}
+
+// closeShares: a report that nobody renewed had become stale.
+func (b *builder) closeShares(until time.Time) {
+	done := map[*share]bool{}
+	for _, s := range b.owners {
+		if done[s] {
+			continue
+		}
+		done[s] = true
+		b.as(s)
+		for _, p := range s.seen.places() {
+			b.staleUntil(p, until)
+		}
+	}
+}
