@@ -21,7 +21,7 @@ func judgeNoOrphan(v *view) (f Finding) {
 		gone := v.nodeExpected(node).not(v.whole).and(v.known())
 		for _, orphan := range gone.and(v.present(node)) {
 			f.judgedAt(orphan.from, orphan.to)
-			for _, late := range v.overstays(orphan, v.touches(node), bound) {
+			for _, late := range v.overstays(orphan, v.touches(node), bound, v.cleaning(node, orphan, bound)) {
 				f.violate(Violation{At: late.from, From: orphan.from, To: late.from, Node: node, Seen: "the report of " + node + " still stands, " + short(late.from.Sub(orphan.from)) + " after the node (or KMS) was gone",
 					Allowed: "removed within " + short(bound) + " after its last writer stopped"})
 			}
@@ -35,7 +35,7 @@ func judgeNoOrphan(v *view) (f Finding) {
 			}
 			for _, orphan := range inactive.clip(s.span) {
 				f.judgedAt(orphan.from, orphan.to)
-				for _, late := range v.overstays(orphan, nil, bound) {
+				for _, late := range v.overstays(orphan, nil, bound, v.aggAble) {
 					f.violate(Violation{At: late.from, From: orphan.from, To: late.from, Seq: s.seq, Seen: shown(s.cond) + ", although KMS is not active", Allowed: "absent within " + short(bound) + " after KMS was disabled"})
 				}
 			}
@@ -44,9 +44,18 @@ func judgeNoOrphan(v *view) (f Finding) {
 	return f
 }
 
+// cleaning is when an aggregator could have removed the orphaned report of a node. One that claims a time to come, since its node's clock
+// was ahead, counts from when the aggregator first saw it.
+func (v *view) cleaning(node string, orphan span, bound time.Duration) spans {
+	if v.aheadIn(node, span{orphan.from.Add(-v.run.Timing.StaleBound()), orphan.to}) > 0 {
+		return v.inCharge.settled(bound)
+	}
+	return v.aggAble
+}
+
 // overstays is when an orphan stood for longer than bound since it became one or was last written, while the
 // aggregator could have removed it.
-func (v *view) overstays(orphan span, written []time.Time, bound time.Duration) spans {
+func (v *view) overstays(orphan span, written []time.Time, bound time.Duration, able spans) spans {
 	due := spans{span{orphan.from.Add(bound), orphan.to}}
 	var excused []span
 	for _, w := range written {
@@ -54,7 +63,7 @@ func (v *view) overstays(orphan span, written []time.Time, bound time.Duration) 
 			excused = append(excused, span{w, w.Add(bound)})
 		}
 	}
-	late := due.clip(orphan).and(merged(excused).not(orphan)).and(v.aggAble)
+	late := due.clip(orphan).and(merged(excused).not(orphan)).and(able)
 	return late[:min(1, len(late))] // one violation for one orphan
 }
 

@@ -2,15 +2,53 @@ package swarm
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 )
 
-// change draws, for some seeds, a change of the cluster itself, with what may go wrong beside it: a change waits for the API servers
-// and for the parts that it is about, so their faults have no place in the same scenario. It says false for the other seeds.
-func (d *drawing) change() (subjects []func() []string, ok bool) {
-	switch d.rng.IntN(7) {
-	case 0:
+// Kinds of changes, and of how many kinds they are among seeds with a few episodes.
+const (
+	nodesChange = iota
+	encryptionChanges
+	conditionsRace
+	changeKinds = 7
+)
+
+// Of so many seeds with hours one is about encryption, which costs four times what others do, and some are about nodes.
+const (
+	longSeeds      = 60
+	longNodesSeeds = 4
+)
+
+// longChange is change for hours of it, again and again. Whether a seed has any hangs on nothing else that is drawn. Races are none of
+// it: they say when a plugin must have been noticed, which other faults may well prevent.
+func (d *drawing) longChange() (subjects []subject, ok bool) {
+	switch n := rand.New(rand.NewPCG(uint64(d.seed), 0x6368616e6765)).IntN(longSeeds); {
+	case n == 0:
+		return d.change(encryptionChanges)
+	case n <= longNodesSeeds:
+		return d.change(nodesChange)
+	}
+	return nil, false
+}
+
+// change draws, for some kinds of seeds, a change of the cluster itself, with what may go wrong beside it: a change waits for the API
+// servers and for the parts that it is about, so their faults have no place in the same scenario. It says false for the others.
+func (d *drawing) change(kind int) (out []subject, ok bool) {
+	episodes, ok := d.changing(kind)
+	for _, episode := range episodes {
+		out = append(out, subject{episode: episode})
+	}
+	if kind == encryptionChanges {
+		out[0].rare = true
+	}
+	return out, ok
+}
+
+func (d *drawing) changing(kind int) (subjects []func() []string, ok bool) {
+	switch kind {
+	case nodesChange:
 		if len(d.nodes) < 3 {
 			return nil, false
 		}
@@ -19,9 +57,9 @@ func (d *drawing) change() (subjects []func() []string, ok bool) {
 		for _, other := range d.nodes {
 			subjects = append(subjects, func() []string { return d.plugin(other) }, func() []string { return d.reporter(other) })
 		}
-	case 1:
+	case encryptionChanges:
 		subjects = append(subjects, d.encryption)
-	case 2:
+	case conditionsRace:
 		if d.rng.IntN(2) == 0 {
 			return []func() []string{d.removalRace, d.aggregator}, true
 		}

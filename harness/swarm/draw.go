@@ -80,6 +80,7 @@ type subject struct {
 	serves  bool // it is the API server, which waits for what it needs when it starts
 	needed  bool // by the API server when it starts
 	writes  bool // through an API server, and it must be one that can
+	rare    bool // it leaves objects behind, all of which the next one writes anew
 }
 
 // compatible leaves out what must be able to write where something else sees to it that nobody can.
@@ -111,13 +112,13 @@ func (d *drawing) subjects() []subject {
 func (d *drawing) lanes() [][]string {
 	subjects := d.subjects()
 	if d.plan.Length > 0 {
+		if changes, ok := d.longChange(); ok {
+			subjects = changes
+		}
 		return d.longLanes(subjects)
 	}
-	if changes, ok := d.change(); ok {
-		subjects = subjects[:0]
-		for _, episode := range changes {
-			subjects = append(subjects, subject{episode: episode})
-		}
+	if changes, ok := d.change(d.rng.IntN(changeKinds)); ok {
+		subjects = changes
 	}
 	var out [][]string
 	for _, subject := range compatible(subjects[:min(len(subjects), d.one(1, 2, 3, 4))]) {

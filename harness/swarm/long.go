@@ -15,6 +15,8 @@ const (
 	mostSteps = 9000
 	// mostBrief is how long a fault lasts, in milliseconds, that something else waits for: starting an API server has a minute.
 	mostBrief = 20_000
+	// rareEpisodes is how many of what should be rare fit into a seed with the longest gaps; there are about twice as many.
+	rareEpisodes = 6
 	// redraws of an episode until one comes that the seed's mood allows.
 	redraws = 12
 )
@@ -85,6 +87,9 @@ func (d *drawing) longLane(s subject, m mood, most int) []string {
 	steps := 0
 	for faults := d.plan.faults(); length < faults && steps < most; {
 		gap := max(m.gap, 4*faults/time.Duration(most)) // so that what may be long enough is
+		if s.rare {
+			gap = max(gap, faults/rareEpisodes)
+		}
 		pause := "wait: " + milliseconds(min(1+time.Duration(d.rng.Int64N(int64(gap))), faults-length, scenario.MaxDuration))
 		episode := d.allowed(s, m) // none: nothing of this lane may happen, and time passes all the same
 		lane = append(append(lane, pause), episode...)
