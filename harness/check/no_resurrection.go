@@ -16,8 +16,8 @@ func noResurrection() Invariant {
 }
 
 func judgeNoResurrection(v *view) (f Finding) {
-	right := v.clockRight("") // an aggregator with another clock takes a live reporter's entry for one that is no longer written
 	for _, node := range v.reportingNodes() {
+		right := v.clockRight("").and(v.clockRight(node)) // by two clocks that differ, a live reporter's entry is one that is no longer written
 		reporter := process{role: history.RoleReporter, node: node}
 		alive := v.in(reporter, procUp, procStarting, procPaused)
 		expected := v.nodeExpected(node)
