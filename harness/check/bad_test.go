@@ -184,6 +184,16 @@ func toldAll(providers ...string) several {
 	return all
 }
 
+// hashed has the plugin of a provider go by the name of the one that pluginStopped ends.
+func hashed(provider string, all several) several {
+	for _, one := range all {
+		if e, is := one.(*history.Encryption); is {
+			e.Plugins = map[string]string{provider: pluginStopped().KeyID}
+		}
+	}
+	return all
+}
+
 func moved(to string) *history.Encryption { return told("", "migrated", to) }
 
 func under(providers ...string) *history.Census {
@@ -464,6 +474,7 @@ func knownBad() []known {
 		{"a plugin ends while its API server needs it", "SWITCH-ORDER", "", switching(toldAll("identity", "kms-9"), pluginStopped())},
 		{"a plugin ends before its reporter", "SWITCH-ORDER", "", switching(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped())},
 		{"an operator ends a plugin while its API server needs it", "SWITCH-ORDER", "", operated(extra(toldAll("identity", "kms-9"), pluginStopped()))},
+		{"an operator ends a plugin, named by a hash, while its API server needs it", "SWITCH-ORDER", "", operated(extra(hashed("kms-2", toldAll("identity", "kms-2")), pluginStopped()))},
 		{"an operator ends a plugin before its reporter", "SWITCH-ORDER", "", operated(extra(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped()))},
 		{"reporter reads secrets", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "list", Resource: "secrets"}, 200))},
 		{"reporter updates the CR", "LEAST-PRIVILEGE", "OWNERSHIP", extra(byReporter(history.Request{Verb: "update", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", FieldManager: "kms-health-reporter-cp-1"}, 200))},

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,12 +15,13 @@ type keepers struct {
 	expected map[string]bool
 	told     map[string][]string // by node, the writer first
 	loaded   map[string][]string
-	left     map[string]bool // providers that have written since every object was written anew
-	migrated string          // the provider of that; empty if another has written since
+	left     map[string]bool   // providers that have written since every object was written anew
+	migrated string            // the provider of that; empty if another has written since
+	plugins  map[string]string // keyIDs of plugins by provider, where its name does not say it
 }
 
 func newKeepers() *keepers {
-	return &keepers{expected: map[string]bool{}, told: map[string][]string{}, loaded: map[string][]string{}, left: map[string]bool{}}
+	return &keepers{expected: map[string]bool{}, told: map[string][]string{}, loaded: map[string][]string{}, left: map[string]bool{}, plugins: map[string]string{}}
 }
 
 // apply follows an event.
@@ -39,6 +41,7 @@ func (k *keepers) encryption(x *history.Encryption) {
 	if len(x.Providers) == 0 {
 		return
 	}
+	maps.Copy(k.plugins, x.Plugins)
 	writer := x.Providers[0]
 	switch x.State {
 	case history.EncryptionTold:
@@ -51,6 +54,18 @@ func (k *keepers) encryption(x *history.Encryption) {
 	case history.EncryptionMigrated:
 		k.left, k.migrated = map[string]bool{writer: true}, writer
 	}
+}
+
+// pluginOf is the keyID that the plugin of a provider goes by; empty for a provider without one.
+func (k *keepers) pluginOf(provider string) string {
+	if keyID, named := k.plugins[provider]; named {
+		return keyID
+	}
+	keyID, _ := strings.CutPrefix(provider, "kms-")
+	if keyID == provider {
+		return ""
+	}
+	return keyID
 }
 
 // nodes that have been told something and are expected, in order.

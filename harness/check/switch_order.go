@@ -73,7 +73,7 @@ func (k *keepers) judgeStopped(v *view, f *Finding, e *history.Event) {
 	if !v.up(process{role: v.encryptor(), node: p.Node}, e.At) {
 		needs = k.told[p.Node]
 	}
-	if slices.Contains(needs, "kms-"+p.KeyID) {
+	if slices.ContainsFunc(needs, func(provider string) bool { return k.pluginOf(provider) == p.KeyID }) {
 		f.violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped",
 			Allowed: "after the API server of its node has loaded a configuration without it; it has " + strings.Join(needs, ", ")})
 		return

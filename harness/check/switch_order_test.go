@@ -6,6 +6,17 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// A plugin goes by what the history says, or else by the number in the provider's name; clear text and ciphers have none.
+func TestPluginOf(t *testing.T) {
+	k := newKeepers()
+	k.encryption(&history.Encryption{Node: "cp-1", State: history.EncryptionTold, Providers: []string{"kms-2", "identity"}, Plugins: map[string]string{"kms-2": "ab23cdef"}})
+	for provider, want := range map[string]string{"kms-2": "ab23cdef", "kms-1": "1", "identity": "", "aescbc-1": ""} {
+		if got := k.pluginOf(provider); got != want {
+			t.Errorf("%s: %q, want %q", provider, got, want)
+		}
+	}
+}
+
 // A plugin that an operator starts anew with other settings keeps its place: its end is no end.
 func TestPluginStartedAnew(t *testing.T) {
 	started := pluginStopped()

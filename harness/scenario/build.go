@@ -29,6 +29,7 @@ func build(root *yaml.Node, file string) *Scenario {
 			APIServers:    b.texts(topology, "apiServers"),
 			Start:         b.text(topology, "start"),
 			Lifecycle:     b.text(topology, "lifecycle"),
+			Sockets:       b.text(topology, "sockets"),
 		},
 		Steps: b.steps(b.child(spec, "steps")),
 	}
@@ -39,7 +40,7 @@ func build(root *yaml.Node, file string) *Scenario {
 		s.Excused = append(s.Excused, Excuse{b.text(e, "invariant"), b.text(e, "reason")})
 	}
 	missing := func(n *yaml.Node, field string) bool { return childOf2(n, field) == nil }
-	s.setDefaults(defaults{keyIDs: missing(topology, "keyIDs"), start: missing(topology, "start"), lifecycle: missing(topology, "lifecycle"),
+	s.setDefaults(defaults{keyIDs: missing(topology, "keyIDs"), start: missing(topology, "start"), lifecycle: missing(topology, "lifecycle"), sockets: missing(topology, "sockets"),
 		contract: missing(spec, "contract"), operator: missing(spec, "operator")})
 	return s
 }

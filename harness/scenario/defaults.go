@@ -34,12 +34,15 @@ func Contracts() []string { return []string{ContractConditions, ContractHealthRe
 func Operators() []string { return []string{"kubeapiserver", "openshiftapiserver", "authentication"} }
 
 // defaults are the fields that were left out.
-type defaults struct{ keyIDs, start, lifecycle, contract, operator bool }
+type defaults struct{ keyIDs, start, lifecycle, sockets, contract, operator bool }
 
 // setDefaults fills in the fields that were left out. What was written stays, also if it is wrong.
 func (s *Scenario) setDefaults(missing defaults) {
 	if missing.lifecycle {
 		s.Topology.Lifecycle = LifecycleDirect
+	}
+	if missing.sockets {
+		s.Topology.Sockets = SocketsByKey
 	}
 	if missing.keyIDs && !s.Topology.ByOperator() {
 		s.Topology.KeyIDs = []string{DefaultKeyID}
@@ -66,7 +69,7 @@ func (s Scenario) WithDefaults() *Scenario {
 	if s.Topology.Aggregators == 0 {
 		s.Topology.Aggregators = DefaultAggregators
 	}
-	s.setDefaults(defaults{keyIDs: len(s.Topology.KeyIDs) == 0, start: s.Topology.Start == "", lifecycle: s.Topology.Lifecycle == "",
+	s.setDefaults(defaults{keyIDs: len(s.Topology.KeyIDs) == 0, start: s.Topology.Start == "", lifecycle: s.Topology.Lifecycle == "", sockets: s.Topology.Sockets == "",
 		contract: s.Contract == "", operator: s.Operator == ""})
 	return &s
 }

@@ -47,7 +47,8 @@ func (s *Scenario) spec() *yaml.Node {
 		pair("apiServers", s.Topology.apiServerList()),
 		pair("profile", text(s.Topology.Profile)),
 		pair("start", unless(s.Topology.Start, StartRunning)),
-		pair("lifecycle", unless(s.Topology.Lifecycle, LifecycleDirect))))
+		pair("lifecycle", unless(s.Topology.Lifecycle, LifecycleDirect)),
+		pair("sockets", unless(s.Topology.Sockets, SocketsByKey))))
 	return object(pair("topology", topology), pair("contract", unless(s.Contract, ContractConditions)),
 		pair("operator", unless(s.Operator, Operators()[0])), pair("excused", excused), pair("steps", stepList(s.Steps)))
 }

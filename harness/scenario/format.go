@@ -78,6 +78,7 @@ func topologyShape() *shape {
 		optional("profile", formed(nameForm)).says("provider that the plugins stand for, such as aws (kmsharness profiles); default none"),
 		optional("start", word(StartRunning, StartStopped)).says("running: healthy; stopped: only etcd and the remote KMS run"),
 		optional("lifecycle", word(Lifecycles()...)).says("who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"),
+		optional("sockets", word(SocketSchemes()...)).says("what the operator names sockets after: key, kms-{keyID}.sock; hash, kms-<config-hash>.sock; default key"),
 	)
 }
 
@@ -156,7 +157,8 @@ func argumentShape(verb Verb) *shape {
 	case VerbEncryption:
 		return mapping(what, required("type", word(encryptionTypes()...)), optional("keyIDs", some(formed(keyIDForm), MaxKeyIDs)))
 	case VerbAPIServer:
-		return mapping(what, append(sections(), required("type", word(encryptionTypes()...)), optional("expect", word(apiServerOutcomes()...)))...)
+		return mapping(what, append(sections(), required("type", word(encryptionTypes()...)), optional("expect", word(apiServerOutcomes()...)),
+			optional("lag", &shape{custom: checkLag}).says("how much later than the others a node's API server gets each revision that comes of it"))...)
 	case VerbData:
 		return mapping(what, required("op", word(dataOps()...)), optional("count", integer(1, MaxObjects)), optional("size", integer(1, MaxObjectBytes)))
 	case VerbCondition:

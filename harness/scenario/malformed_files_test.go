@@ -47,7 +47,7 @@ func malformedInGeneral() []malformed {
 		{"unknown field in spec", [2]string{"contract: conditions", "contracts: conditions"},
 			file + `11:3: unknown field "contracts" in spec, expected topology, contract, operator, excused or steps, did you mean "contract"?`},
 		{"unknown field in topology", [2]string{"aggregators: 2", "agregators: 2"},
-			file + `10:47: unknown field "agregators" in topology, expected controlPlanes, keyIDs, aggregators, apiServers, profile, start or lifecycle, did you mean "aggregators"?`},
+			file + `10:47: unknown field "agregators" in topology, expected controlPlanes, keyIDs, aggregators, apiServers, profile, start, lifecycle or sockets, did you mean "aggregators"?`},
 		{"unknown profile", [2]string{"aggregators: 2", "profile: awss"},
 			file + `10:56: profile is "awss", expected aws, did you mean "aws"?`},
 		{"failure of no provider", step("  - inject: {plugin: {node: cp-2}, fault: provider-failure, failure: gone}"),

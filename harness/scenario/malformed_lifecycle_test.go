@@ -33,6 +33,14 @@ func malformedLifecycles() []malformed {
 			file + `7:18: role node with lifecycle operator, expected a process: what stops with the node it cannot set up again yet`},
 		{"keyIDs of an operator", operated(`, keyIDs: ["1"]`, "apiserver: {type: aescbc}"),
 			file + `5:43: keyIDs with lifecycle operator, expected none: it begins with clear text and numbers its keys from 1`},
+		{"sockets of nobody's scheme", operated(", sockets: keys", "apiserver: {type: aescbc}"),
+			file + `5:44: sockets is "keys", expected key or hash, did you mean "key"?`},
+		{"sockets by hash without an operator", [2]string{"start: running}", "start: running, sockets: hash}"},
+			file + `10:88: sockets by hash with lifecycle "direct", expected it with operator only: others are named by the keyIDs that are written`},
+		{"a keyID where sockets have hashes", operated(", sockets: hash", "expect: '\"1\" in report[\"cp-1\"]'\n    within: 1I"),
+			file + `7:14: expression: keyID "1" cannot be with sockets by hash, expected the hash of a configuration, 8 letters and digits, or an expression over all of reports`},
+		{"a keyID of a process where sockets have hashes", operated(", sockets: hash", "kill: {role: plugin, keyID: \"1\"}"),
+			file + `7:33: keyID "1" cannot be with sockets by hash, expected the hash of a configuration, 8 letters and digits, or an expression over all of reports`},
 		{"further API servers of an operator", operated(", apiServers: [kube-apiserver, oauth-apiserver]", "apiserver: {type: aescbc}"),
 			file + `5:47: oauth-apiserver with lifecycle operator, expected kube-apiserver alone: so far the operator sets up no other`},
 		{"cold start of an operator", operated(", start: stopped", "apiserver: {type: aescbc}"),
@@ -46,9 +54,12 @@ func malformedLifecycles() []malformed {
 		{"a provider beside a cipher", operated("", "apiserver: {type: aescbc, vault: {}}"),
 			file + `7:38: vault with type "aescbc", expected it with KMS only`},
 		{"a provider that nobody knows", operated("", "apiserver: {type: KMS, valt: {}}"),
-			file + `7:28: unknown field "valt" in apiserver, expected vault, aws, azure, gcp, thales, type or expect, did you mean "vault"?`},
+			file + `7:28: unknown field "valt" in apiserver, expected vault, aws, azure, gcp, thales, type, expect or lag, did you mean "vault"?`},
 		{"an outcome that nobody knows", operated("", "apiserver: {type: aescbc, expect: denied}"),
 			file + `7:39: expect is "denied", expected accepted or refused`},
+		{"a lag of a node that is not there", operated("", "apiserver: {type: aescbc, lag: {cp-9: 1s, cp-1: soon}}"),
+			file + `7:43: node "cp-9" is not in the topology, expected cp-1, cp-2 or cp-3` + "\n" +
+				file + `7:53: duration "soon": expected a number and a unit of I, J, R, W, A, ms, s or m, or detection, recovery, staleness, cleanup`},
 		{"a type that nobody knows", operated("", "apiserver: {type: secretbox}"),
 			file + `7:23: type is "secretbox", expected KMS, identity, aescbc or aesgcm`},
 	}
@@ -57,6 +68,26 @@ func malformedLifecycles() []malformed {
 func operatedBy(who string) [2]string {
 	whole := operated("", "wait: 1I")
 	return [2]string{"", strings.Replace(whole[1], "lifecycle: operator", "lifecycle: "+who, 1)}
+}
+
+// The scheme of sockets has a default, survives being written again, and lets hashes be keyIDs.
+func TestSockets(t *testing.T) {
+	p := parser(t)
+	text := operated(", sockets: hash", "apiserver: {type: KMS, vault: {}}\n  - kill: {role: plugin, keyID: ab23cdef}\n  - expect: '\"ab23cdef\" in report[\"cp-1\"]'\n    within: 1I")[1]
+	s, err := p.Parse("plugin-hangs.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = p.Parse("plugin-hangs.yaml", again); err != nil || s.Topology.Sockets != scenario.SocketsByHash {
+		t.Errorf("%v, %+v in\n%s", err, s, again)
+	}
+	if d := (scenario.Scenario{}).WithDefaults(); d.Topology.Sockets != scenario.SocketsByKey {
+		t.Errorf("defaults %+v", d.Topology)
+	}
 }
 
 // A file with an operator has no keyIDs of its own, knows those that the operator makes, and survives being written again.

@@ -14,7 +14,7 @@ func (a Action) durationParams(faults FaultChecker) []string {
 		return []string{"delay"}
 	case VerbClock:
 		return []string{"by"}
-	case VerbRotate:
+	case VerbRotate, VerbAPIServer:
 		return []string{"lag"}
 	case VerbInject:
 		if faults != nil {

@@ -52,6 +52,9 @@ type Topology struct {
 	// Lifecycle says who switches the encryption: "direct" (default: the verb encryption) or "operator": an API server operator, which
 	// acts upon the configuration that the verb apiserver writes. It begins with nothing encrypted, and numbers the keys itself.
 	Lifecycle string
+	// Sockets says what an API server operator names the sockets of plugins after: "key" (default: kms-{keyID}.sock) or "hash":
+	// kms-<config-hash>.sock, so that any two configurations have plugins side by side. Reports name a plugin as its socket does.
+	Sockets string
 }
 
 // Values of Topology.Start.
@@ -64,6 +67,12 @@ const (
 const (
 	LifecycleDirect   = "direct"
 	LifecycleOperator = history.LifecycleOperator
+)
+
+// Values of Topology.Sockets, as harness/lifecycle/revision has them.
+const (
+	SocketsByKey  = "key"
+	SocketsByHash = "hash"
 )
 
 // ByOperator says whether an API server operator switches the encryption.

@@ -99,6 +99,12 @@ func (v *validation) plugin(s Selector, at place) {
 }
 
 func (v *validation) keyID(at place, id string) {
+	if v.hashed() {
+		if what := notHash(id); id != "" && what != "" {
+			v.add(at, "%s", what)
+		}
+		return
+	}
 	if id != "" && !slices.Contains(v.keyIDs, id) {
 		v.add(at, "keyID %s is not in the topology, expected %s%s", quote(id), oneOf(v.keyIDs), didYouMean(id, v.keyIDs))
 	}

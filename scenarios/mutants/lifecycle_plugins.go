@@ -5,6 +5,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
@@ -41,6 +42,15 @@ func lifecyclePlugins() []Mutant {
 					}
 				}
 			}),
+		},
+		{
+			Name: "sockets-by-the-key-alone", Caught: []string{"SOCKETS"},
+			Mistake: "sockets named by a hash of what chooses the key, without the image: the newer plugin takes the socket of the one that it is to replace",
+			Wrong: func() model.Subject {
+				s := model.ByHash()
+				s.Name = func(p revision.Plugin) string { return config.Wanted{Type: config.KMS, KMS: p.Config}.KeyHash() }
+				return s
+			},
 		},
 		{
 			Name: "plugins-end-with-the-type", Caught: []string{"READABLE"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +33,7 @@ func (e *Environment) configure(ctx context.Context, a scenario.Action) error {
 	if err := e.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes)); err != nil {
 		return err
 	}
+	e.pods.delay(e.lags(a))
 	var refusal error
 	err = e.persist(ctx, func(ctx context.Context, c *Client) error {
 		_, refusal = c.Resource(apiServerConfigs()).Apply(ctx, cluster, wanted, metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
@@ -55,6 +57,19 @@ func (e *Environment) configure(ctx context.Context, a scenario.Action) error {
 	e.mu.Unlock()
 	e.recordExpected()
 	return nil
+}
+
+// lags are those of an action, by node: one for all, or one for each. Without any nothing is late.
+func (e *Environment) lags(a scenario.Action) map[string]time.Duration {
+	lags, one := maps.Clone(a.Durations("lag")), a.Duration("lag")
+	if one == 0 {
+		return lags
+	}
+	lags = map[string]time.Duration{}
+	for _, name := range e.Nodes() {
+		lags[name] = one
+	}
+	return lags
 }
 
 // configured is the object that an action asks for.

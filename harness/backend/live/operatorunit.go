@@ -120,6 +120,7 @@ func (p *pods) newOperator(log *slog.Logger) (*lifecycle.Operator, error) {
 	rest.QPS, rest.Burst = operatorRequests, operatorRequests
 	opts := core.DefaultOptions()
 	opts.Interval, opts.Settle, opts.Retry, opts.Keep = p.e.traits.Timing.Interval, settle, operatorRetry, operatorKeep
+	opts.Scheme = p.scheme()
 	return lifecycle.New(lifecycle.Options{
 		REST: rest, Component: revision.KubeAPIServer, Resource: p.e.operator.resource, Kind: p.e.operator.kind, Core: opts, Check: operatorCheck,
 		Encrypted: []string{"secrets"}, Executor: p, Clock: clock.RealClock{}, Random: rand.Reader, Log: log, Decide: p.decide,

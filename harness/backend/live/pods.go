@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -27,7 +26,8 @@ type pods struct {
 	pods    map[string]*pod
 	tries   int
 	decided *history.Decision
-	load    context.CancelFunc // ends the load of a switch; nil: nothing is switched
+	lags    map[string]time.Duration // of what is rolled out, by node
+	load    context.CancelFunc       // ends the load of a switch; nil: nothing is switched
 }
 
 var _ lifecycle.Executor = (*pods)(nil)
@@ -35,20 +35,29 @@ var _ lifecycle.Executor = (*pods)(nil)
 // pod is one of them. The zero value is an API server with clear text and nothing beside it.
 type pod struct {
 	plugins map[uint64]config.Plugin // it is configured with
+	names   map[uint64]string        // of their sockets, by keyID; also of those that have ended
 	sockets []uint64                 // of its reporter
 	files   map[string]rolledOut     // by the hash of the file
 	told    string                   // hash of the newest file; empty: none, or it is just being written
 	telling bool
-	inForce rolledOut // in the API server
-	asked   time.Time // when it was asked last what it has in force
-	answers bool      // it answered then
-	pid     int       // of the process that was seen to have the newest file in force; 0: none was
+	coming  rollingOut // what is on its way
+	inForce rolledOut  // in the API server
+	asked   time.Time  // when it was asked last what it has in force
+	answers bool       // it answered then
+	pid     int        // of the process that was seen to have the newest file in force; 0: none was
 }
 
 // rolledOut is an encryption configuration that an API server was given.
 type rolledOut struct {
 	revision  int
 	providers []string
+	plugins   map[string]string // names of the sockets of providers, where they are not the keyID
+}
+
+// rollingOut is a revision that was to be rolled out, and since when.
+type rollingOut struct {
+	revision int
+	since    time.Time
 }
 
 func newPods(e *Environment) *pods {
@@ -62,18 +71,18 @@ func newPods(e *Environment) *pods {
 func (p *pods) of(node string) *pod {
 	if p.pods[node] == nil {
 		clear := rolledOut{providers: []string{encryption.Clear().Name()}}
-		p.pods[node] = &pod{plugins: map[uint64]config.Plugin{}, files: map[string]rolledOut{}, inForce: clear}
+		p.pods[node] = &pod{plugins: map[uint64]config.Plugin{}, names: map[uint64]string{}, files: map[string]rolledOut{}, inForce: clear}
 	}
 	return p.pods[node]
 }
 
-// sockets are the keyIDs of the plugins that a node's reporter was given, in order.
+// sockets are the names of the sockets that a node's reporter was given, in order: keyIDs, or hashes of configurations.
 func (p *pods) sockets(node string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []string
 	for _, id := range p.of(node).sockets {
-		out = append(out, strconv.FormatUint(id, 10))
+		out = append(out, p.of(node).names[id])
 	}
 	return out
 }

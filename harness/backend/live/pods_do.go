@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
+	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
@@ -28,24 +28,29 @@ func (p *pods) StartPlugins(ctx context.Context, name string, plugins []revision
 		return fmt.Errorf("start plugins: %w", err)
 	}
 	for _, g := range plugins {
-		keyID := strconv.FormatUint(g.KeyID, 10)
-		p.e.plane.KMS().Call(keyID, remoteName(g.Config))
+		called := p.scheme().Name(g)
+		p.e.plane.KMS().Call(called, remoteName(g.Config))
 		p.mu.Lock()
 		before, there := p.of(name).plugins[g.KeyID]
 		p.mu.Unlock()
-		if old := n.Plugin(keyID); there && before != g.Config && old != nil {
+		if old := n.Plugin(called); there && before != g.Config && old != nil {
 			if err := old.Stop(ctx); err != nil {
-				return fmt.Errorf("start plugin %s/%s with other settings: %w", name, keyID, err)
+				return fmt.Errorf("start plugin %s/%s with other settings: %w", name, called, err)
 			}
 		}
-		if err := p.e.startPlugins(ctx, n, []string{keyID}); err != nil {
+		if err := p.e.startPlugins(ctx, n, []string{called}); err != nil {
 			return err
 		}
 		p.mu.Lock()
-		p.of(name).plugins[g.KeyID] = g.Config
+		p.of(name).plugins[g.KeyID], p.of(name).names[g.KeyID] = g.Config, called
 		p.mu.Unlock()
 	}
 	return nil
+}
+
+// scheme is how the operator names sockets. The harness, as a reporter, knows a plugin by the name of its socket.
+func (p *pods) scheme() revision.Scheme {
+	return revision.Scheme(p.e.scenario.Topology.Sockets)
 }
 
 // remoteName is what the remote KMS calls the key of a configuration: the same whenever the same key is chosen.
@@ -60,12 +65,14 @@ func (p *pods) StopPlugins(ctx context.Context, name string, ids []uint64) error
 		return fmt.Errorf("stop plugins: %w", err)
 	}
 	for _, id := range ids {
-		keyID := strconv.FormatUint(id, 10)
-		if g := n.Plugin(keyID); g != nil {
+		p.mu.Lock()
+		called := p.of(name).names[id]
+		p.mu.Unlock()
+		if g := n.Plugin(called); g != nil {
 			if err := g.close(ctx); err != nil {
 				return err
 			}
-			n.RemovePlugin(keyID)
+			n.RemovePlugin(called)
 		}
 		p.mu.Lock()
 		delete(p.of(name).plugins, id)
@@ -96,20 +103,38 @@ func (p *pods) Report(ctx context.Context, name string, ids []uint64) error {
 	return p.e.start(ctx, n.Reporter())
 }
 
+// delay has revisions reach the API servers of nodes so much later than the operator rolls them out.
+func (p *pods) delay(lags map[string]time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lags = lags
+}
+
+// underway says whether a revision has not yet reached a node. The operator rolls it out again until it is loaded.
+func (p *pods) underway(name string, rev int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pod := p.of(name)
+	if pod.coming.revision != rev {
+		pod.coming = rollingOut{rev, time.Now()}
+	}
+	return time.Since(pod.coming.since) < p.lags[name]
+}
+
 // RollOut implements operator.Executor. The same file again is left alone.
 func (p *pods) RollOut(_ context.Context, name string, rev int, file []byte) error {
 	n, err := p.node(name)
 	if err != nil {
 		return fmt.Errorf("roll out: %w", err)
 	}
-	providers, keys, err := readRollOut(file)
+	read, err := readRollOut(file)
 	if err != nil {
 		return fmt.Errorf("roll out revision %d: %w", rev, err)
 	}
-	if !p.begin(name, rev) {
+	if p.underway(name, rev) || !p.begin(name, rev) {
 		return nil
 	}
-	for _, k := range keys {
+	for _, k := range read.keys {
 		p.e.recorder.secrecy.Add(fmt.Sprintf("encryption-config revision %d", rev), secrecy.Plain, k)
 	}
 	hash, err := n.Server.RollOut(file)
@@ -117,13 +142,13 @@ func (p *pods) RollOut(_ context.Context, name string, rev int, file []byte) err
 	pod := p.of(name)
 	pod.telling = false
 	if err == nil {
-		pod.files[hash], pod.told, pod.pid = rolledOut{rev, providers}, hash, 0
+		pod.files[hash], pod.told, pod.pid = rolledOut{rev, read.providers, read.plugins}, hash, 0
 	}
 	p.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("roll out revision %d to %s: %w", rev, name, err)
 	}
-	p.e.record(&history.Encryption{Node: name, State: history.EncryptionTold, Providers: providers})
+	p.e.record(&history.Encryption{Node: name, State: history.EncryptionTold, Providers: read.providers, Plugins: read.plugins})
 	return nil
 }
 

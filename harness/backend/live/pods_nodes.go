@@ -73,6 +73,6 @@ func (p *pods) names(node, hash string, pid int, answers bool) {
 	}
 	p.mu.Unlock()
 	if news {
-		p.e.record(&history.Encryption{Node: node, State: history.EncryptionLoaded, Providers: file.providers})
+		p.e.record(&history.Encryption{Node: node, State: history.EncryptionLoaded, Providers: file.providers, Plugins: file.plugins})
 	}
 }

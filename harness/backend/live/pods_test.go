@@ -34,16 +34,25 @@ func TestReadRollOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		providers, secret, err := readRollOut(text)
-		if got := strings.Join(providers, " "); err != nil || got != test.want {
+		read, err := readRollOut(text)
+		providers, secret := read.providers, read.keys
+		if got := strings.Join(providers, " "); len(read.plugins) > 0 || err != nil || got != test.want {
 			t.Errorf("%q, %v, want %q", got, err, test.want)
 		}
 		if slices.Contains(providers, "aescbc-1") && (len(secret) != 2 || string(secret[0]) != string(material)) {
 			t.Errorf("%d keys", len(secret))
 		}
 	}
-	for _, text := range []string{"", "resources: []", "resources: 7", "{"} {
-		if _, _, err := readRollOut([]byte(text)); err == nil {
+	file.Scheme = revision.ByHash
+	text, err := file.YAML(revision.Config{Revision: 1, Keys: []uint64{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read, err := readRollOut(text); err != nil || read.plugins["kms-2"] != revision.ByHash.Name(revision.Plugin{KeyID: 2, Config: plugin}) {
+		t.Errorf("%v, plugins %v", err, read.plugins)
+	}
+	for _, text := range []string{"", "resources: []", "resources: 7", "{", "resources: [{providers: [{kms: {name: kms-1, endpoint: here}}]}]"} {
+		if _, err := readRollOut([]byte(text)); err == nil {
 			t.Errorf("%q: accepted", text)
 		}
 	}
@@ -55,7 +64,7 @@ func TestPodsWriter(t *testing.T) {
 	defer p.cancel()
 	told := func(node, hash string, pid int, providers ...string) {
 		pod := p.of(node)
-		pod.files[hash], pod.told, pod.pid = rolledOut{1, providers}, hash, pid
+		pod.files[hash], pod.told, pod.pid = rolledOut{revision: 1, providers: providers}, hash, pid
 		if pid != 0 {
 			pod.inForce = pod.files[hash]
 		}
@@ -147,5 +156,23 @@ func TestOperatorCannotBePaused(t *testing.T) {
 	}
 	if settle < 25*time.Second {
 		t.Errorf("settle is %v, and an API server may ask its plugin 25 s after a rotation", settle)
+	}
+}
+
+// A revision reaches a node that lags later than the others, each one again, and the rest at once.
+func TestPodsLag(t *testing.T) {
+	p := newPods(nil)
+	defer p.cancel()
+	p.delay(map[string]time.Duration{"cp-3": time.Hour})
+	if p.underway("cp-1", 7) || !p.underway("cp-3", 7) || !p.underway("cp-3", 7) {
+		t.Error("cp-3 alone lags")
+	}
+	p.of("cp-3").coming.since = time.Now().Add(-2 * time.Hour)
+	if p.underway("cp-3", 7) || !p.underway("cp-3", 8) {
+		t.Error("each revision lags by itself")
+	}
+	p.delay(nil)
+	if p.underway("cp-3", 8) {
+		t.Error("nothing lags any more")
 	}
 }

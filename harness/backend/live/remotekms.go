@@ -140,10 +140,12 @@ func (e *Environment) rotate(ctx context.Context, a scenario.Action) error {
 	if err := e.setLags(ctx, a); err != nil {
 		return err
 	}
+	rotated := map[string]bool{} // two configurations may choose one key
 	for _, k := range e.currentKeyIDs() {
-		if want := a.Text("keyID"); want != "" && want != k {
+		if want := a.Text("keyID"); want != "" && want != k || rotated[e.remoteKey(k)] {
 			continue
 		}
+		rotated[e.remoteKey(k)] = true
 		if _, err := e.plane.KMS().client.Rotate(ctx, e.remoteKey(k), 0); err != nil {
 			return fmt.Errorf("rotate the KEK behind keyID %s: %w", k, err)
 		}

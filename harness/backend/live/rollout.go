@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 )
 
@@ -13,7 +14,7 @@ import (
 type rollOutFile struct {
 	Resources []struct {
 		Providers []struct {
-			KMS    *struct{ Name string }
+			KMS    *struct{ Name, Endpoint string }
 			AESCBC *rollOutKeys
 			AESGCM *rollOutKeys
 		}
@@ -27,31 +28,59 @@ type rollOutKeys struct {
 	}
 }
 
-// readRollOut names the providers of a file in order, as histories do, and gives the keys that no log may have.
-func readRollOut(text []byte) (providers []string, keys [][]byte, err error) {
+// rollOut is what the harness knows of a file.
+type rollOut struct {
+	providers []string          // in order, as histories name them
+	plugins   map[string]string // as in history.Encryption
+	keys      [][]byte          // that no log may have
+}
+
+// readRollOut reads a file that an operator has made.
+func readRollOut(text []byte) (rollOut, error) {
 	var file rollOutFile
 	if err := yaml.Unmarshal(text, &file); err != nil {
-		return nil, nil, fmt.Errorf("read the encryption configuration: %w", err)
+		return rollOut{}, fmt.Errorf("read the encryption configuration: %w", err)
 	}
 	if len(file.Resources) != 1 || len(file.Resources[0].Providers) == 0 {
-		return nil, nil, errors.New("read the encryption configuration: expected one list of providers")
+		return rollOut{}, errors.New("read the encryption configuration: expected one list of providers")
 	}
-	add := func(t encryption.Type, of *rollOutKeys) {
-		for _, k := range of.Keys {
-			providers, keys = append(providers, encryption.Provider{Type: t, KeyID: k.Name}.Name()), append(keys, k.Secret)
-		}
-	}
+	var r rollOut
 	for _, p := range file.Resources[0].Providers {
 		switch {
 		case p.KMS != nil:
-			providers = append(providers, p.KMS.Name)
+			if err := r.addKMS(p.KMS.Name, p.KMS.Endpoint); err != nil {
+				return rollOut{}, fmt.Errorf("read the encryption configuration: provider %s: %w", p.KMS.Name, err)
+			}
 		case p.AESCBC != nil:
-			add(encryption.AESCBC, p.AESCBC)
+			r.addLocal(encryption.AESCBC, p.AESCBC)
 		case p.AESGCM != nil:
-			add(encryption.AESGCM, p.AESGCM)
+			r.addLocal(encryption.AESGCM, p.AESGCM)
 		default:
-			providers = append(providers, encryption.Clear().Name())
+			r.providers = append(r.providers, encryption.Clear().Name())
 		}
 	}
-	return providers, keys, nil
+	return r, nil
+}
+
+func (r *rollOut) addLocal(t encryption.Type, of *rollOutKeys) {
+	for _, k := range of.Keys {
+		r.providers, r.keys = append(r.providers, encryption.Provider{Type: t, KeyID: k.Name}.Name()), append(r.keys, k.Secret)
+	}
+}
+
+// addKMS notes the name of the socket where it is not the one that goes with the name of the provider.
+func (r *rollOut) addKMS(name, endpoint string) error {
+	r.providers = append(r.providers, name)
+	socket, err := contract.KeyIDOfSocket(endpoint)
+	if err != nil {
+		return err
+	}
+	if (encryption.Provider{Type: encryption.KMS, KeyID: socket}).Name() == name {
+		return nil
+	}
+	if r.plugins == nil {
+		r.plugins = map[string]string{}
+	}
+	r.plugins[name] = socket
+	return nil
 }

@@ -26,6 +26,22 @@ func (w *world) judge() {
 				w.violate("TEARDOWN", "%s: the reporter has the socket of plugin %d, which was taken away", name, id)
 			}
 		}
+		w.judgeSockets(name, n)
+	}
+}
+
+// judgeSockets: the second plugin at a socket takes it from the first, and an API server that asks the one is answered by the other.
+func (w *world) judgeSockets(name string, n *node) {
+	if len(n.plugins) < 2 {
+		return
+	}
+	at := map[string]uint64{}
+	for _, id := range slices.Sorted(maps.Keys(n.plugins)) {
+		socket := w.subject.Name(revision.Plugin{KeyID: id, Config: n.plugins[id].config})
+		if other, taken := at[socket]; taken {
+			w.violate("SOCKETS", "%s: plugins %d and %d are both at kms-%s.sock", name, other, id, socket)
+		}
+		at[socket] = id
 	}
 }
 

@@ -12,13 +12,26 @@ type Subject struct {
 	Decide func(core.Observed, core.Options, time.Time) core.Plan
 	// Serve is what a pod of an API server gets that was rolled back by a number of revisions.
 	Serve func(o core.Observed, back int) (revision.Config, revision.PluginConfig)
+	// Name is what the socket of a plugin is called after.
+	Name func(revision.Plugin) string
 	// Skips says whether a migration leaves the i-th of n objects out.
 	Skips func(i, n int) bool
 }
 
 // Good is the right one.
 func Good() Subject {
-	return Subject{Decide: core.Decide, Serve: core.Serve, Skips: func(int, int) bool { return false }}
+	return Subject{Decide: core.Decide, Serve: core.Serve, Name: revision.ByKey.Name, Skips: func(int, int) bool { return false }}
+}
+
+// ByHash is the right one with sockets that are named by the hash of a configuration.
+func ByHash() Subject {
+	s := Good()
+	s.Decide = func(o core.Observed, opts core.Options, now time.Time) core.Plan {
+		opts.Scheme = revision.ByHash
+		return core.Decide(o, opts, now)
+	}
+	s.Name = revision.ByHash.Name
+	return s
 }
 
 // Choose picks one of n, from 0.
@@ -57,6 +70,7 @@ func Laws() []Law {
 		{"PREFLIGHT", "a KMS key is made only for a configuration that passed the pre-flight check"},
 		{"KEY-ID-ONCE", "a keyID is given away once"},
 		{"TEARDOWN", "no reporter is left with the socket of a plugin that was taken away"},
+		{"SOCKETS", "no two plugins of a node listen at the same socket"},
 		{"CONVERGES", "when nothing happens any more the operator comes to rest, with what is wanted in force on every node"},
 		{"NOTHING-LEFT", "at rest every object is under the newest key and its KEK, and nothing runs that is not needed"},
 	}

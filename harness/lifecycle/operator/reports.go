@@ -2,7 +2,6 @@ package operator
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,8 +50,8 @@ func (o *Operator) add(s *seen, node string, entries ...contract.Entry) {
 		n.Report = map[uint64]core.Entry{}
 	}
 	for _, e := range entries {
-		id, err := strconv.ParseUint(e.KeyID, 10, 64)
-		if err != nil || n.Report[id].Checked.After(e.LastChecked) {
+		id, known := o.Core.Scheme.KeyOf(s.Keys, e.KeyID)
+		if !known || n.Report[id].Checked.After(e.LastChecked) {
 			continue // a plugin of another scheme, or what was said before
 		}
 		healthy := e.Status == contract.StatusHealthy

@@ -176,6 +176,27 @@ func TestSockets(t *testing.T) {
 	}
 }
 
+// TestKeyOf: a plugin's name leads back to its key, and of two with one configuration to the newer.
+func TestKeyOf(t *testing.T) {
+	a, b := vault(t, "a"), vault(t, "b")
+	keys := []revision.Key{{ID: 3, Type: config.KMS, Plugin: a}, {ID: 2, Type: config.KMS, Plugin: b}, {ID: 1, Type: config.KMS, Plugin: a}, {ID: 4, Type: config.AESCBC}}
+	name := func(s revision.Scheme, id uint64, c config.Plugin) string {
+		return s.Name(revision.Plugin{KeyID: id, Config: c})
+	}
+	for _, test := range []struct {
+		scheme revision.Scheme
+		name   string
+		want   uint64
+	}{
+		{revision.ByKey, name(revision.ByKey, 2, b), 2}, {revision.ByKey, name(revision.ByHash, 2, b), 0}, {revision.ByKey, "02", 0},
+		{revision.ByHash, name(revision.ByHash, 2, b), 2}, {revision.ByHash, name(revision.ByHash, 1, a), 3}, {revision.ByHash, "2", 0}, {revision.ByHash, "", 0},
+	} {
+		if id, known := test.scheme.KeyOf(keys, test.name); id != test.want || known != (test.want != 0) {
+			t.Errorf("%s %q: key %d, %v, want %d", test.scheme, test.name, id, known, test.want)
+		}
+	}
+}
+
 // TestStrict: what was edited is refused, with the place.
 func TestStrict(t *testing.T) {
 	key := func(change func(*corev1.Secret)) error {

@@ -22,14 +22,30 @@ const (
 
 // Socket is the endpoint of a plugin below dir.
 func (s Scheme) Socket(dir string, p Plugin) string {
-	return contract.SocketPath(dir, s.name(p))
+	return contract.SocketPath(dir, s.Name(p))
 }
 
-func (s Scheme) name(p Plugin) string {
+// Name is what a socket is called after: the keyID, or the hash of the configuration. Reporters call the plugin by it.
+func (s Scheme) Name(p Plugin) string {
 	if s == ByHash {
 		return config.Wanted{Type: config.KMS, KMS: p.Config}.Hash()
 	}
 	return strconv.FormatUint(p.KeyID, 10)
+}
+
+// KeyOf is the ID of the key whose plugin goes by a name. A configuration that comes back is that of another key, with the same hash:
+// the newest of them is meant, because the plugins of those before have ended when it is made.
+func (s Scheme) KeyOf(keys []Key, name string) (id uint64, ok bool) {
+	if s != ByHash {
+		id, err := parseID(name)
+		return id, err == nil
+	}
+	for _, k := range keys {
+		if k.Type == config.KMS && k.ID >= id && s.Name(Plugin{KeyID: k.ID, Config: k.Plugin}) == name {
+			id, ok = k.ID, true
+		}
+	}
+	return id, ok
 }
 
 // Socket is what the name of a socket says: a keyID or a hash. They cannot be confused: a hash is never digits alone.

@@ -21,6 +21,7 @@ type APIServer struct {
 	Process         map[string]map[string]string `cel:"process"`
 	Writes          map[string]Writes            `cel:"writes"`
 	Data            Data                         `cel:"data"`
+	Encryption      Encryption                   `cel:"encryption"`
 	Operations      Operations                   `cel:"operations"`
 }
 
@@ -73,6 +74,6 @@ func (s *State) apiServer(now time.Time) APIServer {
 	s.read()
 	return APIServer{
 		Rollup: s.rollup(), ClusterOperator: s.operators(), Report: s.report(now), Reports: s.items(), Expected: s.nodes(), Plugins: s.plugins(),
-		KMSActive: s.kmsActive, Conditions: s.conditions, Process: s.process(), Writes: s.writes, Data: s.data, Operations: s.operations,
+		KMSActive: s.kmsActive, Conditions: s.conditions, Process: s.process(), Writes: s.writes, Data: s.data, Encryption: s.encryption, Operations: s.operations,
 	}
 }

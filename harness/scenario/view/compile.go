@@ -53,6 +53,7 @@ func NewCompiler() (*Compiler, error) {
 		cel.Variable(varWrites, cel.MapType(cel.StringType, object[Writes]())),
 		cel.Variable(varMetrics, cel.MapType(cel.StringType, cel.MapType(cel.StringType, object[Metrics]()))),
 		cel.Variable(varData, object[Data]()),
+		cel.Variable(varEncryption, cel.MapType(cel.StringType, cel.ListType(cel.StringType))),
 		cel.Variable(varOperations, object[Operations]()),
 		cel.Variable(varAPIServer, cel.MapType(cel.StringType, object[APIServer]())),
 		cel.Variable(varAny, cel.StringType),
@@ -80,6 +81,7 @@ const (
 	varWrites          = "writes"
 	varMetrics         = "metrics"
 	varData            = "data"
+	varEncryption      = "encryption"
 	varOperations      = "operations"
 	varAPIServer       = "apiServer"
 	varAny             = "any"
@@ -88,7 +90,7 @@ const (
 // Variables lists them, for messages and completion.
 func Variables() []string {
 	return []string{varRollup, varClusterOperator, varReport, varReports, varExpected, varPlugins, varKMSActive,
-		varConditions, varProcess, varWrites, varMetrics, varData, varOperations, varAPIServer, varAny}
+		varConditions, varProcess, varWrites, varMetrics, varData, varEncryption, varOperations, varAPIServer, varAny}
 }
 
 // object is the CEL type of a Go struct: its package's and its own name, as ext.NativeTypes registers it.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -73,10 +74,21 @@ func (s *State) applyCensus(c history.Census) {
 	s.data.Under, s.data.Keys, s.data.KEKIDs = under, keys, kekIDs
 }
 
-func (s *State) applyEncryption(e history.Encryption) {
+// applyEncryption replaces the map, as applyCensus does.
+func (s *State) applyEncryption(e history.Encryption) bool {
 	for _, provider := range e.Providers {
 		s.providers[provider] = true
 	}
+	if e.State != history.EncryptionLoaded {
+		return false
+	}
+	loaded := maps.Clone(s.encryption)
+	if loaded == nil {
+		loaded = Encryption{}
+	}
+	loaded[e.Node] = e.Providers
+	s.encryption = loaded
+	return true
 }
 
 func (s *State) same(d history.Data) bool {

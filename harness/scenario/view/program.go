@@ -84,6 +84,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return s.metrics, true
 	case varData:
 		return s.data, true
+	case varEncryption:
+		return s.encryption, true
 	case varOperations:
 		return s.operations, true
 	case varAPIServer:

@@ -70,7 +70,7 @@ func (f *finder) add(kind ReferenceKind, e ast.Expr) {
 // keyKind says what the keys of a map are, by the variable that it is.
 func keyKind(m ast.Expr) ReferenceKind {
 	switch {
-	case isVariable(m, varReport), isVariable(m, varWrites), isVariable(m, varMetrics), isVariable(m, varExpected):
+	case isVariable(m, varReport), isVariable(m, varWrites), isVariable(m, varMetrics), isVariable(m, varExpected), isVariable(m, varEncryption):
 		return RefNode
 	case isVariable(m, varProcess):
 		return RefRole

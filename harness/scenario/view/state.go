@@ -30,7 +30,8 @@ type State struct {
 	hops       map[string]hop      // who has told of an envelope operation, by operation and uid
 	digests    map[string][]string // of objects as last written
 	providers  map[string]bool     // that API servers were told
-	further    map[string]*State   // of the API servers beside kube-apiserver, by name
+	encryption Encryption
+	further    map[string]*State // of the API servers beside kube-apiserver, by name
 }
 
 // report is one entry with its place and instant.
@@ -95,7 +96,7 @@ func (s *State) Apply(e history.Event) (changed bool) {
 	case e.Envelope != nil:
 		return s.applyEnvelope(e.Envelope)
 	case e.Encryption != nil:
-		s.applyEncryption(*e.Encryption)
+		return s.applyEncryption(*e.Encryption)
 	case e.Census != nil:
 		s.applyCensus(*e.Census)
 		return true

@@ -66,6 +66,10 @@ type Data struct {
 	KEKIDs map[string][]string `cel:"kekIDs"`
 }
 
+// Encryption is what the API server of each node has in force, by node: providers such as kms-1 and identity, the one that writes first.
+// A node whose API server has not loaded anything since the history began is not there.
+type Encryption = map[string][]string
+
 // Operations counts the envelope operations of the run: calls of Encrypt and Decrypt that were answered, those of them that carried no uid,
 // the uids that API server, plugin and remote KMS all told of, and the writes that the API server logged with uid, resource and object.
 type Operations struct {
