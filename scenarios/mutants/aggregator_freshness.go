@@ -5,6 +5,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
 )
 
 // freshness is aggregators that believe too long, or not long enough.
@@ -64,7 +65,7 @@ func freshness() []Mutant {
 		{
 			Name: "does-not-wake", Scenario: "sno-reporter-killed", Caught: []string{"STALE-UNKNOWN"},
 			Mistake: "an aggregator that acts on changes only: that something did not happen is no change",
-			Subject: misdeciding(func(_ core.Input, d *core.Decision) { d.NextWake = time.Time{} }),
+			Subject: seam(sim.Seams{NoWake: true}),
 		},
 		{
 			Name: "three-strikes", Scenario: "failures-nobody-waits-for", Caught: []string{"DETECTION"}, Subject: deciding(damped(true)),

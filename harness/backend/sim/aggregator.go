@@ -184,7 +184,7 @@ func (a *aggregator) stepped(d core.Decision, err error) {
 		return
 	case a.dirty:
 		a.soon(0)
-	default:
+	case !a.w.seams.NoWake:
 		at := a.w.k.Now().Add(a.w.timing.Interval / 2) // a timer does not notice that the clock is set
 		if due := d.NextWake.Add(-a.w.ahead); !d.NextWake.IsZero() && due.Before(at) {
 			at = due

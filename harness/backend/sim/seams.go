@@ -31,6 +31,8 @@ type Seams struct {
 	EarlyUnion, CarelessUnion bool
 	// NoElection lets every aggregator lead.
 	NoElection bool
+	// NoWake lets an aggregator look only when something has changed.
+	NoWake bool
 	// Faults are in force on every plugin from its start, and are not released.
 	Faults []fault.Fault
 	// Stages takes the place of the stages of a switch of the encryption.

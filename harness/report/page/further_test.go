@@ -22,7 +22,9 @@ func besideStory() *story {
 	return s
 }
 
-func (s *story) of(seconds float64, payload any) { s.at(seconds, history.Of{APIServer: beside, Payload: payload}) }
+func (s *story) of(seconds float64, payload any) {
+	s.at(seconds, history.Of{APIServer: beside, Payload: payload})
+}
 
 // A further API server has lanes of its own, and what happens to its plugin shades no other lane of the node.
 func TestFurtherAPIServerHasItsLanes(t *testing.T) {
