@@ -109,8 +109,17 @@ func groups(all []*scenario.Scenario) []scenarios.Group {
 
 func specs(all []*scenario.Scenario) {
 	for _, s := range all {
-		It(s.Name, labels(s), func(ctx context.Context) { run(ctx, s) })
+		It(s.Name, labels(s), beside(s), func(ctx context.Context) { run(ctx, s) })
 	}
+}
+
+// beside keeps scenarios with further API servers, which boot nine of them, for the end, one after another: four such control planes
+// at the same time leave two cores nothing to keep a bound with.
+func beside(s *scenario.Scenario) []any {
+	if len(s.Topology.Further()) > 0 && !choose.KeepTogether(settings.backend) {
+		return []any{Serial}
+	}
+	return nil
 }
 
 // run executes one scenario and turns its result into the spec's.
