@@ -51,7 +51,7 @@ mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on
 large: build ## a switch through every type of encryption with many objects, API servers killed at random: make large [OBJECTS=10000] [SEED=1] [BACKEND=local]
 	@mkdir -p _large
 	go run ./scenarios/large --objects='$(or $(OBJECTS),10000)' --seed='$(or $(SEED),1)' > '_large/encryption-large-$(or $(OBJECTS),10000).yaml'
-	@bin/kmsharness run '_large/encryption-large-$(or $(OBJECTS),10000).yaml' --backend='$(if $(filter auto,$(BACKEND)),local,$(BACKEND))' --out=_large
+	@bin/kmsharness run '_large/encryption-large-$(or $(OBJECTS),10000).yaml' --backend='$(if $(filter auto,$(BACKEND)),local,$(BACKEND))' --out=_large/run
 
 confirm: ## hold what the simulation's models say of an API server against a real one (docs/model.md; ten minutes)
 	KMSHARNESS_CONFIRM=1 go test -p 1 -count=1 -v -timeout 30m -run 'TestStoreEqualsAPIServer|TestRequest|TestWatch|TestPlugin|TestConfiguration|TestApply|TestLockstep|TestEveryRule' ./harness/backend/sim/store ./harness/backend/sim/confirm
