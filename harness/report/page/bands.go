@@ -167,26 +167,17 @@ func (b *builder) struck(s step, nodes []string) (out []place) {
 		return strings.HasPrefix(s.Target, prefix)
 	})
 	of := named(s.Action, nodes)
-	if len(of) == 0 && own && len(b.apis()) > 1 {
+	if len(of) == 0 && own && len(b.shares) > 1 {
 		of = nodes
 	}
 	for _, node := range of {
-		for _, api := range b.apis() {
-			if !own || api == b.events[s.event].APIServer {
-				out = append(out, place{lane: laneNode, node: node, api: api})
+		for _, x := range b.shares {
+			if !own || x.name == b.events[s.event].APIServer {
+				out = append(out, place{lane: laneNode, node: node, api: x.name})
 			}
 		}
 	}
 	return out
-}
-
-// apis are the API servers that have lanes; kube-apiserver has the empty name.
-func (b *builder) apis() []string {
-	all := map[string]bool{}
-	for _, s := range b.owners {
-		all[s.name] = true
-	}
-	return slices.Sorted(maps.Keys(all))
 }
 
 // nodeNames are the nodes that have a lane.

@@ -12,6 +12,7 @@ type builder struct {
 	events []history.Event // in time
 	told   []history.Event // the same, each as in its owner's own history
 	owners []*share        // of each event
+	shares []*share        // all, kube-apiserver's first
 	*share                 // of what is told
 	began  time.Time
 	ended  time.Time
@@ -23,8 +24,8 @@ type builder struct {
 }
 
 func newBuilder(events []history.Event) *builder {
-	events, told, owners := sharesOf(events)
-	b := &builder{events: events, told: told, owners: owners, share: &share{seen: newObjects()}, lanes: lanes{rows: map[place]int{}}, open: map[place]int{},
+	events, told, owners, shares := sharesOf(events)
+	b := &builder{events: events, told: told, owners: owners, shares: shares, share: &share{seen: newObjects()}, lanes: lanes{rows: map[place]int{}}, open: map[place]int{},
 		raw: map[int64]int{}, shown: map[int64]int{}}
 	if len(events) > 0 {
 		b.began, b.ended = events[0].At, lastInstant(events)

@@ -15,7 +15,7 @@ type share struct {
 
 // sharesOf finds whose each event is, and what it is in its owner's own history. What several look at is kube-apiserver's, and what is
 // nobody's is left out.
-func sharesOf(events []history.Event) (kept, told []history.Event, owners []*share) {
+func sharesOf(events []history.Event) (kept, told []history.Event, owners, all []*share) {
 	head := history.Run{}
 	for _, e := range events {
 		if e.Run != nil {
@@ -30,6 +30,7 @@ func sharesOf(events []history.Event) (kept, told []history.Event, owners []*sha
 	own := map[int64]history.Event{}
 	for _, name := range names {
 		s := &share{name: name, seen: newObjects()}
+		all = append(all, s)
 		for _, e := range history.About(events, name) {
 			if e.Run != nil {
 				s.run = *e.Run
@@ -44,7 +45,7 @@ func sharesOf(events []history.Event) (kept, told []history.Event, owners []*sha
 			kept, told, owners = append(kept, e), append(told, own[e.Seq]), append(owners, s)
 		}
 	}
-	return kept, told, owners
+	return kept, told, owners, all
 }
 
 // as makes b tell what follows as one API server's.
@@ -60,12 +61,7 @@ func (b *builder) mine(p place) place {
 
 // closeShares: a report that nobody renewed had become stale.
 func (b *builder) closeShares(until time.Time) {
-	done := map[*share]bool{}
-	for _, s := range b.owners {
-		if done[s] {
-			continue
-		}
-		done[s] = true
+	for _, s := range b.shares {
 		b.as(s)
 		for _, p := range s.seen.places() {
 			b.staleUntil(p, until)
