@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -103,11 +104,16 @@ func (d *drawing) longLane(s subject, m mood, most int) []string {
 
 // weight is how many steps a step is, with repetitions.
 func weight(step string) int {
-	times := 0
-	if n, _ := fmt.Sscanf(step, "repeat: {times: %d", &times); n == 1 {
-		return 1 + times*strings.Count(step, "{")
+	rest, repeats := strings.CutPrefix(step, "repeat: {times: ")
+	if !repeats {
+		return 1
 	}
-	return 1
+	digits, _, _ := strings.Cut(rest, ",")
+	times, err := strconv.Atoi(digits)
+	if err != nil {
+		return 1 // what is no number is found when the file is read
+	}
+	return 1 + times*strings.Count(step, "{")
 }
 
 // allowed is an episode of a kind that the mood allows; none if there is none.
@@ -124,11 +130,11 @@ func (d *drawing) allowed(s subject, m mood) []string {
 // lasting is how long steps take, without what their actions need.
 func (d *drawing) lasting(steps []string) (sum time.Duration) {
 	for _, s := range steps {
-		var text string
-		if n, _ := fmt.Sscanf(s, "wait: %s", &text); n == 0 {
+		text, waits := strings.CutPrefix(s, "wait: ")
+		if !waits {
 			continue
 		}
-		length, err := scenario.D(s[len("wait: "):]).Resolve(d.plan.Timing)
+		length, err := scenario.D(text).Resolve(d.plan.Timing)
 		if err != nil {
 			continue // what is no duration is found when the file is read
 		}
@@ -137,4 +143,6 @@ func (d *drawing) lasting(steps []string) (sum time.Duration) {
 	return sum
 }
 
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%dms", max(d.Milliseconds(), 1)) }
+func milliseconds(d time.Duration) string {
+	return strconv.FormatInt(max(d.Milliseconds(), 1), 10) + "ms"
+}

@@ -57,7 +57,7 @@ func (c *call) connect() {
 	case problem != "":
 		c.end(response{code: codes.Unavailable.String(), text: problem})
 	case !silent:
-		c.p.bind(c.serve)()
+		c.p.Enter(c.p.life, c.serve)
 	}
 }
 
@@ -188,9 +188,9 @@ func (c *call) giveUp(code codes.Code) {
 	if c.over || c.began.IsZero() {
 		return
 	}
-	c.p.bind(func() {
+	c.p.Enter(c.p.life, func() {
 		c.journal(fake.Answer{Err: status.Error(code, "the caller gave up"), Outcome: journal.Abandoned})
-	})()
+	})
 }
 
 // cancel is a caller that goes away.

@@ -57,10 +57,10 @@ func (w *world) dialBalanced(front *link, done func(*conn, error)) {
 	if front.state == history.LinkMute {
 		return
 	}
-	front.send(0, lb.bind(func() {
+	front.sendTo(&lb.proc, 0, func() {
 		members := w.turn()
 		w.tryMembers(front, members, once)
-	}))
+	})
 }
 
 // refuses says whether nobody can be connected through the load balancer, and learns it at once.
@@ -98,11 +98,11 @@ func (w *world) tryMembers(front *link, members []*node, done func(*conn, error)
 	}
 	switch {
 	case n.balanced.state == history.LinkCut:
-		w.k.After(memberTimeout, w.balancer.bind(further))
+		w.balancer.after(memberTimeout, further)
 	case n.balanced.state == history.LinkMute:
 		established(&conn{unheard: true})
 	case n.balanced.state == history.LinkReset || !n.server.accepts():
-		w.k.After(leastLatency, w.balancer.bind(further))
+		w.balancer.after(leastLatency, further)
 	default:
 		n.balanced.send(0, func() { established(&conn{server: n.server}) })
 	}

@@ -41,10 +41,10 @@ func (d *dialler) connected(until time.Time, then func(g *kmsPlugin, problem str
 		return
 	}
 	w := &waiter{then: then}
-	w.deadline = d.p.e.s.w.k.At(until, d.p.e.s.bind(func() {
+	w.deadline = d.p.e.s.at(until, func() {
 		d.waiting = slices.DeleteFunc(d.waiting, func(o *waiter) bool { return o == w })
 		then(nil, d.excuse())
-	}))
+	})
 	d.waiting = append(d.waiting, w)
 	if !d.dialing {
 		d.dialing = true

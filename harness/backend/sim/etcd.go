@@ -44,7 +44,7 @@ func (e *etcd) access(s *server, limit time.Duration, then func(ok bool)) {
 
 func (e *etcd) accessing(s *server, limit time.Duration, then func(ok bool)) *access {
 	a := &access{s: s, then: then}
-	a.limit = e.w.k.After(limit, s.bind(func() { a.end(false) }))
+	a.limit = s.after(limit, func() { a.end(false) })
 	return a
 }
 
@@ -59,7 +59,7 @@ func (a *access) end(ok bool) {
 // client, which sees the connection break: it is not lost, and nobody waits for a time-out.
 func (a *access) asked() { a.s.w.etcd.serve(a) }
 
-func (a *access) worked() { a.s.node.stored.send(1, a.s.bind(a.returned)) }
+func (a *access) worked() { a.s.node.stored.sendTo(&a.s.proc, 1, a.returned) }
 
 func (a *access) returned() {
 	a.limit.Stop()

@@ -61,7 +61,7 @@ func (f *flight) landServed(i int) {
 	case hopEtcd:
 		s.w.etcd.work(a, at.Sub(k.Now()))
 	case hopBack:
-		k.At(at, s.bind(a.returned))
+		s.at(at, a.returned)
 	}
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -33,9 +34,14 @@ func (l *link) silent() bool { return l.state == history.LinkCut || l.state == h
 func (l *link) latency() time.Duration { return l.w.k.Between(leastLatency, mostLatency) + l.delay }
 
 // send brings a message across. While nothing gets through it waits, as TCP's retransmission would have it.
-func (l *link) send(direction int, arrive func()) {
+func (l *link) send(direction int, arrive func()) { l.sendIn(nil, 0, direction, arrive) }
+
+// sendTo is send to a process that has to live until then.
+func (l *link) sendTo(p *proc, direction int, arrive func()) { l.sendIn(p, p.life, direction, arrive) }
+
+func (l *link) sendIn(scope kernel.Scope, life, direction int, arrive func()) {
 	if l.silent() {
-		l.held = append(l.held, func() { l.send(direction, arrive) })
+		l.held = append(l.held, func() { l.sendIn(scope, life, direction, arrive) })
 		return
 	}
 	at := l.w.k.Now().Add(l.latency())
@@ -43,7 +49,7 @@ func (l *link) send(direction int, arrive func()) {
 		at = l.last[direction]
 	}
 	l.last[direction] = at
-	l.w.k.At(at, arrive)
+	l.w.k.AtIn(at, scope, life, arrive)
 }
 
 // set puts a fault in force, or ends it.

@@ -48,7 +48,7 @@ func (m *mirror) watch(revision int64) {
 			return
 		}
 		r, life := m.a.request(request{verb: verbWatch, key: m.key}), m.a.life
-		c.watch(r, revision, func(e objects.Event) { m.a.bindTo(life, func() { m.event(e) })() }, func(error) { m.a.bindTo(life, m.again)() })
+		c.watch(r, revision, func(e objects.Event) { m.a.Enter(life, func() { m.event(e) }) }, func(error) { m.a.Enter(life, m.again) })
 	})
 }
 
@@ -111,14 +111,14 @@ func (a *aggregator) connected(then func(*conn, error)) {
 			}
 			return
 		}
-		a.bind(func() {
+		a.Enter(a.life, func() {
 			a.c = c
 			waiting := a.dialled
 			a.dialled = nil
 			for _, then := range waiting {
 				then(c, err)
 			}
-		})()
+		})
 	})
 }
 
@@ -188,7 +188,7 @@ func (q *question) heard(rep reply) {
 
 // limited sees to it that it is given up.
 func (q *question) limited() {
-	q.limit = q.a.w.k.At(q.until, q.a.bindTo(q.life, func() { q.end(reply{err: errTimeout}) }))
+	q.limit = q.a.w.k.AtIn(q.until, q.a, q.life, func() { q.end(reply{err: errTimeout}) })
 }
 
 func (q *question) end(rep reply) {
@@ -202,5 +202,5 @@ func (q *question) end(rep reply) {
 		q.done(rep)
 		return
 	}
-	q.a.bindTo(q.life, func() { q.heard(rep); q.done(rep) })()
+	q.a.Enter(q.life, func() { q.heard(rep); q.done(rep) })
 }

@@ -81,7 +81,7 @@ func (p *kmsPlugin) lookWithin(from time.Duration) {
 		return
 	}
 	p.poll.Stop()
-	p.poll, p.polls = p.w.k.At(at, p.bind(p.look)), at
+	p.poll, p.polls = p.at(at, p.look), at
 }
 
 // stirred is told that somebody stands still, or goes on: it may be the KMS that some plugins ask again and again.
@@ -125,7 +125,7 @@ func (p *kmsPlugin) faultsChanged() {
 		return
 	}
 	if next, ok := p.program.Expire(); ok {
-		p.w.k.At(next, p.bind(p.faultsChanged))
+		p.at(next, p.faultsChanged)
 	}
 	s := p.program.Socket()
 	if s.Exit != nil {

@@ -42,18 +42,24 @@ func (p *proc) bind(f func()) func() { return p.bindTo(p.life, f) }
 
 // bindTo is bind for what began in a life that may have ended: its end breaks connections, and nobody is there to hear of it.
 func (p *proc) bindTo(life int, f func()) func() {
-	return func() {
-		switch {
-		case p.life != life:
-		case p.paused:
-			p.held = append(p.held, p.bindTo(life, f))
-		default:
-			f()
-		}
+	return func() { p.Enter(life, f) }
+}
+
+// Enter implements kernel.Scope.
+func (p *proc) Enter(life int, f func()) {
+	switch {
+	case p.life != life:
+	case p.paused:
+		p.held = append(p.held, p.bindTo(life, f))
+	default:
+		f()
 	}
 }
 
-func (p *proc) after(d time.Duration, f func()) *kernel.Timer { return p.w.k.After(d, p.bind(f)) }
+// at is bind for an instant, and after for one that is as far away.
+func (p *proc) at(at time.Time, f func()) *kernel.Timer { return p.w.k.AtIn(at, p, p.life, f) }
+
+func (p *proc) after(d time.Duration, f func()) *kernel.Timer { return p.at(p.w.k.Now().Add(d), f) }
 
 // start starts it unless it lives, and calls then once it answers.
 func (p *proc) start(then func()) {

@@ -102,11 +102,11 @@ func (p *provider) askUntilHealthy(began time.Time, then func()) {
 // tick calls f at the next beat of a ticker that began some time ago. Beats that nobody waited for are lost.
 func (p *provider) tick(began time.Time, every time.Duration, f func()) {
 	beats := p.clock().Sub(began)/every + 1
-	p.e.s.w.k.At(began.Add(beats*every), p.e.s.bind(func() {
+	p.e.s.at(began.Add(beats*every), func() {
 		if !p.closed {
 			f()
 		}
-	}))
+	})
 }
 
 // check says how the plugin is: what it said a while ago, or what it says now. One asks at a time, and the others wait for that.
@@ -193,7 +193,7 @@ func (p *provider) judgeVersion(version string) error {
 func (p *provider) call(method fault.Method, req any, done func(resp any, err error)) {
 	until := p.clock().Add(p.times().call)
 	answered := func(r response) {
-		p.e.s.bind(func() {
+		p.e.s.Enter(p.e.s.life, func() {
 			switch {
 			case r.code != "OK":
 				done(nil, fmt.Errorf("rpc error: code = %s desc = %s", r.code, r.text))
@@ -202,7 +202,7 @@ func (p *provider) call(method fault.Method, req any, done func(resp any, err er
 			default:
 				done(r.resp, nil)
 			}
-		})()
+		})
 	}
 	p.socket.connected(until, func(g *kmsPlugin, problem string) {
 		if g == nil {

@@ -39,7 +39,7 @@ func (p *publisher) apply(a core.Action, done func(error)) {
 		}
 		done(err)
 	}
-	deadline = p.r.w.k.At(a.Until, p.r.bind(func() { end(errTimeout) }))
+	deadline = p.r.at(a.Until, func() { end(errTimeout) })
 	current := func(f func()) func() {
 		return p.r.bind(func() {
 			if p.attempt == this {

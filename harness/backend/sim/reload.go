@@ -29,7 +29,7 @@ func (e *envelope) lookAgain() {
 	}
 	e.looks = true
 	now, poll := e.s.w.k.Now(), e.s.w.kms2.filePoll
-	e.s.w.k.At(e.primed.Add((now.Sub(e.primed)/poll+1)*poll), e.s.bind(e.look))
+	e.s.at(e.primed.Add((now.Sub(e.primed)/poll+1)*poll), e.look)
 }
 
 // reload takes the file over when every provider in it works. One that does not keeps the old configuration in force, and nobody

@@ -65,7 +65,7 @@ func (r *reporter) step(ev core.Event) {
 		wrote := r.bind(func() { r.step(core.Event{Kind: core.Wrote, Now: r.w.k.Now()}) })
 		r.publish(a, func(error) { wrote() })
 	default:
-		r.w.k.At(a.Until, r.bind(func() { r.step(r.timer()) }))
+		r.at(a.Until, func() { r.step(r.timer()) })
 	}
 }
 
@@ -79,7 +79,7 @@ func (r *reporter) probe() {
 		began := r.w.k.Now()
 		results[i] = core.Result{KeyID: r.keyIDs[i], Started: r.node.clock()}
 		answered := func(resp response) {
-			r.bind(func() {
+			r.Enter(r.life, func() {
 				results[i].Duration = r.w.k.Now().Sub(began)
 				results[i].Answer, results[i].Failure = outcomeOf(resp)
 				r.count(i, results[i])
@@ -89,7 +89,7 @@ func (r *reporter) probe() {
 				} else if r.w.seams.OneByOne {
 					ask(i + 1)
 				}
-			})()
+			})
 		}
 		timeout := r.w.seams.probeTimeout(r.w.timing.ProbeTimeout)
 		r.calls = append(r.calls, r.node.plugin(r.keyIDs[i]).call(fault.Status, &kmsapi.StatusRequest{}, timeout, answered))

@@ -63,13 +63,13 @@ func (s *server) learn(e objects.Event) {
 	if !slices.ContainsFunc(s.watchers, func(o *watcher) bool { return o.key.Resource == e.Version.Key.Resource }) {
 		return
 	}
-	s.node.stored.send(1, s.bind(func() {
+	s.node.stored.sendTo(&s.proc, 1, func() {
 		s.after(s.lag, func() {
 			for _, o := range slices.Clone(s.watchers) {
 				o.tell(e)
 			}
 		})
-	}))
+	})
 }
 
 // committed tells everybody of what changed.

@@ -44,13 +44,22 @@ func (k *Kernel) Between(least, most time.Duration) time.Duration {
 func (k *Kernel) Events() uint64 { return k.events }
 
 // At runs f at an instant; one that is over already means now, after what is due now.
-func (k *Kernel) At(at time.Time, f func()) *Timer {
+func (k *Kernel) At(at time.Time, f func()) *Timer { return k.AtIn(at, nil, 0, f) }
+
+// Scope is what something belongs to that will happen, such as a process that may have ended by then.
+type Scope interface {
+	// Enter runs f, keeps it for later or drops it: life is the one in which f was planned.
+	Enter(life int, f func())
+}
+
+// AtIn is At for what a scope decides about when the instant has come; nil runs it in any case.
+func (k *Kernel) AtIn(at time.Time, scope Scope, life int, f func()) *Timer {
 	if at.Before(k.now) {
 		at = k.now
 	}
 	k.seq++
 	t := k.timer()
-	t.event = event{due: int64(at.Sub(k.start)), seq: k.seq, f: f}
+	t.event = event{due: int64(at.Sub(k.start)), seq: k.seq, f: f, scope: scope, life: life}
 	k.queue.push(&t.event)
 	return t
 }
@@ -96,10 +105,8 @@ func (k *Kernel) step(limit time.Time) bool {
 			continue // stopped
 		}
 		k.now = k.start.Add(time.Duration(e.due))
-		f := e.f
-		e.f = nil
 		k.events++
-		f()
+		e.happen()
 		return true
 	}
 }

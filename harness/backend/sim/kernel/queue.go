@@ -2,9 +2,21 @@ package kernel
 
 // event is something that happens at an instant. f is nil when it has happened or was stopped.
 type event struct {
-	due int64 // nanoseconds since the beginning
-	seq uint64
-	f   func()
+	due   int64 // nanoseconds since the beginning
+	seq   uint64
+	f     func()
+	scope Scope // nil: f happens in any case
+	life  int
+}
+
+func (e *event) happen() {
+	f, scope := e.f, e.scope
+	e.f, e.scope = nil, nil
+	if scope == nil {
+		f()
+		return
+	}
+	scope.Enter(e.life, f)
 }
 
 // entry is an event in the queue, with its own copy of what is compared: following a pointer for each comparison costs more.
