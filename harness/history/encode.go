@@ -41,12 +41,12 @@ func (w *encoder) event(e *Event) error {
 // byHand says whether an event has exactly one payload, and one of those that payload knows.
 func byHand(e *Event) bool {
 	hand := 0
-	for _, there := range [...]bool{e.Call != nil, e.Request != nil, e.Object != nil, e.Envelope != nil, e.Metrics != nil, e.Process != nil, e.Data != nil} {
+	for _, there := range [...]bool{e.Call != nil, e.Request != nil, e.Object != nil, e.Envelope != nil, e.Metrics != nil, e.Process != nil, e.Data != nil, e.Action != nil} {
 		if there {
 			hand++
 		}
 	}
-	return hand == 1 && e.Run == nil && e.Phase == nil && e.Action == nil && e.Expectation == nil && e.Expected == nil &&
+	return hand == 1 && e.Run == nil && e.Phase == nil && e.Expectation == nil && e.Expected == nil &&
 		e.Container == nil && e.Link == nil && e.Clock == nil && e.Stall == nil && e.Encryption == nil && e.Census == nil && e.Decision == nil && e.End == nil
 }
 
@@ -66,6 +66,8 @@ func (w *encoder) payload(e *Event) error {
 		w.raw(`,"process":`).process(e.Process)
 	case e.Data != nil:
 		w.raw(`,"data":`).data(e.Data)
+	case e.Action != nil:
+		return w.raw(`,"action":`).action(e.Action)
 	}
 	return nil
 }

@@ -35,9 +35,17 @@ type conn struct {
 // stream is a request or a watch under way.
 type stream struct {
 	c      *conn
-	failed func(error)
+	client loser
 	over   bool
 }
+
+// loser is told when what it waits for on a stream will not come.
+type loser interface{ lost(error) }
+
+// losing is a loser in one function.
+type losing func(error)
+
+func (f losing) lost(err error) { f(err) }
 
 func (w *world) connect(c *conn) *conn {
 	c.w, c.heard = w, w.k.Now()
@@ -94,15 +102,20 @@ func (c *conn) fail(err error) {
 }
 
 func (c *conn) open(failed func(error)) *stream {
-	s := &stream{c: c, failed: failed}
-	c.streams = append(c.streams, s)
+	s := &stream{}
+	c.begin(s, losing(failed))
 	return s
+}
+
+func (c *conn) begin(s *stream, client loser) {
+	s.c, s.client = c, client
+	c.streams = append(c.streams, s)
 }
 
 func (s *stream) fail(err error) {
 	if !s.over {
 		s.close()
-		s.failed(err)
+		s.client.lost(err)
 	}
 }
 

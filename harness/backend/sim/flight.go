@@ -16,18 +16,29 @@ import (
 // connection of many streams it may.
 type flight struct {
 	c       *conn
-	st      *stream
+	st      stream
 	r       request
 	rep     reply
-	hops    [mostHops]time.Time // when each is behind it
+	begun   time.Time               // the request, or its answer
+	hops    [mostHops]time.Duration // after how long each is behind it
 	count   int
 	ahead   int // hops before the API server has it
 	timer   *kernel.Timer
-	done    func(reply)
+	client  inquirer
 	carried bool // it was carried out: the hops are those of the answer
-	// landed tells the client that it may take longer than was drawn.
-	landed func()
 }
+
+// inquirer is who asked.
+type inquirer interface {
+	// limited is told that it may take longer than was drawn.
+	limited()
+	end(reply)
+}
+
+var _ loser = (*flight)(nil)
+
+// lost implements loser.
+func (f *flight) lost(err error) { f.client.end(reply{err: err}) }
 
 // Hops of a request: two links at most, the API server's own work, and etcd with the way to it and back.
 const (
@@ -41,25 +52,25 @@ const (
 )
 
 // fly sends a request at once through all that is well; false, and nothing done, where something is not, or where the API server's
-// processors are to work something out. It is answered long before limit, unless landed is called.
-func (c *conn) fly(r request, limit time.Duration, landed func(), done func(reply)) bool {
+// processors are to work something out. It is answered long before limit, unless its client hears that it is limited.
+func (c *conn) fly(r request, limit time.Duration, client inquirer) bool {
 	if r.merges() || !c.clear() || c.w.forbids(&r) != "" {
 		return false
 	}
-	f := &flight{c: c, r: r, done: done, landed: landed, ahead: len(c.links)}
 	k, stored := c.w.k, c.server.node.stored
-	at := f.cross(c.links, k.Now())
-	at = f.hop(at, k.Between(leastServe, mostServe))
-	at = f.hop(at, stored.latency())
-	at = f.hop(at, k.Between(leastEtcd, mostEtcd))
-	at = f.hop(at, stored.latency())
-	f.st = c.open(func(err error) { done(reply{err: err}) })
-	if 2*at.Sub(k.Now()) > min(limit, r.limit()) {
+	f := &flight{c: c, r: r, client: client, ahead: len(c.links), begun: k.Now()}
+	f.cross(c.links)
+	f.hop(k.Between(leastServe, mostServe))
+	f.hop(stored.latency())
+	f.hop(k.Between(leastEtcd, mostEtcd))
+	f.hop(stored.latency())
+	c.begin(&f.st, f)
+	if 2*f.lasts() > min(limit, r.limit()) {
 		f.land() // a slow way, on which it may be given up
 		return true
 	}
 	c.w.flights = append(c.w.flights, f)
-	f.timer = k.At(at, f.carry)
+	f.timer = k.At(f.at(f.count-1), f.carry)
 	return true
 }
 
@@ -72,18 +83,26 @@ func (c *conn) clear() bool {
 	return !slices.ContainsFunc(c.links, (*link).silent)
 }
 
-func (f *flight) hop(from time.Time, d time.Duration) time.Time {
-	at := from.Add(d)
-	f.hops[f.count] = at
+func (f *flight) hop(d time.Duration) {
+	f.hops[f.count] = f.lasts() + d
 	f.count++
-	return at
 }
 
-func (f *flight) cross(links []*link, at time.Time) time.Time {
-	for _, l := range links {
-		at = f.hop(at, l.latency())
+// lasts is how long all hops take so far.
+func (f *flight) lasts() time.Duration {
+	if f.count == 0 {
+		return 0
 	}
-	return at
+	return f.hops[f.count-1]
+}
+
+// at is when a hop is behind it.
+func (f *flight) at(hop int) time.Time { return f.begun.Add(f.hops[hop]) }
+
+func (f *flight) cross(links []*link) {
+	for _, l := range links {
+		f.hop(l.latency())
+	}
 }
 
 // carry is the instant at which it is carried out. The answer flies back.
@@ -96,15 +115,16 @@ func (f *flight) carry() {
 	}
 	f.rep, f.carried = s.perform(&f.r), true
 	s.finish(f.noted(), f.rep, func(reply) {})
-	f.count = 0
-	f.timer = f.c.w.k.At(f.cross(f.c.backwards(), f.c.w.k.Now()), f.answer)
+	f.begun, f.count = f.c.w.k.Now(), 0
+	f.cross(f.c.backwards())
+	f.timer = f.c.w.k.At(f.at(f.count-1), f.answer)
 }
 
 // noted is its line of the audit log, dated to when the API server got it.
 func (f *flight) noted() *history.Request {
 	e := f.c.server.note(&f.r)
 	if e != nil {
-		e.Received = f.hops[f.ahead-1]
+		e.Received = f.at(f.ahead - 1)
 	}
 	return e
 }
@@ -113,7 +133,7 @@ func (f *flight) answer() {
 	f.leave()
 	if !f.st.over {
 		f.st.close()
-		f.done(f.rep)
+		f.client.end(f.rep)
 	}
 }
 

@@ -27,11 +27,20 @@ func flying(t *testing.T) *flown {
 	u := newObject("coordination.k8s.io/v1", "Lease", leaseKey().Name, map[string]any{"spec": map[string]any{"holderIdentity": "me"}})
 	u.SetNamespace(leaseKey().Namespace)
 	r := request{user: "system:kms-health-aggregator", verb: verbCreate, key: leaseKey(), parsed: &parsed{done: true, object: u}}
-	if !c.fly(r, time.Minute, func() { f.limited = true }, func(rep reply) { f.answers, f.answered = append(f.answers, rep), l.w.k.Now() }) {
+	if !c.fly(r, time.Minute, asking{func() { f.limited = true }, func(rep reply) { f.answers, f.answered = append(f.answers, rep), l.w.k.Now() }}) {
 		t.Fatal("a way on which nothing is wrong is not clear")
 	}
 	return f
 }
+
+// asking is an inquirer in functions.
+type asking struct {
+	late func()
+	told func(reply)
+}
+
+func (a asking) limited()      { a.late() }
+func (a asking) end(rep reply) { a.told(rep) }
 
 func (f *flown) made() bool { return f.w.store.Revision() > f.before }
 
@@ -131,7 +140,7 @@ func TestNothingFliesOnABadWay(t *testing.T) {
 	l, c := clustered(t)
 	c.links = []*link{l.w.front}
 	get := request{user: "system:admin", verb: verbGet, key: l.w.crKey()}
-	flies := func(r request) bool { return c.fly(r, time.Minute, func() {}, func(reply) {}) }
+	flies := func(r request) bool { return c.fly(r, time.Minute, asking{func() {}, func(reply) {}}) }
 	if !flies(get) {
 		t.Error("a clear way is not used")
 	}

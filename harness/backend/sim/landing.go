@@ -20,9 +20,9 @@ func (w *world) land() {
 // land goes on hop by hop, from the one that is under way.
 func (f *flight) land() {
 	f.timer.Stop()
-	f.landed()
-	now := f.c.w.k.Now()
-	i := slices.IndexFunc(f.hops[:f.count], func(t time.Time) bool { return !t.Before(now) })
+	f.client.limited()
+	passed := f.c.w.k.Now().Sub(f.begun)
+	i := slices.IndexFunc(f.hops[:f.count], func(d time.Duration) bool { return d >= passed })
 	switch {
 	case f.carried:
 		f.landBack(i)
@@ -36,25 +36,25 @@ func (f *flight) land() {
 // landBack is an answer on its way back.
 func (f *flight) landBack(i int) {
 	rest := f.c.backwards()[i+1:]
-	f.c.w.k.At(f.hops[i], func() { f.c.pass(1, rest, f.answer) })
+	f.c.w.k.At(f.at(i), func() { f.c.pass(1, rest, f.answer) })
 }
 
 // landAhead is a request on its way to the API server.
 func (f *flight) landAhead(i int) {
 	s := f.c.server
 	receive := f.c.atServer(func() { s.receive(&f.r, f.wanted, f.told) })
-	f.c.w.k.At(f.hops[i], func() { f.c.pass(0, f.c.links[i+1:], receive) })
+	f.c.w.k.At(f.at(i), func() { f.c.pass(0, f.c.links[i+1:], receive) })
 }
 
 // landServed is a request that the API server has.
 func (f *flight) landServed(i int) {
-	s, k, at := f.c.server, f.c.w.k, f.hops[i]
+	s, k, at := f.c.server, f.c.w.k, f.at(i)
 	x := &service{s: s, r: &f.r, entry: f.noted(), wanted: f.wanted, answer: f.told}
 	if i == f.ahead+hopServe {
 		s.after(at.Sub(k.Now()), x.begin)
 		return
 	}
-	a := s.w.etcd.accessing(s, f.hops[f.ahead+hopServe].Add(f.r.limit()).Sub(k.Now()), x.stored)
+	a := s.w.etcd.accessing(s, f.at(f.ahead+hopServe).Add(f.r.limit()).Sub(k.Now()), x.stored)
 	switch i - f.ahead {
 	case hopStored:
 		k.At(at, a.asked)

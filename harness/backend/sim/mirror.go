@@ -136,7 +136,7 @@ func (a *aggregator) ask(r request, done func(reply)) { a.askWithin(requestTimeo
 func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply)) {
 	q := &question{a: a, life: a.life, until: a.w.k.Now().Add(limit), done: done, etcd: r.asksEtcd()}
 	if a.isConnected() {
-		if r = a.request(r); !a.c.fly(r, limit, q.limited, q.end) {
+		if r = a.request(r); !a.c.fly(r, limit, q) {
 			q.limited()
 			a.c.ask(r, q.end)
 		}
