@@ -47,14 +47,14 @@ func (f *scaleFlags) timing(hours float64) (contract.Timing, error) {
 	return t, nil
 }
 
-// spareCollector lets memory grow to five times what is in use, and to 320 MiB in any case: a simulation uses little, and makes much
+// spareCollector lets memory grow to five times what is in use, and to 640 MiB in any case: a simulation uses little, and makes much
 // garbage. Who sets GOGC decides himself. done gives back what counts as in use and is never touched.
 func spareCollector() (done func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
 	debug.SetGCPercent(400)
-	ballast := make([]byte, 64<<20)
+	ballast := make([]byte, 128<<20)
 	return func() { runtime.KeepAlive(ballast) }
 }
 

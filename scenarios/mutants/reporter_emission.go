@@ -33,6 +33,10 @@ func emission() []Mutant {
 			Mistake: "a reporter that backs off to four intervals while nothing changes: staleness is derived from the interval that it was given",
 		},
 		{
+			Name: "backs-off-from-failures", Scenario: "failure-stage-long", Caught: []string{"CADENCE"}, Subject: stepping(backsOff),
+			Mistake: "exponential back-off on repeated failures, as for a client that wants something: the reports of a plugin that is down for long grow stale, and its recovery is seen late",
+		},
+		{
 			Name: "fast-ticks", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: tuned(func(t *contract.Timing) { t.Interval /= 3 }),
 			Mistake: "a reporter that probes and writes at the rate of its probe deadline, three times per interval: the API servers pay for it",
 		},
@@ -121,6 +125,24 @@ func retryUntilWritten(_ string, next sim.Publish) sim.Publish {
 			next(write, try)
 		}
 		next(write, try)
+	}
+}
+
+// backsOff waits twice as long after every tick on which a plugin failed, up to eight intervals.
+func backsOff() func(core.Config, core.State, core.Event) (core.State, core.Action) {
+	failures := map[string]int{}
+	return func(c core.Config, s core.State, ev core.Event) (core.State, core.Action) {
+		if ev.Kind == core.Probed {
+			failures[c.Node]++
+			if !slices.ContainsFunc(ev.Results, func(r core.Result) bool { return r.Answer == nil || r.Answer.Healthz != "ok" }) {
+				failures[c.Node] = 0
+			}
+		}
+		s, a := core.Step(c, s, ev)
+		if a.Kind == core.Wait {
+			a.Until = a.Until.Add(c.Timing.Interval * (1<<min(failures[c.Node], 3) - 1))
+		}
+		return s, a
 	}
 }
 
