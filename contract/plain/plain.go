@@ -1,4 +1,4 @@
-// Package plain reads JSON that is written plainly: minified, in ASCII, and with no escapes but \" and \\. Nearly all that a reporter
+// Package plain reads JSON that is written plainly: minified, in ASCII, and with no escapes but \", \\ and \n. Nearly all that a reporter
 // writes is, and whoever reads thousands of reports a second spends most of his time on it. Of everything else it says that it is
 // not plain, and the library has to look: it never reads a text otherwise than encoding/json would.
 //
@@ -84,7 +84,7 @@ func (r *Reader) Text() string {
 			return s
 		case c == '\\':
 			escaped = true
-			if r.at++; r.at == len(r.text) || r.text[r.at] != '"' && r.text[r.at] != '\\' {
+			if r.at++; r.at == len(r.text) || r.text[r.at] != '"' && r.text[r.at] != '\\' && r.text[r.at] != 'n' {
 				r.bad = true
 			}
 		case c < 0x20 || c >= 0x7f:
@@ -105,7 +105,11 @@ func unescaped(s string) string {
 			return b.String()
 		}
 		b.WriteString(s[:i])
-		b.WriteByte(s[i+1])
+		c := s[i+1]
+		if c == 'n' {
+			c = '\n'
+		}
+		b.WriteByte(c)
 		s = s[i+2:]
 	}
 }

@@ -17,7 +17,7 @@ func read(text string) (map[string]any, bool) {
 
 // What is plain is what the library reads; nothing else is plain.
 func FuzzObject(f *testing.F) {
-	for _, s := range []string{`{}`, `{"a":"b"}`, `{"a":"b\\\"c","d":[{"e":"f"},[],{}]}`, `{"a":1}`, `{"a":"b"} `, `{"a":"b","a":"c"}`, `{"a":"\u0041"}`, `{"a":"é"}`,
+	for _, s := range []string{`{}`, `{"a":"b"}`, `{"a":"b\\\"\nc","d":[{"e":"f"},[],{}]}`, `{"a":1}`, `{"a":"b"} `, `{"a":"b","a":"c"}`, `{"a":"\u0041"}`, `{"a":"é"}`,
 		`{"a":"b",}`, `{,"a":"b"}`, `{"a":["b",]}`, `{"a":["b"`, `{"a":"\`, "{\"a\":\"\x00\"}", `["a"]`, `{"a" :"b"}`, `{"a":null}`, ``} {
 		f.Add(s)
 	}
@@ -41,8 +41,8 @@ func FuzzObject(f *testing.F) {
 
 func TestWhatIsPlain(t *testing.T) {
 	for text, want := range map[string]bool{
-		`{}`: true, `{"a":"b","c":[{"d":"e"}],"f":{},"g":[]}`: true, `{"a":"say \"b\" \\"}`: true,
-		`{"a":1}`: false, `{"a":"b","a":"c"}`: false, `{"a":"\n"}`: false, `{"a":"é"}`: false, `{"a": "b"}`: false, `{"a":"b"}x`: false, `{`: false, ``: false, `[]`: false,
+		`{}`: true, `{"a":"b","c":[{"d":"e"}],"f":{},"g":[]}`: true, `{"a":"say \"b\" \\\n"}`: true,
+		`{"a":1}`: false, `{"a":"b","a":"c"}`: false, `{"a":"\t"}`: false, `{"a":"é"}`: false, `{"a": "b"}`: false, `{"a":"b"}x`: false, `{`: false, ``: false, `[]`: false,
 	} {
 		if _, ok := read(text); ok != want {
 			t.Errorf("%s: plain %v, expected %v", text, ok, want)

@@ -14,6 +14,8 @@ type encoder struct {
 	b      []byte
 	owners map[string][]string // written last
 	text   []byte
+	at     int64 // a second, which is written in began
+	began  []byte
 }
 
 // line is an event and a line feed; it is good until the next one.

@@ -49,8 +49,36 @@ func (w *encoder) time(t time.Time) error {
 	if y := t.Year(); y < 0 || y > 9999 {
 		return w.any(t)
 	}
-	w.b = append(t.AppendFormat(append(w.b, '"'), time.RFC3339Nano), '"')
+	if t.Location() != time.UTC {
+		w.b = append(t.AppendFormat(append(w.b, '"'), time.RFC3339Nano), '"')
+		return nil
+	}
+	w.second(t)
+	w.fraction(t.Nanosecond())
+	w.raw(`Z"`)
 	return nil
+}
+
+// second is a time without what is less; many events in a row share one.
+func (w *encoder) second(t time.Time) {
+	if s := t.Unix(); s != w.at || len(w.began) == 0 {
+		w.at, w.began = s, t.AppendFormat(append(w.began[:0], '"'), "2006-01-02T15:04:05")
+	}
+	w.b = append(w.b, w.began...)
+}
+
+// fraction of a second, without zeros at its end.
+func (w *encoder) fraction(ns int) {
+	if ns == 0 {
+		return
+	}
+	var digits [10]byte
+	digits[0] = '.'
+	for i := 9; i > 0; i-- {
+		digits[i] = byte('0' + ns%10)
+		ns /= 10
+	}
+	w.b = append(w.b, bytes.TrimRight(digits[:], "0")...)
 }
 
 // float is without an exponent, unless the number is very small or large.

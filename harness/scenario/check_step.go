@@ -15,7 +15,7 @@ func checkStep(c *checker, n *yaml.Node, at place) {
 	}
 	var found []*yaml.Node
 	for i := 0; i < len(n.Content); i += 2 {
-		if slices.Contains(verbs(), n.Content[i].Value) {
+		if c.step(n.Content[i].Value) != nil {
 			found = append(found, n.Content[i])
 		}
 	}
@@ -23,7 +23,7 @@ func checkStep(c *checker, n *yaml.Node, at place) {
 	case 0:
 		c.noVerb(n, at)
 	case 1:
-		c.verb(n, found[0].Value, at)
+		c.mapping(n, c.step(found[0].Value), at)
 	default:
 		c.add(found[1], at, "a second verb %q in the step that has %q, expected one verb per step", found[1].Value, found[0].Value)
 	}
@@ -41,13 +41,27 @@ func (c *checker) noVerb(n *yaml.Node, at place) {
 	c.add(n, at, "a step without a verb, expected %s", oneOf(verbs()))
 }
 
-func (c *checker) verb(n *yaml.Node, word string, at place) {
+// step is the shape of a step with a verb; nil if the word is none. A file has many steps with few verbs.
+func (c *checker) step(word string) *shape {
+	if s := c.steps[word]; s != nil {
+		return s
+	}
+	if !slices.Contains(verbs(), word) {
+		return nil
+	}
+	if c.steps == nil {
+		c.steps = map[string]*shape{}
+	}
+	c.steps[word] = withVerb(word)
+	return c.steps[word]
+}
+
+func withVerb(word string) *shape {
 	fields := []field{optional(word, verbShape(word)), optional(wordAt, scalar(kindTime)), optional(wordAfter, scalar(kindTime))}
 	if bound := boundOf(word); bound != "" {
 		fields = append(fields, required(bound, scalar(kindTime)))
 	}
-	s := mapping("a step with "+word, fields...)
-	c.mapping(n, s, at)
+	return mapping("a step with "+word, fields...)
 }
 
 // boundOf is the field that must stand beside an expectation.

@@ -53,7 +53,8 @@ func (f field) says(about string) field {
 type checker struct {
 	file     string
 	problems Problems
-	places   []place // of the problems: the rules leave them alone
+	places   []place           // of the problems: the rules leave them alone
+	steps    map[string]*shape // by verb, as far as there were some
 }
 
 func (c *checker) add(n *yaml.Node, at place, format string, args ...any) {

@@ -148,13 +148,37 @@ func (a *aggregator) apply(on *mirror, body []byte, then func(error)) {
 	}))
 }
 
+// statusApply is an apply of conditions, its fields in the order in which a map's are encoded.
+type statusApply struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Status struct {
+		Conditions []conditionApply `json:"conditions"`
+	} `json:"status"`
+}
+
+type conditionApply struct {
+	LastTransitionTime string `json:"lastTransitionTime"`
+	Message            string `json:"message"`
+	Reason             string `json:"reason"`
+	Status             string `json:"status"`
+	Type               string `json:"type"`
+}
+
 func applied(apiVersion, kind, name string, conditions []core.Condition) []byte {
-	items := make([]any, len(conditions))
+	a := statusApply{APIVersion: apiVersion, Kind: kind}
+	a.Metadata.Name, a.Status.Conditions = name, make([]conditionApply, len(conditions))
 	for i, c := range conditions {
-		items[i] = map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message,
-			"lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339)}
+		a.Status.Conditions[i] = conditionApply{c.LastTransitionTime.UTC().Format(time.RFC3339), c.Message, c.Reason, c.Status, c.Type}
 	}
-	return encode(newObject(apiVersion, kind, name, map[string]any{"status": map[string]any{"conditions": items}}))
+	text, err := json.Marshal(a)
+	if err != nil {
+		return []byte("{}") // it is made of texts only
+	}
+	return text
 }
 
 // active says whether a cluster's configuration names KMS; without one there is no encryption.

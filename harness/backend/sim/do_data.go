@@ -152,9 +152,9 @@ func (e *environment) verifyData(ctx context.Context) error {
 			}
 			written := e.written[name]
 			d := history.Data{Op: history.DataRead, Object: written.Object, Node: n.name}
-			value, err := e.load(n, name)
+			read, err := e.load(n, name)
 			if err == nil {
-				d.Digest = digest(value)
+				d.Digest = read.digest()
 			}
 			e.recordData(d, err)
 		}
@@ -176,10 +176,10 @@ func (e *environment) store(n *node, name string, value []byte) error {
 	})
 }
 
-func (e *environment) load(n *node, name string) (value []byte, err error) {
+func (e *environment) load(n *node, name string) (read *secret, err error) {
 	err = e.within(requestTimeout, func(done func(error)) {
 		noted := n.server.traced(verbGet, name, http.StatusOK, done)
-		n.server.load(name, func(v []byte, err error) { value = v; noted(err) })
+		n.server.load(name, func(s *secret, err error) { read = s; noted(err) })
 	})
-	return value, err
+	return read, err
 }

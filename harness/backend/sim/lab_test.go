@@ -88,7 +88,7 @@ func (l *lab) same(name, value string) (revision int64) {
 
 func (l *lab) get(name string) (err error) {
 	l.t.Helper()
-	l.until(func(done func()) { l.load(name, func(_ []byte, e error) { err = e; done() }) })
+	l.until(func(done func()) { l.load(name, func(_ *secret, e error) { err = e; done() }) })
 	return err
 }
 

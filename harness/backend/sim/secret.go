@@ -25,6 +25,15 @@ type secret struct {
 	kekID    string
 	legacy   bool
 	sealed   []byte // its key
+	sum      string // of the value, once somebody has asked
+}
+
+// digest of its value. It is read many times, and never changes.
+func (s *secret) digest() string {
+	if s.sum == "" {
+		s.sum = digest(s.value)
+	}
+	return s.sum
 }
 
 func digest(value []byte) string {
@@ -122,16 +131,8 @@ func (e *envelope) stale(s *secret) bool {
 }
 
 // load reads a secret through an API server.
-func (s *server) load(name string, done func(value []byte, err error)) {
-	s.work(func(err error) { done(nil, err) }, func() {
-		s.read(name, func(stored *secret, err error) {
-			if err != nil {
-				done(nil, err)
-				return
-			}
-			done(stored.value, nil)
-		})
-	})
+func (s *server) load(name string, done func(read *secret, err error)) {
+	s.work(func(err error) { done(nil, err) }, func() { s.read(name, done) })
 }
 
 func (s *server) read(name string, done func(*secret, error)) {
