@@ -80,7 +80,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	defer spareCollector()()
+	defer sim.SpareCollector()()
 	if cmd.Flags().Changed("nodes") {
 		return f.scale.run(cmd, f.ssa, s.wanted.From, f.hours)
 	}

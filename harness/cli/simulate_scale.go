@@ -2,9 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
-	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,17 +42,6 @@ func (f *scaleFlags) timing(hours float64) (contract.Timing, error) {
 		return t, usage("--interval %v: expected at least 1s", f.interval)
 	}
 	return t, nil
-}
-
-// spareCollector lets memory grow to five times what is in use, and to 640 MiB in any case: a simulation uses little, and makes much
-// garbage. Who sets GOGC decides himself. done gives back what counts as in use and is never touched.
-func spareCollector() (done func()) {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
-	}
-	debug.SetGCPercent(400)
-	ballast := make([]byte, 128<<20)
-	return func() { runtime.KeepAlive(ballast) }
 }
 
 // run is one control plane at scale.

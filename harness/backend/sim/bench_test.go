@@ -16,7 +16,9 @@ import (
 
 // BenchmarkInterval is one interval of a healthy control plane with production timing: each node probes and writes once. The history is
 // kept and encoded as that of a seed; from 300 nodes on, it is what scale runs record. No etcd would take an object with 3,000 reports.
+// Memory is managed as by kmsharness simulate.
 func BenchmarkInterval(b *testing.B) {
+	defer sim.SpareCollector()()
 	for _, ssa := range []store.SSA{store.Real, store.Model} {
 		for _, nodes := range []int{3, 30, 300, 3000} {
 			if ssa == store.Real && nodes > 30 {
