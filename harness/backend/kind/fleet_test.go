@@ -40,13 +40,6 @@ func TestMakeFleets(t *testing.T) {
 	if all := p.Further(); len(all) != 2 || all[1].APIServer() != history.OAuthAPIServer || all[0].Encrypted().Registry == all[1].Encrypted().Registry {
 		t.Errorf("%+v", all)
 	}
-	if p.Spoil(live.DamagedEncryption); p.dirty == "" {
-		t.Error("a plane with further API servers is used again after its encryption was changed")
-	}
-	alone := &plane{}
-	if alone.Spoil(live.DamagedEncryption); alone.dirty != "" {
-		t.Error("a plane without any is not used again")
-	}
 }
 
 // Each has a part of etcd of its own, through the member of its node, and files that no other pod of the node sees.

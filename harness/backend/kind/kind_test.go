@@ -126,7 +126,7 @@ func TestSpecOfThePod(t *testing.T) {
 }
 
 func TestEncryption(t *testing.T) {
-	text, err := encryptionText(live.Plugins("2", "1"))
+	text, err := encryptionText(live.Plugins("2", "1"), nil)
 	first, second := strings.Index(string(text), "kms-2"), strings.Index(string(text), "kms-1")
 	if err != nil || first < 0 || second < first || !strings.Contains(string(text), "unix:///var/run/kmsplugin/kms-2.sock") {
 		t.Errorf("%s, %v", text, err)
@@ -229,5 +229,13 @@ func TestEntrypoint(t *testing.T) {
 	}
 	if got := reporterArgs(Options{}); !strings.HasPrefix(got, "--kms-sockets={sockets} ") {
 		t.Error(got)
+	}
+}
+
+// What a further API server encrypts is not secrets.
+func TestEncryptionOfAFurtherAPIServer(t *testing.T) {
+	text, err := encryptionText(live.Plugins("1"), []string{live.Flunders})
+	if err != nil || !strings.Contains(string(text), "flunders.wardle.example.com") || strings.Contains(string(text), "secrets") {
+		t.Errorf("%s, %v", text, err)
 	}
 }

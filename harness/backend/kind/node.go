@@ -200,11 +200,11 @@ func inImage(program string) string {
 // newPlugin is the plugin of a keyID in the API server's pod of a node.
 func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 	l := p.layout.node(node)
-	return p.pluginIn(l.pod(""), history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}, live.HostSocket(l.sockets(), keyID), p.kms.Key(keyID), &p.profile)
+	return p.pluginIn(l.pod(""), history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}, live.HostSocket(l.sockets(), keyID), func() string { return p.kms.Key(keyID) }, &p.profile)
 }
 
-// pluginIn is a plugin in a pod; socket is on this machine, empty if it cannot be seen there, and key is its key at the remote KMS.
-func (p *plane) pluginIn(f podFiles, identity history.Process, socket, key string, profile *live.Profile) (*live.Plugin, error) {
+// pluginIn is a plugin in a pod; socket is on this machine, empty if it cannot be seen there, and key names its key at the remote KMS.
+func (p *plane) pluginIn(f podFiles, identity history.Process, socket string, key func() string, profile *live.Profile) (*live.Plugin, error) {
 	node, keyID := identity.Node, identity.KeyID
 	unit, control, journal := unitOfPlugin(keyID), "ctl-"+keyID+".sock", "journal-"+node+"-"+keyID+".jsonl"
 	g, err := live.NewPlugin(node, keyID, socket, f.file(control), f.file(journal))
@@ -217,7 +217,7 @@ func (p *plane) pluginIn(f podFiles, identity history.Process, socket, key strin
 		return nil, err
 	}
 	u.command = func(context.Context) ([]string, error) {
-		words := append([]string{"/" + live.PluginProgram}, live.PluginArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), inNodeShared+"/kms.sock", key)...)
+		words := append([]string{"/" + live.PluginProgram}, live.PluginArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), inNodeShared+"/kms.sock", key())...)
 		// The reporter is not root, and nobody else can reach the folder.
 		return append(append(append(words, "--socket-mode=0666"), profile.Args()...), p.Programs.PluginArgs...), nil
 	}

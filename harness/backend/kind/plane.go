@@ -97,20 +97,23 @@ func (p *plane) KMS() *live.RemoteKMS { return p.kms }
 // Spoil implements live.Plane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
 // only have been paused. Nodes and pods that did not start again are not worth another try.
 func (p *plane) Spoil(d live.Damage) {
-	if d != live.DamagedProgram && d != live.DamagedPower && d != live.DamagedData && len(p.fleets) == 0 {
+	if d != live.DamagedProgram && d != live.DamagedPower && d != live.DamagedData {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.dirty = string(d); len(p.fleets) > 0 {
-		p.dirty += ", and further API servers are not repaired"
-	}
+	p.dirty = string(d)
 }
 
 // Vacate implements pool.Plane.
 func (p *plane) Vacate(ctx context.Context) string {
 	if err := live.Purge(ctx, p); err != nil {
 		return err.Error()
+	}
+	for _, f := range p.fleets {
+		if err := live.PurgeFurther(ctx, p, f); err != nil {
+			return err.Error()
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
