@@ -111,7 +111,7 @@ func (p *plane) Vacate(ctx context.Context) string {
 		return err.Error()
 	}
 	for _, f := range p.fleets {
-		if err := live.PurgeFurther(ctx, p, f); err != nil {
+		if err := live.PurgeFurther(ctx, f); err != nil {
 			return err.Error()
 		}
 	}

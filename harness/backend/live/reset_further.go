@@ -38,14 +38,14 @@ func ResetFurther(ctx context.Context, p Plane, f Further) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	return PurgeFurther(context.WithoutCancel(ctx), p, f)
+	return PurgeFurther(context.WithoutCancel(ctx), f)
 }
 
 // PurgeFurther is Purge for a further API server.
-func PurgeFurther(ctx context.Context, p Plane, f Further) error {
+func PurgeFurther(ctx context.Context, f Further) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	c, err := p.Nodes().Admin()
+	c, err := f.Nodes().Admin()
 	if err != nil {
 		return err
 	}
