@@ -8,16 +8,23 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Group is scenarios that begin with the same number of control-plane nodes. One process of the suite runs a whole group on one
+// Group is scenarios that begin with the same number of control-plane nodes, with further API servers on them or without. One process of the suite runs a whole group on one
 // control plane, while others run theirs beside it.
 type Group struct {
 	Nodes     int
-	Part      int // of the scenarios with that many nodes, 1 and up
+	Further   bool // API servers beside kube-apiserver
+	Part      int  // of the scenarios with such nodes, 1 and up
 	Scenarios []*scenario.Scenario
 }
 
 // Name of the group.
-func (g Group) Name() string { return fmt.Sprintf("on %d nodes, part %d", g.Nodes, g.Part) }
+func (g Group) Name() string {
+	further := ""
+	if g.Further {
+		further = " with further API servers"
+	}
+	return fmt.Sprintf("on %d nodes%s, part %d", g.Nodes, further, g.Part)
+}
 
 // How many scenarios a group has. The first of a size is worth a control plane of its own: on kind twenty scenarios take twice
 // the time of booting one. The others are small, so that whichever process is free takes the next: it has a control plane
@@ -28,7 +35,7 @@ const (
 )
 
 // BySize groups scenarios, the largest topology first: it takes longest to boot. The order within a size stays. The first parts of all
-// sizes come before the others.
+// sizes come before the others, and those with further API servers last: they load a machine most.
 func BySize(all []*scenario.Scenario) []Group { return group(all, func(Group) bool { return false }) }
 
 // InParts is BySize with several groups of a size that has many scenarios. Those that will not run do not count.
@@ -39,9 +46,10 @@ func InParts(all []*scenario.Scenario, runs func(*scenario.Scenario) bool) []Gro
 func group(all []*scenario.Scenario, full func(Group) bool) []Group {
 	var groups []Group
 	for _, s := range all {
-		g := last(groups, s.Topology.ControlPlanes)
+		further := len(s.Topology.Further()) > 0
+		g := last(groups, s.Topology.ControlPlanes, further)
 		if g == nil || full(*g) {
-			next := Group{Nodes: s.Topology.ControlPlanes, Part: 1}
+			next := Group{Nodes: s.Topology.ControlPlanes, Further: further, Part: 1}
 			if g != nil {
 				next.Part += g.Part
 			}
@@ -51,14 +59,22 @@ func group(all []*scenario.Scenario, full func(Group) bool) []Group {
 		g.Scenarios = append(g.Scenarios, s)
 	}
 	slices.SortStableFunc(groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(min(a.Part, 2), min(b.Part, 2)), cmp.Compare(b.Nodes, a.Nodes))
+		return cmp.Or(cmp.Compare(a.last(), b.last()), cmp.Compare(min(a.Part, 2), min(b.Part, 2)), cmp.Compare(b.Nodes, a.Nodes))
 	})
 	return groups
 }
 
-func last(groups []Group, nodes int) *Group {
+// last is 1 for a group that comes after all others.
+func (g Group) last() int {
+	if g.Further {
+		return 1
+	}
+	return 0
+}
+
+func last(groups []Group, nodes int, further bool) *Group {
 	for i := range slices.Backward(groups) {
-		if groups[i].Nodes == nodes {
+		if groups[i].Nodes == nodes && groups[i].Further == further {
 			return &groups[i]
 		}
 	}

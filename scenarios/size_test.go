@@ -14,7 +14,9 @@ func on(nodes int, name string) *scenario.Scenario {
 }
 
 func TestBySize(t *testing.T) {
-	groups := scenarios.BySize([]*scenario.Scenario{on(1, "a"), on(3, "b"), on(1, "c"), on(5, "d")})
+	further := on(3, "e")
+	further.Topology.APIServers = scenario.APIServers()
+	groups := scenarios.BySize([]*scenario.Scenario{on(1, "a"), further, on(3, "b"), on(1, "c"), on(5, "d")})
 	got := ""
 	for _, g := range groups {
 		got += g.Name() + ":"
@@ -23,7 +25,7 @@ func TestBySize(t *testing.T) {
 		}
 		got += "; "
 	}
-	if want := "on 5 nodes, part 1: d; on 3 nodes, part 1: b; on 1 nodes, part 1: a c; "; got != want {
+	if want := "on 5 nodes, part 1: d; on 3 nodes, part 1: b; on 1 nodes, part 1: a c; on 3 nodes with further API servers, part 1: e; "; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

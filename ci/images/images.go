@@ -31,7 +31,7 @@ type Definition struct {
 	Description               string
 }
 
-// Definitions are all images.
+// Definitions are the images of this project's programs.
 func Definitions() []Definition {
 	return []Definition{
 		{"plugin", "kmsharness/fake-kms-plugin", "fake-kms-plugin", pluginUser, "A KMS v2 plugin that misbehaves on command"},
@@ -40,6 +40,12 @@ func Definitions() []Definition {
 		{"aggregator", "kmsharness/kms-health-aggregator", "kms-health-aggregator", nonRoot,
 			"Rolls up the health reports of KMS v2 plugins"},
 	}
+}
+
+// SampleAPIServer is the image of Kubernetes' sample of an API server. Its program is not this project's, and takes minutes to build: so the
+// image is made when a scenario needs it, and not with the others.
+func SampleAPIServer() Definition {
+	return Definition{"sample-apiserver", "kmsharness/sample-apiserver", "sample-apiserver", nonRoot, "An API server behind the aggregation layer"}
 }
 
 // DevTag is the tag that manifests use. It moves with every build; the content tag of an image does not.

@@ -31,19 +31,24 @@ func (cp *ControlPlane) Manifests(a APIService) ([]*unstructured.Unstructured, e
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		host = "localhost" // an external name is a name
 	}
-	meta := func(apiVersion, kind, namespace, name string, spec object) *unstructured.Unstructured {
-		u := &unstructured.Unstructured{Object: object{"apiVersion": apiVersion, "kind": kind, "spec": spec}}
-		u.SetNamespace(namespace)
-		u.SetName(name)
-		return u
-	}
-	service := object{"name": a.Name, "namespace": a.Namespace, "port": int64(number)}
 	return []*unstructured.Unstructured{
-		meta("v1", "Namespace", "", a.Namespace, object{}),
-		meta("v1", "Service", a.Namespace, a.Name, object{"type": "ExternalName", "externalName": host}),
-		meta("apiregistration.k8s.io/v1", "APIService", "", a.Version+"."+a.Group, object{
-			"group": a.Group, "version": a.Version, "service": service, "caBundle": cp.pki.bundle(),
-			"groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
-		}),
+		described("v1", "Namespace", "", a.Namespace, object{}),
+		described("v1", "Service", a.Namespace, a.Name, object{"type": "ExternalName", "externalName": host}),
+		a.object(int64(number), cp.pki.bundle()),
 	}, nil
+}
+
+// object is the APIService itself; bundle is the authority that signed the certificate of the Service.
+func (a APIService) object(port int64, bundle string) *unstructured.Unstructured {
+	return described("apiregistration.k8s.io/v1", "APIService", "", a.Version+"."+a.Group, object{
+		"group": a.Group, "version": a.Version, "service": object{"name": a.Name, "namespace": a.Namespace, "port": port}, "caBundle": bundle,
+		"groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
+	})
+}
+
+func described(apiVersion, kind, namespace, name string, spec object) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: object{"apiVersion": apiVersion, "kind": kind, "spec": spec}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
 }

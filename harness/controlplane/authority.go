@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Authority signs client certificates that the API servers of one cluster believe.
+// Authority signs certificates that the API servers of one cluster believe, and its clients.
 type Authority struct {
 	// ServerName is the name in the servers' certificates, where it is not that in their URLs; empty: it is.
 	ServerName string
@@ -58,6 +59,17 @@ func parseKey(text []byte) (crypto.Signer, error) {
 		return nil, fmt.Errorf("a key of type %T cannot sign", key)
 	}
 	return signer, nil
+}
+
+// Serving is the certificate and the key, in PEM, of a server that goes by the names, and by localhost.
+func (a Authority) Serving(name string, names ...string) (cert, key []byte, err error) {
+	id, err := a.pki.server(name, names...)
+	return id.cert, id.key, err
+}
+
+// APIService is the object for a Service whose certificate this authority has signed; Addr is not looked at.
+func (a Authority) APIService(s APIService, port int64) *unstructured.Unstructured {
+	return s.object(port, a.pki.bundle())
 }
 
 // RESTConfig is a client configuration with a certificate for user and groups, not rate-limited.

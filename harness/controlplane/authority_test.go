@@ -6,9 +6,13 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func selfSigned(t *testing.T, key crypto.Signer) []byte {
@@ -76,5 +80,48 @@ func TestLoadAuthority(t *testing.T) {
 		if _, err := LoadAuthority(c[0], c[1]); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
+	}
+}
+
+// A server that an authority of another cluster has signed is believed under its names, by who has the authority from the APIService.
+func TestServingOfAnotherAuthority(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ec, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := LoadAuthority(selfSigned(t, key), encode("EC PRIVATE KEY", ec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	certPEM, keyPEM, err := a.Serving("oauth-apiserver", "api.openshift-oauth-apiserver.svc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := a.APIService(APIService{Group: "g.example.com", Version: "v1", Namespace: "openshift-oauth-apiserver", Name: "api"}, 443)
+	bundle, _, err := unstructured.NestedString(object.Object, "spec", "caBundle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := base64.StdEncoding.DecodeString(bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	for name, ok := range map[string]bool{"api.openshift-oauth-apiserver.svc": true, "localhost": true, "api.openshift-apiserver.svc": false} {
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: name}); (err == nil) != ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if port, _, _ := unstructured.NestedInt64(object.Object, "spec", "service", "port"); object.GetName() != "v1.g.example.com" || port != 443 {
+		t.Errorf("%v", object)
 	}
 }

@@ -86,16 +86,25 @@ func (p *pki) writeServiceAccountKey() error {
 
 // serving writes the certificate of a server on 127.0.0.1, which may have further names.
 func (p *pki) serving(name string, further ...string) (certFile, keyFile string, err error) {
-	template := certificate(name)
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	template.DNSNames = append([]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}, further...)
-	id, err := p.sign(template)
+	id, err := p.server(name, append([]string{"kubernetes", "kubernetes.default", "kubernetes.default.svc"}, further...)...)
 	if err != nil {
-		return "", "", fmt.Errorf("certificate of %s: %w", name, err)
+		return "", "", err
 	}
 	certFile, keyFile = filepath.Join(p.dir, name+".crt"), filepath.Join(p.dir, name+".key")
 	return certFile, keyFile, errors.Join(os.WriteFile(certFile, id.cert, 0o600), os.WriteFile(keyFile, id.key, 0o600))
+}
+
+// server makes the identity of a server on 127.0.0.1 with further names.
+func (p *pki) server(name string, further ...string) (identity, error) {
+	template := certificate(name)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.DNSNames = append([]string{"localhost"}, further...)
+	id, err := p.sign(template)
+	if err != nil {
+		return identity{}, fmt.Errorf("certificate of %s: %w", name, err)
+	}
+	return id, nil
 }
 
 // client makes an identity: Kubernetes reads the user from the common name and the groups from the organisations.

@@ -32,23 +32,34 @@ func (p *plane) runsAgain(ctx context.Context, n *live.Node, lost []entry, ready
 	all, ctx := errgroup.WithContext(ctx)
 	for _, e := range lost {
 		all.Go(func() error {
+			at := whoseFiles(n, e.dir)
 			u, err := newHeld(e.dir, e.unit)
 			if err != nil {
 				return err
 			}
 			t := live.Target{Unit: u, Identity: e.process}
 			t.Identity.State, t.Identity.Detail, t.Identity.PID = "", "", 0
-			if err := until(ctx, readyPoll, "wait until "+e.unit+" runs again", p.answers(n, u)); err != nil {
+			if err := until(ctx, readyPoll, "wait until "+e.unit+" runs again", p.answers(at, u)); err != nil {
 				return err
 			}
 			if e.unit == unitAPIServer {
-				p.giveGrace(ctx, n)
+				p.giveGrace(ctx, at)
 			}
 			ready(&t)
 			return nil
 		})
 	}
 	return all.Wait()
+}
+
+// whoseFiles is the node, or the one beside it of a further API server, that a unit's folder belongs to.
+func whoseFiles(n *live.Node, dir string) *live.Node {
+	for _, b := range n.Beside {
+		if serverOf(b).dir == dir {
+			return b
+		}
+	}
+	return n
 }
 
 // readyGrace is how long an API server that lives again is given to become ready. One whose plugin is down, or cannot reach the
@@ -73,7 +84,7 @@ func (p *plane) answers(n *live.Node, u *held) func(context.Context) error {
 		case s.State != hold.Running:
 			return fmt.Errorf("it is %s", s.State)
 		case u.name == unitAPIServer:
-			return n.Server.(*server).ask("/livez")(asking)
+			return serverOf(n).ask("/livez")(asking)
 		}
 		for _, g := range n.Plugins() {
 			if u.name == unitOfPlugin(g.KeyID) {

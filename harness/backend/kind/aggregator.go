@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +22,7 @@ const (
 	labelAggregator = "app"
 )
 
-// deployAggregators makes the Deployment through an API server and waits for its pods.
+// deployAggregators makes a Deployment for each API server, through one of them, and waits for the pods.
 func (p *plane) deployAggregators(ctx context.Context, server string) error {
 	client, err := p.typed(server)
 	if err != nil {
@@ -31,14 +32,28 @@ func (p *plane) deployAggregators(ctx context.Context, server string) error {
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("namespace of the aggregator: %w", err)
 	}
-	if _, err := client.AppsV1().Deployments(aggregators).Create(ctx, deployment(p.archives.images.aggregator), metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("deploy the aggregator: %w", err)
+	deploy := func(name string, count int) (seats []*seat, err error) {
+		if _, err := client.AppsV1().Deployments(aggregators).Create(ctx, deployment(p.archives.images.aggregator, name, count), metav1.CreateOptions{}); err != nil {
+			return nil, fmt.Errorf("deploy the aggregator: %w", err)
+		}
+		for range count {
+			seats = append(seats, &seat{dir: p.layout.shared()})
+		}
+		return seats, nil
 	}
-	for range replicas {
-		p.aggregators = append(p.aggregators, &seat{dir: p.layout.shared()})
+	if p.aggregators, err = deploy(aggregators, replicas); err != nil {
+		return err
+	}
+	for _, f := range p.fleets {
+		if f.aggregators, err = deploy(aggregatorsOf(f.Stand.APIServer), 1); err != nil {
+			return err
+		}
 	}
 	return p.seatAll(ctx, client)
 }
+
+// aggregatorsOf is the name of the Deployment for a further API server. It is part of the paths of sockets, which must be short.
+func aggregatorsOf(apiServer string) string { return "health-" + apiServer }
 
 // typed is an administrator's client of an API server.
 func (p *plane) typed(server string) (kubernetes.Interface, error) {
@@ -50,8 +65,8 @@ func (p *plane) typed(server string) (kubernetes.Interface, error) {
 }
 
 // deployment of the aggregator below hold. It has no probes: what it does when it hangs is what is tested.
-func deployment(image string) *appsv1.Deployment {
-	labels := map[string]string{labelAggregator: aggregators}
+func deployment(image, name string, count int) *appsv1.Deployment {
+	labels := map[string]string{labelAggregator: name}
 	var volumes []corev1.Volume
 	var mounts []corev1.VolumeMount
 	for _, m := range folders()[:2] {
@@ -60,9 +75,9 @@ func deployment(image string) *appsv1.Deployment {
 	}
 	unit := unitOfAggregator("$(POD)") // its files are where a pod on another node finds them
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: aggregators},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](replicas),
+			Replicas: ptr.To(int32(count)),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
@@ -94,15 +109,14 @@ func preferring(node string) *corev1.Affinity {
 }
 
 // AggregatorPlace implements live.Plane.
-func (p *plane) AggregatorPlace(i int) live.Place {
-	s := p.aggregators[(i-1)%len(p.aggregators)]
-	server := p.lb.ip
-	if server == "" {
-		_, node := s.pod()
-		server = p.address(node)
-	}
+func (p *plane) AggregatorPlace(i int) live.Place { return p.placeIn(p.aggregators, i, "") }
+
+// placeIn is the place of the i-th of the aggregators in seats, which may be those of a further API server.
+func (p *plane) placeIn(seats []*seat, i int, apiServer string) live.Place {
+	s := seats[(i-1)%len(seats)]
+	_, node := s.pod()
 	return live.Place{
-		Server: "https://" + server + ":" + portAPIServer, Dir: p.layout.shared(), SeenDir: inNodeShared, Mode: credentials,
+		Server: p.serverFor(node), Dir: filepath.Join(p.layout.shared(), apiServer), SeenDir: filepath.Join(inNodeShared, apiServer), Mode: credentials,
 		MetricsAddress: "127.0.0.1:0",
 		Unit: func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
 			if err := s.take(wordsOf(command), func(dir, unit string) error { return p.follow(dir, unit, identity) }); err != nil {
@@ -111,4 +125,22 @@ func (p *plane) AggregatorPlace(i int) live.Place {
 			return s
 		},
 	}
+}
+
+// serverFor is where a pod on a node finds the API: the load balancer, or the only node itself.
+func (p *plane) serverFor(node string) string {
+	host := p.lb.ip
+	if host == "" {
+		host = p.address(node)
+	}
+	return "https://" + host + ":" + portAPIServer
+}
+
+// allSeats are those of the aggregators of all API servers.
+func (p *plane) allSeats() []*seat {
+	all := slices.Clone(p.aggregators)
+	for _, f := range p.fleets {
+		all = append(all, f.aggregators...)
+	}
+	return all
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	containers "github.com/kmsharness/kmsharness/ci/images"
 	"github.com/kmsharness/kmsharness/ci/images/archive"
+	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
 
@@ -41,6 +43,11 @@ func makeArchive(ctx context.Context, programs *live.Programs, dir string, d con
 	if err != nil {
 		return "", "", err
 	}
+	return writeArchive(path, dir, d)
+}
+
+// writeArchive makes the archive of one program.
+func writeArchive(path, dir string, d containers.Definition) (file, name string, err error) {
 	program, err := os.ReadFile(path)
 	if err != nil {
 		return "", "", err
@@ -60,4 +67,24 @@ func makeArchive(ctx context.Context, programs *live.Programs, dir string, d con
 	}
 	defer out.Close()
 	return file, described.Content, archive.Write(out, image, described)
+}
+
+// archivesFor are those that nodes of a shape need.
+func (b *Backend) archivesFor(ctx context.Context, s shape, progress func(string)) (archives, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(s.furtherNames()) == 0 {
+		return b.archives, nil
+	}
+	with := archives{files: slices.Clone(b.archives.files), images: b.archives.images}
+	programs, err := assets.Obtain(ctx, assets.SampleAPIServer, progress)
+	if err != nil {
+		return with, err
+	}
+	file, name, err := writeArchive(programs.Path(assets.SampleAPIServerProgram), filepath.Join(b.runDir.Path, "images"), containers.SampleAPIServer())
+	if err != nil {
+		return with, fmt.Errorf("image of sample-apiserver: %w", err)
+	}
+	with.files, with.images.apiServer = append(with.files, file), name
+	return with, nil
 }

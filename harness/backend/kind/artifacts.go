@@ -12,7 +12,7 @@ import (
 )
 
 // EncryptionFile implements live.Server.
-func (s *server) EncryptionFile() string { return s.layout.file(encryptionFile) }
+func (s *server) EncryptionFile() string { return s.file(encryptionFile) }
 
 // Collect implements live.Plane: the static pods and the kubeadm configuration of every node, and kind's own export.
 func (p *plane) Collect(ctx context.Context, dir string, progress func(string)) error {

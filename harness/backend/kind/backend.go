@@ -59,7 +59,7 @@ func New(opts Options) (*Backend, error) {
 	}
 	b := &Backend{opts: opts}
 	b.planes = pool.New(pool.Options[*plane]{
-		Fits: func(p *plane, s *scenario.Scenario) bool { return p.size == sizeOf(s) },
+		Fits: func(p *plane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
 		Boot: b.boot, Begin: b.begin, Idle: idleClusters,
 	})
 	return b, nil
@@ -88,14 +88,6 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 		return nil, err
 	}
 	return b.planes.Prepare(ctx, spec)
-}
-
-// sizeOf is the number of nodes that a scenario begins with.
-func sizeOf(s *scenario.Scenario) int {
-	if s.Topology.ControlPlanes > 0 {
-		return s.Topology.ControlPlanes
-	}
-	return 3
 }
 
 func (b *Backend) begin(ctx context.Context, p *plane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
@@ -147,21 +139,24 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 	return nil
 }
 
-func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*plane, error) {
+func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (_ *plane, err error) {
 	b.mu.Lock()
 	b.booted++
 	// The process is in the name, because several may make clusters at the same time.
 	name := fmt.Sprintf(namePrefix+"%d-%d", os.Getpid(), b.booted)
 	spec := bootSpec{name: name, dir: filepath.Join(b.runDir.Path, fmt.Sprintf("k%d", b.booted)), nodeImage: b.node, runDir: b.runDir.Path,
-		nodes: sizeOf(s), plain: b.plain, programs: b.programs, archives: b.archives, progress: progress}
+		shape: shapeOf(s), plain: b.plain, programs: b.programs, progress: progress}
 	b.mu.Unlock()
+	if spec.archives, err = b.archivesFor(ctx, spec.shape, progress); err != nil {
+		return nil, err
+	}
 	// Two cores are busy with one boot, and two at the same time take longer than one after the other.
 	done, err := process.TakeTurn(ctx, "kind-boot", func() { progress("waiting until another harness has made its cluster") })
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	progress(fmt.Sprintf("creating the kind cluster %s with %d control-plane nodes", name, spec.nodes))
+	progress(fmt.Sprintf("creating the kind cluster %s with %d control-plane nodes", name, spec.shape.nodes))
 	return boot(ctx, spec)
 }
 

@@ -58,7 +58,7 @@ func timeOurs(b *testing.B, nodeImage string, nodes int) time.Duration {
 		b.Fatal(err)
 	}
 	name := fmt.Sprintf(namePrefix+"%d-ready", os.Getpid())
-	p := newPlane(bootSpec{name: name, dir: filepath.Join(dir.Path, "k1"), nodeImage: nodeImage, runDir: dir.Path, nodes: nodes,
+	p := newPlane(bootSpec{name: name, dir: filepath.Join(dir.Path, "k1"), nodeImage: nodeImage, runDir: dir.Path, shape: shape{nodes: nodes},
 		programs: live.NewPrograms(dir.Path, func(string) {}), progress: func(string) {}})
 	var names []string
 	for i := range nodes {

@@ -22,7 +22,7 @@ import (
 // bootSpec is what a boot needs to know.
 type bootSpec struct {
 	name, dir, nodeImage, runDir string
-	nodes                        int
+	shape                        shape
 	plain                        bool // nothing of this project in it
 	programs                     *live.Programs
 	archives                     archives
@@ -37,13 +37,13 @@ func boot(ctx context.Context, b bootSpec) (_ *plane, err error) {
 	defer cancel()
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.nodes, err)
+			err = fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.shape.nodes, err)
 			if closing := p.Close(context.WithoutCancel(ctx)); closing != nil {
 				err = fmt.Errorf("%w; and: %w", err, closing)
 			}
 		}
 	}()
-	names := nodeNames(b.nodes)
+	names := nodeNames(b.shape.nodes)
 	prepare := p.prepare
 	if b.plain {
 		prepare = p.prepareFolders
@@ -68,9 +68,9 @@ func timed(begin time.Time, progress func(string)) func(string) {
 
 // newPlane is a plane of which nothing has been made yet.
 func newPlane(b bootSpec) *plane {
-	return &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, keyIDs: pluginKeyIDs(), archives: b.archives, nodeImage: b.nodeImage, size: b.nodes,
+	return &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, archives: b.archives, nodeImage: b.nodeImage, shape: b.shape,
 		provider:   cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})),
-		containers: map[string]string{}, members: map[string]string{}, leaving: map[string]bool{}, links: links{broken: map[history.Link][]*breakage{}}, plugins: map[string]map[string]*live.Plugin{}, installed: map[string]bool{},
+		containers: map[string]string{}, members: map[string]string{}, leaving: map[string]bool{}, links: links{broken: map[history.Link][]*breakage{}}, installed: map[string]bool{},
 		journals: tail.NewSet()}
 }
 
@@ -80,7 +80,7 @@ func (p *plane) prepareFolders(_ context.Context, names []string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := p.prepareNode(name, live.Plugins(p.keyIDs[:1]...)); err != nil {
+		if err := p.prepareNode(name, live.Plugins(pluginKeyIDs()[:1]...)); err != nil {
 			return err
 		}
 	}
@@ -91,6 +91,14 @@ func (p *plane) prepareFolders(_ context.Context, names []string) error {
 func (p *plane) prepare(ctx context.Context, names []string) (err error) {
 	if err := p.prepareFolders(ctx, names); err != nil {
 		return err
+	}
+	if err := p.makeFleets(p.shape.furtherNames()); err != nil {
+		return err
+	}
+	for _, f := range p.fleets { // of the files of its aggregators
+		if err := os.MkdirAll(filepath.Join(p.layout.shared(), f.Stand.APIServer), 0o755); err != nil {
+			return err
+		}
 	}
 	for _, file := range p.archives.files { // a link: the run directory has both folders
 		if err := os.Link(file, filepath.Join(p.layout.images(), filepath.Base(file))); err != nil {
@@ -125,7 +133,7 @@ func (p *plane) prepareNode(name string, told live.Encryption) error {
 	if err := n.make(); err != nil {
 		return err
 	}
-	text, err := encryptionText(told)
+	text, err := encryptionText(told, nil)
 	if err != nil {
 		return err
 	}
@@ -183,13 +191,16 @@ func (p *plane) wireNodes(ctx context.Context, b bootSpec, names []string) error
 	b.progress("images go to the nodes, and the aggregator is deployed")
 	nodes := make([]*live.Node, len(names))
 	err := eachOf(ctx, names, func(ctx context.Context, i int) (err error) {
-		nodes[i], err = p.readyNode(ctx, names[i], p.keyIDs[:1])
+		nodes[i], err = p.readyNode(ctx, names[i], pluginKeyIDs()[:1])
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if err := p.deployAggregators(ctx, nodes[0].Server.URL()); err != nil {
+		return err
+	}
+	if err := p.deployFleets(ctx, nodes); err != nil {
 		return err
 	}
 	b.progress("plugins and reporters go into the API servers' pods")
@@ -200,7 +211,27 @@ func (p *plane) wireNodes(ctx context.Context, b bootSpec, names []string) error
 		p.nodes.Add(n)
 	}
 	p.startTailing()
+	for _, f := range p.fleets {
+		b.progress("starting " + f.Stand.APIServer)
+		if err := f.start(ctx); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// deployFleets makes the pods of the further API servers; what is in them waits.
+func (p *plane) deployFleets(ctx context.Context, nodes []*live.Node) error {
+	all, ctx := errgroup.WithContext(ctx)
+	for _, f := range p.fleets {
+		for _, n := range nodes {
+			if err := f.makeNode(ctx, n, pluginKeyIDs()[:1]); err != nil {
+				return fmt.Errorf("%s of %s: %w", f.Stand.APIServer, n.Name, err)
+			}
+		}
+		all.Go(func() error { return f.deploy(ctx, nodes[0].Server.URL()) })
+	}
+	return all.Wait()
 }
 
 // eachOf does something for every name at the same time.

@@ -20,6 +20,7 @@ const containerTimeout = 2 * time.Minute
 const (
 	labelContainer = "io.kubernetes.container.name"
 	labelPod       = "io.kubernetes.pod.name"
+	labelNamespace = "io.kubernetes.pod.namespace"
 )
 
 // podFilters pick the containers of a pod, its sandbox left out: it ends after them.
@@ -87,26 +88,41 @@ func killTasks(ctx context.Context, node string, filters ...string) error {
 
 // RestartContainer implements live.Plane: the kubelet starts again what has died.
 func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
-	ctx, cancel := context.WithTimeout(ctx, containerTimeout)
-	defer cancel()
 	name, unit, err := containerOf(t.Identity)
 	if err != nil {
 		return err
 	}
 	node := t.Identity.Node
-	dir := p.layout.node(node).state()
-	u, err := newHeld(dir, unit)
+	return p.restart(ctx, t, unitOn{p.layout.node(node).state(), unit}, containerFilters("kube-apiserver-"+node, name), ready)
+}
+
+// RestartContainer implements live.Plane. The containers of the pod are called what their units are.
+func (f *fleet) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
+	_, unit, err := containerOf(t.Identity)
+	if err != nil {
+		return err
+	}
+	dir := f.layout.node(t.Identity.Node).pod(f.Stand.APIServer).dir
+	filters := []string{fmt.Sprintf(`labels.%q==%s,labels.%q==%s`, labelNamespace, f.Namespace, labelContainer, unit)}
+	return f.restart(ctx, t, unitOn{dir, unit}, filters, ready)
+}
+
+// restart kills the container of a unit and returns when the unit runs in its successor.
+func (p *plane) restart(ctx context.Context, t live.Target, k unitOn, filters []string, ready func(*live.Target)) error {
+	ctx, cancel := context.WithTimeout(ctx, containerTimeout)
+	defer cancel()
+	u, err := newHeld(k.dir, k.unit)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := killTasks(ctx, p.container(node), containerFilters("kube-apiserver-"+node, name)...); err != nil {
-		return fmt.Errorf("kill container %s: %w", name, err)
+	if err := killTasks(ctx, p.container(t.Identity.Node), filters...); err != nil {
+		return fmt.Errorf("kill container of %s: %w", k.unit, err)
 	}
-	if err := p.died(unitOn{dir, unit}, time.Now()); err != nil {
+	if err := p.died(k, time.Now()); err != nil {
 		return err
 	}
-	if err := until(ctx, readyPoll, "wait for the next container "+name, u.younger(began)); err != nil {
+	if err := until(ctx, readyPoll, "wait for the next container of "+k.unit, u.younger(began)); err != nil {
 		return err
 	}
 	if err := t.Start(ctx); err != nil { // it may have been held; and it is to answer

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/record/container"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 const (
@@ -81,10 +84,10 @@ func watchInside(ctx context.Context, name, node string, sink record.Sink, execs
 	})
 }
 
-// watched are the containers of the API servers' pods, with the plugins and reporters, of etcd, and of the aggregator.
+// watched are the containers of the API servers' pods, with the plugins and reporters, of etcd, and of the aggregators.
 func watched(i container.Identity) bool {
 	static := i.Namespace == "kube-system" && (strings.HasPrefix(i.Pod, "kube-apiserver-") || strings.HasPrefix(i.Pod, "etcd-"))
-	return static || i.Namespace == aggregators
+	return static || i.Namespace == aggregators || ofFurther(i.Namespace)
 }
 
 // watchAll watches again whenever a stream ends, until ctx does. That it had ended is in the history, once for each time
@@ -144,4 +147,12 @@ func stream(ctx context.Context, use func([]byte) error, args ...string) error {
 		return fmt.Errorf("docker %s: %w: %.300s", args[0], err, strings.Join(strings.Fields(said.String()), " "))
 	}
 	return fmt.Errorf("docker %s: it has ended", args[0])
+}
+
+// ofFurther says whether a namespace is that of a further API server.
+func ofFurther(namespace string) bool {
+	return slices.ContainsFunc(scenario.APIServers(), func(name string) bool {
+		s, err := live.StandOf(name)
+		return err == nil && s.Namespace == namespace
+	})
 }

@@ -87,6 +87,7 @@ func TestWatchContainersAgain(t *testing.T) {
 func TestWatched(t *testing.T) {
 	for namespaceAndPod, want := range map[[2]string]bool{
 		{"kube-system", "kube-apiserver-cp-1"}: true, {"kube-system", "etcd-cp-1"}: true, {aggregators, "kms-health-aggregator-7d9f"}: true,
+		{"openshift-apiserver", "openshift-apiserver-cp-1-7d9f"}: true, {"openshift-oauth-apiserver", "oauth-apiserver-cp-1-7d9f"}: true,
 		{"kube-system", "coredns-1"}: false, {"default", "kube-apiserver-cp-1"}: false,
 	} {
 		if got := watched(container.Identity{Namespace: namespaceAndPod[0], Pod: namespaceAndPod[1], Name: "c"}); got != want {

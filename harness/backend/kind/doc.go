@@ -1,5 +1,5 @@
 // Package kind is the backend with real nodes: kind clusters whose kube-apiserver static pods have the fake plugins and the
-// reporter as sidecars, and in which the aggregator is a Deployment.
+// reporter as sidecars, and in which the aggregator and further API servers, with plugins and reporters of their own, are Deployments.
 //
 // A plane is one cluster. What the harness wants to see or to reach (sockets, journals, logs, the words of a command) lies
 // in folders of this machine that the nodes mount, so actions and recorders are the same as on the local backend

@@ -38,7 +38,7 @@ func (p *plane) drain(ctx context.Context, n *live.Node) error {
 // seatsOn are the seats on a node in which an aggregator runs.
 func (p *plane) seatsOn(node string) map[*seat]struct{} {
 	all := map[*seat]struct{}{}
-	for _, s := range p.aggregators {
+	for _, s := range p.allSeats() {
 		if _, at := s.pod(); at == node && s.Status().Lives() {
 			all[s] = struct{}{}
 		}

@@ -30,7 +30,7 @@ func folders() []sidecar.Mount {
 }
 
 // images of the containers.
-type images struct{ plugin, reporter, aggregator string }
+type images struct{ plugin, reporter, aggregator, apiServer string }
 
 // spec is what the API server's static pod of a node gets: the plugins, the API server's own wiring, the reporter. The
 // words of their commands are in files, so a scenario that needs others does not change the pod.

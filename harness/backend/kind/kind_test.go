@@ -28,6 +28,11 @@ func TestLacks(t *testing.T) {
 	with := func(a scenario.Action) scenario.Scenario {
 		return scenario.Scenario{Steps: []scenario.Step{{Action: &a}}}
 	}
+	furtherWith := func(a scenario.Action) scenario.Scenario {
+		s := with(a)
+		s.Topology.APIServers = scenario.APIServers()
+		return s
+	}
 	for name, c := range map[string]struct {
 		s    scenario.Scenario
 		want string
@@ -36,7 +41,10 @@ func TestLacks(t *testing.T) {
 		"nodes":            {scenario.Scenario{Topology: scenario.Topology{ControlPlanes: 6}}, "at most 5"},
 		"aggregators":      {scenario.Scenario{Topology: scenario.Topology{Aggregators: 3}}, "2 replicas"},
 		"keyIDs":           {scenario.Scenario{Topology: scenario.Topology{KeyIDs: []string{"7"}}}, "keyID 7: the API servers' pods have 1 and 2"},
-		"further":          {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers()}}, "no images of sample-apiserver"},
+		"further":          {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers()}}, ""},
+		"further, cold":    {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers(), Start: scenario.StartStopped}}, "start: stopped"},
+		"further, link":    {furtherWith(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "aggregator", To: "load-balancer"}, Params: map[string]any{"mode": "cut"}}), "cannot be told apart"},
+		"further, nodes":   {furtherWith(scenario.Action{Verb: scenario.VerbNode, Params: map[string]any{"remove": "cp-1"}}), "stay where they are"},
 		"operator":         {scenario.Scenario{Operator: "etcd"}, "expected kubeapiserver"},
 		"slow reporter":    {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "apiserver"}, Params: map[string]any{"mode": "slow"}}), ""},
 		"mute aggregator":  {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "aggregator", To: "load-balancer"}, Params: map[string]any{"mode": "mute"}}), ""},
@@ -118,7 +126,7 @@ func TestSpecOfThePod(t *testing.T) {
 }
 
 func TestEncryption(t *testing.T) {
-	text, err := encryptionText(live.Plugins("2", "1"))
+	text, err := encryptionText(live.Plugins("2", "1"), nil)
 	first, second := strings.Index(string(text), "kms-2"), strings.Index(string(text), "kms-1")
 	if err != nil || first < 0 || second < first || !strings.Contains(string(text), "unix:///var/run/kmsplugin/kms-2.sock") {
 		t.Errorf("%s, %v", text, err)
@@ -221,5 +229,13 @@ func TestEntrypoint(t *testing.T) {
 	}
 	if got := reporterArgs(Options{}); !strings.HasPrefix(got, "--kms-sockets={sockets} ") {
 		t.Error(got)
+	}
+}
+
+// What a further API server encrypts is not secrets.
+func TestEncryptionOfAFurtherAPIServer(t *testing.T) {
+	text, err := encryptionText(live.Plugins("1"), []string{live.Flunders})
+	if err != nil || !strings.Contains(string(text), "flunders.wardle.example.com") || strings.Contains(string(text), "secrets") {
+		t.Errorf("%s, %v", text, err)
 	}
 }

@@ -24,15 +24,16 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	if s.Topology.ByOperator() {
 		add("lifecycle operator: so far it acts on the local backend only; here the plugins of a pod are fixed")
 	}
-	if further := s.Topology.Further(); len(further) > 0 {
-		add("%s: there are no images of sample-apiserver and no Deployments of it here; local runs it beside kube-apiserver", strings.Join(further, " and "))
-	}
+	lacks = append(lacks, live.LacksFurther(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		add("%v", err)
 	}
 	for _, a := range s.Actions() {
 		lacks = append(lacks, lacking(a)...)
+		if a.Verb == scenario.VerbLink && a.Link.From == history.RoleAggregator && len(s.Topology.Further()) > 0 {
+			add("a link from aggregator to load-balancer with further API servers: their pods go the same way, and cannot be told apart")
+		}
 	}
 	return lacks
 }

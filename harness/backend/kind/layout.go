@@ -38,6 +38,22 @@ func (n nodeLayout) sockets() string { return filepath.Join(n.dir, "kms") }
 func (n nodeLayout) file(name string) string { return filepath.Join(n.state(), name) }
 func inNode(name string) string              { return filepath.Join(inNodeState, name) }
 
+// podFiles is the folder of the files of an API server's pod on a node, on this machine and as the pod sees it.
+type podFiles struct{ dir, seen string }
+
+// pod is that of kube-apiserver, or of a further API server.
+func (n nodeLayout) pod(apiServer string) podFiles {
+	return podFiles{filepath.Join(n.state(), apiServer), filepath.Join(inNodeState, apiServer)}
+}
+
+func (f podFiles) file(name string) string { return filepath.Join(f.dir, name) }
+func (f podFiles) in(name string) string   { return filepath.Join(f.seen, name) }
+
+// make makes the folder. Programs of several users write into it.
+func (f podFiles) make() error {
+	return errors.Join(os.MkdirAll(f.dir, 0o755), os.Chmod(f.dir, 0o777))
+}
+
 // Names of files in a node's state folder, by the unit that they belong to.
 func holdSocket(unit string) string  { return unit + ".sock" }
 func commandFile(unit string) string { return unit + ".json" }

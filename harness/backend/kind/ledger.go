@@ -73,14 +73,23 @@ func inPod(unit string) bool {
 	return unit == unitAPIServer || unit == unitReporter || strings.HasPrefix(unit, unitOfPlugin(""))
 }
 
-// living are the units on a node that have a process: those of its own folder, and the aggregators whose pods are there.
+// livingIn are the units of the pod of an API server on a node that have a process.
+func (p *plane) livingIn(node, apiServer string) []entry {
+	dir := p.layout.node(node).pod(apiServer).dir
+	return p.ledger.living(func(k unitOn) bool { return k.dir == dir && inPod(k.unit) })
+}
+
+// living are the units on a node that have a process: those of its API servers' pods, and the aggregators whose pods are there.
 func (p *plane) living(node string) []entry {
-	own := p.layout.node(node).state()
+	own := []string{p.layout.node(node).state()}
+	for _, f := range p.fleets {
+		own = append(own, p.layout.node(node).pod(f.Stand.APIServer).dir)
+	}
 	there := map[string]bool{}
-	for _, s := range p.aggregators {
+	for _, s := range p.allSeats() {
 		if pod, at := s.pod(); at == node {
 			there[unitOfAggregator(pod)] = true
 		}
 	}
-	return p.ledger.living(func(k unitOn) bool { return k.dir == own || k.dir == p.layout.shared() && there[k.unit] })
+	return p.ledger.living(func(k unitOn) bool { return slices.Contains(own, k.dir) || k.dir == p.layout.shared() && there[k.unit] })
 }

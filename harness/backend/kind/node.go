@@ -35,26 +35,7 @@ func (p *plane) readyNode(ctx context.Context, name string, keyIDs []string) (*l
 	if err != nil {
 		return nil, err
 	}
-	plugins := map[string]*live.Plugin{}
-	for _, k := range p.keyIDs {
-		if plugins[k], err = p.newPlugin(name, k); err != nil {
-			return nil, err
-		}
-	}
-	p.mu.Lock()
-	p.plugins[name] = plugins
-	p.mu.Unlock()
-	for _, k := range keyIDs { // the others wait for their command
-		g := plugins[k]
-		if g == nil {
-			return nil, fmt.Errorf("plugin %s/%s: the pods of this backend have keyIDs %v", name, k, p.keyIDs)
-		}
-		if err := g.Unit.(*held).writeCommand(ctx); err != nil {
-			return nil, err
-		}
-		n.AddPlugin(g)
-	}
-	return n, nil
+	return n, pluginsIn(ctx, n, &p.plugins, keyIDs, func(keyID string) (*live.Plugin, error) { return p.newPlugin(name, keyID) })
 }
 
 // wirePlain makes nodes known and leaves them as they are.
@@ -124,7 +105,7 @@ func (p *plane) injectManifest(ctx context.Context, container string) error {
 	if err != nil {
 		return err
 	}
-	text, err := sidecar.InjectManifest([]byte(old+"\n"), spec(p.archives.images, p.keyIDs))
+	text, err := sidecar.InjectManifest([]byte(old+"\n"), spec(p.archives.images, pluginKeyIDs()))
 	if err != nil {
 		return err
 	}
@@ -167,7 +148,7 @@ func (p *plane) newNode(name, ip, url string) (*live.Node, error) {
 		return nil, err
 	}
 	identity := history.Process{Role: history.RoleAPIServer, Node: name}
-	n := &live.Node{Name: name, Admin: admin, Server: &server{held: unit, layout: l, url: url, http: client}}
+	n := &live.Node{Name: name, Admin: admin, Server: &server{held: unit, dir: l.state(), url: url, http: client}}
 	n.Containers = func(ctx context.Context, sink record.Sink) { p.watchContainers(ctx, name, sink) }
 	n.ReporterPlace = live.Place{
 		Server: "https://127.0.0.1:" + portAPIServer, Dir: l.state(), SeenDir: inNodeState, Mode: credentials, SocketDir: inNodeSocket,
@@ -218,33 +199,59 @@ func inImage(program string) string {
 
 // newPlugin is the plugin of a keyID in the API server's pod of a node.
 func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
-	l, unit, control, journal := p.layout.node(node), unitOfPlugin(keyID), "ctl-"+keyID+".sock", "journal-"+node+"-"+keyID+".jsonl"
-	g, err := live.NewPlugin(node, keyID, live.HostSocket(l.sockets(), keyID), l.file(control), l.file(journal))
+	l := p.layout.node(node)
+	return p.pluginIn(l.pod(""), history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}, live.HostSocket(l.sockets(), keyID), func() string { return p.kms.Key(keyID) }, &p.profile)
+}
+
+// pluginIn is a plugin in a pod; socket is on this machine, empty if it cannot be seen there, and key names its key at the remote KMS.
+func (p *plane) pluginIn(f podFiles, identity history.Process, socket string, key func() string, profile *live.Profile) (*live.Plugin, error) {
+	node, keyID := identity.Node, identity.KeyID
+	unit, control, journal := unitOfPlugin(keyID), "ctl-"+keyID+".sock", "journal-"+node+"-"+keyID+".jsonl"
+	g, err := live.NewPlugin(node, keyID, socket, f.file(control), f.file(journal))
 	if err != nil {
 		return nil, err
 	}
-	u, err := newHeld(l.state(), unit)
+	g.Identity = identity
+	u, err := newHeld(f.dir, unit)
 	if err != nil {
 		return nil, err
 	}
 	u.command = func(context.Context) ([]string, error) {
-		words := append([]string{"/" + live.PluginProgram}, live.PluginArgs(node, keyID, inNodeSocket, inNode(control), inNode(journal), inNodeShared+"/kms.sock", p.kms.Key(keyID))...)
+		words := append([]string{"/" + live.PluginProgram}, live.PluginArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), inNodeShared+"/kms.sock", key())...)
 		// The reporter is not root, and nobody else can reach the folder.
-		return append(append(append(words, "--socket-mode=0666"), p.profile.Args()...), p.Programs.PluginArgs...), nil
+		return append(append(append(words, "--socket-mode=0666"), profile.Args()...), p.Programs.PluginArgs...), nil
 	}
 	u.ready = g.Healthy
 	g.Unit = u
-	return g, p.follow(l.state(), unit, g.Identity)
+	return g, p.follow(f.dir, unit, g.Identity)
+}
+
+// pluginsIn are the plugins of a node's pod; those of keyIDs find their command, the others wait for it.
+func pluginsIn(ctx context.Context, n *live.Node, at *places, keyIDs []string, make func(keyID string) (*live.Plugin, error)) error {
+	plugins := map[string]*live.Plugin{}
+	var err error
+	for _, k := range pluginKeyIDs() {
+		if plugins[k], err = make(k); err != nil {
+			return err
+		}
+	}
+	at.put(n.Name, plugins)
+	for _, k := range keyIDs {
+		g := plugins[k]
+		if g == nil {
+			return fmt.Errorf("plugin %s/%s: the pods of this backend have keyIDs %v", n.Name, k, pluginKeyIDs())
+		}
+		if err := g.Unit.(*held).writeCommand(ctx); err != nil {
+			return err
+		}
+		n.AddPlugin(g)
+	}
+	return nil
 }
 
 // AddPlugin implements live.Plane.
 func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	g := p.plugin(n.Name, keyID)
-	if g == nil {
-		return nil, fmt.Errorf("plugin %s/%s: the pods of this backend have keyIDs %v", n.Name, keyID, p.keyIDs)
-	}
-	n.AddPlugin(g)
-	return g, g.Start(ctx)
+	return p.plugins.start(ctx, n, keyID)
 }
 
 // TryPlugin implements live.Plane. Lacks keeps scenarios away that need it.

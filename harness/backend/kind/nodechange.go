@@ -187,6 +187,6 @@ func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
 	delete(p.containers, n.Name)
 	delete(p.leaving, n.Name)
 	delete(p.members, n.Name)
-	delete(p.plugins, n.Name)
+	p.plugins.drop(n.Name)
 	return nil
 }

@@ -34,8 +34,7 @@ type plane struct {
 	provider   *cluster.Provider
 	archives   archives
 	nodeImage  string
-	size       int      // nodes that a scenario finds
-	keyIDs     []string // of the plugins that every pod has
+	shape      shape
 
 	authority   controlplane.Authority
 	etcdTLS     *tls.Config
@@ -43,6 +42,8 @@ type plane struct {
 	lb          *loadBalancer
 	front       *netfault.Link // of clients on this machine
 	nodes       live.Nodes
+	plugins     places
+	fleets      []*fleet     // further API servers
 	profile     live.Profile // of the plugins
 	aggregators []*seat
 	installed   map[string]bool
@@ -55,12 +56,11 @@ type plane struct {
 
 	starting   starting // execs of recorders
 	mu         sync.Mutex
-	plugins    map[string]map[string]*live.Plugin // by node and keyID: all that the pods have, held or not
-	containers map[string]string                  // by node
-	members    map[string]string                  // addresses of nodes
-	leaving    map[string]bool                    // nodes that were isolated and are still there
-	later      []string                           // clusters of one node that joined this one
-	dirty      string                             // why it cannot be used again; empty: it can
+	containers map[string]string // by node
+	members    map[string]string // addresses of nodes
+	leaving    map[string]bool   // nodes that were isolated and are still there
+	later      []string          // clusters of one node that joined this one
+	dirty      string            // why it cannot be used again; empty: it can
 	absent     absences
 
 	ledger ledger
@@ -81,8 +81,12 @@ func (p *plane) Nodes() *live.Nodes { return &p.nodes }
 // Logs implements live.Plane.
 func (p *plane) Logs() []live.LogDir {
 	all := []live.LogDir{{Dir: p.layout.logs()}, {Dir: p.layout.shared()}}
-	for _, n := range p.nodes.List() {
-		all = append(all, live.LogDir{Dir: p.layout.node(n.Name).state(), Prefix: n.Name + "-"})
+	for _, n := range p.everyNode() {
+		prefix := n.Name + "-"
+		if n.APIServer != "" {
+			prefix = n.APIServer + "-" + prefix
+		}
+		all = append(all, live.LogDir{Dir: p.layout.node(n.Name).pod(n.APIServer).dir, Prefix: prefix})
 	}
 	return all
 }
@@ -106,6 +110,11 @@ func (p *plane) Vacate(ctx context.Context) string {
 	if err := live.Purge(ctx, p); err != nil {
 		return err.Error()
 	}
+	for _, f := range p.fleets {
+		if err := live.PurgeFurther(ctx, f); err != nil {
+			return err.Error()
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dirty
@@ -116,13 +125,6 @@ func (p *plane) container(node string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.containers[node]
-}
-
-// plugin of a node's pod, whether a scenario uses it or not; nil if there is none.
-func (p *plane) plugin(node, keyID string) *live.Plugin {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.plugins[node][keyID]
 }
 
 // address of a node on the nodes' network.
@@ -151,8 +153,8 @@ func (p *plane) LoadBalancer() live.Unit { return p.lb }
 // Lives implements live.Plane: the remote KMS, and what the pods run.
 func (p *plane) Lives() []history.Process {
 	all := p.Host.Lives()
-	for _, n := range p.nodes.List() {
-		targets := []live.Target{{Unit: n.Server, Identity: history.Process{Role: history.RoleAPIServer, Node: n.Name}}}
+	for _, n := range p.everyNode() {
+		targets := []live.Target{{Unit: n.Server, Identity: history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}}}
 		for _, g := range n.Plugins() {
 			targets = append(targets, g.Target)
 		}
@@ -162,6 +164,15 @@ func (p *plane) Lives() []history.Process {
 				all = append(all, t.Identity)
 			}
 		}
+	}
+	return all
+}
+
+// everyNode are the nodes, and those beside them of the further API servers.
+func (p *plane) everyNode() []*live.Node {
+	all := p.nodes.List()
+	for _, f := range p.fleets {
+		all = append(all, f.nodes.List()...)
 	}
 	return all
 }
@@ -245,7 +256,7 @@ func (p *plane) Close(ctx context.Context) error {
 		p.tailing.Wait()
 		_ = p.journals.Close() // what they hold belongs to no run any more
 	}
-	for _, n := range p.nodes.List() {
+	for _, n := range p.everyNode() {
 		n.Close()
 	}
 	if p.front != nil {

@@ -18,7 +18,7 @@ import (
 
 // Reset implements pool.Plane; what it proves is live.Reset's.
 func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
-	plan, err := pool.PlanRepair(nodeNames(p.size), p.nodes.Names(), p.leaves)
+	plan, err := pool.PlanRepair(nodeNames(p.shape.nodes), p.nodes.Names(), p.leaves)
 	if err != nil {
 		return err
 	}
@@ -52,38 +52,36 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err := p.install(ctx, s.Operator); err != nil {
 		return err
 	}
-	return live.Reset(ctx, p, s.Operator)
+	if err := live.Reset(ctx, p, s.Operator); err != nil {
+		return err
+	}
+	for _, f := range p.fleets {
+		if err := f.reset(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resetNode starts the plugins that the scenario begins with, holds the others, and gives the API server its configuration.
 // One whose configuration has changed is started again, which is sooner than a stock API server looks at it.
 func (p *plane) resetNode(ctx context.Context, n *live.Node, keyIDs []string) error {
-	var errs []error
-	for _, k := range p.keyIDs {
-		if !slices.Contains(keyIDs, k) {
-			n.RemovePlugin(k)
-			errs = append(errs, p.plugin(n.Name, k).Stop(ctx), forget(p.plugin(n.Name, k).Journal))
-			continue
-		}
-		g, err := p.AddPlugin(ctx, n, k)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, g.Clear(ctx))
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := p.plugins.reset(ctx, n, keyIDs); err != nil {
 		return err
 	}
 	if _, err := inside(ctx, p.container(n.Name), nil, "pkill", "-CONT", "-x", "etcd"); err != nil { // a scenario may have left it paused
 		return err
 	}
-	s := n.Server.(*server)
-	before, _ := os.ReadFile(s.layout.file(encryptionFile)) // what cannot be read has changed
+	return n.Server.(*server).reset(ctx, keyIDs)
+}
+
+// reset gives an API server the configuration that a scenario begins with.
+func (s *server) reset(ctx context.Context, keyIDs []string) error {
+	before, _ := os.ReadFile(s.file(encryptionFile)) // what cannot be read has changed
 	if _, err := s.SetEncryption(live.Plugins(keyIDs...)); err != nil {
 		return err
 	}
-	after, err := os.ReadFile(s.layout.file(encryptionFile))
+	after, err := os.ReadFile(s.file(encryptionFile))
 	if err != nil {
 		return err
 	}

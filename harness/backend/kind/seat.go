@@ -73,7 +73,7 @@ func (s *seat) Pause(ctx context.Context) error  { return s.held().Pause(ctx) }
 func (s *seat) Resume(ctx context.Context) error { return s.held().Resume(ctx) }
 func (s *seat) Status() live.Status              { return s.held().Status() }
 
-// seatAggregators waits until the Deployment is complete and gives every pod a seat. A pod that has one keeps it.
+// seatAggregators waits until the Deployments are complete and gives every pod a seat. A pod that has one keeps it.
 func (p *plane) seatAggregators(ctx context.Context) error {
 	through, err := p.donor("")
 	if err != nil {
@@ -87,12 +87,25 @@ func (p *plane) seatAggregators(ctx context.Context) error {
 }
 
 func (p *plane) seatAll(ctx context.Context, client kubernetes.Interface) error {
-	return until(ctx, 10*readyPoll, "wait for the pods of the aggregator", func(ctx context.Context) error {
-		pods, err := client.CoreV1().Pods(aggregators).List(ctx, metav1.ListOptions{LabelSelector: labelAggregator + "=" + aggregators})
+	if err := seatOne(ctx, client, aggregators, p.aggregators); err != nil {
+		return err
+	}
+	for _, f := range p.fleets {
+		if err := seatOne(ctx, client, aggregatorsOf(f.Stand.APIServer), f.aggregators); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seatOne does it for one Deployment.
+func seatOne(ctx context.Context, client kubernetes.Interface, name string, seats []*seat) error {
+	return until(ctx, 10*readyPoll, "wait for the pods of "+name, func(ctx context.Context) error {
+		pods, err := client.CoreV1().Pods(aggregators).List(ctx, metav1.ListOptions{LabelSelector: labelAggregator + "=" + name})
 		if err != nil {
 			return err
 		}
-		return assign(p.aggregators, running(pods.Items))
+		return assign(seats, running(pods.Items))
 	})
 }
 

@@ -6,19 +6,24 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
 
-// server is the kube-apiserver of a node.
+// server is the API server of a node.
 type server struct {
 	*held
-	layout nodeLayout
-	url    string
-	http   *http.Client // an administrator's
+	dir  string // of its files on this machine
+	url  string
+	http *http.Client // an administrator's
+	// resources that it encrypts, as encryption configurations name them; none: secrets.
+	resources []string
 }
 
 var _ live.Server = (*server)(nil)
+
+func (s *server) file(name string) string { return filepath.Join(s.dir, name) }
 
 // Start implements live.Unit: it returns when the API server lives, which it always comes to, and gives it a moment to become
 // ready, which it does not while a plugin is dead.
@@ -62,14 +67,14 @@ func (s *server) ask(path string) func(context.Context) error {
 func (s *server) URL() string { return s.url }
 
 // AuditLog implements live.Server.
-func (s *server) AuditLog() string { return s.layout.file(auditLog) }
+func (s *server) AuditLog() string { return s.file(auditLog) }
 
 // LogFile implements live.Server.
-func (s *server) LogFile() string { return s.layout.file(logFile(unitAPIServer)) }
+func (s *server) LogFile() string { return s.file(logFile(unitAPIServer)) }
 
 // SetEncryption implements live.Server.
 func (s *server) SetEncryption(told live.Encryption) (hash string, err error) {
-	text, err := encryptionText(told)
+	text, err := encryptionText(told, s.resources)
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +83,7 @@ func (s *server) SetEncryption(told live.Encryption) (hash string, err error) {
 
 // RollOut implements live.Server: in the node the sockets are where the file says.
 func (s *server) RollOut(file []byte) (hash string, err error) {
-	if err := writeAtomically(s.layout.file(encryptionFile), file); err != nil {
+	if err := writeAtomically(s.file(encryptionFile), file); err != nil {
 		return "", fmt.Errorf("encryption configuration: %w", err)
 	}
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(file)), nil
@@ -86,8 +91,9 @@ func (s *server) RollOut(file []byte) (hash string, err error) {
 
 // encryptionText is the EncryptionConfiguration that says what an API server is told, and nothing else: one with a provider whose
 // plugin is held is not ready.
-func encryptionText(told live.Encryption) ([]byte, error) {
+func encryptionText(told live.Encryption, resources []string) ([]byte, error) {
 	e := told.Config(func(keyID string) string { return live.HostSocket(inNodeSocket, keyID) })
+	e.Resources = resources
 	if err := e.Validate(); err != nil {
 		return nil, err
 	}

@@ -59,12 +59,7 @@ func (p *pods) end(ctx context.Context, n *live.Node, kill bool) error {
 	if err := p.plane.journals.Poll(); err != nil {
 		return err
 	}
-	var ran []entry
-	for _, e := range p.plane.living(n.Name) {
-		if inPod(e.unit) {
-			ran = append(ran, e)
-		}
-	}
+	ran := p.plane.livingIn(n.Name, "")
 	p.plane.noteLost(history.RolePod, n.Name, ran)
 	if _, err := inside(ctx, container, nil, "sh", "-c", "if [ -e "+manifest+" ]; then mv "+manifest+" "+parked+"; fi"); err != nil {
 		return err
@@ -90,10 +85,8 @@ func (p *pods) tellKilled(n *live.Node, at time.Time) error {
 	if err := p.plane.journals.Poll(); err != nil {
 		return err
 	}
-	for _, e := range p.plane.living(n.Name) {
-		if inPod(e.unit) {
-			p.plane.tellUnit(at, e, history.ProcessKilled, "with its pod")
-		}
+	for _, e := range p.plane.livingIn(n.Name, "") {
+		p.plane.tellUnit(at, e, history.ProcessKilled, "with its pod")
 	}
 	return nil
 }

@@ -154,10 +154,15 @@ func (e *Environment) joined(ctx context.Context, name string) error {
 	return nil
 }
 
+// recordReady records that a process answers. The node of a power cycle may have been that of a further API server's process as well.
 func (e *Environment) recordReady(t *Target) {
 	ready := t.Identity
 	ready.PID, ready.State = t.Status().PID, history.ProcessReady
-	e.record(&ready)
+	if e.main != nil { // its sink says whose it is
+		e.record(&ready)
+		return
+	}
+	e.record(owned(&ready))
 }
 
 func (n *Node) endReporter(ctx context.Context) error {

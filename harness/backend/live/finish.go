@@ -33,8 +33,10 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	if keep {
 		return errors.Join(finished, e.opts.Release(ctx, e, true))
 	}
-	if e.reachable(e.nodes(), "") != nil {
-		e.plane.Spoil(DamagedPower)
+	for _, one := range e.all() {
+		if one.reachable(one.nodes(), "") != nil {
+			e.plane.Spoil(DamagedPower)
+		}
 	}
 	if e.traits.Outlives && errors.Join(e.clear(ctx), e.eachFurther(func(f *Environment) error { return f.clear(ctx) })) != nil {
 		e.plane.Spoil(DamagedData)

@@ -38,8 +38,19 @@ func ResetFurther(ctx context.Context, p Plane, f Further) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
+	return PurgeFurther(context.WithoutCancel(ctx), f)
+}
+
+// PurgeFurther is Purge for a further API server.
+func PurgeFurther(ctx context.Context, f Further) error {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	c, err := f.Nodes().Admin()
+	if err != nil {
+		return err
+	}
 	options := metav1.ListOptions{LabelSelector: dataLabel}
-	err = c.Resource(f.Encrypted().Resource).Namespace(dataNamespace).DeleteCollection(context.WithoutCancel(ctx), metav1.DeleteOptions{}, options)
+	err = c.Resource(f.Encrypted().Resource).Namespace(dataNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, options)
 	if err != nil {
 		return fmt.Errorf("delete the data of %s: %w", f.APIServer(), err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -72,27 +71,9 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
 		}
 	}
-	lacks = append(lacks, lacksFurther(s)...)
+	lacks = append(lacks, live.LacksFurther(s)...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
-	}
-	return lacks
-}
-
-// lacksFurther is what cannot be done in a topology with further API servers.
-func lacksFurther(s *scenario.Scenario) []string {
-	var lacks []string
-	if len(s.Topology.Further()) == 0 {
-		return nil
-	}
-	if s.Topology.Start == scenario.StartStopped {
-		lacks = append(lacks, "start: stopped with further API servers: they end where no kube-apiserver answers them, and nobody starts them again")
-	}
-	if s.Topology.Aggregators > 1 {
-		lacks = append(lacks, "several aggregators with further API servers: one for each is run")
-	}
-	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return a.Verb == scenario.VerbNode }) {
-		lacks = append(lacks, "node with further API servers: their pods stay where they are")
 	}
 	return lacks
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -15,42 +13,17 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// wardle is the API group of k8s.io/sample-apiserver.
-const wardle = "wardle.example.com"
-
 // Links to the load balancer of what a further API server has.
 const (
 	fromReporter = history.RoleReporter
 	fromFurther  = history.RoleFurther
 )
 
-// stand is how sample-apiserver stands for an API server. All its instances serve the same group, in two versions, and one APIService
-// leads to one Service: so each API server has a version, and its own part of etcd.
-type stand struct {
-	apiServer          string
-	version            string
-	field              []string // of an object, with the data
-	namespace, service string
-}
-
-func standOf(apiServer string) (stand, error) {
-	switch apiServer {
-	case history.OpenShiftAPIServer:
-		return stand{apiServer, "v1alpha1", []string{"spec", "reference"}, "openshift-apiserver", "api"}, nil
-	case history.OAuthAPIServer:
-		return stand{apiServer, "v1beta1", []string{"spec", "flunderReference"}, "openshift-oauth-apiserver", "api"}, nil
-	}
-	return stand{}, fmt.Errorf("API server %q: expected %s or %s", apiServer, history.OpenShiftAPIServer, history.OAuthAPIServer)
-}
-
-// prefix of everything that it stores.
-func (s stand) prefix() string { return "/" + s.apiServer }
-
 // fleet is an API server beside kube-apiserver: a sample-apiserver for each node, as the pods of a Deployment, each with a folder for
 // its sockets as their emptyDir, and a Service in front of all.
 type fleet struct {
 	*plane
-	stand
+	live.Stand
 	dir     string // short: sockets are below it
 	program string
 	lb      *netfault.LoadBalancer
@@ -64,11 +37,11 @@ var _ live.Further = (*fleet)(nil)
 // makeFleets makes the further API servers of a shape. Nothing of them runs yet.
 func (p *plane) makeFleets(apiServers []string, program string) error {
 	for _, name := range apiServers {
-		s, err := standOf(name)
+		s, err := live.StandOf(name)
 		if err != nil {
 			return err
 		}
-		f := &fleet{plane: p, stand: s, dir: filepath.Join(p.dir, name), program: program}
+		f := &fleet{plane: p, Stand: s, dir: filepath.Join(p.dir, name), program: program}
 		if f.lb, err = netfault.NewLoadBalancer("service of "+name, 0); err != nil {
 			return err
 		}
@@ -97,13 +70,7 @@ func (p *plane) Further() []live.Further {
 }
 
 // APIServer implements live.Further.
-func (f *fleet) APIServer() string { return f.apiServer }
-
-// Encrypted implements live.Further.
-func (f *fleet) Encrypted() live.Encrypted {
-	return live.Encrypted{Resource: schema.GroupVersionResource{Group: wardle, Version: f.version, Resource: "flunders"}, Kind: "Flunder",
-		Registry: f.prefix() + "/" + wardle + "/flunders/", Field: f.field, Spec: map[string]any{"referenceType": "Flunder"}}
-}
+func (f *fleet) APIServer() string { return f.Stand.APIServer }
 
 // Nodes implements live.Plane.
 func (f *fleet) Nodes() *live.Nodes { return &f.nodes }
@@ -151,10 +118,10 @@ func (f *fleet) start(ctx context.Context) error {
 	}
 	for _, n := range f.nodes.List() {
 		if err := n.Server.Ready(ctx); err != nil {
-			return fmt.Errorf("%s of %s: %w", f.apiServer, n.Name, err)
+			return fmt.Errorf("%s of %s: %w", f.Stand.APIServer, n.Name, err)
 		}
 	}
-	objects, err := f.cp.Manifests(controlplane.APIService{Group: wardle, Version: f.version, Namespace: f.namespace, Name: f.service, Addr: f.lb.Addr()})
+	objects, err := f.cp.Manifests(controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
 	if err != nil {
 		return err
 	}
@@ -171,7 +138,7 @@ func (f *fleet) reset(ctx context.Context, s *scenario.Scenario, used bool) erro
 	if err := f.profile.Become(ctx, s.Topology.Profile, &f.nodes); err != nil {
 		return err
 	}
-	if err := f.install(ctx, scenario.OperatorOf(f.apiServer)); err != nil {
+	if err := f.install(ctx, scenario.OperatorOf(f.Stand.APIServer)); err != nil {
 		return err
 	}
 	return live.ResetFurther(ctx, f.plane, f)

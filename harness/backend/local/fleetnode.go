@@ -19,7 +19,7 @@ func (f *fleet) nodeDir(name string) string { return filepath.Join(f.dir, name) 
 
 func (f *fleet) encryption(node string, told live.Encryption) controlplane.Encryption {
 	c := told.Config(func(keyID string) string { return live.HostSocket(f.nodeDir(node), keyID) })
-	c.Resources = []string{"flunders." + wardle}
+	c.Resources = []string{live.Flunders}
 	return c
 }
 
@@ -30,13 +30,13 @@ func (f *fleet) makeNode(ctx context.Context, beside *live.Node, told live.Encry
 		return err
 	}
 	server, err := f.cp.AddAggregated(controlplane.AggregatedSpec{
-		Kind: f.apiServer, Name: name, Program: f.program, Server: "https://" + f.front[fromFurther].Addr(), EtcdPrefix: f.prefix(),
-		ServiceNamespace: f.namespace, ServiceName: f.service, Encryption: f.encryption(name, told), Args: []string{"--vmodule=envelope=6"},
+		Kind: f.Stand.APIServer, Name: name, Program: f.program, Server: "https://" + f.front[fromFurther].Addr(), EtcdPrefix: f.Prefix(),
+		ServiceNamespace: f.Namespace, ServiceName: f.Service, Encryption: f.encryption(name, told), Args: []string{"--vmodule=envelope=6"},
 	})
 	if err != nil {
 		return err
 	}
-	n := &live.Node{Name: name, APIServer: f.apiServer, Server: aggregated{server, f}}
+	n := &live.Node{Name: name, APIServer: f.Stand.APIServer, Server: aggregated{server, f}}
 	if n.ReporterPlace, err = f.reporterPlace(name); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (f *fleet) makeNode(ctx context.Context, beside *live.Node, told live.Encry
 	if n.Direct, err = f.client(server.URL()); err != nil {
 		return err
 	}
-	f.Register(history.Process{Role: history.RoleAPIServer, APIServer: f.apiServer, Node: name}, f.apiServer+"-"+name)
+	f.Register(history.Process{Role: history.RoleAPIServer, APIServer: f.Stand.APIServer, Node: name}, f.Stand.APIServer+"-"+name)
 	for _, k := range told.PluginIDs() {
 		if _, err := f.AddPlugin(ctx, n, k); err != nil {
 			return err
@@ -92,22 +92,22 @@ func (f *fleet) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*liv
 		n.AddPlugin(g)
 	}
 	if err := g.Start(ctx); err != nil {
-		return nil, fmt.Errorf("start plugin %s/%s of %s: %w", n.Name, keyID, f.apiServer, err)
+		return nil, fmt.Errorf("start plugin %s/%s of %s: %w", n.Name, keyID, f.Stand.APIServer, err)
 	}
 	return g, nil
 }
 
 func (f *fleet) newPlugin(node, keyID string) (*live.Plugin, error) {
-	name, dir := f.apiServer+"-"+node+"-"+keyID, f.nodeDir(node)
+	name, dir := f.Stand.APIServer+"-"+node+"-"+keyID, f.nodeDir(node)
 	control, journal := filepath.Join(dir, "ctl-"+keyID+".sock"), live.JournalFile(f.logs, name)
 	g, err := live.NewPlugin(node, keyID, live.HostSocket(dir, keyID), control, journal)
 	if err != nil {
 		return nil, err
 	}
-	g.Identity.APIServer = f.apiServer
+	g.Identity.APIServer = f.Stand.APIServer
 	g.Unit = f.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
 		path, err := f.Programs.Find(ctx, live.PluginProgram)
-		args := live.PluginArgs(node, keyID, dir, control, journal, f.kms.Socket, live.RemoteKey(f.apiServer, keyID))
+		args := live.PluginArgs(node, keyID, dir, control, journal, f.kms.Socket, live.RemoteKey(f.Stand.APIServer, keyID))
 		args = append(append(args, f.profile.Args()...), f.Programs.PluginArgs...)
 		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(f.logs, "plugin-"+name+".log")}, err
 	})

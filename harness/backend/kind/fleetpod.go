@@ -1,0 +1,134 @@
+package kind
+
+import (
+	"path/filepath"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+)
+
+// sampleProgram is the further API server's in its image.
+const sampleProgram = assets.SampleAPIServerProgram
+
+// What kubeadm gives the clients of etcd on a node.
+const (
+	pkiDir         = "/etc/kubernetes/pki/"
+	etcdAuthority  = pkiDir + "etcd/ca.crt"
+	etcdClientCert = pkiDir + "apiserver-etcd-client.crt"
+	etcdClientKey  = pkiDir + "apiserver-etcd-client.key"
+)
+
+// podGrace is for holds whose programs have ended already.
+const podGrace = 2
+
+// deploymentName is that of a further API server on a node.
+func deploymentName(s live.Stand, node string) string { return s.APIServer + "-" + node }
+
+// deploymentOf is a further API server on a node: its pod and no other, so that one action can take the pod of one node away. The pod is
+// tied to the node, where its files are, past the scheduler. The sockets are in an emptyDir.
+func deploymentOf(s live.Stand, img images, node string, ports hostPorts) *appsv1.Deployment {
+	labels := map[string]string{labelAPIServer: s.APIServer, labelNode: node}
+	volumes, mounts := fleetVolumes(s)
+	return &appsv1.Deployment{
+		TypeMeta:   typeOf("apps/v1", "Deployment"),
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: deploymentName(s, node)},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](1),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}, // both would use the same files
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					NodeName: node, ServiceAccountName: s.APIServer, AutomountServiceAccountToken: ptr.To(false),
+					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, // also a node that was without power for long
+					TerminationGracePeriodSeconds: ptr.To[int64](podGrace),
+					Volumes:                       volumes,
+					InitContainers:                sidecarsOf(s, img, ports, mounts),
+					Containers:                    []corev1.Container{serverContainer(s, img, ports, mounts)},
+				},
+			},
+		},
+	}
+}
+
+// fleetVolumes are the folder of the pod's files on the node, that of all nodes, and the sockets, for every container; and what the API
+// server's alone mounts.
+func fleetVolumes(s live.Stand) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	own := filepath.Join(inNodeState, s.APIServer)
+	volumes = []corev1.Volume{
+		hostPath(volumeState, own, corev1.HostPathDirectory), hostPath(volumeShared, inNodeShared, corev1.HostPathDirectory),
+		{Name: volumeSocket, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+	}
+	mounts = []corev1.VolumeMount{
+		{Name: volumeState, MountPath: own}, {Name: volumeShared, MountPath: inNodeShared}, {Name: volumeSocket, MountPath: inNodeSocket},
+	}
+	for _, m := range etcdMounts() {
+		volumes = append(volumes, hostPath(m.Name, m.MountPath, corev1.HostPathFile))
+	}
+	return volumes, mounts
+}
+
+// etcdMounts are the files of a client of etcd, which are where they are on the node.
+func etcdMounts() []corev1.VolumeMount {
+	return []corev1.VolumeMount{
+		{Name: "etcd-ca", MountPath: etcdAuthority, ReadOnly: true}, {Name: "etcd-cert", MountPath: etcdClientCert, ReadOnly: true},
+		{Name: "etcd-key", MountPath: etcdClientKey, ReadOnly: true},
+	}
+}
+
+func hostPath(name, path string, kind corev1.HostPathType) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path, Type: ptr.To(kind)}}}
+}
+
+// sidecarsOf are the plugins and the reporter, all of which wait for their command.
+func sidecarsOf(s live.Stand, img images, ports hostPorts, mounts []corev1.VolumeMount) []corev1.Container {
+	var all []corev1.Container
+	for _, k := range pluginKeyIDs() {
+		all = append(all, containerIn(s, unitOfPlugin(k), img.plugin, 0, mounts))
+	}
+	reporter := containerIn(s, unitReporter, img.reporter, uidReporter, mounts)
+	reporter.Ports = []corev1.ContainerPort{portOf("metrics", portMetrics, ports.metrics)}
+	all = append(all, reporter)
+	for i := range all {
+		all[i].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+	}
+	return all
+}
+
+// serverContainer is the API server's. One that is not ready, because a plugin is away for instance, is taken out of the Service; none is
+// restarted by a probe: what hangs is what is tested.
+func serverContainer(s live.Stand, img images, ports hostPorts, mounts []corev1.VolumeMount) corev1.Container {
+	c := containerIn(s, unitAPIServer, img.apiServer, 0, mounts, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String())
+	c.Ports = []corev1.ContainerPort{portOf("https", portFurther, ports.apiServer)}
+	c.VolumeMounts = append(c.VolumeMounts, etcdMounts()...)
+	c.ReadinessProbe = &corev1.Probe{
+		PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 2,
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.Parse(portFurther), Scheme: corev1.URISchemeHTTPS}},
+	}
+	return c
+}
+
+// containerIn is a container whose unit runs below hold with a command from a file.
+func containerIn(s live.Stand, unit, image string, user int64, mounts []corev1.VolumeMount, more ...string) corev1.Container {
+	dir := filepath.Join(inNodeState, s.APIServer)
+	return corev1.Container{
+		Name: unit, Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: append([]corev1.VolumeMount(nil), mounts...),
+		Command:         holdIn(dir, unit, append(more, "--command", filepath.Join(dir, commandFile(unit)))...),
+		SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To(user), RunAsGroup: ptr.To(user)},
+	}
+}
+
+func portOf(name, port, host string) corev1.ContainerPort {
+	number := func(text string) int32 {
+		n, _ := strconv.Atoi(text) // of this package's own numbers
+		return int32(n)
+	}
+	return corev1.ContainerPort{Name: name, ContainerPort: number(port), HostPort: number(host)}
+}

@@ -1,0 +1,160 @@
+package kind
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func standOf(t *testing.T, apiServer string) live.Stand {
+	t.Helper()
+	s, err := live.StandOf(apiServer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func podOf(t *testing.T, apiServer string, i int) (*appsv1.Deployment, corev1.PodSpec) {
+	t.Helper()
+	d := deploymentOf(standOf(t, apiServer), images{"plugin:1", "reporter:1", "aggregator:1", "sample:1"}, "cp-2", portsOf(i))
+	return d, d.Spec.Template.Spec
+}
+
+func allOf(pod corev1.PodSpec) []corev1.Container {
+	return slices.Concat(pod.InitContainers, pod.Containers)
+}
+
+// The pod is tied to its node, and two of one node are never there at the same time.
+func TestDeploymentOfANode(t *testing.T) {
+	d, pod := podOf(t, history.OAuthAPIServer, 1)
+	if d.Name != "oauth-apiserver-cp-2" || d.Namespace != "openshift-oauth-apiserver" || pod.NodeName != "cp-2" || *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+		t.Errorf("%+v", d)
+	}
+	for k, v := range d.Spec.Selector.MatchLabels {
+		if d.Spec.Template.Labels[k] != v {
+			t.Errorf("the pods lack the label %s=%s", k, v)
+		}
+	}
+	if pod.HostNetwork || *pod.AutomountServiceAccountToken || len(pod.Tolerations) != 1 || pod.Tolerations[0].Effect != "" {
+		t.Errorf("%+v", pod)
+	}
+}
+
+// All that runs in the pod runs below hold, waits for its command, and shares the sockets, which no other pod sees.
+func TestContainersOfAFurtherAPIServer(t *testing.T) {
+	_, pod := podOf(t, history.OpenShiftAPIServer, 0)
+	var got []string
+	for _, c := range allOf(pod) {
+		got = append(got, c.Name+"="+c.Image)
+		words := strings.Join(c.Command, " ")
+		if !strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-hold --control unix:///var/lib/kmsharness/openshift-apiserver/"+c.Name+".sock ") ||
+			!strings.HasSuffix(words, "--command /var/lib/kmsharness/openshift-apiserver/"+c.Name+".json") {
+			t.Errorf("%s: %s", c.Name, words)
+		}
+		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volumeSocket && m.MountPath == inNodeSocket }) {
+			t.Errorf("%s does not see the sockets", c.Name)
+		}
+		if c.LivenessProbe != nil || c.StartupProbe != nil {
+			t.Errorf("%s is restarted by a probe", c.Name)
+		}
+	}
+	if want := []string{"plugin-1=plugin:1", "plugin-2=plugin:1", "reporter=reporter:1", "apiserver=sample:1"}; !slices.Equal(got, want) {
+		t.Errorf("containers %v, want %v", got, want)
+	}
+	for _, c := range pod.InitContainers {
+		if c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+			t.Errorf("%s is not a sidecar", c.Name)
+		}
+	}
+}
+
+// Every mount has a volume; the sockets are the pod's own, and a client's key of etcd is the API server's alone.
+func TestVolumesOfAFurtherAPIServer(t *testing.T) {
+	_, pod := podOf(t, history.OpenShiftAPIServer, 0)
+	volumes := map[string]corev1.Volume{}
+	for _, v := range pod.Volumes {
+		volumes[v.Name] = v
+	}
+	for _, c := range allOf(pod) {
+		for _, m := range c.VolumeMounts {
+			v, there := volumes[m.Name]
+			if !there || v.HostPath != nil && v.HostPath.Path != m.MountPath {
+				t.Errorf("%s mounts %s at %s, volume %+v", c.Name, m.Name, m.MountPath, v)
+			}
+			if strings.HasPrefix(m.MountPath, pkiDir) && (c.Name != unitAPIServer || !m.ReadOnly) {
+				t.Errorf("%s sees %s", c.Name, m.MountPath)
+			}
+		}
+	}
+	if volumes[volumeSocket].EmptyDir == nil {
+		t.Errorf("sockets: %+v", volumes[volumeSocket])
+	}
+}
+
+// Two API servers of a node, and the reporter of kube-apiserver, have no port in common.
+func TestHostPorts(t *testing.T) {
+	seen := map[int32]bool{6443: true, 2379: true, 9464: true}
+	for i, name := range []string{history.OpenShiftAPIServer, history.OAuthAPIServer} {
+		_, pod := podOf(t, name, i)
+		n := 0
+		for _, c := range allOf(pod) {
+			for _, p := range c.Ports {
+				if n++; seen[p.HostPort] || p.HostPort == 0 || p.ContainerPort == 0 {
+					t.Errorf("%s: port %+v", name, p)
+				}
+				seen[p.HostPort] = true
+			}
+		}
+		if n != 2 {
+			t.Errorf("%s: %d ports, want those of API server and reporter", name, n)
+		}
+	}
+}
+
+// The Service leads to the pods of all nodes, and the service account that API servers have certificates of may ask who a client is.
+func TestObjectsOfAFurtherAPIServer(t *testing.T) {
+	s := standOf(t, history.OpenShiftAPIServer)
+	d, _ := podOf(t, history.OpenShiftAPIServer, 0)
+	seen := 0
+	for _, o := range objectsOf(s) {
+		switch o := o.(type) {
+		case *corev1.Service:
+			seen++
+			for k, v := range o.Spec.Selector {
+				if d.Spec.Template.Labels[k] != v {
+					t.Errorf("pods lack the label %s=%s", k, v)
+				}
+			}
+			if _, one := o.Spec.Selector[labelNode]; one || o.Name+"."+o.Namespace+".svc" != s.DNSName() || o.Spec.Ports[0].TargetPort.IntVal != 8443 {
+				t.Errorf("%+v", o)
+			}
+		case *rbacv1.ClusterRoleBinding:
+			seen++
+			if u := o.Subjects[0]; "system:serviceaccount:"+u.Namespace+":"+u.Name != s.User() || u.Kind != rbacv1.ServiceAccountKind {
+				t.Errorf("%+v", o)
+			}
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d objects of interest, want a Service and a ClusterRoleBinding", seen)
+	}
+}
+
+// The kernel takes no socket path of more than 107 bytes.
+func TestSocketsOfAggregatorsAreShort(t *testing.T) {
+	for _, name := range []string{aggregators, aggregatorsOf(history.OpenShiftAPIServer), aggregatorsOf(history.OAuthAPIServer)} {
+		pod := name + "-6d4b75cb6d-x7k2p"
+		if path := filepath.Join(inNodeShared, holdSocket(unitOfAggregator(pod))); len(path) > 107 {
+			t.Errorf("%s has %d bytes", path, len(path))
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package live
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// No two share a version, a part of etcd, a namespace or a user.
+func TestStandsAreApart(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range scenario.APIServers()[1:] {
+		s, err := StandOf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, what := range []string{s.Version, s.Prefix(), s.Namespace, s.User(), s.DNSName(), s.Encrypted().Registry} {
+			if seen[what] != "" {
+				t.Errorf("%s and %s both have %s", seen[what], name, what)
+			}
+			seen[what] = name
+		}
+	}
+	if _, err := StandOf(history.KubeAPIServer); err == nil || !strings.Contains(err.Error(), "expected openshift-apiserver") {
+		t.Errorf("kube-apiserver: %v", err)
+	}
+}
+
+func TestLacksFurther(t *testing.T) {
+	node := scenario.Action{Verb: scenario.VerbNode}
+	for want, s := range map[string]*scenario.Scenario{
+		"":                     {Topology: scenario.Topology{APIServers: scenario.APIServers()}},
+		"start: stopped":       {Topology: scenario.Topology{APIServers: scenario.APIServers(), Start: scenario.StartStopped}},
+		"several aggregators":  {Topology: scenario.Topology{APIServers: scenario.APIServers(), Aggregators: 2}},
+		"stay where they are":  {Topology: scenario.Topology{APIServers: scenario.APIServers()}, Steps: []scenario.Step{{Action: &node}}},
+		"nothing without them": {Topology: scenario.Topology{Aggregators: 2}, Steps: []scenario.Step{{Action: &node}}},
+	} {
+		lacks := strings.Join(LacksFurther(s), "\n")
+		if none := want == "" || len(s.Topology.Further()) == 0; none != (lacks == "") || !none && !strings.Contains(lacks, want) {
+			t.Errorf("%q, want %q", lacks, want)
+		}
+	}
+}
