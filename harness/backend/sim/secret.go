@@ -11,7 +11,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
 // secret is an encrypted object as it lies in etcd.
@@ -175,8 +178,11 @@ const keyPrefix = "encryption-key-openshift-kube-apiserver-"
 func objectName(name string) string { return "secrets/" + namespaceOf(name) + "/" + name }
 
 func namespaceOf(name string) string {
-	if strings.HasPrefix(name, keyPrefix) {
-		return "openshift-config-managed"
+	switch {
+	case strings.HasPrefix(name, keyPrefix) || isManaged(name):
+		return revision.Namespace
+	case name == operated.CredentialSecret:
+		return exchange.Credentials
 	}
 	return dataNamespace
 }

@@ -1,0 +1,65 @@
+package exchange
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+)
+
+// Seen is what was observed, with what it takes to act upon it.
+type Seen struct {
+	core.Observed
+	secrets  map[uint64]*corev1.Secret // of keys
+	material map[uint64][]byte
+	files    map[int][]byte // of encryption configurations
+}
+
+// NewSeen is of an operator that has seen nothing yet.
+func NewSeen() Seen {
+	return Seen{secrets: map[uint64]*corev1.Secret{}, material: map[uint64][]byte{}, files: map[int][]byte{}}
+}
+
+// ErrUnreadable is for a key or a revision that is not as an operator writes it. Guessing would lose data, so it stops the operator.
+var ErrUnreadable = errors.New("nothing is done until it can be read again")
+
+// AddSecret adds a key or a revision of the encryption configuration; others are left out.
+func (s *Seen) AddSecret(one *corev1.Secret) error {
+	switch kind := one.Labels[revision.KindLabel]; kind {
+	case revision.KindKey:
+		_, k, material, err := revision.ReadKey(one)
+		if err != nil {
+			return fmt.Errorf("%w: %w", err, ErrUnreadable)
+		}
+		s.Keys, s.secrets[k.ID], s.material[k.ID] = append(s.Keys, k), one, material
+	case revision.KindConfig:
+		_, c, file, err := revision.ReadConfig(one)
+		if err != nil {
+			return fmt.Errorf("%w: %w", err, ErrUnreadable)
+		}
+		s.Configs, s.files[c.Revision] = append(s.Configs, c), file
+	}
+	return nil
+}
+
+// AddConfigMap adds a revision of the plugin configuration.
+func (s *Seen) AddConfigMap(one *corev1.ConfigMap) error {
+	_, p, err := revision.ReadPluginConfig(one)
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, ErrUnreadable)
+	}
+	s.PluginConfigs = append(s.PluginConfigs, p)
+	return nil
+}
+
+// File is the encryption configuration of a revision; ErrBehind if that was not seen.
+func (s Seen) File(revision int) ([]byte, error) {
+	file, there := s.files[revision]
+	if !there {
+		return nil, ErrBehind
+	}
+	return file, nil
+}
