@@ -21,13 +21,19 @@ import (
 
 // caches are what an operator saw last.
 type caches struct {
-	full       bool // after the first look
-	secrets    map[string]*corev1.Secret
-	maps       map[string]*corev1.ConfigMap
+	full       bool                      // after the first look
+	objects    map[string]object         // keys and revisions, by name: those of Secrets and ConfigMaps differ
 	referred   map[config.Reference]bool // credentials that are there
 	config, cr map[string]any
 	reported   *objects.Version // that the reports are of
 	reports    []exchange.Report
+}
+
+// object is one that was read, in a version.
+type object struct {
+	version string
+	read    exchange.Kept
+	err     error
 }
 
 func configMaps() schema.GroupVersionResource {
@@ -48,13 +54,8 @@ func (s *shift) observe() (exchange.Seen, error) {
 		return exchange.Seen{}, err
 	}
 	seen, c := exchange.NewSeen(), &s.caches
-	for _, name := range slices.Sorted(maps.Keys(c.secrets)) {
-		if err := seen.AddSecret(c.secrets[name]); err != nil {
-			return exchange.Seen{}, err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.maps)) {
-		if err := seen.AddConfigMap(c.maps[name]); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(c.objects)) {
+		if err := seen.Add(c.objects[name].read, c.objects[name].err); err != nil {
 			return exchange.Seen{}, err
 		}
 	}
@@ -75,11 +76,10 @@ func (s *shift) refresh() error {
 	default:
 		return errNotSeen
 	}
-	c.full, c.referred = true, map[config.Reference]bool{}
-	if err := s.refreshSecrets(); err != nil {
-		return err
-	}
-	if err := s.refreshMaps(); err != nil {
+	before := c.objects
+	c.full, c.referred, c.objects = true, map[config.Reference]bool{}, map[string]object{}
+	s.refreshSecrets(before)
+	if err := s.refreshMaps(before); err != nil {
 		return err
 	}
 	c.config = nil
@@ -92,50 +92,52 @@ func (s *shift) refresh() error {
 	return nil
 }
 
-func (s *shift) refreshSecrets() error {
-	before := s.caches.secrets
-	s.caches.secrets = map[string]*corev1.Secret{}
+func (s *shift) refreshSecrets(before map[string]object) {
 	for name, stored := range s.o.w.secrets {
 		switch namespaceOf(name) {
 		case exchange.Credentials:
 			s.caches.referred[config.Reference{Kind: "Secret", Name: name}] = true
 		case revision.Namespace:
-			one := before[name]
-			if version := strconv.FormatInt(stored.revision, 10); one == nil || one.ResourceVersion != version {
-				one = &corev1.Secret{}
+			s.caches.objects[name] = before[name].in(strconv.FormatInt(stored.revision, 10), func(version string) (exchange.Kept, error) {
+				one := &corev1.Secret{}
 				if err := json.Unmarshal(stored.value, one); err != nil {
-					return fmt.Errorf("read %s: %w", objectName(name), err)
+					return exchange.Kept{}, fmt.Errorf("read %s: %w", objectName(name), err)
 				}
 				one.ResourceVersion = version
-			}
-			s.caches.secrets[name] = one
+				return exchange.ReadSecret(one)
+			})
 		}
 	}
-	return nil
 }
 
-func (s *shift) refreshMaps() error {
+// in is the object in a version, which is read if it is another one than before.
+func (o object) in(version string, read func(version string) (exchange.Kept, error)) object {
+	if o.version != version {
+		o.version = version
+		o.read, o.err = read(version)
+	}
+	return o
+}
+
+func (s *shift) refreshMaps(before map[string]object) error {
 	all, _, err := s.o.w.store.List(configMaps(), "")
 	if err != nil {
 		return err
 	}
-	before := s.caches.maps
-	s.caches.maps = map[string]*corev1.ConfigMap{}
 	for _, v := range all {
-		if v.Key.Namespace == exchange.Credentials {
-			s.caches.referred[config.Reference{Kind: "ConfigMap", Name: v.Key.Name}] = true
+		name := v.Key.Name
+		switch v.Key.Namespace {
+		case exchange.Credentials:
+			s.caches.referred[config.Reference{Kind: "ConfigMap", Name: name}] = true
+		case revision.Namespace:
+			s.caches.objects[name] = before[name].in(v.ResourceVersion(), func(string) (exchange.Kept, error) {
+				one := &corev1.ConfigMap{}
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(v.Object().Object, one); err != nil {
+					return exchange.Kept{}, fmt.Errorf("read configmaps/%s/%s: %w", v.Key.Namespace, name, err)
+				}
+				return exchange.ReadConfigMap(one)
+			})
 		}
-		if v.Key.Namespace != revision.Namespace {
-			continue
-		}
-		one := before[v.Key.Name]
-		if one == nil || one.ResourceVersion != v.ResourceVersion() {
-			one = &corev1.ConfigMap{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(v.Object().Object, one); err != nil {
-				return fmt.Errorf("read configmaps/%s/%s: %w", v.Key.Namespace, v.Key.Name, err)
-			}
-		}
-		s.caches.maps[v.Key.Name] = one
 	}
 	return nil
 }

@@ -26,33 +26,43 @@ func NewSeen() Seen {
 // ErrUnreadable is for a key or a revision that is not as an operator writes it. Guessing would lose data, so it stops the operator.
 var ErrUnreadable = errors.New("nothing is done until it can be read again")
 
-// AddSecret adds a key or a revision of the encryption configuration; others are left out.
-func (s *Seen) AddSecret(one *corev1.Secret) error {
+// Kept is a key or a revision that was read. It can be added to what was seen many times.
+type Kept struct {
+	add func(*Seen)
+}
+
+// ReadSecret reads a key or a revision of the encryption configuration; of others there is nothing to add.
+func ReadSecret(one *corev1.Secret) (Kept, error) {
 	switch kind := one.Labels[revision.KindLabel]; kind {
 	case revision.KindKey:
 		_, k, material, err := revision.ReadKey(one)
-		if err != nil {
-			return fmt.Errorf("%w: %w", err, ErrUnreadable)
-		}
-		s.Keys, s.secrets[k.ID], s.material[k.ID] = append(s.Keys, k), one, material
+		return Kept{func(s *Seen) { s.Keys, s.secrets[k.ID], s.material[k.ID] = append(s.Keys, k), one, material }}, unreadable(err)
 	case revision.KindConfig:
 		_, c, file, err := revision.ReadConfig(one)
-		if err != nil {
-			return fmt.Errorf("%w: %w", err, ErrUnreadable)
-		}
-		s.Configs, s.files[c.Revision] = append(s.Configs, c), file
+		return Kept{func(s *Seen) { s.Configs, s.files[c.Revision] = append(s.Configs, c), file }}, unreadable(err)
 	}
-	return nil
+	return Kept{func(*Seen) {}}, nil
 }
 
-// AddConfigMap adds a revision of the plugin configuration.
-func (s *Seen) AddConfigMap(one *corev1.ConfigMap) error {
+// ReadConfigMap reads a revision of the plugin configuration.
+func ReadConfigMap(one *corev1.ConfigMap) (Kept, error) {
 	_, p, err := revision.ReadPluginConfig(one)
-	if err != nil {
-		return fmt.Errorf("%w: %w", err, ErrUnreadable)
+	return Kept{func(s *Seen) { s.PluginConfigs = append(s.PluginConfigs, p) }}, unreadable(err)
+}
+
+func unreadable(err error) error {
+	if err == nil {
+		return nil
 	}
-	s.PluginConfigs = append(s.PluginConfigs, p)
-	return nil
+	return fmt.Errorf("%w: %w", err, ErrUnreadable)
+}
+
+// Add adds an object that could be read.
+func (s *Seen) Add(o Kept, err error) error {
+	if err == nil {
+		o.add(s)
+	}
+	return err
 }
 
 // File is the encryption configuration of a revision; ErrBehind if that was not seen.

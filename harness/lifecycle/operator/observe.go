@@ -16,12 +16,12 @@ import (
 func (o *Operator) observe(ctx context.Context) (exchange.Seen, error) {
 	s := exchange.NewSeen()
 	for _, one := range o.sources.secrets.GetStore().List() {
-		if err := s.AddSecret(one.(*corev1.Secret)); err != nil {
+		if err := s.Add(exchange.ReadSecret(one.(*corev1.Secret))); err != nil {
 			return exchange.Seen{}, err
 		}
 	}
 	for _, one := range o.sources.maps.GetStore().List() {
-		if err := s.AddConfigMap(one.(*corev1.ConfigMap)); err != nil {
+		if err := s.Add(exchange.ReadConfigMap(one.(*corev1.ConfigMap))); err != nil {
 			return exchange.Seen{}, err
 		}
 	}
