@@ -57,8 +57,13 @@ func (e *environment) operate() {
 	e.w.keepCredentials()
 }
 
-// begin starts the operator. Reporters are its business.
+// begin starts the operator. Reporters are its business. The API servers, which began long before, look at their files each at its own time, so that
+// there are moments in which only some have loaded a revision.
 func (p *pods) begin() {
+	w := p.e.w
+	for _, n := range p.e.nodes() {
+		n.server.envelope.primed = n.server.envelope.primed.Add(-w.k.Between(0, w.kms2.filePoll))
+	}
 	p.operator.start(func() {})
 	p.askReadiness()
 }
