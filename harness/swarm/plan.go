@@ -14,6 +14,8 @@ type Plan struct {
 	Length time.Duration
 	// Timing of what is simulated, so that faults can be laid out in its intervals; zero is the simulator's own.
 	Timing contract.Timing
+	// Operator has an operator switch the encryption in every seed, in the short form.
+	Operator bool
 }
 
 func (p Plan) withDefaults() Plan {
