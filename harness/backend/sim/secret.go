@@ -139,6 +139,10 @@ func (s *server) load(name string, done func(value []byte, err error)) {
 
 func (s *server) read(name string, done func(*secret, error)) {
 	stored := s.w.secrets[name]
+	if s.envelope.loaded == nil { // it has just started
+		done(nil, errNoKey)
+		return
+	}
 	if stored == nil {
 		done(nil, fmt.Errorf("secrets %q not found", name))
 		return
