@@ -21,12 +21,12 @@ import (
 
 // caches are what an operator saw last.
 type caches struct {
-	full       bool                      // after the first look
-	objects    map[string]object         // keys and revisions, by name: those of Secrets and ConfigMaps differ
-	referred   map[config.Reference]bool // credentials that are there
-	config, cr map[string]any
-	reported   *objects.Version // that the reports are of
-	reports    []exchange.Report
+	full     bool                      // after the first look
+	objects  map[string]object         // keys and revisions, by name: those of Secrets and ConfigMaps differ
+	referred map[config.Reference]bool // credentials that are there
+	config   map[string]any
+	reported *objects.Version // that the reports are of
+	reports  []exchange.Report
 }
 
 // object is one that was read, in a version.
