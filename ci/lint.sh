@@ -40,9 +40,10 @@ arrows() {
   imports ./harness/lifecycle/sidecar | grep "^$mod/" | grep -v "^$mod/harness/lifecycle/sidecar"
   imports ./harness/lifecycle/... | grep "^$mod/" | grep -vE "^$mod/(contract|harness/lifecycle/.*)\$"
   imports ./harness/lifecycle/config | grep "^$mod/" | grep -vE "^$mod/(contract|harness/lifecycle/config)\$"
-  for room in revision core model; do # pure: no room that acts
-    imports "./harness/lifecycle/$room" | grep "^$mod/" | grep -vE "^$mod/(contract|harness/lifecycle/(config|revision|core|model))\$"
+  for room in revision core model exchange; do # pure: no room that acts
+    imports "./harness/lifecycle/$room" | grep "^$mod/" | grep -vE "^$mod/(contract|harness/lifecycle/(config|revision|core|model|exchange))\$"
   done
+  imports ./harness/backend/operated | grep "^$mod/" | grep -vE "^$mod/(contract|harness/(history|scenario|lifecycle/(config|revision|core|exchange|encryption)|backend/operated))\$"
   imports ./harness/backend/sim/store | grep "^$mod/" | grep -vE "^$mod/(ci/crds|harness/backend/sim/store)\$"
   imports ./harness/netfault/... | grep "^$mod/" | grep -v "^$mod/harness/netfault"
   imports ./fakeplugin/profile | grep "^$mod/" | grep -v "^$mod/fakeplugin/profile\$"

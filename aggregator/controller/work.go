@@ -110,6 +110,7 @@ func (c *Controller) carryOut(ctx context.Context, in core.Input, d core.Decisio
 	if !d.Remove.Empty() {
 		if removeErr = c.remove(ctx, d.Remove); removeErr == nil {
 			m = m.Removed(d.Remove.Nodes...)
+			d = c.unite(in, d)
 		}
 	}
 	writeUnion := d.WriteClusterOperator && c.exists("clusteroperators/"+c.Operator.ClusterOperator, c.operator.latest())
@@ -120,8 +121,8 @@ func (c *Controller) carryOut(ctx context.Context, in core.Input, d core.Decisio
 	return m, d.WriteRollups || writeUnion, errors.Join(rollupErr, removeErr, unionErr)
 }
 
-// unite decides anew what the ClusterOperator should say, once the rollups are written: by then somebody may have changed another
-// condition of the CR, and the union of an old one with a new rollup never stood there.
+// unite decides anew what the ClusterOperator should say, once the rollups are written or removed: by then somebody may have changed another
+// condition of the CR, and the union of an old one with a new rollup, or without an old rollup, never stood there.
 func (c *Controller) unite(in core.Input, d core.Decision) core.Decision {
 	if cr := c.cr.latest(); cr != nil {
 		in.Observed.Conditions = core.ReadConditions(cr.Object)

@@ -1,8 +1,10 @@
 package check
 
 import (
+	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -21,6 +23,8 @@ func judgeNoResurrection(v *view) (f Finding) {
 		reporter := process{role: history.RoleReporter, node: node}
 		alive := v.in(reporter, procUp, procStarting, procPaused)
 		expected := v.nodeExpected(node)
+		kept := v.keptByOperator().and(alive)
+		var last *report
 		var removed time.Time
 		var returned time.Time
 		returns := 0 // since the reporter was last started
@@ -30,19 +34,21 @@ func judgeNoResurrection(v *view) (f Finding) {
 				removed = c.at
 				continue
 			}
+			gone := last
+			last = c.rep
 			if removed.IsZero() {
 				continue
 			}
 			since := removed
 			removed = time.Time{}
-			if c.rep.foreign || !right.has(since) || expected.touches(span{c.at.Add(-v.tolerance() - 1), c.at.Add(1)}) {
+			if c.rep.foreign || !right.has(since) || kept.covers(span{since, c.at}) && v.staleAt(gone, since) || expected.touches(span{c.at.Add(-v.tolerance() - 1), c.at.Add(1)}) {
 				continue
 			}
 			if v.startedIn(reporter, since, c.at) {
 				returns = 0
 				continue
 			}
-			if v.startedIn(reporter, returned, c.at) { // a life ago, and expected in between
+			if v.startedIn(reporter, returned, c.at) || expected.touches(span{returned, since}) { // a life ago, or expected in between
 				returns = 0
 			}
 			returns, returned = returns+1, c.at
@@ -57,6 +63,23 @@ func judgeNoResurrection(v *view) (f Finding) {
 		}
 	}
 	return f
+}
+
+// keptByOperator is when an operator may still need reports although KMS is no longer asked for: it finishes the key that it has begun, and
+// makes the next one only while the plugins of this one are well. Reporters go on until then, and write again what was removed as stale
+// (docs/contract.md, Switching the encryption).
+func (v *view) keptByOperator() spans {
+	if v.run.Lifecycle != history.LifecycleOperator {
+		return nil
+	}
+	return v.active().not(v.whole)
+}
+
+// staleAt is whether a report was no longer fresh: then nobody fought its reporter by taking it away.
+func (v *view) staleAt(r *report, at time.Time) bool {
+	return r != nil && !slices.ContainsFunc(r.entries, func(e entry) bool {
+		return contract.FreshnessAt(at.Add(v.tolerance()), e.checked, v.interval()) != contract.Stale
+	})
 }
 
 // startedIn says whether the process was started in (from, to].

@@ -27,3 +27,33 @@ func TestWrongClockExcusesRemovals(t *testing.T) {
 		}
 	}
 }
+
+// An operator that still needs reports although KMS is off keeps its reporters. What is removed once it is stale comes back then; what is
+// fresh nobody may take away again and again, and without an operator nobody needs it.
+func TestReportersThatAnOperatorNeedsMayGoOn(t *testing.T) {
+	off := func(fight bool) func() []history.Event {
+		return func() []history.Event {
+			w := newWorld(3, "1")
+			w.bad.fight, w.bad.period = fight, 600*time.Millisecond
+			w.at(10*time.Second, func(w *world) { w.active = false; w.expect() })
+			for at := 14 * time.Second; at < 40*time.Second; at += 13 * time.Second {
+				w.at(at, func(w *world) { w.pauseReporter("cp-3", true) })
+				w.at(at+10*time.Second, func(w *world) { w.pauseReporter("cp-3", false) })
+			}
+			w.boot()
+			return w.finish(55 * time.Second)
+		}
+	}
+	for name, x := range map[string]struct {
+		history  func() []history.Event
+		violated bool
+	}{
+		"nobody needs them":       {off(false), true},
+		"an operator needs them":  {operated(off(false)), false},
+		"they are fought against": {operated(off(true)), true},
+	} {
+		if _, violated := failedIDs(Run(x.history()))["NO-RESURRECTION"]; violated != x.violated {
+			t.Errorf("%s: violated %v, expected %v", name, violated, x.violated)
+		}
+	}
+}

@@ -28,6 +28,7 @@ type simulateFlags struct {
 	jobs                   int
 	hours                  float64
 	keep, noShrink, asJSON bool
+	operator               bool
 	scale                  scaleFlags
 }
 
@@ -59,9 +60,11 @@ not run.`,
 	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU(), "seeds at the same time")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the histories of seeds that passed, too")
 	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "do not look for the shortest timeline of what failed")
+	cmd.Flags().BoolVar(&f.operator, "operator", false, "an operator switches the encryption in every seed, whatever goes wrong meanwhile; a few episodes each")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print summary.json and nothing else")
 	cmd.MarkFlagsMutuallyExclusive("seed", "seeds")
 	cmd.MarkFlagsMutuallyExclusive("seed", "shard")
+	cmd.MarkFlagsMutuallyExclusive("operator", "hours")
 	cmd.AddCommand(newMergeCommand(), newShrinkCommand(), newLimitsCommand())
 	f.scale.add(cmd)
 	return cmd
@@ -188,7 +191,7 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 		return s, err
 	}
 	s.backend = sim.New(sim.Options{SSA: store.SSA(f.ssa), Timing: timing, Unhealthy: sim.UnhealthyDrawn})
-	s.plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.backend.Timing()}
+	s.plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.backend.Timing(), Operator: f.operator}
 	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.plan.Timing.Interval.String()}
 	return s, nil
 }

@@ -17,6 +17,9 @@ func Draw(seed int64) []byte { return Plan{}.Draw(seed) }
 // Draw is the scenario file of a seed.
 func (p Plan) Draw(seed int64) []byte {
 	d := p.drawing(seed)
+	if p.Operator {
+		return d.operated()
+	}
 	return d.file(d.lanes())
 }
 
@@ -35,7 +38,9 @@ func (d *drawing) begins() string {
 }
 
 // file is the scenario file with lanes that were drawn.
-func (d *drawing) file(lanes [][]string) []byte {
+func (d *drawing) file(lanes [][]string) []byte { return d.fileTo(lanes, liveness) }
+
+func (d *drawing) fileTo(lanes [][]string, after string) []byte {
 	var b strings.Builder
 	b.WriteString(d.head + "  steps:\n  - parallel:\n")
 	for _, lane := range lanes {
@@ -44,7 +49,7 @@ func (d *drawing) file(lanes [][]string) []byte {
 			fmt.Fprintf(&b, "        - %s\n", step)
 		}
 	}
-	b.WriteString(liveness)
+	b.WriteString(after)
 	return []byte(b.String())
 }
 

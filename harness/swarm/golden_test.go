@@ -20,10 +20,11 @@ const hashes = "testdata/hashes.txt"
 func TestHashesAreThoseOfOtherMachines(t *testing.T) {
 	var text strings.Builder
 	for _, c := range []struct {
-		last   int64
-		length time.Duration
-	}{{10, 0}, {4, time.Hour}} {
-		fmt.Fprintf(&text, "kmsharness simulate --seeds 1-%d --hours %v: %s\n", c.last, c.length.Hours(), hashOf(t, c.last, c.length))
+		last  int64
+		plan  swarm.Plan
+		flags string
+	}{{10, swarm.Plan{}, " --hours 0"}, {4, swarm.Plan{Length: time.Hour}, " --hours 1"}, {5, swarm.Plan{Operator: true}, " --operator"}} {
+		fmt.Fprintf(&text, "kmsharness simulate --seeds 1-%d%s: %s\n", c.last, c.flags, hashOf(t, c.last, c.plan))
 	}
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(hashes, []byte(text.String()), 0o644); err != nil {
@@ -39,12 +40,12 @@ func TestHashesAreThoseOfOtherMachines(t *testing.T) {
 	}
 }
 
-func hashOf(t *testing.T, last int64, length time.Duration) swarm.Hash {
+func hashOf(t *testing.T, last int64, plan swarm.Plan) swarm.Hash {
 	t.Helper()
-	o, plan := sim.Options{SSA: store.Model, Unhealthy: sim.UnhealthyDrawn}, swarm.Plan{}
-	if length > 0 {
+	o := sim.Options{SSA: store.Model, Unhealthy: sim.UnhealthyDrawn}
+	if plan.Length > 0 {
 		o.Timing = sim.ProductionTiming()
-		plan = swarm.Plan{Length: length, Timing: o.Timing}
+		plan.Timing = o.Timing
 	}
 	all := swarm.NewSummary(swarm.Range{From: 1, To: last}, nil)
 	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: last, Jobs: 2, Plan: plan, Out: t.TempDir(), Done: all.Add, Backend: sim.New(o)})

@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -14,6 +15,19 @@ type Plan struct {
 	Length time.Duration
 	// Timing of what is simulated, so that faults can be laid out in its intervals; zero is the simulator's own.
 	Timing contract.Timing
+	// Operator has an operator switch the encryption in every seed, in the short form.
+	Operator bool
+}
+
+// flags are those of kmsharness simulate that ask for the plan.
+func (p Plan) flags() (out string) {
+	if p.Length > 0 {
+		out += " --hours " + strconv.FormatFloat(p.Length.Hours(), 'g', -1, 64)
+	}
+	if p.Operator {
+		out += " --operator"
+	}
+	return out
 }
 
 func (p Plan) withDefaults() Plan {

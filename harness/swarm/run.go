@@ -99,7 +99,7 @@ func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64, r
 	out := Seed{Seed: seed}
 	x := engine.Execution{Room: room, Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
 		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Compiler: o.compiler,
-		Reproduce: fmt.Sprintf("kmsharness simulate --seeds %d", seed)}}
+		Reproduce: fmt.Sprintf("kmsharness simulate --seeds %d%s", seed, o.Plan.flags())}}
 	sum := sha256.New()
 	x.History = sum
 	out.Result = engine.Execute(ctx, o.Backend, s, x)

@@ -81,7 +81,7 @@ func All() []Mutant {
 		of(Reporter, emission(), probing(), formats(), identity(), providerReporters()),
 		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), providerAggregators()),
 		of(Plugin, plugins(), providerPlugins()),
-		of(Operator, switches()),
+		of(Operator, switches(), deciders()),
 		of(Lifecycle, lifecycles()),
 		processes())
 }

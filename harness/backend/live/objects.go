@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 )
 
 // object is a JSON object.
@@ -30,23 +30,6 @@ func controlPlaneNode(name string) *unstructured.Unstructured {
 	n.SetLabels(map[string]string{"node-role.kubernetes.io/control-plane": "", "node-role.kubernetes.io/master": "", "kubernetes.io/hostname": name})
 	return n
 }
-
-// apiServerConfig is the cluster's APIServer configuration. With KMS the API insists on a provider: its values are
-// valid and mean nothing here, since the fake plugins are configured by the harness.
-func apiServerConfig(kind string) *unstructured.Unstructured {
-	spec := object{"type": kind}
-	if kind == string(encryption.KMS) {
-		spec["kms"] = object{"type": "Vault", "vault": object{
-			"kmsPluginImage": "registry.example.com/kms/fake-kms-plugin@sha256:" + zeroDigest,
-			"vaultAddress":   "https://vault.example.com:8200",
-			"vaultKeyPath":   "transit/keys/kmsharness",
-			"authentication": object{"type": "AppRole", "appRole": object{"secret": object{"name": "vault-approle"}}},
-		}}
-	}
-	return newObject("config.openshift.io/v1", "APIServer", cluster, object{"spec": object{"encryption": spec}})
-}
-
-const zeroDigest = "0000000000000000000000000000000000000000000000000000000000000000"
 
 // recreate deletes an object, waits until it is gone, and creates it anew: with a new uid, no status and no history
 // of field managers.
@@ -79,7 +62,7 @@ func (c *Client) RemoveNodeObject(ctx context.Context, name string) error {
 
 // configureEncryption sets the type in the cluster's APIServer configuration.
 func (c *Client) configureEncryption(ctx context.Context, kind string) error {
-	_, err := c.Resource(apiServerConfigs()).Apply(ctx, cluster, apiServerConfig(kind), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
+	_, err := c.Resource(apiServerConfigs()).Apply(ctx, cluster, operated.APIServer(kind), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
 	if err != nil {
 		return fmt.Errorf("set the cluster's encryption type to %s: %w", kind, err)
 	}

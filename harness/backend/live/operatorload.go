@@ -6,17 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-)
-
-const (
-	// operatorLoadEvery is how often the load of an operator's switch writes: it lasts longer than that of a direct one.
-	operatorLoadEvery = 250 * time.Millisecond
-	// readinessEvery is the period of the readiness probe in kube-apiserver's static pod.
-	readinessEvery = 5 * time.Second
-	// settle is how long all nodes must report a new kekID before anything is encrypted anew under it. A kube-apiserver that is probed asks its
-	// plugin again when the last answer is 20 s old (kmsPluginHealthzPositiveTTL in k8s.io/apiserver), so it is that, a probe and a reserve.
-	settle = 20*time.Second + readinessEvery + 5*time.Second
 )
 
 // switching is told by every decision whether the operator is at something, and keeps the load in step.
@@ -39,7 +30,7 @@ func (p *pods) writeWhile(ctx context.Context) {
 	mine := fmt.Sprintf("load-%d", time.Now().UnixNano())
 	p.e.setBusy(mine)
 	defer p.e.rested(mine)
-	ticker := time.NewTicker(operatorLoadEvery)
+	ticker := time.NewTicker(operated.LoadEvery)
 	defer ticker.Stop()
 	for i := 0; ctx.Err() == nil; i++ {
 		select {
@@ -55,7 +46,7 @@ func (p *pods) writeWhile(ctx context.Context) {
 
 // askReadiness is the kubelet's readiness probe: without it an API server asks its plugins once a minute, and nowhere is it without.
 func (p *pods) askReadiness() {
-	ticker := time.NewTicker(readinessEvery)
+	ticker := time.NewTicker(operated.ReadinessEvery)
 	defer ticker.Stop()
 	for {
 		select {

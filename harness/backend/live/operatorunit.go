@@ -9,12 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
 	lifecycle "github.com/kmsharness/kmsharness/harness/lifecycle/operator"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
@@ -104,12 +103,6 @@ const (
 	operatorUser = "kmsharness-operator"
 	// operatorRequests a second, more than it ever makes.
 	operatorRequests = 100
-	// operatorCheck bounds a pre-flight check: long enough for a plugin to start on a busy machine.
-	operatorCheck = 8 * time.Second
-	// operatorRetry is the pause after a check that failed.
-	operatorRetry = 2 * time.Second
-	// operatorKeep is how many old revisions and keys stay: few, so that pruning is seen.
-	operatorKeep = 3
 )
 
 func (p *pods) newOperator(log *slog.Logger) (*lifecycle.Operator, error) {
@@ -118,11 +111,9 @@ func (p *pods) newOperator(log *slog.Logger) (*lifecycle.Operator, error) {
 		return nil, fmt.Errorf("start the operator: %w", err)
 	}
 	rest.QPS, rest.Burst = operatorRequests, operatorRequests
-	opts := core.DefaultOptions()
-	opts.Interval, opts.Settle, opts.Retry, opts.Keep = p.e.traits.Timing.Interval, settle, operatorRetry, operatorKeep
-	opts.Scheme = p.scheme()
+	opts := operated.CoreOptions(p.e.traits.Timing, p.scheme())
 	return lifecycle.New(lifecycle.Options{
-		REST: rest, Component: revision.KubeAPIServer, Resource: p.e.operator.resource, Kind: p.e.operator.kind, Core: opts, Check: operatorCheck,
+		REST: rest, Component: revision.KubeAPIServer, Resource: p.e.operator.resource, Kind: p.e.operator.kind, Core: opts, Check: operated.Check,
 		Encrypted: []string{"secrets"}, Executor: p, Clock: clock.RealClock{}, Random: rand.Reader, Log: log, Decide: p.decide,
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 )
@@ -29,7 +29,7 @@ func (p *pods) StartPlugins(ctx context.Context, name string, plugins []revision
 	}
 	for _, g := range plugins {
 		called := p.scheme().Name(g)
-		p.e.plane.KMS().Call(called, remoteName(g.Config))
+		p.e.plane.KMS().Call(called, operated.RemoteKey(g.Config))
 		p.mu.Lock()
 		before, there := p.of(name).plugins[g.KeyID]
 		p.mu.Unlock()
@@ -51,11 +51,6 @@ func (p *pods) StartPlugins(ctx context.Context, name string, plugins []revision
 // scheme is how the operator names sockets. The harness, as a reporter, knows a plugin by the name of its socket.
 func (p *pods) scheme() revision.Scheme {
 	return revision.Scheme(p.e.scenario.Topology.Sockets)
-}
-
-// remoteName is what the remote KMS calls the key of a configuration: the same whenever the same key is chosen.
-func remoteName(c config.Plugin) string {
-	return "key-" + config.Wanted{Type: config.KMS, KMS: c}.KeyHash()
 }
 
 // StopPlugins implements operator.Executor.
@@ -127,14 +122,14 @@ func (p *pods) RollOut(_ context.Context, name string, rev int, file []byte) err
 	if err != nil {
 		return fmt.Errorf("roll out: %w", err)
 	}
-	read, err := readRollOut(file)
+	read, err := operated.ReadRollOut(file)
 	if err != nil {
 		return fmt.Errorf("roll out revision %d: %w", rev, err)
 	}
 	if p.underway(name, rev) || !p.begin(name, rev) {
 		return nil
 	}
-	for _, k := range read.keys {
+	for _, k := range read.Keys {
 		p.e.recorder.secrecy.Add(fmt.Sprintf("encryption-config revision %d", rev), secrecy.Plain, k)
 	}
 	hash, err := n.Server.RollOut(file)
@@ -142,13 +137,13 @@ func (p *pods) RollOut(_ context.Context, name string, rev int, file []byte) err
 	pod := p.of(name)
 	pod.telling = false
 	if err == nil {
-		pod.files[hash], pod.told, pod.pid = rolledOut{rev, read.providers, read.plugins}, hash, 0
+		pod.files[hash], pod.told, pod.pid = rolledOut{rev, read.Providers.Names(), read.Plugins}, hash, 0
 	}
 	p.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("roll out revision %d to %s: %w", rev, name, err)
 	}
-	p.e.record(&history.Encryption{Node: name, State: history.EncryptionTold, Providers: read.providers, Plugins: read.plugins})
+	p.e.record(&history.Encryption{Node: name, State: history.EncryptionTold, Providers: read.Providers.Names(), Plugins: read.Plugins})
 	return nil
 }
 

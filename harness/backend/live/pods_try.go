@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	kmsapi "k8s.io/kms/apis/v2"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
@@ -19,7 +20,7 @@ func (p *pods) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementSe
 	p.tries++
 	keyID := fmt.Sprintf("try-%d", p.tries)
 	p.mu.Unlock()
-	p.e.plane.KMS().Call(keyID, remoteName(c))
+	p.e.plane.KMS().Call(keyID, operated.RemoteKey(c))
 	g, err := p.e.plane.TryPlugin(ctx, keyID)
 	if err != nil {
 		return nil, nil, err

@@ -70,6 +70,9 @@ func (a *aggregator) carryOut(in core.Input, d core.Decision) {
 		}
 		a.remove(d, func(memory core.Memory, removal error) {
 			d.Memory = memory
+			if !d.Remove.Empty() && removal == nil && !a.w.seams.EarlyUnion {
+				d = a.unite(in, d)
+			}
 			before := rollups
 			if len(d.Remove.Conditions) > 0 && !a.w.seams.CarelessUnion {
 				before = errors.Join(rollups, removal)
@@ -79,7 +82,7 @@ func (a *aggregator) carryOut(in core.Input, d core.Decision) {
 	})
 }
 
-// unite decides anew about the ClusterOperator from the CR as it stands with the new rollups.
+// unite decides anew about the ClusterOperator from the CR as it stands with the new rollups, or without the old ones.
 func (a *aggregator) unite(in core.Input, d core.Decision) core.Decision {
 	if cr := a.cr.latest(); cr != nil {
 		in.Observed.Conditions = a.reader.observed(cr, a.w.operator.core, false).Conditions

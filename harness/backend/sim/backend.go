@@ -111,9 +111,6 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
 		}
 	}
-	if s.Topology.ByOperator() {
-		lacks = append(lacks, "lifecycle operator: the operator acts on real control planes, so far on the local backend only")
-	}
 	if further := s.Topology.Further(); len(further) > 0 {
 		lacks = append(lacks, strings.Join(further, " and ")+": the simulation has one kind of API server; the aggregation layer is no model of it, local has it")
 	}

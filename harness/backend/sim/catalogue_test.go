@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -39,16 +38,8 @@ func catalogue(t *testing.T) []*scenario.Scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// TestLacksFurtherAPIServers and TestNoOperator are about the others.
-	return slices.DeleteFunc(all, func(s *scenario.Scenario) bool { return s.Topology.ByOperator() || len(s.Topology.Further()) > 0 })
-}
-
-// An operator acts on real control planes: here its scenarios are not supported, which is said before anything happens.
-func TestNoOperator(t *testing.T) {
-	s := scenario.Scenario{Name: "operated", Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}}.WithDefaults()
-	if lacks := sim.New(sim.Options{}).Lacks(s); len(lacks) != 1 || !strings.Contains(lacks[0], "local backend only") {
-		t.Errorf("%q", lacks)
-	}
+	// TestLacksFurtherAPIServers is about the others.
+	return slices.DeleteFunc(all, func(s *scenario.Scenario) bool { return len(s.Topology.Further()) > 0 })
 }
 
 // simulate runs a scenario and gives its result and history.

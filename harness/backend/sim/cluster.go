@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
@@ -101,21 +101,7 @@ func (w *world) populate() error {
 	if err := create(clusterOperators(), co); err != nil {
 		return err
 	}
-	return create(apiServerConfigs(), apiServerConfig(string(encryption.KMS)))
-}
-
-// apiServerConfig is the cluster's APIServer configuration. With KMS the API insists on a provider.
-func apiServerConfig(kind string) *unstructured.Unstructured {
-	spec := map[string]any{"type": kind}
-	if kind == string(encryption.KMS) {
-		spec["kms"] = map[string]any{"type": "Vault", "vault": map[string]any{
-			"kmsPluginImage": "registry.example.com/kms/fake-kms-plugin@sha256:" + strings.Repeat("0", 64),
-			"vaultAddress":   "https://vault.example.com:8200",
-			"vaultKeyPath":   "transit/keys/kmsharness",
-			"authentication": map[string]any{"type": "AppRole", "appRole": map[string]any{"secret": map[string]any{"name": "vault-approle"}}},
-		}}
-	}
-	return newObject("config.openshift.io/v1", "APIServer", core.OperatorObject, map[string]any{"spec": map[string]any{"encryption": spec}})
+	return create(apiServerConfigs(), operated.APIServer(string(w.initially)))
 }
 
 // nodeObject is the Node object of a control-plane node.

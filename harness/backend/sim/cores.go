@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"time"
+
 	aggregating "github.com/kmsharness/kmsharness/aggregator/core"
+	operating "github.com/kmsharness/kmsharness/harness/lifecycle/core"
 	reporting "github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -11,6 +14,9 @@ type Cores struct {
 	Step func(reporting.Config, reporting.State, reporting.Event) (reporting.State, reporting.Action)
 	// Decide is the aggregator's.
 	Decide func(aggregating.Input, aggregating.Memory) aggregating.Decision
+
+	// Operate is the API server operator's, in scenarios that have one.
+	Operate func(operating.Observed, operating.Options, time.Time) operating.Plan
 
 	again bool // Decide is the project's own, which a Stepper may repeat
 }
@@ -22,6 +28,9 @@ func (c Cores) withDefaults() Cores {
 	c.again = c.Decide == nil
 	if c.Decide == nil {
 		c.Decide = aggregating.Step
+	}
+	if c.Operate == nil {
+		c.Operate = operating.Decide
 	}
 	return c
 }

@@ -52,6 +52,8 @@ func (e *environment) verb(v scenario.Verb) func(context.Context, scenario.Actio
 		return e.changeNodes
 	case scenario.VerbEncryption:
 		return e.changeEncryption
+	case scenario.VerbAPIServer:
+		return e.configureAPIServer
 	case scenario.VerbData:
 		return e.data
 	case scenario.VerbCondition:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -141,7 +142,7 @@ func (e *environment) endPlugins(keep []string) error {
 
 func (e *environment) setType(kind encryption.Type) error {
 	r := request{user: "system:admin", verb: verbPatch, key: e.w.configKey(), manager: "kmsharness", force: true, contentType: audit.ContentTypeApply,
-		body: encode(apiServerConfig(string(kind)))}
+		body: encode(operated.APIServer(string(kind)))}
 	if err := e.persist(func(n *node) error { return e.ask(n, r).problem() }); err != nil {
 		return fmt.Errorf("set the cluster's encryption type to %s: %w", kind, err)
 	}

@@ -116,7 +116,7 @@ func (e *environment) addNode(name string) error {
 	}
 	n := newNode(e.w, name, e.told.KeyIDs(encryption.KMS))
 	n.isolated, n.removed = true, true // until it is one of the cluster
-	n.server.envelope.wanted = encryptionConfig{e.told}
+	n.server.envelope.wanted = encryptionConfig{providers: e.told}
 	e.w.addNode(n)
 	if err := each(e, n.plugins, startTimeout, func(p *kmsPlugin, done func(error)) { p.start(func() { done(nil) }) }); err != nil {
 		return err

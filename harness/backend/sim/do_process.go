@@ -18,6 +18,9 @@ func (e *environment) processes(ctx context.Context, a scenario.Action) error {
 		return e.wholes(ctx, a)
 	}
 	targets, err := e.selectProcesses(a.Process)
+	if err == nil && e.pods != nil {
+		targets, err = e.pods.startable(a, targets)
+	}
 	if err != nil {
 		return err
 	}
@@ -69,6 +72,8 @@ func (e *environment) selectProcesses(s scenario.Selector) ([]*proc, error) {
 		return []*proc{&e.w.balancer.proc}, nil
 	case history.RoleRemoteKMS:
 		return []*proc{&e.w.kms.proc}, nil
+	case history.RoleOperator:
+		return e.pods.operators()
 	case history.RoleAggregator:
 		return e.selectAggregators(s.Instance)
 	case history.RoleAPIServer, history.RolePlugin, history.RoleReporter:

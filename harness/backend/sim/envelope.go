@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,15 +23,18 @@ type envelope struct {
 }
 
 // encryptionConfig is an EncryptionConfiguration for secrets: the first provider writes, all of them read.
-type encryptionConfig struct{ providers encryption.List }
+type encryptionConfig struct {
+	providers encryption.List
+	sockets   map[string]string // of plugins that do not go by the keyID, by the names of their providers
+}
 
 // pluginConfig is one with plugins, the write key first, and clear text for reading.
 func pluginConfig(keyIDs ...string) encryptionConfig {
-	return encryptionConfig{encryption.Of(encryption.KMS, keyIDs...)}
+	return encryptionConfig{providers: encryption.Of(encryption.KMS, keyIDs...)}
 }
 
 func (c encryptionConfig) equal(o encryptionConfig) bool {
-	return slices.Equal(c.providers, o.providers)
+	return slices.Equal(c.providers, o.providers) && maps.Equal(c.sockets, o.sockets)
 }
 
 // writer is the provider that encrypts what is written.
@@ -38,6 +42,14 @@ func (c encryptionConfig) writer() encryption.Provider { return c.providers.Writ
 
 // plugins are the keyIDs of the plugins that it needs.
 func (c encryptionConfig) plugins() []string { return c.providers.KeyIDs(encryption.KMS) }
+
+// socket is what a plugin goes by on its node.
+func (c encryptionConfig) socket(keyID string) string {
+	if name, other := c.sockets[providerName(keyID)]; other {
+		return name
+	}
+	return keyID
+}
 
 func providerName(keyID string) string {
 	return encryption.Provider{Type: encryption.KMS, KeyID: keyID}.Name()
@@ -72,7 +84,7 @@ func (e *envelope) load(c encryptionConfig, then func()) *loaded {
 			then()
 			return
 		}
-		p := newProvider(e, plugins[i])
+		p := newProvider(e, plugins[i], c.socket(plugins[i]))
 		l.providers = append(l.providers, p)
 		p.run(func() { next(i + 1) })
 	}

@@ -30,6 +30,7 @@ type environment struct {
 	serial     int
 	busy       string // the secret that is being written again and again: nobody can say what a read of it should give
 	turn       turns  // one change of nodes or encryption at a time
+	pods       *pods  // of an operator; nil without one
 	finished   bool
 }
 
@@ -59,11 +60,11 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 			return nil, err
 		}
 	}
-	w.keyIDs = slices.Clone(s.Topology.KeyIDs)
-	if len(w.keyIDs) == 0 {
-		w.keyIDs = []string{"1"}
-	}
+	w.keyIDs = keyIDsOf(s)
 	e := &environment{w: w, scenario: s, encryption: encryption.KMS, conditions: map[string]map[string]map[string]any{}, written: map[string]history.Data{}}
+	if s.Topology.ByOperator() {
+		e.operate()
+	}
 	e.told = encryption.Of(encryption.KMS, w.keyIDs...)
 	e.left = e.told
 	count := s.Topology.ControlPlanes
@@ -72,7 +73,7 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 	}
 	for i := range count {
 		n := newNode(w, fmt.Sprintf("cp-%d", i+1), w.keyIDs)
-		n.server.envelope.wanted = encryptionConfig{e.told}
+		n.server.envelope.wanted = encryptionConfig{providers: e.told}
 		w.addNode(n)
 	}
 	for i := range max(s.Topology.Aggregators, 1) {
@@ -99,6 +100,14 @@ func (e *environment) populate() error {
 	return nil
 }
 
+// keyIDsOf are the plugins that a scenario begins with on every node, the write key first. With an operator it begins with clear text.
+func keyIDsOf(s *scenario.Scenario) []string {
+	if len(s.Topology.KeyIDs) == 0 && !s.Topology.ByOperator() {
+		return []string{"1"}
+	}
+	return slices.Clone(s.Topology.KeyIDs)
+}
+
 // begin brings the world into the state that the topology asks for.
 func (e *environment) begin() {
 	w := e.w
@@ -118,8 +127,12 @@ func (e *environment) begin() {
 		e.stopForColdStart()
 		return
 	}
-	for _, n := range w.nodes {
-		n.reporter.start(func() {})
+	if e.pods != nil {
+		e.pods.begin()
+	} else {
+		for _, n := range w.nodes {
+			n.reporter.start(func() {})
+		}
 	}
 	for _, a := range w.aggregators {
 		a.start(func() {})
@@ -144,7 +157,7 @@ func (e *environment) Runtime() backend.Runtime { return e.w.k }
 // Heading implements backend.Environment. Nothing is late here for want of a processor, so there is no tolerance.
 func (e *environment) Heading() history.Run {
 	return history.Run{Schema: history.Schema, Backend: Name, Timing: e.w.timing, TakeoverAllowance: e.w.election.takeover(), Connectivity: "loopback",
-		Contract: string(e.w.form), Operator: e.w.operator.core.Resource, ClusterOperator: e.w.operator.core.ClusterOperator}
+		Contract: string(e.w.form), Operator: e.w.operator.core.Resource, ClusterOperator: e.w.operator.core.ClusterOperator, Lifecycle: e.pods.lifecycle()}
 }
 
 // Nodes implements backend.Environment.
@@ -168,7 +181,7 @@ func (e *environment) serving() []*node {
 func (e *environment) recordExpected() {
 	x := &history.Expected{KMSActive: e.encryption == encryption.KMS, Nodes: []history.ExpectedNode{}}
 	for _, n := range e.nodes() {
-		x.Nodes = append(x.Nodes, history.ExpectedNode{Name: n.name, Since: n.since, KeyIDs: slices.Clone(e.w.keyIDs)})
+		x.Nodes = append(x.Nodes, history.ExpectedNode{Name: n.name, Since: n.since, KeyIDs: slices.Clone(n.reported())})
 	}
 	e.w.record("backend", x)
 }
@@ -182,9 +195,9 @@ func (e *environment) Finish(ctx context.Context) error {
 		return nil
 	}
 	e.finished = true
-	var err error
+	err := e.pods.finish()
 	if len(e.written) > 0 {
-		err = e.verifyData(ctx)
+		err = errors.Join(err, e.verifyData(ctx))
 		e.census()
 	}
 	e.w.k.RunUntil(e.w.k.Now().Add(drainFor))

@@ -44,6 +44,9 @@ func (e *environment) rewrite(mine, try int, name string, until time.Time) error
 		if err := e.superseded(mine); err != nil {
 			return err
 		}
+		if e.w.secrets[name] == nil {
+			return nil // an operator has pruned it
+		}
 		err := errors.New("no API server runs")
 		if nodes := e.serving(); len(nodes) > 0 {
 			s := nodes[try%len(nodes)].server

@@ -23,6 +23,7 @@ type node struct {
 	isolated bool         // the load balancer does not know it
 	removed  bool         // its reporter lingers
 	unread   bool         // its API server was told something since it was last seen to have loaded it
+	sockets  []string     // of its reporter, where an operator gives each node its own
 
 	away   map[string]string  // by role, node or pod: why its processes cannot be told anything
 	ran    map[string][]*proc // by role: what ran before its end

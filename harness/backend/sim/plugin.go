@@ -37,7 +37,7 @@ func newPlugin(w *world, node, keyID string) *kmsPlugin {
 	p := &kmsPlugin{proc: proc{w: w, id: history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}}, node: node, keyID: keyID, source: "journal/" + node + "/" + keyID}
 	p.init = func() {
 		p.program = fault.NewProgram(w.k.Clock(), w.k.Rand().Uint64())
-		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: remoteKey(keyID), Service: remote{w.kms},
+		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: w.remoteKey(keyID), Service: remote{w.kms},
 			Clock: w.k.Clock(), NoticeLag: p.lag, Profile: w.profile})}
 		p.program.SetProfile(w.profile)
 		p.own = w.seams.inject(p.program)

@@ -72,7 +72,7 @@ func TestWhatNoProviderWroteCannotBeRead(t *testing.T) {
 	if err := l.write("old", "value"); err != nil {
 		t.Fatal(err)
 	}
-	l.envelope.configure(encryptionConfig{encryption.List{encryption.Clear(), {Type: encryption.KMS, KeyID: "2"}}})
+	l.envelope.configure(encryptionConfig{providers: encryption.List{encryption.Clear(), {Type: encryption.KMS, KeyID: "2"}}})
 	l.pass(61 * time.Second)
 	holds(t, "a read", l.get("old"), "StorageError: corrupt object", "no matching prefix found")
 	if err := l.write("clear", "value"); err != nil || l.w.secrets["clear"].keyID != "" {

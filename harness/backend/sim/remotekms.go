@@ -49,6 +49,14 @@ func (w *world) kmsChanged() {
 // remoteKey is the name of the key behind the plugins of a keyID.
 func remoteKey(keyID string) string { return "key-" + keyID }
 
+// remoteKey is that name, unless an operator chose another key.
+func (w *world) remoteKey(keyID string) string {
+	if name, named := w.named[keyID]; named {
+		return name
+	}
+	return remoteKey(keyID)
+}
+
 // writer is a function that is given lines.
 type writer func(line []byte) error
 

@@ -29,7 +29,7 @@ const leastReporterBoot, mostReporterBoot = 20 * time.Millisecond, 60 * time.Mil
 func newReporter(w *world, n *node) *reporter {
 	r := &reporter{proc: proc{w: w, id: history.Process{Role: history.RoleReporter, Node: n.name}}, node: n}
 	r.init = func() {
-		r.state, r.keyIDs = core.State{}, append([]string(nil), w.keyIDs...)
+		r.state, r.keyIDs = core.State{}, append([]string(nil), n.reported()...)
 		r.pub = publisher{r: r}
 		r.publish = w.seams.publisher(n.name, r.pub.apply)
 		r.seen, r.told = make([]history.PluginMetrics, len(r.keyIDs)), nil

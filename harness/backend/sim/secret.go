@@ -11,7 +11,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
 // secret is an encrypted object as it lies in etcd.
@@ -137,6 +140,10 @@ func (s *server) load(name string, done func(read *secret, err error)) {
 
 func (s *server) read(name string, done func(*secret, error)) {
 	stored := s.w.secrets[name]
+	if s.envelope.loaded == nil { // it has just started
+		done(nil, errNoKey)
+		return
+	}
 	if stored == nil {
 		done(nil, fmt.Errorf("secrets %q not found", name))
 		return
@@ -176,8 +183,11 @@ const keyPrefix = "encryption-key-openshift-kube-apiserver-"
 func objectName(name string) string { return "secrets/" + namespaceOf(name) + "/" + name }
 
 func namespaceOf(name string) string {
-	if strings.HasPrefix(name, keyPrefix) {
-		return "openshift-config-managed"
+	switch {
+	case strings.HasPrefix(name, keyPrefix) || isManaged(name):
+		return revision.Namespace
+	case name == operated.CredentialSecret:
+		return exchange.Credentials
 	}
 	return dataNamespace
 }

@@ -47,7 +47,7 @@ func (e *environment) configure(providers encryption.List) {
 		e.left = append(e.left, providers.Writer())
 	}
 	for _, n := range e.nodes() {
-		n.server.envelope.configure(encryptionConfig{slices.Clone(providers)})
+		n.server.envelope.configure(encryptionConfig{providers: slices.Clone(providers)})
 		n.unread = true
 		e.w.record("backend", &history.Encryption{Node: n.name, State: history.EncryptionTold, Providers: providers.Names()})
 	}

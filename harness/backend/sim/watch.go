@@ -84,6 +84,9 @@ func (w *world) committed() {
 			n.server.learn(e)
 		}
 		w.observe(e)
+		if w.changed != nil {
+			w.changed(e)
+		}
 	}
 	w.store.Trim(keptEvents)
 }

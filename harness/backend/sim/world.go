@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/reporter/publish"
@@ -20,17 +21,19 @@ import (
 
 // world is everything that is simulated.
 type world struct {
-	k        *kernel.Kernel
-	ctx      context.Context // of calls that never wait
-	log      *history.Log
-	timing   contract.Timing
-	election election
-	operator operator
-	form     publish.Form
-	keyIDs   []string         // of the plugins, the write key first
-	profile  *profile.Profile // of the plugins; may be nil
-	cores    Cores
-	seams    Seams
+	k         *kernel.Kernel
+	ctx       context.Context // of calls that never wait
+	log       *history.Log
+	timing    contract.Timing
+	election  election
+	operator  operator
+	initially encryption.Type // of the cluster's configuration
+	form      publish.Form
+	keyIDs    []string          // of the plugins, the write key first
+	named     map[string]string // keys in the remote KMS that an operator chose, by keyID
+	profile   *profile.Profile  // of the plugins; may be nil
+	cores     Cores
+	seams     Seams
 
 	store       *objects.Store
 	published   int64                     // revision up to which everybody was told
@@ -38,7 +41,8 @@ type world struct {
 	sequence    *watch.Sequence           // nil: nobody watches
 	pictures    map[watch.Target]*picture // of what was recorded last
 	owners      watch.OwnerReader
-	changes     bool // only what changed is recorded
+	changes     bool                // only what changed is recorded
+	changed     func(objects.Event) // an operator's watch; nil: there is none
 	etcd        *etcd
 	kms         *kms
 	balancer    *balancer
@@ -73,7 +77,7 @@ func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *objects.Store) (*world, error) {
 	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, election: electionFor(timing), store: kept,
-		secrets: map[string]*secret{}, resources: map[schema.GroupVersionResource]string{}, cpus: defaultCPUs, kms2: realKMSTimes()}
+		secrets: map[string]*secret{}, resources: map[schema.GroupVersionResource]string{}, cpus: defaultCPUs, kms2: realKMSTimes(), initially: encryption.KMS}
 	w.kms2.filePoll = localFilePoll
 	w.published = w.store.Revision()
 	w.sequence, w.pictures = watch.NewSequence(log), map[watch.Target]*picture{}

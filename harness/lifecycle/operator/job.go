@@ -8,36 +8,35 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/preflight"
 )
 
 // job is one thing at a time in the background. The zero value has never run.
 type job[R any] struct {
 	mu     sync.Mutex
-	result R
-	cancel context.CancelFunc // of what runs; nil: nothing does
-	serial int
+	of     exchange.Job[R]
+	cancel context.CancelFunc // of what runs
 }
 
 func (j *job[R]) get() R {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.result
+	return j.of.Result
 }
 
 // forget takes the result back.
 func (j *job[R]) forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var none R
-	j.result = none
+	j.of.Forget()
 }
 
 // migrate begins an attempt, unless it runs already.
 func (o *Operator) migrate(ctx context.Context, a core.Attempt) {
 	j := &o.migration
 	j.mu.Lock()
-	if j.cancel != nil && j.result.Attempt == a {
+	if j.of.Runs() && j.of.Result.Attempt == a {
 		j.mu.Unlock()
 		return
 	}
@@ -59,7 +58,7 @@ func (o *Operator) check(ctx context.Context, p config.Plugin) {
 	hash := config.Wanted{Type: config.KMS, KMS: p}.Hash()
 	j := &o.preflight
 	j.mu.Lock()
-	if j.cancel != nil && j.result.Hash == hash {
+	if j.of.Runs() && j.of.Result.Hash == hash {
 		j.mu.Unlock()
 		return
 	}
@@ -79,27 +78,23 @@ func (o *Operator) tryPlugin(ctx context.Context, p config.Plugin, hash string) 
 		return core.Preflight{Hash: hash, Message: err.Error(), At: o.Clock.Now()}
 	}
 	defer end()
-	return preflight.Check(ctx, client, hash, preflight.Options{Clock: o.Clock, Random: o.Random, UID: uuid.NewString, Pause: pause, Call: o.Check / 3})
+	return preflight.Check(ctx, client, hash, preflight.Options{Time: preflight.Real(o.Clock), Random: o.Random, UID: uuid.NewString, Pause: exchange.Pause, Call: exchange.CheckCall(o.Check)})
 }
 
 // begin ends what runs; j.mu is held.
 func (j *job[R]) begin(ctx context.Context, first R) (context.Context, int) {
-	if j.cancel != nil {
+	if j.of.Runs() {
 		j.cancel()
 	}
 	ctx, j.cancel = context.WithCancel(ctx)
-	j.result = first
-	j.serial++
-	return ctx, j.serial
+	return ctx, j.of.Begin(first)
 }
 
 // end keeps a result, unless another one was begun since.
 func (j *job[R]) end(serial int, result R) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.serial != serial {
-		return
+	if j.of.End(serial, result) {
+		j.cancel()
 	}
-	j.cancel()
-	j.result, j.cancel = result, nil
 }

@@ -2,16 +2,15 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
 )
 
 // Operator of one API server.
@@ -26,9 +25,8 @@ type Operator struct {
 	migration job[core.Migration]
 	preflight job[core.Preflight]
 
-	failing map[string]time.Time // plugins that are not healthy: since when
-	said    map[string]spoken    // conditions by type
-	asked   map[string]any       // state of the pre-flight check that was written last
+	failing exchange.Failing
+	speech  exchange.Speech
 }
 
 // New prepares an operator; nothing is contacted before Run.
@@ -47,7 +45,7 @@ func New(o Options) (*Operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("operator of %s: %w", o.Component, err)
 	}
-	op := &Operator{Options: o, client: client, dynamic: dyn, changed: make(chan struct{}, 1), failing: map[string]time.Time{}, said: map[string]spoken{}}
+	op := &Operator{Options: o, client: client, dynamic: dyn, changed: make(chan struct{}, 1), failing: exchange.Failing{}}
 	op.sources, err = newSources(op)
 	return op, err
 }
@@ -102,30 +100,21 @@ func (o *Operator) step(ctx context.Context) time.Duration {
 			return o.failed(ctx, fmt.Sprintf("%T", a), err)
 		}
 	}
-	if err := o.say(ctx, seen, plan.Conditions); err != nil {
+	if err := o.say(ctx, exchange.Words{Conditions: plan.Conditions, Wanted: seen.Wanted, Preflight: o.preflight.get()}); err != nil {
 		return o.failed(ctx, "say", err)
 	}
-	if len(plan.Actions) > 0 {
-		return pause
-	}
-	if plan.Again == 0 {
-		return glance
-	}
-	return min(plan.Again, glance)
+	return exchange.Again(plan)
 }
 
 // failed tells of what went wrong. A conflict is no failure: the caches were behind.
 func (o *Operator) failed(ctx context.Context, what string, err error) time.Duration {
 	switch {
 	case ctx.Err() != nil:
-	case errors.Is(err, errBehind) || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+	case exchange.Behind(err):
 		o.Log.Info("the caches were behind", "action", what)
-		return pause
+		return exchange.Pause
 	default:
 		o.Log.Warn("an action failed and is tried again", "action", what, "error", err.Error())
 	}
-	return retry
+	return exchange.Retry
 }
-
-// errBehind is for an action that rests upon what is no longer there.
-var errBehind = errors.New("it is no longer as it was observed")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
@@ -38,22 +39,10 @@ type Options struct {
 }
 
 const (
-	// pause is when to look again after something was done on a node: nobody tells that a file was loaded.
-	pause = 200 * time.Millisecond
-	// glance is when to look again in any case: nobody tells that an API server is back, or has gone.
-	glance = time.Second
-	// retry is when to look again after something failed.
-	retry = time.Second
-	// requestTimeout bounds each request to the API server.
-	requestTimeout = 10 * time.Second
 	// checkTimeout bounds a pre-flight check.
 	checkTimeout = 30 * time.Second
-	// fieldManager of the conditions.
-	fieldManager = "kmsharness-operator"
-	// object is the name of the APIServer configuration and of the operator's CR.
-	object = "cluster"
-	// credentials are in this namespace.
-	credentials = "openshift-config"
+	object       = exchange.Object
+	credentials  = exchange.Credentials
 )
 
 func apiServers() schema.GroupVersionResource {

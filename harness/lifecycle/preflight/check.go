@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	kmsapi "k8s.io/kms/apis/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
@@ -19,7 +18,7 @@ import (
 
 // Options of a check.
 type Options struct {
-	Clock clock.WithTicker
+	Time Time
 	// Random makes the plaintext.
 	Random io.Reader
 	// UID makes the uid of a call.
@@ -35,7 +34,7 @@ const plaintextSize = 32
 func Check(ctx context.Context, c kmsapi.KeyManagementServiceClient, hash string, o Options) core.Preflight {
 	run := check{Options: o, client: c}
 	kek, err := run.all(ctx)
-	result := core.Preflight{Hash: hash, OK: err == nil, KEK: kek, At: o.Clock.Now()}
+	result := core.Preflight{Hash: hash, OK: err == nil, KEK: kek, At: o.Time.Now()}
 	if err != nil {
 		result.Message = contract.SafeDetail(err.Error()) // the plugin's own words may be in it
 	}
@@ -67,29 +66,25 @@ func (c check) all(ctx context.Context) (kek string, err error) {
 
 // awaitHealth asks until the plugin is well. A plugin that has just been started may not have found its KMS yet.
 func (c check) awaitHealth(ctx context.Context) (kek string, err error) {
-	ticker := c.Clock.NewTicker(c.Pause)
-	defer ticker.Stop()
 	var why error
 	for {
-		began := c.Clock.Now()
+		began := c.Time.Now()
 		if kek, err = c.status(ctx); err == nil {
 			return kek, nil
 		}
 		// A call that the end of the check cut off says nothing about the plugin.
-		cutOff := status.Code(err) == codes.DeadlineExceeded && c.Clock.Since(began) < c.Call
+		cutOff := status.Code(err) == codes.DeadlineExceeded && c.Time.Now().Sub(began) < c.Call
 		if why == nil || !cutOff {
 			why = err
 		}
-		select {
-		case <-ctx.Done():
+		if c.Time.Pause(ctx, c.Pause) != nil {
 			return "", fmt.Errorf("not ok until the end of the check: %w", why)
-		case <-ticker.C():
 		}
 	}
 }
 
 func (c check) status(ctx context.Context) (kek string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Call)
+	ctx, cancel := c.Time.Within(ctx, c.Call)
 	defer cancel()
 	r, err := c.client.Status(ctx, &kmsapi.StatusRequest{})
 	switch {
@@ -111,7 +106,7 @@ func checkKEK(kek string) error {
 }
 
 func (c check) encrypt(ctx context.Context, plain []byte, kek string) (*kmsapi.EncryptResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Call)
+	ctx, cancel := c.Time.Within(ctx, c.Call)
 	defer cancel()
 	r, err := c.client.Encrypt(ctx, &kmsapi.EncryptRequest{Plaintext: plain, Uid: c.UID()})
 	switch {
@@ -131,7 +126,7 @@ func (c check) encrypt(ctx context.Context, plain []byte, kek string) (*kmsapi.E
 const maxCiphertext = 1024
 
 func (c check) decrypt(ctx context.Context, plain []byte, e *kmsapi.EncryptResponse) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Call)
+	ctx, cancel := c.Time.Within(ctx, c.Call)
 	defer cancel()
 	r, err := c.client.Decrypt(ctx, &kmsapi.DecryptRequest{Ciphertext: e.GetCiphertext(), Uid: c.UID(), KeyId: e.GetKeyId(), Annotations: e.GetAnnotations()})
 	switch {

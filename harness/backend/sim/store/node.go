@@ -52,7 +52,7 @@ func newNode(s *apiextensions.JSONSchemaProps) (*node, error) {
 		n.format = s.Format
 	}
 	for _, r := range s.XValidations {
-		if holds, known := rules()[r.Rule]; known {
+		if holds := modelled(r.Rule); holds != nil {
 			n.rules = append(n.rules, rule{r.Message, holds})
 		}
 	}

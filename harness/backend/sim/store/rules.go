@@ -19,6 +19,14 @@ func rules() map[string]func(string) bool {
 	}
 }
 
+// modelled is a rule by its text; nil if it is not modelled.
+func modelled(text string) func(string) bool {
+	if holds, known := rules()[text]; known {
+		return holds
+	}
+	return specRules()[text]
+}
+
 // blockRules is what an API server makes of the errors of a type that has CEL rules: with one of some kinds the rules are not
 // looked at, and it says so.
 func (t *Type) blockRules(errs field.ErrorList) field.ErrorList {

@@ -3,6 +3,7 @@ package store
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -51,5 +52,57 @@ func collectRules(s *apiextensions.JSONSchemaProps, into map[string]bool) {
 	}
 	if s.Items != nil && s.Items.Schema != nil {
 		collectRules(s.Items.Schema, into)
+	}
+}
+
+// Of the APIServer configuration the rules of texts are modelled. These are about which fields there are: nobody leaves out what they ask for.
+func TestEveryRuleOfAConfigurationIsModelledOrNamed(t *testing.T) {
+	list, err := crds.List(crds.TechPreview)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, crd := range list {
+		for _, v := range crd.Spec.Versions {
+			if spec := v.Schema.OpenAPIV3Schema.Properties["spec"]; crd.Spec.Names.Kind == "APIServer" {
+				collectRules(&spec, all)
+			}
+		}
+	}
+	want := append([]string{
+		"has(oldSelf.tlsAdherence) ? has(self.tlsAdherence) : true",
+		"has(self.type) && self.type == 'KMS' ?  has(self.kms) : !has(self.kms)",
+		"self.type == 'AppRole' ? has(self.appRole) : !has(self.appRole)",
+		"self.type == 'Vault' ? has(self.vault) : !has(self.vault)",
+	}, slices.Collect(maps.Keys(specRules()))...)
+	slices.Sort(want)
+	if got := slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// What an administrator may get wrong is refused, and what is right is not.
+func TestRulesOfAConfiguration(t *testing.T) {
+	address := func(v string) string {
+		for text, holds := range specRules() {
+			if about := strings.Contains(text, "URL") || strings.Contains(text, ".find("); about && !holds(v) {
+				return text
+			}
+		}
+		return ""
+	}
+	for _, good := range []string{"https://vault.example.com:8200", "https://vault.example.com/"} {
+		if broken := address(good); broken != "" {
+			t.Errorf("%s breaks %s", good, broken)
+		}
+	}
+	for _, bad := range []string{"http://vault.example.com", "vault", "https://vault.example.com/x", "https://vault.example.com?x=1", "https://u@vault.example.com", "https://vault.example.com#x"} {
+		if address(bad) == "" {
+			t.Errorf("%s breaks no rule", bad)
+		}
+	}
+	image := modelled(`(self.split('@')[0].matches('^([a-zA-Z0-9-]+\\.)+[a-zA-Z0-9-]+(:[0-9]{2,5})?(/[a-zA-Z0-9-_.]+)+$'))`)
+	if !image("registry.example.com/kms/plugin@sha256:0") || image("registry/kms@sha256:0") {
+		t.Error("an image is the name of a host with a dot, and a path")
 	}
 }

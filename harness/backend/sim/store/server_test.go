@@ -26,6 +26,24 @@ import (
 // The store gives the objects and errors of a real API server, after every operation of random histories. It needs
 // KUBEBUILDER_ASSETS, and is skipped without.
 func TestStoreEqualsAPIServer(t *testing.T) {
+	client := realClient(t)
+	types := allTypes(t)
+	rapid.Check(t, func(r *rapid.T) {
+		s := &server{ctx: t.Context(), client: client, sent: map[string]string{}, fields: map[Key][]metav1.ManagedFieldsEntry{}}
+		if err := s.clear(); err != nil {
+			r.Fatal(err)
+		}
+		p := newPair(types)
+		p.updaters, p.server = 4, s.hold // few: which are joined when there are many is a matter of their times
+		if difference := history(r, p); difference != "" {
+			r.Fatal(difference)
+		}
+	})
+}
+
+// realClient is of a real API server with the CRDs.
+func realClient(t *testing.T) dynamic.Interface {
+	t.Helper()
 	directory := os.Getenv("KUBEBUILDER_ASSETS")
 	if directory == "" && os.Getenv("KMSHARNESS_CONFIRM") != "" {
 		b, err := assets.Ensure(t.Context(), assets.Options{LocalOnly: true})
@@ -56,18 +74,7 @@ func TestStoreEqualsAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := allTypes(t)
-	rapid.Check(t, func(r *rapid.T) {
-		s := &server{ctx: t.Context(), client: client, sent: map[string]string{}, fields: map[Key][]metav1.ManagedFieldsEntry{}}
-		if err := s.clear(); err != nil {
-			r.Fatal(err)
-		}
-		p := newPair(types)
-		p.updaters, p.server = 4, s.hold // few: which are joined when there are many is a matter of their times
-		if difference := history(r, p); difference != "" {
-			r.Fatal(difference)
-		}
-	})
+	return client
 }
 
 // server makes operations to a real API server. Its resourceVersions and uids are others than the store's.

@@ -66,6 +66,7 @@ func builtIns() []Type {
 	return []Type{
 		{Resource: core.WithResource("nodes"), Kind: core.WithKind("Node"), Status: true, BuiltIn: true, Unconditional: true},
 		{Resource: core.WithResource("secrets"), Kind: core.WithKind("Secret"), Namespaced: true, BuiltIn: true, Unconditional: true},
+		{Resource: core.WithResource("configmaps"), Kind: core.WithKind("ConfigMap"), Namespaced: true, BuiltIn: true, Unconditional: true},
 		{Resource: coordination.WithResource("leases"), Kind: coordination.WithKind("Lease"), Namespaced: true, BuiltIn: true},
 	}
 }

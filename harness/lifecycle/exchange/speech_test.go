@@ -1,4 +1,4 @@
-package operator
+package exchange
 
 import (
 	"reflect"

@@ -1,0 +1,62 @@
+package operated
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+)
+
+// Decision is a decision for the history.
+func Decision(o core.Observed, plan core.Plan) *history.Decision {
+	d := &history.Decision{Key: revision.NewestKey(o.Keys).ID, Revision: revision.Newest(o.Configs).Revision, PluginRevision: revision.Newest(o.PluginConfigs).Revision}
+	for _, c := range plan.Conditions {
+		if c.Type == core.ConditionProgressing && c.Status {
+			d.Stage, d.Detail = c.Reason, contract.SafeText(c.Message, contract.MaxDetailChars)
+		}
+	}
+	for _, a := range plan.Actions {
+		d.Actions = append(d.Actions, inWords(a))
+	}
+	return d
+}
+
+// inWords is an action on one line, without settings of plugins.
+func inWords(a core.Action) string {
+	switch a := a.(type) {
+	case core.CreateKey:
+		return fmt.Sprintf("create key %d of type %s", a.Key.ID, a.Key.Type)
+	case core.UpdateKey:
+		return fmt.Sprintf("note of key %d: migrated %t, kekID %q, converged on %q", a.Key.ID, a.Key.Migrated, a.Key.KEK, a.Key.Converged.KEK)
+	case core.CreateConfig:
+		return fmt.Sprintf("create encryption configuration %d with keys %v", a.Config.Revision, a.Config.Keys)
+	case core.CreatePluginConfig:
+		return fmt.Sprintf("create plugin configuration %d with %d plugins", a.Config.Revision, len(a.Config.Plugins))
+	case core.Prune:
+		return fmt.Sprintf("prune keys %v, encryption configurations %v, plugin configurations %v", a.Keys, a.Configs, a.PluginConfigs)
+	case core.StartPlugins:
+		return fmt.Sprintf("start %d plugins on %s", len(a.Plugins), a.Node)
+	case core.StopPlugins:
+		return fmt.Sprintf("stop plugins %v on %s", a.Plugins, a.Node)
+	case core.Report:
+		return fmt.Sprintf("start the reporter of %s anew with plugins %v", a.Node, a.Plugins)
+	case core.RollOut:
+		return fmt.Sprintf("roll out revision %d to %s", a.Revision, a.Node)
+	case core.RunPreflight:
+		return "check the plugin that is configured"
+	case core.Migrate:
+		return fmt.Sprintf("write everything anew with key %d under kekID %q", a.Attempt.Key, a.Attempt.KEK)
+	}
+	return fmt.Sprintf("%T", a)
+}
+
+// Same says whether two decisions are told alike.
+func Same(a, b history.Decision) bool {
+	actions := slices.Equal(a.Actions, b.Actions)
+	a.Actions, b.Actions = nil, nil
+	return actions && reflect.DeepEqual(a, b)
+}

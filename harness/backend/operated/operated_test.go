@@ -1,0 +1,111 @@
+package operated_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// What an operator rolls out is named as histories name it, whichever types are in it.
+func TestReadRollOut(t *testing.T) {
+	material := []byte(strings.Repeat("k", revision.MaterialSize))
+	plugin, err := config.NewPlugin("AWS", "", map[string]string{"keyARN": "arn:aws:kms:us-east-1:123456789012:key/a", "region": "us-east-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := []revision.Key{{ID: 1, Type: config.AESCBC}, {ID: 2, Type: config.KMS, Plugin: plugin}, {ID: 3, Type: config.AESGCM}}
+	file := revision.File{Resources: []string{"secrets"}, Keys: keys, Material: map[uint64][]byte{1: material, 3: material}, Scheme: revision.ByKey, Dir: "/run"}
+	for _, test := range []struct {
+		keys []uint64
+		want string
+	}{{[]uint64{2, 1, 3}, "kms-2 aescbc-1 aesgcm-3 identity"}, {[]uint64{revision.Plain, 2}, "identity kms-2"}} {
+		text, err := file.YAML(revision.Config{Revision: 1, Keys: append([]uint64{}, test.keys...)})
+		if test.keys[0] == revision.Plain {
+			file.Keys = append(file.Keys, revision.Key{Type: config.Identity})
+			text, err = file.YAML(revision.Config{Revision: 1, Keys: test.keys})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := operated.ReadRollOut(text)
+		providers, secret := read.Providers.Names(), read.Keys
+		if got := strings.Join(providers, " "); len(read.Plugins) > 0 || err != nil || got != test.want {
+			t.Errorf("%q, %v, want %q", got, err, test.want)
+		}
+		if slices.Contains(providers, "aescbc-1") && (len(secret) != 2 || string(secret[0]) != string(material)) {
+			t.Errorf("%d keys", len(secret))
+		}
+	}
+	file.Scheme = revision.ByHash
+	text, err := file.YAML(revision.Config{Revision: 1, Keys: []uint64{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read, err := operated.ReadRollOut(text); err != nil || read.Plugins["kms-2"] != revision.ByHash.Name(revision.Plugin{KeyID: 2, Config: plugin}) {
+		t.Errorf("%v, plugins %v", err, read.Plugins)
+	}
+	for _, text := range []string{"", "resources: []", "resources: 7", "{", "resources: [{providers: [{kms: {name: kms-1, endpoint: here}}]}]", "resources: [{providers: [{kms: {name: one, endpoint: here}}]}]"} {
+		if _, err := operated.ReadRollOut([]byte(text)); err == nil {
+			t.Errorf("%q: accepted", text)
+		}
+	}
+}
+
+// A decision is what it says of the newest revisions and of its stage; a key's settings are not in it.
+func TestDecisionOf(t *testing.T) {
+	o := core.Observed{Keys: []revision.Key{{ID: 3, Type: config.KMS}}, Configs: []revision.Config{{Revision: 5}}, PluginConfigs: []revision.PluginConfig{{Revision: 2}}}
+	d := operated.Decision(o, core.Plan{Actions: []core.Action{core.RollOut{Node: "cp-1", Revision: 5}, core.Migrate{Attempt: core.Attempt{Key: 3, KEK: "k"}}},
+		Conditions: []core.Condition{{Type: core.ConditionProgressing, Status: true, Reason: core.StageMigrating, Message: "key 3"}}})
+	want := &history.Decision{Key: 3, Revision: 5, PluginRevision: 2, Stage: core.StageMigrating, Detail: "key 3",
+		Actions: []string{"roll out revision 5 to cp-1", `write everything anew with key 3 under kekID "k"`}}
+	if d.Key != want.Key || d.Revision != want.Revision || d.PluginRevision != want.PluginRevision || d.Stage != want.Stage || !slices.Equal(d.Actions, want.Actions) {
+		t.Errorf("%+v, want %+v", d, want)
+	}
+}
+
+// What apiserver writes is what harness/lifecycle/config reads, the annotation's way included.
+func TestWish(t *testing.T) {
+	for _, test := range []struct {
+		params map[string]any
+		at     []string
+		want   string
+	}{
+		{map[string]any{"type": "aescbc"}, []string{"spec", "encryption", "type"}, "aescbc"},
+		{map[string]any{"type": "KMS", "vault": map[string]any{"vaultKeyPath": "transit/keys/x"}}, []string{"spec", "encryption", "kms", "vault", "vaultKeyPath"}, "transit/keys/x"},
+		{map[string]any{"type": "KMS", "vault": map[string]any{}}, []string{"spec", "encryption", "kms", "vault", "vaultAddress"}, "https://vault.example.com:8200"},
+		{map[string]any{"type": "KMS", "aws": map[string]any{"keyARN": "x"}}, []string{"metadata", "annotations", config.Annotation}, `{"aws":{"keyARN":"x"},"type":"AWS"}`},
+		{map[string]any{"type": "KMS", "aws": map[string]any{"keyARN": "x"}}, []string{"spec", "encryption", "kms", "vault", "vaultAddress"}, config.Placeholder},
+	} {
+		u, err := operated.Wish(scenario.Action{Verb: scenario.VerbAPIServer, Params: test.params})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := any(u.Object)
+		for _, name := range test.at {
+			m, _ := got.(map[string]any)
+			got = m[name]
+		}
+		if got != test.want {
+			t.Errorf("%v: %v is %v, want %v", test.params, test.at, got, test.want)
+		}
+	}
+	if _, err := operated.Wish(scenario.Action{Params: map[string]any{"type": "KMS"}}); err == nil {
+		t.Error("KMS without a provider is accepted")
+	}
+}
+
+// An API server that is probed may ask its plugin as late as this after a rotation.
+func TestSettleIsLongEnough(t *testing.T) {
+	if o := operated.CoreOptions(contract.Timing{Interval: time.Second}, revision.ByKey); o.Settle < 20*time.Second+operated.ReadinessEvery || o.Interval != time.Second {
+		t.Errorf("%+v", o)
+	}
+}

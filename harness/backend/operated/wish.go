@@ -1,0 +1,97 @@
+package operated
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// CredentialSecret is what plugins need to log in, in the namespace exchange.Credentials. Every scenario with an operator finds it there.
+const CredentialSecret = "vault-approle"
+
+// Wish is the APIServer configuration that an action asks for.
+func Wish(a scenario.Action) (*unstructured.Unstructured, error) {
+	kind := a.Text("type")
+	if kind != string(encryption.KMS) {
+		return APIServer(kind), nil
+	}
+	for _, p := range config.Providers() {
+		section, written := a.Params[p.Section].(map[string]any)
+		switch {
+		case !written:
+		case p.Section == "vault":
+			return vaultConfig(section)
+		default:
+			return annotatedConfig(p.Name, section)
+		}
+	}
+	return nil, fmt.Errorf("type KMS without a provider, expected the section of one")
+}
+
+// vaultConfig is the stand-in with settings of the scenario's own.
+func vaultConfig(section map[string]any) (*unstructured.Unstructured, error) {
+	u := APIServer(string(encryption.KMS))
+	all, _, err := unstructured.NestedMap(u.Object, "spec", "encryption", "kms", "vault")
+	if err != nil {
+		return nil, fmt.Errorf("section vault: %w", err)
+	}
+	maps.Copy(all, section)
+	return u, unstructured.SetNestedMap(u.Object, all, "spec", "encryption", "kms", "vault")
+}
+
+// annotatedConfig is one of a provider that the API does not know.
+func annotatedConfig(provider string, section map[string]any) (*unstructured.Unstructured, error) {
+	annotated := &configv1.APIServer{}
+	if err := config.Annotate(annotated, provider, section); err != nil {
+		return nil, err
+	}
+	vault := annotated.Spec.Encryption.KMS.Vault
+	u, err := vaultConfig(map[string]any{"kmsPluginImage": vault.KMSPluginImage, "vaultAddress": vault.VaultAddress, "vaultKeyPath": vault.VaultKeyPath})
+	if err == nil {
+		u.SetAnnotations(annotated.Annotations)
+	}
+	return u, err
+}
+
+// APIServer is the cluster's APIServer configuration of a type. With KMS the API insists on a provider: its values are valid, and without an
+// operator they mean nothing, since the fake plugins are configured by the harness.
+func APIServer(kind string) *unstructured.Unstructured {
+	spec := map[string]any{"type": kind}
+	if kind == string(encryption.KMS) {
+		spec["kms"] = map[string]any{"type": "Vault", "vault": map[string]any{
+			"kmsPluginImage": "registry.example.com/kms/fake-kms-plugin@sha256:" + strings.Repeat("0", 64),
+			"vaultAddress":   "https://vault.example.com:8200",
+			"vaultKeyPath":   "transit/keys/kmsharness",
+			"authentication": map[string]any{"type": "AppRole", "appRole": map[string]any{"secret": map[string]any{"name": CredentialSecret}}},
+		}}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "config.openshift.io/v1", "kind": "APIServer",
+		"metadata": map[string]any{"name": exchange.Object}, "spec": map[string]any{"encryption": spec}}}
+}
+
+// Lags are how much later than the operator rolls them out revisions reach nodes: one for all, or one for each. Without any nothing is late.
+func Lags(a scenario.Action, nodes []string) map[string]time.Duration {
+	lags, one := maps.Clone(a.Durations("lag")), a.Duration("lag")
+	if one == 0 {
+		return lags
+	}
+	lags = map[string]time.Duration{}
+	for _, name := range nodes {
+		lags[name] = one
+	}
+	return lags
+}
+
+// RemoteKey is what the remote KMS calls the key of a configuration: the same whenever the same key is chosen.
+func RemoteKey(c config.Plugin) string {
+	return "key-" + config.Wanted{Type: config.KMS, KMS: c}.KeyHash()
+}

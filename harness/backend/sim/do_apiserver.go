@@ -1,0 +1,48 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/harness/record/audit"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// configureAPIServer writes the cluster's APIServer configuration, as an administrator does. What comes of it is the operator's business: it
+// returns at once.
+func (e *environment) configureAPIServer(_ context.Context, a scenario.Action) error {
+	wanted, err := operated.Wish(a)
+	if err != nil {
+		return err
+	}
+	e.writeSizes(append(scenario.DataSizes(), scenario.MaxObjectBytes))
+	e.pods.lags = operated.Lags(a, e.Nodes())
+	r := request{user: "system:admin", verb: verbPatch, key: e.w.configKey(), manager: "kmsharness", force: true, contentType: audit.ContentTypeApply,
+		body: encode(wanted)}
+	var refusal error
+	err = e.persist(func(n *node) error {
+		rep := e.ask(n, r)
+		if rep.code == http.StatusUnprocessableEntity || rep.code == http.StatusBadRequest {
+			refusal = rep.problem()
+			return nil
+		}
+		return rep.problem()
+	})
+	switch refused := a.Text("expect") == scenario.OutcomeRefused; {
+	case err != nil:
+		return fmt.Errorf("write the APIServer configuration: %w", err)
+	case refused && refusal == nil:
+		return errors.New("write the APIServer configuration: the API took it, expected that it refuses")
+	case !refused && refusal != nil:
+		return fmt.Errorf("write the APIServer configuration: %w", refusal)
+	case refused:
+		return nil
+	}
+	e.encryption = encryption.Type(a.Text("type"))
+	e.recordExpected()
+	return nil
+}

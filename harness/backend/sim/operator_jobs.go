@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/preflight"
+)
+
+// migrate begins an attempt, unless it runs already.
+func (s *shift) migrate(a core.Attempt) {
+	if s.migration.Runs() && s.migration.Result.Attempt == a {
+		return
+	}
+	serial := s.migration.Begin(core.Migration{Attempt: a})
+	s.k.Go(func() {
+		result := core.Migration{Attempt: a, Done: true}
+		if err := s.o.e.pods.rewrite(s.ended); err != nil {
+			result.Done, result.Failed = false, err.Error()
+		}
+		if s.ended() == nil {
+			s.migration.End(serial, result)
+			s.look()
+		}
+	})
+}
+
+// rewrite writes everything anew, unless it is given up, and looks at the outcome in etcd. All API servers encrypt alike by now, so whatever is
+// created from here on needs no migration. Another one that begins meanwhile takes over.
+func (p *pods) rewrite(givenUp func() error) error {
+	e := p.e
+	e.switches++
+	mine, until := e.switches, e.w.k.Now().Add(migrationTimeout)
+	for i, name := range slices.Sorted(maps.Keys(e.w.secrets)) {
+		if err := givenUp(); err != nil {
+			return err
+		}
+		if e.w.seams.skips(name) {
+			continue
+		}
+		if err := e.rewrite(mine, i, name, until); err != nil {
+			return fmt.Errorf("migrate %s: %w", objectName(name), err)
+		}
+	}
+	if err := givenUp(); err != nil {
+		return err
+	}
+	e.w.record("backend", &history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().config.providers.Names()})
+	e.census()
+	return nil
+}
+
+// check begins a pre-flight check, unless one for the same configuration runs already.
+func (s *shift) check(c config.Plugin) {
+	hash := config.Wanted{Type: config.KMS, KMS: c}.Hash()
+	if s.preflight.Runs() && s.preflight.Result.Hash == hash {
+		return
+	}
+	serial := s.preflight.Begin(core.Preflight{Hash: hash, Message: "it is under way"})
+	s.k.Go(func() {
+		result := s.try(c, hash)
+		if s.ended() == nil {
+			s.preflight.End(serial, result)
+			s.look()
+		}
+	})
+}
+
+// try starts a plugin on no node, for a check of its configuration, and ends it.
+func (s *shift) try(c config.Plugin, hash string) core.Preflight {
+	t := newTrial(s, c)
+	if err := t.start(); err != nil {
+		return core.Preflight{Hash: hash, Message: err.Error(), At: s.k.Now()}
+	}
+	defer t.end()
+	return preflight.Check(t.ctx, t, hash, preflight.Options{Time: t, Random: bytesOf{s.k.Rand()}, UID: s.o.w.uid, Pause: exchange.Pause, Call: exchange.CheckCall(t.limit)})
+}

@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	"github.com/kmsharness/kmsharness/harness/record/secrecy"
+)
+
+// What is done on nodes is done in a task, and has been done when it returns. It may be done again.
+
+// node is one that something can be done on.
+func (p *pods) node(name string) (*node, error) {
+	n := p.e.w.nodeNamed(name)
+	if n == nil {
+		return nil, fmt.Errorf("there is no node %q: there are %v", name, p.e.Nodes())
+	}
+	return n, reachable([]*node{n}, "")
+}
+
+// scheme is how the operator names sockets. A plugin is known by the name of its socket.
+func (p *pods) scheme() revision.Scheme { return revision.Scheme(p.e.scenario.Topology.Sockets) }
+
+// startPlugins starts plugins. One that runs with other settings for the same key is started again.
+func (p *pods) startPlugins(name string, plugins []revision.Plugin) error {
+	n, err := p.node(name)
+	if err != nil {
+		return fmt.Errorf("start plugins: %w", err)
+	}
+	pod := p.of(name)
+	for _, g := range plugins {
+		called := p.scheme().Name(g)
+		p.e.w.named[called] = operated.RemoteKey(g.Config)
+		one := &n.add(called).proc
+		if before, there := pod.plugins[g.KeyID]; there && before != g.Config {
+			if err := p.await(one, stop); err != nil {
+				return fmt.Errorf("start plugin %s/%s with other settings: %w", name, called, err)
+			}
+		}
+		if err := p.await(one, start); err != nil {
+			return fmt.Errorf("start plugin %s/%s: %w", name, called, err)
+		}
+		pod.plugins[g.KeyID], pod.names[g.KeyID] = g.Config, called
+	}
+	return nil
+}
+
+// await does something to a process, and waits for it.
+func (p *pods) await(one *proc, do func(*proc, func(error))) error {
+	return p.e.within(startTimeout, func(done func(error)) { do(one, done) })
+}
+
+// stopPlugins ends plugins for good.
+func (p *pods) stopPlugins(name string, ids []uint64) error {
+	n, err := p.node(name)
+	if err != nil {
+		return fmt.Errorf("stop plugins: %w", err)
+	}
+	pod := p.of(name)
+	for _, id := range ids {
+		called := pod.names[id]
+		if err := p.await(&n.plugin(called).proc, stop); err != nil {
+			return fmt.Errorf("stop plugin %s/%s: %w", name, called, err)
+		}
+		n.plugins = slices.DeleteFunc(n.plugins, func(g *kmsPlugin) bool { return g.keyID == called })
+		delete(pod.plugins, id)
+	}
+	return nil
+}
+
+// report starts the reporter anew with these sockets, or ends it without any. What is expected is told first: a reporter that starts
+// reports it, and none that ends does.
+func (p *pods) report(name string, ids []uint64) error {
+	n, err := p.node(name)
+	if err != nil {
+		return fmt.Errorf("start the reporter anew: %w", err)
+	}
+	pod := p.of(name)
+	pod.sockets = slices.Clone(ids)
+	n.sockets = make([]string, len(ids))
+	for i, id := range ids {
+		n.sockets[i] = pod.names[id]
+	}
+	p.e.w.keyIDs = n.sockets // what a rotation rotates
+	p.e.recordExpected()
+	if err := p.await(&n.reporter.proc, stop); err != nil {
+		return fmt.Errorf("stop the reporter of %s: %w", name, err)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return p.await(&n.reporter.proc, start)
+}
+
+// reported are the plugins that a node should report: without an operator, the same on all nodes.
+func (n *node) reported() []string {
+	if n.w.named == nil {
+		return n.w.keyIDs
+	}
+	return n.sockets
+}
+
+// underway says whether a revision has not yet reached a node. The operator rolls it out again until it is loaded.
+func (p *pods) underway(name string, rev int) bool {
+	pod, now := p.of(name), p.e.w.k.Now()
+	if pod.coming.revision != rev {
+		pod.coming = rollingOut{rev, now}
+	}
+	return now.Sub(pod.coming.since) < p.lags[name]
+}
+
+// rollOut gives the API server of a node a file. It does not wait until it is loaded. The same file again is left alone.
+func (p *pods) rollOut(name string, rev int, file []byte) error {
+	n, err := p.node(name)
+	if err != nil {
+		return fmt.Errorf("roll out: %w", err)
+	}
+	read, err := operated.ReadRollOut(file)
+	if err != nil {
+		return fmt.Errorf("roll out revision %d: %w", rev, err)
+	}
+	pod := p.of(name)
+	if f, told := pod.newest(); p.underway(name, rev) || told && f.revision == rev {
+		return nil
+	}
+	for _, k := range read.Keys {
+		p.e.w.secrecy.Add(fmt.Sprintf("encryption-config revision %d", rev), secrecy.Plain, k)
+	}
+	told := encryptionConfig{read.Providers, read.Plugins}
+	pod.files, pod.life = append(pod.files, rolledOut{rev, told}), 0
+	n.server.envelope.configure(told)
+	p.record(name, history.EncryptionTold, told)
+	return nil
+}
+
+func (p *pods) record(node, state string, c encryptionConfig) {
+	p.e.w.record("backend", &history.Encryption{Node: node, State: state, Providers: c.providers.Names(), Plugins: c.sockets})
+}

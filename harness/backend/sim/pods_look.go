@@ -1,0 +1,41 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+)
+
+// nodes are those that have a pod, and what is on them. A plugin that has crashed is there all the same: it is the pod's, and the kubelet's to
+// start again.
+func (p *pods) nodes() map[string]core.Node {
+	out := map[string]core.Node{}
+	for _, n := range p.e.nodes() {
+		pod, up := p.of(n.name), reachable([]*node{n}, "") == nil && n.server.runs()
+		if up {
+			p.look(n, pod)
+		}
+		out[n.name] = core.Node{Up: up, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
+	}
+	return out
+}
+
+// look notes what an API server has in force. What nobody has rolled out is what it began with.
+func (p *pods) look(n *node, pod *pod) {
+	newest, told := pod.newest()
+	if !told || pod.life == n.server.life || n.server.envelope.loaded == nil {
+		return
+	}
+	loaded := n.server.envelope.loaded.config
+	for _, f := range pod.files { // of two that say the same the newer
+		if f.config.equal(loaded) {
+			pod.inForce = f
+		}
+	}
+	if newest.config.equal(loaded) {
+		pod.life = n.server.life
+		p.record(n.name, history.EncryptionLoaded, loaded)
+	}
+}

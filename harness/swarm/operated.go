@@ -1,0 +1,96 @@
+package swarm
+
+import (
+	"fmt"
+	"slices"
+)
+
+// operated is the scenario file of a seed in which an operator switches the encryption, again and again and often before it is done, while it
+// and what it needs come and go.
+func (d *drawing) operated() []byte {
+	sockets := d.word("key", "key", "hash")
+	d.head = "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: " + Name(d.seed) + "\n" +
+		"  title: \"Whatever comes between an operator and its switches, no object is lost, and the last wish is granted.\"\n  area: lifecycle\nspec:\n" +
+		fmt.Sprintf("  contract: %s\n  topology: {lifecycle: operator, controlPlanes: %d, aggregators: %d, sockets: %s}\n", d.contract, len(d.nodes), d.aggregators, sockets)
+	return d.fileTo(append([][]string{d.wishes()}, d.beside()...), settled)
+}
+
+// wishes are what the cluster's APIServer object asks for, one after another.
+func (d *drawing) wishes() []string {
+	lane := []string{fmt.Sprintf("data: {op: write, count: %d, size: 256}", d.one(1, 6, 20))}
+	for i := range d.one(1, 2, 3, 4) {
+		waits := []string{"0I", "1I", "3I", "10I", "20I", "40I"}
+		if i == 0 { // it is KMS, for a while: without a plugin there is little to judge
+			waits = waits[2:]
+		}
+		lane = append(lane, d.wish(i == 0), d.wait(waits...))
+	}
+	return lane
+}
+
+func (d *drawing) wish(kms bool) string {
+	all := []string{"type: KMS, vault: {vaultKeyPath: transit/keys/one}", "type: KMS, vault: {vaultKeyPath: transit/keys/two}"}
+	if !kms {
+		all = append(all, "type: identity", "type: aescbc", "type: aesgcm")
+	}
+	what := d.word(all...)
+	if d.rng.IntN(5) == 0 { // one API server gets it later than the others
+		what += fmt.Sprintf(", lag: {%s: %s}", d.node(), d.word("1s", "8s"))
+	}
+	return "apiserver: {" + what + "}"
+}
+
+// beside is what goes wrong meanwhile, each in a lane of its own.
+func (d *drawing) beside() (lanes [][]string) {
+	apiserver := d.node() // one at most: the others serve meanwhile
+	all := []func() []string{
+		func() []string {
+			if d.rng.IntN(2) == 0 {
+				return []string{"restart: {role: operator, with: kill}"}
+			}
+			return d.lasts("kill: {role: operator}", "start: {role: operator}")
+		},
+		func() []string {
+			return d.lasts("kill: {role: apiserver, node: "+apiserver+"}", "start: {role: apiserver, node: "+apiserver+"}")
+		},
+		d.balancer, d.aggregator,
+		func() []string { return []string{fmt.Sprintf("data: {op: write, count: %d}", d.one(1, 3, 6))} },
+	}
+	if len(d.nodes) < 3 {
+		all = slices.Delete(all, 1, 3)
+	}
+	d.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, episode := range all[:d.one(1, 2, 3)] {
+		var lane []string
+		for range d.one(1, 2, 3) {
+			lane = append(append(lane, d.wait("0I", "2I", "7I", "20I")), episode()...)
+		}
+		lanes = append(lanes, lane)
+	}
+	return lanes
+}
+
+// lasts is during, for what a switch waits for and so must end soon.
+func (d *drawing) lasts(begin, end string) []string {
+	return []string{begin, d.wait("0I", "1I", "3I", "9I"), end}
+}
+
+// settled is the phase after the last fault has ended and the last wish was made: the operator gets there, in the time that four switches take at
+// most, and then all is as it is without an operator.
+const settled = `  - wait: 2I
+  - expect: conditions["EncryptionProgressing"].status == "False"
+    within: 600s
+  - data: {op: verify}
+  - expect: data.lost == 0
+    within: 1I
+  - parallel:
+    - expect: >-
+        kmsActive ? rollup.degraded.status == "False" && rollup.degraded.reason == "AsExpected" && rollup.available.status == "True"
+        : reports.size() == 0 && !rollup.degraded.exists && !rollup.available.exists
+      within: recovery + staleness
+    - expect: '!kmsActive || clusterOperator.degraded.status == "False" && clusterOperator.available.status == "True"'
+      within: recovery + staleness
+  - wait: recovery
+  - holds: '!kmsActive || rollup.degraded.status == "False" && clusterOperator.degraded.status == "False"'
+    for: 4I
+`
