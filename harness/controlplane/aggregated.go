@@ -116,6 +116,14 @@ func (s *Aggregated) SetEncryption(e Encryption) error {
 	return nil
 }
 
+// SetEncryptionText is APIServer.SetEncryptionText.
+func (s *Aggregated) SetEncryptionText(text []byte) error {
+	if err := writeAtomically(s.EncryptionFile(), text); err != nil {
+		return fmt.Errorf("write the encryption configuration of %s: %w", s.name, err)
+	}
+	return nil
+}
+
 // Start starts it unless it runs, and returns when it is as ready as asked. It ends at once where no kube-apiserver answers it.
 func (s *Aggregated) Start(ctx context.Context, until Readiness) error {
 	if _, err := s.run(ctx, s.spec.Program, s.args(), s.env()); err != nil {

@@ -140,7 +140,7 @@ func (a about) foreign(r *Request) bool {
 
 func sharedByAll(e *Event) bool {
 	switch e.Kind {
-	case KindExpected, KindCall, KindMetrics, KindData, KindEncryption, KindCensus, KindEnvelope:
+	case KindExpected, KindCall, KindMetrics, KindData, KindEncryption, KindCensus, KindEnvelope, KindDecision:
 		return false
 	case KindProcess:
 		return e.Process != nil && !ownRole(e.Process.Role)
@@ -153,7 +153,7 @@ func sharedByAll(e *Event) bool {
 // ownRole: of these roles each API server has processes of its own.
 func ownRole(role string) bool {
 	switch role {
-	case RolePlugin, RoleReporter, RoleAggregator, RolePod:
+	case RolePlugin, RoleReporter, RoleAggregator, RolePod, RoleOperator:
 		return true
 	}
 	return false

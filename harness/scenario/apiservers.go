@@ -39,7 +39,7 @@ func (a Action) APIServer() string {
 
 // ownRoles are the roles of which every API server has processes of its own.
 func ownRoles() []string {
-	return []string{history.RoleReporter, history.RolePlugin, history.RoleAPIServer, history.RoleAggregator, history.RolePod}
+	return []string{history.RoleReporter, history.RolePlugin, history.RoleAPIServer, history.RoleAggregator, history.RoleOperator, history.RolePod}
 }
 
 func (v *validation) apiServers(at place) {

@@ -106,7 +106,7 @@ func beyondSchema() []string {
 	return []string{
 		"second document", "anchor and alias", "merge key", "name is not the file's", "excuse with an empty reason", "zero",
 		"too long", "astronomic", "impossible node", "impossible keyID", "unknown fault parameter", "fault for a wrong time", "unknown profile", "failure of no provider",
-		"fault's own duration", "further API servers of an operator", "release of an unknown method", "node of a role without", "keyID of a reporter",
+		"fault's own duration", "release of an unknown method", "node of a role without", "keyID of a reporter",
 		"instance that is not there", "container of a role without", "node that is stopped",
 		"node that is restarted in an orderly way", "container of a node", "pod that is paused", "container of a pod",
 		"node that is not there", "keyID of a node", "link that does not exist", "slow link without delay", "cut link with delay",
@@ -117,7 +117,7 @@ func beyondSchema() []string {
 		"CEL status that cannot be", "CEL node that cannot be", "CEL keyID that cannot be", "CEL in a literal block",
 		"CEL in a folded block", "CEL over two lines", "CEL report status",
 		"apiserver without an operator", "role operator without one", "encryption beside an operator", "node beside an operator",
-		"migrate beside an operator", "a node's power beside an operator", "keyIDs of an operator", "sockets by hash without an operator",
+		"migrate beside an operator", "keyIDs of an operator", "sockets by hash without an operator",
 		"a keyID where sockets have hashes", "a keyID of a process where sockets have hashes", "cold start of an operator",
 		"an operator that stands still", "KMS without a provider", "two providers", "a provider beside a cipher",
 	}

@@ -2,8 +2,6 @@ package scenario
 
 import (
 	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -62,9 +60,6 @@ func (v *validation) operated(t Topology, at place) {
 	if v.scenario.Operator != Operators()[0] {
 		v.add(place{"spec", "operator"}, "operator is %s with lifecycle operator, expected %s: no other API server has one yet", quote(v.scenario.Operator), Operators()[0])
 	}
-	if further := t.Further(); len(further) > 0 {
-		v.add(at.at("apiServers"), "%s with lifecycle operator, expected kube-apiserver alone: so far the operator sets up no other", strings.Join(further, " and "))
-	}
 	if t.Start == StartStopped {
 		v.add(at.at("start"), "start is stopped with lifecycle operator, expected running: it begins with clear text, so there is nothing to start cold")
 	}
@@ -85,8 +80,6 @@ func (v *validation) lifecycle(a Action, at place) {
 		v.add(at, "node with lifecycle operator, expected the nodes of the topology: others it cannot set up yet")
 	case operated && a.Verb == VerbData && a.Text("op") == DataMigrate:
 		v.add(at.at("op"), "op migrate with lifecycle operator, expected write or verify: the operator migrates")
-	case operated && slices.Contains([]string{history.RoleNode, history.RolePod}, role):
-		v.add(at.at("role"), "role %s with lifecycle operator, expected a process: what stops with the node it cannot set up again yet", role)
 	}
 }
 

@@ -31,7 +31,7 @@ func (f *fleet) makeNode(ctx context.Context, beside *live.Node, keyIDs []string
 	}
 	err = pluginsIn(ctx, n, &f.plugins, keyIDs, func(keyID string) (*live.Plugin, error) {
 		identity := history.Process{Role: history.RolePlugin, APIServer: apiServer, Node: name, KeyID: keyID}
-		return f.pluginIn(at, identity, "", func() string { return live.RemoteKey(apiServer, keyID) }, &f.profile)
+		return f.pluginIn(at, identity, "", func() string { return f.kms.Key(apiServer, keyID) }, &f.profile)
 	})
 	if err != nil {
 		return err

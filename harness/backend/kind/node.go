@@ -200,7 +200,7 @@ func inImage(program string) string {
 // newPlugin is the plugin of a keyID in the API server's pod of a node.
 func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 	l := p.layout.node(node)
-	return p.pluginIn(l.pod(""), history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}, live.HostSocket(l.sockets(), keyID), func() string { return p.kms.Key(keyID) }, &p.profile)
+	return p.pluginIn(l.pod(""), history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}, live.HostSocket(l.sockets(), keyID), func() string { return p.kms.Key("", keyID) }, &p.profile)
 }
 
 // pluginIn is a plugin in a pod; socket is on this machine, empty if it cannot be seen there, and key names its key at the remote KMS.

@@ -24,9 +24,6 @@ func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *En
 	e := newEnvironment(p, spec.Scenario, opts, op, filepath.Join(spec.OutDir, "logs"))
 	gate := newGate(spec.Log)
 	e.sink, e.objects = gate, encryptedSecrets()
-	if spec.Scenario.Topology.ByOperator() {
-		e.encryption, e.pods = encryption.Identity, newPods(e)
-	}
 	if err := os.MkdirAll(e.logDir, 0o755); err != nil {
 		return nil, err
 	}
@@ -43,18 +40,22 @@ func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *En
 	if err != nil {
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StartTimeout)
 		defer cancel()
-		return nil, errors.Join(err, e.endOperator(stopping), e.recorder.close(), e.EndSystemUnderTest(stopping))
+		return nil, errors.Join(err, e.endOperators(stopping), e.recorder.close(), e.EndSystemUnderTest(stopping))
 	}
 	return e, nil
 }
 
 func newEnvironment(p Plane, s *scenario.Scenario, opts Options, op operator, logDir string) *Environment {
 	told := pluginsOf(s)
-	return &Environment{
+	e := &Environment{
 		opts: opts, plane: p, traits: p.Traits(), scenario: s, operator: op, logDir: logDir,
 		keyIDs: KeyIDs(s), encryption: encryption.KMS, told: told, left: told.Providers, removed: map[string]*Node{}, joining: map[string]time.Time{},
 		away: map[onNode]string{}, conditions: map[string]map[string]object{}, written: map[string]history.Data{}, reloads: map[string]reload{},
 	}
+	if s.Topology.ByOperator() {
+		e.encryption, e.pods = encryption.Identity, newPods(e)
+	}
+	return e
 }
 
 // KeyIDs are the plugins that a scenario begins with on every node, the write key first.
@@ -75,10 +76,8 @@ func (e *Environment) begin(ctx context.Context) error {
 	if err := e.prepareSystemUnderTest(); err != nil {
 		return err
 	}
-	if e.pods != nil {
-		if err := e.prepareOperator(ctx); err != nil {
-			return err
-		}
+	if err := e.prepareOperators(ctx); err != nil {
+		return err
 	}
 	e.recordExpected()
 	e.recordTold()

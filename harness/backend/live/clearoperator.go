@@ -11,24 +11,32 @@ import (
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
-// clearOperator takes back what an operator made, while its keys are there to delete with, so that a reset can make the plane as good as
+// clearOperators takes back what operators made, while their keys are there to delete with, so that a reset can make the plane as good as
 // new. The plugins go last: those of the next scenario have other keys in the remote KMS, also under the same keyIDs.
-func (e *Environment) clearOperator(ctx context.Context) error {
+func (e *Environment) clearOperators(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
 	defer cancel()
-	for _, n := range e.nodes() {
-		if err := n.Server.Start(ctx); err != nil { // the steps may have left it away
-			return err
-		}
+	err := e.eachOperated(func(f *Environment) error {
+		return f.eachNode(func(n *Node) error { return n.Server.Start(ctx) }) // the steps may have left it away
+	})
+	if err != nil {
+		return err
 	}
-	err := e.persist(ctx, func(ctx context.Context, c *Client) error {
+	err = e.persist(ctx, func(ctx context.Context, c *Client) error {
 		return errors.Join(c.removeOperated(ctx), c.removeAll(ctx))
 	})
 	if err != nil {
 		return fmt.Errorf("take back what the operator made: %w", err)
 	}
-	err = e.eachNode(func(n *Node) error {
-		return errors.Join(n.Reporter().Stop(ctx), n.DropPlugins(ctx, nil))
+	for _, f := range furtherOf(e.plane) {
+		if err := PurgeFurther(ctx, f); err != nil {
+			return err
+		}
+	}
+	err = e.eachOperated(func(f *Environment) error {
+		return f.eachNode(func(n *Node) error {
+			return errors.Join(n.Reporter().Stop(ctx), n.DropPlugins(ctx, nil))
+		})
 	})
 	e.plane.KMS().Forget()
 	return err

@@ -20,17 +20,20 @@ const (
 	credentialSecret    = operated.CredentialSecret
 )
 
-// configure writes the cluster's APIServer configuration, as an administrator does. What comes of it is the operator's business: it
+// configure writes the cluster's one APIServer configuration, as an administrator does. What comes of it is the operators' business: it
 // returns at once.
 func (e *Environment) configure(ctx context.Context, a scenario.Action) error {
 	wanted, err := operated.Wish(a)
 	if err != nil {
 		return err
 	}
-	if err := e.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes)); err != nil {
+	err = e.eachOperated(func(f *Environment) error {
+		f.pods.delay(operated.Lags(a, f.Nodes()))
+		return f.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes))
+	})
+	if err != nil {
 		return err
 	}
-	e.pods.delay(operated.Lags(a, e.Nodes()))
 	var refusal error
 	err = e.persist(ctx, func(ctx context.Context, c *Client) error {
 		_, refusal = c.Resource(apiServerConfigs()).Apply(ctx, cluster, wanted, metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
@@ -49,11 +52,13 @@ func (e *Environment) configure(ctx context.Context, a scenario.Action) error {
 	case refused:
 		return nil
 	}
-	e.mu.Lock()
-	e.encryption = encryption.Type(a.Text("type"))
-	e.mu.Unlock()
-	e.recordExpected()
-	return nil
+	return e.eachOperated(func(f *Environment) error {
+		f.mu.Lock()
+		f.encryption = encryption.Type(a.Text("type"))
+		f.mu.Unlock()
+		f.recordExpected()
+		return nil
+	})
 }
 
 // prepareOperator makes the namespaces of an operator and the credentials that plugins refer to, and asks for clear text.

@@ -17,7 +17,7 @@ func (e *Environment) Finish(ctx context.Context) error {
 	}
 	e.finished = true
 	e.mu.Unlock()
-	errs := []error{e.endOperator(ctx), e.lastLook(ctx), e.eachFurther(func(f *Environment) error { return f.lastLook(ctx) })}
+	errs := []error{e.endOperators(ctx), e.lastLook(ctx), e.eachFurther(func(f *Environment) error { return f.lastLook(ctx) })}
 	errs = append(errs, e.recorder.drain(ctx))
 	e.plane.Listen(nil)
 	errs = append(errs, e.recorder.close(), e.logs.copy())
@@ -41,7 +41,7 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	if e.traits.Outlives && errors.Join(e.clear(ctx), e.eachFurther(func(f *Environment) error { return f.clear(ctx) })) != nil {
 		e.plane.Spoil(DamagedData)
 	}
-	if e.pods != nil && e.clearOperator(ctx) != nil {
+	if e.pods != nil && e.clearOperators(ctx) != nil {
 		e.plane.Spoil(DamagedOperator)
 	}
 	ended := e.EndSystemUnderTest(ctx)

@@ -133,14 +133,8 @@ func ofAll(v scenario.Verb) bool {
 	return v == scenario.VerbRotate || v == scenario.VerbEncryption || v == scenario.VerbData
 }
 
-// remoteKey is the name of the key behind the plugins of a keyID. Each API server has keys of its own, and an operator's configuration
-// names those of kube-apiserver.
-func (e *Environment) remoteKey(keyID string) string {
-	if e.apiServer == "" {
-		return e.plane.KMS().Key(keyID)
-	}
-	return RemoteKey(e.apiServer, keyID)
-}
+// remoteKey is the name of the key behind the plugins of a keyID.
+func (e *Environment) remoteKey(keyID string) string { return e.plane.KMS().Key(e.apiServer, keyID) }
 
 // component is the API server as the encryption controllers name it in secrets.
 func (e *Environment) component() string {

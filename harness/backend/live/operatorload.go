@@ -64,11 +64,11 @@ func (p *pods) askReadiness() {
 func (n *Node) probeReadiness(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.Admin.url+"/readyz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.direct().url+"/readyz", nil)
 	if err != nil {
 		return
 	}
-	if response, err := n.Admin.http.Do(request); err == nil {
+	if response, err := n.direct().http.Do(request); err == nil {
 		response.Body.Close()
 	}
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	lifecycle "github.com/kmsharness/kmsharness/harness/lifecycle/operator"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
-	"github.com/kmsharness/kmsharness/harness/record/tail"
 )
 
 // operatorUnit is the operator as a unit: one goroutine of this process at a time, so there is one leader. To kill it is to take its context:
@@ -94,7 +92,9 @@ func (u *operatorUnit) Status() Status {
 }
 
 func (u *operatorUnit) tell(state string) {
-	u.pods.e.record(&history.Process{Role: history.RoleOperator, State: state})
+	identity := u.pods.operator.Identity
+	identity.State = state
+	u.pods.e.record(&identity)
 }
 
 func (p *pods) logFile() string { return filepath.Join(p.e.logDir, "operator.log") }
@@ -113,47 +113,7 @@ func (p *pods) newOperator(log *slog.Logger) (*lifecycle.Operator, error) {
 	rest.QPS, rest.Burst = operatorRequests, operatorRequests
 	opts := operated.CoreOptions(p.e.traits.Timing, p.scheme())
 	return lifecycle.New(lifecycle.Options{
-		REST: rest, Component: revision.KubeAPIServer, Resource: p.e.operator.resource, Kind: p.e.operator.kind, Core: opts, Check: operated.Check,
-		Encrypted: []string{"secrets"}, Executor: p, Clock: clock.RealClock{}, Random: rand.Reader, Log: log, Decide: p.decide,
+		REST: rest, Component: p.e.revised(), Resource: p.e.operator.resource, Kind: p.e.operator.kind, Core: opts, Check: operated.Check,
+		Encrypted: []string{p.e.objects.name()}, Executor: p, Clock: clock.RealClock{}, Random: rand.Reader, Log: log, Decide: p.decide,
 	})
-}
-
-// prepareOperator makes what an operator finds in a cluster, and says that nothing is encrypted.
-func (e *Environment) prepareOperator(ctx context.Context) error {
-	e.plane.Spoil(DamagedEncryption)
-	for _, n := range e.nodes() {
-		e.pods.mu.Lock()
-		e.pods.of(n.Name)
-		e.pods.mu.Unlock()
-	}
-	if err := os.WriteFile(e.pods.logFile(), nil, 0o644); err != nil {
-		return fmt.Errorf("log of the operator: %w", err)
-	}
-	if err := e.recorder.files.Add(e.pods.logFile(), tail.FromStart, e.recorder.searched("log/operator", func([]byte) error { return nil })); err != nil {
-		return fmt.Errorf("log of the operator: %w", err)
-	}
-	if err := e.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
-		return fmt.Errorf("prepare the operator: %w", err)
-	}
-	e.pods.work.Go(e.pods.askReadiness)
-	return nil
-}
-
-// operators is the one there is.
-func (e *Environment) operators() ([]Target, error) {
-	if e.pods == nil {
-		return nil, errors.New("there is no operator: the topology has lifecycle direct")
-	}
-	return []Target{e.pods.operator}, nil
-}
-
-// endOperator ends it and all that goes on beside it.
-func (e *Environment) endOperator(ctx context.Context) error {
-	if e.pods == nil {
-		return nil
-	}
-	err := e.pods.operator.Stop(ctx)
-	e.pods.cancel()
-	e.pods.work.Wait()
-	return err
 }

@@ -63,7 +63,7 @@ type rollingOut struct {
 func newPods(e *Environment) *pods {
 	p := &pods{e: e, pods: map[string]*pod{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.operator = Target{&operatorUnit{pods: p}, history.Process{Role: history.RoleOperator}}
+	p.operator.Unit = &operatorUnit{pods: p}
 	return p
 }
 

@@ -12,24 +12,29 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 )
 
-// node is one that something can be done on.
-func (p *pods) node(name string) (*Node, error) {
+// on does something on a node, which does not come or go meanwhile.
+func (p *pods) on(name, what string, do func(*Node) error) error {
+	defer p.e.stay()()
 	n := p.e.plane.Nodes().Get(name)
 	if n == nil {
-		return nil, fmt.Errorf("there is no node %q: there are %v", name, p.e.Nodes())
+		return fmt.Errorf("%s: there is no node %q: there are %v", what, name, p.e.Nodes())
 	}
-	return n, p.e.reachable([]*Node{n}, "")
+	if err := p.e.present(n); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return do(n)
 }
 
 // StartPlugins implements operator.Executor. One that runs with other settings for the same key is started again.
 func (p *pods) StartPlugins(ctx context.Context, name string, plugins []revision.Plugin) error {
-	n, err := p.node(name)
-	if err != nil {
-		return fmt.Errorf("start plugins: %w", err)
-	}
+	return p.on(name, "start plugins", func(n *Node) error { return p.startPlugins(ctx, n, plugins) })
+}
+
+func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plugin) error {
+	name := n.Name
 	for _, g := range plugins {
 		called := p.scheme().Name(g)
-		p.e.plane.KMS().Call(called, operated.RemoteKey(g.Config))
+		p.e.plane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(g.Config))
 		p.mu.Lock()
 		before, there := p.of(name).plugins[g.KeyID]
 		p.mu.Unlock()
@@ -55,13 +60,13 @@ func (p *pods) scheme() revision.Scheme {
 
 // StopPlugins implements operator.Executor.
 func (p *pods) StopPlugins(ctx context.Context, name string, ids []uint64) error {
-	n, err := p.node(name)
-	if err != nil {
-		return fmt.Errorf("stop plugins: %w", err)
-	}
+	return p.on(name, "stop plugins", func(n *Node) error { return p.stopPlugins(ctx, n, ids) })
+}
+
+func (p *pods) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
 	for _, id := range ids {
 		p.mu.Lock()
-		called := p.of(name).names[id]
+		called := p.of(n.Name).names[id]
 		p.mu.Unlock()
 		if g := n.Plugin(called); g != nil {
 			if err := g.close(ctx); err != nil {
@@ -70,7 +75,7 @@ func (p *pods) StopPlugins(ctx context.Context, name string, ids []uint64) error
 			n.RemovePlugin(called)
 		}
 		p.mu.Lock()
-		delete(p.of(name).plugins, id)
+		delete(p.of(n.Name).plugins, id)
 		p.mu.Unlock()
 	}
 	return nil
@@ -78,19 +83,19 @@ func (p *pods) StopPlugins(ctx context.Context, name string, ids []uint64) error
 
 // Report implements operator.Executor. What is expected is told first: a reporter that starts reports it, and none that ends does.
 func (p *pods) Report(ctx context.Context, name string, ids []uint64) error {
-	n, err := p.node(name)
-	if err != nil {
-		return fmt.Errorf("start the reporter anew: %w", err)
-	}
+	return p.on(name, "start the reporter anew", func(n *Node) error { return p.report(ctx, n, ids) })
+}
+
+func (p *pods) report(ctx context.Context, n *Node, ids []uint64) error {
 	p.mu.Lock()
-	p.of(name).sockets = slices.Clone(ids)
+	p.of(n.Name).sockets = slices.Clone(ids)
 	p.mu.Unlock()
 	p.e.mu.Lock()
-	p.e.keyIDs = p.sockets(name) // what a rotation rotates
+	p.e.keyIDs = p.sockets(n.Name) // what a rotation rotates
 	p.e.mu.Unlock()
 	p.e.recordExpected()
 	if err := n.Reporter().Stop(ctx); err != nil {
-		return fmt.Errorf("stop the reporter of %s: %w", name, err)
+		return fmt.Errorf("stop the reporter of %s: %w", n.Name, err)
 	}
 	if len(ids) == 0 {
 		return nil
@@ -118,10 +123,11 @@ func (p *pods) underway(name string, rev int) bool {
 
 // RollOut implements operator.Executor. The same file again is left alone.
 func (p *pods) RollOut(_ context.Context, name string, rev int, file []byte) error {
-	n, err := p.node(name)
-	if err != nil {
-		return fmt.Errorf("roll out: %w", err)
-	}
+	return p.on(name, "roll out", func(n *Node) error { return p.rollOut(n, rev, file) })
+}
+
+func (p *pods) rollOut(n *Node, rev int, file []byte) error {
+	name := n.Name
 	read, err := operated.ReadRollOut(file)
 	if err != nil {
 		return fmt.Errorf("roll out revision %d: %w", rev, err)

@@ -32,11 +32,12 @@ func (p *pods) Nodes(ctx context.Context) (map[string]core.Node, error) {
 const askEvery = 500 * time.Millisecond
 
 func (p *pods) look(ctx context.Context, n *Node) core.Node {
-	up := p.e.reachable([]*Node{n}, "") == nil && n.Server.Status().Phase == Running && p.askLoaded(ctx, n)
+	away := p.e.present(n) != nil
+	up := !away && n.Server.Status().Phase == Running && p.askLoaded(ctx, n)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.of(n.Name)
-	return core.Node{Up: up, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
+	return core.Node{Up: up, Away: away, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
 }
 
 // askLoaded sees to it that what an API server has in force is known, and says whether it is. Its metrics are long, and no file is unloaded

@@ -39,12 +39,16 @@ func TestPodsWriter(t *testing.T) {
 // Only a key that was named is not named by its keyID, until the names are forgotten.
 func TestNamesOfRemoteKeys(t *testing.T) {
 	k := &RemoteKMS{}
-	k.Call("2", "key-abc")
-	if k.Key("1") != "key-1" || k.Key("2") != "key-abc" {
-		t.Errorf("%s, %s", k.Key("1"), k.Key("2"))
+	k.Call("", "2", "key-abc")
+	k.Call("oauth-apiserver", "2", "key-abc")
+	if k.Key("", "1") != "key-1" || k.Key("", "2") != "key-abc" {
+		t.Errorf("%s, %s", k.Key("", "1"), k.Key("", "2"))
 	}
-	if k.Forget(); k.Key("2") != "key-2" {
-		t.Errorf("%s after it was forgotten", k.Key("2"))
+	if got := k.Key("oauth-apiserver", "2"); got != "oauth-apiserver.key-abc" {
+		t.Errorf("%s of another API server", got)
+	}
+	if k.Forget(); k.Key("", "2") != "key-2" {
+		t.Errorf("%s after it was forgotten", k.Key("", "2"))
 	}
 }
 

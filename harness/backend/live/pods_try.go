@@ -20,7 +20,7 @@ func (p *pods) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementSe
 	p.tries++
 	keyID := fmt.Sprintf("try-%d", p.tries)
 	p.mu.Unlock()
-	p.e.plane.KMS().Call(keyID, operated.RemoteKey(c))
+	p.e.plane.KMS().Call(p.e.apiServer, keyID, operated.RemoteKey(c))
 	g, err := p.e.plane.TryPlugin(ctx, keyID)
 	if err != nil {
 		return nil, nil, err

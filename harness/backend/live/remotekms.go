@@ -26,17 +26,20 @@ type RemoteKMS struct {
 	client *remotekms.Client
 
 	mu    sync.Mutex
-	named map[string]string // keys by keyID, where an operator's configuration names them
+	named map[keyOf]string // where an operator's configuration names them
 }
 
-// Key is the name of the key behind the plugins of a keyID.
-func (k *RemoteKMS) Key(keyID string) string {
+// keyOf is the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
+type keyOf struct{ apiServer, keyID string }
+
+// Key is the name of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
+func (k *RemoteKMS) Key(apiServer, keyID string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if name, named := k.named[keyID]; named {
+	if name, named := k.named[keyOf{apiServer, keyID}]; named {
 		return name
 	}
-	return RemoteKey("", keyID)
+	return RemoteKey(apiServer, keyID)
 }
 
 // Forget forgets the names: the next scenario's keyIDs are other keys.
@@ -46,14 +49,18 @@ func (k *RemoteKMS) Forget() {
 	k.named = nil
 }
 
-// Call names the key behind the plugins of a keyID, before the first of them starts.
-func (k *RemoteKMS) Call(keyID, key string) {
+// Call names the key behind the plugins of a keyID, before the first of them starts. Each API server has keys of its own, whatever it calls
+// them: the remote KMS's journal tells them apart by that.
+func (k *RemoteKMS) Call(apiServer, keyID, key string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.named == nil {
-		k.named = map[string]string{}
+		k.named = map[keyOf]string{}
 	}
-	k.named[keyID] = key
+	if apiServer != "" {
+		key = apiServer + "." + key
+	}
+	k.named[keyOf{apiServer, keyID}] = key
 }
 
 // RemoteKey is the name, unless somebody gave it another, of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
@@ -50,7 +49,10 @@ func (s aggregated) SetEncryption(told live.Encryption) (hash string, err error)
 	return hashOfFile(s.EncryptionFile())
 }
 
-// RollOut implements live.Server: a scenario with an operator has no further API servers.
-func (s aggregated) RollOut([]byte) (hash string, err error) {
-	return "", fmt.Errorf("roll out to %s: the operator sets up kube-apiserver only", s.Name())
+// RollOut implements live.Server: the sockets are in the pod's own folder.
+func (s aggregated) RollOut(file []byte) (hash string, err error) {
+	if err := s.Aggregated.SetEncryptionText(inDir(file, s.fleet.nodeDir(s.Name()))); err != nil {
+		return "", err
+	}
+	return hashOfFile(s.EncryptionFile())
 }

@@ -97,6 +97,21 @@ func (f *fleet) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*liv
 	return g, nil
 }
 
+// TryPlugin implements live.Plane.
+func (f *fleet) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
+	if err := os.MkdirAll(f.nodeDir(live.Preflight), 0o700); err != nil {
+		return nil, fmt.Errorf("try a plugin of %s: %w", f.Stand.APIServer, err)
+	}
+	g, err := f.newPlugin(live.Preflight, keyID)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Start(ctx); err != nil {
+		return nil, fmt.Errorf("try plugin %s of %s: %w", keyID, f.Stand.APIServer, err)
+	}
+	return g, nil
+}
+
 func (f *fleet) newPlugin(node, keyID string) (*live.Plugin, error) {
 	name, dir := f.Stand.APIServer+"-"+node+"-"+keyID, f.nodeDir(node)
 	control, journal := filepath.Join(dir, "ctl-"+keyID+".sock"), live.JournalFile(f.logs, name)
@@ -107,7 +122,7 @@ func (f *fleet) newPlugin(node, keyID string) (*live.Plugin, error) {
 	g.Identity.APIServer = f.Stand.APIServer
 	g.Unit = f.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
 		path, err := f.Programs.Find(ctx, live.PluginProgram)
-		args := live.PluginArgs(node, keyID, dir, control, journal, f.kms.Socket, live.RemoteKey(f.Stand.APIServer, keyID))
+		args := live.PluginArgs(node, keyID, dir, control, journal, f.kms.Socket, f.kms.Key(f.Stand.APIServer, keyID))
 		args = append(append(args, f.profile.Args()...), f.Programs.PluginArgs...)
 		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(f.logs, "plugin-"+name+".log")}, err
 	})

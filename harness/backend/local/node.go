@@ -133,7 +133,7 @@ func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
 	}
 	g.Unit = p.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
 		path, err := p.Programs.Find(ctx, live.PluginProgram)
-		args := append(live.PluginArgs(node, keyID, dir, control, journal, p.kms.Socket, p.kms.Key(keyID)), append(p.profile.Args(), p.Programs.PluginArgs...)...)
+		args := append(live.PluginArgs(node, keyID, dir, control, journal, p.kms.Socket, p.kms.Key("", keyID)), append(p.profile.Args(), p.Programs.PluginArgs...)...)
 		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(p.logs, "plugin-"+name+".log")}, err
 	})
 	return g, nil

@@ -57,11 +57,15 @@ func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) 
 
 // RollOut implements live.Server: the sockets are in the node's own folder.
 func (s apiServer) RollOut(file []byte) (hash string, err error) {
-	text := bytes.ReplaceAll(file, []byte(contract.SocketDir), []byte(s.plane.nodeDir(s.Name())))
-	if err := s.APIServer.SetEncryptionText(text); err != nil {
+	if err := s.APIServer.SetEncryptionText(inDir(file, s.plane.nodeDir(s.Name()))); err != nil {
 		return "", err
 	}
 	return hashOfFile(s.EncryptionFile())
+}
+
+// inDir is an encryption configuration whose sockets are in a folder of this machine.
+func inDir(file []byte, dir string) []byte {
+	return bytes.ReplaceAll(file, []byte(contract.SocketDir), []byte(dir))
 }
 
 // hashOfFile is how an API server names its encryption configuration.

@@ -12,13 +12,20 @@ import (
 
 // What is done on nodes is done in a task, and has been done when it returns. It may be done again.
 
-// node is one that something can be done on.
-func (p *pods) node(name string) (*node, error) {
+// on does something on a node, which does not come or go meanwhile.
+func (p *pods) on(name, what string, do func(*node) error) error {
+	if err := p.e.turn.take(p.e); err != nil {
+		return err
+	}
+	defer p.e.turn.give()
 	n := p.e.w.nodeNamed(name)
 	if n == nil {
-		return nil, fmt.Errorf("there is no node %q: there are %v", name, p.e.Nodes())
+		return fmt.Errorf("%s: there is no node %q: there are %v", what, name, p.e.Nodes())
 	}
-	return n, reachable([]*node{n}, "")
+	if err := reachable([]*node{n}, ""); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return do(n)
 }
 
 // scheme is how the operator names sockets. A plugin is known by the name of its socket.
@@ -26,11 +33,11 @@ func (p *pods) scheme() revision.Scheme { return revision.Scheme(p.e.scenario.To
 
 // startPlugins starts plugins. One that runs with other settings for the same key is started again.
 func (p *pods) startPlugins(name string, plugins []revision.Plugin) error {
-	n, err := p.node(name)
-	if err != nil {
-		return fmt.Errorf("start plugins: %w", err)
-	}
-	pod := p.of(name)
+	return p.on(name, "start plugins", func(n *node) error { return p.startOn(n, plugins) })
+}
+
+func (p *pods) startOn(n *node, plugins []revision.Plugin) error {
+	name, pod := n.name, p.of(n.name)
 	for _, g := range plugins {
 		called := p.scheme().Name(g)
 		p.e.w.named[called] = operated.RemoteKey(g.Config)
@@ -55,11 +62,11 @@ func (p *pods) await(one *proc, do func(*proc, func(error))) error {
 
 // stopPlugins ends plugins for good.
 func (p *pods) stopPlugins(name string, ids []uint64) error {
-	n, err := p.node(name)
-	if err != nil {
-		return fmt.Errorf("stop plugins: %w", err)
-	}
-	pod := p.of(name)
+	return p.on(name, "stop plugins", func(n *node) error { return p.stopOn(n, ids) })
+}
+
+func (p *pods) stopOn(n *node, ids []uint64) error {
+	name, pod := n.name, p.of(n.name)
 	for _, id := range ids {
 		called := pod.names[id]
 		if err := p.await(&n.plugin(called).proc, stop); err != nil {
@@ -74,11 +81,11 @@ func (p *pods) stopPlugins(name string, ids []uint64) error {
 // report starts the reporter anew with these sockets, or ends it without any. What is expected is told first: a reporter that starts
 // reports it, and none that ends does.
 func (p *pods) report(name string, ids []uint64) error {
-	n, err := p.node(name)
-	if err != nil {
-		return fmt.Errorf("start the reporter anew: %w", err)
-	}
-	pod := p.of(name)
+	return p.on(name, "start the reporter anew", func(n *node) error { return p.reportOn(n, ids) })
+}
+
+func (p *pods) reportOn(n *node, ids []uint64) error {
+	name, pod := n.name, p.of(n.name)
 	pod.sockets = slices.Clone(ids)
 	n.sockets = make([]string, len(ids))
 	for i, id := range ids {
@@ -114,10 +121,11 @@ func (p *pods) underway(name string, rev int) bool {
 
 // rollOut gives the API server of a node a file. It does not wait until it is loaded. The same file again is left alone.
 func (p *pods) rollOut(name string, rev int, file []byte) error {
-	n, err := p.node(name)
-	if err != nil {
-		return fmt.Errorf("roll out: %w", err)
-	}
+	return p.on(name, "roll out", func(n *node) error { return p.rollOutOn(n, rev, file) })
+}
+
+func (p *pods) rollOutOn(n *node, rev int, file []byte) error {
+	name := n.name
 	read, err := operated.ReadRollOut(file)
 	if err != nil {
 		return fmt.Errorf("roll out revision %d: %w", rev, err)

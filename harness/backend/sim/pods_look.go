@@ -13,11 +13,12 @@ import (
 func (p *pods) nodes() map[string]core.Node {
 	out := map[string]core.Node{}
 	for _, n := range p.e.nodes() {
-		pod, up := p.of(n.name), reachable([]*node{n}, "") == nil && n.server.runs()
+		pod, away := p.of(n.name), reachable([]*node{n}, "") != nil
+		up := !away && n.server.runs()
 		if up {
 			p.look(n, pod)
 		}
-		out[n.name] = core.Node{Up: up, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
+		out[n.name] = core.Node{Up: up, Away: away, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
 	}
 	return out
 }

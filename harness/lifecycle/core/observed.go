@@ -68,6 +68,8 @@ type Preflight struct {
 type Node struct {
 	// Up: the API server answers.
 	Up bool
+	// Away: nothing can be done on the node, because it has no power, or its pod is not there. What it ran it runs again when it is back.
+	Away bool
 	// Loaded is the revision of the encryption configuration that it has in force; 0: none.
 	Loaded int
 	// Plugins that run, by keyID.
@@ -106,3 +108,8 @@ type Migration struct {
 
 // names are the expected nodes, sorted.
 func (o Observed) names() []string { return slices.Sorted(maps.Keys(o.Nodes)) }
+
+// present are those of them on which something can be done.
+func (o Observed) present() []string {
+	return slices.DeleteFunc(o.names(), func(name string) bool { return o.Nodes[name].Away })
+}

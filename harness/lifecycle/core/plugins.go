@@ -14,13 +14,13 @@ func (d *decision) plugIn() bool {
 		d.plan.do(CreatePluginConfig{revision.PluginConfig{Revision: d.plugins.Revision + 1, Plugins: needed}})
 		return false
 	}
-	for _, name := range d.names() {
+	for _, name := range d.present() {
 		d.startOn(name)
 	}
-	for _, name := range d.names() {
+	for _, name := range d.present() {
 		d.reportOn(name)
 	}
-	for _, name := range d.names() {
+	for _, name := range d.present() {
 		d.stopOn(name)
 	}
 	return true
