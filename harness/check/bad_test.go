@@ -464,6 +464,7 @@ func knownBad() []known {
 		{"a migration skips an object", "NO-DATA-LOSS", "", extra(toldAll("aescbc-2", "kms-1", "identity"), moved("aescbc-2"), under("aescbc-2", "kms-1"))},
 		{"clear text is left where everything was encrypted", "NO-DATA-LOSS", "", extra(toldAll("kms-1", "identity"), moved("kms-1"), under("kms-1", "identity"))},
 		{"an object lies under a key that one API server does not have", "NO-DATA-LOSS", "", extra(toldAll("kms-1", "identity"), told("cp-1", "told", "kms-1", "aescbc-2"), under("aescbc-2"))},
+		{"a key is pruned that objects lie under", "NO-DATA-LOSS", "", extra(toldAll("kms-2", "kms-1", "identity"), &history.Decision{Key: 2, Keys: []uint64{2}}, under("kms-2", "kms-1"))},
 		{"a key goes before the migration", "SWITCH-ORDER", "", extra(toldAll("kms-1", "aescbc-2", "identity"), toldAll("aescbc-2", "identity"))},
 		{"a key is not kept for reading", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), toldAll("kms-1", "aescbc-2"), toldAll("aescbc-2"))},
 		{"one writes what another cannot read yet", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), told("cp-1", "told", "kms-2", "kms-1", "identity"))},

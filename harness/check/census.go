@@ -3,6 +3,7 @@ package check
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ type keepers struct {
 	left     map[string]bool   // providers that have written since every object was written anew
 	migrated string            // the provider of that; empty if another has written since
 	plugins  map[string]string // keyIDs of plugins by provider, where its name does not say it
+	keys     map[string]bool   // that an operator has; nil: it has not said, or there is none
 }
 
 func newKeepers() *keepers {
@@ -34,6 +36,11 @@ func (k *keepers) apply(e *history.Event) {
 		}
 	case history.KindEncryption:
 		k.encryption(e.Encryption)
+	case history.KindDecision:
+		k.keys = map[string]bool{}
+		for _, id := range e.Decision.Keys {
+			k.keys[strconv.FormatUint(id, 10)] = true
+		}
 	}
 }
 
@@ -97,6 +104,10 @@ func (k *keepers) judgeUnder(f *Finding, e *history.Event, u history.Under) {
 			f.violate(Violation{At: e.At, Seq: e.Seq, Node: n, Seen: lies, Allowed: "the providers that the API server of " + n + " was told: " + strings.Join(k.told[n], ", ")})
 			return
 		}
+	}
+	if _, id, numbered := strings.Cut(u.Provider, "-"); numbered && k.keys != nil && !k.keys[id] {
+		f.violate(Violation{At: e.At, Seq: e.Seq, Seen: lies, Allowed: "the keys that the operator has kept: " + strings.Join(sortedKeys(k.keys), ", ")})
+		return
 	}
 	if k.migrated != "" && u.Provider != k.migrated {
 		f.violate(Violation{At: e.At, Seq: e.Seq, Seen: lies, Allowed: k.migrated + " alone: every object was said to be written anew"})

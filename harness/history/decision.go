@@ -7,6 +7,10 @@ type Decision struct {
 	// Revision and PluginRevision are the newest of the encryption and of the plugin configuration.
 	Revision       int `json:"revision"`
 	PluginRevision int `json:"pluginRevision"`
+	// Keys are all encryption keys there are, in order; Revisions and PluginRevisions all revisions. What is pruned is not among them.
+	Keys            []uint64 `json:"keys,omitempty"`
+	Revisions       []int    `json:"revisions,omitempty"`
+	PluginRevisions []int    `json:"pluginRevisions,omitempty"`
 	// Stage is what it is at, by the reason of its condition EncryptionProgressing; empty at rest.
 	Stage  string `json:"stage,omitempty"`
 	Detail string `json:"detail,omitempty"`

@@ -21,6 +21,7 @@ func deciders() []Mutant {
 		decider("no-preflight", "operator-preflight-fails", "steps[4].expect"),
 		decider("invalid-is-identity", "operator-invalid-configuration", "steps[4].expect"),
 		decider("rotation-makes-no-difference", "operator-kek-rotation", "steps[4].expect"),
+		decider("prunes-too-early", "operator-prunes", "NO-DATA-LOSS"),
 		decider("oldest-wins", "operator-initial-configuration", "steps[2].expect"),
 	}
 }

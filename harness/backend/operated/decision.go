@@ -1,6 +1,7 @@
 package operated
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,6 +15,9 @@ import (
 // Decision is a decision for the history.
 func Decision(o core.Observed, plan core.Plan) *history.Decision {
 	d := &history.Decision{Key: revision.NewestKey(o.Keys).ID, Revision: revision.Newest(o.Configs).Revision, PluginRevision: revision.Newest(o.PluginConfigs).Revision}
+	d.Keys = sorted(o.Keys, func(k revision.Key) uint64 { return k.ID })
+	d.Revisions = sorted(o.Configs, func(c revision.Config) int { return c.Revision })
+	d.PluginRevisions = sorted(o.PluginConfigs, func(c revision.PluginConfig) int { return c.Revision })
 	for _, c := range plan.Conditions {
 		if c.Type == core.ConditionProgressing && c.Status {
 			d.Stage, d.Detail = c.Reason, contract.SafeText(c.Message, contract.MaxDetailChars)
@@ -23,6 +27,16 @@ func Decision(o core.Observed, plan core.Plan) *history.Decision {
 		d.Actions = append(d.Actions, inWords(a))
 	}
 	return d
+}
+
+// sorted are the numbers of all.
+func sorted[T any, N cmp.Ordered](all []T, number func(T) N) []N {
+	var out []N
+	for _, one := range all {
+		out = append(out, number(one))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // inWords is an action on one line, without settings of plugins.

@@ -275,6 +275,21 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// TestAway: on a node that is away nothing is done, and nothing goes on without it.
+func TestAway(t *testing.T) {
+	o := atRest(t)
+	o.Keys = append(o.Keys, revision.Key{ID: 2, Type: config.AESCBC})
+	o.Configs = append(o.Configs, revision.Config{Revision: 11, Keys: []uint64{1, 2}})
+	node(&o, "cp-2", func(n *core.Node) { n.Up, n.Plugins, n.Reporter = false, nil, nil })
+	if got := plan(core.Decide(o, core.DefaultOptions(), now)); !strings.Contains(got, "cp-2") {
+		t.Errorf("down: %q", got)
+	}
+	node(&o, "cp-2", func(n *core.Node) { n.Away = true })
+	if got := plan(core.Decide(o, core.DefaultOptions(), now)); got != "RollOut 11 on cp-1" {
+		t.Errorf("away: %q", got)
+	}
+}
+
 // TestServe: the newest of both, for a pod of any revision.
 func TestServe(t *testing.T) {
 	o := atRest(t)

@@ -120,7 +120,7 @@ func (w *world) act(a core.Action) {
 }
 
 func (w *world) on(name string, do func(*node)) {
-	if n := w.nodes[name]; n != nil {
+	if n := w.nodes[name]; n != nil && !n.away {
 		do(n)
 	}
 }

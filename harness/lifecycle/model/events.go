@@ -132,8 +132,8 @@ func (w *world) power() {
 	name := w.pick(w.names())
 	n := w.nodes[name]
 	if n.up {
-		n.up = false
-		w.note("%s goes down", name)
+		n.up, n.away = false, w.choose(2) == 0
+		w.note("%s goes down, with its whole node: %v", name, n.away)
 		return
 	}
 	w.boot(n)

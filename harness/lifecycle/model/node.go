@@ -56,7 +56,7 @@ func (w *world) install(n *node, p revision.Plugin) {
 
 // boot starts an API server with what is on its disk. It asks its plugins at once.
 func (w *world) boot(n *node) {
-	n.up, n.loaded = true, n.disk
+	n.up, n.away, n.loaded = true, false, n.disk
 	for _, id := range slices.Sorted(maps.Keys(n.plugins)) {
 		w.ask(n.plugins[id])
 	}

@@ -62,7 +62,8 @@ type object struct {
 // node is one pod of the API server.
 type node struct {
 	up           bool
-	loaded, disk int // revisions
+	away         bool // nothing can be done on it, and it is not up
+	loaded, disk int  // revisions
 	plugins      map[uint64]*plugin
 	reporter     []uint64
 	reports      bool // its reporter runs
@@ -177,7 +178,7 @@ func (w *world) observe() core.Observed {
 	o := core.Observed{Wanted: w.spec, Preflight: w.result, Nodes: map[string]core.Node{}, Migration: w.migration}
 	o.Keys, o.Configs, o.PluginConfigs = w.allKeys(), sorted(w.configs), sorted(w.plugins)
 	for name, n := range w.nodes {
-		seen := core.Node{Up: n.up, Loaded: n.loaded, Plugins: map[uint64]config.Plugin{}, Reporter: slices.Clone(n.reporter), Report: maps.Clone(n.report)}
+		seen := core.Node{Up: n.up, Away: n.away, Loaded: n.loaded, Plugins: map[uint64]config.Plugin{}, Reporter: slices.Clone(n.reporter), Report: maps.Clone(n.report)}
 		for id, p := range n.plugins {
 			if p.alive {
 				seen.Plugins[id] = p.config

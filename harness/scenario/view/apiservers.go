@@ -22,6 +22,7 @@ type APIServer struct {
 	Writes          map[string]Writes            `cel:"writes"`
 	Data            Data                         `cel:"data"`
 	Encryption      Encryption                   `cel:"encryption"`
+	Operator        Operator                     `cel:"operator"`
 	Operations      Operations                   `cel:"operations"`
 }
 
@@ -74,6 +75,6 @@ func (s *State) apiServer(now time.Time) APIServer {
 	s.read()
 	return APIServer{
 		Rollup: s.rollup(), ClusterOperator: s.operators(), Report: s.report(now), Reports: s.items(), Expected: s.nodes(), Plugins: s.plugins(),
-		KMSActive: s.kmsActive, Conditions: s.conditions, Process: s.process(), Writes: s.writes, Data: s.data, Encryption: s.encryption, Operations: s.operations,
+		KMSActive: s.kmsActive, Conditions: s.conditions, Process: s.process(), Writes: s.writes, Data: s.data, Encryption: s.encryption, Operator: s.decided, Operations: s.operations,
 	}
 }

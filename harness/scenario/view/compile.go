@@ -40,7 +40,7 @@ func NewCompiler() (*Compiler, error) {
 	env, err := cel.NewEnv(
 		ext.NativeTypes(ext.ParseStructTags(true),
 			reflect.TypeFor[Rollup](), reflect.TypeFor[Condition](), reflect.TypeFor[Entry](), reflect.TypeFor[Item](),
-			reflect.TypeFor[Plugin](), reflect.TypeFor[Writes](), reflect.TypeFor[Metrics](), reflect.TypeFor[Data](), reflect.TypeFor[Operations](), reflect.TypeFor[APIServer]()),
+			reflect.TypeFor[Plugin](), reflect.TypeFor[Writes](), reflect.TypeFor[Metrics](), reflect.TypeFor[Data](), reflect.TypeFor[Operations](), reflect.TypeFor[Operator](), reflect.TypeFor[APIServer]()),
 		cel.Variable(varRollup, object[Rollup]()),
 		cel.Variable(varClusterOperator, object[Rollup]()),
 		cel.Variable(varReport, cel.MapType(cel.StringType, cel.MapType(cel.StringType, entry))),
@@ -54,6 +54,7 @@ func NewCompiler() (*Compiler, error) {
 		cel.Variable(varMetrics, cel.MapType(cel.StringType, cel.MapType(cel.StringType, object[Metrics]()))),
 		cel.Variable(varData, object[Data]()),
 		cel.Variable(varEncryption, cel.MapType(cel.StringType, cel.ListType(cel.StringType))),
+		cel.Variable(varOperator, object[Operator]()),
 		cel.Variable(varOperations, object[Operations]()),
 		cel.Variable(varAPIServer, cel.MapType(cel.StringType, object[APIServer]())),
 		cel.Variable(varAny, cel.StringType),
@@ -82,6 +83,7 @@ const (
 	varMetrics         = "metrics"
 	varData            = "data"
 	varEncryption      = "encryption"
+	varOperator        = "operator"
 	varOperations      = "operations"
 	varAPIServer       = "apiServer"
 	varAny             = "any"
@@ -90,7 +92,7 @@ const (
 // Variables lists them, for messages and completion.
 func Variables() []string {
 	return []string{varRollup, varClusterOperator, varReport, varReports, varExpected, varPlugins, varKMSActive,
-		varConditions, varProcess, varWrites, varMetrics, varData, varEncryption, varOperations, varAPIServer, varAny}
+		varConditions, varProcess, varWrites, varMetrics, varData, varEncryption, varOperator, varOperations, varAPIServer, varAny}
 }
 
 // object is the CEL type of a Go struct: its package's and its own name, as ext.NativeTypes registers it.

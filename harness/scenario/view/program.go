@@ -86,6 +86,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return s.data, true
 	case varEncryption:
 		return s.encryption, true
+	case varOperator:
+		return s.decided, true
 	case varOperations:
 		return s.operations, true
 	case varAPIServer:

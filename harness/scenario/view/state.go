@@ -31,6 +31,7 @@ type State struct {
 	digests    map[string][]string // of objects as last written
 	providers  map[string]bool     // that API servers were told
 	encryption Encryption
+	decided    Operator
 	further    map[string]*State // of the API servers beside kube-apiserver, by name
 }
 
@@ -97,6 +98,9 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		return s.applyEnvelope(e.Envelope)
 	case e.Encryption != nil:
 		return s.applyEncryption(*e.Encryption)
+	case e.Decision != nil:
+		s.decided = operatorOf(*e.Decision)
+		return true
 	case e.Census != nil:
 		s.applyCensus(*e.Census)
 		return true

@@ -70,6 +70,18 @@ type Data struct {
 // A node whose API server has not loaded anything since the history began is not there.
 type Encryption = map[string][]string
 
+// Operator is what an API server operator (lifecycle: operator) has made: the newest key and revisions, and all there are. Stage is what it is
+// at, as the reason of its condition EncryptionProgressing; empty at rest.
+type Operator struct {
+	Key             int64   `cel:"key"`
+	Revision        int64   `cel:"revision"`
+	PluginRevision  int64   `cel:"pluginRevision"`
+	Keys            []int64 `cel:"keys"`
+	Revisions       []int64 `cel:"revisions"`
+	PluginRevisions []int64 `cel:"pluginRevisions"`
+	Stage           string  `cel:"stage"`
+}
+
 // Operations counts the envelope operations of the run: calls of Encrypt and Decrypt that were answered, those of them that carried no uid,
 // the uids that API server, plugin and remote KMS all told of, and the writes that the API server logged with uid, resource and object.
 type Operations struct {
