@@ -161,6 +161,24 @@ func (v *view) stretch() {
 	}
 }
 
+// longStalls is when, as a lenient view has it, nothing can be said to be well, because something stalled for longer than half an interval: what
+// a reporter or an aggregator misses then it makes good within the recovery bound.
+func (v *view) longStalls() (out spans) {
+	if v.lenience == nil {
+		return nil
+	}
+	var all []span
+	for _, s := range v.stalls {
+		all = append(all, s.span)
+	}
+	for _, s := range merged(all) {
+		if s.length() > v.interval()/2 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 // ranOut says whether an entry is an error only because the time of its probe stalled: it says that its deadline passed, and the
 // larger half of that stalled. What is less than half explains nothing: a probe takes milliseconds.
 func (v *view) ranOut(p plugin, e entry) bool {

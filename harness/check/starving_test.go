@@ -47,6 +47,13 @@ func ranOutOfTime(detail string) []history.Event {
 	}, "")
 }
 
+// stoodStill: the reporter of cp-2 does nothing from 12 s on for so long that its report grows stale, and nobody paused it.
+func stoodStill() []history.Event {
+	return faulty(func(w *world) {
+		w.at(12*sec, func(w *world) { w.rep["cp-2"].paused = true }).at(12*sec+5500*milli, func(w *world) { w.rep["cp-2"].paused = false })
+	}, "")
+}
+
 const outOfTime = "DeadlineExceeded: context deadline exceeded while waiting for connections to become ready"
 
 // lateAggregator does nothing for a while after a plugin failed, and nobody paused it.
@@ -76,6 +83,7 @@ func TestStarvedIsNotAMistake(t *testing.T) {
 	}{
 		"a probe ran out of time": {ranOutOfTime(outOfTime), history.RoleReporter, "cp-2", 12*sec + 150*milli, 740 * milli, "TRUTHFUL-PROBE FALSE-ALARM"},
 		"… on the whole machine":  {ranOutOfTime(outOfTime), history.RoleHarness, "", 12*sec + 150*milli, 740 * milli, "TRUTHFUL-PROBE FALSE-ALARM"},
+		"a report grows stale":    {stoodStill(), history.RoleHarness, "", 12*sec + 10*milli, 5400 * milli, "CADENCE FALSE-ALARM"},
 		"a rollup is late":        {lateAggregator(2300 * milli), history.RoleAggregator, "", 10*sec + 100*milli, 1900 * milli, "ROLLUP-TRUTH"},
 		"… its API server":        {lateAggregator(2300 * milli), history.RoleAPIServer, "cp-3", 10*sec + 100*milli, 1900 * milli, "ROLLUP-TRUTH"},
 	} {
@@ -109,8 +117,9 @@ func TestStallsDoNotExcuse(t *testing.T) {
 		"at another time":          {stalled(ranOutOfTime(outOfTime), history.RoleReporter, "cp-2", 740*milli, 15*sec), "TRUTHFUL-PROBE"},
 		"an invented answer": {stalled(faulty(entriesAs(12*sec, 13*sec, func(_ *world, e *wire) { e.Status, e.Detail = "unhealthy", "deadline exceeded" }), ""),
 			history.RoleHarness, "", 900*milli, 12*sec), "TRUTHFUL-PROBE"},
-		"later than the stall explains": {stalled(lateAggregator(3500*milli), history.RoleAggregator, "", 700*milli, 10*sec+100*milli), "ROLLUP-TRUTH"},
-		"late, with stalls elsewhere":   {stalled(lateAggregator(2300*milli), history.RoleAggregator, "", 700*milli, 5*sec, 20*sec), "ROLLUP-TRUTH"},
+		"a report grows stale after the stall": {stalled(stoodStill(), history.RoleHarness, "", 600*milli, 7*sec), "FALSE-ALARM"},
+		"later than the stall explains":        {stalled(lateAggregator(3500*milli), history.RoleAggregator, "", 700*milli, 10*sec+100*milli), "ROLLUP-TRUTH"},
+		"late, with stalls elsewhere":          {stalled(lateAggregator(2300*milli), history.RoleAggregator, "", 700*milli, 5*sec, 20*sec), "ROLLUP-TRUTH"},
 		"late twice, stalled once": {stalled(faulty(func(w *world) {
 			for _, at := range []time.Duration{10 * sec, 20 * sec} { // it neither detects nor recovers in time
 				w.at(at, func(w *world) { w.agg.paused = true }).at(at+2300*milli, func(w *world) { w.agg.paused = false })

@@ -126,6 +126,10 @@ func verbShape(word string) *shape {
 	return argumentShape(Verb(word))
 }
 
+func release() field {
+	return optional("release", word(Releases()...)).says("of the operator, from now on; older: from before KMS")
+}
+
 // argumentShape is the value of an action.
 func argumentShape(verb Verb) *shape {
 	text, duration := scalar(kindText), scalar(kindTime)
@@ -144,8 +148,10 @@ func argumentShape(verb Verb) *shape {
 	case VerbKMS:
 		return mapping(what, required("op", word(append(kekOps(), accessOps()...)...)), optional("node", text), optional("kek", integer(1, maxKEKs)))
 	case VerbRestart:
-		return mapping(what, append(process, optional("with", word(WithKill, WithContainer)))...)
-	case VerbStart, VerbStop, VerbKill, VerbPause, VerbResume:
+		return mapping(what, append(process, optional("with", word(WithKill, WithContainer)), release())...)
+	case VerbStart:
+		return mapping(what, append(process, release())...)
+	case VerbStop, VerbKill, VerbPause, VerbResume:
 		return mapping(what, process...)
 	case VerbLink:
 		return mapping(what, required("from", word(linkFroms()...)), required("to", word(linkTos()...)), optional("node", text),

@@ -34,6 +34,27 @@ const (
 	WithContainer = "container" // the container around the process is killed
 )
 
+// Releases of the operator.
+const (
+	ReleaseNewer = "newer" // knows every type of encryption
+	ReleaseOlder = "older" // does not know KMS
+)
+
+// Releases are the values of release, the default first.
+func Releases() []string { return []string{ReleaseNewer, ReleaseOlder} }
+
+// operatorRelease checks of which release an operator is started.
+func (v *validation) operatorRelease(a Action, at place) {
+	text, written := a.Params["release"].(string)
+	switch {
+	case !written:
+	case a.Process.Role != history.RoleOperator:
+		v.add(at, "release with role %s, expected it with operator only", a.Process.Role)
+	default:
+		v.word(at, "release", text, Releases())
+	}
+}
+
 func (v *validation) process(a Action, at place) {
 	p := a.Process
 	if !v.word(at.at("role"), "role", p.Role, roles()) {
@@ -52,6 +73,7 @@ func (v *validation) process(a Action, at place) {
 		v.add(at.at("keyID"), "role %s has no keyID, expected none", p.Role)
 	}
 	v.instance(p, at.at("instance"))
+	v.operatorRelease(a, at.at("release"))
 	v.whole(a, at)
 	v.with(a, at)
 }

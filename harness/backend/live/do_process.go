@@ -22,6 +22,9 @@ func (e *Environment) processes(ctx context.Context, a scenario.Action) error {
 	if a.Process.Role == history.RoleEtcd {
 		e.plane.Spoil(DamagedEtcd)
 	}
+	if a.Process.Role == history.RoleOperator {
+		e.pods.operator.Unit.(*operatorUnit).release(a.Text("release"))
+	}
 	errs := make([]error, len(targets))
 	var all sync.WaitGroup
 	for i, t := range targets {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
 	lifecycle "github.com/kmsharness/kmsharness/harness/lifecycle/operator"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // operatorUnit is the operator as a unit: one goroutine of this process at a time, so there is one leader. To kill it is to take its context:
@@ -26,6 +28,16 @@ type operatorUnit struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	phase  Phase
+	older  bool // of a release before KMS
+}
+
+// release is that of which it is started from now on; empty: as before.
+func (u *operatorUnit) release(name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if name != "" {
+		u.older = name == scenario.ReleaseOlder
+	}
 }
 
 var _ Unit = (*operatorUnit)(nil)
@@ -41,7 +53,7 @@ func (u *operatorUnit) Start(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the operator: %w", err)
 	}
-	op, err := u.pods.newOperator(slog.New(slog.NewTextHandler(log, nil)))
+	op, err := u.pods.newOperator(u.older, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}
@@ -94,6 +106,9 @@ func (u *operatorUnit) Status() Status {
 func (u *operatorUnit) tell(state string) {
 	identity := u.pods.operator.Identity
 	identity.State = state
+	if u.older && state == history.ProcessStarted {
+		identity.Detail = "of a release from before KMS"
+	}
 	u.pods.e.record(&identity)
 }
 
@@ -105,7 +120,7 @@ const (
 	operatorRequests = 100
 )
 
-func (p *pods) newOperator(log *slog.Logger) (*lifecycle.Operator, error) {
+func (p *pods) newOperator(older bool, log *slog.Logger) (*lifecycle.Operator, error) {
 	rest, err := p.e.plane.RESTConfig(operatorUser, []string{"system:masters"}, p.e.plane.ClientServer())
 	if err != nil {
 		return nil, fmt.Errorf("start the operator: %w", err)
@@ -113,7 +128,7 @@ func (p *pods) newOperator(log *slog.Logger) (*lifecycle.Operator, error) {
 	rest.QPS, rest.Burst = operatorRequests, operatorRequests
 	opts := operated.CoreOptions(p.e.traits.Timing, p.scheme())
 	return lifecycle.New(lifecycle.Options{
-		REST: rest, Component: p.e.revised(), Resource: p.e.operator.resource, Kind: p.e.operator.kind, Core: opts, Check: operated.Check,
+		REST: rest, Component: p.e.revised(), Resource: p.e.operator.resource, Kind: p.e.operator.kind, Core: opts, Config: config.Options{BeforeKMS: older}, Check: operated.Check,
 		Encrypted: []string{p.e.objects.name()}, Executor: p, Clock: clock.RealClock{}, Random: rand.Reader, Log: log, Decide: p.decide,
 	})
 }

@@ -22,16 +22,18 @@ type operatorProc struct {
 	e     *environment
 	shift *shift // nil while it does not run
 	asked int    // requests, each through another API server
+	older bool   // of a release before KMS, from its next start on
 }
 
 // shift is one life of the operator. What it remembers ends with it.
 type shift struct {
-	o    *operatorProc
-	k    *kernel.Kernel
-	wake *kernel.Timer
-	due  time.Time // when that is; zero: nothing is planned
-	busy bool      // a step is under way
-	news bool      // something has changed since it began
+	o     *operatorProc
+	k     *kernel.Kernel
+	wake  *kernel.Timer
+	due   time.Time // when that is; zero: nothing is planned
+	older bool      // of a release before KMS
+	busy  bool      // a step is under way
+	news  bool      // something has changed since it began
 
 	caches    caches
 	failing   exchange.Failing
@@ -49,7 +51,7 @@ func newOperatorProc(e *environment) *operatorProc {
 	w := e.w
 	o := &operatorProc{proc: proc{w: w, id: history.Process{Role: history.RoleOperator}}, e: e}
 	o.init = func() {
-		o.shift = &shift{o: o, k: w.k, failing: exchange.Failing{}}
+		o.shift = &shift{o: o, k: w.k, older: o.older, failing: exchange.Failing{}}
 	}
 	o.boot = func(ready func()) { o.after(w.k.Between(leastOperator, mostOperator), ready) }
 	o.up = func() { o.shift.look() }

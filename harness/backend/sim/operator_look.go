@@ -59,9 +59,13 @@ func (s *shift) observe() (exchange.Seen, error) {
 			return exchange.Seen{}, err
 		}
 	}
+	release := config.Options{BeforeKMS: s.older}
+	if err := seen.Known(release); err != nil {
+		return exchange.Seen{}, err
+	}
 	seen.Nodes = s.o.e.pods.nodes()
 	s.failing.Add(&seen, s.o.e.pods.scheme(), c.reports)
-	seen.Wanted = exchange.Wanted(c.config, config.Options{}, func(r config.Reference) bool { return c.referred[r] })
+	seen.Wanted = exchange.Wanted(c.config, release, func(r config.Reference) bool { return c.referred[r] })
 	seen.Migration, seen.Preflight = s.migration.Result, s.preflight.Result
 	return seen, nil
 }

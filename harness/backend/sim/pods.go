@@ -147,6 +147,9 @@ func (p *pods) startable(a scenario.Action, targets []*proc) ([]*proc, error) {
 	switch {
 	case a.Process.Role == history.RoleOperator && (a.Verb == scenario.VerbPause || a.Verb == scenario.VerbResume):
 		return nil, fmt.Errorf("%s: the operator is a part of the harness and cannot stand still: kill it", a.Verb)
+	case a.Process.Role == history.RoleOperator && a.Text("release") != "":
+		p.operator.older = a.Text("release") == scenario.ReleaseOlder
+		return targets, nil
 	case a.Process.Role != history.RoleReporter || !starts(a):
 		return targets, nil
 	}

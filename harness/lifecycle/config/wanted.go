@@ -31,6 +31,19 @@ type Wanted struct {
 type Options struct {
 	// Image of the plugins whose section names none: the operator's KMS_PLUGIN_IMAGE.
 	Image string
+	// BeforeKMS: the operator is of a release that does not know KMS yet.
+	BeforeKMS bool
+}
+
+// Knows says whether an operator knows a type of encryption.
+func (o Options) Knows(t Type) bool { return t != KMS || !o.BeforeKMS }
+
+// types are those that it knows.
+func (o Options) types() string {
+	if o.BeforeKMS {
+		return "identity, aescbc or aesgcm: this release of the operator does not know KMS"
+	}
+	return "identity, aescbc, aesgcm or KMS"
 }
 
 // Read is the encryption that is wanted. Where the configuration is invalid, the error is one line for the administrator, and what is
@@ -38,6 +51,9 @@ type Options struct {
 func Read(a *configv1.APIServer, o Options) (Wanted, error) {
 	if a == nil {
 		return Wanted{}, fmt.Errorf("spec.encryption: there is no APIServer configuration")
+	}
+	if !o.Knows(Type(a.Spec.Encryption.Type)) {
+		return Wanted{}, unknown(a, o)
 	}
 	switch t := Type(a.Spec.Encryption.Type); t {
 	case "": // unset means identity today; the API reserves the right to mean something else
@@ -51,8 +67,12 @@ func Read(a *configv1.APIServer, o Options) (Wanted, error) {
 		}
 		return Wanted{Type: KMS, KMS: plugin}, nil
 	default:
-		return Wanted{}, fmt.Errorf("spec.encryption.type: %q is unknown: expected identity, aescbc, aesgcm or KMS", a.Spec.Encryption.Type)
+		return Wanted{}, unknown(a, o)
 	}
+}
+
+func unknown(a *configv1.APIServer, o Options) error {
+	return fmt.Errorf("spec.encryption.type: %q is unknown: expected %s", a.Spec.Encryption.Type, o.types())
 }
 
 // plain is a type without further settings.

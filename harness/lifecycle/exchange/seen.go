@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
@@ -63,6 +64,17 @@ func (s *Seen) Add(o Kept, err error) error {
 		o.add(s)
 	}
 	return err
+}
+
+// Known is an error if there is a key of a type that the operator's release does not know. Such a key, which a newer release has made, must not
+// be taken for one that is not there: what lies under it would be lost.
+func (s Seen) Known(o config.Options) error {
+	for _, k := range s.Keys {
+		if !o.Knows(k.Type) {
+			return fmt.Errorf("key %d is of type %s, which this release of the operator does not know: install the newer release again: %w", k.ID, k.Type, ErrUnreadable)
+		}
+	}
+	return nil
 }
 
 // File is the encryption configuration of a revision; ErrBehind if that was not seen.

@@ -25,6 +25,9 @@ func (o *Operator) observe(ctx context.Context) (exchange.Seen, error) {
 			return exchange.Seen{}, err
 		}
 	}
+	if err := s.Known(o.Config); err != nil {
+		return exchange.Seen{}, err
+	}
 	var err error
 	if s.Nodes, err = o.Executor.Nodes(ctx); err != nil {
 		return exchange.Seen{}, fmt.Errorf("ask the nodes: %w", err)
