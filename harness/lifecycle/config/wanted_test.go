@@ -76,6 +76,17 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A release from before KMS knows what it knew.
+func TestBeforeKMS(t *testing.T) {
+	older := config.Options{BeforeKMS: true}
+	if w, err := config.Read(typed("aescbc"), older); err != nil || w.Type != config.AESCBC {
+		t.Errorf("%+v, %v", w, err)
+	}
+	if _, err := config.Read(vault(), older); err == nil || !strings.Contains(err.Error(), "does not know KMS") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestInvalid: one line that names the place, whatever is wrong.
 func TestInvalid(t *testing.T) {
 	change := func(f func(*configv1.APIServer)) *configv1.APIServer { a := vault(); f(a); return a }

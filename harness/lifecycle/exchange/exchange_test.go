@@ -31,6 +31,22 @@ func requests(t *testing.T, s Seen, a core.Action) []Request {
 	return all
 }
 
+// A release that does not know KMS must not take a KMS key for none.
+func TestKnown(t *testing.T) {
+	s, older := NewSeen(), config.Options{BeforeKMS: true}
+	s.Keys = []revision.Key{{ID: 1, Type: config.AESCBC}}
+	if err := s.Known(older); err != nil {
+		t.Error(err)
+	}
+	s.Keys = append(s.Keys, revision.Key{ID: 2, Type: config.KMS})
+	if err := s.Known(older); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("%v, expected that it stops", err)
+	}
+	if err := s.Known(config.Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // What an action makes is read back as what it was made of, and can be acted upon.
 func TestWhatIsMadeIsSeen(t *testing.T) {
 	s, k := NewSeen(), revision.Key{ID: 1, Type: config.AESCBC, Reason: "a test"}
