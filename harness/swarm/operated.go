@@ -42,7 +42,9 @@ func (d *drawing) wish(kms bool) string {
 
 // beside is what goes wrong meanwhile, each in a lane of its own.
 func (d *drawing) beside() (lanes [][]string) {
-	apiserver := d.node() // one at most: the others serve meanwhile
+	// One node at most: the others serve meanwhile. What goes, goes as a process, as a pod or with the whole node, always the same.
+	gone := "node: " + d.node()
+	gone = "{" + d.word("role: apiserver, "+gone, "role: pod, "+gone, "role: node, "+gone) + "}"
 	all := []func() []string{
 		func() []string {
 			if d.rng.IntN(2) == 0 {
@@ -51,9 +53,15 @@ func (d *drawing) beside() (lanes [][]string) {
 			return d.lasts("kill: {role: operator}", "start: {role: operator}")
 		},
 		func() []string {
-			return d.lasts("kill: {role: apiserver, node: "+apiserver+"}", "start: {role: apiserver, node: "+apiserver+"}")
+			return d.lasts("kill: "+gone, "start: "+gone)
 		},
-		d.balancer, d.aggregator,
+		d.balancer,
+		func() []string {
+			return d.lasts("restart: {role: operator, release: older}", "restart: {role: operator, release: newer}")
+		},
+		func() []string { return []string{"rotate: {}"} },
+		func() []string { return d.lasts("kms: {op: cut}", "kms: {op: restore}") },
+		d.aggregator,
 		func() []string { return []string{fmt.Sprintf("data: {op: write, count: %d}", d.one(1, 3, 6))} },
 	}
 	if len(d.nodes) < 3 {

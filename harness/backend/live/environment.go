@@ -152,13 +152,8 @@ func (e *Environment) doAll(ctx context.Context, a scenario.Action, do func(cont
 		return do(ctx, a)
 	}
 	all, ctx := errgroup.WithContext(ctx)
-	if !e.idle(a) || !slices.ContainsFunc(e.further, func(f *Environment) bool { return !f.idle(a) }) { // if all are, one says so
-		all.Go(func() error { return do(ctx, a) })
-	}
+	all.Go(func() error { return do(ctx, a) })
 	for _, f := range e.further {
-		if f.idle(a) {
-			continue
-		}
 		all.Go(func() error {
 			if err := f.Do(ctx, a); err != nil {
 				return fmt.Errorf("%s: %w", f.apiServer, err)
@@ -169,10 +164,6 @@ func (e *Environment) doAll(ctx context.Context, a scenario.Action, do func(cont
 	return all.Wait()
 }
 
-// idle: an API server whose operator has started no plugin has nothing that could be rotated.
-func (e *Environment) idle(a scenario.Action) bool {
-	return a.Verb == scenario.VerbRotate && e.pods != nil && len(e.currentKeyIDs()) == 0
-}
 
 func (e *Environment) verb(v scenario.Verb) func(context.Context, scenario.Action) error {
 	switch v {
