@@ -82,6 +82,15 @@ func switching(payloads ...any) func() []history.Event {
 // operated is a history with an operator, which switches when it likes.
 func operated(build func() []history.Event) func() []history.Event {
 	return func() []history.Event {
+		events := idleOperator(build)()
+		decided := history.Event{Seq: events[0].Seq, At: events[0].At, Source: "test", Kind: history.KindDecision, Decision: &history.Decision{}}
+		return slices.Insert(events, 1, decided)
+	}
+}
+
+// idleOperator is one with an operator that decides nothing.
+func idleOperator(build func() []history.Event) func() []history.Event {
+	return func() []history.Event {
 		events := build()
 		for i := range events {
 			if run := events[i].Run; run != nil {
@@ -488,6 +497,8 @@ func knownBad() []known {
 		{"no expectation", "NOTHING-RAN", "", without(history.KindExpectation)},
 		{"no observation", "NOTHING-RAN", "", without(history.KindObject)},
 		{"no call", "NOTHING-RAN", "TRUTHFUL-PROBE RECOVERY", without(history.KindCall)},
+		{"an operator that never decides", "NOTHING-RAN", "", idleOperator(func() []history.Event { return faulty(nil, "") })},
+		{"no call of an operator's plugins", "NOTHING-RAN", "TRUTHFUL-PROBE RECOVERY", operated(without(history.KindCall))},
 		{"empty", "NOTHING-RAN", "", func() []history.Event { return nil }},
 	}
 }

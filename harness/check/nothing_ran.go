@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -28,13 +30,38 @@ func judgeNothingRan(v *view) (f Finding) {
 			counts["observed state of an object"]++
 		case history.KindCall:
 			counts["call of a plugin"]++
+		case history.KindDecision:
+			counts["decision of the operator"]++
 		}
 	}
-	for _, what := range []string{"action that was done", "judged expectation", "observed state of an object", "call of a plugin"} {
+	for _, what := range v.wanted() {
 		f.judgedAt(v.whole.from, v.whole.to)
 		if counts[what] == 0 {
 			f.violate(Violation{At: v.whole.to, Seen: "no " + what + " in the whole run", Allowed: "at least one"})
 		}
 	}
 	return f
+}
+
+// wanted is what every run has at least one of. An operator may have been asked for nothing that needs a plugin; then it has decided that.
+func (v *view) wanted() []string {
+	all := []string{"action that was done", "judged expectation", "observed state of an object"}
+	operated := v.run.Lifecycle == history.LifecycleOperator
+	if operated {
+		all = append(all, "decision of the operator")
+	}
+	if !operated || v.expectsPlugins() {
+		all = append(all, "call of a plugin")
+	}
+	return all
+}
+
+// expectsPlugins says whether any node was to have a plugin at any time.
+func (v *view) expectsPlugins() bool {
+	for n := range v.events {
+		if e := &v.events[n]; e.Kind == history.KindExpected && slices.ContainsFunc(e.Expected.Nodes, func(x history.ExpectedNode) bool { return len(x.KeyIDs) > 0 }) {
+			return true
+		}
+	}
+	return false
 }
