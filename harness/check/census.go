@@ -19,6 +19,7 @@ type keepers struct {
 	left     map[string]bool   // providers that have written since every object was written anew
 	migrated string            // the provider of that; empty if another has written since
 	plugins  map[string]string // keyIDs of plugins by provider, where its name does not say it
+	ends     []string          // nodes on which the operator is about to end plugins for good
 	keys     map[string]bool   // that an operator has; nil: it has not said, or there is none
 }
 

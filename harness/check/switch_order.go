@@ -23,6 +23,8 @@ func judgeSwitchOrder(v *view) (f Finding) {
 	for n := range v.events {
 		e := &v.events[n]
 		switch {
+		case e.Kind == history.KindDecision:
+			k.ends = e.Decision.Ends
 		case e.Kind == history.KindEncryption && e.Encryption.State == history.EncryptionTold && len(k.told[e.Encryption.Node]) > 0:
 			k.judgeTold(v, &f, e)
 		case e.Kind == history.KindProcess && e.Process.Role == history.RolePlugin && e.Process.State == history.ProcessStopped:
@@ -65,7 +67,7 @@ func (k *keepers) judgeTold(v *view, f *Finding, e *history.Event) {
 // judgeStopped judges the end of a plugin in a switch. What a scenario does to plugins itself is its own business.
 func (k *keepers) judgeStopped(v *view, f *Finding, e *history.Event) {
 	p := e.Process
-	if !v.switching(e.At) || v.handled(e.At) || !k.expected[p.Node] || v.startedAnew(p, e.At) {
+	if !v.switching(e.At) || v.handled(e.At) || !k.expected[p.Node] || !slices.Contains(k.ends, p.Node) && v.startedAnew(p, e.At) {
 		return
 	}
 	f.judgedAt(e.At, e.At)
@@ -94,7 +96,8 @@ func (v *view) switching(at time.Time) bool {
 	return v.run.Lifecycle == history.LifecycleOperator || slices.ContainsFunc(v.actions, func(a action) bool { return a.Verb == "encryption" && a.spans(at, v) })
 }
 
-// startedAnew says whether a plugin that was stopped runs again at once: with other settings for the same key, it keeps its place.
+// startedAnew says whether a plugin that was stopped runs again at once: with other settings for the same key, it keeps its place, unless the
+// operator had decided to end it.
 func (v *view) startedAnew(p *history.Process, at time.Time) bool {
 	again := span{at, at.Add(v.interval() + v.tolerance())}
 	return v.run.Lifecycle == history.LifecycleOperator && v.in(process{role: history.RolePlugin, node: p.Node, keyID: p.KeyID}, procUp, procStarting).touches(again)

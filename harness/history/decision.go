@@ -14,6 +14,8 @@ type Decision struct {
 	// Stage is what it is at, by the reason of its condition EncryptionProgressing; empty at rest.
 	Stage  string `json:"stage,omitempty"`
 	Detail string `json:"detail,omitempty"`
+	// Ends are the nodes on which it is about to end plugins for good: those that are started with other settings keep their place.
+	Ends []string `json:"ends,omitempty"`
 	// Actions are what it is about to do, in order, in words.
 	Actions []string `json:"actions,omitempty"`
 }

@@ -18,6 +18,8 @@ func deciders() []Mutant {
 		decider("teardown-order-reversed", "operator-kms-to-kms", "SWITCH-ORDER"),
 		decider("one-plugin-per-pod", "operator-kms-to-kms", "SWITCH-ORDER"),
 		decider("plugins-never-end", "operator-downgrade-after-migrating-away", "steps[6].expect"),
+		decider("plugins-end-with-the-type", "operator-downgrade-after-migrating-away", "SWITCH-ORDER"),
+		decider("missing-credentials-block", "operator-credentials-missing", "steps[11].expect"),
 		decider("no-preflight", "operator-preflight-fails", "steps[4].expect"),
 		decider("invalid-is-identity", "operator-invalid-configuration", "steps[4].expect"),
 		decider("rotation-makes-no-difference", "operator-kek-rotation", "steps[4].expect"),

@@ -164,7 +164,6 @@ func (e *Environment) doAll(ctx context.Context, a scenario.Action, do func(cont
 	return all.Wait()
 }
 
-
 func (e *Environment) verb(v scenario.Verb) func(context.Context, scenario.Action) error {
 	switch v {
 	case scenario.VerbInject:

@@ -25,6 +25,9 @@ func Decision(o core.Observed, plan core.Plan) *history.Decision {
 	}
 	for _, a := range plan.Actions {
 		d.Actions = append(d.Actions, inWords(a))
+		if ends, is := a.(core.StopPlugins); is {
+			d.Ends = append(d.Ends, ends.Node)
+		}
 	}
 	return d
 }
