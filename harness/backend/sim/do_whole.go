@@ -82,7 +82,7 @@ func (e *environment) endWholes(role string, nodes []*node, kill bool) error {
 		state = history.ProcessKilled
 	}
 	err := each(e, nodes, startTimeout, func(n *node, done func(error)) {
-		ran := slices.DeleteFunc(n.parts(), func(p *proc) bool { return !p.lives() })
+		ran := slices.DeleteFunc(n.whole(role), func(p *proc) bool { return !p.lives() })
 		if _, already := n.ran[role]; !already {
 			n.ran[role] = ran
 		}
@@ -167,7 +167,7 @@ func (e *environment) pauseNodes(nodes []*node) {
 		e.etcdWith(nodes, (*proc).pause)
 	}
 	for _, n := range nodes {
-		for _, p := range n.parts() {
+		for _, p := range n.whole(history.RoleNode) {
 			if p.runs() {
 				n.paused = append(n.paused, p)
 				p.pause()

@@ -21,9 +21,9 @@ import (
 // component whose operator is simulated.
 const component = revision.KubeAPIServer
 
-// isManaged says whether a name is that of a key or a revision of the operator.
+// isManaged says whether a name is that of a revision of the operator.
 func isManaged(name string) bool {
-	return strings.HasPrefix(name, "encryption-key-"+string(component)+"-") || strings.HasPrefix(name, "encryption-config-"+string(component)+"-")
+	return strings.HasPrefix(name, "encryption-config-"+string(component)+"-")
 }
 
 // keepCredentials puts into etcd what plugins need to log in, before anything is encrypted.

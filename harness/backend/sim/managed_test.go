@@ -33,8 +33,8 @@ func TestSecretsOfAnOperator(t *testing.T) {
 	if err := l.managed(exchange.Create, 1, ""); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("created twice: %v", err)
 	}
-	if s := l.w.secrets[name]; s.provider != "kms-1" || s.kekID == "" || objectName(name) != "secrets/openshift-config-managed/"+name {
-		t.Errorf("%s lies under %q %q", objectName(name), s.provider, s.kekID)
+	if s := l.w.secrets[name]; s.provider != "kms-1" || s.kekID == "" || l.w.encrypts.objectName(name) != "secrets/openshift-config-managed/"+name {
+		t.Errorf("%s lies under %q %q", l.w.encrypts.objectName(name), s.provider, s.kekID)
 	}
 	if err := l.managed(exchange.Update, 1, "1"); err != nil {
 		t.Errorf("update of what was seen: %v", err)

@@ -105,7 +105,7 @@ func (s *shift) refreshSecrets(before map[string]object) {
 			s.caches.objects[name] = before[name].in(strconv.FormatInt(stored.revision, 10), func(version string) (exchange.Kept, error) {
 				one := &corev1.Secret{}
 				if err := json.Unmarshal(stored.value, one); err != nil {
-					return exchange.Kept{}, fmt.Errorf("read %s: %w", objectName(name), err)
+					return exchange.Kept{}, fmt.Errorf("read %s: %w", s.o.w.encrypts.objectName(name), err)
 				}
 				one.ResourceVersion = version
 				return exchange.ReadSecret(one)

@@ -80,7 +80,7 @@ func (w *world) committed() {
 	}
 	for _, e := range events {
 		w.published = e.Revision
-		for _, n := range w.nodes {
+		for _, n := range w.main.nodes {
 			n.server.learn(e)
 		}
 		w.observe(e)
@@ -107,7 +107,7 @@ func (w *world) observe(e objects.Event) {
 // watchLag is how far behind etcd the API server is that shows a change first.
 func (w *world) watchLag() time.Duration {
 	least := mostLag
-	for _, n := range w.nodes {
+	for _, n := range w.main.nodes {
 		if n.server.runs() {
 			least = min(least, n.server.lag)
 		}
@@ -117,7 +117,7 @@ func (w *world) watchLag() time.Duration {
 
 // show records what was committed, as far as an API server runs that shows it. States that nobody could see are skipped.
 func (w *world) show() {
-	if !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.server.runs() }) {
+	if !slices.ContainsFunc(w.main.nodes, func(n *node) bool { return n.server.runs() }) {
 		return
 	}
 	unseen := w.unseen
