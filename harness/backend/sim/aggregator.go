@@ -46,7 +46,7 @@ const (
 )
 
 func newAggregator(w *world, instance, of int) *aggregator {
-	a := &aggregator{op: w.told(history.RoleAggregator), proc: proc{w: w, id: history.Process{Role: history.RoleAggregator, APIServer: w.apiServer, Instance: instance}}}
+	a := &aggregator{proc: proc{w: w, id: history.Process{Role: history.RoleAggregator, APIServer: w.apiServer, Instance: instance}}}
 	if of > 1 && !w.seams.NoElection {
 		a.elector = &elector{a: a}
 	}
@@ -73,6 +73,7 @@ func newAggregator(w *world, instance, of int) *aggregator {
 }
 
 func (a *aggregator) reset() {
+	a.op = a.w.told(history.RoleAggregator)
 	a.cr, a.co = newMirror(a, a.op.crKey()), newMirror(a, a.op.coKey())
 	a.config, a.nodes = newMirror(a, a.w.configKey()), newMirror(a, keyOf(nodeObjects(), ""))
 	a.mirrors = []*mirror{a.cr, a.co, a.config, a.nodes}

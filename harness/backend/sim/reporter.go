@@ -28,8 +28,9 @@ type reporter struct {
 const leastReporterBoot, mostReporterBoot = 20 * time.Millisecond, 60 * time.Millisecond
 
 func newReporter(w *world, n *node) *reporter {
-	r := &reporter{op: w.told(history.RoleReporter), proc: proc{w: w, id: history.Process{Role: history.RoleReporter, APIServer: w.apiServer, Node: n.name}}, node: n}
+	r := &reporter{proc: proc{w: w, id: history.Process{Role: history.RoleReporter, APIServer: w.apiServer, Node: n.name}}, node: n}
 	r.init = func() {
+		r.op = w.told(history.RoleReporter)
 		r.state, r.keyIDs = core.State{}, append([]string(nil), n.reported()...)
 		r.pub = publisher{r: r}
 		r.publish = w.seams.publisher(n.name, r.pub.apply)
