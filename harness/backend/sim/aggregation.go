@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -59,9 +60,14 @@ func (w *world) tryInstances(kube *server, members []*node, do func(*server, fun
 // awaitKube tries until a kube-apiserver takes connections: an aggregated API server asks one who its clients are. A real one ends where
 // none answers, and is started again.
 func (s *server) awaitKube(then func()) {
-	if s.node.host == nil || !s.w.hopeless() {
+	if s.node.host == nil || s.w.answers() {
 		then()
 		return
 	}
 	s.after(storagePoll, func() { s.awaitKube(then) })
+}
+
+// answers says whether a kube-apiserver can be reached through the load balancer.
+func (c *cluster) answers() bool {
+	return c.balancer.runs() && slices.ContainsFunc(c.main.nodes, func(n *node) bool { return !n.isolated && n.server.runs() })
 }
