@@ -224,8 +224,11 @@ func (e *environment) Finish(ctx context.Context) error {
 	if e.finished {
 		return nil
 	}
-	e.finished = true
-	err := e.pods.finish()
+	var err error
+	for _, one := range e.all() {
+		one.finished = true
+		err = errors.Join(err, one.pods.finish())
+	}
 	for _, one := range e.all() {
 		if len(one.written) > 0 {
 			err = errors.Join(err, one.verifyData(ctx))

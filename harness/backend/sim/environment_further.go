@@ -21,6 +21,9 @@ func (e *environment) makeFurther() error {
 		}
 		f := newPart(w, e.scenario)
 		f.kube = e
+		if e.pods != nil {
+			f.operate()
+		}
 		f.begins(encryption.Of(encryption.KMS, w.keyIDs...))
 		e.further = append(e.further, f)
 	}

@@ -39,9 +39,6 @@ func lacksFurther(s *scenario.Scenario) []string {
 		return nil
 	}
 	var lacks []string
-	if s.Topology.ByOperator() {
-		lacks = append(lacks, "lifecycle operator with further API servers: the operator of the simulation sets up kube-apiserver only")
-	}
 	if s.Topology.Start == scenario.StartStopped {
 		lacks = append(lacks, "start: stopped with further API servers: a real one ends where no kube-apiserver answers it, and nobody starts it again")
 	}

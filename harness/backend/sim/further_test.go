@@ -23,7 +23,6 @@ func TestLacksOfFurtherAPIServers(t *testing.T) {
 	node := scenario.Action{Verb: scenario.VerbNode}
 	for want, s := range map[string]scenario.Scenario{
 		"":                    {Topology: three},
-		"lifecycle operator":  {Topology: several(func(t *scenario.Topology) { t.Lifecycle = scenario.LifecycleOperator })},
 		"start: stopped":      {Topology: several(func(t *scenario.Topology) { t.Start = scenario.StartStopped })},
 		"several aggregators": {Topology: several(func(t *scenario.Topology) { t.Aggregators = 2 })},
 		"stay where they are": {Topology: three, Steps: []scenario.Step{{Action: &node}}},
@@ -39,11 +38,17 @@ func TestLacksOfFurtherAPIServers(t *testing.T) {
 // three is an environment with all API servers, some time after its beginning, and the part of oauth-apiserver.
 func three(t *testing.T) (e, oauth *environment) {
 	t.Helper()
+	return with(t, scenario.Topology{APIServers: scenario.APIServers()})
+}
+
+// with is one with such a topology.
+func with(t *testing.T, topology scenario.Topology) (e, oauth *environment) {
+	t.Helper()
 	types, err := labTypes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := scenario.Scenario{Name: "three", Topology: scenario.Topology{APIServers: scenario.APIServers()}}.WithDefaults()
+	s := scenario.Scenario{Name: "three", Topology: topology}.WithDefaults()
 	e, err = newEnvironment(backend.Spec{Scenario: s, Seed: 1, Log: history.NewLog(nil)}, LocalTiming(), objects.New(types, objects.Options{SSA: objects.Model}), Options{})
 	if err != nil {
 		t.Fatal(err)

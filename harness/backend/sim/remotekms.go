@@ -49,6 +49,15 @@ func (w *world) remoteKey(keyID string) string {
 	return beside.RemoteKey(w.apiServer, keyID)
 }
 
+// call names the key behind the plugins of a keyID. Each API server has keys of its own, whatever its operator calls them: the journal tells
+// them apart by that.
+func (w *world) call(keyID, key string) {
+	if w.apiServer != "" {
+		key = w.apiServer + "." + key
+	}
+	w.named[keyID] = key
+}
+
 // writer is a function that is given lines.
 type writer func(line []byte) error
 

@@ -182,7 +182,7 @@ const keyPrefix = "encryption-key-"
 
 func namespaceOf(name string) string {
 	switch {
-	case strings.HasPrefix(name, keyPrefix) || isManaged(name):
+	case strings.HasPrefix(name, keyPrefix) || strings.HasPrefix(name, configPrefix):
 		return revision.Namespace
 	case name == operated.CredentialSecret:
 		return exchange.Credentials

@@ -84,11 +84,19 @@ func (w *world) committed() {
 			n.server.learn(e)
 		}
 		w.observe(e)
-		if w.changed != nil {
-			w.changed(e)
+		w.main.noticed(e)
+		for _, f := range w.further {
+			f.noticed(e)
 		}
 	}
 	w.store.Trim(keptEvents)
+}
+
+// noticed tells an operator.
+func (w *world) noticed(e objects.Event) {
+	if w.changed != nil {
+		w.changed(e)
+	}
 }
 
 // keptEvents is how many changes a watch can go back, at least: far more than anybody misses between a list and its watch. A real

@@ -41,8 +41,7 @@ type cluster struct {
 	sequence  *watch.Sequence           // nil: nobody watches
 	pictures  map[watch.Target]*picture // of what was recorded last
 	owners    watch.OwnerReader
-	changes   bool                // only what changed is recorded
-	changed   func(objects.Event) // an operator's watch; nil: there is none
+	changes   bool // only what changed is recorded
 	etcd      *etcd
 	kms       *kms
 	balancer  *balancer
@@ -78,7 +77,8 @@ type world struct {
 	aggregators    []*aggregator
 	secrets        map[string]*secret
 	secretRevision int64
-	member         int // next one behind its Service
+	member         int                 // next one behind its Service
+	changed        func(objects.Event) // its operator's watch; nil: there is none
 }
 
 // balancer is the load balancer in front of the API servers.
