@@ -78,10 +78,10 @@ func (m Mutant) Backend() string {
 // All mutants, the simulated ones first. A new one needs an entry in one of these lists and nothing else.
 func All() []Mutant {
 	return slices.Concat(
-		of(Reporter, emission(), probing(), formats(), identity(), providerReporters()),
-		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), providerAggregators()),
-		of(Plugin, plugins(), providerPlugins()),
-		of(Operator, switches(), deciders()),
+		of(Reporter, emission(), probing(), formats(), identity(), providerReporters(), furtherReporters()),
+		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), providerAggregators(), furtherAggregators()),
+		of(Plugin, plugins(), providerPlugins(), furtherPlugins()),
+		of(Operator, switches(), furtherSwitches(), deciders()),
 		of(Lifecycle, lifecycles()),
 		processes())
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/beside"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/record"
@@ -137,15 +138,7 @@ func ofAll(v scenario.Verb) bool {
 func (e *Environment) remoteKey(keyID string) string { return e.plane.KMS().Key(e.apiServer, keyID) }
 
 // component is the API server as the encryption controllers name it in secrets.
-func (e *Environment) component() string {
-	switch e.apiServer {
-	case "":
-		return "openshift-kube-apiserver"
-	case history.OAuthAPIServer:
-		return "openshift-oauth-apiserver"
-	}
-	return e.apiServer
-}
+func (e *Environment) component() string { return beside.Component(e.apiServer) }
 
 // beginFurther records what the further API servers were told, and starts their reporters and aggregators.
 func (e *Environment) beginFurther(ctx context.Context) error {

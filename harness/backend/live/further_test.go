@@ -32,20 +32,6 @@ func TestEncryptedObjects(t *testing.T) {
 	}
 }
 
-// No key of the remote KMS is behind the plugins of two API servers.
-func TestRemoteKeysOfAPIServers(t *testing.T) {
-	seen := map[string]bool{}
-	for _, of := range []string{"", history.OpenShiftAPIServer, history.OAuthAPIServer} {
-		for _, keyID := range []string{"1", "key-1"} {
-			key := RemoteKey(of, keyID)
-			if seen[key] || apiServerOfKey(key) != of {
-				t.Errorf("%q, keyID %s: key %q, which is of %q", of, keyID, key, apiServerOfKey(key))
-			}
-			seen[key] = true
-		}
-	}
-}
-
 // Whoever records for a further API server says so once, also where the process says so itself.
 func TestScoped(t *testing.T) {
 	log := history.NewLog(nil)

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/harness/backend/beside"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -64,20 +64,7 @@ func (k *RemoteKMS) Call(apiServer, keyID, key string) {
 }
 
 // RemoteKey is the name, unless somebody gave it another, of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
-func RemoteKey(apiServer, keyID string) string {
-	if apiServer == "" {
-		return "key-" + keyID
-	}
-	return apiServer + ".key-" + keyID
-}
-
-// apiServerOfKey is the further API server whose plugins a key is behind.
-func apiServerOfKey(key string) string {
-	if name, _, ok := strings.Cut(key, "."); ok {
-		return name
-	}
-	return ""
-}
+func RemoteKey(apiServer, keyID string) string { return beside.RemoteKey(apiServer, keyID) }
 
 // StartRemoteKMS starts it with its socket and state in dir and its journal in logs.
 func StartRemoteKMS(ctx context.Context, h *Host, dir, logs string) (*RemoteKMS, error) {

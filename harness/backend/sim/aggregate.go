@@ -85,7 +85,7 @@ func (a *aggregator) carryOut(in core.Input, d core.Decision) {
 // unite decides anew about the ClusterOperator from the CR as it stands with the new rollups, or without the old ones.
 func (a *aggregator) unite(in core.Input, d core.Decision) core.Decision {
 	if cr := a.cr.latest(); cr != nil {
-		in.Observed.Conditions = a.reader.observed(cr, a.w.operator.core, false).Conditions
+		in.Observed.Conditions = a.reader.observed(cr, a.op.core, false).Conditions
 		now := a.w.cores.Decide(in, d.Memory)
 		d.ClusterOperator, d.WriteClusterOperator = now.ClusterOperator, now.WriteClusterOperator
 	}
@@ -97,7 +97,7 @@ func (a *aggregator) writeRollups(d core.Decision, then func(error)) {
 		then(nil)
 		return
 	}
-	o := a.w.operator.core
+	o := a.op.core
 	a.apply(a.cr, applied("operator.openshift.io/v1", o.Kind, core.OperatorObject, d.Rollups), then)
 }
 
@@ -106,7 +106,7 @@ func (a *aggregator) writeUnion(d core.Decision, rollups error, then func(error)
 		then(nil)
 		return
 	}
-	body := applied("config.openshift.io/v1", "ClusterOperator", a.w.operator.core.ClusterOperator, d.ClusterOperator)
+	body := applied("config.openshift.io/v1", "ClusterOperator", a.op.core.ClusterOperator, d.ClusterOperator)
 	a.apply(a.co, body, then)
 }
 
@@ -116,7 +116,7 @@ func (a *aggregator) remove(d core.Decision, then func(core.Memory, error)) {
 		then(d.Memory, nil)
 		return
 	}
-	ops := core.RemovalPatch(cr.Body(), a.w.operator.core, d.Remove)
+	ops := core.RemovalPatch(cr.Body(), a.op.core, d.Remove)
 	if len(ops) == 0 {
 		then(d.Memory.Removed(d.Remove.Nodes...), nil)
 		return

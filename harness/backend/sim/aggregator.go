@@ -14,6 +14,7 @@ import (
 // writes, and writes.
 type aggregator struct {
 	proc
+	op      operator // that it was told
 	c       *conn
 	dialled []func(*conn, error) // who waits for a connection
 	parked  []parked
@@ -45,7 +46,7 @@ const (
 )
 
 func newAggregator(w *world, instance, of int) *aggregator {
-	a := &aggregator{proc: proc{w: w, id: history.Process{Role: history.RoleAggregator, Instance: instance}}}
+	a := &aggregator{proc: proc{w: w, id: history.Process{Role: history.RoleAggregator, APIServer: w.apiServer, Instance: instance}}}
 	if of > 1 && !w.seams.NoElection {
 		a.elector = &elector{a: a}
 	}
@@ -72,7 +73,8 @@ func newAggregator(w *world, instance, of int) *aggregator {
 }
 
 func (a *aggregator) reset() {
-	a.cr, a.co = newMirror(a, a.w.crKey()), newMirror(a, a.w.coKey())
+	a.op = a.w.told(history.RoleAggregator)
+	a.cr, a.co = newMirror(a, a.op.crKey()), newMirror(a, a.op.coKey())
 	a.config, a.nodes = newMirror(a, a.w.configKey()), newMirror(a, keyOf(nodeObjects(), ""))
 	a.mirrors = []*mirror{a.cr, a.co, a.config, a.nodes}
 	a.heard, a.parked = time.Time{}, nil
@@ -200,7 +202,7 @@ func (a *aggregator) input(v view) (in core.Input, ok bool) {
 		return in, false
 	}
 	return core.Input{Now: a.clock(), Interval: a.w.timing.Interval, Nodes: a.reader.expected(v.nodes), KMSActive: active(v.config),
-		Observed: a.reader.observed(v.cr, a.w.operator.core, a.w.cores.again), ClusterOperator: a.reader.operator(v.co)}, true
+		Observed: a.reader.observed(v.cr, a.op.core, a.w.cores.again), ClusterOperator: a.reader.operator(v.co)}, true
 }
 
 // request is one of its own.

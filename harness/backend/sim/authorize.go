@@ -2,9 +2,12 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 )
 
@@ -26,7 +29,7 @@ func (w *world) forbids(r *request) string {
 }
 
 func (w *world) reporterMay(node string, r *request) bool {
-	if r.key != w.crKey() {
+	if !w.reportsTo(r.key) {
 		return false
 	}
 	switch r.verb {
@@ -41,14 +44,23 @@ func (w *world) reporterMay(node string, r *request) bool {
 func (w *world) aggregatorMay(r *request) bool {
 	reads := r.verb == verbGet || r.verb == verbList || r.verb == verbWatch
 	switch r.key.Resource {
-	case w.operator.gvr(), clusterOperators():
+	case clusterOperators():
 		return reads || r.verb == verbPatch && r.subresource == "status"
 	case nodeObjects(), apiServerConfigs():
 		return reads
 	case leases():
 		return r.verb == verbGet || r.verb == verbCreate || r.verb == verbUpdate
 	}
-	return false
+	return w.reportsTo(keyOf(r.key.Resource, core.OperatorObject)) && (reads || r.verb == verbPatch && r.subresource == "status")
+}
+
+// reportsTo says whether a CR is that of an API server's operator. The reporters of all API servers of a node have one identity, and so have
+// their aggregators.
+func (c *cluster) reportsTo(key objects.Key) bool {
+	if key == c.main.crKey() {
+		return true
+	}
+	return slices.ContainsFunc(c.further, func(f *world) bool { return key == f.crKey() })
 }
 
 // onlyOwn says whether an apply holds a node's entry and nothing else. What has another shape is refused like what is not JSON.

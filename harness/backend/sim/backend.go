@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
@@ -111,9 +110,7 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
 		}
 	}
-	if further := s.Topology.Further(); len(further) > 0 {
-		lacks = append(lacks, strings.Join(further, " and ")+": the simulation has one kind of API server; the aggregation layer is no model of it, local has it")
-	}
+	lacks = append(lacks, lacksFurther(s)...)
 	if _, err := operatorNamed(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}

@@ -177,7 +177,7 @@ func (c *call) journal(a fake.Answer) journal.Call {
 		written(&line, c.req)
 	}
 	if c.method != fault.Status { // which has nothing to give away
-		c.p.w.secrecy.Line(c.p.source, line.AppendJSON(nil))
+		c.p.w.secrecy.Line(c.p.w.logName(c.p.source), line.AppendJSON(nil))
 	}
 	c.p.w.record(c.p.source, record.CallOf(line))
 	return line

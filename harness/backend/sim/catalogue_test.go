@@ -38,8 +38,7 @@ func catalogue(t *testing.T) []*scenario.Scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// TestLacksFurtherAPIServers is about the others.
-	return slices.DeleteFunc(all, func(s *scenario.Scenario) bool { return len(s.Topology.Further()) > 0 })
+	return all
 }
 
 // simulate runs a scenario and gives its result and history.

@@ -56,11 +56,11 @@ func leaseKey() objects.Key {
 	return objects.Key{Resource: leases(), Namespace: "kms-health", Name: "kms-health-aggregator"}
 }
 
-func (w *world) crKey() objects.Key { return keyOf(w.operator.gvr(), core.OperatorObject) }
-func (w *world) coKey() objects.Key {
-	return keyOf(clusterOperators(), w.operator.core.ClusterOperator)
-}
-func (w *world) configKey() objects.Key { return keyOf(apiServerConfigs(), core.OperatorObject) }
+func (o operator) crKey() objects.Key { return keyOf(o.gvr(), core.OperatorObject) }
+func (o operator) coKey() objects.Key { return keyOf(clusterOperators(), o.core.ClusterOperator) }
+
+func (w *world) crKey() objects.Key       { return w.operator.crKey() }
+func (c *cluster) configKey() objects.Key { return keyOf(apiServerConfigs(), core.OperatorObject) }
 
 // observed says whether states of a resource and all writes to it are recorded.
 func (w *world) observed(r schema.GroupVersionResource) bool {
@@ -84,24 +84,38 @@ func encode(u *unstructured.Unstructured) []byte {
 	return text
 }
 
-// populate creates what a cluster holds before anybody reports.
-func (w *world) populate() error {
-	o := w.operator.core
-	create := func(r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-		if _, err := w.store.Create(w.k.Now(), r, u, "kmsharness"); err != nil {
-			return fmt.Errorf("create %s %s: %w", r.Resource, u.GetName(), err)
-		}
-		return nil
+func (c *cluster) create(r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	if _, err := c.store.Create(c.k.Now(), r, u, "kmsharness"); err != nil {
+		return fmt.Errorf("create %s %s: %w", r.Resource, u.GetName(), err)
 	}
+	return nil
+}
+
+// populate creates what a cluster holds before anybody reports.
+func (c *cluster) populate() error {
+	if err := c.main.populateOperator(); err != nil {
+		return err
+	}
+	if err := c.create(apiServerConfigs(), operated.APIServer(string(c.initially))); err != nil {
+		return err
+	}
+	for _, f := range c.further {
+		if err := f.populateOperator(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// populateOperator creates what an operator begins with.
+func (w *world) populateOperator() error {
+	o := w.operator.core
 	cr := newObject("operator.openshift.io/v1", o.Kind, core.OperatorObject, map[string]any{"spec": map[string]any{"managementState": "Managed"}})
-	if err := create(w.operator.gvr(), cr); err != nil {
+	if err := w.create(w.operator.gvr(), cr); err != nil {
 		return err
 	}
 	co := newObject("config.openshift.io/v1", "ClusterOperator", o.ClusterOperator, map[string]any{"spec": map[string]any{}})
-	if err := create(clusterOperators(), co); err != nil {
-		return err
-	}
-	return create(apiServerConfigs(), operated.APIServer(string(w.initially)))
+	return w.create(clusterOperators(), co)
 }
 
 // nodeObject is the Node object of a control-plane node.

@@ -83,11 +83,7 @@ func (p *provider) tell(op, uid string, by asked) {
 	n := p.e.s.node.name
 	line := &history.Envelope{Hop: "kube-apiserver", Op: op, UID: uid, Node: n, OK: true}
 	if by.name != "" {
-		line.Object = "/registry/" + objectName(by.name)
-		line.For = history.EnvelopeRequest{Verb: by.verb, Version: "v1", Resource: "secrets", Namespace: namespaceOf(by.name)}
-		if by.verb != verbCreate { // whose name only the storage key has
-			line.For.Name = by.name
-		}
+		line.Object, line.For = p.e.s.w.encrypts.key(by.name), p.e.s.w.encrypts.request(by)
 	}
 	p.e.s.w.record("log/"+n, line)
 }

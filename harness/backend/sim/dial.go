@@ -71,7 +71,7 @@ func (w *world) refuses(front *link) bool {
 // turn is the members of the load balancer, a different one first each time.
 func (w *world) turn() []*node {
 	var members []*node
-	for _, n := range w.nodes {
+	for _, n := range w.main.nodes {
 		if !n.isolated {
 			members = append(members, n)
 		}

@@ -18,13 +18,12 @@ const (
 
 // Do implements backend.Environment. It is called in a task, and suspends it while it waits.
 func (e *environment) Do(ctx context.Context, a scenario.Action) error {
-	do := e.verb(a.Verb)
-	if do == nil {
+	if e.verb(a.Verb) == nil {
 		return fmt.Errorf("action %q: the sim backend does not know it", a.Verb)
 	}
 	err := e.w.k.Sleep(0) // what is due now was there before: at the very beginning, the whole cluster
 	if err == nil {
-		err = do(ctx, a)
+		err = e.doAimed(ctx, a)
 	}
 	if err != nil {
 		return fmt.Errorf("action %s: %w", a.Verb, err)
@@ -101,15 +100,15 @@ func each[T any](e *environment, all []T, limit time.Duration, do func(T, func(e
 	})
 }
 
-// ask makes a request of the harness, straight to a node's API server.
+// ask makes a request of the harness, straight to a node's kube-apiserver.
 func (e *environment) ask(n *node, r request) reply {
 	rep := reply{err: errRefused}
 	err := e.within(requestTimeout, func(done func(error)) {
-		if !n.server.runs() {
+		if !n.kube().runs() {
 			done(nil)
 			return
 		}
-		n.server.receive(&r, func() bool { return true }, func(answer reply) { rep = answer; done(nil) })
+		n.kube().receive(&r, func() bool { return true }, func(answer reply) { rep = answer; done(nil) })
 	})
 	if err != nil {
 		rep.err = err

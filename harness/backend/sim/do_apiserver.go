@@ -12,15 +12,17 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// configureAPIServer writes the cluster's APIServer configuration, as an administrator does. What comes of it is the operator's business: it
+// configureAPIServer writes the cluster's one APIServer configuration, as an administrator does. What comes of it is the operators' business: it
 // returns at once.
 func (e *environment) configureAPIServer(_ context.Context, a scenario.Action) error {
 	wanted, err := operated.Wish(a)
 	if err != nil {
 		return err
 	}
-	e.writeSizes(append(scenario.DataSizes(), scenario.MaxObjectBytes))
-	e.pods.lags = operated.Lags(a, e.Nodes())
+	for _, one := range e.all() {
+		one.writeSizes(append(scenario.DataSizes(), scenario.MaxObjectBytes))
+		one.pods.lags = operated.Lags(a, e.Nodes())
+	}
 	r := request{user: "system:admin", verb: verbPatch, key: e.w.configKey(), manager: "kmsharness", force: true, contentType: audit.ContentTypeApply,
 		body: encode(wanted)}
 	var refusal error
@@ -42,7 +44,9 @@ func (e *environment) configureAPIServer(_ context.Context, a scenario.Action) e
 	case refused:
 		return nil
 	}
-	e.encryption = encryption.Type(a.Text("type"))
-	e.recordExpected()
+	for _, one := range e.all() {
+		one.encryption = encryption.Type(a.Text("type"))
+		one.recordExpected()
+	}
 	return nil
 }

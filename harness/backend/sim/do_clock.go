@@ -39,7 +39,9 @@ func (e *environment) clock(_ context.Context, a scenario.Action) error {
 }
 
 // clock is the time as a node's reporter reads it.
-func (n *node) clock() time.Time { return n.w.k.Now().Add(n.ahead) }
+func (n *node) clock() time.Time {
+	return n.w.k.Now().Add(n.base().ahead)
+}
 
 // clock is the time as an aggregator reads it.
 func (a *aggregator) clock() time.Time { return a.w.k.Now().Add(a.w.ahead) }

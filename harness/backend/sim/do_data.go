@@ -58,8 +58,8 @@ func (e *environment) writeNew(n *node, size int) {
 
 // writeOne writes a secret, and looks at it in etcd. A write that is refused is an event, not an error.
 func (e *environment) writeOne(n *node, name string, value []byte) {
-	e.w.secrecy.Add(objectName(name), secrecy.Plain, value)
-	d := history.Data{Op: history.DataWritten, Object: objectName(name), Digest: digest(value), Node: n.name, Want: e.wantNow()}
+	e.w.secrecy.Add(e.w.encrypts.objectName(name), secrecy.Plain, value)
+	d := history.Data{Op: history.DataWritten, Object: e.w.encrypts.objectName(name), Digest: digest(value), Node: n.name, Want: e.wantNow()}
 	err := e.store(n, name, value)
 	if d.Want != e.wantNow() {
 		d.Want = "" // it changed meanwhile
@@ -178,12 +178,14 @@ func (e *environment) recordData(d history.Data, err error) {
 	e.w.record("backend", &d)
 }
 
+// store writes an object.
 func (e *environment) store(n *node, name string, value []byte) error {
 	return e.within(requestTimeout, func(done func(error)) {
-		n.server.store(name, value, n.server.traced(verbCreate, name, http.StatusCreated, done))
+		n.through(func(s *server, done func(error)) { s.store(name, value, done) }, n.server.traced(verbCreate, name, http.StatusCreated, done))
 	})
 }
 
+// load reads an object from an API server itself, past every other.
 func (e *environment) load(n *node, name string) (read *secret, err error) {
 	err = e.within(requestTimeout, func(done func(error)) {
 		noted := n.server.traced(verbGet, name, http.StatusOK, done)

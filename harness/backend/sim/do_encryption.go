@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kmsharness/kmsharness/harness/backend/beside"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
@@ -146,8 +147,10 @@ func (e *environment) setType(kind encryption.Type) error {
 	if err := e.persist(func(n *node) error { return e.ask(n, r).problem() }); err != nil {
 		return fmt.Errorf("set the cluster's encryption type to %s: %w", kind, err)
 	}
-	e.encryption = kind
-	e.recordExpected()
+	for _, one := range e.all() { // the cluster has one type
+		one.encryption = kind
+		one.recordExpected()
+	}
 	return nil
 }
 
@@ -171,16 +174,16 @@ func (e *environment) plugins(which func(*kmsPlugin) bool) []*proc {
 	return all
 }
 
-// makeKeys writes the secrets of keys that API servers hold themselves. They are encrypted like all others.
+// makeKeys writes the secrets of keys that API servers hold themselves. They are encrypted like all others of kube-apiserver.
 func (e *environment) makeKeys(list encryption.List) error {
 	for _, p := range list {
-		name := keyPrefix + p.Name()
-		if !p.Type.Local() || e.w.secrets[name] != nil {
+		name := keyPrefix + beside.Component(e.w.apiServer) + "-" + p.Name()
+		if !p.Type.Local() || e.w.main.secrets[name] != nil {
 			continue
 		}
 		key := make([]byte, 32)
 		_, _ = bytesOf{e.w.k.Rand()}.Read(key)
-		if err := e.persist(func(n *node) error { return e.store(n, name, key) }); err != nil {
+		if err := e.persist(func(n *node) error { return e.main().store(n.base(), name, key) }); err != nil {
 			return fmt.Errorf("keep the key of %s: %w", p.Name(), err)
 		}
 	}

@@ -194,11 +194,15 @@ func (e *environment) link(_ context.Context, a scenario.Action) error {
 	return nil
 }
 
-// network takes a node of several off the network, or connects it again: it loses the load balancer and etcd.
+// network takes a node of several off the network, or connects it again: it loses the load balancer and etcd, and its pods what they use.
 func (e *environment) network(n *node, state string) {
 	e.w.record("backend", &history.Link{From: history.RoleNode, To: history.Network, Node: n.name, State: state})
 	for _, s := range []scenario.Selector{{From: history.RoleLoadBalancer, To: history.RoleAPIServer}, {From: history.RoleAPIServer, To: history.RoleEtcd}} {
 		n.link(s).set(state, 0)
+	}
+	for _, b := range n.beside {
+		b.balanced.become(state, 0)
+		b.stored.become(state, 0)
 	}
 }
 

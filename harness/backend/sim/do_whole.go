@@ -59,6 +59,36 @@ func reachable(nodes []*node, except string) error {
 	return errors.Join(errs...)
 }
 
+// present is an error if nothing can be done on a node, also of a pod on it.
+func present(n *node) error {
+	if n.host == nil {
+		return reachable([]*node{n}, "")
+	}
+	return errors.Join(reachable([]*node{n.host}, awayStopped), reachable([]*node{n}, ""))
+}
+
+// stay keeps nodes and pods from coming and going, until it is ended: those of this API server, and of kube-apiserver, whose nodes they are.
+func (e *environment) stay() (end func(), err error) {
+	var taken []*turns
+	end = func() {
+		for _, t := range taken {
+			t.give()
+		}
+	}
+	if e.kube != nil {
+		if err := e.kube.turn.take(e); err != nil {
+			return end, err
+		}
+		taken = append(taken, &e.kube.turn)
+	}
+	if err := e.turn.take(e); err != nil {
+		end()
+		return func() {}, err
+	}
+	taken = append(taken, &e.turn)
+	return end, nil
+}
+
 // tell notes what has become of a node or a pod.
 func (n *node) tell(role, away string, states ...string) {
 	if n.away[role] = away; away == "" {
@@ -82,7 +112,7 @@ func (e *environment) endWholes(role string, nodes []*node, kill bool) error {
 		state = history.ProcessKilled
 	}
 	err := each(e, nodes, startTimeout, func(n *node, done func(error)) {
-		ran := slices.DeleteFunc(n.parts(), func(p *proc) bool { return !p.lives() })
+		ran := slices.DeleteFunc(n.whole(role), func(p *proc) bool { return !p.lives() })
 		if _, already := n.ran[role]; !already {
 			n.ran[role] = ran
 		}
@@ -167,7 +197,7 @@ func (e *environment) pauseNodes(nodes []*node) {
 		e.etcdWith(nodes, (*proc).pause)
 	}
 	for _, n := range nodes {
-		for _, p := range n.parts() {
+		for _, p := range n.whole(history.RoleNode) {
 			if p.runs() {
 				n.paused = append(n.paused, p)
 				p.pause()

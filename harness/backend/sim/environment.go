@@ -17,9 +17,11 @@ import (
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
-// environment is a world with a scenario.
+// environment is an API server with a scenario.
 type environment struct {
 	w          *world
+	kube       *environment   // of a further API server: kube-apiserver's
+	further    []*environment // of kube-apiserver: those beside it
 	scenario   *scenario.Scenario
 	encryption encryption.Type // in the cluster's configuration
 	told       encryption.List // what the API servers were told last
@@ -61,29 +63,39 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 		}
 	}
 	w.keyIDs = keyIDsOf(s)
-	e := &environment{w: w, scenario: s, encryption: encryption.KMS, conditions: map[string]map[string]map[string]any{}, written: map[string]history.Data{}}
+	e := newPart(w, s)
 	if s.Topology.ByOperator() {
 		e.operate()
 	}
-	e.told = encryption.Of(encryption.KMS, w.keyIDs...)
-	e.left = e.told
 	count := s.Topology.ControlPlanes
 	if count == 0 {
 		count = 3
 	}
 	for i := range count {
-		n := newNode(w, fmt.Sprintf("cp-%d", i+1), w.keyIDs)
-		n.server.envelope.wanted = encryptionConfig{providers: e.told}
-		w.addNode(n)
+		w.addNode(newNode(w, fmt.Sprintf("cp-%d", i+1), w.keyIDs))
 	}
+	e.begins(encryption.Of(encryption.KMS, w.keyIDs...))
 	for i := range max(s.Topology.Aggregators, 1) {
 		w.aggregators = append(w.aggregators, newAggregator(w, i+1, max(s.Topology.Aggregators, 1)))
 	}
-	if err := e.populate(); err != nil {
+	if err := errors.Join(e.makeFurther(), e.populate()); err != nil {
 		return nil, err
 	}
 	w.k.After(0, e.begin)
 	return e, nil
+}
+
+// newPart is that of one API server.
+func newPart(w *world, s *scenario.Scenario) *environment {
+	return &environment{w: w, scenario: s, encryption: encryption.KMS, conditions: map[string]map[string]map[string]any{}, written: map[string]history.Data{}}
+}
+
+// begins is what all API servers were told before the scenario.
+func (e *environment) begins(told encryption.List) {
+	e.told, e.left = told, told
+	for _, n := range e.w.nodes {
+		n.server.envelope.wanted = encryptionConfig{providers: told}
+	}
 }
 
 func (e *environment) populate() error {
@@ -96,6 +108,9 @@ func (e *environment) populate() error {
 			return fmt.Errorf("create Node %s: %w", n.name, err)
 		}
 		n.since = v.Created
+		for _, b := range n.beside {
+			b.since = v.Created
+		}
 	}
 	return nil
 }
@@ -114,27 +129,42 @@ func (e *environment) begin() {
 	for _, p := range []*proc{&w.etcd.proc, &w.kms.proc, &w.balancer.proc} {
 		p.existed()
 	}
-	for _, n := range w.nodes {
+	for _, one := range e.all() {
+		one.existed()
+	}
+	w.committed()
+	for _, one := range e.all() {
+		one.recordExpected()
+		one.recordTold()
+	}
+	if e.scenario.Topology.Start == scenario.StartStopped {
+		e.stopForColdStart()
+		return
+	}
+	for _, one := range e.all() {
+		one.startSystemUnderTest()
+	}
+}
+
+func (e *environment) existed() {
+	for _, n := range e.w.nodes {
 		for _, p := range n.plugins {
 			p.existed()
 		}
 		n.server.existed()
 	}
-	w.committed()
-	e.recordExpected()
-	e.recordTold()
-	if e.scenario.Topology.Start == scenario.StartStopped {
-		e.stopForColdStart()
-		return
-	}
+}
+
+// startSystemUnderTest starts reporters, unless an operator does, and aggregators.
+func (e *environment) startSystemUnderTest() {
 	if e.pods != nil {
 		e.pods.begin()
 	} else {
-		for _, n := range w.nodes {
+		for _, n := range e.w.nodes {
 			n.reporter.start(func() {})
 		}
 	}
-	for _, a := range w.aggregators {
+	for _, a := range e.w.aggregators {
 		a.start(func() {})
 	}
 }
@@ -157,7 +187,7 @@ func (e *environment) Runtime() backend.Runtime { return e.w.k }
 // Heading implements backend.Environment. Nothing is late here for want of a processor, so there is no tolerance.
 func (e *environment) Heading() history.Run {
 	return history.Run{Schema: history.Schema, Backend: Name, Timing: e.w.timing, TakeoverAllowance: e.w.election.takeover(), Connectivity: "loopback",
-		Contract: string(e.w.form), Operator: e.w.operator.core.Resource, ClusterOperator: e.w.operator.core.ClusterOperator, Lifecycle: e.pods.lifecycle()}
+		Contract: string(e.w.form), Operator: e.w.operator.core.Resource, ClusterOperator: e.w.operator.core.ClusterOperator, Lifecycle: e.pods.lifecycle(), APIServers: e.headings()}
 }
 
 // Nodes implements backend.Environment.
@@ -194,11 +224,16 @@ func (e *environment) Finish(ctx context.Context) error {
 	if e.finished {
 		return nil
 	}
-	e.finished = true
-	err := e.pods.finish()
-	if len(e.written) > 0 {
-		err = errors.Join(err, e.verifyData(ctx))
-		e.census()
+	var err error
+	for _, one := range e.all() {
+		one.finished = true
+		err = errors.Join(err, one.pods.finish())
+	}
+	for _, one := range e.all() {
+		if len(one.written) > 0 {
+			err = errors.Join(err, one.verifyData(ctx))
+			one.census()
+		}
 	}
 	e.w.k.RunUntil(e.w.k.Now().Add(drainFor))
 	e.w.secrecy.Close()

@@ -12,6 +12,13 @@ func (w *world) land() {
 	for _, f := range flights {
 		f.land()
 	}
+	w.main.unpark()
+	for _, f := range w.further {
+		f.unpark()
+	}
+}
+
+func (w *world) unpark() {
 	for _, a := range w.aggregators {
 		a.unpark()
 	}

@@ -54,11 +54,16 @@ func (l *link) sendIn(scope kernel.Scope, life, direction int, arrive func()) {
 
 // set puts a fault in force, or ends it.
 func (l *link) set(state string, delay time.Duration) {
-	l.w.land()
-	l.state, l.delay = state, delay
 	told := l.id
 	told.State, told.Delay = state, delay
 	l.w.record("backend", &told)
+	l.become(state, delay)
+}
+
+// become is set for a link that no history names: of a pod that goes with its node.
+func (l *link) become(state string, delay time.Duration) {
+	l.w.land()
+	l.state, l.delay = state, delay
 	if l.silent() {
 		l.w.silenced()
 		return

@@ -18,12 +18,24 @@ import (
 
 // Secrets of an operator are encrypted as all others are: their values are the objects as JSON, and their revisions the resource versions.
 
-// component whose operator is simulated.
-const component = revision.KubeAPIServer
+// component is the API server as the secrets and ConfigMaps of its operator name it.
+func (w *world) component() revision.Component {
+	if w.apiServer == "" {
+		return revision.KubeAPIServer
+	}
+	return revision.Component(w.apiServer)
+}
 
-// isManaged says whether a name is that of a key or a revision of the operator.
-func isManaged(name string) bool {
-	return strings.HasPrefix(name, "encryption-key-"+string(component)+"-") || strings.HasPrefix(name, "encryption-config-"+string(component)+"-")
+// configPrefix begins the names of revisions.
+const configPrefix = "encryption-config-"
+
+// owns says whether a name is that of a key or a revision of the API server's operator.
+func (w *world) owns(name string) bool {
+	rest, ok := strings.CutPrefix(name, keyPrefix)
+	if !ok {
+		rest, ok = strings.CutPrefix(name, configPrefix)
+	}
+	return ok && strings.HasPrefix(rest, string(w.component())+"-")
 }
 
 // keepCredentials puts into etcd what plugins need to log in, before anything is encrypted.

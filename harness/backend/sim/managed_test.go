@@ -15,7 +15,7 @@ import (
 
 func (l *lab) managed(verb exchange.Verb, id uint64, version string) (err error) {
 	l.t.Helper()
-	o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: revision.KeyName(component, id), Namespace: revision.Namespace, ResourceVersion: version}}
+	o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: revision.KeyName(l.w.component(), id), Namespace: revision.Namespace, ResourceVersion: version}}
 	l.until(func(done func()) { l.manage(verb, o, func(e error) { err = e; done() }) })
 	return err
 }
@@ -23,7 +23,7 @@ func (l *lab) managed(verb exchange.Verb, id uint64, version string) (err error)
 // A key that was made twice, or that has changed meanwhile, is refused. It is encrypted as any Secret, and written anew when that is stale.
 func TestSecretsOfAnOperator(t *testing.T) {
 	l := newLab(t).started()
-	name := revision.KeyName(component, 1)
+	name := revision.KeyName(l.w.component(), 1)
 	if err := l.managed(exchange.Update, 1, "1"); !apierrors.IsNotFound(err) {
 		t.Errorf("update of what is not there: %v", err)
 	}
@@ -33,8 +33,8 @@ func TestSecretsOfAnOperator(t *testing.T) {
 	if err := l.managed(exchange.Create, 1, ""); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("created twice: %v", err)
 	}
-	if s := l.w.secrets[name]; s.provider != "kms-1" || s.kekID == "" || objectName(name) != "secrets/openshift-config-managed/"+name {
-		t.Errorf("%s lies under %q %q", objectName(name), s.provider, s.kekID)
+	if s := l.w.secrets[name]; s.provider != "kms-1" || s.kekID == "" || l.w.encrypts.objectName(name) != "secrets/openshift-config-managed/"+name {
+		t.Errorf("%s lies under %q %q", l.w.encrypts.objectName(name), s.provider, s.kekID)
 	}
 	if err := l.managed(exchange.Update, 1, "1"); err != nil {
 		t.Errorf("update of what was seen: %v", err)

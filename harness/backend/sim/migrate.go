@@ -27,11 +27,11 @@ var errConflict = errors.New("the object has been modified")
 func (e *environment) migrate(mine int) error {
 	until := e.w.k.Now().Add(migrationTimeout)
 	for i, name := range slices.Sorted(maps.Keys(e.w.secrets)) {
-		if e.w.seams.skips(name) {
+		if e.w.seams.skips(name) || e.w.seams.unmigrated(e.w.apiServer) {
 			continue
 		}
 		if err := e.rewrite(mine, i, name, until); err != nil {
-			return fmt.Errorf("migrate %s: %w", objectName(name), err)
+			return fmt.Errorf("migrate %s: %w", e.w.encrypts.objectName(name), err)
 		}
 	}
 	e.w.record("backend", &history.Encryption{State: history.EncryptionMigrated, Providers: e.told.Names()})
@@ -49,8 +49,7 @@ func (e *environment) rewrite(mine, try int, name string, until time.Time) error
 		}
 		err := errors.New("no API server runs")
 		if nodes := e.serving(); len(nodes) > 0 {
-			s := nodes[try%len(nodes)].server
-			err = e.within(requestTimeout, func(done func(error)) { s.touch(name, done) })
+			err = e.touch(nodes[try%len(nodes)], name)
 		}
 		switch {
 		case err == nil:
@@ -64,6 +63,12 @@ func (e *environment) rewrite(mine, try int, name string, until time.Time) error
 			return err
 		}
 	}
+}
+
+func (e *environment) touch(n *node, name string) error {
+	return e.within(requestTimeout, func(done func(error)) {
+		n.through(func(s *server, done func(error)) { s.touch(name, done) }, done)
+	})
 }
 
 // touch writes a secret without a change. One that would be encrypted as it is keeps its revision.
@@ -105,7 +110,7 @@ func (e *environment) census() {
 		s := e.w.secrets[name]
 		k := history.Under{Provider: s.provider, KEKID: s.kekID}
 		if counted[k] == nil {
-			counted[k] = &history.Under{Provider: s.provider, KEKID: s.kekID, Example: objectName(name)}
+			counted[k] = &history.Under{Provider: s.provider, KEKID: s.kekID, Example: e.w.encrypts.example(name)}
 		}
 		counted[k].Count++
 	}
@@ -116,5 +121,5 @@ func (e *environment) census() {
 	slices.SortFunc(all, func(a, b history.Under) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.KEKID, b.KEKID))
 	})
-	e.w.record("backend", &history.Census{Resource: "secrets", Under: all})
+	e.w.record("backend", &history.Census{Resource: e.w.encrypts.name, Under: all})
 }

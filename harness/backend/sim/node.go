@@ -12,6 +12,8 @@ import (
 type node struct {
 	w        *world
 	name     string
+	host     *node         // of a pod of a further API server: the node that it is on
+	beside   []*node       // on a node: the pods of further API servers
 	since    time.Time     // of its Node object
 	ahead    time.Duration // its clock, of the true time
 	server   *server
@@ -63,6 +65,25 @@ func (n *node) plugin(keyID string) *kmsPlugin {
 	return newPlugin(n.w, n.name, keyID)
 }
 
+// probed has the plugins that its reporter asks: its own.
+func (n *node) probed() *node {
+	if n.w.seams.ForeignSockets {
+		return n.base()
+	}
+	return n
+}
+
+// base is the node itself, also of a pod on it.
+func (n *node) base() *node {
+	if n.host != nil {
+		return n.host
+	}
+	return n
+}
+
+// kube is its kube-apiserver.
+func (n *node) kube() *server { return n.base().server }
+
 // parts are its processes in the order in which they start.
 func (n *node) parts() []*proc {
 	var all []*proc
@@ -70,6 +91,17 @@ func (n *node) parts() []*proc {
 		all = append(all, &p.proc)
 	}
 	return append(all, &n.server.proc, &n.reporter.proc)
+}
+
+// whole is that of a node, or of the pod of an API server on it: a node has the pods of all, after that of the one that they depend on.
+func (n *node) whole(role string) []*proc {
+	all := n.parts()
+	if role == history.RoleNode {
+		for _, b := range n.beside {
+			all = append(all, b.parts()...)
+		}
+	}
+	return all
 }
 
 // nodeNamed is nil if there is none.

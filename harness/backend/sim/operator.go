@@ -49,7 +49,7 @@ const (
 
 func newOperatorProc(e *environment) *operatorProc {
 	w := e.w
-	o := &operatorProc{proc: proc{w: w, id: history.Process{Role: history.RoleOperator}}, e: e}
+	o := &operatorProc{proc: proc{w: w, id: history.Process{Role: history.RoleOperator, APIServer: w.apiServer}}, e: e}
 	o.init = func() {
 		o.shift = &shift{o: o, k: w.k, older: o.older, failing: exchange.Failing{}}
 	}

@@ -45,7 +45,7 @@ func (s *shift) carry(seen exchange.Seen, a core.Action) error {
 
 // write carries out an action that changes objects.
 func (s *shift) write(seen exchange.Seen, a core.Action) error {
-	clerk := exchange.Clerk{Component: component, Scheme: s.o.e.pods.scheme(), Encrypted: []string{"secrets"}, Random: bytesOf{s.k.Rand()}}
+	clerk := exchange.Clerk{Component: s.o.w.component(), Scheme: s.o.e.pods.scheme(), Encrypted: []string{s.o.w.encrypts.name}, Random: bytesOf{s.k.Rand()}}
 	requests, err := clerk.Requests(seen, a, s.k.Now())
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (s *shift) send(r exchange.Request) error {
 	case n == nil:
 		return errRefused
 	case r.Secret != nil:
-		err := s.o.e.within(exchange.RequestTimeout, func(done func(error)) { n.server.manage(r.Verb, r.Secret, done) })
+		err := s.o.e.within(exchange.RequestTimeout, func(done func(error)) { n.kube().manage(r.Verb, r.Secret, done) })
 		s.look() // it is told of what was written
 		return err
 	}

@@ -44,7 +44,7 @@ func (p *pods) rewrite(givenUp func() error) error {
 			continue
 		}
 		if err := e.rewrite(mine, i, name, until); err != nil {
-			return fmt.Errorf("migrate %s: %w", objectName(name), err)
+			return fmt.Errorf("migrate %s: %w", e.w.encrypts.objectName(name), err)
 		}
 	}
 	if err := givenUp(); err != nil {

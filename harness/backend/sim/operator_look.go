@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,6 +45,9 @@ func configMaps() schema.GroupVersionResource {
 func (s *shift) watches(k objects.Key) bool {
 	return k == s.o.w.crKey() || k == s.o.w.configKey() || k.Resource == configMaps()
 }
+
+// pluginConfigPrefix begins the names of ConfigMaps with plugins.
+const pluginConfigPrefix = "kms-plugin-config-"
 
 // errNotSeen is for an operator that has not seen its objects yet.
 var errNotSeen = errors.New("no API server has answered yet")
@@ -97,15 +101,18 @@ func (s *shift) refresh() error {
 }
 
 func (s *shift) refreshSecrets(before map[string]object) {
-	for name, stored := range s.o.w.secrets {
+	for name, stored := range s.o.w.main.secrets {
 		switch namespaceOf(name) {
 		case exchange.Credentials:
 			s.caches.referred[config.Reference{Kind: "Secret", Name: name}] = true
 		case revision.Namespace:
+			if !s.o.w.owns(name) {
+				continue
+			}
 			s.caches.objects[name] = before[name].in(strconv.FormatInt(stored.revision, 10), func(version string) (exchange.Kept, error) {
 				one := &corev1.Secret{}
 				if err := json.Unmarshal(stored.value, one); err != nil {
-					return exchange.Kept{}, fmt.Errorf("read %s: %w", objectName(name), err)
+					return exchange.Kept{}, fmt.Errorf("read %s: %w", s.o.w.main.encrypts.objectName(name), err)
 				}
 				one.ResourceVersion = version
 				return exchange.ReadSecret(one)
@@ -134,6 +141,9 @@ func (s *shift) refreshMaps(before map[string]object) error {
 		case exchange.Credentials:
 			s.caches.referred[config.Reference{Kind: "ConfigMap", Name: name}] = true
 		case revision.Namespace:
+			if !strings.HasPrefix(name, pluginConfigPrefix+string(s.o.w.component())+"-") {
+				continue
+			}
 			s.caches.objects[name] = before[name].in(v.ResourceVersion(), func(string) (exchange.Kept, error) {
 				one := &corev1.ConfigMap{}
 				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(v.Object().Object, one); err != nil {
@@ -149,7 +159,7 @@ func (s *shift) refreshMaps(before map[string]object) error {
 // way is a node whose API server answers through the load balancer; nil if none does.
 func (o *operatorProc) way() *node {
 	o.asked++
-	all := slices.DeleteFunc(o.e.serving(), func(n *node) bool {
+	all := slices.DeleteFunc(o.e.main().serving(), func(n *node) bool {
 		return n.isolated || n.balanced.state == history.LinkReset || n.balanced.silent() || n.stored.silent() || !o.w.etcd.runs()
 	})
 	if len(all) == 0 || !o.w.balancer.runs() {

@@ -8,6 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -109,5 +110,34 @@ func TestOperatorRefusals(t *testing.T) {
 	pause := scenario.Action{Verb: scenario.VerbPause, Process: scenario.Selector{Role: history.RoleOperator}}
 	if err := e.do(t, pause, time.Second); err == nil || !strings.Contains(err.Error(), "stand still") {
 		t.Errorf("pause: %v", err)
+	}
+}
+
+// Each API server has an operator of its own, which acts upon the one configuration by objects, plugins and keys that are no other's. One that is
+// killed holds up nobody else.
+func TestOperatorsOfThreeAPIServers(t *testing.T) {
+	e, oauth := with(t, scenario.Topology{Lifecycle: scenario.LifecycleOperator, APIServers: scenario.APIServers()})
+	e.must(t, kill(history.RoleOperator, history.OAuthAPIServer, ""), 0)
+	e.must(t, scenario.Action{Verb: scenario.VerbAPIServer, Params: map[string]any{"type": "KMS", "vault": map[string]any{"vaultKeyPath": "transit/keys/one"}}}, 90*time.Second)
+	for _, one := range e.all() {
+		want := "kms-1"
+		if one == oauth {
+			want = "identity"
+		}
+		if got := one.pods.writer(); got != want || one.isAt() != "" && one != oauth {
+			t.Errorf("the writer of %q is %q at the stage %q, want %q", one.w.apiServer, got, one.isAt(), want)
+		}
+	}
+	oauth.pods.operator.start(func() {})
+	e.w.k.RunUntil(e.w.k.Now().Add(90 * time.Second))
+	keys := map[string]bool{}
+	for _, one := range e.all() {
+		keys[one.w.remoteKey("1")] = true
+		if e.w.secrets[revision.KeyName(one.w.component(), 1)] == nil || len(one.pods.decided.Keys) != 1 || one.pods.writer() != "kms-1" {
+			t.Errorf("%q: the writer is %q, of the keys %v", one.w.apiServer, one.pods.writer(), one.pods.decided.Keys)
+		}
+	}
+	if len(keys) != 3 {
+		t.Errorf("behind the plugins of three API servers are the keys %v", keys)
 	}
 }

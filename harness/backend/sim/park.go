@@ -35,7 +35,7 @@ func (w *world) hopeless() bool {
 	if w.refuses(w.front) {
 		return true
 	}
-	return !w.front.silent() && !w.balancer.paused && !slices.ContainsFunc(w.nodes, func(n *node) bool {
+	return !w.front.silent() && !w.balancer.paused && !slices.ContainsFunc(w.main.nodes, func(n *node) bool {
 		return !n.isolated && (n.balanced.silent() || n.server.accepts())
 	})
 }

@@ -34,10 +34,10 @@ const (
 )
 
 func newPlugin(w *world, node, keyID string) *kmsPlugin {
-	p := &kmsPlugin{proc: proc{w: w, id: history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}}, node: node, keyID: keyID, source: "journal/" + node + "/" + keyID}
+	p := &kmsPlugin{proc: proc{w: w, id: history.Process{Role: history.RolePlugin, APIServer: w.apiServer, Node: node, KeyID: keyID}}, node: node, keyID: keyID, source: "journal/" + node + "/" + keyID}
 	p.init = func() {
 		p.program = fault.NewProgram(w.k.Clock(), w.k.Rand().Uint64())
-		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: w.remoteKey(keyID), Service: remote{w.kms},
+		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: w.seams.key(w.apiServer, w.remoteKey(keyID)), Service: remote{w.kms},
 			Clock: w.k.Clock(), NoticeLag: p.lag, Profile: w.profile})}
 		p.program.SetProfile(w.profile)
 		p.own = w.seams.inject(p.program)
@@ -86,11 +86,25 @@ func (p *kmsPlugin) lookWithin(from time.Duration) {
 
 // stirred is told that somebody stands still, or goes on: it may be the KMS that some plugins ask again and again.
 func (w *world) stirred() {
+	w.eachPlugin(func(p *kmsPlugin) {
+		if p.poll != nil {
+			p.lookSoon()
+		}
+	})
+}
+
+// eachPlugin does something to the plugins of all API servers.
+func (c *cluster) eachPlugin(do func(*kmsPlugin)) {
+	c.main.eachOwnPlugin(do)
+	for _, f := range c.further {
+		f.eachOwnPlugin(do)
+	}
+}
+
+func (w *world) eachOwnPlugin(do func(*kmsPlugin)) {
 	for _, n := range w.nodes {
 		for _, p := range n.plugins {
-			if p.poll != nil {
-				p.lookSoon()
-			}
+			do(p)
 		}
 	}
 }

@@ -54,7 +54,9 @@ func (e *environment) operate() {
 	e.encryption, e.w.initially, e.w.named = encryption.Identity, encryption.Identity, map[string]string{}
 	e.pods = &pods{e: e, pods: map[string]*pod{}}
 	e.pods.operator = newOperatorProc(e)
-	e.w.keepCredentials()
+	if e.kube == nil {
+		e.w.keepCredentials()
+	}
 }
 
 // begin starts the operator. Reporters are its business. The API servers, which began long before, look at their files each at its own time, so that

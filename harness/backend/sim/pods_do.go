@@ -14,15 +14,16 @@ import (
 
 // on does something on a node, which does not come or go meanwhile.
 func (p *pods) on(name, what string, do func(*node) error) error {
-	if err := p.e.turn.take(p.e); err != nil {
+	end, err := p.e.stay()
+	if err != nil {
 		return err
 	}
-	defer p.e.turn.give()
+	defer end()
 	n := p.e.w.nodeNamed(name)
 	if n == nil {
 		return fmt.Errorf("%s: there is no node %q: there are %v", what, name, p.e.Nodes())
 	}
-	if err := reachable([]*node{n}, ""); err != nil {
+	if err := present(n); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return do(n)
@@ -40,7 +41,7 @@ func (p *pods) startOn(n *node, plugins []revision.Plugin) error {
 	name, pod := n.name, p.of(n.name)
 	for _, g := range plugins {
 		called := p.scheme().Name(g)
-		p.e.w.named[called] = operated.RemoteKey(g.Config)
+		p.e.w.call(called, operated.RemoteKey(g.Config))
 		one := &n.add(called).proc
 		if before, there := pod.plugins[g.KeyID]; there && before != g.Config {
 			if err := p.await(one, stop); err != nil {

@@ -13,7 +13,7 @@ import (
 func (p *pods) nodes() map[string]core.Node {
 	out := map[string]core.Node{}
 	for _, n := range p.e.nodes() {
-		pod, away := p.of(n.name), reachable([]*node{n}, "") != nil
+		pod, away := p.of(n.name), present(n) != nil
 		up := !away && n.server.runs()
 		if up {
 			p.look(n, pod)

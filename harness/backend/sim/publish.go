@@ -56,8 +56,7 @@ func (p *publisher) connected(current func(func()) func(), end func(error), then
 		then()
 		return
 	}
-	n := p.r.node
-	p.r.w.dialNode(n.loopback, n.server, func(c *conn, err error) {
+	p.dial(func(c *conn, err error) {
 		current(func() {
 			if err != nil {
 				end(err)
@@ -69,15 +68,32 @@ func (p *publisher) connected(current func(func()) func(), end func(error), then
 	})
 }
 
+// dial connects to the API server of its node, or, from a pod of a further one, through the load balancer: there a connection that comes
+// too late is another's to make anew.
+func (p *publisher) dial(done func(*conn, error)) {
+	n, this := p.r.node, p.attempt
+	if n.host == nil {
+		p.r.w.dialNode(n.loopback, n.server, done)
+		return
+	}
+	p.r.w.dialBalanced(p.r.w.apart, func(c *conn, err error) {
+		if p.attempt != this && c != nil {
+			c.fail(errReset)
+			return
+		}
+		done(c, err)
+	})
+}
+
 func (p *publisher) write(a core.Action, current func(func()) func(), end func(error)) {
 	w := p.r.w
 	if w.form == publish.HealthReports {
-		body, err := publish.HealthReportsBody(w.operator.reporter, a.Report, a.LastKEKID)
+		body, err := publish.HealthReportsBody(p.r.op.reporter, a.Report, a.LastKEKID)
 		p.send(body, err, a, current, end)
 		return
 	}
 	if !p.transition.IsZero() {
-		body, err := publish.ConditionsBody(w.operator.reporter, a.Report, p.transition)
+		body, err := publish.ConditionsBody(p.r.op.reporter, a.Report, p.transition)
 		p.send(body, err, a, current, end)
 		return
 	}
@@ -109,7 +125,7 @@ func (p *publisher) send(body []byte, err error, a core.Action, current func(fun
 }
 
 func (p *publisher) request(r request) request {
-	r.user, r.agent, r.key = contract.ReporterIdentity(p.r.node.name), "kms-health-reporter", p.r.w.crKey()
+	r.user, r.agent, r.key = contract.ReporterIdentity(p.r.node.name), "kms-health-reporter", p.r.op.crKey()
 	return p.r.w.seams.sent(p.r.node.name, r)
 }
 

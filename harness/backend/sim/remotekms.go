@@ -8,6 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/harness/backend/beside"
 	"github.com/kmsharness/kmsharness/harness/history"
 	record "github.com/kmsharness/kmsharness/harness/record/journal"
 )
@@ -23,7 +24,7 @@ func newKMS(w *world) (*kms, error) {
 	k.boot = func(ready func()) { k.after(w.k.Between(leastPluginBoot, mostPluginBoot), ready) }
 	k.up = w.kmsChanged
 	k.gone = w.kmsChanged
-	lines := &record.Recorder{Sink: w.log}
+	lines := &record.Recorder{Sink: w.log, Of: beside.OfKey}
 	operation := func(line []byte) error {
 		w.secrecy.Line(history.RoleRemoteKMS, line)
 		return lines.Operation(line)
@@ -38,23 +39,23 @@ func newKMS(w *world) (*kms, error) {
 }
 
 // kmsChanged lets every plugin look at its KMS.
-func (w *world) kmsChanged() {
-	for _, n := range w.nodes {
-		for _, p := range n.plugins {
-			p.lookSoon()
-		}
-	}
-}
+func (w *world) kmsChanged() { w.eachPlugin((*kmsPlugin).lookSoon) }
 
-// remoteKey is the name of the key behind the plugins of a keyID.
-func remoteKey(keyID string) string { return "key-" + keyID }
-
-// remoteKey is that name, unless an operator chose another key.
+// remoteKey is the name of the key behind the plugins of a keyID, unless an operator chose another.
 func (w *world) remoteKey(keyID string) string {
 	if name, named := w.named[keyID]; named {
 		return name
 	}
-	return remoteKey(keyID)
+	return beside.RemoteKey(w.apiServer, keyID)
+}
+
+// call names the key behind the plugins of a keyID. Each API server has keys of its own, whatever its operator calls them: the journal tells
+// them apart by that.
+func (w *world) call(keyID, key string) {
+	if w.apiServer != "" {
+		key = w.apiServer + "." + key
+	}
+	w.named[keyID] = key
 }
 
 // writer is a function that is given lines.

@@ -15,6 +15,7 @@ import (
 type reporter struct {
 	proc
 	node    *node
+	op      operator // that it was told
 	state   core.State
 	keyIDs  []string // of its flags
 	calls   []*call
@@ -27,8 +28,9 @@ type reporter struct {
 const leastReporterBoot, mostReporterBoot = 20 * time.Millisecond, 60 * time.Millisecond
 
 func newReporter(w *world, n *node) *reporter {
-	r := &reporter{proc: proc{w: w, id: history.Process{Role: history.RoleReporter, Node: n.name}}, node: n}
+	r := &reporter{proc: proc{w: w, id: history.Process{Role: history.RoleReporter, APIServer: w.apiServer, Node: n.name}}, node: n}
 	r.init = func() {
+		r.op = w.told(history.RoleReporter)
 		r.state, r.keyIDs = core.State{}, append([]string(nil), n.reported()...)
 		r.pub = publisher{r: r}
 		r.publish = w.seams.publisher(n.name, r.pub.apply)
@@ -92,7 +94,7 @@ func (r *reporter) probe() {
 			})
 		}
 		timeout := r.w.seams.probeTimeout(r.w.timing.ProbeTimeout)
-		r.calls = append(r.calls, r.node.plugin(r.keyIDs[i]).call(fault.Status, &kmsapi.StatusRequest{}, timeout, answered))
+		r.calls = append(r.calls, r.node.probed().plugin(r.keyIDs[i]).call(fault.Status, &kmsapi.StatusRequest{}, timeout, answered))
 	}
 	for i := range r.keyIDs {
 		if ask(i); r.w.seams.OneByOne {

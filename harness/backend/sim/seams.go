@@ -47,6 +47,14 @@ type Seams struct {
 	Caller func(remotekms.Caller) remotekms.Caller
 	// UID may change the uid that an API server made for an envelope operation.
 	UID func(made string) string
+	// Operator names the API server whose operator a reporter or an aggregator is told; none: its own.
+	Operator func(role, apiServer string) string
+	// Key may change the key of the remote KMS that the plugins of an API server (empty: kube-apiserver) are told.
+	Key func(apiServer, good string) string
+	// ForeignSockets lets the reporters of further API servers ask the plugins of kube-apiserver.
+	ForeignSockets bool
+	// Unmigrated says of which API server (empty: kube-apiserver) a migration leaves the objects as they are.
+	Unmigrated func(apiServer string) bool
 	// Written may change a line of a plugin's journal. sent is the request.
 	Written func(line *journal.Call, sent any)
 }
@@ -115,6 +123,18 @@ func (s Seams) caller(c remotekms.Caller) remotekms.Caller {
 		return c
 	}
 	return s.Caller(c)
+}
+
+// key is what a plugin is told.
+func (s Seams) key(apiServer, good string) string {
+	if s.Key == nil {
+		return good
+	}
+	return s.Key(apiServer, good)
+}
+
+func (s Seams) unmigrated(apiServer string) bool {
+	return s.Unmigrated != nil && s.Unmigrated(apiServer)
 }
 
 // uid is what an API server sends with an envelope operation.

@@ -145,12 +145,12 @@ func (s *server) read(name string, done func(*secret, error)) {
 		return
 	}
 	if stored == nil {
-		done(nil, fmt.Errorf("secrets %q not found", name))
+		done(nil, fmt.Errorf("%s %q not found", s.w.encrypts.name, name))
 		return
 	}
 	s.envelope.open(stored, asked{verbGet, name}, func(err error) {
 		if err != nil {
-			err = corrupt(name, err)
+			err = corrupt(s.w.encrypts.objectName(name), err)
 		}
 		done(stored, err)
 	})
@@ -172,19 +172,17 @@ func (e *envelope) open(s *secret, by asked, done func(error)) {
 }
 
 // corrupt is how an API server calls what it cannot decrypt.
-func corrupt(name string, err error) error {
+func corrupt(object string, err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("StorageError: corrupt object, Code: 7, Key: /%s, ResourceVersion: 0, AdditionalErrorMsg: "+
-		"data from the storage is not transformable revision=0: %w", objectName(name), err))
+		"data from the storage is not transformable revision=0: %w", object, err))
 }
 
-// keyPrefix begins the names of the secrets with the keys that API servers hold themselves.
-const keyPrefix = "encryption-key-openshift-kube-apiserver-"
-
-func objectName(name string) string { return "secrets/" + namespaceOf(name) + "/" + name }
+// keyPrefix begins the names of the secrets with keys of API servers. Those of further ones are kube-apiserver's to store as well.
+const keyPrefix = "encryption-key-"
 
 func namespaceOf(name string) string {
 	switch {
-	case strings.HasPrefix(name, keyPrefix) || isManaged(name):
+	case strings.HasPrefix(name, keyPrefix) || strings.HasPrefix(name, configPrefix):
 		return revision.Namespace
 	case name == operated.CredentialSecret:
 		return exchange.Credentials

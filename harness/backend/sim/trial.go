@@ -37,7 +37,7 @@ func newTrial(s *shift, c config.Plugin) *trial {
 	p := s.o.e.pods
 	p.tries++
 	keyID := fmt.Sprintf("try-%d", p.tries)
-	p.e.w.named[keyID] = operated.RemoteKey(c)
+	p.e.w.call(keyID, operated.RemoteKey(c))
 	t := &trial{s: s, plugin: newPlugin(p.e.w, preflightNode, keyID), limit: operated.Check}
 	t.ctx, _ = t.Within(p.e.w.ctx, t.limit)
 	return t

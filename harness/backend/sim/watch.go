@@ -80,15 +80,23 @@ func (w *world) committed() {
 	}
 	for _, e := range events {
 		w.published = e.Revision
-		for _, n := range w.nodes {
+		for _, n := range w.main.nodes {
 			n.server.learn(e)
 		}
 		w.observe(e)
-		if w.changed != nil {
-			w.changed(e)
+		w.main.noticed(e)
+		for _, f := range w.further {
+			f.noticed(e)
 		}
 	}
 	w.store.Trim(keptEvents)
+}
+
+// noticed tells an operator.
+func (w *world) noticed(e objects.Event) {
+	if w.changed != nil {
+		w.changed(e)
+	}
 }
 
 // keptEvents is how many changes a watch can go back, at least: far more than anybody misses between a list and its watch. A real
@@ -107,7 +115,7 @@ func (w *world) observe(e objects.Event) {
 // watchLag is how far behind etcd the API server is that shows a change first.
 func (w *world) watchLag() time.Duration {
 	least := mostLag
-	for _, n := range w.nodes {
+	for _, n := range w.main.nodes {
 		if n.server.runs() {
 			least = min(least, n.server.lag)
 		}
@@ -117,7 +125,7 @@ func (w *world) watchLag() time.Duration {
 
 // show records what was committed, as far as an API server runs that shows it. States that nobody could see are skipped.
 func (w *world) show() {
-	if !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.server.runs() }) {
+	if !slices.ContainsFunc(w.main.nodes, func(n *node) bool { return n.server.runs() }) {
 		return
 	}
 	unseen := w.unseen

@@ -19,54 +19,66 @@ import (
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
-// world is everything that is simulated.
-type world struct {
+// cluster is what all API servers of a simulation share.
+type cluster struct {
+	main    *world   // kube-apiserver's
+	further []*world // those of the API servers beside it
+
 	k         *kernel.Kernel
 	ctx       context.Context // of calls that never wait
 	log       *history.Log
 	timing    contract.Timing
 	election  election
-	operator  operator
 	initially encryption.Type // of the cluster's configuration
 	form      publish.Form
-	keyIDs    []string          // of the plugins, the write key first
-	named     map[string]string // keys in the remote KMS that an operator chose, by keyID
-	profile   *profile.Profile  // of the plugins; may be nil
+	profile   *profile.Profile // of the plugins; may be nil
 	cores     Cores
 	seams     Seams
 
-	store       *objects.Store
-	published   int64                     // revision up to which everybody was told
-	unseen      []objects.Event           // committed, and not yet recorded
-	sequence    *watch.Sequence           // nil: nobody watches
-	pictures    map[watch.Target]*picture // of what was recorded last
-	owners      watch.OwnerReader
-	changes     bool                // only what changed is recorded
-	changed     func(objects.Event) // an operator's watch; nil: there is none
-	etcd        *etcd
-	kms         *kms
-	balancer    *balancer
-	front       *link // from the aggregators to the load balancer
-	nodes       []*node
-	aggregators []*aggregator
-	conns       []*conn
-	flights     []*flight
-	secrets     map[string]*secret
-	secrecy     *secrecy.Recorder
+	store     *objects.Store
+	published int64                     // revision up to which everybody was told
+	unseen    []objects.Event           // committed, and not yet recorded
+	sequence  *watch.Sequence           // nil: nobody watches
+	pictures  map[watch.Target]*picture // of what was recorded last
+	owners    watch.OwnerReader
+	changes   bool // only what changed is recorded
+	etcd      *etcd
+	kms       *kms
+	balancer  *balancer
+	front     *link // from the aggregators to the load balancer
+	apart     *link // to it from the reporters of further API servers; nil: there are none
+	conns     []*conn
+	flights   []*flight
+	secrecy   *secrecy.Recorder
 
-	ahead          time.Duration // the aggregators' clock, of the true time
-	cpus           int           // of each API server; 0: work takes no time
-	kms2           kmsTimes
-	unhealthy      Unhealthy
-	kmsAhead       time.Duration // of the clock that keys expire by, as in tests of Kubernetes
-	legacyKeys     bool          // API servers make keys as before Kubernetes 1.29
-	secretRevision int64
+	ahead      time.Duration // the aggregators' clock, of the true time
+	cpus       int           // of each API server; 0: work takes no time
+	kms2       kmsTimes
+	unhealthy  Unhealthy
+	kmsAhead   time.Duration // of the clock that keys expire by, as in tests of Kubernetes
+	legacyKeys bool          // API servers make keys as before Kubernetes 1.29
 
 	pids     int
 	requests int
 	// resources are the names of what requests were about.
 	resources map[schema.GroupVersionResource]string
 	next      int // member of the load balancer
+}
+
+// world is an API server, kube-apiserver or one beside it, with what is its own, and what it shares with the others.
+type world struct {
+	*cluster
+	apiServer      string // a further one; empty: kube-apiserver
+	operator       operator
+	encrypts       encrypts
+	keyIDs         []string          // of the plugins, the write key first
+	named          map[string]string // keys in the remote KMS that an operator chose, by keyID
+	nodes          []*node
+	aggregators    []*aggregator
+	secrets        map[string]*secret
+	secretRevision int64
+	member         int                 // next one behind its Service
+	changed        func(objects.Event) // its operator's watch; nil: there is none
 }
 
 // balancer is the load balancer in front of the API servers.
@@ -76,8 +88,10 @@ type balancer struct{ proc }
 func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *objects.Store) (*world, error) {
-	w := &world{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log, timing: timing, election: electionFor(timing), store: kept,
-		secrets: map[string]*secret{}, resources: map[schema.GroupVersionResource]string{}, cpus: defaultCPUs, kms2: realKMSTimes(), initially: encryption.KMS}
+	w := &world{encrypts: encryptedSecrets(), secrets: map[string]*secret{}, cluster: &cluster{k: kernel.New(epoch(), seed), ctx: context.Background(), log: log,
+		timing: timing, election: electionFor(timing), store: kept, resources: map[schema.GroupVersionResource]string{}, cpus: defaultCPUs,
+		kms2: realKMSTimes(), initially: encryption.KMS}}
+	w.main = w
 	w.kms2.filePoll = localFilePoll
 	w.published = w.store.Revision()
 	w.sequence, w.pictures = watch.NewSequence(log), map[watch.Target]*picture{}
@@ -98,7 +112,21 @@ func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *object
 	return w, err
 }
 
-func (w *world) record(source string, payload any) { w.log.Record(w.k.Now(), source, payload) }
+// record adds an event. What is about a further API server says so.
+func (w *world) record(source string, payload any) {
+	if w.apiServer != "" {
+		source, payload = w.logName(source), history.Of{APIServer: w.apiServer, Payload: payload}
+	}
+	w.log.Record(w.k.Now(), source, payload)
+}
+
+// logName is what a log is called among those of all API servers.
+func (w *world) logName(name string) string {
+	if w.apiServer == "" {
+		return name
+	}
+	return w.apiServer + "/" + name
+}
 
 // uid is a new one for an envelope operation.
 func (w *world) uid() string {

@@ -13,6 +13,9 @@ import (
 
 const model = "../../../../docs/model.md"
 
+// catalogue has the scenarios that confirm a rule on real control planes.
+const catalogue = "../../../../scenarios/catalogue/*.yaml"
+
 // tests are the names of the tests of a room, as docs/model.md writes them.
 func tests(t *testing.T, prefix, dir string) map[string]bool {
 	t.Helper()
@@ -37,6 +40,7 @@ func tests(t *testing.T, prefix, dir string) map[string]bool {
 
 // problems is what is wrong with a text like docs/model.md.
 func problems(text string, known map[string]bool) (wrong []string) {
+	scenario := regexp.MustCompile("^`([a-z0-9-]+)`$")
 	name, named := regexp.MustCompile("^`([a-z]+\\.Test[A-Za-z0-9]+)`$"), map[string]bool{}
 	for _, line := range strings.Split(text, "\n") {
 		cells := strings.Split(strings.Trim(line, "|"), "|")
@@ -45,8 +49,11 @@ func problems(text string, known map[string]bool) (wrong []string) {
 		}
 		for i, cell := range cells[1:] {
 			cell = strings.TrimSpace(cell)
-			m := name.FindStringSubmatch(cell)
+			m, s := name.FindStringSubmatch(cell), scenario.FindStringSubmatch(cell)
 			switch {
+			case s != nil && i == 1 && !known[s[1]]:
+				wrong = append(wrong, cells[0]+": there is no scenario "+s[1])
+			case s != nil && i == 1:
 			case m == nil && (i == 0 || cell != "upstream" && cell != "measured" && cell != "itself"):
 				wrong = append(wrong, cells[0]+": "+cell+" is not the name of a test")
 			case m != nil && !known[m[1]]:
@@ -71,6 +78,13 @@ func known(t *testing.T) map[string]bool {
 			all[name] = true
 		}
 	}
+	files, err := filepath.Glob(catalogue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		all[strings.TrimSuffix(filepath.Base(f), ".yaml")] = true
+	}
 	return all
 }
 
@@ -92,7 +106,9 @@ func TestWrongRulesAreFound(t *testing.T) {
 		"| a rule | `sim.TestThatIsGone` | measured |": "there is no sim.TestThatIsGone",
 		"| a rule | measured | measured |":             "measured is not the name of a test",
 		"| a rule | `sim.TestWatches` | hearsay |":     "hearsay is not the name of a test",
-		"": "confirm.TestLockstep confirms no rule",
+		"| a rule | `sim.TestWatches` | `no-such` |":   "there is no scenario no-such",
+		"| a rule | `steady-state` | measured |":       "is not the name of a test",
+		"":                                             "confirm.TestLockstep confirms no rule",
 	} {
 		if got := strings.Join(problems(row, known(t)), "\n"); !strings.Contains(got, want) {
 			t.Errorf("%q: %q, expected %q", row, got, want)

@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// An API server beside kube-apiserver is an environment within the environment, as on real backends: the same code does the same to it.
+
+// makeFurther makes those of a topology.
+func (e *environment) makeFurther() error {
+	for _, name := range e.scenario.Topology.Further() {
+		w, err := e.w.newFurther(name, keyIDsOf(e.scenario))
+		if err != nil {
+			return err
+		}
+		f := newPart(w, e.scenario)
+		f.kube = e
+		if e.pods != nil {
+			f.operate()
+		}
+		f.begins(encryption.Of(encryption.KMS, w.keyIDs...))
+		e.further = append(e.further, f)
+	}
+	return nil
+}
+
+// main is kube-apiserver's.
+func (e *environment) main() *environment {
+	if e.kube != nil {
+		return e.kube
+	}
+	return e
+}
+
+// all are those of all API servers.
+func (e *environment) all() []*environment {
+	return append([]*environment{e.main()}, e.main().further...)
+}
+
+// headings of the further API servers. Their reporters have no API server of their own node.
+func (e *environment) headings() []history.FurtherAPIServer {
+	var all []history.FurtherAPIServer
+	for _, f := range e.further {
+		all = append(all, history.FurtherAPIServer{Name: f.w.apiServer, Operator: f.w.operator.core.Resource,
+			ClusterOperator: f.w.operator.core.ClusterOperator, Connectivity: "service"})
+	}
+	return all
+}
+
+// doAimed carries out an action: on the API server that it is aimed at, on all of them if it is about all, or on kube-apiserver.
+func (e *environment) doAimed(ctx context.Context, a scenario.Action) error {
+	switch name := a.APIServer(); {
+	case name != "":
+		return e.doOne(ctx, name, a)
+	case ofAll(a.Verb) && len(e.further) > 0:
+		return e.doAll(ctx, a)
+	}
+	return e.verb(a.Verb)(ctx, a)
+}
+
+// ofAll says which actions are about every API server: the cluster has one remote KMS and one encryption configuration, and data are
+// written through each.
+func ofAll(v scenario.Verb) bool {
+	return v == scenario.VerbRotate || v == scenario.VerbEncryption || v == scenario.VerbData
+}
+
+func (e *environment) doOne(ctx context.Context, name string, a scenario.Action) error {
+	nodes, err := e.selectNodes(a.Process.Node+a.Plugin.Node, false)
+	if err == nil {
+		err = reachable(nodes, awayStopped)
+	}
+	if err != nil {
+		return err
+	}
+	a.Process.APIServer, a.Plugin.APIServer = "", ""
+	for _, f := range e.further {
+		if f.w.apiServer == name {
+			return f.verb(a.Verb)(ctx, a)
+		}
+	}
+	return fmt.Errorf("there is no %s in the topology", name)
+}
+
+// doAll carries it out on all API servers at once, each in a task of its own.
+func (e *environment) doAll(ctx context.Context, a scenario.Action) error {
+	var failed []error
+	left, over := len(e.further), func() {}
+	for _, f := range e.further {
+		e.w.k.Go(func() {
+			if err := f.verb(a.Verb)(ctx, a); err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", f.w.apiServer, err))
+			}
+			if left--; left == 0 {
+				over()
+			}
+		})
+	}
+	err := e.verb(a.Verb)(ctx, a)
+	if left > 0 {
+		err = errors.Join(err, e.w.k.Suspend(func(done func()) { over = done }))
+	}
+	return errors.Join(append([]error{err}, failed...)...)
+}
