@@ -104,6 +104,9 @@ func (e *Environment) beforeSwitch(ctx context.Context, to encryption.List, plug
 
 // clear leaves a plane whose objects every other configuration can read, if they were ever written anew.
 func (e *Environment) clear(ctx context.Context) error {
+	if e.pods != nil {
+		return e.clearText(ctx)
+	}
 	e.topology.Lock()
 	defer e.topology.Unlock()
 	e.mu.Lock()
