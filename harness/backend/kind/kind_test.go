@@ -43,7 +43,6 @@ func TestLacks(t *testing.T) {
 		"any keyID":        {scenario.Scenario{Topology: scenario.Topology{KeyIDs: []string{"7"}}}, ""},
 		"keyIDs":           {scenario.Scenario{Topology: scenario.Topology{KeyIDs: []string{"1", "2", "3", "4"}}}, "4 plugins on a node: the API servers' pods have 3 containers"},
 		"operator, hashes": {scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator, Sockets: "hash"}}, ""},
-		"operator, others": {scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator, APIServers: scenario.APIServers()}}, "switches kube-apiserver only"},
 		"further":          {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers()}}, ""},
 		"further, cold":    {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers(), Start: scenario.StartStopped}}, "start: stopped"},
 		"further, link":    {furtherWith(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "aggregator", To: "load-balancer"}, Params: map[string]any{"mode": "cut"}}), "cannot be told apart"},

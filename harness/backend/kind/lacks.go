@@ -19,9 +19,6 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > replicas {
 		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
 	}
-	if s.Topology.ByOperator() && len(s.Topology.Further()) > 0 {
-		add("lifecycle operator with further API servers: so far it switches kube-apiserver only")
-	}
 	lacks = append(lacks, live.LacksFurther(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	if err := live.CheckOperator(s.Operator); err != nil {
