@@ -11,6 +11,11 @@ import (
 // clearText leaves a plane with an operator, which is ended, in which everything can be read without a key: whatever it has come to, its API
 // servers write clear text from now on, read what they read before, and every object is written anew.
 func (e *Environment) clearText(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
+	defer cancel()
+	if err := e.reachable(e.nodes(), ""); err != nil {
+		return err
+	}
 	err := e.eachNode(func(n *Node) error {
 		if err := n.Server.Start(ctx); err != nil { // the steps may have left it away
 			return err
