@@ -87,7 +87,7 @@ func (p *plane) answers(n *live.Node, u *held) func(context.Context) error {
 			return serverOf(n).ask("/livez")(asking)
 		}
 		for _, g := range n.Plugins() {
-			if u.name == unitOfPlugin(g.KeyID) {
+			if inUnit(g, u.name) {
 				return g.Healthy(asking)
 			}
 		}

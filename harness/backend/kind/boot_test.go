@@ -18,7 +18,7 @@ func TestBootFails(t *testing.T) {
 	for want, o := range map[string]BootOptions{
 		"no container engine answers": {Options: Options{NodeImage: "i"}, ControlPlanes: 1},
 		"at most 5 were tried":        {ControlPlanes: 6},
-		"keyID 9":                     {ControlPlanes: 1, KeyIDs: []string{"9"}},
+		"4 plugins on a node":         {ControlPlanes: 1, KeyIDs: []string{"1", "2", "3", "9"}},
 		"without --reporter-image":    {Options: Options{ReporterArgs: "--x"}, ControlPlanes: 1},
 	} {
 		if _, err := Boot(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) {

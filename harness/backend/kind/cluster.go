@@ -68,10 +68,11 @@ func timed(begin time.Time, progress func(string)) func(string) {
 
 // newPlane is a plane of which nothing has been made yet.
 func newPlane(b bootSpec) *plane {
+	journals := tail.NewSet()
 	return &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, archives: b.archives, nodeImage: b.nodeImage, shape: b.shape,
 		provider:   cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})),
 		containers: map[string]string{}, members: map[string]string{}, leaving: map[string]bool{}, links: links{broken: map[history.Link][]*breakage{}}, installed: map[string]bool{},
-		journals: tail.NewSet()}
+		journals: journals, plugins: places{journals: journals}}
 }
 
 // prepareFolders makes the folders that the nodes mount.
@@ -80,7 +81,7 @@ func (p *plane) prepareFolders(_ context.Context, names []string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := p.prepareNode(name, live.Plugins(pluginKeyIDs()[:1]...)); err != nil {
+		if err := p.prepareNode(name, live.Plugins(firstKeyID)); err != nil {
 			return err
 		}
 	}
@@ -191,7 +192,7 @@ func (p *plane) wireNodes(ctx context.Context, b bootSpec, names []string) error
 	b.progress("images go to the nodes, and the aggregator is deployed")
 	nodes := make([]*live.Node, len(names))
 	err := eachOf(ctx, names, func(ctx context.Context, i int) (err error) {
-		nodes[i], err = p.readyNode(ctx, names[i], pluginKeyIDs()[:1])
+		nodes[i], err = p.readyNode(ctx, names[i], []string{firstKeyID})
 		return err
 	})
 	if err != nil {
@@ -225,7 +226,7 @@ func (p *plane) deployFleets(ctx context.Context, nodes []*live.Node) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, f := range p.fleets {
 		for _, n := range nodes {
-			if err := f.makeNode(ctx, n, pluginKeyIDs()[:1]); err != nil {
+			if err := f.makeNode(ctx, n, []string{firstKeyID}); err != nil {
 				return fmt.Errorf("%s of %s: %w", f.Stand.APIServer, n.Name, err)
 			}
 		}

@@ -33,16 +33,18 @@ func containerFilters(pod, name string) []string {
 }
 
 // containerOf is the name of the container in which a process of the API server's pod is, and its unit.
-func containerOf(identity history.Process) (name, unit string, err error) {
-	switch identity.Role {
+func containerOf(t live.Target) (name, unit string, err error) {
+	switch t.Identity.Role {
 	case history.RoleAPIServer:
 		return sidecar.APIServerContainer, unitAPIServer, nil
 	case history.RoleReporter:
 		return sidecar.Prefix + unitReporter, unitReporter, nil
 	case history.RolePlugin:
-		return sidecar.Prefix + unitOfPlugin(identity.KeyID), unitOfPlugin(identity.KeyID), nil
+		if u, ok := t.Unit.(*held); ok { // a plugin is in whichever was free
+			return sidecar.Prefix + u.name, u.name, nil
+		}
 	}
-	return "", "", fmt.Errorf("role %s has no container of its own: expected plugin, reporter or apiserver", identity.Role)
+	return "", "", fmt.Errorf("role %s has no container of its own: expected plugin, reporter or apiserver", t.Identity.Role)
 }
 
 // tasksOf are the ids of containers of a node that run. A container that has ended stays known for a while.
@@ -88,7 +90,7 @@ func killTasks(ctx context.Context, node string, filters ...string) error {
 
 // RestartContainer implements live.Plane: the kubelet starts again what has died.
 func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
-	name, unit, err := containerOf(t.Identity)
+	name, unit, err := containerOf(t)
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(
 
 // RestartContainer implements live.Plane. The containers of the pod are called what their units are.
 func (f *fleet) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
-	_, unit, err := containerOf(t.Identity)
+	_, unit, err := containerOf(t)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (p *plane) makeFleets(apiServers []string) error {
 		if err != nil {
 			return err
 		}
-		p.fleets = append(p.fleets, &fleet{plane: p, Stand: s, ports: portsOf(i)})
+		p.fleets = append(p.fleets, &fleet{plane: p, Stand: s, ports: portsOf(i), plugins: places{journals: p.journals}})
 	}
 	return nil
 }
@@ -59,6 +59,9 @@ func (f *fleet) Nodes() *live.Nodes { return &f.nodes }
 func (f *fleet) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return f.plugins.start(ctx, n, keyID)
 }
+
+// key is the name of the key behind the plugins of a keyID.
+func (f *fleet) key(keyID string) string { return f.kms.Key(f.Stand.APIServer, keyID) }
 
 // AggregatorPlace implements live.Plane.
 func (f *fleet) AggregatorPlace(i int) live.Place {

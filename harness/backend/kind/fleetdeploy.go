@@ -60,11 +60,7 @@ func (f *fleet) applyThrough(ctx context.Context, server string, objects ...*uns
 // awaitHolds returns when the hold of every container of a node's pod answers.
 func (f *fleet) awaitHolds(ctx context.Context, n *live.Node) error {
 	dir := f.layout.node(n.Name).pod(f.Stand.APIServer).dir
-	units := []string{unitAPIServer, unitReporter}
-	for _, k := range pluginKeyIDs() {
-		units = append(units, unitOfPlugin(k))
-	}
-	for _, name := range units {
+	for _, name := range append(slotUnits(), unitAPIServer, unitReporter) {
 		u, err := newHeld(dir, name)
 		if err != nil {
 			return err

@@ -29,11 +29,11 @@ func (f *fleet) makeNode(ctx context.Context, beside *live.Node, keyIDs []string
 	if n.Direct, err = f.client(server.url); err != nil {
 		return err
 	}
-	err = pluginsIn(ctx, n, &f.plugins, keyIDs, func(keyID string) (*live.Plugin, error) {
+	makePlugin := func(keyID, unit string) (*live.Plugin, error) {
 		identity := history.Process{Role: history.RolePlugin, APIServer: apiServer, Node: name, KeyID: keyID}
-		return f.pluginIn(at, identity, "", func() string { return f.kms.Key(apiServer, keyID) }, &f.profile)
-	})
-	if err != nil {
+		return f.pluginIn(at, unit, identity, "", func() string { return f.key(keyID) }, &f.profile)
+	}
+	if err := f.pluginsIn(ctx, n, &f.plugins, place{files: at, slots: newSlots(), make: makePlugin}, keyIDs); err != nil {
 		return err
 	}
 	f.nodes.Add(n)

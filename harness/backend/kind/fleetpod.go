@@ -90,8 +90,8 @@ func hostPath(name, path string, kind corev1.HostPathType) corev1.Volume {
 // sidecarsOf are the plugins and the reporter, all of which wait for their command.
 func sidecarsOf(s live.Stand, img images, ports hostPorts, mounts []corev1.VolumeMount) []corev1.Container {
 	var all []corev1.Container
-	for _, k := range pluginKeyIDs() {
-		all = append(all, containerIn(s, unitOfPlugin(k), img.plugin, 0, mounts))
+	for _, unit := range slotUnits() {
+		all = append(all, containerIn(s, unit, img.plugin, 0, mounts))
 	}
 	reporter := containerIn(s, unitReporter, img.reporter, uidReporter, mounts)
 	reporter.Ports = []corev1.ContainerPort{portOf("metrics", portMetrics, ports.metrics)}

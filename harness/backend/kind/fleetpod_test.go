@@ -67,7 +67,7 @@ func TestContainersOfAFurtherAPIServer(t *testing.T) {
 			t.Errorf("%s is restarted by a probe", c.Name)
 		}
 	}
-	if want := []string{"plugin-1=plugin:1", "plugin-2=plugin:1", "reporter=reporter:1", "apiserver=sample:1"}; !slices.Equal(got, want) {
+	if want := []string{"plugin-1=plugin:1", "plugin-2=plugin:1", "plugin-3=plugin:1", "reporter=reporter:1", "apiserver=sample:1"}; !slices.Equal(got, want) {
 		t.Errorf("containers %v, want %v", got, want)
 	}
 	for _, c := range pod.InitContainers {

@@ -2,7 +2,6 @@ package kind
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
@@ -14,11 +13,6 @@ var _ live.Server = further{}
 
 // AuditLog implements live.Server: the requests that matter are in those of the kube-apiservers.
 func (further) AuditLog() string { return "" }
-
-// RollOut implements live.Server: a scenario with an operator has no further API servers.
-func (s further) RollOut([]byte) (hash string, err error) {
-	return "", fmt.Errorf("roll out to %s: the operator sets up kube-apiserver only", s.url)
-}
 
 // serverOf is the API server of a node of this backend.
 func serverOf(n *live.Node) *server {

@@ -32,13 +32,13 @@ func folders() []sidecar.Mount {
 // images of the containers.
 type images struct{ plugin, reporter, aggregator, apiServer string }
 
-// spec is what the API server's static pod of a node gets: the plugins, the API server's own wiring, the reporter. The
+// spec is what the API server's static pod of a node gets: containers for plugins, the API server's own wiring, the reporter. The
 // words of their commands are in files, so a scenario that needs others does not change the pod.
-func spec(img images, keyIDs []string) sidecar.Spec {
+func spec(img images, plugins []string) sidecar.Spec {
 	var s sidecar.Spec
-	for _, k := range keyIDs {
+	for _, unit := range plugins {
 		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
-			Name: unitOfPlugin(k), Image: img.plugin, Command: holdCommand(unitOfPlugin(k), "--command", inNode(commandFile(unitOfPlugin(k)))),
+			Name: unit, Image: img.plugin, Command: holdCommand(unit, "--command", inNode(commandFile(unit))),
 			Mounts: folders(), SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](0)},
 		})
 	}

@@ -40,7 +40,9 @@ func TestLacks(t *testing.T) {
 		"nothing":          {scenario.Scenario{}, ""},
 		"nodes":            {scenario.Scenario{Topology: scenario.Topology{ControlPlanes: 6}}, "at most 5"},
 		"aggregators":      {scenario.Scenario{Topology: scenario.Topology{Aggregators: 3}}, "2 replicas"},
-		"keyIDs":           {scenario.Scenario{Topology: scenario.Topology{KeyIDs: []string{"7"}}}, "keyID 7: the API servers' pods have 1 and 2"},
+		"any keyID":        {scenario.Scenario{Topology: scenario.Topology{KeyIDs: []string{"7"}}}, ""},
+		"keyIDs":           {scenario.Scenario{Topology: scenario.Topology{KeyIDs: []string{"1", "2", "3", "4"}}}, "4 plugins on a node: the API servers' pods have 3 containers"},
+		"operator, hashes": {scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator, Sockets: "hash"}}, ""},
 		"further":          {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers()}}, ""},
 		"further, cold":    {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers(), Start: scenario.StartStopped}}, "start: stopped"},
 		"further, link":    {furtherWith(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "aggregator", To: "load-balancer"}, Params: map[string]any{"mode": "cut"}}), "cannot be told apart"},
@@ -109,7 +111,7 @@ func TestContainersOf(t *testing.T) {
 
 // Plugins come before the API server, the reporter waits for it, and everything runs below hold.
 func TestSpecOfThePod(t *testing.T) {
-	s := spec(images{plugin: "p", reporter: "r"}, []string{"1", "2"})
+	s := spec(images{plugin: "p", reporter: "r"}, slotUnits())
 	var names []string
 	for _, c := range s.Sidecars {
 		names = append(names, c.Name)
@@ -117,7 +119,7 @@ func TestSpecOfThePod(t *testing.T) {
 			t.Errorf("%s does not run below hold: %v", c.Name, c.Command)
 		}
 	}
-	if got := strings.Join(names, " "); got != "plugin-1 plugin-2 reporter" || !s.Sidecars[2].AfterAPIServer {
+	if got := strings.Join(names, " "); got != "plugin-1 plugin-2 plugin-3 reporter" || !s.Sidecars[3].AfterAPIServer {
 		t.Errorf("sidecars %s", got)
 	}
 	if w := s.APIServer.Wrap; w[len(w)-1] != "--" || !s.APIServer.WithoutLiveness {

@@ -2,8 +2,6 @@ package kind
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -21,9 +19,6 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > replicas {
 		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
 	}
-	if s.Topology.ByOperator() {
-		add("lifecycle operator: so far it acts on the local backend only; here the plugins of a pod are fixed")
-	}
 	lacks = append(lacks, live.LacksFurther(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	if err := live.CheckOperator(s.Operator); err != nil {
@@ -39,10 +34,8 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 }
 
 func lackingPlugins(keyIDs []string) (lacks []string) {
-	for _, k := range keyIDs {
-		if !slices.Contains(pluginKeyIDs(), k) {
-			lacks = append(lacks, fmt.Sprintf("keyID %s: the API servers' pods have %s", k, strings.Join(pluginKeyIDs(), " and ")))
-		}
+	if len(keyIDs) > slots {
+		lacks = append(lacks, fmt.Sprintf("%d plugins on a node: the API servers' pods have %d containers for them", len(keyIDs), slots))
 	}
 	return lacks
 }

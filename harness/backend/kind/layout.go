@@ -28,6 +28,9 @@ func (l layout) images() string              { return filepath.Join(l.shared(), 
 func (l layout) node(name string) nodeLayout { return nodeLayout{filepath.Join(l.dir, name)} }
 func (l layout) logs() string                { return filepath.Join(l.dir, "logs") }
 
+// preflight has the sockets of plugins that an operator tries.
+func (l layout) preflight(apiServer string) string { return filepath.Join(l.dir, "p", apiServer) }
+
 // nodeLayout is the part of one node.
 type nodeLayout struct{ dir string }
 
@@ -85,7 +88,7 @@ func (l layout) makeShared() error {
 // credentials are read by users of several containers, and nobody else can reach the folder that they are in.
 const credentials = 0o644
 
-// unitOfPlugin names the plugin of a keyID.
+// unitOfPlugin names a container for plugins by the keyID that is at home there. Others may be in it as well: see slot.
 func unitOfPlugin(keyID string) string { return "plugin-" + keyID }
 
 // Names of the other units.

@@ -3,7 +3,6 @@ package kind
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -35,7 +34,8 @@ func (p *plane) readyNode(ctx context.Context, name string, keyIDs []string) (*l
 	if err != nil {
 		return nil, err
 	}
-	return n, pluginsIn(ctx, n, &p.plugins, keyIDs, func(keyID string) (*live.Plugin, error) { return p.newPlugin(name, keyID) })
+	at := place{files: p.layout.node(name).pod(""), slots: newSlots(), make: func(keyID, unit string) (*live.Plugin, error) { return p.newPlugin(name, keyID, unit) }}
+	return n, p.pluginsIn(ctx, n, &p.plugins, at, keyIDs)
 }
 
 // wirePlain makes nodes known and leaves them as they are.
@@ -105,7 +105,7 @@ func (p *plane) injectManifest(ctx context.Context, container string) error {
 	if err != nil {
 		return err
 	}
-	text, err := sidecar.InjectManifest([]byte(old+"\n"), spec(p.archives.images, pluginKeyIDs()))
+	text, err := sidecar.InjectManifest([]byte(old+"\n"), spec(p.archives.images, slotUnits()))
 	if err != nil {
 		return err
 	}
@@ -197,16 +197,20 @@ func inImage(program string) string {
 	return "/" + program
 }
 
-// newPlugin is the plugin of a keyID in the API server's pod of a node.
-func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
+// newPlugin is the plugin of a keyID in a container of the API server's pod of a node.
+func (p *plane) newPlugin(node, keyID, unit string) (*live.Plugin, error) {
 	l := p.layout.node(node)
-	return p.pluginIn(l.pod(""), history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}, live.HostSocket(l.sockets(), keyID), func() string { return p.kms.Key("", keyID) }, &p.profile)
+	return p.pluginIn(l.pod(""), unit, history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}, live.HostSocket(l.sockets(), keyID), func() string { return p.key(keyID) }, &p.profile)
 }
 
-// pluginIn is a plugin in a pod; socket is on this machine, empty if it cannot be seen there, and key names its key at the remote KMS.
-func (p *plane) pluginIn(f podFiles, identity history.Process, socket string, key func() string, profile *live.Profile) (*live.Plugin, error) {
+// key is the name of the key behind the plugins of a keyID.
+func (p *plane) key(keyID string) string { return p.kms.Key("", keyID) }
+
+// pluginIn is a plugin in the container of a unit; socket is on this machine, empty if it cannot be seen there, and key names its key at the
+// remote KMS.
+func (p *plane) pluginIn(f podFiles, unit string, identity history.Process, socket string, key func() string, profile *live.Profile) (*live.Plugin, error) {
 	node, keyID := identity.Node, identity.KeyID
-	unit, control, journal := unitOfPlugin(keyID), "ctl-"+keyID+".sock", "journal-"+node+"-"+keyID+".jsonl"
+	control, journal := "ctl-"+keyID+".sock", journalPrefix+node+"-"+keyID+journalSuffix
 	g, err := live.NewPlugin(node, keyID, socket, f.file(control), f.file(journal))
 	if err != nil {
 		return nil, err
@@ -223,28 +227,26 @@ func (p *plane) pluginIn(f podFiles, identity history.Process, socket string, ke
 	}
 	u.ready = g.Healthy
 	g.Unit = u
-	return g, p.follow(f.dir, unit, g.Identity)
+	return g, nil
 }
 
-// pluginsIn are the plugins of a node's pod; those of keyIDs find their command, the others wait for it.
-func pluginsIn(ctx context.Context, n *live.Node, at *places, keyIDs []string, make func(keyID string) (*live.Plugin, error)) error {
-	plugins := map[string]*live.Plugin{}
-	var err error
-	for _, k := range pluginKeyIDs() {
-		if plugins[k], err = make(k); err != nil {
+// pluginsIn makes the containers for plugins of a node's pod known, before they are there; the plugins of keyIDs find their command, the
+// other containers wait for one.
+func (p *plane) pluginsIn(ctx context.Context, n *live.Node, all *places, at place, keyIDs []string) error {
+	for _, s := range at.slots {
+		if err := p.followWhoever(at.files.dir, s.unit, s.who); err != nil {
 			return err
 		}
 	}
-	at.put(n.Name, plugins)
+	all.put(n.Name, at)
 	for _, k := range keyIDs {
-		g := plugins[k]
-		if g == nil {
-			return fmt.Errorf("plugin %s/%s: the pods of this backend have keyIDs %v", n.Name, k, pluginKeyIDs())
+		g, err := all.take(ctx, n, k)
+		if err != nil {
+			return err
 		}
 		if err := g.Unit.(*held).writeCommand(ctx); err != nil {
 			return err
 		}
-		n.AddPlugin(g)
 	}
 	return nil
 }
@@ -252,11 +254,6 @@ func pluginsIn(ctx context.Context, n *live.Node, at *places, keyIDs []string, m
 // AddPlugin implements live.Plane.
 func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return p.plugins.start(ctx, n, keyID)
-}
-
-// TryPlugin implements live.Plane. Lacks keeps scenarios away that need it.
-func (p *plane) TryPlugin(context.Context, string) (*live.Plugin, error) {
-	return nil, errors.New("try a plugin: this backend has a place for those of its pods only")
 }
 
 // Etcd implements live.Plane.

@@ -43,8 +43,8 @@ const (
 	encryptionPoll = 500 * time.Millisecond
 )
 
-// pluginKeyIDs are the plugins that every pod has. One that a scenario does not ask for is held.
-func pluginKeyIDs() []string { return []string{"1", "2"} }
+// firstKeyID is that of the plugin with which API servers start for the first time.
+const firstKeyID = "1"
 
 // resetTimeout bounds making a plane new for a scenario; the longest part is an API server that starts.
 const resetTimeout = 2 * time.Minute

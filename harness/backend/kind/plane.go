@@ -232,10 +232,19 @@ func loadEtcdTLS(ctx context.Context, container string) (*tls.Config, error) {
 
 // follow passes what a unit's journal tells on to the listener.
 func (p *plane) follow(dir, unit string, identity history.Process) error {
+	return p.followWhoever(dir, unit, func() (history.Process, bool) { return identity, true })
+}
+
+// followWhoever is follow for a unit in which one program comes after another. What is about none of them is not passed on.
+func (p *plane) followWhoever(dir, unit string, who func() (history.Process, bool)) error {
 	return p.journals.Add(filepath.Join(dir, holdJournal(unit)), tail.FromStart, func(line []byte) error {
 		change, err := holdjournal.Decode(line)
 		if err != nil {
 			return err
+		}
+		identity, any := who()
+		if !any {
+			return nil
 		}
 		switch told := change.Of(identity).(type) {
 		case *history.Stall:

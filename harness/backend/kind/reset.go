@@ -96,15 +96,6 @@ func (s *server) reset(ctx context.Context, keyIDs []string) error {
 	return s.Ready(ctx)
 }
 
-// forget empties the journal of a plugin that does not run. A scenario that starts it reads the journal from its beginning, and what was
-// called in the scenario before is no call of this one.
-func forget(journal string) error {
-	if err := os.Truncate(journal, 0); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
 // install installs what an operator needs, once.
 func (p *plane) install(ctx context.Context, operator string) error {
 	objects, err := live.Missing(operator, p.installed)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +36,9 @@ func (e *Environment) configure(ctx context.Context, a scenario.Action) error {
 		return err
 	}
 	var refusal error
+	var began time.Time
 	err = e.persist(ctx, func(ctx context.Context, c *Client) error {
+		began = time.Now()
 		_, refusal = c.Resource(apiServerConfigs()).Apply(ctx, cluster, wanted, metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
 		if apierrors.IsInvalid(refusal) || apierrors.IsBadRequest(refusal) {
 			return nil
@@ -53,10 +56,7 @@ func (e *Environment) configure(ctx context.Context, a scenario.Action) error {
 		return nil
 	}
 	return e.eachOperated(func(f *Environment) error {
-		f.mu.Lock()
-		f.encryption = encryption.Type(a.Text("type"))
-		f.mu.Unlock()
-		f.recordExpected()
+		f.recordType(encryption.Type(a.Text("type")), began)
 		return nil
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -104,6 +105,9 @@ func (e *Environment) beforeSwitch(ctx context.Context, to encryption.List, plug
 
 // clear leaves a plane whose objects every other configuration can read, if they were ever written anew.
 func (e *Environment) clear(ctx context.Context) error {
+	if e.pods != nil {
+		return e.clearText(ctx)
+	}
 	e.topology.Lock()
 	defer e.topology.Unlock()
 	e.mu.Lock()
@@ -146,17 +150,30 @@ func (e *Environment) current() Encryption {
 }
 
 func (e *Environment) setType(ctx context.Context, kind encryption.Type) error {
-	err := e.persist(ctx, func(ctx context.Context, c *Client) error { return c.configureEncryption(ctx, string(kind)) })
+	var began time.Time
+	err := e.persist(ctx, func(ctx context.Context, c *Client) error {
+		began = time.Now()
+		return c.configureEncryption(ctx, string(kind))
+	})
 	if err != nil {
 		return err
 	}
 	for _, one := range e.all() { // the cluster has one type
-		one.mu.Lock()
-		one.encryption = kind
-		one.mu.Unlock()
-		one.recordExpected()
+		one.recordType(kind, began)
 	}
 	return nil
+}
+
+// recordType records what is expected from now on, since a type was written by a request that has been answered. An aggregator may have seen
+// it before the answer came: of KMS that goes nothing is expected from when the request began.
+func (e *Environment) recordType(kind encryption.Type, began time.Time) {
+	e.mu.Lock()
+	e.encryption = kind
+	e.mu.Unlock()
+	if kind != encryption.KMS {
+		e.recordExpectedAt(began)
+	}
+	e.recordExpected() // a reporter may have got other sockets meanwhile
 }
 
 func (e *Environment) eachNode(do func(*Node) error) error {
