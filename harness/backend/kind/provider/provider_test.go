@@ -72,7 +72,7 @@ func TestCreateErrors(t *testing.T) {
 		"a path":           {create(provider.NewProvider().WithPath("/usr/bin/kind")), "kind is built in, expected no path"},
 		"too many":         {with(provider.ControlPlanes(100)), "controlPlanes is 100, expected 1 to 5"},
 		"negative":         {with(provider.ControlPlanes(-1)), "controlPlanes is -1"},
-		"a keyID":          {with(provider.Health("7")), "keyID 7: the API servers' pods have 1 and 2"},
+		"too many keyIDs":  {with(provider.Health("1", "2", "3", "4")), "4 plugins on a node: the API servers' pods have 3 containers"},
 		"only a reporter":  {with(provider.Reporter("i", "")), "a reporter without keyIDs"},
 		"only its args":    {with(provider.Health("1"), provider.Reporter("", "--x")), "--reporter-args without --reporter-image"},
 		"an open template": {with(provider.Health("1"), provider.Reporter("i", "--x {y}")), "{y} is unknown"},
