@@ -201,8 +201,9 @@ func (e *environment) network(n *node, state string) {
 		n.link(s).set(state, 0)
 	}
 	for _, b := range n.beside {
-		b.balanced.become(state, 0)
-		b.stored.become(state, 0)
+		for _, l := range []*link{b.loopback, b.balanced, b.stored} {
+			l.become(state, 0)
+		}
 	}
 }
 

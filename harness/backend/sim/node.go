@@ -19,7 +19,7 @@ type node struct {
 	server   *server
 	reporter *reporter
 	plugins  []*kmsPlugin // by keyID
-	loopback *link        // reporter to API server
+	loopback *link        // reporter to API server, or, of a further one, to the load balancer
 	balanced *link        // load balancer to API server
 	stored   *link        // API server to etcd
 	isolated bool         // the load balancer does not know it
