@@ -23,9 +23,12 @@ func (n *node) through(do func(s *server, done func(error)), done func(error)) {
 		return
 	}
 	kube := n.kube()
-	if !kube.runs() {
+	switch {
+	case !kube.runs():
 		done(errRefused)
 		return
+	case n.host.off:
+		return // what it passes on is lost, and whoever waits gives up
 	}
 	kube.after(kube.w.k.Between(leastServe, mostServe), func() { n.w.tryInstances(kube, n.w.instances(), do, done) })
 }
@@ -47,7 +50,7 @@ func (w *world) tryInstances(kube *server, members []*node, do func(*server, fun
 	switch {
 	case n.balanced.state == history.LinkCut:
 		kube.after(memberTimeout, further)
-	case !n.server.accepts():
+	case n.balanced.state == history.LinkReset || !n.server.accepts():
 		kube.after(leastLatency, further)
 	default:
 		life := kube.life

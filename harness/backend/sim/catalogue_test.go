@@ -130,6 +130,28 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
+// Every scenario about kube-apiserver passes with other API servers beside it as well: they are in nobody's way. With an operator the
+// steps do not wait for the others', and the end may find one of those at work. A quarter of them is tried, with -seeds 1 all.
+func TestCatalogueBesideOtherAPIServers(t *testing.T) {
+	b := sim.New(sim.Options{SSA: store.Model})
+	fit := 0
+	for _, s := range catalogue(t) {
+		if s.Topology.ByOperator() || s.Operator != scenario.Operators()[0] || len(s.Topology.Further()) > 0 {
+			continue
+		}
+		s.Topology.APIServers = scenario.APIServers()
+		if len(b.Lacks(s)) > 0 {
+			continue
+		}
+		if fit++; fit%4 == 1 || *seeds > 0 {
+			t.Run(s.Name, func(t *testing.T) { pass(t, b, s, 1) })
+		}
+	}
+	if fit < 50 {
+		t.Errorf("%d scenarios can be tried with other API servers, expected more", fit)
+	}
+}
+
 // difference is the first line that differs.
 func difference(a, b []byte) string {
 	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))

@@ -200,9 +200,11 @@ func (e *environment) network(n *node, state string) {
 	for _, s := range []scenario.Selector{{From: history.RoleLoadBalancer, To: history.RoleAPIServer}, {From: history.RoleAPIServer, To: history.RoleEtcd}} {
 		n.link(s).set(state, 0)
 	}
+	n.off = state != history.LinkOK && state != history.LinkSlow
 	for _, b := range n.beside {
-		b.balanced.become(state, 0)
-		b.stored.become(state, 0)
+		for _, l := range []*link{b.loopback, b.balanced, b.stored} {
+			l.become(state, 0)
+		}
 	}
 }
 

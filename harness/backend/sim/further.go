@@ -20,13 +20,11 @@ func (c *cluster) newFurther(name string, keyIDs []string) (*world, error) {
 	if w.operator, err = operatorNamed(scenario.OperatorOf(name)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if c.apart == nil {
-		c.apart = newLink(c.main, history.RoleReporter, history.RoleLoadBalancer, "")
-	}
 	c.further = append(c.further, w)
 	for _, host := range c.main.nodes {
 		n := newNode(w, host.name, keyIDs)
 		n.host, host.beside = host, append(host.beside, n)
+		n.loopback = newLink(w, history.RoleReporter, history.RoleLoadBalancer, n.name)
 		w.addNode(n)
 	}
 	w.aggregators = []*aggregator{newAggregator(w, 1, 1)}

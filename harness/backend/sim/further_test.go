@@ -134,6 +134,23 @@ func TestAnInstanceThatStandsStill(t *testing.T) {
 	}
 }
 
+// A node that is off the network takes its pods along: nobody gets to one of them, and nothing is passed on there.
+func TestPodsOfANodeOffTheNetwork(t *testing.T) {
+	e, oauth := three(t)
+	e.must(t, scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: history.RoleNode, To: history.Network, Node: "cp-1"}, Params: map[string]any{"mode": "cut"}}, 0)
+	for range 3 {
+		if err := oauth.put(t, oauth.nodes()[1], "data-1"); err != nil {
+			t.Errorf("through a node that is on the network: %v", err)
+		}
+	}
+	if err := oauth.put(t, oauth.nodes()[0], "data-2"); err == nil {
+		t.Error("a kube-apiserver that is off the network passed something on")
+	}
+	if _, err := oauth.load(oauth.nodes()[0], "data-1"); err == nil {
+		t.Error("an instance that is off the network has read from etcd")
+	}
+}
+
 // A node that loses its power takes the pods of all API servers along, and they come back with it; a pod goes alone.
 func TestPowerOfANodeWithFurtherAPIServers(t *testing.T) {
 	e, oauth := three(t)

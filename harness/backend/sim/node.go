@@ -19,9 +19,10 @@ type node struct {
 	server   *server
 	reporter *reporter
 	plugins  []*kmsPlugin // by keyID
-	loopback *link        // reporter to API server
+	loopback *link        // reporter to API server, or, of a further one, to the load balancer
 	balanced *link        // load balancer to API server
 	stored   *link        // API server to etcd
+	off      bool         // the network
 	isolated bool         // the load balancer does not know it
 	removed  bool         // its reporter lingers
 	unread   bool         // its API server was told something since it was last seen to have loaded it

@@ -40,7 +40,7 @@ func (p *pods) rewrite(givenUp func() error) error {
 		if err := givenUp(); err != nil {
 			return err
 		}
-		if e.w.seams.skips(name) {
+		if e.w.seams.skips(name) || e.w.seams.unmigrated(e.w.apiServer) {
 			continue
 		}
 		if err := e.rewrite(mine, i, name, until); err != nil {

@@ -46,7 +46,6 @@ type cluster struct {
 	kms       *kms
 	balancer  *balancer
 	front     *link // from the aggregators to the load balancer
-	apart     *link // to it from the reporters of further API servers; nil: there are none
 	conns     []*conn
 	flights   []*flight
 	secrecy   *secrecy.Recorder
