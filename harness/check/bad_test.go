@@ -262,6 +262,7 @@ func knownBad() []known {
 		{"awaits for ever", "ABSENCE-IS-NOT-BROKEN", rollup, func() []history.Event {
 			return coldStart(degradedAs(value{"False", "AwaitingFirstReport"}, func(_ *world, now value) bool { return now.reason == "ReportMissing" }))
 		}},
+		{"overlooks a new node", "ROLLUP-TRUTH", "CONVERGENCE CADENCE", func() []history.Event { return knownLate(3 * sec) }},
 		{"forgets a removed node", "NO-ORPHAN", "", func() []history.Event { return lateReporter(func(w *world) { w.bad.noClean = true }) }},
 		{"forgets that KMS is off", "NO-ORPHAN", "", func() []history.Event { return disabled(func(w *world) { w.bad.noClean = true }) }},
 		{"fights a late reporter", "NO-RESURRECTION", "CADENCE", func() []history.Event {

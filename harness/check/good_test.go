@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,7 @@ func fine() map[string]func() []history.Event {
 			w.boot()
 			return w.finish(40 * s)
 		},
+		"a node is known within the second of its creation": func() []history.Event { return knownLate(2 * s) },
 		"late reporter": func() []history.Event { return lateReporter(nil) },
 		"aggregator restarts": func() []history.Event {
 			w := newWorld(3, "1")
@@ -157,6 +159,24 @@ func fine() map[string]func() []history.Event {
 		"an API server serves before it is said to be ready": func() []history.Event { return servedEarly(history.ProcessStarted) },
 		"a removed node is told of late":                     func() []history.Event { return toldLate(s / 10) },
 	}
+}
+
+// knownLate is a node that the aggregator knows of a while after the second of its creation.
+func knownLate(late time.Duration) []history.Event {
+	w := newWorld(3, "1")
+	w.at(20*time.Second, func(w *world) {
+		known := w.nodes
+		w.nodes, w.since["cp-4"] = append(slices.Clone(known), "cp-4"), w.now
+		w.expect()
+		w.nodes = known
+	}).at(20*time.Second+late, func(w *world) {
+		w.nodes = append(w.nodes, "cp-4")
+		w.plugins["cp-4/1"], w.rep["cp-4"] = &fakePlugin{kek: "kek-1"}, &fakeReporter{}
+		w.process(history.RolePlugin, "cp-4", "1", history.ProcessReady)
+		w.startReporter("cp-4")
+	})
+	w.boot()
+	return w.finish(40 * time.Second)
 }
 
 // faulty is three nodes of which cp-2/1 has a fault from 10 s to 20 s.

@@ -47,10 +47,27 @@ func (v *view) rollupTruths() []truth {
 		}
 		graces := awaiting.graces(epoch.from, x, s.reports)
 		for _, part := range v.thresholds(epoch, s.reports, graces) {
-			add(truth{span: part, allowed: last.allowed(v, part.from.Add(part.length()/2), x, s.reports, graces)})
+			middle := part.from.Add(part.length() / 2)
+			allowed := last.allowed(v, middle, x, s.reports, graces)
+			if part.from.Before(x.sure) {
+				allowed = v.orAsBefore(x, middle, allowed, awaiting, s.reports)
+			}
+			add(truth{span: part, allowed: allowed})
 		}
 	}
 	return out
+}
+
+// orAsBefore adds to what x allows what the expectation before it does, while it is not sure that x holds already.
+func (v *view) orAsBefore(x expectation, now time.Time, allowed []rollups, a *awaiting, reports map[string]*report) []rollups {
+	before, known := v.expectedAt(x.from.Add(-1))
+	if !known || !before.active || len(before.nodes) == 0 {
+		return allowed
+	}
+	for _, r := range v.allowedAt(now, before, reports, a.graces(now, before, reports)) {
+		allowed = addRollups(allowed, r)
+	}
+	return allowed
 }
 
 // epochs are the instants at which something visible changed.
@@ -64,7 +81,7 @@ func (v *view) epochs() []time.Time {
 		previous = s.reports
 	}
 	for _, x := range v.expected {
-		cuts = append(cuts, x.from)
+		cuts = append(cuts, x.from, earliest(x.sure, v.whole.to))
 	}
 	for _, p := range v.processes(history.RoleAggregator) {
 		for _, c := range v.procs[p] {

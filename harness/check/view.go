@@ -61,6 +61,8 @@ type expectation struct {
 	span
 	active bool
 	nodes  map[string]history.ExpectedNode
+	// From, where that is a node's creation, is cut to the second: until sure the expectation before it may hold still.
+	sure time.Time
 }
 
 func newView(events []history.Event) *view { return digest(events, nil) }
@@ -168,9 +170,12 @@ func (v *view) readExpected() {
 		if n := len(v.expected); n > 0 {
 			v.expected[n-1].to = e.At
 		}
-		x := expectation{span{e.At, v.whole.to}, e.Expected.KMSActive, map[string]history.ExpectedNode{}}
+		x := expectation{span{e.At, v.whole.to}, e.Expected.KMSActive, map[string]history.ExpectedNode{}, e.At}
 		for _, n := range e.Expected.Nodes {
 			x.nodes[n.Name] = n
+			if n.Since.Equal(e.At) {
+				x.sure = e.At.Add(time.Second)
+			}
 		}
 		v.expected = append(v.expected, x)
 	}
