@@ -84,7 +84,14 @@ var _ = BeforeSuite(func() {
 	}
 	booted, err = choose.New(settings.backend, settings.sut)
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func(ctx context.Context) { Expect(booted.Close(ctx)).To(Succeed()) })
+})
+
+// What a process booted ends with its last spec. (A DeferCleanup of the first process would wait for all others first, and its control
+// planes would idle beside theirs.)
+var _ = AfterSuite(func(ctx context.Context) {
+	if booted != nil {
+		Expect(booted.Close(ctx)).To(Succeed())
+	}
 })
 
 var _ = Describe("catalogue", func() {
