@@ -50,15 +50,7 @@ func (k *kms) do(cmd *cobra.Command, f func(context.Context, *remotekms.Client) 
 }
 
 func (k *kms) ask(cmd *cobra.Command, f func(context.Context, *remotekms.Client) (any, error)) error {
-	return k.do(cmd, func(ctx context.Context, c *remotekms.Client) error {
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
-		answer, err := f(ctx, c)
-		if err != nil {
-			return err
-		}
-		return printJSON(cmd.OutOrStdout(), answer)
-	})
+	return ask(cmd, k.do, f)
 }
 
 func (k *kms) keys() *cobra.Command {

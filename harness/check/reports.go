@@ -1,0 +1,117 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// report is what stood on the CR about one node, in either form.
+type report struct {
+	node    string
+	at      time.Time
+	seq     int64
+	cond    *history.Condition     // conditions form
+	typed   []contract.TypedReport // typed form
+	entries []entry                // of both forms; of two for one keyID the one checked last
+	problem string                 // why (a part of) it cannot be believed
+	foreign bool                   // written by somebody who is not the system under test
+}
+
+// reportChange is a new report of a node; rep is nil when it vanished.
+type reportChange struct {
+	at  time.Time
+	seq int64
+	rep *report
+}
+
+// raw is a node's report as stored.
+type raw struct {
+	cond  *history.Condition
+	typed []contract.TypedReport
+}
+
+func (r raw) equals(o *report) bool {
+	sameCond := r.cond == nil && o.cond == nil || r.cond != nil && o.cond != nil && *r.cond == *o.cond
+	return sameCond && slices.Equal(r.typed, o.typed)
+}
+
+// nextReports is the reports of s; what is as it was stays the same value.
+func (v *view) nextReports(previous, s snapshot) map[string]*report {
+	raws := map[string]raw{}
+	for i := range s.object.Conditions {
+		c := &s.object.Conditions[i]
+		if node, ok := contract.NodeOfCondition(c.Type); ok {
+			raws[node] = raw{cond: c}
+		}
+	}
+	for _, t := range s.object.HealthReports {
+		r := raws[t.NodeName]
+		r.typed = append(r.typed, t)
+		raws[t.NodeName] = r
+	}
+	out, changed := make(map[string]*report, len(raws)), len(raws) != len(previous.reports)
+	for node, r := range raws {
+		if old := previous.reports[node]; old != nil && r.equals(old) {
+			out[node] = old
+			continue
+		}
+		changed = true
+		out[node] = v.newReport(node, r, s, previous.reports[node])
+		v.reports[node] = append(v.reports[node], reportChange{s.at, s.seq, out[node]})
+	}
+	for node := range previous.reports {
+		if out[node] == nil {
+			changed = true
+			v.reports[node] = append(v.reports[node], reportChange{s.at, s.seq, nil})
+		}
+	}
+	if !changed {
+		return previous.reports
+	}
+	return out
+}
+
+func (v *view) newReport(node string, r raw, s snapshot, old *report) *report {
+	rep := &report{node: node, at: s.at, seq: s.seq, cond: r.cond, typed: r.typed}
+	rep.foreign = v.writtenByOthers(s, node, old)
+	var message, typed []entry
+	if r.cond != nil {
+		message, rep.problem = decodeMessage(r.cond.Message)
+	}
+	for _, t := range r.typed {
+		e, problem := decodeTyped(t)
+		if problem != "" {
+			rep.problem = problem
+			continue
+		}
+		typed = append(typed, e)
+	}
+	rep.entries = newest(message, typed)
+	return rep
+}
+
+// newest joins both forms: for each keyID the answer that was checked last, in the order of the form that was.
+func newest(a, b []entry) []entry {
+	last := func(list []entry) (t time.Time) {
+		for _, e := range list {
+			t = latest(t, e.checked)
+		}
+		return t
+	}
+	if last(b).After(last(a)) {
+		a, b = b, a
+	}
+	out := slices.Clone(a)
+	for _, e := range b {
+		i := slices.IndexFunc(out, func(o entry) bool { return o.keyID == e.keyID })
+		if i < 0 {
+			out = append(out, e)
+		} else if e.checked.After(out[i].checked) {
+			out[i] = e
+		}
+	}
+	return out
+}
