@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,7 +14,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 )
 
@@ -235,20 +233,6 @@ func (p *plane) deployFleets(ctx context.Context, nodes []*live.Node) error {
 	return all.Wait()
 }
 
-// eachOf does something for every name at the same time.
-func eachOf(ctx context.Context, names []string, do func(ctx context.Context, i int) error) error {
-	all, ctx := errgroup.WithContext(ctx)
-	for i, name := range names {
-		all.Go(func() error {
-			if err := do(ctx, i); err != nil {
-				return fmt.Errorf("node %s: %w", name, err)
-			}
-			return nil
-		})
-	}
-	return all.Wait()
-}
-
 func (p *plane) loadAuthority(ctx context.Context, node string) error {
 	cert, err := inside(ctx, p.container(node), nil, "cat", "/etc/kubernetes/pki/ca.crt")
 	if err != nil {
@@ -264,46 +248,4 @@ func (p *plane) loadAuthority(ctx context.Context, node string) error {
 	p.authority.ServerName = "localhost" // in every certificate that kind makes
 	p.etcdTLS, err = loadEtcdTLS(ctx, p.container(node))
 	return err
-}
-
-// findLoadBalancer finds kind's, or takes the single node for it.
-func (p *plane) findLoadBalancer(ctx context.Context, names []string) error {
-	p.lb = &loadBalancer{container: p.container(names[0]), tell: p.Tell, phase: live.Running}
-	if len(names) > 1 {
-		p.lb.container = p.cluster + "-external-load-balancer"
-		ip, err := addressOf(ctx, p.lb.container)
-		if err != nil {
-			return err
-		}
-		p.lb.ip = ip
-	}
-	published, err := publishedAt(ctx, p.lb.container)
-	if err != nil {
-		return err
-	}
-	p.lb.url = "https://" + published
-	if p.lb.http, err = p.adminHTTP(p.lb.url); err != nil {
-		return err
-	}
-	p.front, err = netfault.NewLink("clients to the load balancer", published)
-	return err
-}
-
-// addressOf is a container's address on the nodes' network.
-func addressOf(ctx context.Context, container string) (string, error) {
-	ip, err := docker(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", container)
-	if err == nil && ip == "" {
-		err = fmt.Errorf("container %s has no address", container)
-	}
-	return ip, err
-}
-
-// publishedAt is where the API server of a container is on this machine, host:port.
-func publishedAt(ctx context.Context, container string) (string, error) {
-	at, err := docker(ctx, "port", container, portAPIServer+"/tcp")
-	if err != nil {
-		return "", err
-	}
-	first, _, _ := strings.Cut(at, "\n")
-	return first, nil
 }

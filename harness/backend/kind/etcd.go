@@ -57,3 +57,17 @@ func (b broken) Kill(context.Context) error   { return b.err }
 func (b broken) Pause(context.Context) error  { return b.err }
 func (b broken) Resume(context.Context) error { return b.err }
 func (b broken) Status() live.Status          { return live.Status{} }
+
+// Etcd implements live.Plane.
+func (p *plane) Etcd(node string) ([]live.Target, error) {
+	var all []live.Target
+	for _, n := range p.nodes.List() {
+		if node == "" || node == "all" || node == n.Name {
+			all = append(all, live.Target{Unit: &etcd{container: p.container(n.Name), tell: p.Tell, node: n.Name}, Identity: history.Process{Role: history.RoleEtcd, Node: n.Name}})
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there is no node %q", node)
+	}
+	return all, nil
+}

@@ -3,14 +3,10 @@ package kind
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/kind/pkg/cluster"
@@ -19,7 +15,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
-	holdjournal "github.com/kmsharness/kmsharness/harness/record/hold"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 )
 
@@ -177,86 +172,6 @@ func (p *plane) everyNode() []*live.Node {
 	return all
 }
 
-// ReadEtcd implements live.Plane.
-func (p *plane) ReadEtcd(ctx context.Context, key string) (value []byte, err error) {
-	err = p.throughEtcd(func(transport http.RoundTripper, url string) (err error) {
-		value, err = live.ReadEtcdGateway(ctx, transport, url, key)
-		return err
-	})
-	return value, err
-}
-
-// RangeEtcd implements live.Plane.
-func (p *plane) RangeEtcd(ctx context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
-	err = p.throughEtcd(func(transport http.RoundTripper, url string) (err error) {
-		found, more, err = live.RangeEtcdGateway(ctx, transport, url, r)
-		return err
-	})
-	return found, more, err
-}
-
-// throughEtcd asks the member of any node.
-func (p *plane) throughEtcd(ask func(transport http.RoundTripper, url string) error) error {
-	transport := &http.Transport{TLSClientConfig: p.etcdTLS, DisableKeepAlives: true}
-	var errs []error
-	for _, n := range p.nodes.List() {
-		err := ask(transport, "https://"+p.address(n.Name)+":"+portEtcd)
-		if err == nil {
-			return nil
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// loadEtcdTLS reads the certificates that etcd's clients on a node use.
-func loadEtcdTLS(ctx context.Context, container string) (*tls.Config, error) {
-	read := func(file string) ([]byte, error) {
-		text, err := inside(ctx, container, nil, "cat", "/etc/kubernetes/pki/"+file)
-		return []byte(text), err
-	}
-	ca, err1 := read("etcd/ca.crt")
-	cert, err2 := read("etcd/healthcheck-client.crt")
-	key, err3 := read("etcd/healthcheck-client.key")
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, fmt.Errorf("certificates of etcd: %w", err)
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("certificates of etcd: %w", err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
-}
-
-// follow passes what a unit's journal tells on to the listener.
-func (p *plane) follow(dir, unit string, identity history.Process) error {
-	return p.followWhoever(dir, unit, func() (history.Process, bool) { return identity, true })
-}
-
-// followWhoever is follow for a unit in which one program comes after another. What is about none of them is not passed on.
-func (p *plane) followWhoever(dir, unit string, who func() (history.Process, bool)) error {
-	return p.journals.Add(filepath.Join(dir, holdJournal(unit)), tail.FromStart, func(line []byte) error {
-		change, err := holdjournal.Decode(line)
-		if err != nil {
-			return err
-		}
-		identity, any := who()
-		if !any {
-			return nil
-		}
-		switch told := change.Of(identity).(type) {
-		case *history.Stall:
-			p.TellStall(*told)
-		case *history.Process:
-			p.ledger.note(unitOn{dir, unit}, *told)
-			p.Tell(change.At, *told)
-		}
-		return nil
-	})
-}
-
 // Close implements pool.Plane: it ends the cluster and everything beside it. It is safe for a plane that was not booted to its end.
 func (p *plane) Close(ctx context.Context) error {
 	var errs []error
@@ -280,18 +195,4 @@ func (p *plane) Close(ctx context.Context) error {
 	p.KillAll()
 	errs = append(errs, p.Supervisor.Close(ctx))
 	return errors.Join(append(errs, os.RemoveAll(p.layout.dir))...)
-}
-
-// tailEvery is how often the journals of hold are read.
-const tailEvery = 25 * time.Millisecond
-
-// startTailing reads the journals until Close.
-func (p *plane) startTailing() {
-	ctx, cancel := context.WithCancel(context.Background())
-	p.stop = cancel
-	p.tailing.Go(func() {
-		ticker := time.NewTicker(tailEvery)
-		defer ticker.Stop()
-		p.journals.Run(ctx, ticker.C)
-	})
 }
