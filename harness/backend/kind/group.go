@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
 
 // group runs f for every node at the same time.
