@@ -32,25 +32,10 @@ func (e *Environment) clearText(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return n.awaitConfig(ctx, hash)
+		return n.awaitConfig(ctx, func() string { return hash }, func(string) { hash = "" })
 	})
 	if err != nil {
 		return fmt.Errorf("leave clear text: %w", err)
 	}
 	return e.rewriteAll(ctx)
-}
-
-// awaitConfig returns when the API server of a node has loaded the configuration with a hash.
-func (n *Node) awaitConfig(ctx context.Context, hash string) error {
-	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
-	defer cancel()
-	for {
-		loaded, err := n.loadedConfig(ctx)
-		if err == nil && loaded == hash {
-			return nil
-		}
-		if pause(ctx, reloadPoll) != nil {
-			return fmt.Errorf("the API server of %s did not load its new encryption configuration within %v (it names %q, %v): see its log", n.Name, reloadTimeout, loaded, err)
-		}
-	}
 }

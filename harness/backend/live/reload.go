@@ -27,17 +27,29 @@ func (e *Environment) awaitReload(ctx context.Context, nodes []*Node) error {
 }
 
 func (e *Environment) awaitNode(ctx context.Context, n *Node) error {
+	wanted := func() string {
+		if !n.Server.Status().Lives() {
+			return ""
+		}
+		return e.pending(n).hash
+	}
+	return n.awaitConfig(ctx, wanted, func(hash string) { e.loaded(n, hash) }) // it may have been told something else meanwhile
+}
+
+// awaitConfig returns when the API server of a node has loaded the wanted configuration, by its hash, and is told so: when none is
+// wanted any more.
+func (n *Node) awaitConfig(ctx context.Context, wanted func() (hash string), has func(hash string)) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
 	defer cancel()
 	for {
-		hash := e.pending(n).hash
-		if hash == "" || !n.Server.Status().Lives() {
+		hash := wanted()
+		if hash == "" {
 			return nil
 		}
 		loaded, err := n.loadedConfig(ctx)
 		if err == nil && loaded == hash {
-			e.loaded(n, hash)
-			continue // unless it was told something else meanwhile
+			has(hash)
+			continue
 		}
 		if pause(ctx, reloadPoll) != nil {
 			return fmt.Errorf("the API server of %s did not load its new encryption configuration within %v (it names %q, %v): see its log", n.Name, reloadTimeout, loaded, err)

@@ -12,7 +12,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/process"
 )
 
 func (f *fleet) nodeDir(name string) string { return filepath.Join(f.dir, name) }
@@ -83,48 +82,14 @@ func (f *fleet) reporterPlace(name string) (live.Place, error) {
 
 // AddPlugin implements live.Plane.
 func (f *fleet) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	g := n.Plugin(keyID)
-	if g == nil {
-		var err error
-		if g, err = f.newPlugin(n.Name, keyID); err != nil {
-			return nil, err
-		}
-		n.AddPlugin(g)
-	}
-	if err := g.Start(ctx); err != nil {
-		return nil, fmt.Errorf("start plugin %s/%s of %s: %w", n.Name, keyID, f.Stand.APIServer, err)
-	}
-	return g, nil
+	return n.StartPlugin(ctx, f.plugin(n.Name, keyID), f.Host)
 }
 
 // TryPlugin implements live.Plane.
 func (f *fleet) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	if err := os.MkdirAll(f.nodeDir(live.Preflight), 0o700); err != nil {
-		return nil, fmt.Errorf("try a plugin of %s: %w", f.Stand.APIServer, err)
-	}
-	g, err := f.newPlugin(live.Preflight, keyID)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.Start(ctx); err != nil {
-		return nil, fmt.Errorf("try plugin %s of %s: %w", keyID, f.Stand.APIServer, err)
-	}
-	return g, nil
+	return f.plugin(live.Preflight, keyID).Try(ctx, f.Host)
 }
 
-func (f *fleet) newPlugin(node, keyID string) (*live.Plugin, error) {
-	name, dir := f.Stand.APIServer+"-"+node+"-"+keyID, f.nodeDir(node)
-	control, journal := filepath.Join(dir, "ctl-"+keyID+".sock"), live.JournalFile(f.logs, name)
-	g, err := live.NewPlugin(node, keyID, live.HostSocket(dir, keyID), control, journal)
-	if err != nil {
-		return nil, err
-	}
-	g.Identity.APIServer = f.Stand.APIServer
-	g.Unit = f.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
-		path, err := f.Programs.Find(ctx, live.PluginProgram)
-		args := live.PluginArgs(node, keyID, dir, control, journal, f.kms.Socket, f.kms.Key(f.Stand.APIServer, keyID))
-		args = append(append(args, f.profile.Args()...), f.Programs.PluginArgs...)
-		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(f.logs, "plugin-"+name+".log")}, err
-	})
-	return g, nil
+func (f *fleet) plugin(node, keyID string) live.HostPlugin {
+	return live.HostPlugin{APIServer: f.Stand.APIServer, Node: node, KeyID: keyID, Dir: f.nodeDir(node), Logs: f.logs, KMS: f.kms, Profile: &f.profile}
 }

@@ -95,48 +95,16 @@ func (p *plane) place(server, metrics, mount string) live.Place {
 
 // AddPlugin implements live.Plane.
 func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	g := n.Plugin(keyID)
-	if g == nil {
-		var err error
-		if g, err = p.newPlugin(n.Name, keyID); err != nil {
-			return nil, err
-		}
-		n.AddPlugin(g)
-	}
-	if err := g.Start(ctx); err != nil {
-		return nil, fmt.Errorf("start plugin %s/%s: %w", n.Name, keyID, err)
-	}
-	return g, nil
+	return n.StartPlugin(ctx, p.plugin(n.Name, keyID), p.Host)
 }
 
 // TryPlugin implements live.Plane.
 func (p *plane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	if err := os.MkdirAll(p.nodeDir(live.Preflight), 0o700); err != nil {
-		return nil, fmt.Errorf("try a plugin: %w", err)
-	}
-	g, err := p.newPlugin(live.Preflight, keyID)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.Start(ctx); err != nil {
-		return nil, fmt.Errorf("try plugin %s: %w", keyID, err)
-	}
-	return g, nil
+	return p.plugin(live.Preflight, keyID).Try(ctx, p.Host)
 }
 
-func (p *plane) newPlugin(node, keyID string) (*live.Plugin, error) {
-	name, dir := node+"-"+keyID, p.nodeDir(node)
-	control, journal := filepath.Join(dir, "ctl-"+keyID+".sock"), live.JournalFile(p.logs, name)
-	g, err := live.NewPlugin(node, keyID, live.HostSocket(dir, keyID), control, journal)
-	if err != nil {
-		return nil, err
-	}
-	g.Unit = p.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
-		path, err := p.Programs.Find(ctx, live.PluginProgram)
-		args := append(live.PluginArgs(node, keyID, dir, control, journal, p.kms.Socket, p.kms.Key("", keyID)), append(p.profile.Args(), p.Programs.PluginArgs...)...)
-		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(p.logs, "plugin-"+name+".log")}, err
-	})
-	return g, nil
+func (p *plane) plugin(node, keyID string) live.HostPlugin {
+	return live.HostPlugin{Node: node, KeyID: keyID, Dir: p.nodeDir(node), Logs: p.logs, KMS: p.kms, Profile: &p.profile}
 }
 
 // AddNode implements live.Plane.

@@ -1,0 +1,90 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
+)
+
+// HostPlugin is a plugin that is to run as a process of this machine.
+type HostPlugin struct {
+	APIServer   string // whose plugin, by the name of a further API server; empty: kube-apiserver's
+	Node, KeyID string
+	// Dir is of its sockets, Logs of its journal and its log.
+	Dir, Logs string
+	KMS       *RemoteKMS
+	Profile   *Profile
+}
+
+func (p HostPlugin) String() string {
+	name := p.Node + "/" + p.KeyID
+	if p.APIServer != "" {
+		name += " of " + p.APIServer
+	}
+	return name
+}
+
+// fileName is that of its journal and its log.
+func (p HostPlugin) fileName() string {
+	name := p.Node + "-" + p.KeyID
+	if p.APIServer != "" {
+		name = p.APIServer + "-" + name
+	}
+	return name
+}
+
+// Journal is the file of its journal.
+func (p HostPlugin) Journal() string { return JournalFile(p.Logs, p.fileName()) }
+
+// On makes the plugin's place on this machine; it does not run yet.
+func (p HostPlugin) On(h *Host) (*Plugin, error) {
+	control, journal := filepath.Join(p.Dir, "ctl-"+p.KeyID+".sock"), p.Journal()
+	g, err := NewPlugin(p.Node, p.KeyID, HostSocket(p.Dir, p.KeyID), control, journal)
+	if err != nil {
+		return nil, err
+	}
+	g.Identity.APIServer = p.APIServer
+	g.Unit = h.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
+		path, err := h.Programs.Find(ctx, PluginProgram)
+		args := PluginArgs(p.Node, p.KeyID, p.Dir, control, journal, p.KMS.Socket, p.KMS.Key(p.APIServer, p.KeyID))
+		args = append(append(args, p.Profile.Args()...), h.Programs.PluginArgs...)
+		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(p.Logs, history.RolePlugin+"-"+p.fileName()+".log")}, err
+	})
+	return g, nil
+}
+
+// Try starts the plugin for a check: on no node, so that no node which a scenario takes away takes a check with it.
+func (p HostPlugin) Try(ctx context.Context, h *Host) (*Plugin, error) {
+	p.Node = Preflight
+	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("try plugin %s: %w", p, err)
+	}
+	g, err := p.On(h)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Start(ctx); err != nil {
+		return nil, fmt.Errorf("try plugin %s: %w", p, err)
+	}
+	return g, nil
+}
+
+// StartPlugin starts a node's plugin, which is made first if there is none of its keyID.
+func (n *Node) StartPlugin(ctx context.Context, p HostPlugin, h *Host) (*Plugin, error) {
+	g := n.Plugin(p.KeyID)
+	if g == nil {
+		var err error
+		if g, err = p.On(h); err != nil {
+			return nil, err
+		}
+		n.AddPlugin(g)
+	}
+	if err := g.Start(ctx); err != nil {
+		return nil, fmt.Errorf("start plugin %s: %w", p, err)
+	}
+	return g, nil
+}
