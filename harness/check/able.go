@@ -25,7 +25,7 @@ func (v *view) apiFine(node string) spans {
 	}))
 }
 
-// reporterAble is when the reporter of node could write: it ran, and so did everything between it and etcd, and its clock was right.
+// reporterAble is when the reporter of node could write: it ran, and so did everything between it and etcd, nobody refused it, and its clock was right.
 func (v *view) reporterAble(node string) spans {
 	if able, known := v.readCaps[node]; known {
 		return able
@@ -34,9 +34,9 @@ func (v *view) reporterAble(node string) spans {
 		return l.from == history.RoleReporter && (l.node == node || l.node == "")
 	}))
 	if v.run.Connectivity == connectService {
-		able = able.and(v.serviceFine())
+		able = able.and(v.serviceFine()).and(v.refused(history.RoleReporter, "").not(v.whole))
 	} else {
-		able = able.and(v.apiFine(node))
+		able = able.and(v.apiFine(node)).and(v.refused(history.RoleReporter, node).not(v.whole))
 	}
 	able = able.and(v.clockRight(node))
 	v.readCaps[node] = able
@@ -72,7 +72,7 @@ func (v *view) aggregatorInCharge() spans {
 		}
 	}
 	path := v.anyAPI().and(v.balancerFine()).and(v.linkFine(func(l linkChange) bool { return l.from == history.RoleAggregator }))
-	return ran.and(path).and(v.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(v.calm()).and(v.clockRight(""))
+	return ran.and(path).and(v.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(v.calm()).and(v.clockRight("")).and(v.refused(history.RoleAggregator, "").not(v.whole))
 }
 
 // crossings of a link that lie between what the aggregator has to answer to and its answer, at most: the news comes to it; a step

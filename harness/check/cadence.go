@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -23,7 +24,8 @@ func judgeCadence(v *view) (f Finding) {
 	for _, node := range sortedKeys(nodes) {
 		writes := v.writesOf(node)
 		v.judgeSlow(&f, node, writes)
-		v.judgeFast(&f, node, writes)
+		v.judgeFast(&f, node, writes, "writes")
+		v.judgeFast(&f, node, v.triesOf(node), "tries to write")
 		v.judgeLockstep(&f, node, writes)
 	}
 	return f
@@ -52,9 +54,23 @@ func (v *view) judgeSlow(f *Finding, node string, writes []write) {
 	}
 }
 
+// triesOf is the writes of node's reporter whatever came of them, where something refused them: who is refused does not try more often.
+func (v *view) triesOf(node string) (out []write) {
+	if len(v.refusals) == 0 {
+		return nil
+	}
+	for _, n := range v.requestsOf[node] {
+		if r := &v.requests[n]; r.write && r.onCR {
+			out = append(out, write{from: r.received, to: r.at, seq: r.seq})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b write) int { return a.from.Compare(b.from) })
+	return out
+}
+
 // judgeFast: ticks cannot be seen, only the writes that follow them after up to R + W. So the rate is judged over
 // 1, 2, 4 … 32 writes: k of them need k ticks.
-func (v *view) judgeFast(f *Finding, node string, writes []write) {
+func (v *view) judgeFast(f *Finding, node string, writes []write, what string) {
 	slack := v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout + v.tolerance()
 	for _, life := range v.lives(node) {
 		var at []write
@@ -68,7 +84,7 @@ func (v *view) judgeFast(f *Finding, node string, writes []write) {
 			for i := 0; i+k < len(at); i++ {
 				f.judgedAt(at[i].from, at[i+k].from)
 				if took := at[i+k].from.Sub(at[i].from); took < least {
-					f.violate(Violation{At: at[i+k].from, Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " writes of " + node + " within " + short(took) + " after one",
+					f.violate(Violation{At: at[i+k].from, Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " " + what + " of " + node + " within " + short(took) + " after one",
 						Allowed: "no fewer than " + short(least) + " for so many (I − J each)"})
 				}
 			}
