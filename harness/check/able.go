@@ -30,17 +30,24 @@ func (v *view) reporterAble(node string) spans {
 	if able, known := v.readCaps[node]; known {
 		return able
 	}
+	server := node
+	if v.run.Connectivity == connectService {
+		server = "" // any
+	}
+	able := v.reaching(node).and(v.refused(history.RoleReporter, server).not(v.whole)).and(v.clockRight(node))
+	v.readCaps[node] = able
+	return able
+}
+
+// reaching is when the reporter of node ran, and reached an API server that could serve it.
+func (v *view) reaching(node string) spans {
 	able := v.in(process{role: history.RoleReporter, node: node}, procUp).and(v.linkFine(func(l linkChange) bool {
 		return l.from == history.RoleReporter && (l.node == node || l.node == "")
 	}))
 	if v.run.Connectivity == connectService {
-		able = able.and(v.serviceFine()).and(v.refused(history.RoleReporter, "").not(v.whole))
-	} else {
-		able = able.and(v.apiFine(node)).and(v.refused(history.RoleReporter, node).not(v.whole))
+		return able.and(v.serviceFine())
 	}
-	able = able.and(v.clockRight(node))
-	v.readCaps[node] = able
-	return able
+	return able.and(v.apiFine(node))
 }
 
 // serviceFine is when every API server behind the load balancer was fine: which of them a connection reaches is not

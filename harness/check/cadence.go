@@ -1,7 +1,6 @@
 package check
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -24,8 +23,8 @@ func judgeCadence(v *view) (f Finding) {
 	for _, node := range sortedKeys(nodes) {
 		writes := v.writesOf(node)
 		v.judgeSlow(&f, node, writes)
-		v.judgeFast(&f, node, writes, "writes")
-		v.judgeFast(&f, node, v.triesOf(node), "tries to write")
+		v.judgeFast(&f, node, writes, "writes", v.lives(node))
+		v.judgeTries(&f, node)
 		v.judgeLockstep(&f, node, writes)
 	}
 	return f
@@ -54,25 +53,11 @@ func (v *view) judgeSlow(f *Finding, node string, writes []write) {
 	}
 }
 
-// triesOf is the writes of node's reporter whatever came of them, where something refused them: who is refused does not try more often.
-func (v *view) triesOf(node string) (out []write) {
-	if len(v.refusals) == 0 {
-		return nil
-	}
-	for _, n := range v.requestsOf[node] {
-		if r := &v.requests[n]; r.write && r.onCR {
-			out = append(out, write{from: r.received, to: r.at, seq: r.seq})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b write) int { return a.from.Compare(b.from) })
-	return out
-}
-
 // judgeFast: ticks cannot be seen, only the writes that follow them after up to R + W. So the rate is judged over
 // 1, 2, 4 … 32 writes: k of them need k ticks.
-func (v *view) judgeFast(f *Finding, node string, writes []write, what string) {
+func (v *view) judgeFast(f *Finding, node string, writes []write, what string, lives []span) {
 	slack := v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout + v.tolerance()
-	for _, life := range v.lives(node) {
+	for _, life := range lives {
 		var at []write
 		for _, w := range writes {
 			if life.has(w.from) {

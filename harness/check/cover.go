@@ -8,23 +8,18 @@ import (
 // unexplained is the part of a standing value (s, as far as it is judged) at whose instants no truth of the last A
 // plus tolerance accepts it.
 func (v *view) unexplained(s span, judged spans, accepts func(truth) bool) spans {
-	return v.unexplainedFor(s, judged, 0, accepts)
-}
-
-// unexplainedFor is unexplained where the aggregator may have learnt of a truth so much later.
-func (v *view) unexplainedFor(s span, judged spans, late time.Duration, accepts func(truth) bool) spans {
 	var explained []span
-	for _, t := range v.truthsNear(s, late) {
+	for _, t := range v.truthsNear(s) {
 		if t.open || accepts(t) {
-			explained = append(explained, t.grow(v.tolerance(), v.latency()+late))
+			explained = append(explained, t.grow(v.tolerance(), v.latency()))
 		}
 	}
 	return judged.clip(s).and(merged(explained).not(s))
 }
 
 // truthsNear are the truths that may explain what stands in s.
-func (v *view) truthsNear(s span, late time.Duration) []truth {
-	i := sort.Search(len(v.truths), func(i int) bool { return v.truths[i].to.Add(v.latency() + late).After(s.from) })
+func (v *view) truthsNear(s span) []truth {
+	i := sort.Search(len(v.truths), func(i int) bool { return v.truths[i].to.Add(v.latency()).After(s.from) })
 	j := i
 	for j < len(v.truths) && v.truths[j].from.Add(-v.tolerance()).Before(s.to) {
 		j++
@@ -35,7 +30,7 @@ func (v *view) truthsNear(s span, late time.Duration) []truth {
 // allowedNear is what the truths of the last A plus tolerance before at allowed, for people.
 func (v *view) allowedNear(at time.Time, show func(rollups) string) string {
 	seen := map[string]bool{}
-	for _, t := range v.truthsNear(span{at, at.Add(1)}, v.mostLate(span{at, at.Add(1)})) {
+	for _, t := range v.truthsNear(span{at, at.Add(1)}) {
 		for _, r := range t.allowed {
 			seen[show(r)] = true
 		}

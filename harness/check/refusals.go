@@ -95,13 +95,3 @@ func (v *view) lateness() spans {
 	}
 	return merged(out)
 }
-
-// mostLate is how late watches were in s at most.
-func (v *view) mostLate(s span) (most time.Duration) {
-	for _, l := range v.late {
-		if l.from.Before(s.to) && s.from.Before(l.to) {
-			most = max(most, l.late)
-		}
-	}
-	return most
-}

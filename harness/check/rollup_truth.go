@@ -37,12 +37,12 @@ func judgeRollupTruth(v *view) (f Finding) {
 	return f
 }
 
-// untrueWhileLate is a rollup that was written while watches were late, and was not true at any time by which they were. What stands may be
-// behind then; what is written may not, for an aggregator looks at the API server before.
+// untrueWhileLate is a rollup that was written while watches were late, and was not true then. What stands may be behind; what is written may
+// not, for an aggregator looks at the API server before.
 func (v *view) untrueWhileLate(s span, accepts func(truth) bool) spans {
 	written := span{s.from, s.from.Add(1)}
 	judged := v.behind.settled(v.latency()).and(v.watched()).and(v.active()).and(v.lateness()).clip(written)
-	return v.unexplainedFor(written, judged, v.mostLate(written), accepts)
+	return v.unexplained(written, judged, accepts)
 }
 
 // rollupKind is one rollup condition and where its value stands in the truth.

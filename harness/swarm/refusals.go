@@ -6,7 +6,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// refusal lets API servers refuse requests: until that is ended, for a while, or so many of them; all, or those of one verb.
+// refusal lets API servers refuse requests, for a while or so many of them, all or those of one verb; and ends it, if it has not ended.
 func (d *drawing) refusal(whose string, verbs ...string) []string {
 	mode := d.word(history.RefusalModes()...)
 	what := whose + ", mode: " + mode
@@ -19,8 +19,8 @@ func (d *drawing) refusal(whose string, verbs ...string) []string {
 	if mode == history.RefuseTooManyRequests {
 		what += fmt.Sprintf(", retryAfter: %d", d.one(1, 1, 1, 2, 7))
 	}
-	if d.rng.IntN(3) == 0 && !d.brief {
-		return []string{"refuse: {" + what + ", " + d.word("count: 1", "count: 5", "for: 0.5I", "for: 6I") + "}"}
+	if d.rng.IntN(3) == 0 {
+		what += ", " + d.word("count: 1", "count: 5", "for: 0.5I", "for: 6I")
 	}
 	return d.during("refuse: {"+what+"}", "refuse: {"+whose+", mode: restore}")
 }
