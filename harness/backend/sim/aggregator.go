@@ -40,6 +40,7 @@ type aggregator struct {
 const (
 	requestTimeout                  = 5 * time.Second
 	watchRetryMin, watchRetryMax    = 50 * time.Millisecond, 400 * time.Millisecond
+	backoffReset                    = 2 * time.Minute // client-go
 	writeRetryMin, writeRetryMax    = 25 * time.Millisecond, 400 * time.Millisecond
 	ownViewMemory                   = 10 * time.Second
 	leastAggregator, mostAggregator = 80 * time.Millisecond, 200 * time.Millisecond

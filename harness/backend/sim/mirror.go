@@ -20,6 +20,7 @@ type mirror struct {
 	items   []*objects.Version // by name
 	full    bool               // after the first list
 	backoff time.Duration
+	failed  time.Time        // when it last backed off
 	seen    int64            // revision that it is a copy of
 	own     *objects.Version // what the API server returned to a request of its own
 	until   time.Time        // how long that is preferred to an older copy
@@ -33,7 +34,7 @@ func (m *mirror) list() {
 			m.again()
 			return
 		}
-		m.items, m.backoff = slices.Clone(rep.list), 0
+		m.items = slices.Clone(rep.list)
 		if !m.full {
 			m.full = true
 			m.a.synced()
@@ -63,17 +64,32 @@ func (m *mirror) ended(err error) {
 	case errors.Is(err, errClosed):
 		m.later(0, m.watch)
 	case errors.As(err, &refused):
-		m.later(refused.again, m.list)
+		m.refused(refused.reply)
 	default:
 		m.again()
 	}
 }
 
+// refused is a watch that was refused: with 429 it is tried again, else a list comes first.
+func (m *mirror) refused(rep reply) {
+	if rep.code == http.StatusTooManyRequests {
+		m.later(rep.again, m.watch)
+		return
+	}
+	m.again()
+}
+
 // again lists anew after a while.
 func (m *mirror) again() { m.later(0, m.list) }
 
-// later tries after a back-off, and not before least.
+// later tries after a back-off, and not before least. As client-go's Reflector does, it begins anew with the shortest when it was not needed for
+// two minutes, and not when a list was successful: its watch may not be.
 func (m *mirror) later(least time.Duration, try func()) {
+	now := m.a.w.k.Now()
+	if now.Sub(m.failed) > backoffReset {
+		m.backoff = 0
+	}
+	m.failed = now
 	m.backoff = min(max(2*m.backoff, watchRetryMin), watchRetryMax)
 	m.a.retry(max(least, m.backoff+m.a.w.k.Between(0, m.backoff/10)), try)
 }
