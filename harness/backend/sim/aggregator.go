@@ -14,17 +14,18 @@ import (
 // writes, and writes.
 type aggregator struct {
 	proc
-	op      operator // that it was told
-	c       *conn
-	dialled []func(*conn, error) // who waits for a connection
-	parked  []parked
-	mirrors []*mirror
-	cr, co  *mirror
-	config  *mirror
-	nodes   *mirror
-	elector *elector      // nil for one that runs alone
-	pulses  time.Duration // its back-off while no answer comes
-	heard   time.Time     // when an answer last showed that the API server has its etcd
+	op        operator // that it was told
+	c         *conn
+	dialled   []func(*conn, error) // who waits for a connection
+	parked    []parked
+	mirrors   []*mirror
+	cr, co    *mirror
+	config    *mirror
+	nodes     *mirror
+	elector   *elector      // nil for one that runs alone
+	pulses    time.Duration // its back-off while no answer comes
+	throttled time.Time     // when an API server last had too many requests
+	heard     time.Time     // when an answer last showed that the API server has its etcd
 
 	terms   int // counts the times of being in charge, and of not being
 	leading bool
@@ -79,7 +80,7 @@ func (a *aggregator) reset() {
 	a.cr, a.co = newMirror(a, a.op.crKey()), newMirror(a, a.op.coKey())
 	a.config, a.nodes = newMirror(a, a.w.configKey()), newMirror(a, keyOf(nodeObjects(), ""))
 	a.mirrors = []*mirror{a.cr, a.co, a.config, a.nodes}
-	a.heard, a.parked, a.pulses = time.Time{}, nil, 0
+	a.heard, a.throttled, a.parked, a.pulses = time.Time{}, time.Time{}, nil, 0
 	if a.elector != nil {
 		*a.elector = elector{a: a}
 	}

@@ -231,7 +231,7 @@ func (q *question) limited() {
 
 // repeat asks again after a while, as client-go does where an answer has Retry-After, and gives up at the deadline.
 func (q *question) repeat(after time.Duration) bool {
-	if q.r.hasty || q.a.life != q.life || q.a.w.seams.Hammer {
+	if q.a.life != q.life || q.a.w.seams.Hammer {
 		return false
 	}
 	k := q.a.w.k
@@ -252,6 +252,9 @@ func (q *question) end(rep reply) {
 		return
 	}
 	q.over = true
+	if rep.code == http.StatusTooManyRequests {
+		q.a.throttled = q.a.w.k.Now()
+	}
 	if rep.again > 0 && q.repeat(rep.again) {
 		q.heard(rep)
 		return

@@ -21,8 +21,9 @@ func (a *aggregator) pulse() {
 		a.after(period-silent, a.pulse)
 		return
 	}
-	a.askWithin(pulseTimeout, request{verb: verbGet, key: a.co.key, hasty: true}, func(rep reply) {
-		if rep.err == nil && rep.code < http.StatusInternalServerError {
+	began := a.w.k.Now()
+	a.askWithin(pulseTimeout, request{verb: verbGet, key: a.co.key}, func(rep reply) {
+		if !a.throttled.IsZero() && !a.throttled.Before(began) || rep.err == nil && rep.code < http.StatusInternalServerError {
 			a.pulses = 0
 			a.after(period, a.pulse)
 			return

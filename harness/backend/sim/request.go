@@ -36,7 +36,6 @@ type request struct {
 	parsed      *parsed
 	timeout     time.Duration
 	patient     bool // it goes on for as long as Retry-After says, instead of until a deadline
-	hasty       bool // it does not wait for Retry-After
 }
 
 // defaultTimeout is how long an API server works on a request whose client named no limit.
