@@ -70,11 +70,13 @@ const (
 	requestTimeout = 5 * time.Second
 	// pulseTimeout is the time for an answer to the question whether the API server still reads from etcd: well over an
 	// election in etcd, which holds up reads for about a second, and below requestTimeout. pulseMin and pulseMax bound the
-	// time between two questions, see pulsePeriod; pulseRetry is that time after a failure.
-	pulseMin     = time.Second
-	pulseMax     = 5 * time.Second
-	pulseTimeout = 2 * time.Second
-	pulseRetry   = 100 * time.Millisecond
+	// time between two questions, see pulsePeriod; pulseRetryMin and pulseRetryMax bound it after failures: whoever only answers with errors is not helped by
+	// a new connection, and a list and a watch for every mirror, ten times a second.
+	pulseMin      = time.Second
+	pulseMax      = 5 * time.Second
+	pulseTimeout  = 2 * time.Second
+	pulseRetryMin = 100 * time.Millisecond
+	pulseRetryMax = 400 * time.Millisecond
 	// dialTimeout bounds connecting to an address that swallows packets.
 	dialTimeout = time.Second
 	// firstByteTimeout bounds the wait for the first byte on a new connection, which is the server's part of the TLS

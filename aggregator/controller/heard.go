@@ -14,8 +14,9 @@ import (
 type heard struct {
 	clock clock.PassiveClock
 
-	mu sync.Mutex
-	at time.Time
+	mu        sync.Mutex
+	at        time.Time
+	throttled time.Time // when one last had too many requests
 }
 
 // ago is how long that was before now.
@@ -23,6 +24,19 @@ func (h *heard) ago() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.clock.Since(h.at)
+}
+
+// throttledSince says whether an API server answered that it had too many requests, at an instant or after it.
+func (h *heard) throttledSince(t time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.throttled.IsZero() && !h.throttled.Before(t)
+}
+
+func (h *heard) noteThrottled() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.throttled = h.clock.Now()
 }
 
 func (h *heard) note() {
@@ -44,6 +58,9 @@ func (l *listening) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := l.next.RoundTrip(r)
 	if err == nil && answer.StatusCode < http.StatusInternalServerError && asksEtcd(r) {
 		l.heard.note()
+	}
+	if err == nil && answer.StatusCode == http.StatusTooManyRequests {
+		l.heard.noteThrottled()
 	}
 	return answer, err
 }

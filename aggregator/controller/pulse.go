@@ -17,18 +17,21 @@ import (
 // as it lives, and one that lost etcd answers pings and keeps watches open on which nothing happens any more. Only a read that goes
 // to etcd tells. (The kubelet does the same when it cannot renew its lease.)
 func (c *Controller) pulse(ctx context.Context) {
+	retry := time.Duration(0)
 	for ctx.Err() == nil {
 		again := pulsePeriod(c.Interval) - c.heard.ago()
 		if again > 0 {
 			c.wait(ctx, again)
 			continue
 		}
-		again = pulsePeriod(c.Interval)
+		again, retry = pulsePeriod(c.Interval), min(max(2*retry, pulseRetryMin), pulseRetryMax)
 		if err := c.answers(ctx); err != nil && ctx.Err() == nil {
 			c.Log.Warn("no answer: connections are closed and dialled anew", "error", err)
 			c.metrics.redials.Inc()
 			c.dialer.CloseAll()
-			again = pulseRetry
+			again = retry
+		} else {
+			retry = 0
 		}
 		c.wait(ctx, again)
 	}
@@ -48,11 +51,16 @@ func pulsePeriod(interval time.Duration) time.Duration {
 	return min(max(interval/6, pulseMin), pulseMax)
 }
 
-// answers is nil if an API server read from etcd. A refusal is an answer, too; an error of the server's own is none.
+// answers is nil if an API server read from etcd. A refusal is an answer, too; an error of the server's own is none. Where an API server
+// asks to be left alone for a while (429), client-go waits and asks again until the deadline, so that what was answered shows elsewhere.
 func (c *Controller) answers(ctx context.Context) error {
+	began := c.Clock.Now()
 	ctx, cancel := context.WithTimeout(ctx, pulseTimeout)
 	defer cancel()
 	_, err := c.client.Resource(clusterOperatorGVR()).Get(ctx, c.Operator.ClusterOperator, metav1.GetOptions{})
+	if c.heard.throttledSince(began) {
+		return nil
+	}
 	if status := apierrors.APIStatus(nil); err == nil || errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
 		return nil
 	}

@@ -104,3 +104,34 @@ func TestPulsePeriod(t *testing.T) {
 		}
 	}
 }
+
+// An API server that has too many requests and wants to be asked again later has answered: client-go keeps that to itself for as long as
+// the deadline lasts, and whoever dialled anew then would add a list and a watch for every mirror.
+func TestWhoHasTooManyRequestsHasAnswered(t *testing.T) {
+	c, conns := pulsed(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusTooManyRequests)
+	})
+	if err := c.answers(t.Context()); err != nil {
+		t.Errorf("429 with Retry-After: %v, expected that it is an answer", err)
+	}
+	if n := conns.Load(); n != 1 {
+		t.Errorf("%d connections, expected 1", n)
+	}
+}
+
+// Whoever gets nothing but errors backs off: each redial costs the API server a list and a watch for every mirror.
+func TestPulseBacksOff(t *testing.T) {
+	var asked atomic.Int64
+	c, _ := pulsed(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		refuse(w, http.StatusInternalServerError)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 1400*time.Millisecond)
+	defer cancel()
+	c.pulse(ctx)
+	// at 0, 100, 300, 700 and 1100 ms
+	if n := asked.Load(); n < 2 || n > 6 {
+		t.Errorf("asked %d times in 1.4s, expected 5", n)
+	}
+}

@@ -25,22 +25,29 @@ func (v *view) apiFine(node string) spans {
 	}))
 }
 
-// reporterAble is when the reporter of node could write: it ran, and so did everything between it and etcd, and its clock was right.
+// reporterAble is when the reporter of node could write: it ran, and so did everything between it and etcd, nobody refused it, and its clock was right.
 func (v *view) reporterAble(node string) spans {
 	if able, known := v.readCaps[node]; known {
 		return able
 	}
+	server := node
+	if v.run.Connectivity == connectService {
+		server = "" // any
+	}
+	able := v.reaching(node).and(v.refused(history.RoleReporter, server).not(v.whole)).and(v.clockRight(node))
+	v.readCaps[node] = able
+	return able
+}
+
+// reaching is when the reporter of node ran, and reached an API server that could serve it.
+func (v *view) reaching(node string) spans {
 	able := v.in(process{role: history.RoleReporter, node: node}, procUp).and(v.linkFine(func(l linkChange) bool {
 		return l.from == history.RoleReporter && (l.node == node || l.node == "")
 	}))
 	if v.run.Connectivity == connectService {
-		able = able.and(v.serviceFine())
-	} else {
-		able = able.and(v.apiFine(node))
+		return able.and(v.serviceFine())
 	}
-	able = able.and(v.clockRight(node))
-	v.readCaps[node] = able
-	return able
+	return able.and(v.apiFine(node))
 }
 
 // serviceFine is when every API server behind the load balancer was fine: which of them a connection reaches is not
@@ -72,7 +79,7 @@ func (v *view) aggregatorInCharge() spans {
 		}
 	}
 	path := v.anyAPI().and(v.balancerFine()).and(v.linkFine(func(l linkChange) bool { return l.from == history.RoleAggregator }))
-	return ran.and(path).and(v.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(v.calm()).and(v.clockRight(""))
+	return ran.and(path).and(v.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(v.calm()).and(v.clockRight("")).and(v.refused(history.RoleAggregator, "").not(v.whole))
 }
 
 // crossings of a link that lie between what the aggregator has to answer to and its answer, at most: the news comes to it; a step

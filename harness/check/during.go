@@ -119,6 +119,10 @@ func faultFamily(a action) string {
 		return "plugin"
 	case "kill", "stop", "pause", "start", "resume":
 		return "process"
+	case "watches":
+		if mode := a.param("mode"); mode == history.WatchesExpired || mode == history.WatchesClosed {
+			return ""
+		}
 	case "restart", "rotate", "node", "encryption", "apiserver", "data", "attempt":
 		return ""
 	}

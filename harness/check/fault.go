@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // FaultKind names the kind of fault that an action is, from what the history says of it: "plugin hang", "link reporter-apiserver
@@ -29,10 +31,26 @@ func FaultKind(verb, target string, params map[string]any) string {
 			return "foreign condition"
 		}
 		return ""
+	case "refuse":
+		return refusalKind(target, param("mode"))
 	case "release", "start", "resume", "data", "attempt", "apiserver":
 		return ""
 	}
 	return otherKind(verb, target, param)
+}
+
+// refusalKind names whose requests are refused, and how: "refuse reporter forbidden".
+func refusalKind(target, mode string) string {
+	if ended(mode) {
+		return ""
+	}
+	who := "all"
+	for _, role := range []string{history.RoleReporter, history.RoleAggregator} {
+		if strings.Contains(target, role) {
+			who = role
+		}
+	}
+	return "refuse " + who + " " + mode
 }
 
 func otherKind(verb, target string, param func(string) string) string {

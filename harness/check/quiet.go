@@ -11,7 +11,7 @@ import (
 func quiet() Invariant {
 	return Invariant{
 		ID:        "QUIET",
-		Statement: "in a steady state the aggregator writes nothing",
+		Statement: "in a steady state the aggregator writes nothing; one that is refused backs off, and keeps to Retry-After",
 		Source:    "The aggregator",
 		judge:     judgeQuiet,
 	}
@@ -23,7 +23,7 @@ func judgeQuiet(v *view) (f Finding) {
 	}
 	cr, co := v.causesToWrite()
 	slow := v.prompt(history.RoleAggregator, history.RoleLoadBalancer, history.RoleAPIServer)
-	late := slow.not(v.whole) // what it answers to may be longer ago than a latency
+	late := slow.not(v.whole).or(v.lateCauses()) // what it answers to may be longer ago than a latency
 	cr, co = cr.or(late), co.or(late)
 	steady := co.not(v.whole)
 	for _, s := range steady {
@@ -48,7 +48,22 @@ func judgeQuiet(v *view) (f Finding) {
 		}
 	}
 	v.judgeIdle(&f)
+	v.judgeRestraint(&f)
 	return f
+}
+
+// lateCauses is when what the aggregator answers to may be longer ago than a latency: it learnt of it late, or was refused until now.
+func (v *view) lateCauses() spans {
+	var out []span
+	for _, l := range v.late {
+		out = append(out, l.grow(v.tolerance(), l.late+v.latency()))
+	}
+	for _, r := range v.refusals {
+		if r.of(history.RoleAggregator) {
+			out = append(out, span{r.from.Add(-v.tolerance()), r.back().Add(v.latency())})
+		}
+	}
+	return merged(out)
 }
 
 // judgeIdle: it writes only when a rollup changes, so that a write which changed nothing was one too many. After a lost answer, or when

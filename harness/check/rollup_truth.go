@@ -21,12 +21,12 @@ func judgeRollupTruth(v *view) (f Finding) {
 	f.measure("judged", short(judged.total()))
 	for _, kind := range rollupKinds() {
 		for _, s := range v.rollup(kind.name) {
-			if len(judged.clip(s.span)) == 0 {
+			if len(judged.or(v.lateness()).clip(s.span)) == 0 {
 				continue
 			}
 			f.judgedAt(s.from, s.to)
-			wrong := v.unexplained(s.span, judged, func(t truth) bool { return kind.allowed(t, s.cond) })
-			for _, w := range wrong {
+			accepts := func(t truth) bool { return kind.allowed(t, s.cond) }
+			for _, w := range v.unexplained(s.span, judged, accepts).or(v.untrueWhileLate(s.span, accepts)) {
 				f.violate(Violation{At: w.from, Seq: s.seq, Seen: kind.name + ": " + shown(s.cond), Allowed: v.allowedNear(w.from, kind.show)})
 			}
 			if s.cond != nil && utf8.RuneCountInString(s.cond.Message) > contract.MaxRollupMessageChars {
@@ -35,6 +35,14 @@ func judgeRollupTruth(v *view) (f Finding) {
 		}
 	}
 	return f
+}
+
+// untrueWhileLate is a rollup that was written while watches were late, and was not true then. What stands may be behind; what is written may
+// not, for an aggregator looks at the API server before.
+func (v *view) untrueWhileLate(s span, accepts func(truth) bool) spans {
+	written := span{s.from, s.from.Add(1)}
+	judged := v.behind.settled(v.latency()).and(v.watched()).and(v.active()).and(v.lateness()).clip(written)
+	return v.unexplained(written, judged, accepts)
 }
 
 // rollupKind is one rollup condition and where its value stands in the truth.

@@ -27,8 +27,11 @@ type view struct {
 	procs    map[process][]procChange
 	links    []linkChange
 	clocks   []clockChange
+	refusals []refusal
+	late     []lateWatches
 	stirs    []stir
-	inCharge spans // when an aggregator did its work
+	behind   spans // when an aggregator did its work, although it may have learnt of changes late
+	inCharge spans // when it did, and learnt of them at once
 	aggAble  spans // … for long enough that all it says must be right
 
 	crs      []snapshot
@@ -85,10 +88,13 @@ func digest(events []history.Event, l *leniency) *view {
 	v.readExpected()
 	v.readProcesses()
 	v.readClocks()
+	v.readRefusals()
+	v.readWatches()
 	v.readStalls()
 	v.readRequests()
 	v.readObjects()
-	v.inCharge = v.aggregatorInCharge()
+	v.behind = v.aggregatorInCharge()
+	v.inCharge = v.behind.and(v.lateness().not(v.whole))
 	v.aggAble = v.inCharge.settled(v.latency())
 	v.readActions()
 	v.readPlugins()

@@ -70,7 +70,7 @@ func (r *run) resumed(which func(role string) bool) []scenario.Action {
 	return out
 }
 
-// undone restores links and clocks, and takes back what the remote KMS was told. A deleted KEK does not come back: only a new one
+// undone restores links, clocks, requests and watches, and takes back what the remote KMS was told. A deleted KEK does not come back: only a new one
 // lets the plugins encrypt again.
 func (r *run) undone() []scenario.Action {
 	var out []scenario.Action
@@ -88,6 +88,8 @@ func (r *run) undone() []scenario.Action {
 			add(restore(a.Link))
 		case a.Verb == scenario.VerbClock && a.Text("mode") != history.ClockRestore:
 			add(scenario.Action{Verb: scenario.VerbClock, Process: a.Process, Params: map[string]any{"mode": history.ClockRestore}})
+		case a.Verb == scenario.VerbRefuse && a.Text("mode") != history.RefuseRestore, a.Verb == scenario.VerbWatches && a.Text("mode") == history.WatchesLate:
+			add(scenario.Action{Verb: a.Verb, Process: a.Process, Params: map[string]any{"mode": history.RefuseRestore}})
 		case a.Verb == scenario.VerbKMS && a.Text("op") == "delete":
 			add(scenario.Action{Verb: scenario.VerbRotate})
 		case a.Verb == scenario.VerbKMS && undo(a.Text("op")) != "":

@@ -52,6 +52,10 @@ func targetOf(a scenario.Action, nodes []string) string {
 		return "plugin " + pluginTarget(a.Plugin, nodes)
 	case a.Verb == scenario.VerbClock:
 		return strings.TrimSpace("clock " + processTarget(a.Process))
+	case a.Verb == scenario.VerbRefuse:
+		return strings.TrimSpace("requests " + processTarget(a.Process))
+	case a.Verb == scenario.VerbWatches:
+		return strings.TrimSpace("apiserver " + a.Process.Node)
 	case a.Process.Role != "":
 		return "process " + processTarget(a.Process)
 	case a.Verb == scenario.VerbLink:

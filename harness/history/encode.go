@@ -49,7 +49,7 @@ func byHand(e *Event) bool {
 		}
 	}
 	return hand == 1 && e.Run == nil && e.Phase == nil && e.Expectation == nil && e.Expected == nil &&
-		e.Container == nil && e.Link == nil && e.Clock == nil && e.Stall == nil && e.Encryption == nil && e.Census == nil && e.Decision == nil && e.End == nil
+		e.Container == nil && e.Link == nil && e.Clock == nil && e.Refusal == nil && e.Watches == nil && e.Stall == nil && e.Encryption == nil && e.Census == nil && e.Decision == nil && e.End == nil
 }
 
 func (w *encoder) payload(e *Event) error {

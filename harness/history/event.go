@@ -23,6 +23,8 @@ const (
 	KindContainer   Kind = "container"   // backend: a container changed state, as its engine tells it
 	KindLink        Kind = "link"        // backend: a network link changed state
 	KindClock       Kind = "clock"       // backend: a clock was set
+	KindRefusal     Kind = "refusal"     // backend: API servers refuse requests, or no longer do
+	KindWatches     Kind = "watches"     // backend: how late an API server tells of changes
 	KindEnvelope    Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
 	KindMetrics     Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
 	KindStall       Kind = "stall"       // harness, hold: nothing ran for a while
@@ -59,6 +61,8 @@ type Event struct {
 	Container   *Container   `json:"container,omitempty"`
 	Link        *Link        `json:"link,omitempty"`
 	Clock       *Clock       `json:"clock,omitempty"`
+	Refusal     *Refusal     `json:"refusal,omitempty"`
+	Watches     *Watches     `json:"watches,omitempty"`
 	Envelope    *Envelope    `json:"envelope,omitempty"`
 	Metrics     *Metrics     `json:"metrics,omitempty"`
 	Stall       *Stall       `json:"stall,omitempty"`

@@ -176,6 +176,10 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 		e.Kind, e.Link = KindLink, p
 	case *Clock:
 		e.Kind, e.Clock = KindClock, p
+	case *Refusal:
+		e.Kind, e.Refusal = KindRefusal, p
+	case *Watches:
+		e.Kind, e.Watches = KindWatches, p
 	case *Envelope:
 		e.Kind, e.Envelope = KindEnvelope, p
 	case *Metrics:

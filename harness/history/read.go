@@ -118,6 +118,10 @@ func (e *Event) HasPayload() bool {
 		return e.Link != nil
 	case KindClock:
 		return e.Clock != nil
+	case KindRefusal:
+		return e.Refusal != nil
+	case KindWatches:
+		return e.Watches != nil
 	case KindEnvelope:
 		return e.Envelope != nil
 	case KindMetrics:

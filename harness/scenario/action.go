@@ -26,6 +26,13 @@ const (
 	// Clocks. Target: Process selector, a node or role aggregator. Params: mode = ahead|behind|restore, by: how far from the true time.
 	VerbClock Verb = "clock"
 
+	// Answers of API servers to the system under test. Target: Process selector, the role whose requests are refused (empty: reporter and
+	// aggregator) and the node of the API server. Params: mode = a history.RefusalModes or restore, verb, count, for, retryAfter in seconds.
+	VerbRefuse Verb = "refuse"
+
+	// Watches of the aggregators. Target: Process selector, the node of the API server. Params: mode = late|expired|closed|restore, by.
+	VerbWatches Verb = "watches"
+
 	// Nodes. Params: remove: NAME | add: NAME | replace: NAME with: NAME.
 	VerbNode Verb = "node"
 
@@ -52,7 +59,7 @@ type Action struct {
 	Verb Verb
 
 	Plugin  Selector // inject, release
-	Process Selector // start … restart, clock
+	Process Selector // start … restart, clock, refuse, watches
 	Link    Selector // link
 
 	Fault  string

@@ -143,8 +143,10 @@ func (b builder) action(verb Verb, n *yaml.Node) *Action {
 		a.Fault, a.Method = take("fault"), take("method")
 	case VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart:
 		a.Process = Selector{Role: take("role"), APIServer: take("apiServer"), Node: take("node"), KeyID: take("keyID"), Instance: take("instance")}
-	case VerbClock:
+	case VerbClock, VerbRefuse:
 		a.Process = Selector{Role: take("role"), Node: take("node")}
+	case VerbWatches:
+		a.Process = Selector{Node: take("node")}
 	case VerbLink:
 		a.Link = Selector{From: take("from"), To: take("to"), Node: take("node")}
 	}

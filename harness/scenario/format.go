@@ -158,6 +158,14 @@ func argumentShape(verb Verb) *shape {
 			required("mode", word(linkModes()...)), optional("delay", duration))
 	case VerbClock:
 		return mapping(what, optional("node", text), optional("role", word(history.RoleAggregator)), required("mode", word(clockModes()...)), optional("by", duration))
+	case VerbRefuse:
+		return mapping(what, optional("role", word(refusedRoles()...)).says("whose requests; default both"), optional("node", text).says("of the API server; default all"),
+			required("mode", word(append(history.RefusalModes(), history.RefuseRestore)...)).says("what is answered; restore ends it"), optional("verb", word(refusedVerbs()...)).says("of the requests; default all"),
+			optional("count", integer(1, maxRefusals)).says("so many requests, then none"), optional("for", duration).says("for so long"),
+			optional("retryAfter", integer(1, maxRetryAfter)).says("seconds, with too-many-requests; default 1"))
+	case VerbWatches:
+		return mapping(what, optional("node", text).says("of the API server; default all"), required("mode", word(watchesModes()...)).says("late: for as long as by says; expired and closed: ended now; restore: no longer late"),
+			optional("by", duration))
 	case VerbNode:
 		return mapping(what, optional("remove", text), optional("add", text), optional("replace", text), optional("with", text), optional("reporter", word(lingers)))
 	case VerbEncryption:

@@ -111,6 +111,8 @@ func beyondSchema() []string {
 		"node that is restarted in an orderly way", "container of a node", "pod that is paused", "container of a pod",
 		"node that is not there", "keyID of a node", "link that does not exist", "slow link without delay", "cut link with delay",
 		"mute link with delay", "reset network", "node cut off from etcd alone", "single node cut off", "clock of nobody", "clock without by", "clock restored by", "node does two things",
+		"refusal at a node that is not there", "refusal for no time", "refusal of a read by a webhook", "refusal that ends for a while", "refusal with Retry-After",
+		"late watches without by", "ended watches with by",
 		"node replaced by nothing", "node added twice", "node with a bad name", "kms disables on one node", "kms cuts a KEK",
 		"keyIDs without KMS", "condition status missing", "attempt without resource", "at within repeat", "repeat until nonsense", "too many repetitions",
 		"deep inside", "CEL syntax", "CEL unknown field", "CEL unknown variable", "CEL wrong type", "CEL not a bool",

@@ -12,8 +12,10 @@ func (a Action) durationParams(faults FaultChecker) []string {
 	switch a.Verb {
 	case VerbLink:
 		return []string{"delay"}
-	case VerbClock:
+	case VerbClock, VerbWatches:
 		return []string{"by"}
+	case VerbRefuse:
+		return []string{"for"}
 	case VerbRotate, VerbAPIServer:
 		return []string{"lag"}
 	case VerbInject:

@@ -34,6 +34,10 @@ func (v *validation) action(a Action, at place) {
 		v.link(a, at)
 	case VerbClock:
 		v.clock(a, at)
+	case VerbRefuse:
+		v.refuse(a, at)
+	case VerbWatches:
+		v.watches(a, at)
 	case VerbNode:
 		v.node(a, at)
 	case VerbEncryption:

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -129,6 +131,8 @@ func (e Entry) Faults() (kinds []string) {
 			kind = a.Fault
 		case scenario.VerbLink:
 			kind = "link-" + a.Text("mode")
+		case scenario.VerbRefuse, scenario.VerbWatches:
+			kind = string(a.Verb) + "-" + a.Text("mode")
 		case scenario.VerbKMS:
 			kind = "kms-" + a.Text("op")
 		case scenario.VerbStop, scenario.VerbKill, scenario.VerbPause, scenario.VerbRestart:
@@ -136,7 +140,7 @@ func (e Entry) Faults() (kinds []string) {
 		case scenario.VerbNode, scenario.VerbRotate, scenario.VerbEncryption, scenario.VerbAPIServer:
 			kind = string(a.Verb)
 		}
-		if kind != "" && kind != "link-restore" {
+		if kind != "" && !strings.HasSuffix(kind, "-"+history.RefuseRestore) {
 			kinds = append(kinds, kind)
 		}
 	}

@@ -18,7 +18,10 @@ func (d *drawing) plugin(node string) []string {
 }
 
 func (d *drawing) reporter(node string) []string {
-	if d.rng.IntN(2) == 0 {
+	switch d.rng.IntN(5) {
+	case 0:
+		return d.refusal("role: reporter, node: "+node, "get", "patch")
+	case 1, 2:
 		return d.link("from: reporter, to: apiserver, node: " + node)
 	}
 	return d.lives("role: reporter, node: "+node, "stop")
@@ -32,7 +35,12 @@ func (d *drawing) apiserver(node string) []string {
 }
 
 func (d *drawing) aggregator() []string {
-	if d.rng.IntN(2) == 0 {
+	switch d.rng.IntN(7) {
+	case 0, 1:
+		return d.refusal("role: aggregator"+d.word("", ", node: "+d.node()), "get", "list", "watch", "patch")
+	case 2:
+		return d.watches()
+	case 3, 4:
 		return d.link("from: aggregator, to: load-balancer")
 	}
 	return d.lives("role: aggregator")

@@ -20,6 +20,7 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
 	}
 	lacks = append(lacks, live.LacksFurther(s)...)
+	lacks = append(lacks, live.LacksRefusals(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		add("%v", err)

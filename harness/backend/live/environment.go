@@ -53,6 +53,7 @@ type Environment struct {
 	busy       string            // the secret that is being written again and again: nobody can say what a read of it should give
 	reloads    map[string]reload // API servers that have not yet loaded their configuration
 	pods       *pods             // of an operator; nil without one
+	refusals   []history.Refusal // that are in force
 	telling    bool              // files of API servers are being written
 	finished   bool
 }
@@ -178,6 +179,8 @@ func (e *Environment) verb(v scenario.Verb) func(context.Context, scenario.Actio
 		return e.processes
 	case scenario.VerbLink:
 		return e.link
+	case scenario.VerbRefuse:
+		return e.refuse
 	case scenario.VerbNode:
 		return e.changeNodes
 	case scenario.VerbEncryption:

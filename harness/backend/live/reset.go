@@ -96,6 +96,7 @@ func resetObjects(ctx context.Context, p Plane, op operator) error {
 		return c.configureEncryption(ctx, string(encryption.KMS))
 	})
 	group.Go(func() error { return c.removeAll(ctx) })
+	group.Go(func() error { return c.setRules(ctx, op, nil) }) // a scenario that was interrupted has not given them back
 	for _, n := range p.Nodes().List() {
 		group.Go(func() (err error) {
 			n.since, err = c.nodeObject(ctx, n.Name, p.Traits().RealNodes)

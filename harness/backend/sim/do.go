@@ -45,6 +45,10 @@ func (e *environment) verb(v scenario.Verb) func(context.Context, scenario.Actio
 		return e.processes
 	case scenario.VerbLink:
 		return e.link
+	case scenario.VerbRefuse:
+		return e.refuse
+	case scenario.VerbWatches:
+		return e.watches
 	case scenario.VerbClock:
 		return e.clock
 	case scenario.VerbNode:

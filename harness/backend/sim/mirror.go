@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,6 +20,8 @@ type mirror struct {
 	items   []*objects.Version // by name
 	full    bool               // after the first list
 	backoff time.Duration
+	failed  time.Time        // when it last backed off
+	seen    int64            // revision that it is a copy of
 	own     *objects.Version // what the API server returned to a request of its own
 	until   time.Time        // how long that is preferred to an older copy
 }
@@ -26,39 +29,73 @@ type mirror struct {
 func newMirror(a *aggregator, key objects.Key) *mirror { return &mirror{a: a, key: key} }
 
 func (m *mirror) list() {
-	m.a.ask(request{verb: verbList, key: m.key}, func(rep reply) {
+	m.a.ask(request{verb: verbList, key: m.key, patient: true}, func(rep reply) {
 		if rep.problem() != nil {
 			m.again()
 			return
 		}
-		m.items, m.backoff = slices.Clone(rep.list), 0
+		m.items = slices.Clone(rep.list)
 		if !m.full {
 			m.full = true
 			m.a.synced()
 		}
 		m.a.changed()
-		m.watch(rep.revision)
+		m.seen = rep.revision
+		m.watch()
 	})
 }
 
-func (m *mirror) watch(revision int64) {
+func (m *mirror) watch() {
 	m.a.connected(func(c *conn, err error) {
 		if err != nil {
 			m.again()
 			return
 		}
 		r, life := m.a.request(request{verb: verbWatch, key: m.key}), m.a.life
-		c.watch(r, revision, func(e objects.Event) { m.a.Enter(life, func() { m.event(e) }) }, func(error) { m.a.Enter(life, m.again) })
+		c.watch(r, m.seen, func(e objects.Event) { m.a.Enter(life, func() { m.event(e) }) }, func(err error) { m.a.Enter(life, func() { m.ended(err) }) })
 	})
 }
 
+// ended is the end of a watch. One that was closed goes on where it ended; after any other a list follows, at the earliest when the API
+// server wants to be asked again.
+func (m *mirror) ended(err error) {
+	var refused *refusedError
+	switch {
+	case errors.Is(err, errClosed):
+		m.later(0, m.watch)
+	case errors.As(err, &refused):
+		m.refused(refused.reply)
+	default:
+		m.again()
+	}
+}
+
+// refused is a watch that was refused: with 429 it is tried again, else a list comes first.
+func (m *mirror) refused(rep reply) {
+	if rep.code == http.StatusTooManyRequests {
+		m.later(rep.again, m.watch)
+		return
+	}
+	m.again()
+}
+
 // again lists anew after a while.
-func (m *mirror) again() {
+func (m *mirror) again() { m.later(0, m.list) }
+
+// later tries after a back-off, and not before least. As client-go's Reflector does, it begins anew with the shortest when it was not needed for
+// two minutes, and not when a list was successful: its watch may not be.
+func (m *mirror) later(least time.Duration, try func()) {
+	now := m.a.w.k.Now()
+	if now.Sub(m.failed) > backoffReset {
+		m.backoff = 0
+	}
+	m.failed = now
 	m.backoff = min(max(2*m.backoff, watchRetryMin), watchRetryMax)
-	m.a.retry(m.backoff+m.a.w.k.Between(0, m.backoff/10), m.list)
+	m.a.retry(max(least, m.backoff+m.a.w.k.Between(0, m.backoff/10)), try)
 }
 
 func (m *mirror) event(e objects.Event) {
+	m.seen = e.Revision
 	i, found := slices.BinarySearchFunc(m.items, e.Version.Key.Name, func(v *objects.Version, name string) int { return strings.Compare(v.Key.Name, name) })
 	m.items = slices.Clone(m.items)
 	switch {
@@ -134,7 +171,7 @@ func (a *aggregator) disconnect() {
 func (a *aggregator) ask(r request, done func(reply)) { a.askWithin(requestTimeout, r, done) }
 
 func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply)) {
-	q := &question{a: a, life: a.life, until: a.w.k.Now().Add(limit), done: done, etcd: r.asksEtcd()}
+	q := &question{a: a, life: a.life, until: a.w.k.Now().Add(limit), r: r, done: done, etcd: r.asksEtcd()}
 	if a.isConnected() {
 		if r = a.request(r); !a.c.fly(r, limit, q) {
 			q.limited()
@@ -165,6 +202,7 @@ type question struct {
 	until time.Time
 	limit *kernel.Timer
 	over  bool
+	r     request
 	etcd  bool // an answer shows that the API server has its etcd
 	done  func(reply)
 }
@@ -191,12 +229,36 @@ func (q *question) limited() {
 	q.limit = q.a.w.k.AtIn(q.until, q.a, q.life, func() { q.end(reply{err: errTimeout}) })
 }
 
+// repeat asks again after a while, as client-go does where an answer has Retry-After, and gives up at the deadline.
+func (q *question) repeat(after time.Duration) bool {
+	if q.a.life != q.life || q.a.w.seams.Hammer {
+		return false
+	}
+	k := q.a.w.k
+	switch at := k.Now().Add(after); {
+	case q.r.patient:
+		k.AtIn(at, q.a, q.life, func() { q.a.ask(q.r, q.done) })
+	case at.After(q.until):
+		k.AtIn(q.until, q.a, q.life, func() { q.done(reply{err: errTimeout}) })
+	default:
+		k.AtIn(at, q.a, q.life, func() { q.a.askWithin(q.until.Sub(k.Now()), q.r, q.done) })
+	}
+	return true
+}
+
 func (q *question) end(rep reply) {
 	q.limit.Stop()
 	if q.over {
 		return
 	}
 	q.over = true
+	if rep.code == http.StatusTooManyRequests {
+		q.a.throttled = q.a.w.k.Now()
+	}
+	if rep.again > 0 && q.repeat(rep.again) {
+		q.heard(rep)
+		return
+	}
 	if !q.a.paused && q.a.life == q.life {
 		q.heard(rep)
 		q.done(rep)

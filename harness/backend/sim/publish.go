@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ type publisher struct {
 	r          *reporter
 	c          *conn
 	transition time.Time // zero until known
+	refused    time.Time // since when it may not read; zero while it may
 	attempt    int       // counts writes: what belongs to one that was given up is ignored
 }
 
@@ -99,15 +101,36 @@ func (p *publisher) write(a core.Action, current func(func()) func(), end func(e
 	}
 	p.c.ask(p.request(request{verb: verbGet}), func(rep reply) {
 		current(func() {
-			if err := rep.problem(); err != nil {
+			err := rep.problem()
+			switch {
+			case err == nil:
+				p.transition = p.standing(rep)
+			case p.refusedForGood(rep):
+				p.transition = p.r.node.clock()
+			default:
 				end(err)
 				return
 			}
-			p.transition = p.standing(rep)
 			p.write(a, current, end)
 		})()
 	})
 }
+
+// refusedForGood says whether it has been refused for longer than an API server starts up, as the real one believes it.
+func (p *publisher) refusedForGood(rep reply) bool {
+	now := p.r.node.clock()
+	if rep.code != http.StatusForbidden {
+		p.refused = time.Time{}
+		return false
+	}
+	if p.refused.IsZero() {
+		p.refused = now
+	}
+	return now.Sub(p.refused) > startingUp
+}
+
+// startingUp is that of reporter/publish.
+const startingUp = 5 * time.Second
 
 // send applies a body, unless its deadline passed while the reporter stood still.
 func (p *publisher) send(body []byte, err error, a core.Action, current func(func()) func(), end func(error)) {

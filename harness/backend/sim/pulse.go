@@ -7,10 +7,10 @@ import (
 
 // Times of the real aggregator (aggregator/controller).
 const (
-	pulseMin     = time.Second
-	pulseMax     = 5 * time.Second
-	pulseTimeout = 2 * time.Second
-	pulseRetry   = 100 * time.Millisecond
+	pulseMin                     = time.Second
+	pulseMax                     = 5 * time.Second
+	pulseTimeout                 = 2 * time.Second
+	pulseRetryMin, pulseRetryMax = 100 * time.Millisecond, 400 * time.Millisecond
 )
 
 // pulse is an aggregator's question whether its API server still reads from etcd, if nothing else has shown that for a period. Where no
@@ -21,8 +21,10 @@ func (a *aggregator) pulse() {
 		a.after(period-silent, a.pulse)
 		return
 	}
+	began := a.w.k.Now()
 	a.askWithin(pulseTimeout, request{verb: verbGet, key: a.co.key}, func(rep reply) {
-		if rep.err == nil && rep.code < http.StatusInternalServerError {
+		if !a.throttled.IsZero() && !a.throttled.Before(began) || rep.err == nil && rep.code < http.StatusInternalServerError {
+			a.pulses = 0
 			a.after(period, a.pulse)
 			return
 		}
@@ -30,6 +32,7 @@ func (a *aggregator) pulse() {
 			a.c = nil
 			c.fail(errReset)
 		}
-		a.retry(pulseRetry, a.pulse)
+		a.pulses = min(max(2*a.pulses, pulseRetryMin), pulseRetryMax)
+		a.retry(a.pulses, a.pulse)
 	})
 }

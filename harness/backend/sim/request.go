@@ -35,6 +35,7 @@ type request struct {
 	body        []byte // as it was sent
 	parsed      *parsed
 	timeout     time.Duration
+	patient     bool // it goes on for as long as Retry-After says, instead of until a deadline
 }
 
 // defaultTimeout is how long an API server works on a request whose client named no limit.
@@ -52,6 +53,7 @@ func (r request) limit() time.Duration {
 type reply struct {
 	code     int
 	text     string
+	again    time.Duration // Retry-After; 0 where the answer has none
 	version  *objects.Version
 	list     []*objects.Version
 	revision int64

@@ -29,6 +29,10 @@ type Seams struct {
 	// EarlyUnion lets an aggregator give the ClusterOperator the union that it decided before it wrote the rollups, and CarelessUnion one
 	// without conditions that it could not remove.
 	EarlyUnion, CarelessUnion bool
+	// Hammer lets an aggregator try again at once, whatever it was answered.
+	Hammer bool
+	// TrustWatches lets an aggregator act upon what its watches say, without a look at the API server.
+	TrustWatches bool
 	// NoElection lets every aggregator lead.
 	NoElection bool
 	// NoWake lets an aggregator look only when something has changed.

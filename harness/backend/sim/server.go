@@ -160,6 +160,10 @@ func (x *service) begin() {
 		x.finish(reply{code: http.StatusForbidden, text: why})
 		return
 	}
+	if f := x.s.w.refusing(x.s, x.r); f != nil {
+		x.finish(x.s.w.refuse(f, x.r))
+		return
+	}
 	limit := x.r.limit()
 	if x.r.merges() {
 		newMerging(x.s, *x.r, x.wanted, x.finish).begin(limit)

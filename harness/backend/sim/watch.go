@@ -18,6 +18,7 @@ type watcher struct {
 	key   objects.Key // an empty name is all of them
 	last  int64       // revision that it was told of
 	event func(objects.Event)
+	held  []heldEvent // of a server that is late
 }
 
 // watch tells of every change after a revision until the connection breaks.
@@ -30,8 +31,14 @@ func (c *conn) watch(r request, since int64, event func(objects.Event), failed f
 			if st.over {
 				return
 			}
+			if f := s.w.refusing(s, &r); f != nil {
+				rep := s.w.refuse(f, &r)
+				s.finish(entry, rep, func(reply) {})
+				c.toClient(func() { st.fail(&refusedError{rep}) })
+				return
+			}
 			s.finish(entry, reply{code: http.StatusOK}, func(reply) {})
-			o := &watcher{c, st, r.key, since, event}
+			o := &watcher{c: c, st: st, key: r.key, last: since, event: event}
 			s.watchers = append(s.watchers, o)
 			missed, err := s.w.store.Since(since)
 			if err != nil {
@@ -50,6 +57,14 @@ func (o *watcher) tell(e objects.Event) {
 		return
 	}
 	o.last = e.Revision
+	if late := o.c.server.node.late(); late > 0 || len(o.held) > 0 {
+		o.hold(e, late)
+		return
+	}
+	o.deliver(e)
+}
+
+func (o *watcher) deliver(e objects.Event) {
 	o.c.toClient(func() {
 		if !o.st.over {
 			o.event(e)

@@ -48,6 +48,8 @@ type cluster struct {
 	front     *link // from the aggregators to the load balancer
 	conns     []*conn
 	flights   []*flight
+	refusals  []*refusal
+	late      map[string]time.Duration // how late the watches of a node's API server are
 	secrecy   *secrecy.Recorder
 
 	ahead      time.Duration // the aggregators' clock, of the true time

@@ -3,6 +3,7 @@ package explain
 import (
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -32,6 +33,10 @@ func lasting(a scenario.Action) bool {
 		return true
 	case scenario.VerbLink:
 		return a.Text("mode") != "restore"
+	case scenario.VerbRefuse:
+		return a.Text("mode") != history.RefuseRestore
+	case scenario.VerbWatches:
+		return a.Text("mode") == history.WatchesLate
 	case scenario.VerbKMS:
 		return opposite(a.Text("op")) != ""
 	}
@@ -49,6 +54,8 @@ func ends(b, a scenario.Action) bool {
 		return (b.Verb == scenario.VerbResume || b.Verb == scenario.VerbKill) && covers(b.Process, a.Process)
 	case scenario.VerbLink:
 		return b.Verb == scenario.VerbLink && b.Text("mode") == "restore" && covers(b.Link, a.Link)
+	case scenario.VerbRefuse, scenario.VerbWatches:
+		return b.Verb == a.Verb && b.Text("mode") == history.RefuseRestore && covers(b.Process, a.Process)
 	default:
 		return b.Verb == scenario.VerbKMS && b.Text("op") == opposite(a.Text("op")) && b.Text("node") == a.Text("node")
 	}
@@ -64,10 +71,10 @@ func opposite(op string) string {
 	return map[string]string{"disable": "enable", "deny": "allow", "cut": "restore"}[op]
 }
 
-// bounded is the time that a fault is given when it is injected.
+// bounded is the time that a fault is given when it begins.
 func (l *timeline) bounded(a scenario.Action) (time.Duration, error) {
 	text, ok := a.Params["for"].(string)
-	if a.Verb != scenario.VerbInject || !ok {
+	if a.Verb != scenario.VerbInject && a.Verb != scenario.VerbRefuse || !ok {
 		return 0, nil
 	}
 	return scenario.D(text).Resolve(l.timing)

@@ -50,6 +50,10 @@ func doing(a scenario.Action) string {
 		return "remote KMS: " + a.Text("op") + where(a.Text("node")) + parameters(a, "op", "node")
 	case scenario.VerbLink:
 		return "link " + a.Link.From + " → " + a.Link.To + ofLink(a.Link) + ": " + a.Text("mode") + parameters(a, "mode")
+	case scenario.VerbRefuse:
+		return "API server" + where(a.Process.Node) + ": " + orText(a.Process.Role, "reporters' and aggregators'") + " requests: " + a.Text("mode") + parameters(a, "mode")
+	case scenario.VerbWatches:
+		return "API server" + where(a.Process.Node) + ": watches: " + a.Text("mode") + parameters(a, "mode")
 	case scenario.VerbNode:
 		return "nodes:" + parameters(a)
 	case scenario.VerbEncryption:

@@ -1,0 +1,179 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kmsharness/kmsharness/ci/manifests"
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// LacksRefusals says why a scenario's refusals and watches cannot be had from real API servers; nothing if they can. What takes away a
+// permission is real; a proxy that ends TLS and answers in an API server's place would be tested with it.
+func LacksRefusals(s *scenario.Scenario) (lacks []string) {
+	for _, a := range s.Actions() {
+		switch mode := a.Text("mode"); {
+		case a.Verb == scenario.VerbWatches:
+			lacks = append(lacks, "watches: nothing makes the watch cache of a real API server late, or ends a watch of it")
+		case a.Verb != scenario.VerbRefuse || mode == history.RefuseRestore:
+		case mode != history.RefuseForbidden:
+			lacks = append(lacks, "refuse with mode "+mode+": real API servers are only made to answer with 403, by their roles")
+		case a.Process.Node != "" && a.Process.Node != scenario.NodeAll:
+			lacks = append(lacks, "refuse at one API server: roles are those of the cluster")
+		case a.Params["count"] != nil || a.Params["for"] != nil:
+			lacks = append(lacks, "refuse with count or for: roles do not count; mode restore gives them back")
+		case len(s.Topology.Further()) > 0:
+			lacks = append(lacks, "refuse with further API servers: the roles of one are taken away only")
+		}
+	}
+	slices.Sort(lacks)
+	return slices.Compact(lacks)
+}
+
+// refuse takes permissions away from the roles of reporters or aggregators, or gives them back. It is over when every API server knows.
+func (e *Environment) refuse(ctx context.Context, a scenario.Action) error {
+	e.topology.Lock()
+	defer e.topology.Unlock()
+	role := a.Process.Role
+	told := history.Refusal{Role: role, Verb: a.Text("verb"), Mode: history.RefuseForbidden, Code: history.RefusalCode(history.RefuseForbidden)}
+	if a.Text("mode") != history.RefuseRestore {
+		e.record(&told) // before the first that is refused
+		e.refusals = append(e.refusals, told)
+		return e.permit(ctx, told, false)
+	}
+	ended := []history.Refusal{}
+	e.refusals = slices.DeleteFunc(e.refusals, func(r history.Refusal) bool {
+		over := role == "" || r.Role == role
+		if over {
+			ended = append(ended, r)
+		}
+		return over
+	})
+	if err := e.permit(ctx, told, true); err != nil {
+		return err
+	}
+	for _, over := range ended {
+		over.Over = true
+		e.record(&over)
+	}
+	return nil
+}
+
+// permit sets the rules of all roles by the refusals in force, and waits until what was told is known everywhere.
+func (e *Environment) permit(ctx context.Context, told history.Refusal, allowed bool) error {
+	c, err := e.plane.Nodes().Admin()
+	if err != nil {
+		return err
+	}
+	if err := c.setRules(ctx, e.operator, e.refusals); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, n := range e.plane.Nodes().List() {
+		for _, want := range e.reviews(told) {
+			group.Go(func() error { return n.awaitPermission(ctx, want, allowed) })
+		}
+	}
+	return group.Wait()
+}
+
+// setRules patches the rules of the roles of reporters and aggregators to what refusals leave of those in the manifests.
+func (c *Client) setRules(ctx context.Context, op operator, refusals []history.Refusal) error {
+	objects, err := manifests.Objects(manifests.Options{Operator: op.flag})
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		kind := o.GetKind()
+		if kind != "Role" && kind != "ClusterRole" {
+			continue
+		}
+		patch, err := json.Marshal(object{"rules": rulesLeft(o, refusals)})
+		if err != nil {
+			return fmt.Errorf("encode the rules of %s: %w", o.GetName(), err)
+		}
+		r := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: strings.ToLower(kind) + "s"}
+		if _, err := c.Resource(r).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return fmt.Errorf("set the rules of %s: %w", o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func rulesLeft(o *unstructured.Unstructured, refusals []history.Refusal) []any {
+	out := []any{}
+	rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
+	for _, rule := range rules {
+		fields, _ := rule.(map[string]any)
+		verbs, _, _ := unstructured.NestedSlice(fields, "verbs")
+		verbs = slices.DeleteFunc(verbs, func(v any) bool {
+			return slices.ContainsFunc(refusals, func(r history.Refusal) bool {
+				return strings.HasPrefix(o.GetName(), "kms-health-"+r.Role) && (r.Verb == "" || r.Verb == v)
+			})
+		})
+		if len(verbs) > 0 {
+			fields["verbs"] = verbs
+			out = append(out, fields)
+		}
+	}
+	return out
+}
+
+// reviews ask about what a refusal changes: of each role one thing that it may do to the CR.
+func (e *Environment) reviews(told history.Refusal) (out []object) {
+	verb := orDefault(told.Verb, "patch")
+	if told.Role != history.RoleAggregator && slices.Contains([]string{"get", "patch"}, verb) {
+		out = append(out, e.review(contract.ReporterIdentity(e.plane.Nodes().List()[0].Name), verb, contract.ReporterGroup))
+	}
+	if told.Role != history.RoleReporter && slices.Contains([]string{"get", "list", "watch", "patch"}, verb) {
+		out = append(out, e.review(contract.AggregatorIdentity, verb))
+	}
+	return out
+}
+
+func (e *Environment) review(user, verb string, groups ...any) object {
+	of := object{"group": e.operator.resource.Group, "resource": e.operator.resource.Resource, "name": cluster, "verb": verb}
+	if verb == "patch" {
+		of["subresource"] = "status"
+	}
+	return object{"user": user, "groups": groups, "resourceAttributes": of}
+}
+
+// awaitPermission asks an API server until it allows what a review is about, or no longer does.
+func (n *Node) awaitPermission(ctx context.Context, spec object, allowed bool) error {
+	if n.Server.Status().Phase != Running {
+		return nil // it reads the roles when it starts
+	}
+	ticker := time.NewTicker(permissionPoll)
+	defer ticker.Stop()
+	r := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
+	for {
+		answer, err := n.Admin.Resource(r).Create(ctx, newObject("authorization.k8s.io/v1", "SubjectAccessReview", "", object{"spec": spec}), metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("ask the API server of %s what %v may do: %w", n.Name, spec["user"], err)
+		}
+		if now, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); now == allowed {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait until the API server of %s knows what %v may do (allowed: %v): %w", n.Name, spec["user"], allowed, ctx.Err())
+		}
+	}
+}
+
+// permissionPoll is how often an API server is asked whether it has seen a changed role: its informers need some milliseconds.
+const permissionPoll = 20 * time.Millisecond

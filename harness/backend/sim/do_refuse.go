@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// refuse lets API servers answer requests with an error, or no longer.
+func (e *environment) refuse(_ context.Context, a scenario.Action) error {
+	role, mode := a.Process.Role, a.Text("mode")
+	node, err := e.apiServerOf(a.Process.Node)
+	if err != nil {
+		return err
+	}
+	if mode == history.RefuseRestore {
+		e.w.endRefusals(func(f *refusal) bool {
+			return (role == "" || role == f.what.Role) && (node == "" || node == f.what.Node)
+		})
+		return nil
+	}
+	f := &refusal{left: a.Int("count", -1), what: history.Refusal{Role: role, Node: node, Verb: a.Text("verb"), Mode: mode, Code: history.RefusalCode(mode)}}
+	if f.what.Code == 0 {
+		return fmt.Errorf("mode %q: expected one of %v, or restore", mode, history.RefusalModes())
+	}
+	if mode == history.RefuseTooManyRequests {
+		f.what.RetryAfter = time.Duration(a.Int("retryAfter", 1)) * time.Second
+	}
+	e.w.beginRefusal(f, a.Duration("for"))
+	return nil
+}
+
+// watches lets those of API servers be late, or ends them.
+func (e *environment) watches(_ context.Context, a scenario.Action) error {
+	node, err := e.apiServerOf(a.Process.Node)
+	if err != nil {
+		return err
+	}
+	over := errExpired
+	switch mode := a.Text("mode"); mode {
+	case history.WatchesLate:
+		e.w.beLate(node, a.Duration("by"))
+		return nil
+	case history.WatchesRestore:
+		e.w.beLate(node, 0)
+		return nil
+	case history.WatchesExpired:
+	case history.WatchesClosed:
+		over = errClosed
+	default:
+		return fmt.Errorf("mode %q: expected late, expired, closed or restore", mode)
+	}
+	for _, n := range e.w.main.nodes {
+		if node == "" || n.name == node {
+			n.server.endWatches(over)
+		}
+	}
+	return nil
+}
+
+// apiServerOf is the node of the API server that is meant; empty: all.
+func (e *environment) apiServerOf(word string) (string, error) {
+	if word == "" || word == scenario.NodeAll {
+		return "", nil
+	}
+	_, err := e.selectNodes(word, true)
+	return word, err
+}

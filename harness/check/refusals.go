@@ -1,0 +1,97 @@
+package check
+
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// refusal is a time in which API servers refused requests.
+type refusal struct {
+	*history.Refusal
+	span
+}
+
+// lateWatches is a time in which an API server told the aggregators late what changed.
+type lateWatches struct {
+	span
+	late time.Duration
+}
+
+// readRefusals reads which requests were refused when. After the end of one the aggregator has to come back, as
+// after a lost connection.
+func (v *view) readRefusals() {
+	type key struct{ role, node, verb, mode string }
+	open := map[key]int{}
+	for n := range v.events {
+		e := &v.events[n]
+		if e.Kind != history.KindRefusal {
+			continue
+		}
+		k := key{e.Refusal.Role, e.Refusal.Node, e.Refusal.Verb, e.Refusal.Mode}
+		if i, ok := open[k]; ok {
+			v.refusals[i].to = e.At
+			delete(open, k)
+		}
+		if !e.Refusal.Over {
+			open[k] = len(v.refusals)
+			v.refusals = append(v.refusals, refusal{e.Refusal, span{e.At, v.whole.to}})
+		}
+	}
+	for _, r := range v.refusals {
+		if r.of(history.RoleAggregator) {
+			v.stirs = append(v.stirs, stir{r.back(), true})
+		}
+	}
+}
+
+func (r refusal) of(role string) bool { return r.Role == "" || r.Role == role }
+
+// back is when who was refused last may be asking again, at the latest: nobody comes before Retry-After.
+func (r refusal) back() time.Time { return r.to.Add(r.RetryAfter) }
+
+// refused is when requests of a role could be refused by the API server of a node; with no node, by any. A lost instant is lost, however
+// short it was.
+func (v *view) refused(role, node string) spans {
+	var out []span
+	for _, r := range v.refusals {
+		if r.of(role) && (node == "" || r.Node == "" || r.Node == node) {
+			out = append(out, span{r.from, latest(r.back(), r.from.Add(1))})
+		}
+	}
+	return merged(out)
+}
+
+// readWatches reads when watches were late, by the latest of all API servers: which one an aggregator watches is not known.
+func (v *view) readWatches() {
+	late := map[string]time.Duration{}
+	for n := range v.events {
+		e := &v.events[n]
+		if e.Kind != history.KindWatches {
+			continue
+		}
+		if e.Watches.Node == "" {
+			clear(late)
+		}
+		late[e.Watches.Node] = e.Watches.Late
+		if n := len(v.late); n > 0 {
+			v.late[n-1].to = earliest(v.late[n-1].to, e.At)
+		}
+		most := time.Duration(0)
+		for _, d := range late {
+			most = max(most, d)
+		}
+		if most > 0 {
+			v.late = append(v.late, lateWatches{span{e.At, v.whole.to}, most})
+		}
+	}
+}
+
+// lateness is when watches were late.
+func (v *view) lateness() spans {
+	var out []span
+	for _, l := range v.late {
+		out = append(out, l.span)
+	}
+	return merged(out)
+}

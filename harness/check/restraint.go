@@ -1,0 +1,83 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Bounds of restraint, for each aggregator: it may ask for the same thing from several places (a mirror, a look before a write, a sign of
+// life), each of which backs off by itself.
+const (
+	// mostRefused in a second, of one kind, where nothing was said about when to come back.
+	mostRefused = 10
+	// mostThrottled within Retry-After, of one kind, after an answer that asked for it.
+	mostThrottled = 4
+	// keptRetryAfter is how much of Retry-After must be kept at least: a request may have a deadline, and the next one is another's.
+	keptRetryAfter = 5 * time.Second
+)
+
+// kindOfRequest is what a client repeats.
+type kindOfRequest struct{ verb, resource, subresource, name string }
+
+// judgeRestraint: an aggregator that is refused backs off, and comes back when it was told to.
+func (v *view) judgeRestraint(f *Finding) {
+	if len(v.refusals) == 0 {
+		return
+	}
+	replicas := max(1, len(v.processes(history.RoleAggregator)))
+	byKind := map[kindOfRequest][]*request{}
+	var kinds []kindOfRequest
+	for i := range v.requests {
+		r := &v.requests[i]
+		if !r.aggregator() || r.Code < 400 || r.Code == 404 || r.Code == 409 {
+			continue
+		}
+		k := kindOfRequest{r.Verb, r.Resource, r.Subresource, r.Name}
+		if byKind[k] == nil {
+			kinds = append(kinds, k)
+		}
+		byKind[k] = append(byKind[k], r)
+	}
+	for _, k := range kinds {
+		all := byKind[k]
+		slices.SortStableFunc(all, func(a, b *request) int { return a.received.Compare(b.received) })
+		v.judgeRefused(f, k, all, replicas)
+	}
+}
+
+func (v *view) judgeRefused(f *Finding, k kindOfRequest, all []*request, replicas int) {
+	for i, r := range all {
+		window, most := v.restraintAt(r)
+		if window == 0 {
+			continue
+		}
+		f.judgedAt(r.received, r.received.Add(window))
+		n := i + 1
+		for n < len(all) && all[n].received.Before(r.received.Add(window)) {
+			n++
+		}
+		if again := n - i - 1; again > most*replicas {
+			f.violate(Violation{At: all[n-1].received, From: r.received, To: all[n-1].received, Seq: all[n-1].seq,
+				Seen:    r.User + " was refused " + k.verb + " " + k.resource + " (" + number(int64(r.Code)) + ") and asked again " + number(int64(again)) + " times within " + short(window),
+				Allowed: "at most " + number(int64(most*replicas)) + ": who is refused backs off, and keeps to Retry-After"})
+			return // one violation for one kind
+		}
+	}
+}
+
+// restraintAt is how often a request of a kind may be repeated after one that was refused, and within which time; 0 where no refusal was in
+// force: what else went wrong ends connections, after which all begin anew.
+func (v *view) restraintAt(r *request) (window time.Duration, most int) {
+	for _, x := range v.refusals {
+		if !x.of(history.RoleAggregator) || x.Code != r.Code || !x.has(r.at) && !x.has(r.received) {
+			continue
+		}
+		if x.RetryAfter > 0 {
+			return min(x.RetryAfter, keptRetryAfter), mostThrottled
+		}
+		window, most = time.Second, mostRefused
+	}
+	return window, most
+}

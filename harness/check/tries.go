@@ -1,0 +1,41 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// judgeTries: who is refused does not try more often than others write.
+func (v *view) judgeTries(f *Finding, node string) {
+	tries := v.refusedTries(node)
+	if len(tries) == 0 {
+		return
+	}
+	// What an API server or a way held back comes all at once.
+	lives := v.reaching(node).settled(v.run.Timing.WriteTimeout + v.tolerance())
+	for _, life := range v.lives(node) {
+		v.judgeFast(f, node, tries, "tries to write", lives.clip(life))
+	}
+}
+
+// refusedTries are the writes of node's reporter that were refused.
+func (v *view) refusedTries(node string) (out []write) {
+	if len(v.refusals) == 0 {
+		return nil
+	}
+	for _, n := range v.requestsOf[node] {
+		if r := &v.requests[n]; r.write && r.onCR && v.wasRefused(r, history.RoleReporter) {
+			out = append(out, write{from: r.received, to: r.at, seq: r.seq})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b write) int { return a.from.Compare(b.from) })
+	return out
+}
+
+// wasRefused says whether a refusal of a role's requests was in force that answers as a request was answered.
+func (v *view) wasRefused(r *request, role string) bool {
+	return slices.ContainsFunc(v.refusals, func(x refusal) bool {
+		return x.of(role) && x.Code == r.Code && (x.has(r.at) || x.has(r.received) || x.to.Equal(r.at))
+	})
+}
