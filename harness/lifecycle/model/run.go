@@ -86,8 +86,8 @@ func (w *world) heal() {
 		for _, p := range n.plugins {
 			p.alive, p.well = true, true
 		}
-		if !n.up {
-			w.boot(n)
+		for !n.up {
+			w.arrive(name)
 		}
 	}
 	for range 3 { // what the plugins say now is reported and noted, and then they see the newest version
