@@ -77,7 +77,7 @@ func (v *validation) lifecycle(a Action, at place) {
 	case operated && a.Verb == VerbEncryption:
 		v.add(at, "encryption with lifecycle operator, expected apiserver: the operator switches, nobody else")
 	case operated && a.Verb == VerbNode && len(v.scenario.Topology.Further()) > 0:
-		v.add(at, "node with lifecycle operator and further API servers, expected the nodes of the topology: each pod is set up by an operator of its own, which no new node has yet")
+		v.add(at, "node with lifecycle operator and further API servers, expected the nodes of the topology: their operators cannot set up pods on others")
 	case operated && a.Verb == VerbData && a.Text("op") == DataMigrate:
 		v.add(at.at("op"), "op migrate with lifecycle operator, expected write or verify: the operator migrates")
 	}

@@ -36,6 +36,7 @@ func events() []event {
 		{5, (*world).rollBack},
 		{1, (*world).members},
 		{2, (*world).replace},
+		{4, (*world).arrivals},
 	}
 }
 
@@ -161,6 +162,14 @@ func (w *world) members() {
 func (w *world) leave(name string) {
 	delete(w.nodes, name)
 	w.note("%s is removed", name)
+}
+
+// arrivals takes a node that comes one step further, if there is one.
+func (w *world) arrivals() {
+	coming := slices.DeleteFunc(w.names(), func(name string) bool { return !w.nodes[name].away || w.nodes[name].loaded > 0 })
+	if name := w.pick(coming); name != "" {
+		w.arrive(name)
+	}
 }
 
 // replace puts a node in the place of one, which takes over its name, and what is left of its report.

@@ -30,6 +30,7 @@ func (w *world) joinAs(name string, report map[uint64]core.Entry) {
 func (w *world) arrive(name string) {
 	n := w.nodes[name]
 	if n.coming {
+		n.reports = w.choose(3) > 0 // its reporter comes last, and may come late
 		w.equip(name, 0)
 		w.note("%s has its pod, with revision %d", name, n.disk)
 		return
