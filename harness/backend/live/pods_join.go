@@ -79,4 +79,3 @@ func (p *pods) leave(name string) {
 	defer p.mu.Unlock()
 	delete(p.pods, name)
 }
-

@@ -90,4 +90,3 @@ func (p *pods) coming(out map[string]core.Node) {
 		out[name] = core.Node{Away: true, Since: p.e.w.k.Now()}
 	}
 }
-
