@@ -26,9 +26,6 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	}
 	for _, a := range s.Actions() {
 		lacks = append(lacks, lacking(a)...)
-		if a.Verb == scenario.VerbNode && s.Topology.ByOperator() {
-			add("node with lifecycle operator: the operator cannot set up a node that joins a kind cluster yet")
-		}
 		if a.Verb == scenario.VerbLink && a.Link.From == history.RoleAggregator && len(s.Topology.Further()) > 0 {
 			add("a link from aggregator to load-balancer with further API servers: their pods go the same way, and cannot be told apart")
 		}

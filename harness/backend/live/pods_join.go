@@ -17,14 +17,16 @@ func (e *Environment) join(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("read the newest revisions: %w", err)
 	}
-	n, err := e.plane.AddNode(ctx, name, e.pods.toldTo(b), nil)
+	e.pods.expect(name, b)
+	n, err := e.plane.AddNode(ctx, name, e.pods.toldTo(b), func(ctx context.Context) error { return e.joined(ctx, name) })
 	if err != nil {
+		e.pods.leave(name)
 		return err
 	}
 	if err := e.meet(ctx, n, func() error { return e.pods.began(ctx, n, b) }); err != nil {
 		return err
 	}
-	e.setComing(name, false)
+	e.become(name)
 	return e.pods.report(ctx, n, b.keyIDs())
 }
 
@@ -50,15 +52,27 @@ func (e *Environment) comes() map[string]core.Node {
 	return out
 }
 
-// began notes what an API server has begun with, and leaves it in the history.
-func (p *pods) began(ctx context.Context, n *Node, b beginning) error {
+// become makes a node that came one of those that there are.
+func (e *Environment) become(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.joining, name)
+	delete(e.coming, name)
+}
+
+// expect notes what the pod of a node that comes has, and so what its reporter is to report.
+func (p *pods) expect(name string, b beginning) {
 	p.mu.Lock()
-	pod := p.of(n.Name)
+	defer p.mu.Unlock()
+	pod := p.of(name)
 	for _, g := range b.plugins {
 		pod.plugins[g.KeyID], pod.names[g.KeyID] = g.Config, p.scheme().Name(g)
 	}
 	pod.sockets = b.keyIDs()
-	p.mu.Unlock()
+}
+
+// began notes what an API server has begun with, and leaves it in the history.
+func (p *pods) began(ctx context.Context, n *Node, b beginning) error {
 	if b.revision == 0 {
 		p.e.recordToldTo(n.Name)
 		return nil
