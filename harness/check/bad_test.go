@@ -482,6 +482,7 @@ func knownBad() []known {
 			told("cp-1", "told", "kms-1", "kms-2", "identity"), told("cp-2", "told", "kms-1", "kms-2", "identity"), told("cp-3", "told", "kms-1", "kms-2", "identity"),
 			told("cp-1", "loaded", "kms-1", "kms-2", "identity"), told("cp-2", "loaded", "kms-1", "kms-2", "identity"),
 			told("cp-1", "told", "kms-2", "kms-1", "identity"))},
+		{"a node joins with a configuration that cannot read what the others have written", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), told("cp-4", "told", "identity"))},
 		{"a plugin ends while its API server needs it", "SWITCH-ORDER", "", switching(toldAll("identity", "kms-9"), pluginStopped())},
 		{"a plugin ends before its reporter", "SWITCH-ORDER", "", switching(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped())},
 		{"an operator ends a plugin while its API server needs it", "SWITCH-ORDER", "", operated(extra(toldAll("identity", "kms-9"), pluginStopped()))},

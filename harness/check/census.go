@@ -14,6 +14,7 @@ import (
 // under which providers objects may lie.
 type keepers struct {
 	expected map[string]bool
+	first    map[string]bool     // nodes that were there from the beginning, and still are; nil before it
 	told     map[string][]string // by node, the writer first
 	loaded   map[string][]string
 	left     map[string]bool   // providers that have written since every object was written anew
@@ -31,10 +32,7 @@ func newKeepers() *keepers {
 func (k *keepers) apply(e *history.Event) {
 	switch e.Kind {
 	case history.KindExpected:
-		k.expected = map[string]bool{}
-		for _, n := range e.Expected.Nodes {
-			k.expected[n.Name] = true
-		}
+		k.expect(e.Expected.Nodes)
 	case history.KindEncryption:
 		k.encryption(e.Encryption)
 	case history.KindDecision:
@@ -43,6 +41,30 @@ func (k *keepers) apply(e *history.Event) {
 			k.keys[strconv.FormatUint(id, 10)] = true
 		}
 	}
+}
+
+// expect follows who is expected. What a node that leaves was told says nothing of one that takes over its name.
+func (k *keepers) expect(nodes []history.ExpectedNode) {
+	before := k.expected
+	k.expected = map[string]bool{}
+	for _, n := range nodes {
+		k.expected[n.Name] = true
+	}
+	if k.first == nil {
+		k.first = maps.Clone(k.expected)
+	}
+	for n := range before {
+		if !k.expected[n] {
+			delete(k.first, n)
+			delete(k.told, n)
+			delete(k.loaded, n)
+		}
+	}
+}
+
+// judgeable says whether what a node is told can be judged: what those from the beginning are told first was in force before.
+func (k *keepers) judgeable(node string) bool {
+	return len(k.told[node]) > 0 || k.first != nil && !k.first[node]
 }
 
 func (k *keepers) encryption(x *history.Encryption) {

@@ -17,6 +17,29 @@ func TestPluginOf(t *testing.T) {
 	}
 }
 
+// What a node was told goes with it: the one that takes over its name is judged by what it is told itself.
+func TestKeepersForgetNodesThatLeave(t *testing.T) {
+	k := newKeepers()
+	expect := func(names ...string) {
+		var nodes []history.ExpectedNode
+		for _, n := range names {
+			nodes = append(nodes, history.ExpectedNode{Name: n})
+		}
+		k.expect(nodes)
+	}
+	expect("cp-1", "cp-2")
+	if k.judgeable("cp-2") {
+		t.Error("what it begins with is judged")
+	}
+	k.encryption(&history.Encryption{Node: "cp-2", State: history.EncryptionTold, Providers: []string{"kms-1"}})
+	k.encryption(&history.Encryption{Node: "cp-2", State: history.EncryptionLoaded, Providers: []string{"kms-1"}})
+	expect("cp-1")
+	expect("cp-1", "cp-2")
+	if len(k.told["cp-2"])+len(k.loaded["cp-2"]) > 0 || !k.judgeable("cp-2") {
+		t.Errorf("told %v, loaded %v, judged %v", k.told, k.loaded, k.judgeable("cp-2"))
+	}
+}
+
 // A plugin that an operator starts anew with other settings keeps its place: its end is no end.
 func TestPluginStartedAnew(t *testing.T) {
 	started := pluginStopped()

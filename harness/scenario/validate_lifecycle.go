@@ -76,8 +76,8 @@ func (v *validation) lifecycle(a Action, at place) {
 		v.add(at.at("role"), "role operator, and there is none, expected lifecycle: operator in the topology")
 	case operated && a.Verb == VerbEncryption:
 		v.add(at, "encryption with lifecycle operator, expected apiserver: the operator switches, nobody else")
-	case operated && a.Verb == VerbNode:
-		v.add(at, "node with lifecycle operator, expected the nodes of the topology: others it cannot set up yet")
+	case operated && a.Verb == VerbNode && len(v.scenario.Topology.Further()) > 0:
+		v.add(at, "node with lifecycle operator and further API servers, expected the nodes of the topology: their operators cannot set up pods on others")
 	case operated && a.Verb == VerbData && a.Text("op") == DataMigrate:
 		v.add(at.at("op"), "op migrate with lifecycle operator, expected write or verify: the operator migrates")
 	}

@@ -66,6 +66,9 @@ func (d *drawing) beside() (lanes [][]string) {
 	}
 	if len(d.nodes) < 3 {
 		all = slices.Delete(all, 1, 3)
+	} else if d.rng.IntN(2) == 0 { // a node comes and goes, which nothing else is about, and all the others are there then
+		n := d.setApart()
+		all[1] = func() []string { return d.nodeChange(n) }
 	}
 	d.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, episode := range all[:d.one(1, 2, 3)] {

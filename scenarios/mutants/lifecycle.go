@@ -12,7 +12,7 @@ import (
 
 // lifecycles are wrong about keys, revisions and plugins. They are tried in the model of a cluster.
 func lifecycles() []Mutant {
-	return slices.Concat(lifecycleStages(), lifecycleKeys(), lifecycleRevisions(), lifecyclePlugins())
+	return slices.Concat(lifecycleStages(), lifecycleKeys(), lifecycleRevisions(), lifecyclePlugins(), lifecycleNodes())
 }
 
 // operating is an operator that sees something else, or plans something else than the good one.

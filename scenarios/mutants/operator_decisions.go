@@ -24,6 +24,9 @@ func deciders() []Mutant {
 		decider("invalid-is-identity", "operator-invalid-configuration", "steps[4].expect"),
 		decider("rotation-makes-no-difference", "operator-kek-rotation", "steps[4].expect"),
 		decider("prunes-too-early", "operator-prunes", "NO-DATA-LOSS"),
+		decider("counts-a-removed-node", "operator-node-removed-while-it-lags", "steps[7].expect"),
+		decider("newcomer-gets-the-first-revision", "operator-node-added-during-a-switch", "steps[7].holds"),
+		decider("newcomer-gets-no-plugins", "operator-node-added-during-a-switch", "steps[13].expect"),
 		decider("oldest-wins", "operator-initial-configuration", "steps[2].expect"),
 	}
 }
@@ -34,7 +37,10 @@ func decider(name, scenario string, caught ...string) Mutant {
 	all := lifecycles()
 	if i := slices.IndexFunc(all, func(l Mutant) bool { return l.Name == name }); i >= 0 {
 		m.Mistake = all[i].Mistake
-		m.Subject = func() sim.Options { return sim.Options{Cores: sim.Cores{Operate: all[i].Wrong().Decide}} }
+		m.Subject = func() sim.Options {
+			wrong := all[i].Wrong()
+			return sim.Options{Cores: sim.Cores{Operate: wrong.Decide, Serve: wrong.Serve}}
+		}
 	}
 	return m
 }

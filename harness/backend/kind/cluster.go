@@ -136,6 +136,9 @@ func (p *plane) prepareNode(name string, told live.Encryption) error {
 	if err != nil {
 		return err
 	}
+	if told.File != nil {
+		text = told.File // in the node the sockets are where it says
+	}
 	if err := os.WriteFile(n.file(encryptionFile), text, 0o644); err != nil {
 		return err
 	}

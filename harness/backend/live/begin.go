@@ -49,7 +49,7 @@ func newEnvironment(p Plane, s *scenario.Scenario, opts Options, op operator, lo
 	told := pluginsOf(s)
 	e := &Environment{
 		opts: opts, plane: p, traits: p.Traits(), scenario: s, operator: op, logDir: logDir,
-		keyIDs: KeyIDs(s), encryption: encryption.KMS, told: told, left: told.Providers, removed: map[string]*Node{}, joining: map[string]time.Time{},
+		keyIDs: KeyIDs(s), encryption: encryption.KMS, told: told, left: told.Providers, removed: map[string]*Node{}, joining: map[string]time.Time{}, coming: map[string]bool{},
 		away: map[onNode]string{}, conditions: map[string]map[string]object{}, written: map[string]history.Data{}, reloads: map[string]reload{},
 	}
 	if s.Topology.ByOperator() {

@@ -55,6 +55,7 @@ func (e *Environment) removeNode(ctx context.Context, name string, lingers bool)
 	e.mu.Lock()
 	e.removed[name] = n
 	e.mu.Unlock()
+	e.pods.leave(name)
 	e.recordExpected()
 	if lingers {
 		return nil
@@ -104,37 +105,48 @@ func (e *Environment) addNode(ctx context.Context, name string) error {
 	if len(e.Nodes()) >= e.traits.MaxNodes {
 		return fmt.Errorf("add node %q: there are %d already, at most %d fit", name, len(e.Nodes()), e.traits.MaxNodes)
 	}
-	n, err := e.bringUp(ctx, name)
-	if err != nil {
+	add := e.bringUp
+	if e.pods != nil {
+		add = e.join
+	}
+	if err := add(ctx, name); err != nil {
 		return fmt.Errorf("add node %s: %w", name, err)
 	}
-	return e.start(ctx, n.Reporter())
+	return nil
 }
 
-func (e *Environment) bringUp(ctx context.Context, name string) (*Node, error) {
+func (e *Environment) bringUp(ctx context.Context, name string) error {
 	n, err := e.plane.AddNode(ctx, name, e.current(), func(ctx context.Context) error { return e.joined(ctx, name) })
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := e.recorder.followNode(n, tail.FromStart); err != nil {
-		return nil, err
-	}
-	for _, g := range n.Plugins() {
-		e.recordReady(&g.Target)
-	}
-	e.recordReady(&Target{n.Server, history.Process{Role: history.RoleAPIServer, Node: name}})
-	e.recordToldTo(name)
-	if err := e.prepareReporter(n); err != nil {
-		return nil, err
-	}
-	if n.since, err = n.Admin.nodeObject(ctx, name, e.traits.RealNodes); err != nil {
-		return nil, err
+	if err := e.meet(ctx, n, func() error { e.recordToldTo(name); return nil }); err != nil {
+		return err
 	}
 	e.mu.Lock()
 	delete(e.joining, name)
 	e.mu.Unlock()
 	e.recordExpected()
-	return n, nil
+	return e.start(ctx, n.Reporter())
+}
+
+// meet follows a node that is new, and makes it one of the cluster. told notes what its API server has begun with.
+func (e *Environment) meet(ctx context.Context, n *Node, told func() error) (err error) {
+	if err := e.recorder.followNode(n, tail.FromStart); err != nil {
+		return err
+	}
+	for _, g := range n.Plugins() {
+		e.recordReady(&g.Target)
+	}
+	e.recordReady(&Target{n.Server, history.Process{Role: history.RoleAPIServer, Node: n.Name}})
+	if err := told(); err != nil {
+		return err
+	}
+	if err := e.prepareReporter(n); err != nil {
+		return err
+	}
+	n.since, err = n.Admin.nodeObject(ctx, n.Name, e.traits.RealNodes)
+	return err
 }
 
 // joined records that a node is expected to report since its kubelet registered it, long before its reporter can run.

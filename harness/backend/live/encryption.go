@@ -14,6 +14,10 @@ import (
 type Encryption struct {
 	Providers encryption.List
 	Keys      map[encryption.Provider][]byte
+	// File is the configuration that an operator has made, with sockets below contract.SocketDir, and takes the place of both; nil: there is none.
+	// Sockets are the names of all the plugins that a node with an operator begins with.
+	File    []byte
+	Sockets []string
 }
 
 // Plugins is the encryption by plugins alone, the write key first; clear text is read.
@@ -22,7 +26,9 @@ func Plugins(keyIDs ...string) Encryption {
 }
 
 // PluginIDs are the keyIDs of the plugins that an API server with this encryption needs.
-func (e Encryption) PluginIDs() []string { return e.Providers.KeyIDs(encryption.KMS) }
+func (e Encryption) PluginIDs() []string {
+	return append(e.Providers.KeyIDs(encryption.KMS), e.Sockets...)
+}
 
 // Config is the configuration of an API server that sees its plugins' sockets where socket says.
 func (e Encryption) Config(socket func(keyID string) string) controlplane.Encryption {

@@ -47,6 +47,7 @@ type Environment struct {
 	removed    map[string]*Node
 	away       map[onNode]string            // whose processes cannot be told anything: why
 	joining    map[string]time.Time         // nodes that the cluster knows and this environment not yet: since when
+	coming     map[string]bool              // nodes that the operator counts, and that have no pod yet
 	conditions map[string]map[string]object // by manager and type
 	written    map[string]history.Data      // secrets by name
 	serial     int
@@ -88,7 +89,7 @@ func (e *Environment) Plane() Plane { return e.plane }
 func (e *Environment) Nodes() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.DeleteFunc(e.plane.Nodes().Names(), func(name string) bool { return e.removed[name] != nil })
+	return slices.DeleteFunc(e.plane.Nodes().Names(), func(name string) bool { return e.removed[name] != nil || e.coming[name] })
 }
 
 // nodes are those of Nodes.

@@ -24,6 +24,7 @@ type pods struct {
 
 	mu      sync.Mutex
 	pods    map[string]*pod
+	seen    map[string]*pod // as the operator saw them last
 	tries   int
 	decided *history.Decision
 	lags    map[string]time.Duration // of what is rolled out, by node
@@ -61,7 +62,7 @@ type rollingOut struct {
 }
 
 func newPods(e *Environment) *pods {
-	p := &pods{e: e, pods: map[string]*pod{}}
+	p := &pods{e: e, pods: map[string]*pod{}, seen: map[string]*pod{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.operator.Unit = &operatorUnit{pods: p}
 	return p
@@ -81,8 +82,10 @@ func (p *pods) sockets(node string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []string
-	for _, id := range p.of(node).sockets {
-		out = append(out, p.of(node).names[id])
+	if pod := p.pods[node]; pod != nil { // a node may be gone by now
+		for _, id := range pod.sockets {
+			out = append(out, pod.names[id])
+		}
 	}
 	return out
 }

@@ -2,12 +2,14 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 )
@@ -19,10 +21,20 @@ func (p *pods) on(name, what string, do func(*Node) error) error {
 	if n == nil {
 		return fmt.Errorf("%s: there is no node %q: there are %v", what, name, p.e.Nodes())
 	}
-	if err := p.e.present(n); err != nil {
+	if err := errors.Join(p.e.present(n), p.same(name)); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return do(n)
+}
+
+// same is an error if a node's pod is not the one that the operator saw last: another one has taken over its name.
+func (p *pods) same(name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pods[name] == nil || p.pods[name] != p.seen[name] {
+		return fmt.Errorf("node %q is gone, or another one by now: %w", name, exchange.ErrBehind)
+	}
+	return nil
 }
 
 // StartPlugins implements operator.Executor. One that runs with other settings for the same key is started again.
@@ -127,12 +139,20 @@ func (p *pods) RollOut(_ context.Context, name string, rev int, file []byte) err
 }
 
 func (p *pods) rollOut(n *Node, rev int, file []byte) error {
+	if p.underway(n.Name, rev) {
+		return nil
+	}
+	return p.tell(n, rev, file)
+}
+
+// tell writes the file of an API server.
+func (p *pods) tell(n *Node, rev int, file []byte) error {
 	name := n.Name
 	read, err := operated.ReadRollOut(file)
 	if err != nil {
 		return fmt.Errorf("roll out revision %d: %w", rev, err)
 	}
-	if p.underway(name, rev) || !p.begin(name, rev) {
+	if !p.begin(name, rev) {
 		return nil
 	}
 	for _, k := range read.Keys {

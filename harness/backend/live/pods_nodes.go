@@ -15,7 +15,7 @@ import (
 func (p *pods) Nodes(ctx context.Context) (map[string]core.Node, error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	out := map[string]core.Node{}
+	out := p.e.comes() // before the others: whoever comes is in one of the two
 	for _, n := range p.e.nodes() {
 		all.Go(func() {
 			seen := p.look(ctx, n)
@@ -36,8 +36,12 @@ func (p *pods) look(ctx context.Context, n *Node) core.Node {
 	up := !away && n.Server.Status().Phase == Running && p.askLoaded(ctx, n)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	pod := p.of(n.Name)
-	return core.Node{Up: up, Away: away, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
+	pod := p.pods[n.Name]
+	p.seen[n.Name] = pod
+	if pod == nil { // it has just been removed
+		return core.Node{Away: true, Since: n.since}
+	}
+	return core.Node{Up: up, Away: away, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
 }
 
 // askLoaded sees to it that what an API server has in force is known, and says whether it is. Its metrics are long, and no file is unloaded
@@ -45,7 +49,11 @@ func (p *pods) look(ctx context.Context, n *Node) core.Node {
 func (p *pods) askLoaded(ctx context.Context, n *Node) bool {
 	pid := n.Server.Status().PID
 	p.mu.Lock()
-	pod := p.of(n.Name)
+	pod := p.pods[n.Name]
+	if pod == nil {
+		p.mu.Unlock()
+		return false
+	}
 	settled, recent, answers := pod.told == "" || pod.pid == pid, time.Since(pod.asked) < askEvery, pod.answers
 	p.mu.Unlock()
 	switch {
@@ -62,7 +70,11 @@ func (p *pods) askLoaded(ctx context.Context, n *Node) bool {
 // names notes what an API server says that it has in force. What nobody has rolled out is what it began with.
 func (p *pods) names(node, hash string, pid int, answers bool) {
 	p.mu.Lock()
-	pod := p.of(node)
+	pod := p.pods[node]
+	if pod == nil {
+		p.mu.Unlock()
+		return
+	}
 	pod.asked, pod.answers = time.Now(), answers
 	file, known := pod.files[hash]
 	if known {

@@ -41,6 +41,11 @@ func (p *plane) makeNode(ctx context.Context, name string, told live.Encryption)
 	if n.Admin, err = live.NewClient(config); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
+	if told.File != nil {
+		if _, err := n.Server.RollOut(told.File); err != nil {
+			return nil, fmt.Errorf("add node %s: %w", name, err)
+		}
+	}
 	p.Register(history.Process{Role: history.RoleAPIServer, Node: name}, "apiserver-"+name)
 	for _, k := range told.PluginIDs() {
 		if _, err := p.AddPlugin(ctx, n, k); err != nil {

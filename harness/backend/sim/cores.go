@@ -5,6 +5,7 @@ import (
 
 	aggregating "github.com/kmsharness/kmsharness/aggregator/core"
 	operating "github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 	reporting "github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -17,6 +18,8 @@ type Cores struct {
 
 	// Operate is the API server operator's, in scenarios that have one.
 	Operate func(operating.Observed, operating.Options, time.Time) operating.Plan
+	// Serve is what the pod of an API server begins with that is new, and was not rolled back.
+	Serve func(o operating.Observed, back int) (revision.Config, revision.PluginConfig)
 
 	again bool // Decide is the project's own, which a Stepper may repeat
 }
@@ -31,6 +34,9 @@ func (c Cores) withDefaults() Cores {
 	}
 	if c.Operate == nil {
 		c.Operate = operating.Decide
+	}
+	if c.Serve == nil {
+		c.Serve = operating.Serve
 	}
 	return c
 }

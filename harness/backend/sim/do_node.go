@@ -58,6 +58,7 @@ func (e *environment) removeNode(name string, lingers bool) error {
 		return err
 	}
 	n.removed = true
+	e.pods.leave(name)
 	e.recordExpected()
 	if lingers {
 		return nil
@@ -114,22 +115,36 @@ func (e *environment) addNode(name string) error {
 	if len(e.nodes()) >= maxNodes {
 		return fmt.Errorf("add node %q: there are %d already, at most %d fit", name, len(e.nodes()), maxNodes)
 	}
+	defer e.pods.come(name)()
 	n := newNode(e.w, name, e.told.KeyIDs(encryption.KMS))
 	n.isolated, n.removed = true, true // until it is one of the cluster
 	n.server.envelope.wanted = encryptionConfig{providers: e.told}
 	e.w.addNode(n)
-	if err := each(e, n.plugins, startTimeout, func(p *kmsPlugin, done func(error)) { p.start(func() { done(nil) }) }); err != nil {
-		return err
+	if err := e.startPluginsOf(n); err != nil {
+		return fmt.Errorf("add node %s: %w", name, err)
 	}
 	if err := e.start(&n.server.proc); err != nil {
 		return fmt.Errorf("add node %s: start its API server: %w", name, err)
 	}
-	e.recordToldTo(n)
+	if e.pods == nil {
+		e.recordToldTo(n)
+	}
 	rep := e.ask(n, request{user: "system:admin", verb: verbCreate, key: keyOf(nodeObjects(), name), body: encode(nodeObject(name))})
 	if err := rep.problem(); err != nil {
 		return fmt.Errorf("create Node %s: %w", name, err)
 	}
 	n.since, n.isolated, n.removed = rep.version.Created, false, false
+	if e.pods != nil {
+		return e.pods.arrived(n)
+	}
 	e.recordExpected()
 	return e.start(&n.reporter.proc)
+}
+
+// startPluginsOf starts those of a node that is new. With an operator, they and the configuration are of its newest revision.
+func (e *environment) startPluginsOf(n *node) error {
+	if e.pods != nil {
+		return e.pods.equip(n)
+	}
+	return each(e, n.plugins, startTimeout, func(p *kmsPlugin, done func(error)) { p.start(func() { done(nil) }) })
 }

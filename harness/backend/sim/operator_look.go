@@ -30,6 +30,11 @@ type caches struct {
 	reports  []exchange.Report
 }
 
+// newCaches are those of who has seen nothing yet.
+func newCaches() caches {
+	return caches{referred: map[config.Reference]bool{}, objects: map[string]object{}}
+}
+
 // object is one that was read, in a version.
 type object struct {
 	version string
@@ -57,11 +62,10 @@ func (s *shift) observe() (exchange.Seen, error) {
 	if err := s.refresh(); err != nil {
 		return exchange.Seen{}, err
 	}
-	seen, c := exchange.NewSeen(), &s.caches
-	for _, name := range slices.Sorted(maps.Keys(c.objects)) {
-		if err := seen.Add(c.objects[name].read, c.objects[name].err); err != nil {
-			return exchange.Seen{}, err
-		}
+	c := &s.caches
+	seen, err := c.seen()
+	if err != nil {
+		return exchange.Seen{}, err
 	}
 	release := config.Options{BeforeKMS: s.older}
 	if err := seen.Known(release); err != nil {
@@ -71,6 +75,17 @@ func (s *shift) observe() (exchange.Seen, error) {
 	s.failing.Add(&seen, s.o.e.pods.scheme(), c.reports)
 	seen.Wanted = exchange.Wanted(c.config, release, func(r config.Reference) bool { return c.referred[r] })
 	seen.Migration, seen.Preflight = s.migration.Result, s.preflight.Result
+	return seen, nil
+}
+
+// seen are the keys and revisions. One that cannot be read is an error.
+func (c *caches) seen() (exchange.Seen, error) {
+	seen := exchange.NewSeen()
+	for _, name := range slices.Sorted(maps.Keys(c.objects)) {
+		if err := seen.Add(c.objects[name].read, c.objects[name].err); err != nil {
+			return exchange.Seen{}, err
+		}
+	}
 	return seen, nil
 }
 
@@ -85,7 +100,8 @@ func (s *shift) refresh() error {
 		return errNotSeen
 	}
 	before := c.objects
-	c.full, c.referred, c.objects = true, map[config.Reference]bool{}, map[string]object{}
+	fresh := newCaches()
+	c.full, c.referred, c.objects = true, fresh.referred, fresh.objects
 	s.refreshSecrets(before)
 	if err := s.refreshMaps(before); err != nil {
 		return err

@@ -19,6 +19,8 @@ type pods struct {
 	e        *environment
 	operator *operatorProc
 	pods     map[string]*pod
+	seen     map[string]*pod // as the operator saw them last
+	comes    map[string]bool // nodes that count, and whose pods are being made
 	tries    int
 	decided  *history.Decision
 	lags     map[string]time.Duration // of what is rolled out, by node
@@ -52,7 +54,7 @@ type rollingOut struct {
 // operate has an operator switch the encryption, which begins with clear text.
 func (e *environment) operate() {
 	e.encryption, e.w.initially, e.w.named = encryption.Identity, encryption.Identity, map[string]string{}
-	e.pods = &pods{e: e, pods: map[string]*pod{}}
+	e.pods = &pods{e: e, pods: map[string]*pod{}, comes: map[string]bool{}}
 	e.pods.operator = newOperatorProc(e)
 	if e.kube == nil {
 		e.w.keepCredentials()
@@ -155,5 +157,5 @@ func (p *pods) startable(a scenario.Action, targets []*proc) ([]*proc, error) {
 	case a.Process.Role != history.RoleReporter || !starts(a):
 		return targets, nil
 	}
-	return slices.DeleteFunc(targets, func(t *proc) bool { return len(p.of(t.id.Node).sockets) == 0 }), nil
+	return slices.DeleteFunc(targets, func(t *proc) bool { return p.pods[t.id.Node] == nil || len(p.pods[t.id.Node].sockets) == 0 }), nil
 }

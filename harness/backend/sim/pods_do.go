@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,10 +21,10 @@ func (p *pods) on(name, what string, do func(*node) error) error {
 	}
 	defer end()
 	n := p.e.w.nodeNamed(name)
-	if n == nil {
+	if n == nil || n.removed {
 		return fmt.Errorf("%s: there is no node %q: there are %v", what, name, p.e.Nodes())
 	}
-	if err := present(n); err != nil {
+	if err := errors.Join(present(n), p.same(name)); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return do(n)
@@ -126,14 +127,18 @@ func (p *pods) rollOut(name string, rev int, file []byte) error {
 }
 
 func (p *pods) rollOutOn(n *node, rev int, file []byte) error {
-	name := n.name
+	if f, told := p.of(n.name).newest(); p.underway(n.name, rev) || told && f.revision == rev {
+		return nil
+	}
+	return p.tell(n, rev, file)
+}
+
+// tell writes the file of an API server.
+func (p *pods) tell(n *node, rev int, file []byte) error {
+	name, pod := n.name, p.of(n.name)
 	read, err := operated.ReadRollOut(file)
 	if err != nil {
 		return fmt.Errorf("roll out revision %d: %w", rev, err)
-	}
-	pod := p.of(name)
-	if f, told := pod.newest(); p.underway(name, rev) || told && f.revision == rev {
-		return nil
 	}
 	for _, k := range read.Keys {
 		p.e.w.secrecy.Add(fmt.Sprintf("encryption-config revision %d", rev), secrecy.Plain, k)

@@ -70,6 +70,8 @@ type Node struct {
 	Up bool
 	// Away: nothing can be done on the node, because it has no power, or its pod is not there. What it ran it runs again when it is back.
 	Away bool
+	// Since is when the node came. What is reported of a time before is of another one that had its name.
+	Since time.Time
 	// Loaded is the revision of the encryption configuration that it has in force; 0: none.
 	Loaded int
 	// Plugins that run, by keyID.

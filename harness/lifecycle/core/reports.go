@@ -4,10 +4,10 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 )
 
-// fresh is what a node reports of a plugin, if that is recent.
+// fresh is what a node reports of a plugin, if that is recent, and its own: a report stays for a while when its node is replaced.
 func (d *decision) fresh(node string, id uint64) (Entry, bool) {
 	e, there := d.Nodes[node].Report[id]
-	if !there || contract.FreshnessAt(d.now, e.Checked, d.Interval) != contract.Fresh {
+	if !there || e.Checked.Before(d.Nodes[node].Since) || contract.FreshnessAt(d.now, e.Checked, d.Interval) != contract.Fresh {
 		return e, false
 	}
 	d.plan.wake(e.Checked.Add(contract.StaleAfter(d.Interval)).Sub(d.now) + 1)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
@@ -11,7 +12,7 @@ import (
 // decide has the operator look and plan.
 func (w *world) decide() {
 	o := w.observe()
-	w.look, w.looked, w.versions = &o, w.now, map[uint64]int{}
+	w.look, w.looked, w.versions, w.met = &o, w.now, map[uint64]int{}, maps.Clone(w.nodes)
 	for id, k := range w.keys {
 		w.versions[id] = k.version
 	}
@@ -119,8 +120,14 @@ func (w *world) act(a core.Action) {
 	}
 }
 
+// on does something on a node. What was planned for another one that had its name is given up, and with it the rest of the plan.
 func (w *world) on(name string, do func(*node)) {
-	if n := w.nodes[name]; n != nil && !n.away {
+	n := w.nodes[name]
+	switch {
+	case n != w.met[name]:
+		w.note("%s is another node: the operator looks again", name)
+		w.plan = nil
+	case n != nil && !n.away:
 		do(n)
 	}
 }

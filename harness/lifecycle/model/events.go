@@ -35,6 +35,8 @@ func events() []event {
 		{1, func(w *world) { n := w.anyNode(); n.reports = !n.reports; w.note("a reporter runs: %v", n.reports) }},
 		{5, (*world).rollBack},
 		{1, (*world).members},
+		{2, (*world).replace},
+		{4, (*world).arrivals},
 	}
 }
 
@@ -136,8 +138,7 @@ func (w *world) power() {
 		w.note("%s goes down, with its whole node: %v", name, n.away)
 		return
 	}
-	w.boot(n)
-	w.note("%s starts with revision %d", name, n.loaded)
+	w.arrive(name)
 }
 
 // rollBack starts the pod of an older revision of the API server.
@@ -154,7 +155,30 @@ func (w *world) members() {
 		w.join()
 		return
 	}
-	name := w.pick(w.names())
+	w.leave(w.pick(w.names()))
+}
+
+// leave removes a node.
+func (w *world) leave(name string) {
 	delete(w.nodes, name)
 	w.note("%s is removed", name)
+}
+
+// arrivals takes a node that comes one step further, if there is one.
+func (w *world) arrivals() {
+	coming := slices.DeleteFunc(w.names(), func(name string) bool { return !w.nodes[name].away || w.nodes[name].loaded > 0 })
+	if name := w.pick(coming); name != "" {
+		w.arrive(name)
+	}
+}
+
+// replace puts a node in the place of one, which takes over its name, and what is left of its report.
+func (w *world) replace() {
+	name := w.pick(w.names())
+	if len(w.nodes) < 2 {
+		return
+	}
+	left := w.nodes[name].report
+	w.leave(name)
+	w.joinAs(name, left)
 }

@@ -47,6 +47,9 @@ func (w *world) judgeSockets(name string, n *node) {
 
 func (w *world) judgeNode(name string, o object, node string) {
 	n := w.nodes[node]
+	if n.coming { // there is nothing on its disk yet
+		return
+	}
 	c := w.config(n.disk)
 	if n.up {
 		c = w.config(n.loaded)
@@ -98,7 +101,7 @@ func (w *world) judgeKey(k revision.Key) {
 func (w *world) judgeHealth(made, before uint64) {
 	for _, name := range slices.Sorted(maps.Keys(w.look.Nodes)) {
 		e := w.look.Nodes[name].Report[before]
-		fresh := contract.FreshnessAt(w.looked, e.Checked, Options().Interval) == contract.Fresh
+		fresh := contract.FreshnessAt(w.looked, e.Checked, Options().Interval) == contract.Fresh && !e.Checked.Before(w.look.Nodes[name].Since)
 		if !fresh || !e.Healthy {
 			w.violate("ONE-AT-A-TIME", "key %d is made while %s does not freshly report a healthy plugin %d", made, name, before)
 		}

@@ -14,20 +14,42 @@ import (
 // poll is how often an API server asks its plugins at least.
 const poll = time.Minute
 
-// join adds a node. Its pod gets what every pod gets.
+// join adds a node with a name of its own.
 func (w *world) join() {
 	w.joined++
-	name := fmt.Sprintf("cp-%d", w.joined)
-	w.nodes[name] = &node{plugins: map[uint64]*plugin{}, report: map[uint64]core.Entry{}, reports: true}
-	w.note("%s joins", name)
-	w.pod(name, 0)
+	w.joinAs(fmt.Sprintf("cp-%d", w.joined), map[uint64]core.Entry{})
 }
 
-// pod starts an API server's pod anew, rolled back by a number of revisions: its plugins, its configuration, its reporter.
+// joinAs adds a node. It is expected from now on, and its pod comes later. Of one that had its name before a report may be left.
+func (w *world) joinAs(name string, report map[uint64]core.Entry) {
+	w.nodes[name] = &node{since: w.now, coming: true, away: true, plugins: map[uint64]*plugin{}, report: report, reports: true}
+	w.note("%s joins", name)
+}
+
+// arrive takes a node one step further: its pod is made, and gets what every pod gets; then its API server starts.
+func (w *world) arrive(name string) {
+	n := w.nodes[name]
+	if n.coming {
+		n.reports = w.choose(3) > 0 // its reporter comes last, and may come late
+		w.equip(name, 0)
+		w.note("%s has its pod, with revision %d", name, n.disk)
+		return
+	}
+	w.boot(n)
+	w.note("%s starts with revision %d", name, n.loaded)
+}
+
+// pod starts an API server's pod anew, rolled back by a number of revisions.
 func (w *world) pod(name string, back int) {
+	w.equip(name, back)
+	w.boot(w.nodes[name])
+}
+
+// equip makes an API server's pod: its configuration, its plugins, its reporter.
+func (w *world) equip(name string, back int) {
 	n := w.nodes[name]
 	c, p := w.subject.Serve(w.observe(), back)
-	n.disk, n.back = c.Revision, back
+	n.disk, n.back, n.coming = c.Revision, back, false
 	for id := range n.plugins {
 		if !p.Has(id) {
 			delete(n.plugins, id)
@@ -38,7 +60,6 @@ func (w *world) pod(name string, back int) {
 		w.install(n, one)
 		n.reporter = append(n.reporter, one.KeyID)
 	}
-	w.boot(n)
 }
 
 // install starts a plugin, or starts it anew.

@@ -82,13 +82,13 @@ func (w *world) heal() {
 	}
 	for _, name := range w.names() {
 		n := w.nodes[name]
-		n.reports = true
 		for _, p := range n.plugins {
 			p.alive, p.well = true, true
 		}
-		if !n.up {
-			w.boot(n)
+		for !n.up {
+			w.arrive(name)
 		}
+		n.reports = true
 	}
 	for range 3 { // what the plugins say now is reported and noted, and then they see the newest version
 		w.round()

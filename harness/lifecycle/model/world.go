@@ -27,6 +27,7 @@ type world struct {
 	remote  map[string]int // version of the key, by what chooses it
 
 	nodes   map[string]*node
+	met     map[string]*node // those of the last look
 	joined  int
 	objects map[string]object
 
@@ -61,6 +62,8 @@ type object struct {
 
 // node is one pod of the API server.
 type node struct {
+	since        time.Time
+	coming       bool // it has joined, and its pod is not there yet
 	up           bool
 	away         bool // nothing can be done on it, and it is not up
 	loaded, disk int  // revisions
@@ -89,6 +92,9 @@ func newWorld(s Subject, c Choose) *world {
 	w.now, w.spec = w.began, core.Wanted{Wanted: config.Wanted{Type: config.Identity}}
 	for range 1 + c(3) {
 		w.join()
+	}
+	for _, name := range w.names() {
+		w.pod(name, 0)
 	}
 	return w
 }
@@ -178,7 +184,7 @@ func (w *world) observe() core.Observed {
 	o := core.Observed{Wanted: w.spec, Preflight: w.result, Nodes: map[string]core.Node{}, Migration: w.migration}
 	o.Keys, o.Configs, o.PluginConfigs = w.allKeys(), sorted(w.configs), sorted(w.plugins)
 	for name, n := range w.nodes {
-		seen := core.Node{Up: n.up, Away: n.away, Loaded: n.loaded, Plugins: map[uint64]config.Plugin{}, Reporter: slices.Clone(n.reporter), Report: maps.Clone(n.report)}
+		seen := core.Node{Up: n.up, Away: n.away, Since: n.since, Loaded: n.loaded, Plugins: map[uint64]config.Plugin{}, Reporter: slices.Clone(n.reporter), Report: maps.Clone(n.report)}
 		for id, p := range n.plugins {
 			if p.alive {
 				seen.Plugins[id] = p.config

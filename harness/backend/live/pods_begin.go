@@ -1,0 +1,88 @@
+package live
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
+	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+)
+
+// beginning is what a new pod begins with: the newest revisions, whether the operator runs or not. A static pod is made of objects of the API.
+type beginning struct {
+	revision int // 0: nothing was ever encrypted
+	file     []byte
+	plugins  []revision.Plugin
+}
+
+// keyIDs of the plugins, the writer's first.
+func (b beginning) keyIDs() (ids []uint64) {
+	for _, g := range b.plugins {
+		ids = append(ids, g.KeyID)
+	}
+	return ids
+}
+
+// toldTo is that for a plane, whose plugins know their keys from now on.
+func (p *pods) toldTo(b beginning) Encryption {
+	told := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.file}
+	for _, g := range b.plugins {
+		called := p.scheme().Name(g)
+		p.e.plane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(g.Config))
+		told.Sockets = append(told.Sockets, called)
+	}
+	return told
+}
+
+// readBeginning reads the newest revisions, through any API server.
+func (e *Environment) readBeginning(ctx context.Context) (b beginning, err error) {
+	err = e.persist(ctx, func(ctx context.Context, c *Client) error {
+		seen, err := c.seen(ctx, e.revised())
+		if err != nil {
+			return err
+		}
+		config, plugins := core.Serve(seen.Observed, 0)
+		b = beginning{revision: config.Revision, plugins: plugins.Plugins}
+		if b.revision > 0 {
+			b.file, err = seen.File(config.Revision)
+		}
+		return err
+	})
+	return b, err
+}
+
+// seen are an operator's keys and revisions.
+func (c *Client) seen(ctx context.Context, of revision.Component) (exchange.Seen, error) {
+	s := exchange.NewSeen()
+	err := each(ctx, c, secretObjects(), of, func(one *corev1.Secret) error { return s.Add(exchange.ReadSecret(one)) })
+	if err != nil {
+		return s, err
+	}
+	maps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	return s, each(ctx, c, maps, of, func(one *corev1.ConfigMap) error { return s.Add(exchange.ReadConfigMap(one)) })
+}
+
+// each does something with every object of a kind that an operator has made.
+func each[T any](ctx context.Context, c *Client, r schema.GroupVersionResource, of revision.Component, do func(*T) error) error {
+	labelled := metav1.ListOptions{LabelSelector: revision.ComponentLabel + "=" + string(of)}
+	list, err := c.Resource(r).Namespace(revision.Namespace).List(ctx, labelled)
+	if err != nil {
+		return fmt.Errorf("list %s in %s: %w", r.Resource, revision.Namespace, err)
+	}
+	return list.EachListItem(func(o runtime.Object) error {
+		one := new(T)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.(*unstructured.Unstructured).Object, one); err != nil {
+			return fmt.Errorf("read one of the %s in %s: %w", r.Resource, revision.Namespace, err)
+		}
+		return do(one)
+	})
+}
