@@ -23,7 +23,8 @@ type Controller struct {
 	cr       *object
 	operator *object // the ClusterOperator
 	config   *object // apiservers.config.openshift.io; nil when KMS is always active
-	expected *mirror
+	expected *listed
+	nodes    *mirror // that expected looks into
 	metrics  *metrics
 	reader   core.Reader     // of the CR; used by the one who works
 	absent   map[string]bool // objects that were missing at the last look, to log it once
@@ -58,7 +59,8 @@ func (c *Controller) mirrors() error {
 	if err != nil {
 		return err
 	}
-	c.expected = newMirror(nodes, c.trigger.changed)
+	c.nodes = newMirror(nodes, c.trigger.changed)
+	c.expected = &listed{mirror: c.nodes, clock: c.Clock}
 	c.cr = c.object(operatorGVR(c.Operator), core.OperatorObject)
 	c.operator = c.object(clusterOperatorGVR(), c.Operator.ClusterOperator)
 	if !c.AlwaysActive {
@@ -116,7 +118,7 @@ func (c *Controller) Synced() bool {
 }
 
 func (c *Controller) all() []*mirror {
-	out := []*mirror{c.cr.mirror, c.operator.mirror, c.expected}
+	out := []*mirror{c.cr.mirror, c.operator.mirror, c.nodes}
 	if c.config != nil {
 		out = append(out, c.config.mirror)
 	}

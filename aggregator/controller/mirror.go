@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -59,20 +58,6 @@ func newMirror(s source, changed func()) *mirror {
 
 func watchBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: watchRetryMin, Cap: watchRetryMax, Factor: 2, Jitter: 0.1, Steps: 5}
-}
-
-// listLive asks the API server for what the mirror is a copy of.
-func (m *mirror) listLive(ctx context.Context) ([]any, error) {
-	result, err := m.source.list(ctx, metav1.ListOptions{LabelSelector: m.source.labels, FieldSelector: m.source.fields})
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", m.source.name, err)
-	}
-	var items []any
-	err = meta.EachListItem(result, func(item runtime.Object) error {
-		items = append(items, item)
-		return nil
-	})
-	return items, err
 }
 
 func (m *mirror) run(ctx context.Context) { m.reflector.RunWithContext(ctx) }

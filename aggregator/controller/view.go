@@ -23,7 +23,7 @@ type view struct {
 
 // cached is the newest known state.
 func (c *Controller) cached() view {
-	v := view{cr: c.cr.latest(), operator: c.operator.latest(), expected: c.expected.List()}
+	v := view{cr: c.cr.latest(), operator: c.operator.latest(), expected: c.expected.latest()}
 	if c.config != nil {
 		v.config = c.config.latest()
 	}
@@ -43,7 +43,7 @@ func (c *Controller) live(ctx context.Context) (v view, err error) {
 	if c.config != nil {
 		get(&v.config, c.config)
 	}
-	group.Go(func() (err error) { v.expected, err = c.expected.listLive(ctx); return err })
+	group.Go(func() (err error) { v.expected, err = c.expected.get(ctx); return err })
 	if err := group.Wait(); err != nil {
 		return view{}, fmt.Errorf("look at the API server before a write: %w", err)
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // kindOfRequest is what a client repeats.
-type kindOfRequest struct{ verb, resource, subresource, name string }
+type kindOfRequest struct{ verb, resource, subresource, name, contentType string }
 
 // judgeRestraint: an aggregator that is refused backs off, and comes back when it was told to.
 func (v *view) judgeRestraint(f *Finding) {
@@ -27,6 +27,8 @@ func (v *view) judgeRestraint(f *Finding) {
 		return
 	}
 	replicas := max(1, len(v.processes(history.RoleAggregator)))
+	// What an API server or a way held back comes all at once.
+	way := v.serviceFine().and(v.linkFine(func(l linkChange) bool { return l.from == history.RoleAggregator })).settled(time.Second + v.tolerance())
 	byKind := map[kindOfRequest][]*request{}
 	var kinds []kindOfRequest
 	for i := range v.requests {
@@ -34,7 +36,7 @@ func (v *view) judgeRestraint(f *Finding) {
 		if !r.aggregator() || r.Code < 400 || r.Code == 404 || r.Code == 409 {
 			continue
 		}
-		k := kindOfRequest{r.Verb, r.Resource, r.Subresource, r.Name}
+		k := kindOfRequest{r.Verb, r.Resource, r.Subresource, r.Name, r.ContentType}
 		if byKind[k] == nil {
 			kinds = append(kinds, k)
 		}
@@ -43,14 +45,14 @@ func (v *view) judgeRestraint(f *Finding) {
 	for _, k := range kinds {
 		all := byKind[k]
 		slices.SortStableFunc(all, func(a, b *request) int { return a.received.Compare(b.received) })
-		v.judgeRefused(f, k, all, replicas)
+		v.judgeRefused(f, k, all, way, replicas)
 	}
 }
 
-func (v *view) judgeRefused(f *Finding, k kindOfRequest, all []*request, replicas int) {
+func (v *view) judgeRefused(f *Finding, k kindOfRequest, all []*request, way spans, replicas int) {
 	for i, r := range all {
 		window, most := v.restraintAt(r)
-		if window == 0 {
+		if window == 0 || !way.covers(span{r.received, r.received.Add(window)}) {
 			continue
 		}
 		f.judgedAt(r.received, r.received.Add(window))

@@ -47,3 +47,32 @@ func TestRestraint(t *testing.T) {
 		}
 	}
 }
+
+// TestRestraintOfWhatWasHeldBack: a hundred requests at once are no haste if an API server was paused until then, and are if none was.
+func TestRestraintOfWhatWasHeldBack(t *testing.T) {
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	forbidden := history.Refusal{Role: history.RoleAggregator, Mode: history.RefuseForbidden, Code: 403}
+	for name, c := range map[string]struct {
+		states []string // of the API server at 0, 5 and 10 s
+		broken int
+	}{
+		"held back": {[]string{history.ProcessReady, history.ProcessPaused, history.ProcessResumed}, 0},
+		"not":       {[]string{history.ProcessReady}, 1},
+	} {
+		log := history.NewLog(nil)
+		log.Record(begin, "engine", &history.Run{Schema: history.Schema, Timing: contract.DefaultTiming(), Operator: "kubeapiservers", ClusterOperator: "kube-apiserver"})
+		log.Record(begin, "backend", &forbidden)
+		for i, state := range c.states {
+			log.Record(begin.Add(time.Duration(i)*5*time.Second), "backend", &history.Process{Role: history.RoleAPIServer, Node: "cp-1", State: state})
+		}
+		now := begin.Add(10*time.Second + time.Millisecond)
+		for range 100 {
+			log.Record(now, "audit/cp-1", &history.Request{APIServer: "cp-1", User: contract.AggregatorIdentity, Verb: "list", Resource: "nodes", Code: 403, Received: now, Completed: now})
+		}
+		log.Record(begin.Add(20*time.Second), "engine", &history.Phase{Name: history.PhaseEnd})
+		var f Finding
+		if newView(log.Events()).judgeRestraint(&f); len(f.Violations) != c.broken {
+			t.Errorf("%s: %d violations, expected %d: %+v", name, len(f.Violations), c.broken, f.Violations)
+		}
+	}
+}

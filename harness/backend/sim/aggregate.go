@@ -21,7 +21,7 @@ type view struct {
 }
 
 func (a *aggregator) cached() view {
-	return view{cr: a.cr.latest(), co: a.co.latest(), config: a.config.latest(), nodes: a.nodes.items}
+	return view{cr: a.cr.latest(), co: a.co.latest(), config: a.config.latest(), nodes: a.nodes.all()}
 }
 
 // live asks the API server for everything at once.
@@ -49,7 +49,14 @@ func (a *aggregator) live(done func(view, error)) {
 	get(&v.cr, a.cr)
 	get(&v.co, a.co)
 	get(&v.config, a.config)
-	a.ask(request{verb: verbList, key: a.nodes.key}, a.inTermReply(func(rep reply) { v.nodes = rep.list; part(rep, rep.problem()) }))
+	a.ask(request{verb: verbList, key: a.nodes.key}, a.inTermReply(func(rep reply) {
+		err := rep.problem()
+		if err == nil {
+			v.nodes = rep.list
+			a.nodes.sawAll(rep)
+		}
+		part(rep, err)
+	}))
 }
 
 func (a *aggregator) inTermReply(f func(reply)) func(reply) {

@@ -24,6 +24,7 @@ type mirror struct {
 	seen    int64            // revision that it is a copy of
 	own     *objects.Version // what the API server returned to a request of its own
 	until   time.Time        // how long that is preferred to an older copy
+	listed  listing          // the same for a list of its own
 }
 
 func newMirror(a *aggregator, key objects.Key) *mirror { return &mirror{a: a, key: key} }
@@ -126,6 +127,27 @@ func (m *mirror) latest() *objects.Version {
 		return cached
 	}
 	return m.own
+}
+
+// listing is everything of a resource at a revision.
+type listing struct {
+	items    []*objects.Version
+	revision int64
+	until    time.Time
+}
+
+// sawAll remembers what the API server returned to a list.
+func (m *mirror) sawAll(rep reply) {
+	m.listed = listing{rep.list, rep.revision, m.a.w.k.Now().Add(ownViewMemory)}
+}
+
+// all is the newest known state of everything.
+func (m *mirror) all() []*objects.Version {
+	if m.listed.revision <= m.seen || m.a.w.k.Now().After(m.listed.until) {
+		m.listed = listing{}
+		return m.items
+	}
+	return m.listed.items
 }
 
 func (a *aggregator) isConnected() bool { return a.c != nil && !a.c.broken }

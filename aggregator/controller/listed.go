@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
+)
+
+// listed is the newest known state of everything that a mirror is a copy of: the cache's, or what the API server answered to a list of our
+// own while the watch is not as far. A watch that is late would else bring a node back that was seen to be gone. It is used by one
+// goroutine at a time.
+type listed struct {
+	mirror  shown
+	clock   clock.PassiveClock
+	own     []any
+	version string
+	until   time.Time
+}
+
+// shown is what list and watch have shown, at a version, and what the API server has.
+type shown interface {
+	List() []any
+	version() string
+	listLive(ctx context.Context) (items []any, version string, err error)
+}
+
+// latest is shared: not to be changed.
+func (l *listed) latest() []any {
+	if l.version != "" && (l.clock.Now().After(l.until) || !before(l.mirror.version(), l.version)) {
+		l.own, l.version = nil, ""
+	}
+	if l.version == "" {
+		return l.mirror.List()
+	}
+	return l.own
+}
+
+// get asks the API server.
+func (l *listed) get(ctx context.Context) ([]any, error) {
+	items, version, err := l.mirror.listLive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.own, l.version, l.until = items, version, l.clock.Now().Add(ownViewMemory)
+	return items, nil
+}
+
+// listLive asks the API server for what the mirror is a copy of, and its version.
+func (m *mirror) listLive(ctx context.Context) (items []any, version string, err error) {
+	result, err := m.source.list(ctx, metav1.ListOptions{LabelSelector: m.source.labels, FieldSelector: m.source.fields})
+	if err != nil {
+		return nil, "", fmt.Errorf("list %s: %w", m.source.name, err)
+	}
+	err = meta.EachListItem(result, func(item runtime.Object) error {
+		items = append(items, item)
+		return nil
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("list %s: %w", m.source.name, err)
+	}
+	list, err := meta.ListAccessor(result)
+	if err != nil {
+		return nil, "", fmt.Errorf("list %s: %w", m.source.name, err)
+	}
+	return items, list.GetResourceVersion(), nil
+}
+
+// version of the newest thing that list and watch have shown.
+func (m *mirror) version() string { return m.reflector.LastSyncResourceVersion() }
+
+// before is false for versions that cannot be compared.
+func before(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
