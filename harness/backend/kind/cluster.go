@@ -206,6 +206,10 @@ func (p *plane) wireNodes(ctx context.Context, b bootSpec, names []string) error
 		return err
 	}
 	b.progress("plugins and reporters go into the API servers' pods")
+	// All before any: a kubelet may listen to the API server of another node.
+	if err := eachOf(ctx, names, func(ctx context.Context, i int) error { return p.listened(ctx, nodes[i]) }); err != nil {
+		return err
+	}
 	if err := eachOf(ctx, names, func(ctx context.Context, i int) error { return p.inject(ctx, nodes[i]) }); err != nil {
 		return err
 	}

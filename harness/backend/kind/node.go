@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -71,6 +72,21 @@ func loadImages(ctx context.Context, container string) error {
 	const each = "for f in " + inNodeImages + "/*.tar; do ctr --namespace=k8s.io images import --digests $f || exit 1; done"
 	_, err := inside(ctx, container, nil, "sh", "-c", each)
 	return err
+}
+
+// listened waits until the kubelet of a node knows from an API server which pods it has. Before that it deletes none, and would start the API server that
+// kubeadm made again instead of the one of the new manifest, for minutes. One that has joined a moment ago is not so far: it tells by the status
+// of its API server's mirror pod, which it can write only when it knows that pod.
+func (p *plane) listened(ctx context.Context, n *live.Node) error {
+	ctx, cancel := context.WithTimeout(ctx, injectTimeout)
+	defer cancel()
+	return until(ctx, kubeletReacts, "wait until the kubelet knows its pods", func(ctx context.Context) error {
+		phase, err := p.kubectl(ctx, n, "get", "pod", "kube-apiserver-"+n.Name, "--namespace=kube-system", "--output=jsonpath={.status.phase}")
+		if err == nil && phase != string(corev1.PodRunning) {
+			err = fmt.Errorf("the phase of kube-apiserver-%s is %q, expected %s", n.Name, phase, corev1.PodRunning)
+		}
+		return err
+	})
 }
 
 // inject changes the manifest of an API server that runs, and waits until it runs below hold and is ready. The old one, which
