@@ -129,27 +129,6 @@ func (m *mirror) latest() *objects.Version {
 	return m.own
 }
 
-// listing is everything of a resource at a revision.
-type listing struct {
-	items    []*objects.Version
-	revision int64
-	until    time.Time
-}
-
-// sawAll remembers what the API server returned to a list.
-func (m *mirror) sawAll(rep reply) {
-	m.listed = listing{rep.list, rep.revision, m.a.w.k.Now().Add(ownViewMemory)}
-}
-
-// all is the newest known state of everything.
-func (m *mirror) all() []*objects.Version {
-	if m.listed.revision <= m.seen || m.a.w.k.Now().After(m.listed.until) {
-		m.listed = listing{}
-		return m.items
-	}
-	return m.listed.items
-}
-
 func (a *aggregator) isConnected() bool { return a.c != nil && !a.c.broken }
 
 // connected gives the aggregator's connection, which all its requests share.
