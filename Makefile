@@ -15,14 +15,20 @@ OUT ?= _artifacts
 # How long each fuzz target runs under `make fuzz`.
 FUZZTIME ?= 60s
 
-# Static, reproducible programs; the same flags everywhere, so that the build cache is shared. grpcnotrace leaves out
-# gRPC's trace pages, which would cost the reporter 2.5 MiB of memory.
+# make test leaves out what is labelled long (testing.Short). Empty: everything, as every night.
+SHORT ?= -short
+# The stages of make nightly. Empty: all.
+STAGES ?=
+
+# Static, reproducible programs; the same flags everywhere, tools and tests included, so that everything is compiled once. grpcnotrace
+# leaves out gRPC's trace pages, which would cost the reporter 2.5 MiB of memory.
 export CGO_ENABLED = 0
-GOFLAGS_BUILD := -trimpath -tags grpcnotrace -ldflags '-s -w'
+export GOFLAGS = -trimpath -tags=grpcnotrace
+GOFLAGS_BUILD := -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
 PROGRAMS := kmsharness kmsharness-hold kmsharness-proxy $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test confirm diff-backends alerts lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
+.PHONY: help build images test nightly confirm diff-backends alerts lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -37,8 +43,12 @@ images: ## container images of plugin, reporter and aggregator, without an engin
 	go build $(GOFLAGS_BUILD) -o bin/ $(addprefix ./cmd/,$(IMAGE_PROGRAMS))
 	@go run ./ci/images/build --bin bin --out bin/images
 
+# Without debug information a test program is linked in half the time; make lint vets.
 test: ## unit tests with the race detector, fuzz seeds included; needs no engine and no binaries
-	CGO_ENABLED=1 go test -race -count=1 ./...
+	CGO_ENABLED=1 go test -race -count=1 -vet=off -ldflags='-s -w' $(SHORT) ./...
+
+nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
+	@STAGES='$(STAGES)' ci/gate/nightly.sh
 
 e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [LABELS=…] [PROCS=…] [TIME=…] [OUT=…]
 	@bin/kmsharness e2e --backend='$(BACKEND)' --labels='$(LABELS)' $(if $(TIME),--time='$(TIME)') $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)'
@@ -94,4 +104,4 @@ node-image: ## make sure that there is a node image for kind; where none can be 
 	@go run ./ci/nodeimage
 
 clean: ## remove what the other targets made (not the cache of control-plane binaries)
-	rm -rf bin _artifacts* _large _mutants
+	rm -rf bin _artifacts* _large _mutants _nightly

@@ -32,26 +32,33 @@ package_comments() {
 # The arrows between rooms (docs/architecture.md); an import against them is a design error.
 arrows() {
   local mod=github.com/kmsharness/kmsharness
-  imports() { go list -f '{{.ImportPath}}: {{join .Imports " "}}' "$1" | tr ' ' '\n' | sed 's/:$//' ; }
-  imports ./contract/... | sed 1d | grep "^$mod/" | grep -v "^$mod/contract"
-  imports ./harness/check/... | grep "^$mod/" | grep -vE "^$mod/(contract|harness/history|harness/check)"
-  imports ./harness/lifecycle/encryption | grep "^$mod/" | grep -v "^$mod/harness/lifecycle/encryption"
-  imports ./harness/trace/... | grep "^$mod/" | grep -vE "^$mod/(contract|harness/history|harness/trace)"
-  imports ./harness/lifecycle/sidecar | grep "^$mod/" | grep -v "^$mod/harness/lifecycle/sidecar"
-  imports ./harness/lifecycle/... | grep "^$mod/" | grep -vE "^$mod/(contract|harness/lifecycle/.*)\$"
-  imports ./harness/lifecycle/config | grep "^$mod/" | grep -vE "^$mod/(contract|harness/lifecycle/config)\$"
+  local all
+  all=$(go list -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}' ./...)
+  # imports prints what one package imports of this module, or all packages below DIR/....
+  imports() {
+    local dir=${1#./} end=' '
+    [[ $dir != */... ]] || { dir=${dir%/...} end='[/ ]'; }
+    grep -E "^$mod/$dir$end" <<<"$all" | cut -d' ' -f2 | grep "^$mod/"
+  }
+  imports ./contract/... | grep -v "^$mod/contract"
+  imports ./harness/check/... | grep -vE "^$mod/(contract|harness/history|harness/check)"
+  imports ./harness/lifecycle/encryption | grep -v "^$mod/harness/lifecycle/encryption"
+  imports ./harness/trace/... | grep -vE "^$mod/(contract|harness/history|harness/trace)"
+  imports ./harness/lifecycle/sidecar | grep -v "^$mod/harness/lifecycle/sidecar"
+  imports ./harness/lifecycle/... | grep -vE "^$mod/(contract|harness/lifecycle/.*)\$"
+  imports ./harness/lifecycle/config | grep -vE "^$mod/(contract|harness/lifecycle/config)\$"
   for room in revision core model exchange; do # pure: no room that acts
-    imports "./harness/lifecycle/$room" | grep "^$mod/" | grep -vE "^$mod/(contract|harness/lifecycle/(config|revision|core|model|exchange))\$"
+    imports "./harness/lifecycle/$room" | grep -vE "^$mod/(contract|harness/lifecycle/(config|revision|core|model|exchange))\$"
   done
-  imports ./harness/backend/operated | grep "^$mod/" | grep -vE "^$mod/(contract|harness/(history|scenario|lifecycle/(config|revision|core|exchange|encryption)|backend/operated))\$"
-  imports ./harness/backend/sim/store | grep "^$mod/" | grep -vE "^$mod/(ci/crds|harness/backend/sim/store)\$"
-  imports ./harness/netfault/... | grep "^$mod/" | grep -v "^$mod/harness/netfault"
-  imports ./fakeplugin/profile | grep "^$mod/" | grep -v "^$mod/fakeplugin/profile\$"
-  imports ./harness/report/series | grep "^$mod/" | grep -vE "^$mod/(contract|harness/(history|report/series))\$"
+  imports ./harness/backend/operated | grep -vE "^$mod/(contract|harness/(history|scenario|lifecycle/(config|revision|core|exchange|encryption)|backend/operated))\$"
+  imports ./harness/backend/sim/store | grep -vE "^$mod/(ci/crds|harness/backend/sim/store)\$"
+  imports ./harness/netfault/... | grep -v "^$mod/harness/netfault"
+  imports ./fakeplugin/profile | grep -v "^$mod/fakeplugin/profile\$"
+  imports ./harness/report/series | grep -vE "^$mod/(contract|harness/(history|report/series))\$"
   # Hold is in every container under test: what it imports, it weighs.
-  imports ./harness/hold | grep "^$mod/" | grep -vE "^$mod/(harness/(hold|history|process|stall)|fakeplugin/(endpoint|httpjson))\$"
+  imports ./harness/hold | grep -vE "^$mod/(harness/(hold|history|process|stall)|fakeplugin/(endpoint|httpjson))\$"
   for room in reporter aggregator fakeplugin; do
-    imports "./$room/..." | grep "^$mod/" | grep -vE "^$mod/($room|contract|ci/)"
+    imports "./$room/..." | grep -vE "^$mod/($room|contract|ci/)"
   done
   true
 }

@@ -66,14 +66,15 @@ func (c *cache) publish(work string) error {
 	return os.RemoveAll(work)
 }
 
-// compile runs the go command under a supervisor: it has children of its own, and none may outlive the harness.
+// compile runs the go command under a supervisor: it has children of its own, and none may outlive the harness. GOFLAGS of the caller
+// do not apply: build tags of this project are none of Kubernetes'.
 func (c *cache) compile(ctx context.Context, tool, work string, progress func(string)) error {
 	supervisor := process.New(process.Options{})
 	// Compilers die at once: there is nothing to be saved.
 	defer supervisor.Close(ctx) //nolint:errcheck // the build's own result matters
 	log := filepath.Join(work, "build.log")
 	p, err := supervisor.Start(ctx, process.Spec{
-		Name: "go build", Path: tool, Args: c.recipe.args(filepath.Join(work, "bin")), Env: c.recipe.env(), Dir: work, LogFile: log,
+		Name: "go build", Path: tool, Args: c.recipe.args(filepath.Join(work, "bin")), Env: append(c.recipe.env(), "GOFLAGS="), Dir: work, LogFile: log,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# The night: everything that the gate (.ci/run) leaves out, in one command with one summary and one exit code. It takes hours.
+#
+#   STAGES      the stages to run, separated by spaces (default: all). The result of each is kept in _nightly, so that several runs on one
+#               commit complete one table; what no run has judged is shown as such, and is no pass.
+#   SEEDS       seeds to simulate, with an operator and without (10000)
+#   FUZZTIME    how long each fuzz target runs (60s)
+#   TIME_LIMIT  seconds for everything (36000)
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+. ci/gate/stages.sh
+default_time=36000
+supervised "$@"
+
+STATE=$PWD/_nightly/$(git rev-parse HEAD)
+mkdir -p "$STATE"
+seeds="simulate --seeds 1-${SEEDS:-10000} --hours 1"
+simulated() { bin/kmsharness $seeds --out "_nightly/$1" "${@:2}"; }
+
+# aggregators repeats what restarts an aggregator: whether a leader hands over in time depends on when it is asked to.
+aggregators() { bin/kmsharness run scenarios/catalogue/aggregator-{asked-to-leave,handed-over,restarted}.yaml --backend local --repeat 10 --out _nightly/aggregators; }
+
+# providers are e2e-framework's clusters on kind, for tests of other projects.
+providers() { KMSHARNESS_KIND=1 KMSHARNESS_BIN=$PWD/bin go test -count=1 -v -timeout 30m ./harness/backend/kind/provider; }
+
+# leftovers compares what is on the machine before and after a run, on each backend.
+leftovers() {
+  ci/leftovers.sh bin/kmsharness run scenarios/catalogue/plugin-hangs.yaml --backend local --out _nightly/leftovers-local &&
+    ci/leftovers.sh bin/kmsharness run scenarios/catalogue/sno-plugin-hangs.yaml --backend kind --out _nightly/leftovers-kind
+}
+export -f simulated aggregators providers leftovers
+export seeds
+
+# What needs clusters needs an engine, which an earlier run has stopped again.
+for name in kind providers leftovers; do ! wanted "$name" || STAGES="${STAGES:+$STAGES engine node-image}"; done
+[ -z "${STAGES:-}" ] || STAGES+=' build'
+
+stage build 1800 make build
+stage unit 5400 make test SHORT=
+stage sim 600 make e2e BACKEND=sim LABELS=all OUT=_nightly/sim
+stage local 5400 make e2e BACKEND=local LABELS=all OUT=_nightly/local
+stage diff-sim 300 bin/kmsharness differences _nightly/sim _nightly/local
+stage aggregators 3600 bash -c aggregators
+stage mutants 3600 make mutants
+stage confirm 3600 make confirm
+stage seeds 3600 bash -c 'simulated seeds'
+stage operator-seeds 5400 bash -c 'simulated operator-seeds --operator'
+stage fuzz 7200 make fuzz FUZZTIME="${FUZZTIME:-60s}"
+stage large 3600 make large
+stage bench 3600 make bench
+stage engine 600 make engine
+stage node-image 1800 make node-image
+stage kind 10800 make e2e BACKEND=kind LABELS=all OUT=_nightly/kind
+stage diff-kind 300 bin/kmsharness differences _nightly/local _nightly/kind
+stage providers 3600 bash -c providers
+stage leftovers 1200 bash -c leftovers
+stage gate-killed 5400 ci/gate/killed.sh
+
+# The table of all runs on this commit.
+stages_table=()
+for name in "${stages_names[@]}"; do
+  line=$(cat "$STATE/$name" 2>/dev/null) || { line="$name not judged on this commit"; stages_failed=1; }
+  [[ $line != *FAILED* ]] || stages_failed=1
+  stages_table+=("$line")
+done
+summary
