@@ -45,6 +45,9 @@ func stages() []stage {
 // meanwhile is the input of rule tests, which `make alerts` runs (ci/alerts): only the long one fires. They are written to the file that
 // envStages names, and kept nowhere: every change of behaviour moves virtual time.
 func TestFailureStagesInTrueTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	all, err := scenarios.Load()
 	if err != nil {
 		t.Fatal(err)

@@ -207,6 +207,7 @@ func residentKiB(t *testing.T, pid int) int {
 func TestIdleMemoryAndCleanStop(t *testing.T) {
 	for _, form := range []string{"conditions", "healthreports"} {
 		t.Run(form, func(t *testing.T) {
+			t.Parallel()
 			var seen writes
 			cmd, ended := start(t, "--kms-sockets="+servePlugins(t, 3), "--node-name=cp-1", "--kubeconfig="+serveAPI(t, &seen),
 				"--interval=1s", "--read-timeout=500ms", "--write-timeout=1s", "--metrics-address=127.0.0.1:0", "--contract="+form)
@@ -227,6 +228,7 @@ func TestIdleMemoryAndCleanStop(t *testing.T) {
 
 // TestPausedReporterWritesNothingOldAndCatchesUpOnce stops the real program at several phases of its tick.
 func TestPausedReporterWritesNothingOldAndCatchesUpOnce(t *testing.T) {
+	t.Parallel()
 	const pauses, interval, noise = 3, time.Second, 500 * time.Millisecond
 	maxAge := interval + 500*time.Millisecond + time.Second // I + R + W
 	var seen writes

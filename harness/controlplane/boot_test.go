@@ -111,6 +111,9 @@ func specs(n int) []controlplane.ServerSpec {
 func TestBoot(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d API servers", n), func(t *testing.T) {
+			if testing.Short() && n > 1 {
+				t.Skip("it boots several API servers: make nightly")
+			}
 			w := newWorld(t, nil, specs(n)...)
 			t.Logf("ready after %v", w.start(t, controlplane.Ready))
 		})

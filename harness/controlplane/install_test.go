@@ -51,6 +51,9 @@ func decode(t *testing.T, text string) []*unstructured.Unstructured {
 }
 
 func TestInstall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it boots a control plane: make nightly")
+	}
 	w := newWorld(t, nil, specs(2)...)
 	if err := w.Install(t.Context()); err == nil {
 		t.Error("installed without a running API server")

@@ -63,6 +63,9 @@ func must(t *testing.T, err error) {
 
 // One control plane serves all these, because each boot takes seconds.
 func TestLifeCycle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it boots a control plane: make nightly")
+	}
 	w := newWorld(t, nil, specs(2)...)
 	w.start(t, controlplane.Ready)
 	one, two := w.Servers()[0], w.Servers()[1]
@@ -189,6 +192,9 @@ func testReplace(t *testing.T, w world, old *controlplane.APIServer) {
 
 // With a plugin that never comes, an API server starts and lives, and everything but the plugin is ready.
 func TestColdStartWithoutPlugin(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it boots a control plane: make nightly")
+	}
 	dead := controlplane.Encryption{Providers: []controlplane.Provider{controlplane.KMS(controlplane.KMSProvider{KeyID: "1", Socket: "/nonexistent/kms-1.sock", Timeout: time.Second})}}
 	w := newWorld(t, nil, controlplane.ServerSpec{Name: "cp-1", Encryption: dead})
 	w.start(t, controlplane.ReadyWithoutKMS)
@@ -206,6 +212,9 @@ var reloaded = regexp.MustCompile(`automatic_reloads_total\{[^}]*status="success
 
 // A new encryption configuration is loaded soon when the binary can be told to look often.
 func TestEncryptionReload(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it boots a control plane: make nightly")
+	}
 	if !binaries(t).EncryptionPoll {
 		t.Skip("this kube-apiserver looks once a minute")
 	}

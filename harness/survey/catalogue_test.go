@@ -14,6 +14,9 @@ import (
 // docs/catalogue.md is what the scenario files say. It also means that every statement that a scenario covers exists, and that every
 // scenario passes on the simulator, if that has a model of what it needs.
 func TestCatalogueIsDocumented(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	all, err := scenarios.Load()
 	if err != nil {
 		t.Fatal(err)

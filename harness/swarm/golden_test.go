@@ -18,6 +18,9 @@ const hashes = "testdata/hashes.txt"
 // The same seeds have the same histories on every machine: the hashes in testdata were made on another. A change of what is
 // simulated, drawn or recorded changes them: UPDATE=1 go test -run TestHashes ./harness/swarm writes them anew.
 func TestHashesAreThoseOfOtherMachines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	var text strings.Builder
 	for _, c := range []struct {
 		last  int64

@@ -36,6 +36,9 @@ func TestDrawOperated(t *testing.T) {
 
 // Whatever is drawn, the operator gets there, and its switches are judged.
 func TestOperatedSeedsPass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	s := swarm.NewSummary(swarm.Range{From: 1, To: 20}, nil)
 	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: 20, Jobs: 2, Out: t.TempDir(), Done: s.Add, Plan: swarm.Plan{Operator: true},
 		Backend: sim.New(sim.Options{SSA: store.Model})})

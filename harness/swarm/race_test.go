@@ -14,6 +14,9 @@ import (
 // Races get into the milliseconds that they are about: each finds the past mistake that no other kind of fault found, and nothing where
 // that is mended.
 func TestRacesFindPastMistakes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	parser, err := standard.Parser()
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,9 @@ func staleIsHealthy(in aggregator.Input, m aggregator.Memory) aggregator.Decisio
 
 // A wrong aggregator is found, and what shows it is a handful of steps that fail in the same way when they are run as a file.
 func TestShrink(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	wrong := sim.New(sim.Options{SSA: store.Model, Cores: sim.Cores{Decide: staleIsHealthy}})
 	out := t.TempDir()
 	all := swarm.NewSummary(swarm.Range{From: 1, To: 12}, nil)

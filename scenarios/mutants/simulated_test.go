@@ -11,6 +11,9 @@ import (
 
 // TestSimulated: every mutant of the simulator and of the model is caught, at every commit. `make mutants` runs those of real control planes, too.
 func TestSimulated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	options := trial.Options{Scenarios: catalogue(t), Out: t.TempDir()}
 	for _, m := range mutants.All() {
 		if m.Backend() == "local" {
@@ -27,6 +30,9 @@ func TestSimulated(t *testing.T) {
 
 // TestTheUnmutatedPass: the scenarios that catch mutants pass without any.
 func TestTheUnmutatedPass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	options := trial.Options{Scenarios: catalogue(t), Out: t.TempDir()}
 	seen := map[string]bool{}
 	for _, m := range mutants.All() {

@@ -32,6 +32,9 @@ func needBinaries(t *testing.T) {
 
 // The framework's own environment creates, uses and destroys a cluster, as another project's TestMain would.
 func TestInEnvironment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it boots a control plane: make nightly")
+	}
 	needBinaries(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

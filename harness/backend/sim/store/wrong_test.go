@@ -8,6 +8,9 @@ import (
 
 // Models that are wrong on purpose: the differential test tells each from the real code.
 func TestWrongModelsAreCaught(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	for name, spoil := range map[string]func(*record){
 		"the size of managedFields is not kept up": func(r *record) {
 			if l, ok := r.owners.(*ownerList); ok && r.Revision > 4 {
@@ -60,6 +63,9 @@ func spoiled(types *Types, spoil func(*record), seed int) string {
 
 // The histories go through the index often enough to mean something.
 func TestHistoriesAreSteadyNowAndThen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	applies, steady, parts := 0, 0, 0
 	for seed := range 50 {
 		rapid.Custom(func(t *rapid.T) string {
