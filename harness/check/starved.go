@@ -6,61 +6,65 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Stalls is how long the machine gave something no processor time, although nobody had asked for that.
-type Stalls struct {
+// Starvation sums up the CPU starvation of a run.
+type Starvation struct {
 	Count int `json:"count"`
-	// Total is the time in which anything stalled; several at the same time count once. Queued is that in which processes had to wait
-	// for a processor; they did get one now and then.
+	// Total is the time in which a process got no processor time at all; several at the same time count once. Queued is that in which processes
+	// waited for a processor and got one now and then.
 	Total   time.Duration `json:"total"`
 	Queued  time.Duration `json:"queued,omitempty"`
 	Longest time.Duration `json:"longest"`
-	// LongestOf and LongestAt say what stalled longest, and when since the run began.
+	// LongestOf and LongestAt are the process that was starved longest, and when since the run began.
 	LongestOf string        `json:"longestOf,omitempty"`
 	LongestAt time.Duration `json:"longestAt"`
 }
 
-// stall is one of them. The span is within the judged part of the run.
-type stall struct {
+// starvation is a span, within the judged part of the run, in which a process was starved.
+type starvation struct {
 	span
-	who    process
+	of     process
 	queued bool
 }
 
-// whole says whether the machine stalled, and not just one container.
-func (s stall) whole() bool { return s.who.role == history.RoleHarness }
+// How often the waits of processes are read (harness/stall), and the part of that time that several processes can have waited one after
+// another, at most: every one of them got a processor now and then.
+const (
+	queuesRead = 500 * time.Millisecond
+	queuesMost = queuesRead * 4 / 5
+)
 
-// readStalls reads those that are nobody's doing, in time.
-func (v *view) readStalls() {
+// readStarvation reads the CPU starvation that no action caused, in time.
+func (v *view) readStarvation() {
 	for n := range v.events {
 		e := &v.events[n]
 		if e.Kind != history.KindStall {
 			continue
 		}
 		p := e.Stall
-		s := stall{span{p.From, p.To}.clip(v.whole), process{p.Role, p.Node, p.KeyID, p.Instance}, p.Queued}
-		if !s.empty() && !v.frozen(s.who).touches(s.span) {
-			v.stalls = append(v.stalls, s)
+		s := starvation{span{p.From, p.To}.clip(v.whole), process{p.Role, p.Node, p.KeyID, p.Instance}, p.Queued}
+		if !s.empty() && !v.frozen(s.of).touches(s.span) {
+			v.starved = append(v.starved, s)
 		}
 	}
 }
 
-// frozen is when somebody had paused the process, or the node that it was on: its container stood still because it was told to. An
-// aggregator's node is not known, so for it all nodes count. Nothing freezes the harness.
-func (v *view) frozen(who process) spans {
-	if who.role == history.RoleHarness {
+// frozen is when an action had paused the process, or the node that it was on. An aggregator's node is not known, so for it all nodes count.
+// Nothing freezes the harness.
+func (v *view) frozen(of process) spans {
+	if of.role == history.RoleHarness {
 		return nil
 	}
-	out := v.in(who, procPaused)
+	out := v.in(of, procPaused)
 	for p := range v.procs {
 		withNode := p.role == history.RoleNode || p.role == history.RolePod || p.role == history.RoleEtcd && p.node != ""
-		if withNode && (who.node == "" || who.node == p.node) {
+		if withNode && (of.node == "" || of.node == p.node) {
 			out = out.or(v.in(p, procPaused))
 		}
 	}
-	return out.or(v.frozenContainers(who.node))
+	return out.or(v.frozenContainers(of.node))
 }
 
-// frozenContainers is when the container that is the node was paused, as its engine tells it; any node's if node is empty.
+// frozenContainers is when the container that is the node was paused, as its engine reports it; any node's if node is empty.
 func (v *view) frozenContainers(node string) spans {
 	var out []span
 	since := map[string]time.Time{}
@@ -84,36 +88,55 @@ func (v *view) frozenContainers(node string) spans {
 	return merged(out)
 }
 
-// stalledIn is the time, within a span, in which something stalled that concerns the node. A stall that begins in the span and ends
-// after it counts to its end, and what it makes later reaches further: a bound stretches while it runs. longest is the longest of them.
-func (v *view) stalledIn(s span, concerns func(stall) bool) (total time.Duration, longest stall) {
+// starvedSpans is when any of the processes that matter was starved. What depends on several processes waits for one after another, so the waits
+// that were read at the same time are laid end to end, as far as they fit into the time since the reading before.
+func (v *view) starvedSpans(concerns func(process) bool) spans {
+	type reading struct{ sum, longest time.Duration }
 	var of []span
-	for _, x := range v.stalls {
-		if concerns(x) {
-			of = append(of, span{latest(x.from, s.from), x.to})
+	queues := map[time.Time]reading{}
+	for _, s := range v.starved {
+		switch {
+		case !concerns(s.of):
+		case s.queued:
+			r := queues[s.to]
+			queues[s.to] = reading{r.sum + s.length(), max(r.longest, s.length())}
+		default:
+			of = append(of, s.span)
 		}
 	}
-	for _, x := range merged(of) {
-		if !x.from.Before(s.to.Add(total)) {
+	for at, r := range queues {
+		of = append(of, span{at.Add(-max(r.longest, min(r.sum, queuesMost))), at})
+	}
+	return merged(of)
+}
+
+// starvedIn is for how long, within a window, processes that matter were starved. A bound becomes longer while it runs: starvation that begins
+// in the window and ends after it counts to its end, and what it makes later reaches further. longest is the longest starvation of one process.
+func (v *view) starvedIn(window span, concerns func(process) bool) (total time.Duration, longest starvation) {
+	for _, x := range v.starvedSpans(concerns) {
+		if !x.to.After(window.from) {
+			continue
+		}
+		if !x.from.Before(window.to.Add(total)) {
 			break
 		}
-		total += x.length()
+		total += span{latest(x.from, window.from), x.to}.length()
 	}
-	reached := span{s.from, s.to.Add(total)}
-	for _, x := range v.stalls {
-		if concerns(x) && !x.clip(reached).empty() && x.length() > longest.length() {
+	reached := span{window.from, window.to.Add(total)}
+	for _, x := range v.starved {
+		if concerns(x.of) && !x.clip(reached).empty() && x.length() > longest.length() {
 			longest = x
 		}
 	}
 	return total, longest
 }
 
-// sumStalls sums up.
-func (v *view) sumStalls() Stalls {
+// sumStarvation sums up.
+func (v *view) sumStarvation() Starvation {
 	var all, queued []span
-	var longest stall
+	var longest starvation
 	count := 0
-	for _, s := range v.stalls {
+	for _, s := range v.starved {
 		if s.queued {
 			queued = append(queued, s.span)
 			continue
@@ -124,9 +147,31 @@ func (v *view) sumStalls() Stalls {
 			longest = s
 		}
 	}
-	sum := Stalls{Count: count, Total: merged(all).total(), Queued: merged(queued).total(), Longest: longest.length()}
+	sum := Starvation{Count: count, Total: merged(all).total(), Queued: merged(queued).total(), Longest: longest.length()}
 	if sum.Count > 0 {
-		sum.LongestOf, sum.LongestAt = longest.who.String(), longest.from.Sub(v.whole.from)
+		sum.LongestOf, sum.LongestAt = longest.of.String(), longest.from.Sub(v.whole.from)
 	}
 	return sum
+}
+
+func (s starvation) text() string {
+	if s.queued {
+		return s.of.starving() + " waited for a processor for " + short(s.length())
+	}
+	return s.of.starving() + " got no processor time for " + short(s.length())
+}
+
+// starving names a process that was starved.
+func (p process) starving() string {
+	if p.role == history.RoleHarness {
+		return "the harness, and so most likely everything,"
+	}
+	if p.node == "" {
+		return p.String()
+	}
+	name := p.node + "'s " + p.role
+	if p.keyID != "" {
+		name += " " + p.keyID
+	}
+	return name
 }
