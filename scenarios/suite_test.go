@@ -32,6 +32,7 @@ var settings struct {
 	sut                    choose.Options
 	artifacts              string
 	notAfter               string
+	again                  bool
 }
 
 func TestMain(m *testing.M) {
@@ -40,6 +41,7 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&settings.progress, "kmsharness.progress", "", "file that lines of progress are appended to")
 	flag.Int64Var(&settings.seed, "kmsharness.seed", 1, "seed")
 	flag.StringVar(&settings.notAfter, "kmsharness.not-after", "", "when the last scenario may begin, as in RFC 3339; empty: at any time")
+	flag.BoolVar(&settings.again, "kmsharness.again", false, "the scenarios are inconclusive, and judged again")
 	flag.StringVar(&settings.artifacts, "kmsharness.artifacts", "", "when artifacts are collected")
 	flag.StringVar(&settings.sut.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
 	flag.StringVar(&settings.sut.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
@@ -131,7 +133,11 @@ func beside(s *scenario.Scenario) []any {
 
 // run executes one scenario and turns its result into the spec's.
 func run(ctx context.Context, s *scenario.Scenario) {
-	r := engine.Execute(ctx, booted, s, engine.Execution{
+	execute := engine.Execute
+	if settings.again {
+		execute = engine.ExecuteAgain
+	}
+	r := execute(ctx, booted, s, engine.Execution{
 		NotAfter: notAfter,
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
@@ -145,6 +151,9 @@ func run(ctx context.Context, s *scenario.Scenario) {
 	case report.NotBegun:
 		say("%-40s not begun", s.Name)
 		Skip(strings.Join(r.Reasons, "; "))
+	case report.Inconclusive, report.Interrupted: // no failure that --fail-fast should end the run for
+		say("%-40s %s in %.1fs", s.Name, strings.ToUpper(string(r.Status)), r.Took.Seconds())
+		Skip(r.Text())
 	case report.NotSupported:
 		say("%-40s not supported", s.Name)
 		Skip("not supported on " + r.Backend + ": " + strings.Join(r.Reasons, "; "))

@@ -69,7 +69,7 @@ func (v *view) judgeFast(f *Finding, node string, writes []write, what string, l
 			for i := 0; i+k < len(at); i++ {
 				f.judgedAt(at[i].from, at[i+k].from)
 				if took := at[i+k].from.Sub(at[i].from); took < least {
-					f.violate(Violation{At: at[i+k].from, Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " " + what + " of " + node + " within " + short(took) + " after one",
+					f.violate(Violation{At: at[i+k].from, since: at[i].from.Add(-v.run.Timing.ProbeTimeout - v.run.Timing.WriteTimeout), Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " " + what + " of " + node + " within " + short(took) + " after one",
 						Allowed: "no fewer than " + short(least) + " for so many (I − J each)"})
 				}
 			}

@@ -8,8 +8,8 @@
 // Where the truth is unknown (between two calls, while no aggregator can run) nothing is judged; what was judged is
 // counted, so that an empty judgement shows.
 //
-// What is late by no more than the machine stalled is not judged either: it is starved (starving.go has the table). The history
-// is then judged a second time with longer bounds, and what is violated both times stands.
+// A violation that CPU starvation beyond the tolerance explains is neither a failure nor a pass: the run is inconclusive (starvation.go has the
+// rule). The history is then judged a second time with longer bounds, and what is violated both times stands.
 //
 // What does not live here: a scenario's own expectations (harness/engine judges them, this package only counts them)
 // and files or JUnit (harness/report).

@@ -44,7 +44,7 @@ func (v *view) settledHealthy() spans {
 			break
 		}
 	}
-	calm := v.inCharge.and(v.watched()).and(v.foreignReports().not(v.whole)).and(v.longStalls().not(v.whole))
+	calm := v.inCharge.and(v.watched()).and(v.foreignReports().not(v.whole)).and(v.longStarvation().not(v.whole))
 	var out []span
 	for _, x := range v.expected {
 		if !x.active || len(x.nodes) == 0 {

@@ -26,11 +26,11 @@ func furtherOf(events []history.Event) []furtherView {
 	return out
 }
 
-// finding is what judging an invariant finds, without what the machine explains.
+// finding is what judging an invariant finds, and which violations CPU starvation explains.
 func (v *view) finding(i Invariant, excused bool) Finding {
 	f := i.judge(v)
 	if !excused {
-		f = v.pardon(i, f)
+		f = v.explain(i, f)
 	}
 	return f
 }

@@ -33,6 +33,8 @@ type Violation struct {
 	// are zero where the invariant has no bound.
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
+
+	since time.Time // when its cause began, where that is not From
 }
 
 // Measure is something that was measured while judging.
@@ -48,10 +50,10 @@ const MaxViolations = 20
 type Finding struct {
 	// Judged counts what was looked at: writes, entries, changes or spans of time, as fits the invariant.
 	Judged     int
-	Violations []Violation // the first maxPardons in the order found
+	Violations []Violation // the first maxExplained in the order found
 	Count      int         // of all violations
 	when       []stretch   // of what was judged
-	// Starved are violations that lack of processor time explains; Count is without them.
+	// Starved are violations that CPU starvation explains; Count is without them.
 	Starved  []Starved
 	Measures []Measure
 }
@@ -67,7 +69,7 @@ type stretch struct{ from, to int64 } // Unix time in nanoseconds
 
 func (f *Finding) violate(v Violation) {
 	f.Count++
-	if len(f.Violations) < maxPardons {
+	if len(f.Violations) < maxExplained {
 		f.Violations = append(f.Violations, v)
 	}
 }

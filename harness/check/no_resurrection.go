@@ -57,12 +57,22 @@ func judgeNoResurrection(v *view) (f Finding) {
 				allowed = 1
 			}
 			if returns > allowed {
-				f.violate(Violation{At: c.at, Seq: c.seq, Node: node, Seen: "the removed report of " + node + " came back (" + number(int64(returns)) + " since its reporter was started)",
+				f.violate(Violation{At: c.at, since: lastAlive(alive, since), Seq: c.seq, Node: node, Seen: "the removed report of " + node + " came back (" + number(int64(returns)) + " since its reporter was started)",
 					Allowed: map[bool]string{true: "once, by a reporter that was still shutting down", false: "never: no reporter of that node was running when it was removed"}[allowed == 1]})
 			}
 		}
 	}
 	return f
+}
+
+// lastAlive is when a process was last alive at or before an instant, as far as that is known.
+func lastAlive(alive spans, at time.Time) time.Time {
+	for _, s := range slices.Backward(alive) {
+		if s.from.Before(at) {
+			return earliest(s.to, at)
+		}
+	}
+	return at
 }
 
 // keptByOperator is when an operator may still need reports although KMS is no longer asked for: it finishes the key that it has begun, and

@@ -20,7 +20,7 @@ type pluginTruth struct {
 	opaque spans
 	down   spans // the process did not run
 	idle   spans // it did not run, or was not ready yet
-	// ranOut is when probes of it ended in error because their time stalled. Only a lenient view has any.
+	// ranOut is when probes of it ended in error because their time was starved. Only a view with a longer tolerance has any.
 	ranOut spans
 }
 

@@ -16,19 +16,16 @@ const maxPrinted = 5
 // allowed, when, and how to run it again. The output is bounded whatever the history holds.
 func Print(w io.Writer, v Verdict) error {
 	var b strings.Builder
-	word := "FAILED"
-	switch {
-	case v.OK:
-		word = "passed"
-	case len(v.Undecided) > 0:
-		word = "could not run"
+	word := string(v.Outcome)
+	if v.Outcome != RunPassed {
+		word = strings.ToUpper(word)
 	}
 	fmt.Fprintf(&b, "%s on %s: %s (%d events in %s, %d actions, %d expectations)\n\n", orUnnamed(v.Scenario), orUnnamed(v.Backend), word,
 		v.Events, short(v.Duration), v.Actions, v.Expectations.Judged)
 	printTable(&b, v)
 	fmt.Fprintf(&b, "\ndetection: %s\nrecovery:  %s\n", v.Detection, v.Recovery)
-	for _, u := range v.Undecided[:min(len(v.Undecided), MaxViolations)] {
-		fmt.Fprintf(&b, "\nUNDECIDED %s\n", u)
+	for _, x := range v.Inconclusive[:min(len(v.Inconclusive), 2*MaxViolations)] {
+		fmt.Fprintf(&b, "\nINCONCLUSIVE %s\n", x)
 	}
 	for _, p := range v.Problems[:min(len(v.Problems), MaxViolations)] {
 		fmt.Fprintf(&b, "\nPROBLEM %s\n", p)
@@ -38,12 +35,12 @@ func Print(w io.Writer, v Verdict) error {
 			printResult(&b, r)
 		}
 	}
-	if s := v.Stalls; s.Count > 0 {
-		fmt.Fprintf(&b, "\nNOTE stalls of the machine: %d, for %s of %s in total, the longest for %s at +%s (%s)\n", s.Count, short(s.Total), short(v.Duration),
+	if s := v.Starvation; s.Count > 0 {
+		fmt.Fprintf(&b, "\nNOTE CPU starvation: %d times no processor time, for %s of %s in total, the longest for %s at +%s (%s)\n", s.Count, short(s.Total), short(v.Duration),
 			short(s.Longest), short(s.LongestAt), s.LongestOf)
 	}
-	if v.Stalls.Queued > 0 {
-		fmt.Fprintf(&b, "\nNOTE the machine is busy: processes that could have run had to wait for a processor, during %s of %s\n", short(v.Stalls.Queued), short(v.Duration))
+	if v.Starvation.Queued > 0 {
+		fmt.Fprintf(&b, "\nNOTE CPU starvation: processes waited for a processor during %s of %s\n", short(v.Starvation.Queued), short(v.Duration))
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(&b, "\nNOTE %s\n", n)

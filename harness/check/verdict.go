@@ -15,6 +15,8 @@ const (
 	Failed    Status = "failed"
 	Excused   Status = "excused"    // violated, as the scenario said it would be
 	NotJudged Status = "not-judged" // nothing in the history to judge it by
+	// Inconclusive: violated, and CPU starvation explains every violation.
+	Inconclusive Status = "inconclusive"
 )
 
 // Result is what became of one invariant.
@@ -26,7 +28,7 @@ type Result struct {
 	Judged     int         `json:"judged"`
 	Count      int         `json:"count"`                // of violations
 	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations
-	// Starved are what would be violations had the machine not stalled, the first MaxViolations of StarvedCount. They were not judged.
+	// Starved are the violations that CPU starvation explains, the first MaxViolations of StarvedCount. Count is without them.
 	Starved      []Starved `json:"starved,omitempty"`
 	StarvedCount int       `json:"starvedCount,omitempty"`
 	Measures     []Measure `json:"measures,omitempty"`
@@ -44,6 +46,8 @@ type Expectations struct {
 
 // Verdict is the judgement of one history.
 type Verdict struct {
+	// Outcome is the verdict in one word; OK: it passed.
+	Outcome      Outcome      `json:"outcome"`
 	OK           bool         `json:"ok"`
 	Scenario     string       `json:"scenario"`
 	Backend      string       `json:"backend"`
@@ -54,10 +58,10 @@ type Verdict struct {
 	Expectations Expectations `json:"expectations"`
 	Detection    Latency      `json:"detection"`
 	Recovery     Latency      `json:"recovery"`
-	// Stalls are those of the machine. Undecided says why there is no verdict, although something did not hold: the machine was too
-	// busy for anybody to tell whose mistake that is. A run with any is neither passed nor failed.
-	Stalls    Stalls   `json:"stalls"`
-	Undecided []string `json:"undecided,omitempty"`
+	// Starvation sums up the CPU starvation of the run. Inconclusive lists what did not hold in an inconclusive run, and how CPU starvation
+	// explains it.
+	Starvation   Starvation `json:"starvation"`
+	Inconclusive []string   `json:"inconclusive,omitempty"`
 	// Problems fail a run whatever the invariants say: a failed expectation or action, an incomplete history.
 	Problems []string `json:"problems,omitempty"`
 	// Notes are what somebody should know although nothing is judged by it.
@@ -92,11 +96,11 @@ func Run(events []history.Event) Verdict {
 	detected, recovered := v.latencies(further)
 	out.Detection = summarize(detected, v.run.Timing.DetectionBound()+v.tolerance())
 	out.Recovery = summarize(recovered, v.run.Timing.RecoveryBound()+v.tolerance())
-	out.addEngine(v)
-	out.Notes = append(v.notes(), out.starvedNotes()...)
+	starved := out.addEngine(v)
+	out.Notes = v.notes()
 	out.Containers, out.ContainerChanges = v.containers()
-	out.Stalls = v.sumStalls()
-	out.decide(v)
+	out.Starvation = v.sumStarvation()
+	out.decide(starved)
 	return out
 }
 
@@ -119,6 +123,8 @@ func (v *view) result(i Invariant, further []furtherView, faults *exposure, reas
 	case excused:
 		r.Status, r.Count = Failed, 1
 		f.violate(Violation{At: v.whole.to, Seen: "the scenario excuses this invariant (" + quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
+	case len(f.Starved) > 0:
+		r.Status = Inconclusive
 	case f.Judged == 0:
 		r.Status = NotJudged
 	}
@@ -134,8 +140,9 @@ func (v *view) result(i Invariant, further []furtherView, faults *exposure, reas
 	return r
 }
 
-// addEngine takes in what the engine judged and did, and whether the recording is whole.
-func (out *Verdict) addEngine(v *view) {
+// addEngine adds what the engine judged and did, and whether the recording is complete. It returns the failed expectations that CPU
+// starvation explains.
+func (out *Verdict) addEngine(v *view) (starved []string) {
 	problem := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
 	if len(v.all) == 0 || v.all[0].Kind != history.KindRun {
 		problem("the history does not begin with a run event")
@@ -160,8 +167,8 @@ func (out *Verdict) addEngine(v *view) {
 			out.Expectations.Judged++
 			if !e.Expectation.OK {
 				out.Expectations.Failed = append(out.Expectations.Failed, *e.Expectation)
-				if why, starved := v.starvedExpectation(*e); starved {
-					out.Undecided = append(out.Undecided, why)
+				if why, explained := v.starvedExpectation(*e); explained {
+					starved = append(starved, why)
 					continue
 				}
 				problem("expectation %s (%s %s) failed at %s: %s", e.Expectation.ID, e.Expectation.Mode, e.Expectation.Text,
@@ -177,4 +184,5 @@ func (out *Verdict) addEngine(v *view) {
 	if !ended {
 		problem("the history has no end event: the run was cut off")
 	}
+	return starved
 }

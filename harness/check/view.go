@@ -18,9 +18,9 @@ type view struct {
 	whole  span            // the judged part of the run
 	phases map[history.PhaseName]time.Time
 
-	lenience *leniency // nil: judged as the contract says
-	stalls   []stall
-	again    map[time.Duration]*view // memo: lenient
+	added    *time.Duration // to the tolerance, for CPU starvation; nil: judged as the contract says
+	starved  []starvation
+	again    map[time.Duration]*view // memo: tolerating
 	findings map[string]Finding      // memo: judgedOnce
 
 	expected []expectation
@@ -70,10 +70,12 @@ type expectation struct {
 
 func newView(events []history.Event) *view { return digest(events, nil) }
 
-func digest(events []history.Event, l *leniency) *view {
-	v := &view{all: events, lenience: l, phases: map[history.PhaseName]time.Time{}, readCaps: map[string]spans{}}
+func digest(events []history.Event, added *time.Duration) *view {
+	v := &view{all: events, added: added, phases: map[history.PhaseName]time.Time{}, readCaps: map[string]spans{}}
 	v.events = v.judged(history.InTime(events))
-	v.stretch()
+	if added != nil {
+		v.run.Tolerance += *added
+	}
 	if len(v.events) > 0 {
 		v.whole = span{v.events[0].At, v.events[len(v.events)-1].At.Add(time.Nanosecond)}
 	}
@@ -90,7 +92,7 @@ func digest(events []history.Event, l *leniency) *view {
 	v.readClocks()
 	v.readRefusals()
 	v.readWatches()
-	v.readStalls()
+	v.readStarvation()
 	v.readRequests()
 	v.readObjects()
 	v.behind = v.aggregatorInCharge()

@@ -20,7 +20,7 @@ Nothing but the file is looked at: a history from another machine is judged just
   kmsharness check _artifacts/*/history.jsonl`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			bad, undecided := 0, 0
+			bad, inconclusive := 0, 0
 			for _, path := range args {
 				events, err := history.ReadFile(path)
 				if err != nil {
@@ -29,18 +29,18 @@ Nothing but the file is looked at: a history from another machine is judged just
 				verdict := check.Run(events)
 				fmt.Fprintf(cmd.OutOrStdout(), "== %s\n", filepath.ToSlash(path))
 				check.Print(cmd.OutOrStdout(), verdict)
-				switch {
-				case len(verdict.Undecided) > 0:
-					undecided++
-				case !verdict.OK:
+				switch verdict.Outcome {
+				case check.RunInconclusive:
+					inconclusive++
+				case check.RunFailed:
 					bad++
 				}
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "check: %d passed, %d failed%s\n", len(args)-bad-undecided, bad, undecidedText(undecided))
+			fmt.Fprintf(cmd.OutOrStdout(), "check: %d passed, %d failed%s\n", len(args)-bad-inconclusive, bad, inconclusiveText(inconclusive))
 			switch {
 			case bad > 0:
 				return failed()
-			case undecided > 0:
+			case inconclusive > 0:
 				return &exitError{code: ExitCouldNotRun}
 			}
 			return nil
@@ -48,10 +48,10 @@ Nothing but the file is looked at: a history from another machine is judged just
 	}
 }
 
-// undecidedText is a further part of the last line, if there is anything to tell.
-func undecidedText(n int) string {
+// inconclusiveText is a further part of the last line, if there is any.
+func inconclusiveText(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d without a verdict: the machine was too busy", n)
+	return fmt.Sprintf(", %d INCONCLUSIVE", n)
 }

@@ -48,6 +48,9 @@ func TestAnInterruptIsNoVerdict(t *testing.T) {
 		{true, []string{"passed"}, ExitCouldNotRun},
 		{true, nil, ExitCouldNotRun},
 		{true, []string{"passed", "failed"}, ExitFailed}, // what was seen stays
+		{false, []string{"passed", "inconclusive"}, ExitCouldNotRun},
+		{false, []string{"passed", "interrupted"}, ExitCouldNotRun},
+		{false, []string{"inconclusive", "failed", "interrupted"}, ExitFailed},
 	} {
 		code, text := concluded(t, test.interrupted, test.statuses...)
 		if code != test.want || strings.Contains(text, "interrupted:") != test.interrupted {

@@ -38,7 +38,8 @@ func newE2ECommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "e2e",
 		Short: "Run the whole catalogue, or the part of it that a label filter picks",
-		Long: `Run every scenario of the catalogue as a Ginkgo spec, several side by side, and print one verdict.
+		Long: `Run every scenario of the catalogue as a Ginkgo spec, several side by side, and print one verdict. What CPU starvation makes inconclusive
+is judged once more at the end, alone.
 The suite (scenarios.test) and its runner (ginkgo) are looked for beside this program; make build puts them there.`,
 		Example: `  kmsharness e2e
   kmsharness e2e --labels 'area:plugin && !slow' --procs 1
@@ -98,12 +99,20 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	}
 	sweep := choose.Watch(cmd.Context(), name)
 	began := time.Now()
-	suiteErr := f.runSuite(cmd, runner, suite, name)
+	s := suiteRun{runner: runner, suite: suite, backend: name, labels: f.labels, procs: f.procs, log: suiteLog, progress: progressLog}
+	if f.time > 0 {
+		s.notAfter = began.Add(f.time)
+	}
+	suiteErr := f.runSuite(cmd, s)
+	names, err := toJudgeAgain(cmd.Context(), out, f.out, f.failFast, s.notAfter)
+	if err == nil && len(names) > 0 {
+		s.labels, s.procs, s.again, s.log, s.progress = labelsOf(names), 1, true, suiteAgainLog, progressAgainLog
+		suiteErr = firstError(suiteErr, f.runSuite(cmd, s))
+	}
 	if suiteErr != nil {
-		suiteErr = fmt.Errorf("%w; its own output is in %s", suiteErr, filepath.Join(f.out, suiteLog))
 		fmt.Fprintf(out, "suite: %v\n", suiteErr)
 	}
-	if err := sweepAfter(cmd.Context(), sweep, printer(out)); err != nil {
+	if err := firstError(err, sweepAfter(cmd.Context(), sweep, printer(out))); err != nil {
 		return err
 	}
 	code, err := conclude(cmd.Context(), out, f.out, name, began)

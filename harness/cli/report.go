@@ -42,8 +42,8 @@ func writeReport(w io.Writer, o render.Options) error {
 		return fmt.Errorf("report: %w", err)
 	}
 	s := written.Summary
-	fmt.Fprintf(w, "report: %d passed, %d failed, %d could not run, %d not supported\n%s\n%s\n", s.Count(report.Passed), s.Count(report.Failed),
-		s.Count(report.CouldNotRun), s.Count(report.NotSupported), written.Page, written.Markdown)
+	fmt.Fprintf(w, "report: %d passed, %d failed, %d could not run, %d not supported%s\n%s\n%s\n", s.Count(report.Passed), s.Count(report.Failed),
+		s.Count(report.CouldNotRun), s.Count(report.NotSupported), s.Rarely(), written.Page, written.Markdown)
 	if code := s.ExitCode(); code != ExitPassed {
 		return &exitError{code: code}
 	}

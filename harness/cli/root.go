@@ -38,7 +38,7 @@ func newRoot() *cobra.Command {
 		Use:   "kmsharness",
 		Short: "Test KMS v2 encryption health in Kubernetes and OpenShift control planes",
 		Long: `kmsharness boots a real control plane with KMS v2 encryption, breaks it on purpose, and judges what the health
-reporters and the aggregator made of it. Exit codes: 0 passed, 1 failed, 2 could not run.`,
+reporters and the aggregator made of it. Exit codes: 0 passed, 1 failed, 2 could not run, inconclusive or interrupted.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,6 +85,9 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	}()
 	began := time.Now()
 	f.all(cmd.Context(), cmd.OutOrStdout(), b, scenarios)
+	if err := f.again(cmd.Context(), cmd.OutOrStdout(), b, scenarios); err != nil {
+		return err
+	}
 	code, err := conclude(cmd.Context(), cmd.OutOrStdout(), f.out, b.Name(), began)
 	if err == nil {
 		err = lookInside(cmd.Context(), cmd.OutOrStdout(), b, f.out)
@@ -115,9 +119,14 @@ func (f *runFlags) round(ctx context.Context, w io.Writer, b backend.Backend, sc
 		if ctx.Err() != nil {
 			return false
 		}
-		switch f.one(ctx, w, b, s).Status {
+		switch f.one(ctx, w, b, s, engine.Execute).Status {
 		case report.NotSupported:
 		case report.Passed:
+			more = true
+		case report.Inconclusive: // no failure, but the next round would overwrite it
+			if f.repeat > 1 || f.untilFailure {
+				return false
+			}
 			more = true
 		default:
 			if f.repeat > 1 || f.untilFailure || f.failFast {
@@ -129,16 +138,36 @@ func (f *runFlags) round(ctx context.Context, w io.Writer, b backend.Backend, sc
 	return more
 }
 
-func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *scenario.Scenario) report.Result {
+// again judges what is inconclusive once more, alone.
+func (f *runFlags) again(ctx context.Context, w io.Writer, b backend.Backend, scenarios []*scenario.Scenario) error {
+	names, err := toJudgeAgain(ctx, w, f.out, f.failFast, time.Time{})
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	if f.keep {
+		fmt.Fprintln(w, "not judged again: --keep left environments running beside it")
+		return nil
+	}
+	for _, s := range scenarios {
+		if slices.Contains(names, s.Name) && ctx.Err() == nil {
+			f.one(ctx, w, b, s, engine.ExecuteAgain)
+		}
+	}
+	return nil
+}
+
+type execute func(context.Context, backend.Backend, *scenario.Scenario, engine.Execution) report.Result
+
+func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *scenario.Scenario, execute execute) report.Result {
 	fmt.Fprintf(w, "== %s: %s\n", s.Name, s.Title)
-	r := engine.Execute(ctx, b, s, engine.Execution{
+	r := execute(ctx, b, s, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: f.seed,
 			Reproduce: f.reproduce(s.File), Progress: printer(w),
 		},
 		Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
 	})
-	fmt.Fprintf(w, "== %s: %s\n", s.Name, r.Status)
+	fmt.Fprintf(w, "== %s: %s\n", s.Name, r.StatusText())
 	return r
 }
 

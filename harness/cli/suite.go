@@ -20,6 +20,9 @@ import (
 const (
 	suiteLog    = "suite.log"    // what Ginkgo printed
 	progressLog = "progress.log" // what its processes told while they ran
+	// The same of what was judged again.
+	suiteAgainLog    = "suite-again.log"
+	progressAgainLog = "progress-again.log"
 )
 
 // progressEvery is how often progress is shown.
@@ -29,24 +32,37 @@ const progressEvery = 200 * time.Millisecond
 // is the engine's business (engine.Limits).
 const suiteTimeout = 12 * time.Hour
 
+// suiteRun is one run of the suite.
+type suiteRun struct {
+	runner, suite   string // programs
+	backend, labels string
+	procs           int
+	log, progress   string // names of files
+	again           bool   // it judges again what is inconclusive
+	notAfter        time.Time
+}
+
 // runSuite runs the specs in processes of Ginkgo's, and shows their progress.
-func (f *e2eFlags) runSuite(cmd *cobra.Command, runner, suite, backend string) error {
+func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 	out := absolute(f.out)
-	args := []string{"--procs", strconv.Itoa(f.procs), "--no-color", "--succinct", "--silence-skips", "--randomize-all=false", "--timeout", suiteTimeout.String()}
-	if f.labels != "" {
-		args = append(args, "--label-filter", f.labels)
+	args := []string{"--procs", strconv.Itoa(s.procs), "--no-color", "--succinct", "--silence-skips", "--randomize-all=false", "--timeout", suiteTimeout.String()}
+	if s.labels != "" {
+		args = append(args, "--label-filter", s.labels)
 	}
 	if f.failFast {
 		args = append(args, "--fail-fast")
 	}
-	progress := filepath.Join(out, progressLog)
-	args = append(args, suite, "--", "--kmsharness.backend", backend, "--kmsharness.out", out, "--kmsharness.progress", progress)
+	progress := filepath.Join(out, s.progress)
+	args = append(args, s.suite, "--", "--kmsharness.backend", s.backend, "--kmsharness.out", out, "--kmsharness.progress", progress)
 	args = append(args, f.suiteArgs()...)
-	if f.time > 0 {
-		args = append(args, "--kmsharness.not-after", time.Now().Add(f.time).Format(time.RFC3339))
+	if !s.notAfter.IsZero() {
+		args = append(args, "--kmsharness.not-after", s.notAfter.Format(time.RFC3339))
 	}
-	run := exec.CommandContext(cmd.Context(), runner, args...)
-	log, err := os.Create(filepath.Join(out, suiteLog))
+	if s.again {
+		args = append(args, "--kmsharness.again")
+	}
+	run := exec.CommandContext(cmd.Context(), s.runner, args...)
+	log, err := os.Create(filepath.Join(out, s.log))
 	if err != nil {
 		return fmt.Errorf("log of the suite: %w", err)
 	}
@@ -58,7 +74,10 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, runner, suite, backend string) e
 	run.WaitDelay = interruptGrace
 	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	defer showProgress(cmd, progress)()
-	return run.Run()
+	if err := run.Run(); err != nil {
+		return fmt.Errorf("%w; its own output is in %s", err, filepath.Join(f.out, s.log))
+	}
+	return nil
 }
 
 // showProgress prints the lines of a file until stop.

@@ -115,12 +115,12 @@ func TestArtifactsDoNotJudge(t *testing.T) {
 	}
 }
 
-// Who interrupts a run does not wait for its artifacts.
+// TestArtifactsAfterAnInterrupt: an interrupt does not wait for artifacts.
 func TestArtifactsAfterAnInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r, asked := collect(t, ctx, engine.ArtifactsAlways, met, nil)
-	if r.Status != report.CouldNotRun || slices.Contains(asked, "collect artifacts") {
+	if r.Status != report.Interrupted || slices.Contains(asked, "collect artifacts") {
 		t.Errorf("%s, asked %v", r.Status, asked)
 	}
 }

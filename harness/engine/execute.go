@@ -36,6 +36,8 @@ type Execution struct {
 	Verdict func(check.Verdict)
 	// NotAfter, where it is set, is the last instant at which a scenario is begun: one whose turn comes later is not.
 	NotAfter time.Time
+	// Again marks the result as that of a second try, with nothing beside it (ExecuteAgain).
+	Again bool
 	// Preparing receives, beside Progress, what the backend tells while it prepares the environment, which can take minutes.
 	Preparing func(string)
 }
@@ -47,18 +49,25 @@ func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Exe
 	x.Backend = b.Name()
 	dir := filepath.Join(x.Out, s.Name)
 	r := report.Result{Scenario: s.Name, Title: s.Title, Area: s.Area, File: s.File, Backend: b.Name(), Seed: x.Seed,
-		Began: x.Began, Reproduce: x.Reproduce, Dir: dir}
+		Began: x.Began, Reproduce: x.Reproduce, Dir: dir, JudgedAgain: x.Again}
 	if lacks := b.Lacks(s); len(lacks) > 0 {
 		r.Status, r.Reasons = report.NotSupported, lacks
 		return x.save(r, x.makeDir(dir))
 	}
-	if !x.NotAfter.IsZero() && x.Runtime.Now().After(x.NotAfter) {
+	if x.late() {
 		r.Status, r.Reasons = report.NotBegun, []string{"the time that the run was given was up before its turn came"}
 		return x.save(r, x.makeDir(dir))
 	}
 	err := x.execute(ctx, b, s, dir, &r)
+	if err != nil && ctx.Err() != nil { // what was found until then may come from the interrupt
+		r.Status, r.Reasons, r.Failures = report.Interrupted, []string{"interrupted: " + context.Cause(ctx).Error()}, nil
+		err = nil
+	}
 	return x.save(r, err)
 }
+
+// late reports whether no scenario may be begun any more.
+func (x Execution) late() bool { return !x.NotAfter.IsZero() && x.Runtime.Now().After(x.NotAfter) }
 
 // save ends a result. An error makes it one that could not run, whatever was found until then.
 func (x Execution) save(r report.Result, err error) report.Result {

@@ -18,6 +18,7 @@ const (
 const (
 	invariantFailed    = "failed"
 	invariantNotJudged = "not-judged"
+	invariantUnsure    = "inconclusive"
 )
 
 // Difference is one thing that two runs of the same scenario do not agree on.
@@ -43,7 +44,7 @@ func Compare(a, b map[string]Outcome, hints bool) []Difference {
 		}
 		for _, id := range unionOfKeys(x.Invariants, y.Invariants) {
 			d := Difference{Scenario: name, What: id, A: invariantWord(x.Invariants[id]), B: invariantWord(y.Invariants[id])}
-			d.Hint = d.A != Violated && d.B != Violated && (d.A == invariantNotJudged || d.B == invariantNotJudged)
+			d.Hint = d.A == invariantUnsure || d.B == invariantUnsure || d.A != Violated && d.B != Violated && (d.A == invariantNotJudged || d.B == invariantNotJudged)
 			if d.A != d.B && (hints || !d.Hint) {
 				all = append(all, d)
 			}
@@ -52,9 +53,11 @@ func Compare(a, b map[string]Outcome, hints bool) []Difference {
 	return all
 }
 
-// unjudged: one backend has the scenario and cannot run it or did not come to it, which it says with its reason.
+// unjudged: one run has the scenario and no verdict on it, for a reason that its result gives: the backend cannot run it, the run was over before
+// its turn or its end, or the machine was starved.
 func unjudged(x, y Outcome) bool {
-	return x.Status != "" && y.Status != "" && (x.Status.skipped() || y.Status.skipped())
+	none := func(s Status) bool { return s.skipped() || s == Inconclusive || s == Interrupted }
+	return x.Status != "" && y.Status != "" && (none(x.Status) || none(y.Status))
 }
 
 func (o Outcome) word() string {

@@ -29,21 +29,24 @@ func lines(all []report.Difference) []string {
 }
 
 func TestCompare(t *testing.T) {
-	p, f, n, c := report.Passed, report.Failed, report.NotSupported, report.CouldNotRun
+	p, f, n, c, x, i := report.Passed, report.Failed, report.NotSupported, report.CouldNotRun, report.Inconclusive, report.Interrupted
 	type run = map[string]report.Outcome
 	for name, x := range map[string]struct {
 		a, b        run
 		want, hints []string
 	}{
-		"the same":           {run{"s": outcome(p, "UID", "passed")}, run{"s": outcome(p, "UID", "passed")}, nil, nil},
-		"both violate":       {run{"s": outcome(f, "UID", "failed")}, run{"s": outcome(f, "UID", "failed")}, nil, nil},
-		"both are excused":   {run{"s": outcome(p, "UID", "excused")}, run{"s": outcome(p, "UID", "excused")}, nil, nil},
-		"an expectation":     {run{"s": outcome(p, "UID", "passed")}, run{"s": outcome(f, "UID", "passed")}, []string{"s result passed/failed hint=false"}, nil},
-		"an invariant":       {run{"s": outcome(p, "UID", "passed")}, run{"s": outcome(f, "UID", "failed")}, []string{"s result passed/failed hint=false", "s UID passed/violated hint=false"}, nil},
-		"another invariant":  {run{"s": outcome(f, "A", "failed", "B", "passed")}, run{"s": outcome(f, "A", "passed", "B", "failed")}, []string{"s A violated/passed hint=false", "s B passed/violated hint=false"}, nil},
-		"an excuse":          {run{"s": outcome(p, "UID", "excused")}, run{"s": outcome(f, "UID", "failed")}, []string{"s result passed/failed hint=false", "s UID excused/violated hint=false"}, nil},
-		"not supported":      {run{"s": outcome(p, "UID", "passed")}, run{"s": outcome(n)}, []string{"s result passed/not supported hint=true"}, nil},
-		"could not run":      {run{"s": outcome(c)}, run{"s": outcome(f, "UID", "failed")}, []string{"s result could not run/failed hint=false"}, nil},
+		"the same":          {run{"s": outcome(p, "UID", "passed")}, run{"s": outcome(p, "UID", "passed")}, nil, nil},
+		"both violate":      {run{"s": outcome(f, "UID", "failed")}, run{"s": outcome(f, "UID", "failed")}, nil, nil},
+		"both are excused":  {run{"s": outcome(p, "UID", "excused")}, run{"s": outcome(p, "UID", "excused")}, nil, nil},
+		"an expectation":    {run{"s": outcome(p, "UID", "passed")}, run{"s": outcome(f, "UID", "passed")}, []string{"s result passed/failed hint=false"}, nil},
+		"an invariant":      {run{"s": outcome(p, "UID", "passed")}, run{"s": outcome(f, "UID", "failed")}, []string{"s result passed/failed hint=false", "s UID passed/violated hint=false"}, nil},
+		"another invariant": {run{"s": outcome(f, "A", "failed", "B", "passed")}, run{"s": outcome(f, "A", "passed", "B", "failed")}, []string{"s A violated/passed hint=false", "s B passed/violated hint=false"}, nil},
+		"an excuse":         {run{"s": outcome(p, "UID", "excused")}, run{"s": outcome(f, "UID", "failed")}, []string{"s result passed/failed hint=false", "s UID excused/violated hint=false"}, nil},
+		"not supported":     {run{"s": outcome(p, "UID", "passed")}, run{"s": outcome(n)}, []string{"s result passed/not supported hint=true"}, nil},
+		"could not run":     {run{"s": outcome(c)}, run{"s": outcome(f, "UID", "failed")}, []string{"s result could not run/failed hint=false"}, nil},
+		"inconclusive": {run{"s": outcome(x, "UID", "passed", "CADENCE", "inconclusive")}, run{"s": outcome(p, "UID", "passed", "CADENCE", "passed")},
+			[]string{"s result inconclusive/passed hint=true"}, []string{"s CADENCE inconclusive/passed hint=true"}},
+		"interrupted":        {run{"s": outcome(i)}, run{"s": outcome(f)}, []string{"s result interrupted/failed hint=true"}, nil},
 		"absent":             {run{"s": outcome(p)}, run{"z": outcome(n)}, []string{"s result passed/absent hint=false", "z result absent/not supported hint=false"}, nil},
 		"nothing to judge":   {run{"s": outcome(p, "UID", "not-judged")}, run{"s": outcome(p, "UID", "passed")}, nil, []string{"s UID not-judged/passed hint=true"}},
 		"an older checker":   {run{"s": outcome(p, "UID", "passed", "NEW", "passed")}, run{"s": outcome(p, "UID", "passed")}, nil, []string{"s NEW passed/not-judged hint=true"}},

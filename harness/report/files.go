@@ -24,6 +24,8 @@ const (
 	SummaryFile  = "summary.json" // for programs
 	// ArtifactsDir is the folder of a scenario with what was collected from its environment.
 	ArtifactsDir = "artifacts"
+	// FirstTryDir is the folder of a scenario with the files of its first try, which was inconclusive.
+	FirstTryDir = "inconclusive"
 )
 
 // maxResultBytes bounds what Collect reads of one file: a result holds texts with limits of their own.
@@ -106,6 +108,27 @@ func ReadResult(file string) (Result, error) {
 		return Result{}, fmt.Errorf("%s: not a result: %w", file, err)
 	}
 	return r, nil
+}
+
+// SetAside moves the files of a scenario's first try to FirstTryDir below its folder.
+func SetAside(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("set the first try aside: %w", err)
+	}
+	aside := filepath.Join(dir, FirstTryDir)
+	if err := os.MkdirAll(aside, 0o755); err != nil {
+		return fmt.Errorf("set the first try aside: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == FirstTryDir {
+			continue
+		}
+		if err := os.Rename(filepath.Join(dir, e.Name()), filepath.Join(aside, e.Name())); err != nil {
+			return fmt.Errorf("set the first try aside: %w", err)
+		}
+	}
+	return nil
 }
 
 // SaveJUnit writes junit.xml into the output directory.

@@ -22,8 +22,8 @@ func (r *Result) Judge(v check.Verdict, events []history.Event) {
 	case v.OK:
 		r.Status = Passed
 		return
-	case len(v.Undecided) > 0: // who is blamed for nothing has no failures
-		r.Status, r.Reasons = CouldNotRun, append(r.Reasons, v.Undecided...)
+	case v.Outcome == check.RunInconclusive: // no failure of the subject
+		r.Status, r.Reasons = Inconclusive, append(r.Reasons, v.Inconclusive...)
 		return
 	}
 	r.Status = Failed

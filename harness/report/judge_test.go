@@ -9,7 +9,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// TestAVerdictInTheWordsOfAResult: who cannot be told from the machine is not blamed, and has not passed.
+// TestAVerdictInTheWordsOfAResult: what CPU starvation explains is no failure, and no pass.
 func TestAVerdictInTheWordsOfAResult(t *testing.T) {
 	failed := []history.Event{{At: time.Unix(1, 0), Expectation: &history.Expectation{ID: "steps[1].expect", Detail: "was never true"}}}
 	broken := []check.Result{{ID: "CADENCE", Status: check.Failed, Judged: 3, Count: 1}}
@@ -18,9 +18,9 @@ func TestAVerdictInTheWordsOfAResult(t *testing.T) {
 		status  Status
 		blamed  int
 	}{
-		"passed":    {check.Verdict{OK: true}, Passed, 0},
-		"failed":    {check.Verdict{Invariants: broken}, Failed, 2},
-		"undecided": {check.Verdict{Undecided: []string{"the machine is too busy"}, Invariants: broken}, CouldNotRun, 0},
+		"passed":       {check.Verdict{OK: true}, Passed, 0},
+		"failed":       {check.Verdict{Invariants: broken}, Failed, 2},
+		"inconclusive": {check.Verdict{Outcome: check.RunInconclusive, Inconclusive: []string{"cp-2's reporter was starved"}}, Inconclusive, 0},
 	} {
 		events := failed
 		if c.verdict.OK {
@@ -31,8 +31,8 @@ func TestAVerdictInTheWordsOfAResult(t *testing.T) {
 		if r.Status != c.status || len(r.Failures) != c.blamed {
 			t.Errorf("%s: %+v", name, r)
 		}
-		if undecided := strings.Join(r.Reasons, ""); undecided != strings.Join(c.verdict.Undecided, "") {
-			t.Errorf("%s: reasons %q", name, undecided)
+		if reasons := strings.Join(r.Reasons, ""); reasons != strings.Join(c.verdict.Inconclusive, "") {
+			t.Errorf("%s: reasons %q", name, reasons)
 		}
 	}
 }

@@ -46,6 +46,7 @@ type junitCase struct {
 }
 
 type junitProblem struct {
+	Type    string `xml:"type,attr,omitempty"`
 	Message string `xml:"message,attr"`
 	Text    string `xml:",chardata"`
 }
@@ -81,7 +82,10 @@ func caseOf(r Result) junitCase {
 		c.Failure = p
 	case CouldNotRun:
 		c.Error = p
-	case NotSupported, NotBegun:
+	case Inconclusive: // consumers that know no types read the message
+		p.Type, p.Message = string(r.Status), string(r.Status)+": "+p.Message
+		c.Error = p
+	case NotSupported, NotBegun, Interrupted:
 		c.Skipped = p
 	}
 	return c

@@ -14,7 +14,7 @@ const SummarySchema = "kmsharness.io/summary/v1"
 // Machine is all runs for programs: summary.json. Durations are nanoseconds, as in every file of a run.
 type Machine struct {
 	Schema string `json:"schema"`
-	// OK: something ran, and nothing failed or could not run.
+	// OK: something ran, and nothing failed, could not run, is inconclusive or was interrupted.
 	OK     bool           `json:"ok"`
 	Counts map[Status]int `json:"counts"`
 	Took   time.Duration  `json:"took"`
@@ -40,7 +40,7 @@ type MachineRun struct {
 // NewMachine counts the runs.
 func NewMachine(s Summary, coverage string, runs []MachineRun) Machine {
 	m := Machine{Schema: SummarySchema, OK: s.ExitCode() == ExitPassed, Took: s.Took, Coverage: coverage, Runs: runs, Counts: map[Status]int{}}
-	for _, status := range []Status{Passed, Failed, NotSupported, CouldNotRun, NotBegun} {
+	for _, status := range Statuses() {
 		m.Counts[status] = s.Count(status)
 	}
 	return m

@@ -27,7 +27,7 @@ func (s Summary) Markdown(coverage string) string {
 	fmt.Fprintf(&b, "### %s\n\n", s.markdownTitle())
 	brokenTable(&b, broken)
 	fmt.Fprintf(&b, "**%d passed, %d failed, %d could not run, %d not supported%s** on %s in %s\n", s.Count(Passed), s.Count(Failed), s.Count(CouldNotRun),
-		s.Count(NotSupported), s.notBegun(), escape(strings.Join(s.backends(), ", "), maxCell), round(s.Took))
+		s.Count(NotSupported), s.Rarely(), escape(strings.Join(s.backends(), ", "), maxCell), round(s.Took))
 	if coverage != "" {
 		fmt.Fprintf(&b, "\n%s\n", escape(coverage, maxParagraph))
 	}
@@ -60,7 +60,7 @@ func (s Summary) markdownTitle() string {
 
 func (s Summary) broken() (out []Result) {
 	for _, r := range s.sorted() {
-		if r.Status == Failed || r.Status == CouldNotRun {
+		if r.Status.Bad() {
 			out = append(out, r)
 		}
 	}
@@ -153,7 +153,7 @@ func (s Summary) allTable() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n<details><summary>All %d results</summary>\n\n| area | scenario | on | result | time |\n|---|---|---|---|---|\n", len(s.Results))
 	for _, r := range s.sorted() {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", escape(r.Area, maxCell), escape(r.Scenario, maxCell), escape(r.Backend, maxCell), r.Status, round(r.Took))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", escape(r.Area, maxCell), escape(r.Scenario, maxCell), escape(r.Backend, maxCell), r.StatusText(), round(r.Took))
 	}
 	b.WriteString("\n</details>\n")
 	return b.String()

@@ -24,6 +24,10 @@ func result(name string, status report.Status) report.Result {
 			Seen: "no write for 4.2s \x1b[31m", Allowed: "one within 2.6s", More: 3}}
 	case report.NotSupported, report.CouldNotRun:
 		r.Reasons = []string{"no load balancer"}
+	case report.Inconclusive:
+		r.Reasons = []string{"a machine was starved"}
+	case report.Interrupted:
+		r.Reasons = []string{"the run was ended"}
 	}
 	return r
 }
@@ -37,7 +41,9 @@ func summary(statuses ...report.Status) report.Summary {
 }
 
 func TestLineAndExitCode(t *testing.T) {
-	p, f, n, c, u := report.Passed, report.Failed, report.NotSupported, report.CouldNotRun, report.NotBegun
+	p, f, n, c, u, x, i := report.Passed, report.Failed, report.NotSupported, report.CouldNotRun, report.NotBegun, report.Inconclusive, report.Interrupted
+	again := summary(p, p, x)
+	again.Results[0].JudgedAgain, again.Results[2].JudgedAgain = true, true
 	tests := []struct {
 		s    report.Summary
 		line string
@@ -51,6 +57,11 @@ func TestLineAndExitCode(t *testing.T) {
 		{summary(n), "e2e: 0 passed, 0 failed, 1 not supported on local in 1m23s", 1},
 		{summary(p, u, u), "e2e: 1 passed, 0 failed, 0 not supported, 2 NOT BEGUN on local in 1m23s", 0},
 		{summary(f, u), "e2e: 0 passed, 1 failed, 0 not supported, 1 NOT BEGUN on local in 1m23s", 1},
+		{summary(p, x), "e2e: 1 passed, 0 failed, 0 not supported, 1 INCONCLUSIVE on local in 1m23s", 2},
+		{summary(x), "e2e: 0 passed, 0 failed, 0 not supported, 1 INCONCLUSIVE on local in 1m23s", 2},
+		{summary(p, i, i), "e2e: 1 passed, 0 failed, 0 not supported, 2 interrupted on local in 1m23s", 2},
+		{summary(p, f, x, i, i, u), "e2e: 1 passed, 1 failed, 0 not supported, 1 INCONCLUSIVE, 2 interrupted, 1 NOT BEGUN on local in 1m23s", 1},
+		{again, "e2e: 2 passed, 0 failed, 0 not supported, 1 INCONCLUSIVE, 2 judged again on local in 1m23s", 2},
 		{summary(u), "e2e: 0 passed, 0 failed, 0 not supported, 1 NOT BEGUN on local in 1m23s", 1},
 	}
 	for _, tt := range tests {
@@ -77,6 +88,17 @@ func TestText(t *testing.T) {
 	}
 	if strings.ContainsRune(b.String(), 0x1b) {
 		t.Error("an escape sequence reaches the terminal")
+	}
+	b.Reset()
+	again := summary(report.Passed, report.Inconclusive)
+	again.Results[0].JudgedAgain = true
+	if err := again.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"a         passed (judged again alone)", "judged again alone; the first try was inconclusive: out/a/inconclusive", "b: INCONCLUSIVE on local"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
 	}
 	b.Reset()
 	if err := summary().WriteText(&b); err != nil || !strings.Contains(b.String(), "No scenario ran") {
@@ -114,6 +136,11 @@ func TestJUnit(t *testing.T) {
 	}
 	if doc.Cases[2].Skipped.Message != "no load balancer" {
 		t.Errorf("%+v", doc.Cases[2])
+	}
+	b.Reset()
+	if err := summary(report.Inconclusive, report.Interrupted).WriteJUnit(&b); err != nil || !strings.Contains(b.String(), `failures="0" errors="1" skipped="1"`) ||
+		!strings.Contains(b.String(), `<error type="inconclusive" message="inconclusive: a machine was starved">`) || !strings.Contains(b.String(), `<skipped message="the run was ended">`) {
+		t.Errorf("%v:\n%s", err, b.String())
 	}
 	b.Reset()
 	if err := summary().WriteJUnit(&b); err != nil || !strings.Contains(b.String(), `failures="1"`) {
@@ -165,11 +192,40 @@ func TestMarkdown(t *testing.T) {
 	if table, counts := strings.Index(text, "| b |"), strings.Index(text, "**1 passed"); table > counts {
 		t.Error("what failed does not come first")
 	}
+	if text := summary(report.Passed, report.Inconclusive, report.Interrupted).Markdown(""); !strings.HasPrefix(text, "### ❌ kmsharness: 2 of 3 did not pass") || !strings.Contains(text, "0 not supported, 1 INCONCLUSIVE, 1 interrupted**") {
+		t.Errorf("neither passed nor failed:\n%s", text)
+	}
 	if text := summary(report.Passed).Markdown(""); !strings.HasPrefix(text, "### ✅ kmsharness: all 1 passed") || strings.Contains(text, "❌") {
 		t.Errorf("a good run:\n%s", text)
 	}
 	if text := summary().Markdown(""); !strings.HasPrefix(text, "### ❌ kmsharness: no scenario ran") {
 		t.Errorf("an empty run:\n%s", text)
+	}
+}
+
+// TestSetAside: everything of the first try is kept, and a second time nothing is lost.
+func TestSetAside(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{report.ResultFile, "logs/etcd.log"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := report.SetAside(dir); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{report.ResultFile, "logs/etcd.log"} {
+			if data, err := os.ReadFile(filepath.Join(dir, report.FirstTryDir, name)); err != nil || string(data) != name {
+				t.Errorf("%s: %q, %v", name, data, err)
+			}
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
 	}
 }
 

@@ -14,7 +14,22 @@ const (
 	NotSupported Status = "not supported" // the backend cannot do what the scenario needs; not a pass
 	CouldNotRun  Status = "could not run" // neither passed nor failed: something around it broke
 	NotBegun     Status = "not begun"     // the time that the run was given was up before its turn; not a pass
+	Inconclusive Status = "inconclusive"  // something did not hold, and CPU starvation explains all of it; neither passed nor failed
+	Interrupted  Status = "interrupted"   // --fail-fast or Ctrl-C ended the run around it; neither passed nor failed
 )
+
+// Statuses are all of them, in the order of a summary.
+func Statuses() []Status {
+	return []Status{Passed, Failed, NotSupported, CouldNotRun, Inconclusive, Interrupted, NotBegun}
+}
+
+// Judged reports whether the checker has given the status.
+func (s Status) Judged() bool { return s == Passed || s == Failed || s == Inconclusive }
+
+// Bad reports whether a scenario was begun and did not pass.
+func (s Status) Bad() bool {
+	return s == Failed || s == CouldNotRun || s == Inconclusive || s == Interrupted
+}
 
 // skipped: nothing of the scenario was executed.
 func (s Status) skipped() bool { return s == NotSupported || s == NotBegun }
@@ -31,7 +46,9 @@ type Result struct {
 	Began    time.Time `json:"began"`
 	// Took is the whole time, with the preparation of the environment.
 	Took time.Duration `json:"took"`
-	// Reasons why it is not supported or could not run, one sentence each.
+	// JudgedAgain: the first try was inconclusive; this is the second, with nothing beside it. The first is below Dir, in FirstTryDir.
+	JudgedAgain bool `json:"judgedAgain,omitempty"`
+	// Reasons why there is neither a pass nor a failure, one sentence each.
 	Reasons []string `json:"reasons,omitempty"`
 	// Expectations counts what the scenario itself expected, the controls included; Checks what invariants looked at.
 	Expectations int `json:"expectations"`
@@ -44,6 +61,14 @@ type Result struct {
 	// Reproduce is the command that runs it again; Dir has the artifacts.
 	Reproduce string `json:"reproduce,omitempty"`
 	Dir       string `json:"dir,omitempty"`
+}
+
+// StatusText is the status, and whether it is that of a second try.
+func (r Result) StatusText() string {
+	if r.JudgedAgain {
+		return string(r.Status) + " (judged again alone)"
+	}
+	return string(r.Status)
 }
 
 // Failure is one thing that was not as it should be.

@@ -26,7 +26,7 @@ func (s Summary) Count(status Status) int {
 }
 
 // ran is how many scenarios were judged.
-func (s Summary) ran() int { return s.Count(Passed) + s.Count(Failed) }
+func (s Summary) ran() int { return s.Count(Passed) + s.Count(Failed) + s.Count(Inconclusive) }
 
 // Exit codes of the programs.
 const (
@@ -35,13 +35,13 @@ const (
 	ExitCouldNotRun = 2
 )
 
-// ExitCode is 1 if a scenario failed, else 2 if one could not run, else 1 if none ran at all, else 0: who limits the time of a
-// run accepts that not all of it is begun.
+// ExitCode is 1 if a scenario failed, else 2 if one could not run, is inconclusive or was interrupted, else 1 if none ran at all, else 0: a
+// limit of the time accepts that not every scenario is begun.
 func (s Summary) ExitCode() int {
 	switch {
 	case s.Count(Failed) > 0:
 		return ExitFailed
-	case s.Count(CouldNotRun) > 0:
+	case s.Count(CouldNotRun)+s.Count(Inconclusive)+s.Count(Interrupted) > 0:
 		return ExitCouldNotRun
 	case s.ran() == 0:
 		return ExitFailed
@@ -53,16 +53,27 @@ func (s Summary) ExitCode() int {
 // Line is the last line of an invocation. What could not run counts as failed: nobody should take it for a pass.
 func (s Summary) Line() string {
 	return fmt.Sprintf("e2e: %d passed, %d failed, %d not supported%s on %s in %s", s.Count(Passed),
-		s.Count(Failed)+s.Count(CouldNotRun), s.Count(NotSupported), s.notBegun(), s.backend(), round(s.Took))
+		s.Count(Failed)+s.Count(CouldNotRun), s.Count(NotSupported), s.Rarely(), s.backend(), round(s.Took))
 }
 
-// notBegun is said only where there is any: most runs have no limit.
-func (s Summary) notBegun() string {
-	n := s.Count(NotBegun)
-	if n == 0 {
-		return ""
+// Rarely are the counts that most runs have none of, each behind a comma.
+func (s Summary) Rarely() string {
+	again := 0
+	for _, r := range s.Results {
+		if r.JudgedAgain {
+			again++
+		}
 	}
-	return fmt.Sprintf(", %d NOT BEGUN", n)
+	text := ""
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{s.Count(Inconclusive), "INCONCLUSIVE"}, {s.Count(Interrupted), "interrupted"}, {s.Count(NotBegun), "NOT BEGUN"}, {again, "judged again"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf(", %d %s", x.n, x.what)
+		}
+	}
+	return text
 }
 
 func (s Summary) backend() string {

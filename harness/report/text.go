@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -14,7 +15,7 @@ func (s Summary) WriteText(w io.Writer) error {
 	var b strings.Builder
 	s.table(&b)
 	for _, r := range s.sorted() {
-		if r.Status != Passed || len(r.Notes) > 0 {
+		if r.Status != Passed || r.JudgedAgain || len(r.Notes) > 0 {
 			b.WriteString("\n" + r.Text())
 		}
 	}
@@ -30,7 +31,7 @@ func (s Summary) table(b *strings.Builder) {
 	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "AREA\tSCENARIO\tRESULT\tTIME\tJUDGED")
 	for _, r := range s.sorted() {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", r.Area, r.Scenario, r.Status, round(r.Took), judgedText(r))
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", r.Area, r.Scenario, r.StatusText(), round(r.Took), judgedText(r))
 	}
 	tab.Flush()
 }
@@ -60,6 +61,9 @@ func (r Result) Text() string {
 	}
 	if r.Dir != "" && !r.Status.skipped() {
 		fmt.Fprintf(&b, "  artifacts: %s\n", r.Dir)
+	}
+	if r.JudgedAgain {
+		fmt.Fprintf(&b, "  judged again alone; the first try was inconclusive: %s\n", filepath.Join(r.Dir, FirstTryDir))
 	}
 	return b.String()
 }

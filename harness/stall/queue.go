@@ -13,17 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Look is how often somebody looks at the queues: often enough to say when a thread waited, and seldom enough to cost less than a
-// hundredth of a processor for a control plane of three nodes.
-const Look = 500 * time.Millisecond
+const (
+	// Look is the period in which the queues are read: often enough to say when a thread waited, and seldom enough to cost less than a
+	// hundredth of a processor for a control plane of three nodes.
+	Look = 500 * time.Millisecond
+	// Waited is how long a thread must wait in that time to count. A request passes through four processes, one after another: four times less
+	// than that fits in the smallest tolerance of a backend (500 ms).
+	Waited = 100 * time.Millisecond
+)
 
 // Queue knows how long the threads of a process have waited for a processor while they could have run, which Linux counts. The
 // process that runs this may have all the time it wants meanwhile: what it looks at may have a lower priority. The zero value
 // begins with the first look.
 type Queue struct{ waited map[string]time.Duration }
 
-// Look is the longest that one thread of a process waited since the last look; 0 at the first, and for a thread that is new. A process
-// that is gone waits for nothing. It is an error if the system does not count.
+// NewQueue is for a process that was started a moment ago: its first look counts from the start.
+func NewQueue() *Queue { return &Queue{waited: map[string]time.Duration{}} }
+
+// Look is the longest that one thread of a process waited since the last look; a thread that is new waited since it began. It is 0 at the
+// first look of the zero value, and for a process that is gone. It is an error if the system does not count.
 func (q *Queue) Look(pid int) (longest time.Duration, err error) {
 	tasks := filepath.Join("/proc", strconv.Itoa(pid), "task")
 	threads, err := os.ReadDir(tasks)
@@ -44,8 +52,8 @@ func (q *Queue) Look(pid int) (longest time.Duration, err error) {
 			return 0, fmt.Errorf("process %d: %w", pid, err)
 		}
 		now[t.Name()] = waited
-		if before, known := q.waited[t.Name()]; known {
-			longest = max(longest, waited-before)
+		if q.waited != nil {
+			longest = max(longest, waited-q.waited[t.Name()])
 		}
 	}
 	q.waited = now

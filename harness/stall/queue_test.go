@@ -35,6 +35,29 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+// TestNewQueue: what was started a moment ago has waited since then, and so has a thread that is new.
+func TestNewQueue(t *testing.T) {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Skip("no /proc: ", err)
+	}
+	var all time.Duration
+	for _, thread := range threads {
+		text, err := os.ReadFile("/proc/self/task/" + thread.Name() + "/schedstat")
+		if err != nil {
+			continue // it has ended
+		}
+		waited, err := parseWaited(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = max(all, waited)
+	}
+	if w, err := NewQueue().Look(os.Getpid()); err != nil || w < all {
+		t.Errorf("%v, %v, want %v at least", w, err, all)
+	}
+}
+
 // A thread that is told to have waited longer than at the look before has waited that much longer.
 func TestQueueTellsTheDifference(t *testing.T) {
 	q := Queue{waited: map[string]time.Duration{}}

@@ -12,38 +12,41 @@ import (
 func (r *recorder) queues() {
 	ticker := time.NewTicker(stall.Look)
 	defer ticker.Stop()
-	looks := map[history.Process]*stall.Queue{}
+	var looks map[history.Process]*stall.Queue
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
 		case now := <-ticker.C:
-			if !r.lookAtQueues(looks, now) {
+			if looks = r.lookAtQueues(looks, now); looks == nil {
 				return
 			}
 		}
 	}
 }
 
-// lookAtQueues is false where the system does not count: then nothing is known of queues, as before there was this.
-func (r *recorder) lookAtQueues(looks map[history.Process]*stall.Queue, now time.Time) bool {
-	living := r.plane.Lives()
-	for _, p := range living {
-		if looks[p] == nil {
+// lookAtQueues reads the queues of all processes that run; before are those that ran at the look before, nil at the first. It returns nil where the
+// system does not count: then nothing is known of queues.
+func (r *recorder) lookAtQueues(before map[history.Process]*stall.Queue, now time.Time) map[history.Process]*stall.Queue {
+	looks := map[history.Process]*stall.Queue{}
+	for _, p := range r.plane.Lives() {
+		switch {
+		case before[p] != nil:
+			looks[p] = before[p]
+		case before == nil: // it may have run for long
 			looks[p] = &stall.Queue{}
+		default:
+			looks[p] = stall.NewQueue()
 		}
 		waited, err := looks[p].Look(p.PID)
 		if err != nil {
-			return false
+			return nil
 		}
-		if waited >= stall.Late {
+		if waited >= stall.Waited {
 			r.queued(p, now.Add(-waited), now)
 		}
 	}
-	if len(looks) > 2*len(living) { // of processes that are gone
-		clear(looks)
-	}
-	return true
+	return looks
 }
 
 func (r *recorder) queued(p history.Process, from, to time.Time) {

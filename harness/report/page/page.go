@@ -91,8 +91,10 @@ func (p Page) Counts() string {
 		count[r.Result.Status]++
 	}
 	text := fmt.Sprintf("%d failed, %d passed, %d could not run, %d not supported", count[report.Failed], count[report.Passed], count[report.CouldNotRun], count[report.NotSupported])
-	if n := count[report.NotBegun]; n > 0 {
-		text += fmt.Sprintf(", %d not begun", n)
+	for _, rare := range []report.Status{report.Inconclusive, report.Interrupted, report.NotBegun} {
+		if n := count[rare]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, rare)
+		}
 	}
 	return text
 }
@@ -100,7 +102,7 @@ func (p Page) Counts() string {
 // Broken are the runs that did not pass, in the order of the matrix.
 func (p Page) Broken() (out []Run) {
 	for _, r := range p.Runs {
-		if r.Result.Status == report.Failed || r.Result.Status == report.CouldNotRun {
+		if r.Result.Status.Bad() {
 			out = append(out, r)
 		}
 	}

@@ -88,8 +88,9 @@ type Status struct{ Class, Text, Sign string }
 
 // Status of the run.
 func (r Run) Status() Status {
-	sign := map[report.Status]string{report.Passed: "✓", report.Failed: "✗", report.CouldNotRun: "!", report.NotSupported: "–", report.NotBegun: "…"}[r.Result.Status]
-	return Status{strings.ReplaceAll(string(r.Result.Status), " ", "-"), string(r.Result.Status), sign}
+	sign := map[report.Status]string{report.Passed: "✓", report.Failed: "✗", report.CouldNotRun: "!", report.NotSupported: "–", report.NotBegun: "…",
+		report.Inconclusive: "?", report.Interrupted: "■"}[r.Result.Status]
+	return Status{strings.ReplaceAll(string(r.Result.Status), " ", "-"), r.Result.StatusText(), sign}
 }
 
 // Took is how long it took.
@@ -114,7 +115,7 @@ func (r Run) Invariants() []check.Result {
 		return nil
 	}
 	all := slices.Clone(r.Verdict.Invariants)
-	order := []check.Status{check.Failed, check.Excused, check.Passed, check.NotJudged}
+	order := []check.Status{check.Failed, check.Inconclusive, check.Excused, check.Passed, check.NotJudged}
 	slices.SortStableFunc(all, func(a, b check.Result) int { return slices.Index(order, a.Status) - slices.Index(order, b.Status) })
 	return all
 }
@@ -125,5 +126,9 @@ func (r Run) InvariantLine() string {
 	for _, i := range r.Invariants() {
 		count[i.Status]++
 	}
-	return fmt.Sprintf("%d passed, %d violated, %d excused, %d had nothing to judge by", count[check.Passed], count[check.Failed], count[check.Excused], count[check.NotJudged])
+	text := fmt.Sprintf("%d passed, %d violated, %d excused, %d had nothing to judge by", count[check.Passed], count[check.Failed], count[check.Excused], count[check.NotJudged])
+	if n := count[check.Inconclusive]; n > 0 {
+		text += fmt.Sprintf(", %d inconclusive", n)
+	}
+	return text
 }

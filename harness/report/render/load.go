@@ -60,7 +60,7 @@ func load(dir, out string) (page.Run, error) {
 	switch {
 	case err == nil:
 		return judge(r, events, known)
-	case known && saved.Status != report.Passed && saved.Status != report.Failed:
+	case known && !saved.Status.Judged():
 	case known:
 		r.Warnings = append(r.Warnings, "There is no timeline: "+err.Error())
 	default:
@@ -78,11 +78,11 @@ func judge(r page.Run, events []history.Event, known bool) (page.Run, error) {
 		fresh.Dir = r.Result.Dir
 		r.Result = fresh
 	}
-	if was := r.Result.Status; was == report.Passed || was == report.Failed {
+	if was := r.Result.Status; was.Judged() {
 		if was != fresh.Status {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("When it was run it %s; judged again now it %s.", was, fresh.Status))
+			r.Warnings = append(r.Warnings, fmt.Sprintf("When it was run its result was %s; from the same history it is %s now.", was, fresh.Status))
 		}
-		r.Result.Status, r.Result.Failures = fresh.Status, fresh.Failures
+		r.Result.Status, r.Result.Failures, r.Result.Reasons = fresh.Status, fresh.Failures, fresh.Reasons
 		r.Result.Events, r.Result.Expectations, r.Result.Checks = fresh.Events, fresh.Expectations, fresh.Checks
 	}
 	r.Verdict = &verdict
@@ -104,6 +104,7 @@ func files(dir, out string) (all []page.File) {
 		{Name: report.VerdictJSON, What: "the same for programs"},
 		{Name: "logs", What: "output of every process, audit logs, journals of plugins"},
 		{Name: report.ArtifactsDir, What: "objects, manifests and configurations"},
+		{Name: report.FirstTryDir, What: "the first try, which was inconclusive; this is the second, alone"},
 	} {
 		path := filepath.Join(dir, f.Name)
 		if _, err := os.Stat(path); err != nil {

@@ -151,7 +151,7 @@ func TestOddFolders(t *testing.T) {
 	}
 	w := write(t, render.Options{Dirs: []string{out}, Out: out})
 	html := read(t, w.Page)
-	for _, want := range []string{"line 1: not a history event", "no engine", "When it was run it passed; judged again now it failed."} {
+	for _, want := range []string{"line 1: not a history event", "no engine", "When it was run its result was passed; from the same history it is failed now."} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q in the page", want)
 		}
