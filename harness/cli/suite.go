@@ -40,7 +40,7 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, runner, suite, backend string) e
 		args = append(args, "--fail-fast")
 	}
 	progress := filepath.Join(out, progressLog)
-	args = append(args, suite, "--", "--kmsharness.backend", backend, "--kmsharness.out", out, "--kmsharness.progress", progress)
+	args = append(args, suite, "--", "--kmsharness.backend", backend, "--kmsharness.dir", absolute("."), "--kmsharness.out", out, "--kmsharness.progress", progress)
 	args = append(args, f.suiteArgs()...)
 	if f.time > 0 {
 		args = append(args, "--kmsharness.not-after", time.Now().Add(f.time).Format(time.RFC3339))
