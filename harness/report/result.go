@@ -31,6 +31,9 @@ type Result struct {
 	Began    time.Time `json:"began"`
 	// Took is the whole time, with the preparation of the environment.
 	Took time.Duration `json:"took"`
+	// Preparation is the part of it before the run began; Waits are the longest, if time was real.
+	Preparation time.Duration `json:"preparation,omitempty"`
+	Waits       []Wait        `json:"waits,omitempty"`
 	// Reasons why it is not supported or could not run, one sentence each.
 	Reasons []string `json:"reasons,omitempty"`
 	// Expectations counts what the scenario itself expected, the controls included; Checks what invariants looked at.
