@@ -28,6 +28,7 @@ type Wait struct {
 func (r *Result) Waited(preparation time.Duration, nodes int, events []history.Event) {
 	r.Preparation = preparation
 	all := append([]Wait{{fmt.Sprintf("preparation of %s", plural(nodes, "node")), preparation}}, waits(events)...)
+	all = slices.DeleteFunc(all, func(w Wait) bool { return round(w.Took) <= 0 })
 	slices.SortStableFunc(all, func(a, b Wait) int { return cmp.Compare(b.Took, a.Took) })
 	r.Waits = all[:min(len(all), maxWaits)]
 }

@@ -54,6 +54,9 @@ func TestWaited(t *testing.T) {
 	if !slices.Equal(r.Waits, want) || r.Preparation != 6*time.Second {
 		t.Errorf("preparation %v, waits\n%+v, want\n%+v", r.Preparation, r.Waits, want)
 	}
+	if r.Waited(time.Millisecond, 3, nil); len(r.Waits) > 0 {
+		t.Errorf("a preparation that failed at once: %+v", r.Waits)
+	}
 	r.Waited(time.Second, 1, nil) // never came up
 	if want := []report.Wait{{For: "preparation of 1 node", Took: time.Second}}; !slices.Equal(r.Waits, want) {
 		t.Errorf("%+v, want %+v", r.Waits, want)
