@@ -28,7 +28,7 @@ GOFLAGS_BUILD := -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
 PROGRAMS := kmsharness kmsharness-hold kmsharness-proxy $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test nightly confirm diff-backends alerts lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
+.PHONY: help build images test nightly confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ alerts: ## test the alerting rules with Prometheus' own rule engine, on series o
 	@mkdir -p _artifacts-alerts
 	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go test -count=1 -run TestFailureStages ./scenarios
 	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go -C ci/alerts test -count=1 ./...
+
+readme: build ## write the output of commands in README.md again: make readme [KINDS=compared,sim,local]
+	@go run ./ci/readme --kinds='$(or $(KINDS),compared,sim,local)' README.md
 
 lint: ## formatting, vet, staticcheck, tidy modules, house rules
 	@ci/lint.sh

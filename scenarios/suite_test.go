@@ -27,16 +27,17 @@ import (
 
 // settings of the suite, from the command line of its processes: kmsharness e2e passes them on.
 var settings struct {
-	backend, out, progress string
-	seed                   int64
-	sut                    choose.Options
-	artifacts              string
-	notAfter               string
-	again                  bool
+	backend, dir, out, progress string
+	seed                        int64
+	sut                         choose.Options
+	artifacts                   string
+	notAfter                    string
+	again                       bool
 }
 
 func TestMain(m *testing.M) {
 	flag.StringVar(&settings.backend, "kmsharness.backend", "", "backend that the catalogue runs on; empty: the suite is skipped")
+	flag.StringVar(&settings.dir, "kmsharness.dir", ".", "folder that paths in other flags are relative to")
 	flag.StringVar(&settings.out, "kmsharness.out", "", "output folder")
 	flag.StringVar(&settings.progress, "kmsharness.progress", "", "file that lines of progress are appended to")
 	flag.Int64Var(&settings.seed, "kmsharness.seed", 1, "seed")
@@ -53,6 +54,9 @@ func TestMain(m *testing.M) {
 	if settings.backend != "" { // the package's other tests read its files, which are not there where the suite runs
 		if err := flag.Set("test.run", "^TestCatalogue$"); err != nil {
 			panic(err) // go test without its own flag
+		}
+		if err := os.Chdir(settings.dir); err != nil { // Ginkgo runs its processes beside the suite
+			panic(err)
 		}
 	}
 	os.Exit(m.Run())

@@ -17,6 +17,7 @@ type builder struct {
 	want wanted
 	work string
 
+	mirror        string // of Debian
 	node, coreDNS assets.Programs
 	images        []string // that kubeadm asks for
 }
@@ -26,7 +27,10 @@ func (b *builder) path(elements ...string) string {
 }
 
 // build runs all steps. The folder is removed before and after: what is worth keeping is in the engine and in the archive.
-func (b *builder) build(ctx context.Context) error {
+func (b *builder) build(ctx context.Context) (err error) {
+	if b.mirror, err = debianMirror(os.Getenv(envMirror), os.DirFS("/etc/apt")); err != nil {
+		return err // before the minutes of the other steps
+	}
 	for _, err := range []error{os.RemoveAll(b.work), os.MkdirAll(b.logs, 0o755), writeRecipe(b.path("recipe"))} {
 		if err != nil {
 			return err
@@ -90,7 +94,8 @@ func (b *builder) base(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.script(ctx, "base.sh", append([]string{b.path("rootfs")}, packages(string(list))...)...)
+	b.progress("from " + b.mirror)
+	return b.run(ctx, []string{envMirror + "=" + b.mirror}, b.path("recipe", "base.sh"), append([]string{b.path("rootfs")}, packages(string(list))...)...)
 }
 
 func (b *builder) kindFiles(ctx context.Context) error {

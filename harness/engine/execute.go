@@ -106,10 +106,13 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 		defer func() { *x.Room = x.Log.Room() }()
 	}
 	env, err := x.prepare(ctx, b, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.preparing()})
+	preparation := x.Runtime.Now().Sub(x.Began)
 	if err != nil {
+		r.Waited(preparation, s.Topology.ControlPlanes, nil)
 		return fmt.Errorf("prepare: %w", err)
 	}
-	if timed, ok := env.(backend.Timed); ok {
+	timed, virtual := env.(backend.Timed)
+	if virtual {
 		x.Runtime = timed.Runtime()
 		x.Began = x.Runtime.Now()
 	}
@@ -120,6 +123,9 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 		err = errors.Join(err, fmt.Errorf("write the history: %w", flush))
 	}
 	err = errors.Join(err, x.judge(r))
+	if !virtual {
+		r.Waited(preparation, s.Topology.ControlPlanes, x.Log.Events())
+	}
 	r.Notes = append(r.Notes, collecting.atEnd(ctx, err == nil && r.Status == report.Passed)...)
 	return errors.Join(err, x.release(ctx, env, r.Status != report.Passed))
 }

@@ -31,6 +31,9 @@ func (s Summary) Markdown(coverage string) string {
 	if coverage != "" {
 		fmt.Fprintf(&b, "\n%s\n", escape(coverage, maxParagraph))
 	}
+	if waits := s.WaitsText(); waits != "" {
+		fmt.Fprintf(&b, "\n%s\n", escape(strings.ReplaceAll(waits, "\n", "; "), maxParagraph))
+	}
 	all := s.allTable()
 	left := maxMarkdown - b.Len() - len(all)
 	for i, r := range broken {

@@ -46,6 +46,9 @@ type Result struct {
 	Began    time.Time `json:"began"`
 	// Took is the whole time, with the preparation of the environment.
 	Took time.Duration `json:"took"`
+	// Preparation is the part of it before the run began; Waits are the longest, if time was real.
+	Preparation time.Duration `json:"preparation,omitempty"`
+	Waits       []Wait        `json:"waits,omitempty"`
 	// JudgedAgain: the first try was inconclusive; this is the second, with nothing beside it. The first is below Dir, in FirstTryDir.
 	JudgedAgain bool `json:"judgedAgain,omitempty"`
 	// Reasons why there is neither a pass nor a failure, one sentence each.

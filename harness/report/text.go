@@ -22,6 +22,9 @@ func (s Summary) WriteText(w io.Writer) error {
 	if s.ran() == 0 {
 		b.WriteString("\nNo scenario ran: that is a failure. Look at the selection of files or labels and at what the backend supports.\n")
 	}
+	if waits := s.WaitsText(); waits != "" {
+		b.WriteString("\n" + waits + "\n")
+	}
 	b.WriteString("\n" + s.Line() + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err

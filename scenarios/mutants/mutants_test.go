@@ -72,12 +72,16 @@ func lacks(t *testing.T, m mutants.Mutant, s *scenario.Scenario) []string {
 	if m.Simulated() {
 		return sim.New(m.Subject()).Lacks(s)
 	}
+	dir := t.TempDir()
 	if m.Program != "" {
 		if _, err := os.Stat(filepath.Join("cmd", m.Program, "main.go")); err != nil {
 			t.Errorf("%s: %v", m.Name, err)
 		}
+		if err := os.WriteFile(filepath.Join(dir, m.Program), nil, 0o755); err != nil { // not built, but found
+			t.Fatal(err)
+		}
 	}
-	b, err := local.New(m.Options("bin"))
+	b, err := local.New(m.Options(dir))
 	if err != nil {
 		t.Fatalf("%s: %v", m.Name, err)
 	}

@@ -1,15 +1,11 @@
 #!/usr/bin/env bash
 # base.sh ROOTFS PACKAGE…: a Debian root file system with these packages.
 #
-# KMSHARNESS_DEBIAN_MIRROR  where from; default: the mirror that this machine's own apt uses
+# KMSHARNESS_DEBIAN_MIRROR  where from
 set -euo pipefail
+mirror=${KMSHARNESS_DEBIAN_MIRROR:?expected the URL of a Debian mirror}
 rootfs=$1; shift
 suite=bookworm
-
-# apt_site is the mirror that this machine's apt has Debian from, if it has one.
-apt_site() {
-  apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null | grep -v security | head -n 1
-}
 
 # use_apt_proxy gives debootstrap the proxy that apt is configured with.
 use_apt_proxy() {
@@ -20,11 +16,11 @@ use_apt_proxy() {
 
 if ! command -v debootstrap >/dev/null; then
   echo "installing debootstrap"
+  apt-get update -q
   DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends debootstrap debian-archive-keyring
 fi
-mirror=${KMSHARNESS_DEBIAN_MIRROR:-$(apt_site || true)}
 use_apt_proxy
 include=$(IFS=,; echo "$*")
 # In a mount namespace of its own, so that nothing stays mounted below ROOTFS whatever happens.
-unshare --mount debootstrap --variant=minbase --include="$include" "$suite" "$rootfs" "${mirror:-http://deb.debian.org/debian}"
+unshare --mount debootstrap --variant=minbase --include="$include" "$suite" "$rootfs" "$mirror"
 rm -rf "$rootfs"/var/cache/apt/archives/*.deb "$rootfs"/var/lib/apt/lists/* "$rootfs"/usr/share/{doc,man,locale}/*

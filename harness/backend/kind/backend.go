@@ -54,6 +54,9 @@ func New(opts Options) (*Backend, error) {
 	if err := (live.SystemUnderTest{ReporterCommand: opts.ReporterCommand + opts.ReporterArgs, AggregatorCommand: opts.AggregatorCommand}).Validate(); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
 	}
+	if err := opts.CheckPrograms(contained); err != nil {
+		return nil, fmt.Errorf("kind backend: %w", err)
+	}
 	if _, err := live.SplitWords(opts.PluginArgs); err != nil {
 		return nil, fmt.Errorf("kind backend: plugin arguments: %w", err)
 	}

@@ -65,15 +65,21 @@ func TestLacks(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for want, o := range map[string]Options{
-		"reporter command":         {SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r {nodes}"}},
-		"plugin arguments":         {PluginArgs: "a 'b"},
-		"{nodes} is unknown":       {ReporterImage: "i", ReporterArgs: "--x {nodes}"},
-		"without --reporter-image": {ReporterArgs: "--x"},
-		"expected one of them":     {ReporterImage: "i", SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}},
+		"reporter command":   {SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r {nodes}"}},
+		"plugin arguments":   {PluginArgs: "a 'b"},
+		"{nodes} is unknown": {ReporterImage: "i", ReporterArgs: "--x {nodes}"},
+		"--reporter-command: program \"/bin/true\": it would run in this project's image, which has /kms-health-reporter only": {
+			SystemUnderTest: live.SystemUnderTest{ReporterCommand: "/bin/true"}},
+		"--aggregator-command: program \"mine\"": {SystemUnderTest: live.SystemUnderTest{AggregatorCommand: "mine --x"}},
+		"without --reporter-image":               {ReporterArgs: "--x"},
+		"expected one of them":                   {ReporterImage: "i", SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
+	}
+	if _, err := New(Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: "/kms-health-reporter --x", AggregatorCommand: "kms-health-aggregator"}}); err != nil {
+		t.Error(err)
 	}
 }
 

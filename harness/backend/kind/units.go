@@ -2,6 +2,7 @@ package kind
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -28,6 +29,14 @@ func wordsOf(command func(context.Context) (live.Command, error)) func(context.C
 		c, err := command(ctx)
 		return append([]string{inImage(c.Program)}, c.Args...), err
 	}
+}
+
+// contained returns an error if the image of a program of this project does not have another one.
+func contained(program, replaced string) error {
+	if inImage(program) == inImage(replaced) {
+		return nil
+	}
+	return fmt.Errorf("it would run in this project's image, which has %s only: expected that, or for a reporter of your own --reporter-image", inImage(replaced))
 }
 
 // inImage is where the images of this project have their program.

@@ -7,15 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 )
 
 // EnvPrograms names a directory with this project's programs.
 const EnvPrograms = "KMSHARNESS_BIN"
-
-// modulePath is where the programs are built from, if nobody built them before.
-const modulePath = "github.com/kmsharness/kmsharness"
 
 // Programs finds executables: a path as it is; this project's programs in EnvPrograms, beside the running executable, or
 // built from the module that the working directory is in; anything else on PATH.
@@ -34,11 +31,11 @@ func NewPrograms(dir string, progress func(string)) *Programs {
 	return &Programs{dir: dir, progress: progress, found: map[string]string{}}
 }
 
-// own says which names are this project's.
-func own(name string) bool {
-	return name == "kms-health-reporter" || name == "kms-health-aggregator" || name == "fake-kms-plugin" ||
-		name == "kmsharness-hold" || name == "kmsharness-proxy"
-}
+// ownPrograms are this project's.
+var ownPrograms = []string{"kms-health-reporter", "kms-health-aggregator", "fake-kms-plugin", "kmsharness-hold", "kmsharness-proxy"}
+
+// own reports whether a name is that of one of this project's programs.
+func own(name string) bool { return slices.Contains(ownPrograms, name) }
 
 // Find is the path of a program.
 func (p *Programs) Find(ctx context.Context, name string) (string, error) {
@@ -56,31 +53,17 @@ func (p *Programs) Find(ctx context.Context, name string) (string, error) {
 }
 
 func (p *Programs) search(ctx context.Context, name string) (string, error) {
-	if strings.ContainsRune(name, filepath.Separator) {
-		return exec.LookPath(name)
+	path, err := locate(name)
+	if errors.Is(err, errNotBuilt) {
+		return p.build(ctx, name)
 	}
-	if !own(name) {
-		return exec.LookPath(name)
-	}
-	if dir := os.Getenv(EnvPrograms); dir != "" {
-		path, err := exec.LookPath(filepath.Join(dir, name))
-		if err != nil {
-			return "", fmt.Errorf("%s=%s: %w", EnvPrograms, dir, err)
-		}
-		return path, nil
-	}
-	if self, err := os.Executable(); err == nil {
-		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), name)); err == nil {
-			return path, nil
-		}
-	}
-	return p.build(ctx, name)
+	return path, err
 }
 
 func (p *Programs) build(ctx context.Context, name string) (string, error) {
-	root, err := moduleRoot(ctx)
+	root, err := moduleRoot()
 	if err != nil {
-		return "", fmt.Errorf("it is not beside this executable, and cannot be built: %w: set %s to the directory that has it (make build)", err, EnvPrograms)
+		return "", err
 	}
 	p.progress("building " + name)
 	path := filepath.Join(p.dir, name)
@@ -91,17 +74,4 @@ func (p *Programs) build(ctx context.Context, name string) (string, error) {
 		return "", fmt.Errorf("go build ./cmd/%s in %s: %w\n%s", name, root, err, out)
 	}
 	return path, nil
-}
-
-// moduleRoot is the directory of this project's go.mod, if the working directory is in it.
-func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}} {{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("go list: %w", err)
-	}
-	path, dir, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
-	if path != modulePath || dir == "" {
-		return "", errors.New("the working directory is not in the module " + modulePath)
-	}
-	return dir, nil
 }

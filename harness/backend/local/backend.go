@@ -136,6 +136,11 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) error {
 			return err // validated in New
 		}
 	}
+	for _, name := range b.opts.systemUnderTest().Own() { // before anything boots
+		if _, err := b.programs.Find(ctx, name); err != nil {
+			return err
+		}
+	}
 	if b.binaries == nil {
 		o := b.opts.Assets
 		if o.Progress == nil {

@@ -76,7 +76,7 @@ func (o Options) validate() error {
 	if o.ReporterMountSockets && os.Geteuid() != 0 {
 		return errors.New("sockets under " + contract.SocketDir + " need a mount namespace for each reporter, which needs root: run as root, or let the reporter take its sockets from {sockets}")
 	}
-	return nil
+	return o.systemUnderTest().CheckPrograms(live.Findable)
 }
 
 // Timing of every scenario on this backend: the least that leaves room for scheduling noise, and keeps R and W well

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/cli"
+)
+
+// page is a file of the repository's root.
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// What is shown of deterministic commands is what they print now.
+func TestComparedBlocks(t *testing.T) {
+	inProcess := func(commands []string) (outputs []string, err error) {
+		for _, command := range commands {
+			args, is := strings.CutPrefix(command, "bin/kmsharness ")
+			if !is {
+				return nil, fmt.Errorf("%s: expected bin/kmsharness", command)
+			}
+			var out bytes.Buffer
+			cli.Main(t.Context(), append(strings.Fields(args), "--out", filepath.Join(t.TempDir(), "out")), &out, &out)
+			outputs = append(outputs, out.String())
+		}
+		return outputs, nil
+	}
+	was := page(t, "README.md")
+	if !slices.ContainsFunc(blocks(strings.Split(was, "\n")), func(b block) bool { return b.kind == "compared" }) {
+		t.Fatal("no block is compared")
+	}
+	is, err := update(was, []string{"compared"}, inProcess)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(is, "\n") {
+		if i > strings.Count(was, "\n") || line != strings.Split(was, "\n")[i] {
+			t.Fatalf("README.md:%d: run make readme; expected\n%s", i+1, line)
+		}
+	}
+}
+
+// The catalogue's size stands in a block that takes too long to be compared.
+func TestCatalogueCount(t *testing.T) {
+	files, err := filepath.Glob("../../scenarios/catalogue/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("\ne2e: %d passed, 0 failed, 0 not supported on sim in ", len(files))
+	if !strings.Contains(page(t, "README.md"), want) {
+		t.Errorf("no %q in README.md: run make readme", want)
+	}
+}
+
+var (
+	makeTarget = regexp.MustCompile("(?:^|`|\\$ |\n)make ((?:[a-z][a-z0-9-]* ?)+)")
+	harness    = regexp.MustCompile("(?:^|`|\\$ |\n| )(?:bin/)?kmsharness ([a-z0-9]+)([^\n`|]*)")
+	flagName   = regexp.MustCompile(`--[a-z][a-z-]+`)
+)
+
+// mistakes are commands in a text that do not exist.
+func mistakes(t *testing.T, text, makefile string) (all []string) {
+	code := strings.Join(regexp.MustCompile("(?s)```.*?```|`[^`\n]+`").FindAllString(text, -1), "\n")
+	for _, m := range makeTarget.FindAllStringSubmatch(code, -1) {
+		for _, target := range strings.Fields(m[1]) {
+			if !strings.Contains(makefile, "\n"+target+":") {
+				all = append(all, "make "+target)
+			}
+		}
+	}
+	for _, m := range harness.FindAllStringSubmatch(code, -1) {
+		args := []string{m[1]}
+		if next := strings.Fields(m[2] + " -"); slices.Contains([]string{"simulate", "scenario", "plugin"}, m[1]) && regexp.MustCompile(`^[a-z]+$`).MatchString(next[0]) {
+			args = append(args, next[0])
+		}
+		var help bytes.Buffer
+		if code := cli.Main(t.Context(), append(args, "--help"), &help, &help); code != 0 || !strings.Contains(help.String(), "kmsharness "+strings.Join(args, " ")) {
+			all = append(all, "kmsharness "+strings.Join(args, " "))
+		}
+		command, _, _ := strings.Cut(m[2], "'") // a template has flags of another program
+		for _, flag := range flagName.FindAllString(command, -1) {
+			if !strings.Contains(help.String(), flag+" ") {
+				all = append(all, "kmsharness "+strings.Join(args, " ")+" "+flag)
+			}
+		}
+	}
+	return all
+}
+
+func TestCommandsExist(t *testing.T) {
+	makefile := page(t, "Makefile")
+	for _, name := range []string{"README.md", "ci/README.md"} {
+		if bad := mistakes(t, page(t, name), makefile); len(bad) > 0 {
+			t.Errorf("%s: %q do not exist", name, bad)
+		}
+	}
+	bad := mistakes(t, "`kmsharness rum x`, `kmsharness run --labels x`, `make tset`\n```\n$ bin/kmsharness simulate expand F --seed 1\nmake lint e2f\n```\n", makefile)
+	if want := []string{"make tset", "make e2f", "kmsharness rum", "kmsharness run --labels", "kmsharness simulate expand"}; !slices.Equal(bad, want) {
+		t.Errorf("%q, want %q", bad, want)
+	}
+}
+
+func TestRenew(t *testing.T) {
+	for _, c := range []struct{ shown, got, want string }{
+		{"a 1\nb", "a 2\nb", "a 2\nb"},
+		{"a 1\nb", "a 2\nnew\nb\nmore", "a 2\n…\nb\n…"}, // what is left out shows
+		{"a\n", "a\nmore", "a\n…\n"},
+		{"a\n…\nb\n…", "a\nx\ny\nb\nz", "a\n…\nb\n…"},
+		{"…\n\nb 12.5s\n", "a\n\nb 1m3.5s", "…\n\nb 1m3.5s\n"},
+		{"[  6.3s] met after 257ms of 8s", "[101.9s] met after 1.673s of 8s", "[101.9s] met after 1.673s of 8s"},
+		{"…\nx cp-2/1 steps[1] at 2026-11-20T22:56:49.223Z", "x cp-1/1 steps[1] at 2026-11-21T22:56:49.2Z\nx cp-2/1 steps[1] at 2027-11-20T22:56:49.223Z", "…\nx cp-2/1 steps[1] at 2027-11-20T22:56:49.223Z"},
+		{"id kek-8bd8306e9925 in …, 12 (7 of 9)", "id kek-aad8306e9925 in 9 s, 5 (8 of 10)", "id kek-aad8306e9925 in …, 5 (8 of 10)"},
+		{"a\nb", "a\nc", ""}, // b is gone
+		{"b\na", "a\nb", ""},
+	} {
+		lines, err := renew(strings.Split(c.shown, "\n"), strings.Split(c.got, "\n"))
+		if got := strings.Join(lines, "\n"); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%q from %q: %q, %v, want %q", c.shown, c.got, got, err, c.want)
+		}
+	}
+}
+
+// Commands are run as they stand there, once each and in their order, and other blocks stay.
+func TestUpdate(t *testing.T) {
+	const text = "x\n<!-- output: sim -->\n```\n$ echo 1 # why\nold 1\n$ printf 'a\n  b 3'\na\n  b 0\n```\n```\nold\n```\n<!-- output: local: f -->\n```\nold 2\n```\n"
+	is, err := update(text, []string{"sim"}, func(commands []string) ([]string, error) {
+		if want := []string{"echo 1 # why", "printf 'a\n  b 3'"}; !slices.Equal(commands, want) {
+			t.Errorf("%q, want %q", commands, want)
+		}
+		return []string{"old 1\nnew\n", "a\n  b 3"}, nil
+	})
+	if want := strings.Replace(strings.Replace(text, "old 1\n", "old 1\n…\n", 1), "b 0", "b 3", 1); err != nil || is != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, is, want)
+	}
+	for bad, want := range map[string]string{"<!-- output: sim -->\ntext": "without a fenced block", "<!-- output: sim -->": "without a fenced block",
+		"<!-- output: kind -->\n```\n```": "unknown kind", "<!-- output: local: f -->\n```\nold\n```": `nothing in the output is like the line "old"`} {
+		if _, err := update(bad, []string{"local"}, func([]string) ([]string, error) { return []string{"new"}, nil }); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", bad, err, want)
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	got, err := run(t.Context(), []string{"echo a; echo b >&2; false", "(echo up; exec tail -f /dev/null) &", "x=1", "kill %1; echo $x"})
+	if want := []string{"a\nb\n", "up\n", "", "1\n"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	if _, err := run(t.Context(), []string{"exit 3"}); err == nil {
+		t.Error("a shell that ended early is no error")
+	}
+}

@@ -1,0 +1,128 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// modulePath is where the programs are built from, if nobody built them before.
+const modulePath = "github.com/kmsharness/kmsharness"
+
+// errNotBuilt: a program of this project is nowhere, but may be built.
+var errNotBuilt = errors.New("it is not beside this executable")
+
+// locate is the path of a program that exists. The error says where it was looked for.
+func locate(name string) (string, error) {
+	if strings.ContainsRune(name, filepath.Separator) {
+		return executable(name)
+	}
+	if !own(name) {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return "", fmt.Errorf("no executable file of this name is on PATH (%s), and no program of this project has it", os.Getenv("PATH"))
+		}
+		return path, nil
+	}
+	if dir := os.Getenv(EnvPrograms); dir != "" {
+		path, err := executable(filepath.Join(dir, name))
+		if err != nil {
+			return "", fmt.Errorf("%s=%s: %w", EnvPrograms, dir, err)
+		}
+		return path, nil
+	}
+	if self, err := os.Executable(); err == nil {
+		if path, err := executable(filepath.Join(filepath.Dir(self), name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", errNotBuilt
+}
+
+// executable is a path at which there is a program.
+func executable(path string) (string, error) {
+	found, err := exec.LookPath(path)
+	if err == nil {
+		return found, nil
+	}
+	if absolute, failed := filepath.Abs(path); failed == nil {
+		path = absolute
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("there is no file %s", path)
+	case errors.Is(err, syscall.EISDIR):
+		return "", fmt.Errorf("%s is a directory", path)
+	case errors.Is(err, fs.ErrPermission):
+		return "", fmt.Errorf("%s is not executable", path)
+	}
+	return "", err
+}
+
+// moduleRoot is the directory of this project's go.mod, if the working directory is in it.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		text, failed := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if failed == nil && strings.HasPrefix(string(text), "module "+modulePath+"\n") {
+			return dir, nil
+		}
+		if failed == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return "", fmt.Errorf("%w, and cannot be built because the working directory is not in the module %s: set %s to the directory that has it (make build)",
+		errNotBuilt, modulePath, EnvPrograms)
+}
+
+// Findable returns an error if a program cannot be found on this machine. Programs of this project that are still to be built pass.
+func Findable(program, _ string) error {
+	_, err := locate(program)
+	if errors.Is(err, errNotBuilt) {
+		_, err = moduleRoot()
+	}
+	return err
+}
+
+// CheckPrograms calls check for each program that a template names, with the program of this project that it replaces. A name with a
+// placeholder is known only when the program is started, and passes.
+func (s SystemUnderTest) CheckPrograms(check func(program, replaced string) error) error {
+	for _, c := range []struct{ flag, text, fallback string }{
+		{"--reporter-command", s.ReporterCommand, DefaultReporter}, {"--aggregator-command", s.AggregatorCommand, DefaultAggregator},
+	} {
+		program := programOf(c.text)
+		if program == "" || placeholder.MatchString(program) {
+			continue
+		}
+		if err := check(program, programOf(c.fallback)); err != nil {
+			return fmt.Errorf("%s: program %q: %w", c.flag, program, err)
+		}
+	}
+	return nil
+}
+
+// Own are the programs of this project that are used where the templates name no others.
+func (s SystemUnderTest) Own() []string {
+	programs := []string{PluginProgram}
+	for _, text := range []string{orDefault(s.ReporterCommand, DefaultReporter), orDefault(s.AggregatorCommand, DefaultAggregator)} {
+		if name := programOf(text); own(name) {
+			programs = append(programs, name)
+		}
+	}
+	return programs
+}
+
+// programOf is the first word of a template; empty if there is none.
+func programOf(text string) string {
+	words, err := SplitWords(text)
+	if err != nil || len(words) == 0 {
+		return "" // Validate says what is wrong
+	}
+	return words[0]
+}
