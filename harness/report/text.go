@@ -21,7 +21,7 @@ func (s Summary) WriteText(w io.Writer) error {
 	if s.ran() == 0 {
 		b.WriteString("\nNo scenario ran: that is a failure. Look at the selection of files or labels and at what the backend supports.\n")
 	}
-	b.WriteString("\n" + s.Line() + "\n")
+	b.WriteString("\n" + s.bootedTwice() + s.Line() + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
