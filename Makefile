@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 # auto picks the best backend this machine can run and says which.
 BACKEND ?= auto
-# Ginkgo label filter, for example LABELS='area:plugin && !slow'. Empty: on local all but slow ones, on kind those with the label nodes; all: everything.
+# Ginkgo label filter, for example LABELS='area:plugin && !slow'. Empty: on local all but slow ones, on kind those with the label only-kind; all: everything.
 LABELS ?=
 # Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: 4 on local, else 2.
 PROCS ?=

@@ -43,7 +43,7 @@ func visibleFailures(contract string) *scenario.Scenario {
 		Name:     "every-failure-is-visible-" + contract,
 		Title:    "Every way in which a plugin can fail is visible in time and hides no other plugin (" + contract + ").",
 		Area:     "plugin",
-		Labels:   []string{"slow", "nodes"},
+		Labels:   []string{"slow"},
 		Covers:   []string{"S0-05", "S0-08", "S3-14"},
 		Topology: scenario.Topology{ControlPlanes: 1, KeyIDs: []string{"2", "1"}},
 		Contract: contract,

@@ -213,5 +213,8 @@ func labels(s *scenario.Scenario) Labels {
 	if s.Contract != "" {
 		out = append(out, "contract:"+s.Contract)
 	}
+	if s.OnlyKind != "" {
+		out = append(out, onlyKind)
+	}
 	return append(out, s.Labels...)
 }

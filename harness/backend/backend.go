@@ -40,6 +40,8 @@ type Spec struct {
 	OutDir string
 	// Progress receives one line at a time about what takes more than a moment.
 	Progress func(string)
+	// FailedBoot receives the likely cause, in one line, of each boot that failed; nil: nobody counts them.
+	FailedBoot func(cause string)
 }
 
 // Environment is a control plane with the system under test, for one scenario.

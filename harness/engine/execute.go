@@ -105,7 +105,8 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 		x.Log = history.NewLogIn(to, *x.Room)
 		defer func() { *x.Room = x.Log.Room() }()
 	}
-	env, err := x.prepare(ctx, b, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.preparing()})
+	env, err := x.prepare(ctx, b, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.preparing(),
+		FailedBoot: func(cause string) { r.FailedBoots = append(r.FailedBoots, cause) }})
 	preparation := x.Runtime.Now().Sub(x.Began)
 	if err != nil {
 		r.Waited(preparation, s.Topology.ControlPlanes, nil)

@@ -61,6 +61,8 @@ type Result struct {
 	Failures []Failure `json:"failures,omitempty"`
 	// Notes are what somebody should know and nothing is judged by.
 	Notes []string `json:"notes,omitempty"`
+	// FailedBoots are the likely causes why a control plane for it did not come up at the first attempt, or at both.
+	FailedBoots []string `json:"failedBoots,omitempty"`
 	// Reproduce is the command that runs it again; Dir has the artifacts.
 	Reproduce string `json:"reproduce,omitempty"`
 	Dir       string `json:"dir,omitempty"`

@@ -76,6 +76,24 @@ func (s Summary) Rarely() string {
 	return text
 }
 
+// bootedTwice is a line for the clusters that did not come up at the first attempt; empty if there are none.
+func (s Summary) bootedTwice() string {
+	var causes []string
+	for _, r := range s.sorted() {
+		if len(r.FailedBoots) > 0 {
+			causes = append(causes, r.Scenario+": "+indent(strings.Join(r.FailedBoots, "; and again: ")))
+		}
+	}
+	switch len(causes) {
+	case 0:
+		return ""
+	case 1:
+		return "1 cluster was booted twice: " + causes[0] + "\n"
+	default:
+		return fmt.Sprintf("%d clusters were booted twice: %s\n", len(causes), strings.Join(causes, "; "))
+	}
+}
+
 func (s Summary) backend() string {
 	if s.Backend != "" {
 		return s.Backend

@@ -25,7 +25,7 @@ func (s Summary) WriteText(w io.Writer) error {
 	if waits := s.WaitsText(); waits != "" {
 		b.WriteString("\n" + waits + "\n")
 	}
-	b.WriteString("\n" + s.Line() + "\n")
+	b.WriteString("\n" + s.bootedTwice() + s.Line() + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -18,6 +18,7 @@ func build(root *yaml.Node, file string) *Scenario {
 		Title:    b.text(meta, "title"),
 		Area:     b.text(meta, "area"),
 		Labels:   b.texts(meta, "labels"),
+		OnlyKind: b.text(meta, "onlyKind"),
 		Covers:   b.texts(meta, "covers"),
 		Contract: b.text(spec, "contract"),
 		Operator: b.text(spec, "operator"),

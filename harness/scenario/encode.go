@@ -24,6 +24,7 @@ func (s *Scenario) Encode() ([]byte, error) {
 			pair("title", text(s.Title)),
 			pair("area", text(s.Area)),
 			pair("labels", textList(s.Labels)),
+			pair("onlyKind", text(s.OnlyKind)),
 			pair("covers", textList(s.Covers)))),
 		pair("spec", s.spec())))
 	if err == nil {

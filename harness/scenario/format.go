@@ -9,6 +9,9 @@ import (
 // someText is a text that is not empty.
 var someText = regexp.MustCompile(`\S`)
 
+// oneLine is a text on one line, without spaces around it.
+var oneLine = regexp.MustCompile(`^\S(.*\S)?$`)
+
 // The file format as a table. What depends on more than one value is in the rules (validate.go and its neighbours).
 
 func scalar(k kind) *shape { return &shape{kind: k} }
@@ -65,6 +68,7 @@ func metadataShape() *shape {
 		required("title", formed(someText)).says("one sentence that says what must hold"),
 		required("area", word(Areas()...)).says("part of the catalogue"),
 		optional("labels", listOf(formed(labelForm))).says("further labels, such as slow"),
+		optional("onlyKind", formed(oneLine)).says("what of a real cluster it judges that no other backend can: it gets the label only-kind, which the gate runs on kind"),
 		optional("covers", listOf(formed(coversForm))).says("ids of the statements that it tests, such as S0-08"),
 	)
 }

@@ -17,6 +17,9 @@ type Scenario struct {
 	// Area is one of Areas; Labels are further labels ("slow").
 	Area   string
 	Labels []string
+	// OnlyKind says what of a real cluster the scenario judges that no other backend can; empty: nothing. With it the scenario has the
+	// label only-kind, which the gate runs on kind.
+	OnlyKind string
 	// Covers are ids of statements of the sources ("S0-08").
 	Covers []string
 

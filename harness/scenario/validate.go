@@ -93,6 +93,9 @@ func (v *validation) metadata() {
 	}
 	v.word(at.at("area"), "area", s.Area, Areas())
 	v.texts(at.at("labels"), "label", s.Labels, labelForm, "small letters and digits, such as slow")
+	if s.OnlyKind != "" && !oneLine.MatchString(s.OnlyKind) || utf8.RuneCountInString(s.OnlyKind) > maxTitleChars {
+		v.add(at.at("onlyKind"), "onlyKind is %s, expected one line of at most %d characters", quote(s.OnlyKind), maxTitleChars)
+	}
 	v.texts(at.at("covers"), "statement", s.Covers, coversForm, "a statement's id such as S0-08")
 }
 

@@ -57,7 +57,7 @@ func (o Shrinker) Shrink(ctx context.Context, long *scenario.Scenario, seed int6
 		return Shrunk{}, false, err
 	}
 	named := *long
-	named.Name, named.File, named.Labels, named.Covers = shortName(long.Name), "", nil, nil
+	named.Name, named.File, named.Labels, named.OnlyKind, named.Covers = shortName(long.Name), "", nil, "", nil
 	named.Title = fmt.Sprintf("Shrunk from %s with seed %d: it violates %s.", long.Name, seed, short(w.String()))
 	runs := o.Runs
 	if runs == 0 {

@@ -110,9 +110,9 @@ const AllLabels = "all"
 // partOnLocal leaves out what takes half a minute and more: an operator that waits for agreement, and three API servers on each node.
 const partOnLocal = "!slow"
 
-// partOnKind: what kubelets, containers, static pods, networks and load balancers have a part in, and one of each kind of failure. The
-// rest is about decisions, which local judges in a third of the time.
-const partOnKind = "nodes"
+// partOnKind is what only a real cluster can judge: kubelets, static pods, kubeadm, networks, the load balancer. The rest is about decisions,
+// which local judges in a third of the time.
+const partOnKind = "only-kind"
 
 // Part is the label filter that is meant by the one that somebody gave, and what to tell them of it: on real control planes the default is
 // a part of the catalogue, so that a verdict takes minutes.
@@ -123,7 +123,7 @@ func Part(name, labels string) (filter, notice string) {
 	case labels == "" && name == local.Name:
 		return partOnLocal, "everything but scenarios with the label slow; everything: LABELS=" + AllLabels + " or --labels " + AllLabels
 	case labels == "" && name == kind.Name:
-		return partOnKind, "scenarios with the label " + partOnKind + ", in which nodes have a part; everything: LABELS=" + AllLabels + " or --labels " + AllLabels
+		return partOnKind, "scenarios with the label " + partOnKind + ", which no other backend can judge; everything: LABELS=" + AllLabels + " or --labels " + AllLabels
 	default:
 		return labels, ""
 	}

@@ -35,6 +35,8 @@ type Backend struct {
 	node     string // image
 	booted   int
 	plain    bool // clusters with nothing of this project in them: see Boot
+	// tamper changes what a cluster is booted with, to make a boot fail; only tests set it.
+	tamper func(*bootSpec)
 }
 
 // idleClusters is kept for the next scenario. The suite runs those of one topology one after another, so that a cluster of
@@ -63,7 +65,7 @@ func New(opts Options) (*Backend, error) {
 	b := &Backend{opts: opts}
 	b.planes = pool.New(pool.Options[*plane]{
 		Fits: func(p *plane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
-		Boot: b.boot, Begin: b.begin, Idle: idleClusters,
+		Boot: b.boot, Begin: b.begin, Explain: explain, Idle: idleClusters,
 	})
 	return b, nil
 }
@@ -152,6 +154,9 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 	b.mu.Unlock()
 	if spec.archives, err = b.archivesFor(ctx, spec.shape, progress); err != nil {
 		return nil, err
+	}
+	if b.tamper != nil {
+		b.tamper(&spec)
 	}
 	// Two cores are busy with one boot, and two at the same time take longer than one after the other.
 	done, err := process.TakeTurn(ctx, "kind-boot", func() { progress("waiting until another harness has made its cluster") })

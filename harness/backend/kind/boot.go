@@ -88,6 +88,9 @@ func (b *Backend) bootPlain(ctx context.Context, s *scenario.Scenario, progress 
 	}
 	p, err := b.boot(ctx, s, progress)
 	if err != nil {
+		if p != nil {
+			err = errors.Join(err, p.Close(context.WithoutCancel(ctx)))
+		}
 		return nil, err
 	}
 	return &Cluster{backend: b, plane: p}, nil

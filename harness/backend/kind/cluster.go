@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
@@ -27,18 +28,15 @@ type bootSpec struct {
 	progress                     func(string)
 }
 
-// boot creates a cluster and wires it. On error everything that was made is gone.
-func boot(ctx context.Context, b bootSpec) (_ *plane, err error) {
+// boot creates a cluster and wires it. On error it gives what was made, which the caller closes.
+func boot(ctx context.Context, b bootSpec) (p *plane, err error) {
 	b.progress = timed(time.Now(), b.progress)
-	p := newPlane(b)
+	p = newPlane(b)
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.shape.nodes, err)
-			if closing := p.Close(context.WithoutCancel(ctx)); closing != nil {
-				err = fmt.Errorf("%w; and: %w", err, closing)
-			}
 		}
 	}()
 	names := nodeNames(b.shape.nodes)
@@ -47,13 +45,13 @@ func boot(ctx context.Context, b bootSpec) (_ *plane, err error) {
 		prepare = p.prepareFolders
 	}
 	if err := prepare(ctx, names); err != nil {
-		return nil, err
+		return p, err
 	}
 	if err := p.create(ctx, b, names); err != nil {
-		return nil, err
+		return p, err
 	}
 	if err := p.wire(ctx, b, names); err != nil {
-		return nil, err
+		return p, err
 	}
 	b.progress("the cluster is ready")
 	return p, nil
@@ -67,7 +65,7 @@ func timed(begin time.Time, progress func(string)) func(string) {
 // newPlane is a plane of which nothing has been made yet.
 func newPlane(b bootSpec) *plane {
 	journals := tail.NewSet()
-	return &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, cluster: b.name, archives: b.archives, nodeImage: b.nodeImage, shape: b.shape,
+	return &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, began: time.Now(), cluster: b.name, archives: b.archives, nodeImage: b.nodeImage, shape: b.shape,
 		provider:   cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})),
 		containers: map[string]string{}, members: map[string]string{}, leaving: map[string]bool{}, links: links{broken: map[history.Link][]*breakage{}}, installed: map[string]bool{},
 		journals: journals, plugins: places{journals: journals}}
@@ -152,6 +150,9 @@ func (p *plane) create(ctx context.Context, b bootSpec, names []string) error {
 		cluster.CreateWithKubeconfigPath(filepath.Join(b.dir, "kubeconfig")), cluster.CreateWithRetain(true),
 		cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))
 	if err != nil {
+		if ended := exec.RunErrorForError(err); ended != nil {
+			p.kindSaid = string(ended.Output)
+		}
 		return err
 	}
 	return ctx.Err()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/kind/pkg/cluster"
@@ -30,6 +31,8 @@ type plane struct {
 	archives   archives
 	nodeImage  string
 	shape      shape
+	began      time.Time
+	kindSaid   string // output of the command with which kind failed
 
 	authority   controlplane.Authority
 	etcdTLS     *tls.Config

@@ -76,3 +76,8 @@ func (c *logCopy) copyOne(from, to string) error {
 	_, err = io.Copy(target, source)
 	return errors.Join(err, target.Close())
 }
+
+// CopyLogs copies the logs of folders as they are now; those that are missing are in its error.
+func CopyLogs(from []LogDir, to string) error {
+	return (&logCopy{from: from, to: to}).copy()
+}

@@ -45,7 +45,7 @@ func New(opts Options) (*Backend, error) {
 	b := &Backend{opts: opts}
 	b.planes = pool.New(pool.Options[*plane]{
 		Fits: func(p *plane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
-		Boot: b.boot, Begin: b.begin, Idle: opts.idle(),
+		Boot: b.boot, Begin: b.begin, Explain: explain, Idle: opts.idle(),
 	})
 	return b, nil
 }

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,28 +40,28 @@ func nodeNames(n int) []string {
 // nodeName is the i-th node's, from 1.
 func nodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
 
-// boot starts a plane. On error everything that was started is gone.
-func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool, sample string) (_ *plane, err error) {
-	p := &plane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
+// boot starts a plane. On error it gives what was started, which the caller closes.
+func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool, sample string) (p *plane, err error) {
+	p = &plane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
 		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, leaving: map[string]bool{}, installed: map[string]bool{}}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("boot a control plane with %d API servers: %w", s.nodes, err), p.Close(context.WithoutCancel(ctx)))
+			err = fmt.Errorf("boot a control plane with %d API servers: %w", s.nodes, err)
 		}
 	}()
 	if err := os.MkdirAll(p.logs, 0o700); err != nil {
-		return nil, err
+		return p, err
 	}
 	if err := p.makeControlPlane(); err != nil {
-		return nil, err
+		return p, err
 	}
 	if err := p.makeFleets(s.furtherNames(), sample); err != nil {
-		return nil, err
+		return p, err
 	}
 	if p.kms, err = live.StartRemoteKMS(ctx, p.Host, p.dir, p.logs); err != nil {
-		return nil, err
+		return p, err
 	}
 	return p, p.start(ctx, keyIDs)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -28,10 +29,13 @@ type Plane interface {
 type Options[P Plane] struct {
 	// Fits says whether a scenario can run on a plane, once that is reset.
 	Fits func(p P, s *scenario.Scenario) bool
-	// Boot makes a plane for a scenario.
+	// Boot makes a plane for a scenario. On error it gives what was made of it, which the pool closes, or nothing.
 	Boot func(ctx context.Context, s *scenario.Scenario, progress func(string)) (P, error)
 	// Begin makes an environment on a plane that was reset. The environment calls release when its scenario is over.
 	Begin func(ctx context.Context, p P, spec backend.Spec, release Release) (*live.Environment, error)
+	// Explain keeps in a folder, which it makes, what tells why a new plane did not come up, and names the likely cause in one line. It
+	// comes before the plane is closed.
+	Explain func(ctx context.Context, p P, failed error, dir string) string
 	// Idle is how many planes are kept while none uses them.
 	Idle int
 }
@@ -53,7 +57,8 @@ type Pool[P Plane] struct {
 // New makes an empty pool.
 func New[P Plane](opts Options[P]) *Pool[P] { return &Pool[P]{opts: opts, all: map[P]struct{}{}} }
 
-// Prepare gives an environment for a scenario, on an idle plane if one fits and can be reset, else on a new one.
+// Prepare gives an environment for a scenario, on an idle plane if one fits and can be reset, else on a new one. A new one that does
+// not come up is booted once more, and spec.FailedBoot counts it.
 func (b *Pool[P]) Prepare(ctx context.Context, spec backend.Spec) (*live.Environment, error) {
 	if p, ok := b.take(spec.Scenario); ok {
 		e, err := b.begin(ctx, p, spec)
@@ -66,15 +71,40 @@ func (b *Pool[P]) Prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 		}
 		spec.Progress("the control plane at hand cannot be used again: " + firstLine(err))
 	}
-	p, err := b.boot(ctx, spec)
-	if err != nil {
-		return nil, err
+	e, again, err := b.fresh(ctx, spec, 1)
+	if !again {
+		return e, err
 	}
-	e, err := b.begin(ctx, p, spec)
-	if err != nil {
-		return nil, errors.Join(err, b.discard(ctx, p))
+	spec.Progress("the control plane did not come up and is booted once more: " + firstLine(err))
+	e, _, second := b.fresh(ctx, spec, 2)
+	if second != nil {
+		return nil, errors.Join(err, second)
 	}
 	return e, nil
+}
+
+// fresh boots a plane and begins on it. Of one that does not come up it keeps what tells why, and again reports whether another try makes sense.
+func (b *Pool[P]) fresh(ctx context.Context, spec backend.Spec, attempt int) (e *live.Environment, again bool, err error) {
+	p, err := b.boot(ctx, spec)
+	if err == nil {
+		if e, err = b.begin(ctx, p, spec); err == nil {
+			return e, false, nil
+		}
+	}
+	var none P
+	if p == none {
+		return nil, false, err
+	}
+	if spec.OutDir != "" && !errors.Is(context.Cause(ctx), context.Canceled) { // whoever interrupted it waits for its end
+		dir := filepath.Join(spec.OutDir, fmt.Sprintf("boot-%d", attempt))
+		cause := b.opts.Explain(context.WithoutCancel(ctx), p, err, dir)
+		err = fmt.Errorf("boot %d: %s: %w (see %s)", attempt, cause, err, dir)
+		if spec.FailedBoot != nil {
+			spec.FailedBoot(cause)
+		}
+	}
+	closing := b.discard(ctx, p)
+	return nil, ctx.Err() == nil && closing == nil, errors.Join(err, closing)
 }
 
 func (b *Pool[P]) begin(ctx context.Context, p P, spec backend.Spec) (*live.Environment, error) {
@@ -99,7 +129,7 @@ func (b *Pool[P]) boot(ctx context.Context, spec backend.Spec) (P, error) {
 	}
 	p, err := b.opts.Boot(ctx, spec.Scenario, spec.Progress)
 	if err != nil {
-		return none, err
+		return p, err
 	}
 	b.mu.Lock()
 	closed := b.closed

@@ -3,6 +3,10 @@ package pool
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -25,9 +29,13 @@ func (f *fake) Close(context.Context) error                     { f.ended++; ret
 // world is a pool of fakes, and all that it booted.
 type world struct {
 	*Pool[*fake]
-	booted []*fake
-	used   *fake // by the environment made last
-	after  Release
+	booted    []*fake
+	fails     int      // so many boots
+	causes    []string // that were explained, and counted
+	cannot    error    // be reset, of each plane that is booted
+	beginning error    // of each environment on a plane
+	used      *fake    // by the environment made last
+	after     Release
 }
 
 func newWorld(idle int) *world {
@@ -36,22 +44,39 @@ func newWorld(idle int) *world {
 		Idle: idle,
 		Fits: func(p *fake, s *scenario.Scenario) bool { return p.nodes == s.Topology.ControlPlanes },
 		Boot: func(_ context.Context, s *scenario.Scenario, _ func(string)) (*fake, error) {
-			w.booted = append(w.booted, &fake{nodes: s.Topology.ControlPlanes})
-			return w.booted[len(w.booted)-1], nil
+			w.booted = append(w.booted, &fake{nodes: s.Topology.ControlPlanes, cannot: w.cannot})
+			p := w.booted[len(w.booted)-1]
+			if len(w.booted) <= w.fails {
+				return p, errDown
+			}
+			return p, nil
 		},
 		Begin: func(_ context.Context, p *fake, _ backend.Spec, release Release) (*live.Environment, error) {
+			if w.beginning != nil {
+				return nil, w.beginning
+			}
 			w.used, w.after = p, release
 			return &live.Environment{}, nil
 		},
 	})
+	w.opts.Explain = func(_ context.Context, p *fake, failed error, dir string) string {
+		return fmt.Sprintf("%s: %v, closed %d times", filepath.Base(dir), failed, p.ended)
+	}
 	return w
+}
+
+var errDown = errors.New("down")
+
+// spec of a scenario on so many nodes.
+func (w *world) spec(nodes int) backend.Spec {
+	return backend.Spec{Scenario: &scenario.Scenario{Topology: scenario.Topology{ControlPlanes: nodes}}, OutDir: "out", Progress: func(string) {},
+		FailedBoot: func(cause string) { w.causes = append(w.causes, cause) }}
 }
 
 // run is a scenario on so many nodes from its beginning to its end.
 func (w *world) run(t *testing.T, nodes int) *fake {
 	t.Helper()
-	spec := backend.Spec{Scenario: &scenario.Scenario{Topology: scenario.Topology{ControlPlanes: nodes}}, Progress: func(string) {}}
-	if _, err := w.Prepare(t.Context(), spec); err != nil {
+	if _, err := w.Prepare(t.Context(), w.spec(nodes)); err != nil {
 		t.Fatal(err)
 	}
 	return w.used
@@ -104,21 +129,6 @@ func TestOneThatCannotBeResetIsReplaced(t *testing.T) {
 	}
 }
 
-// TestANewOneThatCannotBeReset: a second new one would be no better.
-func TestANewOneThatCannotBeReset(t *testing.T) {
-	w := newWorld(2)
-	boot := w.opts.Boot
-	w.opts.Boot = func(ctx context.Context, s *scenario.Scenario, progress func(string)) (*fake, error) {
-		p, err := boot(ctx, s, progress)
-		p.cannot = errors.New("it is broken")
-		return p, err
-	}
-	_, err := w.Prepare(t.Context(), backend.Spec{Scenario: &scenario.Scenario{}, Progress: func(string) {}})
-	if err == nil || len(w.booted) != 1 || w.booted[0].ended != 1 {
-		t.Errorf("error %v, booted %d: expected an error and the plane ended", err, len(w.booted))
-	}
-}
-
 func TestThoseUsedLongestAgoMakeRoom(t *testing.T) {
 	w := newWorld(2)
 	for _, nodes := range []int{1, 3, 5} {
@@ -152,5 +162,44 @@ func TestCloseEndsIdleUsedAndKept(t *testing.T) {
 	}
 	if _, err := w.Prepare(t.Context(), backend.Spec{Scenario: &scenario.Scenario{}, Progress: func(string) {}}); err == nil || w.booted[len(w.booted)-1].ended != 1 {
 		t.Error("a closed pool gave an environment")
+	}
+}
+
+// What does not come up is explained before it is closed, counted, and booted once more.
+func TestABootThatFailsIsRepeatedOnce(t *testing.T) {
+	w := newWorld(1)
+	w.fails = 1
+	if p := w.run(t, 3); p != w.booted[1] || p.ended != 0 || w.booted[0].ended != 1 {
+		t.Errorf("used %+v of %+v", p, w.booted)
+	}
+	if want := []string{"boot-1: down, closed 0 times"}; !slices.Equal(w.causes, want) {
+		t.Errorf("counted %q, want %q", w.causes, want)
+	}
+}
+
+func TestTwoBootsAreAllThereAre(t *testing.T) {
+	for name, set := range map[string]func(*world){
+		"boot": func(w *world) { w.fails = 3 }, "reset": func(w *world) { w.cannot = errDown }, "begin": func(w *world) { w.beginning = errDown },
+	} {
+		w := newWorld(1)
+		set(w)
+		_, err := w.Prepare(t.Context(), w.spec(3))
+		if err == nil || !strings.Contains(err.Error(), "boot 1: boot-1: ") || !strings.Contains(err.Error(), "boot 2: boot-2: ") {
+			t.Errorf("%s: %v, want both causes", name, err)
+		}
+		if len(w.booted) != 2 || w.booted[0].ended != 1 || w.booted[1].ended != 1 || len(w.causes) != 2 {
+			t.Errorf("%s: booted %+v, counted %q", name, w.booted, w.causes)
+		}
+	}
+}
+
+// An interrupt is no failure of a boot: nobody waits for an explanation, nor for another try.
+func TestAnInterruptedBootIsNotRepeated(t *testing.T) {
+	w := newWorld(1)
+	w.fails = 1
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.Prepare(ctx, w.spec(3)); !errors.Is(err, errDown) || len(w.booted) != 1 || w.booted[0].ended != 1 || len(w.causes) != 0 {
+		t.Errorf("%v, booted %+v, counted %q", err, w.booted, w.causes)
 	}
 }

@@ -1,0 +1,121 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// failedPlane is one of which a node and the load balancer were made.
+func failedPlane(t *testing.T) *plane {
+	t.Helper()
+	b := bootSpec{name: "k", dir: t.TempDir(), runDir: t.TempDir(), shape: shape{nodes: 1}, programs: live.NewPrograms(t.TempDir(), func(string) {}), progress: func(string) {}}
+	p := newPlane(b)
+	t.Cleanup(func() {
+		if err := p.Supervisor.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := p.prepareFolders(t.Context(), []string{"cp-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.layout.node("cp-1").file(logFile(unitAPIServer)), []byte("etcd is away\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A boot that failed leaves what tells why, and what one part lacks does not keep the others.
+func TestExplain(t *testing.T) {
+	fakeDocker(t, `case "$*" in
+*"ps --all --filter"*) echo k-control-plane; echo k-external-load-balancer;;
+*journalctl*) echo 'E1123 03:00:02.2 200 log.go:32] "PullImage from image service failed" err="failed to pull image: not found"';;
+*crictl*) echo 'no such socket' >&2; exit 1;;
+cp*) mkdir "$3"; echo apiserver >"$3/kube-apiserver.yaml";;
+*) echo "$1";;
+esac
+`)
+	dir := filepath.Join(t.TempDir(), "boot-1")
+	cause := explain(t.Context(), failedPlane(t), errors.New("it did not come up"), dir)
+	if want := "an image is missing (k-control-plane/kubelet.log: E1123"; !strings.HasPrefix(cause, want) {
+		t.Errorf("cause %q, want %q", cause, want)
+	}
+	for file, want := range map[string]string{
+		"error": "it did not come up", "k-control-plane/kubelet.log": "PullImage", "k-control-plane/containers.txt": "no such socket", "k-control-plane/containers.log": "exec",
+		"k-control-plane/manifests/kube-apiserver.yaml": "apiserver", "k-control-plane/console.log": "logs", "k-external-load-balancer/console.log": "logs",
+		"engine-ps.txt": "ps", "engine-events.txt": "events", "machine.txt": "inotify", "cp-1-apiserver.log": "etcd is away",
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %q, %v; want %q", file, text, err, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "k-external-load-balancer", sourceKubelet)); err == nil {
+		t.Error("the load balancer was asked for a kubelet")
+	}
+}
+
+// An engine that does not answer costs the time that there is for a part, and the error is kept.
+func TestExplainWithoutAnEngine(t *testing.T) {
+	fakeDocker(t, "echo 'no such engine' >&2; exit 1\n")
+	dir := filepath.Join(t.TempDir(), "boot-1")
+	if cause := explain(t.Context(), failedPlane(t), errors.New("it did not come up"), dir); cause != "it did not come up" {
+		t.Errorf("cause %q", cause)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "containers-unknown.txt")); err != nil || !strings.Contains(string(text), "no such engine") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestAClusterIsBootedOnceMore boots a cluster whose nodes lack an image, and then one that has it. It takes five minutes.
+func TestAClusterIsBootedOnceMore(t *testing.T) {
+	if os.Getenv("KMSHARNESS_KIND") == "" {
+		t.Skip("KMSHARNESS_KIND=1 makes clusters, on a machine with an engine and a node image")
+	}
+	b, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	boots := 0
+	b.tamper = func(s *bootSpec) {
+		if boots++; boots == 1 {
+			s.archives.images.reporter = "localhost/no-such-reporter:1"
+		}
+	}
+	t.Cleanup(func() {
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	out := t.TempDir()
+	if kept := os.Getenv("KMSHARNESS_OUT"); kept != "" {
+		out = kept
+	}
+	var causes []string
+	s := scenario.Scenario{Name: "booted-once-more", Topology: scenario.Topology{ControlPlanes: 1}}.WithDefaults()
+	began := time.Now()
+	e, err := b.Prepare(t.Context(), backend.Spec{Scenario: s, Log: history.NewLog(nil), OutDir: out,
+		Progress:   func(line string) { t.Logf("%4.0fs %s", time.Since(began).Seconds(), line) },
+		FailedBoot: func(cause string) { causes = append(causes, cause) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Release(context.Background(), false) }()
+	if boots != 2 || len(causes) != 1 || !strings.Contains(causes[0], "an image is missing") || !strings.Contains(causes[0], "no-such-reporter") {
+		t.Errorf("%d boots, causes %q", boots, causes)
+	}
+	for _, pattern := range []string{"error", "*/kubelet.log", "*/containers.txt", "*/containers.log", "*/manifests/kube-apiserver.yaml", "engine-events.txt", "cp-1-*.log"} {
+		if found, err := filepath.Glob(filepath.Join(out, "boot-1", pattern)); err != nil || len(found) == 0 {
+			t.Errorf("boot-1 has no %s (%v)", pattern, err)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSummaryCountsFailedBoots(t *testing.T) {
+	for want, results := range map[string][]Result{
+		"": {{Scenario: "a", Status: Passed}},
+		"1 cluster was booted twice: b: the disk is full\n":        {{Scenario: "a", Status: Passed}, {Scenario: "b", Status: Passed, FailedBoots: []string{"the disk is full"}}},
+		"2 clusters were booted twice: a: x; and again: y; b: a\n": {{Scenario: "b", Status: Passed, FailedBoots: []string{"a\x1b"}}, {Scenario: "a", Status: CouldNotRun, FailedBoots: []string{"x", "y"}}},
+	} {
+		var text strings.Builder
+		s := Summary{Backend: "kind", Results: results}
+		if err := s.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.bootedTwice(); got != want || !strings.HasSuffix(text.String(), "\n"+want+s.Line()+"\n") {
+			t.Errorf("%q at the end of %q, want %q", got, text.String(), want)
+		}
+	}
+}

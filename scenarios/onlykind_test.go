@@ -1,0 +1,190 @@
+package scenarios_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/scenarios"
+)
+
+// onlyKind is the label of scenarios that judge what only kind has: metadata.onlyKind says what that is.
+const onlyKind = "only-kind"
+
+// nightly are the mechanisms of a real cluster that the gate leaves to LABELS=all, and why.
+var nightly = map[string]string{
+	"aggregated API servers": "their Deployments need a cluster of another shape, which takes two minutes to boot",
+	"operator":               "it changes static pods by the same functions of the backend as the verb encryption, and takes minutes",
+	"kubeadm join, new name": "it takes the steps of a join under the same name, and the reset joins a third node afterwards",
+	"node outlived":          "the node is removed as any other, only later",
+}
+
+// mechanisms are what a scenario needs of a real cluster that no other backend has: its actions say so.
+func mechanisms(s *scenario.Scenario) []string {
+	found := map[string]bool{}
+	if len(s.Topology.Further()) > 0 {
+		found["aggregated API servers"] = true
+	}
+	if s.Topology.ByOperator() {
+		found["operator"] = true
+	}
+	encrypted := "KMS"
+	for _, a := range s.Actions() {
+		for _, m := range mechanismsOf(a) {
+			found[m] = true
+		}
+		if a.Verb == scenario.VerbEncryption {
+			found["switch from "+encrypted] = true
+			encrypted = a.Text("type")
+			found["switch to "+encrypted] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func mechanismsOf(a scenario.Action) []string {
+	p := a.Process
+	switch a.Verb {
+	case scenario.VerbLink:
+		mode := a.Text("mode")
+		if mode == "restore" || a.Link.From == "client" || a.Link.From == "harness" {
+			return nil // these connections are a proxy's on this machine, as on local
+		}
+		return []string{fmt.Sprintf("link from %s to %s", a.Link.From, a.Link.To), "link mode " + mode}
+	case scenario.VerbNode:
+		return nodeChange(a)
+	case scenario.VerbStop, scenario.VerbKill, scenario.VerbPause, scenario.VerbRestart:
+		switch {
+		case p.APIServer != "" && p.APIServer != scenario.APIServers()[0]:
+			return nil // in the topology
+		case p.Role == history.RoleNode && p.Node == "all":
+			return []string{fmt.Sprintf("%s of all nodes", powerVerb(a.Verb))}
+		case p.Role == history.RoleNode:
+			return []string{fmt.Sprintf("%s of a node", powerVerb(a.Verb))}
+		case p.Role == history.RolePod:
+			return []string{"static pod"}
+		case p.Role == history.RoleEtcd:
+			return []string{"etcd members"}
+		case p.Role == history.RoleLoadBalancer:
+			return []string{"load balancer's container"}
+		case a.Text("with") == "container":
+			return []string{"container restart of " + p.Role}
+		}
+	}
+	return nil
+}
+
+// powerVerb is the same for a node that boots again in one step or in two.
+func powerVerb(v scenario.Verb) string {
+	if v == scenario.VerbPause {
+		return "pause"
+	}
+	return "power loss"
+}
+
+func nodeChange(a scenario.Action) (found []string) {
+	removed, added := a.Text("remove"), a.Text("add")
+	if replaced := a.Text("replace"); replaced != "" {
+		removed, added = replaced, a.Text("with")
+	}
+	if removed != "" {
+		found = append(found, "kubeadm removal")
+	}
+	if a.Text("reporter") == "lingers" {
+		found = append(found, "node outlived")
+	}
+	switch {
+	case added == "":
+	case added == removed || a.Text("add") != "": // a reset adds nodes as well, under names that were there before
+		found = append(found, "kubeadm join")
+	default:
+		found = append(found, "kubeadm join, new name")
+	}
+	return found
+}
+
+// wrongSelection says what is wrong with the choice of scenarios that have the label.
+func wrongSelection(all []*scenario.Scenario) (wrong []string) {
+	judged, known := map[string]bool{}, map[string]bool{}
+	for _, s := range all {
+		of := mechanisms(s)
+		if slices.Contains(s.Labels, onlyKind) {
+			wrong = append(wrong, fmt.Sprintf("%s: the label %s comes from metadata.onlyKind, which gives the reason", s.Name, onlyKind))
+		}
+		if s.OnlyKind != "" && len(of) == 0 {
+			wrong = append(wrong, s.Name+": onlyKind is set, but its actions need nothing that only kind has")
+		}
+		for _, m := range of {
+			known[m] = true
+			judged[m] = judged[m] || s.OnlyKind != ""
+		}
+	}
+	for _, s := range all {
+		for _, m := range mechanisms(s) {
+			if !judged[m] && nightly[m] == "" {
+				wrong = append(wrong, fmt.Sprintf("%s: only kind can judge it (%s), and no scenario with that has the label %s: set metadata.onlyKind, or give a reason in nightly", s.Name, m, onlyKind))
+			}
+		}
+	}
+	for m := range nightly {
+		if judged[m] || !known[m] {
+			wrong = append(wrong, "nightly: no longer needed: "+m)
+		}
+	}
+	for _, t := range []string{"KMS", "identity", "aescbc", "aesgcm"} {
+		if !judged["switch to "+t] || !judged["switch from "+t] {
+			wrong = append(wrong, fmt.Sprintf("no scenario with the label %s switches to and from %s", onlyKind, t))
+		}
+	}
+	return wrong
+}
+
+// What only kind can judge is judged there by the gate, each mechanism of a real cluster at least once.
+func TestOnlyKind(t *testing.T) {
+	for _, wrong := range wrongSelection(catalogue()) {
+		t.Error(wrong)
+	}
+}
+
+// The gate boots one cluster of three nodes and one of a single node, however many run side by side.
+func TestOnlyKindNeedsTwoClusters(t *testing.T) {
+	labelled := func(s *scenario.Scenario) bool { return s.OnlyKind != "" }
+	var clusters []string
+	for _, g := range scenarios.InParts(catalogue(), labelled) {
+		if n := len(slices.DeleteFunc(slices.Clone(g.Scenarios), func(s *scenario.Scenario) bool { return !labelled(s) })); n > 0 {
+			clusters = append(clusters, g.Name())
+		}
+	}
+	if want := "on 3 nodes, part 1; on 1 nodes, part 1"; strings.Join(clusters, "; ") != want {
+		t.Errorf("groups %q, want %q", strings.Join(clusters, "; "), want)
+	}
+}
+
+// A selection that misses something is found, and each mistake is named.
+func TestWrongSelectionsAreFound(t *testing.T) {
+	change := func(name string, f func(*scenario.Scenario)) []*scenario.Scenario {
+		all := catalogue()
+		i := slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.Name == name })
+		f(all[i])
+		return all
+	}
+	unlabelled := func(s *scenario.Scenario) { s.OnlyKind = "" }
+	fresh := &scenario.Scenario{Name: "fresh", Steps: []scenario.Step{{Action: &scenario.Action{Verb: scenario.VerbKill, Process: scenario.Selector{Role: history.RoleLoadBalancer}}}}}
+	for want, all := range map[string][]*scenario.Scenario{
+		"static-pod-restarted: only kind can judge it (static pod)":        change("static-pod-restarted", unlabelled),
+		"node-removed: only kind can judge it (kubeadm removal)":           change("node-replaced-same-name", unlabelled),
+		"fresh: only kind can judge it (load balancer's container)":        append(catalogue(), fresh.WithDefaults()),
+		"no scenario with the label only-kind switches to and from aesgcm": change("encryption-type-round-trip", unlabelled),
+		"plugin-hangs: onlyKind is set, but its actions need nothing":      change("plugin-hangs", func(s *scenario.Scenario) { s.OnlyKind = "everything" }),
+		"nightly: no longer needed: operator":                              change("operator-prunes", func(s *scenario.Scenario) { s.OnlyKind = "operator" }),
+		"plugin-hangs: the label only-kind comes from metadata.onlyKind":   change("plugin-hangs", func(s *scenario.Scenario) { s.Labels = []string{onlyKind} }),
+	} {
+		if !slices.ContainsFunc(wrongSelection(all), func(w string) bool { return strings.HasPrefix(w, want) }) {
+			t.Errorf("%v, want %q", wrongSelection(all), want)
+		}
+	}
+}
