@@ -37,10 +37,12 @@ func someRun(t *testing.T, column, name string, status report.Status, text strin
 }
 
 func TestMatrix(t *testing.T) {
-	html := written(t, someRun(t, "local", "a", report.Passed, "x"), someRun(t, "sim", "a", report.Failed, "x"), someRun(t, "sim", "b", report.NotSupported, "x"))
+	html := written(t, someRun(t, "local", "a", report.Passed, "x"), someRun(t, "sim", "a", report.Failed, "x"), someRun(t, "sim", "b", report.NotSupported, "x"),
+		someRun(t, "sim", "c", report.Inconclusive, "x"), someRun(t, "sim", "d", report.Interrupted, "x"))
 	for _, want := range []string{
 		`<a class="tag passed" href="#local.a">✓ passed</a>`, `<a class="tag failed" href="#sim.a">✗ failed</a>`, `<a class="tag not-supported" href="#sim.b">– not supported</a>`,
-		`<section class="run" id="sim.a"`, "1 failed, 1 passed, 0 could not run, 1 not supported", `Detection on sim: 4 measured, min 1s, median 1s, max 3s, bound 4s`,
+		`<section class="run" id="sim.a"`, "1 failed, 1 passed, 0 could not run, 1 not supported, 1 inconclusive, 1 interrupted",
+		`<a class="tag inconclusive" href="#sim.c">? inconclusive</a>`, `<a class="tag interrupted" href="#sim.d">■ interrupted</a>`, `Detection on sim: 8 measured, min 1s, median 1s, max 3s, bound 4s`,
 	} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %s", want)
