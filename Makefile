@@ -43,9 +43,9 @@ images: ## container images of plugin, reporter and aggregator, without an engin
 	go build $(GOFLAGS_BUILD) -o bin/ $(addprefix ./cmd/,$(IMAGE_PROGRAMS))
 	@go run ./ci/images/build --bin bin --out bin/images
 
-# A simulation has one thread of control, in which the race detector has little to find and makes everything ten times slower: these
-# packages run whole without it. Without debug information a test program is linked in half the time; make lint vets.
-SIMULATED := ./harness/backend/sim/... ./harness/survey ./harness/swarm/... ./scenarios/...
+# A simulation and a judgement have one thread of control, in which the race detector has little to find and makes everything ten times
+# slower: these packages run whole without it. Without debug information a test program is linked in half the time; make lint vets.
+SIMULATED := ./harness/backend/sim/... ./harness/check ./harness/cli ./harness/report/page ./harness/survey ./harness/swarm/... ./scenarios/...
 GOTEST := go test -count=1 -vet=off -ldflags='-s -w'
 test: ## unit tests with the race detector, simulations without it, fuzz seeds included; needs no engine and no binaries
 	CGO_ENABLED=1 $(GOTEST) -race -p 4 $(SHORT) ./...

@@ -166,10 +166,13 @@ func TestOnlyKindNeedsTwoClusters(t *testing.T) {
 
 // A selection that misses something is found, and each mistake is named.
 func TestWrongSelectionsAreFound(t *testing.T) {
+	good := catalogue()
 	change := func(name string, f func(*scenario.Scenario)) []*scenario.Scenario {
-		all := catalogue()
+		all := slices.Clone(good)
 		i := slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.Name == name })
-		f(all[i])
+		changed := *all[i]
+		all[i] = &changed
+		f(&changed)
 		return all
 	}
 	unlabelled := func(s *scenario.Scenario) { s.OnlyKind = "" }
@@ -177,7 +180,7 @@ func TestWrongSelectionsAreFound(t *testing.T) {
 	for want, all := range map[string][]*scenario.Scenario{
 		"static-pod-restarted: only kind can judge it (static pod)":        change("static-pod-restarted", unlabelled),
 		"node-removed: only kind can judge it (kubeadm removal)":           change("node-replaced-same-name", unlabelled),
-		"fresh: only kind can judge it (load balancer's container)":        append(catalogue(), fresh.WithDefaults()),
+		"fresh: only kind can judge it (load balancer's container)":        append(slices.Clone(good), fresh.WithDefaults()),
 		"no scenario with the label only-kind switches to and from aesgcm": change("encryption-type-round-trip", unlabelled),
 		"plugin-hangs: onlyKind is set, but its actions need nothing":      change("plugin-hangs", func(s *scenario.Scenario) { s.OnlyKind = "everything" }),
 		"nightly: no longer needed: operator":                              change("operator-prunes", func(s *scenario.Scenario) { s.OnlyKind = "operator" }),

@@ -10,6 +10,9 @@ import (
 
 // TestEveryInvariantCatches: each known-bad history fails its invariant, and none that is not a consequence.
 func TestEveryInvariantCatches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	for _, k := range knownBad() {
 		t.Run(k.String(), func(t *testing.T) {
 			v := Run(k.build())

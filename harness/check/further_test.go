@@ -75,6 +75,9 @@ func TestTwoAPIServersAreJudgedEachByItself(t *testing.T) {
 
 // Mistakes of what belongs to a further API server are found, and said to be its own.
 func TestMistakesOfAFurtherAPIServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	caught := 0
 	for _, k := range knownBad() {
 		if len(k.build()) == 0 || !strings.Contains("FALSE-HEALTHY FALSE-ALARM DETECTION CADENCE FORMAT MONOTONIC ROLLUP-TRUTH UNION", k.id) {

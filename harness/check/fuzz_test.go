@@ -12,6 +12,9 @@ import (
 
 // FuzzRun: whatever history.Read accepts is judged without a panic, and printed.
 func FuzzRun(f *testing.F) {
+	if testing.Short() {
+		f.Skip("one thread of control: make test runs it without the race detector")
+	}
 	for _, build := range fine() {
 		f.Add(lines(f, build()[:60]))
 	}

@@ -137,6 +137,9 @@ func TestStarvationDoesNotExplain(t *testing.T) {
 
 // TestStarvationWithinTheToleranceExplainsNothing: a little starvation, all the time, hides nothing of what is known to be wrong.
 func TestStarvationWithinTheToleranceExplainsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	for _, k := range knownBad() {
 		t.Run(k.String(), func(t *testing.T) {
 			v := Run(starvedAt(k.build(), history.RoleHarness, "", 160*milli, often(3*sec)...))
@@ -149,6 +152,9 @@ func TestStarvationWithinTheToleranceExplainsNothing(t *testing.T) {
 
 // TestStarvationChangesNoGoodHistory: a history in which everything holds passes, whatever was starved.
 func TestStarvationChangesNoGoodHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	for name, build := range fine() {
 		t.Run(name, func(t *testing.T) {
 			v := Run(starvedAt(build(), history.RoleHarness, "", 300*milli, often(sec)...))
@@ -263,6 +269,9 @@ func TestWhatAStarvedExpectationLeftUndone(t *testing.T) {
 // TestNoViolationTurnsIntoAPass: however a machine starves what runs on it, what is known to be wrong is a failure or inconclusive, and inconclusive
 // only where it is a matter of time.
 func TestNoViolationTurnsIntoAPass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	for name, starve := range map[string]func([]history.Event) []history.Event{
 		"no time": func(e []history.Event) []history.Event {
 			return starvedAt(e, history.RoleHarness, "", 900*milli, often(sec)...)

@@ -1,14 +1,28 @@
 package check
 
-import "testing"
+import (
+	"sync"
+	"testing"
+)
+
+// verdictsOfBad are those of the known-bad histories, in their order.
+var verdictsOfBad = sync.OnceValue(func() (all []Verdict) {
+	for _, bad := range knownBad() {
+		all = append(all, Run(bad.build()))
+	}
+	return all
+})
 
 // windows are the invariants with a bound: their violations say since when and until when the right thing was due.
 var windows = map[string]bool{"FALSE-HEALTHY": true, "DETECTION": true, "RECOVERY": true, "STALE-UNKNOWN": true, "NO-ORPHAN": true, "FRESH-ONLY": true}
 
 func TestViolationsHaveTheirWindow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	met := map[string]bool{}
-	for _, bad := range knownBad() {
-		for _, r := range Run(bad.build()).Invariants {
+	for i, bad := range knownBad() {
+		for _, r := range verdictsOfBad()[i].Invariants {
 			for _, v := range r.Violations {
 				switch {
 				case v.From.IsZero() != v.To.IsZero(), v.To.Before(v.From), v.To.After(v.At):
@@ -28,8 +42,11 @@ func TestViolationsHaveTheirWindow(t *testing.T) {
 }
 
 func TestLatenciesKeepTheirSamples(t *testing.T) {
-	for _, bad := range knownBad() {
-		v := Run(bad.build())
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
+	for i, bad := range knownBad() {
+		v := verdictsOfBad()[i]
 		for name, l := range map[string]Latency{"detection": v.Detection, "recovery": v.Recovery} {
 			if len(l.Samples) != min(l.Count, MaxSamples) {
 				t.Errorf("%s: %s has %d samples, %d measured", bad.name, name, len(l.Samples), l.Count)

@@ -28,6 +28,9 @@ func told(t *testing.T, in string, args ...string) (code int, out, problem strin
 
 // What new writes has no mistakes, whichever way the words came; and it destroys nothing.
 func TestNewScenario(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	t.Chdir(t.TempDir())
 	code, out, problem := told(t, "A hung Status of one plugin is seen.\nplugin\n", "scenario", "new", "one-hangs")
 	if code != ExitPassed || !strings.Contains(out, "What must hold") || !strings.Contains(out, "one-hangs.yaml has the steps of plugin-hangs") {
@@ -68,6 +71,9 @@ func TestExplainScenario(t *testing.T) {
 }
 
 func TestListScenarios(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	code, out, problem := told(t, "", "scenario", "list", "--area", "sno")
 	if code != ExitPassed || !strings.Contains(out, "1 node") || !strings.Contains(out, "sim local kind") || strings.Contains(out, "network") {
 		t.Errorf("exit %d: %s%s", code, out, problem)

@@ -21,6 +21,9 @@ func invoke(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 // Shards and their merge say what one run says, and one seed says what it is about.
 func TestSimulateShardsAndMerge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	code, whole, errs := invoke(t, "simulate", "--seeds", "1-4", "--out", at("whole"), "--jobs", "2")

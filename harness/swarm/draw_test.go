@@ -10,6 +10,9 @@ import (
 
 // What is drawn is a valid file, and the same for the same seed.
 func TestDraw(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	parser, err := standard.Parser()
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,9 @@ import (
 
 // Hours of faults are a valid file, whatever the interval; they fill the time, and seeds differ in how much happens.
 func TestDrawHours(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	parser, err := standard.Parser()
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +65,9 @@ func TestDrawActs(t *testing.T) {
 
 // What is simulated is as long as it should be, and kinds of faults that a seed does not have are left out.
 func TestHours(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	s := swarm.NewSummary(swarm.Range{From: 1, To: 3}, nil)
 	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: 3, Jobs: 2, Out: t.TempDir(), Done: s.Add, Plan: swarm.Plan{Length: 10 * time.Minute},
 		Backend: sim.New(sim.Options{SSA: store.Model})})

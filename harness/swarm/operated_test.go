@@ -14,6 +14,9 @@ import (
 
 // What is drawn for an operator is a valid file, the same for the same seed, and asks for KMS at least once.
 func TestDrawOperated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	parser, err := standard.Parser()
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,9 @@ func shard(t *testing.T, wanted, part swarm.Range, jobs int) *swarm.Summary {
 
 // Shards give together what one simulation gives, also through their files.
 func TestMerge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	wanted := swarm.Range{From: 3, To: 9}
 	whole := shard(t, wanted, wanted, 2)
 	var shards []*swarm.Summary
@@ -114,6 +117,9 @@ func TestLoadRefuses(t *testing.T) {
 
 // Every kind that a seed can draw is known, and in the words of the checker.
 func TestKinds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	kinds := swarm.Kinds()
 	for _, want := range []string{"plugin hang", "aggregator crash", "link reporter-apiserver cut", "kms disable", "rotate", "etcd pause"} {
 		if !slices.Contains(kinds, want) {

@@ -17,6 +17,9 @@ import (
 
 // With a few objects the simulator carries it out, whatever is killed.
 func TestSimulated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	b := sim.New(sim.Options{SSA: store.Model})
 	defer b.Close(t.Context())
 	for seed := range uint64(5) {

@@ -18,6 +18,9 @@ spec:
 // A node whose clock is less than an interval ahead is believed; one that is more is skewed, and one that is far behind is stale.
 // A wrong clock of the aggregator makes all of them so.
 func TestClocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	parser, err := standard.Parser()
 	if err != nil {
 		t.Fatal(err)

@@ -116,6 +116,9 @@ func TestOperatorRefusals(t *testing.T) {
 // Each API server has an operator of its own, which acts upon the one configuration by objects, plugins and keys that are no other's. One that is
 // killed holds up nobody else.
 func TestOperatorsOfThreeAPIServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	e, oauth := with(t, scenario.Topology{Lifecycle: scenario.LifecycleOperator, APIServers: scenario.APIServers()})
 	e.must(t, kill(history.RoleOperator, history.OAuthAPIServer, ""), 0)
 	e.must(t, scenario.Action{Verb: scenario.VerbAPIServer, Params: map[string]any{"type": "KMS", "vault": map[string]any{"vaultKeyPath": "transit/keys/one"}}}, 90*time.Second)

@@ -206,6 +206,9 @@ func TestMarks(t *testing.T) {
 
 // A long history gives a small page. What is folded is counted, and what a mark points at is still there.
 func TestFolding(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thread of control: make test runs it without the race detector")
+	}
 	for name, healthz := range map[string]func(i int) string{
 		"the same again and again": func(int) string { return "ok" },
 		"each time something else": func(i int) string { return fmt.Sprintf("broken in way %d", i) },

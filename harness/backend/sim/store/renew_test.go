@@ -64,7 +64,7 @@ func TestRenewalEqualsRealCode(t *testing.T) {
 		}
 		answered += p.model.answered
 	})
-	if answered < 20 {
+	if answered < 10 { // a fifth of the checks under -short
 		t.Errorf("%d renewals were answered without the real code, expected many", answered)
 	}
 }
