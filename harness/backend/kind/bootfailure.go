@@ -1,10 +1,12 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +25,7 @@ const (
 // nodeParts are what is asked of a node, by the file that it is written to.
 var nodeParts = [][2]string{
 	{sourceKubelet, "journalctl --no-pager --output=short-precise --unit=kubelet --lines=5000"},
-	{"containers.txt", "crictl pods; crictl ps --all"},
+	{"containers.txt", "crictl pods && crictl ps --all || { ctr --namespace=k8s.io containers list; ctr --namespace=k8s.io tasks list; }"},
 	{sourceContainers, `for f in /var/log/pods/*/*/*.log; do echo "` + sectionHead + `$f"; tail -n 200 "$f"; done`},
 }
 
@@ -77,7 +79,16 @@ func explain(ctx context.Context, p *plane, failed error, dir string) string {
 	if err := live.CopyLogs(p.bootLogs(), dir); err != nil {
 		e.keep("logs-missing.txt", err.Error())
 	}
+	slices.SortFunc(e.said, func(a, b source) int { return cmp.Or(cmp.Compare(weight(a), weight(b)), cmp.Compare(a.name, b.name)) })
 	return likelyCause(e.said)
+}
+
+// weight orders sources, whichever node was the first to answer.
+func weight(s source) int {
+	if i := slices.Index([]string{sourceError, sourceKubelet, sourceContainers}, filepath.Base(s.name)); i >= 0 {
+		return i
+	}
+	return 3
 }
 
 // everyContainer is each container of the cluster, also of one that kind did not finish.
@@ -102,7 +113,7 @@ func (e *evidence) ofContainer(ctx context.Context, name string) {
 		return
 	}
 	for _, part := range nodeParts {
-		e.keepOutput(ctx, filepath.Join(name, part[0]), "docker", "exec", name, "sh", "-c", "{ "+part[1]+"; } 2>&1")
+		e.keepOutput(ctx, filepath.Join(name, part[0]), "docker", "exec", name, "sh", "-c", "{ "+part[1]+"; } 2>&1; true")
 	}
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()

@@ -23,12 +23,12 @@ var symptoms = []struct {
 	pattern *regexp.Regexp
 	cause   string
 }{
+	{regexp.MustCompile(`too many open files|inotify watch(es)? limit|inotify\w* .*no space left on device`), "an inotify limit is reached: raise fs.inotify.max_user_instances and fs.inotify.max_user_watches"},
 	{regexp.MustCompile(`no space left on device`), "the disk is full"},
-	{regexp.MustCompile(`too many open files|inotify_init|inotify_add_watch|inotify watch(es)? limit|inotify instances`), "an inotify limit is reached: raise fs.inotify.max_user_instances and fs.inotify.max_user_watches"},
 	{regexp.MustCompile(`OOMKilled|oom-kill|container oom |Memory cgroup out of memory|Out of memory: Killed`), "the machine has too little memory"},
 	{regexp.MustCompile(`port is already allocated|address already in use`), "a port is taken"},
 	{regexp.MustCompile(`ErrImagePull|ErrImageNeverPull|[Ff]ailed to pull (and unpack )?image|Unable to find image|No such image|pull access denied|manifest unknown`), "an image is missing"},
-	{regexp.MustCompile(`[Ff]ailed to start ContainerManager|[Ff]ailed to \w+ .*cgroup|cgroup.*(no such file|not supported|mountpoint does not exist)`), "cgroups do not work"},
+	{regexp.MustCompile(`[Ff]ailed to start ContainerManager|[Ff]ailed to (create|apply|initialize) (the )?cgroup|cgroup mountpoint does not exist`), "cgroups do not work"},
 	{crashLoop, "a container ends again and again"},
 	{regexp.MustCompile(`"command failed" err=`), "the kubelet ends"},
 	{regexp.MustCompile(`[Tt]he kubelet (is not running|isn't running or healthy|is not healthy)`), "the kubelet does not run"},
@@ -54,7 +54,7 @@ func likelyCause(said []source) string {
 			if s.pattern == crashLoop {
 				return ofContainer(said, crashLoop.FindStringSubmatch(line))
 			}
-			return fmt.Sprintf("%s (%s: %s)", s.cause, from.name, clipLine(line))
+			return fmt.Sprintf("%s (%s: %s)", s.cause, from.name, clipLine(before(line, s.pattern)))
 		}
 	}
 	for _, from := range said {
@@ -110,6 +110,16 @@ func lastMatch(text string, pattern *regexp.Regexp) string {
 		}
 	}
 	return ""
+}
+
+// before leaves out what stands far before a match: a journal's lines begin with names and times.
+func before(line string, pattern *regexp.Regexp) string {
+	const enough = 100
+	at := pattern.FindStringIndex(line)[0]
+	if at <= enough {
+		return line
+	}
+	return "… " + strings.ToValidUTF8(line[at-enough:], "")
 }
 
 // clipLine keeps of a line what fits into a summary.
