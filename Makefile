@@ -15,8 +15,6 @@ OUT ?= _artifacts
 # How long each fuzz target runs under `make fuzz`.
 FUZZTIME ?= 60s
 
-# make test leaves out what is labelled long (testing.Short). Empty: everything, as every night.
-SHORT ?= -short
 # The stages of make nightly. Empty: all.
 STAGES ?=
 
@@ -28,7 +26,7 @@ GOFLAGS_BUILD := -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
 PROGRAMS := kmsharness kmsharness-hold kmsharness-proxy $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test nightly confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
+.PHONY: help build images test simulations nightly confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -43,13 +41,17 @@ images: ## container images of plugin, reporter and aggregator, without an engin
 	go build $(GOFLAGS_BUILD) -o bin/ $(addprefix ./cmd/,$(IMAGE_PROGRAMS))
 	@go run ./ci/images/build --bin bin --out bin/images
 
-# A simulation and a judgement have one thread of control, in which the race detector has little to find and makes everything ten times
-# slower: these packages run whole without it. Without debug information a test program is linked in half the time; make lint vets.
-SIMULATED := ./harness/backend/sim/... ./harness/check ./harness/cli ./harness/report/page ./harness/survey ./harness/swarm/... ./scenarios/...
-GOTEST := go test -count=1 -vet=off -ldflags='-s -w'
-test: ## unit tests with the race detector, simulations without it, fuzz seeds included; needs no engine and no binaries
-	CGO_ENABLED=1 $(GOTEST) -race -p 4 $(SHORT) ./...
-	$(GOTEST) $(SIMULATED)
+# Without debug information a test program is linked in half the time; make lint vets. The race detector would sleep for a second at the end
+# of each program.
+GOTEST := GORACE=atexit_sleep_ms=0 go test -count=1 -vet=off -ldflags='-s -w'
+# Simulations and judgements have one thread of control, in which the race detector has little to find and makes everything ten times slower.
+SEQUENTIAL := ./harness/backend/sim/... ./harness/check ./harness/report/page ./harness/survey ./scenarios/...
+test: ## unit tests, fuzz seeds included, with the race detector where goroutines are; needs no engine and no binaries
+	CGO_ENABLED=1 $(GOTEST) -race -short -p 4 $$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL))")
+	$(GOTEST) -short -p 4 $(SEQUENTIAL)
+
+simulations: ## what make test leaves out and needs no binaries: the catalogue and the mutants on sim, the checker's and the swarm's long tests
+	$(GOTEST) $(SEQUENTIAL) ./harness/cli ./harness/swarm/...
 
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
 	@STAGES='$(STAGES)' ci/gate/nightly.sh

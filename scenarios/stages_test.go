@@ -46,7 +46,7 @@ func stages() []stage {
 // envStages names, and kept nowhere: every change of behaviour moves virtual time.
 func TestFailureStagesInTrueTime(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	all, err := scenarios.Load()
 	if err != nil {

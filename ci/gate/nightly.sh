@@ -36,7 +36,7 @@ for name in kind providers leftovers; do ! wanted "$name" || STAGES="${STAGES:+$
 [ -z "${STAGES:-}" ] || STAGES+=' build'
 
 stage build 1800 make build
-stage unit 5400 make test SHORT=
+stage unit 5400 env CGO_ENABLED=1 go test -race -count=1 -timeout 60m ./...
 stage sim 600 make e2e BACKEND=sim LABELS=all OUT=_nightly/sim
 stage local 5400 make e2e BACKEND=local LABELS=all OUT=_nightly/local
 stage diff-sim 300 bin/kmsharness differences _nightly/sim _nightly/local

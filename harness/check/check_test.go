@@ -11,7 +11,7 @@ import (
 // TestEveryInvariantCatches: each known-bad history fails its invariant, and none that is not a consequence.
 func TestEveryInvariantCatches(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	for _, k := range knownBad() {
 		t.Run(k.String(), func(t *testing.T) {

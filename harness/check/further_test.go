@@ -76,7 +76,7 @@ func TestTwoAPIServersAreJudgedEachByItself(t *testing.T) {
 // Mistakes of what belongs to a further API server are found, and said to be its own.
 func TestMistakesOfAFurtherAPIServer(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	caught := 0
 	for _, k := range knownBad() {

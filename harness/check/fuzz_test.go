@@ -13,7 +13,7 @@ import (
 // FuzzRun: whatever history.Read accepts is judged without a panic, and printed.
 func FuzzRun(f *testing.F) {
 	if testing.Short() {
-		f.Skip("one thread of control: make test runs it without the race detector")
+		f.Skip("long: make simulations")
 	}
 	for _, build := range fine() {
 		f.Add(lines(f, build()[:60]))

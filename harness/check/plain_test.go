@@ -62,7 +62,7 @@ func TestPlainIsWhatTheLibraryReads(t *testing.T) {
 			t.Fatalf("%s\ngot  %+v\nwant %+v, %v", text, items, want, err)
 		}
 	})
-	if read[true] == 0 || read[false] == 0 {
+	if !testing.Short() && (read[true] == 0 || read[false] == 0) { // -short draws a fifth
 		t.Errorf("plain and not: %v, expected some of each", read)
 	}
 }
@@ -98,7 +98,7 @@ func TestPlainMessageIsJudgedAlike(t *testing.T) {
 			t.Fatalf("%s\ngot  %q\nwant %q", message, got, want)
 		}
 	})
-	if read[true] == 0 || read[false] == 0 {
+	if !testing.Short() && (read[true] == 0 || read[false] == 0) { // -short draws a fifth
 		t.Errorf("plain and not: %v, expected some of each", read)
 	}
 }

@@ -138,7 +138,7 @@ func TestStarvationDoesNotExplain(t *testing.T) {
 // TestStarvationWithinTheToleranceExplainsNothing: a little starvation, all the time, hides nothing of what is known to be wrong.
 func TestStarvationWithinTheToleranceExplainsNothing(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	for _, k := range knownBad() {
 		t.Run(k.String(), func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestStarvationWithinTheToleranceExplainsNothing(t *testing.T) {
 // TestStarvationChangesNoGoodHistory: a history in which everything holds passes, whatever was starved.
 func TestStarvationChangesNoGoodHistory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	for name, build := range fine() {
 		t.Run(name, func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestWhatAStarvedExpectationLeftUndone(t *testing.T) {
 // only where it is a matter of time.
 func TestNoViolationTurnsIntoAPass(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	for name, starve := range map[string]func([]history.Event) []history.Event{
 		"no time": func(e []history.Event) []history.Event {

@@ -18,7 +18,7 @@ var windows = map[string]bool{"FALSE-HEALTHY": true, "DETECTION": true, "RECOVER
 
 func TestViolationsHaveTheirWindow(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	met := map[string]bool{}
 	for i, bad := range knownBad() {
@@ -43,7 +43,7 @@ func TestViolationsHaveTheirWindow(t *testing.T) {
 
 func TestLatenciesKeepTheirSamples(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	for i, bad := range knownBad() {
 		v := verdictsOfBad()[i]

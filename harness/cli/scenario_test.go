@@ -29,7 +29,7 @@ func told(t *testing.T, in string, args ...string) (code int, out, problem strin
 // What new writes has no mistakes, whichever way the words came; and it destroys nothing.
 func TestNewScenario(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	t.Chdir(t.TempDir())
 	code, out, problem := told(t, "A hung Status of one plugin is seen.\nplugin\n", "scenario", "new", "one-hangs")
@@ -72,7 +72,7 @@ func TestExplainScenario(t *testing.T) {
 
 func TestListScenarios(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	code, out, problem := told(t, "", "scenario", "list", "--area", "sno")
 	if code != ExitPassed || !strings.Contains(out, "1 node") || !strings.Contains(out, "sim local kind") || strings.Contains(out, "network") {

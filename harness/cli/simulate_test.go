@@ -22,7 +22,7 @@ func invoke(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // Shards and their merge say what one run says, and one seed says what it is about.
 func TestSimulateShardsAndMerge(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

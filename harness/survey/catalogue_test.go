@@ -15,7 +15,7 @@ import (
 // scenario passes on the simulator, if that has a model of what it needs.
 func TestCatalogueIsDocumented(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	all, err := scenarios.Load()
 	if err != nil {

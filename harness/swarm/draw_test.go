@@ -11,7 +11,7 @@ import (
 // What is drawn is a valid file, and the same for the same seed.
 func TestDraw(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	parser, err := standard.Parser()
 	if err != nil {

@@ -19,7 +19,7 @@ const hashes = "testdata/hashes.txt"
 // simulated, drawn or recorded changes them: UPDATE=1 go test -run TestHashes ./harness/swarm writes them anew.
 func TestHashesAreThoseOfOtherMachines(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	var text strings.Builder
 	for _, c := range []struct {

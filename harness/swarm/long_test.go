@@ -17,7 +17,7 @@ import (
 // Hours of faults are a valid file, whatever the interval; they fill the time, and seeds differ in how much happens.
 func TestDrawHours(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	parser, err := standard.Parser()
 	if err != nil {
@@ -66,7 +66,7 @@ func TestDrawActs(t *testing.T) {
 // What is simulated is as long as it should be, and kinds of faults that a seed does not have are left out.
 func TestHours(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	s := swarm.NewSummary(swarm.Range{From: 1, To: 3}, nil)
 	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: 3, Jobs: 2, Out: t.TempDir(), Done: s.Add, Plan: swarm.Plan{Length: 10 * time.Minute},

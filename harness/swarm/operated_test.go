@@ -15,7 +15,7 @@ import (
 // What is drawn for an operator is a valid file, the same for the same seed, and asks for KMS at least once.
 func TestDrawOperated(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	parser, err := standard.Parser()
 	if err != nil {
@@ -40,7 +40,7 @@ func TestDrawOperated(t *testing.T) {
 // Whatever is drawn, the operator gets there, and its switches are judged.
 func TestOperatedSeedsPass(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	s := swarm.NewSummary(swarm.Range{From: 1, To: 20}, nil)
 	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: 20, Jobs: 2, Out: t.TempDir(), Done: s.Add, Plan: swarm.Plan{Operator: true},

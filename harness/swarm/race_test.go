@@ -15,7 +15,7 @@ import (
 // that is mended.
 func TestRacesFindPastMistakes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	parser, err := standard.Parser()
 	if err != nil {

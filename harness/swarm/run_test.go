@@ -54,6 +54,9 @@ func TestJobsDoNotMatter(t *testing.T) {
 
 // A subject that is wrong is found, and its scenario kept.
 func TestWrongSubjectIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make simulations")
+	}
 	silent := sim.Cores{Decide: func(in aggregator.Input, m aggregator.Memory) aggregator.Decision {
 		d := aggregator.Step(in, m)
 		for i := range d.Rollups {

@@ -35,7 +35,7 @@ func staleIsHealthy(in aggregator.Input, m aggregator.Memory) aggregator.Decisio
 // A wrong aggregator is found, and what shows it is a handful of steps that fail in the same way when they are run as a file.
 func TestShrink(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	wrong := sim.New(sim.Options{SSA: store.Model, Cores: sim.Cores{Decide: staleIsHealthy}})
 	out := t.TempDir()

@@ -28,7 +28,7 @@ func shard(t *testing.T, wanted, part swarm.Range, jobs int) *swarm.Summary {
 // Shards give together what one simulation gives, also through their files.
 func TestMerge(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	wanted := swarm.Range{From: 3, To: 9}
 	whole := shard(t, wanted, wanted, 2)
@@ -118,7 +118,7 @@ func TestLoadRefuses(t *testing.T) {
 // Every kind that a seed can draw is known, and in the words of the checker.
 func TestKinds(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	kinds := swarm.Kinds()
 	for _, want := range []string{"plugin hang", "aggregator crash", "link reporter-apiserver cut", "kms disable", "rotate", "etcd pause"} {

@@ -18,7 +18,7 @@ import (
 // With a few objects the simulator carries it out, whatever is killed.
 func TestSimulated(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	b := sim.New(sim.Options{SSA: store.Model})
 	defer b.Close(t.Context())

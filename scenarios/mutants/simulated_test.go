@@ -12,7 +12,7 @@ import (
 // TestSimulated: every mutant of the simulator and of the model is caught, at every commit. `make mutants` runs those of real control planes, too.
 func TestSimulated(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	options := trial.Options{Scenarios: catalogue(t), Out: t.TempDir()}
 	for _, m := range mutants.All() {
@@ -31,7 +31,7 @@ func TestSimulated(t *testing.T) {
 // TestTheUnmutatedPass: the scenarios that catch mutants pass without any.
 func TestTheUnmutatedPass(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	options := trial.Options{Scenarios: catalogue(t), Out: t.TempDir()}
 	seen := map[string]bool{}

@@ -111,8 +111,7 @@ func TestFoundByTheSwarm(t *testing.T) {
 	}
 }
 
-// some returns one in ten of the smaller scenarios under -short: make test simulates the whole catalogue without the race detector, which makes a
-// simulation ten times slower and has little to find in its one thread of control.
+// some returns one in ten of the smaller scenarios under -short: make simulations runs all of them.
 func some(all []*scenario.Scenario) []*scenario.Scenario {
 	if !testing.Short() {
 		return all

@@ -19,7 +19,7 @@ spec:
 // A wrong clock of the aggregator makes all of them so.
 func TestClocks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	parser, err := standard.Parser()
 	if err != nil {

@@ -19,7 +19,7 @@ var seedOf = regexp.MustCompile(`(?m)^# kmsharness run --backend sim --seed (\d+
 // Every defect that a simulation found stays mended: docs/track-record.md.
 func TestFoundDefectsStayMended(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	parser, err := standard.Parser()
 	if err != nil {

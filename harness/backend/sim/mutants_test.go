@@ -15,7 +15,7 @@ import (
 // A simulation of a subject that is wrong fails, and names what is wrong.
 func TestWrongCoresAreCaught(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	for name, c := range map[string]struct {
 		cores    sim.Cores

@@ -117,7 +117,7 @@ func TestOperatorRefusals(t *testing.T) {
 // killed holds up nobody else.
 func TestOperatorsOfThreeAPIServers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	e, oauth := with(t, scenario.Topology{Lifecycle: scenario.LifecycleOperator, APIServers: scenario.APIServers()})
 	e.must(t, kill(history.RoleOperator, history.OAuthAPIServer, ""), 0)

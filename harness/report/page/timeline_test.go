@@ -207,7 +207,7 @@ func TestMarks(t *testing.T) {
 // A long history gives a small page. What is folded is counted, and what a mark points at is still there.
 func TestFolding(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	for name, healthz := range map[string]func(i int) string{
 		"the same again and again": func(int) string { return "ok" },

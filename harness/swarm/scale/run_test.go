@@ -27,6 +27,9 @@ func run(t *testing.T, o scale.Options) scale.Result {
 }
 
 func TestTwentyNodesForTwoHours(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make simulations")
+	}
 	r := run(t, scale.Options{Nodes: 20, Length: 2 * time.Hour, Seed: 1})
 	if !r.OK() || len(r.Detected) != 2 || len(r.Recovered) != 2 || r.Refused > 0 || r.Ticks < 20*230 {
 		t.Errorf("%v %q", r, r.Problems)
@@ -48,6 +51,9 @@ func TestFaultThatIsNotNamed(t *testing.T) {
 }
 
 func TestLimitOfEtcdIsTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make simulations")
+	}
 	r := run(t, scale.Options{Nodes: 30, Length: 10 * time.Minute, Seed: 1, Sim: sim.Options{MaxRequestBytes: 12000}})
 	if r.TooLarge < 5 || r.TooLarge > 29 || r.Refused == 0 {
 		t.Errorf("limit met at %d nodes, %d writes refused: %v", r.TooLarge, r.Refused, r)

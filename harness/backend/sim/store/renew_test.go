@@ -57,7 +57,7 @@ func renewals(t *rapid.T, p *pair) string {
 
 func TestRenewalEqualsRealCode(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	types, answered := allTypes(t), 0
 	rapid.Check(t, func(t *rapid.T) {

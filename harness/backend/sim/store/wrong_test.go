@@ -9,7 +9,7 @@ import (
 // Models that are wrong on purpose: the differential test tells each from the real code.
 func TestWrongModelsAreCaught(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	for name, spoil := range map[string]func(*record){
 		"the size of managedFields is not kept up": func(r *record) {
@@ -64,7 +64,7 @@ func spoiled(types *Types, spoil func(*record), seed int) string {
 // The histories go through the index often enough to mean something.
 func TestHistoriesAreSteadyNowAndThen(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one thread of control: make test runs it without the race detector")
+		t.Skip("long: make simulations")
 	}
 	applies, steady, parts := 0, 0, 0
 	for seed := range 50 {
