@@ -54,7 +54,7 @@ simulations: ## what make test leaves out and needs no binaries: the catalogue a
 	$(GOTEST) $(SEQUENTIAL) ./harness/cli ./harness/swarm/...
 
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
-	@STAGES='$(STAGES)' ci/gate/nightly.sh
+	@STAGES='$(STAGES)' OUT='$(if $(filter _artifacts,$(OUT)),_nightly,$(OUT))' ci/gate/nightly.sh
 
 e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [LABELS=…] [PROCS=…] [TIME=…] [OUT=…]
 	@bin/kmsharness e2e --backend='$(BACKEND)' --labels='$(LABELS)' $(if $(TIME),--time='$(TIME)') $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)'
