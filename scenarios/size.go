@@ -93,3 +93,14 @@ func full(g Group, runs func(*scenario.Scenario) bool) bool {
 	}
 	return limit <= 0
 }
+
+// Alike orders scenarios so that those with the same nodes, plugins and provider follow each other: the control plane of one serves the next
+// without a restart of its API servers. The order within such a group stays.
+func Alike(all []*scenario.Scenario) []*scenario.Scenario {
+	key := func(s *scenario.Scenario) string {
+		return fmt.Sprint(9-s.Topology.ControlPlanes, s.Topology.ByOperator(), s.Topology.KeyIDs, s.Topology.Start, s.Topology.Profile)
+	}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b *scenario.Scenario) int { return cmp.Compare(key(a), key(b)) })
+	return sorted
+}

@@ -57,3 +57,16 @@ func TestManyOfASizeAreSharedOut(t *testing.T) {
 		t.Errorf("%d scenarios in the groups, want %d", seen, len(all))
 	}
 }
+
+// Scenarios with the same plugins follow each other, the larger topologies first.
+func TestAlike(t *testing.T) {
+	a, b, c, d := on(3, "a"), on(1, "b"), on(3, "c"), on(3, "d")
+	c.Topology.KeyIDs = []string{"2", "1"}
+	var got []string
+	for _, s := range scenarios.Alike([]*scenario.Scenario{a, b, c, d}) {
+		got = append(got, s.Name)
+	}
+	if strings.Join(got, " ") != "c a d b" {
+		t.Errorf("%q, want c a d b", got)
+	}
+}

