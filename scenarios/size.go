@@ -98,7 +98,7 @@ func full(g Group, runs func(*scenario.Scenario) bool) bool {
 // without a restart of its API servers. The order within such a group stays.
 func Alike(all []*scenario.Scenario) []*scenario.Scenario {
 	key := func(s *scenario.Scenario) string {
-		return fmt.Sprint(9-s.Topology.ControlPlanes, s.Topology.ByOperator(), s.Topology.KeyIDs, s.Topology.Start, s.Topology.Profile)
+		return fmt.Sprint(9-s.Topology.ControlPlanes, s.Topology.ByOperator(), s.Topology.KeyIDs, s.Topology.Profile)
 	}
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b *scenario.Scenario) int { return cmp.Compare(key(a), key(b)) })
