@@ -3,7 +3,7 @@
 // A watch is woken at a steady beat. Where it is woken late, nothing of its process ran meanwhile, and most likely nothing of what
 // runs beside it either: in the harness the machine was busy, in a container (harness/hold) perhaps that container alone.
 //
-// Of other processes Linux tells how long they waited for a processor (Queue), which one of a lower priority may do while this one runs.
+// Linux counts for how long other processes waited for a processor (Queue). One of a lower priority may wait while this one runs.
 //
 // What lives here: the beat, what counts as late, the watch, the queue. What does not: where a stall is written to (harness/hold, backends), and
 // what it excuses (harness/check).

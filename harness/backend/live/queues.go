@@ -13,21 +13,23 @@ func (r *recorder) queues() {
 	ticker := time.NewTicker(stall.Look)
 	defer ticker.Stop()
 	var looks map[history.Process]*stall.Queue
+	last := time.Now()
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
 		case now := <-ticker.C:
-			if looks = r.lookAtQueues(looks, now); looks == nil {
+			if looks = r.lookAtQueues(looks, now, now.Sub(last)); looks == nil {
 				return
 			}
+			last = now
 		}
 	}
 }
 
-// lookAtQueues reads the queues of all processes that run; before are those that ran at the look before, nil at the first. It returns nil where the
-// system does not count: then nothing is known of queues.
-func (r *recorder) lookAtQueues(before map[history.Process]*stall.Queue, now time.Time) map[history.Process]*stall.Queue {
+// lookAtQueues reads the queues of all processes that run; before are those that ran at the look before, a period ago; nil at the first. It returns
+// nil where the system does not count: then nothing is known of queues.
+func (r *recorder) lookAtQueues(before map[history.Process]*stall.Queue, now time.Time, period time.Duration) map[history.Process]*stall.Queue {
 	looks := map[history.Process]*stall.Queue{}
 	for _, p := range r.plane.Lives() {
 		switch {
@@ -38,12 +40,12 @@ func (r *recorder) lookAtQueues(before map[history.Process]*stall.Queue, now tim
 		default:
 			looks[p] = stall.NewQueue()
 		}
-		waited, err := looks[p].Look(p.PID)
+		delayed, err := looks[p].Look(p.PID, period)
 		if err != nil {
 			return nil
 		}
-		if waited >= stall.Waited {
-			r.queued(p, now.Add(-waited), now)
+		if delayed >= stall.Waited {
+			r.queued(p, now.Add(-delayed), now)
 		}
 	}
 	return looks
