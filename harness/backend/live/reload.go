@@ -57,6 +57,12 @@ func (n *Node) awaitConfig(ctx context.Context, wanted func() (hash string), has
 	}
 }
 
+// AwaitConfig returns when the API server of a node has loaded a configuration, by the hash that SetEncryption gave. It is an error if the context
+// ends before.
+func (n *Node) AwaitConfig(ctx context.Context, hash string) error {
+	return n.awaitConfig(ctx, func() string { return hash }, func(string) { hash = "" })
+}
+
 // reload is what an API server was told and has not named yet.
 type reload struct {
 	hash      string

@@ -71,12 +71,12 @@ func revive(ctx context.Context, u live.Unit) error {
 
 // restore gives a node that stays the plugins of a scenario, without faults, and an API server that uses them and is ready.
 func (p *plane) restore(ctx context.Context, n *live.Node, keyIDs []string) error {
-	changed, err := p.tell(n, live.Plugins(keyIDs...))
-	if err == nil && changed {
-		err = n.Server.Kill(ctx) // a start is sooner than its next look, and than the end of what it has in its caches
+	err := p.restorePlugins(ctx, n, keyIDs)
+	if err == nil {
+		err = p.reconfigure(ctx, n, keyIDs)
 	}
 	if err == nil {
-		err = p.restorePlugins(ctx, n, keyIDs)
+		err = n.DropPlugins(ctx, keyIDs)
 	}
 	if err == nil {
 		err = restoreServer(ctx, n.Server)
@@ -87,23 +87,32 @@ func (p *plane) restore(ctx context.Context, n *live.Node, keyIDs []string) erro
 	return nil
 }
 
-// tell writes an API server's configuration, and says whether it was another.
-func (p *plane) tell(n *live.Node, told live.Encryption) (changed bool, err error) {
+// reconfigure writes an API server's configuration. One that runs, and looks for a new one often, is to load it: that costs a second, and a start
+// two seconds of a processor. Any other is ended, to be started with it.
+func (p *plane) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) error {
 	before, err := os.ReadFile(n.Server.EncryptionFile())
 	if err != nil {
-		return false, err
+		return err
 	}
-	if _, err := n.Server.SetEncryption(told); err != nil {
-		return false, err
+	hash, err := n.Server.SetEncryption(live.Plugins(keyIDs...))
+	if err != nil {
+		return err
 	}
 	after, err := os.ReadFile(n.Server.EncryptionFile())
-	return !bytes.Equal(before, after), err
+	if err != nil || bytes.Equal(before, after) {
+		return err
+	}
+	if p.binaries.EncryptionPoll && n.Server.Status().Phase == live.Running {
+		loading, cancel := context.WithTimeout(ctx, reloadGrace)
+		defer cancel()
+		if n.AwaitConfig(loading, hash) == nil {
+			return nil
+		}
+	}
+	return n.Server.Kill(ctx)
 }
 
 func (p *plane) restorePlugins(ctx context.Context, n *live.Node, keyIDs []string) error {
-	if err := n.DropPlugins(ctx, keyIDs); err != nil {
-		return err
-	}
 	for _, k := range keyIDs {
 		if g := n.Plugin(k); g != nil {
 			if err := revive(ctx, g); err != nil { // it may have been started with faults of its own
