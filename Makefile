@@ -6,7 +6,7 @@ SHELL := /bin/bash
 BACKEND ?= auto
 # Ginkgo label filter, for example LABELS='area:plugin && !slow'. Empty: on local all but slow ones, on kind those with the label only-kind; all: everything.
 LABELS ?=
-# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: 3 for two processors on local, at most 4; else 2.
+# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: 4 on local, else 2.
 PROCS ?=
 # Begin no further scenario after this long, for example TIME=20m; empty: no limit.
 TIME ?=

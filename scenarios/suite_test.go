@@ -120,9 +120,10 @@ func groups(all []*scenario.Scenario) []scenarios.Group {
 	return scenarios.InParts(all, func(s *scenario.Scenario) bool { return selected(labels(s)) })
 }
 
+// specs keep their order: Ginkgo sorts by code location, and after that by name.
 func specs(all []*scenario.Scenario) {
-	for _, s := range all {
-		It(s.Name, labels(s), beside(s), func(ctx context.Context) { run(ctx, s) })
+	for n, s := range all {
+		It(s.Name, labels(s), beside(s), types.CodeLocation{FileName: "catalogue", LineNumber: n + 1}, func(ctx context.Context) { run(ctx, s) })
 	}
 }
 

@@ -51,7 +51,7 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow, nodes; all: everything (default: nodes on kind, !slow on local, all on sim)")
 	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after the first that does not pass")
 	cmd.Flags().DurationVar(&f.time, "time", 0, "begin no further scenario after this long, and say which were not begun; 0: no limit")
-	cmd.Flags().IntVar(&f.procs, "procs", 0, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, clusters (default: 3 for two processors on local, at most 4; else 2)")
+	cmd.Flags().IntVar(&f.procs, "procs", 0, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, clusters (default: 4 on local, else 2)")
 	return cmd
 }
 
@@ -82,7 +82,7 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 		fmt.Fprintf(out, "e2e: %s\n", notice)
 	}
 	if err := choose.SideBySide(name); err != nil && f.procs > 1 {
-		fmt.Fprintln(out, "e2e: this takes longer than it could:", err)
+		fmt.Fprintln(out, "e2e: one cluster at a time:", err)
 	}
 	suite, runner, err := suitePrograms()
 	if err != nil {

@@ -19,7 +19,7 @@ func (s Summary) WriteText(w io.Writer) error {
 			b.WriteString("\n" + r.Text())
 		}
 	}
-	if s.ran() == 0 {
+	if s.ran()+s.Count(Interrupted) == 0 {
 		b.WriteString("\nNo scenario ran: that is a failure. Look at the selection of files or labels and at what the backend supports.\n")
 	}
 	if waits := s.WaitsText(); waits != "" {

@@ -5,7 +5,6 @@ package choose
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
@@ -130,11 +129,11 @@ func Part(name, labels string) (filter, notice string) {
 	}
 }
 
-// Processes is how many scenarios run side by side if nobody says: on local three for two processors, because one control plane of three API
-// servers with its scenarios takes some 40 % of two, and at most 4; on kind every process has clusters of its own.
+// Processes is how many scenarios run side by side if nobody says: on local four, which mostly wait for intervals and take three quarters of
+// two processors; on kind every process has clusters of its own.
 func Processes(name string) int {
 	if name == local.Name {
-		return min(4, max(2, runtime.NumCPU()*3/2))
+		return 4
 	}
 	return 2
 }
