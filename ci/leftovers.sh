@@ -12,8 +12,8 @@ list() {
     timeout 30 docker volume ls --format 'volume {{.Name}}'
     timeout 30 docker network ls --format 'network {{.Name}}'
   fi
-  # Not the number of a process: it says nothing between two lists.
-  ps -eo comm | grep -E '^(kmsharness|fake-kms|kms-health|kube-api|etcd|dockerd|chrom)' | sort | uniq -c | sed 's/^ */process /'
+  # Not the number of a process: it says nothing between two lists. One that has ended and that init has not noticed yet is gone.
+  ps -eo stat=,comm= | awk '$1 !~ /^Z/ { print $2 }' | grep -E '^(kmsharness|fake-kms|kms-health|kube-api|etcd|dockerd|chrom)' | sort | uniq -c | sed 's/^ */process /'
   awk '{ print "mount " $2 }' /proc/mounts
   find "${TMPDIR:-/tmp}" /tmp/kmsh-*/ -maxdepth 1 -mindepth 1 ! -name lock ! -name 'turn-*' -printf 'file %p\n' 2>/dev/null
   sed -n 's/^- context:.*//; s/^  name: /context /p' "${KUBECONFIG:-$HOME/.kube/config}" 2>/dev/null
