@@ -54,7 +54,7 @@ func (s *Scenario) setDefaults(missing defaults) {
 		s.Topology.Start = StartRunning
 	}
 	if missing.contract {
-		s.Contract = ContractConditions
+		s.Contract, s.AnyContract = ContractConditions, true
 	}
 	if missing.operator {
 		s.Operator = Operators()[0]

@@ -50,7 +50,7 @@ func (s *Scenario) spec() *yaml.Node {
 		pair("start", unless(s.Topology.Start, StartRunning)),
 		pair("lifecycle", unless(s.Topology.Lifecycle, LifecycleDirect)),
 		pair("sockets", unless(s.Topology.Sockets, SocketsByKey))))
-	return object(pair("topology", topology), pair("contract", unless(s.Contract, ContractConditions)),
+	return object(pair("topology", topology), pair("contract", unless(s.namedContract(), "")),
 		pair("operator", unless(s.Operator, Operators()[0])), pair("excused", excused), pair("steps", stepList(s.Steps)))
 }
 

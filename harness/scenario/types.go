@@ -24,8 +24,10 @@ type Scenario struct {
 	Covers []string
 
 	Topology Topology
-	// Contract is the wire form that reporters write: "conditions" (default) or "healthreports".
-	Contract string
+	// Contract is the wire form that reporters write: "conditions" (default) or "healthreports". AnyContract: the scenario named none, and may run
+	// in either (InForms).
+	Contract    string
+	AnyContract bool
 	// Operator is the operator whose CR is reported to: "kubeapiserver" (default), "openshiftapiserver", "authentication".
 	Operator string
 	Steps    []Step
