@@ -24,8 +24,8 @@ const (
 	ReporterConditionReason = "AsExpected"
 )
 
-// Field managers. Every reporter owns its entry under a manager of its own, which is what lets many writers share
-// one list map without fighting.
+// Field managers. Every reporter owns its entry under a manager of its own, the same across restarts: under Server-Side Apply, many writers can
+// share one list map.
 const (
 	ReporterFieldManagerPrefix = "kms-health-reporter-"
 	AggregatorFieldManager     = "kms-health-aggregator"
@@ -58,15 +58,11 @@ func NodeOfCondition(conditionType string) (node string, ok bool) {
 	return node, ok && node != ""
 }
 
-// FieldManager is the field manager of the reporter on node. A name over the API server's 128 bytes is replaced by
-// the prefix and the first 32 hex digits of the node name's SHA-256, which is still unique per node.
+// FieldManager is the field manager under which this project's reporter on node writes: the prefix and the SHA-256 of the node name in hex, as OpenShift's
+// reporter has it. It fits whatever the length of the node name. It identifies nobody: what a reporter may write depends on its user (ReporterIdentity).
 func FieldManager(node string) string {
-	name := ReporterFieldManagerPrefix + node
-	if len(name) <= MaxFieldManagerBytes {
-		return name
-	}
 	sum := sha256.Sum256([]byte(node))
-	return ReporterFieldManagerPrefix + hex.EncodeToString(sum[:16])
+	return ReporterFieldManagerPrefix + hex.EncodeToString(sum[:])
 }
 
 // ReporterIdentity is the user name under which the reporter on node talks to the API server.

@@ -31,6 +31,7 @@ var settings struct {
 	seed                        int64
 	sut                         choose.Options
 	artifacts                   string
+	contract                    string
 	notAfter                    string
 	again                       bool
 }
@@ -43,9 +44,11 @@ func TestMain(m *testing.M) {
 	flag.Int64Var(&settings.seed, "kmsharness.seed", 1, "seed")
 	flag.StringVar(&settings.notAfter, "kmsharness.not-after", "", "when the last scenario may begin, as in RFC 3339; empty: at any time")
 	flag.BoolVar(&settings.again, "kmsharness.again", false, "the scenarios are inconclusive, and judged again")
+	flag.StringVar(&settings.contract, "kmsharness.contract", scenario.ContractConditions, "wire form of the reports, of scenarios that are not about one")
 	flag.StringVar(&settings.artifacts, "kmsharness.artifacts", "", "when artifacts are collected")
 	flag.StringVar(&settings.sut.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
 	flag.StringVar(&settings.sut.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
+	flag.StringVar(&settings.sut.ReporterIdentity, "kmsharness.reporter-identity", "", "credentials of reporters")
 	flag.StringVar(&settings.sut.PluginArgs, "kmsharness.plugin-args", "", "further arguments of every plugin")
 	flag.StringVar(&settings.sut.ReporterImage, "kmsharness.reporter-image", "", "image of the reporter under test")
 	flag.StringVar(&settings.sut.ReporterArgs, "kmsharness.reporter-args", "", "its arguments")
@@ -186,13 +189,16 @@ func reproduce(s *scenario.Scenario) string {
 		args = []string{"kmsharness", "e2e", "--labels", "name:" + s.Name}
 	}
 	args = append(args, "--backend", settings.backend, "--seed", fmt.Sprint(settings.seed))
-	args = append(args, settings.sut.Flags()...)
+	args = append(append(args, s.FormFlags()...), settings.sut.Flags()...)
 	return strings.Join(args, " ")
 }
 
 // catalogue is every file, and what is written in Go. A file that does not parse fails the suite before it begins.
 func catalogue() []*scenario.Scenario {
 	all, err := scenarios.Load()
+	if err == nil {
+		all, err = scenario.InForms(all, settings.contract)
+	}
 	if err != nil {
 		panic("the catalogue does not parse:\n" + err.Error()) // Ginkgo builds its tree before any test can fail
 	}

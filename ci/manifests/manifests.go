@@ -54,14 +54,12 @@ func operatorOf(name string) (operator, error) {
 // values are what the templates may use.
 type values struct {
 	operator
-	Namespace                  string
-	PodNamespace               string
-	ReporterGroup              string
-	ReporterIdentityPrefix     string
-	ReporterConditionPrefix    string
-	ReporterFieldManagerPrefix string
-	MaxFieldManagerBytes       int
-	AggregatorIdentity         string
+	Namespace               string
+	PodNamespace            string
+	ReporterGroup           string
+	ReporterIdentityPrefix  string
+	ReporterConditionPrefix string
+	AggregatorIdentity      string
 }
 
 // Objects are the manifests in an order in which they can be created: the namespace comes first.
@@ -94,12 +92,10 @@ func Render(name string, o Options) ([]byte, error) {
 	var b bytes.Buffer
 	err = t.Execute(&b, values{
 		operator: op, Namespace: Namespace, PodNamespace: o.PodNamespace,
-		ReporterGroup:              contract.ReporterGroup,
-		ReporterIdentityPrefix:     contract.ReporterIdentityPrefix,
-		ReporterConditionPrefix:    contract.ReporterConditionPrefix,
-		ReporterFieldManagerPrefix: contract.ReporterFieldManagerPrefix,
-		MaxFieldManagerBytes:       contract.MaxFieldManagerBytes,
-		AggregatorIdentity:         contract.AggregatorIdentity,
+		ReporterGroup:           contract.ReporterGroup,
+		ReporterIdentityPrefix:  contract.ReporterIdentityPrefix,
+		ReporterConditionPrefix: contract.ReporterConditionPrefix,
+		AggregatorIdentity:      contract.AggregatorIdentity,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("manifest %s: %w", name, err)

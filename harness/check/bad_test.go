@@ -18,6 +18,12 @@ type known struct {
 	build func() []history.Event
 }
 
+// refusedApply is an apply of cp-1's reporter that is refused for one cause.
+func refusedApply(reason string, c history.Cause) history.Request {
+	return history.Request{Verb: "patch", Resource: "kubeapiservers.operator.openshift.io", Subresource: "status", Name: "cluster", FieldManager: contract.FieldManager("cp-1"),
+		ContentType: "application/apply-patch+yaml", Force: true, Reason: reason, Message: c.Field + ": " + c.Message, Causes: []history.Cause{c}}
+}
+
 const sec = time.Second
 
 // degradedAs makes the aggregator say x in place of what now holds, where when applies.
@@ -277,9 +283,14 @@ func knownBad() []known {
 				w.at(25*sec, func(w *world) { w.write("cp-3", []wire{{"1", "kek-1", "healthy", contract.FormatTime(w.now), ""}}) })
 			})
 		}},
-		{"reporter under a common field manager", "OWNERSHIP", "LEAST-PRIVILEGE", plain(requestAs(func(_ *world, r *history.Request) {
+		{"reporter under a common field manager", "OWNERSHIP", "", plain(requestAs(func(_ *world, r *history.Request) {
 			if r.User != contract.AggregatorIdentity {
 				r.FieldManager = "kms-health-reporter"
+			}
+		}))},
+		{"reporter changes its field manager", "OWNERSHIP", "", plain(requestAs(func(w *world, r *history.Request) {
+			if r.User == contract.ReporterIdentity("cp-2") && w.now.Sub(w.start) > 20*sec {
+				r.FieldManager += "-after-a-restart"
 			}
 		}))},
 		{"reporter writes another's entry", "OWNERSHIP", "LEAST-PRIVILEGE", plain(requestAs(func(_ *world, r *history.Request) {
@@ -288,7 +299,7 @@ func knownBad() []known {
 		{"an entry has two owners", "OWNERSHIP", "", plain(func(w *world) {
 			w.bad.owners = func(o map[string][]string) {
 				if _, ok := o["condition/KMSHealthReporter_cp-2"]; ok {
-					o["condition/KMSHealthReporter_cp-2"] = []string{"kms-health-reporter-cp-2", "kms-health-aggregator"}
+					o["condition/KMSHealthReporter_cp-2"] = []string{contract.FieldManager("cp-2"), "kms-health-aggregator"}
 				}
 			}
 		})},
@@ -488,8 +499,15 @@ func knownBad() []known {
 		{"an operator ends a plugin while its API server needs it", "SWITCH-ORDER", "", operated(extra(toldAll("identity", "kms-9"), pluginStopped()))},
 		{"an operator ends a plugin, named by a hash, while its API server needs it", "SWITCH-ORDER", "", operated(extra(hashed("kms-2", toldAll("identity", "kms-2")), pluginStopped()))},
 		{"an operator ends a plugin before its reporter", "SWITCH-ORDER", "", operated(extra(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped()))},
+		{"an entry is refused for its content", "ACCEPTED", "", extra(byReporter(refusedApply("Invalid", history.Cause{Reason: "FieldValueRequired",
+			Message: "Required value", Field: "status.encryptionStatus.healthReports[0].remoteKeyID"}), 422))},
+		{"an apply without force meets another manager", "ACCEPTED", "", extra(byReporter(refusedApply("Conflict", history.Cause{Reason: "FieldManagerConflict",
+			Message: `conflict with "kubectl"`, Field: ".status.conditions"}), 409))},
+		{"a field that the CRD does not have", "ACCEPTED", "", extra(byReporter(history.Request{Verb: "patch", Resource: "kubeapiservers.operator.openshift.io", Subresource: "status",
+			Name: "cluster", FieldManager: contract.FieldManager("cp-1"), ContentType: "application/apply-patch+yaml", Force: true,
+			Message: "failed to create typed patch object (/cluster; operator.openshift.io/v1, Kind=KubeAPIServer): .status.encryptionStatus: field not declared in schema"}, 500))},
 		{"reporter reads secrets", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "list", Resource: "secrets"}, 200))},
-		{"reporter updates the CR", "LEAST-PRIVILEGE", "OWNERSHIP", extra(byReporter(history.Request{Verb: "update", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", FieldManager: "kms-health-reporter-cp-1"}, 200))},
+		{"reporter updates the CR", "LEAST-PRIVILEGE", "OWNERSHIP", extra(byReporter(history.Request{Verb: "update", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", FieldManager: contract.FieldManager("cp-1")}, 200))},
 		{"reporter discovers", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "get"}, 200))},
 		{"a plugin logs what it encrypts", "NOTHING-SECRET", "", extra(&history.Secrecy{Log: "journal/cp-1/1", Lines: 7, Values: 1, Object: "secrets/ns/a", What: "value", Form: "hex"})},
 		{"a key_id comes back", "KEY-ID-STABLE", "", plain(func(w *world) {

@@ -125,7 +125,7 @@ func fine() map[string]func() []history.Event {
 		},
 		"own apply refused unread": func() []history.Event {
 			return extra(byReporter(history.Request{Verb: "patch", Resource: "kubeapiservers.operator.openshift.io", Subresource: "status", Name: "cluster",
-				FieldManager: "kms-health-reporter-cp-1", Force: true, ContentType: "application/merge-patch+json"}, 403))()
+				FieldManager: contract.FieldManager("cp-1"), Force: true, ContentType: "application/merge-patch+json"}, 403))()
 		},
 		"a clock that is set back": func() []history.Event { return clockBehind(true) },
 		"objects sealed with a key from before": func() []history.Event {

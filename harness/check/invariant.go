@@ -29,6 +29,8 @@ type Violation struct {
 	APIServer string `json:"apiServer,omitempty"`
 	Seen      string `json:"seen"`
 	Allowed   string `json:"allowed"`
+	// Because names what caused it, where that is a violation of its own.
+	Because string `json:"because,omitempty"`
 	// From and To are the window in which what is allowed was due: from its cause to the last instant that the bound permits. Both
 	// are zero where the invariant has no bound.
 	From time.Time `json:"from,omitzero"`
@@ -81,7 +83,7 @@ func (f *Finding) measure(name string, value any) {
 // Invariants are all invariants, in the order in which they are shown.
 func Invariants() []Invariant {
 	return []Invariant{
-		falseHealthy(), falseAlarm(), detection(), recovery(), staleUnknown(), absenceIsNotBroken(), noOrphan(),
+		accepted(), falseHealthy(), falseAlarm(), detection(), recovery(), staleUnknown(), absenceIsNotBroken(), noOrphan(),
 		noResurrection(), ownership(), monotonic(), freshOnly(), cadence(), truthfulProbe(), format(), rollupTruth(),
 		quiet(), union(), convergence(), uid(), noDataLoss(), switchOrder(), leastPrivilege(), keyIDStable(), nothingSecret(), nothingRan(),
 	}

@@ -13,6 +13,9 @@ import (
 // back so quickly that every invariant holds; whoever reads the verdict should know.
 func (v *view) notes() []string {
 	var all []string
+	if v.run.ReporterIdentity == history.IdentityAdmin {
+		all = append(all, "the reporters had an administrator's credentials, which allow more than a reporter needs: LEAST-PRIVILEGE judged what they wrote")
+	}
 	for n := range v.events {
 		e := &v.events[n]
 		if text, node := death(*e); text != "" && v.whole.has(e.At) && !v.asked(node, e.At) {

@@ -12,7 +12,7 @@ import (
 func ownership() Invariant {
 	return Invariant{
 		ID:        "OWNERSHIP",
-		Statement: "the entry of node n is written only under n's field manager and removed only by it or the aggregator; rollups are written only by the aggregator; nobody else's conditions on the CR change",
+		Statement: "the entry of node n is written only by n's reporter, under one field manager that no other node uses, and removed only by it or the aggregator; rollups are written only by the aggregator; nobody else's conditions on the CR change",
 		Source:    "The reporter, field manager; The aggregator",
 		judge:     judgeOwnership,
 	}
@@ -21,9 +21,14 @@ func ownership() Invariant {
 func judgeOwnership(v *view) (f Finding) {
 	for n := range v.requests {
 		r := &v.requests[n]
-		if r.write && r.ours() && r.succeeded() {
+		if r.write && r.ours() {
 			f.judgedAt(r.received, r.at)
-			v.judgeWriter(&f, *r)
+			if r.onCR && (r.isApply() || r.succeeded()) {
+				v.judgeManager(&f, *r)
+			}
+			if r.succeeded() {
+				v.judgeWriter(&f, *r)
+			}
 		}
 	}
 	for i := range v.crs {
@@ -33,6 +38,27 @@ func judgeOwnership(v *view) (f Finding) {
 	return f
 }
 
+// judgeManager compares the field manager of a write, also of one that was refused, with those of all other writes of the system under test.
+func (v *view) judgeManager(f *Finding, r request) {
+	bad := func(allowed string) {
+		f.violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.writer() + " wrote " + r.Resource, Allowed: allowed})
+	}
+	if r.FieldManager == "" || r.FieldManager == unnamedManager {
+		bad("a field manager of its own; this one is everybody's who sets none")
+		return
+	}
+	if first := v.authorship().first[author{r.node, r.Resource}]; first != r.FieldManager {
+		bad("one field manager for all its writes; the first was under " + quoted(first))
+		return
+	}
+	for _, other := range v.authorship().of[managed{r.FieldManager, r.Resource}] {
+		if other.node != r.node {
+			bad("a field manager of its own; under this one wrote also " + other.String())
+			return
+		}
+	}
+}
+
 // judgeWriter looks at what a request of the system under test says by itself.
 func (v *view) judgeWriter(f *Finding, r request) {
 	bad := func(seen, allowed string) {
@@ -40,21 +66,18 @@ func (v *view) judgeWriter(f *Finding, r request) {
 	}
 	switch {
 	case r.node != "":
-		if want := contract.FieldManager(r.node); r.FieldManager != want {
-			bad("wrote "+r.Resource, "only field manager "+quoted(want))
-		}
 		if other := r.body.foreignTo(r.node); len(other) > 0 {
 			bad("wrote "+joined(other, ", "), "only its own entry "+quoted(contract.ConditionType(r.node)))
 		}
 	case r.onCR:
-		if r.FieldManager != contract.AggregatorFieldManager {
-			bad("wrote the CR", "only field manager "+quoted(contract.AggregatorFieldManager))
-		}
 		if other := notRollups(r.body); r.isApply() && len(other) > 0 {
 			bad("applied "+joined(other, ", "), "only the conditions "+joined(contract.RollupTypes(), ", "))
 		}
 	}
 }
+
+// unnamedManager is what API servers call the manager of a request that names none and has no user agent.
+const unnamedManager = "unknown"
 
 func notRollups(b body) []string {
 	out := append([]string(nil), b.other...)
@@ -69,59 +92,100 @@ func notRollups(b body) []string {
 	return out
 }
 
-// judgeOwners compares managedFields, where they changed, with who may own what.
+// judgeOwners compares managedFields, where they changed, with who may own what. Without an audit log nobody can tell who wrote under which name.
 func (v *view) judgeOwners(f *Finding, i int) {
 	s := v.crs[i]
+	if len(v.requests) == 0 {
+		return
+	}
 	for _, field := range sortedKeys(s.object.Owners) {
 		owners := s.object.Owners[field]
 		if i > 0 && slices.Equal(v.crs[i-1].object.Owners[field], owners) {
 			continue
 		}
-		want, node := ownerOf(field)
-		if want == "" {
+		want, some := ownerOf(field)
+		if !some {
 			continue
 		}
 		f.judgedAt(s.at, s.at)
 		for _, o := range owners {
-			if o == want || v.othersManager(o) {
-				continue
+			if !v.authorship().mayOwn(managed{o, s.object.Resource}, want) {
+				f.violate(Violation{At: s.at, Seq: s.seq, Node: want.node, Seen: field + " is owned by field manager " + quoted(o), Allowed: "only by " + want.String()})
 			}
-			f.violate(Violation{At: s.at, Seq: s.seq, Node: node, Seen: field + " is owned by field manager " + quoted(o), Allowed: "only " + quoted(want)})
 		}
 	}
 }
 
-// ownerOf is the field manager that may own a field, empty if anybody may.
-func ownerOf(field string) (manager, node string) {
+// ownerOf is who in the system under test may own a field; false if anybody may.
+func ownerOf(field string) (author, bool) {
 	if t, ok := strings.CutPrefix(field, "condition/"); ok {
 		if n, ok := contract.NodeOfCondition(t); ok {
-			return contract.FieldManager(n), n
+			return author{node: n}, true
 		}
-		if slices.Contains(contract.RollupTypes(), t) {
-			return contract.AggregatorFieldManager, ""
-		}
+		return author{}, slices.Contains(contract.RollupTypes(), t)
 	}
 	if t, ok := strings.CutPrefix(field, "report/"); ok {
 		n, _, _ := strings.Cut(t, "/")
-		return contract.FieldManager(n), n
+		return author{node: n}, true
 	}
-	return "", ""
+	return author{}, false
 }
 
-// othersManager: a field manager under which only users outside the system under test wrote is the harness playing
-// somebody.
-func (v *view) othersManager(manager string) bool {
-	if v.managers == nil {
-		v.managers = map[string]bool{}
-		for n := range v.requests {
-			r := &v.requests[n]
-			if r.write && r.succeeded() && r.FieldManager != "" {
-				seen, known := v.managers[r.FieldManager]
-				v.managers[r.FieldManager] = !r.ours() && (!known || seen)
-			}
+// author is a part of the system under test that writes: the reporter of a node, or, with no node, the aggregator. resource is what it writes, where
+// that matters: the reporters of several API servers of a node share one user.
+type author struct{ node, resource string }
+
+func (a author) String() string {
+	if a.node == "" {
+		return "the aggregator"
+	}
+	return "the reporter of " + a.node
+}
+
+// managed is a field manager of a resource.
+type managed struct{ manager, resource string }
+
+// authors tells who wrote under which field manager, by the user of each request.
+type authors struct {
+	first  map[author]string
+	of     map[managed][]author // of the system under test
+	others map[managed]bool     // somebody else wrote under it: the harness, in the part of somebody
+}
+
+func (v *view) authorship() authors {
+	if v.authors.first != nil {
+		return v.authors
+	}
+	a := authors{map[author]string{}, map[managed][]author{}, map[managed]bool{}}
+	for n := range v.requests {
+		r := &v.requests[n]
+		if !r.write || !r.isApply() && !r.succeeded() {
+			continue
+		}
+		m := managed{r.FieldManager, r.Resource}
+		if !r.ours() {
+			a.others[m] = a.others[m] || r.succeeded()
+			continue
+		}
+		who := author{r.node, r.Resource}
+		if _, known := a.first[who]; !known {
+			a.first[who] = r.FieldManager
+		}
+		if !slices.Contains(a.of[m], who) {
+			a.of[m] = append(a.of[m], who)
 		}
 	}
-	return v.managers[manager]
+	v.authors = a
+	return a
+}
+
+// mayOwn reports whether a field manager is that of the wanted author, or of nobody in the system under test.
+func (a authors) mayOwn(m managed, want author) bool {
+	want.resource = m.resource
+	if len(a.of[m]) == 0 {
+		return a.others[m]
+	}
+	return slices.Contains(a.of[m], want)
 }
 
 // judgeChanges asks for every change who may have made it. Without an audit log nobody can tell.

@@ -83,6 +83,9 @@ func printResult(b *strings.Builder, r Result) {
 			fmt.Fprintf(b, ", keyID %s", x.KeyID)
 		}
 		fmt.Fprintf(b, " (%s)\n    seen:    %s\n    allowed: %s\n", x.At.UTC().Format("15:04:05.000"), x.Seen, x.Allowed)
+		if x.Because != "" {
+			fmt.Fprintf(b, "    because: %s\n", x.Because)
+		}
 	}
 	if more := r.Count - min(len(r.Violations), maxPrinted); more > 0 {
 		fmt.Fprintf(b, "  and %d more\n", more)

@@ -90,6 +90,7 @@ func Run(events []history.Event) Verdict {
 		delete(excuses, i.ID)
 		out.Invariants = append(out.Invariants, v.result(i, further, faults, reason, excused))
 	}
+	out.blame(v.run)
 	for _, id := range sortedKeys(excuses) {
 		out.Problems = append(out.Problems, fmt.Sprintf("the scenario excuses %s, which is no invariant", quoted(id)))
 	}

@@ -51,7 +51,7 @@ type view struct {
 	writes     map[string][]write
 	requestsOf map[string][]int
 	periods    map[string][]clockPeriod // clockOf
-	managers   map[string]bool          // field managers: whether only others than the system under test used it
+	authors    authors                  // of what the system under test and others wrote
 }
 
 // plugin is one plugin instance.

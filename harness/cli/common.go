@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // common are the flags of every command that runs scenarios.
@@ -18,7 +19,9 @@ type common struct {
 	backend string
 	out     string
 	seed    int64
-	sut     choose.Options
+	// contract is the wire form of scenarios that are not about one: see scenario.InForms.
+	contract string
+	sut      choose.Options
 	// artifacts is a text of engine.Artifacts.
 	artifacts string
 }
@@ -27,10 +30,12 @@ func (c *common) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.backend, "backend", "auto", "auto, local, kind or sim")
 	f.StringVar(&c.out, "out", "_artifacts", "folder for verdicts, histories and logs")
+	f.StringVar(&c.contract, "contract", scenario.ContractConditions, "wire form of the reports, for scenarios that are not about one: conditions, healthreports or both")
 	f.StringVar(&c.artifacts, "artifacts", string(engine.ArtifactsOnFailure), "when OUT/<scenario>/artifacts gets objects, manifests and kind's export: on-failure, always or never")
 	f.Int64Var(&c.seed, "seed", 1, "seed of what a scenario leaves to chance")
 	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {"+strings.Join(live.Placeholders(), "} {")+"} (default: this project's)")
 	f.StringVar(&c.sut.AggregatorCommand, "aggregator-command", "", "aggregator under test, as a command template (default: this project's)")
+	f.StringVar(&c.sut.ReporterIdentity, "reporter-identity", "", "credentials of reporters: least, which may write their own entry and nothing else, or admin, as OpenShift's reporter has on a static pod (default least)")
 	f.StringVar(&c.sut.PluginArgs, "plugin-args", "", "further arguments of every fake plugin, for example '--fault key-id-flip-flop'")
 	f.StringVar(&c.sut.ReporterImage, "reporter-image", "", "kind: image of the reporter under test, which the engine has; its entrypoint is run (default: this project's)")
 	f.StringVar(&c.sut.ReporterArgs, "reporter-args", "", "kind: arguments of that image's entrypoint, as a template (default: those of this project's reporter)")
@@ -39,10 +44,11 @@ func (c *common) register(cmd *cobra.Command) {
 
 // suiteArgs hands the flags on to the suite's processes.
 func (c *common) suiteArgs() []string {
-	args := []string{"--kmsharness.seed", strconv.FormatInt(c.seed, 10), "--kmsharness.artifacts", c.artifacts}
+	args := []string{"--kmsharness.seed", strconv.FormatInt(c.seed, 10), "--kmsharness.artifacts", c.artifacts, "--kmsharness.contract", c.contract}
 	for flag, value := range map[string]string{
 		"--kmsharness.reporter-command":   c.sut.ReporterCommand,
 		"--kmsharness.aggregator-command": c.sut.AggregatorCommand,
+		"--kmsharness.reporter-identity":  c.sut.ReporterIdentity,
 		"--kmsharness.plugin-args":        c.sut.PluginArgs,
 		"--kmsharness.reporter-image":     c.sut.ReporterImage,
 		"--kmsharness.reporter-args":      c.sut.ReporterArgs,
@@ -64,6 +70,15 @@ func (c *common) collect() (engine.Artifacts, error) {
 		return "", usage("--artifacts %v", err)
 	}
 	return a, nil
+}
+
+// inForms gives scenarios in the wire form that was asked for.
+func (c *common) inForms(all []*scenario.Scenario) ([]*scenario.Scenario, error) {
+	out, err := scenario.InForms(all, c.contract)
+	if err != nil {
+		return nil, usage("--contract %v", err)
+	}
+	return out, nil
 }
 
 // printer is a progress function that prints lines.

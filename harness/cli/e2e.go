@@ -63,6 +63,9 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if _, err := f.collect(); err != nil {
 		return err
 	}
+	if _, err := f.inForms(nil); err != nil {
+		return err
+	}
 	if !cmd.Flags().Changed("procs") {
 		f.procs = choose.Processes(name)
 	}

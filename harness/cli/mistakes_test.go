@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 )
 
@@ -80,8 +81,8 @@ func TestMistakesAreOneLine(t *testing.T) {
 
 // What is printed to reproduce a failure is understood by the same commands.
 func TestFlagsReproduceTheOptions(t *testing.T) {
-	o := choose.Options{Options: local.Options{ReporterCommand: "r --note 'it''s'", AggregatorCommand: "a", PluginArgs: "--fault hang", ReporterMountSockets: true}, ReporterImage: "i"}
-	want := `--reporter-command 'r --note '\''it'\'''\''s'\''' --aggregator-command 'a' --plugin-args '--fault hang' --reporter-mount-sockets --reporter-image 'i'`
+	o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r --note 'it''s'", AggregatorCommand: "a", ReporterIdentity: "admin"}, PluginArgs: "--fault hang", ReporterMountSockets: true}, ReporterImage: "i"}
+	want := `--reporter-command 'r --note '\''it'\'''\''s'\''' --aggregator-command 'a' --reporter-identity 'admin' --plugin-args '--fault hang' --reporter-mount-sockets --reporter-image 'i'`
 	if got := strings.Join(o.Flags(), " "); got != want {
 		t.Errorf("flags %s, want %s", got, want)
 	}

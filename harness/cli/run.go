@@ -64,6 +64,9 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 		return err
 	}
 	scenarios, err := load(paths)
+	if err == nil {
+		scenarios, err = f.inForms(scenarios)
+	}
 	if err != nil {
 		return err
 	}
@@ -163,7 +166,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 	r := execute(ctx, b, s, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: f.seed,
-			Reproduce: f.reproduce(s.File), Progress: printer(w),
+			Reproduce: f.reproduce(s), Progress: printer(w),
 		},
 		Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
 	})
@@ -172,8 +175,9 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 }
 
 // reproduce is the command that runs a file again under the same flags.
-func (c *common) reproduce(file string) string {
-	parts := append([]string{"kmsharness run", file, "--backend " + c.backend, fmt.Sprintf("--seed %d", c.seed)}, c.sut.Flags()...)
+func (c *common) reproduce(s *scenario.Scenario) string {
+	parts := append([]string{"kmsharness run", s.File, "--backend " + c.backend, fmt.Sprintf("--seed %d", c.seed)}, s.FormFlags()...)
+	parts = append(parts, c.sut.Flags()...)
 	return strings.Join(parts, " ")
 }
 

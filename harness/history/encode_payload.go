@@ -45,8 +45,20 @@ func (w *encoder) request(r *Request) error {
 			return err
 		}
 	}
-	w.optional(`,"message":`, r.Message).optional(`,"resourceVersion":`, r.ResourceVersion).raw("}")
+	w.optional(`,"message":`, r.Message).optional(`,"reason":`, r.Reason)
+	if len(r.Causes) > 0 {
+		w.raw(`,"causes":[`)
+		for i := range r.Causes {
+			w.raw(separator(i, "")).cause(&r.Causes[i])
+		}
+		w.raw("]")
+	}
+	w.optional(`,"resourceVersion":`, r.ResourceVersion).raw("}")
 	return nil
+}
+
+func (w *encoder) cause(c *Cause) {
+	w.raw(`{"reason":`).string(c.Reason).raw(`,"message":`).string(c.Message).raw(`,"field":`).string(c.Field).raw("}")
 }
 
 func (w *encoder) object(o *Object) error {

@@ -106,7 +106,7 @@ func TestHandwrittenPayloadsHaveTheFieldsThatTheyHad(t *testing.T) {
 	for _, x := range []struct {
 		of     any
 		fields int
-	}{{Call{}, 18}, {Request{}, 18}, {Object{}, 7}, {Condition{}, 5}, {Envelope{}, 11}, {EnvelopeRequest{}, 7}, {Metrics{}, 2}, {PluginMetrics{}, 5}, {Process{}, 8}, {Data{}, 10}, {Action{}, 6}} {
+	}{{Call{}, 18}, {Request{}, 20}, {Cause{}, 3}, {Object{}, 7}, {Condition{}, 5}, {Envelope{}, 11}, {EnvelopeRequest{}, 7}, {Metrics{}, 2}, {PluginMetrics{}, 5}, {Process{}, 8}, {Data{}, 10}, {Action{}, 6}} {
 		if n := reflect.TypeOf(x.of).NumField(); n != x.fields {
 			t.Errorf("%T has %d fields, expected %d: write the new one in encode_payload.go too", x.of, n, x.fields)
 		}

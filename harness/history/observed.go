@@ -96,10 +96,20 @@ type Request struct {
 	// Received and Completed are the API server's own instants; Event.At is Completed.
 	Received  time.Time       `json:"received"`
 	Completed time.Time       `json:"completed"`
-	Body      json.RawMessage `json:"body,omitempty"`    // request object of a write, where the audit policy keeps it
-	Message   string          `json:"message,omitempty"` // of a refused request
+	Body      json.RawMessage `json:"body,omitempty"` // request object of a write, where the audit policy keeps it
+	// Message, Reason and Causes are those of the API server's status, of a refused request.
+	Message string  `json:"message,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
+	Causes  []Cause `json:"causes,omitempty"`
 	// ResourceVersion of the object in the response, where the audit policy keeps it.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// Cause is one of the reasons for which an API server refused a request, as in metav1.StatusCause.
+type Cause struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Field   string `json:"field"` // path of the field, "status.encryptionStatus.healthReports[0].detail"
 }
 
 // Object is a state of a watched object. At is when the watch delivered it.

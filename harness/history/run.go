@@ -29,6 +29,8 @@ type Run struct {
 	Connectivity string `json:"connectivity,omitempty"`
 	// Contract is the wire form that the reporters write: "conditions" or "healthreports".
 	Contract string `json:"contract"`
+	// ReporterIdentity is which credentials the reporters have: IdentityLeast (also when empty) or IdentityAdmin.
+	ReporterIdentity string `json:"reporterIdentity,omitempty"`
 	// Operator is the plural resource of the operator CR ("kubeapiservers") and ClusterOperator its counterpart.
 	Operator        string `json:"operator"`
 	ClusterOperator string `json:"clusterOperator"`
@@ -44,6 +46,12 @@ type Run struct {
 
 // LifecycleOperator is the Lifecycle of a run with an API server operator.
 const LifecycleOperator = "operator"
+
+// Identities of a reporter: one that may apply the entry of its node and nothing else, and an administrator, as OpenShift's reporter is.
+const (
+	IdentityLeast = "least"
+	IdentityAdmin = "admin"
+)
 
 // Excuse switches one invariant to "expected violation".
 type Excuse struct {

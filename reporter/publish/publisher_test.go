@@ -122,7 +122,7 @@ func TestOneForcedApplyToTheStatusSubresource(t *testing.T) {
 		if methods != "PATCH" || r.path != path || r.contentType != "application/apply-patch+yaml" {
 			t.Errorf("%s: %s to %s as %s", operator, methods, r.path, r.contentType)
 		}
-		for _, want := range []string{"fieldManager=kms-health-reporter-cp-1", "force=true", "timeout="} {
+		for _, want := range []string{"fieldManager=" + contract.FieldManager("cp-1"), "force=true", "timeout="} {
 			if !strings.Contains(r.query, want) {
 				t.Errorf("query %s lacks %s", r.query, want)
 			}

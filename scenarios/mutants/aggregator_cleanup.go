@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // cleanups is aggregators that remove too little, too much or too often.
@@ -84,7 +85,7 @@ func cleanups() []Mutant {
 			Mistake: "an aggregator that removes its own rollups when it starts, to begin clean: the alarm that stood is gone for a moment, and with it the time of its transition",
 		},
 		{
-			Name: "replaces-the-list", Scenario: "node-removed-beside-a-longer-name", Caught: []string{"OWNERSHIP"}, Subject: replacesTheList,
+			Name: "replaces-the-list", Contract: scenario.ContractConditions, Scenario: "node-removed-beside-a-longer-name", Caught: []string{"OWNERSHIP"}, Subject: replacesTheList,
 			Mistake: "a clean-up that writes back the list as it was read, without the orphan: what was written in between is undone",
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // aggregating is aggregators that write too much, as somebody else, or that unite wrongly.
@@ -37,7 +38,7 @@ func aggregating() []Mutant {
 			}),
 		},
 		{
-			Name: "reports-reach-the-cluster-operator", Scenario: "steady-state", Caught: []string{"UNION"}, Subject: misdeciding(leaks),
+			Name: "reports-reach-the-cluster-operator", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"UNION"}, Subject: misdeciding(leaks),
 			Mistake: "every condition of the CR united, whatever its suffix: the reports of all nodes stand on the ClusterOperator",
 		},
 		{

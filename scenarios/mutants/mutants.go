@@ -48,6 +48,9 @@ type Mutant struct {
 	// Caught are the invariants and expectations that must fail, all of them. More may. Of Lifecycle it is one of the model's laws.
 	Caught []string
 
+	// Contract is the wire form that the mistake is about; empty: it can be made in either.
+	Contract string
+
 	// Subject makes it for one run of the simulator; nil for one that runs as a process.
 	Subject func() sim.Options
 	// Wrong makes an operator for one run of the model; nil for all others.
@@ -57,6 +60,9 @@ type Mutant struct {
 	Program string
 	Args    string
 }
+
+// In reports whether the mistake can be made in a wire form.
+func (m Mutant) In(form string) bool { return m.Contract == "" || m.Contract == form }
 
 // Simulated says whether it runs in the simulator.
 func (m Mutant) Simulated() bool { return m.Subject != nil }

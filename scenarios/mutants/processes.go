@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 )
 
@@ -74,9 +75,9 @@ func (m Mutant) Options(dir string) local.Options {
 	command := filepath.Join(dir, m.Program) + " " + m.Args
 	switch m.Family {
 	case Reporter:
-		return local.Options{ReporterCommand: command}
+		return local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: command}}
 	case Aggregator:
-		return local.Options{AggregatorCommand: command}
+		return local.Options{SystemUnderTest: live.SystemUnderTest{AggregatorCommand: command}}
 	default:
 		return local.Options{PluginArgs: m.Args}
 	}

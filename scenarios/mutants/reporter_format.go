@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -14,30 +15,30 @@ import (
 func formats() []Mutant {
 	return []Mutant{
 		{
-			Name: "detail-unbounded", Scenario: "plugin-hostile-detail", Caught: []string{"FORMAT"}, Subject: rawDetails(quotedDetail),
+			Name: "detail-unbounded", Contract: scenario.ContractConditions, Scenario: "plugin-hostile-detail", Caught: []string{"FORMAT"}, Subject: rawDetails(quotedDetail),
 			Mistake: "the plugin's text as it came: a megabyte of it goes into the object that every node writes",
 		},
 		{
-			Name: "detail-unescaped", Scenario: "plugin-hostile-detail", Caught: []string{"FORMAT"}, Subject: rawDetails(pastedDetail),
+			Name: "detail-unescaped", Contract: scenario.ContractConditions, Scenario: "plugin-hostile-detail", Caught: []string{"FORMAT"}, Subject: rawDetails(pastedDetail),
 			Mistake: `a message made with Sprintf: a plugin's text may close the string, and say "healthy" itself`,
 		},
 		{
-			Name: "control-characters", Scenario: "plugin-hostile-detail", Caught: []string{"FORMAT"},
+			Name: "control-characters", Contract: scenario.ContractConditions, Scenario: "plugin-hostile-detail", Caught: []string{"FORMAT"},
 			Mistake: "a detail that is cut to its length but keeps control characters: they reach the terminal of whoever reads it",
 			Subject: rawDetails(func(said, detail string) string { return quotedDetail(said, cut(detail, 1000)) }),
 		},
 		{
-			Name: "detail-left-out", Scenario: "plugin-unhealthy", Caught: []string{"FORMAT"},
+			Name: "detail-left-out", Contract: scenario.ContractConditions, Scenario: "plugin-unhealthy", Caught: []string{"FORMAT"},
 			Mistake: "a report without detail, to keep the object small: nobody can tell why a plugin is not healthy",
 			Subject: message(func(e object) { delete(e, "detail") }, inOrder),
 		},
 		{
-			Name: "local-time", Scenario: "steady-state", Caught: []string{"FORMAT", "before.expect"},
+			Name: "local-time", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"FORMAT", "before.expect"},
 			Mistake: `time.Format("2006-01-02T15:04:05"): local time without a zone, which no reader on another node can compare`,
 			Subject: message(func(e object) { e["lastChecked"] = strings.TrimSuffix(fmt.Sprint(e["lastChecked"]), "Z") }, inOrder),
 		},
 		{
-			Name: "indented", Scenario: "steady-state", Caught: []string{"FORMAT"},
+			Name: "indented", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"FORMAT"},
 			Mistake: "MarshalIndent, so that people can read it: half of the bytes of an object that every node writes are white space",
 			Subject: message(func(object) {}, func(list []any) string {
 				b, _ := json.MarshalIndent(list, "", "  ")
@@ -45,19 +46,19 @@ func formats() []Mutant {
 			}),
 		},
 		{
-			Name: "fields-in-any-order", Scenario: "steady-state", Caught: []string{"FORMAT"},
+			Name: "fields-in-any-order", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"FORMAT"},
 			Mistake: "entries marshalled from a map: readers must accept any order, writers keep to one, so that equal reports are equal texts",
 			Subject: message(func(object) {}, func(list []any) string { return string(text(list)) }),
 		},
 		{
-			Name: "unknown-field", Scenario: "steady-state", Caught: []string{"FORMAT"},
+			Name: "unknown-field", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"FORMAT"},
 			Mistake: "a field more in every entry, for debugging: what the contract does not know nobody bounds",
 			Subject: message(func(object) {}, func(list []any) string {
 				return strings.ReplaceAll(inOrder(list), `,"lastChecked"`, `,"latency":"3ms","lastChecked"`)
 			}),
 		},
 		{
-			Name: "signal-in-status", Scenario: "plugin-unhealthy", Caught: []string{"FORMAT"},
+			Name: "signal-in-status", Contract: scenario.ContractConditions, Scenario: "plugin-unhealthy", Caught: []string{"FORMAT"},
 			Mistake: "a condition that is False with a reason when a plugin fails, as conditions usually are: lastTransitionTime moves, and whoever watches transitions sees every blip",
 			Subject: sending(conditioned(func(c object) {
 				if said, _ := c["message"].(string); !strings.Contains(said, `"status":"healthy"`) {
@@ -66,7 +67,7 @@ func formats() []Mutant {
 			})),
 		},
 		{
-			Name: "transition-on-every-write", Scenario: "steady-state", Caught: []string{"FORMAT"}, Subject: transitionNow(),
+			Name: "transition-on-every-write", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"FORMAT"}, Subject: transitionNow(),
 			Mistake: "metav1.Now() for lastTransitionTime in every apply, although status never changes",
 		},
 	}

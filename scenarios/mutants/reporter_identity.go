@@ -6,6 +6,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -13,7 +14,7 @@ import (
 func identity() []Mutant {
 	return []Mutant{
 		{
-			Name: "shared-field-manager", Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE", "CADENCE"},
+			Name: "shared-field-manager", Scenario: "steady-state", Caught: []string{"OWNERSHIP", "CADENCE"},
 			Mistake: "one field manager for all reporters: under Server-Side Apply each removes the entry of the one before",
 			Subject: sending(func(o *sim.Outgoing) { o.FieldManager = strings.TrimSuffix(contract.ReporterFieldManagerPrefix, "-") }),
 		},
@@ -28,7 +29,7 @@ func identity() []Mutant {
 			Subject: sending(func(o *sim.Outgoing) { o.Verb, o.MediaType = "update", "" }),
 		},
 		{
-			Name: "lists-operators", Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE"},
+			Name: "lists-operators", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE"},
 			Mistake: "an informer in every reporter: it needs list and watch, which its identity does not have",
 			Subject: seam(sim.Seams{Send: func(o *sim.Outgoing) {
 				if o.Node != "" && o.Verb == "get" {
@@ -50,7 +51,7 @@ func identity() []Mutant {
 			}),
 		},
 		{
-			Name: "degraded-suffix", Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE", "CADENCE"},
+			Name: "degraded-suffix", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE", "CADENCE"},
 			Mistake: "a condition type that ends in Degraded, as an operator's usually do: the status syncer unites it into the ClusterOperator",
 			Subject: sending(conditioned(func(c object) { c["type"] = fmt.Sprint(c["type"], "Degraded") })),
 		},

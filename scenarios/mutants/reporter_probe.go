@@ -8,6 +8,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -58,7 +59,7 @@ func probing() []Mutant {
 			})),
 		},
 		{
-			Name: "key-id-unchecked", Scenario: "plugin-unusable-answers", Caught: []string{"TRUTHFUL-PROBE", "FORMAT"},
+			Name: "key-id-unchecked", Scenario: "plugin-unusable-answers", Caught: []string{"TRUTHFUL-PROBE"},
 			Mistake: "healthz is all that is looked at: a plugin without a key_id, under which nobody can encrypt, is healthy",
 			Subject: misreport(func(a *core.Action) {
 				for i, e := range a.Report.Entries {
@@ -89,7 +90,7 @@ func probing() []Mutant {
 			}),
 		},
 		{
-			Name: "key-of-before-it-failed", Scenario: "plugin-hangs", Caught: []string{"FORMAT"},
+			Name: "key-of-before-it-failed", Contract: scenario.ContractConditions, Scenario: "plugin-hangs", Caught: []string{"FORMAT"},
 			Mistake: "the last key_id is kept for a plugin that does not answer, as the typed form demands it: whoever waits for a rotation believes it",
 			Subject: misreport(func(a *core.Action) {
 				for i, e := range a.Report.Entries {

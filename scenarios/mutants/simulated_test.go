@@ -5,6 +5,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
 )
@@ -14,18 +15,30 @@ func TestSimulated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make simulations")
 	}
-	options := trial.Options{Scenarios: catalogue(t), Out: t.TempDir()}
-	for _, m := range mutants.All() {
-		if m.Backend() == "local" {
-			continue
-		}
-		t.Run(m.Name, func(t *testing.T) {
-			t.Parallel()
-			if o := trial.Run(t.Context(), m, options); !o.Killed() {
-				t.Errorf("%s\n%s: %s", m.Mistake, o.Survived, o.Result.Text())
+	for _, form := range scenario.Contracts() {
+		options := trial.Options{Scenarios: inForm(t, form), Out: t.TempDir()}
+		for _, m := range mutants.All() {
+			if m.Backend() == "local" || !m.In(form) || m.Modelled() && form != scenario.Contracts()[0] {
+				continue
 			}
-		})
+			t.Run(form+"/"+m.Name, func(t *testing.T) {
+				t.Parallel()
+				if o := trial.Run(t.Context(), m, options); !o.Killed() {
+					t.Errorf("%s\n%s: %s", m.Mistake, o.Survived, o.Result.Text())
+				}
+			})
+		}
 	}
+}
+
+// inForm is the catalogue in a wire form.
+func inForm(t *testing.T, form string) []*scenario.Scenario {
+	t.Helper()
+	all, err := scenario.InForms(catalogue(t), form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // TestTheUnmutatedPass: the scenarios that catch mutants pass without any.

@@ -81,16 +81,16 @@ func New(name string, o Options) (Backend, error) {
 		return nil, fmt.Errorf("--reporter-mount-sockets: on kind every reporter has its sockets in /var/run/kmsplugin")
 	}
 	return kind.New(kind.Options{
-		SystemUnderTest: live.SystemUnderTest{ReporterCommand: o.ReporterCommand, AggregatorCommand: o.AggregatorCommand},
+		SystemUnderTest: o.SystemUnderTest,
 		PluginArgs:      o.PluginArgs, ReporterImage: o.ReporterImage, ReporterArgs: o.ReporterArgs,
 	})
 }
 
 // simulated refuses what needs a program to run.
 func (o Options) simulated() (Backend, error) {
-	if o.ReporterCommand != "" || o.AggregatorCommand != "" || o.PluginArgs != "" || o.ReporterMountSockets {
+	if o.SystemUnderTest != (live.SystemUnderTest{}) || o.PluginArgs != "" || o.ReporterMountSockets {
 		return nil, fmt.Errorf("--backend sim runs the decisions of this project's own reporter and aggregator, and no programs: " +
-			"--reporter-command, --aggregator-command, --plugin-args and --reporter-mount-sockets are for --backend local")
+			"--reporter-command, --aggregator-command, --reporter-identity, --plugin-args and --reporter-mount-sockets are for --backend local")
 	}
 	return simulated{sim.New(sim.Options{})}, nil
 }

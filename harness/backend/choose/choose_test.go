@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 )
 
@@ -24,13 +25,13 @@ func TestNewFindsMistakes(t *testing.T) {
 	for want, o := range map[string]Options{
 		"in /var/run/kmsplugin": {Options: local.Options{ReporterMountSockets: true}},
 		"expected both":         {ReporterArgs: "--x"},
-		"aggregator command":    {Options: local.Options{AggregatorCommand: "a {b}"}},
+		"aggregator command":    {Options: local.Options{SystemUnderTest: live.SystemUnderTest{AggregatorCommand: "a {b}"}}},
 	} {
 		if _, err := New("kind", o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
 	}
-	if _, err := New("sim", Options{Options: local.Options{ReporterCommand: "r"}}); err == nil || !strings.Contains(err.Error(), "no programs") {
+	if _, err := New("sim", Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}}}); err == nil || !strings.Contains(err.Error(), "no programs") {
 		t.Errorf("sim with a reporter command: %v", err)
 	}
 	for _, name := range []string{"local", "kind", "sim"} {

@@ -53,7 +53,9 @@ func New(opts Options) (*Backend, error) {
 	if opts.ReporterArgs != "" && opts.ReporterImage == "" {
 		return nil, errors.New("--reporter-args without --reporter-image: expected both, or --reporter-command")
 	}
-	if err := (live.SystemUnderTest{ReporterCommand: opts.ReporterCommand + opts.ReporterArgs, AggregatorCommand: opts.AggregatorCommand}).Validate(); err != nil {
+	templates := opts.SystemUnderTest
+	templates.ReporterCommand += opts.ReporterArgs
+	if err := templates.Validate(); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
 	}
 	if err := opts.CheckPrograms(contained); err != nil {

@@ -15,7 +15,7 @@ const recorderUser = "kmsharness-recorder"
 // log of an idle control plane does not grow.
 func AuditPolicy() []byte {
 	return []byte(strings.NewReplacer(
-		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "RECORDER", recorderUser, "DATA", dataNamespace,
+		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "ADMINISTRATORS", adminReporters, "RECORDER", recorderUser, "DATA", dataNamespace,
 	).Replace(`apiVersion: audit.k8s.io/v1
 kind: Policy
 omitManagedFields: true
@@ -35,7 +35,7 @@ rules:
   - {group: "", resources: [secrets]}
 - level: Metadata
   omitStages: [RequestReceived]
-  userGroups: ["REPORTERS"]
+  userGroups: ["REPORTERS", "ADMINISTRATORS"]
 - level: Metadata
   omitStages: [RequestReceived]
   users: ["AGGREGATOR"]

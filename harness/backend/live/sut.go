@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,11 +14,20 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// SystemUnderTest are command templates (see Placeholders); empty: this project's own.
-type SystemUnderTest struct{ ReporterCommand, AggregatorCommand string }
+// SystemUnderTest is what is judged. The zero value is this project's own reporter and aggregator, each with an identity of least privilege.
+type SystemUnderTest struct {
+	// ReporterCommand and AggregatorCommand are command templates; empty: this project's own. The first word is a program (a path, a name of this
+	// project's programs, or a name on PATH), the others are arguments; quotes group words. See Placeholders.
+	ReporterCommand, AggregatorCommand string
+	// ReporterIdentity is which credentials reporters get: history.IdentityLeast (also when empty) or history.IdentityAdmin.
+	ReporterIdentity string
+}
 
-// Validate says what is wrong with the templates.
+// Validate returns an error that names what is wrong with the templates and the identity.
 func (s SystemUnderTest) Validate() error {
+	if !slices.Contains([]string{"", history.IdentityLeast, history.IdentityAdmin}, s.ReporterIdentity) {
+		return fmt.Errorf("--reporter-identity %q: expected %s or %s", s.ReporterIdentity, history.IdentityLeast, history.IdentityAdmin)
+	}
 	if _, err := parseTemplate(orDefault(s.ReporterCommand, DefaultReporter)); err != nil {
 		return fmt.Errorf("reporter command: %w", err)
 	}
@@ -31,7 +41,7 @@ func (s SystemUnderTest) Validate() error {
 // loopback). It does not start it.
 func (e *Environment) prepareReporter(n *Node) error {
 	at := n.ReporterPlace
-	kubeconfig, err := e.kubeconfig(at, "reporter-"+n.Name, contract.ReporterIdentity(n.Name), []string{contract.ReporterGroup})
+	kubeconfig, err := e.kubeconfig(at, "reporter-"+n.Name, contract.ReporterIdentity(n.Name), e.opts.reporterGroups())
 	if err != nil {
 		return err
 	}
@@ -42,6 +52,18 @@ func (e *Environment) prepareReporter(n *Node) error {
 	n.mu.Unlock()
 	return nil
 }
+
+// reporterGroups are the groups of a reporter's user. The user is that of the node in either case, so that the audit log tells who wrote. The policy
+// that narrows a reporter to its own entry is for the members of contract.ReporterGroup.
+func (s SystemUnderTest) reporterGroups() []string {
+	if s.ReporterIdentity == history.IdentityAdmin {
+		return []string{"system:masters", adminReporters}
+	}
+	return []string{contract.ReporterGroup}
+}
+
+// adminReporters is the group of reporters that are administrators, which the audit policy names: of what reporters ask, more is logged.
+const adminReporters = "kmsharness:reporters"
 
 // reporterCommand is made at every start: the sockets change with the encryption configuration.
 func (e *Environment) reporterCommand(n *Node, kubeconfig string) (Command, error) {

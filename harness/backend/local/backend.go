@@ -102,7 +102,7 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 }
 
 func (b *Backend) begin(ctx context.Context, p *plane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
-	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.systemUnderTest(), Release: release})
+	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Release: release})
 }
 
 func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*plane, error) {
@@ -136,7 +136,7 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) error {
 			return err // validated in New
 		}
 	}
-	for _, name := range b.opts.systemUnderTest().Own() { // before anything boots
+	for _, name := range b.opts.Own() { // before anything boots
 		if _, err := b.programs.Find(ctx, name); err != nil {
 			return err
 		}

@@ -15,11 +15,7 @@ import (
 // Options of the backend. The zero value works: this project's own reporter and aggregator, and binaries of the
 // control plane from wherever harness/assets finds them.
 type Options struct {
-	// ReporterCommand and AggregatorCommand are command templates of the system under test; empty: this project's own.
-	// The first word is a program (a path, a name of this project's programs, or a name on PATH), the others are
-	// arguments; quotes group words. See live.Placeholders.
-	ReporterCommand   string
-	AggregatorCommand string
+	live.SystemUnderTest
 	// PluginArgs are further arguments of every fake plugin, quoted as in a command template: a plugin that is broken
 	// from the start ("--fault key-id-flip-flop") shows what a run makes of it.
 	PluginArgs string
@@ -36,10 +32,6 @@ type Options struct {
 // DefaultIdle keeps the plane that was used last. One of three API servers that nobody uses still takes a tenth of two processors.
 const DefaultIdle = 1
 
-func (o Options) systemUnderTest() live.SystemUnderTest {
-	return live.SystemUnderTest{ReporterCommand: o.ReporterCommand, AggregatorCommand: o.AggregatorCommand}
-}
-
 func (o Options) idle() int {
 	if o.Idle == 0 {
 		return DefaultIdle
@@ -51,7 +43,8 @@ func (o Options) idle() int {
 func (o Options) Flags() []string {
 	var flags []string
 	for _, f := range [][2]string{
-		{"--reporter-command", o.ReporterCommand}, {"--aggregator-command", o.AggregatorCommand}, {"--plugin-args", o.PluginArgs},
+		{"--reporter-command", o.ReporterCommand}, {"--aggregator-command", o.AggregatorCommand}, {"--reporter-identity", o.ReporterIdentity},
+		{"--plugin-args", o.PluginArgs},
 	} {
 		if f[1] != "" {
 			flags = append(flags, f[0], Quote(f[1]))
@@ -67,7 +60,7 @@ func (o Options) Flags() []string {
 func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func (o Options) validate() error {
-	if err := o.systemUnderTest().Validate(); err != nil {
+	if err := o.SystemUnderTest.Validate(); err != nil {
 		return err
 	}
 	if _, err := live.SplitWords(o.PluginArgs); err != nil {
@@ -76,7 +69,7 @@ func (o Options) validate() error {
 	if o.ReporterMountSockets && os.Geteuid() != 0 {
 		return errors.New("sockets under " + contract.SocketDir + " need a mount namespace for each reporter, which needs root: run as root, or let the reporter take its sockets from {sockets}")
 	}
-	return o.systemUnderTest().CheckPrograms(live.Findable)
+	return o.CheckPrograms(live.Findable)
 }
 
 // Timing of every scenario on this backend: the least that leaves room for scheduling noise, and keeps R and W well

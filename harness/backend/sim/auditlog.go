@@ -40,7 +40,7 @@ func (s *server) finish(e *history.Request, rep reply, answer func(reply)) {
 			e.ResourceVersion = rep.version.ResourceVersion()
 		}
 		if rep.code >= http.StatusBadRequest {
-			e.Message = rep.text
+			e.Message, e.Reason, e.Causes = rep.text, rep.reason, rep.causes
 		}
 		s.w.record(s.auditLog, e)
 	}
@@ -66,7 +66,7 @@ func (s *server) traced(verb, name string, ok int, done func(error)) func(error)
 		if s.runs() {
 			if err != nil {
 				rep := replyOf(nil, err)
-				e.Code, e.Message = rep.code, rep.text
+				e.Code, e.Message, e.Reason, e.Causes = rep.code, rep.text, rep.reason, rep.causes
 			}
 			e.Completed = s.w.k.Now()
 			s.w.record(s.auditLog, e)

@@ -36,7 +36,7 @@ func (w *world) reporterMay(node string, r *request) bool {
 	case verbGet:
 		return r.subresource == ""
 	case verbPatch:
-		return r.subresource == "status" && r.contentType == audit.ContentTypeApply && r.manager == contract.FieldManager(node) && onlyOwn(node, r)
+		return r.subresource == "status" && r.contentType == audit.ContentTypeApply && onlyOwn(node, r) && !w.takesFromOthers(node, r)
 	}
 	return false
 }
@@ -61,6 +61,21 @@ func (c *cluster) reportsTo(key objects.Key) bool {
 		return true
 	}
 	return slices.ContainsFunc(c.further, func(f *world) bool { return key == f.crKey() })
+}
+
+// takesFromOthers reports whether an apply would remove what is not its node's: what its field manager alone owns.
+func (w *world) takesFromOthers(node string, r *request) bool {
+	v, err := w.store.Get(r.key)
+	if err != nil {
+		return false
+	}
+	own := []string{"condition/" + contract.ConditionType(node), "report/" + node + "/"}
+	for field, managers := range w.owners.Of(v.ManagedFields()) {
+		if len(managers) == 1 && managers[0] == r.manager && field != own[0] && !strings.HasPrefix(field, own[1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // onlyOwn says whether an apply holds a node's entry and nothing else. What has another shape is refused like what is not JSON.

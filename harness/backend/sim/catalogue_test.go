@@ -144,6 +144,23 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
+// Every scenario that is not about the other wire form passes when reporters write typed reports.
+func TestCatalogueInTheTypedForm(t *testing.T) {
+	all, err := scenario.InForms(some(catalogue(t)), scenario.ContractHealthReports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := sim.New(sim.Options{SSA: store.Model})
+	for _, s := range all {
+		if s.AnyContract {
+			t.Run(s.Name, func(t *testing.T) {
+				t.Parallel()
+				pass(t, b, s, 1)
+			})
+		}
+	}
+}
+
 // Every scenario about kube-apiserver passes with other API servers beside it as well: they are in nobody's way. With an operator the
 // steps do not wait for the others', and the end may find one of those at work. A quarter of them is tried, with -seeds 1 all.
 func TestCatalogueBesideOtherAPIServers(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -195,7 +196,7 @@ func TestReportersApartGoThroughTheLoadBalancer(t *testing.T) {
 	since := e.w.k.Now()
 	e.w.k.RunUntil(since.Add(5 * time.Second))
 	for _, ev := range e.w.log.Events() {
-		if r := ev.Request; r != nil && r.FieldManager == "kms-health-reporter-cp-1" && r.Code == 200 && r.Received.After(since) {
+		if r := ev.Request; r != nil && r.FieldManager == contract.FieldManager("cp-1") && r.Code == 200 && r.Received.After(since) {
 			reports[r.Resource]++
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // Verbs of requests, as an audit log names them.
@@ -53,6 +54,8 @@ func (r request) limit() time.Duration {
 type reply struct {
 	code     int
 	text     string
+	reason   string
+	causes   []history.Cause
 	again    time.Duration // Retry-After; 0 where the answer has none
 	version  *objects.Version
 	list     []*objects.Version
@@ -77,7 +80,14 @@ func replyOf(v *objects.Version, err error) reply {
 	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		return reply{code: int(status.Status().Code), text: status.Status().Message}
+		s := status.Status()
+		rep := reply{code: int(s.Code), text: s.Message, reason: string(s.Reason)}
+		if s.Details != nil {
+			for _, c := range s.Details.Causes {
+				rep.causes = append(rep.causes, history.Cause{Reason: string(c.Type), Message: c.Message, Field: c.Field})
+			}
+		}
+		return rep
 	}
 	return reply{code: http.StatusInternalServerError, text: err.Error()}
 }

@@ -34,6 +34,10 @@ type event struct {
 	ResponseStatus struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
+		Reason  string `json:"reason"`
+		Details struct {
+			Causes []history.Cause `json:"causes"`
+		} `json:"details"`
 	} `json:"responseStatus"`
 	RequestObject  json.RawMessage `json:"requestObject"`
 	ResponseObject struct {
@@ -92,7 +96,7 @@ func (e *event) request(node string) *history.Request {
 		r.User = e.As.Username
 	}
 	if r.Code >= 400 || r.Code == 0 {
-		r.Message = e.ResponseStatus.Message
+		r.Message, r.Reason, r.Causes = e.ResponseStatus.Message, e.ResponseStatus.Reason, e.ResponseStatus.Details.Causes
 	}
 	if Writes(e.Verb) {
 		r.Body = e.RequestObject

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
@@ -31,14 +32,15 @@ func main() {
 
 // flags of the command.
 type flags struct {
-	backend, name, programs, out, document string
-	verbose                                bool
+	backend, contract, name, programs, out, document string
+	verbose                                          bool
 }
 
 func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set := pflag.NewFlagSet("mutants", pflag.ContinueOnError)
 	set.SetOutput(stderr)
 	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), local, or auto for all, the simulated ones first")
+	set.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both; of a mistake that can be made in one form only it is that one")
 	set.StringVar(&f.name, "name", "", "only the mutant of this name")
 	set.BoolVar(&f.verbose, "verbose", false, "print the verdict of each")
 	set.StringVar(&f.programs, "programs", "bin", "directory with the programs, for mutants that run as processes")
@@ -115,25 +117,40 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 	if err != nil {
 		return nil, err
 	}
-	o := trial.Options{Out: f.out}
-	if o.Scenarios, err = scenarios.Load(); err != nil {
+	all, err := scenarios.Load()
+	if err != nil {
 		return nil, err
 	}
+	o := trial.Options{}
 	if o.Programs, err = filepath.Abs(f.programs); err != nil {
 		return nil, err
 	}
 	if f.verbose {
 		o.Progress = func(line string) { fmt.Fprintln(progress, line) }
 	}
+	forms := []string{f.contract}
+	if f.contract == scenario.BothContracts {
+		forms = scenario.Contracts()
+	}
 	var outcomes []trial.Outcome
-	for _, m := range chosen {
-		if ctx.Err() != nil {
-			break
+	for _, form := range forms {
+		if o.Scenarios, err = scenario.InForms(all, form); err != nil {
+			return nil, fmt.Errorf("--contract %w", err)
 		}
-		if m.Backend() == "local" {
-			fmt.Fprintf(progress, "%s on local …\n", m.Name)
+		o.Out = filepath.Join(f.out, form)
+		for _, m := range chosen {
+			if ctx.Err() != nil {
+				return outcomes, nil
+			}
+			// A mistake that no wire form has anything to do with is tried once.
+			if !m.In(form) || m.Modelled() && form != forms[0] {
+				continue
+			}
+			if m.Backend() == "local" {
+				fmt.Fprintf(progress, "%s on local (%s) …\n", m.Name, form)
+			}
+			outcomes = append(outcomes, trial.Run(ctx, m, o))
 		}
-		outcomes = append(outcomes, trial.Run(ctx, m, o))
 	}
 	return outcomes, nil
 }

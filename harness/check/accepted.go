@@ -1,0 +1,164 @@
+package check
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// acceptedID is the invariant that symptoms of refused writes point at.
+const acceptedID = "ACCEPTED"
+
+func accepted() Invariant {
+	return Invariant{
+		ID:        acceptedID,
+		Statement: "what a reporter or the aggregator writes is valid: no API server refuses a write for its content",
+		Source:    "The reporter, condition; The typed form of the same report; the schema of the CRDs",
+		judge:     judgeAccepted,
+	}
+}
+
+// judgeAccepted makes one violation of all refusals of one writer for one cause.
+func judgeAccepted(v *view) (f Finding) {
+	type group struct {
+		first  *request
+		last   time.Time
+		writes int
+	}
+	var order []string
+	groups := map[string]*group{}
+	for n := range v.requests {
+		r := &v.requests[n]
+		if !r.write || !r.ours() || r.Code == 0 {
+			continue
+		}
+		f.judgedAt(r.received, r.at)
+		if !r.invalid() {
+			continue
+		}
+		key := r.User + " " + r.Resource + " " + r.rule()
+		if groups[key] == nil {
+			groups[key] = &group{first: r}
+			order = append(order, key)
+		}
+		groups[key].last = r.at
+		groups[key].writes++
+	}
+	for _, key := range order {
+		g := groups[key]
+		seen := fmt.Sprintf("%s of %s were refused for this", fmt.Sprintf("%d writes", g.writes), g.first.writer())
+		if g.writes == 1 {
+			seen = "a write of " + g.first.writer() + " was refused"
+		}
+		f.violate(Violation{At: g.first.at, From: g.first.received, To: g.last, Seq: g.first.seq, Node: g.first.node, Seen: seen + ": " + g.first.refusal(),
+			Allowed: "a write that the API server accepts"})
+	}
+	return f
+}
+
+// invalid reports whether an API server refused a request for what it says, and would refuse it again whoever sent it. A JSON patch is refused as
+// invalid when its test fails, which is how it finds out that an object has changed.
+func (r request) invalid() bool {
+	switch r.Code {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+		return true
+	case http.StatusUnprocessableEntity:
+		return r.ContentType != string(types.JSONPatchType)
+	case http.StatusConflict: // an apply without force, of a field that another manager owns
+		return r.isApply()
+	case http.StatusInternalServerError: // an apply of a field that the CRD does not have
+		return r.isApply() && strings.Contains(r.Message, "failed to create typed patch object")
+	}
+	return false
+}
+
+// index is the position of an item in the path of a field.
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// rule is what the refusals of one cause have in common: the fields, without positions, and what is wrong with them, without values.
+func (r request) rule() string {
+	if len(r.Causes) == 0 {
+		return fmt.Sprint(r.Code, " ", r.Reason, " ", index.ReplaceAllString(r.Message, "[]"))
+	}
+	out := fmt.Sprint(r.Code, " ", r.Reason)
+	seen := map[string]bool{}
+	for _, c := range r.Causes {
+		if rule := index.ReplaceAllString(c.Field, "[]") + " " + c.Reason; !seen[rule] {
+			seen[rule] = true
+			out += " " + rule
+		}
+	}
+	return out
+}
+
+// refusal is the API server's answer in its own words: each cause with its field, or, where it named none, its message.
+func (r request) refusal() string {
+	what := fmt.Sprint(r.Code)
+	if r.Reason != "" {
+		what += " " + r.Reason
+	}
+	if len(r.Causes) == 0 {
+		return what + ": " + quoted(r.Message)
+	}
+	var causes []string
+	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
+		causes = append(causes, c.Field+": "+quoted(c.Message))
+	}
+	if more := len(r.Causes) - len(causes); more > 0 {
+		causes = append(causes, fmt.Sprintf("and %d more", more))
+	}
+	return what + ": " + strings.Join(causes, "; ")
+}
+
+// maxCauses bounds the causes that are shown of one refusal; a list of 200 items can have one for each.
+const maxCauses = 4
+
+// because is what refused writes are the cause of: a violation that depends on a report, or on the rollup, of whoever was refused until an interval
+// before it. It is empty if there is no such cause.
+func (x Violation) because(d dependency, refused []Violation, stale time.Duration) string {
+	if !d.reporter && !d.aggregator {
+		return ""
+	}
+	for _, r := range refused {
+		if r.APIServer == x.APIServer && (x.Node == "" || r.Node == "" || r.Node == x.Node) && !r.From.After(x.At) && r.To.Add(stale).After(x.earliest()) {
+			return "writes were refused: " + acceptedID + " at " + short(r.Offset)
+		}
+	}
+	return ""
+}
+
+// earliest is when the cause of a violation can have begun.
+func (x Violation) earliest() time.Time {
+	if c := x.cause(); !c.IsZero() {
+		return c
+	}
+	return x.At
+}
+
+// blame points what follows from refused writes at them.
+func (out *Verdict) blame(t history.Run) {
+	var refused []Violation
+	for _, r := range out.Invariants {
+		if r.ID == acceptedID && r.Status == Failed {
+			refused = r.Violations
+		}
+	}
+	if len(refused) == 0 {
+		return
+	}
+	table, stale := dependencies(), t.Timing.StaleBound()
+	for _, r := range out.Invariants {
+		for n := range r.Violations {
+			x := &r.Violations[n]
+			if r.ID != acceptedID {
+				x.Because = x.because(table[r.ID], refused, stale)
+			}
+		}
+	}
+}
