@@ -10,6 +10,8 @@ LABELS ?=
 PROCS ?=
 # Begin no further scenario after this long, for example TIME=20m; empty: no limit.
 TIME ?=
+# Wire form of the reports, for scenarios that are not about one: conditions, healthreports or both.
+CONTRACT ?= conditions
 # Where verdicts, histories and logs go.
 OUT ?= _artifacts
 # How long each fuzz target runs under `make fuzz`.
@@ -56,13 +58,13 @@ simulations: ## what make test leaves out and needs no binaries: the catalogue a
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
 	@STAGES='$(STAGES)' OUT='$(if $(filter _artifacts,$(OUT)),_nightly,$(OUT))' ci/gate/nightly.sh
 
-e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [LABELS=…] [PROCS=…] [TIME=…] [OUT=…]
-	@bin/kmsharness e2e --backend='$(BACKEND)' --labels='$(LABELS)' $(if $(TIME),--time='$(TIME)') $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)'
+e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [CONTRACT=conditions|healthreports|both] [LABELS=…] [PROCS=…] [TIME=…] [OUT=…]
+	@bin/kmsharness e2e --backend='$(BACKEND)' --contract='$(CONTRACT)' --labels='$(LABELS)' $(if $(TIME),--time='$(TIME)') $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)'
 
-mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on purpose, each of which must be caught: make mutants [BACKEND=auto|sim|local]; verdicts go to _mutants
+mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on purpose, each of which must be caught: make mutants [BACKEND=auto|sim|local] [CONTRACT=…]; verdicts go to _mutants
 	@mkdir -p bin
 	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
-	@KMSHARNESS_BIN='$(CURDIR)/bin' bin/mutants --backend='$(BACKEND)' --programs=bin --out=_mutants
+	@KMSHARNESS_BIN='$(CURDIR)/bin' bin/mutants --backend='$(BACKEND)' --contract='$(CONTRACT)' --programs=bin --out=_mutants
 
 large: build ## a switch through every type of encryption with many objects, API servers killed at random: make large [OBJECTS=10000] [SEED=1] [BACKEND=local]
 	@mkdir -p _large
