@@ -12,12 +12,17 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// acceptedID is the invariant that symptoms of refused writes point at.
-const acceptedID = "ACCEPTED"
+// AcceptedID is the invariant that symptoms of refused writes point at.
+const AcceptedID = "ACCEPTED"
+
+// Because is what a symptom of refused writes says; the first was refused that long after the run began.
+func Because(first time.Duration) string {
+	return "writes were refused: " + AcceptedID + " at +" + short(first)
+}
 
 func accepted() Invariant {
 	return Invariant{
-		ID:        acceptedID,
+		ID:        AcceptedID,
 		Statement: "what a reporter or the aggregator writes is valid: no API server refuses a write for its content",
 		Source:    "The reporter, condition; The typed form of the same report; the schema of the CRDs",
 		judge:     judgeAccepted,
@@ -127,7 +132,7 @@ func (x Violation) because(d dependency, refused []Violation, stale time.Duratio
 	}
 	for _, r := range refused {
 		if r.APIServer == x.APIServer && (x.Node == "" || r.Node == "" || r.Node == x.Node) && !r.From.After(x.At) && r.To.Add(stale).After(x.earliest()) {
-			return "writes were refused: " + acceptedID + " at " + short(r.Offset)
+			return Because(r.Offset)
 		}
 	}
 	return ""
@@ -145,7 +150,7 @@ func (x Violation) earliest() time.Time {
 func (out *Verdict) blame(t history.Run) {
 	var refused []Violation
 	for _, r := range out.Invariants {
-		if r.ID == acceptedID && r.Status == Failed {
+		if r.ID == AcceptedID && r.Status == Failed {
 			refused = r.Violations
 		}
 	}
@@ -156,7 +161,7 @@ func (out *Verdict) blame(t history.Run) {
 	for _, r := range out.Invariants {
 		for n := range r.Violations {
 			x := &r.Violations[n]
-			if r.ID != acceptedID {
+			if r.ID != AcceptedID {
 				x.Because = x.because(table[r.ID], refused, stale)
 			}
 		}

@@ -68,7 +68,7 @@ func dependencies() map[string]dependency {
 		"ABSENCE-IS-NOT-BROKEN": ofAggregator(latency, "a bound of the aggregator"),
 		"NO-ORPHAN":             ofAggregator(latency, "a bound of the aggregator"),
 		"NO-RESURRECTION":       ofReporter(sinceCause, "a write that was in flight when its reporter was stopped takes effect late, after the removal"),
-		acceptedID:              never("content"),
+		AcceptedID:              never("content"),
 		"OWNERSHIP":             never("content"),
 		"MONOTONIC":             never("content: late is not backwards"),
 		"FRESH-ONLY":            ofReporter(age, "a bound: starvation between probe and write makes the probe older"),

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
@@ -34,12 +35,29 @@ func (r *Result) Judge(v check.Verdict, events []history.Event) {
 			r.Failures = append(r.Failures, violation(i))
 		}
 	}
+	causeFirst(r.Failures)
 	if len(r.Failures) > 0 {
 		return
 	}
 	for _, p := range v.Problems {
 		r.Failures = append(r.Failures, Failure{ID: HistoryID, Seen: p})
 	}
+}
+
+// causeFirst puts writes that were refused before everything that can follow from them, and points the expectations that failed later at them.
+func causeFirst(all []Failure) {
+	i := slices.IndexFunc(all, func(f Failure) bool { return f.ID == check.AcceptedID })
+	if i < 0 {
+		return
+	}
+	cause := all[i]
+	for n := range all {
+		if f := &all[n]; f.step && f.At.After(cause.At) {
+			f.Because = check.Because(cause.Offset)
+		}
+	}
+	copy(all[1:i+1], all[:i])
+	all[0] = cause
 }
 
 func beginning(events []history.Event) time.Time {
@@ -53,7 +71,7 @@ func beginning(events []history.Event) time.Time {
 func failedSteps(events []history.Event, began time.Time) []Failure {
 	var out []Failure
 	for _, e := range events {
-		f := Failure{At: e.At, Offset: e.At.Sub(began)}
+		f := Failure{At: e.At, Offset: e.At.Sub(began), step: true}
 		switch {
 		case e.Expectation != nil && !e.Expectation.OK:
 			f.ID, f.Seen = e.Expectation.ID, e.Expectation.Detail
@@ -73,7 +91,7 @@ func violation(i check.Result) Failure {
 	f := Failure{ID: i.ID, Seen: i.Statement, More: i.Count - 1}
 	if len(i.Violations) > 0 {
 		first := i.Violations[0]
-		f.At, f.Offset, f.Seen, f.Allowed, f.Where = first.At, first.Offset, first.Seen, first.Allowed, first.Node
+		f.At, f.Offset, f.Seen, f.Allowed, f.Where, f.Because = first.At, first.Offset, first.Seen, first.Allowed, first.Node, first.Because
 		if first.KeyID != "" {
 			f.Where += "/" + first.KeyID
 		}

@@ -87,8 +87,12 @@ type Failure struct {
 	Where   string `json:"where,omitempty"`
 	Seen    string `json:"seen"`
 	Allowed string `json:"allowed,omitempty"`
+	// Because names what caused it, where that is a failure of its own.
+	Because string `json:"because,omitempty"`
 	// More violations of the same invariant that are not shown.
 	More int `json:"more,omitempty"`
+
+	step bool // an expectation or action of the scenario
 }
 
 // String is one line.

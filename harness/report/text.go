@@ -83,6 +83,9 @@ func (r Result) failure(b *strings.Builder, f Failure) {
 	if f.Allowed != "" {
 		fmt.Fprintf(b, "      allowed: %s\n", indent(f.Allowed))
 	}
+	if f.Because != "" {
+		fmt.Fprintf(b, "      because: %s\n", f.Because)
+	}
 	if f.More > 0 {
 		fmt.Fprintf(b, "      and %d more of %s in the history\n", f.More, f.ID)
 	}

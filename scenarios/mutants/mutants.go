@@ -84,7 +84,7 @@ func (m Mutant) Backend() string {
 // All mutants, the simulated ones first. A new one needs an entry in one of these lists and nothing else.
 func All() []Mutant {
 	return slices.Concat(
-		of(Reporter, emission(), probing(), formats(), identity(), providerReporters(), refusedReporters(), furtherReporters()),
+		of(Reporter, emission(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), furtherReporters()),
 		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), providerAggregators(), refusedAggregators(), furtherAggregators()),
 		of(Plugin, plugins(), providerPlugins(), furtherPlugins()),
 		of(Operator, switches(), furtherSwitches(), deciders()),

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
@@ -25,6 +26,8 @@ func TestSimulated(t *testing.T) {
 				t.Parallel()
 				if o := trial.Run(t.Context(), m, options); !o.Killed() {
 					t.Errorf("%s\n%s: %s", m.Mistake, o.Survived, o.Result.Text())
+				} else if m.Caught[0] == check.AcceptedID && o.Result.Failures[0].ID != check.AcceptedID {
+					t.Errorf("%s comes first, expected the cause before what follows from it: %s", o.Result.Failures[0].ID, o.Result.Text())
 				}
 			})
 		}
