@@ -33,7 +33,7 @@ var settings struct {
 	artifacts                   string
 	contract                    string
 	notAfter                    string
-	again                       bool
+	again, keepGoing            bool
 }
 
 func TestMain(m *testing.M) {
@@ -53,6 +53,8 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&settings.sut.ReporterImage, "kmsharness.reporter-image", "", "image of the reporter under test")
 	flag.StringVar(&settings.sut.ReporterArgs, "kmsharness.reporter-args", "", "its arguments")
 	flag.BoolVar(&settings.sut.ReporterMountSockets, "kmsharness.reporter-mount-sockets", false, "mount namespace per reporter")
+	flag.BoolVar(&settings.sut.Strict, "kmsharness.strict", false, "house rules fail every program")
+	flag.BoolVar(&settings.keepGoing, "kmsharness.keep-going", false, "go on after a failed expectation")
 	flag.Parse()
 	if settings.backend != "" { // the package's other tests read its files, which are not there where the suite runs
 		if err := flag.Set("test.run", "^TestCatalogue$"); err != nil {
@@ -91,6 +93,8 @@ var _ = BeforeSuite(func() {
 		notAfter, err = time.Parse(time.RFC3339, settings.notAfter)
 		Expect(err).NotTo(HaveOccurred())
 	}
+	settings.sut, err = settings.sut.InForm(settings.contract)
+	Expect(err).NotTo(HaveOccurred())
 	booted, err = choose.New(settings.backend, settings.sut)
 	Expect(err).NotTo(HaveOccurred())
 })
@@ -145,11 +149,12 @@ func run(ctx context.Context, s *scenario.Scenario) {
 	if settings.again {
 		execute = engine.ExecuteAgain
 	}
-	r := execute(ctx, booted, s, engine.Execution{
-		NotAfter: notAfter,
+	fit := settings.sut.Fit(s)
+	r := execute(ctx, booted, fit.Scenario, engine.Execution{
+		NotAfter: notAfter, Lacks: fit.Lacks, Notes: fit.Notes,
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
-			Reproduce: reproduce(s), Progress: progress(s),
+			Reproduce: reproduce(s), Progress: progress(s), SourceOnly: settings.sut.SourceOnly(), KeepGoing: settings.keepGoing,
 		},
 		Out: settings.out, Artifacts: engine.Artifacts(settings.artifacts), Preparing: func(line string) { say("%-40s %s", s.Name, line) },
 	})
@@ -167,6 +172,10 @@ func run(ctx context.Context, s *scenario.Scenario) {
 		Skip("not supported on " + r.Backend + ": " + strings.Join(r.Reasons, "; "))
 	default:
 		say("%-40s %s in %.1fs", s.Name, strings.ToUpper(string(r.Status)), r.Took.Seconds())
+		if r.Unsuitable { // as it would be of every other scenario
+			say("%s", strings.Join(r.Reasons, "; "))
+			AbortSuite(r.Text())
+		}
 		Fail(r.Text())
 	}
 }
@@ -190,6 +199,9 @@ func reproduce(s *scenario.Scenario) string {
 	}
 	args = append(args, "--backend", settings.backend, "--seed", fmt.Sprint(settings.seed))
 	args = append(append(args, s.FormFlags()...), settings.sut.Flags()...)
+	if settings.keepGoing {
+		args = append(args, "--keep-going")
+	}
 	return strings.Join(args, " ")
 }
 

@@ -23,7 +23,7 @@ func judgeCadence(v *view) (f Finding) {
 	for _, node := range sortedKeys(nodes) {
 		writes := v.writesOf(node)
 		v.judgeSlow(&f, node, writes)
-		v.judgeFast(&f, node, writes, "writes", v.lives(node))
+		v.judgeFast(&f, node, writes, "writes", "", v.lives(node))
 		v.judgeTries(&f, node)
 		v.judgeLockstep(&f, node, writes)
 	}
@@ -55,7 +55,7 @@ func (v *view) judgeSlow(f *Finding, node string, writes []write) {
 
 // judgeFast: ticks cannot be seen, only the writes that follow them after up to R + W. So the rate is judged over
 // 1, 2, 4 … 32 writes: k of them need k ticks.
-func (v *view) judgeFast(f *Finding, node string, writes []write, what string, lives []span) {
+func (v *view) judgeFast(f *Finding, node string, writes []write, what, house string, lives []span) {
 	slack := v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout + v.tolerance()
 	for _, life := range lives {
 		var at []write
@@ -69,7 +69,7 @@ func (v *view) judgeFast(f *Finding, node string, writes []write, what string, l
 			for i := 0; i+k < len(at); i++ {
 				f.judgedAt(at[i].from, at[i+k].from)
 				if took := at[i+k].from.Sub(at[i].from); took < least {
-					f.violate(Violation{At: at[i+k].from, since: at[i].from.Add(-v.run.Timing.ProbeTimeout - v.run.Timing.WriteTimeout), Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " " + what + " of " + node + " within " + short(took) + " after one",
+					f.violate(Violation{House: house, At: at[i+k].from, since: at[i].from.Add(-v.run.Timing.ProbeTimeout - v.run.Timing.WriteTimeout), Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " " + what + " of " + node + " within " + short(took) + " after one",
 						Allowed: "no fewer than " + short(least) + " for so many (I − J each)"})
 				}
 			}

@@ -31,6 +31,8 @@ type Violation struct {
 	Allowed   string `json:"allowed"`
 	// Because names what caused it, where that is a violation of its own.
 	Because string `json:"because,omitempty"`
+	// House is the decision of this project that was not kept, where no source makes the promise: "[decided here]" in the contract.
+	House string `json:"house,omitempty"`
 	// From and To are the window in which what is allowed was due: from its cause to the last instant that the bound permits. Both
 	// are zero where the invariant has no bound.
 	From time.Time `json:"from,omitzero"`

@@ -61,7 +61,9 @@ func (v *view) readPlugins() {
 		e := &v.events[n]
 		if e.Kind == history.KindCall && e.Call.Method == "Status" {
 			t := get(plugin{e.Call.Node, e.Call.KeyID})
-			t.probes = append(t.probes, readProbe(e.Call, e.Seq, v.run.Timing.ProbeTimeout, v.tolerance()))
+			p := readProbe(e.Call, e.Seq, v.run.Timing.ProbeTimeout, v.tolerance())
+			p.surely = p.surely && (p.bySource == 0 || !v.run.SourceOnly)
+			t.probes = append(t.probes, p)
 		}
 	}
 	for _, t := range v.plugins {

@@ -34,7 +34,9 @@ type probe struct {
 	*history.Call
 	seq     int64
 	answers answers
-	// surely is false where the call does not tell how the plugin was: the caller left early.
+	// bySource is what the sources allow beyond that, where it is a house rule that narrows it to answers.
+	bySource answers
+	// surely is false where the call does not tell how the plugin was: the caller left early, or the sources leave it open.
 	surely bool
 }
 
@@ -56,6 +58,9 @@ func readProbe(c *history.Call, seq int64, timeout, tolerance time.Duration) pro
 		p.answers = mayError
 	default:
 		p.answers = answered(c)
+		if c.Healthz == "ok" && p.answers == mayUnhealthy {
+			p.bySource = mayHealthy
+		}
 		if took > timeout-margin || undeliverable(c) {
 			p.answers |= mayError
 		}

@@ -27,6 +27,27 @@ type reportChange struct {
 	rep *report
 }
 
+// wrongForm is the form of every report that the reporters wrote, if that is another one than the run is about.
+func (v *view) wrongForm() string {
+	forms := map[string]bool{}
+	for _, changes := range v.reports {
+		for _, c := range changes {
+			if c.rep == nil || c.rep.foreign {
+				continue
+			}
+			forms[history.FormConditions] = forms[history.FormConditions] || c.rep.cond != nil
+			forms[history.FormHealthReports] = forms[history.FormHealthReports] || len(c.rep.typed) > 0
+		}
+	}
+	switch {
+	case v.run.Contract == history.FormConditions && forms[history.FormHealthReports] && !forms[history.FormConditions]:
+		return history.FormHealthReports
+	case v.run.Contract == history.FormHealthReports && forms[history.FormConditions] && !forms[history.FormHealthReports]:
+		return history.FormConditions
+	}
+	return ""
+}
+
 // raw is a node's report as stored.
 type raw struct {
 	cond  *history.Condition

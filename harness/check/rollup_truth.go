@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -26,11 +27,16 @@ func judgeRollupTruth(v *view) (f Finding) {
 			}
 			f.judgedAt(s.from, s.to)
 			accepts := func(t truth) bool { return kind.allowed(t, s.cond) }
+			status := func(t truth) bool { return kind.allowedStatus(t, s.cond) }
 			for _, w := range v.unexplained(s.span, judged, accepts).or(v.untrueWhileLate(s.span, accepts)) {
-				f.violate(Violation{At: w.from, Seq: s.seq, Seen: kind.name + ": " + shown(s.cond), Allowed: v.allowedNear(w.from, kind.show)})
+				house := houseReasons
+				if len(v.unexplained(s.span, judged, status).or(v.untrueWhileLate(s.span, status)).clip(w)) > 0 {
+					house = ""
+				}
+				f.violate(Violation{House: house, At: w.from, Seq: s.seq, Seen: kind.name + ": " + shown(s.cond), Allowed: v.allowedNear(w.from, kind.show)})
 			}
 			if s.cond != nil && utf8.RuneCountInString(s.cond.Message) > contract.MaxRollupMessageChars {
-				f.violate(Violation{At: s.from, Seq: s.seq, Seen: "message of " + number(int64(utf8.RuneCountInString(s.cond.Message))) + " characters", Allowed: "at most 4096, then \"and N more\""})
+				f.violate(Violation{House: houseBound, At: s.from, Seq: s.seq, Seen: "message of " + number(int64(utf8.RuneCountInString(s.cond.Message))) + " characters", Allowed: "at most 4096, then \"and N more\""})
 			}
 		}
 	}
@@ -60,15 +66,18 @@ func rollupKinds() []rollupKind {
 }
 
 func (k rollupKind) allowed(t truth, c *history.Condition) bool {
-	if c == nil {
-		return false
-	}
-	for _, r := range t.allowed {
-		if k.of(r) == (value{c.Status, c.Reason}) && (k.name != contract.ConditionDegraded || namesAll(c.Message, r.named)) {
-			return true
-		}
-	}
-	return false
+	return k.any(t, c, func(v value) bool { return v == value{c.Status, c.Reason} })
+}
+
+// allowedStatus leaves out the reason.
+func (k rollupKind) allowedStatus(t truth, c *history.Condition) bool {
+	return k.any(t, c, func(v value) bool { return v.status == c.Status })
+}
+
+func (k rollupKind) any(t truth, c *history.Condition, fits func(value) bool) bool {
+	return c != nil && slices.ContainsFunc(t.allowed, func(r rollups) bool {
+		return fits(k.of(r)) && (k.name != contract.ConditionDegraded || namesAll(c.Message, r.named))
+	})
 }
 
 func (k rollupKind) show(r rollups) string {

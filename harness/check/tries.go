@@ -15,7 +15,7 @@ func (v *view) judgeTries(f *Finding, node string) {
 	// What an API server or a way held back comes all at once.
 	lives := v.reaching(node).settled(v.run.Timing.WriteTimeout + v.tolerance())
 	for _, life := range v.lives(node) {
-		v.judgeFast(f, node, tries, "tries to write", lives.clip(life))
+		v.judgeFast(f, node, tries, "tries to write", houseTries, lives.clip(life))
 	}
 }
 

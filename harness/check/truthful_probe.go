@@ -75,13 +75,16 @@ func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
 	}
 	f.judgedAt(c.at, c.at)
 	calls := v.callsAt(t, e, c.at)
-	mismatch := ""
+	mismatch, house := "", ""
 	for _, call := range calls {
 		m := v.compare(e, call, c.rep)
 		if m == "" {
 			return
 		}
 		mismatch = m
+		if call.bySource.allow(e.status) {
+			house = houseUnusable
+		}
 	}
 	when := span{e.checked.Add(-v.tolerance() - 1), e.checked.Add(e.precision + v.run.Timing.ProbeTimeout + v.tolerance())}
 	if e.status == contract.StatusError && (t.idle.touches(when) || t.opaque.touches(when)) || v.ranOut(p, e) {
@@ -94,7 +97,7 @@ func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
 			mismatch += " and nothing kept one from it"
 		}
 	}
-	f.violate(Violation{At: c.at, Seq: c.seq, Node: p.node, KeyID: p.keyID, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
+	f.violate(Violation{House: house, At: c.at, Seq: c.seq, Node: p.node, KeyID: p.keyID, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
 }
 
 // callsAt are the calls that may be the probe of e: lastChecked lies in them, give or take transport (a call may
@@ -183,10 +186,10 @@ func letters(s string) string {
 	}, s)
 }
 
-// tells: the first words of the text stand in the detail.
+// tells reports whether the first words of the text stand in the detail. An empty text needs none.
 func tells(detail, text string) bool {
 	if detail == "" {
-		return false
+		return text == ""
 	}
 	plain := func(r rune) bool { return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 	words := strings.FieldsFunc(text[:min(len(text), 200)], func(r rune) bool { return !plain(r) })

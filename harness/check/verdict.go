@@ -36,12 +36,16 @@ type Result struct {
 	During map[string]int `json:"during,omitempty"`
 	// Excuse is the scenario's reason, where it has one.
 	Excuse string `json:"excuse,omitempty"`
+	// House are the violations of house rules that fail nothing: those of a run that is judged by the sources alone. Count is without them.
+	House []Violation `json:"house,omitempty"`
 }
 
 // Expectations sums up what the engine judged.
 type Expectations struct {
 	Judged int                   `json:"judged"`
 	Failed []history.Expectation `json:"failed,omitempty"`
+	// House are those that failed, rest on a decision of this project, and fail nothing: as Result.House.
+	House []history.Expectation `json:"house,omitempty"`
 }
 
 // Verdict is the judgement of one history.
@@ -62,6 +66,8 @@ type Verdict struct {
 	// explains it.
 	Starvation   Starvation `json:"starvation"`
 	Inconclusive []string   `json:"inconclusive,omitempty"`
+	// WrongForm is the wire form that reporters wrote where they wrote nothing in the one that the run is about; empty if they did.
+	WrongForm string `json:"wrongForm,omitempty"`
 	// Problems fail a run whatever the invariants say: a failed expectation or action, an incomplete history.
 	Problems []string `json:"problems,omitempty"`
 	// Notes are what somebody should know although nothing is judged by it.
@@ -97,6 +103,7 @@ func Run(events []history.Event) Verdict {
 	detected, recovered := v.latencies(further)
 	out.Detection = summarize(detected, v.run.Timing.DetectionBound()+v.tolerance())
 	out.Recovery = summarize(recovered, v.run.Timing.RecoveryBound()+v.tolerance())
+	out.WrongForm = v.wrongForm()
 	starved := out.addEngine(v)
 	out.Notes = v.notes()
 	out.Containers, out.ContainerChanges = v.containers()
@@ -114,6 +121,10 @@ func (v *view) result(i Invariant, further []furtherView, faults *exposure, reas
 	f := v.finding(i, excused)
 	for _, x := range further {
 		f.add(x.name, x.finding(i, excused))
+	}
+	var house []Violation
+	if v.run.SourceOnly {
+		house = f.takeHouse()
 	}
 	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, StarvedCount: len(f.Starved), Measures: f.Measures, During: faults.count(f.when), Excuse: reason, Status: Passed}
 	switch {
@@ -137,6 +148,10 @@ func (v *view) result(i Invariant, further []furtherView, faults *exposure, reas
 	r.Starved = append(r.Starved, f.Starved[:min(len(f.Starved), MaxViolations)]...)
 	for n := range r.Starved {
 		name(&r.Starved[n].Violation)
+	}
+	r.House = append(r.House, house[:min(len(house), MaxViolations)]...)
+	for n := range r.House {
+		name(&r.House[n])
 	}
 	return r
 }
@@ -166,7 +181,11 @@ func (out *Verdict) addEngine(v *view) (starved []string) {
 		switch e.Kind {
 		case history.KindExpectation:
 			out.Expectations.Judged++
-			if !e.Expectation.OK {
+			switch {
+			case e.Expectation.OK:
+			case e.Expectation.House && v.run.SourceOnly:
+				out.Expectations.House = append(out.Expectations.House, *e.Expectation)
+			default:
 				out.Expectations.Failed = append(out.Expectations.Failed, *e.Expectation)
 				if why, explained := v.starvedExpectation(*e); explained {
 					starved = append(starved, why)

@@ -20,8 +20,9 @@ type common struct {
 	out     string
 	seed    int64
 	// contract is the wire form of scenarios that are not about one: see scenario.InForms.
-	contract string
-	sut      choose.Options
+	contract  string
+	sut       choose.Options
+	keepGoing bool
 	// artifacts is a text of engine.Artifacts.
 	artifacts string
 }
@@ -39,6 +40,8 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.sut.PluginArgs, "plugin-args", "", "further arguments of every fake plugin, for example '--fault key-id-flip-flop'")
 	f.StringVar(&c.sut.ReporterImage, "reporter-image", "", "kind: image of the reporter under test, which the engine has; its entrypoint is run (default: this project's)")
 	f.StringVar(&c.sut.ReporterArgs, "reporter-args", "", "kind: arguments of that image's entrypoint, as a template (default: those of this project's reporter)")
+	f.BoolVar(&c.sut.Strict, "strict", false, "house rules, which no source demands, fail also programs that are not this project's; without it they are listed")
+	f.BoolVar(&c.keepGoing, "keep-going", false, "after an expectation failed go on with the steps, and judge each later one on its own")
 	f.BoolVar(&c.sut.ReporterMountSockets, "reporter-mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
 }
 
@@ -57,8 +60,12 @@ func (c *common) suiteArgs() []string {
 			args = append(args, flag, value)
 		}
 	}
-	if c.sut.ReporterMountSockets {
-		args = append(args, "--kmsharness.reporter-mount-sockets")
+	for flag, set := range map[string]bool{
+		"--kmsharness.reporter-mount-sockets": c.sut.ReporterMountSockets, "--kmsharness.strict": c.sut.Strict, "--kmsharness.keep-going": c.keepGoing,
+	} {
+		if set {
+			args = append(args, flag)
+		}
 	}
 	return args
 }
@@ -72,9 +79,12 @@ func (c *common) collect() (engine.Artifacts, error) {
 	return a, nil
 }
 
-// inForms gives scenarios in the wire form that was asked for.
+// inForms gives scenarios in the wire form that was asked for, and tells the system under test of it.
 func (c *common) inForms(all []*scenario.Scenario) ([]*scenario.Scenario, error) {
 	out, err := scenario.InForms(all, c.contract)
+	if err == nil {
+		c.sut, err = c.sut.InForm(c.contract)
+	}
 	if err != nil {
 		return nil, usage("--contract %v", err)
 	}

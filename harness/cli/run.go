@@ -122,7 +122,11 @@ func (f *runFlags) round(ctx context.Context, w io.Writer, b backend.Backend, sc
 		if ctx.Err() != nil {
 			return false
 		}
-		switch f.one(ctx, w, b, s, engine.Execute).Status {
+		r := f.one(ctx, w, b, s, engine.Execute)
+		if r.Unsuitable { // as it would be of every other
+			return false
+		}
+		switch r.Status {
 		case report.NotSupported:
 		case report.Passed:
 			more = true
@@ -163,12 +167,13 @@ type execute func(context.Context, backend.Backend, *scenario.Scenario, engine.E
 
 func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *scenario.Scenario, execute execute) report.Result {
 	fmt.Fprintf(w, "== %s: %s\n", s.Name, s.Title)
-	r := execute(ctx, b, s, engine.Execution{
+	fit := f.sut.Fit(s)
+	r := execute(ctx, b, fit.Scenario, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: f.seed,
-			Reproduce: f.reproduce(s), Progress: printer(w),
+			Reproduce: f.reproduce(s), Progress: printer(w), SourceOnly: f.sut.SourceOnly(), KeepGoing: f.keepGoing,
 		},
-		Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
+		Lacks: fit.Lacks, Notes: fit.Notes, Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
 	})
 	fmt.Fprintf(w, "== %s: %s\n", s.Name, r.StatusText())
 	return r
@@ -178,6 +183,9 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 func (c *common) reproduce(s *scenario.Scenario) string {
 	parts := append([]string{"kmsharness run", s.File, "--backend " + c.backend, fmt.Sprintf("--seed %d", c.seed)}, s.FormFlags()...)
 	parts = append(parts, c.sut.Flags()...)
+	if c.keepGoing {
+		parts = append(parts, "--keep-going")
+	}
 	return strings.Join(parts, " ")
 }
 

@@ -19,6 +19,8 @@ type expectation struct {
 	mode    scenario.Mode
 	program *view.Program
 	bound   time.Duration // as written, resolved
+	house   bool          // it rests on a decision of this project
+	control bool          // of the phase, not of the scenario
 	broken  string        // why the expression could not be compiled, which validation excludes
 
 	started  bool
@@ -29,7 +31,7 @@ type expectation struct {
 }
 
 func (r *run) expect(e scenario.Expectation, id string) *expectation {
-	x := &expectation{run: r, id: id, mode: e.Mode, bound: r.resolve(e.Bound)}
+	x := &expectation{run: r, id: id, mode: e.Mode, bound: r.resolve(e.Bound), house: e.Origin == scenario.OriginHouse}
 	program, issues := r.compiler.Compile(e.CEL)
 	if program == nil {
 		x.broken = fmt.Sprintf("%s: %v", e.CEL, issues)
@@ -100,17 +102,29 @@ func (x *expectation) judge(at time.Time, last bool) (over bool) {
 
 func (x *expectation) end(at time.Time, ok bool, detail string) {
 	took := at.Sub(x.began)
-	e := history.Expectation{ID: x.id, Mode: string(x.mode), OK: ok, Detail: detail, Bound: x.bound, Took: took}
+	e := history.Expectation{ID: x.id, Mode: string(x.mode), OK: ok, House: x.house, Detail: detail, Bound: x.bound, Took: took}
 	if x.program != nil {
 		e.Text = x.program.Text()
 	}
-	x.run.record(at, &e)
-	if ok {
-		x.run.progress("%s met after %v of %v", x.id, took.Round(time.Millisecond), x.bound)
-		return
+	word := "met"
+	switch {
+	case ok:
+	case x.house && x.run.opts.SourceOnly:
+		word = "not met (a house rule)"
+	default:
+		word = "NOT met"
+		var seen []string
+		if x.program != nil {
+			seen = x.program.Values(x.run.state, at)
+		}
+		e.Repeats = x.run.miss(x.id, seen, x.control)
 	}
-	x.run.failed = true
-	x.run.progress("%s NOT met after %v of %v: %s", x.id, took.Round(time.Millisecond), x.bound, detail)
+	x.run.record(at, &e)
+	line := fmt.Sprintf("%s %s after %v of %v", x.id, word, took.Round(time.Millisecond), x.bound)
+	if !ok {
+		line += ": " + detail
+	}
+	x.run.progress("%s", line)
 }
 
 func (x *expectation) due() time.Time { return soonest(x.deadline, x.tick) }

@@ -29,6 +29,10 @@ type Options struct {
 	Began time.Time
 	// Progress receives one line at a time about what happens; nil is silence.
 	Progress func(string)
+	// SourceOnly: the system under test is not this project's, and house rules that it breaks are listed and fail nothing.
+	SourceOnly bool
+	// KeepGoing lets steps go on after an expectation failed. What fails in the same way again is marked as a repetition.
+	KeepGoing bool
 	// OnFailure is called once, before anything is healed, when an expectation or an action failed; nil: nobody is told.
 	OnFailure func(ctx context.Context)
 	// Limits are the engine's own timeouts; zero means DefaultLimits.

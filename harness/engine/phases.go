@@ -65,7 +65,7 @@ func (r *run) phases(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.failed {
+	if r.failed || len(r.missed) > 0 {
 		r.opts.OnFailure(ctx)
 	}
 	if err := r.heal(ctx); err != nil {
@@ -88,7 +88,7 @@ func (r *run) after(ctx context.Context) error {
 
 func (r *run) control(id, text string, mode scenario.Mode, bound time.Duration) *expectation {
 	x := r.expect(scenario.Expectation{Mode: mode, CEL: text}, id)
-	x.bound = bound
+	x.bound, x.control = bound, true
 	return x
 }
 

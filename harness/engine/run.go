@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -55,7 +56,28 @@ type run struct {
 	beside  func(func(context.Context)) // runs an action beside the engine, with the run's context
 	results map[string]history.Action   // ended actions by ID
 	done    []scenario.Action           // actions of steps that were begun, resolved: what healing undoes
-	failed  bool
+	failed  bool                        // no further step begins
+	missed  []missed                    // expectations that failed, in time
+}
+
+// missed is an expectation that failed, and the values that it failed by.
+type missed struct {
+	id   string
+	seen []string
+}
+
+// miss notes that an expectation failed. It gives the one that failed in the same way before, if there is one: every value that this one failed by, that
+// one had failed by. Without KeepGoing, or for a control, the run is over.
+func (r *run) miss(id string, seen []string, control bool) (repeats string) {
+	for _, m := range r.missed {
+		if len(seen) > 0 && !slices.ContainsFunc(seen, func(s string) bool { return !slices.Contains(m.seen, s) }) {
+			repeats = m.id
+			break
+		}
+	}
+	r.missed = append(r.missed, missed{id, seen})
+	r.failed = r.failed || control || !r.opts.KeepGoing
+	return repeats
 }
 
 func newRun(env backend.Environment, s *scenario.Scenario, opts Options) (*run, error) {
@@ -88,7 +110,7 @@ func (r *run) head() history.Run {
 	h := r.env.Heading()
 	h.Schema, h.Scenario, h.File = history.Schema, r.scenario.Name, r.scenario.File
 	h.Title, h.Area = r.scenario.Title, r.scenario.Area
-	h.Seed, h.Reproduce = r.opts.Seed, r.opts.Reproduce
+	h.Seed, h.Reproduce, h.SourceOnly = r.opts.Seed, r.opts.Reproduce, r.opts.SourceOnly
 	if r.opts.Backend != "" {
 		h.Backend = r.opts.Backend
 	}

@@ -33,6 +33,7 @@ type world struct {
 	latency time.Duration // from a change to a visible object
 	react   func(scenario.Action) error
 	finish  error
+	opts    engine.Options // what tests add
 }
 
 type appointment struct {
@@ -187,8 +188,10 @@ func (w *world) run(ctx context.Context, topology, steps string) ([]history.Even
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	err = engine.Run(ctx, w, s, engine.Options{Log: w.log, Runtime: w, Seed: 1, Progress: func(l string) { w.t.Log(l) },
-		Limits: engine.Limits{Action: time.Minute, StartUp: time.Second, Finish: time.Second}})
+	opts := w.opts
+	opts.Log, opts.Runtime, opts.Seed, opts.Progress = w.log, w, 1, func(l string) { w.t.Log(l) }
+	opts.Limits = engine.Limits{Action: time.Minute, StartUp: time.Second, Finish: time.Second}
+	err = engine.Run(ctx, w, s, opts)
 	return w.log.Events(), err
 }
 

@@ -27,10 +27,12 @@ type Run struct {
 	// Connectivity is how reporters reach the API: "loopback" (their own node's API server, also when empty) or
 	// "service" (any API server, through the load balancer).
 	Connectivity string `json:"connectivity,omitempty"`
-	// Contract is the wire form that the reporters write: "conditions" or "healthreports".
+	// Contract is the wire form that the reporters write: FormConditions or FormHealthReports.
 	Contract string `json:"contract"`
 	// ReporterIdentity is which credentials the reporters have: IdentityLeast (also when empty) or IdentityAdmin.
 	ReporterIdentity string `json:"reporterIdentity,omitempty"`
+	// SourceOnly: the system under test is not this project's, and what only decisions of this project demand fails nothing.
+	SourceOnly bool `json:"sourceOnly,omitempty"`
 	// Operator is the plural resource of the operator CR ("kubeapiservers") and ClusterOperator its counterpart.
 	Operator        string `json:"operator"`
 	ClusterOperator string `json:"clusterOperator"`
@@ -46,6 +48,12 @@ type Run struct {
 
 // LifecycleOperator is the Lifecycle of a run with an API server operator.
 const LifecycleOperator = "operator"
+
+// Wire forms of reports: values of Run.Contract.
+const (
+	FormConditions    = "conditions"
+	FormHealthReports = "healthreports"
+)
 
 // Identities of a reporter: one that may apply the entry of its node and nothing else, and an administrator, as OpenShift's reporter is.
 const (
@@ -98,6 +106,10 @@ type Expectation struct {
 	Mode string `json:"mode"` // within, holds, never
 	Text string `json:"text"` // the CEL expression
 	OK   bool   `json:"ok"`
+	// House: it rests on a decision of this project, not on a source.
+	House bool `json:"house,omitempty"`
+	// Repeats is the expectation that failed before in the same way; only with --keep-going, where steps go on.
+	Repeats string `json:"repeats,omitempty"`
 	// Detail says what was seen, in words, when it was not met.
 	Detail string        `json:"detail,omitempty"`
 	Bound  time.Duration `json:"bound"`

@@ -19,7 +19,12 @@ func (r *Result) Judge(v check.Verdict, events []history.Event) {
 	for _, i := range v.Invariants {
 		r.Checks += i.Judged
 	}
+	r.House = house(v, events)
 	switch {
+	case v.WrongForm != "":
+		r.Status, r.Unsuitable = CouldNotRun, true
+		r.Reasons = append(r.Reasons, fmt.Sprintf("the reporter under test writes the form %s and not the one that was asked for: choose it with --contract %s", v.WrongForm, v.WrongForm))
+		return
 	case v.OK:
 		r.Status = Passed
 		return
@@ -29,7 +34,7 @@ func (r *Result) Judge(v check.Verdict, events []history.Event) {
 	}
 	r.Status = Failed
 	began := beginning(events)
-	r.Failures = append(r.Failures, failedSteps(events, began)...)
+	r.Failures = append(r.Failures, failedSteps(events, began, v.Expectations.House)...)
 	for _, i := range v.Invariants {
 		if i.Status == check.Failed {
 			r.Failures = append(r.Failures, violation(i))
@@ -67,15 +72,22 @@ func beginning(events []history.Event) time.Time {
 	return events[0].At
 }
 
-// failedSteps are the expectations and actions that the engine itself saw fail.
-func failedSteps(events []history.Event, began time.Time) []Failure {
+// failedSteps are the expectations and actions that the engine itself saw fail, without those that are about house rules alone. One that failed in the
+// same way as an earlier one is named there.
+func failedSteps(events []history.Event, began time.Time, house []history.Expectation) []Failure {
 	var out []Failure
 	for _, e := range events {
 		f := Failure{At: e.At, Offset: e.At.Sub(began), step: true}
 		switch {
 		case e.Expectation != nil && !e.Expectation.OK:
-			f.ID, f.Seen = e.Expectation.ID, e.Expectation.Detail
-			f.Allowed = fmt.Sprintf("%s %v: %s", e.Expectation.Mode, e.Expectation.Bound, e.Expectation.Text)
+			if slices.Contains(house, *e.Expectation) {
+				continue
+			}
+			if i := slices.IndexFunc(out, func(f Failure) bool { return f.ID == e.Expectation.Repeats }); i >= 0 {
+				out[i].Repeated = append(out[i].Repeated, e.Expectation.ID)
+				continue
+			}
+			f = f.of(*e.Expectation)
 		case e.Action != nil && e.Action.State == history.ActionFailed:
 			f.ID, f.Seen, f.Allowed = e.Action.ID, e.Action.Error, "the action takes effect"
 		default:
@@ -86,12 +98,34 @@ func failedSteps(events []history.Event, began time.Time) []Failure {
 	return out
 }
 
+func (f Failure) of(e history.Expectation) Failure {
+	f.ID, f.Seen, f.Allowed = e.ID, e.Detail, fmt.Sprintf("%s %v: %s", e.Mode, e.Bound, e.Text)
+	return f
+}
+
+// house are the house rules that were not kept, and fail nothing.
+func house(v check.Verdict, events []history.Event) []Failure {
+	var out []Failure
+	began := beginning(events)
+	for _, e := range events {
+		if e.Expectation != nil && slices.Contains(v.Expectations.House, *e.Expectation) {
+			out = append(out, Failure{At: e.At, Offset: e.At.Sub(began)}.of(*e.Expectation))
+		}
+	}
+	for _, i := range v.Invariants {
+		if len(i.House) > 0 {
+			out = append(out, violation(check.Result{ID: i.ID, Statement: i.Statement, Count: len(i.House), Violations: i.House}))
+		}
+	}
+	return out
+}
+
 // violation is the first of an invariant's violations.
 func violation(i check.Result) Failure {
 	f := Failure{ID: i.ID, Seen: i.Statement, More: i.Count - 1}
 	if len(i.Violations) > 0 {
 		first := i.Violations[0]
-		f.At, f.Offset, f.Seen, f.Allowed, f.Where, f.Because = first.At, first.Offset, first.Seen, first.Allowed, first.Node, first.Because
+		f.At, f.Offset, f.Seen, f.Allowed, f.Where, f.Because, f.House = first.At, first.Offset, first.Seen, first.Allowed, first.Node, first.Because, first.House
 		if first.KeyID != "" {
 			f.Where += "/" + first.KeyID
 		}

@@ -59,6 +59,10 @@ type Result struct {
 	Events       int `json:"events"`
 	// Failures are what was not as it should be, the first of each kind in full.
 	Failures []Failure `json:"failures,omitempty"`
+	// House are house rules that the system under test, which is not this project's, does not keep; they fail nothing.
+	House []Failure `json:"house,omitempty"`
+	// Unsuitable: the system under test cannot be judged by any scenario of the run as it was asked for; Reasons say why.
+	Unsuitable bool `json:"unsuitable,omitempty"`
 	// Notes are what somebody should know and nothing is judged by.
 	Notes []string `json:"notes,omitempty"`
 	// FailedBoots are the likely causes why a control plane for it did not come up at the first attempt, or at both.
@@ -89,6 +93,10 @@ type Failure struct {
 	Allowed string `json:"allowed,omitempty"`
 	// Because names what caused it, where that is a failure of its own.
 	Because string `json:"because,omitempty"`
+	// House is the decision of this project that it is about, if it is about one alone.
+	House string `json:"house,omitempty"`
+	// Repeated are expectations that failed later in the same way, where steps went on.
+	Repeated []string `json:"repeated,omitempty"`
 	// More violations of the same invariant that are not shown.
 	More int `json:"more,omitempty"`
 

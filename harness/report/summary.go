@@ -58,17 +58,20 @@ func (s Summary) Line() string {
 
 // Rarely are the counts that most runs have none of, each behind a comma.
 func (s Summary) Rarely() string {
-	again := 0
+	again, house := 0, 0
 	for _, r := range s.Results {
 		if r.JudgedAgain {
 			again++
+		}
+		if len(r.House) > 0 {
+			house++
 		}
 	}
 	text := ""
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{s.Count(Inconclusive), "INCONCLUSIVE"}, {s.Count(Interrupted), "interrupted"}, {s.Count(NotBegun), "NOT BEGUN"}, {again, "judged again"}} {
+	}{{s.Count(Inconclusive), "INCONCLUSIVE"}, {s.Count(Interrupted), "interrupted"}, {s.Count(NotBegun), "NOT BEGUN"}, {again, "judged again"}, {house, "with house rules not kept"}} {
 		if x.n > 0 {
 			text += fmt.Sprintf(", %d %s", x.n, x.what)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -15,7 +16,7 @@ func (s Summary) WriteText(w io.Writer) error {
 	var b strings.Builder
 	s.table(&b)
 	for _, r := range s.sorted() {
-		if r.Status != Passed || r.JudgedAgain || len(r.Notes) > 0 {
+		if r.Status != Passed || r.JudgedAgain || len(r.Notes)+len(r.House) > 0 {
 			b.WriteString("\n" + r.Text())
 		}
 	}
@@ -56,6 +57,12 @@ func (r Result) Text() string {
 	for _, f := range r.Failures {
 		r.failure(&b, f)
 	}
+	if len(r.House) > 0 {
+		b.WriteString("  house rules that are not kept, which no source demands (--strict makes them failures):\n")
+	}
+	for _, f := range r.House {
+		r.failure(&b, f)
+	}
 	for _, note := range r.Notes {
 		b.WriteString("  note: " + indent(note) + "\n")
 	}
@@ -73,6 +80,9 @@ func (r Result) Text() string {
 
 func (r Result) failure(b *strings.Builder, f Failure) {
 	head := "  ✗ " + f.ID
+	if slices.ContainsFunc(r.House, func(h Failure) bool { return h.ID == f.ID && h.At.Equal(f.At) }) {
+		head = "  ○ " + f.ID
+	}
 	if f.Where != "" {
 		head += " " + f.Where
 	}
@@ -85,6 +95,12 @@ func (r Result) failure(b *strings.Builder, f Failure) {
 	}
 	if f.Because != "" {
 		fmt.Fprintf(b, "      because: %s\n", f.Because)
+	}
+	if f.House != "" {
+		fmt.Fprintf(b, "      rule:    %s\n", f.House)
+	}
+	if len(f.Repeated) > 0 {
+		fmt.Fprintf(b, "      and again: %s\n", strings.Join(f.Repeated, ", "))
 	}
 	if f.More > 0 {
 		fmt.Fprintf(b, "      and %d more of %s in the history\n", f.More, f.ID)

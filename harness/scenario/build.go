@@ -114,7 +114,7 @@ func (b builder) step(n *yaml.Node) Step {
 	s := Step{Pos: position(n), At: b.duration(n, wordAt), After: b.duration(n, wordAfter), Wait: b.duration(n, wordWait)}
 	for mode, word := range map[Mode]string{ModeWithin: wordExpect, ModeHolds: wordHolds, ModeNever: wordNever} {
 		if b.child(n, word) != nil {
-			s.Expect = &Expectation{Mode: mode, CEL: b.text(n, word), Bound: b.duration(n, boundOf(word))}
+			s.Expect = &Expectation{Mode: mode, CEL: b.text(n, word), Bound: b.duration(n, boundOf(word)), Origin: b.text(n, wordOrigin)}
 		}
 	}
 	if b.child(n, wordParallel) != nil {

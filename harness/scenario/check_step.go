@@ -59,7 +59,7 @@ func (c *checker) step(word string) *shape {
 func withVerb(word string) *shape {
 	fields := []field{optional(word, verbShape(word)), optional(wordAt, scalar(kindTime)), optional(wordAfter, scalar(kindTime))}
 	if bound := boundOf(word); bound != "" {
-		fields = append(fields, required(bound, scalar(kindTime)))
+		fields = append(fields, required(bound, scalar(kindTime)), origin())
 	}
 	return mapping("a step with "+word, fields...)
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // What a scenario gets that does not say otherwise.
@@ -23,8 +25,8 @@ const (
 
 // Wire forms of a report.
 const (
-	ContractConditions    = "conditions"
-	ContractHealthReports = "healthreports"
+	ContractConditions    = history.FormConditions
+	ContractHealthReports = history.FormHealthReports
 )
 
 // Contracts and Operators are the values of the fields with these names, the default first.

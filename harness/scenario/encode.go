@@ -76,7 +76,7 @@ func (s Step) encode() *yaml.Node {
 		pairs = append(pairs, pair(string(s.Action.Verb), s.Action.encode()))
 	case s.Expect != nil:
 		word := s.Expect.Mode.Word()
-		pairs = append(pairs, pair(word, text(s.Expect.CEL)), pair(boundOf(word), text(s.Expect.Bound.Text)))
+		pairs = append(pairs, pair(word, text(s.Expect.CEL)), pair(boundOf(word), text(s.Expect.Bound.Text)), pair(wordOrigin, text(s.Expect.Origin)))
 	case s.Parallel != nil:
 		pairs = append(pairs, pair(wordParallel, stepList(s.Parallel)))
 	case s.Repeat != nil:

@@ -102,6 +102,7 @@ const (
 	wordFor      = "for"
 	wordAt       = "at"
 	wordAfter    = "after"
+	wordOrigin   = "origin"
 )
 
 // verbs are the words that say what a step does; a step has exactly one.
@@ -128,6 +129,11 @@ func verbShape(word string) *shape {
 			optional(wordUntil, formed(someText)).says("ends the repetition after the round in which it is true; fails if that never happens"), required("steps", some(stepShape(), maxSteps)))
 	}
 	return argumentShape(Verb(word))
+}
+
+func origin() field {
+	return optional(wordOrigin, word(OriginSource, OriginHouse)).says(
+		"what it rests on: a source (default), or a decision of this project, which fails a program of somebody else only with --strict")
 }
 
 func release() field {

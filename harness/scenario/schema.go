@@ -101,7 +101,7 @@ func (s schema) step() map[string]any {
 		fields := []field{verb, optional(wordAt, scalar(kindTime)).says("not before this time from the beginning of the steps"),
 			optional(wordAfter, scalar(kindTime)).says("this long after the previous step")}
 		if bound := boundOf(word); bound != "" {
-			fields = append(fields, required(bound, scalar(kindTime)).says("for how long it is watched"))
+			fields = append(fields, required(bound, scalar(kindTime)).says("for how long it is watched"), origin())
 		}
 		all = append(all, s.mapping(mapping("", fields...)))
 	}

@@ -126,7 +126,15 @@ type Expectation struct {
 	Mode  Mode
 	CEL   string
 	Bound Duration
+	// Origin is what it rests on: OriginSource (also when empty) or OriginHouse.
+	Origin string
 }
+
+// Origins of an expectation.
+const (
+	OriginSource = "source" // the design, a KEP, an API's schema, or what kube-apiserver does
+	OriginHouse  = "house"  // a decision of this project: "[decided here]" in the contract
+)
 
 // Position in a scenario file, 1-based; zero for a scenario written in Go.
 type Position struct{ Line, Column int }

@@ -103,6 +103,9 @@ func (v *validation) expectation(e Expectation, at place) {
 		v.add(at, "mode is %s, expected within, holds or never", quote(string(e.Mode)))
 		return
 	}
+	if !slices.Contains([]string{"", OriginSource, OriginHouse}, e.Origin) {
+		v.add(at.at(wordOrigin), "origin is %s, expected %s", quote(e.Origin), oneOf([]string{OriginSource, OriginHouse}))
+	}
 	v.duration(at.at(boundOf(e.Mode.Word())), e.Bound, true)
 	v.expression(e.CEL, at.at(e.Mode.Word()))
 }

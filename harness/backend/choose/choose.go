@@ -53,6 +53,10 @@ type Options struct {
 	local.Options
 	// ReporterImage and ReporterArgs are kind's.
 	ReporterImage, ReporterArgs string
+	// ReporterForm is the wire form of a reporter under test whose template has no {contract}: InForm sets it.
+	ReporterForm string
+	// Strict makes house rules fail also programs that are not this project's.
+	Strict bool
 }
 
 // Flags are the command-line flags of kmsharness run and e2e that ask for the same again, quoted for a shell.
@@ -62,6 +66,9 @@ func (o Options) Flags() []string {
 		if f[1] != "" {
 			flags = append(flags, f[0], local.Quote(f[1]))
 		}
+	}
+	if o.Strict {
+		flags = append(flags, "--strict")
 	}
 	return flags
 }

@@ -23,7 +23,7 @@ const (
 // Explain says in words what the parts of an expression are at an instant, and what rollup and reports say: what a
 // reader needs to see why it was not met. Texts of plugins are made safe to print.
 func (p *Program) Explain(s *State, now time.Time) string {
-	parts := p.values(s, now)
+	parts := p.Values(s, now)
 	parts = append(parts, s.Summary(now))
 	for _, name := range s.APIServers() {
 		parts = append(parts, name+": "+s.Of(name).Summary(now))
@@ -31,8 +31,8 @@ func (p *Program) Explain(s *State, now time.Time) string {
 	return contract.SafeText(strings.Join(parts, "; "), maxExplanation)
 }
 
-// values are the sub-expressions that look something up, with what they were.
-func (p *Program) values(s *State, now time.Time) []string {
+// Values are the sub-expressions that look something up, with what they are at an instant.
+func (p *Program) Values(s *State, now time.Time) []string {
 	program, err := p.env.Program(p.ast, cel.CostLimit(maxCost), cel.EvalOptions(cel.OptTrackState, cel.OptExhaustiveEval))
 	if err != nil {
 		return []string{err.Error()}

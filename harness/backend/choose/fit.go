@@ -1,0 +1,90 @@
+package choose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Fit is a scenario as far as a system under test can be judged by it.
+type Fit struct {
+	Scenario *scenario.Scenario
+	// Lacks is what the scenario needs that the system under test does not have; Notes is what of the scenario is not judged. A line each.
+	Lacks, Notes []string
+}
+
+// Others reports whether a program under test is not this project's. Then house rules fail nothing, unless Strict.
+func (o Options) Others() bool {
+	return o.ReporterCommand != "" || o.AggregatorCommand != "" || o.ReporterImage != ""
+}
+
+// SourceOnly reports whether the system under test is judged by sources alone, and not by the decisions of this project.
+func (o Options) SourceOnly() bool { return o.Others() && !o.Strict }
+
+// InForm gives the options of a run in a wire form: one of scenario.Contracts, or scenario.BothContracts, which a reporter under test must be told.
+func (o Options) InForm(form string) (Options, error) {
+	template := o.reporterTemplate()
+	if template == "" || strings.Contains(template, formPlaceholder) {
+		return o, nil
+	}
+	if form == scenario.BothContracts {
+		return o, fmt.Errorf("%s: the reporter under test is given no %s, so it writes one form: expected %s", form, formPlaceholder, strings.Join(scenario.Contracts(), " or "))
+	}
+	o.ReporterForm = form
+	return o, nil
+}
+
+// formPlaceholder tells a reporter which form to write, metricsPlaceholder where to serve metrics.
+const (
+	formPlaceholder    = "{contract}"
+	metricsPlaceholder = "{metricsAddress}"
+)
+
+// Fit leaves out of a scenario what the system under test does not have, as its command template and its credentials tell.
+func (o Options) Fit(s *scenario.Scenario) Fit {
+	f := Fit{Scenario: s}
+	if o.ReporterForm != "" && s.Contract != o.ReporterForm {
+		f.Lacks = append(f.Lacks, fmt.Sprintf("a reporter that writes %s: the one under test is given no %s, so it writes %s only", s.Contract, formPlaceholder, o.ReporterForm))
+	}
+	if template := o.reporterTemplate(); template != "" && !strings.Contains(template, metricsPlaceholder) {
+		f.withoutMetrics()
+	}
+	if o.ReporterIdentity == history.IdentityAdmin && takesRights(s) {
+		f.Lacks = append(f.Lacks, "reporters whose role can be taken away: with --reporter-identity admin they are administrators")
+	}
+	return f
+}
+
+// reporterTemplate is the command template of a reporter that is not this project's, or the arguments of its image; empty if they are those of this
+// project's.
+func (o Options) reporterTemplate() string {
+	if o.ReporterImage != "" {
+		return o.ReporterArgs
+	}
+	return o.ReporterCommand
+}
+
+// withoutMetrics leaves out what is expected of metrics.
+func (f *Fit) withoutMetrics() {
+	s, left, all := f.Scenario.WithoutMetrics()
+	switch {
+	case len(left) == 0:
+	case all:
+		f.Lacks = append(f.Lacks, "metrics: the reporter under test is given no "+metricsPlaceholder)
+	default:
+		f.Scenario = s
+		f.Notes = append(f.Notes, "what is expected of metrics in "+strings.Join(left, ", ")+" is not judged: the reporter under test is given no "+metricsPlaceholder)
+	}
+}
+
+// takesRights reports whether a scenario takes rights from reporters.
+func takesRights(s *scenario.Scenario) bool {
+	for _, a := range s.Actions() {
+		if a.Verb == scenario.VerbRefuse && a.Process.Role == history.RoleReporter && a.Text("mode") == history.RefuseForbidden {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,66 @@
+package choose
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+func under(s live.SystemUnderTest) Options {
+	return Options{Options: local.Options{SystemUnderTest: s}}
+}
+
+// TestFit: what a system under test does not have is named, and the rest of a scenario is judged.
+func TestFit(t *testing.T) {
+	step := func(cel string) scenario.Step {
+		return scenario.Step{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: cel, Bound: scenario.D("1I")}}
+	}
+	typed := &scenario.Scenario{Contract: scenario.ContractHealthReports, Steps: []scenario.Step{step("kmsActive"), step(`metrics.size() == 0`)}}
+	conditions := &scenario.Scenario{Contract: scenario.ContractConditions, Steps: []scenario.Step{step(`metrics.size() == 0`)}}
+	refuse := &scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Action{Verb: scenario.VerbRefuse,
+		Process: scenario.Selector{Role: history.RoleReporter}, Params: map[string]any{"mode": history.RefuseForbidden}}}}}
+	oneForm := under(live.SystemUnderTest{ReporterCommand: "r --node {node} --metrics {metricsAddress}"})
+	bare := under(live.SystemUnderTest{ReporterCommand: "r --contract {contract}"})
+	admin := under(live.SystemUnderTest{ReporterIdentity: history.IdentityAdmin})
+	for name, c := range map[string]struct {
+		o            Options
+		form         string
+		s            *scenario.Scenario
+		lacks, notes string
+	}{
+		"this project's":         {Options{}, scenario.ContractConditions, typed, "", ""},
+		"its own form":           {oneForm, scenario.ContractHealthReports, typed, "", ""},
+		"the other form":         {oneForm, scenario.ContractConditions, typed, "it writes conditions only", ""},
+		"both forms, no metrics": {bare, scenario.BothContracts, typed, "", "in steps[1] is not judged"},
+		"metrics alone":          {bare, scenario.ContractConditions, conditions, "given no {metricsAddress}", ""},
+		"administrators":         {admin, scenario.ContractConditions, refuse, "they are administrators", ""},
+		"least privilege":        {Options{}, scenario.ContractConditions, refuse, "", ""},
+	} {
+		o, err := c.o.InForm(c.form)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		f := o.Fit(c.s)
+		lacks, notes := strings.Join(f.Lacks, "\n"), strings.Join(f.Notes, "\n")
+		if !strings.Contains(lacks, c.lacks) || (c.lacks == "") != (lacks == "") || !strings.Contains(notes, c.notes) || (c.notes == "") != (notes == "") {
+			t.Errorf("%s: lacks %q, notes %q", name, lacks, notes)
+		}
+	}
+	if _, err := oneForm.InForm(scenario.BothContracts); err == nil || !strings.Contains(err.Error(), "expected conditions or healthreports") {
+		t.Errorf("one form for both: %v", err)
+	}
+}
+
+// TestSourceOnly: house rules bind this project's programs, and those of others if somebody says so.
+func TestSourceOnly(t *testing.T) {
+	other := under(live.SystemUnderTest{AggregatorCommand: "a"})
+	strict := other
+	strict.Strict = true
+	if (Options{}).SourceOnly() || !other.SourceOnly() || strict.SourceOnly() || !(Options{ReporterImage: "i"}).SourceOnly() {
+		t.Error("who is judged by sources alone")
+	}
+}

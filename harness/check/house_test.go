@@ -1,0 +1,100 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// otherVersion is a history in which cp-2's plugin speaks another version, and its reporter believes its ok.
+func otherVersion(sourceOnly bool) []history.Event {
+	events := plain(func(*world) {})()
+	for n := range events {
+		if c := events[n].Call; c != nil && c.Node == "cp-2" {
+			v3 := *c
+			v3.Version = "v3"
+			events[n].Call = &v3
+		}
+		if r := events[n].Run; r != nil {
+			run := *r
+			run.SourceOnly = sourceOnly
+			events[n].Run = &run
+		}
+	}
+	return events
+}
+
+// TestHouseRules: what only this project demands fails its own programs. Of those of others it is listed.
+func TestHouseRules(t *testing.T) {
+	find := func(v Verdict) Result {
+		for _, r := range v.Invariants {
+			if r.ID == "TRUTHFUL-PROBE" {
+				return r
+			}
+		}
+		t.Fatal("no TRUTHFUL-PROBE")
+		return Result{}
+	}
+	own, other := Run(otherVersion(false)), Run(otherVersion(true))
+	if r := find(own); own.OK || r.Status != Failed || r.Count == 0 || len(r.House) > 0 || r.Violations[0].House != houseUnusable {
+		t.Errorf("of this project: %+v", r)
+	}
+	if r := find(other); !other.OK || r.Status != Passed || r.Count > 0 || len(r.House) == 0 {
+		t.Errorf("of others: ok %v, %+v, problems %q", other.OK, r, other.Problems)
+	}
+}
+
+// TestHouseExpectations: an expectation that rests on a house rule fails nobody else's program.
+func TestHouseExpectations(t *testing.T) {
+	for _, sourceOnly := range []bool{false, true} {
+		events := plain(func(*world) {})()
+		for n := range events {
+			if r := events[n].Run; r != nil {
+				r.SourceOnly = sourceOnly
+			}
+			if x := events[n].Expectation; x != nil {
+				x.OK, x.House = false, true
+			}
+		}
+		v := Run(events)
+		if v.OK != sourceOnly || len(v.Expectations.House) > 0 != sourceOnly || len(v.Problems) == 0 != sourceOnly {
+			t.Errorf("sources alone %v: %+v, problems %q", sourceOnly, v.Expectations, v.Problems)
+		}
+	}
+}
+
+// TestOtherSourcesStillBind: sources alone excuse nothing that a source demands.
+func TestOtherSourcesStillBind(t *testing.T) {
+	for _, k := range knownBad() {
+		events := k.build()
+		var house bool
+		for _, r := range Run(events).Invariants {
+			for _, x := range r.Violations {
+				house = house || r.ID == k.id && x.House != ""
+			}
+		}
+		for n := range events {
+			if r := events[n].Run; r != nil {
+				r.SourceOnly = true
+			}
+		}
+		if v := Run(events); v.OK && !house {
+			t.Errorf("%s: passes by sources alone", k.name)
+		}
+	}
+}
+
+// TestWrongForm: a reporter that writes the other form is recognised; conditions of others say nothing of it.
+func TestWrongForm(t *testing.T) {
+	for want, contract := range map[string]string{"": history.FormConditions, history.FormConditions: history.FormHealthReports} {
+		events := plain(func(*world) {})()
+		for n := range events {
+			if r := events[n].Run; r != nil {
+				r.Contract = contract
+			}
+		}
+		if got := Run(events).WrongForm; got != want {
+			t.Errorf("a run about %s: wrong form %q, want %q", contract, got, want)
+		}
+	}
+}
