@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,11 +20,13 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 )
 
 type simulateFlags struct {
 	seeds, shard, out, ssa string
+	contract               string
 	seed                   int64
 	jobs                   int
 	hours                  float64
@@ -56,6 +59,7 @@ not run.`,
 	cmd.Flags().Float64Var(&f.hours, "hours", 0, "virtual hours of each seed, of which the last minutes are without faults; 0 is a few episodes")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "I/N: simulate only the part with index I, from 0, of N parts of the seeds")
 	cmd.Flags().StringVar(&f.out, "out", "_artifacts", "folder for the summary and for what did not pass")
+	cmd.Flags().StringVar(&f.contract, "contract", scenario.BothContracts, "wire form of the reports: conditions, healthreports, or both: each seed draws its own")
 	cmd.Flags().StringVar(&f.ssa, "ssa", string(store.Model), "what merges applies: real (Kubernetes' own code) or model (the same result, sooner)")
 	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU(), "seeds at the same time")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the histories of seeds that passed, too")
@@ -186,13 +190,19 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if f.hours < 0 || f.hours > mostHours || math.IsNaN(f.hours) {
 		return s, usage("--hours %v: expected 0 to %d", f.hours, mostHours)
 	}
+	if f.contract != scenario.BothContracts && !slices.Contains(scenario.Contracts(), f.contract) {
+		return s, usage("--contract %q: expected %s or %s", f.contract, strings.Join(scenario.Contracts(), ", "), scenario.BothContracts)
+	}
 	timing, err := f.scale.timing(f.hours)
 	if err != nil {
 		return s, err
 	}
 	s.backend = sim.New(sim.Options{SSA: store.SSA(f.ssa), Timing: timing, Unhealthy: sim.UnhealthyDrawn})
 	s.plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.backend.Timing(), Operator: f.operator}
-	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.plan.Timing.Interval.String()}
+	if f.contract != scenario.BothContracts {
+		s.plan.Contract = f.contract
+	}
+	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.plan.Timing.Interval.String(), "contract": f.contract}
 	return s, nil
 }
 

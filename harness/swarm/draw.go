@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -71,7 +72,7 @@ func (d *drawing) topology() {
 		d.nodes = append(d.nodes, fmt.Sprintf("cp-%d", i+1))
 	}
 	d.keyIDs = [][]string{{`"1"`}, {`"1"`}, {`"2"`, `"1"`}}[d.rng.IntN(3)]
-	d.contract = d.word("conditions", "conditions", "healthreports")
+	d.contract = cmp.Or(d.plan.Contract, d.word("conditions", "conditions", "healthreports"))
 	d.aggregators = d.one(1, 1, 2)
 }
 

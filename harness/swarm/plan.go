@@ -17,6 +17,8 @@ type Plan struct {
 	Timing contract.Timing
 	// Operator has an operator switch the encryption in every seed, in the short form.
 	Operator bool
+	// Contract is the wire form of every seed; empty: each seed draws its own. The rest of a seed is the same.
+	Contract string
 }
 
 // flags are those of kmsharness simulate that ask for the plan.
@@ -26,6 +28,9 @@ func (p Plan) flags() (out string) {
 	}
 	if p.Operator {
 		out += " --operator"
+	}
+	if p.Contract != "" {
+		out += " --contract " + p.Contract
 	}
 	return out
 }
