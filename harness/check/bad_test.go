@@ -312,7 +312,7 @@ func knownBad() []known {
 		})},
 		{"aggregator removes the report of a node that is there for another second", "OWNERSHIP", rollup + "QUIET CONVERGENCE NO-ORPHAN ABSENCE-IS-NOT-BROKEN", func() []history.Event { return toldLate(sec) }},
 		{"lastChecked goes back", "MONOTONIC", "TRUTHFUL-PROBE", plain(entriesAs(15*sec, 16*sec, func(w *world, e *wire) { e.LastChecked = contract.FormatTime(w.now.Add(-1500 * time.Millisecond)) }))},
-		{"lastChecked goes back with a clock that nobody set", "MONOTONIC", "TRUTHFUL-PROBE", func() []history.Event { return clockBehind(false) }},
+		{"lastChecked goes back with a clock that nobody set", "MONOTONIC", "TRUTHFUL-PROBE FRESH-ONLY", func() []history.Event { return clockBehind(false) }},
 		{"reporter queues", "FRESH-ONLY", "MONOTONIC FALSE-ALARM", plain(entriesAs(10*sec, 20*sec, func(w *world, e *wire) { e.LastChecked = contract.FormatTime(w.now.Add(-3 * sec)) }))},
 		{"reporter writes every 3 s", "CADENCE", "", plain(func(w *world) { w.bad.period = 3 * sec })},
 		{"reporter writes four times a second", "CADENCE", "", plain(func(w *world) { w.bad.period = sec / 4 })},

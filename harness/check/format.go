@@ -169,6 +169,9 @@ func judgeFields(w wire, hasKEK, hasDetail bool, bad func(seen, allowed string))
 	case w.Status == string(contract.StatusError) && hasKEK:
 		bad(entry+": error with kekID "+quoted(w.KEKID), "no kekID: the plugin did not answer")
 	}
+	if !healthy && w.Detail == "" {
+		bad(entry+": not healthy and no detail", "1 to 1024 characters of detail")
+	}
 	judgeDetail(entry, w.Detail, healthy, hasDetail, bad)
 }
 
@@ -176,8 +179,6 @@ func judgeDetail(entry, detail string, healthy, has bool, bad func(seen, allowed
 	switch n := utf8.RuneCountInString(detail); {
 	case healthy && has:
 		bad(entry+": healthy with detail "+quoted(detail), "no detail")
-	case !healthy && (!has || detail == ""):
-		bad(entry+": not healthy and no detail", "1 to 1024 characters of detail")
 	case n > contract.MaxDetailChars:
 		bad(entry+": detail of "+number(int64(n))+" characters", "at most 1024")
 	case strings.ContainsFunc(detail, unicode.IsControl) || !utf8.ValidString(detail):

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"sort"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -18,38 +19,124 @@ func freshOnly() Invariant {
 func judgeFreshOnly(v *view) (f Finding) {
 	bound := v.run.Timing.MaxProbeAge() + v.tolerance()
 	for _, node := range v.reportingNodes() {
-		flowing := v.flowing(node)
-		for _, w := range v.writesOf(node) {
+		held := v.held(node)
+		delivered := map[time.Time]int64{} // by the beginning of what held it back: the late write
+		writes := v.writesOf(node)
+		for i, w := range writes {
+			if i+1 < len(writes) {
+				v.judgeKept(&f, node, w, writes[i+1], held, delivered)
+			}
 			for _, e := range w.entries {
 				at, known := v.instant(node, e)
 				if !known {
 					continue
 				}
 				e.checked = at
-				if !flowing.covers(span{e.checked, w.from}) {
-					continue // bytes already sent may arrive late through no fault of the reporter
-				}
 				f.judgedAt(w.from, w.from)
-				if age := w.from.Sub(e.checked.Add(e.precision)); age > bound {
-					f.violate(Violation{At: w.from, From: e.checked, To: e.checked.Add(bound), Seq: w.seq, Node: node, KeyID: e.keyID, Seen: "a write carries the probe of " + e.checkedText + ", " + short(age) + " old",
-						Allowed: "at most " + short(bound) + " old (I + R + W and tolerance)"})
+				limit := bound + v.slowest(node, span{e.checked, w.from})
+				age := w.from.Sub(e.checked.Add(e.precision))
+				if age <= limit || v.wasUnderWay(w, e.checked, held, delivered) {
+					continue
 				}
+				f.violate(Violation{At: w.from, From: e.checked, To: e.checked.Add(limit), Seq: w.seq, Node: node, KeyID: e.keyID, Seen: "a write carries the probe of " + e.checkedText + ", " + short(age) + " old",
+					Allowed: "at most " + short(limit) + " old (I + R + W and tolerance)"})
 			}
 		}
 	}
 	return f
 }
 
-// flowing is when nothing on the reporter's way held bytes back: a paused API server or a cut, slow or mute link delivers
-// later what was sent in time. A killed one does not.
-func (v *view) flowing(node string) spans {
+// judgeKept: a reporter probes again when a write has ended, or was given up. So one that was received after the probes of the next one had begun was kept
+// meanwhile, or was under way.
+func (v *view) judgeKept(f *Finding, node string, w, next write, held spans, delivered map[time.Time]int64) {
+	probed, probedNext := v.probedAt(node, w), v.probedAt(node, next)
+	if probed.IsZero() || !probedNext.After(probed) { // MONOTONIC judges what goes back
+		return
+	}
+	slack := v.tolerance() + v.slowest(node, span{probed, w.from})
+	f.judgedAt(w.from, w.from)
+	if !w.from.After(probedNext.Add(slack)) || v.wasUnderWay(w, probed, held, delivered) {
+		return
+	}
+	f.violate(Violation{At: w.from, From: probedNext, To: probedNext.Add(slack), Seq: w.seq, Node: node,
+		Seen:    "a write was sent " + short(w.from.Sub(probedNext)) + " after the reporter had begun to probe anew: it was kept",
+		Allowed: "what could not be written is dropped when the next results are there"})
+}
+
+// probedAt is when the probes of a write had surely begun; zero if its entries do not tell.
+func (v *view) probedAt(node string, w write) (first time.Time) {
+	for _, e := range w.entries {
+		at, known := v.instant(node, e)
+		if !known {
+			return time.Time{}
+		}
+		if at = v.begunBy(plugin{node, e.keyID}, at, at.Add(e.precision)); first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// begunBy is when a probe that was checked within a span had surely begun: with whole seconds the plugin's journal tells more than lastChecked.
+func (v *view) begunBy(p plugin, from, to time.Time) time.Time {
+	t := v.plugins[p]
+	if t == nil {
+		return to
+	}
+	last := sort.Search(len(t.probes), func(i int) bool { return !t.probes[i].Began.Before(to) }) - 1
+	if last >= 0 && !t.probes[last].Began.Before(from) {
+		return t.probes[last].Began
+	}
+	return to
+}
+
+// wasUnderWay reports whether a late write can be the request that was under way when its way was held up: bytes that were sent arrive late through no
+// fault of the reporter. Each hold delivers one: a reporter waits for an answer, and cancels the request that it gives up. It comes soon after the hold
+// has ended, for TCP tries again after at most as long as it has waited already.
+func (v *view) wasUnderWay(w write, checked time.Time, held spans, delivered map[time.Time]int64) bool {
+	for _, h := range held {
+		soon := h.to.Add(h.length() + v.tolerance())
+		if h.clip(span{checked, w.from}).empty() || w.from.After(soon) {
+			continue
+		}
+		if one, known := delivered[h.from]; known && one != w.seq {
+			continue
+		}
+		delivered[h.from] = w.seq
+		return true
+	}
+	return false
+}
+
+// held is when something on the reporter's way held bytes back: a paused API server or etcd, a cut, mute or slow link. It delivers later what was sent in time. A killed process or a reset link does not.
+func (v *view) held(node string) spans {
 	wide := span{v.whole.from.Add(-time.Hour), v.whole.to} // probes may be from before the recording
-	out := spans{wide}
+	flowing := spans{wide}
 	for _, p := range append(v.processes(history.RoleAPIServer), v.processes(history.RoleEtcd)...) {
 		if p.node == node || p.node == "" || v.run.Connectivity == connectService {
-			out = out.and(v.in(p, procPaused).not(wide))
+			flowing = flowing.and(v.in(p, procPaused).not(wide))
 		}
 	}
 	holds := func(l linkChange) bool { return l.state != history.LinkReset && l.from != history.RoleAggregator }
-	return out.and(v.linkFine(holds).not(v.whole).not(wide))
+	return flowing.and(v.linkFine(holds).not(v.whole).not(wide)).not(wide)
+}
+
+// slowest is how much a slow link of the reporter's way added to the time of a request, at most.
+func (v *view) slowest(node string, during span) (delay time.Duration) {
+	for i, l := range v.links {
+		if l.delay == 0 || l.from == history.RoleAggregator || l.node != node && l.node != "" {
+			continue
+		}
+		until := v.whole.to
+		for _, next := range v.links[i+1:] {
+			if next.from == l.from && next.to == l.to && next.node == l.node {
+				until = next.at
+				break
+			}
+		}
+		if !during.clip(span{l.at, until.Add(l.delay)}).empty() {
+			delay += l.delay
+		}
+	}
+	return delay
 }

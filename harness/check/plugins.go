@@ -80,9 +80,28 @@ func (v *view) settle(t *pluginTruth) {
 		t.down = v.reporterAble(t.node).and(v.pluginExpected(t.plugin))
 		t.idle = t.down
 	}
-	t.opaque = v.opaqueFaults(t)
+	t.opaque = v.opaqueFaults(t).or(v.open(t))
 	t.ranOut = v.probesThatRanOut(t.plugin)
 	v.assess(t, v.evidenceOf(t), v.repairs(t.plugin), v.blows(t.plugin))
+}
+
+// open is when the sources leave open how the plugin was: from an answer that only a house rule judges until the next one that tells.
+func (v *view) open(t *pluginTruth) spans {
+	var out []span
+	for i, p := range t.probes {
+		if p.bySource == 0 || p.surely {
+			continue
+		}
+		until := v.whole.to
+		for _, next := range t.probes[i+1:] {
+			if next.good() || next.bad() {
+				until = next.Began
+				break
+			}
+		}
+		out = append(out, span{p.Began, until})
+	}
+	return merged(out)
 }
 
 // opaqueFaults are the faults of which no journalled call tells.
