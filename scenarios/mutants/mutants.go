@@ -59,6 +59,8 @@ type Mutant struct {
 	// or the further arguments of every plugin.
 	Program string
 	Args    string
+	// MountSockets: it insists on the socket paths of a static pod, which takes root.
+	MountSockets bool
 }
 
 // In reports whether the mistake can be made in a wire form.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // The flags that the programs share with those that they mutate.
@@ -21,7 +22,7 @@ const (
 
 // processes are the mutants that run on a real control plane.
 func processes() []Mutant {
-	return []Mutant{
+	return append(openShift(), []Mutant{
 		{
 			Name: "write-on-change", Family: Reporter, Program: "mutant-reporter", Args: "--mutation write-on-change" + reporterArgs,
 			Mistake:  "a reporter that spares the API server writes which say nothing new, so that lastChecked no longer tells a healthy reporter from a dead one",
@@ -67,7 +68,36 @@ func processes() []Mutant {
 			Mistake:  "a plugin that answers from whichever backend its load balancer picks, one of which has not seen the new KEK, so that key_id goes back and forth",
 			Scenario: "reporter-restarted-quickly", Caught: []string{"KEY-ID-STABLE"},
 		},
+	}...)
+}
+
+// openShift is mistakes in a reporter of the shape that OpenShift ships.
+func openShift() []Mutant {
+	const program = "openshift-reporter"
+	args := " --kms-sockets={sockets} --node-name={node} --kubeconfig={kubeconfig} --interval={interval} --read-timeout={readTimeout} --write-timeout={writeTimeout}"
+	all := []Mutant{
+		{
+			Name: "openshift-remote-key-id-left-out", Scenario: "plugin-hangs", Caught: []string{"ACCEPTED", "CADENCE"},
+			Mistake: "a remoteKeyID only where the plugin is healthy, as OpenShift shipped it in August 2026: the CRD requires one, and a failure silences the whole node",
+		},
+		{
+			Name: "openshift-detail-as-it-came", Scenario: "typed-texts-visible", Caught: []string{"ACCEPTED"},
+			Mistake: "the text of a plugin as it came, which the API server refuses when it is too long",
+		},
+		{
+			Name: "openshift-shared-field-manager", Scenario: "reporter-restarted-quickly", Caught: []string{"OWNERSHIP"},
+			Mistake: "one field manager for all nodes: each apply removes the entries of the others",
+		},
+		{
+			Name: "openshift-failed-writes-queued", Scenario: "apiserver-down", Caught: []string{"FRESH-ONLY"},
+			Mistake: "failed writes that are kept and made good in order: what was true during the outage is written after it",
+		},
 	}
+	for i := range all {
+		m := &all[i]
+		m.Family, m.Contract, m.Program, m.Args, m.MountSockets = Reporter, scenario.ContractHealthReports, program, "--mistake "+strings.TrimPrefix(m.Name, "openshift-")+args, true
+	}
+	return all
 }
 
 // Options run a mutant on the local backend. dir has the programs of cmd/.
@@ -75,7 +105,7 @@ func (m Mutant) Options(dir string) local.Options {
 	command := filepath.Join(dir, m.Program) + " " + m.Args
 	switch m.Family {
 	case Reporter:
-		return local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: command}}
+		return local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: command}, ReporterMountSockets: m.MountSockets}
 	case Aggregator:
 		return local.Options{SystemUnderTest: live.SystemUnderTest{AggregatorCommand: command}}
 	default:
@@ -96,5 +126,12 @@ func (m Mutant) Command(dir string) string {
 	case Aggregator:
 		flag, value = "--aggregator-command", o.AggregatorCommand
 	}
-	return strings.Join([]string{"kmsharness run", "scenarios/catalogue/" + m.Scenario + ".yaml", flag, "'" + value + "'"}, " ")
+	words := []string{"kmsharness run", "scenarios/catalogue/" + m.Scenario + ".yaml", flag, "'" + value + "'"}
+	if m.MountSockets {
+		words = append(words, "--reporter-mount-sockets")
+	}
+	if m.Contract != "" {
+		words = append(words, "--contract "+m.Contract)
+	}
+	return strings.Join(words, " ")
 }

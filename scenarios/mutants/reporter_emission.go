@@ -25,6 +25,10 @@ func emission() []Mutant {
 			Mistake: "a failed write that is retried beside the ticks: it succeeds after the next one and puts the older result over the newer",
 		},
 		{
+			Name: "queue-behind-a-cut", Scenario: "reporter-cut-off", Caught: []string{"FRESH-ONLY"}, Subject: publishing(queueAndFlush),
+			Mistake: "the same behind a network that loses packets: one request may have been under way, and arrive late; the others were only kept",
+		},
+		{
 			Name: "retry-until-written", Scenario: "apiserver-down", Caught: []string{"FRESH-ONLY"}, Subject: publishing(retryUntilWritten),
 			Mistake: "a publisher that loops until its write succeeds: no tick happens meanwhile, and what it writes at last is from before the outage",
 		},

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,19 +134,20 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 		forms = scenario.Contracts()
 	}
 	var outcomes []trial.Outcome
-	for _, form := range forms {
-		if o.Scenarios, err = scenario.InForms(all, form); err != nil {
-			return nil, fmt.Errorf("--contract %w", err)
-		}
-		o.Out = filepath.Join(f.out, form)
+	for n, form := range forms {
 		for _, m := range chosen {
 			if ctx.Err() != nil {
 				return outcomes, nil
 			}
-			// A mistake that no wire form has anything to do with is tried once.
-			if !m.In(form) || m.Modelled() && form != forms[0] {
+			// A mistake that no wire form has anything to do with, or that can be made in one only, is tried once.
+			if (m.Modelled() || m.Contract != "") && n > 0 {
 				continue
 			}
+			form := cmp.Or(m.Contract, form)
+			if o.Scenarios, err = scenario.InForms(all, form); err != nil {
+				return nil, fmt.Errorf("--contract %w", err)
+			}
+			o.Out = filepath.Join(f.out, form)
 			if m.Backend() == "local" {
 				fmt.Fprintf(progress, "%s on local (%s) …\n", m.Name, form)
 			}

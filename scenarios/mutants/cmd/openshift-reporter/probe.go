@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	kmsv2 "k8s.io/kms/apis/v2"
+)
+
+// Statuses, and the longest texts that the CRD accepts.
+const (
+	healthy, unhealthy, failed = "Healthy", "Unhealthy", "Error"
+	maxText                    = 1024
+)
+
+// report is one entry of the list healthReports.
+type report struct {
+	NodeName        string `json:"nodeName"`
+	KeyID           string `json:"keyID"`
+	Status          string `json:"status"`
+	Detail          string `json:"detail,omitempty"`
+	LastCheckedTime string `json:"lastCheckedTime"`
+	RemoteKeyID     string `json:"remoteKeyID,omitempty"`
+}
+
+// prober asks plugins for their status, and remembers the remote key that each named last.
+type prober struct {
+	options
+	known []string // by socket
+}
+
+func newProber(o options) *prober { return &prober{options: o, known: make([]string, len(o.sockets))} }
+
+// all probes every plugin at once, so that one that hangs does not delay the others.
+func (p *prober) all(ctx context.Context) []report {
+	reports := make([]report, len(p.sockets))
+	var probes sync.WaitGroup
+	for i, s := range p.sockets {
+		probes.Go(func() {
+			r := report{NodeName: p.node, KeyID: socket.FindStringSubmatch(s)[1], LastCheckedTime: time.Now().UTC().Format(time.RFC3339)}
+			answer, err := status(ctx, s, p.readTimeout)
+			p.judge(&r, answer, err, i)
+			reports[i] = r
+		})
+	}
+	probes.Wait()
+	return reports
+}
+
+// status makes a connection for each probe: none is older than the plugin.
+func status(ctx context.Context, endpoint string, timeout time.Duration) (*kmsv2.StatusResponse, error) {
+	conn, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return kmsv2.NewKeyManagementServiceClient(conn).Status(ctx, &kmsv2.StatusRequest{})
+}
+
+// judge says what a plugin's answer means.
+func (p *prober) judge(r *report, answer *kmsv2.StatusResponse, err error, i int) {
+	remote := answer.GetKeyId()
+	usable := remote != "" && len(remote) <= maxText
+	switch {
+	case err != nil:
+		r.Status, r.Detail = failed, err.Error()
+	case answer.GetHealthz() != "ok":
+		r.Status, r.Detail = unhealthy, answer.GetHealthz()
+	case !usable:
+		r.Status, r.Detail = unhealthy, fmt.Sprintf("key_id has %d bytes, expected 1 to %d", len(remote), maxText)
+	default:
+		r.Status = healthy
+	}
+	if p.mistake == keyIDLeftOut {
+		if r.Status == healthy {
+			r.RemoteKeyID = remote
+		}
+	} else {
+		if err == nil && usable {
+			p.known[i] = remote
+		}
+		r.RemoteKeyID = p.known[i]
+		if r.RemoteKeyID == "" {
+			r.RemoteKeyID = "unknown"
+		}
+	}
+	if p.mistake != detailAsItCame {
+		r.Detail = cleaned(r.Detail)
+	}
+}
+
+// cleaned is a text that the API accepts, whatever a plugin sent: valid UTF-8 without control characters, and not too long.
+func cleaned(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
+	if runes := []rune(text); len(runes) > maxText {
+		return string(runes[:maxText-2]) + " …"
+	}
+	return text
+}
