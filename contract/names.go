@@ -17,6 +17,13 @@ const (
 	ConditionProgressing = "KMSPluginsProgressing"
 )
 
+// Conditions of the ClusterOperator; conditions of the CR are united by these suffixes.
+const (
+	ClusterOperatorDegraded    = "Degraded"
+	ClusterOperatorAvailable   = "Available"
+	ClusterOperatorProgressing = "Progressing"
+)
+
 // A reporter's condition always says the same three things; the signal is in the message, so that
 // lastTransitionTime never moves.
 const (
