@@ -15,6 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/controller"
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 // Exit codes of the program.
@@ -127,10 +128,15 @@ func (o Options) config(log *slog.Logger, registry prometheus.Registerer) (contr
 	if err != nil {
 		return controller.Config{}, err
 	}
+	inertia, err := contract.ParseInertia(o.Inertia)
+	if err != nil {
+		return controller.Config{}, err
+	}
 	return controller.Config{
 		REST: rest, Operator: operator, Interval: o.Interval, Log: log, Registry: registry,
 		Expected:     controller.Expected{NodeSelector: o.NodeSelector, PodSelector: o.PodSelector, PodNamespace: o.PodNamespace},
 		AlwaysActive: o.KMSActive == kmsAlways,
+		Union:        contract.Union{Inertia: inertia, UnknownStatus: o.UnknownStatus},
 		Election:     o.election(),
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -12,7 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
+
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,6 +38,9 @@ func TestMistakes(t *testing.T) {
 		"namespace, no pods": {[]string{"--pod-namespace=a"}, []string{"needs --pod-selector"}},
 		"kms":                {[]string{"--kms-active=no"}, []string{`--kms-active "no"`}},
 		"log format":         {[]string{"--log-format=xml"}, []string{`--log-format "xml"`}},
+		"inertia":            {[]string{"--degraded-inertia=2m,soon"}, []string{`--degraded-inertia: inertia "soon": expected a duration`}},
+		"inertia of a type":  {[]string{"--degraded-inertia=2m", "--degraded-inertia=XAvailable=2m"}, []string{`--degraded-inertia: inertia "XAvailable=2m": expected a condition type that ends in Degraded`}},
+		"unknown status":     {[]string{"--unknown-status=bad"}, []string{`--unknown-status "bad": expected yields or is-bad`}},
 		"metrics address":    {[]string{"--metrics-address=9798"}, []string{"--metrics-address"}},
 		"lease times":        {[]string{"--leader-elect", "--leader-elect-lease-duration=5s"}, []string{"--leader-elect-renew-deadline 10s: must be less"}},
 		"retry period":       {[]string{"--leader-elect", "--leader-elect-retry-period=10s"}, []string{"--leader-elect-renew-deadline 10s: must be more than 12s"}},
@@ -54,6 +62,42 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+func TestUnionFlags(t *testing.T) {
+	o := Defaults()
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.AddFlags(f)
+	o.Kubeconfig = kubeconfig(t)
+	for _, c := range []struct {
+		args []string
+		want contract.Union
+	}{
+		{nil, contract.Union{}},
+		{[]string{"--degraded-inertia", "2m,XDegraded=0s", "--degraded-inertia=YDegraded=10m", "--unknown-status=is-bad"}, contract.Union{
+			Inertia:       contract.Inertia{All: 2 * time.Minute, Types: map[string]time.Duration{"XDegraded": 0, "YDegraded": 10 * time.Minute}},
+			UnknownStatus: contract.UnknownIsBad,
+		}},
+	} {
+		if err := f.Parse(c.args); err != nil || len(o.Validate()) > 0 {
+			t.Fatal(err, o.Validate())
+		}
+		config, err := o.config(slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		if err != nil || !config.Union.Equal(c.want) {
+			t.Errorf("%q: unites with %+v, %v, want %+v", c.args, config.Union, err, c.want)
+		}
+	}
+}
+
+// kubeconfig is one that leads nowhere.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]}"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 func TestUnusableKubeconfig(t *testing.T) {
 	var stderr bytes.Buffer
 	if code := Main(context.Background(), []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, &stderr); code != ExitFailed || !strings.Contains(stderr.String(), "load kubeconfig") {
@@ -63,16 +107,11 @@ func TestUnusableKubeconfig(t *testing.T) {
 
 // Without an API server it is alive but not ready, and a signal ends it at once, cleanly.
 func TestAliveNotReadyAndQuickToStop(t *testing.T) {
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	text := "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]}"
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	address := freeAddress(t)
+	file, address := kubeconfig(t), freeAddress(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan int, 1)
 	go func() {
-		done <- Main(ctx, []string{"--kubeconfig", kubeconfig, "--metrics-address", address}, io.Discard)
+		done <- Main(ctx, []string{"--kubeconfig", file, "--metrics-address", address}, io.Discard)
 	}()
 	await(t, "http://"+address+"/healthz", http.StatusOK)
 	await(t, "http://"+address+"/readyz", http.StatusServiceUnavailable)

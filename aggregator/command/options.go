@@ -20,6 +20,8 @@ type Options struct {
 	PodSelector    string
 	PodNamespace   string
 	KMSActive      string
+	Inertia        []string
+	UnknownStatus  string
 	MetricsAddress string
 	LogFormat      string
 	LeaderElect    bool
@@ -52,6 +54,7 @@ func Defaults() Options {
 		Interval:       contract.DefaultTiming().Interval,
 		NodeSelector:   "node-role.kubernetes.io/control-plane",
 		KMSActive:      kmsAuto,
+		UnknownStatus:  contract.UnknownRules()[0],
 		MetricsAddress: "127.0.0.1:9798",
 		LogFormat:      logJSON,
 		Lease: LeaseOptions{
@@ -79,6 +82,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.PodSelector, "pod-selector", o.PodSelector, "label selector of the API server pods whose nodes should report, instead of --node-selector")
 	f.StringVar(&o.PodNamespace, "pod-namespace", o.PodNamespace, "namespace of --pod-selector")
 	f.StringVar(&o.KMSActive, "kms-active", o.KMSActive, "auto: as apiservers.config.openshift.io/cluster says; always: do not look there")
+	f.StringSliceVar(&o.Inertia, "degraded-inertia", o.Inertia, "how long a condition must be True or Unknown before the ClusterOperator's Degraded shows it: a duration, and TYPE=DURATION for single types, such as 2m,NodeControllerDegraded=10m (default none)")
+	f.StringVar(&o.UnknownStatus, "unknown-status", o.UnknownStatus, "yields: a condition that is Unknown yields to bad ones in the ClusterOperator; is-bad: it is one of the bad ones, as in library-go")
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "host:port of /metrics, /healthz and /readyz; empty for none")
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	f.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "work only while holding a lease")

@@ -3,6 +3,8 @@ package command
 import (
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 // Validate says what is wrong with the flags: one line per mistake, all of them at once.
@@ -25,6 +28,9 @@ func (o Options) Validate() []error {
 	c.that(o.PodSelector == "" || o.PodNamespace != "", "--pod-selector %q: needs --pod-namespace", o.PodSelector)
 	c.that(o.PodNamespace == "" || o.PodSelector != "", "--pod-namespace %q: needs --pod-selector", o.PodNamespace)
 	c.that(o.KMSActive == kmsAuto || o.KMSActive == kmsAlways, "--kms-active %q: expected auto or always", o.KMSActive)
+	_, err = contract.ParseInertia(o.Inertia)
+	c.noError("--degraded-inertia", err)
+	c.that(slices.Contains(contract.UnknownRules(), o.UnknownStatus), "--unknown-status %q: expected %s", o.UnknownStatus, strings.Join(contract.UnknownRules(), " or "))
 	c.that(o.LogFormat == logJSON || o.LogFormat == logText, "--log-format %q: expected json or text", o.LogFormat)
 	if o.MetricsAddress != "" {
 		_, _, err := net.SplitHostPort(o.MetricsAddress)

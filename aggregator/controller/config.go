@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 // Config is what a Controller needs.
@@ -24,6 +25,8 @@ type Config struct {
 	// AlwaysActive treats KMS as active without looking at apiservers.config.openshift.io/cluster, for a Kubernetes
 	// without that API.
 	AlwaysActive bool
+	// Union is how the conditions of the CR are united into those of the ClusterOperator.
+	Union contract.Union
 	// Election is nil for an aggregator that runs alone.
 	Election *Election
 	// Log receives structured logs.

@@ -66,3 +66,15 @@ func TestUnionIsOfWhatIsLeft(t *testing.T) {
 		t.Errorf("the ClusterOperator is told %s, expected that nothing is progressing", told)
 	}
 }
+
+// What the aggregator decides from says how it unites.
+func TestInputHasTheUnion(t *testing.T) {
+	rule := contract.Union{Inertia: contract.Inertia{All: 2 * time.Minute}, UnknownStatus: contract.UnknownIsBad}
+	c, err := New(Config{REST: &rest.Config{Host: "http://127.0.0.1:1"}, Operator: core.Operators()[0], Interval: time.Second, Union: rule,
+		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
+	must(t, err)
+	defer c.dialer.CloseAll()
+	if in, ok := c.input(view{cr: &unstructured.Unstructured{Object: crWith("7")}}); !ok || !in.Union.Equal(rule) {
+		t.Errorf("decides with %+v, expected %+v", in.Union, rule)
+	}
+}

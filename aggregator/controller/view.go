@@ -61,6 +61,7 @@ func (c *Controller) input(v view) (in core.Input, ok bool) {
 		Nodes:     expectedNodes(v.expected),
 		KMSActive: c.AlwaysActive || active(v.config),
 		Observed:  c.reader.Read(v.cr.Object, c.Operator),
+		Union:     c.Union,
 	}
 	if v.operator != nil {
 		in.ClusterOperator = core.ReadConditions(v.operator.Object)

@@ -19,6 +19,7 @@ import (
 func drawWorld(t *rapid.T, tb testing.TB) *world {
 	w := newWorld(tb, nodeNames(rapid.IntRange(0, 4).Draw(t, "nodes"))...)
 	w.active = rapid.Bool().Draw(t, "active")
+	w.union = drawUnion(t)
 	for _, n := range append(nodeNames(5), "stranger") {
 		if rapid.Bool().Draw(t, n+" reports") {
 			drawReport(t, w, n)
@@ -28,6 +29,11 @@ func drawWorld(t *rapid.T, tb testing.TB) *world {
 		w.memory = Memory{}
 	}
 	return w
+}
+
+func drawUnion(t *rapid.T) contract.Union {
+	inertia := rapid.SampledFrom([]time.Duration{0, 0, time.Second, 45 * time.Second, 2 * time.Minute}).Draw(t, "inertia")
+	return contract.Union{Inertia: contract.Inertia{All: inertia}, UnknownStatus: rapid.SampledFrom(contract.UnknownRules()).Draw(t, "unknown status")}
 }
 
 func drawReport(t *rapid.T, w *world, node string) {

@@ -21,6 +21,8 @@ type Input struct {
 	Observed Observed
 	// ClusterOperator is the conditions that stand on the ClusterOperator.
 	ClusterOperator []Condition
+	// Union is how the conditions of the CR are united into those of the ClusterOperator.
+	Union contract.Union
 }
 
 // Decision is what a step wants done. Carrying it out and stepping again with nothing changed decides nothing new.
@@ -39,6 +41,8 @@ type Decision struct {
 	NextWake time.Time
 	// Memory for the next step.
 	Memory Memory
+
+	expires time.Time // the earliest end of an inertia
 }
 
 // Step decides.
@@ -55,7 +59,8 @@ func Step(in Input, m Memory) Decision {
 // Say makes the rollups those that are given, and the ClusterOperator their union with the conditions of others.
 func (d Decision) Say(in Input, rollups []Condition) Decision {
 	d.Rollups, d.WriteRollups = settle(rollups, in.Observed.Conditions, in.Now)
-	united := union(append(others(in.Observed.Conditions), d.Rollups...))
+	united, expires := union(append(others(in.Observed.Conditions), d.Rollups...), in.Union, in.Now)
+	d.expires, d.NextWake = expires, sooner(d.NextWake, expires)
 	d.ClusterOperator, d.WriteClusterOperator = settle(united, in.ClusterOperator, in.Now)
 	return d
 }

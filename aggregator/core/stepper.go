@@ -33,7 +33,7 @@ func (s *Stepper) Step(in Input, m Memory) Decision {
 		s.due.add(in, name)
 	}
 	s.in = in
-	s.last.NextWake = s.due.next(in)
+	s.last.NextWake = sooner(s.due.next(in), s.last.expires)
 	return s.last
 }
 
@@ -42,7 +42,7 @@ func (s *Stepper) repeats(in Input, m Memory) (nodes []string, ok bool) {
 	d := s.last
 	switch {
 	case !d.Memory.started || d.WriteRollups || d.WriteClusterOperator || !d.Remove.Empty() || len(d.Memory.orphans) > 0:
-	case !in.KMSActive || !s.in.KMSActive || in.Interval != s.in.Interval || in.Now.Before(s.in.Now):
+	case !in.KMSActive || !s.in.KMSActive || in.Interval != s.in.Interval || !in.Union.Equal(s.in.Union) || in.Now.Before(s.in.Now):
 	case !d.NextWake.IsZero() && !in.Now.Before(d.NextWake):
 	case !m.is(d.Memory) || !sameMap(in.Nodes, s.in.Nodes) || !slices.Equal(in.ClusterOperator, s.in.ClusterOperator):
 	default:

@@ -18,6 +18,7 @@ func TestStepperDecidesWhatStepDecides(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, "a", "b", "c")
 		w.typedForm = rapid.Bool().Draw(rt, "typed")
+		w.union = drawUnion(rt)
 		var reader Reader
 		var stepper Stepper
 		read := reader.Read
@@ -82,7 +83,7 @@ func disturb(t *rapid.T, w *world) {
 	case kind == 6:
 		w.report(node, 0, healthy("2", "k"), healthy("1", "l"))
 	case kind == 7:
-		w.condition(Condition{Type: "OtherDegraded", Status: rapid.SampledFrom([]string{True, False}).Draw(t, "status")})
+		w.condition(Condition{Type: "OtherDegraded", Status: rapid.SampledFrom([]string{True, False}).Draw(t, "status"), LastTransitionTime: w.now.Truncate(time.Second)})
 	case kind < 10: // nothing but time
 	default:
 		w.report(node, time.Duration(rapid.IntRange(0, 3).Draw(t, "age"))*time.Second, healthy("1", "k"))
@@ -113,5 +114,26 @@ func TestStepperWakesForTheReportThatStands(t *testing.T) {
 	w.report("b", 0, healthy("1", "k"))
 	if later := step().NextWake; later != first.Add(10*time.Second) {
 		t.Errorf("wakes at %v, expected 10 s after %v", later, first)
+	}
+}
+
+// A step with another union repeats nothing.
+func TestStepperNoticesAnotherUnion(t *testing.T) {
+	w := newWorld(t, "a")
+	w.union = contract.Union{Inertia: contract.Inertia{All: time.Minute}}
+	w.report("a", 0, healthy("1", "k"))
+	w.condition(Condition{Type: "OtherDegraded", Status: True, LastTransitionTime: w.now})
+	var reader Reader
+	var stepper Stepper
+	for _, want := range []string{"False/AsExpected", "False/AsExpected", "True/Other_"} {
+		in := w.input()
+		in.Observed = reader.Read(w.cr, w.op)
+		carryOut(w, stepper.Step(in, w.memory))
+		if got := says(w.co, "Degraded"); got != want {
+			t.Errorf("ClusterOperator Degraded is %s, want %s", got, want)
+		}
+		if w.now = w.now.Add(time.Second); w.now.Sub(noon()) == 2*time.Second {
+			w.union = contract.Union{}
+		}
 	}
 }

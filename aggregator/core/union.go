@@ -3,56 +3,91 @@ package core
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 )
 
 // suffix is a ClusterOperator condition and how conditions of that suffix are united into it.
 type suffix struct {
-	name  string
-	worst string // the status of one source that decides alone
-	good  string // the status when every source is good
+	name    string
+	worst   string // the status of one source that decides alone
+	good    string // the status when every source is good
+	inertia bool
 }
 
 func suffixes() []suffix {
-	return []suffix{{"Degraded", True, False}, {"Available", False, True}, {"Progressing", True, False}}
+	return []suffix{
+		{name: contract.ClusterOperatorDegraded, worst: True, good: False, inertia: true},
+		{name: contract.ClusterOperatorAvailable, worst: False, good: True},
+		{name: contract.ClusterOperatorProgressing, worst: True, good: False},
+	}
 }
 
 // union unites the conditions of the CR into those of the ClusterOperator. Reports are left out by their prefix as
-// well as by their lack of a suffix: a node may be named so that its report has one.
-func union(sources []Condition) []Condition {
+// well as by their lack of a suffix: a node may be named so that its report has one. Expires is the earliest instant at
+// which the inertia of a source is over; zero if there is none.
+func union(sources []Condition, rule contract.Union, now time.Time) (united []Condition, expires time.Time) {
 	sources = slices.DeleteFunc(slices.Clone(sources), func(c Condition) bool {
 		return strings.HasPrefix(c.Type, contract.ReporterConditionPrefix)
 	})
 	slices.SortFunc(sources, func(a, b Condition) int { return compare(a.Type, b.Type) })
-	var out []Condition
 	for _, s := range suffixes() {
-		out = append(out, s.unite(sources))
+		c, at := s.unite(sources, rule, now)
+		united, expires = append(united, c), sooner(expires, at)
 	}
-	return out
+	return united, expires
 }
 
-// unite is one condition of the ClusterOperator: the worst status wins, then Unknown, then good. The sources with
-// the winning status are named in reason and message, as library-go's status syncer names them.
-func (s suffix) unite(sources []Condition) Condition {
-	byStatus := map[string][]Condition{}
+// unite is one condition of the ClusterOperator. A source that is not good decides nothing before its inertia is over. Of those that
+// decide, the worst status wins, then Unknown. The sources with the winning status are named in reason and message, as
+// library-go's status syncer names them. Where Unknown is bad, one source that decides makes every source decide that is not good,
+// and all of them are named.
+func (s suffix) unite(sources []Condition, rule contract.Union, now time.Time) (out Condition, expires time.Time) {
+	var all, notGood, deciding []Condition
 	for _, c := range sources {
-		if strings.HasSuffix(c.Type, s.name) {
-			status := s.normal(c.Status)
-			byStatus[status] = append(byStatus[status], c)
+		if !strings.HasSuffix(c.Type, s.name) {
+			continue
+		}
+		c.Status = s.normal(c.Status)
+		if all = append(all, c); c.Status == s.good {
+			continue
+		}
+		notGood = append(notGood, c)
+		if at := s.expires(c, rule.Inertia); now.Before(at) {
+			expires = sooner(expires, at)
+		} else {
+			deciding = append(deciding, c)
 		}
 	}
-	out := Condition{Type: s.name, Status: s.good, Reason: contract.ReasonAsExpected, Message: "All is well"}
-	for _, status := range []string{s.worst, Unknown} {
-		if len(byStatus[status]) > 0 {
-			out.Status, out.Reason = status, s.reason(byStatus[status])
-			break
+	out = Condition{Type: s.name, Status: s.good, Reason: contract.ReasonAsExpected, Message: "All is well"}
+	if len(deciding) == 0 {
+		if len(all) > 0 {
+			out.Message = sourceLines(all)
 		}
+		return out, expires
 	}
-	if deciding := byStatus[out.Status]; len(deciding) > 0 {
-		out.Message = sourceLines(deciding)
+	if rule.UnknownIsBad() {
+		deciding = notGood
 	}
-	return out
+	out.Status = Unknown
+	if slices.ContainsFunc(deciding, func(c Condition) bool { return c.Status == s.worst }) {
+		out.Status = s.worst
+	}
+	if !rule.UnknownIsBad() {
+		deciding = slices.DeleteFunc(deciding, func(c Condition) bool { return c.Status != out.Status })
+	}
+	out.Reason, out.Message = s.reason(deciding), sourceLines(deciding)
+	return out, expires
+}
+
+// expires is the first instant at which the inertia of a source is over; zero for a source without inertia.
+func (s suffix) expires(c Condition, i contract.Inertia) time.Time {
+	d := i.Of(c.Type)
+	if !s.inertia || d == 0 {
+		return time.Time{}
+	}
+	return c.LastTransitionTime.Add(d).Add(instant)
 }
 
 // normal maps what is none of the three to Unknown: nobody can know what its writer meant.

@@ -14,8 +14,8 @@ const instant = time.Nanosecond
 func nextWake(in Input, m Memory) time.Time {
 	var next time.Time
 	consider := func(at time.Time) {
-		if at.After(in.Now) && (next.IsZero() || at.Before(next)) {
-			next = at
+		if at.After(in.Now) {
+			next = sooner(next, at)
 		}
 	}
 	for name := range m.nodes {
@@ -32,4 +32,12 @@ func nextWake(in Input, m Memory) time.Time {
 		consider(o.staleAt(in.Observed.Reports[name], in.Interval).Add(instant))
 	}
 	return next
+}
+
+// sooner is the earlier of two instants of which zero means never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

@@ -30,6 +30,7 @@ type world struct {
 	decision  Decision
 	writes    int
 	typedForm bool
+	union     contract.Union
 }
 
 // newWorld has the named nodes, created long ago, and an aggregator that ran long before noon.
@@ -61,7 +62,7 @@ func clone[V any](m map[string]V, key string, value V) map[string]V {
 func (w *world) input() Input {
 	return Input{
 		Now: w.now, Interval: testInterval, Nodes: w.nodes, KMSActive: w.active,
-		Observed: Read(w.cr, w.op), ClusterOperator: w.co,
+		Observed: Read(w.cr, w.op), ClusterOperator: w.co, Union: w.union,
 	}
 }
 
