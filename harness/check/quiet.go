@@ -148,6 +148,11 @@ func (v *view) causesToWrite() (cr, co spans) {
 			}
 		}
 	}
+	if v.hasInertia(contract.ClusterOperatorDegraded) { // an inertia ended
+		for _, u := range v.unions(contract.ClusterOperatorDegraded) {
+			cause(&fromRollups, u.from, v.latency())
+		}
+	}
 	for n := range v.requests { // somebody else meddled, or its own write failed
 		r := &v.requests[n]
 		mine := r.aggregator() && !r.succeeded()

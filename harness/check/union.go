@@ -1,7 +1,9 @@
 package check
 
 import (
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -10,7 +12,7 @@ import (
 func union() Invariant {
 	return Invariant{
 		ID:        "UNION",
-		Statement: "the ClusterOperator condition equals the union of the suffix-matched conditions; reporter conditions never reach it",
+		Statement: "the ClusterOperator condition equals the union of the suffix-matched conditions, Degraded once its inertia is over and not before; reporter conditions never reach it",
 		Source:    "The aggregator, suffix routing",
 		judge:     judgeUnion,
 	}
@@ -24,7 +26,7 @@ func judgeUnion(v *view) (f Finding) {
 			}
 		}
 	}
-	for _, suffix := range []string{"Degraded", "Available", "Progressing"} {
+	for _, suffix := range suffixes() {
 		unions := v.unions(suffix)
 		for _, s := range v.clusterOperator(suffix) {
 			judged := v.aggAble.clip(s.span)
@@ -53,6 +55,11 @@ func judgeUnion(v *view) (f Finding) {
 	return f
 }
 
+// suffixes are the conditions of the ClusterOperator.
+func suffixes() []string {
+	return []string{contract.ClusterOperatorDegraded, contract.ClusterOperatorAvailable, contract.ClusterOperatorProgressing}
+}
+
 // leaked: a reporter's condition type as a type, or as the source of a line.
 func leaked(conditionType, message string) bool {
 	if strings.HasPrefix(conditionType, contract.ReporterConditionPrefix) {
@@ -71,6 +78,7 @@ type united struct {
 	span
 	status  string
 	sources []string // the types that decided, where the status is not the good one
+	held    []string // the types that may not be named yet, where the status is not the good one
 }
 
 func (u united) String() string {
@@ -89,10 +97,17 @@ func (u united) explains(c *history.Condition) bool {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(u.held, func(s string) bool { return strings.Contains("\n"+c.Message, "\n"+s+": ") })
 }
 
-// unions is the union of a suffix over time.
+// source is a condition that is united.
+type source struct {
+	status string    // True, False or Unknown
+	ends   time.Time // of its inertia
+}
+
+// unions is the union of a suffix over time. When the inertia of a condition ends is known to about a second. With inertia the
+// result is two sequences: in one each inertia ends at the first possible instant, in the other at the last.
 func (v *view) unions(suffix string) []united {
 	changes := v.sourceChanges(func(t string) bool {
 		return strings.HasSuffix(t, suffix) && !strings.HasPrefix(t, contract.ReporterConditionPrefix)
@@ -100,46 +115,121 @@ func (v *view) unions(suffix string) []united {
 	if len(changes) == 0 {
 		return nil
 	}
+	last := v.unionsSince(suffix, changes, func(c sourceChange) time.Time { return c.at })
+	if !v.hasInertia(suffix) {
+		return last
+	}
+	return append(last, v.unionsSince(suffix, changes, v.transition)...)
+}
+
+// hasInertia reports whether conditions of a suffix have inertia.
+func (v *view) hasInertia(suffix string) bool {
+	return suffix == contract.ClusterOperatorDegraded && !v.run.Union.Inertia.IsZero()
+}
+
+// transition returns the first instant at which a condition can have got its status: its lastTransitionTime, which has whole seconds. That of
+// the aggregator's own conditions is trusted only as far as its latency allows.
+func (v *view) transition(c sourceChange) time.Time {
+	at, err := time.Parse(time.RFC3339, c.cond.LastTransitionTime)
+	if err != nil {
+		at = time.Time{} // as old as can be
+	}
+	if slices.Contains(contract.RollupTypes(), c.name) {
+		at = latest(at, c.at.Add(-v.latency()-time.Second))
+	}
+	return earliest(at, c.at)
+}
+
+// unionsSince is the union of a suffix over time where inertia counts from since.
+func (v *view) unionsSince(suffix string, changes []sourceChange, since func(sourceChange) time.Time) []united {
 	out := []united{{span: span{v.whole.from, changes[0].at}}}
-	now := map[string]string{}
+	now := map[string]source{}
 	for i, c := range changes {
+		was, there := now[c.name]
 		delete(now, c.name)
 		if c.cond != nil {
-			now[c.name] = c.cond.Status
+			s := source{status: normal(c.cond.Status), ends: was.ends}
+			if !there || was.status != s.status {
+				s.ends = time.Time{}
+				if v.hasInertia(suffix) {
+					s.ends = since(c).Add(v.run.Union.Inertia.Of(c.name))
+				}
+			}
+			now[c.name] = s
 		}
 		to := v.whole.to
 		if i+1 < len(changes) {
 			to = changes[i+1].at
 		}
-		if s := (span{c.at, to}); !s.empty() {
-			status, sources := unite(suffix, now)
-			out = append(out, united{s, status, sources})
+		for _, s := range split(span{c.at, to}, now) {
+			u := v.unite(suffix, now, s.from)
+			u.span = s
+			out = append(out, u)
 		}
 	}
 	return out
 }
 
-// unite: any bad one decides, then any unknown one.
-func unite(suffix string, conditions map[string]string) (status string, sources []string) {
+// split cuts a span where the inertia of a condition ends.
+func split(whole span, conditions map[string]source) (out []span) {
+	ends := []time.Time{whole.to}
+	for _, s := range conditions {
+		if s.ends.After(whole.from) && s.ends.Before(whole.to) {
+			ends = append(ends, s.ends)
+		}
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	for _, to := range ends {
+		if s := (span{whole.from, to}); !s.empty() {
+			out = append(out, s)
+		}
+		whole.from = to
+	}
+	return out
+}
+
+// normal is one of the three values of a status.
+func normal(status string) string {
+	if status == "True" || status == "False" {
+		return status
+	}
+	return "Unknown"
+}
+
+// unite: any bad one decides, then any unknown one. Where Unknown is bad, all that are not good decide together, once the inertia of one is over.
+func (v *view) unite(suffix string, conditions map[string]source, at time.Time) united {
 	if len(conditions) == 0 {
-		return "", nil
+		return united{}
 	}
 	good, bad := "False", "True"
-	if suffix == "Available" {
+	if suffix == contract.ClusterOperatorAvailable {
 		good, bad = bad, good
 	}
+	var notGood, held []string
 	by := map[string][]string{}
 	for _, t := range sortedKeys(conditions) {
 		s := conditions[t]
-		if s != good && s != bad {
-			s = "Unknown"
+		switch {
+		case s.status == good:
+			continue
+		case s.ends.After(at):
+			held = append(held, t)
+		default:
+			by[s.status] = append(by[s.status], t)
 		}
-		by[s] = append(by[s], t)
+		notGood = append(notGood, t)
 	}
-	for _, s := range []string{bad, "Unknown"} {
-		if len(by[s]) > 0 {
-			return s, by[s]
+	if len(by) == 0 {
+		return united{status: good}
+	}
+	if v.run.Union.UnknownIsBad() {
+		if slices.ContainsFunc(notGood, func(t string) bool { return conditions[t].status == bad }) {
+			return united{status: bad, sources: notGood}
 		}
+		return united{status: "Unknown", sources: notGood}
 	}
-	return good, nil
+	if len(by[bad]) > 0 {
+		return united{status: bad, sources: by[bad], held: held}
+	}
+	return united{status: "Unknown", sources: by["Unknown"], held: held}
 }

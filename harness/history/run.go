@@ -36,6 +36,8 @@ type Run struct {
 	// Operator is the plural resource of the operator CR ("kubeapiservers") and ClusterOperator its counterpart.
 	Operator        string `json:"operator"`
 	ClusterOperator string `json:"clusterOperator"`
+	// Union is how the aggregator was configured to unite conditions into those of the ClusterOperator.
+	Union contract.Union `json:"union,omitzero"`
 	// Lifecycle says who switches the encryption: LifecycleOperator, or the harness itself (also when empty).
 	Lifecycle string `json:"lifecycle,omitempty"`
 
