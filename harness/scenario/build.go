@@ -11,7 +11,7 @@ import (
 func build(root *yaml.Node, file string) *Scenario {
 	b := builder{}
 	meta, spec := b.child(root, "metadata"), b.child(root, "spec")
-	topology := b.child(spec, "topology")
+	topology, clusterOperator := b.child(spec, "topology"), b.child(spec, "clusterOperator")
 	s := &Scenario{
 		File:     file,
 		Name:     b.text(meta, "name"),
@@ -32,6 +32,10 @@ func build(root *yaml.Node, file string) *Scenario {
 			Lifecycle:     b.text(topology, "lifecycle"),
 			Sockets:       b.text(topology, "sockets"),
 		},
+		ClusterOperator: ClusterOperator{
+			DegradedInertia: b.texts(clusterOperator, "degradedInertia"),
+			UnknownStatus:   b.text(clusterOperator, "unknownStatus"),
+		},
 		Steps: b.steps(b.child(spec, "steps")),
 	}
 	if s.Topology.APIServers == nil && childOf2(topology, "apiServers") != nil {
@@ -42,7 +46,7 @@ func build(root *yaml.Node, file string) *Scenario {
 	}
 	missing := func(n *yaml.Node, field string) bool { return childOf2(n, field) == nil }
 	s.setDefaults(defaults{keyIDs: missing(topology, "keyIDs"), start: missing(topology, "start"), lifecycle: missing(topology, "lifecycle"), sockets: missing(topology, "sockets"),
-		contract: missing(spec, "contract"), operator: missing(spec, "operator")})
+		contract: missing(spec, "contract"), operator: missing(spec, "operator"), unknownStatus: missing(clusterOperator, "unknownStatus")})
 	return s
 }
 

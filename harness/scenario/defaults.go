@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -36,7 +37,7 @@ func Contracts() []string { return []string{ContractConditions, ContractHealthRe
 func Operators() []string { return []string{"kubeapiserver", "openshiftapiserver", "authentication"} }
 
 // defaults are the fields that were left out.
-type defaults struct{ keyIDs, start, lifecycle, sockets, contract, operator bool }
+type defaults struct{ keyIDs, start, lifecycle, sockets, contract, operator, unknownStatus bool }
 
 // setDefaults fills in the fields that were left out. What was written stays, also if it is wrong.
 func (s *Scenario) setDefaults(missing defaults) {
@@ -61,6 +62,9 @@ func (s *Scenario) setDefaults(missing defaults) {
 	if missing.operator {
 		s.Operator = Operators()[0]
 	}
+	if missing.unknownStatus {
+		s.ClusterOperator.UnknownStatus = contract.UnknownRules()[0]
+	}
 }
 
 // WithDefaults is s with the defaults in place of what is zero, for scenarios written in Go.
@@ -72,7 +76,7 @@ func (s Scenario) WithDefaults() *Scenario {
 		s.Topology.Aggregators = DefaultAggregators
 	}
 	s.setDefaults(defaults{keyIDs: len(s.Topology.KeyIDs) == 0, start: s.Topology.Start == "", lifecycle: s.Topology.Lifecycle == "", sockets: s.Topology.Sockets == "",
-		contract: s.Contract == "", operator: s.Operator == ""})
+		contract: s.Contract == "", operator: s.Operator == "", unknownStatus: s.ClusterOperator.UnknownStatus == ""})
 	return &s
 }
 

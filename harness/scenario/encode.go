@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 // Encode writes s as a file that Parse reads as the same scenario. What has its default is left out.
@@ -51,7 +53,15 @@ func (s *Scenario) spec() *yaml.Node {
 		pair("lifecycle", unless(s.Topology.Lifecycle, LifecycleDirect)),
 		pair("sockets", unless(s.Topology.Sockets, SocketsByKey))))
 	return object(pair("topology", topology), pair("contract", unless(s.namedContract(), "")),
-		pair("operator", unless(s.Operator, Operators()[0])), pair("excused", excused), pair("steps", stepList(s.Steps)))
+		pair("operator", unless(s.Operator, Operators()[0])), pair("clusterOperator", s.ClusterOperator.encode()), pair("excused", excused), pair("steps", stepList(s.Steps)))
+}
+
+func (c ClusterOperator) encode() *yaml.Node {
+	o := flow(object(pair("degradedInertia", textList(c.DegradedInertia)), pair("unknownStatus", unless(c.UnknownStatus, contract.UnknownRules()[0]))))
+	if len(o.Content) == 0 {
+		return nil
+	}
+	return o
 }
 
 func (t Topology) apiServerList() *yaml.Node {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"regexp"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -53,6 +54,10 @@ func fileShape() *shape {
 			optional("topology", topologyShape()).says("what is there when the steps begin"),
 			optional("contract", word(Contracts()...)).says("wire form of the reports; default conditions"),
 			optional("operator", word(Operators()...)).says("whose custom resource is reported to; default kubeapiserver"),
+			optional("clusterOperator", mapping("clusterOperator",
+				optional("degradedInertia", listOf(formed(inertiaForm))).says("how long a condition must be True or Unknown before Degraded shows it: 2m, and NodeControllerDegraded=10m for one type; default none"),
+				optional("unknownStatus", word(contract.UnknownRules()...)).says("yields: a condition that is Unknown yields to bad ones; is-bad: it is one of them, as in library-go; default yields"),
+			)).says("how the aggregator unites conditions into those of the ClusterOperator"),
 			optional("excused", listOf(mapping("excused",
 				required("invariant", word(Invariants()...)),
 				required("reason", formed(someText)),

@@ -1,6 +1,9 @@
 package scenario
 
-import "github.com/kmsharness/kmsharness/harness/history"
+import (
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
 
 // APIVersion and Kind head every scenario file.
 const (
@@ -30,7 +33,9 @@ type Scenario struct {
 	AnyContract bool
 	// Operator is the operator whose CR is reported to: "kubeapiserver" (default), "openshiftapiserver", "authentication".
 	Operator string
-	Steps    []Step
+	// ClusterOperator is how the aggregator unites conditions into those of the ClusterOperator.
+	ClusterOperator ClusterOperator
+	Steps           []Step
 	// Excused invariants are expected to be violated, each with a reason.
 	Excused []Excuse
 
@@ -60,6 +65,24 @@ type Topology struct {
 	// Sockets says what an API server operator names the sockets of plugins after: "key" (default: kms-{keyID}.sock) or "hash":
 	// kms-<config-hash>.sock, so that any two configurations have plugins side by side. Reports name a plugin as its socket does.
 	Sockets string
+}
+
+// ClusterOperator are the aggregator's flags for the ClusterOperator, as contract.Union has them.
+type ClusterOperator struct {
+	// DegradedInertia is how long a condition must be other than False before the ClusterOperator's Degraded shows it: "2m", and
+	// "NodeControllerDegraded=10m" for single condition types; default: none.
+	DegradedInertia []string
+	// UnknownStatus is one of contract.UnknownRules, the default first.
+	UnknownStatus string
+}
+
+// Union is the value of the flags. Inertia that cannot be parsed is none: the validation has reported it.
+func (c ClusterOperator) Union() contract.Union {
+	inertia, err := contract.ParseInertia(c.DegradedInertia)
+	if err != nil {
+		inertia = contract.Inertia{}
+	}
+	return contract.Union{Inertia: inertia, UnknownStatus: c.UnknownStatus}
 }
 
 // Values of Topology.Start.

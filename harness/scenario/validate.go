@@ -46,6 +46,7 @@ func (v *validation) run() {
 	v.nodes, v.keyIDs = v.scenario.allNodes(), v.scenario.allKeyIDs()
 	v.metadata()
 	v.topology()
+	v.clusterOperator()
 	v.excused()
 	steps := place{"spec", "steps"}
 	if len(v.scenario.Steps) == 0 {
@@ -78,6 +79,7 @@ var (
 	labelForm   = regexp.MustCompile(`^[a-z0-9]+([-.:/][a-z0-9]+)*$`)
 	coversForm  = regexp.MustCompile(`^S[0-9]-[0-9]{2}$`)
 	keyIDForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,62}$`)
+	inertiaForm = regexp.MustCompile(`^([A-Za-z0-9_.-]*Degraded=)?([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`)
 	nodeForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	kubeForm    = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:.-]{0,252}[A-Za-z0-9_])?$`)
 	excuseWords = 3

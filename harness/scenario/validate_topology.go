@@ -3,6 +3,8 @@ package scenario
 import (
 	"slices"
 	"strings"
+
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 func (v *validation) topology() {
@@ -19,6 +21,17 @@ func (v *validation) topology() {
 	v.operated(t, at)
 	v.word(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())
 	v.word(place{"spec", "operator"}, "operator", v.scenario.Operator, Operators())
+}
+
+// clusterOperator checks the aggregator's flags.
+func (v *validation) clusterOperator() {
+	c, at := v.scenario.ClusterOperator, place{"spec", "clusterOperator"}
+	list, found := at.at("degradedInertia"), len(v.findings)
+	v.texts(list, "inertia", c.DegradedInertia, inertiaForm, "a duration such as 2m, or a condition type and a duration such as NodeControllerDegraded=10m")
+	if _, err := contract.ParseInertia(c.DegradedInertia); err != nil && len(v.findings) == found {
+		v.add(list, "degradedInertia: %v", err)
+	}
+	v.word(at.at("unknownStatus"), "unknownStatus", c.UnknownStatus, contract.UnknownRules())
 }
 
 // keyIDsOf: an operator numbers its keys itself.

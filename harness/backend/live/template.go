@@ -10,7 +10,7 @@ import (
 // Placeholders are what a command template may contain.
 func Placeholders() []string {
 	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
-		"contract", "operator", "instance", "leaderElect"}
+		"contract", "operator", "instance", "leaderElect", "degradedInertia", "unknownStatus"}
 }
 
 // The commands of this project's own reporter and aggregator.
@@ -20,7 +20,8 @@ const (
 		" --metrics-address={metricsAddress} --contract={contract} --operator={operator}"
 	DefaultAggregator = "kms-health-aggregator --kubeconfig={kubeconfig} --interval={interval} --operator={operator}" +
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
-		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms"
+		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +
+		" --degraded-inertia={degradedInertia} --unknown-status={unknownStatus}"
 )
 
 func orDefault(text, fallback string) string {

@@ -73,6 +73,7 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	}
 	lacks = append(lacks, live.LacksFurther(s)...)
 	lacks = append(lacks, live.LacksRefusals(s)...)
+	lacks = append(lacks, b.opts.LacksUnion(s)...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}

@@ -212,7 +212,7 @@ func (a *aggregator) input(v view) (in core.Input, ok bool) {
 		return in, false
 	}
 	return core.Input{Now: a.clock(), Interval: a.w.timing.Interval, Nodes: a.reader.expected(v.nodes), KMSActive: active(v.config),
-		Observed: a.reader.observed(v.cr, a.op.core, a.w.cores.again), ClusterOperator: a.reader.operator(v.co)}, true
+		Observed: a.reader.observed(v.cr, a.op.core, a.w.cores.again), ClusterOperator: a.reader.operator(v.co), Union: a.w.union}, true
 }
 
 // request is one of its own.

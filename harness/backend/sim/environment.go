@@ -56,6 +56,7 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 	if w.operator, err = operatorNamed(s.Operator); err != nil {
 		return nil, err
 	}
+	w.union = s.ClusterOperator.Union()
 	w.form = publish.Form(orDefault(s.Contract, string(publish.Conditions)))
 	if s.Topology.Profile != "" {
 		if w.profile, err = profile.Builtin(s.Topology.Profile); err != nil {
@@ -187,7 +188,7 @@ func (e *environment) Runtime() backend.Runtime { return e.w.k }
 // Heading implements backend.Environment. Nothing is late here for want of a processor, so there is no tolerance.
 func (e *environment) Heading() history.Run {
 	return history.Run{Schema: history.Schema, Backend: Name, Timing: e.w.timing, TakeoverAllowance: e.w.election.takeover(), Connectivity: "loopback",
-		Contract: string(e.w.form), Operator: e.w.operator.core.Resource, ClusterOperator: e.w.operator.core.ClusterOperator, Lifecycle: e.pods.lifecycle(), APIServers: e.headings()}
+		Contract: string(e.w.form), Operator: e.w.operator.core.Resource, ClusterOperator: e.w.operator.core.ClusterOperator, Union: e.w.union, Lifecycle: e.pods.lifecycle(), APIServers: e.headings()}
 }
 
 // Nodes implements backend.Environment.

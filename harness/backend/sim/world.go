@@ -31,6 +31,7 @@ type cluster struct {
 	election  election
 	initially encryption.Type // of the cluster's configuration
 	form      publish.Form
+	union     contract.Union   // of the aggregators
 	profile   *profile.Profile // of the plugins; may be nil
 	cores     Cores
 	seams     Seams
