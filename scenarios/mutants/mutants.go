@@ -87,7 +87,7 @@ func (m Mutant) Backend() string {
 func All() []Mutant {
 	return slices.Concat(
 		of(Reporter, emission(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), furtherReporters()),
-		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), providerAggregators(), refusedAggregators(), furtherAggregators()),
+		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), uniting(), providerAggregators(), refusedAggregators(), furtherAggregators()),
 		of(Plugin, plugins(), providerPlugins(), furtherPlugins()),
 		of(Operator, switches(), furtherSwitches(), deciders()),
 		of(Lifecycle, lifecycles()),

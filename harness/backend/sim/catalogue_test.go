@@ -193,3 +193,22 @@ func difference(a, b []byte) string {
 	}
 	return fmt.Sprintf("%d and %d lines", len(x), len(y))
 }
+
+// The scenarios about inertia name real minutes: they pass with the interval of production, too.
+func TestInertiaInProduction(t *testing.T) {
+	b := sim.New(sim.Options{SSA: store.Model, Timing: sim.ProductionTiming()})
+	tried := 0
+	for _, s := range catalogue(t) {
+		if len(s.ClusterOperator.DegradedInertia) > 0 {
+			tried++
+			t.Run(s.Name, func(t *testing.T) {
+				for seed := range int64(3 + *seeds) {
+					pass(t, b, s, seed+1)
+				}
+			})
+		}
+	}
+	if tried < 3 {
+		t.Errorf("%d scenarios have inertia, expected more", tried)
+	}
+}

@@ -1,0 +1,131 @@
+package mutants
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+)
+
+// uniting is aggregators that unite wrongly where Degraded has inertia or Unknown is bad. They run with the timing of production.
+func uniting() []Mutant {
+	const lasting, short, unknown = "degraded-after-its-inertia", "degraded-shorter-than-its-inertia", "unknown-as-library-go-treats-it"
+	return []Mutant{
+		{
+			Name: "inertia-ignored", Scenario: short, Caught: []string{"UNION", "steps[2].never"},
+			Mistake: "a flag that is read and not passed on: each failure of half a minute degrades the ClusterOperator",
+			Subject: inProduction(overlooking(func(in *core.Input) { in.Union.Inertia = contract.Inertia{} })),
+		},
+		{
+			Name: "inertia-of-available", Scenario: short, Caught: []string{"UNION"}, Subject: inProduction(misdeciding(holdsAvailable)),
+			Mistake: "the inertia of Degraded applied to Available as well: the ClusterOperator is available while no secret can be written",
+		},
+		{
+			Name: "inertia-since-the-last-write", Scenario: lasting, Caught: []string{"UNION"},
+			Mistake: "lastTransitionTime set at each write: a failure whose message changes every minute never degrades the ClusterOperator",
+			Subject: inProduction(misdeciding(func(in core.Input, d *core.Decision) {
+				if d.WriteRollups {
+					d.Rollups = since(d.Rollups, in.Now)
+				}
+			})),
+		},
+		{
+			Name: "inertia-since-the-start", Scenario: lasting, Caught: []string{"UNION"}, Subject: inProduction(deciding(sinceItsStart)),
+			Mistake: "the age of a failure kept in memory: each restart of the operator begins to count anew",
+		},
+		{
+			Name: "one-inertia-for-all", Scenario: lasting, Caught: []string{"UNION"},
+			Mistake: "the inertia of a single type ignored: a node that restarts during an upgrade degrades the ClusterOperator",
+			Subject: inProduction(overlooking(func(in *core.Input) { in.Union.Inertia.Types = nil })),
+		},
+		{
+			Name: "unknown-is-bad", Scenario: lasting, Caught: []string{"UNION", "steps[8].never"},
+			Mistake: "library-go's rule where this project's is asked for: one old failure lets all younger ones through",
+			Subject: inProduction(overlooking(func(in *core.Input) { in.Union.UnknownStatus = contract.UnknownIsBad })),
+		},
+		{
+			Name: "unknown-yields", Scenario: unknown, Caught: []string{"UNION", "steps[6].expect"},
+			Mistake: "Unknown treated as in another release: beside an old Unknown a failure waits for its own inertia, and the Unknown is not named",
+			Subject: inProduction(overlooking(func(in *core.Input) { in.Union.UnknownStatus = contract.UnknownYields })),
+		},
+		{
+			Name: "unknown-dropped", Scenario: unknown, Caught: []string{"UNION", "steps[3].expect"}, Subject: inProduction(misdeciding(dropsUnknown)),
+			Mistake: "Unknown taken for good: the ClusterOperator does not show that a reporter has been silent for minutes",
+		},
+	}
+}
+
+// inProduction is a subject with the timing of production.
+func inProduction(subject func() sim.Options) func() sim.Options {
+	return func() sim.Options {
+		o := subject()
+		o.Timing = sim.ProductionTiming()
+		return o
+	}
+}
+
+// since is conditions with another transition time.
+func since(conditions []core.Condition, at time.Time) []core.Condition {
+	conditions = slices.Clone(conditions)
+	for i := range conditions {
+		conditions[i].LastTransitionTime = at.Truncate(time.Second)
+	}
+	return conditions
+}
+
+// united puts another union in the place of the one that was decided.
+func united(in core.Input, d *core.Decision) {
+	other := d.Say(in, d.Rollups)
+	d.ClusterOperator, d.WriteClusterOperator, d.NextWake = other.ClusterOperator, other.WriteClusterOperator, other.NextWake
+}
+
+// holdsAvailable keeps Available as it is until the inertia of its source is over.
+func holdsAvailable(in core.Input, d *core.Decision) {
+	for _, c := range d.Rollups {
+		held := c.Type == contract.ConditionAvailable && c.Status == core.False && in.Now.Before(c.LastTransitionTime.Add(in.Union.Inertia.Of(c.Type)))
+		if !held {
+			continue
+		}
+		for i, wanted := range d.ClusterOperator {
+			for _, stands := range in.ClusterOperator {
+				if wanted.Type == contract.ClusterOperatorAvailable && stands.Type == wanted.Type {
+					d.ClusterOperator = slices.Clone(d.ClusterOperator)
+					d.ClusterOperator[i] = stands
+				}
+			}
+		}
+		d.WriteClusterOperator = !reflect.DeepEqual(d.ClusterOperator, in.ClusterOperator)
+	}
+}
+
+// sinceItsStart counts inertia from the first decision of a process at the earliest.
+func sinceItsStart() decide {
+	var start time.Time
+	return func(in core.Input, m core.Memory) core.Decision {
+		if reflect.DeepEqual(m, core.Memory{}) {
+			start = in.Now
+		}
+		d := core.Step(in, m)
+		in.Observed.Conditions = slices.Clone(in.Observed.Conditions)
+		for i, c := range in.Observed.Conditions {
+			if c.LastTransitionTime.Before(start) {
+				in.Observed.Conditions[i].LastTransitionTime = start
+			}
+		}
+		united(in, &d)
+		return d
+	}
+}
+
+// dropsUnknown unites as if every condition that is Unknown were not there.
+func dropsUnknown(in core.Input, d *core.Decision) {
+	known := func(all []core.Condition) []core.Condition {
+		return slices.DeleteFunc(slices.Clone(all), func(c core.Condition) bool { return c.Status == core.Unknown })
+	}
+	in.Observed.Conditions = known(in.Observed.Conditions)
+	other := d.Say(in, known(d.Rollups))
+	d.ClusterOperator, d.WriteClusterOperator = other.ClusterOperator, other.WriteClusterOperator
+}
