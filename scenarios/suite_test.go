@@ -232,6 +232,9 @@ func labels(s *scenario.Scenario) Labels {
 	if s.Contract != "" {
 		out = append(out, "contract:"+s.Contract)
 	}
+	if s.FormMatters() {
+		out = append(out, "form")
+	}
 	if s.OnlyKind != "" {
 		out = append(out, onlyKind)
 	}

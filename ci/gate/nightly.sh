@@ -40,11 +40,11 @@ for name in kind providers leftovers; do ! wanted "$name" || STAGES="${STAGES:+$
 
 stage build 1800 make build
 stage unit 5400 env CGO_ENABLED=1 go test -race -count=1 -timeout 60m ./...
-stage sim 600 make e2e BACKEND=sim LABELS=all OUT="$OUT"/sim
-stage local 5400 make e2e BACKEND=local LABELS=all OUT="$OUT"/local
+stage sim 600 make e2e BACKEND=sim LABELS=all CONTRACT=both OUT="$OUT"/sim
+stage local 7200 make e2e BACKEND=local LABELS=all CONTRACT=both OUT="$OUT"/local
 stage diff-sim 300 bin/kmsharness differences "$OUT"/sim "$OUT"/local
 stage aggregators 3600 bash -c aggregators
-stage mutants 3600 make mutants
+stage mutants 3600 make mutants CONTRACT=both
 stage confirm 3600 make confirm
 stage seeds 3600 bash -c 'simulated seeds --hours 1'
 stage operator-seeds 5400 bash -c 'simulated operator-seeds --operator'
@@ -53,7 +53,7 @@ stage large 3600 make large
 stage bench 3600 make bench
 stage engine 600 make engine
 stage node-image 1800 make node-image
-stage kind 10800 make e2e BACKEND=kind LABELS=all OUT="$OUT"/kind
+stage kind 18000 make e2e BACKEND=kind LABELS=all CONTRACT=both OUT="$OUT"/kind
 stage diff-kind 300 bin/kmsharness differences "$OUT"/local "$OUT"/kind
 stage providers 3600 bash -c providers
 stage leftovers 1200 bash -c leftovers

@@ -32,6 +32,12 @@ func InForms(all []*Scenario, form string) ([]*Scenario, error) {
 	return out, nil
 }
 
+// FormMatters reports whether the wire form can make a difference to what a scenario is about: what plugins answer, what is refused, who owns an
+// entry, and what the aggregator reads. A scenario that is about one form does not count.
+func (s *Scenario) FormMatters() bool {
+	return s.AnyContract && slices.Contains([]string{"plugin", "security", "reporter", "aggregator"}, s.Area)
+}
+
 // FormFlags are the command-line flags that ask for the form of a scenario again.
 func (s *Scenario) FormFlags() []string {
 	if !s.AnyContract || s.Contract == ContractConditions {
