@@ -32,7 +32,7 @@ func (a changing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, `{"apiVersion":"config.openshift.io/v1","kind":"ClusterOperator","metadata":{"name":"kube-apiserver","resourceVersion":"9"}}`)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(crWith("8", condition("EncryptionProgressing", "False")))
+	_ = json.NewEncoder(w).Encode(crWith("8", condition("EncryptionMigrationControllerProgressing", "False")))
 }
 
 func condition(kind, status string) map[string]any {
@@ -54,7 +54,7 @@ func TestUnionIsOfWhatIsLeft(t *testing.T) {
 		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
 	must(t, err)
 	defer c.dialer.CloseAll()
-	before := crWith("7", condition("EncryptionProgressing", "True"), condition(contract.ConditionProgressing, "True"))
+	before := crWith("7", condition("EncryptionMigrationControllerProgressing", "True"), condition(contract.ConditionProgressing, "True"))
 	must(t, c.cr.mirror.Add(&unstructured.Unstructured{Object: before}))
 	operator := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": c.Operator.ClusterOperator, "resourceVersion": "3"}}}
 	must(t, c.operator.mirror.Add(operator))

@@ -11,7 +11,7 @@ type Decision struct {
 	Keys            []uint64 `json:"keys,omitempty"`
 	Revisions       []int    `json:"revisions,omitempty"`
 	PluginRevisions []int    `json:"pluginRevisions,omitempty"`
-	// Stage is what it is at, by the reason of its condition EncryptionProgressing; empty at rest.
+	// Stage is what it is at, by the reason of its condition EncryptionMigrationControllerProgressing; empty at rest.
 	Stage  string `json:"stage,omitempty"`
 	Detail string `json:"detail,omitempty"`
 	// Ends are the nodes on which it is about to end plugins for good: those that are started with other settings keep their place.

@@ -89,7 +89,7 @@ func (d *drawing) lasts(begin, end string) []string {
 // settled is the phase after the last fault has ended and the last wish was made: the operator gets there, in the time that four switches take at
 // most, and then all is as it is without an operator.
 const settled = `  - wait: 2I
-  - expect: conditions["EncryptionProgressing"].status == "False"
+  - expect: conditions["EncryptionMigrationControllerProgressing"].status == "False"
     within: 600s
   - data: {op: verify}
   - expect: data.lost == 0

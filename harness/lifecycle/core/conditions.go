@@ -10,9 +10,9 @@ import (
 
 // Types of conditions.
 const (
-	ConditionConfig      = "EncryptionConfigDegraded"
-	ConditionProgressing = "EncryptionProgressing"
-	ConditionPreflight   = "EncryptionPreflightDegraded"
+	ConditionConfig      = "EncryptionStateControllerDegraded"
+	ConditionProgressing = "EncryptionMigrationControllerProgressing"
+	ConditionPreflight   = "EncryptionKMSPreflightControllerDegraded"
 	ConditionPlugin      = "KMSPluginDegraded"
 	// ConditionCredentials has no suffix that would degrade the cluster: it is a warning, and nothing is blocked.
 	ConditionCredentials = "KMSPluginCredentialsPending"

@@ -21,10 +21,10 @@ const (
 	modeAnnotation     = "encryption.apiserver.operator.openshift.io/mode"
 	reasonAnnotation   = "encryption.apiserver.operator.openshift.io/internal-reason"
 	migratedAnnotation = "encryption.apiserver.operator.openshift.io/migrated-timestamp"
-	kekAnnotation      = "kmsharness.io/kek"
+	kekAnnotation      = "encryption.apiserver.operator.openshift.io/migrated-remote-key-id"
 	initialAnnotation  = "kmsharness.io/initial-kek"
-	convergedKEK       = "kmsharness.io/converged-kek"
-	convergedSince     = "kmsharness.io/converged-since"
+	convergedKEK       = "encryption.apiserver.operator.openshift.io/remote-key-converged-id"
+	convergedSince     = "encryption.apiserver.operator.openshift.io/remote-key-converged-at"
 	keysAnnotation     = "kmsharness.io/keys"
 )
 

@@ -231,19 +231,19 @@ func TestStrict(t *testing.T) {
 		return func(s *corev1.Secret) { s.Annotations[name] = value }
 	}
 	for want, err := range map[string]error{
-		"label encryption.apiserver.operator.openshift.io/component": key(func(s *corev1.Secret) { s.Labels[revision.ComponentLabel] = "etcd" }),
-		"label kmsharness.io/lifecycle":                              key(func(s *corev1.Secret) { delete(s.Labels, revision.KindLabel) }),
-		"expected a name such as encryption-key-kube-apiserver-7":    key(func(s *corev1.Secret) { s.Name = "encryption-key-kube-apiserver-03" }),
-		`type "rot13" is unknown`:                                    key(set("encryption.apiserver.operator.openshift.io/mode", "rot13")),
-		"type aescbc with 0 bytes":                                   key(func(s *corev1.Secret) { s.Data = nil }),
-		"type identity with 32 bytes":                                key(set("encryption.apiserver.operator.openshift.io/mode", "identity")),
-		"annotation kmsharness.io/kek":                               key(set("kmsharness.io/kek", "unquoted")),
-		"annotation kmsharness.io/converged-since":                   key(set("kmsharness.io/converged-since", "yesterday")),
-		"label encryption.apiserver.operator.openshift.io/revision":  cfg(func(s *corev1.Secret) { s.Labels[revision.RevisionLabel] = "10" }),
-		`annotation kmsharness.io/keys: keyID "x"`:                   cfg(set("kmsharness.io/keys", "x")),
-		"keyID 3 is there twice":                                     cfg(set("kmsharness.io/keys", "3,3")),
-		"annotation kmsharness.io/keys says keys 0,3":                cfg(set("kmsharness.io/keys", "0,3")),
-		"data[encryption-config]":                                    cfg(func(s *corev1.Secret) { s.Data["encryption-config"] = []byte("resources: []") }),
+		"label encryption.apiserver.operator.openshift.io/component":                    key(func(s *corev1.Secret) { s.Labels[revision.ComponentLabel] = "etcd" }),
+		"label kmsharness.io/lifecycle":                                                 key(func(s *corev1.Secret) { delete(s.Labels, revision.KindLabel) }),
+		"expected a name such as encryption-key-kube-apiserver-7":                       key(func(s *corev1.Secret) { s.Name = "encryption-key-kube-apiserver-03" }),
+		`type "rot13" is unknown`:                                                       key(set("encryption.apiserver.operator.openshift.io/mode", "rot13")),
+		"type aescbc with 0 bytes":                                                      key(func(s *corev1.Secret) { s.Data = nil }),
+		"type identity with 32 bytes":                                                   key(set("encryption.apiserver.operator.openshift.io/mode", "identity")),
+		"annotation encryption.apiserver.operator.openshift.io/migrated-remote-key-id":  key(set("encryption.apiserver.operator.openshift.io/migrated-remote-key-id", "unquoted")),
+		"annotation encryption.apiserver.operator.openshift.io/remote-key-converged-at": key(set("encryption.apiserver.operator.openshift.io/remote-key-converged-at", "yesterday")),
+		"label encryption.apiserver.operator.openshift.io/revision":                     cfg(func(s *corev1.Secret) { s.Labels[revision.RevisionLabel] = "10" }),
+		`annotation kmsharness.io/keys: keyID "x"`:                                      cfg(set("kmsharness.io/keys", "x")),
+		"keyID 3 is there twice":                                                        cfg(set("kmsharness.io/keys", "3,3")),
+		"annotation kmsharness.io/keys says keys 0,3":                                   cfg(set("kmsharness.io/keys", "0,3")),
+		"data[encryption-config]":                                                       cfg(func(s *corev1.Secret) { s.Data["encryption-config"] = []byte("resources: []") }),
 		`unknown field "secretbox"`: cfg(func(s *corev1.Secret) {
 			s.Data["encryption-config"] = []byte("resources: [{providers: [{secretbox: {}}]}]")
 		}),

@@ -71,7 +71,7 @@ type Data struct {
 type Encryption = map[string][]string
 
 // Operator is what an API server operator (lifecycle: operator) has made: the newest key and revisions, and all there are. Stage is what it is
-// at, as the reason of its condition EncryptionProgressing; empty at rest.
+// at, as the reason of its condition EncryptionMigrationControllerProgressing; empty at rest.
 type Operator struct {
 	Key             int64   `cel:"key"`
 	Revision        int64   `cel:"revision"`
