@@ -11,6 +11,7 @@ func cadence() Invariant {
 		ID:        "CADENCE",
 		Statement: "while it can write, a reporter writes at least once per I + J + R + W and at most once per I − J, and not in lockstep with others",
 		Source:    "The reporter, interval and jitter",
+		House:     []string{houseTries},
 		judge:     judgeCadence,
 	}
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -59,6 +60,23 @@ func TestHouseExpectations(t *testing.T) {
 		v := Run(events)
 		if v.OK != sourceOnly || len(v.Expectations.House) > 0 != sourceOnly || len(v.Problems) == 0 != sourceOnly {
 			t.Errorf("sources alone %v: %+v, problems %q", sourceOnly, v.Expectations, v.Problems)
+		}
+	}
+}
+
+// TestInvariantsNameTheirHouseRules: what a violation says of its origin, its invariant says.
+func TestInvariantsNameTheirHouseRules(t *testing.T) {
+	house := map[string][]string{}
+	for _, i := range Invariants() {
+		house[i.ID] = i.House
+	}
+	for _, k := range knownBad() {
+		for _, r := range Run(k.build()).Invariants {
+			for _, x := range r.Violations {
+				if x.House != "" && !slices.Contains(house[r.ID], x.House) {
+					t.Errorf("%s: %s does not name %q", k.name, r.ID, x.House)
+				}
+			}
 		}
 	}
 }

@@ -12,6 +12,8 @@ type Invariant struct {
 	Statement string
 	// Source is the section of the contract that the sentence comes from.
 	Source string
+	// House are the decisions of this project that parts of it rest on; empty if it rests on sources alone. See Violation.House.
+	House []string
 
 	judge func(*view) Finding
 }

@@ -13,6 +13,7 @@ func quiet() Invariant {
 		ID:        "QUIET",
 		Statement: "in a steady state the aggregator writes nothing; one that is refused backs off, and keeps to Retry-After",
 		Source:    "The aggregator",
+		House:     []string{houseRestraint},
 		judge:     judgeQuiet,
 	}
 }

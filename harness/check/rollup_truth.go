@@ -13,6 +13,7 @@ func rollupTruth() Invariant {
 		ID:        "ROLLUP-TRUTH",
 		Statement: "each rollup equals the contract's table applied to the reports visible at that moment",
 		Source:    "The aggregator",
+		House:     []string{houseReasons, houseBound},
 		judge:     judgeRollupTruth,
 	}
 }

@@ -17,6 +17,7 @@ func truthfulProbe() Invariant {
 		ID:        "TRUTHFUL-PROBE",
 		Statement: "each reported entry matches what that plugin's journal says it answered at lastChecked: status, kekID, kind of error",
 		Source:    "The reporter, outcome of a probe",
+		House:     []string{houseUnusable},
 		judge:     judgeTruthfulProbe,
 	}
 }
