@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,7 +94,7 @@ func (r request) rule() string {
 	}
 	out := fmt.Sprint(r.Code, " ", r.Reason)
 	seen := map[string]bool{}
-	for _, c := range r.Causes {
+	for _, c := range r.ownCauses() {
 		if rule := index.ReplaceAllString(c.Field, "[]") + " " + c.Reason; !seen[rule] {
 			seen[rule] = true
 			out += " " + rule
@@ -112,13 +113,26 @@ func (r request) refusal() string {
 		return what + ": " + quoted(r.Message)
 	}
 	var causes []string
-	for _, c := range r.Causes[:min(len(r.Causes), maxCauses)] {
+	own := r.ownCauses()
+	for _, c := range own[:min(len(own), maxCauses)] {
 		causes = append(causes, c.Field+": "+quoted(c.Message))
 	}
-	if more := len(r.Causes) - len(causes); more > 0 {
+	if more := len(own) - len(causes); more > 0 {
 		causes = append(causes, fmt.Sprintf("and %d more", more))
 	}
 	return what + ": " + strings.Join(causes, "; ")
+}
+
+// noField is what an API server names in place of a field when it says that it has not checked further rules, because of what is wrong already.
+const noField = "<nil>"
+
+// ownCauses are the causes of a refusal without that remark, unless there is nothing else.
+func (r request) ownCauses() []history.Cause {
+	own := slices.DeleteFunc(slices.Clone(r.Causes), func(c history.Cause) bool { return c.Field == noField })
+	if len(own) == 0 {
+		return r.Causes
+	}
+	return own
 }
 
 // maxCauses bounds the causes that are shown of one refusal; a list of 200 items can have one for each.

@@ -79,7 +79,7 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "e2e: backend %s (%s)\n", name, why)
+	fmt.Fprintf(out, "e2e: backend %s (%s), wire form of the reports: %s\n", name, why, f.contract)
 	var notice string
 	if f.labels, notice = choose.Part(name, f.labels); notice != "" {
 		fmt.Fprintf(out, "e2e: %s\n", notice)

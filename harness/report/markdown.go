@@ -72,8 +72,8 @@ func (s Summary) broken() (out []Result) {
 
 func (s Summary) backends() (out []string) {
 	for _, r := range s.Results {
-		if !slices.Contains(out, r.Backend) {
-			out = append(out, r.Backend)
+		if !slices.Contains(out, r.On()) {
+			out = append(out, r.On())
 		}
 	}
 	if len(out) == 0 {
@@ -95,7 +95,7 @@ func brokenTable(b *strings.Builder, broken []Result) {
 				at = fmt.Sprintf("+%.3fs", f.Offset.Seconds())
 			}
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", escape(r.Scenario, maxCell), escape(r.Backend, maxCell), escape(id, maxCell), at, escape(seen, maxCell))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", escape(r.Scenario, maxCell), escape(r.On(), maxCell), escape(id, maxCell), at, escape(seen, maxCell))
 	}
 	if more := len(broken) - maxTableRows; more > 0 {
 		fmt.Fprintf(b, "\nand %d more\n", more)
@@ -103,11 +103,14 @@ func brokenTable(b *strings.Builder, broken []Result) {
 	b.WriteString("\n")
 }
 
-// first is the failure that came first in time; what has no instant comes last.
+// first is the failure that came first in time and has no cause among the others; what has no instant comes last.
 func (r Result) first() *Failure {
 	var first *Failure
 	for i := range r.Failures {
 		f := &r.Failures[i]
+		if f.Because != "" && len(r.Failures) > 1 {
+			continue
+		}
 		if first == nil || !f.At.IsZero() && (first.At.IsZero() || f.At.Before(first.At)) {
 			first = f
 		}
@@ -117,7 +120,7 @@ func (r Result) first() *Failure {
 
 func details(r Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n<details><summary>%s on %s: %s</summary>\n\n", escape(r.Scenario, maxCell), escape(r.Backend, maxCell), r.Status)
+	fmt.Fprintf(&b, "\n<details><summary>%s on %s: %s</summary>\n\n", escape(r.Scenario, maxCell), escape(r.On(), maxCell), r.Status)
 	if r.Title != "" {
 		fmt.Fprintf(&b, "%s\n\n", escape(r.Title, maxParagraph))
 	}
@@ -129,6 +132,9 @@ func details(r Result) string {
 		fmt.Fprintf(&b, "  - seen: %s\n", escape(f.Seen, maxParagraph))
 		if f.Allowed != "" {
 			fmt.Fprintf(&b, "  - allowed: %s\n", escape(f.Allowed, maxParagraph))
+		}
+		if f.Because != "" {
+			fmt.Fprintf(&b, "  - because: %s\n", escape(f.Because, maxParagraph))
 		}
 	}
 	if more := len(r.Failures) - maxListed; more > 0 {
@@ -156,7 +162,7 @@ func (s Summary) allTable() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n<details><summary>All %d results</summary>\n\n| area | scenario | on | result | time |\n|---|---|---|---|---|\n", len(s.Results))
 	for _, r := range s.sorted() {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", escape(r.Area, maxCell), escape(r.Scenario, maxCell), escape(r.Backend, maxCell), r.StatusText(), round(r.Took))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", escape(r.Area, maxCell), escape(r.Scenario, maxCell), escape(r.On(), maxCell), r.StatusText(), round(r.Took))
 	}
 	b.WriteString("\n</details>\n")
 	return b.String()

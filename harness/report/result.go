@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // Status of one scenario.
@@ -36,14 +38,16 @@ func (s Status) skipped() bool { return s == NotSupported || s == NotBegun }
 
 // Result is one scenario on one backend.
 type Result struct {
-	Scenario string    `json:"scenario"`
-	Title    string    `json:"title"`
-	Area     string    `json:"area"`
-	File     string    `json:"file,omitempty"`
-	Backend  string    `json:"backend"`
-	Seed     int64     `json:"seed"`
-	Status   Status    `json:"status"`
-	Began    time.Time `json:"began"`
+	Scenario string `json:"scenario"`
+	Title    string `json:"title"`
+	Area     string `json:"area"`
+	File     string `json:"file,omitempty"`
+	Backend  string `json:"backend"`
+	// Form is the wire form that reporters wrote: a value of history.Run.Contract.
+	Form   string    `json:"form,omitempty"`
+	Seed   int64     `json:"seed"`
+	Status Status    `json:"status"`
+	Began  time.Time `json:"began"`
 	// Took is the whole time, with the preparation of the environment.
 	Took time.Duration `json:"took"`
 	// Preparation is the part of it before the run began; Waits are the longest, if time was real.
@@ -71,6 +75,16 @@ type Result struct {
 	Reproduce string `json:"reproduce,omitempty"`
 	Dir       string `json:"dir,omitempty"`
 }
+
+// On is the backend, with the wire form where that is not the default.
+func (r Result) On() string {
+	if !r.otherForm() {
+		return r.Backend
+	}
+	return r.Backend + " (" + r.Form + ")"
+}
+
+func (r Result) otherForm() bool { return r.Form != "" && r.Form != history.FormConditions }
 
 // StatusText is the status, and whether it is that of a second try.
 func (r Result) StatusText() string {

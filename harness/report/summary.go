@@ -97,9 +97,24 @@ func (s Summary) bootedTwice() string {
 	}
 }
 
+// forms are the wire forms of a run that has more than the default one; empty if it has not.
+func (s Summary) forms() string {
+	if !slices.ContainsFunc(s.Results, Result.otherForm) {
+		return ""
+	}
+	var forms []string
+	for _, r := range s.Results {
+		if r.Form != "" && !slices.Contains(forms, r.Form) {
+			forms = append(forms, r.Form)
+		}
+	}
+	slices.Sort(forms)
+	return " (" + strings.Join(forms, ", ") + ")"
+}
+
 func (s Summary) backend() string {
 	if s.Backend != "" {
-		return s.Backend
+		return s.Backend + s.forms()
 	}
 	if len(s.Results) > 0 {
 		return s.Results[0].Backend

@@ -33,9 +33,16 @@ func (s Summary) WriteText(w io.Writer) error {
 
 func (s Summary) table(b *strings.Builder) {
 	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "AREA\tSCENARIO\tRESULT\tTIME\tJUDGED")
+	forms := slices.ContainsFunc(s.Results, Result.otherForm)
+	form := func(text string) string {
+		if !forms {
+			return ""
+		}
+		return text + "\t"
+	}
+	fmt.Fprintln(tab, "AREA\tSCENARIO\t"+form("FORM")+"RESULT\tTIME\tJUDGED")
 	for _, r := range s.sorted() {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", r.Area, r.Scenario, r.StatusText(), round(r.Took), judgedText(r))
+		fmt.Fprintf(tab, "%s\t%s\t%s%s\t%s\t%s\n", r.Area, r.Scenario, form(r.Form), r.StatusText(), round(r.Took), judgedText(r))
 	}
 	tab.Flush()
 }
@@ -50,7 +57,7 @@ func judgedText(r Result) string {
 // Text is what is shown of a scenario that did not pass, or that has notes; the whole verdict is in its directory.
 func (r Result) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s on %s in %s\n  %s\n", r.Scenario, strings.ToUpper(string(r.Status)), r.Backend, round(r.Took), r.Title)
+	fmt.Fprintf(&b, "%s: %s on %s in %s\n  %s\n", r.Scenario, strings.ToUpper(string(r.Status)), r.On(), round(r.Took), r.Title)
 	for _, reason := range r.Reasons {
 		b.WriteString("  " + indent(reason) + "\n")
 	}

@@ -11,9 +11,9 @@ import (
 
 // Failure is one thing that was not as it should be, in words.
 type Failure struct {
-	ID, Where, When, Seen, Allowed, Excused string
-	More                                    int
-	Mark                                    int // in the timeline; -1 for none
+	ID, Where, When, Seen, Allowed, Because, Excused string
+	More                                             int
+	Mark                                             int // in the timeline; -1 for none
 }
 
 // Failures are those of the result, and what a scenario excuses.
@@ -36,10 +36,13 @@ func (r Run) Failures() []Failure {
 	return all
 }
 
-// inTime orders failures by when they were; what has no instant comes last.
+// inTime orders failures by when they were; what has no instant comes last, and what follows from another failure comes after what does not.
 func inTime(all []report.Failure) []report.Failure {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b report.Failure) int {
+		if caused := a.Because != ""; caused != (b.Because != "") {
+			return map[bool]int{true: 1, false: -1}[caused]
+		}
 		if a.At.IsZero() != b.At.IsZero() {
 			return map[bool]int{true: 1, false: -1}[a.At.IsZero()]
 		}
@@ -49,7 +52,7 @@ func inTime(all []report.Failure) []report.Failure {
 }
 
 func (r Run) failure(f report.Failure) Failure {
-	out := Failure{ID: f.ID, Where: f.Where, Seen: safe(f.Seen), Allowed: safe(f.Allowed), More: f.More, Mark: r.markOf(f)}
+	out := Failure{ID: f.ID, Where: f.Where, Seen: safe(f.Seen), Allowed: safe(f.Allowed), Because: safe(f.Because), More: f.More, Mark: r.markOf(f)}
 	if !f.At.IsZero() {
 		out.When = fmt.Sprintf("at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000Z"))
 	}
