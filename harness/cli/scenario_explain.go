@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/explain"
+	"github.com/kmsharness/kmsharness/scenarios"
 )
 
 func newScenarioExplainCommand() *cobra.Command {
@@ -49,8 +51,30 @@ func explained(w io.Writer, s *scenario.Scenario, t contract.Timing) error {
 		before = "Nothing but etcd and the remote KMS runs before the steps."
 	}
 	fmt.Fprintf(w, "%s After them every fault is released, and everything must get well.\n\n", before)
+	if err := statements(w, s); err != nil {
+		return err
+	}
 	for _, e := range s.Excused {
 		fmt.Fprintf(w, "A violation of %s is wanted: %s\n\n", e.Invariant, e.Reason)
 	}
 	return explain.Write(w, rows)
+}
+
+// statements says what of the sources a scenario exercises.
+func statements(w io.Writer, s *scenario.Scenario) error {
+	if len(s.Covers) == 0 {
+		return nil
+	}
+	all, err := scenarios.Statements()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "It exercises these statements of the sources:")
+	for _, x := range all {
+		if slices.Contains(s.Covers, x.ID) {
+			fmt.Fprintf(w, "  %s  %s\n", x.ID, x.Text)
+		}
+	}
+	fmt.Fprintln(w)
+	return nil
 }

@@ -127,6 +127,9 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 		err = errors.Join(err, fmt.Errorf("write the history: %w", flush))
 	}
 	err = errors.Join(err, x.judge(r))
+	if r.Status == report.Passed {
+		r.Covers = s.Covers
+	}
 	if !virtual {
 		r.Waited(preparation, s.Topology.ControlPlanes, x.Log.Events())
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
@@ -19,8 +20,10 @@ type Machine struct {
 	Counts map[Status]int `json:"counts"`
 	Took   time.Duration  `json:"took"`
 	// Coverage says which invariants were exercised.
-	Coverage string       `json:"coverage,omitempty"`
-	Runs     []MachineRun `json:"runs"`
+	Coverage string `json:"coverage,omitempty"`
+	// Statements of the sources that scenarios which passed exercised, sorted.
+	Statements []string     `json:"statements,omitempty"`
+	Runs       []MachineRun `json:"runs"`
 }
 
 // MachineRun is one scenario on one backend.
@@ -43,6 +46,11 @@ func NewMachine(s Summary, coverage string, runs []MachineRun) Machine {
 	for _, status := range Statuses() {
 		m.Counts[status] = s.Count(status)
 	}
+	for _, r := range s.Results {
+		m.Statements = append(m.Statements, r.Covers...)
+	}
+	slices.Sort(m.Statements)
+	m.Statements = slices.Compact(m.Statements)
 	return m
 }
 

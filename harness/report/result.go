@@ -57,6 +57,8 @@ type Result struct {
 	JudgedAgain bool `json:"judgedAgain,omitempty"`
 	// Reasons why there is neither a pass nor a failure, one sentence each.
 	Reasons []string `json:"reasons,omitempty"`
+	// Covers are the statements of the sources that the scenario exercised: all that it covers, if it passed.
+	Covers []string `json:"covers,omitempty"`
 	// Expectations counts what the scenario itself expected, the controls included; Checks what invariants looked at.
 	Expectations int `json:"expectations"`
 	Checks       int `json:"checks"`

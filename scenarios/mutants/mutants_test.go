@@ -112,7 +112,11 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := trial.Document(page, mutants.All())
+	statements, err := scenarios.Statements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := trial.Document(page, mutants.All(), statements, catalogue(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,4 +145,25 @@ func catalogue(t *testing.T) []*scenario.Scenario {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// TestStatementsOfInvariants: what invariants are said to judge exists, and a mutant that is known to break a statement is found to.
+func TestStatementsOfInvariants(t *testing.T) {
+	statements, err := scenarios.Statements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, s := range statements {
+		known[s.ID] = true
+	}
+	by := trial.Breakers(mutants.All(), catalogue(t))
+	for id := range by {
+		if !known[id] {
+			t.Errorf("there is no statement %s", id)
+		}
+	}
+	if !slices.Contains(by["S0-07"], "queue-and-flush") || slices.Contains(by["S0-19"], "queue-and-flush") {
+		t.Errorf("a queue breaks S0-07 and not S0-19: %v, %v", by["S0-07"], by["S0-19"])
+	}
 }

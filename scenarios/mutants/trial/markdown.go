@@ -8,6 +8,8 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/survey"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 )
 
@@ -18,7 +20,7 @@ const (
 )
 
 // Document puts the tables of mutants and invariants into a page that has a place for them.
-func Document(page []byte, all []mutants.Mutant) ([]byte, error) {
+func Document(page []byte, all []mutants.Mutant, statements []survey.Statement, catalogue []*scenario.Scenario) ([]byte, error) {
 	before, rest, begun := bytes.Cut(page, []byte(beginMark))
 	_, after, ended := bytes.Cut(rest, []byte(endMark))
 	if !begun || !ended {
@@ -37,6 +39,7 @@ func Document(page []byte, all []mutants.Mutant) ([]byte, error) {
 	}
 	invariants(&out, all)
 	laws(&out, all)
+	broken(&out, all, statements, catalogue)
 	out.WriteString(endMark)
 	out.Write(after)
 	return out.Bytes(), nil
@@ -74,6 +77,20 @@ func laws(out *bytes.Buffer, all []mutants.Mutant) {
 			}
 		}
 		fmt.Fprintf(out, "| `%s` | %s | %s |\n", l.ID, l.Statement, code(names))
+	}
+	out.WriteString("\n")
+}
+
+// broken is which mutants break each statement of the sources.
+func broken(out *bytes.Buffer, all []mutants.Mutant, statements []survey.Statement, catalogue []*scenario.Scenario) {
+	out.WriteString("### Statements\n\nA mutant breaks a statement if its scenario covers it and what must catch the mutant judges it, or if what must catch it judges that statement alone. Where there is none, nothing shows that a run would notice.\n\n| statement | mutants that break it |\n|---|---|\n")
+	by := Breakers(all, catalogue)
+	for _, s := range statements {
+		text := "**" + NotCovered + "**: " + s.Text
+		if names := by[s.ID]; len(names) > 0 {
+			text = code(names)
+		}
+		fmt.Fprintf(out, "| %s | %s |\n", s.ID, text)
 	}
 	out.WriteString("\n")
 }

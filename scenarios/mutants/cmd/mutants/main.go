@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/survey"
 	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
@@ -88,7 +89,11 @@ func document(file string) error {
 	if err != nil {
 		return err
 	}
-	if page, err = trial.Document(page, mutants.All()); err != nil {
+	statements, catalogue, err := sources()
+	if err != nil {
+		return err
+	}
+	if page, err = trial.Document(page, mutants.All(), statements, catalogue); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return os.WriteFile(file, page, 0o644)
@@ -157,6 +162,25 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 	return outcomes, nil
 }
 
+// sources are the statements of the sources, and the scenarios that cover them.
+func sources() ([]survey.Statement, []*scenario.Scenario, error) {
+	statements, err := scenarios.Statements()
+	if err != nil {
+		return nil, nil, err
+	}
+	catalogue, err := scenarios.Load()
+	return statements, catalogue, err
+}
+
+// tellStatements says which mutants break which statement.
+func tellStatements(w io.Writer, outcomes []trial.Outcome) error {
+	statements, catalogue, err := sources()
+	if err != nil {
+		return err
+	}
+	return trial.Statements(w, statements, catalogue, outcomes)
+}
+
 func (f flags) report(stdout, stderr io.Writer, outcomes []trial.Outcome) int {
 	if f.verbose {
 		for _, o := range outcomes {
@@ -164,6 +188,9 @@ func (f flags) report(stdout, stderr io.Writer, outcomes []trial.Outcome) int {
 		}
 	}
 	all, err := trial.Table(stdout, outcomes)
+	if err == nil && f.name == "" {
+		err = tellStatements(stdout, outcomes)
+	}
 	switch {
 	case err != nil:
 		return usage(stderr, err)

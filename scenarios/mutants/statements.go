@@ -1,0 +1,62 @@
+package mutants
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// judged are the statements of the sources (scenarios/statements.yaml) that an invariant judges.
+func judged() map[string][]string {
+	out := map[string][]string{}
+	for id, statements := range map[string]string{
+		"ACCEPTED":              "S0-05 S0-06",
+		"FALSE-HEALTHY":         "S0-05 S0-12 S3-14 S3-15",
+		"FALSE-ALARM":           "S0-12 S0-17",
+		"DETECTION":             "S0-05 S3-13 S3-14 S3-18",
+		"RECOVERY":              "S3-13 S3-14 S3-18",
+		"STALE-UNKNOWN":         "S0-08 S0-13 S0-18",
+		"ABSENCE-IS-NOT-BROKEN": "S0-17",
+		"NO-ORPHAN":             "S0-14 S0-15",
+		"NO-RESURRECTION":       "S0-14 S0-15 S0-16",
+		"OWNERSHIP":             "S0-10 S0-19",
+		"MONOTONIC":             "S0-07 S0-08",
+		"FRESH-ONLY":            "S0-07",
+		"CADENCE":               "S0-01 S0-07 S0-21 S3-13",
+		"TRUTHFUL-PROBE":        "S0-01 S0-02 S0-04 S0-05 S0-08 S0-09 S3-10 S3-13 S3-15",
+		"FORMAT":                "S0-06 S0-08",
+		"ROLLUP-TRUTH":          "S0-04 S0-05 S0-08 S0-12 S0-20 S3-15",
+		"QUIET":                 "S0-10 S0-21",
+		"UNION":                 "S0-11 S0-12",
+		"CONVERGENCE":           "S0-20 S3-07",
+		"UID":                   "S2-01 S2-02 S2-03 S2-04",
+		"NO-DATA-LOSS":          "S3-06 S3-07 S3-08 S3-19 S3-21",
+		"SWITCH-ORDER":          "S0-14 S3-03 S3-04 S3-07 S3-09 S3-21",
+		"LEAST-PRIVILEGE":       "S0-19",
+		"KEY-ID-STABLE":         "S3-07 S3-10",
+		"NOTHING-SECRET":        "S2-02",
+	} {
+		out[id] = strings.Fields(statements)
+	}
+	return out
+}
+
+// Breaks are the statements that the mistake breaks, as far as that is shown: those that its scenario covers and that an invariant which must catch it
+// judges. An invariant that judges one statement alone says so in any scenario, and a step of the scenario judges all that the scenario covers.
+func (m Mutant) Breaks(s *scenario.Scenario) []string {
+	var out []string
+	of := judged()
+	for _, id := range m.Caught {
+		statements, invariant := of[id]
+		if len(statements) == 1 && !slices.Contains(out, statements[0]) {
+			out = append(out, statements[0])
+		}
+		for _, c := range s.Covers {
+			if (!invariant || slices.Contains(statements, c)) && !slices.Contains(out, c) {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
