@@ -104,7 +104,7 @@ func (s Summary) forms() string {
 	}
 	var forms []string
 	for _, r := range s.Results {
-		if r.Form != "" && !slices.Contains(forms, r.Form) {
+		if r.Form != "" && !r.Status.skipped() && !slices.Contains(forms, r.Form) {
 			forms = append(forms, r.Form)
 		}
 	}
