@@ -92,6 +92,10 @@ func openShift() []Mutant {
 			Name: "openshift-failed-writes-queued", Scenario: "apiserver-down", Caught: []string{"FRESH-ONLY"},
 			Mistake: "failed writes that are kept and made good in order: what was true during the outage is written after it",
 		},
+		{
+			Name: "openshift-grpc-back-off", Scenario: "plugin-away-for-long", Caught: []string{"RECOVERY"},
+			Mistake: "a connection to the plugin with gRPC's own back-off, which grows to two minutes: a plugin that was away for long is back, and nobody looks",
+		},
 	}
 	for i := range all {
 		m := &all[i]

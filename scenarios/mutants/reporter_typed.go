@@ -22,7 +22,7 @@ func typed() []Mutant {
 		{"typed-kek-id-empty", "plugin-hangs", "the empty key_id of a plugin that did not answer, as it is", unanswered(func(r object) { r["remoteKeyID"] = "" })},
 		{"typed-kek-id-too-long", "steady-state", "a key_id that is not bounded: the name of a key in a cloud, with its version and its tags", each(func(r object) { r["remoteKeyID"] = strings.Repeat("k", contract.MaxKEKIDBytes+1) })},
 		{"typed-detail-empty", "steady-state", "an empty detail in place of none", each(func(r object) { r["detail"] = "" })},
-		{"typed-detail-too-long", "plugin-hangs", "the text of an error as it came, with every wrapped error", unanswered(func(r object) { r["detail"] = strings.Repeat("x", 1025) })},
+		{"typed-detail-too-long", "typed-neighbour-stays-fresh", "the text of an error as it came, with every wrapped error", unanswered(func(r object) { r["detail"] = strings.Repeat("x", 1025) })},
 		{"typed-status-in-lower-case", "steady-state", "the words of the conditions form in the typed one, whose statuses begin with a capital", each(func(r object) { s, _ := r["status"].(string); r["status"] = strings.ToLower(s) })},
 		{"typed-status-invented", "plugin-hangs", "a fourth status for what the three do not say", unanswered(func(r object) { r["status"] = "Timeout" })},
 		{"typed-time-left-out", "plugin-hangs", "no lastCheckedTime for a probe that was given up", unanswered(func(r object) { delete(r, "lastCheckedTime") })},

@@ -52,7 +52,10 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	p := newProber(o)
+	p, err := newProber(o)
+	if err != nil {
+		return err
+	}
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		if err := w.write(ctx, p.all(ctx)); err != nil {
 			fmt.Fprintln(os.Stderr, "write the reports:", err)
@@ -101,8 +104,9 @@ const (
 	detailAsItCame = "detail-as-it-came"
 	sharedManager  = "shared-field-manager"
 	failedQueue    = "failed-writes-queued"
+	grpcBackOff    = "grpc-back-off"
 )
 
 func mistakes() []string {
-	return []string{keyIDLeftOut, detailAsItCame, sharedManager, failedQueue}
+	return []string{keyIDLeftOut, detailAsItCame, sharedManager, failedQueue, grpcBackOff}
 }

@@ -33,10 +33,29 @@ type report struct {
 // prober asks plugins for their status, and remembers the remote key that each named last.
 type prober struct {
 	options
-	known []string // by socket
+	known []string           // by socket
+	kept  []*grpc.ClientConn // of grpcBackOff
 }
 
-func newProber(o options) *prober { return &prober{options: o, known: make([]string, len(o.sockets))} }
+func newProber(o options) (*prober, error) {
+	p := &prober{options: o, known: make([]string, len(o.sockets))}
+	for _, s := range o.sockets {
+		if o.mistake != grpcBackOff {
+			break
+		}
+		conn, err := dial(s)
+		if err != nil {
+			return nil, err
+		}
+		p.kept = append(p.kept, conn)
+	}
+	return p, nil
+}
+
+// dial makes a connection with gRPC's own settings: it backs off for up to two minutes when it cannot connect.
+func dial(endpoint string) (*grpc.ClientConn, error) {
+	return grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
+}
 
 // all probes every plugin at once, so that one that hangs does not delay the others.
 func (p *prober) all(ctx context.Context) []report {
@@ -45,7 +64,7 @@ func (p *prober) all(ctx context.Context) []report {
 	for i, s := range p.sockets {
 		probes.Go(func() {
 			r := report{NodeName: p.node, KeyID: socket.FindStringSubmatch(s)[1], LastCheckedTime: time.Now().UTC().Format(time.RFC3339)}
-			answer, err := status(ctx, s, p.readTimeout)
+			answer, err := p.status(ctx, i)
 			p.judge(&r, answer, err, i)
 			reports[i] = r
 		})
@@ -55,14 +74,17 @@ func (p *prober) all(ctx context.Context) []report {
 }
 
 // status makes a connection for each probe: none is older than the plugin.
-func status(ctx context.Context, endpoint string, timeout time.Duration) (*kmsv2.StatusResponse, error) {
-	conn, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
+func (p *prober) status(ctx context.Context, i int) (*kmsv2.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.readTimeout)
+	defer cancel()
+	if p.kept != nil {
+		return kmsv2.NewKeyManagementServiceClient(p.kept[i]).Status(ctx, &kmsv2.StatusRequest{})
+	}
+	conn, err := dial(p.sockets[i])
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	return kmsv2.NewKeyManagementServiceClient(conn).Status(ctx, &kmsv2.StatusRequest{})
 }
 
