@@ -58,7 +58,7 @@ func TestCatalogueCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("\ne2e: %d passed, 0 failed, 0 not supported on sim in ", len(files))
+	want := fmt.Sprintf("\ne2e: %d passed, 0 failed, 0 not supported on sim (conditions, healthreports) in ", len(files))
 	if !strings.Contains(page(t, "README.md"), want) {
 		t.Errorf("no %q in README.md: run make readme", want)
 	}
