@@ -238,6 +238,24 @@ func byReporter(r history.Request, code int) *history.Request {
 	return &r
 }
 
+// lastWords is a restart of cp-2's reporter, which writes so often after it was asked to end.
+func lastWords(writes int) func(*world) {
+	return func(w *world) {
+		w.at(10*sec+300*milli, func(w *world) {
+			w.record("engine", &history.Action{ID: "restart", Verb: "restart", Target: "process reporter/cp-1, reporter/cp-2", State: history.ActionBegan})
+			w.rep["cp-2"].running = false
+		})
+		for range writes {
+			w.at(10*sec+400*milli, func(w *world) { w.write("cp-2", []wire{{"1", "kek-1", "healthy", contract.FormatTime(w.now), ""}}) })
+		}
+		w.at(10*sec+800*milli, func(w *world) {
+			w.stopReporter("cp-2")
+			w.startReporter("cp-2")
+			w.record("engine", &history.Action{ID: "restart", Verb: "restart", Target: "process reporter/cp-1, reporter/cp-2", State: history.ActionDone})
+		})
+	}
+}
+
 func knownBad() []known {
 	rollup := "ROLLUP-TRUTH "
 	return []known{
@@ -278,6 +296,7 @@ func knownBad() []known {
 				w.bad.period = 600 * time.Millisecond
 			})
 		}},
+		{"last words of a reporter", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY", plain(lastWords(2))},
 		{"report of a dead reporter comes back", "NO-RESURRECTION", "TRUTHFUL-PROBE", func() []history.Event {
 			return lateReporter(func(w *world) {
 				w.at(25*sec, func(w *world) { w.write("cp-3", []wire{{"1", "kek-1", "healthy", contract.FormatTime(w.now), ""}}) })

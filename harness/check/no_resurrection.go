@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -11,7 +12,7 @@ import (
 func noResurrection() Invariant {
 	return Invariant{
 		ID:        "NO-RESURRECTION",
-		Statement: "a removed entry does not come back unless a reporter for that node was started again; a reporter that was still shutting down may re-create it once",
+		Statement: "a removed entry does not come back unless a reporter for that node was started again; a reporter that was still shutting down may re-create it once, for one that is asked to end writes at most once more",
 		Source:    "The aggregator, cleanup",
 		judge:     judgeNoResurrection,
 	}
@@ -19,6 +20,7 @@ func noResurrection() Invariant {
 
 func judgeNoResurrection(v *view) (f Finding) {
 	for _, node := range v.reportingNodes() {
+		v.judgeEnding(&f, node)
 		right := v.clockRight("").and(v.clockRight(node)) // by two clocks that differ, a live reporter's entry is one that is no longer written
 		reporter := process{role: history.RoleReporter, node: node}
 		alive := v.in(reporter, procUp, procStarting, procPaused)
@@ -63,6 +65,28 @@ func judgeNoResurrection(v *view) (f Finding) {
 		}
 	}
 	return f
+}
+
+// judgeEnding: of a reporter that is asked to end, the write that was under way may still arrive, and no other.
+func (v *view) judgeEnding(f *Finding, node string) {
+	for _, a := range v.actions {
+		if a.Verb != "stop" && a.Verb != "restart" || !slices.ContainsFunc(strings.FieldsFunc(a.Target, func(r rune) bool { return r == ' ' || r == ',' }), func(word string) bool {
+			return word == history.RoleReporter || word == history.RoleReporter+"/"+node
+		}) {
+			continue
+		}
+		i := slices.IndexFunc(v.procs[process{role: history.RoleReporter, node: node}], func(c procChange) bool { return c.event == history.ProcessStopped && c.at.After(a.from) })
+		if i < 0 {
+			continue
+		}
+		ended := v.procs[process{role: history.RoleReporter, node: node}][i].at
+		f.judgedAt(a.from, ended)
+		writes := slices.DeleteFunc(slices.Clone(v.writesOf(node)), func(w write) bool { return w.from.Before(a.from) || w.from.After(ended) })
+		if len(writes) > 1 {
+			f.violate(Violation{At: writes[1].from, since: a.from, Seq: writes[1].seq, Node: node, Seen: number(int64(len(writes))) + " writes after the reporter of " + node + " was asked to end",
+				Allowed: "one, that was under way"})
+		}
+	}
 }
 
 // lastAlive is when a process was last alive at or before an instant, as far as that is known.

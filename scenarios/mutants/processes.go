@@ -96,6 +96,10 @@ func openShift() []Mutant {
 			Name: "openshift-grpc-back-off", Scenario: "plugin-away-for-long", Caught: []string{"RECOVERY"},
 			Mistake: "a connection to the plugin with gRPC's own back-off, which grows to two minutes: a plugin that was away for long is back, and nobody looks",
 		},
+		{
+			Name: "openshift-writes-after-sigterm", Scenario: "reporter-restarted-quickly", Caught: []string{"NO-RESURRECTION"},
+			Mistake: "last words at the end: what the aggregator has removed comes back when the reporter goes",
+		},
 	}
 	for i := range all {
 		m := &all[i]

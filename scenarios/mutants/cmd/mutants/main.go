@@ -188,7 +188,7 @@ func (f flags) report(stdout, stderr io.Writer, outcomes []trial.Outcome) int {
 		}
 	}
 	all, err := trial.Table(stdout, outcomes)
-	if err == nil && f.name == "" {
+	if err == nil && f.name == "" && f.backend == "auto" { // all were tried
 		err = tellStatements(stdout, outcomes)
 	}
 	switch {

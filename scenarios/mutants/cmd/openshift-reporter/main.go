@@ -61,7 +61,12 @@ func run(args []string) error {
 			fmt.Fprintln(os.Stderr, "write the reports:", err)
 		}
 	}, o.interval, jitter, false)
-	return nil
+	for range 2 {
+		if o.mistake == writesAtEnd {
+			err = errors.Join(err, w.write(context.Background(), p.all(context.Background())))
+		}
+	}
+	return err
 }
 
 // socket is where a plugin listens; its number is the keyID.
@@ -105,8 +110,9 @@ const (
 	sharedManager  = "shared-field-manager"
 	failedQueue    = "failed-writes-queued"
 	grpcBackOff    = "grpc-back-off"
+	writesAtEnd    = "writes-after-sigterm"
 )
 
 func mistakes() []string {
-	return []string{keyIDLeftOut, detailAsItCame, sharedManager, failedQueue, grpcBackOff}
+	return []string{keyIDLeftOut, detailAsItCame, sharedManager, failedQueue, grpcBackOff, writesAtEnd}
 }
