@@ -90,13 +90,11 @@ func (v *view) begunBy(p plugin, from, to time.Time) time.Time {
 	return to
 }
 
-// wasUnderWay reports whether a late write can be the request that was under way when its way was held up: bytes that were sent arrive late through no
-// fault of the reporter. Each hold delivers one: a reporter waits for an answer, and cancels the request that it gives up. It comes soon after the hold
-// has ended, for TCP tries again after at most as long as it has waited already.
-func (v *view) wasUnderWay(w write, checked time.Time, held spans, delivered map[time.Time]int64) bool {
+// wasUnderWay reports whether a late write can be the request that was under way when its way was held up: what an API server or etcd had begun takes effect
+// when it goes on, although its sender has given it up. Each hold delivers one. What is sent later is cancelled in the same bytes that bring it.
+func (v *view) wasUnderWay(w write, probed time.Time, held spans, delivered map[time.Time]int64) bool {
 	for _, h := range held {
-		soon := h.to.Add(h.length() + v.tolerance())
-		if h.clip(span{checked, w.from}).empty() || w.from.After(soon) {
+		if h.clip(span{probed, w.from}).empty() || probed.After(h.from.Add(v.tolerance())) {
 			continue
 		}
 		if one, known := delivered[h.from]; known && one != w.seq {

@@ -66,3 +66,24 @@ func TestOneWriteAtTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestKilledIsNotAskedToEnd: a reporter that is killed in a restart, and stopped much later, was not asked to end meanwhile.
+func TestKilledIsNotAskedToEnd(t *testing.T) {
+	restart := func(w *world, state string) {
+		w.record("engine", &history.Action{ID: "restart", Verb: "restart", Target: "process reporter/cp-2", Params: map[string]any{"with": "kill"}, State: state})
+	}
+	events := plain(func(w *world) {
+		w.at(10*sec, func(w *world) { restart(w, history.ActionBegan) })
+		w.at(11*sec, func(w *world) {
+			w.process(history.RoleReporter, "cp-2", "", history.ProcessKilled)
+			w.startReporter("cp-2")
+			restart(w, history.ActionDone)
+		})
+		w.at(25*sec, func(w *world) { w.stopReporter("cp-2") })
+	})()
+	for _, r := range Run(events).Invariants {
+		if r.ID == "NO-RESURRECTION" && r.Count > 0 {
+			t.Errorf("%+v", r.Violations)
+		}
+	}
+}
