@@ -75,7 +75,9 @@ func (v *view) judgeEnding(f *Finding, node string) {
 		}) {
 			continue
 		}
-		i := slices.IndexFunc(v.procs[process{role: history.RoleReporter, node: node}], func(c procChange) bool { return c.event == history.ProcessStopped && c.at.After(a.from) && !c.at.After(a.to) })
+		i := slices.IndexFunc(v.procs[process{role: history.RoleReporter, node: node}], func(c procChange) bool {
+			return c.event == history.ProcessStopped && c.at.After(a.from) && !c.at.After(a.to)
+		})
 		if i < 0 { // killed
 			continue
 		}
