@@ -123,12 +123,12 @@ func (r request) refusal() string {
 	return what + ": " + strings.Join(causes, "; ")
 }
 
-// noField is what an API server names in place of a field when it says that it has not checked further rules, because of what is wrong already.
-const noField = "<nil>"
+// notChecked is in the remark of an API server that it has not checked further rules, because of what is wrong already.
+const notChecked = "some validation rules were not checked"
 
 // ownCauses are the causes of a refusal without that remark, unless there is nothing else.
 func (r request) ownCauses() []history.Cause {
-	own := slices.DeleteFunc(slices.Clone(r.Causes), func(c history.Cause) bool { return c.Field == noField })
+	own := slices.DeleteFunc(slices.Clone(r.Causes), func(c history.Cause) bool { return strings.Contains(c.Message, notChecked) })
 	if len(own) == 0 {
 		return r.Causes
 	}

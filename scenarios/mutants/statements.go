@@ -43,17 +43,17 @@ func judged() map[string][]string {
 }
 
 // Breaks are the statements that the mistake breaks, as far as that is shown: those that its scenario covers and that an invariant which must catch it
-// judges. An invariant that judges one statement alone says so in any scenario, and a step of the scenario judges all that the scenario covers.
+// judges. An invariant that judges one statement alone says so in any scenario. A step of a scenario proves nothing: which statement it is about is not known.
 func (m Mutant) Breaks(s *scenario.Scenario) []string {
 	var out []string
 	of := judged()
 	for _, id := range m.Caught {
-		statements, invariant := of[id]
+		statements := of[id]
 		if len(statements) == 1 && !slices.Contains(out, statements[0]) {
 			out = append(out, statements[0])
 		}
 		for _, c := range s.Covers {
-			if (!invariant || slices.Contains(statements, c)) && !slices.Contains(out, c) {
+			if slices.Contains(statements, c) && !slices.Contains(out, c) {
 				out = append(out, c)
 			}
 		}
