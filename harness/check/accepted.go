@@ -68,7 +68,7 @@ func judgeAccepted(v *view) (f Finding) {
 	return f
 }
 
-// invalid reports whether an API server refused a request for what it says, and would refuse it again whoever sent it. A JSON patch is refused as
+// invalid reports whether an API server refused a request for what it says, and would refuse it from any user. A JSON patch is refused as
 // invalid when its test fails, which is how it finds out that an object has changed.
 func (r request) invalid() bool {
 	switch r.Code {
@@ -138,8 +138,8 @@ func (r request) ownCauses() []history.Cause {
 // maxCauses bounds the causes that are shown of one refusal; a list of 200 items can have one for each.
 const maxCauses = 4
 
-// because is what refused writes are the cause of: a violation that depends on a report, or on the rollup, of whoever was refused until an interval
-// before it. It is empty if there is no such cause.
+// because names the refused writes that caused a violation. A violation has such a cause if it depends on reports or on the rollup, and writes of the same
+// node were refused until shortly before it: no longer ago than a report stays fresh. It is empty without one.
 func (x Violation) because(d dependency, refused []Violation, stale time.Duration) string {
 	if !d.reporter && !d.aggregator {
 		return ""

@@ -106,7 +106,8 @@ func (v *view) wasUnderWay(w write, probed time.Time, held spans, delivered map[
 	return false
 }
 
-// held is when something on the reporter's way held bytes back: a paused API server or etcd, a cut, mute or slow link. It delivers later what was sent in time. A killed process or a reset link does not.
+// held is when something on the reporter's way held bytes back: a paused API server or etcd, a cut, mute or slow link. It delivers later what was sent in
+// time. A killed process or a reset link does not.
 func (v *view) held(node string) spans {
 	wide := span{v.whole.from.Add(-time.Hour), v.whole.to} // probes may be from before the recording
 	flowing := spans{wide}
