@@ -67,6 +67,9 @@ type Action struct {
 	Params map[string]any
 }
 
+// Unlisted reports whether a starts a plugin whose socket no API server and no reporter is given.
+func (a Action) Unlisted() bool { return a.Verb == VerbStart && a.Bool("unlisted") }
+
 // Selector picks nodes, plugins, processes or links. Empty fields match all.
 type Selector struct {
 	// Node is a name ("cp-2"), "any" (the engine draws one with the run's seed, the same for all steps), or "all"/"".

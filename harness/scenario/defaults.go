@@ -148,6 +148,9 @@ func (s *Scenario) allKeyIDs() []string {
 			configured++
 			ids[strconv.Itoa(configured)] = true
 		}
+		if a.Unlisted() {
+			ids[a.Process.KeyID] = true
+		}
 		if a.Verb == VerbEncryption {
 			for _, k := range a.Texts("keyIDs") {
 				ids[k] = true

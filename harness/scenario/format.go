@@ -165,7 +165,7 @@ func argumentShape(verb Verb) *shape {
 	case VerbRestart:
 		return mapping(what, append(process, optional("with", word(WithKill, WithContainer)), release())...)
 	case VerbStart:
-		return mapping(what, append(process, release())...)
+		return mapping(what, append(process, release(), optional("unlisted", scalar(kindBool)).says("a plugin beside those of its node, whose socket no API server and no reporter is given"))...)
 	case VerbStop, VerbKill, VerbPause, VerbResume:
 		return mapping(what, process...)
 	case VerbLink:

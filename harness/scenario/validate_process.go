@@ -74,8 +74,30 @@ func (v *validation) process(a Action, at place) {
 	}
 	v.instance(p, at.at("instance"))
 	v.operatorRelease(a, at.at("release"))
+	v.unlisted(a, at)
 	v.whole(a, at)
 	v.with(a, at)
+}
+
+// unlisted checks the start of a plugin that nobody is given.
+func (v *validation) unlisted(a Action, at place) {
+	p, listed := a.Process, v.scenario.Topology.KeyIDs
+	for _, other := range v.scenario.Actions() {
+		if other.Verb == VerbEncryption {
+			listed = append(slices.Clone(listed), other.Texts("keyIDs")...)
+		}
+	}
+	switch {
+	case !a.Unlisted():
+	case p.Role != history.RolePlugin:
+		v.add(at.at("unlisted"), "unlisted with role %s, expected it with plugin only", p.Role)
+	case v.scenario.Topology.ByOperator():
+		v.add(at.at("unlisted"), "unlisted with lifecycle operator, expected none: its operator numbers all plugins")
+	case p.KeyID == "":
+		v.add(at.at("unlisted"), "unlisted without keyID, expected that of the plugin to be started")
+	case slices.Contains(listed, p.KeyID):
+		v.add(at.at("keyID"), "keyID %s of an unlisted plugin, expected one that neither the topology nor encryption lists", quote(p.KeyID))
+	}
 }
 
 // whole checks what is done to a node or a pod.

@@ -97,6 +97,10 @@ func openShift() []Mutant {
 			Mistake: "a connection to the plugin with gRPC's own back-off, which grows to two minutes: a plugin that was away for long is back, and nobody looks",
 		},
 		{
+			Name: "openshift-sockets-found-by-scan", Scenario: "unlisted-plugin", Caught: []string{"TRUTHFUL-PROBE"},
+			Mistake: "a glob over the folder of the sockets in place of --kms-sockets: a plugin of another revision is reported",
+		},
+		{
 			Name: "openshift-writes-after-sigterm", Scenario: "reporter-restarted-quickly", Caught: []string{"NO-RESURRECTION"},
 			Mistake: "last words at the end: what the aggregator has removed comes back when the reporter goes",
 		},

@@ -28,6 +28,10 @@ func probing() []Mutant {
 			Mistake: "a probe deadline of four intervals, copied from a client that reads whole lists",
 		},
 		{
+			Name: "sockets-found-by-scan", Scenario: "unlisted-plugin", Caught: []string{"TRUTHFUL-PROBE"}, Subject: seam(sim.Seams{ScanSockets: true}),
+			Mistake: "a glob over the folder of the sockets: a plugin of another revision, which no API server uses, is reported and makes the rollup worse",
+		},
+		{
 			Name: "one-failure-cancels-all", Scenario: "plugin-hangs-beside-another", Caught: []string{"TRUTHFUL-PROBE"}, Subject: misread(cancelAll),
 			Mistake: "an errgroup with a context: the first plugin that fails cancels the probes of all others",
 		},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -14,6 +16,9 @@ import (
 func (e *Environment) processes(ctx context.Context, a scenario.Action) error {
 	if a.Process.Role == history.RoleNode || a.Process.Role == history.RolePod {
 		return e.wholes(ctx, a)
+	}
+	if a.Unlisted() {
+		return e.startUnlisted(ctx, a.Process)
 	}
 	targets, err := e.selectProcesses(ctx, a.Process)
 	if err != nil {
@@ -36,6 +41,22 @@ func (e *Environment) processes(ctx context.Context, a scenario.Action) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
+}
+
+// startUnlisted starts plugins whose sockets no API server and no reporter is given.
+func (e *Environment) startUnlisted(ctx context.Context, s scenario.Selector) error {
+	nodes, err := e.selectNodes(s.Node, false)
+	if err == nil {
+		err = e.reachable(nodes, "")
+	}
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group
+	for _, n := range nodes {
+		group.Go(func() error { return e.startPlugins(ctx, n, []string{s.KeyID}) })
+	}
+	return group.Wait()
 }
 
 func (e *Environment) act(ctx context.Context, a scenario.Action, t Target) error {

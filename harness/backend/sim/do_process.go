@@ -17,6 +17,11 @@ func (e *environment) processes(ctx context.Context, a scenario.Action) error {
 	if a.Process.Role == history.RoleNode || a.Process.Role == history.RolePod {
 		return e.wholes(ctx, a)
 	}
+	if a.Unlisted() {
+		if err := e.addUnlisted(a.Process); err != nil {
+			return err
+		}
+	}
 	targets, err := e.selectProcesses(a.Process)
 	if err == nil && e.pods != nil {
 		targets, err = e.pods.startable(a, targets)
@@ -33,6 +38,15 @@ func (e *environment) processes(ctx context.Context, a scenario.Action) error {
 			done(nil)
 		})
 	})
+}
+
+// addUnlisted makes plugins whose sockets no API server and no reporter is given; they do not run yet.
+func (e *environment) addUnlisted(s scenario.Selector) error {
+	nodes, err := e.selectNodes(s.Node, false)
+	for _, n := range nodes {
+		n.add(s.KeyID)
+	}
+	return err
 }
 
 func starts(a scenario.Action) bool {

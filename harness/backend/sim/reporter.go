@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	kmsapi "k8s.io/kms/apis/v2"
@@ -73,6 +74,9 @@ func (r *reporter) step(ev core.Event) {
 
 // probe asks every plugin at once, each with its own deadline.
 func (r *reporter) probe() {
+	if r.w.seams.ScanSockets {
+		r.scan()
+	}
 	results := make([]core.Result, len(r.keyIDs))
 	r.calls = make([]*call, 0, len(r.keyIDs))
 	left := len(r.keyIDs)
@@ -99,6 +103,15 @@ func (r *reporter) probe() {
 	for i := range r.keyIDs {
 		if ask(i); r.w.seams.OneByOne {
 			return
+		}
+	}
+}
+
+// scan adds the plugins of its node that it was not given.
+func (r *reporter) scan() {
+	for _, p := range r.node.plugins {
+		if !slices.Contains(r.keyIDs, p.keyID) {
+			r.keyIDs, r.seen = append(r.keyIDs, p.keyID), append(r.seen, history.PluginMetrics{KeyID: p.keyID})
 		}
 	}
 }

@@ -22,6 +22,8 @@ type Seams struct {
 	Jitter func(drawn time.Duration) time.Duration
 	// ProbeTimeout takes the place of the deadline of a probe.
 	ProbeTimeout time.Duration
+	// ScanSockets lets a reporter ask every plugin whose socket it finds, beside those of its flags.
+	ScanSockets bool
 	// OneByOne lets a reporter ask its plugins one after another.
 	OneByOne bool
 	// Send may change what a reporter or an aggregator is about to send.

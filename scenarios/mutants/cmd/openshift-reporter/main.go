@@ -111,8 +111,9 @@ const (
 	failedQueue    = "failed-writes-queued"
 	grpcBackOff    = "grpc-back-off"
 	writesAtEnd    = "writes-after-sigterm"
+	socketsByScan  = "sockets-found-by-scan"
 )
 
 func mistakes() []string {
-	return []string{keyIDLeftOut, detailAsItCame, sharedManager, failedQueue, grpcBackOff, writesAtEnd}
+	return []string{keyIDLeftOut, detailAsItCame, sharedManager, failedQueue, grpcBackOff, writesAtEnd, socketsByScan}
 }

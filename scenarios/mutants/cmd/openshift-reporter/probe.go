@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -59,6 +61,9 @@ func dial(endpoint string) (*grpc.ClientConn, error) {
 
 // all probes every plugin at once, so that one that hangs does not delay the others.
 func (p *prober) all(ctx context.Context) []report {
+	if p.mistake == socketsByScan {
+		p.scan()
+	}
 	reports := make([]report, len(p.sockets))
 	var probes sync.WaitGroup
 	for i, s := range p.sockets {
@@ -71,6 +76,16 @@ func (p *prober) all(ctx context.Context) []report {
 	}
 	probes.Wait()
 	return reports
+}
+
+// scan adds the plugins whose sockets lie in the folder of the first.
+func (p *prober) scan() {
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(strings.TrimPrefix(p.sockets[0], "unix://")), "kms-*.sock"))
+	for _, f := range found {
+		if s := "unix://" + f; socket.MatchString(s) && !slices.Contains(p.sockets, s) {
+			p.sockets, p.known = append(p.sockets, s), append(p.known, "")
+		}
+	}
 }
 
 // status makes a connection for each probe: none is older than the plugin.
