@@ -25,7 +25,8 @@ func (v *view) apiFine(node string) spans {
 	}))
 }
 
-// reporterAble is when the reporter of node could write: it ran, and so did everything between it and etcd, nobody refused it, and its clock was right.
+// reporterAble is when the reporter of node could write: it ran, and so did everything between it and etcd, nobody refused it, the
+// list of reports had a place for it, and its clock was right.
 func (v *view) reporterAble(node string) spans {
 	if able, known := v.readCaps[node]; known {
 		return able
@@ -34,7 +35,7 @@ func (v *view) reporterAble(node string) spans {
 	if v.run.Connectivity == connectService {
 		server = "" // any
 	}
-	able := v.reaching(node).and(v.refused(history.RoleReporter, server).not(v.whole)).and(v.clockRight(node))
+	able := v.reaching(node).and(v.refused(history.RoleReporter, server).or(v.crowded(node)).not(v.whole)).and(v.clockRight(node))
 	v.readCaps[node] = able
 	return able
 }

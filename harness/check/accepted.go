@@ -5,11 +5,14 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -75,13 +78,56 @@ func (r request) invalid() bool {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
 		return true
 	case http.StatusUnprocessableEntity:
-		return r.ContentType != string(types.JSONPatchType)
+		return r.ContentType != string(types.JSONPatchType) && !r.crowdedOut()
 	case http.StatusConflict: // an apply without force, of a field that another manager owns
 		return r.isApply()
 	case http.StatusInternalServerError: // an apply of a field that the CRD does not have
 		return r.isApply() && strings.Contains(r.Message, "failed to create typed patch object")
 	}
 	return false
+}
+
+// crowdedOut reports whether a request was refused for nothing but the items that others have in the typed list: its own would fit.
+func (r request) crowdedOut() bool {
+	if !r.body.ok || len(r.body.typed) == 0 || len(r.body.typed) > contract.MaxTypedReports || len(r.Causes) == 0 {
+		return false
+	}
+	for _, c := range r.ownCauses() {
+		if c.Reason != string(metav1.CauseTypeTooMany) || !strings.HasSuffix(c.Field, "healthReports") {
+			return false
+		}
+	}
+	return true
+}
+
+// crowded is when the typed list had no place for the items of a node: from a write that was refused for it until the CR shows a list in which they
+// would fit.
+func (v *view) crowded(node string) spans {
+	var out []span
+	for _, n := range v.requestsOf[node] {
+		r := &v.requests[n]
+		if !r.write || r.succeeded() || !r.crowdedOut() {
+			continue
+		}
+		if last := len(out) - 1; last >= 0 && r.received.Before(out[last].to) {
+			continue
+		}
+		until := v.whole.to
+		for i := sort.Search(len(v.crs), func(i int) bool { return v.crs[i].at.After(r.at) }); i < len(v.crs); i++ {
+			others := 0
+			for _, item := range v.crs[i].object.HealthReports {
+				if item.NodeName != node {
+					others++
+				}
+			}
+			if others+len(r.body.typed) <= contract.MaxTypedReports {
+				until = v.crs[i].at
+				break
+			}
+		}
+		out = append(out, span{r.received, until})
+	}
+	return merged(out)
 }
 
 // index is the position of an item in the path of a field.

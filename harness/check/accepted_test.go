@@ -2,7 +2,11 @@ package check
 
 import (
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -22,5 +26,53 @@ func TestOwnCauses(t *testing.T) {
 	}
 	if got := of(remark).refusal(); got != `422 Invalid: <nil>: "some validation rules were not checked"` {
 		t.Errorf("alone: %s", got)
+	}
+}
+
+// TestCrowdedOut: others that fill the list are no mistake of the reporter whose items no longer fit, as long as they do not fit. A reporter that fills it itself, or
+// has another mistake beside, is not excused.
+func TestCrowdedOut(t *testing.T) {
+	tooMany := history.Cause{Field: "status.encryptionStatus.healthReports", Reason: string(metav1.CauseTypeTooMany), Message: "Too many: 201: must have at most 200 items"}
+	remark := history.Cause{Field: "<nil>", Message: notChecked}
+	enum := history.Cause{Field: "status.encryptionStatus.healthReports[0].status", Reason: "FieldValueNotSupported"}
+	of := func(items int, causes ...history.Cause) request {
+		return request{Request: &history.Request{Code: 422, Reason: "Invalid", Causes: causes}, write: true, body: body{ok: true, typed: make([]contract.TypedReport, items)}}
+	}
+	for name, tt := range map[string]struct {
+		r    request
+		want bool
+	}{
+		"others have filled it":        {of(2, tooMany, remark), true},
+		"itself has filled it":         {of(contract.MaxTypedReports+1, tooMany, remark), false},
+		"another mistake beside":       {of(2, tooMany, enum), false},
+		"another mistake":              {of(2, enum), false},
+		"what it wrote is not known":   {request{Request: &history.Request{Code: 422, Causes: []history.Cause{tooMany}}}, false},
+		"nothing that could not fit":   {of(0, tooMany), false},
+		"a refusal that names nothing": {of(2), false},
+	} {
+		if got := tt.r.crowdedOut(); got != tt.want || tt.r.invalid() == tt.want {
+			t.Errorf("%s: crowded out %v, invalid %v", name, got, tt.r.invalid())
+		}
+	}
+
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	list := func(s, others int) snapshot {
+		o := &history.Object{HealthReports: []contract.TypedReport{{NodeName: "cp-1", KeyID: "1"}}}
+		for range others {
+			o.HealthReports = append(o.HealthReports, contract.TypedReport{NodeName: "elsewhere"})
+		}
+		return snapshot{at: at(s), object: o}
+	}
+	v := &view{whole: span{at(0), at(100)}, requestsOf: map[string][]int{}, crs: []snapshot{list(1, 199), list(20, 199), list(30, 198), list(40, 5)}}
+	for _, s := range []int{10, 15, 50} {
+		r := of(2, tooMany)
+		r.node, r.received, r.at = "cp-1", at(s), at(s).Add(time.Millisecond)
+		v.requestsOf["cp-1"] = append(v.requestsOf["cp-1"], len(v.requests))
+		v.requests = append(v.requests, r)
+	}
+	// The one at 50 was refused although they would have fitted at 40: until the next state is seen, the API server is believed.
+	if got := v.crowded("cp-1"); len(got) != 2 || got[0] != (span{at(10), at(30)}) || got[1].from != at(50) {
+		t.Errorf("crowded: %v, expected until there is room for both items", got)
 	}
 }

@@ -31,6 +31,11 @@ func FaultKind(verb, target string, params map[string]any) string {
 			return "foreign condition"
 		}
 		return ""
+	case "entries":
+		if param("count") != "0" {
+			return "foreign entries"
+		}
+		return ""
 	case "refuse":
 		return refusalKind(target, param("mode"))
 	case "release", "start", "resume", "data", "attempt", "apiserver":

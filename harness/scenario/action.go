@@ -49,6 +49,9 @@ const (
 	// Conditions of somebody else on the operator CR. Params: type, status, reason, message, manager; delete = true.
 	VerbCondition Verb = "condition"
 
+	// Entries of nodes that do not exist in the typed list of the operator CR, as other software could leave them. Params: count, 0 for none.
+	VerbEntries Verb = "entries"
+
 	// Direct API requests under a reporter's identity, to show what it may not do. Params: as = node, verb, resource,
 	// name; expect = denied|allowed.
 	VerbAttempt Verb = "attempt"

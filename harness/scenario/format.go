@@ -193,6 +193,8 @@ func argumentShape(verb Verb) *shape {
 	case VerbCondition:
 		return mapping(what, required("type", text), optional("status", word(conditionStatuses()...)), optional("reason", text), optional("message", text),
 			optional("manager", text), optional("delete", scalar(kindBool)))
+	case VerbEntries:
+		return mapping(what, required("count", integer(0, contract.MaxTypedReports)).says("so many in place of those from before"))
 	default: // VerbAttempt
 		return mapping(what, required("as", text), required("verb", word(attemptVerbs()...)), optional("resource", text), optional("subresource", text),
 			optional("namespace", text), optional("name", text), optional("node", text), optional("body", scalar(kindAny)), required("expect", word(attemptOutcomes()...)))

@@ -125,7 +125,7 @@ func aboutVerb(word string) string {
 		string(VerbWatches): "lets the watches of aggregators be late, or ends them", string(VerbClock): "sets the clock of a node or of the aggregators", string(VerbNode): "removes, adds or replaces a node",
 		string(VerbEncryption): "changes the cluster's encryption type, or its plugins", string(VerbAPIServer): "writes the configuration that the API server operator acts upon",
 		string(VerbData):      "writes secrets, or reads them all back",
-		string(VerbCondition): "sets or deletes somebody else's condition on the operator CR", string(VerbAttempt): "a request under a reporter's identity",
+		string(VerbCondition): "sets or deletes somebody else's condition on the operator CR", string(VerbEntries): "fills the typed list with entries of nodes that do not exist", string(VerbAttempt): "a request under a reporter's identity",
 		wordExpect: "becomes true within a time", wordHolds: "is true now and stays true for a time", wordNever: "stays false for a time",
 		wordParallel: "steps that go on at the same time", wordRepeat: "steps that are done several times", wordWait: "lets time pass; the invariants are judged meanwhile",
 	}

@@ -48,12 +48,22 @@ func (v *validation) action(a Action, at place) {
 		v.data(a, at)
 	case VerbCondition:
 		v.condition(a, at)
+	case VerbEntries:
+		v.entries(a, at)
 	case VerbAttempt:
 		v.attempt(a, at)
 	default:
 		v.word(at, "verb", string(a.Verb), verbs())
 	}
 	v.durations(a, at)
+}
+
+// entries checks what stands in the typed list, which only that form has.
+func (v *validation) entries(a Action, at place) {
+	v.number(at.at("count"), "count", a.Int("count", 0), 0, contract.MaxTypedReports)
+	if v.scenario.Contract != ContractHealthReports {
+		v.add(at, "entries without contract: healthreports, expected it: the list is of that form")
+	}
 }
 
 // durations checks the parameters that are durations, one by one.

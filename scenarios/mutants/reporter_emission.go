@@ -6,6 +6,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -31,6 +32,10 @@ func emission() []Mutant {
 		{
 			Name: "retry-until-written", Scenario: "apiserver-down", Caught: []string{"FRESH-ONLY"}, Subject: publishing(retryUntilWritten),
 			Mistake: "a publisher that loops until its write succeeds: no tick happens meanwhile, and what it writes at last is from before the outage",
+		},
+		{
+			Name: "silent-after-a-refusal", Scenario: "typed-list-full", Contract: scenario.ContractHealthReports, Caught: []string{"CADENCE"}, Subject: publishing(silentAfterARefusal),
+			Mistake: "a refused write taken for a mistake of its own that no repetition mends: the list has room again, and the reporter does not look",
 		},
 		{
 			Name: "slow-ticks", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: tuned(func(t *contract.Timing) { t.Interval *= 4 }),
@@ -71,6 +76,20 @@ func onlyNews(_ string, next sim.Publish) sim.Publish {
 			if err == nil {
 				last = news
 			}
+			done(err)
+		})
+	}
+}
+
+func silentAfterARefusal(_ string, next sim.Publish) sim.Publish {
+	refused := false
+	return func(write core.Action, done func(error)) {
+		if refused {
+			done(nil)
+			return
+		}
+		next(write, func(err error) {
+			refused = err != nil
 			done(err)
 		})
 	}

@@ -8,7 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 // somebodyElse is the field manager of conditions whose manager the scenario leaves open.
@@ -43,14 +45,24 @@ func (e *Environment) condition(ctx context.Context, a scenario.Action) error {
 }
 
 func (e *Environment) applyConditions(ctx context.Context, manager string, conditions []any) error {
+	return e.applyStatus(ctx, manager, object{"conditions": conditions})
+}
+
+// entries puts entries of nodes that do not exist into the typed list, or takes them away.
+func (e *Environment) entries(ctx context.Context, a scenario.Action) error {
+	return e.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(publish.Operator(e.operator.flag), a.Int("count", 0), time.Now()))
+}
+
+// applyStatus applies what a manager owns of the CR's status.
+func (e *Environment) applyStatus(ctx context.Context, manager string, status object) error {
 	c, err := e.plane.Nodes().Admin()
 	if err != nil {
 		return err
 	}
-	o := newObject("operator.openshift.io/v1", e.operator.kind, cluster, object{"status": object{"conditions": conditions}})
+	o := newObject("operator.openshift.io/v1", e.operator.kind, cluster, object{"status": status})
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
 	if _, err := c.Resource(e.operator.resource).ApplyStatus(ctx, cluster, o, options); err != nil {
-		return fmt.Errorf("apply the conditions of %s: %w", manager, err)
+		return fmt.Errorf("apply the status of %s: %w", manager, err)
 	}
 	return nil
 }

@@ -192,6 +192,8 @@ func (e *Environment) verb(v scenario.Verb) func(context.Context, scenario.Actio
 		return e.data
 	case scenario.VerbCondition:
 		return e.condition
+	case scenario.VerbEntries:
+		return e.entries
 	case scenario.VerbAttempt:
 		return e.attempt
 	}

@@ -61,6 +61,8 @@ func (e *environment) verb(v scenario.Verb) func(context.Context, scenario.Actio
 		return e.data
 	case scenario.VerbCondition:
 		return e.condition
+	case scenario.VerbEntries:
+		return e.entries
 	case scenario.VerbAttempt:
 		return e.attempt
 	}

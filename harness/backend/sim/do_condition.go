@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -38,14 +39,24 @@ func (e *environment) condition(_ context.Context, a scenario.Action) error {
 	for _, k := range slices.Sorted(maps.Keys(owned)) {
 		all = append(all, owned[k])
 	}
+	return e.applyStatus(manager, map[string]any{"conditions": all})
+}
+
+// entries puts entries of nodes that do not exist into the typed list, or takes them away.
+func (e *environment) entries(_ context.Context, a scenario.Action) error {
+	return e.applyStatus(operated.Elsewhere, operated.EntriesElsewhere(e.w.operator.reporter, a.Int("count", 0), e.w.k.Now()))
+}
+
+// applyStatus applies what a manager owns of the CR's status.
+func (e *environment) applyStatus(manager string, status map[string]any) error {
 	n, err := e.admin()
 	if err != nil {
 		return err
 	}
 	r := request{user: "system:admin", verb: verbPatch, key: e.w.crKey(), subresource: "status", manager: manager, force: true,
-		contentType: audit.ContentTypeApply, body: e.crBody(all)}
+		contentType: audit.ContentTypeApply, body: e.statusBody(status)}
 	if err := e.ask(n, r).problem(); err != nil {
-		return fmt.Errorf("apply the conditions of %s: %w", manager, err)
+		return fmt.Errorf("apply the status of %s: %w", manager, err)
 	}
 	return nil
 }
@@ -55,7 +66,11 @@ func (e *environment) conditionOf(kind, status, reason, message string) map[stri
 }
 
 func (e *environment) crBody(conditions []any) []byte {
-	return encode(newObject("operator.openshift.io/v1", e.w.operator.core.Kind, "cluster", map[string]any{"status": map[string]any{"conditions": conditions}}))
+	return e.statusBody(map[string]any{"conditions": conditions})
+}
+
+func (e *environment) statusBody(status map[string]any) []byte {
+	return encode(newObject("operator.openshift.io/v1", e.w.operator.core.Kind, "cluster", map[string]any{"status": status}))
 }
 
 // attempt makes one request under the identity of a node's reporter, and says whether it was treated as expected.

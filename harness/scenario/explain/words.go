@@ -60,6 +60,8 @@ func doing(a scenario.Action) string {
 		return "encryption type " + a.Text("type") + parameters(a, "type")
 	case scenario.VerbData:
 		return a.Text("op") + " secrets" + parameters(a, "op")
+	case scenario.VerbEntries:
+		return "typed list: entries of nodes that do not exist" + parameters(a)
 	case scenario.VerbCondition, scenario.VerbAttempt:
 		return string(a.Verb) + parameters(a)
 	}
