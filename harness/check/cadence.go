@@ -78,14 +78,28 @@ func (v *view) judgeFast(f *Finding, node string, writes []write, what, house st
 	}
 }
 
-// lives cuts the run where the reporter of node was started or resumed: its ticks begin anew there.
+// lives cuts the run where the reporter of node was started or resumed: its ticks begin anew there. While two of them ran, both write at
+// their own rate: that time is left out.
 func (v *view) lives(node string) []span {
-	var out []span
-	at := v.whole.from
-	for _, c := range v.procs[process{role: history.RoleReporter, node: node}] {
+	reporter := process{role: history.RoleReporter, node: node}
+	cuts := []time.Time{v.whole.from}
+	for _, c := range v.procs[reporter] {
 		if c.event == history.ProcessStarted || c.event == history.ProcessResumed {
-			out, at = append(out, span{at, c.at}), c.at
+			cuts = append(cuts, c.at)
 		}
 	}
-	return append(out, span{at, v.whole.to.Add(time.Second)})
+	var out []span
+	for i, from := range cuts {
+		to := v.whole.to.Add(time.Second)
+		if i+1 < len(cuts) {
+			to = cuts[i+1]
+		}
+		for _, two := range v.doubled[reporter] {
+			if two.from.Equal(from) {
+				from = two.to
+			}
+		}
+		out = append(out, span{from, latest(from, to)})
+	}
+	return out
 }

@@ -44,13 +44,16 @@ type stir struct {
 }
 
 func (v *view) readProcesses() {
-	v.procs = map[process][]procChange{}
+	v.procs, v.doubled = map[process][]procChange{}, map[process]spans{}
 	for n := range v.events {
 		e := &v.events[n]
 		switch e.Kind {
 		case history.KindProcess:
 			p := e.Process
 			k := process{p.Role, p.Node, p.KeyID, p.Instance}
+			if v.succeeded(*p, e.At) {
+				continue
+			}
 			v.procs[k] = append(v.procs[k], procChange{at: e.At, seq: e.Seq, event: p.State})
 			if stirsAggregator(p.Role) {
 				v.stirs = append(v.stirs, stir{e.At, p.State != history.ProcessPaused && p.State != history.ProcessResumed})
@@ -66,6 +69,19 @@ func (v *view) readProcesses() {
 	for _, changes := range v.procs {
 		interpret(changes)
 	}
+}
+
+// succeeded reports whether a change is the end of a process whose successor was started before it, and notes how long they ran side by side.
+func (v *view) succeeded(p history.Process, at time.Time) bool {
+	replaced, k := v.succession.Replaced(p), process{p.Role, p.Node, p.KeyID, p.Instance}
+	last := len(v.doubled[k]) - 1
+	switch {
+	case replaced && last >= 0:
+		v.doubled[k][last].to = at
+	case p.State == history.ProcessStarted && v.succession.Overlaps(p):
+		v.doubled[k] = append(v.doubled[k], span{at, v.whole.to})
+	}
+	return replaced
 }
 
 // stirsAggregator: a change of these processes may break the aggregator's connections or its leadership.

@@ -25,14 +25,17 @@ type view struct {
 
 	expected []expectation
 	procs    map[process][]procChange
+	doubled  map[process]spans // while it and its successor ran
 	links    []linkChange
 	clocks   []clockChange
 	refusals []refusal
 	late     []lateWatches
 	stirs    []stir
-	behind   spans // when an aggregator did its work, although it may have learnt of changes late
-	inCharge spans // when it did, and learnt of them at once
-	aggAble  spans // … for long enough that all it says must be right
+
+	succession history.Succession
+	behind     spans // when an aggregator did its work, although it may have learnt of changes late
+	inCharge   spans // when it did, and learnt of them at once
+	aggAble    spans // … for long enough that all it says must be right
 
 	crs      []snapshot
 	reports  map[string][]reportChange // by node

@@ -163,7 +163,8 @@ func argumentShape(verb Verb) *shape {
 	case VerbKMS:
 		return mapping(what, required("op", word(append(kekOps(), accessOps()...)...)), optional("node", text), optional("kek", integer(1, maxKEKs)))
 	case VerbRestart:
-		return mapping(what, append(process, optional("with", word(WithKill, WithContainer)), release())...)
+		return mapping(what, append(process, optional("with", word(WithKill, WithContainer)), release(),
+			optional("overlap", duration).says("of a reporter: the new one starts so long before the old one ends"))...)
 	case VerbStart:
 		return mapping(what, append(process, release(), optional("unlisted", scalar(kindBool)).says("a plugin beside those of its node, whose socket no API server and no reporter is given"))...)
 	case VerbStop, VerbKill, VerbPause, VerbResume:

@@ -12,6 +12,8 @@ func (a Action) durationParams(faults FaultChecker) []string {
 	switch a.Verb {
 	case VerbLink:
 		return []string{"delay"}
+	case VerbRestart:
+		return []string{"overlap"}
 	case VerbClock, VerbWatches:
 		return []string{"by"}
 	case VerbRefuse:

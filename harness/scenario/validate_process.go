@@ -75,6 +75,7 @@ func (v *validation) process(a Action, at place) {
 	v.instance(p, at.at("instance"))
 	v.operatorRelease(a, at.at("release"))
 	v.unlisted(a, at)
+	v.overlap(a, at)
 	v.whole(a, at)
 	v.with(a, at)
 }
@@ -98,6 +99,21 @@ func (v *validation) unlisted(a Action, at place) {
 	case slices.Contains(listed, p.KeyID):
 		v.add(at.at("keyID"), "keyID %s of an unlisted plugin, expected one that neither the topology nor encryption lists", quote(p.KeyID))
 	}
+}
+
+// overlap checks how long a reporter and its successor run side by side.
+func (v *validation) overlap(a Action, at place) {
+	_, written := a.Params["overlap"]
+	switch {
+	case !written:
+	case a.Process.Role != history.RoleReporter:
+		v.add(at.at("overlap"), "overlap with role %s, expected it with reporter only", a.Process.Role)
+	case a.Text("with") != "":
+		v.add(at.at("overlap"), "overlap beside with: %s, expected one of them: the old reporter is asked to end", a.Text("with"))
+	case v.scenario.Topology.ByOperator():
+		v.add(at.at("overlap"), "overlap with lifecycle operator, expected none: its operator restarts reporters itself")
+	}
+	v.positive(a, "overlap", at)
 }
 
 // whole checks what is done to a node or a pod.

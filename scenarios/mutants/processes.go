@@ -101,6 +101,14 @@ func openShift() []Mutant {
 			Mistake: "a glob over the folder of the sockets in place of --kms-sockets: a plugin of another revision is reported",
 		},
 		{
+			Name: "openshift-report-removed-at-its-end", Scenario: "reporters-overlap", Caught: []string{"steps[0].parallel[1].holds"},
+			Mistake: "tidying up at SIGTERM: in a roll-out with surge it removes what its successor has written under the same field manager",
+		},
+		{
+			Name: "openshift-field-manager-with-its-pid", Scenario: "reporters-overlap", Caught: []string{"OWNERSHIP"},
+			Mistake: "a field manager of each process: what a reporter wrote before its restart is owned by nobody who could remove it",
+		},
+		{
 			Name: "openshift-writes-after-sigterm", Scenario: "reporter-restarted-quickly", Caught: []string{"NO-RESURRECTION"},
 			Mistake: "last words at the end: what the aggregator has removed comes back when the reporter goes",
 		},

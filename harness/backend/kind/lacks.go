@@ -45,6 +45,8 @@ func lackingPlugins(keyIDs []string) (lacks []string) {
 // lacking says why an action cannot be done.
 func lacking(a scenario.Action) []string {
 	switch {
+	case a.Params["overlap"] != nil:
+		return []string{"restart with overlap: the static pod has one container for its reporter"}
 	case a.Verb == scenario.VerbClock:
 		return []string{live.NoClocks}
 	case a.Verb == scenario.VerbLink && a.Link.From == history.RoleReporter && a.Link.To == history.RoleLoadBalancer:

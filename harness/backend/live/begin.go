@@ -92,7 +92,7 @@ func (e *Environment) begin(ctx context.Context) error {
 
 func (e *Environment) prepareSystemUnderTest() error {
 	for _, n := range e.plane.Nodes().List() {
-		if err := e.prepareReporter(n); err != nil {
+		if err := e.prepareReporter(n, n.ReporterPlace.MetricsAddress); err != nil {
 			return err
 		}
 	}

@@ -142,7 +142,7 @@ func (e *Environment) meet(ctx context.Context, n *Node, told func() error) (err
 	if err := told(); err != nil {
 		return err
 	}
-	if err := e.prepareReporter(n); err != nil {
+	if err := e.prepareReporter(n, n.ReporterPlace.MetricsAddress); err != nil {
 		return err
 	}
 	n.since, err = n.Admin.nodeObject(ctx, n.Name, e.traits.RealNodes)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -75,6 +76,9 @@ func (e *Environment) act(ctx context.Context, a scenario.Action, t Target) erro
 	case scenario.VerbResume:
 		return t.Resume(ctx)
 	}
+	if overlap := a.Duration("overlap"); overlap > 0 {
+		return e.succeed(ctx, t, overlap)
+	}
 	end := t.Stop
 	switch a.Text("with") {
 	case scenario.WithKill:
@@ -86,6 +90,27 @@ func (e *Environment) act(ctx context.Context, a scenario.Action, t Target) erro
 		return err
 	}
 	return e.start(ctx, &t)
+}
+
+// nowhere is the metrics address of a reporter beside another, which has the port that is read: on nodes each has an address of its own.
+const nowhere = "127.0.0.1:0"
+
+// succeed starts another reporter beside one, and ends the older one after a time.
+func (e *Environment) succeed(ctx context.Context, old Target, overlap time.Duration) error {
+	n := e.plane.Nodes().Get(old.Identity.Node)
+	if err := e.prepareReporter(n, nowhere); err != nil {
+		return err
+	}
+	if err := e.start(ctx, n.Reporter()); err != nil {
+		return errors.Join(err, old.Stop(ctx))
+	}
+	timer := time.NewTimer(overlap)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return old.Stop(context.WithoutCancel(ctx))
 }
 
 // endsGently says whether an action asks a process to end.

@@ -53,15 +53,15 @@ func (s SystemUnderTest) LacksUnion(sc *scenario.Scenario) (lacks []string) {
 }
 
 // prepareReporter gives the node's reporter its identity and its way to the API server: its own node's (connectivity
-// loopback). It does not start it.
-func (e *Environment) prepareReporter(n *Node) error {
+// loopback). It does not start it. Its metrics are at an address.
+func (e *Environment) prepareReporter(n *Node, metrics string) error {
 	at := n.ReporterPlace
 	kubeconfig, err := e.kubeconfig(at, "reporter-"+n.Name, contract.ReporterIdentity(n.Name), e.opts.reporterGroups())
 	if err != nil {
 		return err
 	}
 	identity := history.Process{Role: history.RoleReporter, APIServer: e.apiServer, Node: n.Name}
-	unit := at.Unit(identity, func(context.Context) (Command, error) { return e.reporterCommand(n, kubeconfig) })
+	unit := at.Unit(identity, func(context.Context) (Command, error) { return e.reporterCommand(n, kubeconfig, metrics) })
 	n.mu.Lock()
 	n.reporter = &Target{unit, identity}
 	n.mu.Unlock()
@@ -81,8 +81,9 @@ func (s SystemUnderTest) reporterGroups() []string {
 const adminReporters = "kmsharness:reporters"
 
 // reporterCommand is made at every start: the sockets change with the encryption configuration.
-func (e *Environment) reporterCommand(n *Node, kubeconfig string) (Command, error) {
+func (e *Environment) reporterCommand(n *Node, kubeconfig, metrics string) (Command, error) {
 	values := e.commonValues(n.ReporterPlace, kubeconfig)
+	values["metricsAddress"] = metrics
 	values["node"] = n.Name
 	var sockets []string
 	for _, k := range e.reported(n.Name, e.currentKeyIDs()) {

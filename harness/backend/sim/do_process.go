@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -21,6 +23,9 @@ func (e *environment) processes(ctx context.Context, a scenario.Action) error {
 		if err := e.addUnlisted(a.Process); err != nil {
 			return err
 		}
+	}
+	if overlap := a.Duration("overlap"); overlap > 0 {
+		return e.succeed(a.Process, overlap)
 	}
 	targets, err := e.selectProcesses(a.Process)
 	if err == nil && e.pods != nil {
@@ -47,6 +52,24 @@ func (e *environment) addUnlisted(s scenario.Selector) error {
 		n.add(s.KeyID)
 	}
 	return err
+}
+
+// succeed starts another reporter beside each that is selected, and ends the older ones after a time.
+func (e *environment) succeed(s scenario.Selector, overlap time.Duration) error {
+	nodes, err := e.selectNodes(s.Node, true)
+	if err == nil {
+		err = reachable(nodes, "")
+	}
+	if err != nil {
+		return err
+	}
+	var old, successors []*proc
+	for _, n := range nodes {
+		old = append(old, &n.reporter.proc)
+		n.reporter = newReporter(e.w, n)
+		successors = append(successors, &n.reporter.proc)
+	}
+	return cmp.Or(each(e, successors, startTimeout, start), e.w.k.Sleep(overlap), each(e, old, startTimeout, stop))
 }
 
 func starts(a scenario.Action) bool {

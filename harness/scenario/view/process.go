@@ -22,7 +22,9 @@ func (s *State) applyProcess(p history.Process) {
 	case history.ProcessStarted, history.ProcessReady, history.ProcessResumed, history.ProcessStopping:
 		state = Running
 	}
-	s.processes[process{p.Role, p.Node, p.KeyID, p.Instance}] = state
+	if !s.succession.Replaced(p) {
+		s.processes[process{p.Role, p.Node, p.KeyID, p.Instance}] = state
+	}
 }
 
 // process is by role and name: the node's name, or the instance number of a role that has no node. A plugin stands

@@ -22,6 +22,7 @@ type State struct {
 	reports    []report
 	union      map[string]Condition
 	processes  map[process]string
+	succession history.Succession
 	links      map[history.Link]bool // links that are not ok, without their state
 	writes     map[string]Writes
 	metrics    map[string]map[string]Metrics // by node and keyID

@@ -61,6 +61,9 @@ func run(args []string) error {
 			fmt.Fprintln(os.Stderr, "write the reports:", err)
 		}
 	}, o.interval, jitter, false)
+	if o.mistake == removedAtEnd {
+		return w.apply(context.Background(), nil)
+	}
 	for range 2 {
 		if o.mistake == writesAtEnd {
 			err = errors.Join(err, w.write(context.Background(), p.all(context.Background())))
@@ -112,8 +115,10 @@ const (
 	grpcBackOff    = "grpc-back-off"
 	writesAtEnd    = "writes-after-sigterm"
 	socketsByScan  = "sockets-found-by-scan"
+	removedAtEnd   = "report-removed-at-its-end"
+	managerWithPID = "field-manager-with-its-pid"
 )
 
 func mistakes() []string {
-	return []string{keyIDLeftOut, detailAsItCame, sharedManager, failedQueue, grpcBackOff, writesAtEnd, socketsByScan}
+	return []string{keyIDLeftOut, detailAsItCame, sharedManager, failedQueue, grpcBackOff, writesAtEnd, socketsByScan, removedAtEnd, managerWithPID}
 }

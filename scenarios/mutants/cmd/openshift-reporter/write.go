@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,8 +29,11 @@ func newWriter(config *rest.Config, o options) (*writer, error) {
 	}
 	resource := schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubeapiservers"}
 	w := &writer{options: o, client: client.Resource(resource), manager: fmt.Sprintf("kms-health-reporter-%x", sha256.Sum256([]byte(o.node)))}
-	if o.mistake == sharedManager {
+	switch o.mistake {
+	case sharedManager:
 		w.manager = "kms-health-reporter"
+	case managerWithPID:
+		w.manager += fmt.Sprint("-", os.Getpid())
 	}
 	return w, nil
 }
@@ -47,10 +51,14 @@ func (w *writer) write(ctx context.Context, reports []report) error {
 	return nil
 }
 
+// apply writes reports in place of those from before; without any, it removes them.
 func (w *writer) apply(ctx context.Context, reports []report) error {
+	status := map[string]any{}
+	if len(reports) > 0 {
+		status["encryptionStatus"] = map[string]any{"healthReports": reports}
+	}
 	data, err := json.Marshal(map[string]any{
-		"apiVersion": "operator.openshift.io/v1", "kind": "KubeAPIServer", "metadata": map[string]any{"name": "cluster"},
-		"status": map[string]any{"encryptionStatus": map[string]any{"healthReports": reports}},
+		"apiVersion": "operator.openshift.io/v1", "kind": "KubeAPIServer", "metadata": map[string]any{"name": "cluster"}, "status": status,
 	})
 	if err != nil {
 		return fmt.Errorf("encode the apply: %w", err)
