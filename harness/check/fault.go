@@ -78,7 +78,7 @@ func otherKind(verb, target string, param func(string) string) string {
 // ended are the words that end a fault of their verb.
 func ended(what string) bool {
 	switch what {
-	case "restore", "enable", "allow":
+	case "restore", "enable", "allow", "renew":
 		return true
 	}
 	return false

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -89,6 +90,12 @@ func (a Authority) RESTConfig(user string, groups []string, server string) (*res
 // AdminConfig is RESTConfig for a user who may do everything.
 func (a Authority) AdminConfig(server string) (*rest.Config, error) {
 	return a.RESTConfig(adminUser, []string{adminGroup}, server)
+}
+
+// Certificate is a certificate for user and groups with its key, in one PEM text. It expires after life, in whole seconds; 0: later than any run ends.
+func (a Authority) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
+	id, expires, err := a.pki.clientFor(user, groups, life)
+	return append(id.cert, id.key...), expires, err
 }
 
 // Kubeconfig is a kubeconfig file with a certificate for user and groups.

@@ -1,6 +1,10 @@
 package controlplane
 
-import "k8s.io/client-go/rest"
+import (
+	"time"
+
+	"k8s.io/client-go/rest"
+)
 
 // The administrator of a control plane; RBAC does not apply to this group.
 const (
@@ -22,6 +26,11 @@ func (cp *ControlPlane) AdminConfig(server string) (*rest.Config, error) {
 // Kubeconfig is a kubeconfig file with a certificate for user and groups.
 func (cp *ControlPlane) Kubeconfig(user string, groups []string, server string) ([]byte, error) {
 	return cp.authority().Kubeconfig(user, groups, server)
+}
+
+// Certificate is that of Authority.
+func (cp *ControlPlane) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
+	return cp.authority().Certificate(user, groups, life)
 }
 
 // AdminKubeconfig is Kubeconfig for a user who may do everything.

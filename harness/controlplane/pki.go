@@ -109,14 +109,22 @@ func (p *pki) server(name string, further ...string) (identity, error) {
 
 // client makes an identity: Kubernetes reads the user from the common name and the groups from the organisations.
 func (p *pki) client(user string, groups []string) (identity, error) {
+	id, _, err := p.clientFor(user, groups, 0)
+	return id, err
+}
+
+// clientFor is client with an expiry, unless life is 0.
+func (p *pki) clientFor(user string, groups []string, life time.Duration) (id identity, expires time.Time, err error) {
 	template := certificate(user)
+	if life > 0 {
+		template.NotAfter = time.Now().Add(life).Truncate(time.Second)
+	}
 	template.Subject.Organization = groups
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	id, err := p.sign(template)
-	if err != nil {
-		return identity{}, fmt.Errorf("certificate of user %q: %w", user, err)
+	if id, err = p.sign(template); err != nil {
+		return identity{}, time.Time{}, fmt.Errorf("certificate of user %q: %w", user, err)
 	}
-	return id, nil
+	return id, template.NotAfter, nil
 }
 
 func (p *pki) sign(template *x509.Certificate) (identity, error) {

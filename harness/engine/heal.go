@@ -90,6 +90,8 @@ func (r *run) undone() []scenario.Action {
 			add(scenario.Action{Verb: scenario.VerbClock, Process: a.Process, Params: map[string]any{"mode": history.ClockRestore}})
 		case a.Verb == scenario.VerbRefuse && a.Text("mode") != history.RefuseRestore, a.Verb == scenario.VerbWatches && a.Text("mode") == history.WatchesLate:
 			add(scenario.Action{Verb: a.Verb, Process: a.Process, Params: map[string]any{"mode": history.RefuseRestore}})
+		case a.Verb == scenario.VerbCredential && a.Text("mode") == scenario.CredentialExpire:
+			add(scenario.Action{Verb: a.Verb, Process: a.Process, Params: map[string]any{"mode": scenario.CredentialRenew}})
 		case a.Verb == scenario.VerbKMS && a.Text("op") == "delete":
 			add(scenario.Action{Verb: scenario.VerbRotate})
 		case a.Verb == scenario.VerbKMS && undo(a.Text("op")) != "":

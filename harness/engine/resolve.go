@@ -54,6 +54,8 @@ func targetOf(a scenario.Action, nodes []string) string {
 		return strings.TrimSpace("clock " + processTarget(a.Process))
 	case a.Verb == scenario.VerbRefuse:
 		return strings.TrimSpace("requests " + processTarget(a.Process))
+	case a.Verb == scenario.VerbCredential:
+		return strings.TrimSpace("credential " + a.Process.Node)
 	case a.Verb == scenario.VerbWatches:
 		return strings.TrimSpace("apiserver " + a.Process.Node)
 	case a.Process.Role != "":

@@ -13,6 +13,7 @@ const (
 	RefuseWebhookTimeout  = "webhook-timeout"   // 500: an admission webhook does not answer; of writes only
 	RefuseUnavailable     = "unavailable"       // 503: nobody stands behind an aggregated API
 	RefuseTimeout         = "timeout"           // 504: the API server did not get done
+	RefuseExpired         = "expired"           // 401: the credential of a node's reporter has expired; not a mode of the verb refuse
 	RefuseRestore         = "restore"           // ends it
 )
 
@@ -24,7 +25,7 @@ func RefusalModes() []string {
 // RefusalCode is the HTTP status of a mode; 0 if there is no such mode.
 func RefusalCode(mode string) int {
 	return map[string]int{RefuseForbidden: http.StatusForbidden, RefuseTooManyRequests: http.StatusTooManyRequests, RefuseLeaderChanged: http.StatusInternalServerError,
-		RefuseWebhookTimeout: http.StatusInternalServerError, RefuseUnavailable: http.StatusServiceUnavailable, RefuseTimeout: http.StatusGatewayTimeout}[mode]
+		RefuseWebhookTimeout: http.StatusInternalServerError, RefuseUnavailable: http.StatusServiceUnavailable, RefuseTimeout: http.StatusGatewayTimeout, RefuseExpired: http.StatusUnauthorized}[mode]
 }
 
 // Refusal says that API servers answer requests with an error from now on, or (Over) that they no longer do. Role, Node, Verb and Mode

@@ -33,6 +33,9 @@ const (
 	// Watches of the aggregators. Target: Process selector, the node of the API server. Params: mode = late|expired|closed|restore, by.
 	VerbWatches Verb = "watches"
 
+	// The credential of a node's reporter. Params: mode = expire|renew.
+	VerbCredential Verb = "credential"
+
 	// Nodes. Params: remove: NAME | add: NAME | replace: NAME with: NAME.
 	VerbNode Verb = "node"
 
@@ -62,7 +65,7 @@ type Action struct {
 	Verb Verb
 
 	Plugin  Selector // inject, release
-	Process Selector // start … restart, clock, refuse, watches
+	Process Selector // start … restart, clock, refuse, watches, credential
 	Link    Selector // link
 
 	Fault  string

@@ -150,7 +150,7 @@ func (b builder) action(verb Verb, n *yaml.Node) *Action {
 		a.Process = Selector{Role: take("role"), APIServer: take("apiServer"), Node: take("node"), KeyID: take("keyID"), Instance: take("instance")}
 	case VerbClock, VerbRefuse:
 		a.Process = Selector{Role: take("role"), Node: take("node")}
-	case VerbWatches:
+	case VerbWatches, VerbCredential:
 		a.Process = Selector{Node: take("node")}
 	case VerbLink:
 		a.Link = Selector{From: take("from"), To: take("to"), Node: take("node")}

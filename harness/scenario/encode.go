@@ -104,7 +104,7 @@ func (a Action) encode() *yaml.Node {
 	case VerbInject, VerbRelease:
 		plugin := object(pair("apiServer", text(a.Plugin.APIServer)), pair("node", text(a.Plugin.Node)), pair("keyID", text(a.Plugin.KeyID)))
 		pairs = [][2]*yaml.Node{pair("plugin", plugin), pair("fault", text(a.Fault)), pair("method", text(a.Method))}
-	case VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart, VerbClock, VerbRefuse, VerbWatches:
+	case VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart, VerbClock, VerbRefuse, VerbWatches, VerbCredential:
 		p := a.Process
 		pairs = [][2]*yaml.Node{pair("role", text(p.Role)), pair("apiServer", text(p.APIServer)), pair("node", text(p.Node)), pair("keyID", text(p.KeyID)), pair("instance", text(p.Instance))}
 	case VerbLink:

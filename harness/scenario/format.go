@@ -182,6 +182,9 @@ func argumentShape(verb Verb) *shape {
 	case VerbWatches:
 		return mapping(what, optional("node", text).says("of the API server; default all"), required("mode", word(watchesModes()...)).says("late: for as long as by says; expired and closed: ended now; restore: no longer late"),
 			optional("by", duration))
+	case VerbCredential:
+		return mapping(what, required("node", text).says("whose reporter"), required("mode", word(CredentialExpire, CredentialRenew)).says(
+			"expire: the reporter is restarted with one that expires soon, and has expired when the step is over; renew: a new one is in its file"))
 	case VerbNode:
 		return mapping(what, optional("remove", text), optional("add", text), optional("replace", text), optional("with", text), optional("reporter", word(lingers)))
 	case VerbEncryption:

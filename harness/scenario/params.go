@@ -8,7 +8,7 @@ import (
 // Verbs are all actions, in the order in which they are shown.
 func Verbs() []Verb {
 	return []Verb{VerbInject, VerbRelease, VerbRotate, VerbKMS, VerbStart, VerbStop, VerbKill, VerbPause, VerbResume,
-		VerbRestart, VerbLink, VerbRefuse, VerbWatches, VerbClock, VerbNode, VerbEncryption, VerbAPIServer, VerbData, VerbCondition, VerbEntries, VerbAttempt}
+		VerbRestart, VerbLink, VerbRefuse, VerbWatches, VerbClock, VerbCredential, VerbNode, VerbEncryption, VerbAPIServer, VerbData, VerbCondition, VerbEntries, VerbAttempt}
 }
 
 // Text is a parameter that is a text, or "".

@@ -122,7 +122,7 @@ func aboutVerb(word string) string {
 		string(VerbStart): "starts what was stopped or killed", string(VerbStop): "ends processes and waits for them", string(VerbKill): "kills processes",
 		string(VerbPause): "lets processes stand still", string(VerbResume): "lets them go on", string(VerbRestart): "ends and starts processes, or kills and starts them",
 		string(VerbLink): "breaks a link of the network, or restores it", string(VerbRefuse): "lets API servers refuse requests of reporters or aggregators",
-		string(VerbWatches): "lets the watches of aggregators be late, or ends them", string(VerbClock): "sets the clock of a node or of the aggregators", string(VerbNode): "removes, adds or replaces a node",
+		string(VerbWatches): "lets the watches of aggregators be late, or ends them", string(VerbCredential): "lets the credential of a reporter expire, or renews it", string(VerbClock): "sets the clock of a node or of the aggregators", string(VerbNode): "removes, adds or replaces a node",
 		string(VerbEncryption): "changes the cluster's encryption type, or its plugins", string(VerbAPIServer): "writes the configuration that the API server operator acts upon",
 		string(VerbData):      "writes secrets, or reads them all back",
 		string(VerbCondition): "sets or deletes somebody else's condition on the operator CR", string(VerbEntries): "fills the typed list with entries of nodes that do not exist", string(VerbAttempt): "a request under a reporter's identity",

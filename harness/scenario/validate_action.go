@@ -38,6 +38,8 @@ func (v *validation) action(a Action, at place) {
 		v.refuse(a, at)
 	case VerbWatches:
 		v.watches(a, at)
+	case VerbCredential:
+		v.credential(a, at)
 	case VerbNode:
 		v.node(a, at)
 	case VerbEncryption:

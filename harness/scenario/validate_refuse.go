@@ -57,6 +57,21 @@ func (v *validation) refusedVerb(verb, mode string, at place) {
 	}
 }
 
+// Modes of a credential.
+const (
+	CredentialExpire = "expire"
+	CredentialRenew  = "renew"
+)
+
+// credential is that of a reporter.
+func (v *validation) credential(a Action, at place) {
+	v.someNodes(at.at("node"), a.Process.Node)
+	v.word(at.at("mode"), "mode", a.Text("mode"), []string{CredentialExpire, CredentialRenew})
+	if v.scenario.Topology.ByOperator() {
+		v.add(at, "credential with lifecycle operator, expected none: its operator starts reporters itself")
+	}
+}
+
 // watches is when the aggregators learn of changes.
 func (v *validation) watches(a Action, at place) {
 	v.someNodes(at.at("node"), a.Process.Node)

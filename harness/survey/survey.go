@@ -131,7 +131,7 @@ func (e Entry) Faults() (kinds []string) {
 			kind = a.Fault
 		case scenario.VerbLink:
 			kind = "link-" + a.Text("mode")
-		case scenario.VerbRefuse, scenario.VerbWatches:
+		case scenario.VerbRefuse, scenario.VerbWatches, scenario.VerbCredential:
 			kind = string(a.Verb) + "-" + a.Text("mode")
 		case scenario.VerbKMS:
 			kind = "kms-" + a.Text("op")

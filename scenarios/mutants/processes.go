@@ -109,6 +109,10 @@ func openShift() []Mutant {
 			Mistake: "a field manager of each process: what a reporter wrote before its restart is owned by nobody who could remove it",
 		},
 		{
+			Name: "openshift-credential-read-once", Scenario: "reporter-credential-expires", Caught: []string{"CADENCE"},
+			Mistake: "a client that was given the certificate's text at its start, in place of its file",
+		},
+		{
 			Name: "openshift-writes-after-sigterm", Scenario: "reporter-restarted-quickly", Caught: []string{"NO-RESURRECTION"},
 			Mistake: "last words at the end: what the aggregator has removed comes back when the reporter goes",
 		},

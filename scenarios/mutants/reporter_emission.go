@@ -38,6 +38,10 @@ func emission() []Mutant {
 			Mistake: "a refused write taken for a mistake of its own that no repetition mends: the list has room again, and the reporter does not look",
 		},
 		{
+			Name: "credential-read-once", Scenario: "reporter-credential-expires", Caught: []string{"CADENCE"}, Subject: seam(sim.Seams{KeepCredential: true}),
+			Mistake: "a client that was given the certificate's text at its start: the file is renewed in time, and nobody reads it until somebody restarts the reporter",
+		},
+		{
 			Name: "slow-ticks", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: tuned(func(t *contract.Timing) { t.Interval *= 4 }),
 			Mistake: "a reporter that backs off to four intervals while nothing changes: staleness is derived from the interval that it was given",
 		},

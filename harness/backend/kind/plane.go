@@ -137,6 +137,11 @@ func (p *plane) Kubeconfig(user string, groups []string, server string) ([]byte,
 	return p.authority.Kubeconfig(user, groups, server)
 }
 
+// Certificate implements live.Plane.
+func (p *plane) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
+	return p.authority.Certificate(user, groups, life)
+}
+
 // RESTConfig implements live.Plane.
 func (p *plane) RESTConfig(user string, groups []string, server string) (*rest.Config, error) {
 	return p.authority.RESTConfig(user, groups, server)

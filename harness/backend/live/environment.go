@@ -182,6 +182,8 @@ func (e *Environment) verb(v scenario.Verb) func(context.Context, scenario.Actio
 		return e.link
 	case scenario.VerbRefuse:
 		return e.refuse
+	case scenario.VerbCredential:
+		return e.credential
 	case scenario.VerbNode:
 		return e.changeNodes
 	case scenario.VerbEncryption:

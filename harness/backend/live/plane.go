@@ -34,6 +34,8 @@ type Plane interface {
 
 	// Identity is a client certificate's kubeconfig or configuration for a server.
 	Kubeconfig(user string, groups []string, server string) ([]byte, error)
+	// Certificate is one with its key, in one PEM text, that expires after life; 0: later than any run ends.
+	Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error)
 	RESTConfig(user string, groups []string, server string) (*rest.Config, error)
 	// ClientServer is the URL of the load balancer for clients that are not part of the system under test.
 	ClientServer() string

@@ -1,10 +1,8 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -56,7 +54,7 @@ func (s SystemUnderTest) LacksUnion(sc *scenario.Scenario) (lacks []string) {
 // loopback). It does not start it. Its metrics are at an address.
 func (e *Environment) prepareReporter(n *Node, metrics string) error {
 	at := n.ReporterPlace
-	kubeconfig, err := e.kubeconfig(at, "reporter-"+n.Name, contract.ReporterIdentity(n.Name), e.opts.reporterGroups())
+	kubeconfig, err := e.reporterKubeconfig(n)
 	if err != nil {
 		return err
 	}
@@ -149,9 +147,5 @@ func (e *Environment) kubeconfig(at Place, name, user string, groups []string) (
 	if err != nil {
 		return "", err
 	}
-	file := name + ".kubeconfig"
-	if err := os.WriteFile(filepath.Join(at.Dir, file), text, cmp.Or(at.Mode, 0o600)); err != nil {
-		return "", fmt.Errorf("kubeconfig of %s: %w", user, err)
-	}
-	return filepath.Join(at.SeenDir, file), nil
+	return at.write(name+".kubeconfig", text)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -126,6 +127,11 @@ const (
 // Kubeconfig implements live.Plane.
 func (p *plane) Kubeconfig(user string, groups []string, server string) ([]byte, error) {
 	return p.cp.Kubeconfig(user, groups, server)
+}
+
+// Certificate implements live.Plane.
+func (p *plane) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
+	return p.cp.Certificate(user, groups, life)
 }
 
 // RESTConfig implements live.Plane.

@@ -51,6 +51,8 @@ func (e *environment) verb(v scenario.Verb) func(context.Context, scenario.Actio
 		return e.watches
 	case scenario.VerbClock:
 		return e.clock
+	case scenario.VerbCredential:
+		return e.credential
 	case scenario.VerbNode:
 		return e.changeNodes
 	case scenario.VerbEncryption:

@@ -54,7 +54,7 @@ const (
 // fly sends a request at once through all that is well; false, and nothing done, where something is not, or where the API server's
 // processors are to work something out. It is answered long before limit, unless its client hears that it is limited.
 func (c *conn) fly(r request, limit time.Duration, client inquirer) bool {
-	if r.merges() || !c.clear() || c.w.forbids(&r) != "" || c.w.refusing(c.server, &r) != nil {
+	if r.merges() || !c.clear() || c.w.unauthorized(&r) || c.w.forbids(&r) != "" || c.w.refusing(c.server, &r) != nil {
 		return false
 	}
 	k, stored := c.w.k, c.server.node.stored

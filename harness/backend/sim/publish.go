@@ -20,6 +20,7 @@ import (
 type publisher struct {
 	r          *reporter
 	c          *conn
+	credential int       // that it made the connection with
 	transition time.Time // zero until known
 	refused    time.Time // since when it may not read; zero while it may
 	attempt    int       // counts writes: what belongs to one that was given up is ignored
@@ -64,7 +65,7 @@ func (p *publisher) connected(current func(func()) func(), end func(error), then
 				end(err)
 				return
 			}
-			p.c = c
+			p.c, p.credential = c, p.r.credential()
 			then()
 		})()
 	})
@@ -149,6 +150,7 @@ func (p *publisher) send(body []byte, err error, a core.Action, current func(fun
 
 func (p *publisher) request(r request) request {
 	r.user, r.agent, r.key = contract.ReporterIdentity(p.r.node.name), "kms-health-reporter", p.r.op.crKey()
+	r.credential = p.credential
 	return p.r.w.seams.sent(p.r.node.name, r)
 }
 

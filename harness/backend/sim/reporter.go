@@ -22,6 +22,7 @@ type reporter struct {
 	calls   []*call
 	pub     publisher
 	publish Publish
+	read    int                     // the credential that was in its file when it started
 	seen    []history.PluginMetrics // what its metrics say
 	told    []history.PluginMetrics // at the last scrape that was recorded
 }
@@ -34,6 +35,7 @@ func newReporter(w *world, n *node) *reporter {
 		r.op = w.told(history.RoleReporter)
 		r.state, r.keyIDs = core.State{}, append([]string(nil), n.reported()...)
 		r.pub = publisher{r: r}
+		r.read = w.credentialOf(n.name)
 		r.publish = w.seams.publisher(n.name, r.pub.apply)
 		r.seen, r.told = make([]history.PluginMetrics, len(r.keyIDs)), nil
 		for i, k := range r.keyIDs {
@@ -114,6 +116,14 @@ func (r *reporter) scan() {
 			r.keyIDs, r.seen = append(r.keyIDs, p.keyID), append(r.seen, history.PluginMetrics{KeyID: p.keyID})
 		}
 	}
+}
+
+// credential is what it makes a connection with: that in its file.
+func (r *reporter) credential() int {
+	if r.w.seams.KeepCredential {
+		return r.read
+	}
+	return r.w.credentialOf(r.node.name)
 }
 
 // outcomeOf is a response as the prober hands it on. A message without content is a nil response.

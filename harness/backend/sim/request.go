@@ -27,6 +27,7 @@ const (
 // request is one request to an API server.
 type request struct {
 	user, agent string
+	credential  int // of user, by number
 	verb        string
 	key         objects.Key
 	subresource string

@@ -24,6 +24,8 @@ type Seams struct {
 	ProbeTimeout time.Duration
 	// ScanSockets lets a reporter ask every plugin whose socket it finds, beside those of its flags.
 	ScanSockets bool
+	// KeepCredential lets a reporter use the credential that it read at its start.
+	KeepCredential bool
 	// OneByOne lets a reporter ask its plugins one after another.
 	OneByOne bool
 	// Send may change what a reporter or an aggregator is about to send.

@@ -156,6 +156,10 @@ func (x *service) finish(rep reply) { x.s.finish(x.entry, rep, x.answer) }
 
 // begin is when it knows who asks for what.
 func (x *service) begin() {
+	if x.s.w.unauthorized(x.r) {
+		x.finish(reply{code: http.StatusUnauthorized, reason: "Unauthorized", text: "Unauthorized"})
+		return
+	}
 	if why := x.s.w.forbids(x.r); why != "" {
 		x.finish(reply{code: http.StatusForbidden, text: why})
 		return

@@ -36,22 +36,23 @@ type cluster struct {
 	cores     Cores
 	seams     Seams
 
-	store     *objects.Store
-	published int64                     // revision up to which everybody was told
-	unseen    []objects.Event           // committed, and not yet recorded
-	sequence  *watch.Sequence           // nil: nobody watches
-	pictures  map[watch.Target]*picture // of what was recorded last
-	owners    watch.OwnerReader
-	changes   bool // only what changed is recorded
-	etcd      *etcd
-	kms       *kms
-	balancer  *balancer
-	front     *link // from the aggregators to the load balancer
-	conns     []*conn
-	flights   []*flight
-	refusals  []*refusal
-	late      map[string]time.Duration // how late the watches of a node's API server are
-	secrecy   *secrecy.Recorder
+	store       *objects.Store
+	published   int64                     // revision up to which everybody was told
+	unseen      []objects.Event           // committed, and not yet recorded
+	sequence    *watch.Sequence           // nil: nobody watches
+	pictures    map[watch.Target]*picture // of what was recorded last
+	owners      watch.OwnerReader
+	changes     bool // only what changed is recorded
+	etcd        *etcd
+	kms         *kms
+	balancer    *balancer
+	front       *link // from the aggregators to the load balancer
+	conns       []*conn
+	flights     []*flight
+	refusals    []*refusal
+	credentials map[string]credentials   // by user; one that is not there has never expired
+	late        map[string]time.Duration // how late the watches of a node's API server are
+	secrecy     *secrecy.Recorder
 
 	ahead      time.Duration // the aggregators' clock, of the true time
 	cpus       int           // of each API server; 0: work takes no time

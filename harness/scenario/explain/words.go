@@ -54,6 +54,8 @@ func doing(a scenario.Action) string {
 		return "API server" + where(a.Process.Node) + ": " + orText(a.Process.Role, "reporters' and aggregators'") + " requests: " + a.Text("mode") + parameters(a, "mode")
 	case scenario.VerbWatches:
 		return "API server" + where(a.Process.Node) + ": watches: " + a.Text("mode") + parameters(a, "mode")
+	case scenario.VerbCredential:
+		return "credential of the reporter" + where(a.Process.Node) + ": " + a.Text("mode")
 	case scenario.VerbNode:
 		return "nodes:" + parameters(a)
 	case scenario.VerbEncryption:

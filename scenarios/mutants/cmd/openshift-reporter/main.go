@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -47,6 +48,12 @@ func run(args []string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	if o.mistake == credentialOnce {
+		if err := rest.LoadTLSFiles(config); err != nil {
+			return fmt.Errorf("read the credential: %w", err)
+		}
+		config.CertFile, config.KeyFile = "", ""
 	}
 	w, err := newWriter(config, o)
 	if err != nil {
@@ -117,8 +124,9 @@ const (
 	socketsByScan  = "sockets-found-by-scan"
 	removedAtEnd   = "report-removed-at-its-end"
 	managerWithPID = "field-manager-with-its-pid"
+	credentialOnce = "credential-read-once"
 )
 
 func mistakes() []string {
-	return []string{keyIDLeftOut, detailAsItCame, sharedManager, failedQueue, grpcBackOff, writesAtEnd, socketsByScan, removedAtEnd, managerWithPID}
+	return []string{keyIDLeftOut, detailAsItCame, sharedManager, failedQueue, grpcBackOff, writesAtEnd, socketsByScan, removedAtEnd, managerWithPID, credentialOnce}
 }

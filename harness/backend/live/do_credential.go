@@ -1,0 +1,119 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// reporterKubeconfig writes the kubeconfig of a node's reporter, and gives its path as the program sees it. The credential is a file beside it, as
+// where a kubelet or a certificate syncer mounts one: it can be replaced while the reporter runs.
+func (e *Environment) reporterKubeconfig(n *Node) (string, error) {
+	if _, err := e.writeCredential(n, 0); err != nil {
+		return "", err
+	}
+	at, user := n.ReporterPlace, contract.ReporterIdentity(n.Name)
+	text, err := e.plane.Kubeconfig(user, e.opts.reporterGroups(), at.Server)
+	if err != nil {
+		return "", err
+	}
+	config, err := clientcmd.Load(text)
+	if err != nil {
+		return "", fmt.Errorf("kubeconfig of %s: %w", user, err)
+	}
+	file := filepath.Join(at.SeenDir, credentialFile(n))
+	for _, auth := range config.AuthInfos {
+		auth.ClientCertificateData, auth.ClientKeyData = nil, nil
+		auth.ClientCertificate, auth.ClientKey = file, file
+	}
+	if text, err = clientcmd.Write(*config); err != nil {
+		return "", fmt.Errorf("kubeconfig of %s: %w", user, err)
+	}
+	return at.write("reporter-"+n.Name+".kubeconfig", text)
+}
+
+// credentialFile has a certificate and its key, so that both are replaced at once.
+func credentialFile(n *Node) string { return "reporter-" + n.Name + ".pem" }
+
+// writeCredential replaces the credential of a node's reporter.
+func (e *Environment) writeCredential(n *Node, life time.Duration) (expires time.Time, err error) {
+	text, expires, err := e.plane.Certificate(contract.ReporterIdentity(n.Name), e.opts.reporterGroups(), life)
+	if err != nil {
+		return expires, err
+	}
+	_, err = n.ReporterPlace.write(credentialFile(n), text)
+	return expires, err
+}
+
+// write replaces a file with credentials, and gives its path as the program sees it.
+func (p Place) write(name string, text []byte) (string, error) {
+	file := filepath.Join(p.Dir, name)
+	if err := os.WriteFile(file+".new", text, cmp.Or(p.Mode, 0o600)); err != nil {
+		return "", fmt.Errorf("write credentials: %w", err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		return "", fmt.Errorf("write credentials: %w", err)
+	}
+	return filepath.Join(p.SeenDir, name), nil
+}
+
+// credential lets the credential of reporters expire, or renews it.
+func (e *Environment) credential(ctx context.Context, a scenario.Action) error {
+	nodes, err := e.selectNodes(a.Process.Node, true)
+	if err == nil {
+		err = e.reachable(nodes, "")
+	}
+	if err != nil {
+		return err
+	}
+	if a.Text("mode") == scenario.CredentialRenew {
+		for _, n := range nodes {
+			if _, err := e.writeCredential(n, 0); err != nil {
+				return err
+			}
+			e.record(expired(n, true))
+		}
+		return nil
+	}
+	var last time.Time
+	ends := map[*Node]time.Time{}
+	for _, n := range nodes {
+		if ends[n], err = e.writeCredential(n, backend.CredentialLife+time.Second); err != nil {
+			return err
+		}
+		last = ends[n]
+		r := n.Reporter()
+		if err := r.Stop(ctx); err != nil {
+			return err
+		}
+		if err := e.start(ctx, r); err != nil {
+			return err
+		}
+	}
+	timer := time.NewTimer(time.Until(last))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for n, at := range ends {
+		e.sink.Record(at, "backend", expired(n, false))
+	}
+	return nil
+}
+
+// expired is what API servers answer to the reporter of a node whose credential has expired.
+func expired(n *Node, over bool) *history.Refusal {
+	return &history.Refusal{Role: history.RoleReporter, Node: n.Name, Mode: history.RefuseExpired, Code: history.RefusalCode(history.RefuseExpired), Over: over}
+}
