@@ -54,6 +54,30 @@ func List(v Variant) ([]*apiextensions.CustomResourceDefinition, error) {
 	return out, nil
 }
 
+// WithKMS is List, but with the APIServer's CRD of TechPreview, which alone has the encryption type KMS: what clusters have once KMS is in the default feature
+// set and the typed reports are not.
+func WithKMS(v Variant) ([]*apiextensions.CustomResourceDefinition, error) {
+	list, err := List(v)
+	if err != nil {
+		return nil, err
+	}
+	with, err := List(TechPreview)
+	if err != nil {
+		return nil, err
+	}
+	for i, crd := range list {
+		if crd.Spec.Names.Plural != "apiservers" {
+			continue
+		}
+		for _, other := range with {
+			if other.Name == crd.Name {
+				list[i] = other
+			}
+		}
+	}
+	return list, nil
+}
+
 // belongs is true for a file of the variant, and for one whose name has none.
 func belongs(name string, v Variant) bool {
 	base := strings.TrimSuffix(name, ".crd.yaml")

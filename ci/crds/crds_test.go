@@ -1,6 +1,7 @@
 package crds
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -22,6 +23,25 @@ func TestListGivesEveryKindOnce(t *testing.T) {
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("%q: got %v, want %v", v, got, want)
+		}
+	}
+}
+
+// TestWithKMS: KMS can be chosen with the operators' CRDs of any variant.
+func TestWithKMS(t *testing.T) {
+	for _, v := range []Variant{"", Default, TechPreview} {
+		list, err := WithKMS(v)
+		if err != nil {
+			t.Fatalf("%q: %v", v, err)
+		}
+		plain, err := List(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, crd := range list {
+			if same := reflect.DeepEqual(crd, plain[i]); same == (v == Default && crd.Spec.Names.Plural == "apiservers") || crd.Name != plain[i].Name {
+				t.Errorf("%q: %s is that of the variant: %v", v, crd.Name, same)
+			}
 		}
 	}
 }

@@ -26,10 +26,13 @@ func (v *view) apiFine(node string) spans {
 }
 
 // reporterAble is when the reporter of node could write: it ran, and so did everything between it and etcd, nobody refused it, the
-// list of reports had a place for it, and its clock was right.
+// list of reports was there and had a place for it, and its clock was right.
 func (v *view) reporterAble(node string) spans {
 	if able, known := v.readCaps[node]; known {
 		return able
+	}
+	if v.withoutField() {
+		return nil
 	}
 	server := node
 	if v.run.Connectivity == connectService {

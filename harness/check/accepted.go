@@ -48,7 +48,7 @@ func judgeAccepted(v *view) (f Finding) {
 			continue
 		}
 		f.judgedAt(r.received, r.at)
-		if !r.invalid() {
+		if !r.invalid() || v.withoutField() && r.undeclared() {
 			continue
 		}
 		key := r.User + " " + r.Resource + " " + r.rule()
@@ -81,10 +81,20 @@ func (r request) invalid() bool {
 		return r.ContentType != string(types.JSONPatchType) && !r.crowdedOut()
 	case http.StatusConflict: // an apply without force, of a field that another manager owns
 		return r.isApply()
-	case http.StatusInternalServerError: // an apply of a field that the CRD does not have
-		return r.isApply() && strings.Contains(r.Message, "failed to create typed patch object")
+	case http.StatusInternalServerError:
+		return r.isApply() && r.undeclared()
 	}
 	return false
+}
+
+// undeclared reports whether an API server refused an apply of a field that the CRD does not have.
+func (r request) undeclared() bool {
+	return r.Code == http.StatusInternalServerError && strings.Contains(r.Message, "failed to create typed patch object")
+}
+
+// withoutField reports whether the CRDs of the run have no field for the reports that it is about. No reporter can write one then.
+func (v *view) withoutField() bool {
+	return v.run.CRDs == history.CRDsDefault && v.run.Contract == history.FormHealthReports
 }
 
 // crowdedOut reports whether a request was refused for nothing but the items that others have in the typed list: its own would fit.

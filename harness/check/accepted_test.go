@@ -76,3 +76,22 @@ func TestCrowdedOut(t *testing.T) {
 		t.Errorf("crowded: %v, expected until there is room for both items", got)
 	}
 }
+
+// TestUndeclared: that the CRD has no field for the reports is no mistake of who writes them where the run says so, and only there.
+func TestUndeclared(t *testing.T) {
+	refused := request{Request: &history.Request{Code: 500, Verb: "apply", User: contract.ReporterIdentity("cp-1"), FieldManager: "m", Message: "failed to create typed patch object (/cluster; operator.openshift.io/v1, Kind=KubeAPIServer): " +
+		".status.encryptionStatus: field not declared in schema"}, node: "cp-1", write: true}
+	for _, tt := range []struct {
+		run      history.Run
+		violated bool
+	}{
+		{history.Run{Contract: history.FormHealthReports, CRDs: history.CRDsDefault}, false},
+		{history.Run{Contract: history.FormHealthReports}, true},
+		{history.Run{Contract: history.FormConditions, CRDs: history.CRDsDefault}, true},
+	} {
+		f := judgeAccepted(&view{run: tt.run, requests: []request{refused}})
+		if violated := len(f.Violations) > 0; violated != tt.violated {
+			t.Errorf("%+v: violated %v", tt.run, violated)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -102,17 +103,33 @@ func TestOtherSourcesStillBind(t *testing.T) {
 	}
 }
 
+// TestWrongFormRefused: where the CRD has no field for the reports nobody sees one, and what was refused tells the form.
+func TestWrongFormRefused(t *testing.T) {
+	write := func(b body) request {
+		return request{Request: &history.Request{Verb: "apply", Code: 500}, node: "cp-1", write: true, body: b}
+	}
+	typed := write(body{ok: true, typed: make([]contract.TypedReport, 1)})
+	for want, v := range map[string]*view{
+		history.FormHealthReports: {run: history.Run{Contract: history.FormConditions}, requests: []request{typed}},
+		"":                        {run: history.Run{Contract: history.FormConditions}, requests: []request{typed, write(body{ok: true, conditions: make([]wireCondition, 1)})}},
+	} {
+		if got := v.wrongForm(); got != want {
+			t.Errorf("wrong form %q, want %q", got, want)
+		}
+	}
+}
+
 // TestWrongForm: a reporter that writes the other form is recognised; conditions of others say nothing of it.
 func TestWrongForm(t *testing.T) {
-	for want, contract := range map[string]string{"": history.FormConditions, history.FormConditions: history.FormHealthReports} {
+	for want, form := range map[string]string{"": history.FormConditions, history.FormConditions: history.FormHealthReports} {
 		events := plain(func(*world) {})()
 		for n := range events {
 			if r := events[n].Run; r != nil {
-				r.Contract = contract
+				r.Contract = form
 			}
 		}
 		if got := Run(events).WrongForm; got != want {
-			t.Errorf("a run about %s: wrong form %q, want %q", contract, got, want)
+			t.Errorf("a run about %s: wrong form %q, want %q", form, got, want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type reportChange struct {
 	rep *report
 }
 
-// wrongForm is the form of every report that the reporters wrote, if that is another one than the run is about.
+// wrongForm is the form of every report that the reporters wrote or tried to write, if that is another one than the run is about.
 func (v *view) wrongForm() string {
 	forms := map[string]bool{}
 	for _, changes := range v.reports {
@@ -37,6 +37,12 @@ func (v *view) wrongForm() string {
 			}
 			forms[history.FormConditions] = forms[history.FormConditions] || c.rep.cond != nil
 			forms[history.FormHealthReports] = forms[history.FormHealthReports] || len(c.rep.typed) > 0
+		}
+	}
+	for n := range v.requests { // those that were refused: the CRD may not have the field
+		if r := &v.requests[n]; r.node != "" && r.write && r.isApply() {
+			forms[history.FormConditions] = forms[history.FormConditions] || len(r.body.conditions) > 0
+			forms[history.FormHealthReports] = forms[history.FormHealthReports] || len(r.body.typed) > 0
 		}
 	}
 	switch {

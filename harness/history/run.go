@@ -29,6 +29,8 @@ type Run struct {
 	Connectivity string `json:"connectivity,omitempty"`
 	// Contract is the wire form that the reporters write: FormConditions or FormHealthReports.
 	Contract string `json:"contract"`
+	// CRDs is the variant of the operators' CRDs: CRDsDefault, or CRDsTechPreview (also when empty).
+	CRDs string `json:"crds,omitempty"`
 	// ReporterIdentity is which credentials the reporters have: IdentityLeast (also when empty) or IdentityAdmin.
 	ReporterIdentity string `json:"reporterIdentity,omitempty"`
 	// SourceOnly: the system under test is not this project's, and what only decisions of this project demand fails nothing.
@@ -50,6 +52,12 @@ type Run struct {
 
 // LifecycleOperator is the Lifecycle of a run with an API server operator.
 const LifecycleOperator = "operator"
+
+// Variants of the CRDs of the OpenShift API: values of Run.CRDs. The typed form has its field in CRDsTechPreview only.
+const (
+	CRDsDefault     = "Default"
+	CRDsTechPreview = "TechPreviewNoUpgrade"
+)
 
 // Wire forms of reports: values of Run.Contract.
 const (

@@ -31,6 +31,7 @@ func build(root *yaml.Node, file string) *Scenario {
 			Start:         b.text(topology, "start"),
 			Lifecycle:     b.text(topology, "lifecycle"),
 			Sockets:       b.text(topology, "sockets"),
+			CRDs:          b.text(topology, "crds"),
 		},
 		ClusterOperator: ClusterOperator{
 			DegradedInertia: b.texts(clusterOperator, "degradedInertia"),

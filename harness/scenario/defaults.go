@@ -41,6 +41,9 @@ type defaults struct{ keyIDs, start, lifecycle, sockets, contract, operator, unk
 
 // setDefaults fills in the fields that were left out. What was written stays, also if it is wrong.
 func (s *Scenario) setDefaults(missing defaults) {
+	if s.Topology.CRDs == history.CRDsTechPreview {
+		s.Topology.CRDs = ""
+	}
 	if missing.lifecycle {
 		s.Topology.Lifecycle = LifecycleDirect
 	}

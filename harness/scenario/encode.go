@@ -51,7 +51,7 @@ func (s *Scenario) spec() *yaml.Node {
 		pair("profile", text(s.Topology.Profile)),
 		pair("start", unless(s.Topology.Start, StartRunning)),
 		pair("lifecycle", unless(s.Topology.Lifecycle, LifecycleDirect)),
-		pair("sockets", unless(s.Topology.Sockets, SocketsByKey))))
+		pair("sockets", unless(s.Topology.Sockets, SocketsByKey)), pair("crds", unless(s.Topology.CRDs, ""))))
 	return object(pair("topology", topology), pair("contract", unless(s.namedContract(), "")),
 		pair("operator", unless(s.Operator, Operators()[0])), pair("clusterOperator", s.ClusterOperator.encode()), pair("excused", excused), pair("steps", stepList(s.Steps)))
 }

@@ -87,6 +87,7 @@ func topologyShape() *shape {
 		optional("profile", formed(nameForm)).says("provider that the plugins stand for, such as aws (kmsharness profiles); default none"),
 		optional("start", word(StartRunning, StartStopped)).says("running: healthy; stopped: only etcd and the remote KMS run"),
 		optional("lifecycle", word(Lifecycles()...)).says("who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"),
+		optional("crds", word(variants()...)).says("variant of the operators' CRDs; Default has no typed list of reports; default TechPreviewNoUpgrade"),
 		optional("sockets", word(SocketSchemes()...)).says("what the operator names sockets after: key, kms-{keyID}.sock; hash, kms-<config-hash>.sock; default key"),
 	)
 }

@@ -65,6 +65,9 @@ type Topology struct {
 	// Sockets says what an API server operator names the sockets of plugins after: "key" (default: kms-{keyID}.sock) or "hash":
 	// kms-<config-hash>.sock, so that any two configurations have plugins side by side. Reports name a plugin as its socket does.
 	Sockets string
+	// CRDs is the variant of the operators' CRDs: history.CRDsDefault, which has no typed list, or empty for history.CRDsTechPreview. That of the APIServer
+	// configuration is CRDsTechPreview always: the other has no encryption type KMS.
+	CRDs string
 }
 
 // ClusterOperator are the aggregator's flags for the ClusterOperator, as contract.Union has them.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 func (v *validation) topology() {
@@ -19,9 +20,15 @@ func (v *validation) topology() {
 	v.word(at.at("start"), "start", t.Start, []string{StartRunning, StartStopped})
 	v.word(at.at("lifecycle"), "lifecycle", t.Lifecycle, Lifecycles())
 	v.operated(t, at)
+	if t.CRDs != "" && v.word(at.at("crds"), "crds", t.CRDs, variants()) && v.scenario.AnyContract {
+		v.add(at.at("crds"), "crds %s without contract, expected %s or %s: the typed list is not in these CRDs", t.CRDs, ContractConditions, ContractHealthReports)
+	}
 	v.word(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())
 	v.word(place{"spec", "operator"}, "operator", v.scenario.Operator, Operators())
 }
+
+// variants are the values of topology.crds, the default first.
+func variants() []string { return []string{history.CRDsTechPreview, history.CRDsDefault} }
 
 // clusterOperator checks the aggregator's flags.
 func (v *validation) clusterOperator() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // rollups is aggregators that draw a wrong conclusion from the reports.
@@ -18,13 +19,12 @@ func rollups() []Mutant {
 		{
 			Name: "absent-is-broken", Scenario: "cold-start-reporter-last", Caught: []string{"ABSENCE-IS-NOT-BROKEN"},
 			Mistake: "a node without a report counted as one that failed: every cold start and every new node degrades the cluster",
-			Subject: overlooking(func(in *core.Input) {
-				for node := range in.Nodes {
-					if _, reported := in.Observed.Reports[node]; !reported {
-						in.Observed.Reports[node] = core.Report{Entries: []contract.Entry{{KeyID: "1", Status: contract.StatusError, LastChecked: in.Now, Detail: "no report"}}}
-					}
-				}
-			}),
+			Subject: overlooking(absentIsBroken),
+		},
+		{
+			Name: "typed-absent-is-broken", Scenario: "typed-crds-default", Contract: scenario.ContractHealthReports, Caught: []string{"ABSENCE-IS-NOT-BROKEN"},
+			Mistake: "the same where the CRD has no field for reports: a feature gate that is off degrades the cluster",
+			Subject: overlooking(absentIsBroken),
 		},
 		{
 			Name: "expects-who-reports", Scenario: "cold-start-reporter-last", Caught: []string{"ROLLUP-TRUTH", "CONVERGENCE"},
@@ -138,4 +138,13 @@ func unbounded(in core.Input, d *core.Decision) {
 	wanted := slices.Clone(d.Rollups)
 	wanted[0].Message = strings.Join(lines, "\n")
 	*d = d.Say(in, wanted)
+}
+
+// absentIsBroken takes a node that has not reported for one that failed.
+func absentIsBroken(in *core.Input) {
+	for node := range in.Nodes {
+		if _, reported := in.Observed.Reports[node]; !reported {
+			in.Observed.Reports[node] = core.Report{Entries: []contract.Entry{{KeyID: "1", Status: contract.StatusError, LastChecked: in.Now, Detail: "no report"}}}
+		}
+	}
 }

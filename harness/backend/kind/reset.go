@@ -98,7 +98,7 @@ func (s *server) reset(ctx context.Context, keyIDs []string) error {
 
 // install installs what an operator needs, once.
 func (p *plane) install(ctx context.Context, operator string) error {
-	objects, err := live.Missing(operator, p.installed)
+	objects, err := live.Missing(operator, p.shape.crds, p.installed)
 	if err != nil || len(objects) == 0 {
 		return err
 	}

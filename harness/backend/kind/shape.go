@@ -10,10 +10,11 @@ import (
 type shape struct {
 	nodes   int    // that a scenario begins with
 	further string // API servers beside kube-apiserver, joined
+	crds    string // variant of the operators' CRDs; empty: the usual one
 }
 
 func shapeOf(s *scenario.Scenario) shape {
-	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Further(), ",")}
+	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Further(), ","), crds: s.Topology.CRDs}
 	if is.nodes == 0 {
 		is.nodes = 3
 	}

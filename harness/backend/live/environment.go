@@ -77,7 +77,7 @@ func (e *Environment) Heading() history.Run {
 	}
 	return history.Run{
 		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
-		TakeoverAllowance: e.traits.Takeover, Connectivity: "loopback", Contract: form, ReporterIdentity: e.opts.ReporterIdentity,
+		TakeoverAllowance: e.traits.Takeover, Connectivity: "loopback", Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.ReporterIdentity,
 		Operator: e.operator.resource.Resource, ClusterOperator: e.operator.clusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: e.lifecycle(), APIServers: e.headings(),
 	}
 }

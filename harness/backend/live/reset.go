@@ -16,10 +16,10 @@ import (
 	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 )
 
-// manifestsOf are what a cluster needs for the health of an operator: the CRDs, and the permissions of reporters and
+// manifestsOf are what a cluster needs for the health of an operator: the CRDs in a variant, and the permissions of reporters and
 // aggregator.
-func manifestsOf(operator string) ([]*unstructured.Unstructured, error) {
-	list, err := crds.List(crds.TechPreview)
+func manifestsOf(operator, variant string) ([]*unstructured.Unstructured, error) {
+	list, err := crds.WithKMS(crds.Variant(variant))
 	if err != nil {
 		return nil, err
 	}
@@ -44,11 +44,11 @@ func manifestsOf(operator string) ([]*unstructured.Unstructured, error) {
 
 // Missing are the manifests for an operator that a plane does not have yet; installed are the operators, as OperatorFlag names
 // them, that it was prepared for. None are missing for one of those.
-func Missing(operator string, installed map[string]bool) ([]*unstructured.Unstructured, error) {
+func Missing(operator, variant string, installed map[string]bool) ([]*unstructured.Unstructured, error) {
 	if installed[operatorFlag(operator)] {
 		return nil, nil
 	}
-	objects, err := manifestsOf(operator)
+	objects, err := manifestsOf(operator, variant)
 	if len(installed) > 0 { // the CRDs are there
 		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
 	}

@@ -179,9 +179,9 @@ func shapeOf(s *scenario.Scenario) shape {
 		n = 3
 	}
 	if further := s.Topology.Further(); len(further) > 0 { // their plugins are not repaired
-		return shape{nodes: n, further: strings.Join(further, ","), keyIDs: strings.Join(live.KeyIDs(s), ",")}
+		return shape{nodes: n, further: strings.Join(further, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs}
 	}
-	return shape{nodes: n}
+	return shape{nodes: n, crds: s.Topology.CRDs}
 }
 
 // sampleFor is the program of the further API servers of a scenario; empty if it has none.

@@ -21,6 +21,7 @@ type shape struct {
 	nodes   int
 	further string // API servers beside kube-apiserver, joined
 	keyIDs  string // joined, where there are such
+	crds    string // variant of the operators' CRDs; empty: the usual one
 }
 
 // furtherNames are those of shape.further.

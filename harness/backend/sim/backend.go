@@ -20,7 +20,7 @@ const Name = "sim"
 // Backend makes simulations. Each scenario has a world of its own.
 type Backend struct {
 	opts  Options
-	types func() (*store.Types, error) // of the API servers, read once
+	types map[string]func() (*store.Types, error) // of the API servers, by variant of the CRDs; each read once
 }
 
 // Options of a backend. The zero value is good.
@@ -88,7 +88,14 @@ var _ backend.Backend = (*Backend)(nil)
 
 // New makes the backend.
 func New(o Options) *Backend {
-	return &Backend{opts: o, types: sync.OnceValues(func() (*store.Types, error) { return store.LoadTypes(crds.TechPreview) })}
+	return &Backend{opts: o, types: map[string]func() (*store.Types, error){
+		"": loading(crds.TechPreview), history.CRDsDefault: loading(crds.Default),
+	}}
+}
+
+// loading reads the schemas of a variant of the CRDs, once.
+func loading(v crds.Variant) func() (*store.Types, error) {
+	return sync.OnceValues(func() (*store.Types, error) { return store.LoadTypes(v) })
 }
 
 // Name implements backend.Backend.
@@ -119,7 +126,7 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 
 // Prepare implements backend.Backend. Nothing happens before the engine lets time pass.
 func (b *Backend) Prepare(_ context.Context, spec backend.Spec) (backend.Environment, error) {
-	types, err := b.types()
+	types, err := b.types[spec.Scenario.Topology.CRDs]()
 	if err != nil {
 		return nil, fmt.Errorf("sim backend: %w", err)
 	}

@@ -71,7 +71,7 @@ func (b *Backend) Limit(ctx context.Context, servers int, timing contract.Timing
 // SizeLimit is how many nodes fit into one object, with healthy reports of so many plugins and with the longest that the contract
 // allows, and how etcd refuses one more.
 func (b *Backend) SizeLimit(plugins int, detail string) (nodes int, refusal error, err error) {
-	types, err := b.types()
+	types, err := b.types[""]()
 	if err != nil {
 		return 0, nil, fmt.Errorf("sim backend: %w", err)
 	}

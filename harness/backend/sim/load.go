@@ -30,7 +30,7 @@ type LoadResult struct {
 
 // Load lets reporters write for a while.
 func (b *Backend) Load(ctx context.Context, l Load) (LoadResult, error) {
-	types, err := b.types()
+	types, err := b.types[""]()
 	if err != nil {
 		return LoadResult{}, fmt.Errorf("sim backend: %w", err)
 	}

@@ -37,7 +37,7 @@ type Types struct {
 
 // LoadTypes is the types of the OpenShift CRDs of a variant, beside the built-in kinds that the harness uses.
 func LoadTypes(variant crds.Variant) (*Types, error) {
-	list, err := crds.List(variant)
+	list, err := crds.WithKMS(variant)
 	if err != nil {
 		return nil, err
 	}
