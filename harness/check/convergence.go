@@ -1,12 +1,17 @@
 package check
 
-import "github.com/kmsharness/kmsharness/contract"
+import (
+	"slices"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
 
 func convergence() Invariant {
 	return Invariant{
 		ID:        "CONVERGENCE",
 		Statement: "rotation is called converged exactly when every expected node freshly reports the same healthy kekID for the write key",
 		Source:    "The aggregator, convergence",
+		House:     []string{houseReasons},
 		judge:     judgeConvergence,
 	}
 }
@@ -28,8 +33,15 @@ func judgeConvergence(v *view) (f Finding) {
 			}
 			return false
 		})
+		status := v.unexplained(s.span, judged, func(t truth) bool {
+			return slices.ContainsFunc(t.allowed, func(r rollups) bool { return r.progressing.status == s.cond.Status })
+		})
 		for _, w := range wrong {
-			f.violate(Violation{At: w.from, Seq: s.seq, Seen: shown(s.cond) + map[bool]string{true: ", which says converged", false: ", which says not converged"}[called],
+			house := ""
+			if len(status.clip(w)) == 0 { // only the reason tells converged from not converged
+				house = houseReasons
+			}
+			f.violate(Violation{House: house, At: w.from, Seq: s.seq, Seen: shown(s.cond) + map[bool]string{true: ", which says converged", false: ", which says not converged"}[called],
 				Allowed: v.allowedNear(w.from, func(r rollups) string { return r.progressing.String() })})
 		}
 	}

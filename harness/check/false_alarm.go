@@ -12,6 +12,7 @@ func falseAlarm() Invariant {
 		ID:        "FALSE-ALARM",
 		Statement: "once everything has been healthy for longer than the recovery bound, KMSPluginsDegraded is False; it is never True for a reason that did not happen",
 		Source:    "Timing that a user may rely on",
+		House:     []string{houseReasons},
 		judge:     judgeFalseAlarm,
 	}
 }
@@ -87,6 +88,7 @@ func (v *view) judgeReasons(f *Finding) {
 		contract.ReasonPluginUnhealthy:   v.causes(contract.StatusUnhealthy),
 		contract.ReasonPluginUnreachable: v.causes(contract.StatusError),
 	}
+	all := causes[contract.ReasonPluginUnhealthy].or(causes[contract.ReasonPluginUnreachable])
 	for _, s := range v.degraded("True") {
 		judged := v.aggAble.and(v.known()).clip(s.span)
 		if len(judged) == 0 {
@@ -94,7 +96,11 @@ func (v *view) judgeReasons(f *Finding) {
 		}
 		f.judgedAt(firstOf(judged), judged[len(judged)-1].to)
 		for _, wrong := range judged.and(causes[s.cond.Reason].not(s.span)) {
-			f.violate(Violation{At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", but no plugin gave cause for it",
+			house := ""
+			if all.covers(wrong) { // some plugin failed, in another way than the reason says
+				house = houseReasons
+			}
+			f.violate(Violation{House: house, At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", but no plugin gave cause for it",
 				Allowed: "True only for what some plugin answered (or did not) within the last " + short(v.believed()) + ", with its reason"})
 		}
 	}

@@ -133,3 +133,48 @@ func TestWrongForm(t *testing.T) {
 		}
 	}
 }
+
+// TestReasonsOfAnotherAggregator: an aggregator whose reasons are not this project's breaks a house rule and no other. One that is wrong besides is named for that.
+func TestReasonsOfAnotherAggregator(t *testing.T) {
+	renamed := func(events []history.Event) []history.Event {
+		for n := range events {
+			if r := events[n].Run; r != nil {
+				r.SourceOnly = true
+			}
+			o := events[n].Object
+			if o == nil {
+				continue
+			}
+			o.Conditions = slices.Clone(o.Conditions)
+			for i := range o.Conditions {
+				if slices.Contains(contract.RollupTypes(), o.Conditions[i].Type) {
+					o.Conditions[i].Reason = "Said" + o.Conditions[i].Reason
+				}
+			}
+		}
+		return events
+	}
+	good := renamed(plain(func(w *world) {
+		w.at(8*sec, func(w *world) { w.fault("cp-2/1", "error") })
+		w.at(16*sec, func(w *world) { w.fault("cp-2/1", "") })
+	})())
+	v := Run(good)
+	house := false
+	for _, r := range v.Invariants {
+		if r.Status == Failed {
+			t.Errorf("%s: %+v", r.ID, r.Violations)
+		}
+		house = house || len(r.House) > 0
+	}
+	if !house {
+		t.Error("the reasons are not listed")
+	}
+	for _, k := range knownBad() {
+		if k.id != "FALSE-ALARM" || k.name == "aggregator names the wrong reason" {
+			continue
+		}
+		if _, violated := failedIDs(Run(renamed(k.build())))[k.id]; !violated {
+			t.Errorf("%s: hides behind its reasons", k.name)
+		}
+	}
+}

@@ -39,13 +39,14 @@ func (r *run) before() string {
 // ofEach is an expression that demands the same of every API server.
 func (r *run) ofEach(text string) string {
 	all := strings.ReplaceAll(text, "API", "")
-	further := r.scenario.Topology.Further()
-	if len(further) == 0 {
-		return all
+	if further := r.scenario.Topology.Further(); len(further) > 0 {
+		all = "(" + all + ")"
+		for _, name := range further {
+			all += " && (" + strings.ReplaceAll(text, "API", fmt.Sprintf("apiServer[%q].", name)) + ")"
+		}
 	}
-	all = "(" + all + ")"
-	for _, name := range further {
-		all += " && (" + strings.ReplaceAll(text, "API", fmt.Sprintf("apiServer[%q].", name)) + ")"
+	if r.scenario.AnyReason {
+		return scenario.StatusForReason(all)
 	}
 	return all
 }

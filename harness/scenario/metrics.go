@@ -13,44 +13,52 @@ var metrics = regexp.MustCompile(`\bmetrics[\[.]`)
 // WithoutMetrics gives the scenario without what its expectations demand of metrics, and the places of these. A part of an expectation is left out where
 // it is joined by &&; of one of which nothing remains, only the time is kept. all reports whether no expectation remains.
 func (s *Scenario) WithoutMetrics() (out *Scenario, left []string, all bool) {
-	copied := *s
 	kept := 0
-	copied.Steps = withoutMetrics(s.Steps, "steps", &left, &kept)
+	copied := *s
+	copied.Steps, left = rewritten(s.Steps, "steps", func(e Expectation) string {
+		rest := slices.DeleteFunc(conjuncts(e.CEL), metrics.MatchString)
+		if len(rest) == len(conjuncts(e.CEL)) {
+			kept++
+			return e.CEL
+		}
+		kept += min(len(rest), 1)
+		return strings.Join(rest, " && ")
+	})
 	return &copied, left, kept == 0
 }
 
-func withoutMetrics(steps []Step, at string, left *[]string, kept *int) []Step {
-	steps = slices.Clone(steps)
-	for i := range steps {
-		s, at := &steps[i], fmt.Sprintf("%s[%d]", at, i)
-		s.Parallel = withoutMetrics(s.Parallel, at+"."+wordParallel, left, kept)
+// rewritten gives steps with other expressions, and the places of those that differ. Of an expectation whose expression becomes empty, only the time
+// is kept.
+func rewritten(steps []Step, at string, rewrite func(Expectation) string) (out []Step, places []string) {
+	out = slices.Clone(steps)
+	for i := range out {
+		s, at := &out[i], fmt.Sprintf("%s[%d]", at, i)
+		var below []string
+		s.Parallel, below = rewritten(s.Parallel, at+"."+wordParallel, rewrite)
+		places = append(places, below...)
 		if s.Repeat != nil {
 			repeat := *s.Repeat
-			repeat.Steps = withoutMetrics(repeat.Steps, at+"."+wordRepeat, left, kept)
-			s.Repeat = &repeat
+			repeat.Steps, below = rewritten(repeat.Steps, at+"."+wordRepeat, rewrite)
+			s.Repeat, places = &repeat, append(places, below...)
 		}
 		if s.Expect == nil {
 			continue
 		}
-		parts := conjuncts(s.Expect.CEL)
-		rest := slices.DeleteFunc(slices.Clone(parts), metrics.MatchString)
-		switch {
-		case len(rest) == len(parts):
-			*kept++
+		switch cel := rewrite(*s.Expect); {
+		case cel == s.Expect.CEL:
 			continue
-		case len(rest) > 0:
-			*kept++
+		case cel != "":
 			expect := *s.Expect
-			expect.CEL = strings.Join(rest, " && ")
+			expect.CEL = cel
 			s.Expect = &expect
 		case s.Expect.Mode == ModeWithin:
 			s.Expect, s.Wait = nil, D("0s")
 		default:
 			s.Expect, s.Wait = nil, s.Expect.Bound
 		}
-		*left = append(*left, at)
+		places = append(places, at)
 	}
-	return steps
+	return out, places
 }
 
 // conjuncts are the parts of an expression that && joins outside of parentheses, brackets and texts; the whole expression if || stands there, too.

@@ -51,6 +51,12 @@ func (o Options) Fit(s *scenario.Scenario) Fit {
 	if template := o.reporterTemplate(); template != "" && !strings.Contains(template, metricsPlaceholder) {
 		f.withoutMetrics()
 	}
+	if o.AggregatorCommand != "" && !o.Strict {
+		var changed []string
+		if f.Scenario, changed = f.Scenario.StatusesOnly(); len(changed) > 0 {
+			f.Notes = append(f.Notes, "the reasons in "+strings.Join(changed, ", ")+" are this project's own: of another aggregator the status that goes with each is expected, with --strict the reason")
+		}
+	}
 	if o.ReporterIdentity == history.IdentityAdmin && takesRights(s) {
 		f.Lacks = append(f.Lacks, "reporters whose role can be taken away: with --reporter-identity admin they are administrators")
 	}

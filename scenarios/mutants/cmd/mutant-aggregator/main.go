@@ -23,6 +23,7 @@ const leaseNotReleased = "lease-not-released"
 func mutations() map[string]func(*controller.Config) {
 	return map[string]func(*controller.Config){
 		"forget-removed-nodes": func(c *controller.Config) { c.Decide = neverForget() },
+		"other-reasons":        func(c *controller.Config) { c.Decide = otherReasons() },
 		"watch-never-renewed":  watchOnce,
 		leaseNotReleased:       func(*controller.Config) {},
 	}
