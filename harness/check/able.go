@@ -25,12 +25,19 @@ func (v *view) apiFine(node string) spans {
 	}))
 }
 
-// reporterAble is when the reporter of node could write: it ran, and so did everything between it and etcd, nobody refused it, the
-// list of reports was there and had a place for it, and its clock was right.
+// reporterAble is when the reporter of node could write what is believed: it could write, and its clock was right.
 func (v *view) reporterAble(node string) spans {
 	if able, known := v.readCaps[node]; known {
 		return able
 	}
+	able := v.writing(node).and(v.clockRight(node))
+	v.readCaps[node] = able
+	return able
+}
+
+// writing is when the reporter of node could write: it ran, and so did everything between it and etcd, nobody refused it, and the list of reports
+// was there and had a place for it. A clock that is wrong keeps nobody from writing, but for one that was set back.
+func (v *view) writing(node string) spans {
 	if v.withoutField() {
 		return nil
 	}
@@ -38,20 +45,26 @@ func (v *view) reporterAble(node string) spans {
 	if v.run.Connectivity == connectService {
 		server = "" // any
 	}
-	able := v.reaching(node).and(v.refused(history.RoleReporter, server).or(v.crowded(node)).not(v.whole)).and(v.clockRight(node))
-	v.readCaps[node] = able
-	return able
+	return v.reaching(node).and(v.refused(history.RoleReporter, server).or(v.crowded(node)).or(v.setBack(node)).not(v.whole))
 }
 
 // reaching is when the reporter of node ran, and reached an API server that could serve it.
 func (v *view) reaching(node string) spans {
-	able := v.in(process{role: history.RoleReporter, node: node}, procUp).and(v.linkFine(func(l linkChange) bool {
+	able := v.in(process{role: history.RoleReporter, node: node}, procUp).and(v.linkBearable(func(l linkChange) bool {
 		return l.from == history.RoleReporter && (l.node == node || l.node == "")
-	}))
+	}, v.inTime))
 	if v.run.Connectivity == connectService {
 		return able.and(v.serviceFine())
 	}
 	return able.and(v.apiFine(node))
+}
+
+// writeCrossings of a link lie in a write, at most: a handshake, a request that reads, and the write.
+const writeCrossings = 6
+
+// inTime reports whether a write over a slow link is done within its deadline.
+func (v *view) inTime(l linkChange) bool {
+	return l.delay > 0 && writeCrossings*l.delay < v.run.Timing.WriteTimeout
 }
 
 // serviceFine is when every API server behind the load balancer was fine: which of them a connection reaches is not

@@ -35,7 +35,7 @@ func judgeCadence(v *view) (f Finding) {
 func (v *view) judgeSlow(f *Finding, node string, writes []write) {
 	bound := v.run.Timing.CadenceMax() + v.tolerance()
 	i := 0
-	for _, able := range v.reporterAble(node) {
+	for _, able := range v.writing(node) {
 		last := able.from
 		gap := func(until time.Time) {
 			f.judgedAt(last, until)

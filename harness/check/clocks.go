@@ -1,6 +1,7 @@
 package check
 
 import (
+	"sort"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -63,6 +64,32 @@ func (v *view) clockRight(node string) spans {
 		}
 	}
 	return merged(off).not(v.whole)
+}
+
+// setBack is when the clock of a node had been set back, so that what its reporter has to say looks older than what it wrote before: until the clock is there
+// again. While it looks older by more than an interval, readers call what was written before skewed, and it may be replaced.
+func (v *view) setBack(node string) spans {
+	var off []span
+	periods, writes := v.clockOf(node), v.writesOf(node)
+	for i := range periods[1:] {
+		p := periods[i+1]
+		last := sort.Search(len(writes), func(n int) bool { return !writes[n].from.Before(p.from) }) - 1
+		if last < 0 {
+			continue
+		}
+		newest := time.Time{} // by its clock
+		for _, e := range writes[last].entries {
+			newest = latest(newest, e.checked)
+		}
+		upTo := newest
+		for _, before := range periods[:i+1] { // a write that failed may have said as much
+			if before.to.After(writes[last].from) {
+				upTo = latest(upTo, before.to.Add(before.ahead))
+			}
+		}
+		off = append(off, span{newest.Add(-v.interval() - p.ahead), upTo.Add(-p.ahead)}.clip(p.span))
+	}
+	return merged(off)
 }
 
 // aheadIn is how far ahead of the true time the clock of a node was in s, at most: what was checked then is believed for as much longer.

@@ -69,9 +69,16 @@ func (v *view) detections() (f Finding, samples []time.Duration) {
 			case len(seen) > 0 && !firstOf(seen).After(due.to) && able.covers(span{bad.from, firstOf(seen)}):
 				samples = append(samples, firstOf(seen).Sub(bad.from))
 				f.judgedAt(bad.from, firstOf(seen))
-			case able.covers(due) && !bad.to.Before(due.to):
-				f.judgedAt(due.from, due.to)
-				f.violate(Violation{At: due.to, From: due.from, To: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: late(seen, bad.from, "named in KMSPluginsDegraded"),
+			default:
+				whole, undisturbed := firstFor(able.clip(bad.span), bound)
+				if !undisturbed {
+					continue
+				}
+				f.judgedAt(whole.from, whole.to)
+				if len(accused.clip(span{bad.from, whole.to})) > 0 {
+					continue
+				}
+				f.violate(Violation{At: whole.to, From: whole.from, To: whole.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: late(seen, bad.from, "named in KMSPluginsDegraded"),
 					Allowed: contract.ConditionDegraded + " True, naming " + t.String() + ", within " + short(bound) + " of its failure"})
 			}
 		}
@@ -98,9 +105,16 @@ func (v *view) recoveries() (f Finding, samples []time.Duration) {
 			case !still.to.After(due.to) && still.to.Before(v.whole.to) && able.covers(still):
 				samples = append(samples, still.length())
 				f.judgedAt(bad.recovered, still.to)
-			case able.covers(due) && t.good.covers(due):
-				f.judgedAt(due.from, due.to)
-				f.violate(Violation{At: due.to, From: due.from, To: due.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: "still named in KMSPluginsDegraded " + short(still.length()) + " after it recovered",
+			default:
+				whole, undisturbed := firstFor(able.and(t.good).clip(span{bad.recovered, v.whole.to}), bound)
+				if !undisturbed {
+					continue
+				}
+				f.judgedAt(whole.from, whole.to)
+				if !still.has(whole.to) {
+					continue
+				}
+				f.violate(Violation{At: whole.to, From: whole.from, To: whole.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: "still named in KMSPluginsDegraded " + short(still.length()) + " after it recovered",
 					Allowed: "no longer named within " + short(bound) + " of its recovery"})
 			}
 		}
@@ -118,8 +132,8 @@ func (v *view) unprobed(f *Finding, bound time.Duration) {
 			if i+1 < len(t.idle) {
 				end = t.idle[i+1].from
 			}
-			due := span{down.to, down.to.Add(bound)}
-			if due.to.After(end) || !able.covers(due) {
+			due, undisturbed := firstFor(able.clip(span{down.to, end}), bound)
+			if !undisturbed {
 				continue
 			}
 			n := sort.Search(len(t.probes), func(i int) bool { return !t.probes[i].Ended.Before(due.from) })
@@ -130,6 +144,16 @@ func (v *view) unprobed(f *Finding, bound time.Duration) {
 			}
 		}
 	}
+}
+
+// firstFor is the first time of a length that lies within one span of s: what was disturbed begins anew.
+func firstFor(s spans, length time.Duration) (span, bool) {
+	for _, x := range s {
+		if x.length() >= length {
+			return span{x.from, x.from.Add(length)}, true
+		}
+	}
+	return span{}, false
 }
 
 func late(seen spans, since time.Time, what string) string {

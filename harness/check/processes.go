@@ -193,6 +193,11 @@ func (v *view) processes(role string) []process {
 
 // linkFine is when no link that match picks was cut, reset, slow or mute.
 func (v *view) linkFine(match func(linkChange) bool) spans {
+	return v.linkBearable(match, func(linkChange) bool { return false })
+}
+
+// linkBearable is linkFine, but for slow links that are bearable.
+func (v *view) linkBearable(match, bearable func(linkChange) bool) spans {
 	type key struct{ from, to, node string }
 	since := map[key]time.Time{}
 	var bad []span
@@ -205,7 +210,7 @@ func (v *view) linkFine(match func(linkChange) bool) spans {
 			bad = append(bad, span{from, latest(l.at, from.Add(1))}) // what was under way is lost, however short it was
 			delete(since, k)
 		}
-		if !l.ok {
+		if !l.ok && !(l.state == history.LinkSlow && bearable(l)) {
 			since[k] = l.at
 		}
 	}

@@ -50,12 +50,20 @@ func (r refusal) of(role string) bool { return r.Role == "" || r.Role == role }
 // back is when who was refused last may be asking again, at the latest: nobody comes before Retry-After.
 func (r refusal) back() time.Time { return r.to.Add(r.RetryAfter) }
 
+// meets reports whether a refusal is of requests that a role makes: reporters apply, and in the conditions form they read before.
+func (v *view) meets(r refusal, role string) bool {
+	if role != history.RoleReporter || r.Verb == "" || r.Verb == "patch" {
+		return r.of(role)
+	}
+	return r.of(role) && r.Verb == "get" && v.run.Contract == history.FormConditions
+}
+
 // refused is when requests of a role could be refused by the API server of a node; with no node, by any. A lost instant is lost, however
 // short it was.
 func (v *view) refused(role, node string) spans {
 	var out []span
 	for _, r := range v.refusals {
-		if r.of(role) && (node == "" || r.Node == "" || r.Node == node) {
+		if v.meets(r, role) && (node == "" || r.Node == "" || r.Node == node) {
 			out = append(out, span{r.from, latest(r.back(), r.from.Add(1))})
 		}
 	}
