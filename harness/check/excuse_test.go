@@ -115,3 +115,28 @@ func TestDisturbedBoundsBeginAnew(t *testing.T) {
 		}
 	}
 }
+
+// TestLatenessExcusesNoChatter: an aggregator that learns of changes late, or is refused, may answer late. Without a change it has nothing to say.
+func TestLatenessExcusesNoChatter(t *testing.T) {
+	late := map[string]func(*world, bool){
+		"watches are late": func(w *world, on bool) {
+			w.record("backend", &history.Watches{Late: map[bool]time.Duration{true: 2 * sec}[on]})
+		},
+		"its reads are refused": func(w *world, on bool) {
+			w.record("backend", &history.Refusal{Role: history.RoleAggregator, Verb: "list", Mode: history.RefuseUnavailable, Code: 503, Over: !on})
+		},
+	}
+	for name, tell := range late {
+		for _, chatty := range []bool{false, true} {
+			events := plain(func(w *world) {
+				w.at(14*sec, func(w *world) { tell(w, true) }).at(30*sec, func(w *world) { tell(w, false) })
+				if chatty {
+					w.at(20*sec, func(w *world) { w.bad.chatty = true }).at(21*sec, func(w *world) { w.bad.chatty = false })
+				}
+			})()
+			if _, violated := failedIDs(Run(events))["QUIET"]; violated != chatty {
+				t.Errorf("%s, chatty %v: QUIET violated %v", name, chatty, violated)
+			}
+		}
+	}
+}

@@ -24,8 +24,8 @@ func judgeQuiet(v *view) (f Finding) {
 	}
 	cr, co := v.causesToWrite()
 	slow := v.prompt(history.RoleAggregator, history.RoleLoadBalancer, history.RoleAPIServer)
-	late := slow.not(v.whole).or(v.lateCauses()) // what it answers to may be longer ago than a latency
-	cr, co = cr.or(late), co.or(late)
+	late := slow.not(v.whole).or(v.lateCauses())
+	cr, co = heldUp(cr, late), heldUp(co, late)
 	steady := co.not(v.whole)
 	for _, s := range steady {
 		if s.length() >= v.interval() {
@@ -51,6 +51,17 @@ func judgeQuiet(v *view) (f Finding) {
 	v.judgeIdle(&f)
 	v.judgeRestraint(&f)
 	return f
+}
+
+// heldUp is when there is cause to write, where what the aggregator answers to may come late: who has cause in such a time, has it until its end.
+func heldUp(causes, late spans) spans {
+	out := append(spans(nil), causes...)
+	for _, l := range late {
+		if within := causes.clip(l); len(within) > 0 {
+			out = append(out, span{firstOf(within), l.to})
+		}
+	}
+	return merged(out)
 }
 
 // lateCauses is when what the aggregator answers to may be longer ago than a latency: it learnt of it late, or was refused until now.
