@@ -140,3 +140,38 @@ func TestLatenessExcusesNoChatter(t *testing.T) {
 		}
 	}
 }
+
+// TestWrongClockDelaysStaleness: who wrote by a clock that was ahead is believed for as much longer, and not for ever; a clock that was behind excuses nothing.
+func TestWrongClockDelaysStaleness(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ahead    time.Duration
+		unknown  time.Duration // when the rollup turns, after the last write
+		violated bool
+	}{
+		"in time":           {0, 4 * sec, false},
+		"never":             {0, time.Hour, true},
+		"ahead, as late":    {900 * time.Millisecond, 4*sec + 900*time.Millisecond, false},
+		"ahead, and never":  {900 * time.Millisecond, time.Hour, true},
+		"behind, in time":   {-900 * time.Millisecond, 4 * sec, false},
+		"behind, and never": {-900 * time.Millisecond, time.Hour, true},
+	} {
+		w := newWorld(3, "1")
+		w.at(8*sec, func(w *world) { w.record("backend", &history.Clock{Node: "cp-2", Ahead: tt.ahead}) })
+		w.at(12*sec, func(w *world) { w.stopReporter("cp-2") })
+		w.bad.entries = func(w *world, node string, all []wire) []wire {
+			if node == "cp-2" && w.now.Sub(w.start) > 8*sec {
+				all[0].LastChecked = contract.FormatTime(w.now.Add(tt.ahead))
+			}
+			return all
+		}
+		w.bad.table = func(w *world, rollups map[string]value, _ *string) {
+			if w.now.Sub(w.start) < 12*sec+tt.unknown {
+				rollups[contract.ConditionDegraded] = value{"False", contract.ReasonAsExpected}
+			}
+		}
+		w.boot()
+		if _, violated := failedIDs(Run(w.finish(30 * sec)))["STALE-UNKNOWN"]; violated != tt.violated {
+			t.Errorf("%s: STALE-UNKNOWN violated %v, expected %v", name, violated, tt.violated)
+		}
+	}
+}

@@ -31,16 +31,14 @@ func judgeStaleUnknown(v *view) (f Finding) {
 	return f
 }
 
-// silences is when the last successful write of node was older than 4 I + A.
+// silences is when the last successful write of node was older than 4 I + A. What was checked by a clock that was ahead is believed for as much longer; one that
+// was behind is believed for less.
 func (v *view) silences(node string) []span {
 	var out []span
-	bound := contract.StaleAfter(v.interval()) + v.latency()
 	writes := v.writesOf(node)
-	right := v.clockRight(node)
 	for i, w := range writes {
-		if !right.has(w.from) {
-			continue // it is believed for longer, or not at all
-		}
+		ahead := v.aheadIn(node, span{w.from.Add(-v.run.Timing.MaxProbeAge() - v.tolerance()), w.from.Add(1)})
+		bound := contract.StaleAfter(v.interval()) + v.latency() + ahead
 		until := v.whole.to
 		if i+1 < len(writes) {
 			until = writes[i+1].from
