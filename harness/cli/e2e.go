@@ -164,7 +164,11 @@ func conclude(ctx context.Context, w io.Writer, dir, backend string, began time.
 
 // pages writes the page and the summaries. A page that cannot be written changes no verdict.
 func pages(w io.Writer, dir string, took time.Duration) error {
-	written, err := render.Write(render.Options{Dirs: []string{dir}, Out: dir, Took: took})
+	known, err := statementIDs()
+	if err != nil {
+		return err
+	}
+	written, err := render.Write(render.Options{Dirs: []string{dir}, Out: dir, Took: took, Statements: known})
 	if err != nil {
 		_, err = fmt.Fprintf(w, "report: could not be written: %v\n", err)
 		return err

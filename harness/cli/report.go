@@ -29,7 +29,11 @@ Exit codes: 0 everything passed, 1 something failed, 2 it cannot be said.`,
 			if out == "" {
 				out = args[0]
 			}
-			return writeReport(cmd.OutOrStdout(), render.Options{Dirs: args, Out: out, JUnit: true})
+			known, err := statementIDs()
+			if err != nil {
+				return err
+			}
+			return writeReport(cmd.OutOrStdout(), render.Options{Dirs: args, Out: out, JUnit: true, Statements: known})
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "folder for the files (default: DIR, if it is one)")

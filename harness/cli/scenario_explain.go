@@ -60,6 +60,19 @@ func explained(w io.Writer, s *scenario.Scenario, t contract.Timing) error {
 	return explain.Write(w, rows)
 }
 
+// statementIDs are those of the sources.
+func statementIDs() ([]string, error) {
+	all, err := scenarios.Statements()
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(all))
+	for i, x := range all {
+		ids[i] = x.ID
+	}
+	return ids, nil
+}
+
 // statements says what of the sources a scenario exercises.
 func statements(w io.Writer, s *scenario.Scenario) error {
 	if len(s.Covers) == 0 {

@@ -37,12 +37,18 @@ type junitSuite struct {
 }
 
 type junitCase struct {
-	Class   string        `xml:"classname,attr"`
-	Name    string        `xml:"name,attr"`
-	Time    string        `xml:"time,attr"`
-	Failure *junitProblem `xml:"failure,omitempty"`
-	Error   *junitProblem `xml:"error,omitempty"`
-	Skipped *junitProblem `xml:"skipped,omitempty"`
+	Class      string          `xml:"classname,attr"`
+	Name       string          `xml:"name,attr"`
+	Time       string          `xml:"time,attr"`
+	Properties []junitProperty `xml:"properties>property,omitempty"`
+	Failure    *junitProblem   `xml:"failure,omitempty"`
+	Error      *junitProblem   `xml:"error,omitempty"`
+	Skipped    *junitProblem   `xml:"skipped,omitempty"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
 }
 
 type junitProblem struct {
@@ -76,6 +82,9 @@ func (s Summary) WriteJUnit(w io.Writer) error {
 
 func caseOf(r Result) junitCase {
 	c := junitCase{Class: ClassPrefix + r.Area, Name: r.Scenario, Time: seconds(r.Took)}
+	if r.Form != "" {
+		c.Properties = []junitProperty{{"form", r.Form}}
+	}
 	p := &junitProblem{Message: xmlText(headline(r), 512), Text: xmlText(r.Text(), maxJUnitText)}
 	switch r.Status {
 	case Failed:

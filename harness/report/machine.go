@@ -22,8 +22,10 @@ type Machine struct {
 	// Coverage says which invariants were exercised.
 	Coverage string `json:"coverage,omitempty"`
 	// Statements of the sources that scenarios which passed exercised, sorted.
-	Statements []string     `json:"statements,omitempty"`
-	Runs       []MachineRun `json:"runs"`
+	Statements []string `json:"statements,omitempty"`
+	// NotExercised are the other statements that are known, sorted.
+	NotExercised []string     `json:"notExercised,omitempty"`
+	Runs         []MachineRun `json:"runs"`
 }
 
 // MachineRun is one scenario on one backend.
@@ -40,8 +42,8 @@ type MachineRun struct {
 	Page    string `json:"page"`
 }
 
-// NewMachine counts the runs.
-func NewMachine(s Summary, coverage string, runs []MachineRun) Machine {
+// NewMachine counts the runs. statements are the ids of all that are known.
+func NewMachine(s Summary, coverage string, runs []MachineRun, statements []string) Machine {
 	m := Machine{Schema: SummarySchema, OK: s.ExitCode() == ExitPassed, Took: s.Took, Coverage: coverage, Runs: runs, Counts: map[Status]int{}}
 	for _, status := range Statuses() {
 		m.Counts[status] = s.Count(status)
@@ -51,6 +53,12 @@ func NewMachine(s Summary, coverage string, runs []MachineRun) Machine {
 	}
 	slices.Sort(m.Statements)
 	m.Statements = slices.Compact(m.Statements)
+	for _, id := range statements {
+		if !slices.Contains(m.Statements, id) {
+			m.NotExercised = append(m.NotExercised, id)
+		}
+	}
+	slices.Sort(m.NotExercised)
 	return m
 }
 

@@ -6,10 +6,12 @@ import (
 	"encoding/xml"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report"
 )
 
@@ -108,7 +110,9 @@ func TestText(t *testing.T) {
 
 func TestJUnit(t *testing.T) {
 	var b bytes.Buffer
-	if err := summary(report.Passed, report.Failed, report.NotSupported, report.CouldNotRun).WriteJUnit(&b); err != nil {
+	s := summary(report.Passed, report.Failed, report.NotSupported, report.CouldNotRun)
+	s.Results[0].Form = history.FormHealthReports
+	if err := s.WriteJUnit(&b); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
@@ -117,8 +121,12 @@ func TestJUnit(t *testing.T) {
 		Errors int `xml:"errors,attr"`
 		Skips  int `xml:"skipped,attr"`
 		Cases  []struct {
-			Class   string `xml:"classname,attr"`
-			Name    string `xml:"name,attr"`
+			Class      string `xml:"classname,attr"`
+			Name       string `xml:"name,attr"`
+			Properties []struct {
+				Name  string `xml:"name,attr"`
+				Value string `xml:"value,attr"`
+			} `xml:"properties>property"`
 			Failure string `xml:"failure"`
 			Skipped struct {
 				Message string `xml:"message,attr"`
@@ -130,6 +138,9 @@ func TestJUnit(t *testing.T) {
 	}
 	if doc.Tests != 4 || doc.Fails != 1 || doc.Errors != 1 || doc.Skips != 1 || len(doc.Cases) != 4 {
 		t.Errorf("%+v", doc)
+	}
+	if of := doc.Cases[0].Properties; len(of) != 1 || of[0].Name != "form" || of[0].Value != history.FormHealthReports || len(doc.Cases[1].Properties) != 0 {
+		t.Errorf("properties %+v, %+v", of, doc.Cases[1].Properties)
 	}
 	if c := doc.Cases[1]; c.Class != "kmsharness.plugin" || c.Name != "b" || !strings.Contains(c.Failure, "CADENCE") {
 		t.Errorf("%+v", c)
@@ -250,7 +261,8 @@ func TestMarkdownIsBounded(t *testing.T) {
 
 func TestMachine(t *testing.T) {
 	s := summary(report.Passed, report.Failed)
-	data, err := report.NewMachine(s, "all", []report.MachineRun{{Column: "local", Result: s.Results[1]}}).Encode()
+	s.Results[0].Covers = []string{"S0-02", "S0-01"}
+	data, err := report.NewMachine(s, "all", []report.MachineRun{{Column: "local", Result: s.Results[1]}}, []string{"S1-02", "S0-01", "S0-02", "S1-01"}).Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,9 +274,13 @@ func TestMachine(t *testing.T) {
 			Column, Scenario, Status string
 			Failures                 []struct{ ID string }
 		} `json:"runs"`
+		Statements, NotExercised []string
 	}
 	if err := json.Unmarshal(data, &got); err != nil || got.Schema != report.SummarySchema || got.OK || got.Counts["failed"] != 1 || got.Counts["could not run"] != 0 {
 		t.Errorf("%+v, %v", got, err)
+	}
+	if !slices.Equal(got.Statements, []string{"S0-01", "S0-02"}) || !slices.Equal(got.NotExercised, []string{"S1-01", "S1-02"}) {
+		t.Errorf("statements %q, not exercised %q", got.Statements, got.NotExercised)
 	}
 	if len(got.Runs) != 1 || got.Runs[0].Scenario != "b" || got.Runs[0].Failures[0].ID != "CADENCE" {
 		t.Errorf("%+v", got.Runs)

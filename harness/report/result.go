@@ -80,13 +80,13 @@ type Result struct {
 
 // On is the backend, with the wire form where that is not the default.
 func (r Result) On() string {
-	if !r.otherForm() {
+	if !r.OtherForm() {
 		return r.Backend
 	}
 	return r.Backend + " (" + r.Form + ")"
 }
 
-func (r Result) otherForm() bool { return r.Form != "" && r.Form != history.FormConditions }
+func (r Result) OtherForm() bool { return r.Form != "" && r.Form != history.FormConditions }
 
 // StatusText is the status, and whether it is that of a second try.
 func (r Result) StatusText() string {

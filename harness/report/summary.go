@@ -99,7 +99,7 @@ func (s Summary) bootedTwice() string {
 
 // forms are the wire forms of a run that has more than the default one; empty if it has not.
 func (s Summary) forms() string {
-	if !slices.ContainsFunc(s.Results, Result.otherForm) {
+	if !slices.ContainsFunc(s.Results, Result.OtherForm) {
 		return ""
 	}
 	var forms []string

@@ -33,7 +33,7 @@ func (s Summary) WriteText(w io.Writer) error {
 
 func (s Summary) table(b *strings.Builder) {
 	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	forms := slices.ContainsFunc(s.Results, Result.otherForm)
+	forms := slices.ContainsFunc(s.Results, Result.OtherForm)
 	form := func(text string) string {
 		if !forms {
 			return ""

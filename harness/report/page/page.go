@@ -120,7 +120,17 @@ func (p Page) Columns() (out []string) {
 }
 
 // Width of the matrix in columns.
-func (p Page) Width() int { return len(p.Columns()) + 1 }
+func (p Page) Width() int {
+	if p.Forms() {
+		return len(p.Columns()) + 2
+	}
+	return len(p.Columns()) + 1
+}
+
+// Forms reports whether a run was in another wire form than the default: then the matrix has a column for it.
+func (p Page) Forms() bool {
+	return slices.ContainsFunc(p.Runs, func(r Run) bool { return r.Result.OtherForm() })
+}
 
 // Area is a part of the matrix.
 type Area struct {
@@ -130,8 +140,8 @@ type Area struct {
 
 // MatrixRow is one scenario; a cell is nil where it was not run.
 type MatrixRow struct {
-	Scenario, Title string
-	Cells           []*Run
+	Scenario, Form, Title string
+	Cells                 []*Run
 }
 
 // Areas are the rows of the matrix by area and name.
@@ -139,15 +149,15 @@ func (p Page) Areas() (out []Area) {
 	columns := p.Columns()
 	sorted := slices.Clone(p.Runs)
 	slices.SortStableFunc(sorted, func(a, b Run) int {
-		return cmp.Or(cmp.Compare(a.Result.Area, b.Result.Area), cmp.Compare(a.Result.Scenario, b.Result.Scenario))
+		return cmp.Or(cmp.Compare(a.Result.Area, b.Result.Area), cmp.Compare(a.Result.Scenario, b.Result.Scenario), cmp.Compare(a.Result.Form, b.Result.Form))
 	})
 	for _, r := range sorted {
 		if n := len(out); n == 0 || out[n-1].Name != r.Result.Area {
 			out = append(out, Area{Name: r.Result.Area})
 		}
 		area := &out[len(out)-1]
-		if n := len(area.Rows); n == 0 || area.Rows[n-1].Scenario != r.Result.Scenario {
-			area.Rows = append(area.Rows, MatrixRow{Scenario: r.Result.Scenario, Title: r.Result.Title, Cells: make([]*Run, len(columns))})
+		if n := len(area.Rows); n == 0 || area.Rows[n-1].Scenario != r.Result.Scenario || area.Rows[n-1].Form != r.Result.Form {
+			area.Rows = append(area.Rows, MatrixRow{Scenario: r.Result.Scenario, Form: r.Result.Form, Title: r.Result.Title, Cells: make([]*Run, len(columns))})
 		}
 		area.Rows[len(area.Rows)-1].Cells[slices.Index(columns, r.Column)] = &r
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/page"
 )
@@ -50,6 +51,20 @@ func TestMatrix(t *testing.T) {
 	}
 	if first, later := strings.Index(html, "FIRST"), strings.Index(html, "LATER"); first < 0 || later < first {
 		t.Errorf("failures are not in the order of time: %d, %d", first, later)
+	}
+}
+
+// TestMatrixOfForms: a scenario that ran in both wire forms has a row for each; where all ran in the default one, nothing is said of it.
+func TestMatrixOfForms(t *testing.T) {
+	conditions, typed := someRun(t, "sim", "a", report.Passed, "x"), someRun(t, "sim", "a@healthreports", report.Passed, "x")
+	conditions.Result.Form, typed.Result.Form = history.FormConditions, history.FormHealthReports
+	for _, want := range []string{`<th scope="col">Form</th>`, `>a</th><td>conditions</td>`, `>a@healthreports</th><td>healthreports</td>`, `colspan="3"`} {
+		if html := written(t, conditions, typed); !strings.Contains(html, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if html := written(t, conditions); strings.Contains(html, `<th scope="col">Form</th>`) {
+		t.Error("a column for the form, which is the default one")
 	}
 }
 

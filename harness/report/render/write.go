@@ -27,6 +27,8 @@ type Options struct {
 	Out  string
 	// JUnit also writes junit.xml, if there is one backend: names of test cases do not tell backends apart.
 	JUnit bool
+	// Statements are the ids of all statements of the sources that are known, for what was not exercised.
+	Statements []string
 	// Took is the time of all together; zero: from the first beginning to the last end.
 	Took time.Duration
 }
@@ -86,7 +88,7 @@ func write(o Options, runs []page.Run) (Written, error) {
 	if err := p.Write(&html); err != nil {
 		return Written{}, err
 	}
-	machine, err := report.NewMachine(out.Summary, p.Coverage, machineRuns(o.Out, runs)).Encode()
+	machine, err := report.NewMachine(out.Summary, p.Coverage, machineRuns(o.Out, runs), o.Statements).Encode()
 	if err != nil {
 		return Written{}, err
 	}
