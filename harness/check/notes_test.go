@@ -41,10 +41,10 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 		v    Verdict
 		want string
 	}{
-		"the reporter's container":   {withDeath(died("cp-2", pod, "kmsharness-reporter")), "cp-2 kube-apiserver-cp-2/kmsharness-reporter exited, exit code 137"},
+		"the reporter's container":   {withDeath(died("cp-2", pod, "kms-health-reporter")), "cp-2 kube-apiserver-cp-2/kms-health-reporter exited, exit code 137"},
 		"the API server's":           {withDeath(died("cp-2", pod, "kube-apiserver")), "kube-apiserver-cp-2/kube-apiserver exited"},
 		"a node":                     {withDeath(died("cp-2", "", "c-control-plane2")), "c-control-plane2 exited"},
-		"a plugin's, by a fault":     {withDeath(died("cp-2", pod, "kmsharness-plugin-1")), ""},
+		"a plugin's, by a fault":     {withDeath(died("cp-2", pod, "vault-kms-plugin-1")), ""},
 		"etcd's":                     {withDeath(died("cp-2", "etcd-cp-2", "etcd")), ""},
 		"it starts":                  {withDeath(&history.Container{Node: "cp-2", Pod: pod, Name: "kube-apiserver", State: history.ContainerStarted}), ""},
 		"it was killed":              {withDeath(died("cp-2", pod, "kube-apiserver"), process("kill", "apiserver/cp-2")), ""},
@@ -66,7 +66,7 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 			t.Errorf("%s: printed\n%s", name, printed(t, c.v))
 		}
 	}
-	quiet, told := withDeath(&history.Phase{Name: history.PhaseSteps}), withDeath(died("cp-2", pod, "kmsharness-reporter"))
+	quiet, told := withDeath(&history.Phase{Name: history.PhaseSteps}), withDeath(died("cp-2", pod, "kms-health-reporter"))
 	if quiet.OK != told.OK || len(quiet.Problems) != len(told.Problems) {
 		t.Errorf("a note judges:\n%s", printed(t, told))
 	}

@@ -38,10 +38,10 @@ func containerOf(t live.Target) (name, unit string, err error) {
 	case history.RoleAPIServer:
 		return sidecar.APIServerContainer, unitAPIServer, nil
 	case history.RoleReporter:
-		return sidecar.Prefix + unitReporter, unitReporter, nil
+		return containerName(unitReporter), unitReporter, nil
 	case history.RolePlugin:
 		if u, ok := t.Unit.(*held); ok { // a plugin is in whichever was free
-			return sidecar.Prefix + u.name, u.name, nil
+			return containerName(u.name), u.name, nil
 		}
 	}
 	return "", "", fmt.Errorf("role %s has no container of its own: expected plugin, reporter or apiserver", t.Identity.Role)

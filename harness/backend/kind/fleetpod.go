@@ -119,7 +119,7 @@ func serverContainer(s live.Stand, img images, ports hostPorts, mounts []corev1.
 func containerIn(s live.Stand, unit, image string, user int64, mounts []corev1.VolumeMount, more ...string) corev1.Container {
 	dir := filepath.Join(inNodeState, s.APIServer)
 	return corev1.Container{
-		Name: unit, Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: append([]corev1.VolumeMount(nil), mounts...),
+		Name: containerName(unit), Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: append([]corev1.VolumeMount(nil), mounts...),
 		Command:         holdIn(dir, unit, append(more, "--command", filepath.Join(dir, commandFile(unit)))...),
 		SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To(user), RunAsGroup: ptr.To(user)},
 	}

@@ -55,9 +55,9 @@ func TestContainersOfAFurtherAPIServer(t *testing.T) {
 	var got []string
 	for _, c := range allOf(pod) {
 		got = append(got, c.Name+"="+c.Image)
-		words := strings.Join(c.Command, " ")
-		if !strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-hold --control unix:///var/lib/kmsharness/openshift-apiserver/"+c.Name+".sock ") ||
-			!strings.HasSuffix(words, "--command /var/lib/kmsharness/openshift-apiserver/"+c.Name+".json") {
+		words, unit := strings.Join(c.Command, " "), strings.TrimPrefix(strings.TrimPrefix(c.Name, "vault-kms-"), "kms-health-")
+		if !strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-hold --control unix:///var/lib/kmsharness/openshift-apiserver/"+unit+".sock ") ||
+			!strings.HasSuffix(words, "--command /var/lib/kmsharness/openshift-apiserver/"+unit+".json") {
 			t.Errorf("%s: %s", c.Name, words)
 		}
 		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volumeSocket && m.MountPath == inNodeSocket }) {
@@ -67,7 +67,7 @@ func TestContainersOfAFurtherAPIServer(t *testing.T) {
 			t.Errorf("%s is restarted by a probe", c.Name)
 		}
 	}
-	if want := []string{"plugin-1=plugin:1", "plugin-2=plugin:1", "plugin-3=plugin:1", "reporter=reporter:1", "apiserver=sample:1"}; !slices.Equal(got, want) {
+	if want := []string{"vault-kms-plugin-1=plugin:1", "vault-kms-plugin-2=plugin:1", "vault-kms-plugin-3=plugin:1", "kms-health-reporter=reporter:1", "apiserver=sample:1"}; !slices.Equal(got, want) {
 		t.Errorf("containers %v, want %v", got, want)
 	}
 	for _, c := range pod.InitContainers {

@@ -38,12 +38,12 @@ func spec(img images, plugins []string) sidecar.Spec {
 	var s sidecar.Spec
 	for _, unit := range plugins {
 		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
-			Name: unit, Image: img.plugin, Command: holdCommand(unit, "--command", inNode(commandFile(unit))),
+			Name: containerName(unit), Image: img.plugin, Command: holdCommand(unit, "--command", inNode(commandFile(unit))),
 			Mounts: folders(), SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](0)},
 		})
 	}
 	s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
-		Name: unitReporter, Image: img.reporter, Command: holdCommand(unitReporter, "--command", inNode(commandFile(unitReporter))),
+		Name: containerName(unitReporter), Image: img.reporter, Command: holdCommand(unitReporter, "--command", inNode(commandFile(unitReporter))),
 		Mounts: folders(), AfterAPIServer: true,
 		SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](uidReporter), RunAsGroup: ptr.To[int64](uidReporter)},
 	})

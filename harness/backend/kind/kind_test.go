@@ -125,7 +125,7 @@ func TestSpecOfThePod(t *testing.T) {
 			t.Errorf("%s does not run below hold: %v", c.Name, c.Command)
 		}
 	}
-	if got := strings.Join(names, " "); got != "plugin-1 plugin-2 plugin-3 reporter" || !s.Sidecars[3].AfterAPIServer {
+	if got := strings.Join(names, " "); got != "vault-kms-plugin-1 vault-kms-plugin-2 vault-kms-plugin-3 kms-health-reporter" || !s.Sidecars[3].AfterAPIServer {
 		t.Errorf("sidecars %s", got)
 	}
 	if w := s.APIServer.Wrap; w[len(w)-1] != "--" || !s.APIServer.WithoutLiveness {

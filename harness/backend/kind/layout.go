@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
 )
@@ -96,6 +97,17 @@ const (
 	unitReporter  = "reporter"
 	unitAPIServer = "apiserver"
 )
+
+// containerName is the name of the container in which a unit of the API server's pod is, as OpenShift has it.
+func containerName(unit string) string {
+	switch {
+	case unit == unitReporter:
+		return "kms-health-reporter"
+	case strings.HasPrefix(unit, unitOfPlugin("")):
+		return "vault-kms-" + unit
+	}
+	return unit
+}
 
 // unitOfAggregator names a replica of the aggregator by its pod.
 func unitOfAggregator(pod string) string { return "aggregator-" + pod }

@@ -144,8 +144,8 @@ func TestRunningTasks(t *testing.T) {
 func TestContainerOf(t *testing.T) {
 	for want, p := range map[string]live.Target{
 		"kube-apiserver apiserver":      {Identity: history.Process{Role: history.RoleAPIServer}},
-		"kmsharness-reporter reporter":  {Identity: history.Process{Role: history.RoleReporter}},
-		"kmsharness-plugin-2 plugin-2":  {Unit: &held{name: "plugin-2"}, Identity: history.Process{Role: history.RolePlugin, KeyID: "5"}},
+		"kms-health-reporter reporter":  {Identity: history.Process{Role: history.RoleReporter}},
+		"vault-kms-plugin-2 plugin-2":   {Unit: &held{name: "plugin-2"}, Identity: history.Process{Role: history.RolePlugin, KeyID: "5"}},
 		"error: role etcd has no conta": {Identity: history.Process{Role: history.RoleEtcd}},
 	} {
 		name, unit, err := containerOf(p)

@@ -6,7 +6,7 @@
 // mounts and command of the API server's own container, and the manifest's YAML. What does not: what the containers run,
 // reading and writing files on a node (a write there must be atomic), and waiting for the kubelet.
 //
-// Nothing is touched that does not belong to this package. What belongs to it has a name that begins with Prefix and is
-// listed in the annotation Annotation, together with what stood there before, so that an injection is idempotent, can
+// Nothing is touched that does not belong to this package. What belongs to it is listed in the annotation Annotation, volumes with names that begin
+// with Prefix, together with what stood there before, so that an injection is idempotent, can
 // be replaced by another one, and can be undone without a trace.
 package sidecar

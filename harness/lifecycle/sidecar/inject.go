@@ -46,7 +46,7 @@ func inject(pod *corev1.Pod, spec Spec) error {
 	}
 	for _, c := range spec.Sidecars {
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c.container())
-		done.Containers = append(done.Containers, Prefix+c.Name)
+		done.Containers = append(done.Containers, c.Name)
 	}
 	return done.write(pod)
 }
@@ -62,7 +62,7 @@ func apiServer(pod *corev1.Pod) (*corev1.Container, error) {
 // container is the init container of a sidecar. It shares nothing with the spec.
 func (s Sidecar) container() corev1.Container {
 	c := corev1.Container{
-		Name: Prefix + s.Name, Image: s.Image, Command: s.Command, Args: s.Args, Env: s.Env,
+		Name: s.Name, Image: s.Image, Command: s.Command, Args: s.Args, Env: s.Env,
 		StartupProbe: s.StartupProbe, SecurityContext: s.SecurityContext,
 		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways),
 		ImagePullPolicy: corev1.PullIfNotPresent, // images are loaded into nodes, there may be no registry to pull from

@@ -26,7 +26,7 @@ func TestInject(t *testing.T) {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
 	}
-	same(t, "init containers", names, "kmsharness-plugin-1", "kmsharness-reporter")
+	same(t, "init containers", names, "plugin-1", "reporter")
 	names = nil
 	for _, v := range pod.Spec.Volumes[len(before.Spec.Volumes):] {
 		names = append(names, v.Name+"="+v.HostPath.Path)

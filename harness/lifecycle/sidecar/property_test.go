@@ -102,7 +102,7 @@ func foreignIsUntouched(t *rapid.T, before, after *corev1.Pod, s sidecar.Spec) {
 		t.Fatalf("something else was touched:\n got %+v\nfrom %+v", after, before)
 	}
 	for i, c := range after.Spec.InitContainers[inits:] {
-		if c.Name != sidecar.Prefix+s.Sidecars[i].Name {
+		if c.Name != s.Sidecars[i].Name {
 			t.Fatalf("sidecar %d is %s, in order of %+v", i, c.Name, s.Sidecars)
 		}
 	}

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,9 +30,14 @@ func readRecord(pod *corev1.Pod) (*record, error) {
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		return nil, fmt.Errorf("annotation %s: %w: it cannot be told what was injected", Annotation, err)
 	}
-	for _, name := range append(append([]string(nil), r.Containers...), r.Volumes...) {
+	for _, name := range r.Volumes {
 		if !strings.HasPrefix(name, Prefix) {
-			return nil, fmt.Errorf("annotation %s lists %q, which is not ours: our names begin with %s", Annotation, name, Prefix)
+			return nil, fmt.Errorf("annotation %s lists the volume %q, which is not ours: our names begin with %s", Annotation, name, Prefix)
+		}
+	}
+	for _, c := range pod.Spec.InitContainers {
+		if slices.Contains(r.Containers, c.Name) && (c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways) {
+			return nil, fmt.Errorf("annotation %s lists the container %q, which is not ours: it is no restartable init container", Annotation, c.Name)
 		}
 	}
 	return &r, nil

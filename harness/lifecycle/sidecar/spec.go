@@ -6,7 +6,7 @@ import (
 
 // Names by which others recognise what was injected.
 const (
-	// Prefix begins the names of all containers and volumes of this package.
+	// Prefix begins the names of all volumes of this package.
 	Prefix = "kmsharness-"
 	// Annotation of the pod lists what was injected, and what it replaced.
 	Annotation = "kmsharness.io/injected"
@@ -24,7 +24,6 @@ type Spec struct {
 
 // Sidecar is one restartable init container. A kubelet restarts it whenever it ends.
 type Sidecar struct {
-	// Name without Prefix.
 	Name          string
 	Image         string
 	Command, Args []string

@@ -19,11 +19,11 @@ func TestStrict(t *testing.T) {
 		return func(_ *corev1.Pod, s *sidecar.Spec) { f(&s.Sidecars[0]) }
 	}
 	for text, change := range map[string]change{
-		"container kmsharness-plugin-1 exists already": func(p *corev1.Pod, _ *sidecar.Spec) {
-			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: "kmsharness-plugin-1"})
+		"container plugin-1 exists already": func(p *corev1.Pod, _ *sidecar.Spec) {
+			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: "plugin-1"})
 		},
-		"container kmsharness-reporter exists already": func(p *corev1.Pod, _ *sidecar.Spec) {
-			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "kmsharness-reporter"})
+		"container reporter exists already": func(p *corev1.Pod, _ *sidecar.Spec) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "reporter"})
 		},
 		"volume kmsharness-run exists already": func(p *corev1.Pod, _ *sidecar.Spec) {
 			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "kmsharness-run"})
@@ -40,8 +40,12 @@ func TestStrict(t *testing.T) {
 			c.Command = []string{"kube-apiserver", "--encryption-provider-config", "file"}
 		}),
 		"annotation kmsharness.io/injected: invalid": func(p *corev1.Pod, _ *sidecar.Spec) { p.Annotations[sidecar.Annotation] = "{x" },
-		`lists "etcd", which is not ours`: func(p *corev1.Pod, _ *sidecar.Spec) {
-			p.Annotations[sidecar.Annotation] = `{"containers":["etcd"]}`
+		`lists the container "theirs", which is not ours`: func(p *corev1.Pod, _ *sidecar.Spec) {
+			p.Annotations[sidecar.Annotation] = `{"containers":["theirs"]}`
+			p.Spec.InitContainers = []corev1.Container{{Name: "theirs"}}
+		},
+		`lists the volume "theirs", which is not ours`: func(p *corev1.Pod, _ *sidecar.Spec) {
+			p.Annotations[sidecar.Annotation] = `{"volumes":["theirs"]}`
 		},
 		"mounts our volume kmsharness-x": func(p *corev1.Pod, _ *sidecar.Spec) {
 			p.Annotations[sidecar.Annotation] = `{"volumes":["kmsharness-x"]}`

@@ -41,8 +41,8 @@ func (s Spec) volumes() ([]Mount, error) {
 }
 
 func (m Mount) validate() error {
-	if err := validateName("volume", m.Name); err != nil {
-		return err
+	if problems := validation.IsDNS1123Label(Prefix + m.Name); len(problems) > 0 {
+		return fmt.Errorf("volume %q: with %s before it, its name must be a DNS label: %s", m.Name, Prefix, problems[0])
 	}
 	for _, p := range []string{m.HostPath, m.MountPath} {
 		if !path.IsAbs(p) || path.Clean(p) != p || p == "/" {
@@ -55,19 +55,12 @@ func (m Mount) validate() error {
 	return nil
 }
 
-func validateName(kind, name string) error {
-	if problems := validation.IsDNS1123Label(Prefix + name); len(problems) > 0 {
-		return fmt.Errorf("%s %q: with %s before it, its name must be a DNS label: %s", kind, name, Prefix, problems[0])
-	}
-	return nil
-}
-
 // validate looks at everything that can be judged without a pod.
 func (s Spec) validate() error {
 	seen := map[string]bool{}
 	for _, c := range s.Sidecars {
-		if err := validateName("sidecar", c.Name); err != nil {
-			return err
+		if problems := validation.IsDNS1123Label(c.Name); len(problems) > 0 {
+			return fmt.Errorf("sidecar %q: its name must be a DNS label: %s", c.Name, problems[0])
 		}
 		switch {
 		case seen[c.Name]:
@@ -106,8 +99,8 @@ func conflicts(pod *corev1.Pod, s Spec, volumes []Mount) error {
 		names[c.Name] = true
 	}
 	for _, c := range s.Sidecars {
-		if names[Prefix+c.Name] {
-			return fmt.Errorf("container %s exists already and was not injected by us: rename it or remove it", Prefix+c.Name)
+		if names[c.Name] {
+			return fmt.Errorf("container %s exists already and was not injected by us: rename it or remove it", c.Name)
 		}
 	}
 	for _, v := range pod.Spec.Volumes {

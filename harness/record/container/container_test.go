@@ -92,10 +92,10 @@ func TestInfo(t *testing.T) {
 }
 
 func TestLinks(t *testing.T) {
-	all := container.Links("kube-apiserver-cp-1_kube-system_kmsharness-reporter-" + id + ".log /var/log/pods/kube-system_kube-apiserver-cp-1_54e4/kmsharness-reporter/2.log\n" +
+	all := container.Links("kube-apiserver-cp-1_kube-system_kms-health-reporter-" + id + ".log /var/log/pods/kube-system_kube-apiserver-cp-1_54e4/kms-health-reporter/2.log\n" +
 		"nonsense\n\na_b_c.log /x\n")
 	i := all[id]
-	if len(all) != 1 || i.Namespace != "kube-system" || i.Pod != "kube-apiserver-cp-1" || i.Name != "kmsharness-reporter" || i.Restarts == nil || *i.Restarts != 2 {
+	if len(all) != 1 || i.Namespace != "kube-system" || i.Pod != "kube-apiserver-cp-1" || i.Name != "kms-health-reporter" || i.Restarts == nil || *i.Restarts != 2 {
 		t.Errorf("%+v", all)
 	}
 }
