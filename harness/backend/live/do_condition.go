@@ -8,9 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 // somebodyElse is the field manager of conditions whose manager the scenario leaves open.
@@ -50,7 +50,11 @@ func (e *Environment) applyConditions(ctx context.Context, manager string, condi
 
 // entries puts entries of nodes that do not exist into the typed list, or takes them away.
 func (e *Environment) entries(ctx context.Context, a scenario.Action) error {
-	return e.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(publish.Operator(e.operator.flag), a.Int("count", 0), time.Now()))
+	op, err := core.OperatorByName(e.operator.flag)
+	if err != nil {
+		return err
+	}
+	return e.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(op.TypedPath, a.Int("count", 0), time.Now()))
 }
 
 // applyStatus applies what a manager owns of the CR's status.

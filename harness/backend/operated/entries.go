@@ -2,10 +2,10 @@ package operated
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 // Elsewhere is the field manager of entries that no reporter of the cluster writes.
@@ -13,7 +13,9 @@ const Elsewhere = "elsewhere"
 
 // EntriesElsewhere is the status by which an apply puts count entries of nodes that do not exist into the typed list of an operator's CR, in
 // place of those from before. An empty status removes them: the schema wants one item at least.
-func EntriesElsewhere(operator publish.Operator, count int, at time.Time) map[string]any {
+//
+// path leads from the object to the list, status first.
+func EntriesElsewhere(path []string, count int, at time.Time) map[string]any {
 	if count == 0 {
 		return map[string]any{}
 	}
@@ -22,9 +24,10 @@ func EntriesElsewhere(operator publish.Operator, count int, at time.Time) map[st
 		items[i] = map[string]any{"nodeName": fmt.Sprintf("elsewhere-%d", i+1), "keyID": "1", "status": "Healthy", "remoteKeyID": "kek-elsewhere",
 			"lastCheckedTime": contract.FormatTime(at)}
 	}
-	status := map[string]any{"encryptionStatus": map[string]any{"healthReports": items}}
-	if operator == publish.Authentication {
-		return map[string]any{"oauthAPIServer": status}
+	var status any = items
+	for _, field := range slices.Backward(path[1:]) {
+		status = map[string]any{field: status}
 	}
-	return status
+	out, _ := status.(map[string]any)
+	return out
 }

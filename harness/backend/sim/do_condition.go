@@ -44,7 +44,7 @@ func (e *environment) condition(_ context.Context, a scenario.Action) error {
 
 // entries puts entries of nodes that do not exist into the typed list, or takes them away.
 func (e *environment) entries(_ context.Context, a scenario.Action) error {
-	return e.applyStatus(operated.Elsewhere, operated.EntriesElsewhere(e.w.operator.reporter, a.Int("count", 0), e.w.k.Now()))
+	return e.applyStatus(operated.Elsewhere, operated.EntriesElsewhere(e.w.operator.core.TypedPath, a.Int("count", 0), e.w.k.Now()))
 }
 
 // applyStatus applies what a manager owns of the CR's status.
