@@ -51,6 +51,9 @@ func (o Options) Fit(s *scenario.Scenario) Fit {
 	if template := o.reporterTemplate(); template != "" && !strings.Contains(template, metricsPlaceholder) {
 		f.withoutMetrics()
 	}
+	if o.AggregatorCommand != "" {
+		f.lacksUnion(o.AggregatorCommand)
+	}
 	if o.AggregatorCommand != "" && !o.Strict {
 		var changed []string
 		if f.Scenario, changed = f.Scenario.StatusesOnly(); len(changed) > 0 {
@@ -82,6 +85,19 @@ func (f *Fit) withoutMetrics() {
 	default:
 		f.Scenario = s
 		f.Notes = append(f.Notes, "what is expected of metrics in "+strings.Join(left, ", ")+" is not judged: the reporter under test is given no "+metricsPlaceholder)
+	}
+}
+
+// lacksUnion names what a scenario asks of an aggregator's union and its command template has no place for.
+func (f *Fit) lacksUnion(template string) {
+	u := f.Scenario.ClusterOperator.Union()
+	for _, needed := range []struct {
+		field string
+		set   bool
+	}{{"degradedInertia", !u.Inertia.IsZero()}, {"unknownStatus", u.UnknownIsBad()}} {
+		if needed.set && !strings.Contains(template, "{"+needed.field+"}") {
+			f.Lacks = append(f.Lacks, fmt.Sprintf("clusterOperator.%s: --aggregator-command has no {%s}", needed.field, needed.field))
+		}
 	}
 }
 

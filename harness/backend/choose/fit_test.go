@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -52,6 +53,27 @@ func TestFit(t *testing.T) {
 	}
 	if _, err := oneForm.InForm(scenario.BothContracts); err == nil || !strings.Contains(err.Error(), "expected conditions or healthreports") {
 		t.Errorf("one form for both: %v", err)
+	}
+}
+
+// TestLacksUnion: what a scenario asks of the union needs a place in the command of another aggregator.
+func TestLacksUnion(t *testing.T) {
+	asking := func(c scenario.ClusterOperator) *scenario.Scenario { return &scenario.Scenario{ClusterOperator: c} }
+	inertia, unknown := scenario.ClusterOperator{DegradedInertia: []string{"2m"}}, scenario.ClusterOperator{UnknownStatus: contract.UnknownIsBad}
+	for _, c := range []struct {
+		command string
+		s       *scenario.Scenario
+		want    string
+	}{
+		{"", asking(inertia), ""},
+		{"mine", asking(scenario.ClusterOperator{UnknownStatus: contract.UnknownYields}), ""},
+		{"mine --unknown {unknownStatus}", asking(inertia), "clusterOperator.degradedInertia: --aggregator-command has no {degradedInertia}"},
+		{"mine --inertia {degradedInertia}", asking(inertia), ""},
+		{"mine", asking(unknown), "clusterOperator.unknownStatus: --aggregator-command has no {unknownStatus}"},
+	} {
+		if got := strings.Join(under(live.SystemUnderTest{AggregatorCommand: c.command}).Fit(c.s).Lacks, "; "); got != c.want {
+			t.Errorf("%q with %+v: %q, want %q", c.command, c.s.ClusterOperator, got, c.want)
+		}
 	}
 }
 

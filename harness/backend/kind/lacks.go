@@ -21,7 +21,6 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	}
 	lacks = append(lacks, live.LacksFurther(s)...)
 	lacks = append(lacks, live.LacksRefusals(s)...)
-	lacks = append(lacks, b.opts.LacksUnion(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		add("%v", err)

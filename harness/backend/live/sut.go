@@ -10,7 +10,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // SystemUnderTest is what is judged. The zero value is this project's own reporter and aggregator, each with an identity of least privilege.
@@ -34,20 +33,6 @@ func (s SystemUnderTest) Validate() error {
 		return fmt.Errorf("aggregator command: %w", err)
 	}
 	return nil
-}
-
-// LacksUnion says why a scenario's clusterOperator cannot be had: the command of another aggregator has no place for it.
-func (s SystemUnderTest) LacksUnion(sc *scenario.Scenario) (lacks []string) {
-	u := sc.ClusterOperator.Union()
-	for _, needed := range []struct {
-		field string
-		set   bool
-	}{{"degradedInertia", !u.Inertia.IsZero()}, {"unknownStatus", u.UnknownIsBad()}} {
-		if needed.set && !strings.Contains(orDefault(s.AggregatorCommand, DefaultAggregator), "{"+needed.field+"}") {
-			lacks = append(lacks, fmt.Sprintf("clusterOperator.%s: --aggregator-command has no {%s}", needed.field, needed.field))
-		}
-	}
-	return lacks
 }
 
 // prepareReporter gives the node's reporter its identity and its way to the API server: its own node's (connectivity

@@ -4,9 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 func TestTemplate(t *testing.T) {
@@ -38,26 +35,6 @@ func TestTemplateNamesWhatIsWrong(t *testing.T) {
 		}
 		if err := sut.Validate(); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%+v: %v", sut, err)
-		}
-	}
-}
-
-func TestLacksUnion(t *testing.T) {
-	asking := func(c scenario.ClusterOperator) *scenario.Scenario { return &scenario.Scenario{ClusterOperator: c} }
-	inertia, unknown := scenario.ClusterOperator{DegradedInertia: []string{"2m"}}, scenario.ClusterOperator{UnknownStatus: contract.UnknownIsBad}
-	for _, c := range []struct {
-		command string
-		s       *scenario.Scenario
-		want    string
-	}{
-		{"", asking(inertia), ""},
-		{"mine", asking(scenario.ClusterOperator{UnknownStatus: contract.UnknownYields}), ""},
-		{"mine --unknown {unknownStatus}", asking(inertia), "clusterOperator.degradedInertia: --aggregator-command has no {degradedInertia}"},
-		{"mine --inertia {degradedInertia}", asking(inertia), ""},
-		{"mine", asking(unknown), "clusterOperator.unknownStatus: --aggregator-command has no {unknownStatus}"},
-	} {
-		if got := strings.Join(SystemUnderTest{AggregatorCommand: c.command}.LacksUnion(c.s), "; "); got != c.want {
-			t.Errorf("%q with %+v: %q, want %q", c.command, c.s.ClusterOperator, got, c.want)
 		}
 	}
 }

@@ -73,7 +73,6 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	}
 	lacks = append(lacks, live.LacksFurther(s)...)
 	lacks = append(lacks, live.LacksRefusals(s)...)
-	lacks = append(lacks, b.opts.LacksUnion(s)...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}
