@@ -161,7 +161,8 @@ const (
 	ProcessPaused  = "paused"  // SIGSTOP
 	ProcessResumed = "resumed" // SIGCONT
 	ProcessStopped = "stopped" // exited after SIGTERM by the harness
-	// ProcessStopping is told of an API server before it is asked to end: it refuses writes from then on, and may drain for a while.
+	// ProcessStopping is recorded of an API server before it is ended: one that is asked to end refuses writes from then on, and may drain for a while;
+	// one that is killed serves nothing more, and may take a while to be gone.
 	ProcessStopping = "stopping"
 	ProcessKilled   = "killed" // exited after SIGKILL by the harness
 	ProcessExited   = "exited" // exited although nobody asked it to

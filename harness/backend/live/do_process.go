@@ -61,7 +61,7 @@ func (e *Environment) startUnlisted(ctx context.Context, s scenario.Selector) er
 }
 
 func (e *Environment) act(ctx context.Context, a scenario.Action, t Target) error {
-	if endsGently(a) {
+	if ends(a) {
 		e.recordStopping(t)
 	}
 	switch a.Verb {
@@ -113,12 +113,13 @@ func (e *Environment) succeed(ctx context.Context, old Target, overlap time.Dura
 	return old.Stop(context.WithoutCancel(ctx))
 }
 
-// endsGently says whether an action asks a process to end.
-func endsGently(a scenario.Action) bool {
-	return a.Verb == scenario.VerbStop || a.Verb == scenario.VerbRestart && a.Text("with") == ""
+// ends reports whether an action ends processes.
+func ends(a scenario.Action) bool {
+	return a.Verb == scenario.VerbStop || a.Verb == scenario.VerbKill || a.Verb == scenario.VerbRestart
 }
 
-// recordStopping records that an API server is about to be asked to end: it drains for seconds, and refuses writes meanwhile.
+// recordStopping records that an API server is about to end. One that is asked to end drains for seconds, and refuses writes meanwhile. One that
+// is killed serves nothing more, and on a busy machine it takes seconds until its exit can be observed.
 func (e *Environment) recordStopping(t Target) {
 	if t.Identity.Role != history.RoleAPIServer || !t.Status().Lives() {
 		return

@@ -31,7 +31,7 @@ func (e *Environment) wholes(ctx context.Context, a scenario.Action) error {
 			return err
 		}
 	}
-	if role == history.RolePod && endsGently(a) {
+	if ends(a) {
 		for _, n := range nodes {
 			e.recordStopping(Target{n.Server, n.identity()})
 		}

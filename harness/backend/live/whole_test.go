@@ -151,17 +151,17 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-func TestEndsGently(t *testing.T) {
+func TestEnds(t *testing.T) {
 	for _, c := range []struct {
 		verb scenario.Verb
 		with string
 		want bool
 	}{
-		{scenario.VerbStop, "", true}, {scenario.VerbRestart, "", true}, {scenario.VerbRestart, scenario.WithKill, false},
-		{scenario.VerbRestart, scenario.WithContainer, false}, {scenario.VerbKill, "", false}, {scenario.VerbStart, "", false},
+		{scenario.VerbStop, "", true}, {scenario.VerbRestart, "", true}, {scenario.VerbRestart, scenario.WithKill, true},
+		{scenario.VerbRestart, scenario.WithContainer, true}, {scenario.VerbKill, "", true}, {scenario.VerbStart, "", false}, {scenario.VerbPause, "", false},
 	} {
 		a := scenario.Action{Verb: c.verb, Params: map[string]any{"with": c.with}}
-		if endsGently(a) != c.want {
+		if ends(a) != c.want {
 			t.Errorf("%s with %q: %t", c.verb, c.with, !c.want)
 		}
 	}
