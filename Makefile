@@ -28,7 +28,7 @@ GOFLAGS_BUILD := -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
 PROGRAMS := kmsharness kmsharness-hold kmsharness-proxy $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test simulations nightly confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
+.PHONY: help build images test simulations nightly golden confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -70,6 +70,9 @@ large: build ## a switch through every type of encryption with many objects, API
 	@mkdir -p _large
 	go run ./scenarios/large --objects='$(or $(OBJECTS),10000)' --seed='$(or $(SEED),1)' > '_large/encryption-large-$(or $(OBJECTS),10000).yaml'
 	@bin/kmsharness run '_large/encryption-large-$(or $(OBJECTS),10000).yaml' --backend='$(if $(filter auto,$(BACKEND)),local,$(BACKEND))' --out=_large/run
+
+golden: build ## results that a refactoring must not change: histories of 2,000 seeds with and without an operator, the catalogue on sim, verdicts of saved histories: make golden [UPDATE=1]
+	@go run ./ci/golden --kmsharness=bin/kmsharness $(if $(UPDATE),--update)
 
 confirm: ## hold what the simulation's models say of an API server against a real one (docs/model.md; ten minutes)
 	KMSHARNESS_CONFIRM=1 go test -p 1 -count=1 -v -timeout 30m -run 'TestStoreEqualsAPIServer|TestRequest|TestWatch|TestPlugin|TestConfiguration|TestApply|TestLockstep|TestEveryRule' ./harness/backend/sim/store ./harness/backend/sim/confirm
