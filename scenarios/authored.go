@@ -50,11 +50,11 @@ func visibleFailures(contract string) *scenario.Scenario {
 	}
 	plugin := scenario.Selector{Node: "cp-1", KeyID: "1"}
 	for _, f := range failures() {
-		inject := &scenario.Action{Verb: scenario.VerbInject, Plugin: plugin, Fault: f.fault, Params: f.params}
+		inject := &scenario.Inject{Plugin: plugin, Fault: f.fault, Params: f.params}
 		s.Steps = append(s.Steps,
 			scenario.Step{Action: inject},
 			expect(fmt.Sprintf(`report["cp-1"]["1"].status == %q && report["cp-1"]["2"].status == "healthy" && rollup.degraded.status == "True"`, f.status), "detection"),
-			scenario.Step{Action: &scenario.Action{Verb: scenario.VerbRelease, Plugin: plugin}},
+			scenario.Step{Action: &scenario.Release{Plugin: plugin}},
 			expect(`report["cp-1"]["1"].status == "healthy"`, "recovery"))
 	}
 	return s.WithDefaults()

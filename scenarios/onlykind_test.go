@@ -37,9 +37,9 @@ func mechanisms(s *scenario.Scenario) []string {
 		for _, m := range mechanismsOf(a) {
 			found[m] = true
 		}
-		if a.Verb == scenario.VerbEncryption {
+		if e, ok := a.(*scenario.Encryption); ok {
 			found["switch from "+encrypted] = true
-			encrypted = a.Text("type")
+			encrypted = e.Type
 			found["switch to "+encrypted] = true
 		}
 	}
@@ -47,31 +47,33 @@ func mechanisms(s *scenario.Scenario) []string {
 }
 
 func mechanismsOf(a scenario.Action) []string {
-	p := a.Process
-	switch a.Verb {
-	case scenario.VerbLink:
-		mode := a.Text("mode")
-		if mode == "restore" || a.Link.From == "client" || a.Link.From == "harness" {
+	switch a := a.(type) {
+	case *scenario.Link:
+		if !a.Lasts() || a.From == "client" || a.From == "harness" {
 			return nil // these connections are a proxy's on this machine, as on local
 		}
-		return []string{fmt.Sprintf("link from %s to %s", a.Link.From, a.Link.To), "link mode " + mode}
-	case scenario.VerbNode:
+		return []string{fmt.Sprintf("link from %s to %s", a.From, a.To), "link mode " + a.Mode}
+	case *scenario.Node:
 		return nodeChange(a)
-	case scenario.VerbStop, scenario.VerbKill, scenario.VerbPause, scenario.VerbRestart:
+	case *scenario.Process:
+		if a.Do == scenario.VerbStart || a.Do == scenario.VerbResume {
+			return nil
+		}
+		p := a.Target
 		switch {
 		case p.APIServer != "" && p.APIServer != scenario.APIServers()[0]:
 			return nil // in the topology
 		case p.Role == history.RoleNode && p.Node == "all":
-			return []string{fmt.Sprintf("%s of all nodes", powerVerb(a.Verb))}
+			return []string{fmt.Sprintf("%s of all nodes", powerVerb(a.Do))}
 		case p.Role == history.RoleNode:
-			return []string{fmt.Sprintf("%s of a node", powerVerb(a.Verb))}
+			return []string{fmt.Sprintf("%s of a node", powerVerb(a.Do))}
 		case p.Role == history.RolePod:
 			return []string{"static pod"}
 		case p.Role == history.RoleEtcd:
 			return []string{"etcd members"}
 		case p.Role == history.RoleLoadBalancer:
 			return []string{"load balancer's container"}
-		case a.Text("with") == "container":
+		case a.With == scenario.WithContainer:
 			return []string{"container restart of " + p.Role}
 		}
 	}
@@ -86,20 +88,20 @@ func powerVerb(v scenario.Verb) string {
 	return "power loss"
 }
 
-func nodeChange(a scenario.Action) (found []string) {
-	removed, added := a.Text("remove"), a.Text("add")
-	if replaced := a.Text("replace"); replaced != "" {
-		removed, added = replaced, a.Text("with")
+func nodeChange(a *scenario.Node) (found []string) {
+	removed, added := a.Remove, a.Add
+	if replaced := a.Replace; replaced != "" {
+		removed, added = replaced, a.With
 	}
 	if removed != "" {
 		found = append(found, "kubeadm removal")
 	}
-	if a.Text("reporter") == "lingers" {
+	if a.Reporter == scenario.ReporterLingers {
 		found = append(found, "node outlived")
 	}
 	switch {
 	case added == "":
-	case added == removed || a.Text("add") != "": // a reset adds nodes as well, under names that were there before
+	case added == removed || a.Add != "": // a reset adds nodes as well, under names that were there before
 		found = append(found, "kubeadm join")
 	default:
 		found = append(found, "kubeadm join, new name")
@@ -176,7 +178,7 @@ func TestWrongSelectionsAreFound(t *testing.T) {
 		return all
 	}
 	unlabelled := func(s *scenario.Scenario) { s.OnlyKind = "" }
-	fresh := &scenario.Scenario{Name: "fresh", Steps: []scenario.Step{{Action: &scenario.Action{Verb: scenario.VerbKill, Process: scenario.Selector{Role: history.RoleLoadBalancer}}}}}
+	fresh := &scenario.Scenario{Name: "fresh", Steps: []scenario.Step{{Action: &scenario.Process{Do: scenario.VerbKill, Target: scenario.Selector{Role: history.RoleLoadBalancer}}}}}
 	for want, all := range map[string][]*scenario.Scenario{
 		"static-pod-restarted: only kind can judge it (static pod)":        change("static-pod-restarted", unlabelled),
 		"node-removed: only kind can judge it (kubeadm removal)":           change("node-replaced-same-name", unlabelled),

@@ -225,8 +225,8 @@ func labels(s *scenario.Scenario) Labels {
 	}
 	out := Labels{"name:" + s.Name, "area:" + s.Area, "topology:" + topology}
 	for _, a := range s.Actions() {
-		if a.Fault != "" {
-			out = append(out, "fault:"+a.Fault)
+		if harm := scenario.Harm(a); harm != "" {
+			out = append(out, "fault:"+harm)
 		}
 	}
 	if s.Contract != "" {

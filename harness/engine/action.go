@@ -30,7 +30,7 @@ func (a *action) advance(time.Time) bool {
 	result, over := a.run.results[a.id]
 	if over && result.State == history.ActionFailed {
 		a.run.failed = true
-		a.run.progress("%s %s FAILED: %s", a.id, a.action.Verb, result.Error)
+		a.run.progress("%s %s FAILED: %s", a.id, a.action.Verb(), result.Error)
 	}
 	return over
 }
@@ -40,13 +40,13 @@ func (a *action) due() time.Time { return time.Time{} }
 func (a *action) begin() {
 	a.began = true
 	resolved, err := a.run.resolveAction(a.action)
-	target, params := target(resolved, a.run.env.Nodes()), shownParams(resolved)
+	target, params := scenario.Target(resolved, a.run.env.Nodes()), scenario.Params(resolved)
 	if a.heal {
 		a.run.done = append(a.run.done, resolved)
 	}
-	a.run.progress("%s %s", a.id, inWords(a.action.Verb, target, params))
-	event := history.Action{ID: a.id, Verb: string(a.action.Verb), Target: target, Params: params, State: history.ActionBegan}
-	a.run.record(a.run.opts.Runtime.Now(), history.Of{APIServer: resolved.APIServer(), Payload: &event})
+	a.run.progress("%s %s", a.id, inWords(a.action.Verb(), target, params))
+	event := history.Action{ID: a.id, Verb: string(a.action.Verb()), Target: target, Params: params, State: history.ActionBegan}
+	a.run.record(a.run.opts.Runtime.Now(), history.Of{APIServer: scenario.OfAPIServer(resolved), Payload: &event})
 	a.run.beside(func(ctx context.Context) { a.carryOut(ctx, event, resolved, err) })
 }
 
@@ -73,5 +73,5 @@ func (a *action) carryOut(ctx context.Context, event history.Action, resolved sc
 	if err != nil {
 		event.State, event.Error = history.ActionFailed, fmt.Sprintf("%s %s: %v", event.Verb, event.Target, err)
 	}
-	a.run.record(a.run.opts.Runtime.Now(), history.Of{APIServer: resolved.APIServer(), Payload: &event})
+	a.run.record(a.run.opts.Runtime.Now(), history.Of{APIServer: scenario.OfAPIServer(resolved), Payload: &event})
 }

@@ -14,7 +14,7 @@ import (
 
 func tryScenario() *scenario.Scenario {
 	return (&scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin", Steps: []scenario.Step{
-		{Action: &scenario.Action{Verb: scenario.VerbInject, Plugin: scenario.Selector{Node: "cp-2"}, Fault: "hang"}},
+		{Action: &scenario.Inject{Plugin: scenario.Selector{Node: "cp-2"}, Fault: "hang"}},
 		{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: `rollup.degraded.status == "Unknown"`, Bound: scenario.D("detection")}},
 	}}).WithDefaults()
 }

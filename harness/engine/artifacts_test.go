@@ -25,7 +25,7 @@ type collector struct {
 func (c *collector) note(what string) { c.asked = append(c.asked, what) }
 
 func (c *collector) Do(ctx context.Context, a scenario.Action) error {
-	c.note("do " + string(a.Verb))
+	c.note("do " + string(a.Verb()))
 	return c.released.Do(ctx, a)
 }
 
@@ -65,7 +65,7 @@ func collect(t *testing.T, ctx context.Context, when engine.Artifacts, expressio
 	t.Helper()
 	b := &collecting{&worlds{world: newWorld(t)}, &collector{fails: fails}}
 	s := scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin", Steps: []scenario.Step{
-		{Action: &scenario.Action{Verb: scenario.VerbInject, Plugin: scenario.Selector{Node: "cp-2"}, Fault: "hang"}},
+		{Action: &scenario.Inject{Plugin: scenario.Selector{Node: "cp-2"}, Fault: "hang"}},
 		{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: expression, Bound: scenario.D("detection")}},
 	}}
 	r := engine.Execute(ctx, b, s.WithDefaults(), engine.Execution{Out: t.TempDir(), Artifacts: when, Options: engine.Options{Runtime: b.world}})

@@ -48,7 +48,7 @@ func execute(t *testing.T, b *worlds, text string) (report.Result, string) {
 	t.Helper()
 	out := t.TempDir()
 	s := scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin", Steps: []scenario.Step{
-		{Action: &scenario.Action{Verb: scenario.VerbInject, Plugin: scenario.Selector{Node: "cp-2"}, Fault: "hang"}},
+		{Action: &scenario.Inject{Plugin: scenario.Selector{Node: "cp-2"}, Fault: "hang"}},
 		{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: text, Bound: scenario.D("detection")}},
 	}}
 	r := engine.Execute(context.Background(), b, s.WithDefaults(), engine.Execution{Out: out, Keep: true,

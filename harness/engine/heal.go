@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -56,78 +57,47 @@ func atOnce(starts []scenario.Action) []scenario.Action {
 	if len(starts) < 2 {
 		return starts
 	}
-	starts[0].Process.Node = "" // all; one that runs is left alone
-	return starts[:1]
+	return []scenario.Action{&scenario.Process{Do: scenario.VerbStart, Target: scenario.Selector{Role: history.RoleNode}}} // all; one that runs is left alone
 }
 
 func (r *run) resumed(which func(role string) bool) []scenario.Action {
 	var out []scenario.Action
 	for _, p := range r.state.Processes() {
 		if p.State == history.ProcessPaused && which(p.Role) && r.belongs(p) {
-			out = append(out, scenario.Action{Verb: scenario.VerbResume, Process: selector(p)})
+			out = append(out, &scenario.Process{Do: scenario.VerbResume, Target: selector(p)})
 		}
 	}
 	return out
 }
 
-// undone restores links, clocks, requests and watches, and takes back what the remote KMS was told. A deleted KEK does not come back: only a new one
-// lets the plugins encrypt again.
+// undone takes back what actions did: links, clocks, requests, watches, credentials, and the state of the remote KMS.
 func (r *run) undone() []scenario.Action {
 	var out []scenario.Action
 	add := func(a scenario.Action) {
-		if !slices.ContainsFunc(out, func(b scenario.Action) bool { return same(a, b) }) {
+		if !slices.ContainsFunc(out, func(b scenario.Action) bool { return reflect.DeepEqual(a, b) }) {
 			out = append(out, a)
 		}
 	}
 	for _, l := range r.state.BrokenLinks() {
-		add(restore(scenario.Selector{From: l.From, To: l.To, Node: l.Node}))
+		add(scenario.RestoreLink(scenario.Selector{From: l.From, To: l.To, Node: l.Node}))
 	}
 	for _, a := range r.done {
-		switch {
-		case a.Verb == scenario.VerbLink && a.Text("mode") != "restore":
-			add(restore(a.Link))
-		case a.Verb == scenario.VerbClock && a.Text("mode") != history.ClockRestore:
-			add(scenario.Action{Verb: scenario.VerbClock, Process: a.Process, Params: map[string]any{"mode": history.ClockRestore}})
-		case a.Verb == scenario.VerbRefuse && a.Text("mode") != history.RefuseRestore, a.Verb == scenario.VerbWatches && a.Text("mode") == history.WatchesLate:
-			add(scenario.Action{Verb: a.Verb, Process: a.Process, Params: map[string]any{"mode": history.RefuseRestore}})
-		case a.Verb == scenario.VerbCredential && a.Text("mode") == scenario.CredentialExpire:
-			add(scenario.Action{Verb: a.Verb, Process: a.Process, Params: map[string]any{"mode": scenario.CredentialRenew}})
-		case a.Verb == scenario.VerbKMS && a.Text("op") == "delete":
-			add(scenario.Action{Verb: scenario.VerbRotate})
-		case a.Verb == scenario.VerbKMS && undo(a.Text("op")) != "":
-			add(a.With("op", undo(a.Text("op"))))
+		if u, ok := a.(scenario.Undoable); ok {
+			if undo := u.Undo(); undo != nil {
+				add(undo)
+			}
 		}
 	}
 	return out
-}
-
-func undo(op string) string {
-	switch op {
-	case "disable":
-		return "enable"
-	case "deny":
-		return "allow"
-	case "cut":
-		return "restore"
-	}
-	return ""
-}
-
-func restore(l scenario.Selector) scenario.Action {
-	return scenario.Action{Verb: scenario.VerbLink, Link: l, Params: map[string]any{"mode": "restore"}}
-}
-
-func same(a, b scenario.Action) bool {
-	return a.Verb == b.Verb && a.Link == b.Link && a.Process == b.Process && a.Text("op") == b.Text("op") && a.Text("node") == b.Text("node") && a.Int("kek", 0) == b.Int("kek", 0)
 }
 
 // released takes every fault from every plugin of an API server, if any was injected there.
 func (r *run) released() []scenario.Action {
 	var out []scenario.Action
 	for _, of := range append([]string{""}, r.state.APIServers()...) {
-		injected := slices.ContainsFunc(r.done, func(a scenario.Action) bool { return a.Verb == scenario.VerbInject && a.APIServer() == of })
+		injected := slices.ContainsFunc(r.done, func(a scenario.Action) bool { return a.Verb() == scenario.VerbInject && scenario.OfAPIServer(a) == of })
 		if injected {
-			out = append(out, scenario.Action{Verb: scenario.VerbRelease, Plugin: scenario.Selector{APIServer: of}})
+			out = append(out, &scenario.Release{Plugin: scenario.Selector{APIServer: of}})
 		}
 	}
 	return out
@@ -140,7 +110,7 @@ func (r *run) started(roles ...string) []scenario.Action {
 	for _, role := range roles {
 		for _, p := range r.down() {
 			if p.Role == role {
-				out = append(out, scenario.Action{Verb: scenario.VerbStart, Process: selector(p)})
+				out = append(out, &scenario.Process{Do: scenario.VerbStart, Target: selector(p)})
 			}
 		}
 	}

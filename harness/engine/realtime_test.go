@@ -89,7 +89,7 @@ func runReal(ctx context.Context, t *testing.T, steps ...scenario.Step) ([]histo
 }
 
 func rotate() scenario.Step {
-	return scenario.Step{Action: &scenario.Action{Verb: scenario.VerbRotate}}
+	return scenario.Step{Action: &scenario.Rotate{}}
 }
 
 func TestParallelActionsRunTogether(t *testing.T) {

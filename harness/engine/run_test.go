@@ -107,7 +107,7 @@ func TestExpectationModes(t *testing.T) {
 func TestTransientStatesAreSeen(t *testing.T) {
 	w := newWorld(t)
 	w.react = func(a scenario.Action) error {
-		if a.Verb == scenario.VerbRotate { // broken and whole again at the same instant
+		if a.Verb() == scenario.VerbRotate { // broken and whole again at the same instant
 			w.broken["cp-1"] = true
 			w.in(time.Second, func() { w.show(); w.broken["cp-1"] = false; w.show() })
 		}
@@ -153,7 +153,7 @@ func TestTimeline(t *testing.T) {
 func TestFailedAction(t *testing.T) {
 	w := newWorld(t)
 	w.react = func(a scenario.Action) error {
-		if a.Verb == scenario.VerbRotate {
+		if a.Verb() == scenario.VerbRotate {
 			return errors.New("remote KMS: connection refused")
 		}
 		return nil

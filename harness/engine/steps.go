@@ -71,7 +71,7 @@ func (w *wait) due() time.Time { return w.until }
 func (r *run) task(s scenario.Step, id, mark string, now time.Time) task {
 	switch {
 	case s.Action != nil:
-		return &action{run: r, id: id + mark, action: *s.Action, heal: true}
+		return &action{run: r, id: id + mark, action: s.Action, heal: true}
 	case s.Expect != nil:
 		return r.expect(*s.Expect, fmt.Sprintf("%s.%s%s", id, s.Expect.Mode.Word(), mark))
 	case s.Parallel != nil:

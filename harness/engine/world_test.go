@@ -104,45 +104,54 @@ func (w *world) Do(ctx context.Context, a scenario.Action) error {
 			return err
 		}
 	}
-	switch a.Verb {
-	case scenario.VerbInject, scenario.VerbRelease:
-		for _, n := range w.nodes {
-			if a.Plugin.Node == "" || a.Plugin.Node == n {
-				w.broken[n] = a.Verb == scenario.VerbInject
-			}
-		}
-		w.in(w.latency, w.show)
-	case scenario.VerbKill, scenario.VerbStop, scenario.VerbPause, scenario.VerbResume, scenario.VerbStart:
+	switch a := a.(type) {
+	case *scenario.Inject:
+		w.breaks(a.Plugin, true)
+	case *scenario.Release:
+		w.breaks(a.Plugin, false)
+	case *scenario.Process:
 		w.process(a)
-	case scenario.VerbLink:
-		state := map[string]string{"restore": history.LinkOK, "cut": history.LinkCut}[a.Text("mode")]
-		w.log.Record(w.now, "backend", &history.Link{From: a.Link.From, To: a.Link.To, Node: a.Link.Node, State: state})
-	case scenario.VerbNode:
-		w.nodes = slices.DeleteFunc(w.nodes, func(n string) bool { return n == a.Text("remove") })
+	case *scenario.Link:
+		state := map[string]string{"restore": history.LinkOK, "cut": history.LinkCut}[a.Mode]
+		w.log.Record(w.now, "backend", &history.Link{From: a.From, To: a.To, Node: a.Node, State: state})
+	case *scenario.Node:
+		w.nodes = slices.DeleteFunc(w.nodes, func(n string) bool { return n == a.Remove })
 		w.expected()
 		w.in(w.latency, w.show)
 	}
 	return nil
 }
 
+func (w *world) breaks(s scenario.Selector, broken bool) {
+	for _, n := range w.nodes {
+		if s.Node == "" || s.Node == n {
+			w.broken[n] = broken
+		}
+	}
+	w.in(w.latency, w.show)
+}
+
 func describe(a scenario.Action) string {
-	s := a.Plugin
-	if a.Process.Role != "" {
-		s = a.Process
+	parts := []string{string(a.Verb())}
+	s := scenario.Selected(a)
+	if l, ok := a.(*scenario.Link); ok {
+		s = l.Ends()
 	}
-	if a.Link.From != "" {
-		s = a.Link
+	params := scenario.Params(a)
+	parts = append(parts, s.Role, s.From, s.To, s.Node, s.KeyID, s.Instance)
+	for _, name := range []string{"fault", "mode", "op"} {
+		text, _ := params[name].(string)
+		parts = append(parts, text)
 	}
-	parts := []string{string(a.Verb), s.Role, s.From, s.To, s.Node, s.KeyID, s.Instance, a.Fault, a.Text("mode"), a.Text("op")}
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 
-func (w *world) process(a scenario.Action) {
+func (w *world) process(a *scenario.Process) {
 	states := map[scenario.Verb]string{scenario.VerbKill: history.ProcessKilled, scenario.VerbStop: history.ProcessStopped,
 		scenario.VerbPause: history.ProcessPaused, scenario.VerbResume: history.ProcessResumed, scenario.VerbStart: history.ProcessReady}
 	for _, n := range w.nodes {
-		if a.Process.Node == n || a.Process.Node == "" {
-			w.log.Record(w.now, "backend", &history.Process{Role: a.Process.Role, Node: n, KeyID: a.Process.KeyID, State: states[a.Verb]})
+		if a.Target.Node == n || a.Target.Node == "" {
+			w.log.Record(w.now, "backend", &history.Process{Role: a.Target.Role, Node: n, KeyID: a.Target.KeyID, State: states[a.Do]})
 		}
 	}
 }

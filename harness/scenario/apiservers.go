@@ -27,16 +27,6 @@ func (t Topology) Further() []string {
 	return slices.DeleteFunc(slices.Clone(t.APIServers), func(name string) bool { return name == history.KubeAPIServer })
 }
 
-// APIServer is the further API server whose plugin, or process, an action is aimed at; empty: kube-apiserver's, or nobody's.
-func (a Action) APIServer() string {
-	for _, s := range []Selector{a.Plugin, a.Process} {
-		if s.APIServer != "" && s.APIServer != history.KubeAPIServer {
-			return s.APIServer
-		}
-	}
-	return ""
-}
-
 // ownRoles are the roles of which every API server has processes of its own.
 func ownRoles() []string {
 	return []string{history.RoleReporter, history.RolePlugin, history.RoleAPIServer, history.RoleAggregator, history.RoleOperator, history.RolePod}

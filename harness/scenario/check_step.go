@@ -34,11 +34,11 @@ func (c *checker) noVerb(n *yaml.Node, at place) {
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if !slices.Contains([]string{wordAt, wordAfter, wordWithin, wordFor}, key.Value) {
-			c.add(key, at, "unknown verb %s, expected %s%s", quote(key.Value), oneOf(verbs()), didYouMean(key.Value, verbs()))
+			c.add(key, at, "unknown verb %s, expected %s%s", quote(key.Value), oneOf(words()), didYouMean(key.Value, words()))
 			return
 		}
 	}
-	c.add(n, at, "a step without a verb, expected %s", oneOf(verbs()))
+	c.add(n, at, "a step without a verb, expected %s", oneOf(words()))
 }
 
 // step is the shape of a step with a verb; nil if the word is none. A file has many steps with few verbs.
@@ -46,22 +46,14 @@ func (c *checker) step(word string) *shape {
 	if s := c.steps[word]; s != nil {
 		return s
 	}
-	if !slices.Contains(verbs(), word) {
+	if !slices.Contains(words(), word) {
 		return nil
 	}
 	if c.steps == nil {
 		c.steps = map[string]*shape{}
 	}
-	c.steps[word] = withVerb(word)
+	c.steps[word] = mapping("a step with "+word, stepFields(word)...)
 	return c.steps[word]
-}
-
-func withVerb(word string) *shape {
-	fields := []field{optional(word, verbShape(word)), optional(wordAt, scalar(kindTime)), optional(wordAfter, scalar(kindTime))}
-	if bound := boundOf(word); bound != "" {
-		fields = append(fields, required(bound, scalar(kindTime)), origin())
-	}
-	return mapping("a step with "+word, fields...)
 }
 
 // boundOf is the field that must stand beside an expectation.

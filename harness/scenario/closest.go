@@ -33,7 +33,12 @@ func Closest(all []*Scenario, area string, description ...string) *Scenario {
 func (s *Scenario) does() string {
 	var out []string
 	for _, a := range s.Actions() {
-		out = append(out, string(a.Verb), a.Fault, a.Process.Role, a.Link.From, a.Link.To, a.Text("mode"), a.Text("op"))
+		out = append(out, string(a.Verb()))
+		for _, f := range a.fields() {
+			if word, ok := f.get().(string); ok && (f.words != nil || f.name == "fault") {
+				out = append(out, word)
+			}
+		}
 	}
 	return strings.Join(out, " ")
 }

@@ -8,12 +8,12 @@ import (
 
 // The closest scenario is the one that does the same, not the one that shares small words.
 func TestClosest(t *testing.T) {
-	link := scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "aggregator", To: "load-balancer"}, Params: map[string]any{"mode": "slow"}}
-	hang := scenario.Action{Verb: scenario.VerbInject, Fault: "hang"}
+	link := &scenario.Link{From: "aggregator", To: "load-balancer", Mode: "slow"}
+	hang := &scenario.Inject{Fault: "hang"}
 	all := []*scenario.Scenario{
 		{Name: "a", Title: "It is all of this and that.", Area: "kms"},
-		{Name: "plugin-hangs", Title: "A hung Status is an error.", Area: "plugin", Steps: []scenario.Step{{Action: &hang}}},
-		{Name: "balancer", Title: "It costs time.", Area: "network", Steps: []scenario.Step{{Action: &link}}},
+		{Name: "plugin-hangs", Title: "A hung Status is an error.", Area: "plugin", Steps: []scenario.Step{{Action: hang}}},
+		{Name: "balancer", Title: "It costs time.", Area: "network", Steps: []scenario.Step{{Action: link}}},
 	}
 	for words, want := range map[string]string{"a plugin that is hung": "plugin-hangs", "the load balancer of this is slow": "balancer", "": "a"} {
 		if got := scenario.Closest(all, "", words); got.Name != want {

@@ -106,7 +106,7 @@ func (s *Scenario) Actions() []Action {
 	out := make([]Action, 0, count) // thousands, in a long scenario
 	Walk(s.Steps, func(step Step) {
 		if step.Action != nil {
-			out = append(out, *step.Action)
+			out = append(out, step.Action)
 		}
 	})
 	return out
@@ -130,9 +130,8 @@ func (s *Scenario) allNodes() []string {
 		names[n] = true
 	}
 	for _, a := range s.Actions() {
-		if a.Verb == VerbNode {
-			names[a.Text("add")] = true
-			names[a.Text("with")] = true
+		if n, ok := a.(*Node); ok {
+			names[n.Add], names[n.With] = true, true
 		}
 	}
 	delete(names, "")
@@ -147,15 +146,16 @@ func (s *Scenario) allKeyIDs() []string {
 		ids[k] = true
 	}
 	for _, a := range s.Actions() {
-		if a.Verb == VerbAPIServer { // the operator numbers its keys, at most one for each change of the configuration
+		switch a := a.(type) {
+		case *APIServer: // the operator numbers its keys, at most one for each change of the configuration
 			configured++
 			ids[strconv.Itoa(configured)] = true
-		}
-		if a.Unlisted() {
-			ids[a.Process.KeyID] = true
-		}
-		if a.Verb == VerbEncryption {
-			for _, k := range a.Texts("keyIDs") {
+		case *Process:
+			if a.Unlisted {
+				ids[a.Target.KeyID] = true
+			}
+		case *Encryption:
+			for _, k := range a.KeyIDs {
 				ids[k] = true
 			}
 		}

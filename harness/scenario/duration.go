@@ -15,10 +15,37 @@ import (
 // interval of 1 s on processes and of 30 s on a simulator.
 type Duration struct {
 	Text string
-	Pos  Position
+	// resolved and value: after resolve.
+	resolved bool
+	value    time.Duration
 }
 
-// IsZero says whether nothing was written.
+// Exactly is a duration of real time, resolved.
+func Exactly(d time.Duration) Duration {
+	return Duration{Text: d.String(), resolved: true, value: d}
+}
+
+// Value is the duration of an action that was resolved; 0 before.
+func (d Duration) Value() time.Duration { return d.value }
+
+// String is what was written, or the value after it was resolved.
+func (d Duration) String() string {
+	if d.resolved {
+		return d.value.String()
+	}
+	return d.Text
+}
+
+func (d *Duration) resolve(t contract.Timing) (err error) {
+	if d.IsZero() || d.resolved {
+		return nil
+	}
+	d.value, err = d.Resolve(t)
+	d.resolved = err == nil
+	return err
+}
+
+// IsZero reports whether nothing was written.
 func (d Duration) IsZero() bool { return d.Text == "" }
 
 // D is a Duration written in Go.
@@ -29,8 +56,8 @@ var term = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)?\s*(I|J|R|W|A|ms|s|m)$`)
 // Resolve computes the duration for a timing. Errors name the text and what is allowed.
 func (d Duration) Resolve(t contract.Timing) (time.Duration, error) {
 	text := strings.TrimSpace(d.Text)
-	if text == "" {
-		return 0, nil
+	if text == "" || d.resolved {
+		return d.value, nil
 	}
 	var sum time.Duration
 	for _, part := range strings.Split(text, "+") {

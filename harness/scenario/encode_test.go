@@ -11,33 +11,58 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// TestEncodeKeepsSelectors: whose clock, requests and watches are meant is still there after a scenario was written as a file.
-func TestEncodeKeepsSelectors(t *testing.T) {
-	var steps strings.Builder
-	want := []scenario.Selector{{Node: "cp-1"}, {Role: "aggregator"}, {Role: "reporter", Node: "cp-2"}, {Node: "cp-3"}}
-	for _, s := range []string{"clock: {node: cp-1, mode: ahead, by: 2I}", "clock: {role: aggregator, mode: restore}",
-		"refuse: {role: reporter, node: cp-2, mode: too-many-requests, retryAfter: 2, count: 3, for: 2I, verb: patch}", "watches: {node: cp-3, mode: late, by: 2I}"} {
-		steps.WriteString("  - " + s + "\n")
+// TestEncodeKeepsActions: what each verb acts on, and its arguments, are still there after a scenario was written as a file.
+func TestEncodeKeepsActions(t *testing.T) {
+	examples := []string{
+		"inject: {plugin: {node: cp-1, keyID: '1'}, fault: delay, by: 1I, for: 3I, probability: 0.5}", "release: {plugin: {}, fault: hang, method: Status+Encrypt}",
+		"rotate: {lag: {cp-1: 2I, cp-2: 500ms}}", "rotate: {lag: 2I}", "kms: {op: disable, kek: 1}", "kms: {op: cut, node: cp-2}",
+		"start: {role: plugin, node: cp-1, keyID: '7', unlisted: true}", "stop: {role: reporter, node: any}", "kill: {role: aggregator, instance: leader}", "pause: {role: etcd}", "resume: {role: etcd}",
+		"restart: {role: plugin, node: cp-2, with: container}", "restart: {role: reporter, node: cp-2, overlap: 2I}",
+		"link: {from: reporter, to: apiserver, node: cp-3, mode: slow, delay: 200ms}",
+		"refuse: {role: reporter, node: cp-2, mode: too-many-requests, retryAfter: 2, count: 3, for: 2I, verb: patch}", "watches: {node: cp-3, mode: late, by: 2I}",
+		"clock: {node: cp-1, mode: ahead, by: 2I}", "clock: {role: aggregator, mode: restore}", "credential: {node: cp-1, mode: expire}",
+		"node: {replace: cp-1, with: cp-4, reporter: lingers}", "encryption: {type: KMS, keyIDs: ['2', '1']}", "data: {op: write, count: 6, size: 64}",
+		"condition: {type: NodeControllerDegraded, status: 'True', reason: R, message: m, manager: other}", "condition: {type: XDegraded, delete: true}",
+		"attempt: {as: cp-1, verb: create, resource: secrets, namespace: default, name: x, body: {data: {a: b}}, expect: denied}",
 	}
-	text := "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: kept, title: Kept., area: scale}\nspec:\n  steps:\n" + steps.String()
 	p := parser(t)
-	s, err := p.Parse("kept.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
+	text := []byte("apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: kept, title: Kept., area: scale}\nspec:\n  steps:\n  - " + strings.Join(examples, "\n  - ") + "\n")
+	var kept []scenario.Action
+	for range 2 {
+		s, err := p.Parse("kept.yaml", text)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		if text, err = s.Encode(); err != nil {
+			t.Fatal(err)
+		}
+		if kept == nil {
+			kept = s.Actions()
+			continue
+		}
+		for i, a := range s.Actions() {
+			want := kept[i]
+			if a.Verb() != want.Verb() || a.Describe() != want.Describe() || scenario.Target(a, nil) != scenario.Target(want, nil) || !reflect.DeepEqual(scenario.Params(a), scenario.Params(want)) {
+				t.Errorf("%s: %q, expected %q, in\n%s", examples[i], a.Describe(), want.Describe(), text)
+			}
+		}
 	}
-	again, err := s.Encode()
-	if err == nil {
-		s, err = p.Parse("kept.yaml", again)
+	ofCluster := []scenario.Verb{scenario.VerbRotate, scenario.VerbEncryption, scenario.VerbData}
+	verbs := map[scenario.Verb]bool{}
+	for _, a := range kept {
+		verbs[a.Verb()] = true
+		if want := slices.Contains(ofCluster, a.Verb()); scenario.OfCluster(a) != want {
+			t.Errorf("%s acts on every API server: %v", a.Verb(), !want)
+		}
 	}
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, again)
-	}
-	var got []scenario.Selector
-	for _, a := range s.Actions() {
-		got = append(got, a.Process)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("selectors %+v, expected %+v, in\n%s", got, want, again)
+	for _, v := range scenario.Verbs() {
+		switch v {
+		case scenario.VerbAPIServer, scenario.VerbEntries: // in topologies and forms of their own
+		default:
+			if !verbs[v] {
+				t.Errorf("no example of %s", v)
+			}
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ func TestLifecycle(t *testing.T) {
 	if !s.Topology.ByOperator() || len(s.Topology.KeyIDs) != 0 {
 		t.Errorf("topology %+v", s.Topology)
 	}
-	section, _ := s.Actions()[1].Params["vault"].(map[string]any)
+	section := s.Actions()[1].(*scenario.APIServer).Sections["vault"]
 	if section["vaultKeyPath"] != "transit/keys/one" {
 		t.Errorf("section %v", section)
 	}

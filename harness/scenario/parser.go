@@ -51,10 +51,10 @@ func (p *Parser) Parse(file string, data []byte) (*Scenario, error) {
 		return nil, problems.orNil()
 	}
 	c := checker{file: file}
-	c.check(root, fileShape(), nil)
+	c.check(root, mapping("the scenario", new(Scenario).fields()...), nil)
 	c.header(root)
-	s := build(root, file)
-	v := validation{parser: p, scenario: s}
+	s := decode(root, file)
+	v := validation{parser: p, scenario: s, root: root}
 	v.run()
 	if err := (append(c.problems, v.positioned(strings.Split(string(data), "\n"), root, c.places)...)).orNil(); err != nil {
 		return nil, err

@@ -38,21 +38,22 @@ func TestParseFillsEverything(t *testing.T) {
 	if group.At.Text != "1I" || group.After.Text != "500ms" || group.Pos.Line != 19 {
 		t.Errorf("group %+v", group)
 	}
-	inject, err := group.Parallel[0].Action.Resolve(timing(), faults{})
+	resolved, err := scenario.Resolve(group.Parallel[0].Action, timing(), faults{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	inject := resolved.(*scenario.Inject)
 	want := map[string]any{"by": time.Second, "for": 3 * time.Second, "count": 2, "probability": 0.5}
 	if !reflect.DeepEqual(inject.Params, want) || inject.Plugin.Node != "any" || inject.Fault != "delay" {
 		t.Errorf("inject %+v, expected params %v", inject, want)
 	}
-	if d := group.Parallel[1].Action.Text("delay"); d != "1s" {
+	if d := group.Parallel[1].Action.(*scenario.Link).Delay.Text; d != "1s" {
 		t.Errorf("delay %q", d)
 	}
-	if s.Steps[3].Repeat.Times != 2 || !reflect.DeepEqual(s.Steps[3].Repeat.Steps[0].Action.Texts("keyIDs"), []string{"2", "1"}) {
+	if s.Steps[3].Repeat.Times != 2 || !reflect.DeepEqual(s.Steps[3].Repeat.Steps[0].Action.(*scenario.Encryption).KeyIDs, []string{"2", "1"}) {
 		t.Errorf("repeat %+v", s.Steps[3].Repeat)
 	}
-	if s.Steps[4].Action.Process.Instance != "1" {
+	if s.Steps[4].Action.(*scenario.Process).Target.Instance != "1" {
 		t.Errorf("kill %+v", s.Steps[4].Action)
 	}
 	if e := s.Steps[5].Expect; e.Mode != scenario.ModeHolds || e.Bound.Text != "2I" {
@@ -70,7 +71,7 @@ func TestDefaults(t *testing.T) {
 
 func TestValidateGo(t *testing.T) {
 	good := scenario.Scenario{Name: "in-go", Title: "Written in Go.", Area: "plugin", Steps: []scenario.Step{
-		{Action: &scenario.Action{Verb: scenario.VerbRotate, Params: map[string]any{"lag": map[string]any{"cp-1": "2s"}}}},
+		{Action: &scenario.Rotate{Lag: scenario.Lag{Nodes: map[string]scenario.Duration{"cp-1": scenario.D("2s")}}}},
 		{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: "rollup.degraded.exists", Bound: scenario.D("detection")}},
 	}}
 	if err := parser(t).Validate(good.WithDefaults()); err != nil {
@@ -78,7 +79,7 @@ func TestValidateGo(t *testing.T) {
 	}
 	bad := good
 	bad.Steps = []scenario.Step{{}, {Wait: scenario.D("2x")},
-		{Action: &scenario.Action{Verb: "explode"}},
+		{Action: &scenario.Process{Do: "explode"}},
 		{Expect: &scenario.Expectation{Mode: "soon", CEL: "true"}}}
 	err := parser(t).Validate(bad.WithDefaults())
 	for _, want := range []string{

@@ -10,7 +10,7 @@ const SchemaFile = "scenario.schema.json"
 // they depend on more than one value: a node that the topology does not have, an expression. faults are the names that inject knows.
 func Schema(faults []string) map[string]any {
 	s := schema{faults: faults}
-	root := s.of(fileShape(), "")
+	root := s.of(mapping("", new(Scenario).fields()...), "")
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "kmsharness scenario"
 	root["$defs"] = map[string]any{"step": s.step(), "duration": durationSchema()}
@@ -96,14 +96,8 @@ func (s schema) custom(name string) map[string]any {
 // step is one alternative per verb, so that an editor offers the fields of the verb that was written.
 func (s schema) step() map[string]any {
 	var all []any
-	for _, word := range verbs() {
-		verb := required(word, verbShape(word)).says(aboutVerb(word))
-		fields := []field{verb, optional(wordAt, scalar(kindTime)).says("not before this time from the beginning of the steps"),
-			optional(wordAfter, scalar(kindTime)).says("this long after the previous step")}
-		if bound := boundOf(word); bound != "" {
-			fields = append(fields, required(bound, scalar(kindTime)).says("for how long it is watched"), origin())
-		}
-		all = append(all, s.mapping(mapping("", fields...)))
+	for _, word := range words() {
+		all = append(all, s.mapping(mapping("", stepFields(word)...)))
 	}
 	return map[string]any{"anyOf": all}
 }
@@ -112,22 +106,4 @@ func durationSchema() map[string]any {
 	const one = `\s*(?:[0-9]+(?:\.[0-9]+)?\s*(?:I|J|R|W|A|ms|s|m)|I|J|R|W|A|detection|recovery|staleness|cleanup)\s*`
 	return map[string]any{"type": "string", "pattern": "^" + one + `(?:\+` + one + ")*$",
 		"description": "a sum of terms such as 4I + A, 2.5I, 500ms, detection + 4s; I is the reporters' interval"}
-}
-
-// aboutVerb says what a verb does, in the fewest words.
-func aboutVerb(word string) string {
-	about := map[string]string{
-		string(VerbInject): "puts a fault in force on plugins", string(VerbRelease): "ends faults of plugins",
-		string(VerbRotate): "a new KEK in the remote KMS; each plugin notices with its own lag", string(VerbKMS): "changes a KEK, or a node's access to the remote KMS",
-		string(VerbStart): "starts what was stopped or killed", string(VerbStop): "ends processes and waits for them", string(VerbKill): "kills processes",
-		string(VerbPause): "lets processes stand still", string(VerbResume): "lets them go on", string(VerbRestart): "ends and starts processes, or kills and starts them",
-		string(VerbLink): "breaks a link of the network, or restores it", string(VerbRefuse): "lets API servers refuse requests of reporters or aggregators",
-		string(VerbWatches): "lets the watches of aggregators be late, or ends them", string(VerbCredential): "lets the credential of a reporter expire, or renews it", string(VerbClock): "sets the clock of a node or of the aggregators", string(VerbNode): "removes, adds or replaces a node",
-		string(VerbEncryption): "changes the cluster's encryption type, or its plugins", string(VerbAPIServer): "writes the configuration that the API server operator acts upon",
-		string(VerbData):      "writes secrets, or reads them all back",
-		string(VerbCondition): "sets or deletes somebody else's condition on the operator CR", string(VerbEntries): "fills the typed list with entries of nodes that do not exist", string(VerbAttempt): "a request under a reporter's identity",
-		wordExpect: "becomes true within a time", wordHolds: "is true now and stays true for a time", wordNever: "stays false for a time",
-		wordParallel: "steps that go on at the same time", wordRepeat: "steps that are done several times", wordWait: "lets time pass; the invariants are judged meanwhile",
-	}
-	return about[word]
 }

@@ -36,19 +36,6 @@ type shape struct {
 	custom func(c *checker, n *yaml.Node, at place)
 }
 
-type field struct {
-	name     string
-	shape    *shape
-	required bool
-	about    string // for people, in editors
-}
-
-// says describes a field.
-func (f field) says(about string) field {
-	f.about = about
-	return f
-}
-
 // checker compares a document with its shape.
 type checker struct {
 	file     string

@@ -125,7 +125,7 @@ type Step struct {
 	At, After Duration
 
 	// Exactly one of these is set.
-	Action   *Action
+	Action   Action
 	Expect   *Expectation
 	Parallel []Step // all at once; done when the last is done
 	Repeat   *Repeat
@@ -166,3 +166,9 @@ const (
 
 // Position in a scenario file, 1-based; zero for a scenario written in Go.
 type Position struct{ Line, Column int }
+
+// Areas are the parts of the catalogue.
+func Areas() []string {
+	return []string{"coldstart", "sno", "plugin", "kms", "reporter", "aggregator", "controlplane", "network",
+		"node-lifecycle", "encryption-type", "rotation", "lifecycle", "observability", "security", "scale"}
+}

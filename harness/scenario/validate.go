@@ -22,6 +22,7 @@ const (
 type validation struct {
 	parser   *Parser
 	scenario *Scenario
+	root     *yaml.Node // of the file; nil for a scenario written in Go
 	actions  []Action
 	findings []finding
 	nodes    []string // that are there at some time

@@ -50,7 +50,7 @@ func (v *validation) step(s Step, at place, g group) {
 	g.depth++
 	switch {
 	case s.Action != nil:
-		v.action(*s.Action, at.at(string(s.Action.Verb)))
+		v.action(s.Action, at.at(string(s.Action.Verb())))
 	case s.Expect != nil:
 		v.expectation(*s.Expect, at)
 	case s.Parallel != nil:
@@ -172,9 +172,44 @@ func (v *validation) reference(r view.Reference) string {
 func (v *validation) ghostNodes() []string {
 	var out []string
 	for _, a := range v.actions {
-		if node, ok := contract.NodeOfCondition(a.Text("type")); ok && a.Verb == VerbCondition {
-			out = append(out, node)
+		if c, ok := a.(*Condition); ok {
+			if node, ok := contract.NodeOfCondition(c.Type); ok {
+				out = append(out, node)
+			}
 		}
 	}
 	return out
+}
+
+// Words for nodes that are no name.
+const (
+	NodeAny = "any"
+	NodeAll = "all"
+)
+
+// action applies the rules of each argument, and then those of the verb.
+func (v *validation) action(a Action, at place) {
+	if NewAction(a.Verb()) == nil {
+		v.word(at, "verb", string(a.Verb()), words())
+		return
+	}
+	v.fields(a.fields(), at)
+	if c, ok := a.(checked); ok {
+		c.check(v, at)
+	}
+}
+
+// nodeName checks a node against those that exist at some time and the words that are allowed beside them.
+func (v *validation) nodeName(at place, name string, allowed []string) {
+	if slices.Contains(allowed, name) {
+		return
+	}
+	v.add(at, "node %s is not in the topology, expected %s%s", quote(name), oneOf(allowed), didYouMean(name, allowed))
+}
+
+// someNodes checks a selector's node, which may be left out.
+func (v *validation) someNodes(at place, name string) {
+	if name != "" {
+		v.nodeName(at, name, append(slices.Clone(v.nodes), NodeAny, NodeAll))
+	}
 }

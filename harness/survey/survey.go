@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -125,22 +123,7 @@ func verdictOf(dir string) (v check.Verdict, err error) {
 // Faults are the kinds of faults that a scenario injects and the other harm that it does, in the order of their names.
 func (e Entry) Faults() (kinds []string) {
 	for _, a := range e.Scenario.Actions() {
-		kind := ""
-		switch a.Verb {
-		case scenario.VerbInject:
-			kind = a.Fault
-		case scenario.VerbLink:
-			kind = "link-" + a.Text("mode")
-		case scenario.VerbRefuse, scenario.VerbWatches, scenario.VerbCredential:
-			kind = string(a.Verb) + "-" + a.Text("mode")
-		case scenario.VerbKMS:
-			kind = "kms-" + a.Text("op")
-		case scenario.VerbStop, scenario.VerbKill, scenario.VerbPause, scenario.VerbRestart:
-			kind = string(a.Verb) + "-" + a.Process.Role
-		case scenario.VerbNode, scenario.VerbRotate, scenario.VerbEncryption, scenario.VerbAPIServer:
-			kind = string(a.Verb)
-		}
-		if kind != "" && !strings.HasSuffix(kind, "-"+history.RefuseRestore) {
+		if kind := scenario.Harm(a); kind != "" {
 			kinds = append(kinds, kind)
 		}
 	}

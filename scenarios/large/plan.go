@@ -39,19 +39,18 @@ func (p plan) scenario() *scenario.Scenario {
 	s.Steps = append(s.Steps, p.write()...)
 	s.Steps = append(s.Steps, d.during(to("aescbc", "2")), p.only("aescbc-2", "kms-1"))
 	s.Steps = append(s.Steps, d.during(to("KMS", "2")), p.only("kms-2", "aescbc-2"))
-	s.Steps = append(s.Steps, step(scenario.Action{Verb: scenario.VerbRotate}), scenario.Step{Wait: scenario.D(noticed)},
-		d.during(data(scenario.DataMigrate)), within(`data.keys["kms-2"] == 1`))
+	s.Steps = append(s.Steps, step(&scenario.Rotate{}), scenario.Step{Wait: scenario.D(noticed)},
+		d.during(&scenario.Data{Op: scenario.DataMigrate}), within(`data.keys["kms-2"] == 1`))
 	s.Steps = append(s.Steps, scenario.Step{Parallel: []scenario.Step{step(to("identity")), later(step(to("KMS", "2")), p.spread/2)}}, p.only("kms-2", "identity"))
 	s.Steps = append(s.Steps, d.during(to("identity")), p.only("identity", "kms-2"))
-	s.Steps = append(s.Steps, step(data(scenario.DataVerify)), within("data.lost == 0"), step(to("KMS", "1")), p.only("kms-1", "identity"))
+	s.Steps = append(s.Steps, step(&scenario.Data{Op: scenario.DataVerify}), within("data.lost == 0"), step(to("KMS", "1")), p.only("kms-1", "identity"))
 	return s.WithDefaults()
 }
 
 // write is the objects, most of them small.
 func (p plan) write() (steps []scenario.Step) {
 	for _, share := range []struct{ size, share int }{{64, 2}, {256, 4}, {2048, 4}} {
-		a := data(scenario.DataWrite).With("count", max(1, p.objects*share.share/10)).With("size", share.size)
-		steps = append(steps, step(a))
+		steps = append(steps, step(&scenario.Data{Op: scenario.DataWrite, Count: max(1, p.objects*share.share/10), Size: share.size}))
 	}
 	return steps
 }
@@ -61,18 +60,10 @@ func (p plan) only(is, was string) scenario.Step {
 }
 
 func to(kind string, keyIDs ...string) scenario.Action {
-	a := scenario.Action{Verb: scenario.VerbEncryption}.With("type", kind)
-	if len(keyIDs) > 0 {
-		a = a.With("keyIDs", keyIDs)
-	}
-	return a
+	return &scenario.Encryption{Type: kind, KeyIDs: keyIDs}
 }
 
-func data(op string) scenario.Action {
-	return scenario.Action{Verb: scenario.VerbData}.With("op", op)
-}
-
-func step(a scenario.Action) scenario.Step { return scenario.Step{Action: &a} }
+func step(a scenario.Action) scenario.Step { return scenario.Step{Action: a} }
 
 func later(s scenario.Step, d time.Duration) scenario.Step {
 	s.After = scenario.D(fmt.Sprintf("%dms", d.Milliseconds()))
@@ -97,8 +88,8 @@ func (d *drawing) during(a scenario.Action) scenario.Step {
 		at := time.Duration(d.rng.Int64N(int64(d.spread / 3)))
 		server := scenario.Selector{Role: history.RoleAPIServer, Node: n}
 		kills = append(kills,
-			later(step(scenario.Action{Verb: scenario.VerbKill, Process: server}), at),
-			later(step(scenario.Action{Verb: scenario.VerbStart, Process: server}), time.Duration(d.rng.Int64N(int64(3*time.Second)))))
+			later(step(&scenario.Process{Do: scenario.VerbKill, Target: server}), at),
+			later(step(&scenario.Process{Do: scenario.VerbStart, Target: server}), time.Duration(d.rng.Int64N(int64(3*time.Second)))))
 	}
 	return scenario.Step{Parallel: []scenario.Step{step(a), {Repeat: &scenario.Repeat{Times: 1, Steps: kills}}}}
 }

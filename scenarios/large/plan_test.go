@@ -61,13 +61,13 @@ func TestOneIsDownAtATime(t *testing.T) {
 	down := ""
 	for _, a := range (plan{seed: 3, objects: 10}).scenario().Actions() {
 		switch {
-		case a.Process.Role != history.RoleAPIServer:
-		case a.Verb == scenario.VerbKill && down == "":
-			down = a.Process.Node
-		case a.Verb == scenario.VerbStart && down == a.Process.Node:
+		case scenario.Selected(a).Role != history.RoleAPIServer:
+		case a.Verb() == scenario.VerbKill && down == "":
+			down = scenario.Selected(a).Node
+		case a.Verb() == scenario.VerbStart && down == scenario.Selected(a).Node:
 			down = ""
 		default:
-			t.Errorf("%s %s while %q is down", a.Verb, a.Process.Node, down)
+			t.Errorf("%s %s while %q is down", a.Verb(), scenario.Selected(a).Node, down)
 		}
 	}
 }

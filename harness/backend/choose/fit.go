@@ -104,7 +104,7 @@ func (f *Fit) lacksUnion(template string) {
 // takesRights reports whether a scenario takes rights from reporters.
 func takesRights(s *scenario.Scenario) bool {
 	for _, a := range s.Actions() {
-		if a.Verb == scenario.VerbRefuse && a.Process.Role == history.RoleReporter && a.Text("mode") == history.RefuseForbidden {
+		if r, ok := a.(*scenario.Refuse); ok && r.Role == history.RoleReporter && r.Mode == history.RefuseForbidden {
 			return true
 		}
 	}

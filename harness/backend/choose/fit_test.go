@@ -22,8 +22,7 @@ func TestFit(t *testing.T) {
 	}
 	typed := &scenario.Scenario{Contract: scenario.ContractHealthReports, Steps: []scenario.Step{step("kmsActive"), step(`metrics.size() == 0`)}}
 	conditions := &scenario.Scenario{Contract: scenario.ContractConditions, Steps: []scenario.Step{step(`metrics.size() == 0`)}}
-	refuse := &scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Action{Verb: scenario.VerbRefuse,
-		Process: scenario.Selector{Role: history.RoleReporter}, Params: map[string]any{"mode": history.RefuseForbidden}}}}}
+	refuse := &scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Refuse{Role: history.RoleReporter, Mode: history.RefuseForbidden}}}}
 	oneForm := under(live.SystemUnderTest{ReporterCommand: "r --node {node} --metrics {metricsAddress}"})
 	bare := under(live.SystemUnderTest{ReporterCommand: "r --contract {contract}"})
 	admin := under(live.SystemUnderTest{ReporterIdentity: history.IdentityAdmin})

@@ -26,7 +26,7 @@ func TestLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	with := func(a scenario.Action) scenario.Scenario {
-		return scenario.Scenario{Steps: []scenario.Step{{Action: &a}}}
+		return scenario.Scenario{Steps: []scenario.Step{{Action: a}}}
 	}
 	furtherWith := func(a scenario.Action) scenario.Scenario {
 		s := with(a)
@@ -45,16 +45,16 @@ func TestLacks(t *testing.T) {
 		"operator, hashes": {scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator, Sockets: "hash"}}, ""},
 		"further":          {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers()}}, ""},
 		"further, cold":    {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers(), Start: scenario.StartStopped}}, "start: stopped"},
-		"further, link":    {furtherWith(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "aggregator", To: "load-balancer"}, Params: map[string]any{"mode": "cut"}}), "cannot be told apart"},
-		"further, nodes":   {furtherWith(scenario.Action{Verb: scenario.VerbNode, Params: map[string]any{"remove": "cp-1"}}), "stay where they are"},
+		"further, link":    {furtherWith(&scenario.Link{From: "aggregator", To: "load-balancer", Mode: "cut"}), "cannot be told apart"},
+		"further, nodes":   {furtherWith(&scenario.Node{Remove: "cp-1"}), "stay where they are"},
 		"operator":         {scenario.Scenario{Operator: "etcd"}, "expected kubeapiserver"},
-		"slow reporter":    {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "apiserver"}, Params: map[string]any{"mode": "slow"}}), ""},
-		"mute aggregator":  {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "aggregator", To: "load-balancer"}, Params: map[string]any{"mode": "mute"}}), ""},
-		"slow client":      {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "client", To: "load-balancer"}, Params: map[string]any{"mode": "slow"}}), ""},
-		"clock":            {with(scenario.Action{Verb: scenario.VerbClock}), "share the clock"},
-		"etcd killed":      {with(scenario.Action{Verb: scenario.VerbKill, Process: scenario.Selector{Role: history.RoleEtcd}}), "paused and resumed"},
-		"etcd paused":      {with(scenario.Action{Verb: scenario.VerbPause, Process: scenario.Selector{Role: history.RoleEtcd}}), ""},
-		"reporter over LB": {with(scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "load-balancer"}, Params: map[string]any{"mode": "cut"}}), "loopback"},
+		"slow reporter":    {with(&scenario.Link{From: "reporter", To: "apiserver", Mode: "slow"}), ""},
+		"mute aggregator":  {with(&scenario.Link{From: "aggregator", To: "load-balancer", Mode: "mute"}), ""},
+		"slow client":      {with(&scenario.Link{From: "client", To: "load-balancer", Mode: "slow"}), ""},
+		"clock":            {with(&scenario.Clock{}), "share the clock"},
+		"etcd killed":      {with(&scenario.Process{Do: scenario.VerbKill, Target: scenario.Selector{Role: history.RoleEtcd}}), "paused and resumed"},
+		"etcd paused":      {with(&scenario.Process{Do: scenario.VerbPause, Target: scenario.Selector{Role: history.RoleEtcd}}), ""},
+		"reporter over LB": {with(&scenario.Link{From: "reporter", To: "load-balancer", Mode: "cut"}), "loopback"},
 	} {
 		lacks := strings.Join(b.Lacks(&c.s), "\n")
 		if (c.want == "") != (lacks == "") || !strings.Contains(lacks, c.want) {

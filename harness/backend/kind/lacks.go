@@ -5,7 +5,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -19,6 +18,7 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > replicas {
 		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
 	}
+	lacks = append(lacks, live.LacksVerbs(s)...)
 	lacks = append(lacks, live.LacksFurther(s)...)
 	lacks = append(lacks, live.LacksRefusals(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
@@ -27,7 +27,7 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	}
 	for _, a := range s.Actions() {
 		lacks = append(lacks, lacking(a)...)
-		if a.Verb == scenario.VerbLink && a.Link.From == history.RoleAggregator && len(s.Topology.Further()) > 0 {
+		if l, ok := a.(*scenario.Link); ok && l.From == history.RoleAggregator && len(s.Topology.Further()) > 0 {
 			add("a link from aggregator to load-balancer with further API servers: their pods go the same way, and cannot be told apart")
 		}
 	}
@@ -43,17 +43,22 @@ func lackingPlugins(keyIDs []string) (lacks []string) {
 
 // lacking says why an action cannot be done.
 func lacking(a scenario.Action) []string {
-	switch {
-	case a.Params["overlap"] != nil:
-		return []string{"restart with overlap: the static pod has one container for its reporter"}
-	case a.Verb == scenario.VerbClock:
-		return []string{live.NoClocks}
-	case a.Verb == scenario.VerbLink && a.Link.From == history.RoleReporter && a.Link.To == history.RoleLoadBalancer:
-		return []string{"a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)"}
-	case a.Process.Role == history.RoleEtcd && a.Verb != scenario.VerbPause && a.Verb != scenario.VerbResume:
-		return []string{"etcd: " + errEtcdOnlyPauses.Error()}
-	case a.Verb == scenario.VerbEncryption && a.Text("type") == string(encryption.KMS):
-		return lackingPlugins(a.Texts("keyIDs"))
+	switch a := a.(type) {
+	case *scenario.Link:
+		if a.From == history.RoleReporter && a.To == history.RoleLoadBalancer {
+			return []string{"a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)"}
+		}
+	case *scenario.Encryption:
+		if a.Type == scenario.TypeKMS {
+			return lackingPlugins(a.KeyIDs)
+		}
+	case *scenario.Process:
+		if !a.Overlap.IsZero() {
+			return []string{"restart with overlap: the static pod has one container for its reporter"}
+		}
+		if a.Target.Role == history.RoleEtcd && a.Do != scenario.VerbPause && a.Do != scenario.VerbResume {
+			return []string{"etcd: " + errEtcdOnlyPauses.Error()}
+		}
 	}
 	return nil
 }

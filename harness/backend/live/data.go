@@ -44,8 +44,9 @@ const dataWriters = 8
 
 // data writes secrets through every API server in turn, reads all that were written back through each of them, or writes every
 // secret of the cluster anew.
-func (e *Environment) data(ctx context.Context, a scenario.Action) error {
-	switch op, count, size := a.Text("op"), a.Int("count", 3), a.Int("size", 256); {
+func (e *Environment) data(ctx context.Context, a *scenario.Data) error {
+	count, size := a.Objects()
+	switch op := a.Op; {
 	case count < 1 || count > scenario.MaxObjects || size < 1 || size > scenario.MaxObjectBytes:
 		return fmt.Errorf("data: count is %d (1 to %d), size %d (1 to %d bytes)", count, scenario.MaxObjects, size, scenario.MaxObjectBytes)
 	case op == scenario.DataWrite:

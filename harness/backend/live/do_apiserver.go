@@ -23,13 +23,13 @@ const (
 
 // configure writes the cluster's one APIServer configuration, as an administrator does. What comes of it is the operators' business: it
 // returns at once.
-func (e *Environment) configure(ctx context.Context, a scenario.Action) error {
+func (e *Environment) configure(ctx context.Context, a *scenario.APIServer) error {
 	wanted, err := operated.Wish(a)
 	if err != nil {
 		return err
 	}
 	err = e.eachOperated(func(f *Environment) error {
-		f.pods.delay(operated.Lags(a, f.Nodes()))
+		f.pods.delay(operated.Lags(a.Lag, f.Nodes()))
 		return f.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes))
 	})
 	if err != nil {
@@ -45,7 +45,7 @@ func (e *Environment) configure(ctx context.Context, a scenario.Action) error {
 		}
 		return refusal
 	})
-	switch refused := a.Text("expect") == scenario.OutcomeRefused; {
+	switch refused := a.Expect == scenario.OutcomeRefused; {
 	case err != nil:
 		return fmt.Errorf("write the APIServer configuration: %w", err)
 	case refused && refusal == nil:
@@ -56,7 +56,7 @@ func (e *Environment) configure(ctx context.Context, a scenario.Action) error {
 		return nil
 	}
 	return e.eachOperated(func(f *Environment) error {
-		f.recordType(encryption.Type(a.Text("type")), began)
+		f.recordType(encryption.Type(a.Type), began)
 		return nil
 	})
 }

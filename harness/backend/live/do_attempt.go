@@ -18,8 +18,8 @@ import (
 
 // attempt makes one request under the identity of a node's reporter, straight to that node's API server, and says
 // whether it was treated as expected.
-func (e *Environment) attempt(ctx context.Context, a scenario.Action) error {
-	nodes, err := e.selectNodes(a.Text("as"), true)
+func (e *Environment) attempt(ctx context.Context, a *scenario.Attempt) error {
+	nodes, err := e.selectNodes(a.As, true)
 	if err != nil {
 		return err
 	}
@@ -45,12 +45,12 @@ func (e *Environment) attempt(ctx context.Context, a scenario.Action) error {
 	return judge(a, request, code, text)
 }
 
-func judge(a scenario.Action, r apiRequest, code int, text string) error {
+func judge(a *scenario.Attempt, r apiRequest, code int, text string) error {
 	// An admission policy may answer 422 where RBAC answers 403.
 	denied := code == http.StatusForbidden || code == http.StatusUnauthorized || code == http.StatusUnprocessableEntity
 	allowed := code < 300
-	if want := orDefault(a.Text("expect"), "denied"); want == "denied" && !denied || want == "allowed" && !allowed {
-		return fmt.Errorf("%s %s as the reporter of %s: answered %d, expected %s: %s", r.method, r.path, a.Text("as"), code, want, contract.SafeText(text, 300))
+	if want := orDefault(a.Expect, "denied"); want == "denied" && !denied || want == "allowed" && !allowed {
+		return fmt.Errorf("%s %s as the reporter of %s: answered %d, expected %s: %s", r.method, r.path, a.As, code, want, contract.SafeText(text, 300))
 	}
 	return nil
 }
@@ -62,11 +62,11 @@ type apiRequest struct {
 	body                      []byte
 }
 
-func (e *Environment) attemptOf(a scenario.Action, as string) (apiRequest, error) {
-	verb := a.Text("verb")
+func (e *Environment) attemptOf(a *scenario.Attempt, as string) (apiRequest, error) {
+	verb := a.Method
 	switch verb {
 	case "apply-condition":
-		return e.applyAs(as, contract.ConditionType(orDefault(a.Text("node"), as)))
+		return e.applyAs(as, contract.ConditionType(orDefault(a.Node, as)))
 	case "apply-rollup":
 		return e.applyAs(as, contract.ConditionDegraded)
 	}
@@ -79,7 +79,7 @@ func (e *Environment) attemptOf(a scenario.Action, as string) (apiRequest, error
 		r.query.Set("watch", "true")
 		r.query.Set("timeoutSeconds", "1")
 	case "create":
-		r.method, r.path = http.MethodPost, strings.TrimSuffix(r.path, "/"+a.Text("name"))
+		r.method, r.path = http.MethodPost, strings.TrimSuffix(r.path, "/"+a.Name)
 	case "update":
 		r.method = http.MethodPut
 	case "delete":
@@ -100,10 +100,10 @@ func (e *Environment) attemptOf(a scenario.Action, as string) (apiRequest, error
 }
 
 // bodyOf is the body that the scenario gives, as JSON or a mapping, or an empty change.
-func bodyOf(a scenario.Action) []byte {
-	switch body := a.Params["body"].(type) {
+func bodyOf(a *scenario.Attempt) []byte {
+	switch body := a.Body.(type) {
 	case nil:
-		return []byte(`{"metadata":{"name":"` + a.Text("name") + `"}}`)
+		return []byte(`{"metadata":{"name":"` + a.Name + `"}}`)
 	case string:
 		return []byte(body)
 	default:
@@ -129,8 +129,8 @@ func (e *Environment) applyAs(as, conditionType string) (apiRequest, error) {
 }
 
 // resourcePath is the path of "plural.group" or "plural/subresource"; every API that is of interest here is at v1.
-func resourcePath(a scenario.Action) string {
-	resource, subresource, _ := strings.Cut(a.Text("resource"), "/")
+func resourcePath(a *scenario.Attempt) string {
+	resource, subresource, _ := strings.Cut(a.Resource, "/")
 	plural, group, _ := strings.Cut(resource, ".")
 	if group == "" {
 		group = groupOf(plural)
@@ -139,11 +139,11 @@ func resourcePath(a scenario.Action) string {
 	if group != "" {
 		path = "/apis/" + group + "/v1"
 	}
-	if ns := a.Text("namespace"); ns != "" {
+	if ns := a.Namespace; ns != "" {
 		path += "/namespaces/" + ns
 	}
 	path += "/" + plural
-	for _, part := range []string{a.Text("name"), subresource} {
+	for _, part := range []string{a.Name, subresource} {
 		if part != "" {
 			path += "/" + part
 		}

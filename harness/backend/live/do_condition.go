@@ -18,12 +18,12 @@ const somebodyElse = "somebody-else"
 
 // condition puts a condition on the operator CR, or deletes it, as another controller would: by Server-Side Apply of
 // all conditions of that manager, since what an apply leaves out it removes.
-func (e *Environment) condition(ctx context.Context, a scenario.Action) error {
-	kind := a.Text("type")
+func (e *Environment) condition(ctx context.Context, a *scenario.Condition) error {
+	kind := a.Type
 	if kind == "" {
 		return errors.New("expected a type")
 	}
-	manager := orDefault(a.Text("manager"), somebodyElse)
+	manager := orDefault(a.Manager, somebodyElse)
 	e.topology.Lock() // two applies of one manager must not overtake each other
 	defer e.topology.Unlock()
 	owned := e.conditions[manager]
@@ -31,10 +31,10 @@ func (e *Environment) condition(ctx context.Context, a scenario.Action) error {
 		owned = map[string]object{}
 		e.conditions[manager] = owned
 	}
-	if a.Bool("delete") {
+	if a.Delete {
 		delete(owned, kind)
 	} else {
-		owned[kind] = object{"type": kind, "status": a.Text("status"), "reason": a.Text("reason"), "message": a.Text("message"),
+		owned[kind] = object{"type": kind, "status": a.Status, "reason": a.Reason, "message": a.Message,
 			"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}
 	}
 	all := []any{}
@@ -49,12 +49,12 @@ func (e *Environment) applyConditions(ctx context.Context, manager string, condi
 }
 
 // entries puts entries of nodes that do not exist into the typed list, or takes them away.
-func (e *Environment) entries(ctx context.Context, a scenario.Action) error {
+func (e *Environment) entries(ctx context.Context, a *scenario.Entries) error {
 	op, err := core.OperatorByName(e.operator.flag)
 	if err != nil {
 		return err
 	}
-	return e.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(op.TypedPath, a.Int("count", 0), time.Now()))
+	return e.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(op.TypedPath, a.Count, time.Now()))
 }
 
 // applyStatus applies what a manager owns of the CR's status.

@@ -68,15 +68,15 @@ func (p Place) write(name string, text []byte) (string, error) {
 }
 
 // credential lets the credential of reporters expire, or renews it.
-func (e *Environment) credential(ctx context.Context, a scenario.Action) error {
-	nodes, err := e.selectNodes(a.Process.Node, true)
+func (e *Environment) credential(ctx context.Context, a *scenario.Credential) error {
+	nodes, err := e.selectNodes(a.Node, true)
 	if err == nil {
 		err = e.reachable(nodes, "")
 	}
 	if err != nil {
 		return err
 	}
-	if a.Text("mode") == scenario.CredentialRenew {
+	if a.Mode == scenario.CredentialRenew {
 		for _, n := range nodes {
 			if _, err := e.writeCredential(n, 0); err != nil {
 				return err

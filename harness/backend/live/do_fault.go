@@ -10,13 +10,13 @@ import (
 )
 
 // inject puts a fault in force on the selected plugins.
-func (e *Environment) inject(ctx context.Context, a scenario.Action) error {
+func (e *Environment) inject(ctx context.Context, a *scenario.Inject) error {
 	return e.eachPlugin(a.Plugin, func(g *Plugin) error { return g.control.inject(ctx, a.Fault, a.Method, a.Params) })
 }
 
 // release ends faults of the selected plugins: those of a name and a method, or all. A plugin that a fault has taken
 // down for good is started again.
-func (e *Environment) release(ctx context.Context, a scenario.Action) error {
+func (e *Environment) release(ctx context.Context, a *scenario.Release) error {
 	return e.eachPlugin(a.Plugin, func(g *Plugin) error {
 		if g.Status().Crashed {
 			return e.start(ctx, &g.Target)
@@ -26,15 +26,8 @@ func (e *Environment) release(ctx context.Context, a scenario.Action) error {
 }
 
 // setLags says how long each plugin takes to notice a rotation: one lag for all, or one for each node.
-func (e *Environment) setLags(ctx context.Context, a scenario.Action) error {
-	lags, one := a.Durations("lag"), a.Duration("lag")
-	return e.eachPlugin(scenario.Selector{}, func(g *Plugin) error {
-		lag, ok := lags[g.Node]
-		if !ok {
-			lag = one
-		}
-		return g.control.SetNoticeLag(ctx, lag)
-	})
+func (e *Environment) setLags(ctx context.Context, lag scenario.Lag) error {
+	return e.eachPlugin(scenario.Selector{}, func(g *Plugin) error { return g.control.SetNoticeLag(ctx, lag.Of(g.Node)) })
 }
 
 func (e *Environment) eachPlugin(s scenario.Selector, do func(*Plugin) error) error {

@@ -17,26 +17,26 @@ const (
 )
 
 // link puts a fault in force on the selected links, or restores them.
-func (e *Environment) link(ctx context.Context, a scenario.Action) error {
+func (e *Environment) link(ctx context.Context, a *scenario.Link) error {
 	fault, err := faultOf(a)
 	if err != nil {
 		return err
 	}
-	switch a.Link.From {
+	switch a.From {
 	case FromAggregator:
 		return e.setLink(ctx, history.Link{From: FromAggregator, To: history.RoleLoadBalancer}, fault)
 	case FromClient, fromHarness:
 		return e.setLink(ctx, history.Link{From: FromClient, To: history.RoleLoadBalancer}, fault)
 	}
-	nodes, err := e.selectNodes(a.Link.Node, true)
+	nodes, err := e.selectNodes(a.Node, true)
 	if err != nil {
 		return err
 	}
-	if a.Link.From == history.RoleNode {
+	if a.From == history.RoleNode {
 		return e.network(ctx, nodes, fault)
 	}
 	for _, n := range nodes {
-		if err := e.setLink(ctx, history.Link{From: a.Link.From, To: a.Link.To, Node: n.Name}, fault); err != nil {
+		if err := e.setLink(ctx, history.Link{From: a.From, To: a.To, Node: n.Name}, fault); err != nil {
 			return err
 		}
 	}
@@ -81,14 +81,14 @@ func (e *Environment) setLink(ctx context.Context, l history.Link, f netfault.Fa
 	return nil
 }
 
-func faultOf(a scenario.Action) (netfault.Fault, error) {
-	switch mode := a.Text("mode"); mode {
+func faultOf(a *scenario.Link) (netfault.Fault, error) {
+	switch mode := a.Mode; mode {
 	case "cut":
 		return netfault.Fault{Mode: netfault.Cut}, nil
 	case "reset":
 		return netfault.Fault{Mode: netfault.Reset}, nil
 	case "slow":
-		return netfault.Fault{Mode: netfault.Slow, Delay: a.Duration("delay")}, nil
+		return netfault.Fault{Mode: netfault.Slow, Delay: a.Delay.Value()}, nil
 	case "mute":
 		return netfault.Fault{Mode: netfault.Mute}, nil
 	case "restore":

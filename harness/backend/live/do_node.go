@@ -11,24 +11,24 @@ import (
 )
 
 // changeNodes removes, adds or replaces a node.
-func (e *Environment) changeNodes(ctx context.Context, a scenario.Action) error {
+func (e *Environment) changeNodes(ctx context.Context, a *scenario.Node) error {
 	e.topology.Lock()
 	defer e.topology.Unlock()
 	if err := e.reachable(e.nodes(), ""); err != nil {
 		return err
 	}
 	e.plane.Spoil(DamagedNodes)
-	lingers := a.Text("reporter") == "lingers"
+	lingers := a.Reporter == scenario.ReporterLingers
 	switch {
-	case a.Text("remove") != "":
-		return e.removeNode(ctx, a.Text("remove"), lingers)
-	case a.Text("add") != "":
-		return e.addNode(ctx, a.Text("add"))
-	case a.Text("replace") != "":
-		if err := e.removeNode(ctx, a.Text("replace"), lingers); err != nil {
+	case a.Remove != "":
+		return e.removeNode(ctx, a.Remove, lingers)
+	case a.Add != "":
+		return e.addNode(ctx, a.Add)
+	case a.Replace != "":
+		if err := e.removeNode(ctx, a.Replace, lingers); err != nil {
 			return err
 		}
-		return e.addNode(ctx, a.Text("with"))
+		return e.addNode(ctx, a.With)
 	}
 	return errors.New("expected remove, add, or replace and with")
 }

@@ -14,22 +14,22 @@ import (
 )
 
 // processes carries out start … restart on every selected process at the same time.
-func (e *Environment) processes(ctx context.Context, a scenario.Action) error {
-	if a.Process.Role == history.RoleNode || a.Process.Role == history.RolePod {
+func (e *Environment) processes(ctx context.Context, a *scenario.Process) error {
+	if a.Target.Role == history.RoleNode || a.Target.Role == history.RolePod {
 		return e.wholes(ctx, a)
 	}
-	if a.Unlisted() {
-		return e.startUnlisted(ctx, a.Process)
+	if a.Unlisted {
+		return e.startUnlisted(ctx, a.Target)
 	}
-	targets, err := e.selectProcesses(ctx, a.Process)
+	targets, err := e.selectProcesses(ctx, a.Target)
 	if err != nil {
 		return err
 	}
-	if a.Process.Role == history.RoleEtcd {
+	if a.Target.Role == history.RoleEtcd {
 		e.plane.Spoil(DamagedEtcd)
 	}
-	if a.Process.Role == history.RoleOperator {
-		e.pods.operator.Unit.(*operatorUnit).release(a.Text("release"))
+	if a.Target.Role == history.RoleOperator {
+		e.pods.operator.Unit.(*operatorUnit).release(a.Release)
 	}
 	errs := make([]error, len(targets))
 	var all sync.WaitGroup
@@ -60,11 +60,11 @@ func (e *Environment) startUnlisted(ctx context.Context, s scenario.Selector) er
 	return group.Wait()
 }
 
-func (e *Environment) act(ctx context.Context, a scenario.Action, t Target) error {
+func (e *Environment) act(ctx context.Context, a *scenario.Process, t Target) error {
 	if ends(a) {
 		e.recordStopping(t)
 	}
-	switch a.Verb {
+	switch a.Do {
 	case scenario.VerbStart:
 		return e.start(ctx, &t)
 	case scenario.VerbStop:
@@ -76,11 +76,11 @@ func (e *Environment) act(ctx context.Context, a scenario.Action, t Target) erro
 	case scenario.VerbResume:
 		return t.Resume(ctx)
 	}
-	if overlap := a.Duration("overlap"); overlap > 0 {
+	if overlap := a.Overlap.Value(); overlap > 0 {
 		return e.succeed(ctx, t, overlap)
 	}
 	end := t.Stop
-	switch a.Text("with") {
+	switch a.With {
 	case scenario.WithKill:
 		end = t.Kill
 	case scenario.WithContainer:
@@ -114,8 +114,8 @@ func (e *Environment) succeed(ctx context.Context, old Target, overlap time.Dura
 }
 
 // ends reports whether an action ends processes.
-func ends(a scenario.Action) bool {
-	return a.Verb == scenario.VerbStop || a.Verb == scenario.VerbKill || a.Verb == scenario.VerbRestart
+func ends(a *scenario.Process) bool {
+	return a.Do == scenario.VerbStop || a.Do == scenario.VerbKill || a.Do == scenario.VerbRestart
 }
 
 // recordStopping records that an API server is about to end. One that is asked to end drains for seconds, and refuses writes meanwhile. One that

@@ -24,15 +24,14 @@ import (
 // permission is real; a proxy that ends TLS and answers in an API server's place would be tested with it.
 func LacksRefusals(s *scenario.Scenario) (lacks []string) {
 	for _, a := range s.Actions() {
-		switch mode := a.Text("mode"); {
-		case a.Verb == scenario.VerbWatches:
-			lacks = append(lacks, "watches: nothing makes the watch cache of a real API server late, or ends a watch of it")
-		case a.Verb != scenario.VerbRefuse || mode == history.RefuseRestore:
-		case mode != history.RefuseForbidden:
-			lacks = append(lacks, "refuse with mode "+mode+": real API servers are only made to answer with 403, by their roles")
-		case a.Process.Node != "" && a.Process.Node != scenario.NodeAll:
+		r, ok := a.(*scenario.Refuse)
+		switch {
+		case !ok || r.Mode == history.RefuseRestore:
+		case r.Mode != history.RefuseForbidden:
+			lacks = append(lacks, "refuse with mode "+r.Mode+": real API servers are only made to answer with 403, by their roles")
+		case r.Node != "" && r.Node != scenario.NodeAll:
 			lacks = append(lacks, "refuse at one API server: roles are those of the cluster")
-		case a.Params["count"] != nil || a.Params["for"] != nil:
+		case r.Count != 0 || !r.For.IsZero():
 			lacks = append(lacks, "refuse with count or for: roles do not count; mode restore gives them back")
 		case len(s.Topology.Further()) > 0:
 			lacks = append(lacks, "refuse with further API servers: the roles of one are taken away only")
@@ -43,12 +42,12 @@ func LacksRefusals(s *scenario.Scenario) (lacks []string) {
 }
 
 // refuse takes permissions away from the roles of reporters or aggregators, or gives them back. It is over when every API server knows.
-func (e *Environment) refuse(ctx context.Context, a scenario.Action) error {
+func (e *Environment) refuse(ctx context.Context, a *scenario.Refuse) error {
 	e.topology.Lock()
 	defer e.topology.Unlock()
-	role := a.Process.Role
-	told := history.Refusal{Role: role, Verb: a.Text("verb"), Mode: history.RefuseForbidden, Code: history.RefusalCode(history.RefuseForbidden)}
-	if a.Text("mode") != history.RefuseRestore {
+	role := a.Role
+	told := history.Refusal{Role: role, Verb: a.Method, Mode: history.RefuseForbidden, Code: history.RefusalCode(history.RefuseForbidden)}
+	if a.Mode != history.RefuseRestore {
 		e.record(&told) // before the first that is refused
 		e.refusals = append(e.refusals, told)
 		return e.permit(ctx, told, false)

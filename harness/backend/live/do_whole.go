@@ -18,14 +18,14 @@ const (
 )
 
 // wholes carries out start … restart of nodes, or of the API servers' pods on them, each group as one unit.
-func (e *Environment) wholes(ctx context.Context, a scenario.Action) error {
+func (e *Environment) wholes(ctx context.Context, a *scenario.Process) error {
 	e.topology.Lock()
 	defer e.topology.Unlock()
-	nodes, err := e.selectNodes(a.Process.Node, false)
+	nodes, err := e.selectNodes(a.Target.Node, false)
 	if err != nil {
 		return err
 	}
-	role := a.Process.Role
+	role := a.Target.Role
 	if role == history.RolePod {
 		if err := e.reachable(nodes, awayStopped); err != nil {
 			return err
@@ -47,16 +47,16 @@ func (e *Environment) wholes(ctx context.Context, a scenario.Action) error {
 }
 
 // actOnWhole tells note what has become of the nodes. Of an end that failed too: whatever is left is started later.
-func (e *Environment) actOnWhole(ctx context.Context, a scenario.Action, u Unit, note func(away string, states ...string)) error {
+func (e *Environment) actOnWhole(ctx context.Context, a *scenario.Process, u Unit, note func(away string, states ...string)) error {
 	away := awayKilled
-	if a.Process.Role == history.RolePod {
+	if a.Target.Role == history.RolePod {
 		away = awayStopped
 	}
 	end, state := u.Stop, history.ProcessStopped
-	if a.Verb == scenario.VerbKill || a.Text("with") == scenario.WithKill {
+	if a.Do == scenario.VerbKill || a.With == scenario.WithKill {
 		end, state = u.Kill, history.ProcessKilled
 	}
-	switch a.Verb {
+	switch a.Do {
 	case scenario.VerbPause:
 		err := u.Pause(ctx)
 		note(awayPaused, history.ProcessPaused)
@@ -70,7 +70,7 @@ func (e *Environment) actOnWhole(ctx context.Context, a scenario.Action, u Unit,
 	case scenario.VerbStop, scenario.VerbKill, scenario.VerbRestart:
 		err := end(ctx)
 		note(away, state)
-		if err != nil || a.Verb != scenario.VerbRestart {
+		if err != nil || a.Do != scenario.VerbRestart {
 			return err
 		}
 	}

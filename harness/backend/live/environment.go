@@ -132,29 +132,29 @@ func (e *Environment) record(payload any) { e.sink.Record(time.Now(), "backend",
 
 // Do implements backend.Environment.
 func (e *Environment) Do(ctx context.Context, a scenario.Action) error {
-	do := e.verb(a.Verb)
-	if do == nil {
-		return fmt.Errorf("action %q: the %s backend does not know it", a.Verb, e.traits.Backend)
-	}
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 	defer cancel()
-	done, err := e.doFurther(ctx, a)
-	if !done && err == nil {
-		err = e.doAll(ctx, a, do)
-	}
-	if err != nil {
-		return fmt.Errorf("action %s: %w", a.Verb, err)
+	if err := e.doAimed(ctx, a); err != nil {
+		return fmt.Errorf("action %s: %w", a.Verb(), err)
 	}
 	return nil
 }
 
-// doAll carries out an action, on every API server at once if it is about all.
-func (e *Environment) doAll(ctx context.Context, a scenario.Action, do func(context.Context, scenario.Action) error) error {
-	if !ofAll(a.Verb) || len(e.further) == 0 {
-		return do(ctx, a)
+// doAimed carries out an action on the API server that it is aimed at, on all of them if it is about all, or on kube-apiserver.
+func (e *Environment) doAimed(ctx context.Context, a scenario.Action) error {
+	switch name := scenario.OfAPIServer(a); {
+	case name != "":
+		return e.doOne(ctx, name, a)
+	case scenario.OfCluster(a) && len(e.further) > 0:
+		return e.doAll(ctx, a)
 	}
+	return e.handlers().Do(ctx, a)
+}
+
+// doAll carries out an action on every API server at once.
+func (e *Environment) doAll(ctx context.Context, a scenario.Action) error {
 	all, ctx := errgroup.WithContext(ctx)
-	all.Go(func() error { return do(ctx, a) })
+	all.Go(func() error { return e.handlers().Do(ctx, a) })
 	for _, f := range e.further {
 		all.Go(func() error {
 			if err := f.Do(ctx, a); err != nil {
@@ -166,38 +166,33 @@ func (e *Environment) doAll(ctx context.Context, a scenario.Action, do func(cont
 	return all.Wait()
 }
 
-func (e *Environment) verb(v scenario.Verb) func(context.Context, scenario.Action) error {
-	switch v {
-	case scenario.VerbInject:
-		return e.inject
-	case scenario.VerbRelease:
-		return e.release
-	case scenario.VerbRotate:
-		return e.rotate
-	case scenario.VerbKMS:
-		return e.remote
-	case scenario.VerbStart, scenario.VerbStop, scenario.VerbKill, scenario.VerbPause, scenario.VerbResume, scenario.VerbRestart:
-		return e.processes
-	case scenario.VerbLink:
-		return e.link
-	case scenario.VerbRefuse:
-		return e.refuse
-	case scenario.VerbCredential:
-		return e.credential
-	case scenario.VerbNode:
-		return e.changeNodes
-	case scenario.VerbEncryption:
-		return e.changeEncryption
-	case scenario.VerbAPIServer:
-		return e.configure
-	case scenario.VerbData:
-		return e.data
-	case scenario.VerbCondition:
-		return e.condition
-	case scenario.VerbEntries:
-		return e.entries
-	case scenario.VerbAttempt:
-		return e.attempt
+// LacksVerbs names what a scenario does that cannot be done to a real control plane.
+func LacksVerbs(s *scenario.Scenario) []string {
+	return new(Environment).handlers().Lacks(s, map[scenario.Verb]string{
+		scenario.VerbClock:   NoClocks,
+		scenario.VerbWatches: "watches: nothing makes the watch cache of a real API server late, or ends a watch of it",
+	})
+}
+
+func (e *Environment) handlers() backend.Handlers {
+	h := backend.Handlers{
+		scenario.VerbInject:     backend.Handle(e.inject),
+		scenario.VerbRelease:    backend.Handle(e.release),
+		scenario.VerbRotate:     backend.Handle(e.rotate),
+		scenario.VerbKMS:        backend.Handle(e.remote),
+		scenario.VerbLink:       backend.Handle(e.link),
+		scenario.VerbRefuse:     backend.Handle(e.refuse),
+		scenario.VerbCredential: backend.Handle(e.credential),
+		scenario.VerbNode:       backend.Handle(e.changeNodes),
+		scenario.VerbEncryption: backend.Handle(e.changeEncryption),
+		scenario.VerbAPIServer:  backend.Handle(e.configure),
+		scenario.VerbData:       backend.Handle(e.data),
+		scenario.VerbCondition:  backend.Handle(e.condition),
+		scenario.VerbEntries:    backend.Handle(e.entries),
+		scenario.VerbAttempt:    backend.Handle(e.attempt),
 	}
-	return nil
+	for _, v := range scenario.ProcessVerbs() {
+		h[v] = backend.Handle(e.processes)
+	}
+	return h
 }

@@ -103,35 +103,20 @@ func (e *Environment) headings() []history.FurtherAPIServer {
 	return all
 }
 
-// doFurther carries out what is aimed at a further API server, or at all: done says that nothing is left for kube-apiserver.
-func (e *Environment) doFurther(ctx context.Context, a scenario.Action) (done bool, err error) {
-	if name := a.APIServer(); name != "" {
-		return true, e.doOne(ctx, name, a)
-	}
-	return false, nil
-}
-
 func (e *Environment) doOne(ctx context.Context, name string, a scenario.Action) error {
-	nodes, err := e.selectNodes(a.Process.Node+a.Plugin.Node, false)
+	nodes, err := e.selectNodes(scenario.Selected(a).Node, false)
 	if err == nil {
 		err = e.reachable(nodes, awayStopped)
 	}
 	if err != nil {
 		return err
 	}
-	a.Process.APIServer, a.Plugin.APIServer = "", ""
 	for _, f := range e.further {
 		if f.apiServer == name {
-			return f.Do(ctx, a)
+			return f.Do(ctx, scenario.ForAPIServer(a, ""))
 		}
 	}
 	return fmt.Errorf("there is no %s in the topology", name)
-}
-
-// ofAll says which actions are about every API server: the cluster has one remote KMS and one encryption configuration, and data are
-// written through each.
-func ofAll(v scenario.Verb) bool {
-	return v == scenario.VerbRotate || v == scenario.VerbEncryption || v == scenario.VerbData
 }
 
 // remoteKey is the name of the key behind the plugins of a keyID.

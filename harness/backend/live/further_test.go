@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // What goes into an object comes out of it, for every kind that an API server encrypts.
@@ -57,19 +56,6 @@ func TestNodeHasThePartsOfFurtherAPIServers(t *testing.T) {
 	for role, want := range map[string]int{history.RoleNode: 2, history.RolePod: 1} {
 		if got := (&whole{role: role}).parts(n); len(got) != want || got[0].Identity.APIServer != "" || want > 1 && got[1].Identity.APIServer != history.OAuthAPIServer {
 			t.Errorf("%s: %+v", role, got)
-		}
-	}
-}
-
-func TestAnActionOnNobody(t *testing.T) {
-	e := &Environment{plane: nil}
-	a := scenario.Action{Verb: scenario.VerbKill, Process: scenario.Selector{Role: history.RolePlugin, Node: "", APIServer: ""}}
-	if done, err := e.doFurther(t.Context(), a); done || err != nil {
-		t.Errorf("an action on kube-apiserver: %v, %v", done, err)
-	}
-	for verb, want := range map[scenario.Verb]bool{scenario.VerbData: true, scenario.VerbRotate: true, scenario.VerbEncryption: true, scenario.VerbKill: false, scenario.VerbKMS: false} {
-		if ofAll(verb) != want {
-			t.Errorf("%s is about all API servers: %v", verb, !want)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestResourcePath(t *testing.T) {
 		{"clusteroperators", "", ""}:                                   "/apis/config.openshift.io/v1/clusteroperators",
 		{"roles.rbac.authorization.k8s.io", "kms-health", ""}:          "/apis/rbac.authorization.k8s.io/v1/namespaces/kms-health/roles",
 	} {
-		a := scenario.Action{Params: map[string]any{"resource": params[0], "namespace": params[1], "name": params[2]}}
+		a := &scenario.Attempt{Resource: params[0], Namespace: params[1], Name: params[2]}
 		if got := resourcePath(a); got != want {
 			t.Errorf("%v: %s, want %s", params, got, want)
 		}
@@ -72,7 +72,7 @@ func TestJudge(t *testing.T) {
 		{"", http.StatusForbidden, true}, {"allowed", http.StatusOK, true}, {"allowed", http.StatusForbidden, false},
 		{"denied", http.StatusInternalServerError, false},
 	} {
-		a := scenario.Action{Params: map[string]any{"expect": test.expect}}
+		a := &scenario.Attempt{Expect: test.expect}
 		if err := judge(a, apiRequest{}, test.code, ""); (err == nil) != test.ok {
 			t.Errorf("expect %q, code %d: %v", test.expect, test.code, err)
 		}

@@ -130,16 +130,16 @@ func (k *RemoteKMS) enableAll(ctx context.Context) error {
 }
 
 // rotate makes a new KEK behind every keyID. Each plugin notices with its own lag. Where an operator has started none yet there is nothing to rotate.
-func (e *Environment) rotate(ctx context.Context, a scenario.Action) error {
+func (e *Environment) rotate(ctx context.Context, a *scenario.Rotate) error {
 	if e.pods != nil && len(e.currentKeyIDs()) == 0 {
 		return nil
 	}
-	if err := e.setLags(ctx, a); err != nil {
+	if err := e.setLags(ctx, a.Lag); err != nil {
 		return err
 	}
 	rotated := map[string]bool{} // two configurations may choose one key
 	for _, k := range e.currentKeyIDs() {
-		if want := a.Text("keyID"); want != "" && want != k || rotated[e.remoteKey(k)] {
+		if rotated[e.remoteKey(k)] {
 			continue
 		}
 		rotated[e.remoteKey(k)] = true
@@ -151,8 +151,8 @@ func (e *Environment) rotate(ctx context.Context, a scenario.Action) error {
 }
 
 // remote changes what the remote KMS does, for the plugins of a node or for all.
-func (e *Environment) remote(ctx context.Context, a scenario.Action) error {
-	op, node := a.Text("op"), a.Text("node")
+func (e *Environment) remote(ctx context.Context, a *scenario.KMS) error {
+	op, node := a.Op, a.Node
 	caller := node + "/*"
 	if node == "" || node == scenario.NodeAll {
 		caller = "*/*"
@@ -170,7 +170,7 @@ func (e *Environment) remote(ctx context.Context, a scenario.Action) error {
 		}
 		return err
 	}
-	return e.setKEKs(ctx, op, a.Int("kek", 0))
+	return e.setKEKs(ctx, op, a.KEK)
 }
 
 // setKEKs changes the state of a version of the KEK behind every keyID; version 0 is the current one.

@@ -42,7 +42,7 @@ func LacksFurther(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > 1 {
 		lacks = append(lacks, "several aggregators with further API servers: one for each is run")
 	}
-	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return a.Verb == scenario.VerbNode }) {
+	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return a.Verb() == scenario.VerbNode }) {
 		lacks = append(lacks, "node with further API servers: their pods stay where they are")
 	}
 	return lacks

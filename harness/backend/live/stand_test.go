@@ -29,13 +29,13 @@ func TestStandsAreApart(t *testing.T) {
 }
 
 func TestLacksFurther(t *testing.T) {
-	node := scenario.Action{Verb: scenario.VerbNode}
+	node := &scenario.Node{}
 	for want, s := range map[string]*scenario.Scenario{
 		"":                     {Topology: scenario.Topology{APIServers: scenario.APIServers()}},
 		"start: stopped":       {Topology: scenario.Topology{APIServers: scenario.APIServers(), Start: scenario.StartStopped}},
 		"several aggregators":  {Topology: scenario.Topology{APIServers: scenario.APIServers(), Aggregators: 2}},
-		"stay where they are":  {Topology: scenario.Topology{APIServers: scenario.APIServers()}, Steps: []scenario.Step{{Action: &node}}},
-		"nothing without them": {Topology: scenario.Topology{Aggregators: 2}, Steps: []scenario.Step{{Action: &node}}},
+		"stay where they are":  {Topology: scenario.Topology{APIServers: scenario.APIServers()}, Steps: []scenario.Step{{Action: node}}},
+		"nothing without them": {Topology: scenario.Topology{Aggregators: 2}, Steps: []scenario.Step{{Action: node}}},
 	} {
 		lacks := strings.Join(LacksFurther(s), "\n")
 		if none := want == "" || len(s.Topology.Further()) == 0; none != (lacks == "") || !none && !strings.Contains(lacks, want) {

@@ -160,7 +160,7 @@ func TestEnds(t *testing.T) {
 		{scenario.VerbStop, "", true}, {scenario.VerbRestart, "", true}, {scenario.VerbRestart, scenario.WithKill, true},
 		{scenario.VerbRestart, scenario.WithContainer, true}, {scenario.VerbKill, "", true}, {scenario.VerbStart, "", false}, {scenario.VerbPause, "", false},
 	} {
-		a := scenario.Action{Verb: c.verb, Params: map[string]any{"with": c.with}}
+		a := &scenario.Process{Do: c.verb, With: c.with}
 		if ends(a) != c.want {
 			t.Errorf("%s with %q: %t", c.verb, c.with, !c.want)
 		}

@@ -21,7 +21,7 @@ func TestArtifactsOfAFailure(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), smokeTimeout)
 	defer cancel()
 	s := scenario.Scenario{Name: "unmet", Title: "It cannot pass.", Area: "plugin", Topology: scenario.Topology{ControlPlanes: 1}, Steps: []scenario.Step{
-		{Action: &scenario.Action{Verb: scenario.VerbInject, Plugin: scenario.Selector{Node: "cp-1"}, Method: "Status", Fault: "hang"}},
+		{Action: &scenario.Inject{Plugin: scenario.Selector{Node: "cp-1"}, Method: "Status", Fault: "hang"}},
 		{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: `rollup.degraded.status == "True"`, Bound: scenario.D("detection")}},
 		{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: `rollup.degraded.reason == "Nonsense"`, Bound: scenario.D("1I")}},
 	}}

@@ -64,13 +64,11 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 		lacks = append(lacks, fmt.Sprintf("%d control-plane nodes: the local backend runs a kube-apiserver for each, at most %d", s.Topology.ControlPlanes, maxNodes))
 	}
 	for _, a := range s.Actions() {
-		if a.Verb == scenario.VerbClock {
-			lacks = append(lacks, live.NoClocks)
-		}
-		if a.Verb == scenario.VerbLink && a.Link.From == history.RoleReporter && a.Link.To == history.RoleLoadBalancer {
+		if l, ok := a.(*scenario.Link); ok && l.From == history.RoleReporter && l.To == history.RoleLoadBalancer {
 			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
 		}
 	}
+	lacks = append(lacks, live.LacksVerbs(s)...)
 	lacks = append(lacks, live.LacksFurther(s)...)
 	lacks = append(lacks, live.LacksRefusals(s)...)
 	if err := live.CheckOperator(s.Operator); err != nil {

@@ -29,10 +29,9 @@ func TestLacks(t *testing.T) {
 		"further, cold":            {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers(), Start: scenario.StartStopped}}, "start: stopped"},
 		"further, two aggregators": {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers(), Aggregators: 2}}, "several aggregators"},
 		"further, nodes": {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers()},
-			Steps: []scenario.Step{{Action: &scenario.Action{Verb: scenario.VerbNode}}}}, "their pods stay"},
-		"clock": {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Action{Verb: scenario.VerbClock}}}}, "share the clock"},
-		"link": {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Action{
-			Verb: scenario.VerbLink, Link: scenario.Selector{From: "reporter", To: "load-balancer"}}}}}, "loopback"},
+			Steps: []scenario.Step{{Action: &scenario.Node{}}}}, "their pods stay"},
+		"clock": {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Clock{}}}}, "share the clock"},
+		"link":  {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Link{From: "reporter", To: "load-balancer"}}}}, "loopback"},
 	} {
 		lacks := strings.Join(b.Lacks(&test.s), "\n")
 		if (test.want == "") != (lacks == "") || !strings.Contains(lacks, test.want) {

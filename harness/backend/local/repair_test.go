@@ -16,21 +16,18 @@ func TestAPlaneIsRepaired(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*smokeTimeout) // six scenarios
 	defer cancel()
 	process := func(verb scenario.Verb, role, node, keyID string) scenario.Action {
-		return scenario.Action{Verb: verb, Process: scenario.Selector{Role: role, Node: node, KeyID: keyID}}
-	}
-	node := func(params map[string]any) scenario.Action {
-		return scenario.Action{Verb: scenario.VerbNode, Params: params}
+		return &scenario.Process{Do: verb, Target: scenario.Selector{Role: role, Node: node, KeyID: keyID}}
 	}
 	for i, damage := range []struct {
 		keyIDs []string
 		do     []scenario.Action
 	}{
-		{nil, []scenario.Action{node(map[string]any{"remove": "cp-2"})}},
-		{[]string{"2", "1"}, []scenario.Action{node(map[string]any{"replace": "cp-1", "with": "cp-7"})}},
-		{nil, []scenario.Action{node(map[string]any{"remove": "cp-2", "reporter": "lingers"}), process(scenario.VerbKill, history.RoleEtcd, "", "")}},
+		{nil, []scenario.Action{&scenario.Node{Remove: "cp-2"}}},
+		{[]string{"2", "1"}, []scenario.Action{&scenario.Node{Replace: "cp-1", With: "cp-7"}}},
+		{nil, []scenario.Action{&scenario.Node{Remove: "cp-2", Reporter: scenario.ReporterLingers}, process(scenario.VerbKill, history.RoleEtcd, "", "")}},
 		{nil, []scenario.Action{
-			{Verb: scenario.VerbData, Params: map[string]any{"op": "write", "count": 2, "size": 100}},
-			{Verb: scenario.VerbEncryption, Params: map[string]any{"type": "KMS", "keyIDs": []any{"3"}}}}},
+			&scenario.Data{Op: "write", Count: 2, Size: 100},
+			&scenario.Encryption{Type: "KMS", KeyIDs: []string{"3"}}}},
 		{nil, []scenario.Action{process(scenario.VerbKill, history.RolePlugin, "cp-1", "1"), process(scenario.VerbPause, history.RoleEtcd, "", "")}},
 		{nil, nil},
 	} {

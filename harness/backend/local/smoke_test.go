@@ -129,15 +129,15 @@ func TestFaultsShowAndGo(t *testing.T) {
 	s := &scenario.Scenario{Name: "smoke", Topology: scenario.Topology{ControlPlanes: 1, KeyIDs: []string{"2", "1"}}}
 	w := newWorld(t, b, ctx, s)
 	w.degraded("False", contract.ReasonAsExpected)
-	w.do(scenario.Action{Verb: scenario.VerbInject, Plugin: plugin, Fault: "hang", Method: "Status"})
+	w.do(&scenario.Inject{Plugin: plugin, Fault: "hang", Method: "Status"})
 	w.degraded("True", contract.ReasonPluginUnreachable)
-	w.do(scenario.Action{Verb: scenario.VerbRelease, Plugin: plugin})
+	w.do(&scenario.Release{Plugin: plugin})
 	w.degraded("False", contract.ReasonAsExpected)
-	w.do(scenario.Action{Verb: scenario.VerbKill, Process: reporter})
+	w.do(&scenario.Process{Do: scenario.VerbKill, Target: reporter})
 	w.degraded("Unknown", contract.ReasonReportStale)
-	w.do(scenario.Action{Verb: scenario.VerbStart, Process: reporter})
+	w.do(&scenario.Process{Do: scenario.VerbStart, Target: reporter})
 	w.degraded("False", contract.ReasonAsExpected)
-	w.do(scenario.Action{Verb: scenario.VerbData, Params: map[string]any{"op": "write", "count": 2, "size": 100}})
+	w.do(&scenario.Data{Op: "write", Count: 2, Size: 100})
 	w.finish()
 	w.recorded()
 	first := w.pids()
@@ -201,17 +201,17 @@ func TestColdStartBringsEverythingUp(t *testing.T) {
 	s := &scenario.Scenario{Name: "cold", Contract: "healthreports", Topology: scenario.Topology{ControlPlanes: 1, Start: scenario.StartStopped}}
 	w := newWorld(t, b, ctx, s)
 	for _, role := range []string{history.RolePlugin, history.RoleAPIServer, history.RoleReporter, history.RoleAggregator} {
-		w.do(scenario.Action{Verb: scenario.VerbStart, Process: scenario.Selector{Role: role}})
+		w.do(&scenario.Process{Do: scenario.VerbStart, Target: scenario.Selector{Role: role}})
 	}
 	w.degraded("False", contract.ReasonAsExpected)
-	w.do(scenario.Action{Verb: scenario.VerbNode, Params: map[string]any{"add": "cp-2"}})
+	w.do(&scenario.Node{Add: "cp-2"})
 	w.await("typed report of cp-2", func(e history.Event) bool {
 		return e.Object != nil && slices.ContainsFunc(e.Object.HealthReports, func(r contract.TypedReport) bool { return r.NodeName == "cp-2" && r.Status == "Healthy" })
 	})
 	if got := w.env.Nodes(); !slices.Equal(got, []string{"cp-1", "cp-2"}) {
 		t.Errorf("nodes %v", got)
 	}
-	w.do(scenario.Action{Verb: scenario.VerbEncryption, Params: map[string]any{"type": "identity"}})
+	w.do(&scenario.Encryption{Type: "identity"})
 	w.await("no report", func(e history.Event) bool {
 		return e.Object != nil && e.Object.Resource == "kubeapiservers.operator.openshift.io" && len(e.Object.HealthReports) == 0
 	})
@@ -227,12 +227,12 @@ func TestPowerOfNodes(t *testing.T) {
 	w := newWorld(t, b, ctx, s)
 	w.degraded("False", contract.ReasonAsExpected)
 	on := func(verb scenario.Verb, role, node string) {
-		w.do(scenario.Action{Verb: verb, Process: scenario.Selector{Role: role, Node: node}})
+		w.do(&scenario.Process{Do: verb, Target: scenario.Selector{Role: role, Node: node}})
 	}
 	on(scenario.VerbStop, history.RoleReporter, "cp-2")
 	on(scenario.VerbKill, history.RoleNode, "cp-2")
 	w.lives("etcd 1, apiserver 1, plugin 1, reporter 1")
-	if err := w.env.Do(ctx, scenario.Action{Verb: scenario.VerbStart, Process: scenario.Selector{Role: history.RolePlugin, Node: "cp-2"}}); err == nil {
+	if err := w.env.Do(ctx, &scenario.Process{Do: scenario.VerbStart, Target: scenario.Selector{Role: history.RolePlugin, Node: "cp-2"}}); err == nil {
 		t.Error("a process of a node without power was started")
 	}
 	on(scenario.VerbKill, history.RoleNode, "cp-1")
@@ -244,7 +244,7 @@ func TestPowerOfNodes(t *testing.T) {
 	on(scenario.VerbStop, history.RolePod, "cp-1")
 	w.lives("etcd 1, apiserver 1, plugin 1, reporter 0")
 	on(scenario.VerbStart, history.RolePod, "cp-1")
-	w.do(scenario.Action{Verb: scenario.VerbRestart, Process: scenario.Selector{Role: history.RolePlugin, Node: "cp-1"}, Params: map[string]any{"with": scenario.WithContainer}})
+	w.do(&scenario.Process{Do: scenario.VerbRestart, Target: scenario.Selector{Role: history.RolePlugin, Node: "cp-1"}, With: scenario.WithContainer})
 	on(scenario.VerbStart, history.RoleReporter, "cp-2")
 	w.lives("etcd 1, apiserver 2, plugin 2, reporter 2")
 	w.degraded("False", contract.ReasonAsExpected)

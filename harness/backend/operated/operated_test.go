@@ -75,17 +75,17 @@ func TestDecisionOf(t *testing.T) {
 // What apiserver writes is what harness/lifecycle/config reads, the annotation's way included.
 func TestWish(t *testing.T) {
 	for _, test := range []struct {
-		params map[string]any
-		at     []string
-		want   string
+		a    scenario.APIServer
+		at   []string
+		want string
 	}{
-		{map[string]any{"type": "aescbc"}, []string{"spec", "encryption", "type"}, "aescbc"},
-		{map[string]any{"type": "KMS", "vault": map[string]any{"vaultKeyPath": "transit/keys/x"}}, []string{"spec", "encryption", "kms", "vault", "vaultKeyPath"}, "transit/keys/x"},
-		{map[string]any{"type": "KMS", "vault": map[string]any{}}, []string{"spec", "encryption", "kms", "vault", "vaultAddress"}, "https://vault.example.com:8200"},
-		{map[string]any{"type": "KMS", "aws": map[string]any{"keyARN": "x"}}, []string{"metadata", "annotations", config.Annotation}, `{"aws":{"keyARN":"x"},"type":"AWS"}`},
-		{map[string]any{"type": "KMS", "aws": map[string]any{"keyARN": "x"}}, []string{"spec", "encryption", "kms", "vault", "vaultAddress"}, config.Placeholder},
+		{scenario.APIServer{Type: "aescbc"}, []string{"spec", "encryption", "type"}, "aescbc"},
+		{scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"vault": {"vaultKeyPath": "transit/keys/x"}}}, []string{"spec", "encryption", "kms", "vault", "vaultKeyPath"}, "transit/keys/x"},
+		{scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"vault": {}}}, []string{"spec", "encryption", "kms", "vault", "vaultAddress"}, "https://vault.example.com:8200"},
+		{scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"aws": {"keyARN": "x"}}}, []string{"metadata", "annotations", config.Annotation}, `{"aws":{"keyARN":"x"},"type":"AWS"}`},
+		{scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"aws": {"keyARN": "x"}}}, []string{"spec", "encryption", "kms", "vault", "vaultAddress"}, config.Placeholder},
 	} {
-		u, err := operated.Wish(scenario.Action{Verb: scenario.VerbAPIServer, Params: test.params})
+		u, err := operated.Wish(&test.a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,10 +95,10 @@ func TestWish(t *testing.T) {
 			got = m[name]
 		}
 		if got != test.want {
-			t.Errorf("%v: %v is %v, want %v", test.params, test.at, got, test.want)
+			t.Errorf("%v: %v is %v, want %v", test.a, test.at, got, test.want)
 		}
 	}
-	if _, err := operated.Wish(scenario.Action{Params: map[string]any{"type": "KMS"}}); err == nil {
+	if _, err := operated.Wish(&scenario.APIServer{Type: "KMS"}); err == nil {
 		t.Error("KMS without a provider is accepted")
 	}
 }

@@ -3,6 +3,7 @@ package operated
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,13 +20,13 @@ import (
 const CredentialSecret = "vault-approle"
 
 // Wish is the APIServer configuration that an action asks for.
-func Wish(a scenario.Action) (*unstructured.Unstructured, error) {
-	kind := a.Text("type")
+func Wish(a *scenario.APIServer) (*unstructured.Unstructured, error) {
+	kind := a.Type
 	if kind != string(encryption.KMS) {
 		return APIServer(kind), nil
 	}
 	for _, p := range config.Providers() {
-		section, written := a.Params[p.Section].(map[string]any)
+		section, written := a.Sections[p.Section]
 		switch {
 		case !written:
 		case p.Section == "vault":
@@ -78,15 +79,12 @@ func APIServer(kind string) *unstructured.Unstructured {
 		"metadata": map[string]any{"name": exchange.Object}, "spec": map[string]any{"encryption": spec}}}
 }
 
-// Lags are how much later than the operator rolls them out revisions reach nodes: one for all, or one for each. Without any nothing is late.
-func Lags(a scenario.Action, nodes []string) map[string]time.Duration {
-	lags, one := maps.Clone(a.Durations("lag")), a.Duration("lag")
-	if one == 0 {
-		return lags
-	}
-	lags = map[string]time.Duration{}
-	for _, name := range nodes {
-		lags[name] = one
+// Lags are how much later than the operator rolls them out revisions reach nodes, also those that come later by a name. Without any nothing is
+// late.
+func Lags(lag scenario.Lag, nodes []string) map[string]time.Duration {
+	lags := map[string]time.Duration{}
+	for _, name := range append(slices.Sorted(maps.Keys(lag.Nodes)), nodes...) {
+		lags[name] = lag.Of(name)
 	}
 	return lags
 }

@@ -113,10 +113,11 @@ func (b *Backend) Timing() contract.Timing {
 func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	var lacks []string
 	for _, a := range s.Actions() {
-		if a.Verb == scenario.VerbLink && a.Link.From == history.RoleReporter && a.Link.To == history.RoleLoadBalancer {
+		if l, ok := a.(*scenario.Link); ok && l.From == history.RoleReporter && l.To == history.RoleLoadBalancer {
 			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
 		}
 	}
+	lacks = append(lacks, new(environment).handlers().Lacks(s, nil)...)
 	lacks = append(lacks, lacksFurther(s)...)
 	if _, err := operatorNamed(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())

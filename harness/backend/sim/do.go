@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -18,57 +19,39 @@ const (
 
 // Do implements backend.Environment. It is called in a task, and suspends it while it waits.
 func (e *environment) Do(ctx context.Context, a scenario.Action) error {
-	if e.verb(a.Verb) == nil {
-		return fmt.Errorf("action %q: the sim backend does not know it", a.Verb)
-	}
 	err := e.w.k.Sleep(0) // what is due now was there before: at the very beginning, the whole cluster
 	if err == nil {
 		err = e.doAimed(ctx, a)
 	}
 	if err != nil {
-		return fmt.Errorf("action %s: %w", a.Verb, err)
+		return fmt.Errorf("action %s: %w", a.Verb(), err)
 	}
 	return nil
 }
 
-func (e *environment) verb(v scenario.Verb) func(context.Context, scenario.Action) error {
-	switch v {
-	case scenario.VerbInject:
-		return e.inject
-	case scenario.VerbRelease:
-		return e.release
-	case scenario.VerbRotate:
-		return e.rotate
-	case scenario.VerbKMS:
-		return e.remote
-	case scenario.VerbStart, scenario.VerbStop, scenario.VerbKill, scenario.VerbPause, scenario.VerbResume, scenario.VerbRestart:
-		return e.processes
-	case scenario.VerbLink:
-		return e.link
-	case scenario.VerbRefuse:
-		return e.refuse
-	case scenario.VerbWatches:
-		return e.watches
-	case scenario.VerbClock:
-		return e.clock
-	case scenario.VerbCredential:
-		return e.credential
-	case scenario.VerbNode:
-		return e.changeNodes
-	case scenario.VerbEncryption:
-		return e.changeEncryption
-	case scenario.VerbAPIServer:
-		return e.configureAPIServer
-	case scenario.VerbData:
-		return e.data
-	case scenario.VerbCondition:
-		return e.condition
-	case scenario.VerbEntries:
-		return e.entries
-	case scenario.VerbAttempt:
-		return e.attempt
+func (e *environment) handlers() backend.Handlers {
+	h := backend.Handlers{
+		scenario.VerbInject:     backend.Handle(e.inject),
+		scenario.VerbRelease:    backend.Handle(e.release),
+		scenario.VerbRotate:     backend.Handle(e.rotate),
+		scenario.VerbKMS:        backend.Handle(e.remote),
+		scenario.VerbLink:       backend.Handle(e.link),
+		scenario.VerbRefuse:     backend.Handle(e.refuse),
+		scenario.VerbWatches:    backend.Handle(e.watches),
+		scenario.VerbClock:      backend.Handle(e.clock),
+		scenario.VerbCredential: backend.Handle(e.credential),
+		scenario.VerbNode:       backend.Handle(e.changeNodes),
+		scenario.VerbEncryption: backend.Handle(e.changeEncryption),
+		scenario.VerbAPIServer:  backend.Handle(e.configureAPIServer),
+		scenario.VerbData:       backend.Handle(e.data),
+		scenario.VerbCondition:  backend.Handle(e.condition),
+		scenario.VerbEntries:    backend.Handle(e.entries),
+		scenario.VerbAttempt:    backend.Handle(e.attempt),
 	}
-	return nil
+	for _, v := range scenario.ProcessVerbs() {
+		h[v] = backend.Handle(e.processes)
+	}
+	return h
 }
 
 var errLate = errors.New("it took too long")

@@ -14,14 +14,14 @@ import (
 
 // configureAPIServer writes the cluster's one APIServer configuration, as an administrator does. What comes of it is the operators' business: it
 // returns at once.
-func (e *environment) configureAPIServer(_ context.Context, a scenario.Action) error {
+func (e *environment) configureAPIServer(_ context.Context, a *scenario.APIServer) error {
 	wanted, err := operated.Wish(a)
 	if err != nil {
 		return err
 	}
 	for _, one := range e.all() {
 		one.writeSizes(append(scenario.DataSizes(), scenario.MaxObjectBytes))
-		one.pods.lags = operated.Lags(a, e.Nodes())
+		one.pods.lags = operated.Lags(a.Lag, e.Nodes())
 	}
 	r := request{user: "system:admin", verb: verbPatch, key: e.w.configKey(), manager: "kmsharness", force: true, contentType: audit.ContentTypeApply,
 		body: encode(wanted)}
@@ -34,7 +34,7 @@ func (e *environment) configureAPIServer(_ context.Context, a scenario.Action) e
 		}
 		return rep.problem()
 	})
-	switch refused := a.Text("expect") == scenario.OutcomeRefused; {
+	switch refused := a.Expect == scenario.OutcomeRefused; {
 	case err != nil:
 		return fmt.Errorf("write the APIServer configuration: %w", err)
 	case refused && refusal == nil:
@@ -45,7 +45,7 @@ func (e *environment) configureAPIServer(_ context.Context, a scenario.Action) e
 		return nil
 	}
 	for _, one := range e.all() {
-		one.encryption = encryption.Type(a.Text("type"))
+		one.encryption = encryption.Type(a.Type)
 		one.recordExpected()
 	}
 	return nil

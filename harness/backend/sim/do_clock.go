@@ -11,9 +11,9 @@ import (
 
 // clock sets the clock of nodes, or of the aggregators. What runs by a monotonic clock does not notice: timers, deadlines, leases,
 // and the keys of API servers. What an API server writes into objects by itself, such as when they were made, is by the clock of its node.
-func (e *environment) clock(_ context.Context, a scenario.Action) error {
-	by := a.Duration("by")
-	switch mode := a.Text("mode"); mode {
+func (e *environment) clock(_ context.Context, a *scenario.Clock) error {
+	by := a.By.Value()
+	switch mode := a.Mode; mode {
 	case history.ClockAhead:
 	case history.ClockBehind:
 		by = -by
@@ -22,12 +22,12 @@ func (e *environment) clock(_ context.Context, a scenario.Action) error {
 	default:
 		return fmt.Errorf("mode %q: expected ahead, behind or restore", mode)
 	}
-	if a.Process.Role == history.RoleAggregator {
+	if a.Role == history.RoleAggregator {
 		e.w.ahead = by
 		e.w.record("backend", &history.Clock{Role: history.RoleAggregator, Ahead: by})
 		return nil
 	}
-	nodes, err := e.selectNodes(a.Process.Node, true)
+	nodes, err := e.selectNodes(a.Node, true)
 	if err != nil {
 		return err
 	}

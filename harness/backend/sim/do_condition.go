@@ -20,8 +20,8 @@ import (
 )
 
 // condition puts a condition on the operator CR, or deletes it, as another controller would.
-func (e *environment) condition(_ context.Context, a scenario.Action) error {
-	kind, manager := a.Text("type"), orDefault(a.Text("manager"), "somebody-else")
+func (e *environment) condition(_ context.Context, a *scenario.Condition) error {
+	kind, manager := a.Type, orDefault(a.Manager, "somebody-else")
 	if kind == "" {
 		return errors.New("expected a type")
 	}
@@ -30,10 +30,10 @@ func (e *environment) condition(_ context.Context, a scenario.Action) error {
 		owned = map[string]map[string]any{}
 		e.conditions[manager] = owned
 	}
-	if a.Bool("delete") {
+	if a.Delete {
 		delete(owned, kind)
 	} else {
-		owned[kind] = e.conditionOf(kind, a.Text("status"), a.Text("reason"), a.Text("message"))
+		owned[kind] = e.conditionOf(kind, a.Status, a.Reason, a.Message)
 	}
 	all := []any{}
 	for _, k := range slices.Sorted(maps.Keys(owned)) {
@@ -43,8 +43,8 @@ func (e *environment) condition(_ context.Context, a scenario.Action) error {
 }
 
 // entries puts entries of nodes that do not exist into the typed list, or takes them away.
-func (e *environment) entries(_ context.Context, a scenario.Action) error {
-	return e.applyStatus(operated.Elsewhere, operated.EntriesElsewhere(e.w.operator.core.TypedPath, a.Int("count", 0), e.w.k.Now()))
+func (e *environment) entries(_ context.Context, a *scenario.Entries) error {
+	return e.applyStatus(operated.Elsewhere, operated.EntriesElsewhere(e.w.operator.core.TypedPath, a.Count, e.w.k.Now()))
 }
 
 // applyStatus applies what a manager owns of the CR's status.
@@ -74,8 +74,8 @@ func (e *environment) statusBody(status map[string]any) []byte {
 }
 
 // attempt makes one request under the identity of a node's reporter, and says whether it was treated as expected.
-func (e *environment) attempt(_ context.Context, a scenario.Action) error {
-	nodes, err := e.selectNodes(a.Text("as"), true)
+func (e *environment) attempt(_ context.Context, a *scenario.Attempt) error {
+	nodes, err := e.selectNodes(a.As, true)
 	if err != nil {
 		return err
 	}
@@ -90,21 +90,21 @@ func (e *environment) attempt(_ context.Context, a scenario.Action) error {
 		return fmt.Errorf("%s %s: %w", r.verb, r.key.Resource.Resource, rep.err)
 	}
 	denied := rep.code == 401 || rep.code == 403 || rep.code == 422
-	if want := orDefault(a.Text("expect"), "denied"); want == "denied" && !denied || want == "allowed" && rep.code >= 300 {
+	if want := orDefault(a.Expect, "denied"); want == "denied" && !denied || want == "allowed" && rep.code >= 300 {
 		return fmt.Errorf("%s %s as the reporter of %s: answered %d, expected %s: %s", r.verb, r.key.Resource.Resource, as.name, rep.code, want,
 			contract.SafeText(rep.text, 300))
 	}
 	return nil
 }
 
-func (e *environment) attemptOf(a scenario.Action, as string) (request, error) {
+func (e *environment) attemptOf(a *scenario.Attempt, as string) (request, error) {
 	own := request{verb: verbPatch, key: e.w.crKey(), subresource: "status", manager: contract.FieldManager(as), force: true, contentType: audit.ContentTypeApply}
 	report := func(kind string) []byte {
 		return e.crBody([]any{e.conditionOf(kind, "True", contract.ReporterConditionReason, "[]")})
 	}
-	switch verb := a.Text("verb"); verb {
+	switch verb := a.Method; verb {
 	case "apply-condition":
-		own.body = report(contract.ConditionType(orDefault(a.Text("node"), as)))
+		own.body = report(contract.ConditionType(orDefault(a.Node, as)))
 		return own, nil
 	case "apply-rollup":
 		own.body = report(contract.ConditionDegraded)
@@ -117,18 +117,18 @@ func (e *environment) attemptOf(a scenario.Action, as string) (request, error) {
 }
 
 // attempted is a request to "plural.group" or "plural/subresource".
-func attempted(a scenario.Action, verb, as string) request {
-	resource, subresource, _ := strings.Cut(a.Text("resource"), "/")
+func attempted(a *scenario.Attempt, verb, as string) request {
+	resource, subresource, _ := strings.Cut(a.Resource, "/")
 	plural, group, _ := strings.Cut(resource, ".")
 	gvr := schema.GroupVersionResource{Group: orDefault(group, groupOf(plural)), Version: "v1", Resource: plural}
 	r := request{verb: verb, subresource: subresource, contentType: audit.ContentTypeMerge,
-		key: objects.Key{Resource: gvr, Namespace: a.Text("namespace"), Name: a.Text("name")}}
+		key: objects.Key{Resource: gvr, Namespace: a.Namespace, Name: a.Name}}
 	if verb == "apply" {
 		r.verb, r.contentType, r.manager, r.force = verbPatch, audit.ContentTypeApply, contract.FieldManager(as), true
 	}
-	switch body := a.Params["body"].(type) {
+	switch body := a.Body.(type) {
 	case nil:
-		r.body = []byte(`{"metadata":{"name":"` + a.Text("name") + `"}}`)
+		r.body = []byte(`{"metadata":{"name":"` + a.Name + `"}}`)
 	case string:
 		r.body = []byte(body)
 	default:

@@ -26,15 +26,15 @@ func (c *cluster) unauthorized(r *request) bool {
 
 // credential lets the credential of reporters expire, or renews it. They are restarted before, as where the time of a certificate's end is
 // fixed when it is made.
-func (e *environment) credential(_ context.Context, a scenario.Action) error {
-	nodes, err := e.selectNodes(a.Process.Node, true)
+func (e *environment) credential(_ context.Context, a *scenario.Credential) error {
+	nodes, err := e.selectNodes(a.Node, true)
 	if err == nil {
 		err = reachable(nodes, "")
 	}
 	if err != nil {
 		return err
 	}
-	renew := a.Text("mode") == scenario.CredentialRenew
+	renew := a.Mode == scenario.CredentialRenew
 	if !renew {
 		var reporters []*proc
 		for _, n := range nodes {

@@ -19,7 +19,7 @@ var errSuperseded = errors.New("another switch of the encryption has begun")
 
 // changeEncryption switches the cluster's encryption type, keys and plugins, as an operator would. One that begins in the middle
 // of another takes over: what the other has given out stays readable until everything is written anew.
-func (e *environment) changeEncryption(_ context.Context, a scenario.Action) error {
+func (e *environment) changeEncryption(_ context.Context, a *scenario.Encryption) error {
 	e.switches++
 	mine := e.switches
 	if err := e.turn.take(e); err != nil {
@@ -49,8 +49,8 @@ func (e *environment) superseded(mine int) error {
 }
 
 // wanted is the list that an action asks for. Without keyIDs, plugins are those from before, and other keys have the number 1.
-func (e *environment) wanted(a scenario.Action) (encryption.List, error) {
-	kind, keyIDs := encryption.Type(a.Text("type")), a.Texts("keyIDs")
+func (e *environment) wanted(a *scenario.Encryption) (encryption.List, error) {
+	kind, keyIDs := encryption.Type(a.Type), a.KeyIDs
 	switch {
 	case len(keyIDs) > 0:
 	case kind == encryption.KMS:

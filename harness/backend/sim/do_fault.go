@@ -18,7 +18,7 @@ import (
 )
 
 // inject puts a fault in force on the selected plugins.
-func (e *environment) inject(_ context.Context, a scenario.Action) error {
+func (e *environment) inject(_ context.Context, a *scenario.Inject) error {
 	params := maps.Clone(a.Params)
 	if params == nil {
 		params = map[string]any{}
@@ -45,7 +45,7 @@ func (e *environment) inject(_ context.Context, a scenario.Action) error {
 
 // release ends faults of the selected plugins: those of a name and a method, or all. A plugin that a fault has taken down for
 // good is started again.
-func (e *environment) release(_ context.Context, a scenario.Action) error {
+func (e *environment) release(_ context.Context, a *scenario.Release) error {
 	var crashed []*proc
 	err := e.eachPlugin(a.Plugin, func(p *kmsPlugin) error {
 		if !p.lives() {
@@ -94,22 +94,17 @@ func (e *environment) eachPlugin(s scenario.Selector, do func(*kmsPlugin) error)
 }
 
 // rotate makes a new KEK behind every keyID. Each plugin notices with its own lag.
-func (e *environment) rotate(ctx context.Context, a scenario.Action) error {
-	lags, one := a.Durations("lag"), a.Duration("lag")
+func (e *environment) rotate(ctx context.Context, a *scenario.Rotate) error {
 	for _, n := range e.nodes() {
 		for _, p := range n.plugins {
-			lag, ok := lags[n.name]
-			if !ok {
-				lag = one
-			}
-			p.setLag(lag)
+			p.setLag(a.Lag.Of(n.name))
 		}
 	}
 	defer e.w.kmsChanged()
 	rotated := map[string]bool{} // an operator may have two keyIDs with one key behind them
 	for _, k := range e.w.keyIDs {
 		key := e.w.remoteKey(k)
-		if want := a.Text("keyID"); want != "" && want != k || rotated[key] {
+		if rotated[key] {
 			continue
 		}
 		rotated[key] = true
@@ -121,8 +116,8 @@ func (e *environment) rotate(ctx context.Context, a scenario.Action) error {
 }
 
 // remote changes what the remote KMS does, for the plugins of a node or for all.
-func (e *environment) remote(_ context.Context, a scenario.Action) error {
-	op, node, model := a.Text("op"), a.Text("node"), e.w.kms.model
+func (e *environment) remote(_ context.Context, a *scenario.KMS) error {
+	op, node, model := a.Op, a.Node, e.w.kms.model
 	if err := (remote{e.w.kms}).reach(); err != nil {
 		return err
 	}
@@ -149,7 +144,7 @@ func (e *environment) remote(_ context.Context, a scenario.Action) error {
 	}
 	var errs []error
 	for _, key := range model.Keys() {
-		v := cmp.Or(a.Int("kek", 0), key.Current.Version)
+		v := cmp.Or(a.KEK, key.Current.Version)
 		if _, err := model.SetState(key.Name, v, state, nil); err != nil {
 			errs = append(errs, fmt.Errorf("%s version %d of the KEK of %s: %w", op, v, key.Name, err))
 		}
@@ -158,17 +153,17 @@ func (e *environment) remote(_ context.Context, a scenario.Action) error {
 }
 
 // link puts a fault in force on the selected links, or restores them.
-func (e *environment) link(_ context.Context, a scenario.Action) error {
+func (e *environment) link(_ context.Context, a *scenario.Link) error {
 	modes := map[string]string{"cut": history.LinkCut, "reset": history.LinkReset, "slow": history.LinkSlow, "mute": history.LinkMute, "restore": history.LinkOK}
-	state, ok := modes[a.Text("mode")]
+	state, ok := modes[a.Mode]
 	if !ok {
-		return fmt.Errorf("mode %q: expected cut, reset, slow, mute or restore", a.Text("mode"))
+		return fmt.Errorf("mode %q: expected cut, reset, slow, mute or restore", a.Mode)
 	}
 	delay := time.Duration(0)
 	if state == history.LinkSlow {
-		delay = a.Duration("delay")
+		delay = a.Delay.Value()
 	}
-	switch a.Link.From {
+	switch a.From {
 	case history.RoleAggregator:
 		e.w.front.set(state, delay)
 		return nil
@@ -176,18 +171,18 @@ func (e *environment) link(_ context.Context, a scenario.Action) error {
 		e.w.record("backend", &history.Link{From: "client", To: history.RoleLoadBalancer, State: state, Delay: delay})
 		return nil
 	}
-	nodes, err := e.selectNodes(a.Link.Node, true)
+	nodes, err := e.selectNodes(a.Node, true)
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes {
-		if a.Link.From == history.RoleNode {
+		if a.From == history.RoleNode {
 			e.network(n, state)
 			continue
 		}
-		l := n.link(a.Link)
+		l := n.link(a.Ends())
 		if l == nil {
-			return fmt.Errorf("there is no link from %s to %s", a.Link.From, a.Link.To)
+			return fmt.Errorf("there is no link from %s to %s", a.From, a.To)
 		}
 		l.set(state, delay)
 	}

@@ -15,7 +15,7 @@ import (
 const maxNodes = 7
 
 // changeNodes removes, adds or replaces a node.
-func (e *environment) changeNodes(_ context.Context, a scenario.Action) error {
+func (e *environment) changeNodes(_ context.Context, a *scenario.Node) error {
 	if err := e.turn.take(e); err != nil {
 		return err
 	}
@@ -23,17 +23,17 @@ func (e *environment) changeNodes(_ context.Context, a scenario.Action) error {
 	if err := reachable(e.nodes(), ""); err != nil {
 		return err
 	}
-	lingers := a.Text("reporter") == "lingers"
+	lingers := a.Reporter == scenario.ReporterLingers
 	switch {
-	case a.Text("remove") != "":
-		return e.removeNode(a.Text("remove"), lingers)
-	case a.Text("add") != "":
-		return e.addNode(a.Text("add"))
-	case a.Text("replace") != "":
-		if err := e.removeNode(a.Text("replace"), lingers); err != nil {
+	case a.Remove != "":
+		return e.removeNode(a.Remove, lingers)
+	case a.Add != "":
+		return e.addNode(a.Add)
+	case a.Replace != "":
+		if err := e.removeNode(a.Replace, lingers); err != nil {
 			return err
 		}
-		return e.addNode(a.Text("with"))
+		return e.addNode(a.With)
 	}
 	return errors.New("expected remove, add, or replace and with")
 }

@@ -15,19 +15,19 @@ import (
 )
 
 // processes carries out start … restart on every selected process at the same time.
-func (e *environment) processes(ctx context.Context, a scenario.Action) error {
-	if a.Process.Role == history.RoleNode || a.Process.Role == history.RolePod {
+func (e *environment) processes(ctx context.Context, a *scenario.Process) error {
+	if a.Target.Role == history.RoleNode || a.Target.Role == history.RolePod {
 		return e.wholes(ctx, a)
 	}
-	if a.Unlisted() {
-		if err := e.addUnlisted(a.Process); err != nil {
+	if a.Unlisted {
+		if err := e.addUnlisted(a.Target); err != nil {
 			return err
 		}
 	}
-	if overlap := a.Duration("overlap"); overlap > 0 {
-		return e.succeed(a.Process, overlap)
+	if overlap := a.Overlap.Value(); overlap > 0 {
+		return e.succeed(a.Target, overlap)
 	}
-	targets, err := e.selectProcesses(a.Process)
+	targets, err := e.selectProcesses(a.Target)
 	if err == nil && e.pods != nil {
 		targets, err = e.pods.startable(a, targets)
 	}
@@ -72,12 +72,12 @@ func (e *environment) succeed(s scenario.Selector, overlap time.Duration) error 
 	return cmp.Or(each(e, successors, startTimeout, start), e.w.k.Sleep(overlap), each(e, old, startTimeout, stop))
 }
 
-func starts(a scenario.Action) bool {
-	return a.Verb == scenario.VerbStart || a.Verb == scenario.VerbRestart
+func starts(a *scenario.Process) bool {
+	return a.Do == scenario.VerbStart || a.Do == scenario.VerbRestart
 }
 
-func act(a scenario.Action, p *proc, done func()) {
-	switch a.Verb {
+func act(a *scenario.Process, p *proc, done func()) {
+	switch a.Do {
 	case scenario.VerbStart:
 		p.start(done)
 	case scenario.VerbStop:
@@ -92,7 +92,7 @@ func act(a scenario.Action, p *proc, done func()) {
 		p.resume()
 		done()
 	default:
-		if with := a.Text("with"); with == scenario.WithKill || with == scenario.WithContainer {
+		if with := a.With; with == scenario.WithKill || with == scenario.WithContainer {
 			p.end(history.ProcessKilled, "")
 			p.start(done)
 			return

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -10,9 +11,9 @@ import (
 )
 
 // refuse lets API servers answer requests with an error, or no longer.
-func (e *environment) refuse(_ context.Context, a scenario.Action) error {
-	role, mode := a.Process.Role, a.Text("mode")
-	node, err := e.apiServerOf(a.Process.Node)
+func (e *environment) refuse(_ context.Context, a *scenario.Refuse) error {
+	role, mode := a.Role, a.Mode
+	node, err := e.apiServerOf(a.Node)
 	if err != nil {
 		return err
 	}
@@ -22,27 +23,27 @@ func (e *environment) refuse(_ context.Context, a scenario.Action) error {
 		})
 		return nil
 	}
-	f := &refusal{left: a.Int("count", -1), what: history.Refusal{Role: role, Node: node, Verb: a.Text("verb"), Mode: mode, Code: history.RefusalCode(mode)}}
+	f := &refusal{left: cmp.Or(a.Count, -1), what: history.Refusal{Role: role, Node: node, Verb: a.Method, Mode: mode, Code: history.RefusalCode(mode)}}
 	if f.what.Code == 0 {
 		return fmt.Errorf("mode %q: expected one of %v, or restore", mode, history.RefusalModes())
 	}
 	if mode == history.RefuseTooManyRequests {
-		f.what.RetryAfter = time.Duration(a.Int("retryAfter", 1)) * time.Second
+		f.what.RetryAfter = time.Duration(cmp.Or(a.RetryAfter, 1)) * time.Second
 	}
-	e.w.beginRefusal(f, a.Duration("for"))
+	e.w.beginRefusal(f, a.For.Value())
 	return nil
 }
 
 // watches lets those of API servers be late, or ends them.
-func (e *environment) watches(_ context.Context, a scenario.Action) error {
-	node, err := e.apiServerOf(a.Process.Node)
+func (e *environment) watches(_ context.Context, a *scenario.Watches) error {
+	node, err := e.apiServerOf(a.Node)
 	if err != nil {
 		return err
 	}
 	over := errExpired
-	switch mode := a.Text("mode"); mode {
+	switch mode := a.Mode; mode {
 	case history.WatchesLate:
-		e.w.beLate(node, a.Duration("by"))
+		e.w.beLate(node, a.By.Value())
 		return nil
 	case history.WatchesRestore:
 		e.w.beLate(node, 0)

@@ -18,20 +18,20 @@ const (
 )
 
 // wholes carries out start … restart of nodes, or of the API servers' pods on them, each as one unit.
-func (e *environment) wholes(ctx context.Context, a scenario.Action) error {
+func (e *environment) wholes(ctx context.Context, a *scenario.Process) error {
 	if err := e.turn.take(e); err != nil {
 		return err
 	}
 	defer e.turn.give()
-	nodes, err := e.selectNodes(a.Process.Node, false)
-	if err == nil && a.Process.Role == history.RolePod {
+	nodes, err := e.selectNodes(a.Target.Node, false)
+	if err == nil && a.Target.Role == history.RolePod {
 		err = reachable(nodes, awayStopped)
 	}
 	if err != nil {
 		return err
 	}
-	role := a.Process.Role
-	switch a.Verb {
+	role := a.Target.Role
+	switch a.Do {
 	case scenario.VerbPause:
 		e.pauseNodes(nodes)
 		return nil
@@ -41,7 +41,7 @@ func (e *environment) wholes(ctx context.Context, a scenario.Action) error {
 	case scenario.VerbStart:
 		return e.startWholes(role, nodes)
 	}
-	if err := e.endWholes(role, nodes, a.Verb == scenario.VerbKill || a.Text("with") == scenario.WithKill); err != nil || a.Verb != scenario.VerbRestart {
+	if err := e.endWholes(role, nodes, a.Do == scenario.VerbKill || a.With == scenario.WithKill); err != nil || a.Do != scenario.VerbRestart {
 		return err
 	}
 	return e.startWholes(role, nodes)

@@ -55,33 +55,26 @@ func (e *environment) headings() []history.FurtherAPIServer {
 
 // doAimed carries out an action: on the API server that it is aimed at, on all of them if it is about all, or on kube-apiserver.
 func (e *environment) doAimed(ctx context.Context, a scenario.Action) error {
-	switch name := a.APIServer(); {
+	switch name := scenario.OfAPIServer(a); {
 	case name != "":
 		return e.doOne(ctx, name, a)
-	case ofAll(a.Verb) && len(e.further) > 0:
+	case scenario.OfCluster(a) && len(e.further) > 0:
 		return e.doAll(ctx, a)
 	}
-	return e.verb(a.Verb)(ctx, a)
-}
-
-// ofAll says which actions are about every API server: the cluster has one remote KMS and one encryption configuration, and data are
-// written through each.
-func ofAll(v scenario.Verb) bool {
-	return v == scenario.VerbRotate || v == scenario.VerbEncryption || v == scenario.VerbData
+	return e.handlers().Do(ctx, a)
 }
 
 func (e *environment) doOne(ctx context.Context, name string, a scenario.Action) error {
-	nodes, err := e.selectNodes(a.Process.Node+a.Plugin.Node, false)
+	nodes, err := e.selectNodes(scenario.Selected(a).Node, false)
 	if err == nil {
 		err = reachable(nodes, awayStopped)
 	}
 	if err != nil {
 		return err
 	}
-	a.Process.APIServer, a.Plugin.APIServer = "", ""
 	for _, f := range e.further {
 		if f.w.apiServer == name {
-			return f.verb(a.Verb)(ctx, a)
+			return f.handlers().Do(ctx, scenario.ForAPIServer(a, ""))
 		}
 	}
 	return fmt.Errorf("there is no %s in the topology", name)
@@ -93,7 +86,7 @@ func (e *environment) doAll(ctx context.Context, a scenario.Action) error {
 	left, over := len(e.further), func() {}
 	for _, f := range e.further {
 		e.w.k.Go(func() {
-			if err := f.verb(a.Verb)(ctx, a); err != nil {
+			if err := f.handlers().Do(ctx, a); err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", f.w.apiServer, err))
 			}
 			if left--; left == 0 {
@@ -101,7 +94,7 @@ func (e *environment) doAll(ctx context.Context, a scenario.Action) error {
 			}
 		})
 	}
-	err := e.verb(a.Verb)(ctx, a)
+	err := e.handlers().Do(ctx, a)
 	if left > 0 {
 		err = errors.Join(err, e.w.k.Suspend(func(done func()) { over = done }))
 	}

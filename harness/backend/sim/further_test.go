@@ -21,13 +21,13 @@ func TestLacksOfFurtherAPIServers(t *testing.T) {
 		change(&topology)
 		return topology
 	}
-	node := scenario.Action{Verb: scenario.VerbNode}
+	node := &scenario.Node{}
 	for want, s := range map[string]scenario.Scenario{
 		"":                    {Topology: three},
 		"start: stopped":      {Topology: several(func(t *scenario.Topology) { t.Start = scenario.StartStopped })},
 		"several aggregators": {Topology: several(func(t *scenario.Topology) { t.Aggregators = 2 })},
-		"stay where they are": {Topology: three, Steps: []scenario.Step{{Action: &node}}},
-		"nothing for one":     {Topology: scenario.Topology{Aggregators: 2}, Steps: []scenario.Step{{Action: &node}}},
+		"stay where they are": {Topology: three, Steps: []scenario.Step{{Action: node}}},
+		"nothing for one":     {Topology: scenario.Topology{Aggregators: 2}, Steps: []scenario.Step{{Action: node}}},
 	} {
 		lacks := strings.Join(b.Lacks(s.WithDefaults()), "\n")
 		if none := want == "" || want == "nothing for one"; none != (lacks == "") || !none && !strings.Contains(lacks, want) {
@@ -73,8 +73,8 @@ func (e *environment) put(t *testing.T, n *node, name string) error {
 	return e.store(n, name, []byte(name))
 }
 
-func kill(role, apiServer, node string) scenario.Action {
-	return scenario.Action{Verb: scenario.VerbKill, Process: scenario.Selector{Role: role, APIServer: apiServer, Node: node}}
+func kill(role, apiServer, node string) *scenario.Process {
+	return &scenario.Process{Do: scenario.VerbKill, Target: scenario.Selector{Role: role, APIServer: apiServer, Node: node}}
 }
 
 // What is written through the aggregation layer is encrypted by an instance that has its turn, with a key of its own plugins, and can be read
@@ -122,7 +122,7 @@ func TestThroughTheAggregationLayer(t *testing.T) {
 func TestAnInstanceThatStandsStill(t *testing.T) {
 	e, oauth := three(t)
 	pause := kill(history.RoleAPIServer, history.OAuthAPIServer, "cp-2")
-	pause.Verb = scenario.VerbPause
+	pause.Do = scenario.VerbPause
 	e.must(t, pause, 0)
 	failed := 0
 	for range 3 {
@@ -138,7 +138,7 @@ func TestAnInstanceThatStandsStill(t *testing.T) {
 // A node that is off the network takes its pods along: nobody gets to one of them, and nothing is passed on there.
 func TestPodsOfANodeOffTheNetwork(t *testing.T) {
 	e, oauth := three(t)
-	e.must(t, scenario.Action{Verb: scenario.VerbLink, Link: scenario.Selector{From: history.RoleNode, To: history.Network, Node: "cp-1"}, Params: map[string]any{"mode": "cut"}}, 0)
+	e.must(t, &scenario.Link{From: history.RoleNode, To: history.Network, Node: "cp-1", Mode: "cut"}, 0)
 	for range 3 {
 		if err := oauth.put(t, oauth.nodes()[1], "data-1"); err != nil {
 			t.Errorf("through a node that is on the network: %v", err)
@@ -172,7 +172,7 @@ func TestPowerOfANodeWithFurtherAPIServers(t *testing.T) {
 		t.Errorf("kill a plugin of a pod that is stopped: %v", err)
 	}
 	start := kill(history.RolePod, history.OAuthAPIServer, n.name)
-	start.Verb = scenario.VerbStart
+	start.Do = scenario.VerbStart
 	e.must(t, start, 10*time.Second)
 	e.must(t, kill(history.RoleNode, "", n.name), 0)
 	if lives(n) != 0 {
@@ -181,7 +181,7 @@ func TestPowerOfANodeWithFurtherAPIServers(t *testing.T) {
 	if err := e.do(t, start, 0); err == nil || !strings.Contains(err.Error(), "has no power") {
 		t.Errorf("start a pod on a node without power: %v", err)
 	}
-	start.Process = scenario.Selector{Role: history.RoleNode, Node: n.name}
+	start.Target = scenario.Selector{Role: history.RoleNode, Node: n.name}
 	e.must(t, start, 20*time.Second)
 	if lives(n) != 9 {
 		t.Errorf("%d processes live after the node has come back, want 9", lives(n))
@@ -208,9 +208,9 @@ func TestReportersApartGoThroughTheLoadBalancer(t *testing.T) {
 // What is about all API servers is done to each: with keys of its own, and in a part of the history of its own.
 func TestActionsOnAllAPIServers(t *testing.T) {
 	e, _ := three(t)
-	e.must(t, scenario.Action{Verb: scenario.VerbData, Params: map[string]any{"op": scenario.DataWrite, "count": 3, "size": 8}}, time.Second)
-	e.must(t, scenario.Action{Verb: scenario.VerbRotate}, time.Second)
-	e.must(t, scenario.Action{Verb: scenario.VerbEncryption, Params: map[string]any{"type": "aescbc"}}, time.Minute)
+	e.must(t, &scenario.Data{Op: scenario.DataWrite, Count: 3, Size: 8}, time.Second)
+	e.must(t, &scenario.Rotate{}, time.Second)
+	e.must(t, &scenario.Encryption{Type: "aescbc"}, time.Minute)
 	for _, one := range e.all() {
 		for name, s := range one.w.secrets {
 			if s.provider != "aescbc-1" {

@@ -38,8 +38,8 @@ func (e *environment) do(t *testing.T, a scenario.Action, wait time.Duration) er
 	return err
 }
 
-func aescbc() scenario.Action {
-	return scenario.Action{Verb: scenario.VerbAPIServer, Params: map[string]any{"type": "aescbc"}}
+func aescbc() *scenario.APIServer {
+	return &scenario.APIServer{Type: "aescbc"}
 }
 
 func (e *environment) isAt() string {
@@ -94,20 +94,20 @@ func TestOperatorWithoutAnAPIServer(t *testing.T) {
 // What no API takes is said, and what the operator cannot do as well.
 func TestOperatorRefusals(t *testing.T) {
 	e := underOperator(t)
-	bad := scenario.Action{Verb: scenario.VerbAPIServer, Params: map[string]any{"type": "KMS", "vault": map[string]any{"vaultAddress": "http://vault.example.com"}}}
+	bad := &scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"vault": {"vaultAddress": "http://vault.example.com"}}}
 	if err := e.do(t, bad, time.Second); err == nil || !strings.Contains(err.Error(), "https") {
 		t.Errorf("an address without https: %v", err)
 	}
-	bad.Params["expect"] = scenario.OutcomeRefused
+	bad.Expect = scenario.OutcomeRefused
 	if err := e.do(t, bad, time.Second); err != nil {
 		t.Errorf("what was expected to be refused: %v", err)
 	}
 	good := aescbc()
-	good.Params["expect"] = scenario.OutcomeRefused
+	good.Expect = scenario.OutcomeRefused
 	if err := e.do(t, good, time.Second); err == nil {
 		t.Error("what is accepted was expected to be refused")
 	}
-	pause := scenario.Action{Verb: scenario.VerbPause, Process: scenario.Selector{Role: history.RoleOperator}}
+	pause := &scenario.Process{Do: scenario.VerbPause, Target: scenario.Selector{Role: history.RoleOperator}}
 	if err := e.do(t, pause, time.Second); err == nil || !strings.Contains(err.Error(), "stand still") {
 		t.Errorf("pause: %v", err)
 	}
@@ -121,7 +121,7 @@ func TestOperatorsOfThreeAPIServers(t *testing.T) {
 	}
 	e, oauth := with(t, scenario.Topology{Lifecycle: scenario.LifecycleOperator, APIServers: scenario.APIServers()})
 	e.must(t, kill(history.RoleOperator, history.OAuthAPIServer, ""), 0)
-	e.must(t, scenario.Action{Verb: scenario.VerbAPIServer, Params: map[string]any{"type": "KMS", "vault": map[string]any{"vaultKeyPath": "transit/keys/one"}}}, 90*time.Second)
+	e.must(t, &scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"vault": {"vaultKeyPath": "transit/keys/one"}}}, 90*time.Second)
 	for _, one := range e.all() {
 		want := "kms-1"
 		if one == oauth {

@@ -147,14 +147,14 @@ func (p *pods) operators() ([]*proc, error) {
 
 // startable leaves reporters out that were given no plugin yet: the operator starts them. The operator itself cannot stand still, as on real
 // backends, where it is a part of the harness.
-func (p *pods) startable(a scenario.Action, targets []*proc) ([]*proc, error) {
+func (p *pods) startable(a *scenario.Process, targets []*proc) ([]*proc, error) {
 	switch {
-	case a.Process.Role == history.RoleOperator && (a.Verb == scenario.VerbPause || a.Verb == scenario.VerbResume):
-		return nil, fmt.Errorf("%s: the operator is a part of the harness and cannot stand still: kill it", a.Verb)
-	case a.Process.Role == history.RoleOperator && a.Text("release") != "":
-		p.operator.older = a.Text("release") == scenario.ReleaseOlder
+	case a.Target.Role == history.RoleOperator && (a.Do == scenario.VerbPause || a.Do == scenario.VerbResume):
+		return nil, fmt.Errorf("%s: the operator is a part of the harness and cannot stand still: kill it", a.Do)
+	case a.Target.Role == history.RoleOperator && a.Release != "":
+		p.operator.older = a.Release == scenario.ReleaseOlder
 		return targets, nil
-	case a.Process.Role != history.RoleReporter || !starts(a):
+	case a.Target.Role != history.RoleReporter || !starts(a):
 		return targets, nil
 	}
 	return slices.DeleteFunc(targets, func(t *proc) bool { return p.pods[t.id.Node] == nil || len(p.pods[t.id.Node].sockets) == 0 }), nil

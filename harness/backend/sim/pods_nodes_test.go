@@ -10,10 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-func changeNode(params map[string]any) scenario.Action {
-	return scenario.Action{Verb: scenario.VerbNode, Params: params}
-}
-
 // A node that joins without an operator begins with the newest revision all the same, and one of its name is another one.
 func TestNodeJoinsWithoutTheOperator(t *testing.T) {
 	e := underOperator(t)
@@ -22,7 +18,7 @@ func TestNodeJoinsWithoutTheOperator(t *testing.T) {
 	}
 	e.pods.operator.end(history.ProcessKilled, "")
 	before := e.pods.pods["cp-3"]
-	if err := e.do(t, changeNode(map[string]any{"replace": "cp-3", "with": "cp-3"}), 10*time.Second); err != nil {
+	if err := e.do(t, &scenario.Node{Replace: "cp-3", With: "cp-3"}, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	after := e.pods.pods["cp-3"]
@@ -41,7 +37,7 @@ func TestNodeJoinsWithoutTheOperator(t *testing.T) {
 // A node counts while it comes, and not any more when it is gone.
 func TestNodeCountsWhileItComes(t *testing.T) {
 	e := underOperator(t)
-	e.w.k.Go(func() { _ = e.Do(t.Context(), changeNode(map[string]any{"add": "cp-4"})) })
+	e.w.k.Go(func() { _ = e.Do(t.Context(), &scenario.Node{Add: "cp-4"}) })
 	e.w.k.RunUntil(e.w.k.Now().Add(time.Second))
 	if n, there := e.pods.nodes()["cp-4"]; !there || !n.Away || n.Up || len(e.Nodes()) != 3 {
 		t.Errorf("%+v while it comes, beside %v", n, e.Nodes())
@@ -50,7 +46,7 @@ func TestNodeCountsWhileItComes(t *testing.T) {
 	if n := e.pods.nodes()["cp-4"]; n.Away || !n.Up || n.Since.IsZero() {
 		t.Errorf("%+v when it is there", n)
 	}
-	if err := e.do(t, changeNode(map[string]any{"remove": "cp-4"}), 10*time.Second); err != nil {
+	if err := e.do(t, &scenario.Node{Remove: "cp-4"}, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if n, there := e.pods.nodes()["cp-4"]; there || e.pods.pods["cp-4"] != nil {

@@ -53,7 +53,7 @@ func Timeline(s *scenario.Scenario, t contract.Timing) ([]Row, error) {
 type timeline struct {
 	timing  contract.Timing
 	rows    []Row
-	actions []*scenario.Action // of each row; nil if it is none
+	actions []scenario.Action // of each row; nil if it is none
 }
 
 // sequence adds steps that follow each other, and says when the last has ended.
@@ -154,7 +154,7 @@ func (l *timeline) group(row Row) int {
 	return len(l.rows) - 1
 }
 
-func (l *timeline) add(row Row, a *scenario.Action) Row {
+func (l *timeline) add(row Row, a scenario.Action) Row {
 	l.rows, l.actions = append(l.rows, row), append(l.actions, a)
 	return row
 }

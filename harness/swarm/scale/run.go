@@ -101,7 +101,7 @@ func (r *run) until(ctx context.Context, at time.Time) {
 func (r *run) do(ctx context.Context, verb scenario.Verb, node string) {
 	done := false
 	r.time.Go(func() {
-		err := r.env.Do(ctx, scenario.Action{Verb: verb, Process: scenario.Selector{Role: history.RolePlugin, Node: node}})
+		err := r.env.Do(ctx, &scenario.Process{Do: verb, Target: scenario.Selector{Role: history.RolePlugin, Node: node}})
 		if err != nil && !errors.Is(err, kernel.ErrClosed) {
 			r.failed = errors.Join(r.failed, err)
 		}

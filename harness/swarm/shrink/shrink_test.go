@@ -84,7 +84,9 @@ func TestScenario(t *testing.T) {
 		culprit := s.Actions()[0]
 		fails := func(c *scenario.Scenario) bool {
 			asked++
-			return slices.ContainsFunc(c.Actions(), func(a scenario.Action) bool { return a.Verb == culprit.Verb && a.Fault == culprit.Fault })
+			return slices.ContainsFunc(c.Actions(), func(a scenario.Action) bool {
+				return a.Verb() == culprit.Verb() && scenario.Harm(a) == scenario.Harm(culprit)
+			})
 		}
 		small := shrink.Scenario(s, timing(), fails)
 		want := shrink.Measure{Steps: 1, Nodes: 1, Aggregators: 1, Plugins: 1, Waits: ";"}
@@ -123,8 +125,8 @@ spec:
 		killed, waited, expected := "", 0.0, ""
 		scenario.Walk(c.Steps, func(step scenario.Step) {
 			switch {
-			case step.Action != nil && step.Action.Verb == scenario.VerbKill:
-				killed = step.Action.Process.Node
+			case step.Action != nil && step.Action.Verb() == scenario.VerbKill:
+				killed = scenario.Selected(step.Action).Node
 			case killed != "" && !step.Wait.IsZero():
 				d, _ := step.Wait.Resolve(timing())
 				waited = max(waited, d.Seconds()/timing().Interval.Seconds())

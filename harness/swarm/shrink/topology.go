@@ -68,26 +68,13 @@ func usedNodes(s *scenario.Scenario) []string {
 	for _, n := range s.Topology.Nodes() {
 		scenario.Walk(s.Steps, func(step scenario.Step) {
 			if step.Action != nil {
-				a := step.Action
-				used[n] = used[n] || a.Plugin.Node == n || a.Process.Node == n || a.Link.Node == n || names(a.Params, n)
+				used[n] = used[n] || slices.Contains(scenario.Nodes(step.Action), n)
 			}
 			used[n] = used[n] || step.Expect != nil && strings.Contains(step.Expect.CEL, `"`+n+`"`)
 		})
 	}
 	maps.DeleteFunc(used, func(_ string, yes bool) bool { return !yes })
 	return slices.Sorted(maps.Keys(used))
-}
-
-func names(params map[string]any, node string) bool {
-	for _, v := range params {
-		if v == any(node) {
-			return true
-		}
-		if m, ok := v.(map[string]any); ok && m[node] != nil {
-			return true
-		}
-	}
-	return false
 }
 
 func renamed(step scenario.Step, to map[string]string) scenario.Step {
@@ -98,10 +85,7 @@ func renamed(step scenario.Step, to map[string]string) scenario.Step {
 		return n
 	}
 	if step.Action != nil {
-		a := *step.Action
-		a.Plugin.Node, a.Process.Node, a.Link.Node = name(a.Plugin.Node), name(a.Process.Node), name(a.Link.Node)
-		a.Params = renamedParams(a.Params, name)
-		step.Action = &a
+		step.Action = scenario.RenameNodes(step.Action, name)
 	}
 	if step.Expect != nil {
 		e := *step.Expect
@@ -111,21 +95,4 @@ func renamed(step scenario.Step, to map[string]string) scenario.Step {
 		step.Expect = &e
 	}
 	return step
-}
-
-func renamedParams(params map[string]any, name func(string) string) map[string]any {
-	out := maps.Clone(params)
-	for k, v := range out {
-		switch v := v.(type) {
-		case string:
-			out[k] = name(v)
-		case map[string]any:
-			inner := map[string]any{}
-			for node, x := range v {
-				inner[name(node)] = x
-			}
-			out[k] = inner
-		}
-	}
-	return out
 }

@@ -87,7 +87,7 @@ func TestHealth(t *testing.T) {
 		Assess("a fault shows", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
 			awaitDegraded(t, ctx, c, "False")
 			plugin := scenario.Selector{Node: "cp-1", KeyID: "1"}
-			if err := cluster.Environment().Do(ctx, scenario.Action{Verb: scenario.VerbInject, Plugin: plugin, Method: "Status", Fault: "hang"}); err != nil {
+			if err := cluster.Environment().Do(ctx, &scenario.Inject{Plugin: plugin, Method: "Status", Fault: "hang"}); err != nil {
 				t.Fatal(err)
 			}
 			awaitDegraded(t, ctx, c, "True")

@@ -36,7 +36,7 @@ func Example() {
 	fmt.Println("at", cluster.KubernetesRestConfig().Host)
 
 	// What becomes of my controller while a plugin hangs?
-	hang := scenario.Action{Verb: scenario.VerbInject, Plugin: scenario.Selector{Node: "cp-2"}, Method: "Status", Fault: "hang"}
+	hang := &scenario.Inject{Plugin: scenario.Selector{Node: "cp-2"}, Method: "Status", Fault: "hang"}
 	if err := cluster.Environment().Do(ctx, hang); err != nil {
 		log.Fatal(err)
 	}

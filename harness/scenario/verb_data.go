@@ -1,0 +1,64 @@
+package scenario
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+)
+
+// VerbData writes secrets, or reads them all back.
+const VerbData Verb = "data"
+
+// Operations of data.
+const (
+	DataWrite   = "write"   // secrets, through every API server in turn
+	DataVerify  = "verify"  // read all that were written through every API server
+	DataMigrate = "migrate" // write every secret of the cluster anew, as after a rotation
+)
+
+// Limits of data.
+const (
+	// MaxObjects of one step.
+	MaxObjects = 20_000
+	// MaxObjectBytes is what a Secret may hold.
+	MaxObjectBytes = 1 << 20
+)
+
+// Data writes secrets through every API server in turn, reads them back, or migrates them.
+type Data struct {
+	Op string
+	// Count is how many; 0: 3. Size is in bytes of each; 0: 256.
+	Count, Size int
+}
+
+// Objects is how many objects of how many bytes are written.
+func (d *Data) Objects() (count, size int) { return cmp.Or(d.Count, 3), cmp.Or(d.Size, 256) }
+
+// Verb implements Action.
+func (*Data) Verb() Verb { return VerbData }
+
+func (d *Data) fields() []field {
+	return []field{required("op", wordField(&d.Op, DataWrite, DataVerify, DataMigrate)), optional("count", intField(&d.Count, 1, MaxObjects)), optional("size", intField(&d.Size, 1, MaxObjectBytes))}
+}
+
+// Describe implements Action.
+func (d *Data) Describe() string { return d.Op + " secrets" + parameters(d, "op") }
+
+func (*Data) ofCluster() {}
+
+func (d *Data) check(v *validation, at place) {
+	if v.scenario.Topology.ByOperator() && d.Op == DataMigrate {
+		v.add(at.at("op"), "op migrate with lifecycle operator, expected write or verify: the operator migrates")
+	}
+}
+
+// DataSizes are the sizes in bytes of the objects that are written before, during and after every switch of the encryption: the
+// least, a few blocks, some pages. One with MaxObjectBytes comes in at the beginning of each.
+func DataSizes() []int { return []int{1, 64, 2 << 10} }
+
+// LoadValue is what the load of a switch writes into an object at its n-th write. It is different each time, and has nothing of the
+// object's name, which may stand in logs where the value must not.
+func LoadValue(object string, n int) []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s at its write %d", object, n))
+	return sum[:]
+}

@@ -1,0 +1,107 @@
+package scenario
+
+import "slices"
+
+// Verbs for the remote KMS.
+const (
+	VerbRotate Verb = "rotate"
+	VerbKMS    Verb = "kms"
+)
+
+// maxKEKs is the most versions of one remote key (fakeplugin/keyring).
+const maxKEKs = 10_000
+
+// Rotate makes a new KEK in the remote KMS. Each plugin notices with its own lag.
+type Rotate struct{ Lag Lag }
+
+// Verb implements Action.
+func (*Rotate) Verb() Verb { return VerbRotate }
+
+func (r *Rotate) fields() []field { return []field{optional("lag", lagField(&r.Lag))} }
+
+// Describe implements Action.
+func (r *Rotate) Describe() string { return "the remote KMS has a new KEK" + parameters(r) }
+
+func (*Rotate) ofCluster() {}
+
+func (*Rotate) harm() string { return string(VerbRotate) }
+
+// KMS changes the state of a KEK, or a node's access to the remote KMS.
+type KMS struct {
+	Op string
+	// Node loses or regains access; empty: all nodes.
+	Node string
+	// KEK is a version; 0: the newest.
+	KEK int
+}
+
+// Operations of the verb kms: kekOps change the state of a KEK, accessOps the access of a node to the remote KMS.
+const (
+	KMSDisable = "disable"
+	KMSEnable  = "enable"
+	KMSDelete  = "delete"
+	KMSDeny    = "deny"
+	KMSAllow   = "allow"
+	KMSCut     = "cut"
+	KMSRestore = "restore"
+)
+
+func kekOps() []string    { return []string{KMSDisable, KMSEnable, KMSDelete} }
+func accessOps() []string { return []string{KMSDeny, KMSAllow, KMSCut, KMSRestore} }
+
+// Verb implements Action.
+func (*KMS) Verb() Verb { return VerbKMS }
+
+func (k *KMS) fields() []field {
+	return []field{required("op", wordField(&k.Op, append(kekOps(), accessOps()...)...)), optional("node", nodeField(&k.Node)), optional("kek", intField(&k.KEK, 1, maxKEKs))}
+}
+
+// Describe implements Action.
+func (k *KMS) Describe() string {
+	return "remote KMS: " + k.Op + ofNode(k.Node) + parameters(k, "op", "node")
+}
+
+func (k *KMS) harm() string {
+	if k.Op == KMSRestore {
+		return ""
+	}
+	return "kms-" + k.Op
+}
+
+// opposite is the operation that takes back another; empty: none does.
+func opposite(op string) string {
+	return map[string]string{KMSDisable: KMSEnable, KMSDeny: KMSAllow, KMSCut: KMSRestore}[op]
+}
+
+// Undo implements Undoable. A deleted KEK does not come back: only a new one lets the plugins encrypt again.
+func (k *KMS) Undo() Action {
+	if k.Op == KMSDelete {
+		return &Rotate{}
+	}
+	if opposite(k.Op) == "" {
+		return nil
+	}
+	undo := *k
+	undo.Op = opposite(k.Op)
+	return &undo
+}
+
+// Lasts implements Lasting.
+func (k *KMS) Lasts() bool { return opposite(k.Op) != "" }
+
+// EndedBy implements Lasting.
+func (k *KMS) EndedBy(b Action) bool {
+	other, ok := b.(*KMS)
+	return ok && other.Op == opposite(k.Op) && other.Node == k.Node
+}
+
+func (k *KMS) check(v *validation, at place) {
+	ofKEK := slices.Contains(kekOps(), k.Op)
+	switch {
+	case !ofKEK && !slices.Contains(accessOps(), k.Op):
+	case ofKEK && k.Node != "":
+		v.add(at.at("node"), "a node with op %s, expected none: a KEK has one state for all nodes; cut and deny are per node", k.Op)
+	case !ofKEK && k.KEK != 0:
+		v.add(at.at("kek"), "a kek with op %s, expected it with %s only", k.Op, oneOf(kekOps()))
+	}
+}

@@ -1,0 +1,242 @@
+package scenario
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+// Verbs for plugins.
+const (
+	VerbInject  Verb = "inject"
+	VerbRelease Verb = "release"
+)
+
+// ProviderFailure is the fault that needs a profile: its own or that of the topology.
+const ProviderFailure = "provider-failure"
+
+// Inject puts a fault of the catalogue in force (fakeplugin/fault).
+type Inject struct {
+	Plugin Selector
+	Fault  string
+	// Method is one of Status, Encrypt and Decrypt, or several joined by +; empty: all.
+	Method string
+	// Params are the fault's own, and "for".
+	Params map[string]any
+}
+
+// Verb implements Action.
+func (*Inject) Verb() Verb { return VerbInject }
+
+func (i *Inject) fields() []field {
+	return []field{pluginField(&i.Plugin), required("fault", textField(&i.Fault)), optional("method", textField(&i.Method))}
+}
+
+func pluginField(s *Selector) field {
+	f := required("plugin", mappingField("plugin", optional("apiServer", apiServerField(&s.APIServer)), optional("node", nodeField(&s.Node)), optional("keyID", keyIDField(&s.KeyID))))
+	f.target = true
+	return f
+}
+
+// apiServerField is an API server of the topology.
+func apiServerField(p *string) value {
+	v := wordField(p, APIServers()...)
+	v.check = func(v *validation, at place, _ string) { v.selectedAPIServer(at, *p) }
+	return v
+}
+
+// keyIDField is the keyID of a plugin that is there at some time.
+func keyIDField(p *string) value {
+	v := textField(p)
+	v.check = func(v *validation, at place, _ string) { v.keyID(at, *p) }
+	return v
+}
+
+func (i *Inject) selector() *Selector { return &i.Plugin }
+
+func (i *Inject) target(nodes []string) string { return "plugin " + i.Plugin.plugins(nodes) }
+
+// plugins is NODE/KEYID, NODE/* for all of a node, "all" for all there are.
+func (s Selector) plugins(nodes []string) string {
+	switch {
+	case s.Node != "" && s.KeyID != "":
+		return s.Node + "/" + s.KeyID
+	case s.Node != "":
+		return s.Node + "/*"
+	case s.KeyID != "":
+		return strings.Join(nodes, "/"+s.KeyID+", ") + "/" + s.KeyID
+	default:
+		return NodeAll
+	}
+}
+
+// Describe implements Action.
+func (i *Inject) Describe() string {
+	return i.Plugin.describePlugins() + ": fault " + i.Fault + onMethod(i.Method) + parameters(i, "fault", "method")
+}
+
+func (s Selector) describePlugins() string {
+	what := "plugins"
+	if s.KeyID != "" {
+		what = "plugin " + s.KeyID
+	}
+	return what + ofNode(s.Node)
+}
+
+func onMethod(method string) string {
+	if method == "" {
+		return ""
+	}
+	return " on " + method
+}
+
+func (i *Inject) harm() string { return i.Fault }
+
+// Lasts implements Lasting.
+func (i *Inject) Lasts() bool { return true }
+
+// EndedBy implements Lasting.
+func (i *Inject) EndedBy(b Action) bool {
+	r, ok := b.(*Release)
+	return ok && r.Plugin.covers(i.Plugin) && (r.Fault == "" || r.Fault == i.Fault)
+}
+
+// Bound is how long the fault is in force; zero: until it is released.
+func (i *Inject) Bound() Duration {
+	text, _ := i.Params["for"].(string)
+	return D(text)
+}
+
+// readOpen takes the parameters of the fault: what is no field.
+func (i *Inject) readOpen(n *yaml.Node) { i.Params = openFields(n, i.fields()) }
+
+func (i *Inject) openParams() map[string]any { return shownParams(i.Params) }
+
+// durationParams are the parameters that are durations.
+func (i *Inject) durationParams(faults FaultChecker) []string {
+	if faults == nil {
+		return []string{"for"}
+	}
+	return append([]string{"for"}, faults.DurationParams(i.Fault)...)
+}
+
+func (i *Inject) resolveParams(t contract.Timing, faults FaultChecker) error {
+	for _, name := range i.durationParams(faults) {
+		value, ok := i.Params[name]
+		if !ok {
+			continue
+		}
+		resolved, err := resolveValue(value, t)
+		if err != nil {
+			return wrapName(name, err)
+		}
+		i.Params = maps.Clone(i.Params)
+		i.Params[name] = resolved
+	}
+	return nil
+}
+
+func (i *Inject) check(v *validation, at place) {
+	if i.Fault == "" {
+		v.add(at.at("fault"), "no fault, expected the name of one")
+		return
+	}
+	// Parameters that are no valid duration are reported here, and by the catalogue of faults no second time.
+	resolved, sound := *i, true
+	for _, name := range i.durationParams(v.parser.faults) {
+		if value, ok := i.Params[name]; ok {
+			if _, err := resolveValue(value, contract.DefaultTiming()); err != nil {
+				v.add(at.at(name), "%v", err)
+				sound = false
+			}
+		}
+	}
+	if v.parser.faults == nil {
+		v.methods(i.Method, at)
+		return
+	}
+	if !sound || resolved.resolveParams(contract.DefaultTiming(), v.parser.faults) != nil {
+		return
+	}
+	if profile, _ := i.Params["profile"].(string); i.Fault == ProviderFailure && profile == "" {
+		if v.scenario.Topology.Profile == "" {
+			v.add(at.at("fault"), "%s without a provider, expected profile in the topology or beside the fault", ProviderFailure)
+			return
+		}
+		resolved.Params = maps.Clone(resolved.Params)
+		if resolved.Params == nil {
+			resolved.Params = map[string]any{}
+		}
+		resolved.Params["profile"] = v.scenario.Topology.Profile
+	}
+	for _, p := range v.parser.faults.CheckFault(i.Fault, i.Method, resolved.Params) {
+		where := at.at("fault")
+		if p.Param != "" {
+			where = at.at(p.Param)
+		}
+		v.add(where, "%s", p.What)
+	}
+}
+
+func (v *validation) methods(method string, at place) {
+	if method == "" {
+		return
+	}
+	for _, m := range strings.Split(method, "+") {
+		v.word(at.at("method"), "method", m, []string{"Status", "Encrypt", "Decrypt", "all"})
+	}
+}
+
+func (v *validation) keyID(at place, id string) {
+	if v.hashed() {
+		if what := notHash(id); id != "" && what != "" {
+			v.add(at, "%s", what)
+		}
+		return
+	}
+	if id != "" && !slices.Contains(v.keyIDs, id) {
+		v.add(at, "keyID %s is not in the topology, expected %s%s", quote(id), oneOf(v.keyIDs), didYouMean(id, v.keyIDs))
+	}
+}
+
+// Release ends faults. Without Fault it ends every fault of the selected plugins.
+type Release struct {
+	Plugin        Selector
+	Fault, Method string
+}
+
+// Verb implements Action.
+func (*Release) Verb() Verb { return VerbRelease }
+
+func (r *Release) fields() []field {
+	return []field{pluginField(&r.Plugin), optional("fault", textField(&r.Fault)), optional("method", textField(&r.Method))}
+}
+
+func (r *Release) selector() *Selector { return &r.Plugin }
+
+func (r *Release) target(nodes []string) string { return "plugin " + r.Plugin.plugins(nodes) }
+
+// Describe implements Action.
+func (r *Release) Describe() string {
+	fault := r.Fault
+	if fault == "" {
+		fault = "every fault"
+	}
+	return r.Plugin.describePlugins() + ": " + fault + " ends" + onMethod(r.Method)
+}
+
+func (r *Release) check(v *validation, at place) {
+	v.methods(r.Method, at)
+	if v.parser.faults == nil || r.Fault == "" {
+		return
+	}
+	for _, p := range v.parser.faults.CheckFault(r.Fault, "", nil) {
+		if p.Param == "" && v.parser.faults.DurationParams(r.Fault) == nil {
+			v.add(at.at("fault"), "%s", p.What)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Verbs for processes.
+const (
+	VerbStart   Verb = "start"
+	VerbStop    Verb = "stop" // SIGTERM and wait
+	VerbKill    Verb = "kill" // SIGKILL
+	VerbPause   Verb = "pause"
+	VerbResume  Verb = "resume"
+	VerbRestart Verb = "restart" // stop and start, or as Process.With says
+)
+
+// ProcessVerbs are the verbs of Process.
+func ProcessVerbs() []Verb {
+	return []Verb{VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart}
+}
+
+// Values of Process.With.
+const (
+	WithKill      = "kill"      // a crash
+	WithContainer = "container" // the container around the process is killed
+)
+
+// Releases of the operator.
+const (
+	ReleaseNewer = "newer" // knows every type of encryption
+	ReleaseOlder = "older" // does not know KMS
+)
+
+// Releases are the values of release, the default first.
+func Releases() []string { return []string{ReleaseNewer, ReleaseOlder} }
+
+// Process starts or ends processes.
+type Process struct {
+	Do     Verb // VerbStart … VerbRestart
+	Target Selector
+	// With is how a restart ends the process; empty: it is asked to end.
+	With string
+	// Release is that of an operator that is started; empty: as before.
+	Release string
+	// Overlap is how long a reporter that is restarted runs beside its successor.
+	Overlap Duration
+	// Unlisted starts a plugin whose socket no API server and no reporter is given.
+	Unlisted bool
+}
+
+func processVerb(verb Verb, about string) definition {
+	return definition{verb, about, func() Action { return &Process{Do: verb} }}
+}
+
+// Verb implements Action.
+func (p *Process) Verb() Verb { return p.Do }
+
+func (p *Process) fields() []field {
+	instance := textField(&p.Target.Instance)
+	instance.shape = &shape{custom: checkInstance}
+	fields := ofTarget(required("role", wordField(&p.Target.Role, roles()...)), optional("apiServer", apiServerField(&p.Target.APIServer)),
+		optional("node", nodeField(&p.Target.Node)), optional("keyID", keyIDField(&p.Target.KeyID)), optional("instance", instance))
+	release := optional("release", wordField(&p.Release, Releases()...)).doc("of the operator, from now on; older: from before KMS")
+	switch p.Do {
+	case VerbRestart:
+		return append(fields, optional("with", scalarValue(&p.With, &shape{kind: kindText, words: []string{WithKill, WithContainer}})), release,
+			optional("overlap", positiveField(&p.Overlap)).doc("of a reporter: the new one starts so long before the old one ends"))
+	case VerbStart:
+		return append(fields, release, optional("unlisted", boolField(&p.Unlisted)).doc("a plugin beside those of its node, whose socket no API server and no reporter is given"))
+	}
+	return fields
+}
+
+func (p *Process) selector() *Selector { return &p.Target }
+
+func (p *Process) target([]string) string { return "process " + p.Target.processes() }
+
+// Describe implements Action.
+func (p *Process) Describe() string {
+	return string(p.Do) + " " + p.Target.describeProcesses() + parameters(p)
+}
+
+func (s Selector) describeProcesses() string {
+	what := s.Role
+	for _, part := range []string{s.KeyID, s.Instance} {
+		if part != "" {
+			what += " " + part
+		}
+	}
+	if slices.Contains([]string{history.RoleAggregator, history.RoleEtcd, history.RoleRemoteKMS, history.RoleLoadBalancer}, s.Role) {
+		return what
+	}
+	return what + ofNode(s.Node)
+}
+
+// processes is ROLE/NODE/KEYID/INSTANCE, as far as they are selected.
+func (s Selector) processes() string {
+	return strings.Join(slices.DeleteFunc([]string{s.Role, s.Node, s.KeyID, s.Instance}, func(part string) bool { return part == "" }), "/")
+}
+
+func (p *Process) harm() string {
+	if p.Do == VerbStart || p.Do == VerbResume {
+		return ""
+	}
+	return string(p.Do) + "-" + p.Target.Role
+}
+
+// Lasts implements Lasting.
+func (p *Process) Lasts() bool { return p.Do == VerbStop || p.Do == VerbKill || p.Do == VerbPause }
+
+// EndedBy implements Lasting.
+func (p *Process) EndedBy(b Action) bool {
+	other, ok := b.(*Process)
+	if !ok || !other.Target.covers(p.Target) {
+		return false
+	}
+	if p.Do == VerbPause {
+		return other.Do == VerbResume || other.Do == VerbKill
+	}
+	return other.Do == VerbStart
+}
+
+// roles of processes that an action can name; those of a node first.
+func roles() []string {
+	return append(nodeRoles(), history.RoleAggregator, history.RoleOperator, history.RoleEtcd, history.RoleRemoteKMS, history.RoleLoadBalancer)
+}
+
+func nodeRoles() []string { return append(podRoles(), history.RolePod, history.RoleNode) }
+
+// podRoles are the processes of the API server's pod, each in a container of its own.
+func podRoles() []string {
+	return []string{history.RoleReporter, history.RolePlugin, history.RoleAPIServer}
+}
+
+// groupVerbs are what can be done to a role that is not one process of its own.
+func groupVerbs() map[string][]string {
+	words := func(verbs ...Verb) (out []string) {
+		for _, v := range verbs {
+			out = append(out, string(v))
+		}
+		return out
+	}
+	return map[string][]string{
+		history.RoleNode: words(VerbStart, VerbKill, VerbPause, VerbResume, VerbRestart),
+		history.RolePod:  words(VerbStart, VerbStop, VerbKill, VerbRestart),
+		// It is a part of the harness's own process, which cannot stand still in part.
+		history.RoleOperator: words(VerbStart, VerbStop, VerbKill, VerbRestart),
+	}
+}
+
+func (p *Process) check(v *validation, at place) {
+	t := p.Target
+	if !slices.Contains(roles(), t.Role) {
+		return
+	}
+	if t.Role == history.RoleOperator && !v.scenario.Topology.ByOperator() {
+		v.add(at.at("role"), "role operator, and there is none, expected lifecycle: operator in the topology")
+	}
+	if t.APIServer != "" && !slices.Contains(ownRoles(), t.Role) {
+		v.add(at.at("apiServer"), "role %s is no API server's own, expected it with %s only", t.Role, oneOf(ownRoles()))
+	}
+	if t.Node != "" && !slices.Contains(nodeRoles(), t.Role) {
+		v.add(at.at("node"), "role %s has no node, expected none", t.Role)
+	}
+	if t.KeyID != "" && t.Role != history.RolePlugin {
+		v.add(at.at("keyID"), "role %s has no keyID, expected none", t.Role)
+	}
+	v.instance(t, at.at("instance"))
+	if p.Release != "" && t.Role != history.RoleOperator {
+		v.add(at.at("release"), "release with role %s, expected it with operator only", t.Role)
+	}
+	if known, ok := groupVerbs()[t.Role]; ok && !slices.Contains(known, string(p.Do)) {
+		v.add(at.at("role"), "role %s with %s, expected it with %s", t.Role, p.Do, oneOf(known))
+	}
+	p.checkUnlisted(v, at)
+	p.checkOverlap(v, at)
+	p.checkWith(v, at.at("with"))
+}
+
+func (p *Process) checkUnlisted(v *validation, at place) {
+	listed := slices.Clone(v.scenario.Topology.KeyIDs)
+	for _, other := range v.actions {
+		if e, ok := other.(*Encryption); ok {
+			listed = append(listed, e.KeyIDs...)
+		}
+	}
+	switch {
+	case !p.Unlisted:
+	case p.Target.Role != history.RolePlugin:
+		v.add(at.at("unlisted"), "unlisted with role %s, expected it with plugin only", p.Target.Role)
+	case v.scenario.Topology.ByOperator():
+		v.add(at.at("unlisted"), "unlisted with lifecycle operator, expected none: its operator numbers all plugins")
+	case p.Target.KeyID == "":
+		v.add(at.at("unlisted"), "unlisted without keyID, expected that of the plugin to be started")
+	case slices.Contains(listed, p.Target.KeyID):
+		v.add(at.at("keyID"), "keyID %s of an unlisted plugin, expected one that neither the topology nor encryption lists", quote(p.Target.KeyID))
+	}
+}
+
+func (p *Process) checkOverlap(v *validation, at place) {
+	switch {
+	case p.Overlap.IsZero():
+	case p.Target.Role != history.RoleReporter:
+		v.add(at.at("overlap"), "overlap with role %s, expected it with reporter only", p.Target.Role)
+	case p.With != "":
+		v.add(at.at("overlap"), "overlap beside with: %s, expected one of them: the old reporter is asked to end", p.With)
+	case v.scenario.Topology.ByOperator():
+		v.add(at.at("overlap"), "overlap with lifecycle operator, expected none: its operator restarts reporters itself")
+	}
+}
+
+func (p *Process) checkWith(v *validation, at place) {
+	role := p.Target.Role
+	switch {
+	case role == history.RoleNode && p.Do == VerbRestart && p.With != WithKill:
+		v.add(at, "restart of a node, expected with: kill: it loses its power")
+	case p.With == "" || p.With == WithKill:
+	case p.With != WithContainer:
+		v.add(at, "with is %s, expected kill, container or nothing", quote(p.With))
+	case !slices.Contains(podRoles(), role):
+		v.add(at, "with is container, expected it with role %s only", oneOf(podRoles()))
+	}
+}
+
+func (v *validation) instance(p Selector, at place) {
+	switch {
+	case p.Instance == "":
+	case p.Role != history.RoleAggregator:
+		v.add(at, "role %s has one instance, expected none", p.Role)
+	default:
+		known := append(instances()[:max(0, min(v.scenario.Topology.Aggregators, MaxAggregators))], "leader", "standby")
+		v.word(at, "instance", p.Instance, known)
+	}
+}
