@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/kmsharness/kmsharness/contract/plain"
 )
 
 // ErrMalformed is wrapped by every decoding error: the report exists but cannot be believed.
@@ -51,12 +49,9 @@ func DecodeMessage(message string) ([]Entry, error) {
 	if len(message) > MaxMessageBytes {
 		return nil, fmt.Errorf("%w: message is %d bytes, at most %d are read", ErrMalformed, len(message), MaxMessageBytes)
 	}
-	wire, ok := plainEntries(message)
-	if !ok {
-		wire = nil
-		if err := json.Unmarshal([]byte(message), &wire); err != nil {
-			return nil, fmt.Errorf("%w: message is not a JSON array of entries: %s", ErrMalformed, SafeText(err.Error(), 200))
-		}
+	var wire []wireEntry
+	if err := json.Unmarshal([]byte(message), &wire); err != nil {
+		return nil, fmt.Errorf("%w: message is not a JSON array of entries: %s", ErrMalformed, SafeText(err.Error(), 200))
 	}
 	if len(wire) == 0 {
 		return nil, fmt.Errorf("%w: message holds no entry", ErrMalformed)
@@ -73,41 +68,6 @@ func DecodeMessage(message string) ([]Entry, error) {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return entries, nil
-}
-
-// plainEntries are those of a message as reporters write it; false for any other, which the library has to read.
-func plainEntries(message string) (wire []wireEntry, ok bool) {
-	r := plain.Of(message)
-	r.Items(func() {
-		var w wireEntry
-		r.Fields(func(name string) {
-			to := w.field(name)
-			if to == nil || *to != "" {
-				r.Fail()
-				return
-			}
-			*to = r.Text()
-		})
-		wire = append(wire, w)
-	})
-	return wire, r.Whole()
-}
-
-// field is the place of a text.
-func (w *wireEntry) field(name string) *string {
-	switch name {
-	case "keyID":
-		return &w.KeyID
-	case "kekID":
-		return &w.KEKID
-	case "status":
-		return (*string)(&w.Status)
-	case "lastChecked":
-		return &w.LastChecked
-	case "detail":
-		return &w.Detail
-	}
-	return nil
 }
 
 // bounded is e within the limits of both wire forms.

@@ -32,12 +32,9 @@ func decodeMessage(message string) (entries []entry, problem string) {
 	if len(message) > contract.MaxMessageBytes {
 		return nil, "message is too long"
 	}
-	items, ok := plainWires(message)
-	if !ok {
-		items = nil
-		if err := json.Unmarshal([]byte(message), &items); err != nil {
-			return nil, "message is not a JSON array of entries"
-		}
+	var items []wire
+	if err := json.Unmarshal([]byte(message), &items); err != nil {
+		return nil, "message is not a JSON array of entries"
 	}
 	if len(items) == 0 || len(items) > contract.MaxEntries {
 		return nil, "message holds no entry, or too many"

@@ -109,13 +109,6 @@ func (r request) writer() string {
 }
 
 func readBody(text json.RawMessage) body {
-	if b, ok := plainBody(string(text)); ok {
-		return b
-	}
-	return libraryBody(text)
-}
-
-func libraryBody(text json.RawMessage) body {
 	var object map[string]json.RawMessage
 	if len(text) == 0 || json.Unmarshal(text, &object) != nil {
 		return body{}

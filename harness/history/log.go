@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,15 +13,14 @@ import (
 // Log appends events to a writer and keeps them in memory for the engine's state view and the checker. It is safe
 // for concurrent use. The zero value is not usable; see NewLog.
 type Log struct {
-	mu      sync.Mutex
-	w       *bufio.Writer
-	encoder encoder
-	events  []Event
-	stream  bool // events are not kept, but for the last
-	seq     int64
-	err     error // the first write error: reported by Close, the run goes on in memory
-	subs    map[int]func(Event)
-	nextID  int
+	mu     sync.Mutex
+	w      *bufio.Writer
+	events []Event
+	stream bool // events are not kept, but for the last
+	seq    int64
+	err    error // the first write error: reported by Close, the run goes on in memory
+	subs   map[int]func(Event)
+	nextID int
 }
 
 // leastRoom is for how many events a log makes room at first.
@@ -123,12 +123,12 @@ func (l *Log) write(e *Event) {
 	if l.w == nil || l.err != nil {
 		return
 	}
-	line, err := l.encoder.line(e)
+	line, err := json.Marshal(e)
 	if err != nil {
 		l.err = fmt.Errorf("encode history event %d: %w", e.Seq, err)
 		return
 	}
-	if _, err := l.w.Write(line); err != nil {
+	if _, err := l.w.Write(append(line, '\n')); err != nil {
 		l.err = fmt.Errorf("write history: %w", err)
 	}
 	if e.Kind == KindPhase || e.Kind == KindExpectation || e.Kind == KindEnd {

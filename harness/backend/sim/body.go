@@ -3,8 +3,6 @@ package sim
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/kmsharness/kmsharness/contract/plain"
 )
 
 // parsed is a request's body, decoded once for all who look at it. Nobody may change it.
@@ -22,11 +20,6 @@ func (r request) object() (*unstructured.Unstructured, error) {
 	}
 	if !p.done {
 		p.done, p.object = true, &unstructured.Unstructured{}
-		text := plain.Of(string(r.body))
-		if o := text.Object(); text.Whole() && isSingle(o) {
-			p.object.Object = o
-			return p.object, nil
-		}
 		if p.err = utiljson.Unmarshal(r.body, &p.object.Object); p.err != nil || !isSingle(p.object.Object) {
 			p.object = &unstructured.Unstructured{}
 			p.err = p.object.UnmarshalJSON(r.body)
