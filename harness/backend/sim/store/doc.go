@@ -21,7 +21,7 @@
 // Apply has two implementations. Real is Kubernetes' own merge code, k8s.io/apimachinery/pkg/util/managedfields, under a type
 // made from the CRD's schema. Its cost grows with the number of managers of the object. Model answers the common case, a
 // manager that applies the same fields with other values, from an index of who owns what, and gives every other case to the
-// real code, cut down to the list items that it is about. That both give equal objects and errors after every operation is
+// real code. That both give equal objects and errors after every operation is
 // tested on random histories, and so is that they are those of a real API server (with KUBEBUILDER_ASSETS).
 //
 // What a real API server does besides and this does not: admission, RBAC, conversion between versions, finalizers, CEL rules other than those in rules.go, dry run.

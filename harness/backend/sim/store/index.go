@@ -30,7 +30,6 @@ type managerID struct {
 type manager struct {
 	at    int        // where it stands in the ownerList
 	items [][]string // the keys of which it owns anything, by list
-	rest  bool       // it owns something beside the lists' items
 
 	// What it applied last, and the fields that it owned afterwards: while it still owns those, an apply of the same form
 	// would have it own the same.
@@ -137,9 +136,7 @@ func (ix *index) know(t *Type, id managerID, e *metav1.ManagedFieldsEntry) error
 	ix.managers[id] = m
 	for p := range set.All() {
 		i, key, ok := t.itemOf(p)
-		if !ok {
-			m.rest = true
-		} else if !slices.Contains(ix.lists[i].owners[key], id) { // an item and what is in it do not come one after the other
+		if ok && !slices.Contains(ix.lists[i].owners[key], id) { // an item and what is in it do not come one after the other
 			m.items[i] = append(m.items[i], key)
 			ix.lists[i].owners[key] = append(ix.lists[i].owners[key], id)
 		}

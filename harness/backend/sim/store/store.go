@@ -34,7 +34,6 @@ type Store struct {
 	compacted int64
 	uids      int64
 	answered  int // applies that the index answered
-	parts     int // writes that the real code was asked for with a part of the object
 }
 
 // record is the newest version of an object and what the merger remembers of it.

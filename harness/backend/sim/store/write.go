@@ -167,7 +167,7 @@ func (s *Store) update(now time.Time, t *Type, live *record, in *unstructured.Un
 		before := live.body
 		defer func() { live.rememberUpdate(t, before, o) }()
 	}
-	c, err := s.updated(now, t, live, in, o)
+	c, err := t.merge.update(live.Version, in, o.Manager, o.Subresource, now)
 	if err != nil {
 		return nil, err
 	}
@@ -177,13 +177,4 @@ func (s *Store) update(now time.Time, t *Type, live *record, in *unstructured.Un
 		return s.change(now, t, live, c, o.Subresource)
 	}
 	return v, err
-}
-
-func (s *Store) updated(now time.Time, t *Type, live *record, in *unstructured.Unstructured, o UpdateOptions) (candidate, error) {
-	if s.options.SSA == Model {
-		if c, ok := s.updateModel(now, t, live, in.DeepCopy(), o); ok {
-			return c, nil
-		}
-	}
-	return t.merge.update(live.Version, in, o.Manager, o.Subresource, now)
 }

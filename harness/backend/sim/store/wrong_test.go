@@ -66,17 +66,17 @@ func TestHistoriesAreSteadyNowAndThen(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make simulations")
 	}
-	applies, steady, parts := 0, 0, 0
+	applies, steady := 0, 0
 	for seed := range 50 {
 		rapid.Custom(func(t *rapid.T) string {
 			p := newPair(allTypes(t))
 			d := history(t, p)
-			applies, steady, parts = applies+p.applies, steady+p.model.answered, parts+p.model.parts
+			applies, steady = applies+p.applies, steady+p.model.answered
 			return d
 		}).Example(seed)
 	}
-	t.Logf("of %d applies the index answered %d; %d writes were of a part", applies, steady, parts)
-	if steady*20 < applies || parts*4 < applies {
+	t.Logf("of %d applies the index answered %d", applies, steady)
+	if steady*20 < applies {
 		t.Error("too few to test them")
 	}
 }
