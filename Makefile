@@ -80,7 +80,7 @@ confirm: ## hold what the simulation's models say of an API server against a rea
 diff-backends: build ## run the catalogue on sim and local, and report every difference in verdict: make diff-backends [LABELS=…] [OUT=…]
 	@bin/kmsharness e2e --backend=sim --labels='$(LABELS)' --out='$(OUT)/sim' || true
 	@bin/kmsharness e2e --backend=local --labels='$(LABELS)' $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)/local' || true
-	@bin/kmsharness differences '$(OUT)/sim' '$(OUT)/local'
+	@bin/kmsharness diff '$(OUT)/sim' '$(OUT)/local'
 
 alerts: ## test the alerting rules with Prometheus' own rule engine, on series of hand and of simulated failures
 	@mkdir -p _artifacts-alerts

@@ -42,7 +42,7 @@ stage build 1800 make build
 stage unit 5400 env CGO_ENABLED=1 go test -race -count=1 -timeout 60m ./...
 stage sim 600 make e2e BACKEND=sim LABELS=all CONTRACT=both OUT="$OUT"/sim
 stage local 7200 make e2e BACKEND=local LABELS=all CONTRACT=both OUT="$OUT"/local
-stage diff-sim 300 bin/kmsharness differences "$OUT"/sim "$OUT"/local
+stage diff-sim 300 bin/kmsharness diff "$OUT"/sim "$OUT"/local
 stage aggregators 3600 bash -c aggregators
 stage mutants 3600 make mutants CONTRACT=both
 stage confirm 3600 make confirm
@@ -54,7 +54,7 @@ stage bench 3600 make bench
 stage engine 600 make engine
 stage node-image 1800 make node-image
 stage kind 18000 make e2e BACKEND=kind LABELS=all CONTRACT=both OUT="$OUT"/kind
-stage diff-kind 300 bin/kmsharness differences "$OUT"/local "$OUT"/kind
+stage diff-kind 300 bin/kmsharness diff "$OUT"/local "$OUT"/kind
 stage providers 3600 bash -c providers
 stage leftovers 1200 bash -c leftovers
 stage gate-killed 5400 ci/gate/killed.sh

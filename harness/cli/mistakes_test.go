@@ -65,9 +65,8 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"check without a file":       {[]string{"check"}, "requires at least 1 arg"},
 		"check of a file that isn't": {[]string{"check", dir + "/none.jsonl"}, "none.jsonl"},
 		"check of no history":        {[]string{"check", write("h.jsonl", "{}\n")}, `h.jsonl: line 1: first event is "", expected "run"`},
-		"differences of one":         {[]string{"differences", dir}, "accepts 2 arg(s), received 1"},
-		"differences of no run":      {[]string{"differences", dir, dir}, "no scenario has a result.json in it, expected the output folder of a run"},
-		"differences of a file":      {[]string{"differences", file, dir}, "plugin-hangs.yaml: expected the output folder of a run"},
+		"diff of no run":             {[]string{"diff", dir, dir}, "no scenario has a result.json in it, expected the output folder of a run"},
+		"diff of a file and a run":   {[]string{"diff", file, dir}, "plugin-hangs.yaml: expected the output folder of a run"},
 		"an unknown command":         {[]string{"rum"}, `unknown command "rum" for "kmsharness", did you mean run or up?`},
 	} {
 		t.Run(name, func(t *testing.T) {

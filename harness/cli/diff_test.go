@@ -10,7 +10,7 @@ import (
 )
 
 // Two runs that agree end with 0, two that do not with 1; a hint is no difference.
-func TestDifferences(t *testing.T) {
+func TestDiffOfRuns(t *testing.T) {
 	run := func(status report.Status, uid string) string {
 		out := t.TempDir()
 		dir := filepath.Join(out, "plugin-hangs")
@@ -34,7 +34,7 @@ func TestDifferences(t *testing.T) {
 		"hints":      {[]string{"--hints", good, unjudged}, ExitPassed, "differences: 0 in 0 of 1 scenarios, 1 hints"},
 		"the reason": {[]string{bad, good}, ExitFailed, "violated"},
 	} {
-		code, out, errs := command(t, append([]string{"differences"}, c.args...)...)
+		code, out, errs := command(t, append([]string{"diff"}, c.args...)...)
 		if code != c.code || !strings.Contains(out, c.want) || errs != "" {
 			t.Errorf("%s: exit %d, stderr %q, stdout\n%s", name, code, errs, out)
 		}
