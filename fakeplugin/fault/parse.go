@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 // Spec is a fault as it is written: a name and flat parameters, bounds among them.
@@ -21,7 +23,7 @@ func Lookup(name string) (Definition, error) {
 			return d, nil
 		}
 	}
-	return Definition{}, fmt.Errorf("there is no fault %.64q%s", name, suggest(name, Names()))
+	return Definition{}, fmt.Errorf("there is no fault %.64q%s", name, suggest.DidYouMean(name, Names()))
 }
 
 // Parse validates a fault. Every error is one line and says what was expected.
@@ -99,7 +101,7 @@ func (f *Fault) unknown(name string, known []Param) error {
 	for i, p := range known {
 		names[i] = p.Name
 	}
-	hint := suggest(name, names)
+	hint := suggest.DidYouMean(name, names)
 	if hint == "" {
 		hint = " (it has: " + strings.Join(names, ", ") + ")"
 	}

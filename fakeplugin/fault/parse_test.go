@@ -47,10 +47,10 @@ func TestParseFlag(t *testing.T) {
 
 func TestParseErrorsAreOneClearLine(t *testing.T) {
 	for in, want := range map[string]string{
-		"hnag":                                      "did you mean hang?",
-		"key-id":                                    "did you mean key-id-empty?",
+		"hnag":                                      `did you mean "hang"?`,
+		"key-id-emtpy":                              `did you mean "key-id-empty"?`,
 		"quantum":                                   `there is no fault "quantum"`,
-		"delay:bye=1s":                              "did you mean by?",
+		"delay:bye=1s":                              `did you mean "by"?`,
 		"delay:nonsense=1s":                         "it has: by, distribution",
 		"delay:by=5":                                "a duration such as 250ms",
 		"delay:by=-1s":                              "from 0s to 1h0m0s",

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 // APIServers are those that a topology can have, kube-apiserver first: it always has that one.
@@ -52,6 +53,6 @@ func (v *validation) apiServers(at place) {
 func (v *validation) selectedAPIServer(at place, name string) {
 	known := v.scenario.Topology.APIServers
 	if name != "" && !slices.Contains(known, name) {
-		v.add(at, "API server %s is not in the topology, expected %s%s", quote(name), oneOf(known), didYouMean(name, known))
+		v.add(at, "API server %s is not in the topology, expected %s%s", quote(name), oneOf(known), suggest.DidYouMean(name, known))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 // checkStep finds the verb of a step and checks the fields that go with it.
@@ -34,7 +36,7 @@ func (c *checker) noVerb(n *yaml.Node, at place) {
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if !slices.Contains([]string{wordAt, wordAfter, wordWithin, wordFor}, key.Value) {
-			c.add(key, at, "unknown verb %s, expected %s%s", quote(key.Value), oneOf(words()), didYouMean(key.Value, words()))
+			c.add(key, at, "unknown verb %s, expected %s%s", quote(key.Value), oneOf(words()), suggest.DidYouMean(key.Value, words()))
 			return
 		}
 	}

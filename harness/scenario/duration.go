@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 // Duration is a sum of multiples of the contract's letters and of real time: "4I + A", "2.5I", "500ms", or one of the
@@ -127,7 +128,7 @@ func suggestDuration(text string) string {
 	case m == nil:
 		return ""
 	case m[1] == "":
-		return didYouMean(text, []string{"detection", "recovery", "staleness", "cleanup"})
+		return suggest.DidYouMean(text, []string{"detection", "recovery", "staleness", "cleanup"})
 	}
 	units := map[string]string{"": "s", "i": "I", "j": "J", "r": "R", "w": "W", "a": "A", "sec": "s", "secs": "s", "second": "s",
 		"seconds": "s", "min": "m", "mins": "m", "minute": "m", "minutes": "m", "interval": "I", "intervals": "I", "msec": "ms", "millis": "ms"}

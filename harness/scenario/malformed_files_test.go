@@ -153,7 +153,7 @@ func malformedInGeneral() []malformed {
 		{"impossible keyID", [2]string{"{node: cp-2}", "{keyID: \"2\"}"},
 			file + `16:30: keyID "2" is not in the topology, expected 1`},
 		{"unknown fault", [2]string{"fault: hang", "fault: hangs"},
-			file + `16:59: there is no fault "hangs" (did you mean hang?)`},
+			file + `16:59: there is no fault "hangs", did you mean "hang"?`},
 		{"no fault", [2]string{", fault: hang", ""},
 			file + `16:13: field "fault" is missing in inject`},
 		{"unknown fault parameter", [2]string{"fault: hang", "fault: hang, depth: 3"},

@@ -44,7 +44,7 @@ func malformedLifecycles() []malformed {
 		{"an operator that stands still", operated("", "pause: {role: operator}"),
 			file + `7:19: role operator with pause, expected it with start, stop, kill or restart`},
 		{"an operator of no release", operated("", "restart: {role: operator, release: old}"),
-			file + `7:40: release is "old", expected newer or older`},
+			file + `7:40: release is "old", expected newer or older, did you mean "older"?`},
 		{"a release of a plugin", operated("", "restart: {role: plugin, release: older}"),
 			file + `7:38: release with role plugin, expected it with operator only`},
 		{"KMS without a provider", operated("", "apiserver: {type: KMS}"),

@@ -84,7 +84,7 @@ func (faults) DurationParams(name string) []string {
 
 func (faults) CheckFault(name, method string, params map[string]any) (out []scenario.FaultProblem) {
 	if name != "hang" && name != "delay" {
-		return []scenario.FaultProblem{{What: `there is no fault "` + name + `" (did you mean hang?)`}}
+		return []scenario.FaultProblem{{What: `there is no fault "` + name + `", did you mean "hang"?`}}
 	}
 	if _, ok := params["depth"]; ok {
 		out = append(out, scenario.FaultProblem{Param: "depth", What: "there is no parameter depth"})

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 // kind is what a value of the file format must be.
@@ -79,7 +81,7 @@ func (c *checker) mapping(n *yaml.Node, s *shape, at place) {
 		case s.open != nil:
 			c.check(value, s.open, at.at(key.Value))
 		default:
-			c.add(key, at.at(key.Value), "unknown field %s%s, expected %s%s", quote(key.Value), s.what, oneOf(names), didYouMean(key.Value, names))
+			c.add(key, at.at(key.Value), "unknown field %s%s, expected %s%s", quote(key.Value), s.what, oneOf(names), suggest.DidYouMean(key.Value, names))
 		}
 	}
 	for _, f := range s.fields {

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 const (
@@ -123,7 +124,7 @@ func (v *validation) word(at place, what, got string, known []string) bool {
 	if slices.Contains(known, got) {
 		return true
 	}
-	v.add(at, "%s is %s, expected %s%s", what, quote(got), oneOf(known), didYouMean(got, known))
+	v.add(at, "%s is %s, expected %s%s", what, quote(got), oneOf(known), suggest.DidYouMean(got, known))
 	return false
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/scenario/view"
+	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 const (
@@ -142,7 +143,7 @@ func suggestIn(message string) string {
 	if !ok || !closed {
 		return message
 	}
-	return message + didYouMean(word, known)
+	return message + suggest.DidYouMean(word, known)
 }
 
 // reference says what is wrong with a constant of an expression, or nothing.
@@ -165,7 +166,7 @@ func (v *validation) reference(r view.Reference) string {
 	if len(known) == 0 {
 		return string(r.Kind) + " " + quote(r.Value) + " cannot be, there is none in the topology"
 	}
-	return string(r.Kind) + " " + quote(r.Value) + " cannot be, expected " + oneOf(known) + didYouMean(r.Value, known)
+	return string(r.Kind) + " " + quote(r.Value) + " cannot be, expected " + oneOf(known) + suggest.DidYouMean(r.Value, known)
 }
 
 // ghostNodes are nodes that only a made-up condition speaks of.
@@ -204,7 +205,7 @@ func (v *validation) nodeName(at place, name string, allowed []string) {
 	if slices.Contains(allowed, name) {
 		return
 	}
-	v.add(at, "node %s is not in the topology, expected %s%s", quote(name), oneOf(allowed), didYouMean(name, allowed))
+	v.add(at, "node %s is not in the topology, expected %s%s", quote(name), oneOf(allowed), suggest.DidYouMean(name, allowed))
 }
 
 // someNodes checks a selector's node, which may be left out.

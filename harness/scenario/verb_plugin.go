@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 // Verbs for plugins.
@@ -199,7 +200,7 @@ func (v *validation) keyID(at place, id string) {
 		return
 	}
 	if id != "" && !slices.Contains(v.keyIDs, id) {
-		v.add(at, "keyID %s is not in the topology, expected %s%s", quote(id), oneOf(v.keyIDs), didYouMean(id, v.keyIDs))
+		v.add(at, "keyID %s is not in the topology, expected %s%s", quote(id), oneOf(v.keyIDs), suggest.DidYouMean(id, v.keyIDs))
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 // Find gives the operations with a uid, or with the one uid that begins with it. The same uid at an Encrypt and a Decrypt is two.
@@ -35,7 +37,7 @@ func (t *Trace) complete(uid string, uids []string) (string, error) {
 	case len(uids) == 0:
 		return "", fmt.Errorf("no operation with uid %q: this history has no envelope operation at all; a scenario that writes data has some, for example uid-followed", uid)
 	}
-	return "", fmt.Errorf("no operation with uid %q; the history has %d, the nearest is %s; --uncorrelated lists what has none", uid, len(uids), nearest(uid, uids))
+	return "", fmt.Errorf("no operation with uid %q; the history has %d%s; --uncorrelated lists what has none", uid, len(uids), suggest.DidYouMean(uid, uids))
 }
 
 func (t *Trace) uids() []string {
@@ -96,7 +98,7 @@ func (t *Trace) unknownObject(name string) error {
 	for i, o := range t.Objects {
 		names[i] = o.Name
 	}
-	return fmt.Errorf("no object %q (expected RESOURCE/NAMESPACE/NAME); the history has %d, the nearest is %s", name, len(names), nearest(name, names))
+	return fmt.Errorf("no object %q (expected RESOURCE/NAMESPACE/NAME); the history has %d%s", name, len(names), suggest.DidYouMean(name, names))
 }
 
 // Slowest are the operations that took longest.
@@ -127,40 +129,3 @@ func unexplained(o Operation) int {
 	}
 	return n
 }
-
-// nearest is the candidate that takes the fewest changes of one character to be text.
-func nearest(text string, candidates []string) string {
-	best, least := "", -1
-	for _, c := range candidates {
-		if d := distance(text, c); least < 0 || d < least {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-func distance(a, b string) int {
-	if len(a) > maxCompared {
-		a = a[:maxCompared]
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// maxCompared bounds what somebody typed before it is compared with everything.
-const maxCompared = 256

@@ -17,7 +17,7 @@ func TestFind(t *testing.T) {
 	}
 	for uid, want := range map[string]string{
 		"u-":    "2 uids begin with",
-		"u-enk": "the history has 2, the nearest is u-enc",
+		"u-enk": "the history has 2, did you mean \"u-enc\"?",
 		"":      "the history has 2",
 	} {
 		if _, err := tr.Find(uid); err == nil || !strings.Contains(err.Error(), want) {
@@ -27,7 +27,7 @@ func TestFind(t *testing.T) {
 	if _, err := tell().join(t).Find("u"); err == nil || !strings.Contains(err.Error(), "no envelope operation at all") {
 		t.Errorf("empty: %v", err)
 	}
-	if _, err := tr.Object("secrets/ns/b"); err == nil || !strings.Contains(err.Error(), "the history has 1, the nearest is secrets/ns/a") {
+	if _, err := tr.Object("secrets/ns/b"); err == nil || !strings.Contains(err.Error(), "the history has 1, did you mean \"secrets/ns/a\"?") {
 		t.Errorf("object: %v", err)
 	}
 	if _, err := tell().join(t).Object("secrets/ns/b"); err == nil || !strings.Contains(err.Error(), "no encrypted object") {

@@ -1,0 +1,27 @@
+package suggest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/internal/suggest"
+)
+
+func TestNearest(t *testing.T) {
+	known := []string{"plugin", "reporter", "aggregator", "etcd", "hang", "socket-removed", "socket-refused"}
+	for got, want := range map[string]string{
+		"repotrer": "reporter", "Plugin": "plugin", "etc": "etcd", "agg": "aggregator", "hagn": "hang",
+		"socket-": "", // two begin so
+		"x":       "", "kube": "", "": "", strings.Repeat("plugin", 20): "",
+	} {
+		if is := suggest.Nearest(got, known); is != want {
+			t.Errorf("%q: %q, expected %q", got, is, want)
+		}
+	}
+	if text := suggest.DidYouMean("pluign", known); text != `, did you mean "plugin"?` {
+		t.Errorf("got %q", text)
+	}
+	if text := suggest.DidYouMean("kube", known); text != "" {
+		t.Errorf("got %q", text)
+	}
+}
