@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,17 +43,7 @@ func (e *Environment) attempt(ctx context.Context, a *scenario.Attempt) error {
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", request.method, request.path, err)
 	}
-	return judge(a, request, code, text)
-}
-
-func judge(a *scenario.Attempt, r apiRequest, code int, text string) error {
-	// An admission policy may answer 422 where RBAC answers 403.
-	denied := code == http.StatusForbidden || code == http.StatusUnauthorized || code == http.StatusUnprocessableEntity
-	allowed := code < 300
-	if want := orDefault(a.Expect, "denied"); want == "denied" && !denied || want == "allowed" && !allowed {
-		return fmt.Errorf("%s %s as the reporter of %s: answered %d, expected %s: %s", r.method, r.path, a.As, code, want, contract.SafeText(text, 300))
-	}
-	return nil
+	return a.Judge(request.method+" "+request.path, code, text)
 }
 
 // apiRequest is a request to the API by hand: a client library would refuse some of what is to be tried.
@@ -93,26 +84,12 @@ func (e *Environment) attemptOf(a *scenario.Attempt, as string) (apiRequest, err
 	default:
 		return r, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition or apply-rollup", verb)
 	}
-	if r.method != http.MethodGet && r.method != http.MethodDelete {
-		r.body = bodyOf(a)
+	if r.method == http.MethodGet || r.method == http.MethodDelete {
+		return r, nil
 	}
-	return r, nil
-}
-
-// bodyOf is the body that the scenario gives, as JSON or a mapping, or an empty change.
-func bodyOf(a *scenario.Attempt) []byte {
-	switch body := a.Body.(type) {
-	case nil:
-		return []byte(`{"metadata":{"name":"` + a.Name + `"}}`)
-	case string:
-		return []byte(body)
-	default:
-		text, err := json.Marshal(body)
-		if err != nil {
-			return []byte("{}")
-		}
-		return text
-	}
+	var err error
+	r.body, err = a.JSON()
+	return r, err
 }
 
 // applyAs applies one condition to the operator CR under the field manager of a node's reporter.
@@ -128,40 +105,18 @@ func (e *Environment) applyAs(as, conditionType string) (apiRequest, error) {
 	}, err
 }
 
-// resourcePath is the path of "plural.group" or "plural/subresource"; every API that is of interest here is at v1.
+// resourcePath is the path of an object; every API that is of interest here is at v1.
 func resourcePath(a *scenario.Attempt) string {
-	resource, subresource, _ := strings.Cut(a.Resource, "/")
-	plural, group, _ := strings.Cut(resource, ".")
-	if group == "" {
-		group = groupOf(plural)
-	}
-	path := "/api/v1"
+	group, plural, subresource := a.Path()
+	parts := []string{"api", "v1"}
 	if group != "" {
-		path = "/apis/" + group + "/v1"
+		parts = []string{"apis", group, "v1"}
 	}
-	if ns := a.Namespace; ns != "" {
-		path += "/namespaces/" + ns
+	if a.Namespace != "" {
+		parts = append(parts, "namespaces", a.Namespace)
 	}
-	path += "/" + plural
-	for _, part := range []string{a.Name, subresource} {
-		if part != "" {
-			path += "/" + part
-		}
-	}
-	return path
-}
-
-// groupOf lets a scenario leave out the group of the resources that health reporting is about.
-func groupOf(plural string) string {
-	switch plural {
-	case "kubeapiservers", "openshiftapiservers", "authentications":
-		return "operator.openshift.io"
-	case "clusteroperators", "apiservers":
-		return "config.openshift.io"
-	case "leases":
-		return "coordination.k8s.io"
-	}
-	return ""
+	parts = append(parts, plural, a.Name, subresource)
+	return "/" + strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "/")
 }
 
 func (r apiRequest) send(ctx context.Context, c *Client) (code int, text string, err error) {

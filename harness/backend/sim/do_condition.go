@@ -2,12 +2,10 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -89,12 +87,7 @@ func (e *environment) attempt(_ context.Context, a *scenario.Attempt) error {
 	if rep.err != nil {
 		return fmt.Errorf("%s %s: %w", r.verb, r.key.Resource.Resource, rep.err)
 	}
-	denied := rep.code == 401 || rep.code == 403 || rep.code == 422
-	if want := orDefault(a.Expect, "denied"); want == "denied" && !denied || want == "allowed" && rep.code >= 300 {
-		return fmt.Errorf("%s %s as the reporter of %s: answered %d, expected %s: %s", r.verb, r.key.Resource.Resource, as.name, rep.code, want,
-			contract.SafeText(rep.text, 300))
-	}
-	return nil
+	return a.Judge(r.verb+" "+r.key.Resource.Resource, rep.code, rep.text)
 }
 
 func (e *environment) attemptOf(a *scenario.Attempt, as string) (request, error) {
@@ -110,44 +103,19 @@ func (e *environment) attemptOf(a *scenario.Attempt, as string) (request, error)
 		own.body = report(contract.ConditionDegraded)
 		return own, nil
 	case verbGet, verbList, verbWatch, verbCreate, verbUpdate, verbDelete, verbPatch, "apply":
-		return attempted(a, verb, as), nil
+		return attempted(a, verb, as)
 	default:
 		return request{}, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition or apply-rollup", verb)
 	}
 }
 
-// attempted is a request to "plural.group" or "plural/subresource".
-func attempted(a *scenario.Attempt, verb, as string) request {
-	resource, subresource, _ := strings.Cut(a.Resource, "/")
-	plural, group, _ := strings.Cut(resource, ".")
-	gvr := schema.GroupVersionResource{Group: orDefault(group, groupOf(plural)), Version: "v1", Resource: plural}
-	r := request{verb: verb, subresource: subresource, contentType: audit.ContentTypeMerge,
-		key: objects.Key{Resource: gvr, Namespace: a.Namespace, Name: a.Name}}
+func attempted(a *scenario.Attempt, verb, as string) (request, error) {
+	group, plural, subresource := a.Path()
+	body, err := a.JSON()
+	r := request{verb: verb, subresource: subresource, contentType: audit.ContentTypeMerge, body: body,
+		key: objects.Key{Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural}, Namespace: a.Namespace, Name: a.Name}}
 	if verb == "apply" {
 		r.verb, r.contentType, r.manager, r.force = verbPatch, audit.ContentTypeApply, contract.FieldManager(as), true
 	}
-	switch body := a.Body.(type) {
-	case nil:
-		r.body = []byte(`{"metadata":{"name":"` + a.Name + `"}}`)
-	case string:
-		r.body = []byte(body)
-	default:
-		if text, err := json.Marshal(body); err == nil {
-			r.body = text
-		}
-	}
-	return r
-}
-
-// groupOf lets a scenario leave out the group of the resources that health reporting is about.
-func groupOf(plural string) string {
-	switch plural {
-	case "kubeapiservers", "openshiftapiservers", "authentications":
-		return "operator.openshift.io"
-	case "clusteroperators", "apiservers":
-		return "config.openshift.io"
-	case "leases":
-		return "coordination.k8s.io"
-	}
-	return ""
+	return r, err
 }
