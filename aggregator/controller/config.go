@@ -57,35 +57,3 @@ type Election struct {
 	RenewDeadline time.Duration // a leader that could not renew for this long stops; less than LeaseDuration
 	RetryPeriod   time.Duration // between two tries of either; RenewDeadline must exceed it by client-go's factor 1.2
 }
-
-// Every time-out of the controller, with its reason. The aggregator promises A = 1 s from a visible change to the
-// rollup, also right after an outage, so nothing here may wait longer once the API server answers again.
-const (
-	// watchRetryMin and watchRetryMax bound the back-off of list and watch. client-go's own goes up to 30 s, which
-	// is made for thousands of clients; there is one aggregator per operator.
-	watchRetryMin = 50 * time.Millisecond
-	watchRetryMax = 400 * time.Millisecond
-	// writeRetryMin and writeRetryMax bound the back-off of a write that failed.
-	writeRetryMin = 25 * time.Millisecond
-	writeRetryMax = 400 * time.Millisecond
-	// requestTimeout is the deadline of one read or write. An API server that is alive answers in milliseconds; a
-	// dead connection is found by HTTP/2 pings before this.
-	requestTimeout = 5 * time.Second
-	// pulseTimeout is the time for an answer to the question whether the API server still reads from etcd: well over an
-	// election in etcd, which holds up reads for about a second, and below requestTimeout. pulseMin and pulseMax bound the
-	// time between two questions, see pulsePeriod; pulseRetryMin and pulseRetryMax bound it after failures: whoever only answers with errors is not helped by
-	// a new connection, and a list and a watch for every mirror, ten times a second.
-	pulseMin      = time.Second
-	pulseMax      = 5 * time.Second
-	pulseTimeout  = 2 * time.Second
-	pulseRetryMin = 100 * time.Millisecond
-	pulseRetryMax = 400 * time.Millisecond
-	// dialTimeout bounds connecting to an address that swallows packets.
-	dialTimeout = time.Second
-	// firstByteTimeout bounds the wait for the first byte on a new connection, which is the server's part of the TLS
-	// handshake. Longer than dialTimeout, because the server has to compute for it, but not client-go's ten seconds.
-	firstByteTimeout = 2 * time.Second
-	// ownViewMemory is how long what the API server returned is preferred to an older cache. It only has to outlast the
-	// watch's way back; it ends so that an API server restored from a backup is believed again.
-	ownViewMemory = 10 * time.Second
-)

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 )
 
 // Connection loads a kubeconfig (the in-cluster one when path is empty) for an aggregator: without a client-side
@@ -32,11 +34,11 @@ func tune(config *rest.Config) *rest.Config {
 }
 
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+	conn, err := (&net.Dialer{Timeout: reconcile.DialTimeout}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(firstByteTimeout)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(reconcile.FirstByteTimeout)); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return &answering{Conn: conn}, nil

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 )
 
 // Controller keeps the rollups of one operator's reports.
@@ -18,7 +19,7 @@ type Controller struct {
 	Config
 	client   dynamic.Interface
 	dialer   *connrotation.Dialer // of all connections
-	heard    *heard
+	liveness *liveness
 	trigger  *trigger
 	cr       *object
 	operator *object // the ClusterOperator
@@ -26,8 +27,7 @@ type Controller struct {
 	expected *listed
 	nodes    *mirror // that expected looks into
 	metrics  *metrics
-	reader   core.Reader     // of the CR; used by the one who works
-	absent   map[string]bool // objects that were missing at the last look, to log it once
+	absent   map[string]bool // objects that were missing in the last pass, to log it once
 }
 
 // New prepares a controller; nothing is contacted before Run.
@@ -38,16 +38,13 @@ func New(c Config) (*Controller, error) {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
-	heard := &heard{clock: c.Clock}
-	c.REST.Wrap(heard.wrap)
-	if c.Decide == nil {
-		c.Decide = core.Step
-	}
+	live := &liveness{clock: c.Clock, state: reconcile.Liveness{Interval: c.Interval}}
+	c.REST.Wrap(live.wrap)
 	client, err := dynamic.NewForConfig(c.REST)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	out := &Controller{Config: c, client: client, dialer: dialer, heard: heard, trigger: &trigger{clock: c.Clock}, absent: map[string]bool{}}
+	out := &Controller{Config: c, client: client, dialer: dialer, liveness: live, trigger: &trigger{clock: c.Clock}, absent: map[string]bool{}}
 	if out.metrics, err = newMetrics(c.Registry); err != nil {
 		return nil, err
 	}
@@ -83,7 +80,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	for _, m := range c.all() {
 		wg.Go(func() { m.run(ctx) })
 	}
-	wg.Go(func() { c.pulse(ctx) })
+	wg.Go(func() { c.checkLiveness(ctx) })
 	if err := c.WaitSynced(ctx); err != nil {
 		return nil // stopped before the first list: there is nothing to undo
 	}

@@ -3,24 +3,29 @@ package controller
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 )
 
 // listed is the newest known state of everything that a mirror is a copy of: the cache's, or what the API server answered to a list of our
 // own while the watch is not as far. A watch that is late would else bring a node back that was seen to be gone. It is used by one
 // goroutine at a time.
 type listed struct {
-	mirror  shown
-	clock   clock.PassiveClock
-	own     []any
+	mirror shown
+	clock  clock.PassiveClock
+	own    reconcile.Newest[list]
+}
+
+// list is items at a version.
+type list struct {
+	items   []any
 	version string
-	until   time.Time
 }
 
 // shown is what list and watch have shown, at a version, and what the API server has.
@@ -32,13 +37,8 @@ type shown interface {
 
 // latest is shared: not to be changed.
 func (l *listed) latest() []any {
-	if l.version != "" && (l.clock.Now().After(l.until) || !before(l.mirror.version(), l.version)) {
-		l.own, l.version = nil, ""
-	}
-	if l.version == "" {
-		return l.mirror.List()
-	}
-	return l.own
+	cached := list{l.mirror.List(), l.mirror.version()}
+	return l.own.Latest(cached, l.clock.Now(), func(own list) bool { return before(cached.version, own.version) }).items
 }
 
 // get asks the API server.
@@ -47,7 +47,7 @@ func (l *listed) get(ctx context.Context) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.own, l.version, l.until = items, version, l.clock.Now().Add(ownViewMemory)
+	l.own.Saw(list{items, version}, l.clock.Now())
 	return items, nil
 }
 

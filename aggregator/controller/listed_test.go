@@ -55,6 +55,6 @@ func TestListedIsTheNewestKnown(t *testing.T) {
 		t.Error("no answer is no error")
 	}
 	expect("a look without an answer", "cp-1")
-	clock.SetTime(clock.Now().Add(ownViewMemory + time.Second))
+	clock.SetTime(clock.Now().Add(time.Minute))
 	expect("long after a look", "cp-1", "cp-3")
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 )
 
 // mirror is a local copy of what one list and watch shows; changed is called after every change.
@@ -57,7 +59,7 @@ func newMirror(s source, changed func()) *mirror {
 }
 
 func watchBackoff() *wait.Backoff {
-	return &wait.Backoff{Duration: watchRetryMin, Cap: watchRetryMax, Factor: 2, Jitter: 0.1, Steps: 5}
+	return &wait.Backoff{Duration: reconcile.WatchRetryMin, Cap: reconcile.WatchRetryMax, Factor: 2, Jitter: 0.1, Steps: 5}
 }
 
 func (m *mirror) run(ctx context.Context) { m.reflector.RunWithContext(ctx) }

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,24 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 )
 
 // object is the newest known version of one mirrored object: the cache's, or what the API server returned to a
-// request of our own while the watch has not shown it yet. Deciding from a cache older than one's own write would
-// write the old answer again. It is used by one goroutine at a time.
+// request of the aggregator's own; see reconcile.Newest. It is used by one goroutine at a time.
 type object struct {
 	mirror   *mirror
 	resource dynamic.ResourceInterface
 	key      string
 	clock    clock.PassiveClock
-	own      *unstructured.Unstructured
-	until    time.Time
+	own      reconcile.Newest[*unstructured.Unstructured]
 }
 
 // saw remembers what the API server returned.
-func (o *object) saw(result *unstructured.Unstructured) {
-	o.own, o.until = result, o.clock.Now().Add(ownViewMemory)
-}
+func (o *object) saw(result *unstructured.Unstructured) { o.own.Saw(result, o.clock.Now()) }
 
 // get asks the API server; nil when the object does not exist.
 func (o *object) get(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -50,11 +47,7 @@ func (o *object) latest() *unstructured.Unstructured {
 	if err != nil || !exists || !ok {
 		return nil
 	}
-	if o.own == nil || o.clock.Now().After(o.until) || !newer(o.own, cached) {
-		o.own = nil
-		return cached
-	}
-	return o.own
+	return o.own.Latest(cached, o.clock.Now(), func(own *unstructured.Unstructured) bool { return newer(own, cached) })
 }
 
 // newer compares versions of one object. An object that was deleted and created again is another one.

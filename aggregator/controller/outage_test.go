@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 	"github.com/kmsharness/kmsharness/contract"
 )
 
@@ -26,7 +27,7 @@ func TestLatencyAfterAnOutage(t *testing.T) {
 	for name, mode := range map[string]gateMode{"reset": resetting, "silent": silent} {
 		bound := latency + tolerance
 		if mode == silent {
-			bound += firstByteTimeout // of an attempt that began before the end and cannot succeed any more
+			bound += reconcile.FirstByteTimeout // of an attempt that began before the end and cannot succeed any more
 		}
 		one.set(healthyEntry("1", "kek-a"))
 		eventually(t, 5*time.Second, "False/AsExpected", degraded)

@@ -16,18 +16,16 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 )
 
-const configGroup = "config.openshift.io"
-
 func operatorGVR(op core.Operator) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: core.OperatorGroup, Version: core.OperatorVersion, Resource: op.Resource}
 }
 
 func clusterOperatorGVR() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: configGroup, Version: "v1", Resource: "clusteroperators"}
+	return schema.GroupVersionResource{Group: core.ConfigGroup, Version: core.ConfigVersion, Resource: "clusteroperators"}
 }
 
 func apiServerGVR() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: configGroup, Version: "v1", Resource: "apiservers"}
+	return schema.GroupVersionResource{Group: core.ConfigGroup, Version: core.ConfigVersion, Resource: "apiservers"}
 }
 
 // objects is a source of one resource's full objects, in one namespace or (empty) all.

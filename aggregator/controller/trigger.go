@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 )
 
 // there is one thing to work on: the operator's CR as a whole.
@@ -14,7 +16,7 @@ const theKey = "cluster"
 type queue = workqueue.TypedRateLimitingInterface[string]
 
 func newQueue() queue {
-	limit := workqueue.NewTypedItemExponentialFailureRateLimiter[string](writeRetryMin, writeRetryMax)
+	limit := workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconcile.WriteRetryMin, reconcile.WriteRetryMax)
 	return workqueue.NewTypedRateLimitingQueue(limit)
 }
 

@@ -2,16 +2,17 @@ package controller
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 )
 
-// work is one term: from the first look until ctx ends. The memory begins anew with it, because what an earlier term
-// knew may be long out of date.
+// work is one term as leader: from the first pass until ctx ends.
 func (c *Controller) work(ctx context.Context) {
 	q := newQueue()
 	c.trigger.use(q)
@@ -20,114 +21,109 @@ func (c *Controller) work(ctx context.Context) {
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	defer q.ShutDown()
 	q.Add(theKey)
-	for memory := (core.Memory{}); ctx.Err() == nil; {
+	for r := reconcile.New(c.reconciling()); ctx.Err() == nil; {
 		key, down := q.Get()
 		if down {
 			return
 		}
-		memory = c.step(ctx, q, memory)
+		c.pass(ctx, q, r)
 		q.Done(key)
 	}
 }
 
-// step looks, decides, and carries it out. A failure is tried again soon; the next look decides anew.
-func (c *Controller) step(ctx context.Context, q queue, memory core.Memory) core.Memory {
+func (c *Controller) reconciling() reconcile.Config {
+	return reconcile.Config{
+		Operator: c.Operator, Interval: c.Interval, AlwaysActive: c.AlwaysActive, Union: c.Union, Decide: c.Decide,
+		Latest: c.latest, Decided: c.metrics.show,
+	}
+}
+
+// pass makes one pass. One that failed is made again soon, and decides anew.
+func (c *Controller) pass(ctx context.Context, q queue, r *reconcile.Reconciler) {
 	since := c.trigger.seen()
-	d, wrote, err := c.decide(ctx, memory)
-	if err != nil {
+	done := c.carryOut(ctx, r)
+	if done.Err != nil {
 		if ctx.Err() == nil {
-			c.Log.Warn("not carried out, will be tried again", "error", err)
+			c.Log.Warn("not carried out, will be tried again", "error", done.Err)
 			q.AddRateLimited(theKey)
 		}
-		return d.Memory
+		return
 	}
 	q.Forget(theKey)
-	if wrote && !since.IsZero() {
+	if done.Wrote && !since.IsZero() {
 		c.metrics.latency.Observe(c.Clock.Since(since).Seconds())
 	}
-	q.AddAfter(theKey, wakeAfter(d.NextWake, c.Clock.Now(), c.Interval))
-	return d.Memory
+	// A wake-up that is due already is not made at once: the core and the timer may disagree about it for an instant.
+	q.AddAfter(theKey, max(reconcile.WakeAfter(done.NextWake, c.Clock.Now(), c.Interval), time.Millisecond))
 }
 
-// wakeAfter is when to look again at the latest, although nothing happens, and next is zero where the clock changes nothing more: a
-// timer does not notice that the clock is set. One that was behind would make everything that is due late by as much, and a report
-// that was stale by one that was ahead would stay so until the next one comes.
-func wakeAfter(next, now time.Time, interval time.Duration) time.Duration {
-	latest := max(interval/2, time.Millisecond)
-	if next.IsZero() {
-		return latest
-	}
-	return min(max(next.Sub(now), time.Millisecond), latest)
-}
-
-// decide looks at the caches, and at the API server itself before it writes: after an outage the caches are old, and
-// from them every report would be called stale. So the caches say when to look, and never what to write.
-func (c *Controller) decide(ctx context.Context, memory core.Memory) (d core.Decision, wrote bool, err error) {
-	d.Memory = memory
-	in, ok := c.input(c.cached())
-	if !ok {
-		return d, false, nil // the object's creation triggers the next step
-	}
-	if d = c.Decide(in, memory); c.writes(d) {
-		v, err := c.live(ctx)
-		if err != nil {
-			return core.Decision{Memory: memory}, false, err
+// carryOut does what a pass asks for until it is done.
+func (c *Controller) carryOut(ctx context.Context, r *reconcile.Reconciler) reconcile.Action {
+	action := r.Begin(c.Clock.Now())
+	for {
+		switch action.Kind {
+		case reconcile.Refresh:
+			state, err := c.refresh(ctx)
+			action = r.Refreshed(state, c.Clock.Now(), err)
+		case reconcile.Write:
+			action = r.Wrote(c.write(ctx, action.Write))
+		default:
+			return action
 		}
-		if in, ok = c.input(v); !ok {
-			return core.Decision{Memory: memory}, false, nil
-		}
-		d = c.Decide(in, memory)
 	}
-	c.metrics.show(in, d)
-	d.Memory, wrote, err = c.carryOut(ctx, in, d)
-	return d, wrote, err
 }
 
-// writes is true when a decision asks for a write that can be made.
-func (c *Controller) writes(d core.Decision) bool {
-	return d.WriteRollups || !d.Remove.Empty() || d.WriteClusterOperator && c.operator.latest() != nil
+// latest is the newest known state. It logs once when an object to write to is missing, and once when it is there again.
+func (c *Controller) latest() reconcile.State {
+	cr, operator := c.cr.latest(), c.operator.latest()
+	c.exists(c.Operator.Resource+"/"+core.OperatorObject, cr)
+	c.exists("clusteroperators/"+c.Operator.ClusterOperator, operator)
+	s := reconcile.State{CR: content(cr), ClusterOperator: content(operator), Nodes: expectedNodes(c.expected.latest())}
+	if c.config != nil {
+		s.Config = content(c.config.latest())
+	}
+	return s
 }
 
-// exists logs once when an object is missing, and once when it is there again.
-func (c *Controller) exists(what string, o *unstructured.Unstructured) bool {
+// refresh asks the API server for everything at once.
+func (c *Controller) refresh(ctx context.Context) (s reconcile.State, err error) {
+	ctx, cancel := context.WithTimeout(ctx, reconcile.RequestTimeout)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	get := func(to *map[string]any, o *object) {
+		group.Go(func() error {
+			result, err := o.get(ctx)
+			*to = content(result)
+			return err
+		})
+	}
+	get(&s.CR, c.cr)
+	get(&s.ClusterOperator, c.operator)
+	if c.config != nil {
+		get(&s.Config, c.config)
+	}
+	group.Go(func() error {
+		items, err := c.expected.get(ctx)
+		s.Nodes = expectedNodes(items)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return reconcile.State{}, fmt.Errorf("read from the API server before a write: %w", err)
+	}
+	return s, nil
+}
+
+func (c *Controller) exists(what string, o *unstructured.Unstructured) {
 	if missing := o == nil; missing != c.absent[what] {
 		c.absent[what] = missing
 		c.Log.Info("object to write to", "object", what, "exists", !missing)
 	}
-	return o != nil
 }
 
-// carryOut writes the rollups first: they carry the news. A removal that fails does not hold them up, and the
-// ClusterOperator is only told what the CR already says: not that rollups are gone which could not be removed.
-func (c *Controller) carryOut(ctx context.Context, in core.Input, d core.Decision) (m core.Memory, wrote bool, err error) {
-	m = d.Memory
-	var rollupErr, removeErr, unionErr error
-	if d.WriteRollups {
-		if rollupErr = c.writeRollups(ctx, d.Rollups); rollupErr == nil {
-			d = c.unite(in, d)
-		}
+// content is nil for an object that does not exist.
+func content(o *unstructured.Unstructured) map[string]any {
+	if o == nil {
+		return nil
 	}
-	if !d.Remove.Empty() {
-		if removeErr = c.remove(ctx, d.Remove); removeErr == nil {
-			m = m.Removed(d.Remove.Nodes...)
-			d = c.unite(in, d)
-		}
-	}
-	writeUnion := d.WriteClusterOperator && c.exists("clusteroperators/"+c.Operator.ClusterOperator, c.operator.latest())
-	kept := removeErr != nil && len(d.Remove.Conditions) > 0
-	if writeUnion && rollupErr == nil && !kept {
-		unionErr = c.writeUnion(ctx, d.ClusterOperator)
-	}
-	return m, d.WriteRollups || writeUnion, errors.Join(rollupErr, removeErr, unionErr)
-}
-
-// unite decides anew what the ClusterOperator should say, once the rollups are written or removed: by then somebody may have changed another
-// condition of the CR, and the union of an old one with a new rollup, or without an old rollup, never stood there.
-func (c *Controller) unite(in core.Input, d core.Decision) core.Decision {
-	if cr := c.cr.latest(); cr != nil {
-		in.Observed.Conditions = core.ReadConditions(cr.Object)
-		now := c.Decide(in, d.Memory)
-		d.ClusterOperator, d.WriteClusterOperator = now.ClusterOperator, now.WriteClusterOperator
-	}
-	return d
+	return o.Object
 }

@@ -22,6 +22,12 @@ const (
 	OperatorObject  = "cluster"
 )
 
+// Group and version of a ClusterOperator and of the encryption configuration.
+const (
+	ConfigGroup   = "config.openshift.io"
+	ConfigVersion = "v1"
+)
+
 // healthReports is the name of the typed list, under one encryptionStatus or another.
 const (
 	encryptionStatus = "encryptionStatus"

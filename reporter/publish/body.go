@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
 // object is an apply configuration: it holds what this reporter owns and nothing else.
@@ -41,6 +42,20 @@ type encryptionStatus struct {
 // oauthAPIServer is where an Authentication keeps what other operators have at the top of their status.
 type oauthAPIServer struct {
 	EncryptionStatus *encryptionStatus `json:"encryptionStatus"`
+}
+
+// Body is the apply that carries out a write in a form. ok is false while the transition must be read from the CR first.
+func Body(operator Operator, form Form, write core.Action, t *Transition) (body []byte, ok bool, err error) {
+	if form == HealthReports {
+		body, err = HealthReportsBody(operator, write.Report, write.LastKEKID)
+		return body, true, err
+	}
+	since, known := t.Known()
+	if !known {
+		return nil, false, nil
+	}
+	body, err = ConditionsBody(operator, write.Report, since)
+	return body, true, err
 }
 
 // ConditionsBody is the apply that carries report as a condition. since is its lastTransitionTime, in whole seconds.

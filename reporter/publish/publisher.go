@@ -2,9 +2,11 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -19,8 +21,7 @@ type Publisher struct {
 	form       Form
 	node       string
 	now        func() time.Time
-	transition time.Time // zero until known
-	refused    time.Time // since when the CR may not be read; zero while it may
+	transition Transition
 }
 
 // New makes a publisher that reaches the API server by config. Nothing is sent yet.
@@ -59,14 +60,24 @@ func (p *Publisher) apply(ctx context.Context, write core.Action) error {
 }
 
 func (p *Publisher) body(ctx context.Context, write core.Action) ([]byte, error) {
-	if p.form == HealthReports {
-		return HealthReportsBody(p.operator, write.Report, write.LastKEKID)
+	if body, ok, err := Body(p.operator, p.form, write, &p.transition); ok {
+		return body, err
 	}
-	since, err := p.since(ctx)
-	if err != nil {
+	cr, err := p.client.get(ctx)
+	if err := p.transition.Read(p.node, cr, statusOf(err), err, p.now()); err != nil {
 		return nil, err
 	}
-	return ConditionsBody(p.operator, write.Report, since)
+	body, _, err := Body(p.operator, p.form, write, &p.transition)
+	return body, err
+}
+
+// statusOf is the HTTP status of an answer, and 0 where there was none.
+func statusOf(err error) int {
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		return int(answer.Status().Code)
+	}
+	return 0
 }
 
 // Close ends the connection.

@@ -5,45 +5,38 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// aggregator is what carries out the decisions of aggregator/core: it mirrors what they rest on, looks at the API server before it
-// writes, and writes.
+// aggregator drives aggregator/reconcile as aggregator/controller does, in virtual time: it caches what decisions rest on, makes one
+// pass at a time, and sends the requests that a pass asks for.
 type aggregator struct {
 	proc
 	op        operator // that it was told
 	c         *conn
 	dialled   []func(*conn, error) // who waits for a connection
 	parked    []parked
-	mirrors   []*mirror
-	cr, co    *mirror
-	config    *mirror
-	nodes     *mirror
-	elector   *elector      // nil for one that runs alone
-	pulses    time.Duration // its back-off while no answer comes
-	throttled time.Time     // when an API server last had too many requests
-	heard     time.Time     // when an answer last showed that the API server has its etcd
+	informers []*informer
+	cr, co    *informer
+	config    *informer
+	nodes     *informer
+	elector   *elector // nil for one that runs alone
+	liveness  reconcile.Liveness
 
 	terms   int // counts the times of being in charge, and of not being
 	leading bool
-	busy    bool // a step is under way
-	dirty   bool // another one is due
-	memory  core.Memory
-	reader  reader
+	busy    bool                  // a pass is under way
+	dirty   bool                  // another one is due
+	passes  *reconcile.Reconciler // of this term
 	backoff time.Duration
 	wake    *kernel.Timer
 }
 
-// Time-outs of the real aggregator (aggregator/controller).
+// Measured on the local backend: how long an aggregator boots, and how long it thinks before a pass.
 const (
-	requestTimeout                  = 5 * time.Second
-	watchRetryMin, watchRetryMax    = 50 * time.Millisecond, 400 * time.Millisecond
-	backoffReset                    = 2 * time.Minute // client-go
-	writeRetryMin, writeRetryMax    = 25 * time.Millisecond, 400 * time.Millisecond
-	ownViewMemory                   = 10 * time.Second
 	leastAggregator, mostAggregator = 80 * time.Millisecond, 200 * time.Millisecond
 	leastThinking, mostThinking     = 200 * time.Microsecond, time.Millisecond
 )
@@ -56,10 +49,10 @@ func newAggregator(w *world, instance, of int) *aggregator {
 	a.init = a.reset
 	a.boot = func(ready func()) { a.after(w.k.Between(leastAggregator, mostAggregator), ready) }
 	a.up = func() {
-		for _, m := range a.mirrors {
+		for _, m := range a.informers {
 			m.list()
 		}
-		a.pulse()
+		a.checkLiveness()
 	}
 	a.proc.term = func(ended func()) {
 		if a.elector == nil {
@@ -77,19 +70,19 @@ func newAggregator(w *world, instance, of int) *aggregator {
 
 func (a *aggregator) reset() {
 	a.op = a.w.told(history.RoleAggregator)
-	a.cr, a.co = newMirror(a, a.op.crKey()), newMirror(a, a.op.coKey())
-	a.config, a.nodes = newMirror(a, a.w.configKey()), newMirror(a, keyOf(nodeObjects(), ""))
-	a.mirrors = []*mirror{a.cr, a.co, a.config, a.nodes}
-	a.heard, a.throttled, a.parked, a.pulses = time.Time{}, time.Time{}, nil, 0
+	a.cr, a.co = newInformer(a, a.op.crKey()), newInformer(a, a.op.coKey())
+	a.config, a.nodes = newInformer(a, a.w.configKey()), newInformer(a, keyOf(nodeObjects(), ""))
+	a.informers = []*informer{a.cr, a.co, a.config, a.nodes}
+	a.liveness, a.parked = reconcile.Liveness{Interval: a.w.timing.Interval}, nil
 	if a.elector != nil {
 		*a.elector = elector{a: a}
 	}
 }
 
-// synced begins to work, or to compete, when every mirror has its first list.
+// synced begins to work, or to compete, when every informer has its first list.
 func (a *aggregator) synced() {
 	switch {
-	case slices.ContainsFunc(a.mirrors, func(m *mirror) bool { return !m.full }):
+	case slices.ContainsFunc(a.informers, func(m *informer) bool { return !m.full }):
 	case a.elector == nil:
 		a.lead()
 	default:
@@ -103,7 +96,7 @@ func (a *aggregator) lead() {
 		return
 	}
 	a.terms++
-	a.leading, a.memory, a.backoff, a.busy, a.reader = true, core.Memory{}, 0, false, reader{}
+	a.leading, a.passes, a.backoff, a.busy = true, reconcile.New(a.reconciling()), 0, false
 	a.changed()
 }
 
@@ -136,58 +129,36 @@ func (a *aggregator) changed() {
 }
 
 func (a *aggregator) soon(d time.Duration) {
-	a.w.k.After(d+a.w.k.Between(leastThinking, mostThinking), a.inTerm(a.step))
+	a.w.k.After(d+a.w.k.Between(leastThinking, mostThinking), a.inTerm(a.pass))
 }
 
-// step looks, decides, and carries it out. From the mirrors it learns when to look, from the API server what to write: after an
-// outage the mirrors are old.
-func (a *aggregator) step() {
+// pass begins one, and do carries out what it asks for until it is done.
+func (a *aggregator) pass() {
 	if a.busy || !a.dirty {
 		return
 	}
 	a.busy, a.dirty = true, false
-	in, ok := a.input(a.cached())
-	if !ok {
-		a.stepped(core.Decision{Memory: a.memory}, nil)
-		return
-	}
-	d := a.decide(in)
-	if !a.writes(d) {
-		a.stepped(d, nil)
-		return
-	}
-	if a.w.seams.TrustWatches {
-		a.carryOut(in, d)
-		return
-	}
-	a.live(func(v view, err error) {
-		if in, ok = a.input(v); err != nil || !ok {
-			a.stepped(core.Decision{Memory: a.memory}, err)
-			return
-		}
-		a.carryOut(in, a.w.cores.Decide(in, a.memory))
-	})
+	a.do(a.passes.Begin(a.clock()))
 }
 
-// decide asks the core about what it sees. What others put in its place is asked every time.
-func (a *aggregator) decide(in core.Input) core.Decision {
-	if a.w.cores.again {
-		return a.reader.Step(in, a.memory)
+func (a *aggregator) do(action reconcile.Action) {
+	switch action.Kind {
+	case reconcile.Refresh:
+		a.refresh(func(s reconcile.State, err error) { a.do(a.passes.Refreshed(s, a.clock(), err)) })
+	case reconcile.Write:
+		a.write(action.Write, func(err error) { a.do(a.passes.Wrote(err)) })
+	default:
+		a.passed(action)
 	}
-	return a.w.cores.Decide(in, a.memory)
 }
 
-func (a *aggregator) writes(d core.Decision) bool {
-	return d.WriteRollups || !d.Remove.Empty() || d.WriteClusterOperator && a.co.latest() != nil
-}
-
-// stepped ends a step: a failure is tried again soon.
-func (a *aggregator) stepped(d core.Decision, err error) {
-	a.busy, a.memory = false, d.Memory
+// passed plans the next pass, as a work queue does: one that failed is made again soon.
+func (a *aggregator) passed(done reconcile.Action) {
+	a.busy = false
 	a.wake.Stop()
 	switch {
-	case err != nil:
-		a.backoff = min(max(2*a.backoff, writeRetryMin), writeRetryMax)
+	case done.Err != nil:
+		a.backoff = min(max(2*a.backoff, reconcile.WriteRetryMin), reconcile.WriteRetryMax)
 		a.dirty = true
 		if a.w.seams.Hammer {
 			a.backoff = 0
@@ -197,22 +168,20 @@ func (a *aggregator) stepped(d core.Decision, err error) {
 	case a.dirty:
 		a.soon(0)
 	case !a.w.seams.NoWake:
-		at := a.w.k.Now().Add(a.w.timing.Interval / 2) // a timer does not notice that the clock is set
-		if due := d.NextWake.Add(-a.w.ahead); !d.NextWake.IsZero() && due.Before(at) {
-			at = due
-		}
-		a.wake = a.w.k.At(at, a.inTerm(a.changed))
+		a.wake = a.w.k.After(reconcile.WakeAfter(done.NextWake, a.clock(), a.w.timing.Interval), a.inTerm(a.changed))
 	}
 	a.backoff = 0
 }
 
-// input is what the core decides from; ok is false while there is no CR.
-func (a *aggregator) input(v view) (in core.Input, ok bool) {
-	if v.cr == nil {
-		return in, false
+func (a *aggregator) reconciling() reconcile.Config {
+	c := reconcile.Config{Operator: a.op.core, Interval: a.w.timing.Interval, Union: a.w.union, Latest: a.latest, Decide: a.w.cores.Decide}
+	if a.w.seams.EarlyUnion {
+		c.Unite = func(_ core.Input, d core.Decision) core.Decision { return d }
 	}
-	return core.Input{Now: a.clock(), Interval: a.w.timing.Interval, Nodes: a.reader.expected(v.nodes), KMSActive: active(v.config),
-		Observed: a.reader.observed(v.cr, a.op.core, a.w.cores.again), ClusterOperator: a.reader.operator(v.co), Union: a.w.union}, true
+	if a.w.seams.CarelessUnion {
+		c.HoldUnion = func(_ core.Decision, rollups, _ error) bool { return rollups != nil }
+	}
+	return c
 }
 
 // request is one of its own.

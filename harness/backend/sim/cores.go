@@ -13,24 +13,18 @@ import (
 type Cores struct {
 	// Step is a reporter's.
 	Step func(reporting.Config, reporting.State, reporting.Event) (reporting.State, reporting.Action)
-	// Decide is the aggregator's.
+	// Decide is the aggregator's; nil for the project's own.
 	Decide func(aggregating.Input, aggregating.Memory) aggregating.Decision
 
 	// Operate is the API server operator's, in scenarios that have one.
 	Operate func(operating.Observed, operating.Options, time.Time) operating.Plan
 	// Serve is what the pod of an API server begins with that is new, and was not rolled back.
 	Serve func(o operating.Observed, back int) (revision.Config, revision.PluginConfig)
-
-	again bool // Decide is the project's own, which a Stepper may repeat
 }
 
 func (c Cores) withDefaults() Cores {
 	if c.Step == nil {
 		c.Step = reporting.Step
-	}
-	c.again = c.Decide == nil
-	if c.Decide == nil {
-		c.Decide = aggregating.Step
 	}
 	if c.Operate == nil {
 		c.Operate = operating.Decide

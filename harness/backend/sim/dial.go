@@ -3,15 +3,13 @@ package sim
 import (
 	"time"
 
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Time-outs of dialling through the load balancer, as the aggregator and the load balancer of the local backend have them.
-const (
-	answerTimeout = 2 * time.Second // of the client, for the first byte of whoever accepted
-	memberTimeout = time.Second     // of the load balancer, for a member that does not answer
-)
+// memberTimeout is how long the load balancer of the local backend waits for a member that does not answer.
+const memberTimeout = time.Second
 
 // dialNode connects to the API server of a node, past the load balancer. A way on which nothing gets through is accepted by
 // nobody: done is never called.
@@ -53,7 +51,7 @@ func (w *world) dialBalanced(front *link, done func(*conn, error)) {
 			c.fail(errReset) // too late: nobody wants it any more
 		}
 	}
-	late = w.k.After(answerTimeout, func() { once(nil, errTimeout) })
+	late = w.k.After(reconcile.FirstByteTimeout, func() { once(nil, errTimeout) })
 	if front.state == history.LinkMute {
 		return
 	}

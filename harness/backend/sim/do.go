@@ -15,6 +15,8 @@ const (
 	startTimeout  = 3 * time.Minute
 	reloadTimeout = 75 * time.Second
 	reloadPoll    = 250 * time.Millisecond
+	// requestTimeout is that of the harness's own requests.
+	requestTimeout = 5 * time.Second
 )
 
 // Do implements backend.Environment. It is called in a task, and suspends it while it waits.

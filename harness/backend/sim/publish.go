@@ -3,7 +3,6 @@ package sim
 import (
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -21,8 +20,7 @@ type publisher struct {
 	r          *reporter
 	c          *conn
 	credential int       // that it made the connection with
-	transition time.Time // zero until known
-	refused    time.Time // since when it may not read; zero while it may
+	transition publish.Transition
 	attempt    int       // counts writes: what belongs to one that was given up is ignored
 }
 
@@ -89,26 +87,14 @@ func (p *publisher) dial(done func(*conn, error)) {
 }
 
 func (p *publisher) write(a core.Action, current func(func()) func(), end func(error)) {
-	w := p.r.w
-	if w.form == publish.HealthReports {
-		body, err := publish.HealthReportsBody(p.r.op.reporter, a.Report, a.LastKEKID)
-		p.send(body, err, a, current, end)
-		return
-	}
-	if !p.transition.IsZero() {
-		body, err := publish.ConditionsBody(p.r.op.reporter, a.Report, p.transition)
+	if body, ok, err := publish.Body(p.r.op.reporter, p.r.w.form, a, &p.transition); ok {
 		p.send(body, err, a, current, end)
 		return
 	}
 	p.c.ask(p.request(request{verb: verbGet}), func(rep reply) {
 		current(func() {
-			err := rep.problem()
-			switch {
-			case err == nil:
-				p.transition = p.standing(rep)
-			case p.refusedForGood(rep):
-				p.transition = p.r.node.clock()
-			default:
+			body, err := p.bodyOf(rep)
+			if err := p.transition.Read(p.r.node.name, body, rep.code, err, p.r.node.clock()); err != nil {
 				end(err)
 				return
 			}
@@ -117,21 +103,13 @@ func (p *publisher) write(a core.Action, current func(func()) func(), end func(e
 	})
 }
 
-// refusedForGood says whether it has been refused for longer than an API server starts up, as the real one believes it.
-func (p *publisher) refusedForGood(rep reply) bool {
-	now := p.r.node.clock()
-	if rep.code != http.StatusForbidden {
-		p.refused = time.Time{}
-		return false
+// bodyOf is the text of an object that was read.
+func (p *publisher) bodyOf(rep reply) ([]byte, error) {
+	if err := rep.problem(); err != nil {
+		return nil, err
 	}
-	if p.refused.IsZero() {
-		p.refused = now
-	}
-	return now.Sub(p.refused) > startingUp
+	return json.Marshal(rep.version.Body())
 }
-
-// startingUp is that of reporter/publish.
-const startingUp = 5 * time.Second
 
 // send applies a body, unless its deadline passed while the reporter stood still.
 func (p *publisher) send(body []byte, err error, a core.Action, current func(func()) func(), end func(error)) {
@@ -152,15 +130,6 @@ func (p *publisher) request(r request) request {
 	r.user, r.agent, r.key = contract.ReporterIdentity(p.r.node.name), "kms-health-reporter", p.r.op.crKey()
 	r.credential = p.credential
 	return p.r.w.seams.sent(p.r.node.name, r)
-}
-
-// standing is the lastTransitionTime that the reporter's condition has, or now.
-func (p *publisher) standing(rep reply) time.Time {
-	body, err := json.Marshal(rep.version.Body())
-	if err != nil {
-		return p.r.node.clock()
-	}
-	return publish.TransitionIn(body, contract.ConditionType(p.r.node.name), p.r.node.clock())
 }
 
 // disconnect closes the connection: the server learns that nobody waits.

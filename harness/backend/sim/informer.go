@@ -9,124 +9,154 @@ import (
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 )
 
-// mirror is an aggregator's copy of one object, or of all of a resource: one list, then a watch, and another list when that breaks.
-type mirror struct {
+// informer is an aggregator's cache of one object, or of all of a resource, in the way of client-go's Reflector: one list, then a watch,
+// and another list when that breaks.
+type informer struct {
 	a       *aggregator
 	key     objects.Key
 	items   []*objects.Version // by name
 	full    bool               // after the first list
 	backoff time.Duration
-	failed  time.Time        // when it last backed off
-	seen    int64            // revision that it is a copy of
-	own     *objects.Version // what the API server returned to a request of its own
-	until   time.Time        // how long that is preferred to an older copy
-	listed  listing          // the same for a list of its own
+	failed  time.Time // when it last backed off
+	seen    int64     // revision that it is a copy of
+	own     reconcile.Newest[*objects.Version]
+	listed  reconcile.Newest[listing]
+	last    listing // that nodes were read from
 }
 
-func newMirror(a *aggregator, key objects.Key) *mirror { return &mirror{a: a, key: key} }
+func newInformer(a *aggregator, key objects.Key) *informer { return &informer{a: a, key: key} }
 
-func (m *mirror) list() {
-	m.a.ask(request{verb: verbList, key: m.key, patient: true}, func(rep reply) {
+func (i *informer) list() {
+	i.a.ask(request{verb: verbList, key: i.key, patient: true}, func(rep reply) {
 		if rep.problem() != nil {
-			m.again()
+			i.again()
 			return
 		}
-		m.items = slices.Clone(rep.list)
-		if !m.full {
-			m.full = true
-			m.a.synced()
+		i.items = slices.Clone(rep.list)
+		if !i.full {
+			i.full = true
+			i.a.synced()
 		}
-		m.a.changed()
-		m.seen = rep.revision
-		m.watch()
+		i.a.changed()
+		i.seen = rep.revision
+		i.watch()
 	})
 }
 
-func (m *mirror) watch() {
-	m.a.connected(func(c *conn, err error) {
+func (i *informer) watch() {
+	i.a.connected(func(c *conn, err error) {
 		if err != nil {
-			m.again()
+			i.again()
 			return
 		}
-		r, life := m.a.request(request{verb: verbWatch, key: m.key}), m.a.life
-		c.watch(r, m.seen, func(e objects.Event) { m.a.Enter(life, func() { m.event(e) }) }, func(err error) { m.a.Enter(life, func() { m.ended(err) }) })
+		r, life := i.a.request(request{verb: verbWatch, key: i.key}), i.a.life
+		c.watch(r, i.seen, func(e objects.Event) { i.a.Enter(life, func() { i.event(e) }) }, func(err error) { i.a.Enter(life, func() { i.ended(err) }) })
 	})
 }
 
 // ended is the end of a watch. One that was closed goes on where it ended; after any other a list follows, at the earliest when the API
 // server wants to be asked again.
-func (m *mirror) ended(err error) {
+func (i *informer) ended(err error) {
 	var refused *refusedError
 	switch {
 	case errors.Is(err, errClosed):
-		m.later(0, m.watch)
+		i.later(0, i.watch)
 	case errors.As(err, &refused):
-		m.refused(refused.reply)
+		i.refused(refused.reply)
 	default:
-		m.again()
+		i.again()
 	}
 }
 
 // refused is a watch that was refused: with 429 it is tried again, else a list comes first.
-func (m *mirror) refused(rep reply) {
+func (i *informer) refused(rep reply) {
 	if rep.code == http.StatusTooManyRequests {
-		m.later(rep.again, m.watch)
+		i.later(rep.again, i.watch)
 		return
 	}
-	m.again()
+	i.again()
 }
 
 // again lists anew after a while.
-func (m *mirror) again() { m.later(0, m.list) }
+func (i *informer) again() { i.later(0, i.list) }
+
+// backoffReset is that of client-go's Reflector.
+const backoffReset = 2 * time.Minute
 
 // later tries after a back-off, and not before least. As client-go's Reflector does, it begins anew with the shortest when it was not needed for
 // two minutes, and not when a list was successful: its watch may not be.
-func (m *mirror) later(least time.Duration, try func()) {
-	now := m.a.w.k.Now()
-	if now.Sub(m.failed) > backoffReset {
-		m.backoff = 0
+func (i *informer) later(least time.Duration, try func()) {
+	now := i.a.w.k.Now()
+	if now.Sub(i.failed) > backoffReset {
+		i.backoff = 0
 	}
-	m.failed = now
-	m.backoff = min(max(2*m.backoff, watchRetryMin), watchRetryMax)
-	m.a.retry(max(least, m.backoff+m.a.w.k.Between(0, m.backoff/10)), try)
+	i.failed = now
+	i.backoff = min(max(2*i.backoff, reconcile.WatchRetryMin), reconcile.WatchRetryMax)
+	i.a.retry(max(least, i.backoff+i.a.w.k.Between(0, i.backoff/10)), try)
 }
 
-func (m *mirror) event(e objects.Event) {
-	m.seen = e.Revision
-	i, found := slices.BinarySearchFunc(m.items, e.Version.Key.Name, func(v *objects.Version, name string) int { return strings.Compare(v.Key.Name, name) })
-	m.items = slices.Clone(m.items)
+func (i *informer) event(e objects.Event) {
+	i.seen = e.Revision
+	at, found := slices.BinarySearchFunc(i.items, e.Version.Key.Name, func(v *objects.Version, name string) int { return strings.Compare(v.Key.Name, name) })
+	i.items = slices.Clone(i.items)
 	switch {
 	case e.Type == apiwatch.Deleted && found:
-		m.items = slices.Delete(m.items, i, i+1)
+		i.items = slices.Delete(i.items, at, at+1)
 	case e.Type == apiwatch.Deleted:
 	case found:
-		m.items[i] = e.Version
+		i.items[at] = e.Version
 	default:
-		m.items = slices.Insert(m.items, i, e.Version)
+		i.items = slices.Insert(i.items, at, e.Version)
 	}
-	m.a.changed()
+	i.a.changed()
 }
 
 // saw remembers what the API server returned.
-func (m *mirror) saw(v *objects.Version) {
-	m.own, m.until = v, m.a.w.k.Now().Add(ownViewMemory)
-}
+func (i *informer) saw(v *objects.Version) { i.own.Saw(v, i.a.w.k.Now()) }
 
 // latest is the newest known version of a single object; nil if it does not exist.
-func (m *mirror) latest() *objects.Version {
-	if len(m.items) == 0 {
+func (i *informer) latest() *objects.Version {
+	if len(i.items) == 0 {
 		return nil
 	}
-	cached := m.items[0]
-	if m.own == nil || m.a.w.k.Now().After(m.until) || m.own.Revision <= cached.Revision || m.own.UID != cached.UID {
-		m.own = nil
-		return cached
+	cached := i.items[0]
+	return i.own.Latest(cached, i.a.w.k.Now(), func(own *objects.Version) bool { return own.Revision > cached.Revision && own.UID == cached.UID })
+}
+
+// listing is everything of a resource at a revision.
+type listing struct {
+	items    []*objects.Version
+	revision int64
+	created  map[string]time.Time
+}
+
+// sawAll remembers what the API server returned to a list, and gives the times of creation.
+func (i *informer) sawAll(rep reply) map[string]time.Time {
+	l := listing{items: rep.list, revision: rep.revision}
+	i.listed.Saw(l, i.a.w.k.Now())
+	return i.read(l)
+}
+
+// created is the newest known times of creation, by name.
+func (i *informer) created() map[string]time.Time {
+	return i.read(i.listed.Latest(listing{items: i.items}, i.a.w.k.Now(), func(own listing) bool { return own.revision > i.seen }))
+}
+
+// read gives the same map for the same objects.
+func (i *informer) read(l listing) map[string]time.Time {
+	if i.last.created == nil || !slices.Equal(i.last.items, l.items) {
+		l.created = make(map[string]time.Time, len(l.items))
+		for _, v := range l.items {
+			l.created[v.Key.Name] = v.Created
+		}
+		i.last = l
 	}
-	return m.own
+	return i.last.created
 }
 
 func (a *aggregator) isConnected() bool { return a.c != nil && !a.c.broken }
@@ -169,7 +199,7 @@ func (a *aggregator) disconnect() {
 }
 
 // ask makes a request with the aggregator's time-out.
-func (a *aggregator) ask(r request, done func(reply)) { a.askWithin(requestTimeout, r, done) }
+func (a *aggregator) ask(r request, done func(reply)) { a.askWithin(reconcile.RequestTimeout, r, done) }
 
 func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply)) {
 	q := &question{a: a, life: a.life, until: a.w.k.Now().Add(limit), r: r, done: done, etcd: r.asksEtcd()}
@@ -218,10 +248,10 @@ func (r request) asksEtcd() bool {
 	}
 }
 
-// heard notes when an answer showed that.
+// heard notes an answer.
 func (q *question) heard(rep reply) {
-	if q.etcd && rep.err == nil && rep.code < http.StatusInternalServerError {
-		q.a.heard = q.a.w.k.Now()
+	if rep.err == nil {
+		q.a.liveness.Observe(q.a.w.k.Now(), q.etcd, rep.code)
 	}
 }
 
@@ -253,9 +283,6 @@ func (q *question) end(rep reply) {
 		return
 	}
 	q.over = true
-	if rep.code == http.StatusTooManyRequests {
-		q.a.throttled = q.a.w.k.Now()
-	}
 	if rep.again > 0 && q.repeat(rep.again) {
 		q.heard(rep)
 		return

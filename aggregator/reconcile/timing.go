@@ -1,0 +1,39 @@
+package reconcile
+
+import "time"
+
+// Every time-out of the aggregator, with its reason. The aggregator promises A = 1 s from a visible change to the
+// rollup, also right after an outage, so nothing here may wait longer once the API server answers again.
+const (
+	// WatchRetryMin and WatchRetryMax bound the back-off of list and watch. client-go's own goes up to 30 s, which
+	// is made for thousands of clients; there is one aggregator per operator.
+	WatchRetryMin = 50 * time.Millisecond
+	WatchRetryMax = 400 * time.Millisecond
+	// WriteRetryMin and WriteRetryMax bound the back-off of a pass that failed. It doubles from one to the other.
+	WriteRetryMin = 25 * time.Millisecond
+	WriteRetryMax = 400 * time.Millisecond
+	// RequestTimeout is the deadline of one read or write. An API server that is alive answers in milliseconds; a
+	// dead connection is found by HTTP/2 pings before this.
+	RequestTimeout = 5 * time.Second
+	// DialTimeout bounds connecting to an address that swallows packets.
+	DialTimeout = time.Second
+	// FirstByteTimeout bounds the wait for the first byte on a new connection, which is the server's part of the TLS
+	// handshake. Longer than DialTimeout, because the server has to compute for it, but not client-go's ten seconds.
+	FirstByteTimeout = 2 * time.Second
+	// ownReadMemory is how long what the API server returned is preferred to an older cache. It only has to outlast the
+	// watch's delay; it ends so that an API server restored from a backup is believed again.
+	ownReadMemory = 10 * time.Second
+)
+
+// WakeAfter is how long after now the next pass begins although nothing has changed: when the clock changes the
+// decision, and after half an interval at the latest. next is core.Decision.NextWake, zero if the clock changes nothing.
+//
+// A timer does not notice that the clock is set. Without the upper bound, a clock that was behind would delay everything
+// that is due by as much, and a report that was stale by a clock that was ahead would stay stale until the next report.
+func WakeAfter(next, now time.Time, interval time.Duration) time.Duration {
+	latest := max(interval/2, time.Millisecond)
+	if next.IsZero() {
+		return latest
+	}
+	return min(max(next.Sub(now), 0), latest)
+}
