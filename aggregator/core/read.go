@@ -15,8 +15,6 @@ type Observed struct {
 	Conditions []Condition
 	// Reports by node, both wire forms merged.
 	Reports map[string]Report
-
-	change *change // since what its Reader gave before
 }
 
 // Report is what one node's reporter said, in whichever wire form.
@@ -45,8 +43,9 @@ func typedItem(item map[string]any) contract.TypedReport {
 
 // list is the objects of the list at path; what is not a list of objects is as if it were absent.
 func list(object map[string]any, path ...string) []map[string]any {
-	items := rawList(object, path...)
-	if items == nil {
+	value, _, err := unstructured.NestedFieldNoCopy(object, path...)
+	items, _ := value.([]any)
+	if err != nil || items == nil {
 		return nil
 	}
 	out := make([]map[string]any, 0, len(items))
@@ -55,15 +54,6 @@ func list(object map[string]any, path ...string) []map[string]any {
 		out = append(out, m)
 	}
 	return out
-}
-
-func rawList(object map[string]any, path ...string) []any {
-	value, _, err := unstructured.NestedFieldNoCopy(object, path...)
-	if err != nil {
-		return nil
-	}
-	items, _ := value.([]any)
-	return items
 }
 
 func text(item map[string]any, field string) string {

@@ -43,35 +43,6 @@ func TestReaderForgetsNothingAndKeepsNothing(t *testing.T) {
 			if !reflect.DeepEqual(got.Conditions, want.Conditions) || !reflect.DeepEqual(got.Reports, want.Reports) {
 				t.Fatalf("got  %+v\nwant %+v", got, want)
 			}
-			if rapid.Bool().Draw(t, "shares") {
-				cr = exchange(t, cr, crs(t))
-				got, want = r.Read(cr, op), Read(cr, op)
-				if rapid.Bool().Draw(t, "over") {
-					cr = exchange(t, cr, crs(t))
-					got, want = r.ReadOver(cr, op), Read(cr, op)
-				}
-				if !reflect.DeepEqual(got.Conditions, want.Conditions) || !reflect.DeepEqual(got.Reports, want.Reports) {
-					t.Fatalf("sharing items\ngot  %+v\nwant %+v", got, want)
-				}
-			}
 		}
 	})
-}
-
-// exchange is a CR that shares its items with another one, but for some that it has of a third.
-func exchange(t *rapid.T, cr, from map[string]any) map[string]any {
-	mixed := func(a, b []any) []any {
-		out := append([]any{}, a...)
-		for i := range out {
-			if i < len(b) && rapid.Bool().Draw(t, "other") {
-				out[i] = b[i]
-			}
-		}
-		return out
-	}
-	return map[string]any{"status": map[string]any{
-		"conditions": mixed(rawList(cr, "status", "conditions"), rawList(from, "status", "conditions")),
-		"encryptionStatus": map[string]any{"healthReports": mixed(rawList(cr, "status", "encryptionStatus", "healthReports"),
-			rawList(from, "status", "encryptionStatus", "healthReports"))},
-	}}
 }

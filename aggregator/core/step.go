@@ -41,8 +41,6 @@ type Decision struct {
 	NextWake time.Time
 	// Memory for the next step.
 	Memory Memory
-
-	expires time.Time // the earliest end of an inertia
 }
 
 // Step decides.
@@ -60,7 +58,7 @@ func Step(in Input, m Memory) Decision {
 func (d Decision) Say(in Input, rollups []Condition) Decision {
 	d.Rollups, d.WriteRollups = settle(rollups, in.Observed.Conditions, in.Now)
 	united, expires := union(append(others(in.Observed.Conditions), d.Rollups...), in.Union, in.Now)
-	d.expires, d.NextWake = expires, sooner(d.NextWake, expires)
+	d.NextWake = sooner(d.NextWake, expires)
 	d.ClusterOperator, d.WriteClusterOperator = settle(united, in.ClusterOperator, in.Now)
 	return d
 }

@@ -69,10 +69,9 @@ type Action struct {
 // Reconciler makes passes: read, decide, carry out. What it remembers from one pass to the next belongs to one term as
 // leader, because what an earlier term knew may be long out of date. It is not safe for concurrent use.
 type Reconciler struct {
-	config  Config
-	memory  core.Memory
-	stepper *core.Stepper // nil where Decide was replaced
-	reader  reader
+	config Config
+	memory core.Memory
+	reader reader
 
 	// Of the pass under way.
 	in      core.Input
@@ -88,7 +87,7 @@ type Reconciler struct {
 func New(c Config) *Reconciler {
 	r := &Reconciler{config: c}
 	if c.Decide == nil {
-		r.stepper, r.config.Decide = &core.Stepper{}, core.Step
+		r.config.Decide = core.Step
 	}
 	if c.Unite == nil {
 		r.config.Unite = r.unite
@@ -109,11 +108,7 @@ func (r *Reconciler) Begin(now time.Time) Action {
 		return r.done() // its creation begins the next pass
 	}
 	r.in = r.input(state, now)
-	if r.stepper != nil {
-		r.d = r.stepper.Step(r.in, r.memory)
-	} else {
-		r.d = r.config.Decide(r.in, r.memory)
-	}
+	r.d = r.config.Decide(r.in, r.memory)
 	if r.writes(state) {
 		return Action{Kind: Refresh}
 	}
@@ -228,7 +223,7 @@ func (r *Reconciler) done() Action {
 // old one with a new rollup, or without an old rollup, never stood there.
 func (r *Reconciler) unite(in core.Input, d core.Decision) core.Decision {
 	if cr := r.config.Latest().CR; cr != nil {
-		in.Observed.Conditions = r.reader.observed(cr, r.config.Operator, false).Conditions
+		in.Observed.Conditions = r.reader.observed(cr, r.config.Operator).Conditions
 		now := r.config.Decide(in, d.Memory)
 		d.ClusterOperator, d.WriteClusterOperator = now.ClusterOperator, now.WriteClusterOperator
 	}
@@ -245,7 +240,7 @@ func (r *Reconciler) input(s State, now time.Time) core.Input {
 		Interval:        r.config.Interval,
 		Nodes:           s.Nodes,
 		KMSActive:       r.config.AlwaysActive || active(s.Config),
-		Observed:        r.reader.observed(s.CR, r.config.Operator, r.stepper != nil),
+		Observed:        r.reader.observed(s.CR, r.config.Operator),
 		ClusterOperator: r.reader.conditionsOf(s.ClusterOperator),
 		Union:           r.config.Union,
 	}
@@ -268,13 +263,8 @@ type reader struct {
 	conditions   []core.Condition
 }
 
-// observed reads the CR. over reports that nobody uses what was read before any more, but for a core.Stepper.
-func (r *reader) observed(cr map[string]any, op core.Operator, over bool) core.Observed {
-	switch {
-	case same(r.cr, cr):
-	case over:
-		r.cr, r.seen = cr, r.ReadOver(cr, op)
-	default:
+func (r *reader) observed(cr map[string]any, op core.Operator) core.Observed {
+	if !same(r.cr, cr) {
 		r.cr, r.seen = cr, r.Read(cr, op)
 	}
 	return r.seen

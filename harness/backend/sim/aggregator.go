@@ -18,7 +18,6 @@ type aggregator struct {
 	op        operator // that it was told
 	c         *conn
 	dialled   []func(*conn, error) // who waits for a connection
-	parked    []parked
 	informers []*informer
 	cr, co    *informer
 	config    *informer
@@ -73,7 +72,7 @@ func (a *aggregator) reset() {
 	a.cr, a.co = newInformer(a, a.op.crKey()), newInformer(a, a.op.coKey())
 	a.config, a.nodes = newInformer(a, a.w.configKey()), newInformer(a, keyOf(nodeObjects(), ""))
 	a.informers = []*informer{a.cr, a.co, a.config, a.nodes}
-	a.liveness, a.parked = reconcile.Liveness{Interval: a.w.timing.Interval}, nil
+	a.liveness = reconcile.Liveness{Interval: a.w.timing.Interval}
 	if a.elector != nil {
 		*a.elector = elector{a: a}
 	}

@@ -21,7 +21,6 @@ const lostAfter = 4 * time.Second
 type conn struct {
 	w       *world
 	links   []*link // from the client; they stay the same
-	back    []*link // the same, from the server
 	through *proc   // a load balancer, or nil
 	server  *server
 	life    int  // of the server
@@ -35,17 +34,9 @@ type conn struct {
 // stream is a request or a watch under way.
 type stream struct {
 	c      *conn
-	client loser
+	failed func(error) // called when what is awaited will not come
 	over   bool
 }
-
-// loser is told when what it waits for on a stream will not come.
-type loser interface{ lost(error) }
-
-// losing is a loser in one function.
-type losing func(error)
-
-func (f losing) lost(err error) { f(err) }
 
 func (w *world) connect(c *conn) *conn {
 	c.w, c.heard = w, w.k.Now()
@@ -85,7 +76,6 @@ func (c *conn) fail(err error) {
 	if c.broken {
 		return
 	}
-	c.w.land()
 	c.broken = true
 	for _, l := range c.links {
 		l.conns = slices.DeleteFunc(l.conns, func(o *conn) bool { return o == c })
@@ -102,20 +92,15 @@ func (c *conn) fail(err error) {
 }
 
 func (c *conn) open(failed func(error)) *stream {
-	s := &stream{}
-	c.begin(s, losing(failed))
-	return s
-}
-
-func (c *conn) begin(s *stream, client loser) {
-	s.c, s.client = c, client
+	s := &stream{c: c, failed: failed}
 	c.streams = append(c.streams, s)
+	return s
 }
 
 func (s *stream) fail(err error) {
 	if !s.over {
 		s.close()
-		s.client.lost(err)
+		s.failed(err)
 	}
 }
 
@@ -127,15 +112,10 @@ func (s *stream) close() {
 // toServer brings a message to the server, and toClient one back. What belongs to a connection that has broken is lost.
 func (c *conn) toServer(arrive func()) { c.pass(0, c.links, arrive) }
 
-func (c *conn) toClient(arrive func()) { c.pass(1, c.backwards(), arrive) }
-
-// backwards is the links in the order of an answer.
-func (c *conn) backwards() []*link {
-	if len(c.back) != len(c.links) {
-		c.back = slices.Clone(c.links)
-		slices.Reverse(c.back)
-	}
-	return c.back
+func (c *conn) toClient(arrive func()) {
+	back := slices.Clone(c.links)
+	slices.Reverse(back)
+	c.pass(1, back, arrive)
 }
 
 func (c *conn) pass(direction int, links []*link, arrive func()) {

@@ -45,7 +45,6 @@ func (e *environment) credential(_ context.Context, a *scenario.Credential) erro
 			return err
 		}
 	}
-	e.w.land()
 	for _, n := range nodes {
 		user := contract.ReporterIdentity(n.name)
 		has := e.w.credentials[user]

@@ -39,13 +39,9 @@ type access struct {
 
 // access lets an API server use etcd, or says after limit that it could not be reached. What was given up is not done later.
 func (e *etcd) access(s *server, limit time.Duration, then func(ok bool)) {
-	s.node.stored.send(0, e.accessing(s, limit, then).asked)
-}
-
-func (e *etcd) accessing(s *server, limit time.Duration, then func(ok bool)) *access {
 	a := &access{s: s, then: then}
 	a.limit = s.after(limit, func() { a.end(false) })
-	return a
+	s.node.stored.send(0, a.asked)
 }
 
 func (a *access) end(ok bool) {
@@ -59,26 +55,18 @@ func (a *access) end(ok bool) {
 // client, which sees the connection break: it is not lost, and nobody waits for a time-out.
 func (a *access) asked() { a.s.w.etcd.serve(a) }
 
-func (a *access) worked() { a.s.node.stored.sendTo(&a.s.proc, 1, a.returned) }
-
-func (a *access) returned() {
-	a.limit.Stop()
-	a.end(true)
-}
-
 func (e *etcd) serve(a *access) {
 	if !e.lives() || e.phase == starting {
 		e.waiting = append(e.waiting, a)
 		return
 	}
-	e.work(a, e.w.k.Between(leastEtcd, mostEtcd))
-}
-
-func (e *etcd) work(a *access, d time.Duration) {
 	e.working = append(e.working, a)
-	e.after(d, func() {
+	e.after(e.w.k.Between(leastEtcd, mostEtcd), func() {
 		e.working = slices.DeleteFunc(e.working, func(o *access) bool { return o == a })
-		a.worked()
+		a.s.node.stored.sendTo(&a.s.proc, 1, func() {
+			a.limit.Stop()
+			a.end(true)
+		})
 	})
 }
 

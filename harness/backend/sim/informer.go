@@ -97,7 +97,7 @@ func (i *informer) later(least time.Duration, try func()) {
 	}
 	i.failed = now
 	i.backoff = min(max(2*i.backoff, reconcile.WatchRetryMin), reconcile.WatchRetryMax)
-	i.a.retry(max(least, i.backoff+i.a.w.k.Between(0, i.backoff/10)), try)
+	i.a.after(max(least, i.backoff+i.a.w.k.Between(0, i.backoff/10)), try)
 }
 
 func (i *informer) event(e objects.Event) {
@@ -203,20 +203,7 @@ func (a *aggregator) ask(r request, done func(reply)) { a.askWithin(reconcile.Re
 
 func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply)) {
 	q := &question{a: a, life: a.life, until: a.w.k.Now().Add(limit), r: r, done: done, etcd: r.asksEtcd()}
-	if a.isConnected() {
-		if r = a.request(r); !a.c.fly(r, limit, q) {
-			q.limited()
-			a.c.ask(r, q.end)
-		}
-		return
-	}
-	if len(a.dialled) > 0 || !a.w.refuses(a.w.front) {
-		q.limited()
-	}
-	a.dialAndAsk(q, r)
-}
-
-func (a *aggregator) dialAndAsk(q *question, r request) {
+	q.limit = a.w.k.AtIn(q.until, a, a.life, func() { q.end(reply{err: errTimeout}) })
 	a.connected(func(c *conn, err error) {
 		if err != nil {
 			q.end(reply{err: err})
@@ -253,11 +240,6 @@ func (q *question) heard(rep reply) {
 	if rep.err == nil {
 		q.a.liveness.Observe(q.a.w.k.Now(), q.etcd, rep.code)
 	}
-}
-
-// limited sees to it that it is given up.
-func (q *question) limited() {
-	q.limit = q.a.w.k.AtIn(q.until, q.a, q.life, func() { q.end(reply{err: errTimeout}) })
 }
 
 // repeat asks again after a while, as client-go does where an answer has Retry-After, and gives up at the deadline.

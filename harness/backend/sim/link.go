@@ -62,7 +62,6 @@ func (l *link) set(state string, delay time.Duration) {
 
 // become is set for a link that no history names: of a pod that goes with its node.
 func (l *link) become(state string, delay time.Duration) {
-	l.w.land()
 	l.state, l.delay = state, delay
 	if l.silent() {
 		l.w.silenced()

@@ -15,14 +15,10 @@ func (a *aggregator) checkLiveness() {
 			code = 0
 		}
 		wait, redial := a.liveness.Probed(a.liveness.Alive(began, code))
-		if !redial {
-			a.after(wait, a.checkLiveness)
-			return
-		}
-		if c := a.c; c != nil {
+		if c := a.c; redial && c != nil {
 			a.c = nil
 			c.fail(errReset)
 		}
-		a.retry(wait, a.checkLiveness)
+		a.after(wait, a.checkLiveness)
 	})
 }

@@ -83,7 +83,6 @@ func (p *proc) existed() {
 }
 
 func (p *proc) begin(detail string) {
-	p.w.land()
 	p.life++
 	p.w.pids++
 	p.phase, p.id.PID = starting, p.w.pids
@@ -94,7 +93,6 @@ func (p *proc) begin(detail string) {
 }
 
 func (p *proc) answers(detail string) {
-	p.w.land()
 	p.phase = running
 	p.tell(history.ProcessReady, detail)
 	if p.up != nil {
@@ -132,7 +130,6 @@ func (p *proc) end(state, detail string) {
 	if p.phase == down {
 		return
 	}
-	p.w.land()
 	p.life++
 	p.phase, p.paused, p.held = down, false, nil
 	if p.gone != nil {
@@ -146,7 +143,6 @@ func (p *proc) pause() {
 	if p.phase == down || p.paused {
 		return
 	}
-	p.w.land()
 	p.paused = true
 	p.tell(history.ProcessPaused, "")
 	p.w.silenced()
@@ -156,7 +152,6 @@ func (p *proc) resume() {
 	if !p.paused {
 		return
 	}
-	p.w.land()
 	p.paused = false
 	p.tell(history.ProcessResumed, "")
 	p.w.healed()

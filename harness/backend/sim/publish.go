@@ -19,9 +19,9 @@ import (
 type publisher struct {
 	r          *reporter
 	c          *conn
-	credential int       // that it made the connection with
+	credential int // that it made the connection with
 	transition publish.Transition
-	attempt    int       // counts writes: what belongs to one that was given up is ignored
+	attempt    int // counts writes: what belongs to one that was given up is ignored
 }
 
 // apply carries out a write and calls done at its deadline at the latest.

@@ -31,7 +31,6 @@ func (f *refusal) same(as *refusal) bool {
 
 // begin puts it in force, for so long or, if that is 0, until it is ended.
 func (w *world) beginRefusal(f *refusal, lasting time.Duration) {
-	w.land()
 	w.refusals = slices.DeleteFunc(w.refusals, func(old *refusal) bool {
 		if old.same(f) {
 			old.limit.Stop()

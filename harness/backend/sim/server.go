@@ -43,7 +43,6 @@ func newServer(w *world, n *node) *server {
 	s.up = func() { s.envelope.prime(); w.show() }
 	s.gone = s.drop
 	s.term = func(ended func()) {
-		w.land()
 		s.phase = draining
 		s.tell(history.ProcessStopping, "")
 		s.after(drainTime, ended)

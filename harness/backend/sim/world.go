@@ -48,7 +48,6 @@ type cluster struct {
 	balancer    *balancer
 	front       *link // from the aggregators to the load balancer
 	conns       []*conn
-	flights     []*flight
 	refusals    []*refusal
 	credentials map[string]credentials   // by user; one that is not there has never expired
 	late        map[string]time.Duration // how late the watches of a node's API server are
