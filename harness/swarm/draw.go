@@ -19,7 +19,7 @@ func Draw(seed int64) []byte { return Plan{}.Draw(seed) }
 func (p Plan) Draw(seed int64) []byte {
 	d := p.drawing(seed)
 	if p.Operator {
-		return d.operated()
+		return operatorDrawing{d}.operated()
 	}
 	return d.file(d.lanes())
 }
@@ -121,7 +121,7 @@ func (d *drawing) lanes() [][]string {
 		if changes, ok := d.longChange(); ok {
 			subjects = changes
 		}
-		return d.longLanes(subjects)
+		return longDrawing{d}.longLanes(subjects)
 	}
 	if changes, ok := d.change(d.rng.IntN(changeKinds)); ok {
 		subjects = changes

@@ -31,10 +31,13 @@ type mood struct {
 	share uint32        // of the kinds of faults that may happen, in percent
 }
 
-func (d *drawing) mood() mood {
-	i := d.plan.Timing.Interval
-	return mood{seed: d.seed, lanes: d.one(1, 2, 3, 4, 6, 9), share: uint32(d.one(15, 30, 50, 75, 100)),
-		gap: time.Duration(d.one(1, 4, 10, 30, 90)) * i}
+// longDrawing draws a seed of hours.
+type longDrawing struct{ d *drawing }
+
+func (l longDrawing) mood() mood {
+	i := l.d.plan.Timing.Interval
+	return mood{seed: l.d.seed, lanes: l.d.one(1, 2, 3, 4, 6, 9), share: uint32(l.d.one(15, 30, 50, 75, 100)),
+		gap: time.Duration(l.d.one(1, 4, 10, 30, 90)) * i}
 }
 
 // allows draws by the kind's name, so that it does not matter which kinds there are besides.
@@ -51,19 +54,19 @@ const ending = 12
 func (p Plan) faults() time.Duration { return max(p.Length-ending*p.Timing.Interval, p.Length/2) }
 
 // longLanes go on until the plan's time is filled.
-func (d *drawing) longLanes(subjects []subject) [][]string {
-	m := d.mood()
+func (l longDrawing) longLanes(subjects []subject) [][]string {
+	m := l.mood()
 	subjects = compatible(subjects[:min(len(subjects), m.lanes)])
 	var out [][]string
 	for _, s := range subjects {
-		d.brief = s.needed && d.plan.Timing.Interval > 5*time.Second && anyServes(subjects)
-		out = append(out, d.longLane(s, m, mostSteps/len(subjects)))
-		d.brief = false
+		l.d.brief = s.needed && l.d.plan.Timing.Interval > 5*time.Second && anyServes(subjects)
+		out = append(out, l.longLane(s, m, mostSteps/len(subjects)))
+		l.d.brief = false
 	}
 	if !acts(out) { // a seed without any fault shows nothing
-		d.brief = true
+		l.d.brief = true
 		out[0] = slices.Insert(out[0], 1, subjects[0].episode()...)
-		d.brief = false
+		l.d.brief = false
 	}
 	return out
 }
@@ -82,22 +85,22 @@ func anyServes(subjects []subject) bool {
 	return false
 }
 
-func (d *drawing) longLane(s subject, m mood, most int) []string {
+func (l longDrawing) longLane(s subject, m mood, most int) []string {
 	var lane []string
 	var length time.Duration
 	steps := 0
-	for faults := d.plan.faults(); length < faults && steps < most; {
+	for faults := l.d.plan.faults(); length < faults && steps < most; {
 		gap := max(m.gap, 4*faults/time.Duration(most)) // so that what may be long enough is
 		if s.rare {
 			gap = max(gap, faults/rareEpisodes)
 		}
-		pause := "wait: " + milliseconds(min(1+time.Duration(d.rng.Int64N(int64(gap))), faults-length, scenario.MaxDuration))
-		episode := d.allowed(s, m) // none: nothing of this lane may happen, and time passes all the same
+		pause := "wait: " + milliseconds(min(1+time.Duration(l.d.rng.Int64N(int64(gap))), faults-length, scenario.MaxDuration))
+		episode := l.allowed(s, m) // none: nothing of this lane may happen, and time passes all the same
 		lane = append(append(lane, pause), episode...)
 		for _, s := range append(episode, pause) {
 			steps += weight(s)
 		}
-		length += d.lasting(append(episode, pause))
+		length += l.lasting(append(episode, pause))
 	}
 	return lane
 }
@@ -117,7 +120,7 @@ func weight(step string) int {
 }
 
 // allowed is an episode of a kind that the mood allows; none if there is none.
-func (d *drawing) allowed(s subject, m mood) []string {
+func (l longDrawing) allowed(s subject, m mood) []string {
 	for range redraws {
 		episode := s.episode()
 		if kind := kindOfStep(episode[0]); kind == "" || m.allows(kind) {
@@ -128,13 +131,13 @@ func (d *drawing) allowed(s subject, m mood) []string {
 }
 
 // lasting is how long steps take, without what their actions need.
-func (d *drawing) lasting(steps []string) (sum time.Duration) {
+func (l longDrawing) lasting(steps []string) (sum time.Duration) {
 	for _, s := range steps {
 		text, waits := strings.CutPrefix(s, "wait: ")
 		if !waits {
 			continue
 		}
-		length, err := scenario.D(text).Resolve(d.plan.Timing)
+		length, err := scenario.D(text).Resolve(l.d.plan.Timing)
 		if err != nil {
 			continue // what is no duration is found when the file is read
 		}

@@ -5,76 +5,79 @@ import (
 	"slices"
 )
 
+// operatorDrawing draws a seed with an operator.
+type operatorDrawing struct{ d *drawing }
+
 // operated is the scenario file of a seed in which an operator switches the encryption, again and again and often before it is done, while it
 // and what it needs come and go.
-func (d *drawing) operated() []byte {
-	sockets := d.word("key", "key", "hash")
-	d.head = "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: " + Name(d.seed) + "\n" +
+func (o operatorDrawing) operated() []byte {
+	sockets := o.d.word("key", "key", "hash")
+	o.d.head = "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: " + Name(o.d.seed) + "\n" +
 		"  title: \"Whatever comes between an operator and its switches, no object is lost, and the last wish is granted.\"\n  area: lifecycle\nspec:\n" +
-		fmt.Sprintf("  contract: %s\n  topology: {lifecycle: operator, controlPlanes: %d, aggregators: %d, sockets: %s}\n", d.contract, len(d.nodes), d.aggregators, sockets)
-	return d.fileTo(append([][]string{d.wishes()}, d.beside()...), settled)
+		fmt.Sprintf("  contract: %s\n  topology: {lifecycle: operator, controlPlanes: %d, aggregators: %d, sockets: %s}\n", o.d.contract, len(o.d.nodes), o.d.aggregators, sockets)
+	return o.d.fileTo(append([][]string{o.wishes()}, o.beside()...), settled)
 }
 
 // wishes are what the cluster's APIServer object asks for, one after another.
-func (d *drawing) wishes() []string {
-	lane := []string{fmt.Sprintf("data: {op: write, count: %d, size: 256}", d.one(1, 6, 20))}
-	for i := range d.one(1, 2, 3, 4) {
+func (o operatorDrawing) wishes() []string {
+	lane := []string{fmt.Sprintf("data: {op: write, count: %d, size: 256}", o.d.one(1, 6, 20))}
+	for i := range o.d.one(1, 2, 3, 4) {
 		waits := []string{"0I", "1I", "3I", "10I", "20I", "40I"}
 		if i == 0 { // it is KMS, for a while: without a plugin there is little to judge
 			waits = waits[2:]
 		}
-		lane = append(lane, d.wish(i == 0), d.wait(waits...))
+		lane = append(lane, o.wish(i == 0), o.d.wait(waits...))
 	}
 	return lane
 }
 
-func (d *drawing) wish(kms bool) string {
+func (o operatorDrawing) wish(kms bool) string {
 	all := []string{"type: KMS, vault: {vaultKeyPath: transit/keys/one}", "type: KMS, vault: {vaultKeyPath: transit/keys/two}"}
 	if !kms {
 		all = append(all, "type: identity", "type: aescbc", "type: aesgcm")
 	}
-	what := d.word(all...)
-	if d.rng.IntN(5) == 0 { // one API server gets it later than the others
-		what += fmt.Sprintf(", lag: {%s: %s}", d.node(), d.word("1s", "8s"))
+	what := o.d.word(all...)
+	if o.d.rng.IntN(5) == 0 { // one API server gets it later than the others
+		what += fmt.Sprintf(", lag: {%s: %s}", o.d.node(), o.d.word("1s", "8s"))
 	}
 	return "apiserver: {" + what + "}"
 }
 
 // beside is what goes wrong meanwhile, each in a lane of its own.
-func (d *drawing) beside() (lanes [][]string) {
+func (o operatorDrawing) beside() (lanes [][]string) {
 	// One node at most: the others serve meanwhile. What goes, goes as a process, as a pod or with the whole node, always the same.
-	gone := "node: " + d.node()
-	gone = "{" + d.word("role: apiserver, "+gone, "role: pod, "+gone, "role: node, "+gone) + "}"
+	gone := "node: " + o.d.node()
+	gone = "{" + o.d.word("role: apiserver, "+gone, "role: pod, "+gone, "role: node, "+gone) + "}"
 	all := []func() []string{
 		func() []string {
-			if d.rng.IntN(2) == 0 {
+			if o.d.rng.IntN(2) == 0 {
 				return []string{"restart: {role: operator, with: kill}"}
 			}
-			return d.lasts("kill: {role: operator}", "start: {role: operator}")
+			return o.lasts("kill: {role: operator}", "start: {role: operator}")
 		},
 		func() []string {
-			return d.lasts("kill: "+gone, "start: "+gone)
+			return o.lasts("kill: "+gone, "start: "+gone)
 		},
-		d.balancer,
+		o.d.balancer,
 		func() []string {
-			return d.lasts("restart: {role: operator, release: older}", "restart: {role: operator, release: newer}")
+			return o.lasts("restart: {role: operator, release: older}", "restart: {role: operator, release: newer}")
 		},
 		func() []string { return []string{"rotate: {}"} },
-		func() []string { return d.lasts("kms: {op: cut}", "kms: {op: restore}") },
-		d.aggregator,
-		func() []string { return []string{fmt.Sprintf("data: {op: write, count: %d}", d.one(1, 3, 6))} },
+		func() []string { return o.lasts("kms: {op: cut}", "kms: {op: restore}") },
+		o.d.aggregator,
+		func() []string { return []string{fmt.Sprintf("data: {op: write, count: %d}", o.d.one(1, 3, 6))} },
 	}
-	if len(d.nodes) < 3 {
+	if len(o.d.nodes) < 3 {
 		all = slices.Delete(all, 1, 3)
-	} else if d.rng.IntN(2) == 0 { // a node comes and goes, which nothing else is about, and all the others are there then
-		n := d.setApart()
-		all[1] = func() []string { return d.nodeChange(n) }
+	} else if o.d.rng.IntN(2) == 0 { // a node comes and goes, which nothing else is about, and all the others are there then
+		n := o.d.setApart()
+		all[1] = func() []string { return o.d.nodeChange(n) }
 	}
-	d.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for _, episode := range all[:d.one(1, 2, 3)] {
+	o.d.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, episode := range all[:o.d.one(1, 2, 3)] {
 		var lane []string
-		for range d.one(1, 2, 3) {
-			lane = append(append(lane, d.wait("0I", "2I", "7I", "20I")), episode()...)
+		for range o.d.one(1, 2, 3) {
+			lane = append(append(lane, o.d.wait("0I", "2I", "7I", "20I")), episode()...)
 		}
 		lanes = append(lanes, lane)
 	}
@@ -82,8 +85,8 @@ func (d *drawing) beside() (lanes [][]string) {
 }
 
 // lasts is during, for what a switch waits for and so must end soon.
-func (d *drawing) lasts(begin, end string) []string {
-	return []string{begin, d.wait("0I", "1I", "3I", "9I"), end}
+func (o operatorDrawing) lasts(begin, end string) []string {
+	return []string{begin, o.d.wait("0I", "1I", "3I", "9I"), end}
 }
 
 // settled is the phase after the last fault has ended and the last wish was made: the operator gets there, in the time that four switches take at

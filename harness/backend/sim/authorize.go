@@ -70,7 +70,7 @@ func (w *world) takesFromOthers(node string, r *request) bool {
 		return false
 	}
 	own := []string{"condition/" + contract.ConditionType(node), "report/" + node + "/"}
-	for field, managers := range w.owners.Of(v.ManagedFields()) {
+	for field, managers := range w.observer.owners.Of(v.ManagedFields()) {
 		if len(managers) == 1 && managers[0] == r.manager && field != own[0] && !strings.HasPrefix(field, own[1]) {
 			return true
 		}

@@ -135,7 +135,7 @@ func (b *Backend) Prepare(_ context.Context, spec backend.Spec) (backend.Environ
 	if err != nil {
 		return nil, fmt.Errorf("sim backend: prepare scenario %s: %w", spec.Scenario.Name, err)
 	}
-	e.w.changes = b.opts.Changes
+	e.w.observer.changes = b.opts.Changes
 	return e, nil
 }
 

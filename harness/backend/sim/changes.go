@@ -7,19 +7,19 @@ import (
 )
 
 // presentChanges records of a version the items that are others than in the one before.
-func (w *world) presentChanges(t watch.Target, v *objects.Version) {
-	before := w.pictures[t]
+func (o *observer) presentChanges(t watch.Target, v *objects.Version) {
+	before := o.pictures[t]
 	if before == nil {
 		before = &picture{}
 	}
 	lists, _ := statusLists(v.Body())
-	o := &history.Object{Resource: t.Resource(), Name: v.Key.Name, ResourceVersion: v.ResourceVersion()}
-	o.Conditions = fresh(before.items[0], lists[0], conditionOf)
+	object := &history.Object{Resource: t.Resource(), Name: v.Key.Name, ResourceVersion: v.ResourceVersion()}
+	object.Conditions = fresh(before.items[0], lists[0], conditionOf)
 	for i := 1; i < len(lists); i++ {
-		o.HealthReports = append(o.HealthReports, fresh(before.items[i], lists[i], reportOf)...)
+		object.HealthReports = append(object.HealthReports, fresh(before.items[i], lists[i], reportOf)...)
 	}
-	w.pictures[t] = &picture{of: v, items: lists}
-	w.sequence.Converted(t, o, w.k.Now())
+	o.pictures[t] = &picture{of: v, items: lists}
+	o.sequence.Converted(t, object, o.w.k.Now())
 }
 
 // fresh converts the items that do not stand in the same place as before.

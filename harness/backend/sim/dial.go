@@ -33,10 +33,9 @@ func (w *world) dialNode(l *link, s *server, done func(*conn, error)) {
 }
 
 // dialBalanced connects to some API server through the load balancer, which tries its members in turn.
-func (w *world) dialBalanced(front *link, done func(*conn, error)) {
-	lb := w.balancer
-	if w.refuses(front) {
-		w.k.After(leastLatency, func() { done(nil, errRefused) })
+func (b *balancer) dialBalanced(front *link, done func(*conn, error)) {
+	if b.refuses(front) {
+		b.w.k.After(leastLatency, func() { done(nil, errRefused) })
 		return
 	}
 	over := false
@@ -51,25 +50,25 @@ func (w *world) dialBalanced(front *link, done func(*conn, error)) {
 			c.fail(errReset) // too late: nobody wants it any more
 		}
 	}
-	late = w.k.After(reconcile.FirstByteTimeout, func() { once(nil, errTimeout) })
+	late = b.w.k.After(reconcile.FirstByteTimeout, func() { once(nil, errTimeout) })
 	if front.state == history.LinkMute {
 		return
 	}
-	front.sendTo(&lb.proc, 0, func() {
-		members := w.turn()
-		w.tryMembers(front, members, once)
+	front.sendTo(&b.proc, 0, func() {
+		members := b.turn()
+		b.tryMembers(front, members, once)
 	})
 }
 
 // refuses says whether nobody can be connected through the load balancer, and learns it at once.
-func (w *world) refuses(front *link) bool {
-	return front.state == history.LinkReset || !w.balancer.lives()
+func (b *balancer) refuses(front *link) bool {
+	return front.state == history.LinkReset || !b.lives()
 }
 
 // turn is the members of the load balancer, a different one first each time.
-func (w *world) turn() []*node {
+func (b *balancer) turn() []*node {
 	var members []*node
-	for _, n := range w.main.nodes {
+	for _, n := range b.w.main.nodes {
 		if !n.isolated {
 			members = append(members, n)
 		}
@@ -77,30 +76,30 @@ func (w *world) turn() []*node {
 	if len(members) == 0 {
 		return nil
 	}
-	first := w.next % len(members)
-	w.next = first + 1
+	first := b.next % len(members)
+	b.next = first + 1
 	return append(append([]*node(nil), members[first:]...), members[:first]...)
 }
 
-func (w *world) tryMembers(front *link, members []*node, done func(*conn, error)) {
+func (b *balancer) tryMembers(front *link, members []*node, done func(*conn, error)) {
 	if len(members) == 0 {
 		front.send(1, func() { done(nil, errReset) })
 		return
 	}
 	n := members[0]
-	further := func() { w.tryMembers(front, members[1:], done) }
+	further := func() { b.tryMembers(front, members[1:], done) }
 	established := func(c *conn) {
-		c.links, c.through = []*link{front, n.balanced}, &w.balancer.proc
-		w.connect(c)
+		c.links, c.through = []*link{front, n.balanced}, &b.proc
+		b.w.connect(c)
 		front.send(1, func() { done(c, nil) })
 	}
 	switch {
 	case n.balanced.state == history.LinkCut:
-		w.balancer.after(memberTimeout, further)
+		b.after(memberTimeout, further)
 	case n.balanced.state == history.LinkMute:
 		established(&conn{unheard: true})
 	case n.balanced.state == history.LinkReset || !n.server.accepts():
-		w.balancer.after(leastLatency, further)
+		b.after(leastLatency, further)
 	default:
 		n.balanced.send(0, func() { established(&conn{server: n.server}) })
 	}

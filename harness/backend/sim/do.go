@@ -33,25 +33,25 @@ func (e *environment) Do(ctx context.Context, a scenario.Action) error {
 
 func (e *environment) handlers() backend.Handlers {
 	h := backend.Handlers{
-		scenario.VerbInject:     backend.Handle(e.inject),
-		scenario.VerbRelease:    backend.Handle(e.release),
-		scenario.VerbRotate:     backend.Handle(e.rotate),
-		scenario.VerbKMS:        backend.Handle(e.remote),
-		scenario.VerbLink:       backend.Handle(e.link),
-		scenario.VerbRefuse:     backend.Handle(e.refuse),
-		scenario.VerbWatches:    backend.Handle(e.watches),
-		scenario.VerbClock:      backend.Handle(e.clock),
-		scenario.VerbCredential: backend.Handle(e.credential),
-		scenario.VerbNode:       backend.Handle(e.changeNodes),
-		scenario.VerbEncryption: backend.Handle(e.changeEncryption),
-		scenario.VerbAPIServer:  backend.Handle(e.configureAPIServer),
-		scenario.VerbData:       backend.Handle(e.data),
-		scenario.VerbCondition:  backend.Handle(e.condition),
-		scenario.VerbEntries:    backend.Handle(e.entries),
-		scenario.VerbAttempt:    backend.Handle(e.attempt),
+		scenario.VerbInject:     backend.Handle(e.faults.inject),
+		scenario.VerbRelease:    backend.Handle(e.faults.release),
+		scenario.VerbRotate:     backend.Handle(e.faults.rotate),
+		scenario.VerbKMS:        backend.Handle(e.faults.remote),
+		scenario.VerbLink:       backend.Handle(e.faults.link),
+		scenario.VerbRefuse:     backend.Handle(e.faults.refuse),
+		scenario.VerbWatches:    backend.Handle(e.faults.watches),
+		scenario.VerbClock:      backend.Handle(e.faults.clock),
+		scenario.VerbCredential: backend.Handle(e.faults.credential),
+		scenario.VerbNode:       backend.Handle(e.topology.changeNodes),
+		scenario.VerbEncryption: backend.Handle(e.switching.changeEncryption),
+		scenario.VerbAPIServer:  backend.Handle(e.faults.configureAPIServer),
+		scenario.VerbData:       backend.Handle(e.data.data),
+		scenario.VerbCondition:  backend.Handle(e.statuses.condition),
+		scenario.VerbEntries:    backend.Handle(e.statuses.entries),
+		scenario.VerbAttempt:    backend.Handle(e.statuses.attempt),
 	}
 	for _, v := range scenario.ProcessVerbs() {
-		h[v] = backend.Handle(e.processes)
+		h[v] = backend.Handle(e.procs.processes)
 	}
 	return h
 }

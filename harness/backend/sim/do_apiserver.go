@@ -14,20 +14,20 @@ import (
 
 // configureAPIServer writes the cluster's one APIServer configuration, as an administrator does. What comes of it is the operators' business: it
 // returns at once.
-func (e *environment) configureAPIServer(_ context.Context, a *scenario.APIServer) error {
+func (fs *faults) configureAPIServer(_ context.Context, a *scenario.APIServer) error {
 	wanted, err := operated.Wish(a)
 	if err != nil {
 		return err
 	}
-	for _, one := range e.all() {
-		one.writeSizes(append(scenario.DataSizes(), scenario.MaxObjectBytes))
-		one.pods.lags = operated.Lags(a.Lag, e.Nodes())
+	for _, one := range fs.e.all() {
+		one.data.writeSizes(append(scenario.DataSizes(), scenario.MaxObjectBytes))
+		one.pods.lags = operated.Lags(a.Lag, fs.e.Nodes())
 	}
-	r := request{user: "system:admin", verb: verbPatch, key: e.w.configKey(), manager: "kmsharness", force: true, contentType: audit.ContentTypeApply,
+	r := request{user: "system:admin", verb: verbPatch, key: fs.w.configKey(), manager: "kmsharness", force: true, contentType: audit.ContentTypeApply,
 		body: encode(wanted)}
 	var refusal error
-	err = e.persist(func(n *node) error {
-		rep := e.ask(n, r)
+	err = fs.e.switching.persist(func(n *node) error {
+		rep := fs.e.ask(n, r)
 		if rep.code == http.StatusUnprocessableEntity || rep.code == http.StatusBadRequest {
 			refusal = rep.problem()
 			return nil
@@ -44,7 +44,7 @@ func (e *environment) configureAPIServer(_ context.Context, a *scenario.APIServe
 	case refused:
 		return nil
 	}
-	for _, one := range e.all() {
+	for _, one := range fs.e.all() {
 		one.encryption = encryption.Type(a.Type)
 		one.recordExpected()
 	}

@@ -11,7 +11,7 @@ import (
 
 // clock sets the clock of nodes, or of the aggregators. What runs by a monotonic clock does not notice: timers, deadlines, leases,
 // and the keys of API servers. What an API server writes into objects by itself, such as when they were made, is by the clock of its node.
-func (e *environment) clock(_ context.Context, a *scenario.Clock) error {
+func (fs *faults) clock(_ context.Context, a *scenario.Clock) error {
 	by := a.By.Value()
 	switch mode := a.Mode; mode {
 	case history.ClockAhead:
@@ -23,17 +23,17 @@ func (e *environment) clock(_ context.Context, a *scenario.Clock) error {
 		return fmt.Errorf("mode %q: expected ahead, behind or restore", mode)
 	}
 	if a.Role == history.RoleAggregator {
-		e.w.ahead = by
-		e.w.record("backend", &history.Clock{Role: history.RoleAggregator, Ahead: by})
+		fs.w.ahead = by
+		fs.w.record("backend", &history.Clock{Role: history.RoleAggregator, Ahead: by})
 		return nil
 	}
-	nodes, err := e.selectNodes(a.Node, true)
+	nodes, err := fs.e.procs.selectNodes(a.Node, true)
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes {
 		n.ahead = by
-		e.w.record("backend", &history.Clock{Node: n.name, Ahead: by})
+		fs.w.record("backend", &history.Clock{Node: n.name, Ahead: by})
 	}
 	return nil
 }

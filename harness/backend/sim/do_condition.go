@@ -17,83 +17,90 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
+// statuses writes conditions and reports as somebody else, and makes attempts.
+type statuses struct {
+	e          *environment
+	w          *world
+	conditions map[string]map[string]map[string]any
+}
+
 // condition puts a condition on the operator CR, or deletes it, as another controller would.
-func (e *environment) condition(_ context.Context, a *scenario.Condition) error {
+func (st *statuses) condition(_ context.Context, a *scenario.Condition) error {
 	kind, manager := a.Type, orDefault(a.Manager, "somebody-else")
 	if kind == "" {
 		return errors.New("expected a type")
 	}
-	owned := e.conditions[manager]
+	owned := st.conditions[manager]
 	if owned == nil {
 		owned = map[string]map[string]any{}
-		e.conditions[manager] = owned
+		st.conditions[manager] = owned
 	}
 	if a.Delete {
 		delete(owned, kind)
 	} else {
-		owned[kind] = e.conditionOf(kind, a.Status, a.Reason, a.Message)
+		owned[kind] = st.conditionOf(kind, a.Status, a.Reason, a.Message)
 	}
 	all := []any{}
 	for _, k := range slices.Sorted(maps.Keys(owned)) {
 		all = append(all, owned[k])
 	}
-	return e.applyStatus(manager, map[string]any{"conditions": all})
+	return st.applyStatus(manager, map[string]any{"conditions": all})
 }
 
 // entries puts entries of nodes that do not exist into the typed list, or takes them away.
-func (e *environment) entries(_ context.Context, a *scenario.Entries) error {
-	return e.applyStatus(operated.Elsewhere, operated.EntriesElsewhere(e.w.operator.core.TypedPath, a.Count, e.w.k.Now()))
+func (st *statuses) entries(_ context.Context, a *scenario.Entries) error {
+	return st.applyStatus(operated.Elsewhere, operated.EntriesElsewhere(st.w.operator.core.TypedPath, a.Count, st.w.k.Now()))
 }
 
 // applyStatus applies what a manager owns of the CR's status.
-func (e *environment) applyStatus(manager string, status map[string]any) error {
-	n, err := e.admin()
+func (st *statuses) applyStatus(manager string, status map[string]any) error {
+	n, err := st.e.admin()
 	if err != nil {
 		return err
 	}
-	r := request{user: "system:admin", verb: verbPatch, key: e.w.crKey(), subresource: "status", manager: manager, force: true,
-		contentType: audit.ContentTypeApply, body: e.statusBody(status)}
-	if err := e.ask(n, r).problem(); err != nil {
+	r := request{user: "system:admin", verb: verbPatch, key: st.w.crKey(), subresource: "status", manager: manager, force: true,
+		contentType: audit.ContentTypeApply, body: st.statusBody(status)}
+	if err := st.e.ask(n, r).problem(); err != nil {
 		return fmt.Errorf("apply the status of %s: %w", manager, err)
 	}
 	return nil
 }
 
-func (e *environment) conditionOf(kind, status, reason, message string) map[string]any {
-	return map[string]any{"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": e.w.k.Now().UTC().Format(time.RFC3339)}
+func (st *statuses) conditionOf(kind, status, reason, message string) map[string]any {
+	return map[string]any{"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": st.w.k.Now().UTC().Format(time.RFC3339)}
 }
 
-func (e *environment) crBody(conditions []any) []byte {
-	return e.statusBody(map[string]any{"conditions": conditions})
+func (st *statuses) crBody(conditions []any) []byte {
+	return st.statusBody(map[string]any{"conditions": conditions})
 }
 
-func (e *environment) statusBody(status map[string]any) []byte {
-	return encode(newObject("operator.openshift.io/v1", e.w.operator.core.Kind, "cluster", map[string]any{"status": status}))
+func (st *statuses) statusBody(status map[string]any) []byte {
+	return encode(newObject("operator.openshift.io/v1", st.w.operator.core.Kind, "cluster", map[string]any{"status": status}))
 }
 
 // attempt makes one request under the identity of a node's reporter, and says whether it was treated as expected.
-func (e *environment) attempt(_ context.Context, a *scenario.Attempt) error {
-	nodes, err := e.selectNodes(a.As, true)
+func (st *statuses) attempt(_ context.Context, a *scenario.Attempt) error {
+	nodes, err := st.e.procs.selectNodes(a.As, true)
 	if err != nil {
 		return err
 	}
 	as := nodes[0]
-	r, err := e.attemptOf(a, as.name)
+	r, err := st.attemptOf(a, as.name)
 	if err != nil {
 		return err
 	}
 	r.user, r.agent = contract.ReporterIdentity(as.name), "kmsharness-attempt"
-	rep := e.ask(as, r)
+	rep := st.e.ask(as, r)
 	if rep.err != nil {
 		return fmt.Errorf("%s %s: %w", r.verb, r.key.Resource.Resource, rep.err)
 	}
 	return a.Judge(r.verb+" "+r.key.Resource.Resource, rep.code, rep.text)
 }
 
-func (e *environment) attemptOf(a *scenario.Attempt, as string) (request, error) {
-	own := request{verb: verbPatch, key: e.w.crKey(), subresource: "status", manager: contract.FieldManager(as), force: true, contentType: audit.ContentTypeApply}
+func (st *statuses) attemptOf(a *scenario.Attempt, as string) (request, error) {
+	own := request{verb: verbPatch, key: st.w.crKey(), subresource: "status", manager: contract.FieldManager(as), force: true, contentType: audit.ContentTypeApply}
 	report := func(kind string) []byte {
-		return e.crBody([]any{e.conditionOf(kind, "True", contract.ReporterConditionReason, "[]")})
+		return st.crBody([]any{st.conditionOf(kind, "True", contract.ReporterConditionReason, "[]")})
 	}
 	switch verb := a.Method; verb {
 	case "apply-condition":

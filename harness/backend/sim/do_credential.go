@@ -26,8 +26,8 @@ func (c *cluster) unauthorized(r *request) bool {
 
 // credential lets the credential of reporters expire, or renews it. They are restarted before, as where the time of a certificate's end is
 // fixed when it is made.
-func (e *environment) credential(_ context.Context, a *scenario.Credential) error {
-	nodes, err := e.selectNodes(a.Node, true)
+func (fs *faults) credential(_ context.Context, a *scenario.Credential) error {
+	nodes, err := fs.e.procs.selectNodes(a.Node, true)
 	if err == nil {
 		err = reachable(nodes, "")
 	}
@@ -41,23 +41,23 @@ func (e *environment) credential(_ context.Context, a *scenario.Credential) erro
 			reporters = append(reporters, &n.reporter.proc)
 		}
 		restart := func(p *proc, done func(error)) { p.stop(func() { start(p, done) }) }
-		if err := cmp.Or(each(e, reporters, startTimeout, restart), e.w.k.Sleep(backend.CredentialLife)); err != nil {
+		if err := cmp.Or(each(fs.e, reporters, startTimeout, restart), fs.w.k.Sleep(backend.CredentialLife)); err != nil {
 			return err
 		}
 	}
 	for _, n := range nodes {
 		user := contract.ReporterIdentity(n.name)
-		has := e.w.credentials[user]
+		has := fs.w.credentials[user]
 		if renew {
 			has.file = max(has.file, has.oldest)
 		} else {
 			has.oldest = has.file + 1
 		}
-		if e.w.credentials == nil {
-			e.w.credentials = map[string]credentials{}
+		if fs.w.credentials == nil {
+			fs.w.credentials = map[string]credentials{}
 		}
-		e.w.credentials[user] = has
-		e.w.record("backend", &history.Refusal{Role: history.RoleReporter, Node: n.name, Mode: history.RefuseExpired, Code: http.StatusUnauthorized, Over: renew})
+		fs.w.credentials[user] = has
+		fs.w.record("backend", &history.Refusal{Role: history.RoleReporter, Node: n.name, Mode: history.RefuseExpired, Code: http.StatusUnauthorized, Over: renew})
 	}
 	return nil
 }

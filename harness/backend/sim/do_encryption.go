@@ -17,23 +17,32 @@ import (
 // errSuperseded ends a switch when another begins.
 var errSuperseded = errors.New("another switch of the encryption has begun")
 
+// encryptionSwitch changes the encryption of an API server.
+type encryptionSwitch struct {
+	e        *environment
+	w        *world
+	told     encryption.List // what the API servers were told last
+	left     encryption.List // providers that objects may lie under
+	switches int             // of the encryption, so far
+}
+
 // changeEncryption switches the cluster's encryption type, keys and plugins, as an operator would. One that begins in the middle
 // of another takes over: what the other has given out stays readable until everything is written anew.
-func (e *environment) changeEncryption(_ context.Context, a *scenario.Encryption) error {
-	e.switches++
-	mine := e.switches
-	if err := e.turn.take(e); err != nil {
+func (sw *encryptionSwitch) changeEncryption(_ context.Context, a *scenario.Encryption) error {
+	sw.switches++
+	mine := sw.switches
+	if err := sw.e.topology.turn.take(sw.e); err != nil {
 		return err
 	}
-	defer e.turn.give()
-	to, err := e.wanted(a)
+	defer sw.e.topology.turn.give()
+	to, err := sw.wanted(a)
 	if err != nil {
 		return err
 	}
-	if err := reachable(e.nodes(), ""); err != nil {
+	if err := reachable(sw.e.nodes(), ""); err != nil {
 		return err
 	}
-	err = e.watched(mine, func() error { return e.switchTo(mine, to) })
+	err = sw.e.data.watched(mine, func() error { return sw.switchTo(mine, to) })
 	if errors.Is(err, errSuperseded) {
 		return nil // its end is the other's
 	}
@@ -41,20 +50,20 @@ func (e *environment) changeEncryption(_ context.Context, a *scenario.Encryption
 }
 
 // superseded ends a switch that is not the newest.
-func (e *environment) superseded(mine int) error {
-	if mine != 0 && mine != e.switches {
+func (sw *encryptionSwitch) superseded(mine int) error {
+	if mine != 0 && mine != sw.switches {
 		return errSuperseded
 	}
 	return nil
 }
 
 // wanted is the list that an action asks for. Without keyIDs, plugins are those from before, and other keys have the number 1.
-func (e *environment) wanted(a *scenario.Encryption) (encryption.List, error) {
+func (sw *encryptionSwitch) wanted(a *scenario.Encryption) (encryption.List, error) {
 	kind, keyIDs := encryption.Type(a.Type), a.KeyIDs
 	switch {
 	case len(keyIDs) > 0:
 	case kind == encryption.KMS:
-		keyIDs = e.w.keyIDs
+		keyIDs = sw.w.keyIDs
 	case kind.Local():
 		keyIDs = []string{"1"}
 	}
@@ -64,107 +73,107 @@ func (e *environment) wanted(a *scenario.Encryption) (encryption.List, error) {
 
 // switchTo goes through the stages of a switch. Without plugins at its end the reporters end first; otherwise they are told of their
 // new sockets before the old plugins end.
-func (e *environment) switchTo(mine int, to encryption.List) error {
+func (sw *encryptionSwitch) switchTo(mine int, to encryption.List) error {
 	plugins := to.KeyIDs(encryption.KMS)
-	if err := e.beforeSwitch(to, plugins); err != nil {
+	if err := sw.beforeSwitch(to, plugins); err != nil {
 		return err
 	}
-	if e.w.seams.PluginsEndFirst {
-		if err := e.endPlugins(plugins); err != nil {
+	if sw.w.seams.PluginsEndFirst {
+		if err := sw.endPlugins(plugins); err != nil {
 			return err
 		}
 	}
-	if err := e.stages(mine, to); err != nil {
+	if err := sw.stages(mine, to); err != nil {
 		return err
 	}
 	if len(plugins) > 0 {
-		if err := e.report(plugins); err != nil {
+		if err := sw.report(plugins); err != nil {
 			return err
 		}
 	}
-	if err := e.endPlugins(plugins); err != nil || len(plugins) > 0 {
+	if err := sw.endPlugins(plugins); err != nil || len(plugins) > 0 {
 		return err
 	}
-	return e.endReporters(false)
+	return sw.endReporters(false)
 }
 
 // endReporters ends them, unless it is too early for a subject that is wrong on purpose.
-func (e *environment) endReporters(early bool) error {
+func (sw *encryptionSwitch) endReporters(early bool) error {
 	if early {
 		return nil
 	}
-	return each(e, e.reporters(), startTimeout, stop)
+	return each(sw.e, sw.reporters(), startTimeout, stop)
 }
 
 func stop(p *proc, done func(error))  { p.stop(func() { done(nil) }) }
 func start(p *proc, done func(error)) { p.start(func() { done(nil) }) }
 
 // beforeSwitch ends the reporters, or starts the plugins that will be needed.
-func (e *environment) beforeSwitch(to encryption.List, plugins []string) error {
-	if err := e.makeKeys(to); err != nil {
+func (sw *encryptionSwitch) beforeSwitch(to encryption.List, plugins []string) error {
+	if err := sw.makeKeys(to); err != nil {
 		return err
 	}
 	if len(plugins) == 0 {
-		if err := e.setType(to.Writer().Type); err != nil {
+		if err := sw.setType(to.Writer().Type); err != nil {
 			return err
 		}
-		return e.endReporters(e.w.seams.ReportersEndLast)
+		return sw.endReporters(sw.w.seams.ReportersEndLast)
 	}
-	all := slices.Concat(plugins, e.told.KeyIDs(encryption.KMS))
-	for _, n := range e.nodes() {
+	all := slices.Concat(plugins, sw.told.KeyIDs(encryption.KMS))
+	for _, n := range sw.e.nodes() {
 		for _, k := range all {
 			n.add(k)
 		}
 	}
-	return each(e, e.plugins(nil), startTimeout, start)
+	return each(sw.e, sw.plugins(nil), startTimeout, start)
 }
 
 // report makes KMS the cluster's type, with these plugins: the reporters' sockets are flags.
-func (e *environment) report(plugins []string) error {
-	e.w.keyIDs = slices.Clone(plugins)
-	if err := e.setType(encryption.KMS); err != nil {
+func (sw *encryptionSwitch) report(plugins []string) error {
+	sw.w.keyIDs = slices.Clone(plugins)
+	if err := sw.setType(encryption.KMS); err != nil {
 		return err
 	}
 	restart := func(p *proc, done func(error)) { p.stop(func() { start(p, done) }) }
-	return each(e, e.reporters(), startTimeout, restart)
+	return each(sw.e, sw.reporters(), startTimeout, restart)
 }
 
 // endPlugins ends the plugins that are no longer used.
-func (e *environment) endPlugins(keep []string) error {
+func (sw *encryptionSwitch) endPlugins(keep []string) error {
 	used := func(p *kmsPlugin) bool { return slices.Contains(keep, p.keyID) }
-	if err := each(e, e.plugins(func(p *kmsPlugin) bool { return !used(p) }), startTimeout, stop); err != nil {
+	if err := each(sw.e, sw.plugins(func(p *kmsPlugin) bool { return !used(p) }), startTimeout, stop); err != nil {
 		return err
 	}
-	for _, n := range e.nodes() {
+	for _, n := range sw.e.nodes() {
 		n.plugins = slices.DeleteFunc(n.plugins, func(p *kmsPlugin) bool { return !used(p) })
 	}
 	return nil
 }
 
-func (e *environment) setType(kind encryption.Type) error {
-	r := request{user: "system:admin", verb: verbPatch, key: e.w.configKey(), manager: "kmsharness", force: true, contentType: audit.ContentTypeApply,
+func (sw *encryptionSwitch) setType(kind encryption.Type) error {
+	r := request{user: "system:admin", verb: verbPatch, key: sw.w.configKey(), manager: "kmsharness", force: true, contentType: audit.ContentTypeApply,
 		body: encode(operated.APIServer(string(kind)))}
-	if err := e.persist(func(n *node) error { return e.ask(n, r).problem() }); err != nil {
+	if err := sw.persist(func(n *node) error { return sw.e.ask(n, r).problem() }); err != nil {
 		return fmt.Errorf("set the cluster's encryption type to %s: %w", kind, err)
 	}
-	for _, one := range e.all() { // the cluster has one type
+	for _, one := range sw.e.all() { // the cluster has one type
 		one.encryption = kind
 		one.recordExpected()
 	}
 	return nil
 }
 
-func (e *environment) reporters() []*proc {
+func (sw *encryptionSwitch) reporters() []*proc {
 	var all []*proc
-	for _, n := range e.nodes() {
+	for _, n := range sw.e.nodes() {
 		all = append(all, &n.reporter.proc)
 	}
 	return all
 }
 
-func (e *environment) plugins(which func(*kmsPlugin) bool) []*proc {
+func (sw *encryptionSwitch) plugins(which func(*kmsPlugin) bool) []*proc {
 	var all []*proc
-	for _, n := range e.nodes() {
+	for _, n := range sw.e.nodes() {
 		for _, p := range n.plugins {
 			if which == nil || which(p) {
 				all = append(all, &p.proc)
@@ -175,15 +184,15 @@ func (e *environment) plugins(which func(*kmsPlugin) bool) []*proc {
 }
 
 // makeKeys writes the secrets of keys that API servers hold themselves. They are encrypted like all others of kube-apiserver.
-func (e *environment) makeKeys(list encryption.List) error {
+func (sw *encryptionSwitch) makeKeys(list encryption.List) error {
 	for _, p := range list {
-		name := keyPrefix + beside.Component(e.w.apiServer) + "-" + p.Name()
-		if !p.Type.Local() || e.w.main.secrets[name] != nil {
+		name := keyPrefix + beside.Component(sw.w.apiServer) + "-" + p.Name()
+		if !p.Type.Local() || sw.w.main.secrets[name] != nil {
 			continue
 		}
 		key := make([]byte, 32)
-		_, _ = bytesOf{e.w.k.Rand()}.Read(key)
-		if err := e.persist(func(n *node) error { return e.main().store(n.base(), name, key) }); err != nil {
+		_, _ = bytesOf{sw.w.k.Rand()}.Read(key)
+		if err := sw.persist(func(n *node) error { return sw.e.main().data.store(n.base(), name, key) }); err != nil {
 			return fmt.Errorf("keep the key of %s: %w", p.Name(), err)
 		}
 	}
@@ -191,17 +200,17 @@ func (e *environment) makeKeys(list encryption.List) error {
 }
 
 // persist makes a request until it succeeds, through one API server after another: any of them may just have been killed.
-func (e *environment) persist(ask func(*node) error) error {
-	until := e.w.k.Now().Add(persistTimeout)
+func (sw *encryptionSwitch) persist(ask func(*node) error) error {
+	until := sw.w.k.Now().Add(persistTimeout)
 	for try := 0; ; try++ {
 		err := errors.New("no API server runs")
-		if nodes := e.serving(); len(nodes) > 0 {
+		if nodes := sw.e.serving(); len(nodes) > 0 {
 			err = ask(nodes[try%len(nodes)])
 		}
-		if err == nil || e.w.k.Now().After(until) {
+		if err == nil || sw.w.k.Now().After(until) {
 			return err
 		}
-		if err := e.w.k.Sleep(migrationRetry); err != nil {
+		if err := sw.w.k.Sleep(migrationRetry); err != nil {
 			return err
 		}
 	}
@@ -209,21 +218,21 @@ func (e *environment) persist(ask func(*node) error) error {
 
 // awaitReload returns when the API servers of the nodes have loaded the configuration that was written last. One that is down is not
 // waited for: it reads the newest file when it starts.
-func (e *environment) awaitReload(nodes []*node, mine int) error {
-	until := e.w.k.Now().Add(reloadTimeout)
-	if e.w.seams.AwaitOne {
+func (sw *encryptionSwitch) awaitReload(nodes []*node, mine int) error {
+	until := sw.w.k.Now().Add(reloadTimeout)
+	if sw.w.seams.AwaitOne {
 		nodes = nodes[:min(1, len(nodes))]
 	}
 	for _, n := range nodes {
 		for n.server.lives() && !n.server.envelope.current() {
-			if e.w.k.Now().After(until) {
+			if sw.w.k.Now().After(until) {
 				return fmt.Errorf("the API server of %s did not load its new encryption configuration within %v", n.name, reloadTimeout)
 			}
-			if err := cmp.Or(e.superseded(mine), e.w.k.Sleep(reloadPoll)); err != nil {
+			if err := cmp.Or(sw.superseded(mine), sw.w.k.Sleep(reloadPoll)); err != nil {
 				return err
 			}
 		}
-		e.recordLoaded(n)
+		sw.recordLoaded(n)
 	}
 	return nil
 }

@@ -17,8 +17,14 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
+// faults carries out what breaks or configures something: plugins and their KMS, links, clocks, credentials, refusals and watches.
+type faults struct {
+	e *environment
+	w *world
+}
+
 // inject puts a fault in force on the selected plugins.
-func (e *environment) inject(_ context.Context, a *scenario.Inject) error {
+func (fs *faults) inject(_ context.Context, a *scenario.Inject) error {
 	params := maps.Clone(a.Params)
 	if params == nil {
 		params = map[string]any{}
@@ -35,7 +41,7 @@ func (e *environment) inject(_ context.Context, a *scenario.Inject) error {
 	if err != nil {
 		return err
 	}
-	return e.eachPlugin(a.Plugin, func(p *kmsPlugin) error {
+	return fs.eachPlugin(a.Plugin, func(p *kmsPlugin) error {
 		if !p.runs() {
 			return errors.New("it does not run, so nobody can tell it of a fault")
 		}
@@ -45,9 +51,9 @@ func (e *environment) inject(_ context.Context, a *scenario.Inject) error {
 
 // release ends faults of the selected plugins: those of a name and a method, or all. A plugin that a fault has taken down for
 // good is started again.
-func (e *environment) release(_ context.Context, a *scenario.Release) error {
+func (fs *faults) release(_ context.Context, a *scenario.Release) error {
 	var crashed []*proc
-	err := e.eachPlugin(a.Plugin, func(p *kmsPlugin) error {
+	err := fs.eachPlugin(a.Plugin, func(p *kmsPlugin) error {
 		if !p.lives() {
 			if p.exited {
 				crashed = append(crashed, &p.proc)
@@ -60,7 +66,7 @@ func (e *environment) release(_ context.Context, a *scenario.Release) error {
 		})
 		return nil
 	})
-	return errors.Join(err, each(e, crashed, startTimeout, func(p *proc, done func(error)) { p.start(func() { done(nil) }) }))
+	return errors.Join(err, each(fs.e, crashed, startTimeout, func(p *proc, done func(error)) { p.start(func() { done(nil) }) }))
 }
 
 // strikes says whether a fault has one of the methods (joined with +).
@@ -71,8 +77,8 @@ func strikes(f fault.Fault, methods string) bool {
 	return slices.ContainsFunc(strings.Split(methods, "+"), func(m string) bool { return slices.Contains(f.Methods, fault.Method(m)) })
 }
 
-func (e *environment) eachPlugin(s scenario.Selector, do func(*kmsPlugin) error) error {
-	nodes, err := e.selectNodes(s.Node, true)
+func (fs *faults) eachPlugin(s scenario.Selector, do func(*kmsPlugin) error) error {
+	nodes, err := fs.e.procs.selectNodes(s.Node, true)
 	if err != nil {
 		return err
 	}
@@ -94,21 +100,21 @@ func (e *environment) eachPlugin(s scenario.Selector, do func(*kmsPlugin) error)
 }
 
 // rotate makes a new KEK behind every keyID. Each plugin notices with its own lag.
-func (e *environment) rotate(ctx context.Context, a *scenario.Rotate) error {
-	for _, n := range e.nodes() {
+func (fs *faults) rotate(ctx context.Context, a *scenario.Rotate) error {
+	for _, n := range fs.e.nodes() {
 		for _, p := range n.plugins {
 			p.setLag(a.Lag.Of(n.name))
 		}
 	}
-	defer e.w.kmsChanged()
+	defer fs.w.kmsChanged()
 	rotated := map[string]bool{} // an operator may have two keyIDs with one key behind them
-	for _, k := range e.w.keyIDs {
-		key := e.w.remoteKey(k)
+	for _, k := range fs.w.keyIDs {
+		key := fs.w.remoteKey(k)
 		if rotated[key] {
 			continue
 		}
 		rotated[key] = true
-		if _, err := (remote{e.w.kms}).Rotate(ctx, key, 0); err != nil {
+		if _, err := (remote{fs.w.kms}).Rotate(ctx, key, 0); err != nil {
 			return fmt.Errorf("rotate the KEK behind keyID %s: %w", k, err)
 		}
 	}
@@ -116,12 +122,12 @@ func (e *environment) rotate(ctx context.Context, a *scenario.Rotate) error {
 }
 
 // remote changes what the remote KMS does, for the plugins of a node or for all.
-func (e *environment) remote(_ context.Context, a *scenario.KMS) error {
-	op, node, model := a.Op, a.Node, e.w.kms.model
-	if err := (remote{e.w.kms}).reach(); err != nil {
+func (fs *faults) remote(_ context.Context, a *scenario.KMS) error {
+	op, node, model := a.Op, a.Node, fs.w.kms.model
+	if err := (remote{fs.w.kms}).reach(); err != nil {
 		return err
 	}
-	defer e.w.kmsChanged()
+	defer fs.w.kmsChanged()
 	caller := node + "/*"
 	if node == "" || node == scenario.NodeAll {
 		caller = "*/*"
@@ -153,7 +159,7 @@ func (e *environment) remote(_ context.Context, a *scenario.KMS) error {
 }
 
 // link puts a fault in force on the selected links, or restores them.
-func (e *environment) link(_ context.Context, a *scenario.Link) error {
+func (fs *faults) link(_ context.Context, a *scenario.Link) error {
 	modes := map[string]string{"cut": history.LinkCut, "reset": history.LinkReset, "slow": history.LinkSlow, "mute": history.LinkMute, "restore": history.LinkOK}
 	state, ok := modes[a.Mode]
 	if !ok {
@@ -165,19 +171,19 @@ func (e *environment) link(_ context.Context, a *scenario.Link) error {
 	}
 	switch a.From {
 	case history.RoleAggregator:
-		e.w.front.set(state, delay)
+		fs.w.front.set(state, delay)
 		return nil
 	case "client", "harness": // nobody but the harness, which goes past it here
-		e.w.record("backend", &history.Link{From: "client", To: history.RoleLoadBalancer, State: state, Delay: delay})
+		fs.w.record("backend", &history.Link{From: "client", To: history.RoleLoadBalancer, State: state, Delay: delay})
 		return nil
 	}
-	nodes, err := e.selectNodes(a.Node, true)
+	nodes, err := fs.e.procs.selectNodes(a.Node, true)
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes {
 		if a.From == history.RoleNode {
-			e.network(n, state)
+			fs.network(n, state)
 			continue
 		}
 		l := n.link(a.Ends())
@@ -190,8 +196,8 @@ func (e *environment) link(_ context.Context, a *scenario.Link) error {
 }
 
 // network takes a node of several off the network, or connects it again: it loses the load balancer and etcd, and its pods what they use.
-func (e *environment) network(n *node, state string) {
-	e.w.record("backend", &history.Link{From: history.RoleNode, To: history.Network, Node: n.name, State: state})
+func (fs *faults) network(n *node, state string) {
+	fs.w.record("backend", &history.Link{From: history.RoleNode, To: history.Network, Node: n.name, State: state})
 	for _, s := range []scenario.Selector{{From: history.RoleLoadBalancer, To: history.RoleAPIServer}, {From: history.RoleAPIServer, To: history.RoleEtcd}} {
 		n.link(s).set(state, 0)
 	}

@@ -11,14 +11,14 @@ import (
 )
 
 // refuse lets API servers answer requests with an error, or no longer.
-func (e *environment) refuse(_ context.Context, a *scenario.Refuse) error {
+func (fs *faults) refuse(_ context.Context, a *scenario.Refuse) error {
 	role, mode := a.Role, a.Mode
-	node, err := e.apiServerOf(a.Node)
+	node, err := fs.apiServerOf(a.Node)
 	if err != nil {
 		return err
 	}
 	if mode == history.RefuseRestore {
-		e.w.endRefusals(func(f *refusal) bool {
+		fs.w.endRefusals(func(f *refusal) bool {
 			return (role == "" || role == f.what.Role) && (node == "" || node == f.what.Node)
 		})
 		return nil
@@ -30,23 +30,23 @@ func (e *environment) refuse(_ context.Context, a *scenario.Refuse) error {
 	if mode == history.RefuseTooManyRequests {
 		f.what.RetryAfter = time.Duration(cmp.Or(a.RetryAfter, 1)) * time.Second
 	}
-	e.w.beginRefusal(f, a.For.Value())
+	fs.w.beginRefusal(f, a.For.Value())
 	return nil
 }
 
 // watches lets those of API servers be late, or ends them.
-func (e *environment) watches(_ context.Context, a *scenario.Watches) error {
-	node, err := e.apiServerOf(a.Node)
+func (fs *faults) watches(_ context.Context, a *scenario.Watches) error {
+	node, err := fs.apiServerOf(a.Node)
 	if err != nil {
 		return err
 	}
 	over := errExpired
 	switch mode := a.Mode; mode {
 	case history.WatchesLate:
-		e.w.beLate(node, a.By.Value())
+		fs.w.beLate(node, a.By.Value())
 		return nil
 	case history.WatchesRestore:
-		e.w.beLate(node, 0)
+		fs.w.beLate(node, 0)
 		return nil
 	case history.WatchesExpired:
 	case history.WatchesClosed:
@@ -54,7 +54,7 @@ func (e *environment) watches(_ context.Context, a *scenario.Watches) error {
 	default:
 		return fmt.Errorf("mode %q: expected late, expired, closed or restore", mode)
 	}
-	for _, n := range e.w.main.nodes {
+	for _, n := range fs.w.main.nodes {
 		if node == "" || n.name == node {
 			n.server.endWatches(over)
 		}
@@ -63,10 +63,10 @@ func (e *environment) watches(_ context.Context, a *scenario.Watches) error {
 }
 
 // apiServerOf is the node of the API server that is meant; empty: all.
-func (e *environment) apiServerOf(word string) (string, error) {
+func (fs *faults) apiServerOf(word string) (string, error) {
 	if word == "" || word == scenario.NodeAll {
 		return "", nil
 	}
-	_, err := e.selectNodes(word, true)
+	_, err := fs.e.procs.selectNodes(word, true)
 	return word, err
 }

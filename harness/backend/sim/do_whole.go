@@ -18,12 +18,12 @@ const (
 )
 
 // wholes carries out start … restart of nodes, or of the API servers' pods on them, each as one unit.
-func (e *environment) wholes(ctx context.Context, a *scenario.Process) error {
-	if err := e.turn.take(e); err != nil {
+func (ps *processes) wholes(ctx context.Context, a *scenario.Process) error {
+	if err := ps.e.topology.turn.take(ps.e); err != nil {
 		return err
 	}
-	defer e.turn.give()
-	nodes, err := e.selectNodes(a.Target.Node, false)
+	defer ps.e.topology.turn.give()
+	nodes, err := ps.selectNodes(a.Target.Node, false)
 	if err == nil && a.Target.Role == history.RolePod {
 		err = reachable(nodes, awayStopped)
 	}
@@ -33,18 +33,18 @@ func (e *environment) wholes(ctx context.Context, a *scenario.Process) error {
 	role := a.Target.Role
 	switch a.Do {
 	case scenario.VerbPause:
-		e.pauseNodes(nodes)
+		ps.pauseNodes(nodes)
 		return nil
 	case scenario.VerbResume:
-		e.resumeNodes(nodes)
+		ps.resumeNodes(nodes)
 		return nil
 	case scenario.VerbStart:
-		return e.startWholes(role, nodes)
+		return ps.startWholes(role, nodes)
 	}
-	if err := e.endWholes(role, nodes, a.Do == scenario.VerbKill || a.With == scenario.WithKill); err != nil || a.Do != scenario.VerbRestart {
+	if err := ps.endWholes(role, nodes, a.Do == scenario.VerbKill || a.With == scenario.WithKill); err != nil || a.Do != scenario.VerbRestart {
 		return err
 	}
-	return e.startWholes(role, nodes)
+	return ps.startWholes(role, nodes)
 }
 
 func reachable(nodes []*node, except string) error {
@@ -68,24 +68,24 @@ func present(n *node) error {
 }
 
 // stay keeps nodes and pods from coming and going, until it is ended: those of this API server, and of kube-apiserver, whose nodes they are.
-func (e *environment) stay() (end func(), err error) {
+func (tp *topology) stay() (end func(), err error) {
 	var taken []*turns
 	end = func() {
 		for _, t := range taken {
 			t.give()
 		}
 	}
-	if e.kube != nil {
-		if err := e.kube.turn.take(e); err != nil {
+	if tp.e.kube != nil {
+		if err := tp.e.kube.topology.turn.take(tp.e); err != nil {
 			return end, err
 		}
-		taken = append(taken, &e.kube.turn)
+		taken = append(taken, &tp.e.kube.topology.turn)
 	}
-	if err := e.turn.take(e); err != nil {
+	if err := tp.turn.take(tp.e); err != nil {
 		end()
 		return func() {}, err
 	}
-	taken = append(taken, &e.turn)
+	taken = append(taken, &tp.turn)
 	return end, nil
 }
 
@@ -100,9 +100,9 @@ func (n *node) tell(role, away string, states ...string) {
 }
 
 // endWholes ends all parts: at once, or the API server first and then the rest, the last started first.
-func (e *environment) endWholes(role string, nodes []*node, kill bool) error {
-	if role == history.RoleNode && kill && e.last(nodes) {
-		e.etcdWith(nodes, func(p *proc) { p.end(history.ProcessKilled, "") })
+func (ps *processes) endWholes(role string, nodes []*node, kill bool) error {
+	if role == history.RoleNode && kill && ps.last(nodes) {
+		ps.etcdWith(nodes, func(p *proc) { p.end(history.ProcessKilled, "") })
 	}
 	state, away := history.ProcessStopped, awayStopped
 	if role == history.RoleNode {
@@ -111,7 +111,7 @@ func (e *environment) endWholes(role string, nodes []*node, kill bool) error {
 	if kill {
 		state = history.ProcessKilled
 	}
-	err := each(e, nodes, startTimeout, func(n *node, done func(error)) {
+	err := each(ps.e, nodes, startTimeout, func(n *node, done func(error)) {
 		ran := slices.DeleteFunc(n.whole(role), func(p *proc) bool { return !p.lives() })
 		if _, already := n.ran[role]; !already {
 			n.ran[role] = ran
@@ -152,8 +152,8 @@ func inTurn(all []*proc, do func(*proc, func()), done func()) {
 }
 
 // last says whether no node is left with power but these.
-func (e *environment) last(nodes []*node) bool {
-	for _, n := range e.w.nodes {
+func (ps *processes) last(nodes []*node) bool {
+	for _, n := range ps.w.nodes {
 		if !slices.Contains(nodes, n) && n.away[history.RoleNode] == "" {
 			return false
 		}
@@ -162,23 +162,23 @@ func (e *environment) last(nodes []*node) bool {
 }
 
 // etcdWith does something to etcd together with the last nodes, as to the members of a cluster.
-func (e *environment) etcdWith(nodes []*node, do func(*proc)) {
-	if p := &e.w.etcd.proc; p.runs() {
+func (ps *processes) etcdWith(nodes []*node, do func(*proc)) {
+	if p := &ps.w.etcd.proc; p.runs() {
 		nodes[0].ran["etcd"] = []*proc{p}
 		do(p)
 	}
 }
 
-func (e *environment) startWholes(role string, nodes []*node) error {
-	for _, n := range e.w.nodes {
+func (ps *processes) startWholes(role string, nodes []*node) error {
+	for _, n := range ps.w.nodes {
 		if etcd := n.ran["etcd"]; role == history.RoleNode && len(etcd) > 0 {
 			delete(n.ran, "etcd")
-			if err := each(e, etcd, startTimeout, func(p *proc, done func(error)) { p.start(func() { done(nil) }) }); err != nil {
+			if err := each(ps.e, etcd, startTimeout, func(p *proc, done func(error)) { p.start(func() { done(nil) }) }); err != nil {
 				return fmt.Errorf("start etcd: %w", err)
 			}
 		}
 	}
-	err := each(e, nodes, startTimeout, func(n *node, done func(error)) {
+	err := each(ps.e, nodes, startTimeout, func(n *node, done func(error)) {
 		inTurn(n.ran[role], (*proc).start, func() { done(nil) })
 	})
 	if err != nil {
@@ -192,9 +192,9 @@ func (e *environment) startWholes(role string, nodes []*node) error {
 }
 
 // pauseNodes: what stands still already is not the node's to resume.
-func (e *environment) pauseNodes(nodes []*node) {
-	if e.last(nodes) {
-		e.etcdWith(nodes, (*proc).pause)
+func (ps *processes) pauseNodes(nodes []*node) {
+	if ps.last(nodes) {
+		ps.etcdWith(nodes, (*proc).pause)
 	}
 	for _, n := range nodes {
 		for _, p := range n.whole(history.RoleNode) {
@@ -207,8 +207,8 @@ func (e *environment) pauseNodes(nodes []*node) {
 	}
 }
 
-func (e *environment) resumeNodes(nodes []*node) {
-	for _, n := range e.w.nodes {
+func (ps *processes) resumeNodes(nodes []*node) {
+	for _, n := range ps.w.nodes {
 		for _, p := range n.ran["etcd"] {
 			p.resume()
 		}

@@ -24,15 +24,13 @@ type environment struct {
 	further    []*environment // of kube-apiserver: those beside it
 	scenario   *scenario.Scenario
 	encryption encryption.Type // in the cluster's configuration
-	told       encryption.List // what the API servers were told last
-	left       encryption.List // providers that objects may lie under
-	switches   int             // of the encryption, so far
-	conditions map[string]map[string]map[string]any
-	written    map[string]history.Data
-	serial     int
-	busy       string // the secret that is being written again and again: nobody can say what a read of it should give
-	turn       turns  // one change of nodes or encryption at a time
-	pods       *pods  // of an operator; nil without one
+	faults     *faults
+	procs      *processes
+	topology   *topology
+	data       *dataset
+	switching  *encryptionSwitch
+	statuses   *statuses
+	pods       *pods // of an operator; nil without one
 	finished   bool
 }
 
@@ -88,12 +86,16 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 
 // newPart is that of one API server.
 func newPart(w *world, s *scenario.Scenario) *environment {
-	return &environment{w: w, scenario: s, encryption: encryption.KMS, conditions: map[string]map[string]map[string]any{}, written: map[string]history.Data{}}
+	e := &environment{w: w, scenario: s, encryption: encryption.KMS}
+	e.faults, e.procs, e.topology, e.switching = &faults{e: e, w: w}, &processes{e: e, w: w}, &topology{e: e, w: w}, &encryptionSwitch{e: e, w: w}
+	e.data = &dataset{e: e, w: w, written: map[string]history.Data{}}
+	e.statuses = &statuses{e: e, w: w, conditions: map[string]map[string]map[string]any{}}
+	return e
 }
 
 // begins is what all API servers were told before the scenario.
 func (e *environment) begins(told encryption.List) {
-	e.told, e.left = told, told
+	e.switching.told, e.switching.left = told, told
 	for _, n := range e.w.nodes {
 		n.server.envelope.wanted = encryptionConfig{providers: told}
 	}
@@ -136,7 +138,7 @@ func (e *environment) begin() {
 	w.committed()
 	for _, one := range e.all() {
 		one.recordExpected()
-		one.recordTold()
+		one.switching.recordTold()
 	}
 	if e.scenario.Topology.Start == scenario.StartStopped {
 		e.stopForColdStart()
@@ -231,14 +233,14 @@ func (e *environment) Finish(ctx context.Context) error {
 		err = errors.Join(err, one.pods.finish())
 	}
 	for _, one := range e.all() {
-		if len(one.written) > 0 {
-			err = errors.Join(err, one.verifyData(ctx))
-			one.census()
+		if len(one.data.written) > 0 {
+			err = errors.Join(err, one.data.verifyData(ctx))
+			one.data.census()
 		}
 	}
 	e.w.k.RunUntil(e.w.k.Now().Add(drainFor))
 	e.w.secrecy.Close()
-	return errors.Join(err, e.w.sequence.Problem())
+	return errors.Join(err, e.w.observer.sequence.Problem())
 }
 
 // Release implements backend.Environment. There is nothing to be kept.

@@ -65,7 +65,7 @@ func (e *environment) doAimed(ctx context.Context, a scenario.Action) error {
 }
 
 func (e *environment) doOne(ctx context.Context, name string, a scenario.Action) error {
-	nodes, err := e.selectNodes(scenario.Selected(a).Node, false)
+	nodes, err := e.procs.selectNodes(scenario.Selected(a).Node, false)
 	if err == nil {
 		err = reachable(nodes, awayStopped)
 	}

@@ -70,7 +70,7 @@ func (e *environment) must(t *testing.T, a scenario.Action, wait time.Duration) 
 // put writes an object through the kube-apiserver of a node.
 func (e *environment) put(t *testing.T, n *node, name string) error {
 	t.Helper()
-	return e.store(n, name, []byte(name))
+	return e.data.store(n, name, []byte(name))
 }
 
 func kill(role, apiServer, node string) *scenario.Process {
@@ -93,7 +93,7 @@ func TestThroughTheAggregationLayer(t *testing.T) {
 			t.Errorf("%s lies under %s of %q", name, s.provider, s.kekID)
 		}
 		for _, n := range oauth.nodes() {
-			if _, err := oauth.load(n, name); err != nil {
+			if _, err := oauth.data.load(n, name); err != nil {
 				t.Errorf("read %s from %s: %v", name, n.name, err)
 			}
 		}
@@ -147,7 +147,7 @@ func TestPodsOfANodeOffTheNetwork(t *testing.T) {
 	if err := oauth.put(t, oauth.nodes()[0], "data-2"); err == nil {
 		t.Error("a kube-apiserver that is off the network passed something on")
 	}
-	if _, err := oauth.load(oauth.nodes()[0], "data-1"); err == nil {
+	if _, err := oauth.data.load(oauth.nodes()[0], "data-1"); err == nil {
 		t.Error("an instance that is off the network has read from etcd")
 	}
 }

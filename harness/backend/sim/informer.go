@@ -172,7 +172,7 @@ func (a *aggregator) connected(then func(*conn, error)) {
 		return
 	}
 	life := a.life
-	a.w.dialBalanced(a.w.front, func(c *conn, err error) {
+	a.w.balancer.dialBalanced(a.w.front, func(c *conn, err error) {
 		if a.life != life {
 			if c != nil {
 				c.fail(errReset)

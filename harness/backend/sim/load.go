@@ -39,7 +39,7 @@ func (b *Backend) Load(ctx context.Context, l Load) (LoadResult, error) {
 		return LoadResult{}, err
 	}
 	defer w.k.Close()
-	w.sequence = nil
+	w.observer.sequence = nil
 	w.cores, w.form, w.keyIDs, w.cpus = b.opts.Cores.withDefaults(), publish.Conditions, []string{"1"}, b.opts.cpus()
 	if w.operator, err = operatorNamed(""); err != nil {
 		return LoadResult{}, err

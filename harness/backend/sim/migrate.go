@@ -24,49 +24,49 @@ var errConflict = errors.New("the object has been modified")
 
 // migrate writes every secret anew, as a storage migration does. All API servers encrypt alike by now, so whatever is created from
 // here on needs no migration.
-func (e *environment) migrate(mine int) error {
-	until := e.w.k.Now().Add(migrationTimeout)
-	for i, name := range slices.Sorted(maps.Keys(e.w.secrets)) {
-		if e.w.seams.skips(name) || e.w.seams.unmigrated(e.w.apiServer) {
+func (ds *dataset) migrate(mine int) error {
+	until := ds.w.k.Now().Add(migrationTimeout)
+	for i, name := range slices.Sorted(maps.Keys(ds.w.secrets)) {
+		if ds.w.seams.skips(name) || ds.w.seams.unmigrated(ds.w.apiServer) {
 			continue
 		}
-		if err := e.rewrite(mine, i, name, until); err != nil {
-			return fmt.Errorf("migrate %s: %w", e.w.encrypts.objectName(name), err)
+		if err := ds.rewrite(mine, i, name, until); err != nil {
+			return fmt.Errorf("migrate %s: %w", ds.w.encrypts.objectName(name), err)
 		}
 	}
-	e.w.record("backend", &history.Encryption{State: history.EncryptionMigrated, Providers: e.told.Names()})
+	ds.w.record("backend", &history.Encryption{State: history.EncryptionMigrated, Providers: ds.e.switching.told.Names()})
 	return nil
 }
 
 // rewrite writes one object anew, through another API server at each try. One that has changed meanwhile is read again at once.
-func (e *environment) rewrite(mine, try int, name string, until time.Time) error {
+func (ds *dataset) rewrite(mine, try int, name string, until time.Time) error {
 	for ; ; try++ {
-		if err := e.superseded(mine); err != nil {
+		if err := ds.e.switching.superseded(mine); err != nil {
 			return err
 		}
-		if e.w.secrets[name] == nil {
+		if ds.w.secrets[name] == nil {
 			return nil // an operator has pruned it
 		}
 		err := errors.New("no API server runs")
-		if nodes := e.serving(); len(nodes) > 0 {
-			err = e.touch(nodes[try%len(nodes)], name)
+		if nodes := ds.e.serving(); len(nodes) > 0 {
+			err = ds.touch(nodes[try%len(nodes)], name)
 		}
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, errConflict):
 			continue
-		case e.w.k.Now().After(until):
+		case ds.w.k.Now().After(until):
 			return err
 		}
-		if err := e.w.k.Sleep(migrationRetry); err != nil {
+		if err := ds.w.k.Sleep(migrationRetry); err != nil {
 			return err
 		}
 	}
 }
 
-func (e *environment) touch(n *node, name string) error {
-	return e.within(requestTimeout, func(done func(error)) {
+func (ds *dataset) touch(n *node, name string) error {
+	return ds.e.within(requestTimeout, func(done func(error)) {
 		n.through(func(s *server, done func(error)) { s.touch(name, done) }, done)
 	})
 }
@@ -91,26 +91,26 @@ func (s *server) touch(name string, done func(error)) {
 }
 
 // migrateData is a storage migration without a switch: after a rotation nothing is left under the old KEK.
-func (e *environment) migrateData() error {
-	if err := e.turn.take(e); err != nil {
+func (ds *dataset) migrateData() error {
+	if err := ds.e.topology.turn.take(ds.e); err != nil {
 		return err
 	}
-	defer e.turn.give()
-	if err := e.migrate(0); err != nil {
+	defer ds.e.topology.turn.give()
+	if err := ds.migrate(0); err != nil {
 		return err
 	}
-	e.census()
+	ds.census()
 	return nil
 }
 
 // census looks at every secret in etcd, and records by which keys they are encrypted.
-func (e *environment) census() {
+func (ds *dataset) census() {
 	counted := map[history.Under]*history.Under{}
-	for _, name := range slices.Sorted(maps.Keys(e.w.secrets)) {
-		s := e.w.secrets[name]
+	for _, name := range slices.Sorted(maps.Keys(ds.w.secrets)) {
+		s := ds.w.secrets[name]
 		k := history.Under{Provider: s.provider, KEKID: s.kekID}
 		if counted[k] == nil {
-			counted[k] = &history.Under{Provider: s.provider, KEKID: s.kekID, Example: e.w.encrypts.example(name)}
+			counted[k] = &history.Under{Provider: s.provider, KEKID: s.kekID, Example: ds.w.encrypts.example(name)}
 		}
 		counted[k].Count++
 	}
@@ -121,5 +121,5 @@ func (e *environment) census() {
 	slices.SortFunc(all, func(a, b history.Under) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.KEKID, b.KEKID))
 	})
-	e.w.record("backend", &history.Census{Resource: e.w.encrypts.name, Under: all})
+	ds.w.record("backend", &history.Census{Resource: ds.w.encrypts.name, Under: all})
 }

@@ -81,7 +81,7 @@ func (s *shift) ended() error {
 // look says that something has changed.
 func (s *shift) look() {
 	if s.news = s.busy; !s.busy {
-		s.lookIn(s.k.Between(leastThinking, mostThinking) + s.o.w.watchLag())
+		s.lookIn(s.k.Between(leastThinking, mostThinking) + s.o.w.observer.watchLag())
 	}
 }
 

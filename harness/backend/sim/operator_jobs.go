@@ -34,8 +34,8 @@ func (s *shift) migrate(a core.Attempt) {
 // created from here on needs no migration. Another one that begins meanwhile takes over.
 func (p *pods) rewrite(givenUp func() error) error {
 	e := p.e
-	e.switches++
-	mine, until := e.switches, e.w.k.Now().Add(migrationTimeout)
+	e.switching.switches++
+	mine, until := e.switching.switches, e.w.k.Now().Add(migrationTimeout)
 	for i, name := range slices.Sorted(maps.Keys(e.w.secrets)) {
 		if err := givenUp(); err != nil {
 			return err
@@ -43,7 +43,7 @@ func (p *pods) rewrite(givenUp func() error) error {
 		if e.w.seams.skips(name) || e.w.seams.unmigrated(e.w.apiServer) {
 			continue
 		}
-		if err := e.rewrite(mine, i, name, until); err != nil {
+		if err := e.data.rewrite(mine, i, name, until); err != nil {
 			return fmt.Errorf("migrate %s: %w", e.w.encrypts.objectName(name), err)
 		}
 	}
@@ -51,7 +51,7 @@ func (p *pods) rewrite(givenUp func() error) error {
 		return err
 	}
 	e.w.record("backend", &history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().config.providers.Names()})
-	e.census()
+	e.data.census()
 	return nil
 }
 

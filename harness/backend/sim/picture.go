@@ -20,19 +20,19 @@ type picture struct {
 }
 
 // present records a version of an observed object.
-func (w *world) present(t watch.Target, v *objects.Version) {
-	if w.changes {
-		w.presentChanges(t, v)
+func (o *observer) present(t watch.Target, v *objects.Version) {
+	if o.changes {
+		o.presentChanges(t, v)
 		return
 	}
-	p := w.pictures[t].next(t.Resource(), v, &w.owners)
+	p := o.pictures[t].next(t.Resource(), v, &o.owners)
 	if p == nil {
-		delete(w.pictures, t)
-		w.sequence.Present(t, v.Object(), w.k.Now())
+		delete(o.pictures, t)
+		o.sequence.Present(t, v.Object(), o.w.k.Now())
 		return
 	}
-	w.pictures[t] = p
-	w.sequence.Converted(t, p.object, w.k.Now())
+	o.pictures[t] = p
+	o.sequence.Converted(t, p.object, o.w.k.Now())
 }
 
 // next is the picture of a version, equal to what watch.Convert makes of it; nil where that is not certain.

@@ -82,7 +82,7 @@ func (p *pods) finish() error {
 	for p.writing > 0 && err == nil {
 		err = p.e.w.k.Sleep(migrationRetry)
 	}
-	p.e.busy = ""
+	p.e.data.busy = ""
 	return err
 }
 

@@ -15,7 +15,7 @@ import (
 
 // on does something on a node, which does not come or go meanwhile.
 func (p *pods) on(name, what string, do func(*node) error) error {
-	end, err := p.e.stay()
+	end, err := p.e.topology.stay()
 	if err != nil {
 		return err
 	}

@@ -18,9 +18,9 @@ type switchLoad struct {
 func (p *pods) switching(busy bool) {
 	switch {
 	case busy && p.load == nil && !p.e.finished:
-		p.e.serial++
-		p.load = &switchLoad{p: p, name: fmt.Sprintf("load-%d", p.e.serial)}
-		p.e.busy = p.load.name
+		p.e.data.serial++
+		p.load = &switchLoad{p: p, name: fmt.Sprintf("load-%d", p.e.data.serial)}
+		p.e.data.busy = p.load.name
 		p.load.again()
 	case !busy && p.load != nil:
 		p.load = nil // it notices
@@ -43,17 +43,17 @@ func (l *switchLoad) again() {
 func (l *switchLoad) write() {
 	e := l.p.e
 	if l.p.load == l {
-		e.loadOne(l.written, l.name)
+		e.data.loadOne(l.written, l.name)
 		l.written++
 		l.again()
 		return
 	}
 	if !e.finished {
-		e.writeSizes(scenario.DataSizes())
-		e.census()
+		e.data.writeSizes(scenario.DataSizes())
+		e.data.census()
 	}
-	if e.busy == l.name {
-		e.busy = ""
+	if e.data.busy == l.name {
+		e.data.busy = ""
 	}
 }
 

@@ -58,7 +58,7 @@ func (p *pods) arrived(n *node) error {
 	pod := p.of(n.name)
 	p.look(n, pod)
 	if _, told := pod.newest(); !told {
-		p.e.recordToldTo(n)
+		p.e.switching.recordToldTo(n)
 	}
 	return p.reportOn(n, pod.sockets)
 }

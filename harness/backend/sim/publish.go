@@ -77,7 +77,7 @@ func (p *publisher) dial(done func(*conn, error)) {
 		p.r.w.dialNode(n.loopback, n.server, done)
 		return
 	}
-	p.r.w.dialBalanced(n.loopback, func(c *conn, err error) {
+	p.r.w.balancer.dialBalanced(n.loopback, func(c *conn, err error) {
 		if p.attempt != this && c != nil {
 			c.fail(errReset)
 			return

@@ -40,7 +40,7 @@ func newServer(w *world, n *node) *server {
 	s.boot = func(ready func()) {
 		s.after(s.boots(), func() { s.awaitEtcd(func() { s.awaitKube(func() { s.envelope.prime(); s.awaitPlugins(ready) }) }) })
 	}
-	s.up = func() { s.envelope.prime(); w.show() }
+	s.up = func() { s.envelope.prime(); w.observer.show() }
 	s.gone = s.drop
 	s.term = func(ended func()) {
 		s.phase = draining

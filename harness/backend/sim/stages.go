@@ -10,67 +10,67 @@ import (
 
 // stages gives the API servers one list after another, each after all have loaded the one before, and has every object written
 // anew before anything goes that may be needed to read it.
-func (e *environment) stages(mine int, to encryption.List) error {
-	if err := e.awaitReload(e.nodes(), mine); err != nil { // of a switch that was given up
+func (sw *encryptionSwitch) stages(mine int, to encryption.List) error {
+	if err := sw.awaitReload(sw.e.nodes(), mine); err != nil { // of a switch that was given up
 		return err
 	}
-	for _, s := range e.w.seams.stages(encryption.Switch(e.told, to)) {
-		if err := e.stage(mine, s); err != nil {
+	for _, s := range sw.w.seams.stages(encryption.Switch(sw.told, to)) {
+		if err := sw.stage(mine, s); err != nil {
 			return fmt.Errorf("switch to %s, with the providers %s: %w", to.Writer().Name(), s.Providers, err)
 		}
 	}
 	return nil
 }
 
-func (e *environment) stage(mine int, s encryption.Stage) error {
-	if err := s.Providers.Follows(e.told, e.left); err != nil && e.w.seams.Stages == nil {
+func (sw *encryptionSwitch) stage(mine int, s encryption.Stage) error {
+	if err := s.Providers.Follows(sw.told, sw.left); err != nil && sw.w.seams.Stages == nil {
 		return err
 	}
-	e.configure(s.Providers)
-	if err := e.awaitReload(e.nodes(), mine); err != nil {
+	sw.configure(s.Providers)
+	if err := sw.awaitReload(sw.e.nodes(), mine); err != nil {
 		return err
 	}
 	if !s.Migrate {
 		return nil
 	}
-	if err := e.migrate(mine); err != nil {
+	if err := sw.e.data.migrate(mine); err != nil {
 		return err
 	}
-	e.left = encryption.List{s.Providers.Writer()}
+	sw.left = encryption.List{s.Providers.Writer()}
 	return nil
 }
 
 // configure writes the files of all API servers.
-func (e *environment) configure(providers encryption.List) {
-	e.told = slices.Clone(providers)
-	if !e.left.Has(providers.Writer()) {
-		e.left = append(e.left, providers.Writer())
+func (sw *encryptionSwitch) configure(providers encryption.List) {
+	sw.told = slices.Clone(providers)
+	if !sw.left.Has(providers.Writer()) {
+		sw.left = append(sw.left, providers.Writer())
 	}
-	for _, n := range e.nodes() {
+	for _, n := range sw.e.nodes() {
 		n.server.envelope.configure(encryptionConfig{providers: slices.Clone(providers)})
 		n.unread = true
-		e.w.record("backend", &history.Encryption{Node: n.name, State: history.EncryptionTold, Providers: providers.Names()})
+		sw.w.record("backend", &history.Encryption{Node: n.name, State: history.EncryptionTold, Providers: providers.Names()})
 	}
 }
 
 // recordLoaded records, once, that an API server has what it was told.
-func (e *environment) recordLoaded(n *node) {
+func (sw *encryptionSwitch) recordLoaded(n *node) {
 	if n.unread && n.server.envelope.current() {
 		n.unread = false
-		e.w.record("backend", &history.Encryption{Node: n.name, State: history.EncryptionLoaded, Providers: n.server.envelope.wanted.providers.Names()})
+		sw.w.record("backend", &history.Encryption{Node: n.name, State: history.EncryptionLoaded, Providers: n.server.envelope.wanted.providers.Names()})
 	}
 }
 
 // recordTold records what the API servers were told before the scenario began, and have loaded.
-func (e *environment) recordTold() {
-	for _, n := range e.nodes() {
-		e.recordToldTo(n)
+func (sw *encryptionSwitch) recordTold() {
+	for _, n := range sw.e.nodes() {
+		sw.recordToldTo(n)
 	}
 }
 
 // recordToldTo records it of an API server that has begun with what all were told last.
-func (e *environment) recordToldTo(n *node) {
+func (sw *encryptionSwitch) recordToldTo(n *node) {
 	for _, state := range []string{history.EncryptionTold, history.EncryptionLoaded} {
-		e.w.record("backend", &history.Encryption{Node: n.name, State: state, Providers: e.told.Names()})
+		sw.w.record("backend", &history.Encryption{Node: n.name, State: state, Providers: sw.told.Names()})
 	}
 }

@@ -98,7 +98,7 @@ func (w *world) committed() {
 		for _, n := range w.main.nodes {
 			n.server.learn(e)
 		}
-		w.observe(e)
+		w.observer.observe(e)
 		w.main.noticed(e)
 		for _, f := range w.further {
 			f.noticed(e)
@@ -118,19 +118,29 @@ func (w *world) noticed(e objects.Event) {
 // etcd is compacted after five minutes.
 const keptEvents = 500
 
+// observer records the states of observed objects.
+type observer struct {
+	w        *world
+	unseen   []objects.Event           // committed, and not yet recorded
+	sequence *watch.Sequence           // nil: nobody watches
+	pictures map[watch.Target]*picture // of what was recorded last
+	owners   watch.OwnerReader
+	changes  bool // only what changed is recorded
+}
+
 // observe records a state of an observed object, when the first API server shows it.
-func (w *world) observe(e objects.Event) {
-	if w.sequence == nil || !w.observed(e.Version.Key.Resource) {
+func (o *observer) observe(e objects.Event) {
+	if o.sequence == nil || !o.w.observed(e.Version.Key.Resource) {
 		return
 	}
-	w.unseen = append(w.unseen, e)
-	w.k.After(w.watchLag(), w.show)
+	o.unseen = append(o.unseen, e)
+	o.w.k.After(o.watchLag(), o.show)
 }
 
 // watchLag is how far behind etcd the API server is that shows a change first.
-func (w *world) watchLag() time.Duration {
+func (o *observer) watchLag() time.Duration {
 	least := mostLag
-	for _, n := range w.main.nodes {
+	for _, n := range o.w.main.nodes {
 		if n.server.runs() {
 			least = min(least, n.server.lag)
 		}
@@ -139,18 +149,18 @@ func (w *world) watchLag() time.Duration {
 }
 
 // show records what was committed, as far as an API server runs that shows it. States that nobody could see are skipped.
-func (w *world) show() {
-	if !slices.ContainsFunc(w.main.nodes, func(n *node) bool { return n.server.runs() }) {
+func (o *observer) show() {
+	if !slices.ContainsFunc(o.w.main.nodes, func(n *node) bool { return n.server.runs() }) {
 		return
 	}
-	unseen := w.unseen
-	w.unseen = nil
+	unseen := o.unseen
+	o.unseen = nil
 	for _, e := range unseen {
 		t := watch.Target{GVR: e.Version.Key.Resource, Name: e.Version.Key.Name}
 		if e.Type == apiwatch.Deleted {
-			w.sequence.Absent(t, e.Version.ResourceVersion(), w.k.Now())
+			o.sequence.Absent(t, e.Version.ResourceVersion(), o.w.k.Now())
 			continue
 		}
-		w.present(t, e.Version)
+		o.present(t, e.Version)
 	}
 }

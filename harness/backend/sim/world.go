@@ -37,12 +37,8 @@ type cluster struct {
 	seams     Seams
 
 	store       *objects.Store
-	published   int64                     // revision up to which everybody was told
-	unseen      []objects.Event           // committed, and not yet recorded
-	sequence    *watch.Sequence           // nil: nobody watches
-	pictures    map[watch.Target]*picture // of what was recorded last
-	owners      watch.OwnerReader
-	changes     bool // only what changed is recorded
+	published   int64 // revision up to which everybody was told
+	observer    *observer
 	etcd        *etcd
 	kms         *kms
 	balancer    *balancer
@@ -64,7 +60,6 @@ type cluster struct {
 	requests int
 	// resources are the names of what requests were about.
 	resources map[schema.GroupVersionResource]string
-	next      int // member of the load balancer
 }
 
 // world is an API server, kube-apiserver or one beside it, with what is its own, and what it shares with the others.
@@ -84,7 +79,10 @@ type world struct {
 }
 
 // balancer is the load balancer in front of the API servers.
-type balancer struct{ proc }
+type balancer struct {
+	proc
+	next int // member that is tried first
+}
 
 // epoch is when every simulation begins. Nothing depends on which instant it is.
 func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
@@ -96,10 +94,10 @@ func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *object
 	w.main = w
 	w.kms2.filePoll = localFilePoll
 	w.published = w.store.Revision()
-	w.sequence, w.pictures = watch.NewSequence(log), map[watch.Target]*picture{}
+	w.observer = &observer{w: w, sequence: watch.NewSequence(log), pictures: map[watch.Target]*picture{}}
 	w.secrecy = &secrecy.Recorder{Sink: log, Now: w.k.Now}
 	w.etcd = newEtcd(w)
-	w.balancer = &balancer{proc{w: w, id: history.Process{Role: history.RoleLoadBalancer}}}
+	w.balancer = &balancer{proc: proc{w: w, id: history.Process{Role: history.RoleLoadBalancer}}}
 	w.balancer.boot = func(ready func()) { w.k.After(leastPluginBoot, ready) }
 	w.balancer.gone = func() {
 		for _, c := range slices.Clone(w.conns) {
