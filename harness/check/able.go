@@ -11,92 +11,101 @@ import (
 // connectService is the value of Run.Connectivity for reporters that go through the load balancer.
 const connectService = "service"
 
+// ability is when reporters and aggregators could do their work.
+type ability struct {
+	facts      *Facts
+	behind     spans            // when an aggregator did its work, although it may have learnt of changes late
+	inCharge   spans            // when it did, and learnt of them at once
+	aggregator spans            // when it did for long enough that all it says must be right
+	reporters  map[string]spans // by node; memo: reporter
+}
+
 // apiFine is when the API server of node could serve a write. Where etcd has a member on every node, an API server uses that of
 // its own; whether enough of the others are there for a write shows in the link to it (harness/record/canary).
-func (v *view) apiFine(node string) spans {
-	fine := v.upOrUnmentioned(process{role: history.RoleAPIServer, node: node})
-	for _, etcd := range v.processes(history.RoleEtcd) {
+func (nw *network) apiFine(node string) spans {
+	fine := nw.facts.processes.upOrUnmentioned(process{role: history.RoleAPIServer, node: node})
+	for _, etcd := range nw.facts.processes.ofRole(history.RoleEtcd) {
 		if etcd.node == "" || etcd.node == node || node == "" {
-			fine = fine.and(v.in(etcd, procUp))
+			fine = fine.and(nw.facts.processes.in(etcd, procUp))
 		}
 	}
-	return fine.and(v.linkFine(func(l linkChange) bool {
+	return fine.and(nw.fine(func(l linkChange) bool {
 		return l.from == history.RoleAPIServer && (l.node == node || l.node == "")
 	}))
 }
 
 // reporterAble is when the reporter of node could write what is believed: it could write, and its clock was right.
-func (v *view) reporterAble(node string) spans {
-	if able, known := v.readCaps[node]; known {
+func (ab *ability) reporter(node string) spans {
+	if able, known := ab.reporters[node]; known {
 		return able
 	}
-	able := v.writing(node).and(v.clockRight(node))
-	v.readCaps[node] = able
+	able := ab.writing(node).and(ab.facts.clocks.right(node))
+	ab.reporters[node] = able
 	return able
 }
 
 // writing is when the reporter of node could write: it ran, and so did everything between it and etcd, nobody refused it, and the list of reports
 // was there and had a place for it. A clock that is wrong keeps nobody from writing, but for one that was set back.
-func (v *view) writing(node string) spans {
-	if v.withoutField() {
+func (ab *ability) writing(node string) spans {
+	if ab.facts.objects.withoutField() {
 		return nil
 	}
 	server := node
-	if v.run.Connectivity == connectService {
+	if ab.facts.run.Connectivity == connectService {
 		server = "" // any
 	}
-	return v.reaching(node).and(v.refused(history.RoleReporter, server).or(v.crowded(node)).or(v.setBack(node)).not(v.whole))
+	return ab.reaching(node).and(ab.facts.network.refused(history.RoleReporter, server).or(ab.facts.objects.crowded(node)).or(ab.facts.clocks.setBack(node)).not(ab.facts.whole))
 }
 
 // reaching is when the reporter of node ran, and reached an API server that could serve it.
-func (v *view) reaching(node string) spans {
-	able := v.in(process{role: history.RoleReporter, node: node}, procUp).and(v.linkBearable(func(l linkChange) bool {
+func (ab *ability) reaching(node string) spans {
+	able := ab.facts.processes.in(process{role: history.RoleReporter, node: node}, procUp).and(ab.facts.network.bearable(func(l linkChange) bool {
 		return l.from == history.RoleReporter && (l.node == node || l.node == "")
-	}, v.inTime))
-	if v.run.Connectivity == connectService {
-		return able.and(v.serviceFine())
+	}, ab.facts.network.inTime))
+	if ab.facts.run.Connectivity == connectService {
+		return able.and(ab.facts.network.serviceFine())
 	}
-	return able.and(v.apiFine(node))
+	return able.and(ab.facts.network.apiFine(node))
 }
 
 // writeCrossings of a link lie in a write, at most: a handshake, a request that reads, and the write.
 const writeCrossings = 6
 
 // inTime reports whether a write over a slow link is done within its deadline.
-func (v *view) inTime(l linkChange) bool {
-	return l.delay > 0 && writeCrossings*l.delay < v.run.Timing.WriteTimeout
+func (nw *network) inTime(l linkChange) bool {
+	return l.delay > 0 && writeCrossings*l.delay < nw.facts.run.Timing.WriteTimeout
 }
 
 // serviceFine is when every API server behind the load balancer was fine: which of them a connection reaches is not
 // known.
-func (v *view) serviceFine() spans {
-	fine := v.balancerFine().and(v.linkFine(func(l linkChange) bool { return l.from == history.RoleLoadBalancer }))
-	for _, p := range v.processes(history.RoleAPIServer) {
-		fine = fine.and(v.apiFine(p.node))
+func (nw *network) serviceFine() spans {
+	fine := nw.balancerFine().and(nw.fine(func(l linkChange) bool { return l.from == history.RoleLoadBalancer }))
+	for _, p := range nw.facts.processes.ofRole(history.RoleAPIServer) {
+		fine = fine.and(nw.apiFine(p.node))
 	}
 	return fine
 }
 
-func (v *view) balancerFine() spans {
-	fine := spans{v.whole}
-	for _, p := range v.processes(history.RoleLoadBalancer) {
-		fine = fine.and(v.in(p, procUp))
+func (nw *network) balancerFine() spans {
+	fine := spans{nw.facts.whole}
+	for _, p := range nw.facts.processes.ofRole(history.RoleLoadBalancer) {
+		fine = fine.and(nw.facts.processes.in(p, procUp))
 	}
 	return fine
 }
 
 // aggregatorInCharge is when an aggregator ran, had a path to an API server, and had taken (back) its place after
 // anything on that path changed.
-func (v *view) aggregatorInCharge() spans {
-	ran := spans{v.whole}
-	if replicas := v.processes(history.RoleAggregator); len(replicas) > 0 {
+func (ab *ability) aggregatorInCharge() spans {
+	ran := spans{ab.facts.whole}
+	if replicas := ab.facts.processes.ofRole(history.RoleAggregator); len(replicas) > 0 {
 		ran = nil
 		for _, p := range replicas {
-			ran = ran.or(v.in(p, procUp))
+			ran = ran.or(ab.facts.processes.in(p, procUp))
 		}
 	}
-	path := v.anyAPI().and(v.balancerFine()).and(v.linkFine(func(l linkChange) bool { return l.from == history.RoleAggregator }))
-	return ran.and(path).and(v.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(v.calm()).and(v.clockRight("")).and(v.refused(history.RoleAggregator, "").not(v.whole))
+	path := ab.facts.network.anyAPI().and(ab.facts.network.balancerFine()).and(ab.facts.network.fine(func(l linkChange) bool { return l.from == history.RoleAggregator }))
+	return ran.and(path).and(ab.facts.network.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(ab.calm()).and(ab.facts.clocks.right("")).and(ab.facts.network.refused(history.RoleAggregator, "").not(ab.facts.whole))
 }
 
 // crossings of a link that lie between what the aggregator has to answer to and its answer, at most: the news comes to it; a step
@@ -106,22 +115,22 @@ const crossings = 12
 // prompt is when no link that begins at one of from was so slow that the delay alone may use up the aggregator's bound. An API server
 // that is gone is left for another, and the history tells when; one that is only slow nobody has a reason to leave, and whether the
 // aggregator uses it is not known.
-func (v *view) prompt(from ...string) spans {
-	return v.linkFine(func(l linkChange) bool {
-		slow := l.state == history.LinkSlow && (l.delay == 0 || crossings*l.delay > v.run.Timing.AggregatorLatency)
+func (nw *network) prompt(from ...string) spans {
+	return nw.fine(func(l linkChange) bool {
+		slow := l.state == history.LinkSlow && (l.delay == 0 || crossings*l.delay > nw.facts.run.Timing.AggregatorLatency)
 		return (l.ok || slow) && slices.Contains(from, l.from)
 	})
 }
 
 // anyAPI is when at least one API server could be reached through the load balancer.
-func (v *view) anyAPI() spans {
-	servers := v.processes(history.RoleAPIServer)
+func (nw *network) anyAPI() spans {
+	servers := nw.facts.processes.ofRole(history.RoleAPIServer)
 	if len(servers) == 0 {
-		return v.apiFine("")
+		return nw.apiFine("")
 	}
 	var any spans
 	for _, p := range servers {
-		any = any.or(v.apiFine(p.node).and(v.linkFine(func(l linkChange) bool {
+		any = any.or(nw.apiFine(p.node).and(nw.fine(func(l linkChange) bool {
 			return l.from == history.RoleLoadBalancer && (l.node == p.node || l.node == "")
 		})))
 	}
@@ -131,22 +140,22 @@ func (v *view) anyAPI() spans {
 // calm is when no change that may have cost the aggregator its place was still being dealt with: for the takeover
 // allowance, or until the aggregator shows by a write (of a rollup, or of its lease) that it is in charge. After a
 // pause or on a broken link a write proves little, since other connections may hang.
-func (v *view) calm() spans {
+func (ab *ability) calm() spans {
 	var shown []time.Time
-	for n := range v.requests {
-		r := &v.requests[n]
+	for n := range ab.facts.requests.all {
+		r := &ab.facts.requests.all[n]
 		if r.aggregator() && r.write && r.succeeded() {
 			shown = append(shown, r.received)
 		}
 	}
 	slices.SortFunc(shown, time.Time.Compare)
 	var stirred []span
-	for _, s := range v.stirs {
-		until := s.at.Add(v.takeover())
+	for _, s := range ab.facts.processes.stirs {
+		until := s.at.Add(ab.facts.takeover())
 		if i := sort.Search(len(shown), func(i int) bool { return shown[i].After(s.at) }); s.clean && i < len(shown) {
 			until = earliest(until, shown[i])
 		}
 		stirred = append(stirred, span{s.at, until})
 	}
-	return merged(stirred).not(v.whole)
+	return merged(stirred).not(ab.facts.whole)
 }

@@ -33,10 +33,10 @@ func TestSlowAPIServerExcusesTheAggregator(t *testing.T) {
 		}
 		w.at(10*time.Second, link(c.state)).at(40*time.Second, link(history.LinkOK))
 		w.boot()
-		v := newView(w.finish(50 * time.Second))
+		v := newFacts(w.finish(50 * time.Second))
 		middle := span{v.whole.from.Add(35 * time.Second), v.whole.from.Add(36 * time.Second)}
-		if judged := v.inCharge.covers(middle); judged != c.judged {
-			t.Errorf("%s to %s %s: the aggregator is judged %v, expected %v; it is in charge %v", c.from, c.to, c.state, judged, c.judged, v.inCharge)
+		if judged := v.able.inCharge.covers(middle); judged != c.judged {
+			t.Errorf("%s to %s %s: the aggregator is judged %v, expected %v; it is in charge %v", c.from, c.to, c.state, judged, c.judged, v.able.inCharge)
 		}
 	}
 }
@@ -54,8 +54,8 @@ func TestGlitchBreaksWhatIsUnderWay(t *testing.T) {
 			}
 		})
 		w.boot()
-		v := newView(w.finish(20 * time.Second))
-		if able := v.reporterAble("cp-1"); len(able) != c.spans {
+		v := newFacts(w.finish(20 * time.Second))
+		if able := v.able.reporter("cp-1"); len(able) != c.spans {
 			t.Errorf("%s for no time: the reporter could write in %v, expected %d spans", c.state, able, c.spans)
 		}
 	}

@@ -7,22 +7,23 @@ func absenceIsNotBroken() Invariant {
 		ID:        "ABSENCE-IS-NOT-BROKEN",
 		Statement: "a node that has not yet reported never makes the rollup True; after its grace it makes it Unknown",
 		Source:    "The aggregator",
-		judge:     judgeAbsence,
+		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a bound of the aggregator"},
+		Judge:     judgeAbsence,
 	}
 }
 
-func judgeAbsence(v *view) (f Finding) {
-	absent := v.aggAble.and(v.absences())
-	for _, s := range v.rollup(contract.ConditionDegraded) {
+func judgeAbsence(v *Facts) (f Finding) {
+	absent := v.able.aggregator.and(v.objects.absences())
+	for _, s := range v.objects.rollup(contract.ConditionDegraded) {
 		judged := absent.clip(s.span)
 		if len(judged) == 0 || s.cond == nil {
 			continue
 		}
-		f.judgedAt(firstOf(judged), judged[len(judged)-1].to)
+		f.JudgedAt(firstOf(judged), judged[len(judged)-1].to)
 		accepts := func(t truth) bool { return absenceAllows(t, s.cond.Status) }
-		for _, wrong := range v.unexplained(s.span, judged, accepts) {
-			f.violate(Violation{At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", while an expected node had no report",
-				Allowed: v.allowedNear(wrong.from, func(r rollups) string { return r.degraded.String() })})
+		for _, wrong := range v.truths.unexplained(s.span, judged, accepts) {
+			f.Violate(Violation{At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", while an expected node had no report",
+				Allowed: v.truths.allowedNear(wrong.from, func(r rollups) string { return r.degraded.String() })})
 		}
 	}
 	return f
@@ -39,10 +40,10 @@ func absenceAllows(t truth, status string) bool {
 }
 
 // absences is when some expected node had no report on the CR.
-func (v *view) absences() spans {
+func (ob *objectFacts) absences() spans {
 	var out spans
-	for _, node := range v.expectedNodes() {
-		out = out.or(v.nodeExpected(node).and(v.present(node).not(v.whole)))
+	for _, node := range ob.facts.expectations.nodes() {
+		out = out.or(ob.facts.expectations.ofNode(node).and(ob.present(node).not(ob.facts.whole)))
 	}
-	return out.and(v.watched())
+	return out.and(ob.watched())
 }

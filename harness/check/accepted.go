@@ -29,12 +29,13 @@ func accepted() Invariant {
 		ID:        AcceptedID,
 		Statement: "what a reporter or the aggregator writes is valid: no API server refuses a write for its content",
 		Source:    "The reporter, condition; The typed form of the same report; the schema of the CRDs",
-		judge:     judgeAccepted,
+		Tolerance: Tolerance{Why: "content"},
+		Judge:     judgeAccepted,
 	}
 }
 
 // judgeAccepted makes one violation of all refusals of one writer for one cause.
-func judgeAccepted(v *view) (f Finding) {
+func judgeAccepted(v *Facts) (f Finding) {
 	type group struct {
 		first  *request
 		last   time.Time
@@ -42,13 +43,13 @@ func judgeAccepted(v *view) (f Finding) {
 	}
 	var order []string
 	groups := map[string]*group{}
-	for n := range v.requests {
-		r := &v.requests[n]
+	for n := range v.requests.all {
+		r := &v.requests.all[n]
 		if !r.write || !r.ours() || r.Code == 0 {
 			continue
 		}
-		f.judgedAt(r.received, r.at)
-		if !r.invalid() || v.withoutField() && r.undeclared() {
+		f.JudgedAt(r.received, r.at)
+		if !r.invalid() || v.objects.withoutField() && r.undeclared() {
 			continue
 		}
 		key := r.User + " " + r.Resource + " " + r.rule()
@@ -65,7 +66,7 @@ func judgeAccepted(v *view) (f Finding) {
 		if g.writes == 1 {
 			seen = "a write of " + g.first.writer() + " was refused"
 		}
-		f.violate(Violation{At: g.first.at, From: g.first.received, To: g.last, Seq: g.first.seq, Node: g.first.node, Seen: seen + ": " + g.first.refusal(),
+		f.Violate(Violation{At: g.first.at, From: g.first.received, To: g.last, Seq: g.first.seq, Node: g.first.node, Seen: seen + ": " + g.first.refusal(),
 			Allowed: "a write that the API server accepts"})
 	}
 	return f
@@ -93,8 +94,8 @@ func (r request) undeclared() bool {
 }
 
 // withoutField reports whether the CRDs of the run have no field for the reports that it is about. No reporter can write one then.
-func (v *view) withoutField() bool {
-	return v.run.CRDs == history.CRDsDefault && v.run.Contract == history.FormHealthReports
+func (ob *objectFacts) withoutField() bool {
+	return ob.facts.run.CRDs == history.CRDsDefault && ob.facts.run.Contract == history.FormHealthReports
 }
 
 // crowdedOut reports whether a request was refused for nothing but the items that others have in the typed list: its own would fit.
@@ -112,26 +113,26 @@ func (r request) crowdedOut() bool {
 
 // crowded is when the typed list had no place for the items of a node: from a write that was refused for it until the CR shows a list in which they
 // would fit.
-func (v *view) crowded(node string) spans {
+func (ob *objectFacts) crowded(node string) spans {
 	var out []span
-	for _, n := range v.requestsOf[node] {
-		r := &v.requests[n]
+	for _, n := range ob.facts.requests.requestsOf[node] {
+		r := &ob.facts.requests.all[n]
 		if !r.write || r.succeeded() || !r.crowdedOut() {
 			continue
 		}
 		if last := len(out) - 1; last >= 0 && r.received.Before(out[last].to) {
 			continue
 		}
-		until := v.whole.to
-		for i := sort.Search(len(v.crs), func(i int) bool { return v.crs[i].at.After(r.at) }); i < len(v.crs); i++ {
+		until := ob.facts.whole.to
+		for i := sort.Search(len(ob.crs), func(i int) bool { return ob.crs[i].at.After(r.at) }); i < len(ob.crs); i++ {
 			others := 0
-			for _, item := range v.crs[i].object.HealthReports {
+			for _, item := range ob.crs[i].object.HealthReports {
 				if item.NodeName != node {
 					others++
 				}
 			}
 			if others+len(r.body.typed) <= contract.MaxTypedReports {
-				until = v.crs[i].at
+				until = ob.crs[i].at
 				break
 			}
 		}
@@ -196,7 +197,7 @@ const maxCauses = 4
 
 // because names the refused writes that caused a violation. A violation has such a cause if it depends on reports or on the rollup, and writes of the same
 // node were refused until shortly before it: no longer ago than a report stays fresh. It is empty without one.
-func (x Violation) because(d dependency, refused []Violation, stale time.Duration) string {
+func (x Violation) because(d Tolerance, refused []Violation, stale time.Duration) string {
 	if !d.reporter && !d.aggregator {
 		return ""
 	}
@@ -217,7 +218,7 @@ func (x Violation) earliest() time.Time {
 }
 
 // blame points what follows from refused writes at them.
-func (out *Verdict) blame(t history.Run) {
+func (out *Verdict) blame(t history.Run, tolerances map[string]Tolerance) {
 	var refused []Violation
 	for _, r := range out.Invariants {
 		if r.ID == AcceptedID && r.Status == Failed {
@@ -227,12 +228,12 @@ func (out *Verdict) blame(t history.Run) {
 	if len(refused) == 0 {
 		return
 	}
-	table, stale := dependencies(), t.Timing.StaleBound()
+	stale := t.Timing.StaleBound()
 	for _, r := range out.Invariants {
 		for n := range r.Violations {
 			x := &r.Violations[n]
 			if r.ID != AcceptedID {
-				x.Because = x.because(table[r.ID], refused, stale)
+				x.Because = x.because(tolerances[r.ID], refused, stale)
 			}
 		}
 	}

@@ -64,15 +64,16 @@ func TestCrowdedOut(t *testing.T) {
 		}
 		return snapshot{at: at(s), object: o}
 	}
-	v := &view{whole: span{at(0), at(100)}, requestsOf: map[string][]int{}, crs: []snapshot{list(1, 199), list(20, 199), list(30, 198), list(40, 5)}}
+	v := noFacts()
+	v.whole, v.objects.crs = span{at(0), at(100)}, []snapshot{list(1, 199), list(20, 199), list(30, 198), list(40, 5)}
 	for _, s := range []int{10, 15, 50} {
 		r := of(2, tooMany)
 		r.node, r.received, r.at = "cp-1", at(s), at(s).Add(time.Millisecond)
-		v.requestsOf["cp-1"] = append(v.requestsOf["cp-1"], len(v.requests))
-		v.requests = append(v.requests, r)
+		v.requests.requestsOf["cp-1"] = append(v.requests.requestsOf["cp-1"], len(v.requests.all))
+		v.requests.all = append(v.requests.all, r)
 	}
 	// The one at 50 was refused although they would have fitted at 40: until the next state is seen, the API server is believed.
-	if got := v.crowded("cp-1"); len(got) != 2 || got[0] != (span{at(10), at(30)}) || got[1].from != at(50) {
+	if got := v.objects.crowded("cp-1"); len(got) != 2 || got[0] != (span{at(10), at(30)}) || got[1].from != at(50) {
 		t.Errorf("crowded: %v, expected until there is room for both items", got)
 	}
 }
@@ -89,7 +90,9 @@ func TestUndeclared(t *testing.T) {
 		{history.Run{Contract: history.FormHealthReports}, true},
 		{history.Run{Contract: history.FormConditions, CRDs: history.CRDsDefault}, true},
 	} {
-		f := judgeAccepted(&view{run: tt.run, requests: []request{refused}})
+		v := noFacts()
+		v.run, v.requests.all = tt.run, []request{refused}
+		f := judgeAccepted(v)
 		if violated := len(f.Violations) > 0; violated != tt.violated {
 			t.Errorf("%+v: violated %v", tt.run, violated)
 		}

@@ -22,25 +22,25 @@ type action struct {
 
 func (a action) failure() string { return a.why + a.Error }
 
-func (v *view) readActions() {
+func (pl *pluginFacts) readActions() {
 	open := map[string]int{}
-	for n := range v.events {
-		e := &v.events[n]
+	for n := range pl.facts.events {
+		e := &pl.facts.events[n]
 		if e.Kind != history.KindAction {
 			continue
 		}
 		a := e.Action
 		if i, ok := open[a.ID]; ok && a.State != history.ActionBegan {
-			v.actions[i].to, v.actions[i].done = e.At, a.State == history.ActionDone
-			v.actions[i].failed, v.actions[i].why = a.State == history.ActionFailed, a.Error
+			pl.actions[i].to, pl.actions[i].done = e.At, a.State == history.ActionDone
+			pl.actions[i].failed, pl.actions[i].why = a.State == history.ActionFailed, a.Error
 			delete(open, a.ID)
 			continue
 		}
 		done := a.State == history.ActionDone
 		if a.State == history.ActionBegan {
-			open[a.ID] = len(v.actions)
+			open[a.ID] = len(pl.actions)
 		}
-		v.actions = append(v.actions, action{Action: a, span: span{e.At, e.At}, seq: e.Seq, done: done, other: e.APIServer != ""})
+		pl.actions = append(pl.actions, action{Action: a, span: span{e.At, e.At}, seq: e.Seq, done: done, other: e.APIServer != ""})
 	}
 }
 
@@ -78,7 +78,7 @@ type faultSpan struct {
 
 // faultsOn is when faults that strike Status (or might) were in force on p: from inject to release, at the latest to
 // the phase in which faults are gone.
-func (v *view) faultsOn(p plugin) []faultSpan {
+func (pl *pluginFacts) faultsOn(p plugin) []faultSpan {
 	var out []faultSpan
 	open := map[string]time.Time{}
 	closing := func(name string, at time.Time) {
@@ -89,7 +89,7 @@ func (v *view) faultsOn(p plugin) []faultSpan {
 			}
 		}
 	}
-	for _, a := range v.actions {
+	for _, a := range pl.actions {
 		if !a.on(p) {
 			continue
 		}
@@ -102,15 +102,15 @@ func (v *view) faultsOn(p plugin) []faultSpan {
 			closing(a.param("fault"), a.to)
 		}
 	}
-	if after, ok := v.phases[history.PhaseAfter]; ok {
-		closing("", latest(after, v.lastRelease(p)))
+	if after, ok := pl.facts.phases[history.PhaseAfter]; ok {
+		closing("", latest(after, pl.lastRelease(p)))
 	}
-	closing("", v.whole.to)
+	closing("", pl.facts.whole.to)
 	return out
 }
 
-func (v *view) lastRelease(p plugin) (at time.Time) {
-	for _, a := range v.actions {
+func (pl *pluginFacts) lastRelease(p plugin) (at time.Time) {
+	for _, a := range pl.actions {
 		if a.Verb == "release" && a.on(p) {
 			at = latest(at, a.to)
 		}

@@ -6,20 +6,17 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// furtherView is the history of a further API server: it is judged by the same invariants, as if it were alone.
-type furtherView struct {
-	*view
-	name string
-}
-
-func furtherOf(events []history.Event) []furtherView {
-	var out []furtherView
+// aggregatedFacts are the histories of the aggregated API servers: each is judged by the same invariants, as if it were alone.
+func aggregatedFacts(events []history.Event) []*Facts {
+	var out []*Facts
 	for n := range events {
 		if events[n].Kind != history.KindRun {
 			continue
 		}
 		for _, x := range events[n].Run.APIServers {
-			out = append(out, furtherView{newView(history.About(events, x.Name)), x.Name})
+			v := newFacts(history.About(events, x.Name))
+			v.apiServer = x.Name
+			out = append(out, v)
 		}
 		break
 	}
@@ -27,10 +24,10 @@ func furtherOf(events []history.Event) []furtherView {
 }
 
 // finding is what judging an invariant finds, and which violations CPU starvation explains.
-func (v *view) finding(i Invariant, excused bool) Finding {
-	f := i.judge(v)
+func finding(v *Facts, i Invariant, excused bool) Finding {
+	f := i.Judge(v)
 	if !excused {
-		f = v.explain(i, f)
+		f = v.starvation.explain(i, f)
 	}
 	return f
 }
@@ -52,10 +49,10 @@ func (f *Finding) add(name string, of Finding) {
 }
 
 // latencies are those of all API servers.
-func (v *view) latencies(further []furtherView) (detected, recovered []time.Duration) {
-	for _, x := range append([]furtherView{{view: v}}, further...) {
-		_, d := x.detections()
-		_, r := x.recoveries()
+func latencies(all []*Facts) (detected, recovered []time.Duration) {
+	for _, v := range all {
+		_, d := detections(v)
+		_, r := recoveries(v)
 		detected, recovered = append(detected, d...), append(recovered, r...)
 	}
 	return detected, recovered
@@ -63,8 +60,8 @@ func (v *view) latencies(further []furtherView) (detected, recovered []time.Dura
 
 // encryptor is the role of the API server that a configuration is told: in the history of a further one not that of whom its reporters
 // write to.
-func (v *view) encryptor() string {
-	if len(v.processes(history.RoleFurther)) > 0 {
+func encryptor(v *Facts) string {
+	if len(v.processes.ofRole(history.RoleFurther)) > 0 {
 		return history.RoleFurther
 	}
 	return history.RoleAPIServer

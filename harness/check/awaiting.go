@@ -13,24 +13,24 @@ type grace struct{ mayEnd, mustEnd time.Time }
 
 // awaiting remembers, going forward in time, what may have begun a grace.
 type awaiting struct {
-	v        *view
+	v        *Facts
 	gone     map[string][]time.Time // when reports vanished, by node
 	restarts []time.Time            // an aggregator started, and forgot what it had seen
 	blank    []time.Time            // … while its rollups did not stand on the CR
 }
 
-func (v *view) newAwaiting() *awaiting {
+func newAwaiting(v *Facts) *awaiting {
 	a := &awaiting{v: v, gone: map[string][]time.Time{}}
-	for node, changes := range v.reports {
+	for node, changes := range v.objects.reports {
 		for _, c := range changes {
 			if c.rep == nil {
 				a.gone[node] = append(a.gone[node], c.at)
 			}
 		}
 	}
-	degraded := v.rollup(contract.ConditionDegraded)
-	for _, p := range v.processes(history.RoleAggregator) {
-		for _, c := range v.procs[p] {
+	degraded := v.objects.rollup(contract.ConditionDegraded)
+	for _, p := range v.processes.ofRole(history.RoleAggregator) {
+		for _, c := range v.processes.procs[p] {
 			if c.event != history.ProcessStarted && c.event != history.ProcessReady {
 				continue
 			}
@@ -56,7 +56,7 @@ func (a *awaiting) graces(t time.Time, x expectation, reports map[string]*report
 			continue
 		}
 		// What surely began it, and what may have: an aggregator that restarted knows the node's creation only.
-		seen := latest(a.lastIn(a.v.nodeExpected(name), t), a.lastIn(a.v.active(), t), a.vanished(name, t))
+		seen := latest(a.lastIn(a.v.expectations.ofNode(name), t), a.lastIn(a.v.expectations.active(), t), a.vanished(name, t))
 		early := seen
 		for _, r := range a.restarts {
 			if !r.After(t) && !r.Before(seen) {
@@ -64,7 +64,7 @@ func (a *awaiting) graces(t time.Time, x expectation, reports map[string]*report
 			}
 		}
 		early = latest(early, n.Since)
-		if !seen.After(a.v.expected[0].from) { // expected since before the recording began
+		if !seen.After(a.v.expectations.all[0].from) { // expected since before the recording began
 			early = n.Since
 		}
 		late := latest(seen, n.Since.Add(time.Second))

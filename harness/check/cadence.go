@@ -12,35 +12,36 @@ func cadence() Invariant {
 		Statement: "while it can write, a reporter writes at least once per I + J + R + W and at most once per I − J, and not in lockstep with others",
 		Source:    "The reporter, interval and jitter",
 		House:     []string{houseTries},
-		judge:     judgeCadence,
+		Tolerance: Tolerance{window: causeWindow, reporter: true, Why: "a bound; a reporter that was starved writes late, and sooner after that"},
+		Judge:     judgeCadence,
 	}
 }
 
-func judgeCadence(v *view) (f Finding) {
+func judgeCadence(v *Facts) (f Finding) {
 	nodes := map[string]bool{}
-	for _, p := range v.processes(history.RoleReporter) {
+	for _, p := range v.processes.ofRole(history.RoleReporter) {
 		nodes[p.node] = true
 	}
 	for _, node := range sortedKeys(nodes) {
-		writes := v.writesOf(node)
-		v.judgeSlow(&f, node, writes)
-		v.judgeFast(&f, node, writes, "writes", "", v.lives(node))
-		v.judgeTries(&f, node)
-		v.judgeLockstep(&f, node, writes)
+		writes := v.requests.writesOf(node)
+		judgeSlow(v, &f, node, writes)
+		judgeFast(v, &f, node, writes, "writes", "", v.processes.runsOf(node))
+		judgeTries(v, &f, node)
+		judgeLockstep(v, &f, node, writes)
 	}
 	return f
 }
 
 // judgeSlow: no gap between two writes, nor before the first and after the last one while the reporter could write.
-func (v *view) judgeSlow(f *Finding, node string, writes []write) {
+func judgeSlow(v *Facts, f *Finding, node string, writes []write) {
 	bound := v.run.Timing.CadenceMax() + v.tolerance()
 	i := 0
-	for _, able := range v.writing(node) {
+	for _, able := range v.able.writing(node) {
 		last := able.from
 		gap := func(until time.Time) {
-			f.judgedAt(last, until)
+			f.JudgedAt(last, until)
 			if until.Sub(last) > bound {
-				f.violate(Violation{At: last.Add(bound), From: last, To: last.Add(bound), Node: node, Seen: "the reporter of " + node + " wrote nothing for " + short(until.Sub(last)) + " while it could write",
+				f.Violate(Violation{At: last.Add(bound), From: last, To: last.Add(bound), Node: node, Seen: "the reporter of " + node + " wrote nothing for " + short(until.Sub(last)) + " while it could write",
 					Allowed: "a successful write within " + short(bound)})
 			}
 		}
@@ -56,7 +57,7 @@ func (v *view) judgeSlow(f *Finding, node string, writes []write) {
 
 // judgeFast: ticks cannot be seen, only the writes that follow them after up to R + W. So the rate is judged over
 // 1, 2, 4 … 32 writes: k of them need k ticks.
-func (v *view) judgeFast(f *Finding, node string, writes []write, what, house string, lives []span) {
+func judgeFast(v *Facts, f *Finding, node string, writes []write, what, house string, lives []span) {
 	slack := v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout + v.tolerance()
 	for _, life := range lives {
 		var at []write
@@ -68,9 +69,9 @@ func (v *view) judgeFast(f *Finding, node string, writes []write, what, house st
 		for k := 1; k <= 32; k *= 2 {
 			least := time.Duration(k)*v.run.Timing.CadenceMin() - slack
 			for i := 0; i+k < len(at); i++ {
-				f.judgedAt(at[i].from, at[i+k].from)
+				f.JudgedAt(at[i].from, at[i+k].from)
 				if took := at[i+k].from.Sub(at[i].from); took < least {
-					f.violate(Violation{House: house, At: at[i+k].from, since: at[i].from.Add(-v.run.Timing.ProbeTimeout - v.run.Timing.WriteTimeout), Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " " + what + " of " + node + " within " + short(took) + " after one",
+					f.Violate(Violation{House: house, At: at[i+k].from, since: at[i].from.Add(-v.run.Timing.ProbeTimeout - v.run.Timing.WriteTimeout), Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " " + what + " of " + node + " within " + short(took) + " after one",
 						Allowed: "no fewer than " + short(least) + " for so many (I − J each)"})
 				}
 			}
@@ -80,21 +81,21 @@ func (v *view) judgeFast(f *Finding, node string, writes []write, what, house st
 
 // lives cuts the run where the reporter of node was started or resumed: its ticks begin anew there. While two of them ran, both write at
 // their own rate: that time is left out.
-func (v *view) lives(node string) []span {
+func (ps *processFacts) runsOf(node string) []span {
 	reporter := process{role: history.RoleReporter, node: node}
-	cuts := []time.Time{v.whole.from}
-	for _, c := range v.procs[reporter] {
+	cuts := []time.Time{ps.facts.whole.from}
+	for _, c := range ps.procs[reporter] {
 		if c.event == history.ProcessStarted || c.event == history.ProcessResumed {
 			cuts = append(cuts, c.at)
 		}
 	}
 	var out []span
 	for i, from := range cuts {
-		to := v.whole.to.Add(time.Second)
+		to := ps.facts.whole.to.Add(time.Second)
 		if i+1 < len(cuts) {
 			to = cuts[i+1]
 		}
-		for _, two := range v.doubled[reporter] {
+		for _, two := range ps.doubled[reporter] {
 			if two.from.Equal(from) {
 				from = two.to
 			}

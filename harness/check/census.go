@@ -105,7 +105,7 @@ func (k *keepers) nodes() []string {
 
 // judgeCensus: no object lies under a key that some API server does not have, and none was left out when every object was written
 // anew.
-func judgeCensus(v *view, f *Finding) {
+func judgeCensus(v *Facts, f *Finding) {
 	k := newKeepers()
 	for n := range v.events {
 		e := &v.events[n]
@@ -113,7 +113,7 @@ func judgeCensus(v *view, f *Finding) {
 		if e.Kind != history.KindCensus {
 			continue
 		}
-		f.judgedAt(e.At, e.At)
+		f.JudgedAt(e.At, e.At)
 		for _, u := range e.Census.Under {
 			k.judgeUnder(f, e, u)
 		}
@@ -124,22 +124,22 @@ func (k *keepers) judgeUnder(f *Finding, e *history.Event, u history.Under) {
 	lies := number(int64(u.Count)) + " " + e.Census.Resource + " lie under " + u.Provider + ", such as " + u.Example
 	for _, n := range k.nodes() {
 		if !slices.Contains(k.told[n], u.Provider) {
-			f.violate(Violation{At: e.At, Seq: e.Seq, Node: n, Seen: lies, Allowed: "the providers that the API server of " + n + " was told: " + strings.Join(k.told[n], ", ")})
+			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: n, Seen: lies, Allowed: "the providers that the API server of " + n + " was told: " + strings.Join(k.told[n], ", ")})
 			return
 		}
 	}
 	if _, id, numbered := strings.Cut(u.Provider, "-"); numbered && k.keys != nil && !k.keys[id] {
-		f.violate(Violation{At: e.At, Seq: e.Seq, Seen: lies, Allowed: "the keys that the operator has kept: " + strings.Join(sortedKeys(k.keys), ", ")})
+		f.Violate(Violation{At: e.At, Seq: e.Seq, Seen: lies, Allowed: "the keys that the operator has kept: " + strings.Join(sortedKeys(k.keys), ", ")})
 		return
 	}
 	if k.migrated != "" && u.Provider != k.migrated {
-		f.violate(Violation{At: e.At, Seq: e.Seq, Seen: lies, Allowed: k.migrated + " alone: every object was said to be written anew"})
+		f.Violate(Violation{At: e.At, Seq: e.Seq, Seen: lies, Allowed: k.migrated + " alone: every object was said to be written anew"})
 	}
 }
 
 // deletedKEK is the last instant at which a scenario deleted a KEK: what lay under it is lost, and meant to be.
-func (v *view) deletedKEK() (at time.Time) {
-	for _, a := range v.actions {
+func deletedKEK(v *Facts) (at time.Time) {
+	for _, a := range v.plugins.actions {
 		if a.Verb == "kms" && a.param("op") == "delete" {
 			at = latest(at, a.to)
 		}

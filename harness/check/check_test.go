@@ -58,7 +58,7 @@ func TestEveryInvariantHasAKnownBad(t *testing.T) {
 		if !bad[inv.ID] {
 			t.Errorf("%s has no known-bad history", inv.ID)
 		}
-		if inv.ID != ids[i] || inv.Statement == "" || inv.Source == "" || inv.judge == nil {
+		if inv.ID != ids[i] || inv.Statement == "" || inv.Source == "" || inv.Judge == nil {
 			t.Errorf("invariant %d is %+v, expected %s, complete", i, inv, ids[i])
 		}
 	}

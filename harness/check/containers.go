@@ -14,14 +14,14 @@ type ContainerChange struct {
 }
 
 // containers are the first MaxViolations changes, and how many there were.
-func (v *view) containers() (first []ContainerChange, count int) {
-	for n := range v.events {
-		e := &v.events[n]
+func (ps *processFacts) containers() (first []ContainerChange, count int) {
+	for n := range ps.facts.events {
+		e := &ps.facts.events[n]
 		if e.Container == nil {
 			continue
 		}
 		if count++; len(first) < MaxViolations {
-			first = append(first, ContainerChange{*e.Container, e.At, e.At.Sub(v.whole.from)})
+			first = append(first, ContainerChange{*e.Container, e.At, e.At.Sub(ps.facts.whole.from)})
 		}
 	}
 	return first, count

@@ -7,30 +7,30 @@ import (
 
 // unexplained is the part of a standing value (s, as far as it is judged) at whose instants no truth of the last A
 // plus tolerance accepts it.
-func (v *view) unexplained(s span, judged spans, accepts func(truth) bool) spans {
+func (tr *truths) unexplained(s span, judged spans, accepts func(truth) bool) spans {
 	var explained []span
-	for _, t := range v.truthsNear(s) {
+	for _, t := range tr.near(s) {
 		if t.open || accepts(t) {
-			explained = append(explained, t.grow(v.tolerance(), v.latency()))
+			explained = append(explained, t.grow(tr.facts.tolerance(), tr.facts.latency()))
 		}
 	}
 	return judged.clip(s).and(merged(explained).not(s))
 }
 
 // truthsNear are the truths that may explain what stands in s.
-func (v *view) truthsNear(s span) []truth {
-	i := sort.Search(len(v.truths), func(i int) bool { return v.truths[i].to.Add(v.latency()).After(s.from) })
+func (tr *truths) near(s span) []truth {
+	i := sort.Search(len(tr.all), func(i int) bool { return tr.all[i].to.Add(tr.facts.latency()).After(s.from) })
 	j := i
-	for j < len(v.truths) && v.truths[j].from.Add(-v.tolerance()).Before(s.to) {
+	for j < len(tr.all) && tr.all[j].from.Add(-tr.facts.tolerance()).Before(s.to) {
 		j++
 	}
-	return v.truths[i:j]
+	return tr.all[i:j]
 }
 
 // allowedNear is what the truths of the last A plus tolerance before at allowed, for people.
-func (v *view) allowedNear(at time.Time, show func(rollups) string) string {
+func (tr *truths) allowedNear(at time.Time, show func(rollups) string) string {
 	seen := map[string]bool{}
-	for _, t := range v.truthsNear(span{at, at.Add(1)}) {
+	for _, t := range tr.near(span{at, at.Add(1)}) {
 		for _, r := range t.allowed {
 			seen[show(r)] = true
 		}

@@ -5,8 +5,9 @@ func detection() Invariant {
 		ID:        "DETECTION",
 		Statement: "a plugin that starts to fail is visible in the rollup within I + J + R + W + A",
 		Source:    "Timing that a user may rely on",
-		judge: func(v *view) Finding {
-			f, samples := v.detections()
+		Tolerance: Tolerance{window: detectionWindow, reporter: true, aggregator: true, Why: "a bound: what is not named after it is a mistake"},
+		Judge: func(v *Facts) Finding {
+			f, samples := detections(v)
 			f.measure("latency", summarize(samples, v.run.Timing.DetectionBound()+v.tolerance()))
 			return f
 		},

@@ -17,8 +17,8 @@ type exposure struct {
 	in    [][]int
 }
 
-func newExposure(v *view) *exposure {
-	windows := v.faultWindows()
+func newExposure(v *Facts) *exposure {
+	windows := faultWindows(v)
 	x := &exposure{kinds: sortedKeys(windows)}
 	for _, spans := range windows {
 		for _, s := range spans {
@@ -68,13 +68,13 @@ func (x *exposure) count(judged []stretch) map[string]int {
 }
 
 // faultWindows are the times of each kind of fault.
-func (v *view) faultWindows() map[string]spans {
+func faultWindows(v *Facts) map[string]spans {
 	raw := map[string][]span{}
 	open := map[string]faultWindow{} // by verb's family and target
 	end := func(w faultWindow, at time.Time) {
 		raw[w.kind] = append(raw[w.kind], span{w.from, at.Add(v.run.Timing.StaleBound())})
 	}
-	for _, a := range v.actions {
+	for _, a := range v.plugins.actions {
 		kind := FaultKind(a.Verb, a.Target, a.Params)
 		switch family := faultFamily(a); {
 		case kind == "" && family != "":

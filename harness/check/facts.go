@@ -2,7 +2,6 @@ package check
 
 import (
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -10,51 +9,27 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// view is a history, digested once for all invariants. It is never changed after newView, but for memos.
-type view struct {
-	run    history.Run
-	events []history.Event // in time, until teardown began
-	all    []history.Event // as recorded, to the end
-	whole  span            // the judged part of the run
-	phases map[history.PhaseName]time.Time
+// Facts are what a history says, digested once for all invariants, by subject. They are never changed after they were made, but for
+// memos.
+type Facts struct {
+	apiServer string // an aggregated one; empty: kube-apiserver
+	run       history.Run
+	events    []history.Event // in time, until teardown began
+	all       []history.Event // as recorded, to the end
+	whole     span            // the judged part of the run
+	phases    map[history.PhaseName]time.Time
 
-	added    *time.Duration // to the tolerance, for CPU starvation; nil: judged as the contract says
-	starved  []starvation
-	again    map[time.Duration]*view // memo: tolerating
-	findings map[string]Finding      // memo: judgedOnce
-
-	expected []expectation
-	procs    map[process][]procChange
-	doubled  map[process]spans // while it and its successor ran
-	links    []linkChange
-	clocks   []clockChange
-	refusals []refusal
-	late     []lateWatches
-	stirs    []stir
-
-	succession history.Succession
-	behind     spans // when an aggregator did its work, although it may have learnt of changes late
-	inCharge   spans // when it did, and learnt of them at once
-	aggAble    spans // … for long enough that all it says must be right
-
-	crs      []snapshot
-	reports  map[string][]reportChange // by node
-	crConds  map[string][]condChange   // by type; reports included
-	coConds  map[string][]condChange
-	coSeen   time.Time // when the ClusterOperator was first seen
-	requests []request
-	byRV     map[string]int  // index of the write (to CR or ClusterOperator) that made a resourceVersion
-	seenRV   map[string]bool // resourceVersions of the CR that the watch delivered
-	actions  []action
-	plugins  map[plugin]*pluginTruth
-	truths   []truth
-
-	// Memos and indexes, by node.
-	readCaps   map[string]spans // reporterAble
-	writes     map[string][]write
-	requestsOf map[string][]int
-	periods    map[string][]clockPeriod // clockOf
-	authors    authors                  // of what the system under test and others wrote
+	expectations *expectations
+	processes    *processFacts
+	network      *network
+	clocks       *clockFacts
+	objects      *objectFacts
+	requests     *requestFacts
+	plugins      *pluginFacts
+	starvation   *starvationFacts
+	able         *ability
+	truths       *truths
+	authors      authors // of what the system under test and others wrote
 }
 
 // plugin is one plugin instance.
@@ -62,19 +37,20 @@ type plugin struct{ node, keyID string }
 
 func (p plugin) String() string { return p.node + "/" + p.keyID }
 
-// expectation is the state of what should report since at.
-type expectation struct {
-	span
-	active bool
-	nodes  map[string]history.ExpectedNode
-	// From, where that is a node's creation, is cut to the second: until sure the expectation before it may hold still.
-	sure time.Time
+func newFacts(events []history.Event) *Facts { return digest(events, nil) }
+
+// noFacts are those of a history without events.
+func noFacts() *Facts {
+	v := &Facts{phases: map[history.PhaseName]time.Time{}}
+	v.expectations, v.processes, v.network, v.clocks = &expectations{facts: v}, &processFacts{facts: v}, &network{facts: v}, &clockFacts{facts: v}
+	v.objects, v.requests, v.plugins = &objectFacts{facts: v}, &requestFacts{facts: v, requestsOf: map[string][]int{}}, &pluginFacts{facts: v}
+	v.starvation, v.able, v.truths = &starvationFacts{facts: v}, &ability{facts: v, reporters: map[string]spans{}}, &truths{facts: v}
+	return v
 }
 
-func newView(events []history.Event) *view { return digest(events, nil) }
-
-func digest(events []history.Event, added *time.Duration) *view {
-	v := &view{all: events, added: added, phases: map[history.PhaseName]time.Time{}, readCaps: map[string]spans{}}
+func digest(events []history.Event, added *time.Duration) *Facts {
+	v := noFacts()
+	v.all, v.starvation.added = events, added
 	v.events = v.judged(history.InTime(events))
 	if added != nil {
 		v.run.Tolerance += *added
@@ -90,26 +66,26 @@ func digest(events []history.Event, added *time.Duration) *view {
 			}
 		}
 	}
-	v.readExpected()
-	v.readProcesses()
-	v.readClocks()
-	v.readRefusals()
-	v.readWatches()
-	v.readStarvation()
-	v.readRequests()
-	v.readObjects()
-	v.behind = v.aggregatorInCharge()
-	v.inCharge = v.behind.and(v.lateness().not(v.whole))
-	v.aggAble = v.inCharge.settled(v.latency())
-	v.readActions()
-	v.readPlugins()
-	v.truths = v.rollupTruths()
+	v.expectations.read()
+	v.processes.read()
+	v.clocks.read()
+	v.network.readRefusals()
+	v.network.readWatches()
+	v.starvation.read()
+	v.requests.read()
+	v.objects.read()
+	v.able.behind = v.able.aggregatorInCharge()
+	v.able.inCharge = v.able.behind.and(v.network.lateness().not(v.whole))
+	v.able.aggregator = v.able.inCharge.settled(v.latency())
+	v.plugins.readActions()
+	v.plugins.read()
+	v.truths.all = v.truths.read()
 	return v
 }
 
 // judged is the events until teardown began, without those that lack the payload of their kind. The run event gives
 // the timing; a history without one is judged with defaults, and fails for not having one.
-func (v *view) judged(events []history.Event) []history.Event {
+func (v *Facts) judged(events []history.Event) []history.Event {
 	v.run.Timing = contract.DefaultTiming()
 	for n := range events {
 		switch e := &events[n]; {
@@ -160,88 +136,29 @@ func underWay(rest []history.Event, end time.Time) (out []history.Event) {
 	return out
 }
 
-// I, J … of the contract, and the run's allowances.
-func (v *view) interval() time.Duration  { return v.run.Timing.Interval }
-func (v *view) tolerance() time.Duration { return v.run.Tolerance }
-func (v *view) latency() time.Duration   { return v.run.Timing.AggregatorLatency + v.run.Tolerance }
+// Run is the run that the history is of.
+func (v *Facts) Run() history.Run { return v.run }
 
-func (v *view) takeover() time.Duration {
+// Events are those of the judged part of the run, in the order of their instants. They must not be changed.
+func (v *Facts) Events() []history.Event { return v.events }
+
+// I, J … of the contract, and the run's allowances.
+func (v *Facts) interval() time.Duration  { return v.run.Timing.Interval }
+func (v *Facts) tolerance() time.Duration { return v.run.Tolerance }
+func (v *Facts) latency() time.Duration   { return v.run.Timing.AggregatorLatency + v.run.Tolerance }
+
+func (v *Facts) takeover() time.Duration {
 	if v.run.TakeoverAllowance > 0 {
 		return v.run.TakeoverAllowance
 	}
 	return contract.StaleAfter(v.interval())
 }
 
-func (v *view) readExpected() {
-	for n := range v.events {
-		e := &v.events[n]
-		if e.Kind != history.KindExpected {
-			continue
-		}
-		if n := len(v.expected); n > 0 {
-			v.expected[n-1].to = e.At
-		}
-		x := expectation{span{e.At, v.whole.to}, e.Expected.KMSActive, map[string]history.ExpectedNode{}, e.At}
-		for _, n := range e.Expected.Nodes {
-			x.nodes[n.Name] = n
-			if n.Since.Equal(e.At) {
-				x.sure = e.At.Add(time.Second)
-			}
-		}
-		v.expected = append(v.expected, x)
-	}
-}
-
-// expectedAt is what should report at t; ok is false before the first word about it.
-func (v *view) expectedAt(t time.Time) (x expectation, ok bool) {
-	i := sort.Search(len(v.expected), func(i int) bool { return v.expected[i].from.After(t) }) - 1
-	if i < 0 {
-		return expectation{}, false
-	}
-	return v.expected[i], true
-}
-
-// expecting is when KMS was active and ok held of what was expected.
-func (v *view) expecting(ok func(expectation) bool) spans {
-	var out []span
-	for _, x := range v.expected {
-		if x.active && ok(x) {
-			out = append(out, x.span)
-		}
-	}
-	return merged(out)
-}
-
-func (v *view) active() spans { return v.expecting(func(expectation) bool { return true }) }
-
-func (v *view) nodeExpected(node string) spans {
-	return v.expecting(func(x expectation) bool { _, ok := x.nodes[node]; return ok })
-}
-
-func (v *view) pluginExpected(p plugin) spans {
-	return v.expecting(func(x expectation) bool {
-		for _, k := range x.nodes[p.node].KeyIDs {
-			if k == p.keyID {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// known is since when it is known what should report.
-func (v *view) known() spans {
-	if len(v.expected) == 0 {
-		return nil
-	}
-	return spans{{v.expected[0].from, v.whole.to}}
-}
-
-func (v *view) isCR(resource, name string) bool {
+func (v *Facts) isCR(resource, name string) bool {
 	return plural(resource) == plural(v.run.Operator) && (name == "cluster" || name == "")
 }
 
-func (v *view) isClusterOperator(resource, name string) bool {
+func (v *Facts) isClusterOperator(resource, name string) bool {
 	return plural(resource) == "clusteroperators" && name == v.run.ClusterOperator
 }
 

@@ -13,31 +13,32 @@ func falseAlarm() Invariant {
 		Statement: "once everything has been healthy for longer than the recovery bound, KMSPluginsDegraded is False; it is never True for a reason that did not happen",
 		Source:    "Timing that a user may rely on",
 		House:     []string{houseReasons},
-		judge:     judgeFalseAlarm,
+		Tolerance: Tolerance{window: recoveryWindow, reporter: true, aggregator: true, Why: "a bound, and a probe that ran out of time is an error that no plugin made"},
+		Judge:     judgeFalseAlarm,
 	}
 }
 
-func judgeFalseAlarm(v *view) (f Finding) {
-	settled := v.settledHealthy()
+func judgeFalseAlarm(v *Facts) (f Finding) {
+	settled := settledHealthy(v)
 	for _, s := range settled {
-		f.judgedAt(s.from, s.to)
+		f.JudgedAt(s.from, s.to)
 	}
 	f.measure("settled", short(settled.total()))
-	for _, s := range v.rollup(contract.ConditionDegraded) {
+	for _, s := range v.objects.rollup(contract.ConditionDegraded) {
 		if s.cond != nil && s.cond.Status == "False" {
 			continue
 		}
 		for _, wrong := range settled.clip(s.span) {
-			f.violate(Violation{At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", although every expected plugin, reporter and the aggregator had been well for longer than the bound",
+			f.Violate(Violation{At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", although every expected plugin, reporter and the aggregator had been well for longer than the bound",
 				Allowed: "False from " + short(v.run.Timing.RecoveryBound()+v.tolerance()) + " after everything was well"})
 		}
 	}
-	v.judgeReasons(&f)
+	judgeReasons(v, &f)
 	return f
 }
 
 // settledHealthy is when everything had been well for longer than the recovery bound.
-func (v *view) settledHealthy() spans {
+func settledHealthy(v *Facts) spans {
 	begin := v.whole.from
 	for _, name := range []history.PhaseName{history.PhaseBefore, history.PhaseSteps} {
 		if at, ok := v.phases[name]; ok {
@@ -45,17 +46,17 @@ func (v *view) settledHealthy() spans {
 			break
 		}
 	}
-	calm := v.inCharge.and(v.watched()).and(v.foreignReports().not(v.whole)).and(v.longStarvation().not(v.whole))
+	calm := v.able.inCharge.and(v.objects.watched()).and(v.objects.foreignReports().not(v.whole)).and(v.starvation.long().not(v.whole))
 	var out []span
-	for _, x := range v.expected {
+	for _, x := range v.expectations.all {
 		if !x.active || len(x.nodes) == 0 {
 			continue
 		}
 		well := calm.clip(x.span)
 		for name, n := range x.nodes {
-			well = well.and(v.reporterAble(name))
+			well = well.and(v.able.reporter(name))
 			for _, k := range n.KeyIDs {
-				well = well.and(v.plugins[plugin{name, k}].good)
+				well = well.and(v.plugins.all[plugin{name, k}].good)
 			}
 		}
 		out = append(out, well.settled(v.run.Timing.RecoveryBound()+v.tolerance())...)
@@ -64,14 +65,14 @@ func (v *view) settledHealthy() spans {
 }
 
 // foreignReports is when a report that nobody of the system under test wrote stood on the CR.
-func (v *view) foreignReports() spans {
+func (ob *objectFacts) foreignReports() spans {
 	var out []span
-	for _, changes := range v.reports {
+	for _, changes := range ob.reports {
 		for i, c := range changes {
 			if c.rep == nil || !c.rep.foreign {
 				continue
 			}
-			to := v.whole.to
+			to := ob.facts.whole.to
 			if i+1 < len(changes) {
 				to = changes[i+1].at
 			}
@@ -83,38 +84,38 @@ func (v *view) foreignReports() spans {
 
 // judgeReasons: a rollup that is True gives a reason; some plugin must have given cause for it within the time that
 // an entry is believed.
-func (v *view) judgeReasons(f *Finding) {
+func judgeReasons(v *Facts, f *Finding) {
 	causes := map[string]spans{
-		contract.ReasonPluginUnhealthy:   v.causes(contract.StatusUnhealthy),
-		contract.ReasonPluginUnreachable: v.causes(contract.StatusError),
+		contract.ReasonPluginUnhealthy:   causes(v, contract.StatusUnhealthy),
+		contract.ReasonPluginUnreachable: causes(v, contract.StatusError),
 	}
 	all := causes[contract.ReasonPluginUnhealthy].or(causes[contract.ReasonPluginUnreachable])
-	for _, s := range v.degraded("True") {
-		judged := v.aggAble.and(v.known()).clip(s.span)
+	for _, s := range v.objects.degraded("True") {
+		judged := v.able.aggregator.and(v.expectations.known()).clip(s.span)
 		if len(judged) == 0 {
 			continue
 		}
-		f.judgedAt(firstOf(judged), judged[len(judged)-1].to)
+		f.JudgedAt(firstOf(judged), judged[len(judged)-1].to)
 		for _, wrong := range judged.and(causes[s.cond.Reason].not(s.span)) {
 			house := ""
 			if all.covers(wrong) { // some plugin failed, in another way than the reason says
 				house = houseReasons
 			}
-			f.violate(Violation{House: house, At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", but no plugin gave cause for it",
-				Allowed: "True only for what some plugin answered (or did not) within the last " + short(v.believed()) + ", with its reason"})
+			f.Violate(Violation{House: house, At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", but no plugin gave cause for it",
+				Allowed: "True only for what some plugin answered (or did not) within the last " + short(believed(v)) + ", with its reason"})
 		}
 	}
 }
 
 // believed is how long after a probe a rollup may still speak of it.
-func (v *view) believed() time.Duration {
+func believed(v *Facts) time.Duration {
 	return contract.StaleAfter(v.interval()) + v.run.Timing.ProbeTimeout + v.latency()
 }
 
 // causes is when a rollup could rightly say that some plugin was unhealthy, or in error.
-func (v *view) causes(status contract.Status) spans {
+func causes(v *Facts, status contract.Status) spans {
 	var out []span
-	for _, t := range v.plugins {
+	for _, t := range v.plugins.all {
 		var of []span
 		for _, p := range t.probes {
 			if p.answers.allow(status) {
@@ -126,10 +127,10 @@ func (v *view) causes(status contract.Status) spans {
 			of = append(append(of, t.idle...), t.ranOut...)
 		}
 		for _, s := range of {
-			out = append(out, s.grow(0, v.aheadIn(t.node, s)))
+			out = append(out, s.grow(0, v.clocks.aheadIn(t.node, s)))
 		}
 	}
-	for _, changes := range v.reports {
+	for _, changes := range v.objects.reports {
 		for _, c := range changes {
 			if c.rep != nil && c.rep.foreign || c.rep != nil && c.at.Sub(v.whole.from) < v.interval() {
 				out = append(out, span{c.at, c.at}) // somebody's claim, or from before the recording
@@ -137,7 +138,7 @@ func (v *view) causes(status contract.Status) spans {
 		}
 	}
 	for i := range out {
-		out[i] = out[i].grow(v.run.Timing.ProbeTimeout+v.tolerance(), v.believed())
+		out[i] = out[i].grow(v.run.Timing.ProbeTimeout+v.tolerance(), believed(v))
 	}
 	return merged(out)
 }

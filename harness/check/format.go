@@ -19,27 +19,28 @@ func format() Invariant {
 		ID:        "FORMAT",
 		Statement: "every message is minified JSON in contract form, valid UTF-8 and within its bounds; status, reason and lastTransitionTime of a report are constant",
 		Source:    "The reporter, condition; The typed form of the same report",
-		judge:     judgeFormat,
+		Tolerance: Tolerance{Why: "content"},
+		Judge:     judgeFormat,
 	}
 }
 
-func judgeFormat(v *view) (f Finding) {
-	for _, node := range v.reportingNodes() {
+func judgeFormat(v *Facts) (f Finding) {
+	for _, node := range v.objects.reportingNodes() {
 		transition := ""
-		for _, c := range v.reports[node] {
+		for _, c := range v.objects.reports[node] {
 			if c.rep == nil || c.rep.cond == nil {
 				transition = ""
 			}
 			if c.rep == nil || c.rep.foreign {
 				continue
 			}
-			f.judgedAt(c.at, c.at)
+			f.JudgedAt(c.at, c.at)
 			bad := func(seen, allowed string) {
-				f.violate(Violation{At: c.at, Seq: c.seq, Node: node, Seen: seen, Allowed: allowed})
+				f.Violate(Violation{At: c.at, Seq: c.seq, Node: node, Seen: seen, Allowed: allowed})
 			}
 			if cond := c.rep.cond; cond != nil {
 				judgeCondition(cond, bad)
-				if transition != "" && cond.LastTransitionTime != transition && !v.mayNotRead(node, c.at) {
+				if transition != "" && cond.LastTransitionTime != transition && !mayNotRead(v, node, c.at) {
 					bad("lastTransitionTime moved from "+transition+" to "+quoted(cond.LastTransitionTime), "constant while the entry stands")
 				}
 				transition = cond.LastTransitionTime
@@ -49,19 +50,19 @@ func judgeFormat(v *view) (f Finding) {
 			}
 		}
 	}
-	for _, s := range v.crs {
+	for _, s := range v.objects.crs {
 		if n := len(s.object.HealthReports); n > contract.MaxTypedReports {
-			f.violate(Violation{At: s.at, Seq: s.seq, Seen: number(int64(n)) + " typed reports", Allowed: "at most " + number(contract.MaxTypedReports)})
+			f.Violate(Violation{At: s.at, Seq: s.seq, Seen: number(int64(n)) + " typed reports", Allowed: "at most " + number(contract.MaxTypedReports)})
 		}
 	}
 	return f
 }
 
 // mayNotRead says whether a reporter was forbidden to read the CR, since its last write: it then knows of no lastTransitionTime to keep.
-func (v *view) mayNotRead(node string, until time.Time) bool {
+func mayNotRead(v *Facts, node string, until time.Time) bool {
 	forbidden := false
-	for _, n := range v.requestsOf[node] {
-		switch r := v.requests[n]; {
+	for _, n := range v.requests.requestsOf[node] {
+		switch r := v.requests.all[n]; {
 		case !r.received.Before(until):
 			return forbidden
 		case r.Verb == "get":

@@ -12,33 +12,34 @@ func freshOnly() Invariant {
 		ID:        "FRESH-ONLY",
 		Statement: "no write carries a probe older than one interval plus its deadlines: nothing is queued",
 		Source:    "The reporter, emission",
-		judge:     judgeFreshOnly,
+		Tolerance: Tolerance{window: ageWindow, reporter: true, Why: "a bound: starvation between probe and write makes the probe older"},
+		Judge:     judgeFreshOnly,
 	}
 }
 
-func judgeFreshOnly(v *view) (f Finding) {
+func judgeFreshOnly(v *Facts) (f Finding) {
 	bound := v.run.Timing.MaxProbeAge() + v.tolerance()
-	for _, node := range v.reportingNodes() {
-		held := v.held(node)
+	for _, node := range v.objects.reportingNodes() {
+		held := heldBack(v, node)
 		delivered := map[time.Time]int64{} // by the beginning of what held it back: the late write
-		writes := v.writesOf(node)
+		writes := v.requests.writesOf(node)
 		for i, w := range writes {
 			if i+1 < len(writes) {
-				v.judgeKept(&f, node, w, writes[i+1], held, delivered)
+				judgeKept(v, &f, node, w, writes[i+1], held, delivered)
 			}
 			for _, e := range w.entries {
-				at, known := v.instant(node, e)
+				at, known := v.clocks.instant(node, e)
 				if !known {
 					continue
 				}
 				e.checked = at
-				f.judgedAt(w.from, w.from)
-				limit := bound + v.slowest(node, span{e.checked, w.from})
+				f.JudgedAt(w.from, w.from)
+				limit := bound + slowest(v, node, span{e.checked, w.from})
 				age := w.from.Sub(e.checked.Add(e.precision))
-				if age <= limit || v.wasUnderWay(w, e.checked, held, delivered) {
+				if age <= limit || wasUnderWay(v, w, e.checked, held, delivered) {
 					continue
 				}
-				f.violate(Violation{At: w.from, From: e.checked, To: e.checked.Add(limit), Seq: w.seq, Node: node, KeyID: e.keyID, Seen: "a write carries the probe of " + e.checkedText + ", " + short(age) + " old",
+				f.Violate(Violation{At: w.from, From: e.checked, To: e.checked.Add(limit), Seq: w.seq, Node: node, KeyID: e.keyID, Seen: "a write carries the probe of " + e.checkedText + ", " + short(age) + " old",
 					Allowed: "at most " + short(limit) + " old (I + R + W and tolerance)"})
 			}
 		}
@@ -48,29 +49,29 @@ func judgeFreshOnly(v *view) (f Finding) {
 
 // judgeKept: a reporter probes again when a write has ended, or was given up. So one that was received after the probes of the next one had begun was kept
 // meanwhile, or was under way.
-func (v *view) judgeKept(f *Finding, node string, w, next write, held spans, delivered map[time.Time]int64) {
-	probed, probedNext := v.probedAt(node, w), v.probedAt(node, next)
+func judgeKept(v *Facts, f *Finding, node string, w, next write, held spans, delivered map[time.Time]int64) {
+	probed, probedNext := v.plugins.probedAt(node, w), v.plugins.probedAt(node, next)
 	if probed.IsZero() || !probedNext.After(probed) { // MONOTONIC judges what goes back
 		return
 	}
-	slack := v.tolerance() + v.slowest(node, span{probed, w.from})
-	f.judgedAt(w.from, w.from)
-	if !w.from.After(probedNext.Add(slack)) || v.wasUnderWay(w, probed, held, delivered) {
+	slack := v.tolerance() + slowest(v, node, span{probed, w.from})
+	f.JudgedAt(w.from, w.from)
+	if !w.from.After(probedNext.Add(slack)) || wasUnderWay(v, w, probed, held, delivered) {
 		return
 	}
-	f.violate(Violation{At: w.from, From: probedNext, To: probedNext.Add(slack), Seq: w.seq, Node: node,
+	f.Violate(Violation{At: w.from, From: probedNext, To: probedNext.Add(slack), Seq: w.seq, Node: node,
 		Seen:    "a write was sent " + short(w.from.Sub(probedNext)) + " after the reporter had begun to probe anew: it was kept",
 		Allowed: "what could not be written is dropped when the next results are there"})
 }
 
 // probedAt is when the probes of a write had surely begun; zero if its entries do not tell.
-func (v *view) probedAt(node string, w write) (first time.Time) {
+func (pl *pluginFacts) probedAt(node string, w write) (first time.Time) {
 	for _, e := range w.entries {
-		at, known := v.instant(node, e)
+		at, known := pl.facts.clocks.instant(node, e)
 		if !known {
 			return time.Time{}
 		}
-		if at = v.begunBy(plugin{node, e.keyID}, at, at.Add(e.precision)); first.IsZero() || at.Before(first) {
+		if at = pl.begunBy(plugin{node, e.keyID}, at, at.Add(e.precision)); first.IsZero() || at.Before(first) {
 			first = at
 		}
 	}
@@ -78,8 +79,8 @@ func (v *view) probedAt(node string, w write) (first time.Time) {
 }
 
 // begunBy is when a probe that was checked within a span had surely begun: with whole seconds the plugin's journal tells more than lastChecked.
-func (v *view) begunBy(p plugin, from, to time.Time) time.Time {
-	t := v.plugins[p]
+func (pl *pluginFacts) begunBy(p plugin, from, to time.Time) time.Time {
+	t := pl.all[p]
 	if t == nil {
 		return to
 	}
@@ -92,7 +93,7 @@ func (v *view) begunBy(p plugin, from, to time.Time) time.Time {
 
 // wasUnderWay reports whether a late write can be the request that was under way when its way was held up: what an API server or etcd had begun takes effect
 // when it goes on, although its sender has given it up. Each hold delivers one. What is sent later is cancelled in the same bytes that bring it.
-func (v *view) wasUnderWay(w write, probed time.Time, held spans, delivered map[time.Time]int64) bool {
+func wasUnderWay(v *Facts, w write, probed time.Time, held spans, delivered map[time.Time]int64) bool {
 	for _, h := range held {
 		if h.clip(span{probed, w.from}).empty() || probed.After(h.from.Add(v.tolerance())) {
 			continue
@@ -108,26 +109,26 @@ func (v *view) wasUnderWay(w write, probed time.Time, held spans, delivered map[
 
 // held is when something on the reporter's way held bytes back: a paused API server or etcd, a cut, mute or slow link. It delivers later what was sent in
 // time. A killed process or a reset link does not.
-func (v *view) held(node string) spans {
+func heldBack(v *Facts, node string) spans {
 	wide := span{v.whole.from.Add(-time.Hour), v.whole.to} // probes may be from before the recording
 	flowing := spans{wide}
-	for _, p := range append(v.processes(history.RoleAPIServer), v.processes(history.RoleEtcd)...) {
+	for _, p := range append(v.processes.ofRole(history.RoleAPIServer), v.processes.ofRole(history.RoleEtcd)...) {
 		if p.node == node || p.node == "" || v.run.Connectivity == connectService {
-			flowing = flowing.and(v.in(p, procPaused).not(wide))
+			flowing = flowing.and(v.processes.in(p, procPaused).not(wide))
 		}
 	}
 	holds := func(l linkChange) bool { return l.state != history.LinkReset && l.from != history.RoleAggregator }
-	return flowing.and(v.linkFine(holds).not(v.whole).not(wide)).not(wide)
+	return flowing.and(v.network.fine(holds).not(v.whole).not(wide)).not(wide)
 }
 
 // slowest is how much a slow link of the reporter's way added to the time of a request, at most.
-func (v *view) slowest(node string, during span) (delay time.Duration) {
-	for i, l := range v.links {
+func slowest(v *Facts, node string, during span) (delay time.Duration) {
+	for i, l := range v.network.links {
 		if l.delay == 0 || l.from == history.RoleAggregator || l.node != node && l.node != "" {
 			continue
 		}
 		until := v.whole.to
-		for _, next := range v.links[i+1:] {
+		for _, next := range v.network.links[i+1:] {
 			if next.from == l.from && next.to == l.to && next.node == l.node {
 				until = next.at
 				break

@@ -109,11 +109,13 @@ func TestWrongFormRefused(t *testing.T) {
 		return request{Request: &history.Request{Verb: "apply", Code: 500}, node: "cp-1", write: true, body: b}
 	}
 	typed := write(body{ok: true, typed: make([]contract.TypedReport, 1)})
-	for want, v := range map[string]*view{
-		history.FormHealthReports: {run: history.Run{Contract: history.FormConditions}, requests: []request{typed}},
-		"":                        {run: history.Run{Contract: history.FormConditions}, requests: []request{typed, write(body{ok: true, conditions: make([]wireCondition, 1)})}},
+	for want, requests := range map[string][]request{
+		history.FormHealthReports: {typed},
+		"":                        {typed, write(body{ok: true, conditions: make([]wireCondition, 1)})},
 	} {
-		if got := v.wrongForm(); got != want {
+		v := noFacts()
+		v.run, v.requests.all = history.Run{Contract: history.FormConditions}, requests
+		if got := v.objects.wrongForm(); got != want {
 			t.Errorf("wrong form %q, want %q", got, want)
 		}
 	}

@@ -15,7 +15,10 @@ type Invariant struct {
 	// House are the decisions of this project that parts of it rest on; empty if it rests on sources alone. See Violation.House.
 	House []string
 
-	judge func(*view) Finding
+	// Tolerance is which CPU starvation explains a violation.
+	Tolerance Tolerance
+	// Judge finds what does not hold. It must not change the facts.
+	Judge func(*Facts) Finding
 }
 
 // Violation is one instant at which an invariant did not hold.
@@ -64,8 +67,8 @@ type Finding struct {
 	Measures []Measure
 }
 
-// judgedAt counts something that was looked at, and when it was.
-func (f *Finding) judgedAt(from, to time.Time) {
+// JudgedAt counts something that was looked at, and when it was.
+func (f *Finding) JudgedAt(from, to time.Time) {
 	f.Judged++
 	f.when = append(f.when, stretch{from.UnixNano(), to.UnixNano()})
 }
@@ -73,7 +76,8 @@ func (f *Finding) judgedAt(from, to time.Time) {
 // stretch is a span in a third of its space, of which there are very many.
 type stretch struct{ from, to int64 } // Unix time in nanoseconds
 
-func (f *Finding) violate(v Violation) {
+// Violate adds a violation; Invariant and Offset are filled in later.
+func (f *Finding) Violate(v Violation) {
 	f.Count++
 	if len(f.Violations) < maxExplained {
 		f.Violations = append(f.Violations, v)

@@ -10,13 +10,14 @@ func keyIDStable() Invariant {
 		ID:        "KEY-ID-STABLE",
 		Statement: "the key_id that a plugin answers never returns to an earlier value",
 		Source:    "KMS v2 API: key_id is stable, never re-used, and Status is authoritative (docs/decisions.md)",
-		judge:     judgeKeyIDStable,
+		Tolerance: Tolerance{Why: "content"},
+		Judge:     judgeKeyIDStable,
 	}
 }
 
 // judgeKeyIDStable looks at each plugin's answers in the order of the history. A key_id that comes back after
 // another one makes kube-apiserver rewrite everything again and again, and no rotation ever converges.
-func judgeKeyIDStable(v *view) (f Finding) {
+func judgeKeyIDStable(v *Facts) (f Finding) {
 	now, left := map[plugin]string{}, map[plugin]map[string]bool{}
 	for n := range v.events {
 		e := &v.events[n]
@@ -24,7 +25,7 @@ func judgeKeyIDStable(v *view) (f Finding) {
 			continue // an unusable key_id names no key; the reporter must call the plugin unhealthy for it
 		}
 		c, p := e.Call, plugin{e.Call.Node, e.Call.KeyID}
-		f.judgedAt(e.At, e.At)
+		f.JudgedAt(e.At, e.At)
 		if c.KEKID == now[p] {
 			continue
 		}
@@ -32,7 +33,7 @@ func judgeKeyIDStable(v *view) (f Finding) {
 			left[p] = map[string]bool{}
 		}
 		if left[p][c.KEKID] {
-			f.violate(Violation{At: e.At, Seq: e.Seq, Node: c.Node, KeyID: c.KeyID,
+			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: c.Node, KeyID: c.KeyID,
 				Seen:    c.Method + " answered key_id " + quoted(c.KEKID) + " again, after " + quoted(now[p]),
 				Allowed: "the current key_id, or one that was never used before"})
 		}

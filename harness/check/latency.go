@@ -42,9 +42,9 @@ func (l Latency) String() string {
 }
 
 // accused is when KMSPluginsDegraded was True and named the plugin.
-func (v *view) accused(p plugin) spans {
+func (pl *pluginFacts) accused(p plugin) spans {
 	var out []span
-	for _, s := range v.degraded("True") {
+	for _, s := range pl.facts.objects.degraded("True") {
 		if names(s.cond.Message, p.String()) {
 			out = append(out, s.span)
 		}
@@ -53,14 +53,14 @@ func (v *view) accused(p plugin) spans {
 }
 
 // detections measures, for every bad run, how long the rollup took to name the plugin.
-func (v *view) detections() (f Finding, samples []time.Duration) {
+func detections(v *Facts) (f Finding, samples []time.Duration) {
 	bound := v.run.Timing.DetectionBound() + v.tolerance()
-	for _, t := range v.sortedPlugins() {
+	for _, t := range v.plugins.sorted() {
 		if len(t.bad) == 0 {
 			continue
 		}
-		able := v.reporterAble(t.node).and(v.inCharge).and(v.pluginExpected(t.plugin)).and(v.watched())
-		accused := v.accused(t.plugin)
+		able := v.able.reporter(t.node).and(v.able.inCharge).and(v.expectations.ofPlugin(t.plugin)).and(v.objects.watched())
+		accused := v.plugins.accused(t.plugin)
 		for _, bad := range t.bad {
 			due := span{bad.from, bad.from.Add(bound)}
 			seen := accused.clip(span{bad.from, latest(bad.to, due.to).Add(bound)})
@@ -68,17 +68,17 @@ func (v *view) detections() (f Finding, samples []time.Duration) {
 			case accused.has(bad.from):
 			case len(seen) > 0 && !firstOf(seen).After(due.to) && able.covers(span{bad.from, firstOf(seen)}):
 				samples = append(samples, firstOf(seen).Sub(bad.from))
-				f.judgedAt(bad.from, firstOf(seen))
+				f.JudgedAt(bad.from, firstOf(seen))
 			default:
 				whole, undisturbed := firstFor(able.clip(bad.span), bound)
 				if !undisturbed {
 					continue
 				}
-				f.judgedAt(whole.from, whole.to)
+				f.JudgedAt(whole.from, whole.to)
 				if len(accused.clip(span{bad.from, whole.to})) > 0 {
 					continue
 				}
-				f.violate(Violation{At: whole.to, From: whole.from, To: whole.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: late(seen, bad.from, "named in KMSPluginsDegraded"),
+				f.Violate(Violation{At: whole.to, From: whole.from, To: whole.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: late(seen, bad.from, "named in KMSPluginsDegraded"),
 					Allowed: contract.ConditionDegraded + " True, naming " + t.String() + ", within " + short(bound) + " of its failure"})
 			}
 		}
@@ -87,14 +87,14 @@ func (v *view) detections() (f Finding, samples []time.Duration) {
 }
 
 // recoveries measures, for every bad run that ended, how long the rollup went on naming the plugin.
-func (v *view) recoveries() (f Finding, samples []time.Duration) {
+func recoveries(v *Facts) (f Finding, samples []time.Duration) {
 	bound := v.run.Timing.RecoveryBound() + v.tolerance()
-	for _, t := range v.sortedPlugins() {
+	for _, t := range v.plugins.sorted() {
 		if len(t.bad) == 0 {
 			continue
 		}
-		able := v.reporterAble(t.node).and(v.inCharge).and(v.pluginExpected(t.plugin)).and(v.watched())
-		accused := v.accused(t.plugin)
+		able := v.able.reporter(t.node).and(v.able.inCharge).and(v.expectations.ofPlugin(t.plugin)).and(v.objects.watched())
+		accused := v.plugins.accused(t.plugin)
 		for _, bad := range t.bad {
 			due := span{bad.recovered, bad.recovered.Add(bound)}
 			if bad.recovered.IsZero() || !accused.has(bad.recovered) {
@@ -104,31 +104,31 @@ func (v *view) recoveries() (f Finding, samples []time.Duration) {
 			switch {
 			case !still.to.After(due.to) && still.to.Before(v.whole.to) && able.covers(still):
 				samples = append(samples, still.length())
-				f.judgedAt(bad.recovered, still.to)
+				f.JudgedAt(bad.recovered, still.to)
 			default:
 				whole, undisturbed := firstFor(able.and(t.good).clip(span{bad.recovered, v.whole.to}), bound)
 				if !undisturbed {
 					continue
 				}
-				f.judgedAt(whole.from, whole.to)
+				f.JudgedAt(whole.from, whole.to)
 				if !still.has(whole.to) {
 					continue
 				}
-				f.violate(Violation{At: whole.to, From: whole.from, To: whole.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: "still named in KMSPluginsDegraded " + short(still.length()) + " after it recovered",
+				f.Violate(Violation{At: whole.to, From: whole.from, To: whole.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: "still named in KMSPluginsDegraded " + short(still.length()) + " after it recovered",
 					Allowed: "no longer named within " + short(bound) + " of its recovery"})
 			}
 		}
 	}
-	v.unprobed(&f, bound)
+	v.plugins.unprobed(&f, bound)
 	return f, samples
 }
 
 // unprobed: a plugin whose process became ready, with no fault that could keep a probe away, is probed again.
-func (v *view) unprobed(f *Finding, bound time.Duration) {
-	for _, t := range v.sortedPlugins() {
-		able := v.reporterAble(t.node).and(v.pluginExpected(t.plugin)).and(t.opaque.not(v.whole))
+func (pl *pluginFacts) unprobed(f *Finding, bound time.Duration) {
+	for _, t := range pl.sorted() {
+		able := pl.facts.able.reporter(t.node).and(pl.facts.expectations.ofPlugin(t.plugin)).and(t.opaque.not(pl.facts.whole))
 		for i, down := range t.idle {
-			end := v.whole.to
+			end := pl.facts.whole.to
 			if i+1 < len(t.idle) {
 				end = t.idle[i+1].from
 			}
@@ -137,9 +137,9 @@ func (v *view) unprobed(f *Finding, bound time.Duration) {
 				continue
 			}
 			n := sort.Search(len(t.probes), func(i int) bool { return !t.probes[i].Ended.Before(due.from) })
-			f.judgedAt(due.from, due.to)
+			f.JudgedAt(due.from, due.to)
 			if n == len(t.probes) || t.probes[n].Began.After(due.to) {
-				f.violate(Violation{At: due.to, From: due.from, To: due.to, Node: t.node, KeyID: t.keyID, Seen: "no probe reached the plugin since it was ready again",
+				f.Violate(Violation{At: due.to, From: due.from, To: due.to, Node: t.node, KeyID: t.keyID, Seen: "no probe reached the plugin since it was ready again",
 					Allowed: "a Status call within " + short(bound)})
 			}
 		}

@@ -7,17 +7,18 @@ func leastPrivilege() Invariant {
 		ID:        "LEAST-PRIVILEGE",
 		Statement: "the reporter identity made no request other than reading the operator CR and applying its own entry; an administrator's made no other write",
 		Source:    "The reporter, identity",
-		judge:     judgeLeastPrivilege,
+		Tolerance: Tolerance{Why: "content"},
+		Judge:     judgeLeastPrivilege,
 	}
 }
 
-func judgeLeastPrivilege(v *view) (f Finding) {
-	for n := range v.requests {
-		r := &v.requests[n]
+func judgeLeastPrivilege(v *Facts) (f Finding) {
+	for n := range v.requests.all {
+		r := &v.requests.all[n]
 		if r.node == "" || v.run.ReporterIdentity == history.IdentityAdmin && !r.write {
 			continue
 		}
-		f.judgedAt(r.received, r.at)
+		f.JudgedAt(r.received, r.at)
 		if r.verbatimOwn() {
 			continue
 		}
@@ -25,7 +26,7 @@ func judgeLeastPrivilege(v *view) (f Finding) {
 		if !r.succeeded() {
 			outcome = "was refused (" + r.refusal() + ")"
 		}
-		f.violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.User + ": " + r.what() + " " + outcome,
+		f.Violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.User + ": " + r.what() + " " + outcome,
 			Allowed: "get of the operator CR, apply of its status with nothing but its own entry"})
 	}
 	return f

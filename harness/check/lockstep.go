@@ -13,17 +13,17 @@ const (
 )
 
 // judgeLockstep: the jitter is there so that reporters which were started together do not write together for ever after.
-func (v *view) judgeLockstep(f *Finding, node string, writes []write) {
+func judgeLockstep(v *Facts, f *Finding, node string, writes []write) {
 	if v.run.Timing.Jitter <= 0 {
 		return
 	}
 	within := v.run.Timing.Jitter / lockstepPart
-	able := v.reporterAble(node)
-	for _, life := range v.lives(node) {
+	able := v.able.reporter(node)
+	for _, life := range v.processes.runsOf(node) {
 		var gaps []time.Duration
 		for i := 1; i < len(writes); i++ {
 			a, b := writes[i-1], writes[i]
-			if !life.has(a.from) || !life.has(b.from) || !able.covers(span{a.from, b.from}) || !v.waited(a, b) {
+			if !life.has(a.from) || !life.has(b.from) || !able.covers(span{a.from, b.from}) || !waited(v, a, b) {
 				gaps = nil
 				continue
 			}
@@ -33,7 +33,7 @@ func (v *view) judgeLockstep(f *Finding, node string, writes []write) {
 			last := gaps[len(gaps)-lockstepGaps:]
 			f.Judged++
 			if spread := slices.Max(last) - slices.Min(last); spread <= within {
-				f.violate(Violation{At: b.from, since: writes[i-lockstepGaps].from, Seq: b.seq, Node: node,
+				f.Violate(Violation{At: b.from, since: writes[i-lockstepGaps].from, Seq: b.seq, Node: node,
 					Seen:    "the last " + number(lockstepGaps) + " writes of " + node + " follow each other at intervals that differ by " + spread.String(),
 					Allowed: "ticks that are moved by up to " + short(v.run.Timing.Jitter) + " each, so that reporters which were started together do not go on writing together"})
 				gaps = nil
@@ -44,6 +44,6 @@ func (v *view) judgeLockstep(f *Finding, node string, writes []write) {
 
 // waited: between two writes the reporter waited for its tick. One that is kept busy by slow plugins and slow writes begins the next
 // tick as soon as it can, and shows no jitter although it has one.
-func (v *view) waited(a, b write) bool {
+func waited(v *Facts, a, b write) bool {
 	return b.from.Sub(a.to) > v.run.Timing.ProbeTimeout && b.from.Sub(a.from) <= v.interval()+v.run.Timing.Jitter+v.tolerance()
 }

@@ -11,37 +11,38 @@ func monotonic() Invariant {
 		ID:        "MONOTONIC",
 		Statement: "lastChecked of one (node, keyID) never goes back",
 		Source:    "The reporter, emission",
-		judge:     judgeMonotonic,
+		Tolerance: Tolerance{Why: "content: late is not backwards"},
+		Judge:     judgeMonotonic,
 	}
 }
 
 // overlap is when two reporters of a node wrote, each of them what it had asked before its write: the later of two probes may be written first.
 // The last write of the one that ended was under way for a write's deadline at most.
-func (v *view) overlap(node string) (out spans) {
-	for _, s := range v.doubled[process{role: history.RoleReporter, node: node}] {
+func overlap(v *Facts, node string) (out spans) {
+	for _, s := range v.processes.doubled[process{role: history.RoleReporter, node: node}] {
 		out = append(out, span{s.from, s.to.Add(v.run.Timing.WriteTimeout + v.tolerance())})
 	}
 	return out
 }
 
-func judgeMonotonic(v *view) (f Finding) {
+func judgeMonotonic(v *Facts) (f Finding) {
 	underWay := v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout + v.tolerance()
-	for _, node := range v.reportingNodes() {
+	for _, node := range v.objects.reportingNodes() {
 		last := map[string]time.Time{}
-		two := v.overlap(node)
-		for _, c := range v.reports[node] {
+		two := overlap(v, node)
+		for _, c := range v.objects.reports[node] {
 			if c.rep == nil || c.rep.foreign {
 				continue
 			}
 			for _, e := range c.rep.entries {
-				at, known := v.instant(node, e)
+				at, known := v.clocks.instant(node, e)
 				if !known {
 					continue
 				}
 				e.checked = at
-				f.judgedAt(c.at, c.at)
+				f.JudgedAt(c.at, c.at)
 				if before := last[e.keyID]; e.checked.Before(before) && !(two.has(c.at) && before.Sub(e.checked) <= underWay) {
-					f.violate(Violation{At: c.at, Seq: c.seq, Node: node, KeyID: e.keyID, Seen: "lastChecked " + e.checkedText + " after " + before.Format(time.RFC3339Nano),
+					f.Violate(Violation{At: c.at, Seq: c.seq, Node: node, KeyID: e.keyID, Seen: "lastChecked " + e.checkedText + " after " + before.Format(time.RFC3339Nano),
 						Allowed: "the same instant or a later one"})
 				}
 				last[e.keyID] = latest(last[e.keyID], e.checked)

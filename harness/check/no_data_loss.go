@@ -12,8 +12,9 @@ func noDataLoss() Invariant {
 		ID: "NO-DATA-LOSS",
 		Statement: "every object written during a run reads back unchanged at its end, and is stored encrypted by the key that the configuration named " +
 			"when it was written; no object lies under a key that was removed",
-		Source: "invariants, NO-DATA-LOSS",
-		judge:  judgeNoDataLoss,
+		Source:    "invariants, NO-DATA-LOSS",
+		Tolerance: Tolerance{Why: "content"},
+		Judge:     judgeNoDataLoss,
 	}
 }
 
@@ -28,7 +29,7 @@ type fate struct {
 	readAt   time.Time
 }
 
-func judgeNoDataLoss(v *view) (f Finding) {
+func judgeNoDataLoss(v *Facts) (f Finding) {
 	fates := map[string]*fate{}
 	var lastRead time.Time
 	for n := range v.events {
@@ -57,7 +58,7 @@ func judgeNoDataLoss(v *view) (f Finding) {
 		}
 	}
 	for _, name := range sortedKeys(fates) {
-		fates[name].judgeEnd(&f, name, lastRead, v.deletedKEK())
+		fates[name].judgeEnd(&f, name, lastRead, deletedKEK(v))
 	}
 	judgeCensus(v, &f)
 	return f
@@ -66,9 +67,9 @@ func judgeNoDataLoss(v *view) (f Finding) {
 // judgeRead: a read may fail in a fault, but it never gives something else.
 func (x *fate) judgeRead(f *Finding, e history.Event) {
 	d := e.Data
-	f.judgedAt(e.At, e.At)
+	f.JudgedAt(e.At, e.At)
 	if d.OK && !slices.Contains(x.possible, d.Digest) {
-		f.violate(Violation{At: e.At, Seq: e.Seq, Node: d.Node, Seen: d.Object + " read back as " + quoted(d.Digest), Allowed: "as written: " + quoted(joined(x.possible, " or ")) + " (event " + number(x.seq) + ")"})
+		f.Violate(Violation{At: e.At, Seq: e.Seq, Node: d.Node, Seen: d.Object + " read back as " + quoted(d.Digest), Allowed: "as written: " + quoted(joined(x.possible, " or ")) + " (event " + number(x.seq) + ")"})
 	}
 }
 
@@ -81,9 +82,9 @@ func (x *fate) judgeRaw(f *Finding, e history.Event) {
 	if want == "" || !d.OK {
 		return
 	}
-	f.judgedAt(e.At, e.At)
+	f.JudgedAt(e.At, e.At)
 	if d.Provider != want {
-		f.violate(Violation{At: e.At, Seq: e.Seq, Seen: d.Object + " is stored by provider " + quoted(d.Provider), Allowed: "provider " + quoted(want) + ", which the configuration named when it was written"})
+		f.Violate(Violation{At: e.At, Seq: e.Seq, Seen: d.Object + " is stored by provider " + quoted(d.Provider), Allowed: "provider " + quoted(want) + ", which the configuration named when it was written"})
 	}
 }
 
@@ -92,11 +93,11 @@ func (x *fate) judgeEnd(f *Finding, name string, lastRead, deletedKEK time.Time)
 	if x.seq == 0 || !lastRead.After(x.at) || deletedKEK.After(x.at) {
 		return
 	}
-	f.judgedAt(x.at, lastRead)
+	f.JudgedAt(x.at, lastRead)
 	switch {
 	case x.read == nil:
-		f.violate(Violation{At: lastRead, Seq: x.seq, Seen: name + " was written and not read back, although others were", Allowed: "every object reads back at the end"})
+		f.Violate(Violation{At: lastRead, Seq: x.seq, Seen: name + " was written and not read back, although others were", Allowed: "every object reads back at the end"})
 	case !x.read.OK:
-		f.violate(Violation{At: x.readAt, Seq: x.readSeq, Node: x.read.Node, Seen: name + " does not read back: " + quoted(x.read.Error), Allowed: "its last read succeeds"})
+		f.Violate(Violation{At: x.readAt, Seq: x.readSeq, Node: x.read.Node, Seen: name + " does not read back: " + quoted(x.read.Error), Allowed: "its last read succeeds"})
 	}
 }

@@ -11,32 +11,33 @@ func noOrphan() Invariant {
 		ID:        "NO-ORPHAN",
 		Statement: "no report of a gone node, and no KMS rollup after KMS was disabled, survives the cleanup bound",
 		Source:    "The aggregator, cleanup",
-		judge:     judgeNoOrphan,
+		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a bound of the aggregator"},
+		Judge:     judgeNoOrphan,
 	}
 }
 
-func judgeNoOrphan(v *view) (f Finding) {
+func judgeNoOrphan(v *Facts) (f Finding) {
 	bound := v.run.Timing.CleanupBound() + v.tolerance()
-	for _, node := range v.reportingNodes() {
-		gone := v.nodeExpected(node).not(v.whole).and(v.known())
-		for _, orphan := range gone.and(v.present(node)) {
-			f.judgedAt(orphan.from, orphan.to)
-			for _, late := range v.overstays(orphan, v.touches(node), bound, v.cleaning(node, orphan, bound)) {
-				f.violate(Violation{At: late.from, From: orphan.from, To: late.from, Node: node, Seen: "the report of " + node + " still stands, " + short(late.from.Sub(orphan.from)) + " after the node (or KMS) was gone",
+	for _, node := range v.objects.reportingNodes() {
+		gone := v.expectations.ofNode(node).not(v.whole).and(v.expectations.known())
+		for _, orphan := range gone.and(v.objects.present(node)) {
+			f.JudgedAt(orphan.from, orphan.to)
+			for _, late := range overstays(v, orphan, v.requests.touches(node), bound, cleaning(v, node, orphan, bound)) {
+				f.Violate(Violation{At: late.from, From: orphan.from, To: late.from, Node: node, Seen: "the report of " + node + " still stands, " + short(late.from.Sub(orphan.from)) + " after the node (or KMS) was gone",
 					Allowed: "removed within " + short(bound) + " after its last writer stopped"})
 			}
 		}
 	}
-	inactive := v.active().not(v.whole).and(v.known())
+	inactive := v.expectations.active().not(v.whole).and(v.expectations.known())
 	for _, t := range contract.RollupTypes() {
-		for _, s := range v.rollup(t) {
+		for _, s := range v.objects.rollup(t) {
 			if s.cond == nil {
 				continue
 			}
 			for _, orphan := range inactive.clip(s.span) {
-				f.judgedAt(orphan.from, orphan.to)
-				for _, late := range v.overstays(orphan, nil, bound, v.aggAble) {
-					f.violate(Violation{At: late.from, From: orphan.from, To: late.from, Seq: s.seq, Seen: shown(s.cond) + ", although KMS is not active", Allowed: "absent within " + short(bound) + " after KMS was disabled"})
+				f.JudgedAt(orphan.from, orphan.to)
+				for _, late := range overstays(v, orphan, nil, bound, v.able.aggregator) {
+					f.Violate(Violation{At: late.from, From: orphan.from, To: late.from, Seq: s.seq, Seen: shown(s.cond) + ", although KMS is not active", Allowed: "absent within " + short(bound) + " after KMS was disabled"})
 				}
 			}
 		}
@@ -46,16 +47,16 @@ func judgeNoOrphan(v *view) (f Finding) {
 
 // cleaning is when an aggregator could have removed the orphaned report of a node. One that claims a time to come, since its node's clock
 // was ahead, counts from when the aggregator first saw it.
-func (v *view) cleaning(node string, orphan span, bound time.Duration) spans {
-	if v.aheadIn(node, span{orphan.from.Add(-v.run.Timing.StaleBound()), orphan.to}) > 0 {
-		return v.inCharge.settled(bound)
+func cleaning(v *Facts, node string, orphan span, bound time.Duration) spans {
+	if v.clocks.aheadIn(node, span{orphan.from.Add(-v.run.Timing.StaleBound()), orphan.to}) > 0 {
+		return v.able.inCharge.settled(bound)
 	}
-	return v.aggAble
+	return v.able.aggregator
 }
 
 // overstays is when an orphan stood for longer than bound since it became one or was last written, while the
 // aggregator could have removed it.
-func (v *view) overstays(orphan span, written []time.Time, bound time.Duration, able spans) spans {
+func overstays(v *Facts, orphan span, written []time.Time, bound time.Duration, able spans) spans {
 	due := spans{span{orphan.from.Add(bound), orphan.to}}
 	var excused []span
 	for _, w := range written {
@@ -68,14 +69,14 @@ func (v *view) overstays(orphan span, written []time.Time, bound time.Duration, 
 }
 
 // touches are the instants at which anybody wrote a report of node.
-func (v *view) touches(node string) []time.Time {
+func (rq *requestFacts) touches(node string) []time.Time {
 	var out []time.Time
-	for _, c := range v.reports[node] {
+	for _, c := range rq.facts.objects.reports[node] {
 		if c.rep != nil {
 			out = append(out, c.at)
 		}
 	}
-	for _, w := range v.writesOf(node) {
+	for _, w := range rq.writesOf(node) {
 		out = append(out, w.to)
 	}
 	return out

@@ -11,14 +11,14 @@ import (
 
 // notes tell of deaths that no action asked for, of an API server or of the system under test. A program may die and come
 // back so quickly that every invariant holds; whoever reads the verdict should know.
-func (v *view) notes() []string {
+func notes(v *Facts) []string {
 	var all []string
 	if v.run.ReporterIdentity == history.IdentityAdmin {
 		all = append(all, "the reporters had an administrator's credentials, which allow more than a reporter needs: LEAST-PRIVILEGE judged what they wrote")
 	}
 	for n := range v.events {
 		e := &v.events[n]
-		if text, node := death(*e); text != "" && v.whole.has(e.At) && !v.asked(node, e.At) {
+		if text, node := death(*e); text != "" && v.whole.has(e.At) && !asked(v, node, e.At) {
 			all = append(all, fmt.Sprintf("at %s (%s): %s, and no action asked for that", short(e.At.Sub(v.whole.from)), e.At.UTC().Format("15:04:05.000"), text))
 		}
 	}
@@ -71,13 +71,13 @@ const aftermath = time.Minute
 
 // asked says whether an action may have brought a death on a node about: one that ends things, there or at a place that it
 // does not name, and not long ago.
-func (v *view) asked(node string, at time.Time) bool {
-	for _, a := range v.actions {
+func asked(v *Facts, node string, at time.Time) bool {
+	for _, a := range v.plugins.actions {
 		until := a.to.Add(aftermath)
 		if !a.done && !a.failed {
 			until = v.whole.to
 		}
-		if ends(a) && !at.Before(a.from) && !at.After(until) && v.concerns(a, node) {
+		if ends(a) && !at.Before(a.from) && !at.After(until) && concerns(v, a, node) {
 			return true
 		}
 	}
@@ -90,13 +90,13 @@ func ends(a action) bool {
 }
 
 // concerns: an action concerns a node unless its words name others only.
-func (v *view) concerns(a action, node string) bool {
+func concerns(v *Facts, a action, node string) bool {
 	words := a.Target
 	for _, p := range a.Params {
 		words += fmt.Sprint(" ", p)
 	}
 	other := false
-	for name := range v.nodeNames() {
+	for name := range nodeNames(v) {
 		if strings.Contains(words, name) {
 			if name == node || node == "" {
 				return true
@@ -108,7 +108,7 @@ func (v *view) concerns(a action, node string) bool {
 }
 
 // nodeNames are all that were ever expected, and all that something ran on.
-func (v *view) nodeNames() map[string]bool {
+func nodeNames(v *Facts) map[string]bool {
 	all := map[string]bool{}
 	for n := range v.events {
 		e := &v.events[n]

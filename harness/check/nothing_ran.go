@@ -11,11 +11,12 @@ func nothingRan() Invariant {
 		ID:        "NOTHING-RAN",
 		Statement: "a run without actions, without observations or without a single judged expectation is a failure",
 		Source:    "invariants, NOTHING-RAN",
-		judge:     judgeNothingRan,
+		Tolerance: Tolerance{Why: "content, but for what a starved expectation left undone (decide)"},
+		Judge:     judgeNothingRan,
 	}
 }
 
-func judgeNothingRan(v *view) (f Finding) {
+func judgeNothingRan(v *Facts) (f Finding) {
 	counts := map[string]int{}
 	for n := range v.events {
 		e := &v.events[n]
@@ -34,30 +35,30 @@ func judgeNothingRan(v *view) (f Finding) {
 			counts["decision of the operator"]++
 		}
 	}
-	for _, what := range v.wanted() {
-		f.judgedAt(v.whole.from, v.whole.to)
+	for _, what := range wanted(v) {
+		f.JudgedAt(v.whole.from, v.whole.to)
 		if counts[what] == 0 {
-			f.violate(Violation{At: v.whole.to, Seen: "no " + what + " in the whole run", Allowed: "at least one"})
+			f.Violate(Violation{At: v.whole.to, Seen: "no " + what + " in the whole run", Allowed: "at least one"})
 		}
 	}
 	return f
 }
 
 // wanted is what every run has at least one of. An operator may have been asked for nothing that needs a plugin; then it has decided that.
-func (v *view) wanted() []string {
+func wanted(v *Facts) []string {
 	all := []string{"action that was done", "judged expectation", "observed state of an object"}
 	operated := v.run.Lifecycle == history.LifecycleOperator
 	if operated {
 		all = append(all, "decision of the operator")
 	}
-	if !operated || v.expectsPlugins() {
+	if !operated || expectsPlugins(v) {
 		all = append(all, "call of a plugin")
 	}
 	return all
 }
 
 // expectsPlugins says whether any node was to have a plugin at any time.
-func (v *view) expectsPlugins() bool {
+func expectsPlugins(v *Facts) bool {
 	for n := range v.events {
 		if e := &v.events[n]; e.Kind == history.KindExpected && slices.ContainsFunc(e.Expected.Nodes, func(x history.ExpectedNode) bool { return len(x.KeyIDs) > 0 }) {
 			return true

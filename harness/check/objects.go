@@ -22,27 +22,38 @@ type condChange struct {
 	cond *history.Condition
 }
 
-func (v *view) readObjects() {
-	v.reports, v.crConds, v.coConds = map[string][]reportChange{}, map[string][]condChange{}, map[string][]condChange{}
+// objectFacts are the states of the operator's CR and of the ClusterOperator, and the reports and conditions on them.
+type objectFacts struct {
+	facts   *Facts
+	crs     []snapshot
+	reports map[string][]reportChange // by node
+	crConds map[string][]condChange   // by type; reports included
+	coConds map[string][]condChange
+	coSeen  time.Time       // when the ClusterOperator was first seen
+	seenRV  map[string]bool // resourceVersions of the CR that the watch delivered
+}
+
+func (ob *objectFacts) read() {
+	ob.reports, ob.crConds, ob.coConds = map[string][]reportChange{}, map[string][]condChange{}, map[string][]condChange{}
 	lastCO := &history.Object{}
 	var crAt, coAt time.Time
-	for n := range v.events {
-		if v.events[n].Kind != history.KindObject {
+	for n := range ob.facts.events {
+		if ob.facts.events[n].Kind != history.KindObject {
 			continue
 		}
-		e := v.events[n]
+		e := ob.facts.events[n]
 		switch o := e.Object; {
-		case v.isCR(o.Resource, o.Name):
-			crAt = latest(crAt, v.written(e))
+		case ob.facts.isCR(o.Resource, o.Name):
+			crAt = latest(crAt, ob.written(e))
 			e.At = crAt
-			v.addSnapshot(e, o)
-		case v.isClusterOperator(o.Resource, o.Name):
-			coAt = latest(coAt, v.written(e))
+			ob.addSnapshot(e, o)
+		case ob.facts.isClusterOperator(o.Resource, o.Name):
+			coAt = latest(coAt, ob.written(e))
 			e.At = coAt
-			if v.coSeen.IsZero() && !o.Deleted {
-				v.coSeen = coAt
+			if ob.coSeen.IsZero() && !o.Deleted {
+				ob.coSeen = coAt
 			}
-			diff(v.coConds, lastCO, o, e)
+			diff(ob.coConds, lastCO, o, e)
 			lastCO = o
 		}
 	}
@@ -50,25 +61,25 @@ func (v *view) readObjects() {
 
 // written is when a state came to be: when the watch delivered it, or before that, when the write that made it was
 // done. A watch that had to connect anew delivers late.
-func (v *view) written(e history.Event) time.Time {
-	if i, ok := v.byRV[e.Object.ResourceVersion]; ok && e.Object.ResourceVersion != "" {
-		return earliest(e.At, v.requests[i].at)
+func (ob *objectFacts) written(e history.Event) time.Time {
+	if i, ok := ob.facts.requests.byRV[e.Object.ResourceVersion]; ok && e.Object.ResourceVersion != "" {
+		return earliest(e.At, ob.facts.requests.all[i].at)
 	}
 	return e.At
 }
 
-func (v *view) addSnapshot(e history.Event, o *history.Object) {
+func (ob *objectFacts) addSnapshot(e history.Event, o *history.Object) {
 	previous := snapshot{object: &history.Object{}}
-	if n := len(v.crs); n > 0 {
-		previous = v.crs[n-1]
+	if n := len(ob.crs); n > 0 {
+		previous = ob.crs[n-1]
 	}
 	if o.Deleted {
 		o = &history.Object{Resource: o.Resource, Name: o.Name, ResourceVersion: o.ResourceVersion, Deleted: true}
 	}
-	diff(v.crConds, previous.object, o, e)
+	diff(ob.crConds, previous.object, o, e)
 	s := snapshot{at: e.At, seq: e.Seq, rv: o.ResourceVersion, object: o}
-	s.reports = v.nextReports(previous, s)
-	v.crs = append(v.crs, s)
+	s.reports = ob.nextReports(previous, s)
+	ob.crs = append(ob.crs, s)
 }
 
 // diff notes the conditions that differ between two states of an object.

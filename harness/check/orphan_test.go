@@ -9,16 +9,16 @@ import (
 
 // An orphan that claims a time to come is as old as its aggregator has known it: one that takes over later has as much longer.
 func TestOrphanOfAClockAhead(t *testing.T) {
-	bound := newView(disabled(func(*world) {})).run.Timing.CleanupBound()
+	bound := newFacts(disabled(func(*world) {})).run.Timing.CleanupBound()
 	for ahead, later := range map[time.Duration]bool{0: false, time.Minute: true} {
-		v := newView(disabled(func(w *world) {
+		v := newFacts(disabled(func(w *world) {
 			w.at(2*sec, func(w *world) { w.record("backend", &history.Clock{Node: "cp-1", Ahead: ahead}) })
 		}))
 		orphan := span{v.whole.from.Add(5 * sec), v.whole.to}
-		if got := v.cleaning("cp-1", orphan, bound).total() < v.aggAble.total(); got != later {
+		if got := cleaning(v, "cp-1", orphan, bound).total() < v.able.aggregator.total(); got != later {
 			t.Errorf("clock ahead by %v: judged later %v, expected %v", ahead, got, later)
 		}
-		if v.cleaning("cp-2", orphan, bound).total() != v.aggAble.total() {
+		if cleaning(v, "cp-2", orphan, bound).total() != v.able.aggregator.total() {
 			t.Error("another node's clock counts")
 		}
 	}

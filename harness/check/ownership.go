@@ -14,44 +14,45 @@ func ownership() Invariant {
 		ID:        "OWNERSHIP",
 		Statement: "the entry of node n is written only by n's reporter, under one field manager that no other node uses, and removed only by it or the aggregator; rollups are written only by the aggregator; nobody else's conditions on the CR change",
 		Source:    "The reporter, field manager; The aggregator",
-		judge:     judgeOwnership,
+		Tolerance: Tolerance{Why: "content"},
+		Judge:     judgeOwnership,
 	}
 }
 
-func judgeOwnership(v *view) (f Finding) {
-	for n := range v.requests {
-		r := &v.requests[n]
+func judgeOwnership(v *Facts) (f Finding) {
+	for n := range v.requests.all {
+		r := &v.requests.all[n]
 		if r.write && r.ours() {
-			f.judgedAt(r.received, r.at)
+			f.JudgedAt(r.received, r.at)
 			if r.onCR && (r.isApply() || r.succeeded()) {
-				v.judgeManager(&f, *r)
+				judgeManager(v, &f, *r)
 			}
 			if r.succeeded() {
-				v.judgeWriter(&f, *r)
+				judgeWriter(v, &f, *r)
 			}
 		}
 	}
-	for i := range v.crs {
-		v.judgeOwners(&f, i)
-		v.judgeChanges(&f, i)
+	for i := range v.objects.crs {
+		judgeOwners(v, &f, i)
+		judgeChanges(v, &f, i)
 	}
 	return f
 }
 
 // judgeManager compares the field manager of a write, also of one that was refused, with those of all other writes of the system under test.
-func (v *view) judgeManager(f *Finding, r request) {
+func judgeManager(v *Facts, f *Finding, r request) {
 	bad := func(allowed string) {
-		f.violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.writer() + " wrote " + r.Resource, Allowed: allowed})
+		f.Violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.writer() + " wrote " + r.Resource, Allowed: allowed})
 	}
 	if r.FieldManager == "" || r.FieldManager == unnamedManager {
 		bad("a field manager of its own; this one is everybody's who sets none")
 		return
 	}
-	if first := v.authorship().first[author{r.node, r.Resource}]; first != r.FieldManager {
+	if first := authorship(v).first[author{r.node, r.Resource}]; first != r.FieldManager {
 		bad("one field manager for all its writes; the first was under " + quoted(first))
 		return
 	}
-	for _, other := range v.authorship().of[managed{r.FieldManager, r.Resource}] {
+	for _, other := range authorship(v).of[managed{r.FieldManager, r.Resource}] {
 		if other.node != r.node {
 			bad("a field manager of its own; under this one wrote also " + other.String())
 			return
@@ -60,9 +61,9 @@ func (v *view) judgeManager(f *Finding, r request) {
 }
 
 // judgeWriter looks at what a request of the system under test says by itself.
-func (v *view) judgeWriter(f *Finding, r request) {
+func judgeWriter(v *Facts, f *Finding, r request) {
 	bad := func(seen, allowed string) {
-		f.violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.writer() + " " + seen, Allowed: allowed})
+		f.Violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.writer() + " " + seen, Allowed: allowed})
 	}
 	switch {
 	case r.node != "":
@@ -93,24 +94,24 @@ func notRollups(b body) []string {
 }
 
 // judgeOwners compares managedFields, where they changed, with who may own what. Without an audit log nobody can tell who wrote under which name.
-func (v *view) judgeOwners(f *Finding, i int) {
-	s := v.crs[i]
-	if len(v.requests) == 0 {
+func judgeOwners(v *Facts, f *Finding, i int) {
+	s := v.objects.crs[i]
+	if len(v.requests.all) == 0 {
 		return
 	}
 	for _, field := range sortedKeys(s.object.Owners) {
 		owners := s.object.Owners[field]
-		if i > 0 && slices.Equal(v.crs[i-1].object.Owners[field], owners) {
+		if i > 0 && slices.Equal(v.objects.crs[i-1].object.Owners[field], owners) {
 			continue
 		}
 		want, some := ownerOf(field)
 		if !some {
 			continue
 		}
-		f.judgedAt(s.at, s.at)
+		f.JudgedAt(s.at, s.at)
 		for _, o := range owners {
-			if !v.authorship().mayOwn(managed{o, s.object.Resource}, want) {
-				f.violate(Violation{At: s.at, Seq: s.seq, Node: want.node, Seen: field + " is owned by field manager " + quoted(o), Allowed: "only by " + want.String()})
+			if !authorship(v).mayOwn(managed{o, s.object.Resource}, want) {
+				f.Violate(Violation{At: s.at, Seq: s.seq, Node: want.node, Seen: field + " is owned by field manager " + quoted(o), Allowed: "only by " + want.String()})
 			}
 		}
 	}
@@ -152,13 +153,13 @@ type authors struct {
 	others map[managed]bool     // somebody else wrote under it: the harness, in the part of somebody
 }
 
-func (v *view) authorship() authors {
+func authorship(v *Facts) authors {
 	if v.authors.first != nil {
 		return v.authors
 	}
 	a := authors{map[author]string{}, map[managed][]author{}, map[managed]bool{}}
-	for n := range v.requests {
-		r := &v.requests[n]
+	for n := range v.requests.all {
+		r := &v.requests.all[n]
 		if !r.write || !r.isApply() && !r.succeeded() {
 			continue
 		}
@@ -189,21 +190,21 @@ func (a authors) mayOwn(m managed, want author) bool {
 }
 
 // judgeChanges asks for every change who may have made it. Without an audit log nobody can tell.
-func (v *view) judgeChanges(f *Finding, i int) {
-	if len(v.requests) == 0 || i == 0 {
+func judgeChanges(v *Facts, f *Finding, i int) {
+	if len(v.requests.all) == 0 || i == 0 {
 		return
 	}
-	old, new := v.crs[i-1], v.crs[i]
-	changed := v.changedFields(old, new)
+	old, new := v.objects.crs[i-1], v.objects.crs[i]
+	changed := v.objects.changedFields(old, new)
 	if len(changed) == 0 {
 		return
 	}
-	writers := v.explaining(new, old.at)
+	writers := v.requests.explaining(new, old.at)
 	for _, field := range changed {
-		f.judgedAt(new.at, new.at)
-		allowed, node, want := v.mayChange(field, old, new)
+		f.JudgedAt(new.at, new.at)
+		allowed, node, want := mayChange(v, field, old, new)
 		if !slices.ContainsFunc(writers, allowed) {
-			f.violate(Violation{At: new.at, Seq: new.seq, Node: node, Seen: field.what + " by " + orNothing(named(writers)), Allowed: want})
+			f.Violate(Violation{At: new.at, Seq: new.seq, Node: node, Seen: field.what + " by " + orNothing(named(writers)), Allowed: want})
 		}
 	}
 }
@@ -226,7 +227,7 @@ type field struct {
 	what      string
 }
 
-func (v *view) changedFields(old, new snapshot) []field {
+func (ob *objectFacts) changedFields(old, new snapshot) []field {
 	var out []field
 	before := map[string]history.Condition{}
 	for _, c := range old.object.Conditions {
@@ -257,7 +258,7 @@ func (v *view) changedFields(old, new snapshot) []field {
 	return out
 }
 
-func (v *view) mayChange(c field, old, new snapshot) (allowed func(request) bool, node, want string) {
+func mayChange(v *Facts, c field, old, new snapshot) (allowed func(request) bool, node, want string) {
 	switch {
 	case slices.Contains(contract.RollupTypes(), c.condition):
 		return func(r request) bool { return r.aggregator() || !r.ours() }, "", "only by the aggregator"
@@ -273,7 +274,7 @@ func (v *view) mayChange(c field, old, new snapshot) (allowed func(request) bool
 	}
 	// The aggregator can learn from its watch that the node is gone before whoever deleted the node has written it down.
 	told := earliest(new.at.Add(v.tolerance()), v.whole.to)
-	needed := v.nodeExpected(c.node).covers(span{new.at.Add(-v.run.Timing.StaleBound() - v.tolerance()), latest(told, new.at.Add(time.Nanosecond))})
+	needed := v.expectations.ofNode(c.node).covers(span{new.at.Add(-v.run.Timing.StaleBound() - v.tolerance()), latest(told, new.at.Add(time.Nanosecond))})
 	return func(r request) bool { return r.node == c.node || !r.ours() || r.aggregator() && !needed }, c.node,
 		"by the reporter of " + c.node + ", or by the aggregator once the node is gone"
 }

@@ -39,60 +39,67 @@ type evidence struct {
 	call bool
 }
 
-func (v *view) readPlugins() {
-	v.plugins = map[plugin]*pluginTruth{}
+// pluginFacts are what plugins answered and what was done to them.
+type pluginFacts struct {
+	facts   *Facts
+	all     map[plugin]*pluginTruth
+	actions []action
+}
+
+func (pl *pluginFacts) read() {
+	pl.all = map[plugin]*pluginTruth{}
 	get := func(p plugin) *pluginTruth {
-		if v.plugins[p] == nil {
-			v.plugins[p] = &pluginTruth{plugin: p}
+		if pl.all[p] == nil {
+			pl.all[p] = &pluginTruth{plugin: p}
 		}
-		return v.plugins[p]
+		return pl.all[p]
 	}
-	for _, x := range v.expected {
+	for _, x := range pl.facts.expectations.all {
 		for _, n := range x.nodes {
 			for _, k := range n.KeyIDs {
 				get(plugin{n.Name, k})
 			}
 		}
 	}
-	for _, k := range v.processes(history.RolePlugin) {
+	for _, k := range pl.facts.processes.ofRole(history.RolePlugin) {
 		get(plugin{k.node, k.keyID})
 	}
-	for n := range v.events {
-		e := &v.events[n]
+	for n := range pl.facts.events {
+		e := &pl.facts.events[n]
 		if e.Kind == history.KindCall && e.Call.Method == "Status" {
 			t := get(plugin{e.Call.Node, e.Call.KeyID})
-			p := readProbe(e.Call, e.Seq, v.run.Timing.ProbeTimeout, v.tolerance())
-			p.surely = p.surely && (p.bySource == 0 || !v.run.SourceOnly)
+			p := readProbe(e.Call, e.Seq, pl.facts.run.Timing.ProbeTimeout, pl.facts.tolerance())
+			p.surely = p.surely && (p.bySource == 0 || !pl.facts.run.SourceOnly)
 			t.probes = append(t.probes, p)
 		}
 	}
-	for _, t := range v.plugins {
-		v.settle(t)
+	for _, t := range pl.all {
+		pl.settle(t)
 	}
 }
 
-func (v *view) settle(t *pluginTruth) {
+func (pl *pluginFacts) settle(t *pluginTruth) {
 	slices.SortStableFunc(t.probes, func(a, b probe) int { return a.Began.Compare(b.Began) })
 	proc := process{role: history.RolePlugin, node: t.node, keyID: t.keyID}
-	t.down = v.in(proc, procDown, procPaused)
-	t.idle = v.in(proc, procDown, procPaused, procStarting)
-	if len(v.procs[proc]) == 0 && len(t.probes) == 0 { // never there
-		t.down = v.reporterAble(t.node).and(v.pluginExpected(t.plugin))
+	t.down = pl.facts.processes.in(proc, procDown, procPaused)
+	t.idle = pl.facts.processes.in(proc, procDown, procPaused, procStarting)
+	if len(pl.facts.processes.procs[proc]) == 0 && len(t.probes) == 0 { // never there
+		t.down = pl.facts.able.reporter(t.node).and(pl.facts.expectations.ofPlugin(t.plugin))
 		t.idle = t.down
 	}
-	t.opaque = v.opaqueFaults(t).or(v.open(t))
-	t.ranOut = v.probesThatRanOut(t.plugin)
-	v.assess(t, v.evidenceOf(t), v.repairs(t.plugin), v.blows(t.plugin))
+	t.opaque = pl.opaqueFaults(t).or(pl.open(t))
+	t.ranOut = pl.facts.starvation.probesThatRanOut(t.plugin)
+	pl.assess(t, pl.evidenceOf(t), pl.repairs(t.plugin), pl.blows(t.plugin))
 }
 
 // open is when the sources leave open how the plugin was: from an answer that only a house rule judges until the next one that tells.
-func (v *view) open(t *pluginTruth) spans {
+func (pl *pluginFacts) open(t *pluginTruth) spans {
 	var out []span
 	for i, p := range t.probes {
 		if p.bySource == 0 || p.surely {
 			continue
 		}
-		until := v.whole.to
+		until := pl.facts.whole.to
 		for _, next := range t.probes[i+1:] {
 			if next.good() || next.bad() {
 				until = next.Began
@@ -105,7 +112,7 @@ func (v *view) open(t *pluginTruth) spans {
 }
 
 // opaqueFaults are the faults of which no journalled call tells.
-func (v *view) opaqueFaults(t *pluginTruth) spans {
+func (pl *pluginFacts) opaqueFaults(t *pluginTruth) spans {
 	shown := map[string]bool{}
 	for _, p := range t.probes {
 		for _, f := range p.Faults {
@@ -113,7 +120,7 @@ func (v *view) opaqueFaults(t *pluginTruth) spans {
 		}
 	}
 	var out []span
-	for _, f := range v.faultsOn(t.plugin) {
+	for _, f := range pl.faultsOn(t.plugin) {
 		if !shown[f.name] {
 			out = append(out, f.span)
 		}
@@ -121,7 +128,7 @@ func (v *view) opaqueFaults(t *pluginTruth) spans {
 	return merged(out)
 }
 
-func (v *view) evidenceOf(t *pluginTruth) []evidence {
+func (pl *pluginFacts) evidenceOf(t *pluginTruth) []evidence {
 	var out []evidence
 	for _, p := range t.probes {
 		if p.good() || p.bad() {
@@ -129,12 +136,12 @@ func (v *view) evidenceOf(t *pluginTruth) []evidence {
 		}
 	}
 	for _, d := range t.down {
-		if d.to.Before(v.whole.to) { // the process may have answered a little before that was recorded
-			d.to = latest(d.from, d.to.Add(-v.tolerance()))
+		if d.to.Before(pl.facts.whole.to) { // the process may have answered a little before that was recorded
+			d.to = latest(d.from, d.to.Add(-pl.facts.tolerance()))
 		}
-		out = append(out, evidence{d, v.procSeq(t.plugin, d.from), false, false})
+		out = append(out, evidence{d, pl.facts.processes.pluginSeq(t.plugin, d.from), false, false})
 	}
-	for _, s := range v.unreached(t) {
+	for _, s := range pl.unreached(t) {
 		out = append(out, evidence{span: s})
 	}
 	slices.SortStableFunc(out, func(a, b evidence) int { return a.from.Compare(b.from) })
@@ -143,16 +150,16 @@ func (v *view) evidenceOf(t *pluginTruth) []evidence {
 
 // unreached is when an opaque fault was in force, the reporter could probe, and yet no call arrived for longer than
 // it may wait between two.
-func (v *view) unreached(t *pluginTruth) spans {
+func (pl *pluginFacts) unreached(t *pluginTruth) spans {
 	var calls []span
 	for _, p := range t.probes {
-		calls = append(calls, span{p.Began, p.Ended.Add(v.run.Timing.CadenceMax() + v.tolerance())})
+		calls = append(calls, span{p.Began, p.Ended.Add(pl.facts.run.Timing.CadenceMax() + pl.facts.tolerance())})
 	}
-	return t.opaque.and(v.reporterAble(t.node)).settled(v.run.Timing.CadenceMax() + v.tolerance()).and(merged(calls).not(v.whole))
+	return t.opaque.and(pl.facts.able.reporter(t.node)).settled(pl.facts.run.Timing.CadenceMax() + pl.facts.tolerance()).and(merged(calls).not(pl.facts.whole))
 }
 
-func (v *view) procSeq(p plugin, at time.Time) int64 {
-	for _, c := range v.procs[process{role: history.RolePlugin, node: p.node, keyID: p.keyID}] {
+func (ps *processFacts) pluginSeq(p plugin, at time.Time) int64 {
+	for _, c := range ps.procs[process{role: history.RolePlugin, node: p.node, keyID: p.keyID}] {
 		if c.at.Equal(at) {
 			return c.seq
 		}
@@ -161,14 +168,14 @@ func (v *view) procSeq(p plugin, at time.Time) int64 {
 }
 
 // repairs are the instants at which something was done that may have mended p, in order.
-func (v *view) repairs(p plugin) []time.Time {
+func (pl *pluginFacts) repairs(p plugin) []time.Time {
 	var out []time.Time
-	for _, a := range v.actions {
+	for _, a := range pl.actions {
 		if a.Verb == "release" && a.on(p) {
 			out = append(out, a.to)
 		}
 	}
-	for _, c := range v.procs[process{role: history.RolePlugin, node: p.node, keyID: p.keyID}] {
+	for _, c := range pl.facts.processes.procs[process{role: history.RolePlugin, node: p.node, keyID: p.keyID}] {
 		if c.state == procUp {
 			out = append(out, c.at)
 		}
@@ -178,9 +185,9 @@ func (v *view) repairs(p plugin) []time.Time {
 }
 
 // blows are the instants at which a fault had been injected, in order.
-func (v *view) blows(p plugin) []time.Time {
+func (pl *pluginFacts) blows(p plugin) []time.Time {
 	var out []time.Time
-	for _, a := range v.actions {
+	for _, a := range pl.actions {
 		if a.Verb == "inject" && a.done && a.on(p) {
 			out = append(out, a.to)
 		}
@@ -198,7 +205,7 @@ func lastIn(times []time.Time, after, until, fallback time.Time) time.Time {
 }
 
 // assess turns evidence into times in which the plugin was surely bad or surely good.
-func (v *view) assess(t *pluginTruth, all []evidence, repairs, blows []time.Time) {
+func (pl *pluginFacts) assess(t *pluginTruth, all []evidence, repairs, blows []time.Time) {
 	var good []span
 	var bad *badRun
 	var run span // the good run so far; zero when there is none
@@ -229,7 +236,7 @@ func (v *view) assess(t *pluginTruth, all []evidence, repairs, blows []time.Time
 			bad = nil
 		case run.from.IsZero():
 			run = e.span
-		case v.lost(t, span{run.to, e.from}):
+		case pl.lost(t, span{run.to, e.from}):
 			good, run = append(good, run), e.span
 		default:
 			run.to = latest(run.to, e.to)
@@ -238,19 +245,19 @@ func (v *view) assess(t *pluginTruth, all []evidence, repairs, blows []time.Time
 	if !run.from.IsZero() {
 		good = append(good, run)
 	}
-	t.good = merged(good).and(t.opaque.or(t.idle).or(t.ranOut).not(v.whole))
+	t.good = merged(good).and(t.opaque.or(t.idle).or(t.ranOut).not(pl.facts.whole))
 }
 
 // lost says whether a gap between two good calls is too long to know what was in it.
-func (v *view) lost(t *pluginTruth, gap span) bool {
-	known := len(v.procs[process{role: history.RolePlugin, node: t.node, keyID: t.keyID}]) > 0
-	return !known && gap.length() > v.run.Timing.CadenceMax()+v.tolerance()
+func (pl *pluginFacts) lost(t *pluginTruth, gap span) bool {
+	known := len(pl.facts.processes.procs[process{role: history.RolePlugin, node: t.node, keyID: t.keyID}]) > 0
+	return !known && gap.length() > pl.facts.run.Timing.CadenceMax()+pl.facts.tolerance()
 }
 
 // sortedPlugins is every plugin of the run by name.
-func (v *view) sortedPlugins() []*pluginTruth {
-	out := make([]*pluginTruth, 0, len(v.plugins))
-	for _, t := range v.plugins {
+func (pl *pluginFacts) sorted() []*pluginTruth {
+	out := make([]*pluginTruth, 0, len(pl.all))
+	for _, t := range pl.all {
 		out = append(out, t)
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].String() < out[j].String() })

@@ -43,43 +43,52 @@ type stir struct {
 	clean bool
 }
 
-func (v *view) readProcesses() {
-	v.procs, v.doubled = map[process][]procChange{}, map[process]spans{}
-	for n := range v.events {
-		e := &v.events[n]
+// processFacts are what became of every process.
+type processFacts struct {
+	facts      *Facts
+	procs      map[process][]procChange
+	doubled    map[process]spans // while it and its successor ran
+	stirs      []stir
+	succession history.Succession
+}
+
+func (ps *processFacts) read() {
+	ps.procs, ps.doubled = map[process][]procChange{}, map[process]spans{}
+	for n := range ps.facts.events {
+		e := &ps.facts.events[n]
 		switch e.Kind {
 		case history.KindProcess:
 			p := e.Process
 			k := process{p.Role, p.Node, p.KeyID, p.Instance}
-			if v.succeeded(*p, e.At) {
+			if ps.succeeded(*p, e.At) {
 				continue
 			}
-			v.procs[k] = append(v.procs[k], procChange{at: e.At, seq: e.Seq, event: p.State})
+			ps.procs[k] = append(ps.procs[k], procChange{at: e.At, seq: e.Seq, event: p.State})
 			if stirsAggregator(p.Role) {
-				v.stirs = append(v.stirs, stir{e.At, p.State != history.ProcessPaused && p.State != history.ProcessResumed})
+				ps.stirs = append(ps.stirs, stir{e.At, p.State != history.ProcessPaused && p.State != history.ProcessResumed})
 			}
 		case history.KindLink:
 			l := e.Link
-			v.links = append(v.links, linkChange{e.At, l.From, l.To, l.Node, l.State == history.LinkOK, l.State, l.Delay})
+			ps.facts.network.links = append(ps.facts.network.links, linkChange{e.At, l.From, l.To, l.Node, l.State == history.LinkOK, l.State, l.Delay})
 			if l.From != history.RoleReporter && l.From != "client" {
-				v.stirs = append(v.stirs, stir{at: e.At})
+				ps.stirs = append(ps.stirs, stir{at: e.At})
 			}
 		}
 	}
-	for _, changes := range v.procs {
+	for _, changes := range ps.procs {
 		interpret(changes)
 	}
 }
 
 // succeeded reports whether a change is the end of a process whose successor was started before it, and notes how long they ran side by side.
-func (v *view) succeeded(p history.Process, at time.Time) bool {
-	replaced, k := v.succession.Replaced(p), process{p.Role, p.Node, p.KeyID, p.Instance}
-	last := len(v.doubled[k]) - 1
+func (ps *processFacts) succeeded(p history.Process, at time.Time) bool {
+	replaced, k := ps.succession.Replaced(p), process{p.Role, p.Node, p.KeyID, p.Instance}
+	last := len(ps.doubled[k]) - 1
 	switch {
 	case replaced && last >= 0:
-		v.doubled[k][last].to = at
-	case p.State == history.ProcessStarted && v.succession.Overlaps(p):
-		v.doubled[k] = append(v.doubled[k], span{at, v.whole.to})
+		ps.doubled[k][last].to = at
+	case p.State == history.ProcessStarted && ps.succession.Overlaps(p):
+		ps.doubled[k] = append(ps.doubled[k], span{at, ps.facts.whole.to})
 	}
 	return replaced
 }
@@ -136,8 +145,8 @@ func initial(first procChange) procState {
 }
 
 // in is when the process was in one of states. A process of which nothing is known was in none.
-func (v *view) in(k process, states ...procState) spans {
-	changes := v.procs[k]
+func (ps *processFacts) in(k process, states ...procState) spans {
+	changes := ps.procs[k]
 	if len(changes) == 0 {
 		return nil
 	}
@@ -150,7 +159,7 @@ func (v *view) in(k process, states ...procState) spans {
 		return false
 	}
 	var out []span
-	at, state := v.whole.from, initial(changes[0])
+	at, state := ps.facts.whole.from, initial(changes[0])
 	for _, c := range changes {
 		if is(state) {
 			out = append(out, span{at, c.at})
@@ -158,22 +167,22 @@ func (v *view) in(k process, states ...procState) spans {
 		at, state = c.at, c.state
 	}
 	if is(state) {
-		out = append(out, span{at, v.whole.to})
+		out = append(out, span{at, ps.facts.whole.to})
 	}
 	return merged(out)
 }
 
 // upOrUnmentioned is when a process of the environment was up: one that the history never mentions always was.
-func (v *view) upOrUnmentioned(k process) spans {
-	if len(v.procs[k]) == 0 {
-		return spans{v.whole}
+func (ps *processFacts) upOrUnmentioned(k process) spans {
+	if len(ps.procs[k]) == 0 {
+		return spans{ps.facts.whole}
 	}
-	return v.in(k, procUp)
+	return ps.in(k, procUp)
 }
 
-func (v *view) processes(role string) []process {
+func (ps *processFacts) ofRole(role string) []process {
 	var out []process
-	for k := range v.procs {
+	for k := range ps.procs {
 		if k.role == role {
 			out = append(out, k)
 		}
@@ -192,16 +201,16 @@ func (v *view) processes(role string) []process {
 }
 
 // linkFine is when no link that match picks was cut, reset, slow or mute.
-func (v *view) linkFine(match func(linkChange) bool) spans {
-	return v.linkBearable(match, func(linkChange) bool { return false })
+func (nw *network) fine(match func(linkChange) bool) spans {
+	return nw.bearable(match, func(linkChange) bool { return false })
 }
 
 // linkBearable is linkFine, but for slow links that are bearable.
-func (v *view) linkBearable(match, bearable func(linkChange) bool) spans {
+func (nw *network) bearable(match, bearable func(linkChange) bool) spans {
 	type key struct{ from, to, node string }
 	since := map[key]time.Time{}
 	var bad []span
-	for _, l := range v.links {
+	for _, l := range nw.links {
 		if !match(l) {
 			continue
 		}
@@ -215,7 +224,7 @@ func (v *view) linkBearable(match, bearable func(linkChange) bool) spans {
 		}
 	}
 	for _, from := range since {
-		bad = append(bad, span{from, v.whole.to})
+		bad = append(bad, span{from, nw.facts.whole.to})
 	}
-	return merged(bad).not(v.whole)
+	return merged(bad).not(nw.facts.whole)
 }

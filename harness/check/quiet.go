@@ -14,42 +14,43 @@ func quiet() Invariant {
 		Statement: "in a steady state the aggregator writes nothing; one that is refused backs off, and keeps to Retry-After",
 		Source:    "The aggregator",
 		House:     []string{houseRestraint},
-		judge:     judgeQuiet,
+		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a write may be caused by something that is longer ago"},
+		Judge:     judgeQuiet,
 	}
 }
 
-func judgeQuiet(v *view) (f Finding) {
-	if len(v.requests) == 0 {
+func judgeQuiet(v *Facts) (f Finding) {
+	if len(v.requests.all) == 0 {
 		return f
 	}
-	cr, co := v.causesToWrite()
-	slow := v.prompt(history.RoleAggregator, history.RoleLoadBalancer, history.RoleAPIServer)
-	late := slow.not(v.whole).or(v.lateCauses())
+	cr, co := causesToWrite(v)
+	slow := v.network.prompt(history.RoleAggregator, history.RoleLoadBalancer, history.RoleAPIServer)
+	late := slow.not(v.whole).or(lateCauses(v))
 	cr, co = heldUp(cr, late), heldUp(co, late)
 	steady := co.not(v.whole)
 	for _, s := range steady {
 		if s.length() >= v.interval() {
-			f.judgedAt(s.from, s.to)
+			f.JudgedAt(s.from, s.to)
 		}
 	}
 	f.measure("steady", short(steady.total()))
-	for n := range v.requests {
-		r := &v.requests[n]
+	for n := range v.requests.all {
+		r := &v.requests.all[n]
 		if !r.aggregator() || !r.write || !r.onCR && !v.isClusterOperator(r.Resource, r.Name) {
 			continue
 		}
-		f.judgedAt(r.received, r.at)
+		f.JudgedAt(r.received, r.at)
 		cause := co
 		if r.onCR {
 			cause = cr
 		}
 		if !cause.touches(span{r.received, r.at.Add(v.tolerance() + 1)}) {
-			f.violate(Violation{At: r.at, Seq: r.seq, Seen: r.writer() + " wrote " + r.Verb + " " + r.Resource + " " + r.Name + " although nothing had changed",
+			f.Violate(Violation{At: r.at, Seq: r.seq, Seen: r.writer() + " wrote " + r.Verb + " " + r.Resource + " " + r.Name + " although nothing had changed",
 				Allowed: "no write unless a report (other than its lastChecked), an expectation or a rollup changed within the last " + short(v.latency())})
 		}
 	}
-	v.judgeIdle(&f)
-	v.judgeRestraint(&f)
+	judgeIdle(v, &f)
+	judgeRestraint(v, &f)
 	return f
 }
 
@@ -65,12 +66,12 @@ func heldUp(causes, late spans) spans {
 }
 
 // lateCauses is when what the aggregator answers to may be longer ago than a latency: it learnt of it late, or was refused until now.
-func (v *view) lateCauses() spans {
+func lateCauses(v *Facts) spans {
 	var out []span
-	for _, l := range v.late {
+	for _, l := range v.network.late {
 		out = append(out, l.grow(v.tolerance(), l.late+v.latency()))
 	}
-	for _, r := range v.refusals {
+	for _, r := range v.network.refusals {
 		if r.of(history.RoleAggregator) {
 			out = append(out, span{r.from.Add(-v.tolerance()), r.back().Add(v.latency())})
 		}
@@ -80,26 +81,26 @@ func (v *view) lateCauses() spans {
 
 // judgeIdle: it writes only when a rollup changes, so that a write which changed nothing was one too many. After a lost answer, or when
 // it may have lost its place, it cannot know.
-func (v *view) judgeIdle(f *Finding) {
+func judgeIdle(v *Facts, f *Finding) {
 	doubts := []span{{v.whole.from, v.whole.from.Add(v.takeover())}}
-	for _, s := range v.stirs {
+	for _, s := range v.processes.stirs {
 		doubts = append(doubts, span{s.at.Add(-v.latency()), s.at.Add(v.takeover() + v.latency())})
 	}
-	for n := range v.requests {
-		r := &v.requests[n]
+	for n := range v.requests.all {
+		r := &v.requests.all[n]
 		if r.aggregator() && r.write && !r.succeeded() {
 			doubts = append(doubts, span{r.received, r.at.Add(v.takeover())})
 		}
 	}
 	sure := merged(doubts).not(v.whole)
-	for i := range v.requests {
-		r := &v.requests[i]
+	for i := range v.requests.all {
+		r := &v.requests.all[i]
 		if !r.aggregator() || !r.write || !r.succeeded() || r.ResourceVersion == "" || !sure.covers(span{r.received, r.at}) {
 			continue
 		}
-		made, known := v.byRV[r.ResourceVersion]
+		made, known := v.requests.byRV[r.ResourceVersion]
 		if f.Judged++; known && made != i {
-			f.violate(Violation{At: r.at, Seq: r.seq, Seen: r.writer() + " wrote " + r.Resource + " " + r.Name + " and changed nothing: it was as event " + number(v.requests[made].seq) + " had left it",
+			f.Violate(Violation{At: r.at, Seq: r.seq, Seen: r.writer() + " wrote " + r.Resource + " " + r.Name + " and changed nothing: it was as event " + number(v.requests.all[made].seq) + " had left it",
 				Allowed: "a write only when a rollup changes"})
 		}
 	}
@@ -107,41 +108,41 @@ func (v *view) judgeIdle(f *Finding) {
 
 // causesToWrite is when the aggregator may write the CR, and the ClusterOperator: for one latency after something
 // that it must answer to, for a takeover more after it may have lost its place.
-func (v *view) causesToWrite() (cr, co spans) {
+func causesToWrite(v *Facts) (cr, co spans) {
 	var out, fromRollups []span
 	cause := func(list *[]span, t time.Time, lasting time.Duration) {
 		*list = append(*list, span{t.Add(-v.tolerance()), t.Add(lasting)})
 	}
 	cause(&out, v.whole.from, v.takeover()+v.latency())
-	for _, s := range v.stirs {
+	for _, s := range v.processes.stirs {
 		cause(&out, s.at, v.takeover()+v.latency())
 	}
-	for p := range v.procs {
+	for p := range v.processes.procs {
 		if !stirsAggregator(p.role) {
 			continue
 		}
-		for _, starting := range v.in(p, procStarting) { // it may serve long before it is said to be ready
+		for _, starting := range v.processes.in(p, procStarting) { // it may serve long before it is said to be ready
 			out = append(out, starting.grow(v.tolerance(), v.takeover()+v.latency()))
 		}
 	}
-	for _, off := range v.clockRight("").not(v.whole) {
+	for _, off := range v.clocks.right("").not(v.whole) {
 		out = append(out, off.grow(v.tolerance(), v.takeover()+v.latency()))
 	}
-	for _, t := range v.truths {
+	for _, t := range v.truths.all {
 		cause(&out, t.from, v.latency())
 		if len(t.allowed) > 1 { // the instant of the change is not known
 			out = append(out, t.grow(v.tolerance(), v.latency()))
 		}
 	}
-	for _, x := range v.expected {
+	for _, x := range v.expectations.all {
 		cause(&out, x.from, v.latency())
 	}
-	for _, changes := range v.reports {
+	for _, changes := range v.objects.reports {
 		for i, c := range changes {
-			if i == 0 || !sameNews(changes[i-1].rep, c.rep) || !v.sameAges(changes[i-1].rep, c.rep, c.at) {
+			if i == 0 || !sameNews(changes[i-1].rep, c.rep) || !sameAges(v, changes[i-1].rep, c.rep, c.at) {
 				cause(&out, c.at, v.latency())
 			}
-			for _, at := range v.ages(changes, i) {
+			for _, at := range ages(v, changes, i) {
 				cause(&out, at, v.latency())
 				if i+1 < len(changes) {
 					cause(&out, changes[i+1].at, v.latency())
@@ -149,7 +150,7 @@ func (v *view) causesToWrite() (cr, co spans) {
 			}
 		}
 	}
-	for t, changes := range v.crConds {
+	for t, changes := range v.objects.crConds {
 		_, isReport := contract.NodeOfCondition(t)
 		for _, c := range changes {
 			switch {
@@ -160,21 +161,21 @@ func (v *view) causesToWrite() (cr, co spans) {
 			}
 		}
 	}
-	if v.hasInertia(contract.ClusterOperatorDegraded) { // an inertia ended
-		for _, u := range v.unions(contract.ClusterOperatorDegraded) {
+	if hasInertia(v, contract.ClusterOperatorDegraded) { // an inertia ended
+		for _, u := range unions(v, contract.ClusterOperatorDegraded) {
 			cause(&fromRollups, u.from, v.latency())
 		}
 	}
-	for n := range v.requests { // somebody else meddled, or its own write failed
-		r := &v.requests[n]
+	for n := range v.requests.all { // somebody else meddled, or its own write failed
+		r := &v.requests.all[n]
 		mine := r.aggregator() && !r.succeeded()
 		if r.write && (mine || !r.ours() && (r.onCR || v.isClusterOperator(r.Resource, r.Name))) {
 			cause(&out, r.at, v.latency())
 		}
 	}
-	for _, node := range v.reportingNodes() { // an orphan is removed when it is stale
-		gone := v.nodeExpected(node).not(v.whole)
-		for _, s := range v.present(node).and(gone) {
+	for _, node := range v.objects.reportingNodes() { // an orphan is removed when it is stale
+		gone := v.expectations.ofNode(node).not(v.whole)
+		for _, s := range v.objects.present(node).and(gone) {
 			out = append(out, s.grow(v.tolerance(), v.latency()))
 		}
 	}
@@ -184,7 +185,7 @@ func (v *view) causesToWrite() (cr, co spans) {
 
 // ages are the instants at which an entry of a report became stale while it stood: the message names it from then until the next
 // report, whatever is worse.
-func (v *view) ages(changes []reportChange, i int) (out []time.Time) {
+func ages(v *Facts, changes []reportChange, i int) (out []time.Time) {
 	if changes[i].rep == nil {
 		return nil
 	}
@@ -202,7 +203,7 @@ func (v *view) ages(changes []reportChange, i int) (out []time.Time) {
 
 // sameAges says whether the entries of two reports of the same news are believed, stale or skewed alike: the message names one that
 // is not believed, whatever is worse. A clock that is wrong writes reports that are stale when they come.
-func (v *view) sameAges(a, b *report, now time.Time) bool {
+func sameAges(v *Facts, a, b *report, now time.Time) bool {
 	return a == nil || b == nil || slices.EqualFunc(a.entries, b.entries, func(x, y entry) bool {
 		return contract.FreshnessAt(now, x.checked, v.interval()) == contract.FreshnessAt(now, y.checked, v.interval())
 	})
@@ -219,13 +220,13 @@ func sameNews(a, b *report) bool {
 }
 
 // sourceChanges are the changes of the conditions that are united into the given suffix, in time.
-func (v *view) sourceChanges(isSource func(string) bool) []sourceChange {
+func (ob *objectFacts) sourceChanges(isSource func(string) bool) []sourceChange {
 	var out []sourceChange
-	for _, t := range sortedKeys(v.crConds) {
+	for _, t := range sortedKeys(ob.crConds) {
 		if !isSource(t) {
 			continue
 		}
-		for _, c := range v.crConds[t] {
+		for _, c := range ob.crConds[t] {
 			out = append(out, sourceChange{c.at, t, c.cond})
 		}
 	}

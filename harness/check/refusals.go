@@ -18,29 +18,37 @@ type lateWatches struct {
 	late time.Duration
 }
 
+// network is links, refused requests and late watches.
+type network struct {
+	facts    *Facts
+	links    []linkChange
+	refusals []refusal
+	late     []lateWatches
+}
+
 // readRefusals reads which requests were refused when. After the end of one the aggregator has to come back, as
 // after a lost connection.
-func (v *view) readRefusals() {
+func (nw *network) readRefusals() {
 	type key struct{ role, node, verb, mode string }
 	open := map[key]int{}
-	for n := range v.events {
-		e := &v.events[n]
+	for n := range nw.facts.events {
+		e := &nw.facts.events[n]
 		if e.Kind != history.KindRefusal {
 			continue
 		}
 		k := key{e.Refusal.Role, e.Refusal.Node, e.Refusal.Verb, e.Refusal.Mode}
 		if i, ok := open[k]; ok {
-			v.refusals[i].to = e.At
+			nw.refusals[i].to = e.At
 			delete(open, k)
 		}
 		if !e.Refusal.Over {
-			open[k] = len(v.refusals)
-			v.refusals = append(v.refusals, refusal{e.Refusal, span{e.At, v.whole.to}})
+			open[k] = len(nw.refusals)
+			nw.refusals = append(nw.refusals, refusal{e.Refusal, span{e.At, nw.facts.whole.to}})
 		}
 	}
-	for _, r := range v.refusals {
+	for _, r := range nw.refusals {
 		if r.of(history.RoleAggregator) {
-			v.stirs = append(v.stirs, stir{r.back(), true})
+			nw.facts.processes.stirs = append(nw.facts.processes.stirs, stir{r.back(), true})
 		}
 	}
 }
@@ -51,19 +59,19 @@ func (r refusal) of(role string) bool { return r.Role == "" || r.Role == role }
 func (r refusal) back() time.Time { return r.to.Add(r.RetryAfter) }
 
 // meets reports whether a refusal is of requests that a role makes: reporters apply, and in the conditions form they read before.
-func (v *view) meets(r refusal, role string) bool {
+func (nw *network) meets(r refusal, role string) bool {
 	if role != history.RoleReporter || r.Verb == "" || r.Verb == "patch" {
 		return r.of(role)
 	}
-	return r.of(role) && r.Verb == "get" && v.run.Contract == history.FormConditions
+	return r.of(role) && r.Verb == "get" && nw.facts.run.Contract == history.FormConditions
 }
 
 // refused is when requests of a role could be refused by the API server of a node; with no node, by any. A lost instant is lost, however
 // short it was.
-func (v *view) refused(role, node string) spans {
+func (nw *network) refused(role, node string) spans {
 	var out []span
-	for _, r := range v.refusals {
-		if v.meets(r, role) && (node == "" || r.Node == "" || r.Node == node) {
+	for _, r := range nw.refusals {
+		if nw.meets(r, role) && (node == "" || r.Node == "" || r.Node == node) {
 			out = append(out, span{r.from, latest(r.back(), r.from.Add(1))})
 		}
 	}
@@ -71,10 +79,10 @@ func (v *view) refused(role, node string) spans {
 }
 
 // readWatches reads when watches were late, by the latest of all API servers: which one an aggregator watches is not known.
-func (v *view) readWatches() {
+func (nw *network) readWatches() {
 	late := map[string]time.Duration{}
-	for n := range v.events {
-		e := &v.events[n]
+	for n := range nw.facts.events {
+		e := &nw.facts.events[n]
 		if e.Kind != history.KindWatches {
 			continue
 		}
@@ -82,23 +90,23 @@ func (v *view) readWatches() {
 			clear(late)
 		}
 		late[e.Watches.Node] = e.Watches.Late
-		if n := len(v.late); n > 0 {
-			v.late[n-1].to = earliest(v.late[n-1].to, e.At)
+		if n := len(nw.late); n > 0 {
+			nw.late[n-1].to = earliest(nw.late[n-1].to, e.At)
 		}
 		most := time.Duration(0)
 		for _, d := range late {
 			most = max(most, d)
 		}
 		if most > 0 {
-			v.late = append(v.late, lateWatches{span{e.At, v.whole.to}, most})
+			nw.late = append(nw.late, lateWatches{span{e.At, nw.facts.whole.to}, most})
 		}
 	}
 }
 
 // lateness is when watches were late.
-func (v *view) lateness() spans {
+func (nw *network) lateness() spans {
 	var out []span
-	for _, l := range v.late {
+	for _, l := range nw.late {
 		out = append(out, l.span)
 	}
 	return merged(out)

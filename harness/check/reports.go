@@ -28,9 +28,9 @@ type reportChange struct {
 }
 
 // wrongForm is the form of every report that the reporters wrote or tried to write, if that is another one than the run is about.
-func (v *view) wrongForm() string {
+func (ob *objectFacts) wrongForm() string {
 	forms := map[string]bool{}
-	for _, changes := range v.reports {
+	for _, changes := range ob.reports {
 		for _, c := range changes {
 			if c.rep == nil || c.rep.foreign {
 				continue
@@ -39,16 +39,16 @@ func (v *view) wrongForm() string {
 			forms[history.FormHealthReports] = forms[history.FormHealthReports] || len(c.rep.typed) > 0
 		}
 	}
-	for n := range v.requests { // those that were refused: the CRD may not have the field
-		if r := &v.requests[n]; r.node != "" && r.write && r.isApply() {
+	for n := range ob.facts.requests.all { // those that were refused: the CRD may not have the field
+		if r := &ob.facts.requests.all[n]; r.node != "" && r.write && r.isApply() {
 			forms[history.FormConditions] = forms[history.FormConditions] || len(r.body.conditions) > 0
 			forms[history.FormHealthReports] = forms[history.FormHealthReports] || len(r.body.typed) > 0
 		}
 	}
 	switch {
-	case v.run.Contract == history.FormConditions && forms[history.FormHealthReports] && !forms[history.FormConditions]:
+	case ob.facts.run.Contract == history.FormConditions && forms[history.FormHealthReports] && !forms[history.FormConditions]:
 		return history.FormHealthReports
-	case v.run.Contract == history.FormHealthReports && forms[history.FormConditions] && !forms[history.FormHealthReports]:
+	case ob.facts.run.Contract == history.FormHealthReports && forms[history.FormConditions] && !forms[history.FormHealthReports]:
 		return history.FormConditions
 	}
 	return ""
@@ -66,7 +66,7 @@ func (r raw) equals(o *report) bool {
 }
 
 // nextReports is the reports of s; what is as it was stays the same value.
-func (v *view) nextReports(previous, s snapshot) map[string]*report {
+func (ob *objectFacts) nextReports(previous, s snapshot) map[string]*report {
 	raws := map[string]raw{}
 	for i := range s.object.Conditions {
 		c := &s.object.Conditions[i]
@@ -86,13 +86,13 @@ func (v *view) nextReports(previous, s snapshot) map[string]*report {
 			continue
 		}
 		changed = true
-		out[node] = v.newReport(node, r, s, previous.reports[node])
-		v.reports[node] = append(v.reports[node], reportChange{s.at, s.seq, out[node]})
+		out[node] = ob.newReport(node, r, s, previous.reports[node])
+		ob.reports[node] = append(ob.reports[node], reportChange{s.at, s.seq, out[node]})
 	}
 	for node := range previous.reports {
 		if out[node] == nil {
 			changed = true
-			v.reports[node] = append(v.reports[node], reportChange{s.at, s.seq, nil})
+			ob.reports[node] = append(ob.reports[node], reportChange{s.at, s.seq, nil})
 		}
 	}
 	if !changed {
@@ -101,9 +101,9 @@ func (v *view) nextReports(previous, s snapshot) map[string]*report {
 	return out
 }
 
-func (v *view) newReport(node string, r raw, s snapshot, old *report) *report {
+func (ob *objectFacts) newReport(node string, r raw, s snapshot, old *report) *report {
 	rep := &report{node: node, at: s.at, seq: s.seq, cond: r.cond, typed: r.typed}
-	rep.foreign = v.writtenByOthers(s, node, old)
+	rep.foreign = ob.facts.requests.writtenByOthers(s, node, old)
 	var message, typed []entry
 	if r.cond != nil {
 		message, rep.problem = decodeMessage(r.cond.Message)

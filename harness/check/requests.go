@@ -35,17 +35,26 @@ type wireCondition struct {
 	Message string `json:"message"`
 }
 
-func (v *view) readRequests() {
+// requestFacts are the requests to API servers.
+type requestFacts struct {
+	facts      *Facts
+	all        []request
+	byRV       map[string]int     // index of the write (to CR or ClusterOperator) that made a resourceVersion
+	writes     map[string][]write // by node
+	requestsOf map[string][]int   // by node
+}
+
+func (rq *requestFacts) read() {
 	count := 0
-	for n := range v.events {
-		if v.events[n].Kind == history.KindRequest {
+	for n := range rq.facts.events {
+		if rq.facts.events[n].Kind == history.KindRequest {
 			count++
 		}
 	}
-	v.requests = make([]request, 0, count)
-	v.byRV, v.seenRV, v.requestsOf, v.writes = map[string]int{}, map[string]bool{}, map[string][]int{}, map[string][]write{}
-	for n := range v.events {
-		e := &v.events[n]
+	rq.all = make([]request, 0, count)
+	rq.byRV, rq.facts.objects.seenRV, rq.requestsOf, rq.writes = map[string]int{}, map[string]bool{}, map[string][]int{}, map[string][]write{}
+	for n := range rq.facts.events {
+		e := &rq.facts.events[n]
 		if e.Kind != history.KindRequest {
 			continue
 		}
@@ -57,25 +66,25 @@ func (v *view) readRequests() {
 		if r.node == r.User {
 			r.node = ""
 		}
-		r.onCR = v.isCR(r.Resource, r.Name)
+		r.onCR = rq.facts.isCR(r.Resource, r.Name)
 		r.write = isWrite(r.Verb)
 		if r.write && r.ours() {
 			r.body = readBody(r.Request.Body)
 		}
-		if (r.onCR || v.isClusterOperator(r.Resource, r.Name)) && r.write && r.succeeded() && r.ResourceVersion != "" {
-			if _, seen := v.byRV[r.ResourceVersion]; !seen { // a later one with this version changed nothing
-				v.byRV[r.ResourceVersion] = len(v.requests)
+		if (r.onCR || rq.facts.isClusterOperator(r.Resource, r.Name)) && r.write && r.succeeded() && r.ResourceVersion != "" {
+			if _, seen := rq.byRV[r.ResourceVersion]; !seen { // a later one with this version changed nothing
+				rq.byRV[r.ResourceVersion] = len(rq.all)
 			}
 		}
 		if r.node != "" {
-			v.requestsOf[r.node] = append(v.requestsOf[r.node], len(v.requests))
+			rq.requestsOf[r.node] = append(rq.requestsOf[r.node], len(rq.all))
 		}
-		v.requests = append(v.requests, r)
+		rq.all = append(rq.all, r)
 	}
-	for n := range v.events {
-		e := &v.events[n]
-		if e.Kind == history.KindObject && v.isCR(e.Object.Resource, e.Object.Name) {
-			v.seenRV[e.Object.ResourceVersion] = true
+	for n := range rq.facts.events {
+		e := &rq.facts.events[n]
+		if e.Kind == history.KindObject && rq.facts.isCR(e.Object.Resource, e.Object.Name) {
+			rq.facts.objects.seenRV[e.Object.ResourceVersion] = true
 		}
 	}
 }
@@ -180,23 +189,23 @@ func (b body) foreignTo(node string) []string {
 
 // explaining is the writes to the CR, successful or of unknown outcome, that may have led from the state before i to state i: the one that
 // made its resourceVersion, and those of about that time whose own state was not seen by itself.
-func (v *view) explaining(s snapshot, before time.Time) []request {
-	if i, ok := v.byRV[s.rv]; ok && s.rv != "" {
-		return append([]request{v.requests[i]}, v.unseenWrites(before, s.at)...)
+func (rq *requestFacts) explaining(s snapshot, before time.Time) []request {
+	if i, ok := rq.byRV[s.rv]; ok && s.rv != "" {
+		return append([]request{rq.all[i]}, rq.unseenWrites(before, s.at)...)
 	}
-	return v.unseenWrites(before, s.at)
+	return rq.unseenWrites(before, s.at)
 }
 
-func (v *view) unseenWrites(from, to time.Time) []request {
-	from, to = from.Add(-v.tolerance()), to.Add(v.tolerance())
-	i := sort.Search(len(v.requests), func(i int) bool { return !v.requests[i].at.Before(from) })
+func (rq *requestFacts) unseenWrites(from, to time.Time) []request {
+	from, to = from.Add(-rq.facts.tolerance()), to.Add(rq.facts.tolerance())
+	i := sort.Search(len(rq.all), func(i int) bool { return !rq.all[i].at.Before(from) })
 	var out []request
-	for ; i < len(v.requests) && !v.requests[i].received.After(to.Add(time.Minute)); i++ {
-		r := v.requests[i]
+	for ; i < len(rq.all) && !rq.all[i].received.After(to.Add(time.Minute)); i++ {
+		r := rq.all[i]
 		if r.received.After(to) || !r.write || !r.onCR || !r.succeeded() && !r.undecided() {
 			continue
 		}
-		if r.ResourceVersion == "" || !v.seenRV[r.ResourceVersion] {
+		if r.ResourceVersion == "" || !rq.facts.objects.seenRV[r.ResourceVersion] {
 			out = append(out, r)
 		}
 	}
@@ -205,12 +214,12 @@ func (v *view) unseenWrites(from, to time.Time) []request {
 
 // writtenByOthers says whether a report was put there by somebody who is not the system under test, such as the
 // harness playing a hostile or careless writer.
-func (v *view) writtenByOthers(s snapshot, node string, old *report) bool {
-	i, ok := v.byRV[s.rv]
+func (rq *requestFacts) writtenByOthers(s snapshot, node string, old *report) bool {
+	i, ok := rq.byRV[s.rv]
 	if !ok || s.rv == "" {
 		return false
 	}
-	if r := v.requests[i]; r.node == node {
+	if r := rq.all[i]; r.node == node {
 		return false
 	} else if !r.ours() {
 		return true
@@ -227,25 +236,25 @@ type write struct {
 
 // writesOf is the successful writes of node's reporter, from the audit log; where there is none, from what changed
 // on the CR.
-func (v *view) writesOf(node string) []write {
-	if w, done := v.writes[node]; done {
+func (rq *requestFacts) writesOf(node string) []write {
+	if w, done := rq.writes[node]; done {
 		return w
 	}
 	var out []write
-	for i := range v.requestsOf[node] {
-		r := v.requests[v.requestsOf[node][i]]
+	for i := range rq.requestsOf[node] {
+		r := rq.all[rq.requestsOf[node][i]]
 		if r.write && r.onCR && r.succeeded() {
 			out = append(out, write{r.received, r.at, r.seq, r.body.reportOf(node)})
 		}
 	}
 	if len(out) == 0 {
-		for _, c := range v.reports[node] {
+		for _, c := range rq.facts.objects.reports[node] {
 			if c.rep != nil && !c.rep.foreign {
 				out = append(out, write{c.at, c.at, c.seq, c.rep.entries})
 			}
 		}
 	}
-	v.writes[node] = out
+	rq.writes[node] = out
 	return out
 }
 

@@ -22,17 +22,17 @@ const (
 type kindOfRequest struct{ verb, resource, subresource, name, contentType string }
 
 // judgeRestraint: an aggregator that is refused backs off, and comes back when it was told to.
-func (v *view) judgeRestraint(f *Finding) {
-	if len(v.refusals) == 0 {
+func judgeRestraint(v *Facts, f *Finding) {
+	if len(v.network.refusals) == 0 {
 		return
 	}
-	replicas := max(1, len(v.processes(history.RoleAggregator)))
+	replicas := max(1, len(v.processes.ofRole(history.RoleAggregator)))
 	// What an API server or a way held back comes all at once.
-	way := v.serviceFine().and(v.linkFine(func(l linkChange) bool { return l.from == history.RoleAggregator })).settled(time.Second + v.tolerance())
+	way := v.network.serviceFine().and(v.network.fine(func(l linkChange) bool { return l.from == history.RoleAggregator })).settled(time.Second + v.tolerance())
 	byKind := map[kindOfRequest][]*request{}
 	var kinds []kindOfRequest
-	for i := range v.requests {
-		r := &v.requests[i]
+	for i := range v.requests.all {
+		r := &v.requests.all[i]
 		if !r.aggregator() || r.Code < 400 || r.Code == 404 || r.Code == 409 {
 			continue
 		}
@@ -45,23 +45,23 @@ func (v *view) judgeRestraint(f *Finding) {
 	for _, k := range kinds {
 		all := byKind[k]
 		slices.SortStableFunc(all, func(a, b *request) int { return a.received.Compare(b.received) })
-		v.judgeRefused(f, k, all, way, replicas)
+		judgeRefused(v, f, k, all, way, replicas)
 	}
 }
 
-func (v *view) judgeRefused(f *Finding, k kindOfRequest, all []*request, way spans, replicas int) {
+func judgeRefused(v *Facts, f *Finding, k kindOfRequest, all []*request, way spans, replicas int) {
 	for i, r := range all {
-		window, most := v.restraintAt(r)
+		window, most := restraintAt(v, r)
 		if window == 0 || !way.covers(span{r.received, r.received.Add(window)}) {
 			continue
 		}
-		f.judgedAt(r.received, r.received.Add(window))
+		f.JudgedAt(r.received, r.received.Add(window))
 		n := i + 1
 		for n < len(all) && all[n].received.Before(r.received.Add(window)) {
 			n++
 		}
 		if again := n - i - 1; again > most*replicas {
-			f.violate(Violation{House: houseRestraint, At: all[n-1].received, From: r.received, To: all[n-1].received, Seq: all[n-1].seq,
+			f.Violate(Violation{House: houseRestraint, At: all[n-1].received, From: r.received, To: all[n-1].received, Seq: all[n-1].seq,
 				Seen:    r.User + " was refused " + k.verb + " " + k.resource + " (" + number(int64(r.Code)) + ") and asked again " + number(int64(again)) + " times within " + short(window),
 				Allowed: "at most " + number(int64(most*replicas)) + ": who is refused backs off, and keeps to Retry-After"})
 			return // one violation for one kind
@@ -71,8 +71,8 @@ func (v *view) judgeRefused(f *Finding, k kindOfRequest, all []*request, way spa
 
 // restraintAt is how often a request of a kind may be repeated after one that was refused, and within which time; 0 where no refusal was in
 // force: what else went wrong ends connections, after which all begin anew.
-func (v *view) restraintAt(r *request) (window time.Duration, most int) {
-	for _, x := range v.refusals {
+func restraintAt(v *Facts, r *request) (window time.Duration, most int) {
+	for _, x := range v.network.refusals {
 		if !x.of(history.RoleAggregator) || x.Code != r.Code || !x.has(r.at) && !x.has(r.received) {
 			continue
 		}

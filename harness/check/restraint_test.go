@@ -40,9 +40,9 @@ func TestRestraint(t *testing.T) {
 		"Retry-After is longer than a deadline": {5 * time.Second, patient, 0},
 		"somebody else's refusal":               {50 * time.Millisecond, of, 0},
 	} {
-		v := newView(refusedAsking(c.every, c.refusal))
+		v := newFacts(refusedAsking(c.every, c.refusal))
 		var f Finding
-		if v.judgeRestraint(&f); len(f.Violations) != c.broken {
+		if judgeRestraint(v, &f); len(f.Violations) != c.broken {
 			t.Errorf("%s: %d violations, expected %d: %+v", name, len(f.Violations), c.broken, f.Violations)
 		}
 	}
@@ -71,7 +71,7 @@ func TestRestraintOfWhatWasHeldBack(t *testing.T) {
 		}
 		log.Record(begin.Add(20*time.Second), "engine", &history.Phase{Name: history.PhaseEnd})
 		var f Finding
-		if newView(log.Events()).judgeRestraint(&f); len(f.Violations) != c.broken {
+		if judgeRestraint(newFacts(log.Events()), &f); len(f.Violations) != c.broken {
 			t.Errorf("%s: %d violations, expected %d: %+v", name, len(f.Violations), c.broken, f.Violations)
 		}
 	}

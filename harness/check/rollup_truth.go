@@ -14,30 +14,31 @@ func rollupTruth() Invariant {
 		Statement: "each rollup equals the contract's table applied to the reports visible at that moment",
 		Source:    "The aggregator",
 		House:     []string{houseReasons, houseBound},
-		judge:     judgeRollupTruth,
+		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a bound of the aggregator: what is still wrong after it is a mistake"},
+		Judge:     judgeRollupTruth,
 	}
 }
 
-func judgeRollupTruth(v *view) (f Finding) {
-	judged := v.aggAble.and(v.watched()).and(v.active())
+func judgeRollupTruth(v *Facts) (f Finding) {
+	judged := v.able.aggregator.and(v.objects.watched()).and(v.expectations.active())
 	f.measure("judged", short(judged.total()))
 	for _, kind := range rollupKinds() {
-		for _, s := range v.rollup(kind.name) {
-			if len(judged.or(v.lateness()).clip(s.span)) == 0 {
+		for _, s := range v.objects.rollup(kind.name) {
+			if len(judged.or(v.network.lateness()).clip(s.span)) == 0 {
 				continue
 			}
-			f.judgedAt(s.from, s.to)
+			f.JudgedAt(s.from, s.to)
 			accepts := func(t truth) bool { return kind.allowed(t, s.cond) }
 			status := func(t truth) bool { return kind.allowedStatus(t, s.cond) }
-			for _, w := range v.unexplained(s.span, judged, accepts).or(v.untrueWhileLate(s.span, accepts)) {
+			for _, w := range v.truths.unexplained(s.span, judged, accepts).or(untrueWhileLate(v, s.span, accepts)) {
 				house := houseReasons
-				if len(v.unexplained(s.span, judged, status).or(v.untrueWhileLate(s.span, status)).clip(w)) > 0 {
+				if len(v.truths.unexplained(s.span, judged, status).or(untrueWhileLate(v, s.span, status)).clip(w)) > 0 {
 					house = ""
 				}
-				f.violate(Violation{House: house, At: w.from, Seq: s.seq, Seen: kind.name + ": " + shown(s.cond), Allowed: v.allowedNear(w.from, kind.show)})
+				f.Violate(Violation{House: house, At: w.from, Seq: s.seq, Seen: kind.name + ": " + shown(s.cond), Allowed: v.truths.allowedNear(w.from, kind.show)})
 			}
 			if s.cond != nil && utf8.RuneCountInString(s.cond.Message) > contract.MaxRollupMessageChars {
-				f.violate(Violation{House: houseBound, At: s.from, Seq: s.seq, Seen: "message of " + number(int64(utf8.RuneCountInString(s.cond.Message))) + " characters", Allowed: "at most 4096, then \"and N more\""})
+				f.Violate(Violation{House: houseBound, At: s.from, Seq: s.seq, Seen: "message of " + number(int64(utf8.RuneCountInString(s.cond.Message))) + " characters", Allowed: "at most 4096, then \"and N more\""})
 			}
 		}
 	}
@@ -46,10 +47,10 @@ func judgeRollupTruth(v *view) (f Finding) {
 
 // untrueWhileLate is a rollup that was written while watches were late, and was not true then. What stands may be behind; what is written may
 // not, for an aggregator looks at the API server before.
-func (v *view) untrueWhileLate(s span, accepts func(truth) bool) spans {
+func untrueWhileLate(v *Facts, s span, accepts func(truth) bool) spans {
 	written := span{s.from, s.from.Add(1)}
-	judged := v.behind.settled(v.latency()).and(v.watched()).and(v.active()).and(v.lateness()).clip(written)
-	return v.unexplained(written, judged, accepts)
+	judged := v.able.behind.settled(v.latency()).and(v.objects.watched()).and(v.expectations.active()).and(v.network.lateness()).clip(written)
+	return v.truths.unexplained(written, judged, accepts)
 }
 
 // rollupKind is one rollup condition and where its value stands in the truth.

@@ -12,12 +12,12 @@ type settled struct {
 }
 
 // allowed is view.allowedAt.
-func (s *settled) allowed(v *view, now time.Time, x expectation, reports map[string]*report, graces map[string]grace) []rollups {
+func (s *settled) allowed(v *Facts, now time.Time, x expectation, reports map[string]*report, graces map[string]grace) []rollups {
 	if !isSettled(scene{now: now, interval: v.interval()}, x, reports, graces) {
-		return v.allowedAt(now, x, reports, graces)
+		return v.truths.allowedAt(now, x, reports, graces)
 	}
 	if s.reports == nil || !sayTheSame(s.reports, reports) {
-		s.reports, s.rollups = reports, v.allowedAt(now, x, reports, graces)
+		s.reports, s.rollups = reports, v.truths.allowedAt(now, x, reports, graces)
 	}
 	return s.rollups
 }

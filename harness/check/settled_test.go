@@ -13,7 +13,8 @@ import (
 // TestWhatIsRememberedIsTheTable: over scenes that change a little from one to the next, sound and unsound, what is remembered is what
 // the table says anew, and it is remembered often.
 func TestWhatIsRememberedIsTheTable(t *testing.T) {
-	v := &view{run: history.Run{Timing: contract.Timing{Interval: 30 * time.Second}}}
+	v := noFacts()
+	v.run.Timing.Interval = 30 * time.Second
 	rng := rand.New(rand.NewPCG(1, 2))
 	one := func(of ...string) string { return of[rng.IntN(len(of))] }
 	now, begun := time.Unix(1_000_000, 0), 0
@@ -52,7 +53,7 @@ func TestWhatIsRememberedIsTheTable(t *testing.T) {
 		}
 		before := last.rollups
 		got := last.allowed(v, now, x, reports, graces)
-		if want := v.allowedAt(now, x, reports, graces); !reflect.DeepEqual(got, want) {
+		if want := v.truths.allowedAt(now, x, reports, graces); !reflect.DeepEqual(got, want) {
 			t.Fatalf("remembered %v, the table says %v, of %v", got, want, reports)
 		}
 		if len(before) > 0 && len(got) > 0 && &before[0] == &got[0] {

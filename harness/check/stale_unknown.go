@@ -7,21 +7,22 @@ func staleUnknown() Invariant {
 		ID:        "STALE-UNKNOWN",
 		Statement: "a node whose last successful write is older than 4 I + A makes the rollup Unknown or worse, never False",
 		Source:    "Timing that a user may rely on",
-		judge:     judgeStaleUnknown,
+		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a bound of the aggregator; 4 I is measured by a clock, which nothing starves"},
+		Judge:     judgeStaleUnknown,
 	}
 }
 
-func judgeStaleUnknown(v *view) (f Finding) {
-	healthy := v.degraded("False")
+func judgeStaleUnknown(v *Facts) (f Finding) {
+	healthy := v.objects.degraded("False")
 	bound := contract.StaleAfter(v.interval()) + v.latency()
-	for _, node := range v.expectedNodes() {
-		settled := v.nodeExpected(node).settled(v.latency()).and(v.aggAble).and(v.present(node))
-		for _, quiet := range v.silences(node) {
+	for _, node := range v.expectations.nodes() {
+		settled := v.expectations.ofNode(node).settled(v.latency()).and(v.able.aggregator).and(v.objects.present(node))
+		for _, quiet := range v.objects.silences(node) {
 			for _, due := range settled.clip(quiet) {
-				f.judgedAt(due.from, due.to)
+				f.JudgedAt(due.from, due.to)
 				for _, s := range healthy {
 					if c := s.clip(due); !c.empty() {
-						f.violate(Violation{At: c.from, From: quiet.from.Add(-bound), To: quiet.from, Seq: s.seq, Node: node, Seen: shown(s.cond) + ", while " + node + " had not written for over " + short(v.run.Timing.StaleBound()),
+						f.Violate(Violation{At: c.from, From: quiet.from.Add(-bound), To: quiet.from, Seq: s.seq, Node: node, Seen: shown(s.cond) + ", while " + node + " had not written for over " + short(v.run.Timing.StaleBound()),
 							Allowed: "Unknown or True from " + short(v.run.Timing.StaleBound()+v.tolerance()) + " after its last successful write"})
 					}
 				}
@@ -33,13 +34,13 @@ func judgeStaleUnknown(v *view) (f Finding) {
 
 // silences is when the last successful write of node was older than 4 I + A. What was checked by a clock that was ahead is believed for as much longer; one that
 // was behind is believed for less.
-func (v *view) silences(node string) []span {
+func (ob *objectFacts) silences(node string) []span {
 	var out []span
-	writes := v.writesOf(node)
+	writes := ob.facts.requests.writesOf(node)
 	for i, w := range writes {
-		ahead := v.aheadIn(node, span{w.from.Add(-v.run.Timing.MaxProbeAge() - v.tolerance()), w.from.Add(1)})
-		bound := contract.StaleAfter(v.interval()) + v.latency() + ahead
-		until := v.whole.to
+		ahead := ob.facts.clocks.aheadIn(node, span{w.from.Add(-ob.facts.run.Timing.MaxProbeAge() - ob.facts.tolerance()), w.from.Add(1)})
+		bound := contract.StaleAfter(ob.facts.interval()) + ob.facts.latency() + ahead
+		until := ob.facts.whole.to
 		if i+1 < len(writes) {
 			until = writes[i+1].from
 		}

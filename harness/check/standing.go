@@ -16,7 +16,7 @@ type stood struct {
 }
 
 // history of one condition of an object whose first state was seen at first.
-func (v *view) standing(changes []condChange, first time.Time) []stood {
+func (ob *objectFacts) standing(changes []condChange, first time.Time) []stood {
 	var out []stood
 	at, seq, cond := first, int64(0), (*history.Condition)(nil)
 	for _, c := range changes {
@@ -25,33 +25,33 @@ func (v *view) standing(changes []condChange, first time.Time) []stood {
 		}
 		at, seq, cond = c.at, c.seq, c.cond
 	}
-	if s := (span{at, v.whole.to}); !s.empty() {
+	if s := (span{at, ob.facts.whole.to}); !s.empty() {
 		out = append(out, stood{s, seq, cond})
 	}
 	return out
 }
 
 // rollup is the states of one rollup on the CR since the CR was first seen.
-func (v *view) rollup(conditionType string) []stood {
-	if len(v.crs) == 0 {
+func (ob *objectFacts) rollup(conditionType string) []stood {
+	if len(ob.crs) == 0 {
 		return nil
 	}
-	return v.standing(v.crConds[conditionType], v.crs[0].at)
+	return ob.standing(ob.crConds[conditionType], ob.crs[0].at)
 }
 
 // clusterOperator is the same for a condition of the ClusterOperator, since that was first seen: one that nobody ever writes to has no
 // conditions, which is a state as well.
-func (v *view) clusterOperator(conditionType string) []stood {
-	if v.coSeen.IsZero() {
+func (ob *objectFacts) clusterOperator(conditionType string) []stood {
+	if ob.coSeen.IsZero() {
 		return nil
 	}
-	return v.standing(v.coConds[conditionType], v.coSeen)
+	return ob.standing(ob.coConds[conditionType], ob.coSeen)
 }
 
 // degraded is when KMSPluginsDegraded had one of the given status.
-func (v *view) degraded(status string) []stood {
+func (ob *objectFacts) degraded(status string) []stood {
 	var out []stood
-	for _, s := range v.rollup(contract.ConditionDegraded) {
+	for _, s := range ob.rollup(contract.ConditionDegraded) {
 		if s.cond != nil && s.cond.Status == status {
 			out = append(out, s)
 		}
@@ -60,14 +60,14 @@ func (v *view) degraded(status string) []stood {
 }
 
 // present is when a report of node stood on the CR.
-func (v *view) present(node string) spans {
+func (ob *objectFacts) present(node string) spans {
 	var out []span
-	changes := v.reports[node]
+	changes := ob.reports[node]
 	for i, c := range changes {
 		if c.rep == nil {
 			continue
 		}
-		to := v.whole.to
+		to := ob.facts.whole.to
 		if i+1 < len(changes) {
 			to = changes[i+1].at
 		}
@@ -77,17 +77,17 @@ func (v *view) present(node string) spans {
 }
 
 // watched is since when the CR was seen.
-func (v *view) watched() spans {
-	if len(v.crs) == 0 {
+func (ob *objectFacts) watched() spans {
+	if len(ob.crs) == 0 {
 		return nil
 	}
-	return spans{{v.crs[0].at, v.whole.to}}
+	return spans{{ob.crs[0].at, ob.facts.whole.to}}
 }
 
 // reportingNodes are the names of all nodes of which a report was ever seen, sorted.
-func (v *view) reportingNodes() []string {
-	out := make([]string, 0, len(v.reports))
-	for n := range v.reports {
+func (ob *objectFacts) reportingNodes() []string {
+	out := make([]string, 0, len(ob.reports))
+	for n := range ob.reports {
 		out = append(out, n)
 	}
 	sort.Strings(out)
@@ -95,10 +95,10 @@ func (v *view) reportingNodes() []string {
 }
 
 // expectedNodes are the names of all nodes that were ever expected, sorted.
-func (v *view) expectedNodes() []string {
+func (xs *expectations) nodes() []string {
 	seen := map[string]bool{}
 	var out []string
-	for _, x := range v.expected {
+	for _, x := range xs.all {
 		for n := range x.nodes {
 			if !seen[n] {
 				seen[n] = true

@@ -12,7 +12,7 @@ import (
 //
 // Every bound has a tolerance, which is there for scheduling noise. Starvation beyond it explains a violation if all of this holds:
 //
-//  1. The invariant is a matter of time (dependencies has a row for each invariant). What a write says is no matter of time.
+//  1. The invariant is a matter of time (Invariant.Tolerance). What a write says is no matter of time.
 //  2. Processes that the violation depends on were starved for longer than the tolerance in the window before it. Those of another node do not
 //     count, but for what all nodes share.
 //  3. Judged again with a tolerance that is longer by the starvation, and by what a deadline that ran out costs (lost), the violation is gone.
@@ -24,73 +24,44 @@ import (
 // An explained violation is neither a failure of the subject nor a pass. A run in which something did not hold, and all of that is explained, is
 // inconclusive (decide).
 
-// dependency states how CPU starvation can cause violations of an invariant.
-type dependency struct {
+// Tolerance states how CPU starvation can cause violations of an invariant, beyond the tolerance that every bound has. The zero value: it cannot.
+type Tolerance struct {
+	// Why is the reason, for people.
+	Why string
+
 	// window is when starvation can have caused a violation; nil: never.
-	window func(v *view, x Violation) span
+	window func(v *Facts, x Violation) span
 	// reporter: a violation depends on what a report depends on: the node's reporter, plugins and API server. aggregator: it depends on what a
 	// rollup depends on: the aggregator and the API servers. Both depend on what is shared.
 	reporter, aggregator bool
 	// exact: no bound is made longer. The time that a probe lost is known.
 	exact bool
-	why   string
 }
 
-// dependencies is the table.
-func dependencies() map[string]dependency {
-	before := func(reach func(v *view) time.Duration) func(*view, Violation) span {
-		return func(v *view, x Violation) span { return span{x.At.Add(-reach(v)), x.At} }
-	}
-	sinceCause := func(v *view, x Violation) span { return span{x.cause(), x.At} }
-	detection := before(func(v *view) time.Duration { return v.run.Timing.DetectionBound() + v.tolerance() })
-	recovery := before(func(v *view) time.Duration { return v.run.Timing.RecoveryBound() + v.tolerance() })
-	latency := before(func(v *view) time.Duration { return v.latency() })
-	age := before(func(v *view) time.Duration { return v.run.Timing.MaxProbeAge() + v.tolerance() })
-	restart := func(v *view, x Violation) span { return span{x.At, x.At.Add(v.interval() + v.tolerance())} }
-	ofBoth := func(window func(*view, Violation) span, why string) dependency {
-		return dependency{window: window, reporter: true, aggregator: true, why: why}
-	}
-	ofReporter := func(window func(*view, Violation) span, why string) dependency {
-		return dependency{window: window, reporter: true, why: why}
-	}
-	ofAggregator := func(window func(*view, Violation) span, why string) dependency {
-		return dependency{window: window, aggregator: true, why: why}
-	}
-	never := func(why string) dependency { return dependency{why: why} }
-	probe := ofReporter(age, "content, but for an error that reports that its deadline passed when most of that time was starved")
-	probe.exact = true
-	return map[string]dependency{
-		"FALSE-HEALTHY":         ofBoth(detection, "a bound: what stays False for longer is a mistake"),
-		"FALSE-ALARM":           ofBoth(recovery, "a bound, and a probe that ran out of time is an error that no plugin made"),
-		"DETECTION":             ofBoth(detection, "a bound: what is not named after it is a mistake"),
-		"RECOVERY":              ofBoth(recovery, "a bound: what is still named after it is a mistake"),
-		"STALE-UNKNOWN":         ofAggregator(latency, "a bound of the aggregator; 4 I is measured by a clock, which nothing starves"),
-		"ABSENCE-IS-NOT-BROKEN": ofAggregator(latency, "a bound of the aggregator"),
-		"NO-ORPHAN":             ofAggregator(latency, "a bound of the aggregator"),
-		"NO-RESURRECTION":       ofReporter(sinceCause, "a write that was in flight when its reporter was stopped takes effect late, after the removal"),
-		AcceptedID:              never("content"),
-		"OWNERSHIP":             never("content"),
-		"MONOTONIC":             never("content: late is not backwards"),
-		"FRESH-ONLY":            ofReporter(age, "a bound: starvation between probe and write makes the probe older"),
-		"CADENCE":               ofReporter(sinceCause, "a bound; a reporter that was starved writes late, and sooner after that"),
-		"TRUTHFUL-PROBE":        probe,
-		"FORMAT":                never("content"),
-		"ROLLUP-TRUTH":          ofAggregator(latency, "a bound of the aggregator: what is still wrong after it is a mistake"),
-		"QUIET":                 ofAggregator(latency, "a write may be caused by something that is longer ago"),
-		"UNION":                 ofAggregator(latency, "a bound of the aggregator: what is still wrong after it is a mistake"),
-		"CONVERGENCE":           ofAggregator(latency, "a bound of the aggregator"),
-		"UID":                   never("content"),
-		"NO-DATA-LOSS":          never("content"),
-		"SWITCH-ORDER":          ofReporter(restart, "order, but for a plugin that is started again at once: that has a bound"),
-		"LEAST-PRIVILEGE":       never("content"),
-		"KEY-ID-STABLE":         never("content"),
-		"NOTHING-SECRET":        never("content"),
-		"NOTHING-RAN":           never("content, but for what a starved expectation left undone (decide)"),
-	}
+func before(x Violation, reach time.Duration) span { return span{x.At.Add(-reach), x.At} }
+
+func detectionWindow(v *Facts, x Violation) span {
+	return before(x, v.run.Timing.DetectionBound()+v.tolerance())
+}
+
+func recoveryWindow(v *Facts, x Violation) span {
+	return before(x, v.run.Timing.RecoveryBound()+v.tolerance())
+}
+
+func latencyWindow(v *Facts, x Violation) span { return before(x, v.latency()) }
+
+func ageWindow(v *Facts, x Violation) span {
+	return before(x, v.run.Timing.MaxProbeAge()+v.tolerance())
+}
+
+func causeWindow(_ *Facts, x Violation) span { return span{x.cause(), x.At} }
+
+func restartWindow(v *Facts, x Violation) span {
+	return span{x.At, x.At.Add(v.interval() + v.tolerance())}
 }
 
 // concerns reports whether starvation of a process can cause violations of a node, or, where node is empty, of any.
-func (d dependency) concerns(v *view, node string) func(process) bool {
+func (d Tolerance) concerns(v *Facts, node string) func(process) bool {
 	return func(p process) bool {
 		switch p.role {
 		case history.RoleHarness, history.RoleEtcd, history.RoleLoadBalancer, history.RoleRemoteKMS:
@@ -108,7 +79,7 @@ func (d dependency) concerns(v *view, node string) func(process) bool {
 
 // lost is what starvation costs beyond its own length. A probe or a write whose deadline runs out is tried again with the next tick; an aggregator
 // that cannot renew its lease is in charge again after a takeover.
-func (d dependency) lost(v *view, starved time.Duration) (more time.Duration) {
+func (d Tolerance) lost(v *Facts, starved time.Duration) (more time.Duration) {
 	if d.reporter {
 		deadline := min(v.run.Timing.ProbeTimeout, v.run.Timing.WriteTimeout)
 		more += starved / deadline * (v.interval() + v.run.Timing.Jitter)
@@ -137,14 +108,14 @@ type Starved struct {
 }
 
 // explain moves the violations of a finding that starvation explains to its Starved.
-func (v *view) explain(i Invariant, f Finding) Finding {
-	d := dependencies()[i.ID]
-	if d.window == nil || len(v.starved) == 0 || f.Count == 0 || f.Count > len(f.Violations) {
+func (sv *starvationFacts) explain(i Invariant, f Finding) Finding {
+	d := i.Tolerance
+	if d.window == nil || len(sv.spans) == 0 || f.Count == 0 || f.Count > len(f.Violations) {
 		return f
 	}
 	kept := f.Violations[:0:0]
 	for _, x := range f.Violations {
-		if why, starved := v.explained(i, d, x, f.Violations); starved {
+		if why, starved := sv.explained(i, x, f.Violations); starved {
 			f.Starved = append(f.Starved, Starved{x, why})
 			f.Count--
 			f.Judged = max(0, f.Judged-1)
@@ -157,17 +128,18 @@ func (v *view) explain(i Invariant, f Finding) Finding {
 }
 
 // explained reports whether starvation explains x, one of all violations, and by what.
-func (v *view) explained(i Invariant, d dependency, x Violation, all []Violation) (why string, starved bool) {
-	total, longest := v.starvedIn(d.window(v, x), d.concerns(v, x.Node))
-	if total <= v.tolerance() {
+func (sv *starvationFacts) explained(i Invariant, x Violation, all []Violation) (why string, starved bool) {
+	d := i.Tolerance
+	total, longest := sv.in(d.window(sv.facts, x), d.concerns(sv.facts, x.Node))
+	if total <= sv.facts.tolerance() {
 		return "", false
 	}
-	added := total + d.lost(v, total)
+	added := total + d.lost(sv.facts, total)
 	added = (added + starvationPrecision - 1).Truncate(starvationPrecision) // few different ones, for each of which the history is digested again
 	if d.exact {
 		added = 0
 	}
-	again := v.tolerating(added).judgedOnce(i)
+	again := sv.tolerating(added).starvation.judgedOnce(i)
 	if again.Count > len(again.Violations) {
 		return "", false
 	}
@@ -176,7 +148,7 @@ func (v *view) explained(i Invariant, d dependency, x Violation, all []Violation
 			return "", false
 		}
 	}
-	return longest.text() + " at +" + short(longest.from.Sub(v.whole.from)) + ", " + short(total) + " in all that can have caused it", true
+	return longest.text() + " at +" + short(longest.from.Sub(sv.facts.whole.from)) + ", " + short(total) + " in all that can have caused it", true
 }
 
 // sameCause reports whether two violations are the same, judged with different tolerances: what they are due to is the same.
@@ -198,13 +170,13 @@ func (x Violation) near(y Violation, added time.Duration) bool {
 }
 
 // starvedExpectation reports whether starvation explains a failed expectation, and by what.
-func (v *view) starvedExpectation(e history.Event) (why string, starved bool) {
-	x, bound := e.Expectation, v.run.Timing.DetectionBound()
+func (sv *starvationFacts) explainedExpectation(e history.Event) (why string, starved bool) {
+	x, bound := e.Expectation, sv.facts.run.Timing.DetectionBound()
 	waited := max(x.Took, bound)
-	total, longest := v.starvedIn(span{e.At.Add(-waited), e.At}, func(process) bool { return true })
-	if total.Seconds() <= v.tolerance().Seconds()*waited.Seconds()/bound.Seconds() {
+	total, longest := sv.in(span{e.At.Add(-waited), e.At}, func(process) bool { return true })
+	if total.Seconds() <= sv.facts.tolerance().Seconds()*waited.Seconds()/bound.Seconds() {
 		return "", false
 	}
 	return fmt.Sprintf("expectation %s (%s %s) failed at +%s: %s at +%s, %s in all of the %s before that", x.ID, x.Mode, x.Text,
-		short(e.At.Sub(v.whole.from)), longest.text(), short(longest.from.Sub(v.whole.from)), short(total), short(waited)), true
+		short(e.At.Sub(sv.facts.whole.from)), longest.text(), short(longest.from.Sub(sv.facts.whole.from)), short(total), short(waited)), true
 }

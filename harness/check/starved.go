@@ -33,43 +33,52 @@ const (
 	queuesMost = queuesRead * 4 / 5
 )
 
+// starvationFacts are when processes were ready to run and did not.
+type starvationFacts struct {
+	facts    *Facts
+	added    *time.Duration // to the tolerance; nil: judged as the contract says
+	spans    []starvation
+	again    map[time.Duration]*Facts // memo: tolerating
+	findings map[string]Finding       // memo: judgedOnce
+}
+
 // readStarvation reads the CPU starvation that no action caused, in time.
-func (v *view) readStarvation() {
-	for n := range v.events {
-		e := &v.events[n]
+func (sv *starvationFacts) read() {
+	for n := range sv.facts.events {
+		e := &sv.facts.events[n]
 		if e.Kind != history.KindStall {
 			continue
 		}
 		p := e.Stall
-		s := starvation{span{p.From, p.To}.clip(v.whole), process{p.Role, p.Node, p.KeyID, p.Instance}, p.Queued}
-		if !s.empty() && !v.frozen(s.of).touches(s.span) {
-			v.starved = append(v.starved, s)
+		s := starvation{span{p.From, p.To}.clip(sv.facts.whole), process{p.Role, p.Node, p.KeyID, p.Instance}, p.Queued}
+		if !s.empty() && !sv.frozen(s.of).touches(s.span) {
+			sv.spans = append(sv.spans, s)
 		}
 	}
 }
 
 // frozen is when an action had paused the process, or the node that it was on. An aggregator's node is not known, so for it all nodes count.
 // Nothing freezes the harness.
-func (v *view) frozen(of process) spans {
+func (sv *starvationFacts) frozen(of process) spans {
 	if of.role == history.RoleHarness {
 		return nil
 	}
-	out := v.in(of, procPaused)
-	for p := range v.procs {
+	out := sv.facts.processes.in(of, procPaused)
+	for p := range sv.facts.processes.procs {
 		withNode := p.role == history.RoleNode || p.role == history.RolePod || p.role == history.RoleEtcd && p.node != ""
 		if withNode && (of.node == "" || of.node == p.node) {
-			out = out.or(v.in(p, procPaused))
+			out = out.or(sv.facts.processes.in(p, procPaused))
 		}
 	}
-	return out.or(v.frozenContainers(of.node))
+	return out.or(sv.frozenContainers(of.node))
 }
 
 // frozenContainers is when the container that is the node was paused, as its engine reports it; any node's if node is empty.
-func (v *view) frozenContainers(node string) spans {
+func (sv *starvationFacts) frozenContainers(node string) spans {
 	var out []span
 	since := map[string]time.Time{}
-	for n := range v.events {
-		e := &v.events[n]
+	for n := range sv.facts.events {
+		e := &sv.facts.events[n]
 		c := e.Container
 		if c == nil || c.Pod != "" || node != "" && c.Node != node {
 			continue
@@ -83,18 +92,18 @@ func (v *view) frozenContainers(node string) spans {
 		}
 	}
 	for _, from := range since {
-		out = append(out, span{from, v.whole.to})
+		out = append(out, span{from, sv.facts.whole.to})
 	}
 	return merged(out)
 }
 
 // starvedSpans is when any of the processes that matter was starved. What depends on several processes waits for one after another, so the waits
 // that were read at the same time are laid end to end, as far as they fit into the time since the reading before.
-func (v *view) starvedSpans(concerns func(process) bool) spans {
+func (sv *starvationFacts) spansOf(concerns func(process) bool) spans {
 	type reading struct{ sum, longest time.Duration }
 	var of []span
 	queues := map[time.Time]reading{}
-	for _, s := range v.starved {
+	for _, s := range sv.spans {
 		switch {
 		case !concerns(s.of):
 		case s.queued:
@@ -112,8 +121,8 @@ func (v *view) starvedSpans(concerns func(process) bool) spans {
 
 // starvedIn is for how long, within a window, processes that matter were starved. A bound becomes longer while it runs: starvation that begins
 // in the window and ends after it counts to its end, and what it makes later reaches further. longest is the longest starvation of one process.
-func (v *view) starvedIn(window span, concerns func(process) bool) (total time.Duration, longest starvation) {
-	for _, x := range v.starvedSpans(concerns) {
+func (sv *starvationFacts) in(window span, concerns func(process) bool) (total time.Duration, longest starvation) {
+	for _, x := range sv.spansOf(concerns) {
 		if !x.to.After(window.from) {
 			continue
 		}
@@ -123,7 +132,7 @@ func (v *view) starvedIn(window span, concerns func(process) bool) (total time.D
 		total += span{latest(x.from, window.from), x.to}.length()
 	}
 	reached := span{window.from, window.to.Add(total)}
-	for _, x := range v.starved {
+	for _, x := range sv.spans {
 		if concerns(x.of) && !x.clip(reached).empty() && x.length() > longest.length() {
 			longest = x
 		}
@@ -132,11 +141,11 @@ func (v *view) starvedIn(window span, concerns func(process) bool) (total time.D
 }
 
 // sumStarvation sums up.
-func (v *view) sumStarvation() Starvation {
+func (sv *starvationFacts) sum() Starvation {
 	var all, queued []span
 	var longest starvation
 	count := 0
-	for _, s := range v.starved {
+	for _, s := range sv.spans {
 		if s.queued {
 			queued = append(queued, s.span)
 			continue
@@ -149,7 +158,7 @@ func (v *view) sumStarvation() Starvation {
 	}
 	sum := Starvation{Count: count, Total: merged(all).total(), Queued: merged(queued).total(), Longest: longest.length()}
 	if sum.Count > 0 {
-		sum.LongestOf, sum.LongestAt = longest.of.String(), longest.from.Sub(v.whole.from)
+		sum.LongestOf, sum.LongestAt = longest.of.String(), longest.from.Sub(sv.facts.whole.from)
 	}
 	return sum
 }

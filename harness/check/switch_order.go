@@ -13,12 +13,13 @@ func switchOrder() Invariant {
 		ID: "SWITCH-ORDER",
 		Statement: "no API server is told to write with a provider that another cannot read, no provider goes while objects may lie under it, " +
 			"and no plugin is stopped while an API server or a reporter needs it",
-		Source: "Switching the encryption",
-		judge:  judgeSwitchOrder,
+		Source:    "Switching the encryption",
+		Tolerance: Tolerance{window: restartWindow, reporter: true, Why: "order, but for a plugin that is started again at once: that has a bound"},
+		Judge:     judgeSwitchOrder,
 	}
 }
 
-func judgeSwitchOrder(v *view) (f Finding) {
+func judgeSwitchOrder(v *Facts) (f Finding) {
 	k := newKeepers()
 	for n := range v.events {
 		e := &v.events[n]
@@ -37,27 +38,27 @@ func judgeSwitchOrder(v *view) (f Finding) {
 
 // judgeTold judges a new configuration by what the others have loaded, and by what may lie in etcd. An API server that is down will
 // read the newest file.
-func (k *keepers) judgeTold(v *view, f *Finding, e *history.Event) {
+func (k *keepers) judgeTold(v *Facts, f *Finding, e *history.Event) {
 	x := e.Encryption
 	if len(x.Providers) == 0 {
 		return
 	}
-	f.judgedAt(e.At, e.At)
+	f.JudgedAt(e.At, e.At)
 	writer := x.Providers[0]
 	for _, n := range k.nodes() {
 		reads := k.loaded[n]
-		if !v.up(process{role: v.encryptor(), node: n}, e.At) {
+		if !v.processes.up(process{role: encryptor(v), node: n}, e.At) {
 			reads = k.told[n]
 		}
 		if n != x.Node && !slices.Contains(reads, writer) {
-			f.violate(Violation{At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told to write with " + writer,
+			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told to write with " + writer,
 				Allowed: "after that of " + n + " has loaded it for reading; it has " + strings.Join(reads, ", ")})
 			return
 		}
 	}
 	for _, p := range sortedKeys(k.left) {
 		if !slices.Contains(x.Providers, p) {
-			f.violate(Violation{At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told " + strings.Join(x.Providers, ", ") + ", without " + p,
+			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told " + strings.Join(x.Providers, ", ") + ", without " + p,
 				Allowed: "after every object was written anew: some may lie under " + p})
 			return
 		}
@@ -65,53 +66,53 @@ func (k *keepers) judgeTold(v *view, f *Finding, e *history.Event) {
 }
 
 // judgeStopped judges the end of a plugin in a switch. What a scenario does to plugins itself is its own business.
-func (k *keepers) judgeStopped(v *view, f *Finding, e *history.Event) {
+func (k *keepers) judgeStopped(v *Facts, f *Finding, e *history.Event) {
 	p := e.Process
-	if !v.switching(e.At) || v.handled(e.At) || !k.expected[p.Node] || !slices.Contains(k.ends, p.Node) && v.startedAnew(p, e.At) {
+	if !switchedAt(v, e.At) || handled(v, e.At) || !k.expected[p.Node] || !slices.Contains(k.ends, p.Node) && v.processes.startedAnew(p, e.At) {
 		return
 	}
-	f.judgedAt(e.At, e.At)
+	f.JudgedAt(e.At, e.At)
 	needs := k.loaded[p.Node]
-	if !v.up(process{role: v.encryptor(), node: p.Node}, e.At) {
+	if !v.processes.up(process{role: encryptor(v), node: p.Node}, e.At) {
 		needs = k.told[p.Node]
 	}
 	if slices.ContainsFunc(needs, func(provider string) bool { return k.pluginOf(provider) == p.KeyID }) {
-		f.violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped",
+		f.Violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped",
 			Allowed: "after the API server of its node has loaded a configuration without it; it has " + strings.Join(needs, ", ")})
 		return
 	}
-	if v.reportsStill(plugin{p.Node, p.KeyID}, e.At) {
-		f.violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped while the reporter of its node asked it",
+	if reportsStill(v, plugin{p.Node, p.KeyID}, e.At) {
+		f.Violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped while the reporter of its node asked it",
 			Allowed: "after the reporter has ended, or has been started again without it"})
 	}
 }
 
 // up says whether a process runs, or stands still, at an instant. One of which nothing is told does.
-func (v *view) up(p process, at time.Time) bool {
-	return len(v.procs[p]) == 0 || v.in(p, procUp, procPaused).has(at)
+func (ps *processFacts) up(p process, at time.Time) bool {
+	return len(ps.procs[p]) == 0 || ps.in(p, procUp, procPaused).has(at)
 }
 
-// switching says whether the encryption was being switched. An operator may do so at any time.
-func (v *view) switching(at time.Time) bool {
-	return v.run.Lifecycle == history.LifecycleOperator || slices.ContainsFunc(v.actions, func(a action) bool { return a.Verb == "encryption" && a.spans(at, v) })
+// switchedAt reports whether the encryption was being switched. An operator may do so at any time.
+func switchedAt(v *Facts, at time.Time) bool {
+	return v.run.Lifecycle == history.LifecycleOperator || slices.ContainsFunc(v.plugins.actions, func(a action) bool { return a.Verb == "encryption" && a.spans(at, v) })
 }
 
 // startedAnew says whether a plugin that was stopped runs again at once: with other settings for the same key, it keeps its place, unless the
 // operator had decided to end it.
-func (v *view) startedAnew(p *history.Process, at time.Time) bool {
-	again := span{at, at.Add(v.interval() + v.tolerance())}
-	return v.run.Lifecycle == history.LifecycleOperator && v.in(process{role: history.RolePlugin, node: p.Node, keyID: p.KeyID}, procUp, procStarting).touches(again)
+func (ps *processFacts) startedAnew(p *history.Process, at time.Time) bool {
+	again := span{at, at.Add(ps.facts.interval() + ps.facts.tolerance())}
+	return ps.facts.run.Lifecycle == history.LifecycleOperator && ps.in(process{role: history.RolePlugin, node: p.Node, keyID: p.KeyID}, procUp, procStarting).touches(again)
 }
 
 // handled says whether the scenario did something to processes or nodes meanwhile.
-func (v *view) handled(at time.Time) bool {
-	return slices.ContainsFunc(v.actions, func(a action) bool {
+func handled(v *Facts, at time.Time) bool {
+	return slices.ContainsFunc(v.plugins.actions, func(a action) bool {
 		return slices.Contains([]string{"stop", "kill", "restart", "node"}, a.Verb) && a.spans(at, v)
 	})
 }
 
 // spans says whether the action was under way.
-func (a action) spans(at time.Time, v *view) bool {
+func (a action) spans(at time.Time, v *Facts) bool {
 	if !a.done && !a.failed {
 		return !at.Before(a.from) // it never ended
 	}
@@ -119,12 +120,12 @@ func (a action) spans(at time.Time, v *view) bool {
 }
 
 // reportsStill says whether the reporter of a node has not been stopped since its plugin was last expected.
-func (v *view) reportsStill(p plugin, at time.Time) bool {
-	expected := v.pluginExpected(p).and(v.active())
+func reportsStill(v *Facts, p plugin, at time.Time) bool {
+	expected := v.expectations.ofPlugin(p).and(v.expectations.active())
 	var since time.Time
 	for _, x := range expected {
 		if x.has(at) {
-			return v.up(process{role: history.RoleReporter, node: p.node}, at)
+			return v.processes.up(process{role: history.RoleReporter, node: p.node}, at)
 		}
 		if !x.to.After(at) {
 			since = x.to
@@ -133,10 +134,10 @@ func (v *view) reportsStill(p plugin, at time.Time) bool {
 	if since.IsZero() {
 		return false
 	}
-	for _, c := range v.procs[process{role: history.RoleReporter, node: p.node}] {
+	for _, c := range v.processes.procs[process{role: history.RoleReporter, node: p.node}] {
 		if c.state == procDown && !c.at.Before(since) && !c.at.After(at) {
 			return false
 		}
 	}
-	return v.in(process{role: history.RoleReporter, node: p.node}, procUp).has(at)
+	return v.processes.in(process{role: history.RoleReporter, node: p.node}, procUp).has(at)
 }

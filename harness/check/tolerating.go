@@ -8,39 +8,39 @@ import (
 )
 
 // tolerating is the same history, judged with a tolerance that is longer, and without the probes that ran out of time by CPU starvation.
-func (v *view) tolerating(added time.Duration) *view {
-	if v.again[added] == nil {
-		if v.again == nil {
-			v.again = map[time.Duration]*view{}
+func (sv *starvationFacts) tolerating(added time.Duration) *Facts {
+	if sv.again[added] == nil {
+		if sv.again == nil {
+			sv.again = map[time.Duration]*Facts{}
 		}
-		v.again[added] = digest(v.all, &added)
+		sv.again[added] = digest(sv.facts.all, &added)
 	}
-	return v.again[added]
+	return sv.again[added]
 }
 
 // judgedOnce is what an invariant finds; many violations are compared with it.
-func (v *view) judgedOnce(i Invariant) Finding {
-	f, done := v.findings[i.ID]
+func (sv *starvationFacts) judgedOnce(i Invariant) Finding {
+	f, done := sv.findings[i.ID]
 	if !done {
-		if v.findings == nil {
-			v.findings = map[string]Finding{}
+		if sv.findings == nil {
+			sv.findings = map[string]Finding{}
 		}
-		f = i.judge(v)
-		v.findings[i.ID] = f
+		f = i.Judge(sv.facts)
+		sv.findings[i.ID] = f
 	}
 	return f
 }
 
 // longStarvation is when, with a longer tolerance, nothing is expected to be well: the intervals of which more than half was starved. What a
 // reporter or an aggregator misses then it makes good within the recovery bound.
-func (v *view) longStarvation() spans {
-	if v.added == nil {
+func (sv *starvationFacts) long() spans {
+	if sv.added == nil {
 		return nil
 	}
-	starved := v.starvedSpans(func(process) bool { return true })
+	starved := sv.spansOf(func(process) bool { return true })
 	var out []span
 	for _, s := range starved {
-		if interval := (span{s.to.Add(-v.interval()), s.to}); starved.clip(interval).total() > v.interval()/2 {
+		if interval := (span{s.to.Add(-sv.facts.interval()), s.to}); starved.clip(interval).total() > sv.facts.interval()/2 {
 			out = append(out, span{earliest(s.from, interval.from), s.to})
 		}
 	}
@@ -49,28 +49,28 @@ func (v *view) longStarvation() spans {
 
 // ranOut reports whether an entry is an error only because the time of its probe was starved: it says that its deadline passed, and more than
 // half of that time was starved. Less than half explains nothing: a probe takes milliseconds.
-func (v *view) ranOut(p plugin, e entry) bool {
-	if v.added == nil || e.status != contract.StatusError || !strings.Contains(letters(e.detail), "deadlineexceeded") {
+func (sv *starvationFacts) ranOut(p plugin, e entry) bool {
+	if sv.added == nil || e.status != contract.StatusError || !strings.Contains(letters(e.detail), "deadlineexceeded") {
 		return false
 	}
-	deadline := v.run.Timing.ProbeTimeout
+	deadline := sv.facts.run.Timing.ProbeTimeout
 	probe := span{e.checked.Add(-deadline), e.checked.Add(e.precision + deadline)} // lastChecked may be its beginning or its end
-	return v.starvedSpans(dependencies()["TRUTHFUL-PROBE"].concerns(v, p.node)).clip(probe).total() > deadline/2
+	return sv.spansOf(truthfulProbe().Tolerance.concerns(sv.facts, p.node)).clip(probe).total() > deadline/2
 }
 
 // probesThatRanOut is when probes of a plugin ran out of time.
-func (v *view) probesThatRanOut(p plugin) spans {
-	if v.added == nil {
+func (sv *starvationFacts) probesThatRanOut(p plugin) spans {
+	if sv.added == nil {
 		return nil
 	}
 	var out []span
-	for _, c := range v.reports[p.node] {
+	for _, c := range sv.facts.objects.reports[p.node] {
 		if c.rep == nil {
 			continue
 		}
 		for _, e := range c.rep.entries {
-			if e.keyID == p.keyID && v.ranOut(p, e) {
-				out = append(out, span{e.checked, e.checked.Add(e.precision + v.run.Timing.ProbeTimeout)})
+			if e.keyID == p.keyID && sv.ranOut(p, e) {
+				out = append(out, span{e.checked, e.checked.Add(e.precision + sv.facts.run.Timing.ProbeTimeout)})
 			}
 		}
 	}

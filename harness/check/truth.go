@@ -23,9 +23,15 @@ func (t truth) equals(o truth) bool {
 	})
 }
 
+// truths are what the rollups may say, over time.
+type truths struct {
+	facts *Facts
+	all   []truth
+}
+
 // rollupTruths is the whole run, cut at every instant at which what the rollups must say may change: a report
 // changed, the expectation changed, or the clock passed a threshold.
-func (v *view) rollupTruths() []truth {
+func (tr *truths) read() []truth {
 	var out []truth
 	add := func(t truth) {
 		if n := len(out); n > 0 && out[n-1].to.Equal(t.from) && out[n-1].equals(t) {
@@ -34,23 +40,23 @@ func (v *view) rollupTruths() []truth {
 		}
 		out = append(out, t)
 	}
-	awaiting := v.newAwaiting()
+	awaiting := newAwaiting(tr.facts)
 	var last settled
-	cuts := v.epochs()
+	cuts := tr.epochs()
 	for i := 0; i+1 < len(cuts); i++ {
 		epoch := span{cuts[i], cuts[i+1]}
-		x, known := v.expectedAt(epoch.from)
-		s := v.snapshotAt(epoch.from)
+		x, known := tr.facts.expectations.at(epoch.from)
+		s := tr.facts.objects.crAt(epoch.from)
 		if !known || !x.active || s == nil || len(x.nodes) == 0 {
 			add(truth{span: epoch, open: true})
 			continue
 		}
 		graces := awaiting.graces(epoch.from, x, s.reports)
-		for _, part := range v.thresholds(epoch, s.reports, graces) {
+		for _, part := range tr.thresholds(epoch, s.reports, graces) {
 			middle := part.from.Add(part.length() / 2)
-			allowed := last.allowed(v, middle, x, s.reports, graces)
+			allowed := last.allowed(tr.facts, middle, x, s.reports, graces)
 			if part.from.Before(x.sure) {
-				allowed = v.orAsBefore(x, middle, allowed, awaiting, s.reports)
+				allowed = tr.orAsBefore(x, middle, allowed, awaiting, s.reports)
 			}
 			add(truth{span: part, allowed: allowed})
 		}
@@ -59,32 +65,32 @@ func (v *view) rollupTruths() []truth {
 }
 
 // orAsBefore adds to what x allows what the expectation before it does, while it is not sure that x holds already.
-func (v *view) orAsBefore(x expectation, now time.Time, allowed []rollups, a *awaiting, reports map[string]*report) []rollups {
-	before, known := v.expectedAt(x.from.Add(-1))
+func (tr *truths) orAsBefore(x expectation, now time.Time, allowed []rollups, a *awaiting, reports map[string]*report) []rollups {
+	before, known := tr.facts.expectations.at(x.from.Add(-1))
 	if !known || !before.active || len(before.nodes) == 0 {
 		return allowed
 	}
-	for _, r := range v.allowedAt(now, before, reports, a.graces(now, before, reports)) {
+	for _, r := range tr.allowedAt(now, before, reports, a.graces(now, before, reports)) {
 		allowed = addRollups(allowed, r)
 	}
 	return allowed
 }
 
 // epochs are the instants at which something visible changed.
-func (v *view) epochs() []time.Time {
-	cuts := []time.Time{v.whole.from, v.whole.to}
+func (tr *truths) epochs() []time.Time {
+	cuts := []time.Time{tr.facts.whole.from, tr.facts.whole.to}
 	var previous map[string]*report
-	for i, s := range v.crs {
+	for i, s := range tr.facts.objects.crs {
 		if i == 0 || !sameReports(previous, s.reports) {
 			cuts = append(cuts, s.at)
 		}
 		previous = s.reports
 	}
-	for _, x := range v.expected {
-		cuts = append(cuts, x.from, earliest(x.sure, v.whole.to))
+	for _, x := range tr.facts.expectations.all {
+		cuts = append(cuts, x.from, earliest(x.sure, tr.facts.whole.to))
 	}
-	for _, p := range v.processes(history.RoleAggregator) {
-		for _, c := range v.procs[p] {
+	for _, p := range tr.facts.processes.ofRole(history.RoleAggregator) {
+		for _, c := range tr.facts.processes.procs[p] {
 			cuts = append(cuts, c.at)
 		}
 	}
@@ -104,16 +110,16 @@ func sameReports(a, b map[string]*report) bool {
 	return true
 }
 
-func (v *view) snapshotAt(t time.Time) *snapshot {
-	i := sort.Search(len(v.crs), func(i int) bool { return v.crs[i].at.After(t) }) - 1
+func (ob *objectFacts) crAt(t time.Time) *snapshot {
+	i := sort.Search(len(ob.crs), func(i int) bool { return ob.crs[i].at.After(t) }) - 1
 	if i < 0 {
 		return nil
 	}
-	return &v.crs[i]
+	return &ob.crs[i]
 }
 
 // thresholds cuts an epoch where an entry becomes stale, stops being skewed, or a grace may or must end.
-func (v *view) thresholds(epoch span, reports map[string]*report, graces map[string]grace) []span {
+func (tr *truths) thresholds(epoch span, reports map[string]*report, graces map[string]grace) []span {
 	cuts := []time.Time{epoch.from, epoch.to}
 	add := func(t time.Time) {
 		if t.After(epoch.from) && t.Before(epoch.to) {
@@ -122,8 +128,8 @@ func (v *view) thresholds(epoch span, reports map[string]*report, graces map[str
 	}
 	for _, r := range reports {
 		for _, e := range r.entries {
-			add(e.checked.Add(contract.StaleAfter(v.interval())))
-			add(e.checked.Add(-v.interval()))
+			add(e.checked.Add(contract.StaleAfter(tr.facts.interval())))
+			add(e.checked.Add(-tr.facts.interval()))
 		}
 	}
 	for _, g := range graces {
@@ -141,8 +147,8 @@ func (v *view) thresholds(epoch span, reports map[string]*report, graces map[str
 }
 
 // allowedAt is the table under every reading that makes a difference now.
-func (v *view) allowedAt(now time.Time, x expectation, reports map[string]*report, graces map[string]grace) []rollups {
-	s := scene{now: now, interval: v.interval(), expected: map[string]bool{}, reports: reports, overdue: map[string]bool{}}
+func (tr *truths) allowedAt(now time.Time, x expectation, reports map[string]*report, graces map[string]grace) []rollups {
+	s := scene{now: now, interval: tr.facts.interval(), expected: map[string]bool{}, reports: reports, overdue: map[string]bool{}}
 	for n := range x.nodes {
 		s.expected[n] = true
 	}

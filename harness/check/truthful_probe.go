@@ -18,25 +18,26 @@ func truthfulProbe() Invariant {
 		Statement: "each reported entry matches what that plugin's journal says it answered at lastChecked: status, kekID, kind of error",
 		Source:    "The reporter, outcome of a probe",
 		House:     []string{houseUnusable},
-		judge:     judgeTruthfulProbe,
+		Tolerance: Tolerance{window: ageWindow, reporter: true, exact: true, Why: "content, but for an error that reports that its deadline passed when most of that time was starved"},
+		Judge:     judgeTruthfulProbe,
 	}
 }
 
-func judgeTruthfulProbe(v *view) (f Finding) {
-	for _, node := range v.reportingNodes() {
+func judgeTruthfulProbe(v *Facts) (f Finding) {
+	for _, node := range v.objects.reportingNodes() {
 		judged := map[plugin]string{} // lastChecked of the last entry that was judged
-		for _, c := range v.reports[node] {
+		for _, c := range v.objects.reports[node] {
 			if c.rep == nil || c.rep.foreign || c.rep.problem != "" {
 				continue
 			}
-			v.judgePlugins(&f, c)
+			judgePlugins(v, &f, c)
 			for _, e := range c.rep.entries {
 				p := plugin{node, e.keyID}
 				if judged[p] == e.checkedText {
 					continue
 				}
 				judged[p] = e.checkedText
-				v.judgeEntry(&f, c, p, e)
+				judgeEntry(v, &f, c, p, e)
 			}
 		}
 	}
@@ -44,13 +45,13 @@ func judgeTruthfulProbe(v *view) (f Finding) {
 }
 
 // judgePlugins: a report has an entry for each of its node's plugins, in the order of the flags.
-func (v *view) judgePlugins(f *Finding, c reportChange) {
+func judgePlugins(v *Facts, f *Finding, c reportChange) {
 	var got []string
 	for _, e := range c.rep.entries {
 		got = append(got, e.keyID)
 	}
 	known, want := false, ""
-	for _, x := range v.expected {
+	for _, x := range v.expectations.all {
 		n, ok := x.nodes[c.rep.node]
 		if !ok || len(n.KeyIDs) == 0 {
 			continue
@@ -60,13 +61,13 @@ func (v *view) judgePlugins(f *Finding, c reportChange) {
 		}
 	}
 	if known {
-		f.violate(Violation{At: c.at, Seq: c.seq, Node: c.rep.node, Seen: "report about the plugins " + quoted(joined(got, ",")), Allowed: "one entry for each plugin, the write key first: " + quoted(want)})
+		f.Violate(Violation{At: c.at, Seq: c.seq, Node: c.rep.node, Seen: "report about the plugins " + quoted(joined(got, ",")), Allowed: "one entry for each plugin, the write key first: " + quoted(want)})
 	}
 }
 
-func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
-	t := v.plugins[p]
-	at, clear := v.instant(p.node, e)
+func judgeEntry(v *Facts, f *Finding, c reportChange, p plugin, e entry) {
+	t := v.plugins.all[p]
+	at, clear := v.clocks.instant(p.node, e)
 	if !clear {
 		return
 	}
@@ -74,11 +75,11 @@ func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
 	if t == nil || len(t.probes) == 0 && len(t.idle) == 0 && len(t.opaque) == 0 || e.checked.Before(v.whole.from.Add(v.run.Timing.ProbeTimeout+v.tolerance())) {
 		return // no journal, or from before it began
 	}
-	f.judgedAt(c.at, c.at)
-	calls := v.callsAt(t, e, c.at)
+	f.JudgedAt(c.at, c.at)
+	calls := v.plugins.callsAt(t, e, c.at)
 	mismatch, house := "", ""
 	for _, call := range calls {
-		m := v.compare(e, call, c.rep)
+		m := compareEntry(v, e, call, c.rep)
 		if m == "" {
 			return
 		}
@@ -88,7 +89,7 @@ func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
 		}
 	}
 	when := span{e.checked.Add(-v.tolerance() - 1), e.checked.Add(e.precision + v.run.Timing.ProbeTimeout + v.tolerance())}
-	if e.status == contract.StatusError && (t.idle.touches(when) || t.opaque.touches(when)) || v.ranOut(p, e) {
+	if e.status == contract.StatusError && (t.idle.touches(when) || t.opaque.touches(when)) || v.starvation.ranOut(p, e) {
 		return
 	}
 	seen := "entry " + string(e.status) + " kekID " + quoted(e.kekID) + " detail " + quoted(e.detail) + " checked " + e.checkedText
@@ -98,13 +99,13 @@ func (v *view) judgeEntry(f *Finding, c reportChange, p plugin, e entry) {
 			mismatch += " and nothing kept one from it"
 		}
 	}
-	f.violate(Violation{House: house, At: c.at, Seq: c.seq, Node: p.node, KeyID: p.keyID, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
+	f.Violate(Violation{House: house, At: c.at, Seq: c.seq, Node: p.node, KeyID: p.keyID, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
 }
 
 // callsAt are the calls that may be the probe of e: lastChecked lies in them, give or take transport (a call may
 // reach the plugin up to one deadline after the probe began) and precision. What began after the report was there is another probe.
-func (v *view) callsAt(t *pluginTruth, e entry, reported time.Time) []probe {
-	from, to := e.checked.Add(-v.tolerance()), earliest(reported, e.checked.Add(e.precision+v.run.Timing.ProbeTimeout+v.tolerance()))
+func (pl *pluginFacts) callsAt(t *pluginTruth, e entry, reported time.Time) []probe {
+	from, to := e.checked.Add(-pl.facts.tolerance()), earliest(reported, e.checked.Add(e.precision+pl.facts.run.Timing.ProbeTimeout+pl.facts.tolerance()))
 	end := sort.Search(len(t.probes), func(i int) bool { return t.probes[i].Began.After(to) })
 	var out []probe
 	for i := end - 1; i >= 0 && !t.endedBefore(i, from); i-- {
@@ -130,7 +131,7 @@ func (p *pluginTruth) endedBefore(i int, t time.Time) bool {
 }
 
 // compare says how the entry differs from what the call answered, empty if it does not.
-func (v *view) compare(e entry, c probe, r *report) string {
+func compareEntry(v *Facts, e entry, c probe, r *report) string {
 	said := c.Outcome + " " + c.Code + " healthz " + quoted(c.Healthz) + " key_id " + quoted(c.KEKID) + " (event " + number(c.seq) + ")"
 	switch {
 	case !c.answers.allow(e.status):

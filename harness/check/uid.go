@@ -12,7 +12,8 @@ func uid() Invariant {
 		ID:        "UID",
 		Statement: "every Encrypt and Decrypt carries a non-empty uid, unique per operation, and can be followed API server → plugin → KMS",
 		Source:    "Names that must not be confused",
-		judge:     judgeUID,
+		Tolerance: Tolerance{Why: "content"},
+		Judge:     judgeUID,
 	}
 }
 
@@ -31,13 +32,13 @@ type hop struct {
 	ok          bool
 }
 
-func judgeUID(v *view) (f Finding) {
-	calls, hops := v.hops()
+func judgeUID(v *Facts) (f Finding) {
+	calls, hops := hops(v)
 	seen := map[string]hop{}
 	for _, c := range calls {
-		f.judgedAt(c.at, c.at)
+		f.JudgedAt(c.at, c.at)
 		bad := func(what, allowed string) {
-			f.violate(Violation{At: c.at, Seq: c.seq, Node: c.node, KeyID: c.keyID, Seen: c.op + " of plugin " + c.node + "/" + c.keyID + " " + what, Allowed: allowed})
+			f.Violate(Violation{At: c.at, Seq: c.seq, Node: c.node, KeyID: c.keyID, Seen: c.op + " of plugin " + c.node + "/" + c.keyID + " " + what, Allowed: allowed})
 		}
 		before, twice := seen[c.uid]
 		switch {
@@ -49,26 +50,26 @@ func judgeUID(v *view) (f Finding) {
 		seen[c.uid] = c
 	}
 	for _, name := range []string{hopAPIServer, hopRemoteKMS} {
-		v.follow(&f, calls, hops[name], name)
+		followHops(v, &f, calls, hops[name], name)
 	}
-	v.named(&f)
+	judgeNamed(v, &f)
 	return f
 }
 
 // named: a line that names a request for a secret names the object that it is about, by the same words as the storage key.
-func (v *view) named(f *Finding) {
+func judgeNamed(v *Facts, f *Finding) {
 	for n := range v.events {
 		e := &v.events[n]
 		if e.Kind != history.KindEnvelope || e.Envelope.Hop != hopAPIServer || !oneSecret(e.Envelope.For) {
 			continue
 		}
-		f.judgedAt(e.At, e.At)
+		f.JudgedAt(e.At, e.At)
 		of := e.Envelope.For
 		want := "/secrets/" + of.Namespace + "/" + of.Name
 		if of.Name == "" && strings.Contains(e.Envelope.Object, want) || of.Name != "" && strings.HasSuffix(e.Envelope.Object, want) {
 			continue
 		}
-		f.violate(Violation{At: e.At, Seq: e.Seq, Node: e.Envelope.Node, Seen: "kube-apiserver logged the uid " + quoted(e.Envelope.UID) + " with the object " + quoted(e.Envelope.Object) +
+		f.Violate(Violation{At: e.At, Seq: e.Seq, Node: e.Envelope.Node, Seen: "kube-apiserver logged the uid " + quoted(e.Envelope.UID) + " with the object " + quoted(e.Envelope.Object) +
 			", and the request " + of.Verb + " " + of.Resource + " " + of.Namespace + "/" + of.Name, Allowed: "namespace and name of the object that it was for"})
 	}
 }
@@ -82,7 +83,7 @@ func oneSecret(r history.EnvelopeRequest) bool {
 	return false
 }
 
-func (v *view) hops() (calls []hop, others map[string][]hop) {
+func hops(v *Facts) (calls []hop, others map[string][]hop) {
 	others = map[string][]hop{}
 	for n := range v.events {
 		e := &v.events[n]
@@ -101,7 +102,7 @@ func (v *view) hops() (calls []hop, others map[string][]hop) {
 
 // follow matches the plugins' calls with another party's hops by uid, in both directions. It asks only where that
 // party recorded this operation of this node at all, away from the edges of the recording, and for what succeeded.
-func (v *view) follow(f *Finding, calls, hops []hop, party string) {
+func followHops(v *Facts, f *Finding, calls, hops []hop, party string) {
 	byUID, recorded := map[string]bool{}, map[string]bool{}
 	for _, h := range hops {
 		byUID[h.op+" "+h.uid] = true
@@ -110,21 +111,21 @@ func (v *view) follow(f *Finding, calls, hops []hop, party string) {
 	inCalls := map[string]bool{}
 	for _, c := range calls {
 		inCalls[c.op+" "+c.uid] = true
-		if !c.ok || c.uid == "" || !recorded[c.op+" "+c.node] || !v.inside(c.at) || v.shaken(party, c) {
+		if !c.ok || c.uid == "" || !recorded[c.op+" "+c.node] || !insideRun(v, c.at) || shaken(v, party, c) {
 			continue
 		}
-		f.judgedAt(c.at, c.at)
+		f.JudgedAt(c.at, c.at)
 		if !byUID[c.op+" "+c.uid] {
-			f.violate(Violation{At: c.at, Seq: c.seq, Node: c.node, KeyID: c.keyID, Seen: c.op + " with uid " + quoted(c.uid) + " is not in the records of " + party, Allowed: "the same uid at every hop"})
+			f.Violate(Violation{At: c.at, Seq: c.seq, Node: c.node, KeyID: c.keyID, Seen: c.op + " with uid " + quoted(c.uid) + " is not in the records of " + party, Allowed: "the same uid at every hop"})
 		}
 	}
 	for _, h := range hops {
-		if !h.ok || !v.inside(h.at) || len(calls) == 0 || v.shaken(party, h) || v.barred(h) || givenUp(h, calls) {
+		if !h.ok || !insideRun(v, h.at) || len(calls) == 0 || shaken(v, party, h) || barred(v, h) || givenUp(h, calls) {
 			continue
 		}
-		f.judgedAt(h.at, h.at)
+		f.JudgedAt(h.at, h.at)
 		if !inCalls[h.op+" "+h.uid] {
-			f.violate(Violation{At: h.at, Seq: h.seq, Node: h.node, Seen: party + " recorded " + h.op + " with uid " + quoted(h.uid) + ", no plugin's journal has it", Allowed: "the same uid at every hop"})
+			f.Violate(Violation{At: h.at, Seq: h.seq, Node: h.node, Seen: party + " recorded " + h.op + " with uid " + quoted(h.uid) + ", no plugin's journal has it", Allowed: "the same uid at every hop"})
 		}
 	}
 }
@@ -132,20 +133,20 @@ func (v *view) follow(f *Finding, calls, hops []hop, party string) {
 // edge is how near the ends of a recording, or the death of a process, a record of the other party may be missing.
 const edge = 2 * time.Second
 
-func (v *view) inside(t time.Time) bool {
+func insideRun(v *Facts, t time.Time) bool {
 	return span{v.whole.from.Add(edge), v.whole.to.Add(-edge)}.has(t)
 }
 
 // shaken: the party's or the plugin's process stopped about then, and its last records may be lost.
-func (v *view) shaken(party string, h hop) bool {
+func shaken(v *Facts, party string, h hop) bool {
 	roles := []string{history.RolePlugin, history.RoleAPIServer, history.RoleFurther}
 	if party == hopRemoteKMS {
 		roles = []string{history.RolePlugin, history.RoleRemoteKMS}
 	}
 	near := span{h.at.Add(-edge), h.at.Add(edge)}
 	for _, role := range roles {
-		for _, p := range v.processes(role) {
-			if (p.node == h.node || p.node == "" || h.node == "") && v.in(p, procDown, procPaused, procStarting).touches(near) {
+		for _, p := range v.processes.ofRole(role) {
+			if (p.node == h.node || p.node == "" || h.node == "") && v.processes.in(p, procDown, procPaused, procStarting).touches(near) {
 				return true
 			}
 		}
@@ -154,9 +155,9 @@ func (v *view) shaken(party string, h hop) bool {
 }
 
 // barred: a fault that no call can tell of, because none arrives, was in force at a plugin of the node about then.
-func (v *view) barred(h hop) bool {
+func barred(v *Facts, h hop) bool {
 	near := span{h.at.Add(-edge), h.at.Add(edge)}
-	for p, t := range v.plugins {
+	for p, t := range v.plugins.all {
 		if (p.node == h.node || h.node == "") && (h.keyID == "" || p.keyID == h.keyID) && t.opaque.touches(near) {
 			return true
 		}

@@ -14,26 +14,27 @@ func union() Invariant {
 		ID:        "UNION",
 		Statement: "the ClusterOperator condition equals the union of the suffix-matched conditions, Degraded once its inertia is over and not before; reporter conditions never reach it",
 		Source:    "The aggregator, suffix routing",
-		judge:     judgeUnion,
+		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a bound of the aggregator: what is still wrong after it is a mistake"},
+		Judge:     judgeUnion,
 	}
 }
 
-func judgeUnion(v *view) (f Finding) {
-	for t, changes := range v.coConds {
+func judgeUnion(v *Facts) (f Finding) {
+	for t, changes := range v.objects.coConds {
 		for _, c := range changes {
 			if c.cond != nil && leaked(t, c.cond.Message) {
-				f.violate(Violation{At: c.at, Seq: c.seq, Seen: "a reporter's condition on the ClusterOperator: " + shown(c.cond), Allowed: "no " + contract.ReporterConditionPrefix + "*"})
+				f.Violate(Violation{At: c.at, Seq: c.seq, Seen: "a reporter's condition on the ClusterOperator: " + shown(c.cond), Allowed: "no " + contract.ReporterConditionPrefix + "*"})
 			}
 		}
 	}
 	for _, suffix := range suffixes() {
-		unions := v.unions(suffix)
-		for _, s := range v.clusterOperator(suffix) {
-			judged := v.aggAble.clip(s.span)
+		unions := unions(v, suffix)
+		for _, s := range v.objects.clusterOperator(suffix) {
+			judged := v.able.aggregator.clip(s.span)
 			if len(judged) == 0 || len(unions) == 0 {
 				continue
 			}
-			f.judgedAt(firstOf(judged), judged[len(judged)-1].to)
+			f.JudgedAt(firstOf(judged), judged[len(judged)-1].to)
 			var explained []span
 			for _, u := range unions {
 				near := u.grow(v.tolerance(), v.latency())
@@ -48,7 +49,7 @@ func judgeUnion(v *view) (f Finding) {
 						allowed[u.String()] = true
 					}
 				}
-				f.violate(Violation{At: wrong.from, Seq: s.seq, Seen: "ClusterOperator " + suffix + ": " + shown(s.cond), Allowed: joined(sortedKeys(allowed), " or ")})
+				f.Violate(Violation{At: wrong.from, Seq: s.seq, Seen: "ClusterOperator " + suffix + ": " + shown(s.cond), Allowed: joined(sortedKeys(allowed), " or ")})
 			}
 		}
 	}
@@ -108,28 +109,28 @@ type source struct {
 
 // unions is the union of a suffix over time. When the inertia of a condition ends is known to about a second. With inertia the
 // result is two sequences: in one each inertia ends at the first possible instant, in the other at the last.
-func (v *view) unions(suffix string) []united {
-	changes := v.sourceChanges(func(t string) bool {
+func unions(v *Facts, suffix string) []united {
+	changes := v.objects.sourceChanges(func(t string) bool {
 		return strings.HasSuffix(t, suffix) && !strings.HasPrefix(t, contract.ReporterConditionPrefix)
 	})
 	if len(changes) == 0 {
 		return nil
 	}
-	last := v.unionsSince(suffix, changes, func(c sourceChange) time.Time { return c.at })
-	if !v.hasInertia(suffix) {
+	last := unionsSince(v, suffix, changes, func(c sourceChange) time.Time { return c.at })
+	if !hasInertia(v, suffix) {
 		return last
 	}
-	return append(last, v.unionsSince(suffix, changes, v.transition)...)
+	return append(last, unionsSince(v, suffix, changes, func(c sourceChange) time.Time { return transitionOf(v, c) })...)
 }
 
 // hasInertia reports whether conditions of a suffix have inertia.
-func (v *view) hasInertia(suffix string) bool {
+func hasInertia(v *Facts, suffix string) bool {
 	return suffix == contract.ClusterOperatorDegraded && !v.run.Union.Inertia.IsZero()
 }
 
-// transition returns the first instant at which a condition can have got its status: its lastTransitionTime, which has whole seconds. That of
+// transitionOf returns the first instant at which a condition can have got its status: its lastTransitionTime, which has whole seconds. That of
 // the aggregator's own conditions is trusted only as far as its latency allows.
-func (v *view) transition(c sourceChange) time.Time {
+func transitionOf(v *Facts, c sourceChange) time.Time {
 	at, err := time.Parse(time.RFC3339, c.cond.LastTransitionTime)
 	if err != nil {
 		at = time.Time{} // as old as can be
@@ -141,7 +142,7 @@ func (v *view) transition(c sourceChange) time.Time {
 }
 
 // unionsSince is the union of a suffix over time where inertia counts from since.
-func (v *view) unionsSince(suffix string, changes []sourceChange, since func(sourceChange) time.Time) []united {
+func unionsSince(v *Facts, suffix string, changes []sourceChange, since func(sourceChange) time.Time) []united {
 	out := []united{{span: span{v.whole.from, changes[0].at}}}
 	now := map[string]source{}
 	for i, c := range changes {
@@ -151,7 +152,7 @@ func (v *view) unionsSince(suffix string, changes []sourceChange, since func(sou
 			s := source{status: normal(c.cond.Status), ends: was.ends}
 			if !there || was.status != s.status {
 				s.ends = time.Time{}
-				if v.hasInertia(suffix) {
+				if hasInertia(v, suffix) {
 					s.ends = since(c).Add(v.run.Union.Inertia.Of(c.name))
 				}
 			}
@@ -162,7 +163,7 @@ func (v *view) unionsSince(suffix string, changes []sourceChange, since func(sou
 			to = changes[i+1].at
 		}
 		for _, s := range split(span{c.at, to}, now) {
-			u := v.unite(suffix, now, s.from)
+			u := uniteAt(v, suffix, now, s.from)
 			u.span = s
 			out = append(out, u)
 		}
@@ -197,7 +198,7 @@ func normal(status string) string {
 }
 
 // unite: any bad one decides, then any unknown one. Where Unknown is bad, all that are not good decide together, once the inertia of one is over.
-func (v *view) unite(suffix string, conditions map[string]source, at time.Time) united {
+func uniteAt(v *Facts, suffix string, conditions map[string]source, at time.Time) united {
 	if len(conditions) == 0 {
 		return united{}
 	}

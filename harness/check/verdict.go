@@ -78,10 +78,10 @@ type Verdict struct {
 	Duration         time.Duration     `json:"duration"` // of the judged part
 }
 
-// Run judges a history. It is a pure function: the same events give the same verdict.
-func Run(events []history.Event) Verdict {
+// Run judges a history by all invariants, and by some of the caller's own. It is a pure function: the same events give the same verdict.
+func Run(events []history.Event, own ...Invariant) Verdict {
 	events = sound(events)
-	v, further := newView(history.About(events, "")), furtherOf(events)
+	v, aggregated := newFacts(history.About(events, "")), aggregatedFacts(events)
 	out := Verdict{Scenario: v.run.Scenario, Backend: v.run.Backend, Reproduce: v.run.Reproduce, Events: len(events)}
 	if !v.whole.from.IsZero() {
 		out.Duration = v.whole.length()
@@ -91,23 +91,25 @@ func Run(events []history.Event) Verdict {
 		excuses[x.Invariant] = x.Reason
 	}
 	faults := newExposure(v)
-	for _, i := range Invariants() {
+	tolerances := map[string]Tolerance{}
+	for _, i := range append(Invariants(), own...) {
+		tolerances[i.ID] = i.Tolerance
 		reason, excused := excuses[i.ID]
 		delete(excuses, i.ID)
-		out.Invariants = append(out.Invariants, v.result(i, further, faults, reason, excused))
+		out.Invariants = append(out.Invariants, result(v, i, aggregated, faults, reason, excused))
 	}
-	out.blame(v.run)
+	out.blame(v.run, tolerances)
 	for _, id := range sortedKeys(excuses) {
 		out.Problems = append(out.Problems, fmt.Sprintf("the scenario excuses %s, which is no invariant", quoted(id)))
 	}
-	detected, recovered := v.latencies(further)
+	detected, recovered := latencies(append([]*Facts{v}, aggregated...))
 	out.Detection = summarize(detected, v.run.Timing.DetectionBound()+v.tolerance())
 	out.Recovery = summarize(recovered, v.run.Timing.RecoveryBound()+v.tolerance())
-	out.WrongForm = v.wrongForm()
+	out.WrongForm = v.objects.wrongForm()
 	starved := out.addEngine(v)
-	out.Notes = v.notes()
-	out.Containers, out.ContainerChanges = v.containers()
-	out.Starvation = v.sumStarvation()
+	out.Notes = notes(v)
+	out.Containers, out.ContainerChanges = v.processes.containers()
+	out.Starvation = v.starvation.sum()
 	out.decide(starved)
 	return out
 }
@@ -117,10 +119,10 @@ func sound(events []history.Event) []history.Event {
 	return leavingOut(events, func(e *history.Event) bool { return !e.HasPayload() })
 }
 
-func (v *view) result(i Invariant, further []furtherView, faults *exposure, reason string, excused bool) Result {
-	f := v.finding(i, excused)
-	for _, x := range further {
-		f.add(x.name, x.finding(i, excused))
+func result(v *Facts, i Invariant, aggregated []*Facts, faults *exposure, reason string, excused bool) Result {
+	f := finding(v, i, excused)
+	for _, x := range aggregated {
+		f.add(x.apiServer, finding(x, i, excused))
 	}
 	var house []Violation
 	if v.run.SourceOnly {
@@ -134,7 +136,7 @@ func (v *view) result(i Invariant, further []furtherView, faults *exposure, reas
 		r.Status = Failed
 	case excused:
 		r.Status, r.Count = Failed, 1
-		f.violate(Violation{At: v.whole.to, Seen: "the scenario excuses this invariant (" + quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
+		f.Violate(Violation{At: v.whole.to, Seen: "the scenario excuses this invariant (" + quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
 	case len(f.Starved) > 0:
 		r.Status = Inconclusive
 	case f.Judged == 0:
@@ -158,14 +160,14 @@ func (v *view) result(i Invariant, further []furtherView, faults *exposure, reas
 
 // addEngine adds what the engine judged and did, and whether the recording is complete. It returns the failed expectations that CPU
 // starvation explains.
-func (out *Verdict) addEngine(v *view) (starved []string) {
+func (out *Verdict) addEngine(v *Facts) (starved []string) {
 	problem := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
 	if len(v.all) == 0 || v.all[0].Kind != history.KindRun {
 		problem("the history does not begin with a run event")
 	} else if err := v.run.Timing.Validate(); err != nil {
 		problem("the run's timing is not valid: %v", err)
 	}
-	for _, a := range v.actions {
+	for _, a := range v.plugins.actions {
 		switch {
 		case a.done:
 			out.Actions++
@@ -187,7 +189,7 @@ func (out *Verdict) addEngine(v *view) (starved []string) {
 				out.Expectations.House = append(out.Expectations.House, *e.Expectation)
 			default:
 				out.Expectations.Failed = append(out.Expectations.Failed, *e.Expectation)
-				if why, explained := v.starvedExpectation(*e); explained {
+				if why, explained := v.starvation.explainedExpectation(*e); explained {
 					starved = append(starved, why)
 					continue
 				}
