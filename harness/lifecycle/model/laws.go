@@ -9,101 +9,104 @@ import (
 	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 )
 
+// laws judge what must never be, and what must be when all has come to rest.
+type laws struct{ w *world }
+
 // judge holds the world against what must be true at every moment.
-func (w *world) judge() {
-	c, p := revision.Newest(sorted(w.configs)), revision.Newest(sorted(w.plugins))
-	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
-		o := w.objects[name]
-		for _, node := range w.names() {
-			w.judgeNode(name, o, node)
+func (l *laws) judge() {
+	c, p := revision.Newest(sorted(l.w.configs)), revision.Newest(sorted(l.w.plugins))
+	for _, name := range slices.Sorted(maps.Keys(l.w.objects)) {
+		o := l.w.objects[name]
+		for _, node := range l.w.names() {
+			l.judgeNode(name, o, node)
 		}
-		w.judgeNewest(name, o, c, p)
+		l.judgeNewest(name, o, c, p)
 	}
-	for _, name := range w.names() {
-		n := w.nodes[name]
+	for _, name := range l.w.names() {
+		n := l.w.nodes[name]
 		for _, id := range n.reporter {
 			if n.plugins[id] == nil {
-				w.violate("TEARDOWN", "%s: the reporter has the socket of plugin %d, which was taken away", name, id)
+				l.w.violate("TEARDOWN", "%s: the reporter has the socket of plugin %d, which was taken away", name, id)
 			}
 		}
-		w.judgeSockets(name, n)
+		l.judgeSockets(name, n)
 	}
 }
 
 // judgeSockets: the second plugin at a socket takes it from the first, and an API server that asks the one is answered by the other.
-func (w *world) judgeSockets(name string, n *node) {
+func (l *laws) judgeSockets(name string, n *node) {
 	if len(n.plugins) < 2 {
 		return
 	}
 	at := map[string]uint64{}
 	for _, id := range slices.Sorted(maps.Keys(n.plugins)) {
-		socket := w.subject.Name(revision.Plugin{KeyID: id, Config: n.plugins[id].config})
+		socket := l.w.subject.Name(revision.Plugin{KeyID: id, Config: n.plugins[id].config})
 		if other, taken := at[socket]; taken {
-			w.violate("SOCKETS", "%s: plugins %d and %d are both at kms-%s.sock", name, other, id, socket)
+			l.w.violate("SOCKETS", "%s: plugins %d and %d are both at kms-%s.sock", name, other, id, socket)
 		}
 		at[socket] = id
 	}
 }
 
-func (w *world) judgeNode(name string, o object, node string) {
-	n := w.nodes[node]
+func (l *laws) judgeNode(name string, o object, node string) {
+	n := l.w.nodes[node]
 	if n.coming { // there is nothing on its disk yet
 		return
 	}
-	c := w.config(n.disk)
+	c := l.w.config(n.disk)
 	if n.up {
-		c = w.config(n.loaded)
+		c = l.w.config(n.loaded)
 	}
 	if !c.Reads(o.key) {
-		w.violate("READABLE", "%s, which has keys %v, cannot read %s, which is under key %d", node, c.Keys, name, o.key)
+		l.w.violate("READABLE", "%s, which has keys %v, cannot read %s, which is under key %d", node, c.Keys, name, o.key)
 	}
-	if w.isKMS(o.key) && n.plugins[o.key] == nil {
-		w.violate("READABLE", "%s has no plugin for %s, which is under key %d", node, name, o.key)
+	if l.w.isKMS(o.key) && n.plugins[o.key] == nil {
+		l.w.violate("READABLE", "%s has no plugin for %s, which is under key %d", node, name, o.key)
 	}
 }
 
-func (w *world) judgeNewest(name string, o object, c revision.Config, p revision.PluginConfig) {
-	_, exists := w.keys[o.key]
+func (l *laws) judgeNewest(name string, o object, c revision.Config, p revision.PluginConfig) {
+	_, exists := l.w.keys[o.key]
 	switch {
 	case o.key == revision.Plain:
 	case !c.Reads(o.key):
-		w.violate("NEWEST-READS", "revision %d, keys %v, cannot read %s, which is under key %d", c.Revision, c.Keys, name, o.key)
+		l.w.violate("NEWEST-READS", "revision %d, keys %v, cannot read %s, which is under key %d", c.Revision, c.Keys, name, o.key)
 	case !exists:
-		w.violate("NEWEST-READS", "key %d is gone, and %s is under it", o.key, name)
-	case w.isKMS(o.key) && !p.Has(o.key):
-		w.violate("NEWEST-READS", "plugin configuration %d has no plugin for %s, which is under key %d", p.Revision, name, o.key)
+		l.w.violate("NEWEST-READS", "key %d is gone, and %s is under it", o.key, name)
+	case l.w.isKMS(o.key) && !p.Has(o.key):
+		l.w.violate("NEWEST-READS", "plugin configuration %d has no plugin for %s, which is under key %d", p.Revision, name, o.key)
 	}
 }
 
 // judgeKey looks at a key that is being made.
-func (w *world) judgeKey(k revision.Key) {
-	if w.used[k.ID] {
-		w.violate("KEY-ID-ONCE", "keyID %d is given away for the second time", k.ID)
+func (l *laws) judgeKey(k revision.Key) {
+	if l.w.used[k.ID] {
+		l.w.violate("KEY-ID-ONCE", "keyID %d is given away for the second time", k.ID)
 	}
-	if w.look.Wanted.Invalid != "" || w.look.Wanted.Wanted != k.Wanted() {
-		w.violate("AS-WANTED", "key %d is made for %v with %s, and that is not what is asked for", k.ID, k.Type, hash(k.Plugin))
+	if l.w.look.Wanted.Invalid != "" || l.w.look.Wanted.Wanted != k.Wanted() {
+		l.w.violate("AS-WANTED", "key %d is made for %v with %s, and that is not what is asked for", k.ID, k.Type, hash(k.Plugin))
 	}
-	if k.Type == config.KMS && !w.passed[hash(k.Plugin)] {
-		w.violate("PREFLIGHT", "key %d is made for configuration %s, which has not passed the check", k.ID, hash(k.Plugin))
+	if k.Type == config.KMS && !l.w.passed[hash(k.Plugin)] {
+		l.w.violate("PREFLIGHT", "key %d is made for configuration %s, which has not passed the check", k.ID, hash(k.Plugin))
 	}
-	before := revision.NewestKey(w.look.Keys)
-	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
-		if o := w.objects[name]; o.key != stands(before) {
-			w.violate("ONE-AT-A-TIME", "key %d is made while %s is still under key %d", k.ID, name, o.key)
+	before := revision.NewestKey(l.w.look.Keys)
+	for _, name := range slices.Sorted(maps.Keys(l.w.objects)) {
+		if o := l.w.objects[name]; o.key != stands(before) {
+			l.w.violate("ONE-AT-A-TIME", "key %d is made while %s is still under key %d", k.ID, name, o.key)
 		}
 	}
 	if before.Type == config.KMS {
-		w.judgeHealth(k.ID, before.ID)
+		l.judgeHealth(k.ID, before.ID)
 	}
 }
 
 // judgeHealth looks at the reports that the operator had when it decided.
-func (w *world) judgeHealth(made, before uint64) {
-	for _, name := range slices.Sorted(maps.Keys(w.look.Nodes)) {
-		e := w.look.Nodes[name].Report[before]
-		fresh := contract.FreshnessAt(w.looked, e.Checked, Options().Interval) == contract.Fresh && !e.Checked.Before(w.look.Nodes[name].Since)
+func (l *laws) judgeHealth(made, before uint64) {
+	for _, name := range slices.Sorted(maps.Keys(l.w.look.Nodes)) {
+		e := l.w.look.Nodes[name].Report[before]
+		fresh := contract.FreshnessAt(l.w.looked, e.Checked, Options().Interval) == contract.Fresh && !e.Checked.Before(l.w.look.Nodes[name].Since)
 		if !fresh || !e.Healthy {
-			w.violate("ONE-AT-A-TIME", "key %d is made while %s does not freshly report a healthy plugin %d", made, name, before)
+			l.w.violate("ONE-AT-A-TIME", "key %d is made while %s does not freshly report a healthy plugin %d", made, name, before)
 		}
 	}
 }

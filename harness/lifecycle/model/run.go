@@ -34,7 +34,7 @@ func (w *world) run(steps int) {
 	}
 	for range steps {
 		w.happen(all, w.choose(total))
-		if w.judge(); w.found != nil {
+		if w.laws.judge(); w.found != nil {
 			return
 		}
 	}
@@ -67,11 +67,11 @@ func (w *world) settle() {
 		if quiet++; w.round() {
 			quiet = 0
 		}
-		if w.judge(); w.found != nil {
+		if w.laws.judge(); w.found != nil {
 			return
 		}
 	}
-	w.judgeRest()
+	w.laws.judgeRest()
 }
 
 // heal ends every failure.
@@ -103,11 +103,11 @@ func (w *world) heal() {
 // round is one look of the operator, with all that follows. It says whether there was anything to do.
 func (w *world) round() (busy bool) {
 	w.pass(10 * time.Second)
-	w.decide()
+	w.executor.decide()
 	for len(w.plan) > 0 {
 		busy = busy || !idle(w.plan[0])
-		w.carry()
-		w.judge()
+		w.executor.carry()
+		w.laws.judge()
 	}
 	for _, name := range w.names() {
 		n := w.nodes[name]
@@ -115,9 +115,9 @@ func (w *world) round() (busy bool) {
 		w.reload(n)
 	}
 	for range len(w.pending) * 4 {
-		w.rewrite()
+		w.executor.rewrite()
 	}
-	w.check()
+	w.executor.check()
 	return busy
 }
 
@@ -128,42 +128,42 @@ func idle(a core.Action) bool {
 }
 
 // judgeRest holds a world at rest against what must be true then.
-func (w *world) judgeRest() {
-	top := revision.NewestKey(w.allKeys())
-	possible := w.spec.Invalid == "" && len(w.spec.Missing) == 0 && !(w.spec.Type == config.KMS && bad(w.spec.KMS))
-	never := top.ID == revision.Plain && w.spec.Type == config.Identity
-	if possible && !never && top.Wanted() != w.spec.Wanted {
-		w.violate("CONVERGES", "%s %s is wanted and key %d is for %s %s", w.spec.Type, w.spec.Hash(), top.ID, top.Type, top.Wanted().Hash())
+func (l *laws) judgeRest() {
+	top := revision.NewestKey(l.w.allKeys())
+	possible := l.w.spec.Invalid == "" && len(l.w.spec.Missing) == 0 && !(l.w.spec.Type == config.KMS && bad(l.w.spec.KMS))
+	never := top.ID == revision.Plain && l.w.spec.Type == config.Identity
+	if possible && !never && top.Wanted() != l.w.spec.Wanted {
+		l.w.violate("CONVERGES", "%s %s is wanted and key %d is for %s %s", l.w.spec.Type, l.w.spec.Hash(), top.ID, top.Type, top.Wanted().Hash())
 	}
-	for _, name := range w.names() {
-		w.judgeNodeAtRest(name, top)
+	for _, name := range l.w.names() {
+		l.judgeNodeAtRest(name, top)
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
-		w.judgeObjectAtRest(name, top)
+	for _, name := range slices.Sorted(maps.Keys(l.w.objects)) {
+		l.judgeObjectAtRest(name, top)
 	}
 }
 
-func (w *world) judgeNodeAtRest(name string, top revision.Key) {
-	n := w.nodes[name]
-	if c := w.config(n.loaded); !slices.Equal(c.Keys, []uint64{top.ID}) {
-		w.violate("CONVERGES", "%s has keys %v at rest, and the newest is %d", name, c.Keys, top.ID)
+func (l *laws) judgeNodeAtRest(name string, top revision.Key) {
+	n := l.w.nodes[name]
+	if c := l.w.config(n.loaded); !slices.Equal(c.Keys, []uint64{top.ID}) {
+		l.w.violate("CONVERGES", "%s has keys %v at rest, and the newest is %d", name, c.Keys, top.ID)
 	}
 	for id, p := range n.plugins {
 		if id != top.ID || p.config != top.Plugin {
-			w.violate("NOTHING-LEFT", "%s still runs plugin %d, or an old one", name, id)
+			l.w.violate("NOTHING-LEFT", "%s still runs plugin %d, or an old one", name, id)
 		}
 	}
 	if len(n.plugins) != len(n.reporter) || top.Type == config.KMS && len(n.plugins) != 1 {
-		w.violate("CONVERGES", "%s runs %d plugins at rest, and its reporter has the sockets %v", name, len(n.plugins), n.reporter)
+		l.w.violate("CONVERGES", "%s runs %d plugins at rest, and its reporter has the sockets %v", name, len(n.plugins), n.reporter)
 	}
 }
 
-func (w *world) judgeObjectAtRest(name string, top revision.Key) {
-	o := w.objects[name]
+func (l *laws) judgeObjectAtRest(name string, top revision.Key) {
+	o := l.w.objects[name]
 	switch {
 	case o.key != stands(top):
-		w.violate("NOTHING-LEFT", "%s is still under key %d, and the newest is %d", name, o.key, top.ID)
-	case top.Type == config.KMS && o.kek != w.kek(top.Plugin, w.remote[keyHash(top.Plugin)]):
-		w.violate("NOTHING-LEFT", "%s is still under kekID %s, and the KMS has version %d", name, o.kek, w.remote[keyHash(top.Plugin)])
+		l.w.violate("NOTHING-LEFT", "%s is still under key %d, and the newest is %d", name, o.key, top.ID)
+	case top.Type == config.KMS && o.kek != l.w.kek(top.Plugin, l.w.remote[keyHash(top.Plugin)]):
+		l.w.violate("NOTHING-LEFT", "%s is still under kekID %s, and the KMS has version %d", name, o.kek, l.w.remote[keyHash(top.Plugin)])
 	}
 }

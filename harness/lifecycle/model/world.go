@@ -14,6 +14,10 @@ import (
 
 // world is everything that there is.
 type world struct {
+	laws     laws
+	disturb  disturbances
+	executor executor
+
 	subject Subject
 	choose  Choose
 	began   time.Time
@@ -89,6 +93,7 @@ func newWorld(s Subject, c Choose) *world {
 	w := &world{subject: s, choose: c, began: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC), keys: map[uint64]*stored[revision.Key]{}, used: map[uint64]bool{},
 		configs: map[int]revision.Config{}, plugins: map[int]revision.PluginConfig{}, remote: map[string]int{}, nodes: map[string]*node{}, objects: map[string]object{},
 		passed: map[string]bool{}, did: map[string]int{}}
+	w.laws, w.disturb, w.executor = laws{w}, disturbances{w}, executor{w}
 	w.now, w.spec = w.began, core.Wanted{Wanted: config.Wanted{Type: config.Identity}}
 	for range 1 + c(3) {
 		w.join()
