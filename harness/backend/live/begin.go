@@ -40,18 +40,18 @@ func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *En
 	if err != nil {
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StartTimeout)
 		defer cancel()
-		return nil, errors.Join(err, e.endOperators(stopping), e.recorder.close(), e.EndSystemUnderTest(stopping))
+		return nil, errors.Join(err, e.operated.endOperators(stopping), e.recorder.close(), e.EndSystemUnderTest(stopping))
 	}
 	return e, nil
 }
 
 func newEnvironment(p Plane, s *scenario.Scenario, opts Options, op operator, logDir string) *Environment {
 	told := pluginsOf(s)
-	e := &Environment{
+	e := (&Environment{
 		opts: opts, plane: p, traits: p.Traits(), scenario: s, operator: op, logDir: logDir,
 		keyIDs: KeyIDs(s), encryption: encryption.KMS, told: told, left: told.Providers, removed: map[string]*Node{}, joining: map[string]time.Time{}, coming: map[string]bool{},
-		away: map[onNode]string{}, conditions: map[string]map[string]object{}, written: map[string]history.Data{}, reloads: map[string]reload{},
-	}
+		away: map[onNode]string{}, reloads: map[string]reload{},
+	}).withParts()
 	if s.Topology.ByOperator() {
 		e.encryption, e.pods = encryption.Identity, newPods(e)
 	}
@@ -73,42 +73,42 @@ func KeyIDs(s *scenario.Scenario) []string {
 func (e *Environment) begin(ctx context.Context) error {
 	e.describeProcesses()
 	e.plane.Listen(func(at time.Time, payload any) { e.sink.Record(at, "backend", owned(payload)) })
-	if err := e.prepareSystemUnderTest(); err != nil {
+	if err := e.sut.prepareSystemUnderTest(); err != nil {
 		return err
 	}
-	if err := e.prepareOperators(ctx); err != nil {
+	if err := e.operated.prepareOperators(ctx); err != nil {
 		return err
 	}
 	e.recordExpected()
-	e.recordTold()
+	e.encrypting.recordTold()
 	if e.scenario.Topology.Start == scenario.StartStopped {
 		return e.stopForColdStart(ctx)
 	}
 	if err := e.beginFurther(ctx); err != nil {
 		return err
 	}
-	return e.startSystemUnderTest(ctx)
+	return e.sut.startSystemUnderTest(ctx)
 }
 
-func (e *Environment) prepareSystemUnderTest() error {
-	for _, n := range e.plane.Nodes().List() {
-		if err := e.prepareReporter(n, n.ReporterPlace.MetricsAddress); err != nil {
+func (sut *systemUnderTest) prepareSystemUnderTest() error {
+	for _, n := range sut.e.plane.Nodes().List() {
+		if err := sut.prepareReporter(n, n.ReporterPlace.MetricsAddress); err != nil {
 			return err
 		}
 	}
-	return e.prepareAggregators()
+	return sut.prepareAggregators()
 }
 
-func (e *Environment) startSystemUnderTest(ctx context.Context) error {
+func (sut *systemUnderTest) startSystemUnderTest(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, n := range e.plane.Nodes().List() {
-		group.Go(func() error { return e.start(ctx, n.Reporter()) })
+	for _, n := range sut.e.plane.Nodes().List() {
+		group.Go(func() error { return sut.e.procs.start(ctx, n.Reporter()) })
 	}
-	if e.pods != nil {
-		group.Go(func() error { return e.start(ctx, &e.pods.operator) })
+	if sut.e.pods != nil {
+		group.Go(func() error { return sut.e.procs.start(ctx, &sut.e.pods.operator) })
 	}
-	for _, a := range e.aggregators {
-		group.Go(func() error { return e.start(ctx, a) })
+	for _, a := range sut.e.aggregators {
+		group.Go(func() error { return sut.e.procs.start(ctx, a) })
 	}
 	return group.Wait()
 }

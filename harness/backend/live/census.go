@@ -15,14 +15,14 @@ const censusPage = 128
 
 // census looks at every encrypted object in etcd, past every API server, and records by which keys they are encrypted. One that cannot be
 // taken is recorded as well: nobody knows then what is left.
-func (e *Environment) census(ctx context.Context) error {
+func (ds *dataset) census(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, censusTimeout)
 	defer cancel()
 	counted := map[under]*history.Under{}
-	registry := e.objects.Registry
+	registry := ds.e.objects.Registry
 	end := prefixEnd(registry)
 	for r := (Range{From: registry, End: end, Limit: censusPage}); r.From != ""; {
-		found, more, err := e.plane.RangeEtcd(ctx, r)
+		found, more, err := ds.e.plane.RangeEtcd(ctx, r)
 		switch {
 		case err != nil && ctx.Err() == nil && r.Limit > 1:
 			r.Limit /= 2
@@ -38,7 +38,7 @@ func (e *Environment) census(ctx context.Context) error {
 			r.From = string(found[len(found)-1].Key) + "\x00"
 		}
 	}
-	e.record(&history.Census{Resource: e.objects.name(), Under: sortedUnder(counted)})
+	ds.e.record(&history.Census{Resource: ds.e.objects.name(), Under: sortedUnder(counted)})
 	return nil
 }
 

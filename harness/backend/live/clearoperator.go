@@ -13,32 +13,32 @@ import (
 
 // clearOperators takes back what operators made, while their keys are there to delete with, so that a reset can make the plane as good as
 // new. The plugins go last: those of the next scenario have other keys in the remote KMS, also under the same keyIDs.
-func (e *Environment) clearOperators(ctx context.Context) error {
+func (op *operatedParts) clearOperators(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
 	defer cancel()
-	err := e.eachOperated(func(f *Environment) error {
-		return f.eachNode(func(n *Node) error { return n.Server.Start(ctx) }) // the steps may have left it away
+	err := op.eachOperated(func(f *Environment) error {
+		return f.encrypting.eachNode(func(n *Node) error { return n.Server.Start(ctx) }) // the steps may have left it away
 	})
 	if err != nil {
 		return err
 	}
-	err = e.persist(ctx, func(ctx context.Context, c *Client) error {
+	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
 		return errors.Join(c.removeOperated(ctx), c.removeAll(ctx))
 	})
 	if err != nil {
 		return fmt.Errorf("take back what the operator made: %w", err)
 	}
-	for _, f := range furtherOf(e.plane) {
+	for _, f := range furtherOf(op.e.plane) {
 		if err := PurgeFurther(ctx, f); err != nil {
 			return err
 		}
 	}
-	err = e.eachOperated(func(f *Environment) error {
-		return f.eachNode(func(n *Node) error {
+	err = op.eachOperated(func(f *Environment) error {
+		return f.encrypting.eachNode(func(n *Node) error {
 			return errors.Join(n.Reporter().Stop(ctx), n.DropPlugins(ctx, nil))
 		})
 	})
-	e.plane.KMS().Forget()
+	op.e.plane.KMS().Forget()
 	return err
 }
 

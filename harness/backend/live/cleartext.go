@@ -10,13 +10,13 @@ import (
 
 // clearText leaves a plane with an operator, which is ended, in which everything can be read without a key: whatever it has come to, its API
 // servers write clear text from now on, read what they read before, and every object is written anew.
-func (e *Environment) clearText(ctx context.Context) error {
+func (sw *encryptionSwitch) clearText(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	if err := e.reachable(e.nodes(), ""); err != nil {
+	if err := sw.e.procs.reachable(sw.e.nodes(), ""); err != nil {
 		return err
 	}
-	err := e.eachNode(func(n *Node) error {
+	err := sw.eachNode(func(n *Node) error {
 		if err := n.Server.Start(ctx); err != nil { // the steps may have left it away
 			return err
 		}
@@ -37,5 +37,5 @@ func (e *Environment) clearText(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("leave clear text: %w", err)
 	}
-	return e.rewriteAll(ctx)
+	return sw.e.data.rewriteAll(ctx)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,74 +43,90 @@ func digest(value []byte) string {
 // dataWriters is how many objects are written or read at once.
 const dataWriters = 8
 
+// dataset is the objects that are encrypted: it writes, reads, migrates and counts them.
+type dataset struct {
+	e *Environment
+
+	mu      sync.Mutex
+	written map[string]history.Data // secrets by name
+	serial  int
+	busy    string // the secret that is being written again and again: nobody can say what a read of it should give
+}
+
+func (ds *dataset) wrote() bool {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	return len(ds.written) > 0
+}
+
 // data writes secrets through every API server in turn, reads all that were written back through each of them, or writes every
 // secret of the cluster anew.
-func (e *Environment) data(ctx context.Context, a *scenario.Data) error {
+func (ds *dataset) data(ctx context.Context, a *scenario.Data) error {
 	count, size := a.Objects()
 	switch op := a.Op; {
 	case count < 1 || count > scenario.MaxObjects || size < 1 || size > scenario.MaxObjectBytes:
 		return fmt.Errorf("data: count is %d (1 to %d), size %d (1 to %d bytes)", count, scenario.MaxObjects, size, scenario.MaxObjectBytes)
 	case op == scenario.DataWrite:
-		return e.writeData(ctx, count, size)
+		return ds.writeData(ctx, count, size)
 	case op == scenario.DataVerify:
-		return e.verifyData(ctx)
+		return ds.verifyData(ctx)
 	case op == scenario.DataMigrate:
-		return e.migrateData(ctx)
+		return ds.migrateData(ctx)
 	default:
 		return fmt.Errorf("data: op %q: expected write, verify or migrate", op)
 	}
 }
 
-func (e *Environment) writeData(ctx context.Context, count, size int) error {
-	nodes := e.serving()
+func (ds *dataset) writeData(ctx context.Context, count, size int) error {
+	nodes := ds.e.serving()
 	if len(nodes) == 0 {
 		return fmt.Errorf("data: no API server runs")
 	}
-	if err := e.awaitReload(ctx, nodes); err != nil {
+	if err := ds.e.encrypting.awaitReload(ctx, nodes); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dataWriters)
 	for i := range count {
-		group.Go(func() error { return e.writeNew(ctx, nodes[i%len(nodes)], size) })
+		group.Go(func() error { return ds.writeNew(ctx, nodes[i%len(nodes)], size) })
 	}
 	return group.Wait()
 }
 
 // writeNew writes a secret that nobody knows.
-func (e *Environment) writeNew(ctx context.Context, n *Node, size int) error {
+func (ds *dataset) writeNew(ctx context.Context, n *Node, size int) error {
 	value := make([]byte, size)
 	if _, err := rand.Read(value); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
-	e.mu.Lock()
-	e.serial++
-	name := fmt.Sprintf("data-%d", e.serial)
-	e.mu.Unlock()
-	return e.writeOne(ctx, n, name, value)
+	ds.mu.Lock()
+	ds.serial++
+	name := fmt.Sprintf("data-%d", ds.serial)
+	ds.mu.Unlock()
+	return ds.writeOne(ctx, n, name, value)
 }
 
 // writeOne creates a secret, or replaces the one that was written before. A write that is refused is an event, not an error:
 // whether it should have been is the checker's and the scenario's business.
-func (e *Environment) writeOne(ctx context.Context, n *Node, name string, value []byte) error {
-	e.mu.Lock()
-	_, there := e.written[name]
-	e.mu.Unlock()
-	object := e.objects.objectName(name)
-	e.recorder.secrecy.Add(object, secrecy.Plain, value)
-	d := history.Data{Op: history.DataWritten, Object: object, Digest: digest(value), Node: n.Name, Want: e.wantNow()}
-	err := n.Admin.put(ctx, e.objects.Resource, e.objects.object(name, value), there)
-	if d.Want != e.wantNow() {
+func (ds *dataset) writeOne(ctx context.Context, n *Node, name string, value []byte) error {
+	ds.mu.Lock()
+	_, there := ds.written[name]
+	ds.mu.Unlock()
+	object := ds.e.objects.objectName(name)
+	ds.e.recorder.secrecy.Add(object, secrecy.Plain, value)
+	d := history.Data{Op: history.DataWritten, Object: object, Digest: digest(value), Node: n.Name, Want: ds.wantNow()}
+	err := n.Admin.put(ctx, ds.e.objects.Resource, ds.e.objects.object(name, value), there)
+	if d.Want != ds.wantNow() {
 		d.Want = "" // it changed meanwhile
 	}
-	e.recordData(d, err)
+	ds.recordData(d, err)
 	if err != nil {
 		return ctx.Err()
 	}
-	e.mu.Lock()
-	e.written[name] = d
-	e.mu.Unlock()
-	return e.inspect(ctx, name, d)
+	ds.mu.Lock()
+	ds.written[name] = d
+	ds.mu.Unlock()
+	return ds.inspect(ctx, name, d)
 }
 
 func (c *Client) put(ctx context.Context, r schema.GroupVersionResource, o *unstructured.Unstructured, there bool) (err error) {
@@ -125,81 +142,81 @@ func (c *Client) put(ctx context.Context, r schema.GroupVersionResource, o *unst
 }
 
 // wantNow is the provider that encrypts what is written now; empty while not every API server has been told, or has loaded, so.
-func (e *Environment) wantNow() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.pods != nil {
-		return e.pods.writer()
+func (ds *dataset) wantNow() string {
+	ds.e.mu.Lock()
+	defer ds.e.mu.Unlock()
+	if ds.e.pods != nil {
+		return ds.e.pods.writer()
 	}
-	if len(e.reloads) > 0 || e.telling {
+	if len(ds.e.reloads) > 0 || ds.e.telling {
 		return ""
 	}
-	return e.told.Providers.Writer().Name()
+	return ds.e.told.Providers.Writer().Name()
 }
 
 // inspect looks at a secret in etcd, past every API server.
-func (e *Environment) inspect(ctx context.Context, name string, written history.Data) error {
+func (ds *dataset) inspect(ctx context.Context, name string, written history.Data) error {
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
-	stored, err := e.stored(ctx, e.objects.Registry+dataNamespace+"/"+name)
-	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.data)
-	e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dekSource)
+	stored, err := ds.stored(ctx, ds.e.objects.Registry+dataNamespace+"/"+name)
+	ds.e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.data)
+	ds.e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dekSource)
 	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, journal.Digest(stored.dekSource)
-	if e.wantNow() != d.Want {
+	if ds.wantNow() != d.Want {
 		return ctx.Err() // it may have been written anew meanwhile: the census looks at it
 	}
-	e.recordData(d, err)
+	ds.recordData(d, err)
 	return ctx.Err()
 }
 
 // verifyData reads everything that was written through every API server that runs.
-func (e *Environment) verifyData(ctx context.Context) error {
-	e.mu.Lock()
-	names := slices.Sorted(maps.Keys(e.written))
-	busy := e.busy
-	e.mu.Unlock()
+func (ds *dataset) verifyData(ctx context.Context) error {
+	ds.mu.Lock()
+	names := slices.Sorted(maps.Keys(ds.written))
+	busy := ds.busy
+	ds.mu.Unlock()
 	names = slices.DeleteFunc(names, func(name string) bool { return name == busy })
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dataWriters)
-	for _, n := range e.serving() {
+	for _, n := range ds.e.serving() {
 		for _, name := range names {
-			group.Go(func() error { return e.readOne(ctx, n, name) })
+			group.Go(func() error { return ds.readOne(ctx, n, name) })
 		}
 	}
 	return group.Wait()
 }
 
-func (e *Environment) readOne(ctx context.Context, n *Node, name string) error {
-	e.mu.Lock()
-	written := e.written[name]
-	e.mu.Unlock()
+func (ds *dataset) readOne(ctx context.Context, n *Node, name string) error {
+	ds.mu.Lock()
+	written := ds.written[name]
+	ds.mu.Unlock()
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	d := history.Data{Op: history.DataRead, Object: written.Object, Node: n.Name}
-	got, err := n.direct().Resource(e.objects.Resource).Namespace(dataNamespace).Get(reading, name, metav1.GetOptions{})
+	got, err := n.direct().Resource(ds.e.objects.Resource).Namespace(dataNamespace).Get(reading, name, metav1.GetOptions{})
 	if err == nil {
 		var value []byte
-		if value, err = e.objects.value(got); err == nil {
+		if value, err = ds.e.objects.value(got); err == nil {
 			d.Digest = digest(value)
 		}
 	}
-	e.recordData(d, err) // what it should be the checker knows: a write that failed may have been made
+	ds.recordData(d, err) // what it should be the checker knows: a write that failed may have been made
 	return ctx.Err()
 }
 
 // migrateData is a storage migration without a switch: after a rotation nothing is left under the old KEK.
-func (e *Environment) migrateData(ctx context.Context) error {
-	e.topology.Lock()
-	defer e.topology.Unlock()
-	if err := e.migrate(ctx); err != nil {
+func (ds *dataset) migrateData(ctx context.Context) error {
+	ds.e.changes.turn.Lock()
+	defer ds.e.changes.turn.Unlock()
+	if err := ds.migrate(ctx); err != nil {
 		return err
 	}
-	return e.census(ctx)
+	return ds.census(ctx)
 }
 
-func (e *Environment) recordData(d history.Data, err error) {
+func (ds *dataset) recordData(d history.Data, err error) {
 	d.OK = err == nil
 	if err != nil {
 		d.Error = err.Error()
 	}
-	e.record(&d)
+	ds.e.record(&d)
 }

@@ -23,21 +23,21 @@ const (
 
 // configure writes the cluster's one APIServer configuration, as an administrator does. What comes of it is the operators' business: it
 // returns at once.
-func (e *Environment) configure(ctx context.Context, a *scenario.APIServer) error {
+func (fs *faults) configure(ctx context.Context, a *scenario.APIServer) error {
 	wanted, err := operated.Wish(a)
 	if err != nil {
 		return err
 	}
-	err = e.eachOperated(func(f *Environment) error {
+	err = fs.e.operated.eachOperated(func(f *Environment) error {
 		f.pods.delay(operated.Lags(a.Lag, f.Nodes()))
-		return f.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes))
+		return f.data.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes))
 	})
 	if err != nil {
 		return err
 	}
 	var refusal error
 	var began time.Time
-	err = e.persist(ctx, func(ctx context.Context, c *Client) error {
+	err = fs.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
 		began = time.Now()
 		_, refusal = c.Resource(apiServerConfigs()).Apply(ctx, cluster, wanted, metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
 		if apierrors.IsInvalid(refusal) || apierrors.IsBadRequest(refusal) {
@@ -55,8 +55,8 @@ func (e *Environment) configure(ctx context.Context, a *scenario.APIServer) erro
 	case refused:
 		return nil
 	}
-	return e.eachOperated(func(f *Environment) error {
-		f.recordType(encryption.Type(a.Type), began)
+	return fs.e.operated.eachOperated(func(f *Environment) error {
+		f.encrypting.recordType(encryption.Type(a.Type), began)
 		return nil
 	})
 }

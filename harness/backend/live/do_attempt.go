@@ -19,17 +19,17 @@ import (
 
 // attempt makes one request under the identity of a node's reporter, straight to that node's API server, and says
 // whether it was treated as expected.
-func (e *Environment) attempt(ctx context.Context, a *scenario.Attempt) error {
-	nodes, err := e.selectNodes(a.As, true)
+func (st *statuses) attempt(ctx context.Context, a *scenario.Attempt) error {
+	nodes, err := st.e.procs.selectNodes(a.As, true)
 	if err != nil {
 		return err
 	}
 	as := nodes[0]
-	request, err := e.attemptOf(a, as.Name)
+	request, err := st.attemptOf(a, as.Name)
 	if err != nil {
 		return err
 	}
-	config, err := e.plane.RESTConfig(contract.ReporterIdentity(as.Name), []string{contract.ReporterGroup}, as.Server.URL())
+	config, err := st.e.plane.RESTConfig(contract.ReporterIdentity(as.Name), []string{contract.ReporterGroup}, as.Server.URL())
 	if err != nil {
 		return err
 	}
@@ -53,13 +53,13 @@ type apiRequest struct {
 	body                      []byte
 }
 
-func (e *Environment) attemptOf(a *scenario.Attempt, as string) (apiRequest, error) {
+func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error) {
 	verb := a.Method
 	switch verb {
 	case "apply-condition":
-		return e.applyAs(as, contract.ConditionType(orDefault(a.Node, as)))
+		return st.applyAs(as, contract.ConditionType(orDefault(a.Node, as)))
 	case "apply-rollup":
-		return e.applyAs(as, contract.ConditionDegraded)
+		return st.applyAs(as, contract.ConditionDegraded)
 	}
 	r := apiRequest{path: resourcePath(a), query: url.Values{}, contentType: "application/json"}
 	switch verb {
@@ -93,11 +93,11 @@ func (e *Environment) attemptOf(a *scenario.Attempt, as string) (apiRequest, err
 }
 
 // applyAs applies one condition to the operator CR under the field manager of a node's reporter.
-func (e *Environment) applyAs(as, conditionType string) (apiRequest, error) {
-	body, err := json.Marshal(newObject("operator.openshift.io/v1", e.operator.kind, cluster, object{"status": object{"conditions": []any{object{
+func (st *statuses) applyAs(as, conditionType string) (apiRequest, error) {
+	body, err := json.Marshal(newObject("operator.openshift.io/v1", st.e.operator.kind, cluster, object{"status": object{"conditions": []any{object{
 		"type": conditionType, "status": "True", "reason": contract.ReporterConditionReason, "message": "[]",
 		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}}).Object)
-	r := e.operator.resource
+	r := st.e.operator.resource
 	return apiRequest{
 		method: http.MethodPatch, contentType: audit.ContentTypeApply, body: body,
 		path:  "/apis/" + r.Group + "/" + r.Version + "/" + r.Resource + "/" + cluster + "/status",

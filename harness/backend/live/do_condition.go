@@ -16,20 +16,26 @@ import (
 // somebodyElse is the field manager of conditions whose manager the scenario leaves open.
 const somebodyElse = "somebody-else"
 
+// statuses writes conditions and reports as somebody else, and makes attempts.
+type statuses struct {
+	e          *Environment
+	conditions map[string]map[string]object // by manager and type
+}
+
 // condition puts a condition on the operator CR, or deletes it, as another controller would: by Server-Side Apply of
 // all conditions of that manager, since what an apply leaves out it removes.
-func (e *Environment) condition(ctx context.Context, a *scenario.Condition) error {
+func (st *statuses) condition(ctx context.Context, a *scenario.Condition) error {
 	kind := a.Type
 	if kind == "" {
 		return errors.New("expected a type")
 	}
 	manager := orDefault(a.Manager, somebodyElse)
-	e.topology.Lock() // two applies of one manager must not overtake each other
-	defer e.topology.Unlock()
-	owned := e.conditions[manager]
+	st.e.changes.turn.Lock() // two applies of one manager must not overtake each other
+	defer st.e.changes.turn.Unlock()
+	owned := st.conditions[manager]
 	if owned == nil {
 		owned = map[string]object{}
-		e.conditions[manager] = owned
+		st.conditions[manager] = owned
 	}
 	if a.Delete {
 		delete(owned, kind)
@@ -41,31 +47,31 @@ func (e *Environment) condition(ctx context.Context, a *scenario.Condition) erro
 	for _, c := range owned {
 		all = append(all, c)
 	}
-	return e.applyConditions(ctx, manager, all)
+	return st.applyConditions(ctx, manager, all)
 }
 
-func (e *Environment) applyConditions(ctx context.Context, manager string, conditions []any) error {
-	return e.applyStatus(ctx, manager, object{"conditions": conditions})
+func (st *statuses) applyConditions(ctx context.Context, manager string, conditions []any) error {
+	return st.applyStatus(ctx, manager, object{"conditions": conditions})
 }
 
 // entries puts entries of nodes that do not exist into the typed list, or takes them away.
-func (e *Environment) entries(ctx context.Context, a *scenario.Entries) error {
-	op, err := core.OperatorByName(e.operator.flag)
+func (st *statuses) entries(ctx context.Context, a *scenario.Entries) error {
+	op, err := core.OperatorByName(st.e.operator.flag)
 	if err != nil {
 		return err
 	}
-	return e.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(op.TypedPath, a.Count, time.Now()))
+	return st.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(op.TypedPath, a.Count, time.Now()))
 }
 
 // applyStatus applies what a manager owns of the CR's status.
-func (e *Environment) applyStatus(ctx context.Context, manager string, status object) error {
-	c, err := e.plane.Nodes().Admin()
+func (st *statuses) applyStatus(ctx context.Context, manager string, status object) error {
+	c, err := st.e.plane.Nodes().Admin()
 	if err != nil {
 		return err
 	}
-	o := newObject("operator.openshift.io/v1", e.operator.kind, cluster, object{"status": status})
+	o := newObject("operator.openshift.io/v1", st.e.operator.kind, cluster, object{"status": status})
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
-	if _, err := c.Resource(e.operator.resource).ApplyStatus(ctx, cluster, o, options); err != nil {
+	if _, err := c.Resource(st.e.operator.resource).ApplyStatus(ctx, cluster, o, options); err != nil {
 		return fmt.Errorf("apply the status of %s: %w", manager, err)
 	}
 	return nil

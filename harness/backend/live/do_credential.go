@@ -18,12 +18,12 @@ import (
 
 // reporterKubeconfig writes the kubeconfig of a node's reporter, and gives its path as the program sees it. The credential is a file beside it, as
 // where a kubelet or a certificate syncer mounts one: it can be replaced while the reporter runs.
-func (e *Environment) reporterKubeconfig(n *Node) (string, error) {
-	if _, err := e.writeCredential(n, 0); err != nil {
+func (sut *systemUnderTest) reporterKubeconfig(n *Node) (string, error) {
+	if _, err := sut.writeCredential(n, 0); err != nil {
 		return "", err
 	}
 	at, user := n.ReporterPlace, contract.ReporterIdentity(n.Name)
-	text, err := e.plane.Kubeconfig(user, e.opts.reporterGroups(), at.Server)
+	text, err := sut.e.plane.Kubeconfig(user, sut.e.opts.reporterGroups(), at.Server)
 	if err != nil {
 		return "", err
 	}
@@ -46,8 +46,8 @@ func (e *Environment) reporterKubeconfig(n *Node) (string, error) {
 func credentialFile(n *Node) string { return "reporter-" + n.Name + ".pem" }
 
 // writeCredential replaces the credential of a node's reporter.
-func (e *Environment) writeCredential(n *Node, life time.Duration) (expires time.Time, err error) {
-	text, expires, err := e.plane.Certificate(contract.ReporterIdentity(n.Name), e.opts.reporterGroups(), life)
+func (sut *systemUnderTest) writeCredential(n *Node, life time.Duration) (expires time.Time, err error) {
+	text, expires, err := sut.e.plane.Certificate(contract.ReporterIdentity(n.Name), sut.e.opts.reporterGroups(), life)
 	if err != nil {
 		return expires, err
 	}
@@ -68,27 +68,27 @@ func (p Place) write(name string, text []byte) (string, error) {
 }
 
 // credential lets the credential of reporters expire, or renews it.
-func (e *Environment) credential(ctx context.Context, a *scenario.Credential) error {
-	nodes, err := e.selectNodes(a.Node, true)
+func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credential) error {
+	nodes, err := sut.e.procs.selectNodes(a.Node, true)
 	if err == nil {
-		err = e.reachable(nodes, "")
+		err = sut.e.procs.reachable(nodes, "")
 	}
 	if err != nil {
 		return err
 	}
 	if a.Mode == scenario.CredentialRenew {
 		for _, n := range nodes {
-			if _, err := e.writeCredential(n, 0); err != nil {
+			if _, err := sut.writeCredential(n, 0); err != nil {
 				return err
 			}
-			e.record(expired(n, true))
+			sut.e.record(expired(n, true))
 		}
 		return nil
 	}
 	var last time.Time
 	ends := map[*Node]time.Time{}
 	for _, n := range nodes {
-		if ends[n], err = e.writeCredential(n, backend.CredentialLife+time.Second); err != nil {
+		if ends[n], err = sut.writeCredential(n, backend.CredentialLife+time.Second); err != nil {
 			return err
 		}
 		last = ends[n]
@@ -96,7 +96,7 @@ func (e *Environment) credential(ctx context.Context, a *scenario.Credential) er
 		if err := r.Stop(ctx); err != nil {
 			return err
 		}
-		if err := e.start(ctx, r); err != nil {
+		if err := sut.e.procs.start(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -108,7 +108,7 @@ func (e *Environment) credential(ctx context.Context, a *scenario.Credential) er
 		return ctx.Err()
 	}
 	for n, at := range ends {
-		e.sink.Record(at, "backend", expired(n, false))
+		sut.e.sink.Record(at, "backend", expired(n, false))
 	}
 	return nil
 }

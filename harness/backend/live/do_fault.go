@@ -6,32 +6,39 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
+// faults carries out what breaks or configures something: plugins and their KMS, links, API servers, and refused requests.
+type faults struct {
+	e        *Environment
+	refusals []history.Refusal // that are in force
+}
+
 // inject puts a fault in force on the selected plugins.
-func (e *Environment) inject(ctx context.Context, a *scenario.Inject) error {
-	return e.eachPlugin(a.Plugin, func(g *Plugin) error { return g.control.inject(ctx, a.Fault, a.Method, a.Params) })
+func (fs *faults) inject(ctx context.Context, a *scenario.Inject) error {
+	return fs.eachPlugin(a.Plugin, func(g *Plugin) error { return g.control.inject(ctx, a.Fault, a.Method, a.Params) })
 }
 
 // release ends faults of the selected plugins: those of a name and a method, or all. A plugin that a fault has taken
 // down for good is started again.
-func (e *Environment) release(ctx context.Context, a *scenario.Release) error {
-	return e.eachPlugin(a.Plugin, func(g *Plugin) error {
+func (fs *faults) release(ctx context.Context, a *scenario.Release) error {
+	return fs.eachPlugin(a.Plugin, func(g *Plugin) error {
 		if g.Status().Crashed {
-			return e.start(ctx, &g.Target)
+			return fs.e.procs.start(ctx, &g.Target)
 		}
 		return g.control.release(ctx, a.Fault, a.Method)
 	})
 }
 
 // setLags says how long each plugin takes to notice a rotation: one lag for all, or one for each node.
-func (e *Environment) setLags(ctx context.Context, lag scenario.Lag) error {
-	return e.eachPlugin(scenario.Selector{}, func(g *Plugin) error { return g.control.SetNoticeLag(ctx, lag.Of(g.Node)) })
+func (fs *faults) setLags(ctx context.Context, lag scenario.Lag) error {
+	return fs.eachPlugin(scenario.Selector{}, func(g *Plugin) error { return g.control.SetNoticeLag(ctx, lag.Of(g.Node)) })
 }
 
-func (e *Environment) eachPlugin(s scenario.Selector, do func(*Plugin) error) error {
-	nodes, err := e.selectNodes(s.Node, true)
+func (fs *faults) eachPlugin(s scenario.Selector, do func(*Plugin) error) error {
+	nodes, err := fs.e.procs.selectNodes(s.Node, true)
 	if err != nil {
 		return err
 	}

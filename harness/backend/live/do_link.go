@@ -17,26 +17,26 @@ const (
 )
 
 // link puts a fault in force on the selected links, or restores them.
-func (e *Environment) link(ctx context.Context, a *scenario.Link) error {
+func (fs *faults) link(ctx context.Context, a *scenario.Link) error {
 	fault, err := faultOf(a)
 	if err != nil {
 		return err
 	}
 	switch a.From {
 	case FromAggregator:
-		return e.setLink(ctx, history.Link{From: FromAggregator, To: history.RoleLoadBalancer}, fault)
+		return fs.setLink(ctx, history.Link{From: FromAggregator, To: history.RoleLoadBalancer}, fault)
 	case FromClient, fromHarness:
-		return e.setLink(ctx, history.Link{From: FromClient, To: history.RoleLoadBalancer}, fault)
+		return fs.setLink(ctx, history.Link{From: FromClient, To: history.RoleLoadBalancer}, fault)
 	}
-	nodes, err := e.selectNodes(a.Node, true)
+	nodes, err := fs.e.procs.selectNodes(a.Node, true)
 	if err != nil {
 		return err
 	}
 	if a.From == history.RoleNode {
-		return e.network(ctx, nodes, fault)
+		return fs.network(ctx, nodes, fault)
 	}
 	for _, n := range nodes {
-		if err := e.setLink(ctx, history.Link{From: a.From, To: a.To, Node: n.Name}, fault); err != nil {
+		if err := fs.setLink(ctx, history.Link{From: a.From, To: a.To, Node: n.Name}, fault); err != nil {
 			return err
 		}
 	}
@@ -45,9 +45,9 @@ func (e *Environment) link(ctx context.Context, a *scenario.Link) error {
 
 // network cuts nodes off, or connects them again. What becomes of the node's other links is told as well: who judges a history
 // goes by them.
-func (e *Environment) network(ctx context.Context, nodes []*Node, f netfault.Fault) error {
+func (fs *faults) network(ctx context.Context, nodes []*Node, f netfault.Fault) error {
 	for _, n := range nodes {
-		if err := e.setLink(ctx, history.Link{From: history.RoleNode, To: history.Network, Node: n.Name}, f); err != nil {
+		if err := fs.setLink(ctx, history.Link{From: history.RoleNode, To: history.Network, Node: n.Name}, f); err != nil {
 			return err
 		}
 	}
@@ -55,8 +55,8 @@ func (e *Environment) network(ctx context.Context, nodes []*Node, f netfault.Fau
 		if err := connected(ctx, n, f); err != nil {
 			return err
 		}
-		e.record(&history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: n.Name, State: stateOf(f.Mode)})
-		e.record(&history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: n.Name, State: stateOf(f.Mode)})
+		fs.e.record(&history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: n.Name, State: stateOf(f.Mode)})
+		fs.e.record(&history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: n.Name, State: stateOf(f.Mode)})
 	}
 	return nil
 }
@@ -72,12 +72,12 @@ func connected(ctx context.Context, n *Node, f netfault.Fault) error {
 	return nil
 }
 
-func (e *Environment) setLink(ctx context.Context, l history.Link, f netfault.Fault) error {
-	if err := e.plane.SetLink(ctx, l, f); err != nil {
+func (fs *faults) setLink(ctx context.Context, l history.Link, f netfault.Fault) error {
+	if err := fs.e.plane.SetLink(ctx, l, f); err != nil {
 		return err
 	}
 	l.State, l.Delay = stateOf(f.Mode), f.Delay
-	e.record(&l)
+	fs.e.record(&l)
 	return nil
 }
 

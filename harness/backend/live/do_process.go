@@ -13,29 +13,32 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
+// processes starts, stops, kills, pauses and resumes processes, pods and nodes.
+type processes struct{ e *Environment }
+
 // processes carries out start … restart on every selected process at the same time.
-func (e *Environment) processes(ctx context.Context, a *scenario.Process) error {
+func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 	if a.Target.Role == history.RoleNode || a.Target.Role == history.RolePod {
-		return e.wholes(ctx, a)
+		return ps.wholes(ctx, a)
 	}
 	if a.Unlisted {
-		return e.startUnlisted(ctx, a.Target)
+		return ps.startUnlisted(ctx, a.Target)
 	}
-	targets, err := e.selectProcesses(ctx, a.Target)
+	targets, err := ps.selectProcesses(ctx, a.Target)
 	if err != nil {
 		return err
 	}
 	if a.Target.Role == history.RoleEtcd {
-		e.plane.Spoil(DamagedEtcd)
+		ps.e.plane.Spoil(DamagedEtcd)
 	}
 	if a.Target.Role == history.RoleOperator {
-		e.pods.operator.Unit.(*operatorUnit).release(a.Release)
+		ps.e.pods.operator.Unit.(*operatorUnit).release(a.Release)
 	}
 	errs := make([]error, len(targets))
 	var all sync.WaitGroup
 	for i, t := range targets {
 		all.Go(func() {
-			if err := e.act(ctx, a, t); err != nil {
+			if err := ps.act(ctx, a, t); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", NameOf(t.Identity), err)
 			}
 		})
@@ -45,28 +48,28 @@ func (e *Environment) processes(ctx context.Context, a *scenario.Process) error 
 }
 
 // startUnlisted starts plugins whose sockets no API server and no reporter is given.
-func (e *Environment) startUnlisted(ctx context.Context, s scenario.Selector) error {
-	nodes, err := e.selectNodes(s.Node, false)
+func (ps *processes) startUnlisted(ctx context.Context, s scenario.Selector) error {
+	nodes, err := ps.selectNodes(s.Node, false)
 	if err == nil {
-		err = e.reachable(nodes, "")
+		err = ps.reachable(nodes, "")
 	}
 	if err != nil {
 		return err
 	}
 	var group errgroup.Group
 	for _, n := range nodes {
-		group.Go(func() error { return e.startPlugins(ctx, n, []string{s.KeyID}) })
+		group.Go(func() error { return ps.e.encrypting.startPlugins(ctx, n, []string{s.KeyID}) })
 	}
 	return group.Wait()
 }
 
-func (e *Environment) act(ctx context.Context, a *scenario.Process, t Target) error {
+func (ps *processes) act(ctx context.Context, a *scenario.Process, t Target) error {
 	if ends(a) {
-		e.recordStopping(t)
+		ps.recordStopping(t)
 	}
 	switch a.Do {
 	case scenario.VerbStart:
-		return e.start(ctx, &t)
+		return ps.start(ctx, &t)
 	case scenario.VerbStop:
 		return t.Stop(ctx)
 	case scenario.VerbKill:
@@ -77,31 +80,31 @@ func (e *Environment) act(ctx context.Context, a *scenario.Process, t Target) er
 		return t.Resume(ctx)
 	}
 	if overlap := a.Overlap.Value(); overlap > 0 {
-		return e.succeed(ctx, t, overlap)
+		return ps.succeed(ctx, t, overlap)
 	}
 	end := t.Stop
 	switch a.With {
 	case scenario.WithKill:
 		end = t.Kill
 	case scenario.WithContainer:
-		return e.plane.RestartContainer(ctx, t, e.recordReady)
+		return ps.e.plane.RestartContainer(ctx, t, ps.e.changes.recordReady)
 	}
 	if err := end(ctx); err != nil {
 		return err
 	}
-	return e.start(ctx, &t)
+	return ps.start(ctx, &t)
 }
 
 // nowhere is the metrics address of a reporter beside another, which has the port that is read: on nodes each has an address of its own.
 const nowhere = "127.0.0.1:0"
 
 // succeed starts another reporter beside one, and ends the older one after a time.
-func (e *Environment) succeed(ctx context.Context, old Target, overlap time.Duration) error {
-	n := e.plane.Nodes().Get(old.Identity.Node)
-	if err := e.prepareReporter(n, nowhere); err != nil {
+func (ps *processes) succeed(ctx context.Context, old Target, overlap time.Duration) error {
+	n := ps.e.plane.Nodes().Get(old.Identity.Node)
+	if err := ps.e.sut.prepareReporter(n, nowhere); err != nil {
 		return err
 	}
-	if err := e.start(ctx, n.Reporter()); err != nil {
+	if err := ps.start(ctx, n.Reporter()); err != nil {
 		return errors.Join(err, old.Stop(ctx))
 	}
 	timer := time.NewTimer(overlap)
@@ -120,20 +123,20 @@ func ends(a *scenario.Process) bool {
 
 // recordStopping records that an API server is about to end. One that is asked to end drains for seconds, and refuses writes meanwhile. One that
 // is killed serves nothing more, and on a busy machine it takes seconds until its exit can be observed.
-func (e *Environment) recordStopping(t Target) {
+func (ps *processes) recordStopping(t Target) {
 	if t.Identity.Role != history.RoleAPIServer || !t.Status().Lives() {
 		return
 	}
 	p := t.Identity
 	p.PID, p.State = t.Status().PID, history.ProcessStopping
-	e.record(&p)
+	ps.e.record(&p)
 }
 
 // start starts a process unless it runs, waits until it answers, and records that it does.
-func (e *Environment) start(ctx context.Context, t *Target) error {
+func (ps *processes) start(ctx context.Context, t *Target) error {
 	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
 	defer cancel()
-	if e.pods != nil && t.Identity.Role == history.RoleReporter && len(e.pods.sockets(t.Identity.Node)) == 0 {
+	if ps.e.pods != nil && t.Identity.Role == history.RoleReporter && len(ps.e.pods.sockets(t.Identity.Node)) == 0 {
 		return nil // it was given no plugin yet: the operator starts it
 	}
 	already := t.Status().Lives()
@@ -141,7 +144,7 @@ func (e *Environment) start(ctx context.Context, t *Target) error {
 		return err
 	}
 	if !already && t.Status().Lives() {
-		e.recordReady(t)
+		ps.e.changes.recordReady(t)
 	}
 	return nil
 }

@@ -42,46 +42,46 @@ func LacksRefusals(s *scenario.Scenario) (lacks []string) {
 }
 
 // refuse takes permissions away from the roles of reporters or aggregators, or gives them back. It is over when every API server knows.
-func (e *Environment) refuse(ctx context.Context, a *scenario.Refuse) error {
-	e.topology.Lock()
-	defer e.topology.Unlock()
+func (fs *faults) refuse(ctx context.Context, a *scenario.Refuse) error {
+	fs.e.changes.turn.Lock()
+	defer fs.e.changes.turn.Unlock()
 	role := a.Role
 	told := history.Refusal{Role: role, Verb: a.Method, Mode: history.RefuseForbidden, Code: history.RefusalCode(history.RefuseForbidden)}
 	if a.Mode != history.RefuseRestore {
-		e.record(&told) // before the first that is refused
-		e.refusals = append(e.refusals, told)
-		return e.permit(ctx, told, false)
+		fs.e.record(&told) // before the first that is refused
+		fs.refusals = append(fs.refusals, told)
+		return fs.permit(ctx, told, false)
 	}
 	ended := []history.Refusal{}
-	e.refusals = slices.DeleteFunc(e.refusals, func(r history.Refusal) bool {
+	fs.refusals = slices.DeleteFunc(fs.refusals, func(r history.Refusal) bool {
 		over := role == "" || r.Role == role
 		if over {
 			ended = append(ended, r)
 		}
 		return over
 	})
-	if err := e.permit(ctx, told, true); err != nil {
+	if err := fs.permit(ctx, told, true); err != nil {
 		return err
 	}
 	for _, over := range ended {
 		over.Over = true
-		e.record(&over)
+		fs.e.record(&over)
 	}
 	return nil
 }
 
 // permit sets the rules of all roles by the refusals in force, and waits until what was told is known everywhere.
-func (e *Environment) permit(ctx context.Context, told history.Refusal, allowed bool) error {
-	c, err := e.plane.Nodes().Admin()
+func (fs *faults) permit(ctx context.Context, told history.Refusal, allowed bool) error {
+	c, err := fs.e.plane.Nodes().Admin()
 	if err != nil {
 		return err
 	}
-	if err := c.setRules(ctx, e.operator, e.refusals); err != nil {
+	if err := c.setRules(ctx, fs.e.operator, fs.refusals); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, n := range e.plane.Nodes().List() {
-		for _, want := range e.reviews(told) {
+	for _, n := range fs.e.plane.Nodes().List() {
+		for _, want := range fs.reviews(told) {
 			group.Go(func() error { return n.awaitPermission(ctx, want, allowed) })
 		}
 	}
@@ -131,19 +131,19 @@ func rulesLeft(o *unstructured.Unstructured, refusals []history.Refusal) []any {
 }
 
 // reviews ask about what a refusal changes: of each role one thing that it may do to the CR.
-func (e *Environment) reviews(told history.Refusal) (out []object) {
+func (fs *faults) reviews(told history.Refusal) (out []object) {
 	verb := orDefault(told.Verb, "patch")
 	if told.Role != history.RoleAggregator && slices.Contains([]string{"get", "patch"}, verb) {
-		out = append(out, e.review(contract.ReporterIdentity(e.plane.Nodes().List()[0].Name), verb, contract.ReporterGroup))
+		out = append(out, fs.review(contract.ReporterIdentity(fs.e.plane.Nodes().List()[0].Name), verb, contract.ReporterGroup))
 	}
 	if told.Role != history.RoleReporter && slices.Contains([]string{"get", "list", "watch", "patch"}, verb) {
-		out = append(out, e.review(contract.AggregatorIdentity, verb))
+		out = append(out, fs.review(contract.AggregatorIdentity, verb))
 	}
 	return out
 }
 
-func (e *Environment) review(user, verb string, groups ...any) object {
-	of := object{"group": e.operator.resource.Group, "resource": e.operator.resource.Resource, "name": cluster, "verb": verb}
+func (fs *faults) review(user, verb string, groups ...any) object {
+	of := object{"group": fs.e.operator.resource.Group, "resource": fs.e.operator.resource.Resource, "name": cluster, "verb": verb}
 	if verb == "patch" {
 		of["subresource"] = "status"
 	}

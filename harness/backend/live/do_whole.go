@@ -18,36 +18,36 @@ const (
 )
 
 // wholes carries out start … restart of nodes, or of the API servers' pods on them, each group as one unit.
-func (e *Environment) wholes(ctx context.Context, a *scenario.Process) error {
-	e.topology.Lock()
-	defer e.topology.Unlock()
-	nodes, err := e.selectNodes(a.Target.Node, false)
+func (ps *processes) wholes(ctx context.Context, a *scenario.Process) error {
+	ps.e.changes.turn.Lock()
+	defer ps.e.changes.turn.Unlock()
+	nodes, err := ps.selectNodes(a.Target.Node, false)
 	if err != nil {
 		return err
 	}
 	role := a.Target.Role
 	if role == history.RolePod {
-		if err := e.reachable(nodes, awayStopped); err != nil {
+		if err := ps.reachable(nodes, awayStopped); err != nil {
 			return err
 		}
 	}
 	if ends(a) {
 		for _, n := range nodes {
-			e.recordStopping(Target{n.Server, n.identity()})
+			ps.recordStopping(Target{n.Server, n.identity()})
 		}
 	}
-	return e.actOnWhole(ctx, a, e.plane.Whole(role, nodes, e.recordReady), func(away string, states ...string) {
+	return ps.actOnWhole(ctx, a, ps.e.plane.Whole(role, nodes, ps.e.changes.recordReady), func(away string, states ...string) {
 		for _, n := range nodes {
-			e.setAway(onNode{role, n.Name}, away)
+			ps.setAway(onNode{role, n.Name}, away)
 			for _, state := range states {
-				e.record(&history.Process{Role: role, Node: n.Name, State: state})
+				ps.e.record(&history.Process{Role: role, Node: n.Name, State: state})
 			}
 		}
 	})
 }
 
 // actOnWhole tells note what has become of the nodes. Of an end that failed too: whatever is left is started later.
-func (e *Environment) actOnWhole(ctx context.Context, a *scenario.Process, u Unit, note func(away string, states ...string)) error {
+func (ps *processes) actOnWhole(ctx context.Context, a *scenario.Process, u Unit, note func(away string, states ...string)) error {
 	away := awayKilled
 	if a.Target.Role == history.RolePod {
 		away = awayStopped
@@ -82,24 +82,24 @@ func (e *Environment) actOnWhole(ctx context.Context, a *scenario.Process, u Uni
 	return nil
 }
 
-func (e *Environment) setAway(k onNode, why string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (ps *processes) setAway(k onNode, why string) {
+	ps.e.mu.Lock()
+	defer ps.e.mu.Unlock()
 	if why == "" {
-		delete(e.away, k)
+		delete(ps.e.away, k)
 		return
 	}
-	e.away[k] = why
+	ps.e.away[k] = why
 }
 
 // reachable is an error if the processes of a node cannot be told anything, unless it is for the one reason that does not matter.
-func (e *Environment) reachable(nodes []*Node, except string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (ps *processes) reachable(nodes []*Node, except string) error {
+	ps.e.mu.Lock()
+	defer ps.e.mu.Unlock()
 	var errs []error
 	for _, n := range nodes {
 		for _, role := range []string{history.RoleNode, history.RolePod} {
-			if why := e.away[onNode{role, n.Name}]; why != "" && why != except {
+			if why := ps.e.away[onNode{role, n.Name}]; why != "" && why != except {
 				errs = append(errs, fmt.Errorf("node %s %s", n.Name, why))
 			}
 		}

@@ -47,17 +47,17 @@ func (e Encryption) Config(socket func(keyID string) string) controlplane.Encryp
 }
 
 // recordTold records what the API servers were told before the scenario began, and have loaded, so that the history tells of all.
-func (e *Environment) recordTold() {
-	for _, n := range e.nodes() {
-		e.recordToldTo(n.Name)
+func (sw *encryptionSwitch) recordTold() {
+	for _, n := range sw.e.nodes() {
+		sw.recordToldTo(n.Name)
 	}
 }
 
 // recordToldTo records it of an API server that has begun with what all were told last.
-func (e *Environment) recordToldTo(node string) {
-	names := e.current().Providers.Names()
+func (sw *encryptionSwitch) recordToldTo(node string) {
+	names := sw.current().Providers.Names()
 	for _, state := range []string{history.EncryptionTold, history.EncryptionLoaded} {
-		e.record(&history.Encryption{Node: node, State: state, Providers: names})
+		sw.e.record(&history.Encryption{Node: node, State: state, Providers: names})
 	}
 }
 

@@ -36,7 +36,14 @@ type Environment struct {
 	further   []*Environment // of the further API servers
 	main      *Environment   // of a further one: kube-apiserver's
 
-	topology sync.Mutex // one change of nodes or encryption at a time
+	faults     *faults
+	procs      *processes
+	changes    *nodeChanges
+	data       *dataset
+	encrypting *encryptionSwitch
+	statuses   *statuses
+	sut        *systemUnderTest
+	operated   *operatedParts
 
 	mu         sync.Mutex
 	keyIDs     []string          // of the plugins that report, the write key first
@@ -45,18 +52,22 @@ type Environment struct {
 	left       encryption.List   // providers that objects may lie under
 	switching  func(cause error) // ends the switch that is under way
 	removed    map[string]*Node
-	away       map[onNode]string            // whose processes cannot be told anything: why
-	joining    map[string]time.Time         // nodes that the cluster knows and this environment not yet: since when
-	coming     map[string]bool              // nodes that the operator counts, and that have no pod yet
-	conditions map[string]map[string]object // by manager and type
-	written    map[string]history.Data      // secrets by name
-	serial     int
-	busy       string            // the secret that is being written again and again: nobody can say what a read of it should give
-	reloads    map[string]reload // API servers that have not yet loaded their configuration
-	pods       *pods             // of an operator; nil without one
-	refusals   []history.Refusal // that are in force
-	telling    bool              // files of API servers are being written
+	away       map[onNode]string    // whose processes cannot be told anything: why
+	joining    map[string]time.Time // nodes that the cluster knows and this environment not yet: since when
+	coming     map[string]bool      // nodes that the operator counts, and that have no pod yet
+	reloads    map[string]reload    // API servers that have not yet loaded their configuration
+	pods       *pods                // of an operator; nil without one
+	telling    bool                 // files of API servers are being written
 	finished   bool
+}
+
+// withParts gives an environment what carries out its actions.
+func (e *Environment) withParts() *Environment {
+	e.faults, e.procs, e.changes, e.encrypting = &faults{e: e}, &processes{e: e}, &nodeChanges{e: e}, &encryptionSwitch{e: e}
+	e.data = &dataset{e: e, written: map[string]history.Data{}}
+	e.statuses = &statuses{e: e, conditions: map[string]map[string]object{}}
+	e.sut, e.operated = &systemUnderTest{e: e}, &operatedParts{e: e}
+	return e
 }
 
 // Options of an environment.
@@ -78,7 +89,7 @@ func (e *Environment) Heading() history.Run {
 	return history.Run{
 		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
 		TakeoverAllowance: e.traits.Takeover, Connectivity: "loopback", Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.ReporterIdentity,
-		Operator: e.operator.resource.Resource, ClusterOperator: e.operator.clusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: e.lifecycle(), APIServers: e.headings(),
+		Operator: e.operator.resource.Resource, ClusterOperator: e.operator.clusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: e.operated.lifecycle(), APIServers: e.headings(),
 	}
 }
 
@@ -122,7 +133,7 @@ func (e *Environment) recordExpectedAt(at time.Time) {
 	e.mu.Unlock()
 	expected := &history.Expected{KMSActive: active, Nodes: []history.ExpectedNode{}}
 	for _, name := range slices.Sorted(maps.Keys(since)) {
-		expected.Nodes = append(expected.Nodes, history.ExpectedNode{Name: name, Since: since[name], KeyIDs: e.reported(name, keyIDs)})
+		expected.Nodes = append(expected.Nodes, history.ExpectedNode{Name: name, Since: since[name], KeyIDs: e.operated.reported(name, keyIDs)})
 	}
 	e.sink.Record(at, "backend", expected)
 }
@@ -168,7 +179,7 @@ func (e *Environment) doAll(ctx context.Context, a scenario.Action) error {
 
 // LacksVerbs names what a scenario does that cannot be done to a real control plane.
 func LacksVerbs(s *scenario.Scenario) []string {
-	return new(Environment).handlers().Lacks(s, map[scenario.Verb]string{
+	return new(Environment).withParts().handlers().Lacks(s, map[scenario.Verb]string{
 		scenario.VerbClock:   NoClocks,
 		scenario.VerbWatches: "watches: nothing makes the watch cache of a real API server late, or ends a watch of it",
 	})
@@ -176,23 +187,23 @@ func LacksVerbs(s *scenario.Scenario) []string {
 
 func (e *Environment) handlers() backend.Handlers {
 	h := backend.Handlers{
-		scenario.VerbInject:     backend.Handle(e.inject),
-		scenario.VerbRelease:    backend.Handle(e.release),
-		scenario.VerbRotate:     backend.Handle(e.rotate),
-		scenario.VerbKMS:        backend.Handle(e.remote),
-		scenario.VerbLink:       backend.Handle(e.link),
-		scenario.VerbRefuse:     backend.Handle(e.refuse),
-		scenario.VerbCredential: backend.Handle(e.credential),
-		scenario.VerbNode:       backend.Handle(e.changeNodes),
-		scenario.VerbEncryption: backend.Handle(e.changeEncryption),
-		scenario.VerbAPIServer:  backend.Handle(e.configure),
-		scenario.VerbData:       backend.Handle(e.data),
-		scenario.VerbCondition:  backend.Handle(e.condition),
-		scenario.VerbEntries:    backend.Handle(e.entries),
-		scenario.VerbAttempt:    backend.Handle(e.attempt),
+		scenario.VerbInject:     backend.Handle(e.faults.inject),
+		scenario.VerbRelease:    backend.Handle(e.faults.release),
+		scenario.VerbRotate:     backend.Handle(e.faults.rotate),
+		scenario.VerbKMS:        backend.Handle(e.faults.remote),
+		scenario.VerbLink:       backend.Handle(e.faults.link),
+		scenario.VerbRefuse:     backend.Handle(e.faults.refuse),
+		scenario.VerbCredential: backend.Handle(e.sut.credential),
+		scenario.VerbNode:       backend.Handle(e.changes.changeNodes),
+		scenario.VerbEncryption: backend.Handle(e.encrypting.changeEncryption),
+		scenario.VerbAPIServer:  backend.Handle(e.faults.configure),
+		scenario.VerbData:       backend.Handle(e.data.data),
+		scenario.VerbCondition:  backend.Handle(e.statuses.condition),
+		scenario.VerbEntries:    backend.Handle(e.statuses.entries),
+		scenario.VerbAttempt:    backend.Handle(e.statuses.attempt),
 	}
 	for _, v := range scenario.ProcessVerbs() {
-		h[v] = backend.Handle(e.processes)
+		h[v] = backend.Handle(e.procs.processes)
 	}
 	return h
 }

@@ -21,10 +21,10 @@ func (p *planeOf) Nodes() *Nodes { return &p.nodes }
 // its answer.
 func TestExpectedWhileATypeIsWritten(t *testing.T) {
 	log := history.NewLog(nil)
-	e := &Environment{plane: &planeOf{}, sink: log, encryption: encryption.KMS}
+	e := (&Environment{plane: &planeOf{}, sink: log, encryption: encryption.KMS}).withParts()
 	began := time.Now().Add(-time.Minute)
 	for _, kind := range []encryption.Type{encryption.AESCBC, encryption.KMS} {
-		e.recordType(kind, began)
+		e.encrypting.recordType(kind, began)
 	}
 	var got []string
 	for _, event := range log.Events() {

@@ -17,7 +17,7 @@ func (e *Environment) Finish(ctx context.Context) error {
 	}
 	e.finished = true
 	e.mu.Unlock()
-	errs := []error{e.endOperators(ctx), e.lastLook(ctx), e.eachFurther(func(f *Environment) error { return f.lastLook(ctx) })}
+	errs := []error{e.operated.endOperators(ctx), e.lastLook(ctx), e.eachFurther(func(f *Environment) error { return f.lastLook(ctx) })}
 	errs = append(errs, e.recorder.drain(ctx))
 	e.plane.Listen(nil)
 	errs = append(errs, e.recorder.close(), e.logs.copy())
@@ -34,14 +34,14 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 		return errors.Join(finished, e.opts.Release(ctx, e, true))
 	}
 	for _, one := range e.all() {
-		if one.reachable(one.nodes(), "") != nil {
+		if one.procs.reachable(one.nodes(), "") != nil {
 			e.plane.Spoil(DamagedPower)
 		}
 	}
-	if e.traits.Outlives && errors.Join(e.clear(ctx), e.eachFurther(func(f *Environment) error { return f.clear(ctx) })) != nil {
+	if e.traits.Outlives && errors.Join(e.encrypting.clear(ctx), e.eachFurther(func(f *Environment) error { return f.encrypting.clear(ctx) })) != nil {
 		e.plane.Spoil(DamagedData)
 	}
-	if e.pods != nil && e.clearOperators(ctx) != nil {
+	if e.pods != nil && e.operated.clearOperators(ctx) != nil {
 		e.plane.Spoil(DamagedOperator)
 	}
 	ended := e.EndSystemUnderTest(ctx)
@@ -53,9 +53,9 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 
 // EndSystemUnderTest stops reporters and aggregators, all at once.
 func (e *Environment) EndSystemUnderTest(ctx context.Context) error {
-	units := e.systemUnderTest()
+	units := e.sut.systemUnderTest()
 	for _, f := range e.further {
-		units = append(units, f.systemUnderTest()...)
+		units = append(units, f.sut.systemUnderTest()...)
 	}
 	errs := make([]error, len(units))
 	var all sync.WaitGroup
@@ -66,9 +66,9 @@ func (e *Environment) EndSystemUnderTest(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (e *Environment) systemUnderTest() []*Target {
-	units := append([]*Target(nil), e.aggregators...)
-	for _, n := range e.plane.Nodes().List() {
+func (sut *systemUnderTest) systemUnderTest() []*Target {
+	units := append([]*Target(nil), sut.e.aggregators...)
+	for _, n := range sut.e.plane.Nodes().List() {
 		if r := n.Reporter(); r != nil {
 			units = append(units, r)
 		}

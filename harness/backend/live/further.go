@@ -104,9 +104,9 @@ func (e *Environment) headings() []history.FurtherAPIServer {
 }
 
 func (e *Environment) doOne(ctx context.Context, name string, a scenario.Action) error {
-	nodes, err := e.selectNodes(scenario.Selected(a).Node, false)
+	nodes, err := e.procs.selectNodes(scenario.Selected(a).Node, false)
 	if err == nil {
-		err = e.reachable(nodes, awayStopped)
+		err = e.procs.reachable(nodes, awayStopped)
 	}
 	if err != nil {
 		return err
@@ -128,24 +128,21 @@ func (e *Environment) component() string { return beside.Component(e.apiServer) 
 // beginFurther records what the further API servers were told, and starts their reporters and aggregators.
 func (e *Environment) beginFurther(ctx context.Context) error {
 	return e.eachFurther(func(f *Environment) error {
-		if err := f.prepareSystemUnderTest(); err != nil {
+		if err := f.sut.prepareSystemUnderTest(); err != nil {
 			return err
 		}
 		f.recordExpected()
-		f.recordTold()
-		return f.startSystemUnderTest(ctx)
+		f.encrypting.recordTold()
+		return f.sut.startSystemUnderTest(ctx)
 	})
 }
 
 // lastLook reads all data a last time, and takes the last census.
 func (e *Environment) lastLook(ctx context.Context) error {
-	e.mu.Lock()
-	wrote := len(e.written) > 0
-	e.mu.Unlock()
-	if !wrote {
+	if !e.data.wrote() {
 		return nil
 	}
-	return errors.Join(e.verifyData(ctx), e.census(ctx))
+	return errors.Join(e.data.verifyData(ctx), e.data.census(ctx))
 }
 
 // pluginsOf is what every API server begins with.

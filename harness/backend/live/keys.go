@@ -25,11 +25,11 @@ const (
 )
 
 // makeKeys makes the keys of a list that there are none of yet. One that was used before is the same as then.
-func (e *Environment) makeKeys(ctx context.Context, list encryption.List) error {
+func (sw *encryptionSwitch) makeKeys(ctx context.Context, list encryption.List) error {
 	for _, p := range list {
-		e.mu.Lock()
-		known := e.told.Keys[p] != nil
-		e.mu.Unlock()
+		sw.e.mu.Lock()
+		known := sw.e.told.Keys[p] != nil
+		sw.e.mu.Unlock()
 		if !p.Type.Local() || known {
 			continue
 		}
@@ -37,13 +37,13 @@ func (e *Environment) makeKeys(ctx context.Context, list encryption.List) error 
 		if err != nil {
 			return err
 		}
-		if err := e.persist(ctx, func(ctx context.Context, c *Client) error { return c.keepKey(ctx, e.component(), p, key) }); err != nil {
+		if err := sw.e.data.persist(ctx, func(ctx context.Context, c *Client) error { return c.keepKey(ctx, sw.e.component(), p, key) }); err != nil {
 			return fmt.Errorf("keep the key of %s: %w", p.Name(), err)
 		}
-		e.mu.Lock()
-		e.told.Keys = maps.Clone(e.told.Keys)
-		e.told.Keys[p] = key
-		e.mu.Unlock()
+		sw.e.mu.Lock()
+		sw.e.told.Keys = maps.Clone(sw.e.told.Keys)
+		sw.e.told.Keys[p] = key
+		sw.e.mu.Unlock()
 	}
 	return nil
 }

@@ -35,37 +35,37 @@ type place struct {
 // migrate writes every secret anew, as a storage migration does: each with a change that changes nothing, which an API server
 // writes all the same if what is stored was not encrypted as it would be now. All API servers encrypt alike by now, so whatever
 // is created from here on needs no migration.
-func (e *Environment) migrate(ctx context.Context) error {
+func (ds *dataset) migrate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	if err := e.rewriteAll(ctx); err != nil {
+	if err := ds.rewriteAll(ctx); err != nil {
 		return fmt.Errorf("migrate the data: %w", err)
 	}
-	e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: e.current().Providers.Names()})
+	ds.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: ds.e.encrypting.current().Providers.Names()})
 	return nil
 }
 
-func (e *Environment) rewriteAll(ctx context.Context) error {
-	all, err := e.listSecrets(ctx)
+func (ds *dataset) rewriteAll(ctx context.Context) error {
+	all, err := ds.listSecrets(ctx)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(migrationWriters)
 	for i, p := range all {
-		group.Go(func() error { return e.rewrite(ctx, i, p) })
+		group.Go(func() error { return ds.rewrite(ctx, i, p) })
 	}
 	return group.Wait()
 }
 
 // listSecrets is every secret of the cluster. A list that takes so long that its version is compacted begins anew.
-func (e *Environment) listSecrets(ctx context.Context) ([]place, error) {
+func (ds *dataset) listSecrets(ctx context.Context) ([]place, error) {
 	var all []place
 	token := ""
 	for try := 0; ; {
 		var list *metav1.PartialObjectMetadataList
-		err := e.through(ctx, try, func(ctx context.Context, c *Client) (err error) {
-			list, err = c.meta.Resource(e.objects.Resource).List(ctx, metav1.ListOptions{Limit: migrationPage, Continue: token})
+		err := ds.through(ctx, try, func(ctx context.Context, c *Client) (err error) {
+			list, err = c.meta.Resource(ds.e.objects.Resource).List(ctx, metav1.ListOptions{Limit: migrationPage, Continue: token})
 			return err
 		})
 		switch {
@@ -79,7 +79,7 @@ func (e *Environment) listSecrets(ctx context.Context) ([]place, error) {
 			try++
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("list the %s: %w", e.objects.name(), err)
+			return nil, fmt.Errorf("list the %s: %w", ds.e.objects.name(), err)
 		}
 		for _, o := range list.Items {
 			all = append(all, place{o.Namespace, o.Name, o.UID, o.ResourceVersion})
@@ -92,11 +92,11 @@ func (e *Environment) listSecrets(ctx context.Context) ([]place, error) {
 
 // rewrite writes one object anew. One that has changed meanwhile is read again, one that has gone needs nothing, and one that an
 // API server could not write waits a moment for the next.
-func (e *Environment) rewrite(ctx context.Context, try int, p place) error {
+func (ds *dataset) rewrite(ctx context.Context, try int, p place) error {
 	for ; ; try++ {
-		err := e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.touch(ctx, e.objects.Resource, p) })
+		err := ds.through(ctx, try, func(ctx context.Context, c *Client) error { return c.touch(ctx, ds.e.objects.Resource, p) })
 		if apierrors.IsConflict(err) {
-			err = e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.see(ctx, e.objects.Resource, &p) })
+			err = ds.through(ctx, try, func(ctx context.Context, c *Client) error { return c.see(ctx, ds.e.objects.Resource, &p) })
 			if err == nil {
 				continue
 			}
@@ -105,7 +105,7 @@ func (e *Environment) rewrite(ctx context.Context, try int, p place) error {
 		case err == nil || apierrors.IsNotFound(err):
 			return nil
 		case pause(ctx, migrationRetry) != nil:
-			return fmt.Errorf("%s/%s/%s: %w", e.objects.name(), p.namespace, p.name, err)
+			return fmt.Errorf("%s/%s/%s: %w", ds.e.objects.name(), p.namespace, p.name, err)
 		}
 	}
 }
@@ -130,11 +130,11 @@ func (c *Client) see(ctx context.Context, r schema.GroupVersionResource, p *plac
 }
 
 // persist makes a request until it succeeds, through one API server after another: any of them may just have been killed.
-func (e *Environment) persist(ctx context.Context, ask func(context.Context, *Client) error) error {
+func (ds *dataset) persist(ctx context.Context, ask func(context.Context, *Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, persistTimeout)
 	defer cancel()
 	for try := 0; ; try++ {
-		err := e.through(ctx, try, ask)
+		err := ds.through(ctx, try, ask)
 		if err == nil || pause(ctx, migrationRetry) != nil {
 			return err
 		}
@@ -142,8 +142,8 @@ func (e *Environment) persist(ctx context.Context, ask func(context.Context, *Cl
 }
 
 // through makes a request through one of the API servers that run, another one at each try.
-func (e *Environment) through(ctx context.Context, try int, ask func(context.Context, *Client) error) error {
-	nodes := e.serving()
+func (ds *dataset) through(ctx context.Context, try int, ask func(context.Context, *Client) error) error {
+	nodes := ds.e.serving()
 	if len(nodes) == 0 {
 		return errors.New("no API server runs")
 	}

@@ -28,19 +28,19 @@ func (p *pods) switching(busy bool) {
 // writeWhile writes new and old objects until the switch is over, an object of each size after it, and looks at all that is in etcd.
 func (p *pods) writeWhile(ctx context.Context) {
 	mine := fmt.Sprintf("load-%d", time.Now().UnixNano())
-	p.e.setBusy(mine)
-	defer p.e.rested(mine)
+	p.e.data.setBusy(mine)
+	defer p.e.data.rested(mine)
 	ticker := time.NewTicker(operated.LoadEvery)
 	defer ticker.Stop()
 	for i := 0; ctx.Err() == nil; i++ {
 		select {
 		case <-ctx.Done():
 		case <-ticker.C:
-			p.e.loadOne(context.WithoutCancel(ctx), i, mine) // what has begun ends: a write that is given up may have been made
+			p.e.data.loadOne(context.WithoutCancel(ctx), i, mine) // what has begun ends: a write that is given up may have been made
 		}
 	}
-	if p.ctx.Err() == nil && p.e.writeSizes(p.ctx, scenario.DataSizes()) == nil {
-		_ = p.e.census(p.ctx) // the last look, when all is over, must succeed
+	if p.ctx.Err() == nil && p.e.data.writeSizes(p.ctx, scenario.DataSizes()) == nil {
+		_ = p.e.data.census(p.ctx) // the last look, when all is over, must succeed
 	}
 }
 

@@ -11,48 +11,51 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 )
 
+// operatedParts is what an operator changes about an API server.
+type operatedParts struct{ e *Environment }
+
 // revised is the API server as the operator's secrets and ConfigMaps name it.
-func (e *Environment) revised() revision.Component {
-	if e.apiServer == "" {
+func (op *operatedParts) revised() revision.Component {
+	if op.e.apiServer == "" {
 		return revision.KubeAPIServer
 	}
-	return revision.Component(e.apiServer)
+	return revision.Component(op.e.apiServer)
 }
 
 // eachOperated does something to the environment of each operator, one after another.
-func (e *Environment) eachOperated(do func(*Environment) error) error {
-	if e.pods == nil {
+func (op *operatedParts) eachOperated(do func(*Environment) error) error {
+	if op.e.pods == nil {
 		return nil
 	}
-	return errors.Join(do(e), e.eachFurther(do))
+	return errors.Join(do(op.e), op.e.eachFurther(do))
 }
 
 // prepareOperators makes what operators find in a cluster, and says that nothing is encrypted.
-func (e *Environment) prepareOperators(ctx context.Context) error {
-	if e.pods == nil {
+func (op *operatedParts) prepareOperators(ctx context.Context) error {
+	if op.e.pods == nil {
 		return nil
 	}
-	e.plane.Spoil(DamagedEncryption)
-	if err := e.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
+	op.e.plane.Spoil(DamagedEncryption)
+	if err := op.e.data.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
 		return fmt.Errorf("prepare the operator: %w", err)
 	}
-	return e.eachOperated(func(f *Environment) error { return f.prepareOperator() })
+	return op.eachOperated(func(f *Environment) error { return f.operated.prepareOperator() })
 }
 
 // prepareOperator does what each has of its own.
-func (e *Environment) prepareOperator() error {
-	p := e.pods
-	p.operator.Identity = history.Process{Role: history.RoleOperator, APIServer: e.apiServer}
+func (op *operatedParts) prepareOperator() error {
+	p := op.e.pods
+	p.operator.Identity = history.Process{Role: history.RoleOperator, APIServer: op.e.apiServer}
 	p.mu.Lock()
-	for _, n := range e.nodes() {
+	for _, n := range op.e.nodes() {
 		p.of(n.Name)
 	}
 	p.mu.Unlock()
 	if err := os.WriteFile(p.logFile(), nil, 0o644); err != nil {
 		return fmt.Errorf("log of the operator: %w", err)
 	}
-	log := e.recorder.searched(e.recorder.prefix+"log/operator", func([]byte) error { return nil })
-	if err := e.recorder.files.Add(p.logFile(), tail.FromStart, log); err != nil {
+	log := op.e.recorder.searched(op.e.recorder.prefix+"log/operator", func([]byte) error { return nil })
+	if err := op.e.recorder.files.Add(p.logFile(), tail.FromStart, log); err != nil {
 		return fmt.Errorf("log of the operator: %w", err)
 	}
 	p.work.Go(p.askReadiness)
@@ -60,36 +63,36 @@ func (e *Environment) prepareOperator() error {
 }
 
 // operators is the one there is for the API server.
-func (e *Environment) operators() ([]Target, error) {
-	if e.pods == nil {
+func (op *operatedParts) operators() ([]Target, error) {
+	if op.e.pods == nil {
 		return nil, errors.New("there is no operator: the topology has lifecycle direct")
 	}
-	return []Target{e.pods.operator}, nil
+	return []Target{op.e.pods.operator}, nil
 }
 
 // stay keeps nodes and pods from coming and going, until it is ended: those of this API server, and of kube-apiserver, whose nodes they are.
-func (e *Environment) stay() (end func()) {
-	if e.main == nil {
-		e.topology.Lock()
-		return e.topology.Unlock
+func (nc *nodeChanges) stay() (end func()) {
+	if nc.e.main == nil {
+		nc.turn.Lock()
+		return nc.turn.Unlock
 	}
-	e.main.topology.Lock()
-	e.topology.Lock()
-	return func() { e.topology.Unlock(); e.main.topology.Unlock() }
+	nc.e.main.changes.turn.Lock()
+	nc.turn.Lock()
+	return func() { nc.turn.Unlock(); nc.e.main.changes.turn.Unlock() }
 }
 
 // present is an error if nothing can be done on a node.
-func (e *Environment) present(n *Node) error {
-	err := e.reachable([]*Node{n}, "")
-	if e.main != nil {
-		err = errors.Join(e.main.reachable([]*Node{n}, awayStopped), err)
+func (op *operatedParts) present(n *Node) error {
+	err := op.e.procs.reachable([]*Node{n}, "")
+	if op.e.main != nil {
+		err = errors.Join(op.e.main.procs.reachable([]*Node{n}, awayStopped), err)
 	}
 	return err
 }
 
 // endOperators ends them and all that goes on beside them.
-func (e *Environment) endOperators(ctx context.Context) error {
-	return e.eachOperated(func(f *Environment) error {
+func (op *operatedParts) endOperators(ctx context.Context) error {
+	return op.eachOperated(func(f *Environment) error {
 		err := f.pods.operator.Stop(ctx)
 		f.pods.cancel()
 		f.pods.work.Wait()

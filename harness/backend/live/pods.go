@@ -119,17 +119,17 @@ func (p *pods) newest() rolledOut {
 }
 
 // lifecycle is what the history's heading says of who switches the encryption.
-func (e *Environment) lifecycle() string {
-	if e.pods != nil {
+func (op *operatedParts) lifecycle() string {
+	if op.e.pods != nil {
 		return history.LifecycleOperator
 	}
 	return ""
 }
 
 // reported are the plugins that a node should report: without an operator, the same on all nodes.
-func (e *Environment) reported(node string, all []string) []string {
-	if e.pods == nil {
+func (op *operatedParts) reported(node string, all []string) []string {
+	if op.e.pods == nil {
 		return all
 	}
-	return e.pods.sockets(node)
+	return op.e.pods.sockets(node)
 }

@@ -44,9 +44,9 @@ func (p *pods) toldTo(b beginning) Encryption {
 }
 
 // readBeginning reads the newest revisions, through any API server.
-func (e *Environment) readBeginning(ctx context.Context) (b beginning, err error) {
-	err = e.persist(ctx, func(ctx context.Context, c *Client) error {
-		seen, err := c.seen(ctx, e.revised())
+func (op *operatedParts) readBeginning(ctx context.Context) (b beginning, err error) {
+	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+		seen, err := c.seen(ctx, op.revised())
 		if err != nil {
 			return err
 		}

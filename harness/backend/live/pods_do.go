@@ -16,12 +16,12 @@ import (
 
 // on does something on a node, which does not come or go meanwhile.
 func (p *pods) on(name, what string, do func(*Node) error) error {
-	defer p.e.stay()()
+	defer p.e.changes.stay()()
 	n := p.e.plane.Nodes().Get(name)
 	if n == nil {
 		return fmt.Errorf("%s: there is no node %q: there are %v", what, name, p.e.Nodes())
 	}
-	if err := errors.Join(p.e.present(n), p.same(name)); err != nil {
+	if err := errors.Join(p.e.operated.present(n), p.same(name)); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return do(n)
@@ -55,7 +55,7 @@ func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plu
 				return fmt.Errorf("start plugin %s/%s with other settings: %w", name, called, err)
 			}
 		}
-		if err := p.e.startPlugins(ctx, n, []string{called}); err != nil {
+		if err := p.e.encrypting.startPlugins(ctx, n, []string{called}); err != nil {
 			return err
 		}
 		p.mu.Lock()
@@ -112,7 +112,7 @@ func (p *pods) report(ctx context.Context, n *Node, ids []uint64) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return p.e.start(ctx, n.Reporter())
+	return p.e.procs.start(ctx, n.Reporter())
 }
 
 // delay has revisions reach the API servers of nodes so much later than the operator rolls them out.

@@ -10,54 +10,54 @@ import (
 
 // join brings a node up beside an operator, with its reporter. It counts from the beginning, before what its pod begins with is read: whoever
 // waits for all waits for it, and nothing is taken away that it may need.
-func (e *Environment) join(ctx context.Context, name string) error {
-	e.setComing(name, true)
-	defer e.setComing(name, false)
-	b, err := e.readBeginning(ctx)
+func (op *operatedParts) join(ctx context.Context, name string) error {
+	op.setComing(name, true)
+	defer op.setComing(name, false)
+	b, err := op.readBeginning(ctx)
 	if err != nil {
 		return fmt.Errorf("read the newest revisions: %w", err)
 	}
-	e.pods.expect(name, b)
-	n, err := e.plane.AddNode(ctx, name, e.pods.toldTo(b), func(ctx context.Context) error { return e.joined(ctx, name) })
+	op.e.pods.expect(name, b)
+	n, err := op.e.plane.AddNode(ctx, name, op.e.pods.toldTo(b), func(ctx context.Context) error { return op.e.changes.joined(ctx, name) })
 	if err != nil {
-		e.pods.leave(name)
+		op.e.pods.leave(name)
 		return err
 	}
-	if err := e.meet(ctx, n, func() error { return e.pods.began(ctx, n, b) }); err != nil {
+	if err := op.e.changes.meet(ctx, n, func() error { return op.e.pods.began(ctx, n, b) }); err != nil {
 		return err
 	}
-	e.become(name)
-	return e.pods.report(ctx, n, b.keyIDs())
+	op.become(name)
+	return op.e.pods.report(ctx, n, b.keyIDs())
 }
 
 // setComing says that a node counts, and that nobody else sees it yet.
-func (e *Environment) setComing(name string, coming bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (op *operatedParts) setComing(name string, coming bool) {
+	op.e.mu.Lock()
+	defer op.e.mu.Unlock()
 	if coming {
-		e.coming[name] = true
+		op.e.coming[name] = true
 		return
 	}
-	delete(e.coming, name)
+	delete(op.e.coming, name)
 }
 
 // comes are the nodes that have no pod yet: nothing can be done on them.
-func (e *Environment) comes() map[string]core.Node {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (op *operatedParts) comes() map[string]core.Node {
+	op.e.mu.Lock()
+	defer op.e.mu.Unlock()
 	out := map[string]core.Node{}
-	for name := range e.coming {
+	for name := range op.e.coming {
 		out[name] = core.Node{Away: true, Since: time.Now()}
 	}
 	return out
 }
 
 // become makes a node that came one of those that there are.
-func (e *Environment) become(name string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.joining, name)
-	delete(e.coming, name)
+func (op *operatedParts) become(name string) {
+	op.e.mu.Lock()
+	defer op.e.mu.Unlock()
+	delete(op.e.joining, name)
+	delete(op.e.coming, name)
 }
 
 // expect notes what the pod of a node that comes has, and so what its reporter is to report.
@@ -74,7 +74,7 @@ func (p *pods) expect(name string, b beginning) {
 // began notes what an API server has begun with, and leaves it in the history.
 func (p *pods) began(ctx context.Context, n *Node, b beginning) error {
 	if b.revision == 0 {
-		p.e.recordToldTo(n.Name)
+		p.e.encrypting.recordToldTo(n.Name)
 		return nil
 	}
 	if err := p.tell(n, b.revision, b.file); err != nil {

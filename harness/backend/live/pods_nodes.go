@@ -15,7 +15,7 @@ import (
 func (p *pods) Nodes(ctx context.Context) (map[string]core.Node, error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	out := p.e.comes() // before the others: whoever comes is in one of the two
+	out := p.e.operated.comes() // before the others: whoever comes is in one of the two
 	for _, n := range p.e.nodes() {
 		all.Go(func() {
 			seen := p.look(ctx, n)
@@ -32,7 +32,7 @@ func (p *pods) Nodes(ctx context.Context) (map[string]core.Node, error) {
 const askEvery = 500 * time.Millisecond
 
 func (p *pods) look(ctx context.Context, n *Node) core.Node {
-	away := p.e.present(n) != nil
+	away := p.e.operated.present(n) != nil
 	up := !away && n.Server.Status().Phase == Running && p.askLoaded(ctx, n)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -34,7 +34,7 @@ func (p *pods) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementSe
 		end()
 		return nil, nil, err
 	}
-	p.e.recordReady(&g.Target)
+	p.e.changes.recordReady(&g.Target)
 	conn, err := grpc.NewClient("unix://"+g.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		end()
@@ -47,9 +47,9 @@ func (p *pods) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementSe
 func (p *pods) Rewrite(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	if err := p.e.rewriteAll(ctx); err != nil {
+	if err := p.e.data.rewriteAll(ctx); err != nil {
 		return fmt.Errorf("migrate the data: %w", err)
 	}
 	p.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().providers})
-	return p.e.census(ctx)
+	return p.e.data.census(ctx)
 }

@@ -13,87 +13,87 @@ import (
 
 // stages gives the API servers one list after another, each after all have loaded the one before, and has every object written
 // anew before anything goes that may be needed to read it.
-func (e *Environment) stages(ctx context.Context, to encryption.List) error {
-	for _, s := range encryption.Switch(e.current().Providers, to) {
-		if err := e.awaitReload(ctx, e.nodes()); err != nil { // one that was down, and was not waited for, may be back
+func (sw *encryptionSwitch) stages(ctx context.Context, to encryption.List) error {
+	for _, s := range encryption.Switch(sw.current().Providers, to) {
+		if err := sw.awaitReload(ctx, sw.e.nodes()); err != nil { // one that was down, and was not waited for, may be back
 			return err
 		}
-		if err := e.stage(ctx, s); err != nil {
+		if err := sw.stage(ctx, s); err != nil {
 			return fmt.Errorf("switch to %s, with the providers %s: %w", to.Writer().Name(), s.Providers, err)
 		}
 	}
 	return nil
 }
 
-func (e *Environment) stage(ctx context.Context, s encryption.Stage) error {
-	e.mu.Lock()
-	before, left := e.told.Providers, slices.Clone(e.left)
-	e.mu.Unlock()
+func (sw *encryptionSwitch) stage(ctx context.Context, s encryption.Stage) error {
+	sw.e.mu.Lock()
+	before, left := sw.e.told.Providers, slices.Clone(sw.e.left)
+	sw.e.mu.Unlock()
 	if err := s.Providers.Follows(before, left); err != nil {
 		return err
 	}
-	if err := e.configureServers(s.Providers); err != nil {
+	if err := sw.configureServers(s.Providers); err != nil {
 		return err
 	}
-	if err := e.awaitReload(ctx, e.nodes()); err != nil {
+	if err := sw.awaitReload(ctx, sw.e.nodes()); err != nil {
 		return err
 	}
 	if !s.Migrate {
 		return nil
 	}
-	if err := e.migrate(ctx); err != nil {
+	if err := sw.e.data.migrate(ctx); err != nil {
 		return err
 	}
-	e.mu.Lock()
-	e.left = encryption.List{s.Providers.Writer()}
-	e.mu.Unlock()
+	sw.e.mu.Lock()
+	sw.e.left = encryption.List{s.Providers.Writer()}
+	sw.e.mu.Unlock()
 	return nil
 }
 
 // configureServers writes the files of all API servers.
-func (e *Environment) configureServers(providers encryption.List) error {
-	e.mu.Lock()
-	e.telling = true
-	e.told.Providers = slices.Clone(providers)
-	if !e.left.Has(providers.Writer()) {
-		e.left = append(e.left, providers.Writer())
+func (sw *encryptionSwitch) configureServers(providers encryption.List) error {
+	sw.e.mu.Lock()
+	sw.e.telling = true
+	sw.e.told.Providers = slices.Clone(providers)
+	if !sw.e.left.Has(providers.Writer()) {
+		sw.e.left = append(sw.e.left, providers.Writer())
 	}
-	told := e.told
+	told := sw.e.told
 	told.Keys = maps.Clone(told.Keys)
-	e.mu.Unlock()
-	defer e.toldAll()
-	for _, n := range e.nodes() {
+	sw.e.mu.Unlock()
+	defer sw.toldAll()
+	for _, n := range sw.e.nodes() {
 		hash, err := n.Server.SetEncryption(told)
 		if err != nil {
 			return err
 		}
 		names := told.Providers.Names()
-		e.mu.Lock()
-		e.reloads[n.Name] = reload{hash, names}
-		e.mu.Unlock()
-		e.record(&history.Encryption{Node: n.Name, State: history.EncryptionTold, Providers: names})
+		sw.e.mu.Lock()
+		sw.e.reloads[n.Name] = reload{hash, names}
+		sw.e.mu.Unlock()
+		sw.e.record(&history.Encryption{Node: n.Name, State: history.EncryptionTold, Providers: names})
 	}
 	return nil
 }
 
-func (e *Environment) toldAll() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.telling = false
+func (sw *encryptionSwitch) toldAll() {
+	sw.e.mu.Lock()
+	defer sw.e.mu.Unlock()
+	sw.e.telling = false
 }
 
-func (e *Environment) startPlugins(ctx context.Context, n *Node, keyIDs []string) error {
+func (sw *encryptionSwitch) startPlugins(ctx context.Context, n *Node, keyIDs []string) error {
 	for _, k := range keyIDs {
 		already := n.Plugin(k) != nil && n.Plugin(k).Status().Lives()
-		g, err := e.plane.AddPlugin(ctx, n, k)
+		g, err := sw.e.plane.AddPlugin(ctx, n, k)
 		if err != nil {
 			return err
 		}
-		if err := e.recorder.followPlugin(g, tail.FromStart); err != nil {
+		if err := sw.e.recorder.followPlugin(g, tail.FromStart); err != nil {
 			return err
 		}
 		if !already {
-			e.recordReady(&g.Target)
+			sw.e.changes.recordReady(&g.Target)
 		}
 	}
 	return nil

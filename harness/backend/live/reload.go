@@ -18,22 +18,22 @@ const reloadMetric = "apiserver_encryption_config_controller_last_config_info{"
 // awaitReload returns when the API servers of the nodes have loaded the configuration that was written last. One that rejects it
 // (a new provider whose plugin is dead) keeps the old one silently, and runs into the bound. One that is down is not waited for:
 // it reads the newest file when it starts, and is asked again by whoever waits next.
-func (e *Environment) awaitReload(ctx context.Context, nodes []*Node) error {
+func (sw *encryptionSwitch) awaitReload(ctx context.Context, nodes []*Node) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range nodes {
-		group.Go(func() error { return e.awaitNode(ctx, n) })
+		group.Go(func() error { return sw.awaitNode(ctx, n) })
 	}
 	return group.Wait()
 }
 
-func (e *Environment) awaitNode(ctx context.Context, n *Node) error {
+func (sw *encryptionSwitch) awaitNode(ctx context.Context, n *Node) error {
 	wanted := func() string {
 		if !n.Server.Status().Lives() {
 			return ""
 		}
-		return e.pending(n).hash
+		return sw.pending(n).hash
 	}
-	return n.awaitConfig(ctx, wanted, func(hash string) { e.loaded(n, hash) }) // it may have been told something else meanwhile
+	return n.awaitConfig(ctx, wanted, func(hash string) { sw.loaded(n, hash) }) // it may have been told something else meanwhile
 }
 
 // awaitConfig returns when the API server of a node has loaded the wanted configuration, by its hash, and is told so: when none is
@@ -70,21 +70,21 @@ type reload struct {
 }
 
 // pending is empty if an API server has loaded what it was told.
-func (e *Environment) pending(n *Node) reload {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.reloads[n.Name]
+func (sw *encryptionSwitch) pending(n *Node) reload {
+	sw.e.mu.Lock()
+	defer sw.e.mu.Unlock()
+	return sw.e.reloads[n.Name]
 }
 
-func (e *Environment) loaded(n *Node, hash string) {
-	e.mu.Lock()
-	told := e.reloads[n.Name]
+func (sw *encryptionSwitch) loaded(n *Node, hash string) {
+	sw.e.mu.Lock()
+	told := sw.e.reloads[n.Name]
 	if told.hash == hash {
-		delete(e.reloads, n.Name)
+		delete(sw.e.reloads, n.Name)
 	}
-	e.mu.Unlock()
+	sw.e.mu.Unlock()
 	if told.hash == hash {
-		e.record(&history.Encryption{Node: n.Name, State: history.EncryptionLoaded, Providers: told.providers})
+		sw.e.record(&history.Encryption{Node: n.Name, State: history.EncryptionLoaded, Providers: told.providers})
 	}
 }
 

@@ -130,20 +130,20 @@ func (k *RemoteKMS) enableAll(ctx context.Context) error {
 }
 
 // rotate makes a new KEK behind every keyID. Each plugin notices with its own lag. Where an operator has started none yet there is nothing to rotate.
-func (e *Environment) rotate(ctx context.Context, a *scenario.Rotate) error {
-	if e.pods != nil && len(e.currentKeyIDs()) == 0 {
+func (fs *faults) rotate(ctx context.Context, a *scenario.Rotate) error {
+	if fs.e.pods != nil && len(fs.e.encrypting.currentKeyIDs()) == 0 {
 		return nil
 	}
-	if err := e.setLags(ctx, a.Lag); err != nil {
+	if err := fs.setLags(ctx, a.Lag); err != nil {
 		return err
 	}
 	rotated := map[string]bool{} // two configurations may choose one key
-	for _, k := range e.currentKeyIDs() {
-		if rotated[e.remoteKey(k)] {
+	for _, k := range fs.e.encrypting.currentKeyIDs() {
+		if rotated[fs.e.remoteKey(k)] {
 			continue
 		}
-		rotated[e.remoteKey(k)] = true
-		if _, err := e.plane.KMS().client.Rotate(ctx, e.remoteKey(k), 0); err != nil {
+		rotated[fs.e.remoteKey(k)] = true
+		if _, err := fs.e.plane.KMS().client.Rotate(ctx, fs.e.remoteKey(k), 0); err != nil {
 			return fmt.Errorf("rotate the KEK behind keyID %s: %w", k, err)
 		}
 	}
@@ -151,13 +151,13 @@ func (e *Environment) rotate(ctx context.Context, a *scenario.Rotate) error {
 }
 
 // remote changes what the remote KMS does, for the plugins of a node or for all.
-func (e *Environment) remote(ctx context.Context, a *scenario.KMS) error {
+func (fs *faults) remote(ctx context.Context, a *scenario.KMS) error {
 	op, node := a.Op, a.Node
 	caller := node + "/*"
 	if node == "" || node == scenario.NodeAll {
 		caller = "*/*"
 	}
-	client := e.plane.KMS().client
+	client := fs.e.plane.KMS().client
 	switch op {
 	case "cut":
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, CutOff: remotekms.CutRefuse})
@@ -170,11 +170,11 @@ func (e *Environment) remote(ctx context.Context, a *scenario.KMS) error {
 		}
 		return err
 	}
-	return e.setKEKs(ctx, op, a.KEK)
+	return fs.setKEKs(ctx, op, a.KEK)
 }
 
 // setKEKs changes the state of a version of the KEK behind every keyID; version 0 is the current one.
-func (e *Environment) setKEKs(ctx context.Context, op string, version int) error {
+func (fs *faults) setKEKs(ctx context.Context, op string, version int) error {
 	var state keyring.State
 	switch op {
 	case "disable":
@@ -186,14 +186,14 @@ func (e *Environment) setKEKs(ctx context.Context, op string, version int) error
 	default:
 		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut or restore", op)
 	}
-	keys, err := e.plane.KMS().client.Keys(ctx)
+	keys, err := fs.e.plane.KMS().client.Keys(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, key := range keys {
 		v := cmp.Or(version, key.Current.Version)
-		if _, err := e.plane.KMS().client.SetState(ctx, key.Name, v, state, nil); err != nil {
+		if _, err := fs.e.plane.KMS().client.SetState(ctx, key.Name, v, state, nil); err != nil {
 			errs = append(errs, fmt.Errorf("%s version %d of the KEK of %s: %w", op, v, key.Name, err))
 		}
 	}

@@ -14,28 +14,28 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-func (e *Environment) selectProcesses(ctx context.Context, s scenario.Selector) ([]Target, error) {
+func (ps *processes) selectProcesses(ctx context.Context, s scenario.Selector) ([]Target, error) {
 	switch s.Role {
 	case history.RoleEtcd:
-		return e.plane.Etcd(s.Node)
+		return ps.e.plane.Etcd(s.Node)
 	case history.RoleLoadBalancer:
-		return []Target{{e.plane.LoadBalancer(), history.Process{Role: s.Role}}}, nil
+		return []Target{{ps.e.plane.LoadBalancer(), history.Process{Role: s.Role}}}, nil
 	case history.RoleRemoteKMS:
-		return []Target{e.plane.KMS().Target}, nil
+		return []Target{ps.e.plane.KMS().Target}, nil
 	case history.RoleOperator:
-		return e.operators()
+		return ps.e.operated.operators()
 	case history.RoleAggregator:
-		return e.selectAggregators(ctx, s.Instance)
+		return ps.selectAggregators(ctx, s.Instance)
 	case history.RoleAPIServer, history.RolePlugin, history.RoleReporter:
-		return e.selectOnNodes(s)
+		return ps.selectOnNodes(s)
 	}
 	return nil, fmt.Errorf("role %q: expected etcd, apiserver, plugin, reporter, aggregator, remote-kms or load-balancer", s.Role)
 }
 
-func (e *Environment) selectOnNodes(s scenario.Selector) ([]Target, error) {
-	nodes, err := e.selectNodes(s.Node, true)
+func (ps *processes) selectOnNodes(s scenario.Selector) ([]Target, error) {
+	nodes, err := ps.selectNodes(s.Node, true)
 	if err == nil {
-		err = e.reachable(nodes, "")
+		err = ps.reachable(nodes, "")
 	}
 	if err != nil {
 		return nil, err
@@ -63,48 +63,48 @@ func (e *Environment) selectOnNodes(s scenario.Selector) ([]Target, error) {
 
 // selectNodes finds nodes by a selector's word: a name, or "all" or nothing for all. A removed node whose reporter
 // lingers can be found by its name only.
-func (e *Environment) selectNodes(word string, lingering bool) ([]*Node, error) {
+func (ps *processes) selectNodes(word string, lingering bool) ([]*Node, error) {
 	if word == "" || word == scenario.NodeAll {
-		return e.nodes(), nil
+		return ps.e.nodes(), nil
 	}
-	n := e.plane.Nodes().Get(word)
-	e.mu.Lock()
-	removed := e.removed[word] != nil
-	e.mu.Unlock()
+	n := ps.e.plane.Nodes().Get(word)
+	ps.e.mu.Lock()
+	removed := ps.e.removed[word] != nil
+	ps.e.mu.Unlock()
 	if n == nil || removed && !lingering {
-		return nil, fmt.Errorf("there is no node %q: there are %v", word, e.Nodes())
+		return nil, fmt.Errorf("there is no node %q: there are %v", word, ps.e.Nodes())
 	}
 	return []*Node{n}, nil
 }
 
-func (e *Environment) selectAggregators(ctx context.Context, instance string) ([]Target, error) {
+func (ps *processes) selectAggregators(ctx context.Context, instance string) ([]Target, error) {
 	leader := 0
 	switch instance {
 	case "leader", "standby":
 		var err error
-		if leader, err = e.leader(ctx); err != nil {
+		if leader, err = ps.leader(ctx); err != nil {
 			return nil, err
 		}
 	}
 	var targets []Target
-	for _, a := range e.aggregators {
+	for _, a := range ps.e.aggregators {
 		i := a.Identity.Instance
 		if instance == "" || instance == "leader" && i == leader || instance == "standby" && i != leader || instance == strconv.Itoa(i) {
 			targets = append(targets, *a)
 		}
 	}
 	if len(targets) == 0 {
-		return nil, fmt.Errorf("there is no aggregator %q: there are %d", instance, len(e.aggregators))
+		return nil, fmt.Errorf("there is no aggregator %q: there are %d", instance, len(ps.e.aggregators))
 	}
 	return targets, nil
 }
 
 // leader is the instance that holds the lease. An aggregator that competes with nobody leads without one.
-func (e *Environment) leader(ctx context.Context) (int, error) {
-	if len(e.aggregators) == 1 {
+func (ps *processes) leader(ctx context.Context) (int, error) {
+	if len(ps.e.aggregators) == 1 {
 		return 1, nil
 	}
-	c, err := e.plane.Nodes().Admin()
+	c, err := ps.e.plane.Nodes().Admin()
 	if err != nil {
 		return 0, fmt.Errorf("find the leader: %w", err)
 	}
@@ -114,7 +114,7 @@ func (e *Environment) leader(ctx context.Context) (int, error) {
 	}
 	for _, lease := range leases.Items {
 		holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
-		for _, a := range e.aggregators {
+		for _, a := range ps.e.aggregators {
 			if holder == leaseIdentity(a.Identity.Instance) {
 				return a.Identity.Instance, nil
 			}

@@ -24,10 +24,10 @@ type under struct {
 }
 
 // stored reads how the object under a key lies in etcd.
-func (e *Environment) stored(ctx context.Context, key string) (stored, error) {
+func (ds *dataset) stored(ctx context.Context, key string) (stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	value, err := e.plane.ReadEtcd(ctx, key)
+	value, err := ds.e.plane.ReadEtcd(ctx, key)
 	if err != nil {
 		return stored{}, fmt.Errorf("read %s from etcd: %w", key, err)
 	}

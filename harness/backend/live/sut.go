@@ -35,16 +35,19 @@ func (s SystemUnderTest) Validate() error {
 	return nil
 }
 
+// systemUnderTest prepares and starts reporters and aggregators.
+type systemUnderTest struct{ e *Environment }
+
 // prepareReporter gives the node's reporter its identity and its way to the API server: its own node's (connectivity
 // loopback). It does not start it. Its metrics are at an address.
-func (e *Environment) prepareReporter(n *Node, metrics string) error {
+func (sut *systemUnderTest) prepareReporter(n *Node, metrics string) error {
 	at := n.ReporterPlace
-	kubeconfig, err := e.reporterKubeconfig(n)
+	kubeconfig, err := sut.reporterKubeconfig(n)
 	if err != nil {
 		return err
 	}
-	identity := history.Process{Role: history.RoleReporter, APIServer: e.apiServer, Node: n.Name}
-	unit := at.Unit(identity, func(context.Context) (Command, error) { return e.reporterCommand(n, kubeconfig, metrics) })
+	identity := history.Process{Role: history.RoleReporter, APIServer: sut.e.apiServer, Node: n.Name}
+	unit := at.Unit(identity, func(context.Context) (Command, error) { return sut.reporterCommand(n, kubeconfig, metrics) })
 	n.mu.Lock()
 	n.reporter = &Target{unit, identity}
 	n.mu.Unlock()
@@ -64,16 +67,16 @@ func (s SystemUnderTest) reporterGroups() []string {
 const adminReporters = "kmsharness:reporters"
 
 // reporterCommand is made at every start: the sockets change with the encryption configuration.
-func (e *Environment) reporterCommand(n *Node, kubeconfig, metrics string) (Command, error) {
-	values := e.commonValues(n.ReporterPlace, kubeconfig)
+func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string) (Command, error) {
+	values := sut.commonValues(n.ReporterPlace, kubeconfig)
 	values["metricsAddress"] = metrics
 	values["node"] = n.Name
 	var sockets []string
-	for _, k := range e.reported(n.Name, e.currentKeyIDs()) {
+	for _, k := range sut.e.operated.reported(n.Name, sut.e.encrypting.currentKeyIDs()) {
 		sockets = append(sockets, contract.SocketPath(n.ReporterPlace.SocketDir, k))
 	}
 	values["sockets"] = strings.Join(sockets, ",")
-	c, err := e.command(orDefault(e.opts.ReporterCommand, DefaultReporter), values, "reporter-"+n.Name)
+	c, err := sut.command(orDefault(sut.e.opts.ReporterCommand, DefaultReporter), values, "reporter-"+n.Name)
 	if err != nil {
 		return Command{}, fmt.Errorf("reporter of %s: %w", n.Name, err)
 	}
@@ -81,23 +84,23 @@ func (e *Environment) reporterCommand(n *Node, kubeconfig, metrics string) (Comm
 }
 
 // prepareAggregators makes a place for every replica. They go through the load balancer.
-func (e *Environment) prepareAggregators() error {
-	count := max(e.scenario.Topology.Aggregators, 1)
+func (sut *systemUnderTest) prepareAggregators() error {
+	count := max(sut.e.scenario.Topology.Aggregators, 1)
 	for i := range count {
 		instance := i + 1
-		at := e.plane.AggregatorPlace(instance)
-		kubeconfig, err := e.kubeconfig(at, "aggregator", contract.AggregatorIdentity, nil)
+		at := sut.e.plane.AggregatorPlace(instance)
+		kubeconfig, err := sut.kubeconfig(at, "aggregator", contract.AggregatorIdentity, nil)
 		if err != nil {
 			return err
 		}
-		identity := history.Process{Role: history.RoleAggregator, APIServer: e.apiServer, Instance: instance}
+		identity := history.Process{Role: history.RoleAggregator, APIServer: sut.e.apiServer, Instance: instance}
 		unit := at.Unit(identity, func(context.Context) (Command, error) {
-			values := e.commonValues(at, kubeconfig)
+			values := sut.commonValues(at, kubeconfig)
 			values["instance"] = leaseIdentity(instance)
 			values["leaderElect"] = strconv.FormatBool(count > 1)
-			return e.command(orDefault(e.opts.AggregatorCommand, DefaultAggregator), values, fmt.Sprintf("aggregator-%d", instance))
+			return sut.command(orDefault(sut.e.opts.AggregatorCommand, DefaultAggregator), values, fmt.Sprintf("aggregator-%d", instance))
 		})
-		e.aggregators = append(e.aggregators, &Target{unit, identity})
+		sut.e.aggregators = append(sut.e.aggregators, &Target{unit, identity})
 	}
 	return nil
 }
@@ -105,30 +108,30 @@ func (e *Environment) prepareAggregators() error {
 // leaseIdentity is how a replica signs its lease, so that the leader can be found.
 func leaseIdentity(instance int) string { return fmt.Sprintf("aggregator-%d", instance) }
 
-func (e *Environment) commonValues(at Place, kubeconfig string) map[string]string {
-	t := e.traits.Timing
+func (sut *systemUnderTest) commonValues(at Place, kubeconfig string) map[string]string {
+	t := sut.e.traits.Timing
 	return map[string]string{
 		"kubeconfig": kubeconfig, "interval": t.Interval.String(), "jitter": t.Jitter.String(),
 		"readTimeout": t.ProbeTimeout.String(), "writeTimeout": t.WriteTimeout.String(),
 		"metricsAddress": at.MetricsAddress,
-		"contract":       orDefault(e.scenario.Contract, "conditions"), "operator": e.operator.flag,
-		"degradedInertia": e.scenario.ClusterOperator.Union().Inertia.String(),
-		"unknownStatus":   orDefault(e.scenario.ClusterOperator.UnknownStatus, contract.UnknownYields),
+		"contract":       orDefault(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.flag,
+		"degradedInertia": sut.e.scenario.ClusterOperator.Union().Inertia.String(),
+		"unknownStatus":   orDefault(sut.e.scenario.ClusterOperator.UnknownStatus, contract.UnknownYields),
 	}
 }
 
-func (e *Environment) command(text string, values map[string]string, log string) (Command, error) {
+func (sut *systemUnderTest) command(text string, values map[string]string, log string) (Command, error) {
 	t, err := parseTemplate(text)
 	if err != nil {
 		return Command{}, err
 	}
 	program, args := t.fill(values)
-	return Command{Program: program, Args: args, LogFile: filepath.Join(e.logDir, log+".log")}, nil
+	return Command{Program: program, Args: args, LogFile: filepath.Join(sut.e.logDir, log+".log")}, nil
 }
 
 // kubeconfig writes a kubeconfig for an identity and gives its path as the program sees it.
-func (e *Environment) kubeconfig(at Place, name, user string, groups []string) (string, error) {
-	text, err := e.plane.Kubeconfig(user, groups, at.Server)
+func (sut *systemUnderTest) kubeconfig(at Place, name, user string, groups []string) (string, error) {
+	text, err := sut.e.plane.Kubeconfig(user, groups, at.Server)
 	if err != nil {
 		return "", err
 	}

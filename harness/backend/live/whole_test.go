@@ -135,18 +135,18 @@ func TestWholeThatDoesNotStart(t *testing.T) {
 
 // What is on a node without power cannot be told anything; what is done with its pod does not matter then.
 func TestReachable(t *testing.T) {
-	e := &Environment{away: map[onNode]string{}}
+	e := (&Environment{away: map[onNode]string{}}).withParts()
 	nodes := []*Node{{Name: "cp-1"}, {Name: "cp-2"}}
-	e.setAway(onNode{history.RolePod, "cp-2"}, awayStopped)
-	e.setAway(onNode{history.RoleNode, "cp-2"}, awayKilled)
-	if err := e.reachable(nodes, awayStopped); err == nil || err.Error() != "node cp-2 has no power: start role node first" {
+	e.procs.setAway(onNode{history.RolePod, "cp-2"}, awayStopped)
+	e.procs.setAway(onNode{history.RoleNode, "cp-2"}, awayKilled)
+	if err := e.procs.reachable(nodes, awayStopped); err == nil || err.Error() != "node cp-2 has no power: start role node first" {
 		t.Error(err)
 	}
-	e.setAway(onNode{history.RoleNode, "cp-2"}, "")
-	if err := e.reachable(nodes, ""); err == nil || err.Error() != "node cp-2 is without its API server's pod: start role pod first" {
+	e.procs.setAway(onNode{history.RoleNode, "cp-2"}, "")
+	if err := e.procs.reachable(nodes, ""); err == nil || err.Error() != "node cp-2 is without its API server's pod: start role pod first" {
 		t.Error(err)
 	}
-	if err := errors.Join(e.reachable(nodes, awayStopped), e.reachable(nodes[:1], "")); err != nil {
+	if err := errors.Join(e.procs.reachable(nodes, awayStopped), e.procs.reachable(nodes[:1], "")); err != nil {
 		t.Error(err)
 	}
 }

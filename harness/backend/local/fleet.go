@@ -138,7 +138,7 @@ func (f *fleet) reset(ctx context.Context, s *scenario.Scenario, used bool) erro
 	if err := f.profile.Become(ctx, s.Topology.Profile, &f.nodes); err != nil {
 		return err
 	}
-	if err := f.install(ctx, scenario.OperatorOf(f.Stand.APIServer)); err != nil {
+	if err := f.repairs.install(ctx, scenario.OperatorOf(f.Stand.APIServer)); err != nil {
 		return err
 	}
 	return live.ResetFurther(ctx, f.plane, f)

@@ -40,6 +40,7 @@ type plane struct {
 	used      bool            // by a scenario
 	wholes    live.Wholes
 	fleets    []*fleet // further API servers
+	repairs   repair
 
 	etcdOff, etcdPaused atomic.Bool // with the nodes
 

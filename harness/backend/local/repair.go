@@ -17,43 +17,46 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 )
 
-// repair brings back what scenarios expect of a plane that was used: its etcd, the nodes that it was made with, their plugins, and API
+// repair prepares a control plane that was used for the next scenario.
+type repair struct{ p *plane }
+
+// run brings back what scenarios expect of a plane that was used: its etcd, the nodes that it was made with, their plugins, and API
 // servers that were told to use them. An API server starts in a third of the time that a plane takes.
-func (p *plane) repair(ctx context.Context, keyIDs []string) error {
-	if err := p.reviveEtcd(ctx); err != nil {
+func (r repair) run(ctx context.Context, keyIDs []string) error {
+	if err := r.reviveEtcd(ctx); err != nil {
 		return err
 	}
-	plan, err := pool.PlanRepair(nodeNames(p.shape.nodes), p.nodes.Names(), p.leaves)
+	plan, err := pool.PlanRepair(nodeNames(r.p.shape.nodes), r.p.nodes.Names(), r.p.leaves)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.clearLinks(ctx), p.kms.Clear(ctx)); err != nil {
+	if err := errors.Join(r.clearLinks(ctx), r.p.kms.Clear(ctx)); err != nil {
 		return err
 	}
 	stays, staying := errgroup.WithContext(ctx)
-	for _, n := range p.nodes.List() {
+	for _, n := range r.p.nodes.List() {
 		if !slices.Contains(plan.Out, n.Name) {
-			stays.Go(func() error { return p.restore(staying, n, keyIDs) })
+			stays.Go(func() error { return r.restore(staying, n, keyIDs) })
 		}
 	}
 	if err := stays.Wait(); err != nil {
 		return err
 	}
-	if err := p.takeOut(ctx, plan.Out); err != nil {
+	if err := r.takeOut(ctx, plan.Out); err != nil {
 		return err
 	}
-	if err := p.forgetJournals(); err != nil {
+	if err := r.forgetJournals(); err != nil {
 		return err
 	}
-	return p.bringIn(ctx, plan.In, keyIDs)
+	return r.bringIn(ctx, plan.In, keyIDs)
 }
 
 // reviveEtcd: a scenario that was cut off may have left it paused, or dead.
-func (p *plane) reviveEtcd(ctx context.Context) error {
-	p.etcdOff.Store(false)
-	p.etcdPaused.Store(false)
-	p.wholes = live.Wholes{}
-	if err := revive(ctx, etcd{p.cp.Etcd()}); err != nil {
+func (r repair) reviveEtcd(ctx context.Context) error {
+	r.p.etcdOff.Store(false)
+	r.p.etcdPaused.Store(false)
+	r.p.wholes = live.Wholes{}
+	if err := revive(ctx, etcd{r.p.cp.Etcd()}); err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}
 	return nil
@@ -70,10 +73,10 @@ func revive(ctx context.Context, u live.Unit) error {
 }
 
 // restore gives a node that stays the plugins of a scenario, without faults, and an API server that uses them and is ready.
-func (p *plane) restore(ctx context.Context, n *live.Node, keyIDs []string) error {
-	err := p.restorePlugins(ctx, n, keyIDs)
+func (r repair) restore(ctx context.Context, n *live.Node, keyIDs []string) error {
+	err := r.restorePlugins(ctx, n, keyIDs)
 	if err == nil {
-		err = p.reconfigure(ctx, n, keyIDs)
+		err = r.reconfigure(ctx, n, keyIDs)
 	}
 	if err == nil {
 		err = n.DropPlugins(ctx, keyIDs)
@@ -89,7 +92,7 @@ func (p *plane) restore(ctx context.Context, n *live.Node, keyIDs []string) erro
 
 // reconfigure writes an API server's configuration. One that runs, and looks for a new one often, is to load it: that costs a second, and a start
 // two seconds of a processor. Any other is ended, to be started with it.
-func (p *plane) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) error {
+func (r repair) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) error {
 	before, err := os.ReadFile(n.Server.EncryptionFile())
 	if err != nil {
 		return err
@@ -102,7 +105,7 @@ func (p *plane) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) 
 	if err != nil || bytes.Equal(before, after) {
 		return err
 	}
-	if p.binaries.EncryptionPoll && n.Server.Status().Phase == live.Running {
+	if r.p.binaries.EncryptionPoll && n.Server.Status().Phase == live.Running {
 		loading, cancel := context.WithTimeout(ctx, reloadGrace)
 		defer cancel()
 		if n.AwaitConfig(loading, hash) == nil {
@@ -112,14 +115,14 @@ func (p *plane) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) 
 	return n.Server.Kill(ctx)
 }
 
-func (p *plane) restorePlugins(ctx context.Context, n *live.Node, keyIDs []string) error {
+func (r repair) restorePlugins(ctx context.Context, n *live.Node, keyIDs []string) error {
 	for _, k := range keyIDs {
 		if g := n.Plugin(k); g != nil {
 			if err := revive(ctx, g); err != nil { // it may have been started with faults of its own
 				return fmt.Errorf("plugin %s: %w", k, err)
 			}
 		}
-		g, err := p.AddPlugin(ctx, n, k)
+		g, err := r.p.AddPlugin(ctx, n, k)
 		if err == nil {
 			err = g.Clear(ctx)
 		}
@@ -147,19 +150,19 @@ func restoreServer(ctx context.Context, s live.Server) error {
 }
 
 // takeOut removes nodes, and their logs: who follows a node of the same name later reads them from the start.
-func (p *plane) takeOut(ctx context.Context, names []string) error {
+func (r repair) takeOut(ctx context.Context, names []string) error {
 	for _, name := range names {
-		n := p.nodes.Get(name)
+		n := r.p.nodes.Get(name)
 		logs := []string{n.Server.AuditLog(), n.Server.LogFile()}
-		if !p.leaves(name) {
-			if err := p.Isolate(ctx, n); err != nil {
+		if !r.p.leaves(name) {
+			if err := r.p.Isolate(ctx, n); err != nil {
 				return err
 			}
 		}
-		if err := p.RemoveNode(ctx, n); err != nil {
+		if err := r.p.RemoveNode(ctx, n); err != nil {
 			return fmt.Errorf("remove node %s: %w", name, err)
 		}
-		c, err := p.nodes.Admin()
+		c, err := r.p.nodes.Admin()
 		if err != nil {
 			return err
 		}
@@ -177,13 +180,13 @@ func (p *plane) takeOut(ctx context.Context, names []string) error {
 
 // forgetJournals empties the journals of plugins that do not run: a scenario that starts one reads its journal from the beginning, and
 // what was called in the scenario before is no call of this one.
-func (p *plane) forgetJournals() error {
-	all, err := filepath.Glob(live.JournalFile(p.logs, "*"))
+func (r repair) forgetJournals() error {
+	all, err := filepath.Glob(live.JournalFile(r.p.logs, "*"))
 	if err != nil {
 		return err
 	}
-	living := map[string]bool{p.kms.Journal: true}
-	for _, n := range p.nodes.List() {
+	living := map[string]bool{r.p.kms.Journal: true}
+	for _, n := range r.p.nodes.List() {
 		for _, g := range n.Plugins() {
 			living[g.Journal] = true
 		}
@@ -198,11 +201,11 @@ func (p *plane) forgetJournals() error {
 	return nil
 }
 
-func (p *plane) bringIn(ctx context.Context, names, keyIDs []string) error {
+func (r repair) bringIn(ctx context.Context, names, keyIDs []string) error {
 	var all errgroup.Group
 	for _, name := range names {
 		all.Go(func() error {
-			_, err := p.AddNode(ctx, name, live.Plugins(keyIDs...), nil)
+			_, err := r.p.AddNode(ctx, name, live.Plugins(keyIDs...), nil)
 			return err
 		})
 	}

@@ -16,7 +16,7 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	defer cancel()
 	used := p.used
 	if used {
-		if err := p.repair(ctx, live.KeyIDs(s)); err != nil {
+		if err := p.repairs.run(ctx, live.KeyIDs(s)); err != nil {
 			return fmt.Errorf("repair: %w", err)
 		}
 	}
@@ -24,7 +24,7 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {
 		return err
 	}
-	if err := p.install(ctx, s.Operator); err != nil {
+	if err := p.repairs.install(ctx, s.Operator); err != nil {
 		return err
 	}
 	if err := live.Reset(ctx, p, s.Operator); err != nil {
@@ -39,13 +39,13 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 }
 
 // clearLinks ends every fault on the ways between programs.
-func (p *plane) clearLinks(ctx context.Context) error {
-	errs := []error{p.frontUnit.Start(ctx)}
-	for _, s := range p.cp.Servers() {
-		if p.leaves(s.Name()) {
+func (r repair) clearLinks(ctx context.Context) error {
+	errs := []error{r.p.frontUnit.Start(ctx)}
+	for _, s := range r.p.cp.Servers() {
+		if r.p.leaves(s.Name()) {
 			continue // the load balancer does not know it any more
 		}
-		errs = append(errs, p.link(s.Name()).Set(netfault.Fault{}), s.EtcdLink().Set(netfault.Fault{}), p.lb.Set(s.Name(), netfault.Fault{}))
+		errs = append(errs, r.p.link(s.Name()).Set(netfault.Fault{}), s.EtcdLink().Set(netfault.Fault{}), r.p.lb.Set(s.Name(), netfault.Fault{}))
 	}
 	return errors.Join(errs...)
 }
@@ -66,14 +66,14 @@ func clearPlugins(ctx context.Context, nodes *live.Nodes) error {
 }
 
 // install installs what an operator needs, once.
-func (p *plane) install(ctx context.Context, operator string) error {
-	objects, err := live.Missing(operator, p.shape.crds, p.installed)
+func (r repair) install(ctx context.Context, operator string) error {
+	objects, err := live.Missing(operator, r.p.shape.crds, r.p.installed)
 	if err != nil || len(objects) == 0 {
 		return err
 	}
-	if err := p.cp.Install(ctx, objects...); err != nil {
+	if err := r.p.cp.Install(ctx, objects...); err != nil {
 		return err
 	}
-	p.installed[live.OperatorFlag(operator)] = true
+	r.p.installed[live.OperatorFlag(operator)] = true
 	return nil
 }
