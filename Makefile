@@ -53,7 +53,7 @@ test: ## unit tests, fuzz seeds included, with the race detector where goroutine
 	$(GOTEST) -short -p 4 $(SEQUENTIAL)
 
 simulations: ## what make test leaves out and needs no binaries: the catalogue and the mutants on sim, the checker's and the swarm's long tests
-	$(GOTEST) $(SEQUENTIAL) ./harness/cli ./harness/swarm/...
+	$(GOTEST) $(SEQUENTIAL) ./harness/cli ./harness/swarm/... ./ci/outside
 
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
 	@STAGES='$(STAGES)' OUT='$(if $(filter _artifacts,$(OUT)),_nightly,$(OUT))' ci/gate/nightly.sh

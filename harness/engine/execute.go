@@ -32,6 +32,8 @@ type Execution struct {
 	History io.Writer
 	// Room, where it is set, is where the events of the run are kept, and left for the next run; it belongs to one run at a time.
 	Room *[]history.Event
+	// Invariants judge the run in addition to those of package check.
+	Invariants []check.Invariant
 	// Verdict, where it is set, receives what the checker found.
 	Verdict func(check.Verdict)
 	// NotAfter, where it is set, is the last instant at which a scenario is begun: one whose turn comes later is not.
@@ -184,7 +186,7 @@ func (x Execution) release(ctx context.Context, env backend.Environment, bad boo
 // judge asks the checker and writes what it says.
 func (x Execution) judge(r *report.Result) error {
 	events := x.Log.Events()
-	verdict := check.Run(events)
+	verdict := check.Run(events, x.Invariants...)
 	r.Judge(verdict, events)
 	if x.Verdict != nil {
 		x.Verdict(verdict)

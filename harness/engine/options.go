@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/view"
@@ -13,7 +15,7 @@ import (
 type Options struct {
 	// Log is the history; the environment records to it too. Needed by Run; Execute makes its own.
 	Log *history.Log
-	// Runtime is time; needed.
+	// Runtime is time; nil is real time. An environment with a time of its own (backend.Timed) takes its place.
 	Runtime Runtime
 	// Faults says which parameters of faults are durations; nil knows only those that every fault has.
 	Faults scenario.FaultChecker
@@ -64,6 +66,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnFailure == nil {
 		o.OnFailure = func(context.Context) {}
+	}
+	if o.Runtime == nil {
+		o.Runtime = RealTime(clock.RealClock{})
 	}
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits()
