@@ -2,12 +2,18 @@ package hold
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/stall"
 )
@@ -147,4 +153,134 @@ func (p *program) close() (int, error) {
 	}
 	exit, _ := current.Exit()
 	return exitCode(exit), nil
+}
+
+// DefaultGrace between SIGTERM and SIGKILL is that of the local backend.
+const DefaultGrace = process.DefaultStopTimeout
+
+// pauseLimit bounds the wait for a process to stand still: only one in uninterruptible I/O takes longer than an instant.
+const pauseLimit = 5 * time.Second
+
+// conflict is the answer to a verb that makes no sense in this state.
+func conflict(format string, args ...any) error {
+	return httpjson.Errorf(http.StatusConflict, format, args...)
+}
+
+// start starts the program unless it runs. It does not wait for a URL: who starts a program by hand wants it now.
+func (p *program) start(ctx context.Context) error {
+	p.forking.Lock()
+	defer p.forking.Unlock()
+	switch s := p.State(); {
+	case p.closing || s.State == Exited:
+		return conflict("start: the container is about to end; ask again when the next one runs")
+	case s.State == Paused:
+		return conflict("start: the program is paused; resume it, or stop it first")
+	case s.State == Running:
+		return nil
+	}
+	if err := p.launch(ctx); err != nil {
+		return err
+	}
+	return p.held.clear()
+}
+
+// stop ends the program with SIGTERM, after the grace with SIGKILL, and keeps it down.
+func (p *program) stop(ctx context.Context, grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	return p.hold(Stopped, func(current *process.Process) error { return current.Stop(ctx) })
+}
+
+// kill ends the program with SIGKILL and keeps it down.
+func (p *program) kill() error { return p.hold(Killed, (*process.Process).Kill) }
+
+// hold ends the program, whatever it is doing, and notes first that it stays down: the container may not live to note
+// it afterwards. A program that is down already keeps the word for how it ended.
+func (p *program) hold(state string, end func(*process.Process) error) error {
+	p.forking.Lock()
+	current, now := p.current, p.State()
+	if now.State == Stopped || now.State == Killed {
+		p.forking.Unlock()
+		return nil
+	}
+	err := p.held.set(state)
+	if err == nil && now.State == Waiting {
+		p.settle(state)
+	}
+	p.forking.Unlock()
+	if err != nil || current == nil {
+		return err
+	}
+	return end(current)
+}
+
+// pause freezes the program and its children.
+func (p *program) pause(ctx context.Context) error {
+	if s := p.State(); !s.alive() {
+		return conflict("pause: the program is %s; start it first", s.State)
+	}
+	ctx, cancel := context.WithTimeout(ctx, pauseLimit)
+	defer cancel()
+	return p.process().Pause(ctx)
+}
+
+// resume lets a paused program continue.
+func (p *program) resume(context.Context) error {
+	if s := p.State(); !s.alive() {
+		return conflict("resume: the program is %s; start it first", s.State)
+	}
+	return p.process().Resume()
+}
+
+// markerSuffix is added to the path of the control socket.
+const markerSuffix = ".held"
+
+// marker is a file that says, across restarts of the container, that the program is down on request.
+type marker struct {
+	path string // empty: there is none, because the control socket is no file
+}
+
+func markerOf(control endpoint.Endpoint) marker {
+	if !control.IsFile() {
+		return marker{}
+	}
+	return marker{control.Address + markerSuffix}
+}
+
+// read gives Stopped or Killed, or "" if the program is not held.
+func (m marker) read() (string, error) {
+	b, err := os.ReadFile(m.path)
+	if m.path == "" || errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read whether the program is held: %w", err)
+	}
+	state := strings.TrimSpace(string(b))
+	if state != Stopped && state != Killed {
+		return "", fmt.Errorf("read whether the program is held: %s holds %.40q: expected %s or %s; remove it", m.path, b, Stopped, Killed)
+	}
+	return state, nil
+}
+
+func (m marker) set(state string) error {
+	if m.path == "" {
+		return nil
+	}
+	// A rename, because a container may be killed at any instant, and half a marker would keep the next one from starting.
+	next := m.path + ".next"
+	if err := os.WriteFile(next, []byte(state+"\n"), 0o644); err != nil {
+		return fmt.Errorf("note that the program is held: %w", err)
+	}
+	if err := os.Rename(next, m.path); err != nil {
+		return fmt.Errorf("note that the program is held: %w", err)
+	}
+	return nil
+}
+
+func (m marker) clear() error {
+	if err := os.Remove(m.path); m.path != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("note that the program is no longer held: %w", err)
+	}
+	return nil
 }

@@ -3,10 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // rewriteFile changes a spec in place, or leaves it alone if there is nothing to change.
@@ -94,4 +98,72 @@ func lower(limit map[string]any, key string, highest uint64) {
 	if value, err := strconv.ParseUint(number.String(), 10, 64); err == nil && value > highest {
 		limit[key] = highest
 	}
+}
+
+// limits is what this host can grant.
+type limits struct {
+	bounding uint64                           // capabilities: one bit each
+	oomScore int64                            // lower scores need CAP_SYS_RESOURCE
+	hard     func(name string) (uint64, bool) // hard limit of a resource; higher ones need CAP_SYS_RESOURCE
+}
+
+func hostLimits() (limits, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return limits{}, err
+	}
+	bounding, err := boundingSet(string(status))
+	if err != nil {
+		return limits{}, err
+	}
+	score, err := os.ReadFile("/proc/self/oom_score_adj")
+	if err != nil {
+		return limits{}, err
+	}
+	oom, err := strconv.ParseInt(strings.TrimSpace(string(score)), 10, 64)
+	return limits{bounding: bounding, oomScore: oom, hard: hardLimit}, err
+}
+
+func boundingSet(status string) (uint64, error) {
+	for line := range strings.Lines(status) {
+		if hex, ok := strings.CutPrefix(line, "CapBnd:"); ok {
+			return strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
+		}
+	}
+	return 0, fmt.Errorf("no CapBnd in /proc/self/status")
+}
+
+// capabilities by number, as in linux/capability.h.
+var capabilities = strings.Fields(`CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE
+	NET_BIND_SERVICE NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT
+	SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE
+	MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE`)
+
+// grants says whether the bounding set has a capability. What it does not know it leaves to runc.
+func (l limits) grants(name string) bool {
+	for bit, known := range capabilities {
+		if name == "CAP_"+known {
+			return l.bounding&(1<<bit) != 0
+		}
+	}
+	return true
+}
+
+// resources by their name in a spec.
+var resources = map[string]int{
+	"RLIMIT_AS": unix.RLIMIT_AS, "RLIMIT_CORE": unix.RLIMIT_CORE, "RLIMIT_CPU": unix.RLIMIT_CPU, "RLIMIT_DATA": unix.RLIMIT_DATA,
+	"RLIMIT_FSIZE": unix.RLIMIT_FSIZE, "RLIMIT_LOCKS": unix.RLIMIT_LOCKS, "RLIMIT_MEMLOCK": unix.RLIMIT_MEMLOCK,
+	"RLIMIT_MSGQUEUE": unix.RLIMIT_MSGQUEUE, "RLIMIT_NICE": unix.RLIMIT_NICE, "RLIMIT_NOFILE": unix.RLIMIT_NOFILE,
+	"RLIMIT_NPROC": unix.RLIMIT_NPROC, "RLIMIT_RSS": unix.RLIMIT_RSS, "RLIMIT_RTPRIO": unix.RLIMIT_RTPRIO,
+	"RLIMIT_RTTIME": unix.RLIMIT_RTTIME, "RLIMIT_SIGPENDING": unix.RLIMIT_SIGPENDING, "RLIMIT_STACK": unix.RLIMIT_STACK,
+}
+
+func hardLimit(name string) (uint64, bool) {
+	resource, ok := resources[name]
+	if !ok {
+		return 0, false
+	}
+	var l unix.Rlimit
+	err := unix.Getrlimit(resource, &l)
+	return l.Max, err == nil
 }

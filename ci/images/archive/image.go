@@ -1,8 +1,15 @@
+// Package archive assembles container images from a static program each, without an engine and without a registry, and
+// writes them as archives that containerd and Docker both import.
+//
+// It is pure: the same program gives the same bytes, on every machine, so a digest says what is in an image. What does not
+// live here: which images there are (ci/images), and reading or writing files (ci/images/build).
 package archive
 
 import (
 	"archive/tar"
 	"bytes"
+	"debug/elf"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -84,4 +91,29 @@ func addFile(w *tar.Writer, name string, mode int64, content []byte) error {
 		return fmt.Errorf("add %s: %w", name, err)
 	}
 	return nil
+}
+
+// architecture is that of a program, in the words of an image. It refuses a program that could not run alone: an image
+// from nothing has no loader and no libraries, and the error of a node would only be "no such file or directory".
+func architecture(program []byte) (string, error) {
+	f, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil {
+		return "", fmt.Errorf("it is no Linux program: %w", err)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return "", errors.New("it is linked dynamically: build it with CGO_ENABLED=0")
+		}
+	}
+	switch {
+	case f.Machine == elf.EM_X86_64:
+		return "amd64", nil
+	case f.Machine == elf.EM_AARCH64:
+		return "arm64", nil
+	case f.Machine == elf.EM_S390:
+		return "s390x", nil
+	case f.Machine == elf.EM_PPC64 && f.ByteOrder.String() == "LittleEndian":
+		return "ppc64le", nil
+	}
+	return "", fmt.Errorf("it is for %v: expected amd64, arm64, ppc64le or s390x", f.Machine)
 }

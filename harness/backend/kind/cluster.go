@@ -5,255 +5,200 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-	"sigs.k8s.io/kind/pkg/cluster"
-	"sigs.k8s.io/kind/pkg/exec"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
+	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// bootSpec is what a boot needs to know.
-type bootSpec struct {
-	name, dir, nodeImage, runDir string
-	shape                        shape
-	plain                        bool // nothing of this project in it
-	programs                     *live.Programs
-	archives                     archives
-	progress                     func(string)
+// Cluster is a kind cluster for others than scenarios, made and wired as a scenario's is.
+type Cluster struct {
+	backend *Backend
+	plane   *plane
+	env     *live.Environment // nil: the cluster is plain
 }
 
-// boot creates a cluster and wires it. On error it gives what was made, which the caller closes.
-func boot(ctx context.Context, b bootSpec) (p *plane, err error) {
-	b.progress = timed(time.Now(), b.progress)
-	p = newPlane(b)
-	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
-	defer cancel()
+// BootOptions of a Cluster.
+type BootOptions struct {
+	Options
+	// ControlPlanes is the number of nodes, 1 to MaxControlPlanes.
+	ControlPlanes int
+	// KeyIDs of the plugins in every API server's pod, the write key first, with reporters beside them and an aggregator that
+	// runs. Empty: the cluster is plain, with nothing of this project in it, and encrypts nothing.
+	KeyIDs []string
+	// Logs is a folder for the logs of what runs with KeyIDs; it exists.
+	Logs string
+	// Progress receives one line at a time about what takes more than a moment.
+	Progress func(string)
+}
+
+// MaxControlPlanes is the most that was tried.
+const MaxControlPlanes = maxNodes
+
+// Boot makes a cluster. On error nothing of it is left.
+func Boot(ctx context.Context, o BootOptions) (_ *Cluster, err error) {
+	b, err := New(o.Options)
+	if err != nil {
+		return nil, err
+	}
+	b.plain = len(o.KeyIDs) == 0
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.shape.nodes, err)
+			err = errors.Join(err, b.Close(context.WithoutCancel(ctx)))
 		}
 	}()
-	names := nodeNames(b.shape.nodes)
-	prepare := p.prepare
-	if b.plain {
-		prepare = p.prepareFolders
+	s := scenario.Scenario{Name: "cluster", Topology: scenario.Topology{ControlPlanes: o.ControlPlanes, KeyIDs: o.KeyIDs}}.WithDefaults()
+	if lacks := b.Lacks(s); len(lacks) > 0 {
+		return nil, errors.New(lacks[0])
 	}
-	if err := prepare(ctx, names); err != nil {
-		return p, err
-	}
-	if err := p.create(ctx, b, names); err != nil {
-		return p, err
-	}
-	if err := p.wire(ctx, b, names); err != nil {
-		return p, err
-	}
-	b.progress("the cluster is ready")
-	return p, nil
-}
-
-// timed puts the time since the beginning before every line: a boot takes minutes.
-func timed(begin time.Time, progress func(string)) func(string) {
-	return func(line string) { progress(fmt.Sprintf("%4.0fs  %s", time.Since(begin).Seconds(), line)) }
-}
-
-// newPlane is a plane of which nothing has been made yet.
-func newPlane(b bootSpec) *plane {
-	journals := tail.NewSet()
-	return &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, began: time.Now(), cluster: b.name, archives: b.archives, nodeImage: b.nodeImage, shape: b.shape,
-		provider:   cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})),
-		containers: map[string]string{}, members: map[string]string{}, leaving: map[string]bool{}, links: links{broken: map[history.Link][]*breakage{}}, installed: map[string]bool{},
-		journals: journals, plugins: places{journals: journals}}
-}
-
-// prepareFolders makes the folders that the nodes mount.
-func (p *plane) prepareFolders(_ context.Context, names []string) error {
-	if err := errors.Join(p.layout.makeShared(), os.MkdirAll(p.layout.logs(), 0o755)); err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := p.prepareNode(name, live.Plugins(firstKeyID)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// prepare makes the folders with what the pods find there, and starts the remote KMS.
-func (p *plane) prepare(ctx context.Context, names []string) (err error) {
-	if err := p.prepareFolders(ctx, names); err != nil {
-		return err
-	}
-	if err := p.makeFleets(p.shape.furtherNames()); err != nil {
-		return err
-	}
-	for _, f := range p.fleets { // of the files of its aggregators
-		if err := os.MkdirAll(filepath.Join(p.layout.shared(), f.Stand.APIServer), 0o755); err != nil {
-			return err
-		}
-	}
-	for _, file := range p.archives.files { // a link: the run directory has both folders
-		if err := os.Link(file, filepath.Join(p.layout.images(), filepath.Base(file))); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{holdProgram, proxyProgram} {
-		if err := p.share(ctx, name); err != nil {
-			return err
-		}
-	}
-	p.kms, err = live.StartRemoteKMS(ctx, p.Host, p.layout.shared(), p.layout.logs())
-	return err
-}
-
-// share puts a program where every node and its pods find it.
-func (p *plane) share(ctx context.Context, name string) error {
-	program, err := p.Programs.Find(ctx, name)
-	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile(program)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(p.layout.shared(), name), text, 0o755)
-}
-
-// prepareNode writes what a node's pods find at their start.
-func (p *plane) prepareNode(name string, told live.Encryption) error {
-	n := p.layout.node(name)
-	if err := n.make(); err != nil {
-		return err
-	}
-	text, err := encryptionText(told, nil)
-	if err != nil {
-		return err
-	}
-	if told.File != nil {
-		text = told.File // in the node the sockets are where it says
-	}
-	if err := os.WriteFile(n.file(encryptionFile), text, 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(n.file(auditPolicy), live.AuditPolicy(), 0o644)
-}
-
-// create lets kind make the cluster. It cannot be interrupted; what it made is deleted by Close.
-func (p *plane) create(ctx context.Context, b bootSpec, names []string) error {
-	err := p.provider.Create(b.name,
-		cluster.CreateWithV1Alpha4Config(config(b.name, p.layout, names)), cluster.CreateWithNodeImage(b.nodeImage),
-		cluster.CreateWithKubeconfigPath(filepath.Join(b.dir, "kubeconfig")), cluster.CreateWithRetain(true),
-		cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))
-	if err != nil {
-		if ended := exec.RunErrorForError(err); ended != nil {
-			p.kindSaid = string(ended.Output)
-		}
-		return err
-	}
-	return ctx.Err()
-}
-
-// containersOf are the names that kind gives to the containers of n control-plane nodes, in order.
-func containersOf(cluster string, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = cluster + "-control-plane"
-		if i > 0 {
-			all[i] += fmt.Sprint(i + 1)
-		}
-	}
-	return all
-}
-
-// wire makes the cluster a plane.
-func (p *plane) wire(ctx context.Context, b bootSpec, names []string) error {
-	for i, container := range containersOf(p.cluster, len(names)) {
-		p.containers[names[i]] = container
-	}
-	if err := p.loadAuthority(ctx, names[0]); err != nil {
-		return err
-	}
-	if err := p.findLoadBalancer(ctx, names); err != nil {
-		return err
+	if o.Progress == nil {
+		o.Progress = func(string) {}
 	}
 	if b.plain {
-		p.startTailing()
-		return p.wirePlain(ctx, names)
+		return b.bootPlain(ctx, s, o.Progress)
 	}
-	return p.wireNodes(ctx, b, names)
+	return b.bootHealth(ctx, s, o)
 }
 
-// wireNodes deploys the aggregator while the API servers that kubeadm started are there: those that take their place are away
-// long enough for controller manager and scheduler to lose their leases.
-func (p *plane) wireNodes(ctx context.Context, b bootSpec, names []string) error {
-	b.progress("images go to the nodes, and the aggregator is deployed")
-	nodes := make([]*live.Node, len(names))
-	err := eachOf(ctx, names, func(ctx context.Context, i int) (err error) {
-		nodes[i], err = p.readyNode(ctx, names[i], []string{firstKeyID})
+// bootHealth makes a cluster with all that a scenario finds. Its history is judged by nobody.
+func (b *Backend) bootHealth(ctx context.Context, s *scenario.Scenario, o BootOptions) (*Cluster, error) {
+	log := history.NewLog(nil)
+	e, err := b.prepare(ctx, backend.Spec{Scenario: s, Log: log, OutDir: o.Logs, Progress: o.Progress})
+	if err != nil {
+		return nil, err
+	}
+	heading := e.Heading()
+	log.Record(time.Now(), "boot", &heading)
+	return &Cluster{backend: b, plane: e.Plane().(*plane), env: e}, nil
+}
+
+// bootPlain makes a cluster that the backend's pool does not know, because no scenario can run on it.
+func (b *Backend) bootPlain(ctx context.Context, s *scenario.Scenario, progress func(string)) (*Cluster, error) {
+	if err := b.setUp(ctx, progress); err != nil {
+		return nil, err
+	}
+	p, err := b.boot(ctx, s, progress)
+	if err != nil {
+		if p != nil {
+			err = errors.Join(err, p.Close(context.WithoutCancel(ctx)))
+		}
+		return nil, err
+	}
+	return &Cluster{backend: b, plane: p}, nil
+}
+
+// Environment carries out actions on what runs with KeyIDs, such as faults; nil if the cluster is plain.
+func (c *Cluster) Environment() *live.Environment { return c.env }
+
+// Kubeconfig is that of a user, with a certificate of its own, through the load balancer.
+func (c *Cluster) Kubeconfig(user string, groups []string) ([]byte, error) {
+	return c.plane.Kubeconfig(user, groups, c.plane.ClientServer())
+}
+
+// RESTConfig is an administrator's.
+func (c *Cluster) RESTConfig() (*rest.Config, error) {
+	return c.plane.authority.AdminConfig(c.plane.ClientServer())
+}
+
+// Ready returns when every API server is, and every node can run pods.
+func (c *Cluster) Ready(ctx context.Context) error {
+	if err := c.plane.group(ctx, func(ctx context.Context, n *live.Node) error { return n.Server.Ready(ctx) }); err != nil {
 		return err
+	}
+	config, err := c.RESTConfig()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return until(ctx, 10*readyPoll, "wait for the nodes", func(ctx context.Context) error {
+		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		return allReady(nodes.Items)
 	})
-	if err != nil {
-		return err
+}
+
+// allReady names the nodes that are not.
+func allReady(nodes []corev1.Node) error {
+	if len(nodes) == 0 {
+		return errors.New("no node has registered")
 	}
-	if err := p.deployAggregators(ctx, nodes[0].Server.URL()); err != nil {
-		return err
-	}
-	if err := p.deployFleets(ctx, nodes); err != nil {
-		return err
-	}
-	b.progress("plugins and reporters go into the API servers' pods")
-	// All before any: a kubelet may listen to the API server of another node.
-	if err := eachOf(ctx, names, func(ctx context.Context, i int) error { return p.listened(ctx, nodes[i]) }); err != nil {
-		return err
-	}
-	if err := eachOf(ctx, names, func(ctx context.Context, i int) error { return p.inject(ctx, nodes[i]) }); err != nil {
-		return err
-	}
+	var not []string
 	for _, n := range nodes {
-		p.nodes.Add(n)
-	}
-	p.startTailing()
-	for _, f := range p.fleets {
-		b.progress("starting " + f.Stand.APIServer)
-		if err := f.start(ctx); err != nil {
-			return err
+		ready := func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 		}
+		if !slices.ContainsFunc(n.Status.Conditions, ready) {
+			not = append(not, n.Name)
+		}
+	}
+	if len(not) > 0 {
+		return fmt.Errorf("not ready: %s", strings.Join(not, ", "))
 	}
 	return nil
 }
 
-// deployFleets makes the pods of the further API servers; what is in them waits.
-func (p *plane) deployFleets(ctx context.Context, nodes []*live.Node) error {
-	all, ctx := errgroup.WithContext(ctx)
-	for _, f := range p.fleets {
-		for _, n := range nodes {
-			if err := f.makeNode(ctx, n, []string{firstKeyID}); err != nil {
-				return fmt.Errorf("%s of %s: %w", f.Stand.APIServer, n.Name, err)
+// LoadImages imports archives of images into every node.
+func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
+	return c.plane.group(ctx, func(ctx context.Context, n *live.Node) error {
+		for _, file := range archives {
+			if err := importArchive(ctx, c.plane.container(n.Name), file); err != nil {
+				return err
 			}
 		}
-		all.Go(func() error { return f.deploy(ctx, nodes[0].Server.URL()) })
-	}
-	return all.Wait()
+		return nil
+	})
 }
 
-func (p *plane) loadAuthority(ctx context.Context, node string) error {
-	cert, err := inside(ctx, p.container(node), nil, "cat", "/etc/kubernetes/pki/ca.crt")
+func importArchive(ctx context.Context, container, file string) (err error) {
+	archive, err := os.Open(file)
 	if err != nil {
 		return err
 	}
-	key, err := inside(ctx, p.container(node), nil, "cat", "/etc/kubernetes/pki/ca.key")
-	if err != nil {
-		return err
-	}
-	if p.authority, err = controlplane.LoadAuthority([]byte(cert+"\n"), []byte(key+"\n")); err != nil {
-		return err
-	}
-	p.authority.ServerName = "localhost" // in every certificate that kind makes
-	p.etcdTLS, err = loadEtcdTLS(ctx, p.container(node))
+	defer func() { err = errors.Join(err, archive.Close()) }()
+	_, err = inside(ctx, container, archive, "ctr", "--namespace=k8s.io", "images", "import", "--digests", "-")
 	return err
+}
+
+// SaveImage writes an image that the engine has to a file that LoadImages takes.
+func SaveImage(ctx context.Context, image, file string) error {
+	_, err := docker(ctx, "save", "--output", file, image)
+	return err
+}
+
+// Collect writes what a person may want to see of the cluster into a folder, which exists.
+func (c *Cluster) Collect(ctx context.Context, dir string, progress func(string)) error {
+	if c.env != nil {
+		return c.env.Collect(ctx, dir, progress)
+	}
+	return c.plane.Collect(ctx, dir, progress)
+}
+
+// endRecording bounds the wait for recorders whose history nobody will read.
+const endRecording = 10 * time.Second
+
+// Close deletes the cluster.
+func (c *Cluster) Close(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	if c.env != nil {
+		ending, cancel := context.WithTimeout(ctx, endRecording)
+		_ = c.env.Release(ending, true) // what its history lacks, nobody misses
+		cancel()
+		return c.backend.Close(ctx)
+	}
+	err := c.plane.Close(ctx)
+	return errors.Join(err, c.backend.Close(ctx))
 }

@@ -3,13 +3,18 @@ package kind
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
+	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/lifecycle/sidecar"
@@ -180,4 +185,168 @@ func (p *plane) adminHTTP(url string) (*http.Client, error) {
 		return nil, err
 	}
 	return rest.HTTPClientFor(config)
+}
+
+// server is the API server of a node.
+type server struct {
+	*held
+	dir  string // of its files on this machine
+	url  string
+	http *http.Client // an administrator's
+	// resources that it encrypts, as encryption configurations name them; none: secrets.
+	resources []string
+}
+
+var _ live.Server = (*server)(nil)
+
+func (s *server) file(name string) string { return filepath.Join(s.dir, name) }
+
+// Start implements live.Unit: it returns when the API server lives, which it always comes to, and gives it a moment to become
+// ready, which it does not while a plugin is dead.
+func (s *server) Start(ctx context.Context) error {
+	if err := s.held.Start(ctx); err != nil {
+		return err
+	}
+	if err := until(ctx, readyPoll, "start "+s.name, s.ask("/livez")); err != nil {
+		return err
+	}
+	ready, cancel := context.WithTimeout(ctx, live.ReadyGrace)
+	defer cancel()
+	_ = s.Ready(ready)
+	return ctx.Err()
+}
+
+// Ready implements live.Server.
+func (s *server) Ready(ctx context.Context) error {
+	return until(ctx, readyPoll, "wait until "+s.url+" is ready", s.ask("/readyz"))
+}
+
+func (s *server) ask(path string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
+		if err != nil {
+			return err
+		}
+		response, err := s.http.Do(r)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %s", path, response.Status)
+		}
+		return nil
+	}
+}
+
+// URL implements live.Server.
+func (s *server) URL() string { return s.url }
+
+// AuditLog implements live.Server.
+func (s *server) AuditLog() string { return s.file(auditLog) }
+
+// LogFile implements live.Server.
+func (s *server) LogFile() string { return s.file(logFile(unitAPIServer)) }
+
+// SetEncryption implements live.Server.
+func (s *server) SetEncryption(told live.Encryption) (hash string, err error) {
+	text, err := encryptionText(told, s.resources)
+	if err != nil {
+		return "", err
+	}
+	return s.RollOut(text)
+}
+
+// RollOut implements live.Server: in the node the sockets are where the file says.
+func (s *server) RollOut(file []byte) (hash string, err error) {
+	if err := writeAtomically(s.file(encryptionFile), file); err != nil {
+		return "", fmt.Errorf("encryption configuration: %w", err)
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(file)), nil
+}
+
+// encryptionText is the EncryptionConfiguration that says what an API server is told, and nothing else: one with a provider whose
+// plugin is held is not ready.
+func encryptionText(told live.Encryption, resources []string) ([]byte, error) {
+	e := told.Config(func(keyID string) string { return live.HostSocket(inNodeSocket, keyID) })
+	e.Resources = resources
+	if err := e.Validate(); err != nil {
+		return nil, err
+	}
+	return e.YAML()
+}
+
+// writeAtomically puts a file in place in one step.
+func writeAtomically(path string, content []byte) error {
+	next := path + ".next"
+	if err := os.WriteFile(next, content, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}
+
+// uidReporter is the user of the reporter's container, so that its connections can be told from others'.
+const uidReporter = 65532
+
+// Names of the volumes.
+const (
+	volumeState  = "state"
+	volumeShared = "shared"
+	volumeSocket = "sockets"
+)
+
+// folders of the node in every container. The sockets may come and go, so their folder is mounted, not they.
+func folders() []sidecar.Mount {
+	return []sidecar.Mount{
+		{Name: volumeState, HostPath: inNodeState, Type: corev1.HostPathDirectory, MountPath: inNodeState},
+		{Name: volumeShared, HostPath: inNodeShared, Type: corev1.HostPathDirectory, MountPath: inNodeShared},
+		{Name: volumeSocket, HostPath: inNodeSocket, Type: corev1.HostPathDirectory, MountPath: inNodeSocket},
+	}
+}
+
+// images of the containers.
+type images struct{ plugin, reporter, aggregator, apiServer string }
+
+// spec is what the API server's static pod of a node gets: containers for plugins, the API server's own wiring, the reporter. The
+// words of their commands are in files, so a scenario that needs others does not change the pod.
+func spec(img images, plugins []string) sidecar.Spec {
+	var s sidecar.Spec
+	for _, unit := range plugins {
+		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
+			Name: containerName(unit), Image: img.plugin, Command: holdCommand(unit, "--command", inNode(commandFile(unit))),
+			Mounts: folders(), SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](0)},
+		})
+	}
+	s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
+		Name: containerName(unitReporter), Image: img.reporter, Command: holdCommand(unitReporter, "--command", inNode(commandFile(unitReporter))),
+		Mounts: folders(), AfterAPIServer: true,
+		SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](uidReporter), RunAsGroup: ptr.To[int64](uidReporter)},
+	})
+	s.APIServer = sidecar.APIServer{
+		Flags: []sidecar.Flag{
+			{Name: "encryption-provider-config", Value: inNode(encryptionFile)},
+			{Name: "encryption-provider-config-automatic-reload", Value: "true"},
+			{Name: "audit-policy-file", Value: inNode(auditPolicy)},
+			{Name: "audit-log-path", Value: inNode(auditLog)},
+			{Name: "audit-log-mode", Value: "blocking"}, // what a client saw is in the log
+			{Name: "audit-log-format", Value: "json"},
+			{Name: "audit-log-maxsize", Value: "100000"}, // one file: a rotated one would have to be found by its reader
+			{Name: "vmodule", Value: "envelope=6"},
+		},
+		Mounts: folders(), WithoutLiveness: true,
+		// An API server of our own node image can be told to look for a changed configuration more often; a stock one ignores it.
+		Wrap: append(holdCommand(unitAPIServer, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String()), "--"),
+	}
+	return s
+}
+
+// holdCommand runs a unit below hold.
+func holdCommand(unit string, more ...string) []string { return holdIn(inNodeState, unit, more...) }
+
+// holdIn is the same with the unit's files in another folder of the node.
+func holdIn(dir, unit string, more ...string) []string {
+	return append([]string{
+		filepath.Join(inNodeShared, holdProgram), "--control", "unix://" + filepath.Join(dir, holdSocket(unit)),
+		"--journal", filepath.Join(dir, holdJournal(unit)), "--log", filepath.Join(dir, logFile(unit)),
+	}, more...)
 }

@@ -3,6 +3,7 @@ package kind
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
@@ -188,5 +191,118 @@ func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
 	delete(p.leaving, n.Name)
 	delete(p.members, n.Name)
 	p.plugins.drop(n.Name)
+	return nil
+}
+
+// joinConfiguration picks the JoinConfiguration out of what kind wrote for a node, and gives it the endpoint of the cluster to
+// join.
+func joinConfiguration(kubeadm []byte, endpoint string) ([]byte, error) {
+	for _, text := range bytes.Split(kubeadm, []byte("\n---")) {
+		var document map[string]any
+		if err := yaml.Unmarshal(text, &document); err != nil {
+			return nil, fmt.Errorf("configuration of kubeadm: %w", err)
+		}
+		if document["kind"] != "JoinConfiguration" {
+			continue
+		}
+		discovery, _ := document["discovery"].(map[string]any)
+		token, _ := discovery["bootstrapToken"].(map[string]any)
+		if token == nil {
+			return nil, errors.New("configuration of kubeadm: expected a JoinConfiguration with discovery.bootstrapToken")
+		}
+		token["apiServerEndpoint"] = endpoint
+		return yaml.Marshal(document)
+	}
+	return nil, errors.New("configuration of kubeadm: expected a JoinConfiguration")
+}
+
+// drain takes the pods off a node as an administrator does, through another node's API server, and gives aggregators that were
+// there their new place. A node that does not answer any more cannot be drained, and is removed all the same.
+func (p *plane) drain(ctx context.Context, n *live.Node) error {
+	through, err := p.donor(n.Name)
+	if err != nil {
+		return err
+	}
+	moving := p.seatsOn(n.Name)
+	_, err = p.kubectl(ctx, through, "drain", n.Name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--grace-period=2", "--timeout=30s")
+	if err != nil && n.Server.Status().Phase == live.Running {
+		return fmt.Errorf("drain %s: %w", n.Name, err)
+	}
+	if len(moving) == 0 {
+		return nil
+	}
+	if err := p.seatAggregators(ctx); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for s := range moving {
+		group.Go(func() error { return s.Start(ctx) })
+	}
+	return group.Wait()
+}
+
+// seatsOn are the seats on a node in which an aggregator runs.
+func (p *plane) seatsOn(node string) map[*seat]struct{} {
+	all := map[*seat]struct{}{}
+	for _, s := range p.allSeats() {
+		if _, at := s.pod(); at == node && s.Status().Lives() {
+			all[s] = struct{}{}
+		}
+	}
+	return all
+}
+
+// kubectl runs on a node, against its own API server.
+func (p *plane) kubectl(ctx context.Context, n *live.Node, args ...string) (string, error) {
+	words := append([]string{"kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "--server=https://127.0.0.1:" + portAPIServer}, args...)
+	return inside(ctx, p.container(n.Name), nil, words...)
+}
+
+// donor is a node whose API server runs, other than the one that is meant: a new node gets its certificates from it, and a node
+// that goes is taken out through it.
+func (p *plane) donor(except string) (*live.Node, error) {
+	for _, n := range p.nodes.List() {
+		if n.Name != except && !p.leaves(n.Name) && n.Server.Status().Phase == live.Running {
+			return n, nil
+		}
+	}
+	return nil, errors.New("no API server of another node runs")
+}
+
+// takeOut removes nodes.
+func (p *plane) takeOut(ctx context.Context, names []string) error {
+	for _, name := range names {
+		n := p.nodes.Get(name)
+		if !p.leaves(name) {
+			if err := p.Isolate(ctx, n); err != nil {
+				return err
+			}
+		}
+		if err := p.deleteNode(ctx, name); err != nil {
+			return err
+		}
+		if err := p.RemoveNode(ctx, n); err != nil {
+			return fmt.Errorf("remove %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// deleteNode deletes a Node object, which may be gone.
+func (p *plane) deleteNode(ctx context.Context, name string) error {
+	through, err := p.donor(name)
+	if err != nil {
+		return err
+	}
+	return through.Admin.RemoveNodeObject(ctx, name)
+}
+
+// bringIn adds nodes, one after another: etcd takes one new member at a time.
+func (p *plane) bringIn(ctx context.Context, names, keyIDs []string) error {
+	for _, name := range names {
+		if _, err := p.AddNode(ctx, name, live.Plugins(keyIDs...), func(context.Context) error { return nil }); err != nil {
+			return fmt.Errorf("bring %s back: %w", name, err)
+		}
+	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // fromClient is who uses the load balancer from outside the cluster.
@@ -203,4 +205,24 @@ func (p *plane) Close(ctx context.Context) error {
 	p.KillAll()
 	errs = append(errs, p.Supervisor.Close(ctx))
 	return errors.Join(append(errs, os.RemoveAll(p.layout.dir))...)
+}
+
+// shape is what planes that can stand for each other have in common.
+type shape struct {
+	nodes   int    // that a scenario begins with
+	further string // API servers beside kube-apiserver, joined
+	crds    string // variant of the operators' CRDs; empty: the usual one
+}
+
+func shapeOf(s *scenario.Scenario) shape {
+	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Further(), ","), crds: s.Topology.CRDs}
+	if is.nodes == 0 {
+		is.nodes = 3
+	}
+	return is
+}
+
+// furtherNames are those of shape.further.
+func (s shape) furtherNames() []string {
+	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
 }

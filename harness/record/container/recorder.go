@@ -1,6 +1,16 @@
+// Package container turns what a container engine and containerd say into the history's containers.
+//
+// Neither needs an API server: the engine tells of the containers that are nodes, containerd of those inside one. What does not
+// live here: running the commands that print this (harness/backend/kind), what processes below hold do (harness/record/hold).
 package container
 
 import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 )
@@ -60,4 +70,82 @@ func (r *Recorder) identity(id string) (Identity, bool, error) {
 	}
 	r.Known[id] = i // also what is none: it is not asked for again
 	return i, ok, nil
+}
+
+// Identity is what Kubernetes calls a container.
+type Identity struct {
+	Namespace, Pod, Name string
+	Restarts             *int // nil: unknown
+}
+
+// Labels and annotations that the kubelet gives to containers.
+const (
+	labelKind          = "io.cri-containerd.kind"
+	labelNamespace     = "io.kubernetes.pod.namespace"
+	labelPod           = "io.kubernetes.pod.name"
+	labelName          = "io.kubernetes.container.name"
+	annotationRestarts = "io.kubernetes.container.restartCount"
+)
+
+// Info reads what ctr containers info says of a container. A pod's sandbox is none of Kubernetes' containers: false.
+func Info(text []byte) (Identity, bool, error) {
+	var info struct {
+		Labels     map[string]string
+		Extensions map[string]struct {
+			Value []byte `json:"value"`
+		}
+	}
+	if err := json.Unmarshal(text, &info); err != nil {
+		return Identity{}, false, fmt.Errorf("information about a container: %w", err)
+	}
+	i := Identity{Namespace: info.Labels[labelNamespace], Pod: info.Labels[labelPod], Name: info.Labels[labelName]}
+	if info.Labels[labelKind] != "container" || i.Pod == "" || i.Name == "" {
+		return Identity{}, false, nil
+	}
+	for _, x := range info.Extensions {
+		if n, ok := restarts(x.Value); ok {
+			i.Restarts = &n
+		}
+	}
+	return i, true, nil
+}
+
+// restarts is in the configuration that the kubelet gave, which containerd keeps in a form of its own: where it is not found,
+// it is not known.
+func restarts(metadata []byte) (int, bool) {
+	var kept struct {
+		Metadata struct {
+			Config struct {
+				Annotations map[string]string `json:"annotations"`
+			}
+		}
+	}
+	if json.Unmarshal(metadata, &kept) != nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(kept.Metadata.Config.Annotations[annotationRestarts])
+	return n, err == nil
+}
+
+// Links reads the names and targets of the links that the kubelet makes to the logs of containers, one a line, and gives the
+// containers by ID. Other lines are left out.
+func Links(text string) map[string]Identity {
+	all := map[string]Identity{}
+	for line := range strings.Lines(text) {
+		link, target, _ := strings.Cut(strings.TrimSpace(line), " ")
+		parts := strings.Split(strings.TrimSuffix(link, ".log"), "_")
+		if len(parts) != 3 {
+			continue
+		}
+		dash := strings.LastIndex(parts[2], "-")
+		if dash < 0 {
+			continue
+		}
+		i := Identity{Pod: parts[0], Namespace: parts[1], Name: parts[2][:dash]}
+		if n, err := strconv.Atoi(strings.TrimSuffix(path.Base(target), ".log")); err == nil {
+			i.Restarts = &n
+		}
+		all[parts[2][dash+1:]] = i
+	}
+	return all
 }
