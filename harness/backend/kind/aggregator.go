@@ -24,9 +24,152 @@ const (
 	labelAggregator = "app"
 )
 
+// aggregatorsOf is the name of the Deployment for an API server. It is part of the paths of sockets, which must be short.
+func aggregatorsOf(apiServer string) string {
+	if apiServer == "" {
+		return aggregators
+	}
+	return "health-" + apiServer
+}
+
+// deployment is the Deployment of the aggregators of an API server, and its replicas. It is safe for concurrent use.
+type deployment struct {
+	name     string
+	replicas []*replica
+}
+
+// newDeployment is one of which nothing runs yet; dir is of the units' files on this machine.
+func newDeployment(apiServer string, count int, dir string, u *units) *deployment {
+	d := &deployment{name: aggregatorsOf(apiServer)}
+	for range count {
+		d.replicas = append(d.replicas, &replica{dir: dir, units: u})
+	}
+	return d
+}
+
+// create makes the Deployment, through an API server.
+func (d *deployment) create(ctx context.Context, client kubernetes.Interface, image string) error {
+	if _, err := client.AppsV1().Deployments(aggregators).Create(ctx, d.object(image), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("deploy the aggregator: %w", err)
+	}
+	return nil
+}
+
+// assign waits until the Deployment is complete and gives every pod a replica. A pod that has one keeps it.
+func (d *deployment) assign(ctx context.Context, client kubernetes.Interface) error {
+	return until(ctx, 10*readyPoll, "wait for the pods of "+d.name, func(ctx context.Context) error {
+		pods, err := client.CoreV1().Pods(aggregators).List(ctx, metav1.ListOptions{LabelSelector: labelAggregator + "=" + d.name})
+		if err != nil {
+			return err
+		}
+		return d.put(running(pods.Items))
+	})
+}
+
+// running are the nodes of the pods that run, by the pods' names.
+func running(pods []corev1.Pod) map[string]string {
+	all := map[string]string{}
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
+			all[pod.Name] = pod.Spec.NodeName
+		}
+	}
+	return all
+}
+
+// put gives pods that are new, in the order of their names, to replicas whose pod is gone; an error while there are too few or too many.
+func (d *deployment) put(pods map[string]string) error {
+	if len(pods) != len(d.replicas) {
+		return fmt.Errorf("%d pods run, expected %d", len(pods), len(d.replicas))
+	}
+	free := maps.Clone(pods)
+	var empty []*replica
+	for _, r := range d.replicas {
+		name, _ := r.where()
+		if _, there := free[name]; !there {
+			empty = append(empty, r)
+		}
+		delete(free, name)
+	}
+	for i, name := range slices.Sorted(maps.Keys(free)) {
+		if err := empty[i].move(name, free[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replica is one replica of the aggregator as a unit. Its pod changes when its node is drained: the Deployment makes another, whose
+// program waits for its command.
+type replica struct {
+	dir   string // of the units' files on this machine
+	units *units
+
+	mu        sync.Mutex
+	pod, node string // empty: there is none yet
+	unit      *held
+	command   func(context.Context) ([]string, error)
+	identity  *history.Process // that a scenario gave it; nil: none has yet
+}
+
+var _ live.Unit = (*replica)(nil)
+
+// where is its pod, and the pod's node.
+func (r *replica) where() (pod, node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pod, r.node
+}
+
+// move makes a pod that of the replica, in the place of one that is gone.
+func (r *replica) move(pod, node string) (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.units.forget(func(s *unitState) bool { return r.unit != nil && s.unitKey == r.unit.unitKey })
+	r.pod, r.node = pod, node
+	if r.unit, err = newHeld(unitKey{r.dir, unitOfAggregator(pod)}); err != nil {
+		return err
+	}
+	return r.follow()
+}
+
+// take makes the replica a scenario's.
+func (r *replica) take(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.command, r.identity = wordsOf(command), &identity
+	if err := r.follow(); err != nil {
+		return broken{err}
+	}
+	return r
+}
+
+// follow makes the unit the scenario's, if there is one.
+func (r *replica) follow() error {
+	r.unit.command = r.command
+	if r.identity == nil {
+		return nil
+	}
+	return r.units.followOne(r.unit.unitKey, r.node, *r.identity)
+}
+
+func (r *replica) held() *held {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.unit
+}
+
+// Start implements live.Unit, and so do the others.
+func (r *replica) Start(ctx context.Context) error  { return r.held().Start(ctx) }
+func (r *replica) Stop(ctx context.Context) error   { return r.held().Stop(ctx) }
+func (r *replica) Kill(ctx context.Context) error   { return r.held().Kill(ctx) }
+func (r *replica) Pause(ctx context.Context) error  { return r.held().Pause(ctx) }
+func (r *replica) Resume(ctx context.Context) error { return r.held().Resume(ctx) }
+func (r *replica) Status() live.Status              { return r.held().Status() }
+
 // deployAggregators makes a Deployment for each API server, through one of them, and waits for the pods.
 func (p *plane) deployAggregators(ctx context.Context, server string) error {
-	client, err := p.typed(server)
+	client, err := typed(p.Authority, server)
 	if err != nil {
 		return err
 	}
@@ -34,52 +177,86 @@ func (p *plane) deployAggregators(ctx context.Context, server string) error {
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("namespace of the aggregator: %w", err)
 	}
-	deploy := func(name string, count int) (seats []*seat, err error) {
-		if _, err := client.AppsV1().Deployments(aggregators).Create(ctx, deployment(p.archives.images.aggregator, name, count), metav1.CreateOptions{}); err != nil {
-			return nil, fmt.Errorf("deploy the aggregator: %w", err)
-		}
-		for range count {
-			seats = append(seats, &seat{dir: p.layout.shared()})
-		}
-		return seats, nil
-	}
-	if p.aggregators, err = deploy(aggregators, replicas); err != nil {
-		return err
-	}
-	for _, f := range p.fleets {
-		if f.aggregators, err = deploy(aggregatorsOf(f.Stand.APIServer), 1); err != nil {
+	for _, d := range p.deployments() {
+		if err := d.create(ctx, client, p.archives.images.aggregator); err != nil {
 			return err
 		}
 	}
-	return p.seatAll(ctx, client)
+	return p.assignAggregators(ctx, server)
 }
 
-// aggregatorsOf is the name of the Deployment for a further API server. It is part of the paths of sockets, which must be short.
-func aggregatorsOf(apiServer string) string { return "health-" + apiServer }
-
-// typed is an administrator's client of an API server.
-func (p *plane) typed(server string) (kubernetes.Interface, error) {
-	config, err := p.authority.AdminConfig(server)
+// assignAggregators gives every pod of an aggregator a replica, as an API server knows the pods.
+func (p *plane) assignAggregators(ctx context.Context, server string) error {
+	client, err := typed(p.Authority, server)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return kubernetes.NewForConfig(config)
+	for _, d := range p.deployments() {
+		if err := d.assign(ctx, client); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// deployment of the aggregator below hold. It has no probes: what it does when it hangs is what is tested.
-func deployment(image, name string, count int) *appsv1.Deployment {
-	labels := map[string]string{labelAggregator: name}
+// deployments are those of the aggregators of all API servers.
+func (p *plane) deployments() []*deployment {
+	all := []*deployment{p.aggregators}
+	for _, f := range p.fleets {
+		all = append(all, f.aggregators)
+	}
+	return all
+}
+
+// replicasOn are the replicas on a node in which an aggregator runs.
+func (p *plane) replicasOn(node string) []*replica {
+	var all []*replica
+	for _, d := range p.deployments() {
+		for _, r := range d.replicas {
+			if _, at := r.where(); at == node && r.Status().Lives() {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// AggregatorPlace implements live.Plane.
+func (p *plane) AggregatorPlace(i int) live.Place { return p.placeIn(p.aggregators, i, "") }
+
+// placeIn is the place of the i-th replica of a Deployment, which may be that of an aggregated API server.
+func (p *plane) placeIn(d *deployment, i int, apiServer string) live.Place {
+	r := d.replicas[(i-1)%len(d.replicas)]
+	_, node := r.where()
+	return live.Place{
+		Server: p.serverFor(node), Dir: filepath.Join(p.layout.shared(), apiServer), SeenDir: filepath.Join(inNodeShared, apiServer), Mode: credentials,
+		MetricsAddress: "127.0.0.1:0", Unit: r.take,
+	}
+}
+
+// serverFor is where a pod on a node finds the API: the load balancer, or the only node itself.
+func (p *plane) serverFor(node string) string {
+	host := p.lb.ip
+	if host == "" {
+		host = p.address(node)
+	}
+	return "https://" + host + ":" + portAPIServer
+}
+
+// object is the Deployment, of aggregators below hold. It has no probes: what it does when it hangs is what is tested.
+func (d *deployment) object(image string) *appsv1.Deployment {
+	labels := map[string]string{labelAggregator: d.name}
 	var volumes []corev1.Volume
 	var mounts []corev1.VolumeMount
 	for _, m := range folders()[:2] {
-		volumes = append(volumes, corev1.Volume{Name: m.Name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: m.HostPath}}})
+		volumes = append(volumes, hostPath(m.Name, m.HostPath, ""))
 		mounts = append(mounts, corev1.VolumeMount{Name: m.Name, MountPath: m.MountPath})
 	}
 	unit := unitOfAggregator("$(POD)") // its files are where a pod on another node finds them
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: d.name},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To(int32(count)),
+			Replicas: ptr.To(int32(len(d.replicas))),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
@@ -89,7 +266,7 @@ func deployment(image, name string, count int) *appsv1.Deployment {
 					Affinity:                      preferring(nodeName(1)),
 					Volumes:                       volumes,
 					AutomountServiceAccountToken:  ptr.To(false),
-					TerminationGracePeriodSeconds: ptr.To[int64](2),
+					TerminationGracePeriodSeconds: ptr.To[int64](podGrace),
 					Containers: []corev1.Container{{
 						Name: "aggregator", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mounts,
 						Env:     []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
@@ -108,171 +285,4 @@ func preferring(node string) *corev1.Affinity {
 		Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{
 			Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}}},
 	}}}}
-}
-
-// AggregatorPlace implements live.Plane.
-func (p *plane) AggregatorPlace(i int) live.Place { return p.placeIn(p.aggregators, i, "") }
-
-// placeIn is the place of the i-th of the aggregators in seats, which may be those of a further API server.
-func (p *plane) placeIn(seats []*seat, i int, apiServer string) live.Place {
-	s := seats[(i-1)%len(seats)]
-	_, node := s.pod()
-	return live.Place{
-		Server: p.serverFor(node), Dir: filepath.Join(p.layout.shared(), apiServer), SeenDir: filepath.Join(inNodeShared, apiServer), Mode: credentials,
-		MetricsAddress: "127.0.0.1:0",
-		Unit: func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
-			if err := s.take(wordsOf(command), func(dir, unit string) error { return p.follow(dir, unit, identity) }); err != nil {
-				return broken{err}
-			}
-			return s
-		},
-	}
-}
-
-// serverFor is where a pod on a node finds the API: the load balancer, or the only node itself.
-func (p *plane) serverFor(node string) string {
-	host := p.lb.ip
-	if host == "" {
-		host = p.address(node)
-	}
-	return "https://" + host + ":" + portAPIServer
-}
-
-// allSeats are those of the aggregators of all API servers.
-func (p *plane) allSeats() []*seat {
-	all := slices.Clone(p.aggregators)
-	for _, f := range p.fleets {
-		all = append(all, f.aggregators...)
-	}
-	return all
-}
-
-// seat is the place of one replica of the aggregator. The pod in it changes when its node is drained: the Deployment makes
-// another, whose program waits for its command.
-type seat struct {
-	dir string // of the units' files on this machine
-
-	mu        sync.Mutex
-	name      string // of the pod; empty: nobody is in it
-	node      string
-	unit      *held
-	command   func(context.Context) ([]string, error)
-	following func(dir, unit string) error
-}
-
-var _ live.Unit = (*seat)(nil)
-
-// pod is the one in the seat, and its node.
-func (s *seat) pod() (name, node string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.name, s.node
-}
-
-// put puts a pod into the seat.
-func (s *seat) put(name, node string) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.name, s.node = name, node
-	if s.unit, err = newHeld(s.dir, unitOfAggregator(name)); err != nil {
-		return err
-	}
-	s.unit.command = s.command
-	if s.following == nil {
-		return nil
-	}
-	return s.following(s.dir, s.unit.name)
-}
-
-// take makes the seat a scenario's.
-func (s *seat) take(command func(context.Context) ([]string, error), follow func(dir, unit string) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.command, s.following, s.unit.command = command, follow, command
-	return follow(s.dir, s.unit.name)
-}
-
-func (s *seat) held() *held {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.unit
-}
-
-// Start implements live.Unit, and so do the others.
-func (s *seat) Start(ctx context.Context) error  { return s.held().Start(ctx) }
-func (s *seat) Stop(ctx context.Context) error   { return s.held().Stop(ctx) }
-func (s *seat) Kill(ctx context.Context) error   { return s.held().Kill(ctx) }
-func (s *seat) Pause(ctx context.Context) error  { return s.held().Pause(ctx) }
-func (s *seat) Resume(ctx context.Context) error { return s.held().Resume(ctx) }
-func (s *seat) Status() live.Status              { return s.held().Status() }
-
-// seatAggregators waits until the Deployments are complete and gives every pod a seat. A pod that has one keeps it.
-func (p *plane) seatAggregators(ctx context.Context) error {
-	through, err := p.donor("")
-	if err != nil {
-		return err
-	}
-	client, err := p.typed(through.Server.URL())
-	if err != nil {
-		return err
-	}
-	return p.seatAll(ctx, client)
-}
-
-func (p *plane) seatAll(ctx context.Context, client kubernetes.Interface) error {
-	if err := seatOne(ctx, client, aggregators, p.aggregators); err != nil {
-		return err
-	}
-	for _, f := range p.fleets {
-		if err := seatOne(ctx, client, aggregatorsOf(f.Stand.APIServer), f.aggregators); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// seatOne does it for one Deployment.
-func seatOne(ctx context.Context, client kubernetes.Interface, name string, seats []*seat) error {
-	return until(ctx, 10*readyPoll, "wait for the pods of "+name, func(ctx context.Context) error {
-		pods, err := client.CoreV1().Pods(aggregators).List(ctx, metav1.ListOptions{LabelSelector: labelAggregator + "=" + name})
-		if err != nil {
-			return err
-		}
-		return assign(seats, running(pods.Items))
-	})
-}
-
-// running are the nodes of the pods that run, by the pods' names.
-func running(pods []corev1.Pod) map[string]string {
-	all := map[string]string{}
-	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
-			all[pod.Name] = pod.Spec.NodeName
-		}
-	}
-	return all
-}
-
-// assign puts pods without a seat, in the order of their names, into seats whose pod is gone; an error while there are too
-// few or too many.
-func assign(seats []*seat, pods map[string]string) error {
-	if len(pods) != len(seats) {
-		return fmt.Errorf("%d pods run, expected %d", len(pods), len(seats))
-	}
-	free := maps.Clone(pods)
-	var empty []*seat
-	for _, s := range seats {
-		name, _ := s.pod()
-		if _, there := free[name]; !there {
-			empty = append(empty, s)
-			continue
-		}
-		delete(free, name)
-	}
-	for i, name := range slices.Sorted(maps.Keys(free)) {
-		if err := empty[i].put(name, free[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -20,21 +20,19 @@ func TestRunningPods(t *testing.T) {
 	}
 }
 
-// seated are the pods in two seats after pods were assigned one after another.
-func seated(t *testing.T, rounds ...map[string]string) [2]string {
+// podsOf are the pods of two replicas after pods were assigned one after another.
+func podsOf(t *testing.T, rounds ...map[string]string) [2]string {
 	t.Helper()
-	seats := []*seat{{dir: t.TempDir()}, {dir: t.TempDir()}}
+	d := newDeployment("", 2, t.TempDir(), &units{})
 	for _, pods := range rounds {
-		if err := assign(seats, pods); err != nil {
+		if err := d.put(pods); err != nil {
 			t.Fatal(err)
 		}
 	}
-	one, _ := seats[0].pod()
-	two, _ := seats[1].pod()
-	return [2]string{one, two}
+	return [2]string{d.replicas[0].pod, d.replicas[1].pod}
 }
 
-func TestAPodKeepsItsSeat(t *testing.T) {
+func TestAPodKeepsItsReplica(t *testing.T) {
 	first := map[string]string{"b": "cp-1", "c": "cp-1"}
 	for name, test := range map[string]struct {
 		then map[string]string
@@ -46,20 +44,20 @@ func TestAPodKeepsItsSeat(t *testing.T) {
 		"both were":             {map[string]string{"y": "cp-2", "x": "cp-3"}, [2]string{"x", "y"}},
 		"it moved and is alike": {map[string]string{"b": "cp-2", "c": "cp-2"}, [2]string{"b", "c"}},
 	} {
-		if got := seated(t, first, test.then); got != test.want {
+		if got := podsOf(t, first, test.then); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }
 
-func TestAnIncompleteDeploymentIsNotSeated(t *testing.T) {
-	seats := []*seat{{dir: t.TempDir()}, {dir: t.TempDir()}}
+func TestAnIncompleteDeploymentIsNotAssigned(t *testing.T) {
+	d := newDeployment("", 2, t.TempDir(), &units{})
 	for _, pods := range []map[string]string{{}, {"a": "cp-1"}, {"a": "cp-1", "b": "cp-1", "c": "cp-1"}} {
-		if err := assign(seats, pods); err == nil {
-			t.Errorf("%v were seated", pods)
+		if err := d.put(pods); err == nil {
+			t.Errorf("%v were assigned", pods)
 		}
 	}
-	if name, _ := seats[0].pod(); name != "" {
-		t.Errorf("%s has a seat", name)
+	if name := d.replicas[0].pod; name != "" {
+		t.Errorf("%s has a replica", name)
 	}
 }

@@ -18,7 +18,9 @@ import (
 // fleetsOf is a plane with further API servers of which nothing runs.
 func fleetsOf(t *testing.T) *plane {
 	t.Helper()
-	p := &plane{layout: layout{"/run/k1"}, members: map[string]string{"cp-1": "172.18.0.3"}, lb: &loadBalancer{}}
+	p := &plane{layout: layout{"/run/k1"}, units: &units{}}
+	p.lb = &loadBalancer{}
+	p.change("cp-1", func(m *machine) { m.address = "172.18.0.3" })
 	if err := p.makeFleets(scenario.APIServers()[1:]); err != nil {
 		t.Fatal(err)
 	}
@@ -66,43 +68,21 @@ func TestWordsOfAFurtherAPIServer(t *testing.T) {
 }
 
 // What was told of a unit on a node finds its way back to the API server that it belongs to.
-func TestWhoseFiles(t *testing.T) {
+func TestNodeOfFiles(t *testing.T) {
 	at := layout{"/run/k1"}.node("cp-1")
 	node := func(apiServer string) *live.Node {
-		s := &server{dir: at.pod(apiServer).dir}
-		if apiServer == "" {
-			return &live.Node{Name: "cp-1", Server: s}
-		}
-		return &live.Node{Name: "cp-1", APIServer: apiServer, Server: further{s}}
+		s := &server{held: &held{unitKey: unitKey{at.pod(apiServer).dir, unitAPIServer}}}
+		return &live.Node{Name: "cp-1", APIServer: apiServer, Server: s}
 	}
 	n := node("")
 	n.Beside = []*live.Node{node(history.OpenShiftAPIServer), node(history.OAuthAPIServer)}
 	for _, name := range []string{"", history.OpenShiftAPIServer, history.OAuthAPIServer} {
-		if got := whoseFiles(n, at.pod(name).dir); got.APIServer != name {
+		if got := nodeOfFiles(n, at.pod(name).dir); got.APIServer != name {
 			t.Errorf("the files of %q are taken for those of %q", name, got.APIServer)
 		}
 	}
-	if whoseFiles(n, "/run/k1/s") != n {
+	if nodeOfFiles(n, "/run/k1/s") != n {
 		t.Error("an aggregator's files belong to no further API server")
-	}
-}
-
-// The units of one pod are not those of another on the same node; all of them go with the node.
-func TestUnitsOfPodsOfANode(t *testing.T) {
-	p := fleetsOf(t)
-	l := p.layout.node("cp-1")
-	for _, name := range []string{"", history.OpenShiftAPIServer, history.OAuthAPIServer} {
-		p.ledger.note(unitOn{l.pod(name).dir, unitAPIServer}, history.Process{Role: history.RoleAPIServer, APIServer: name, Node: "cp-1", State: history.ProcessStarted})
-	}
-	p.ledger.note(unitOn{p.layout.node("cp-2").pod(history.OAuthAPIServer).dir, unitAPIServer}, history.Process{State: history.ProcessStarted})
-	if got := p.livingIn("cp-1", history.OAuthAPIServer); len(got) != 1 || got[0].process.APIServer != history.OAuthAPIServer {
-		t.Errorf("%+v", got)
-	}
-	if got := p.livingIn("cp-1", ""); len(got) != 1 || got[0].process.APIServer != "" {
-		t.Errorf("%+v", got)
-	}
-	if got := p.living("cp-1"); len(got) != 3 {
-		t.Errorf("%d units live on the node, want 3: %+v", len(got), got)
 	}
 }
 

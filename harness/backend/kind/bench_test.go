@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,18 +59,16 @@ func timeOurs(b *testing.B, nodeImage string, nodes int) time.Duration {
 		b.Fatal(err)
 	}
 	name := fmt.Sprintf(namePrefix+"%d-ready", os.Getpid())
-	p := newPlane(bootSpec{name: name, dir: filepath.Join(dir.Path, "k1"), nodeImage: nodeImage, runDir: dir.Path, shape: shape{nodes: nodes},
-		programs: live.NewPrograms(dir.Path, func(string) {}), progress: func(string) {}})
-	var names []string
-	for i := range nodes {
-		names = append(names, nodeName(i+1))
-	}
+	boot := &booting{names: nodeNames(nodes), bootSpec: bootSpec{name: name, dir: filepath.Join(dir.Path, "k1"), nodeImage: nodeImage, runDir: dir.Path, shape: shape{nodes: nodes},
+		programs: live.NewPrograms(dir.Path, func(string) {}), progress: func(string) {}}}
+	boot.p = newPlane(boot.bootSpec)
+	p := boot.p
 	begin := time.Now()
-	if err := p.prepare(b.Context(), names); err != nil {
+	if err := errors.Join(boot.prepareFolders(b.Context()), boot.prepare(b.Context())); err != nil {
 		b.Fatal(err)
 	}
 	preparing := time.Since(begin)
-	took := timeCreate(b, p.provider, name, nodeImage, config(name, p.layout, names))
+	took := timeCreate(b, p.provider, name, nodeImage, config(name, p.layout, boot.names))
 	if err := p.Close(b.Context()); err != nil {
 		b.Fatal(err)
 	}

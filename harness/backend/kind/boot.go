@@ -17,8 +17,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
-	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
 // bootSpec is what a boot needs to know.
@@ -31,33 +30,30 @@ type bootSpec struct {
 	progress                     func(string)
 }
 
+// booting is a cluster while it is made.
+type booting struct {
+	bootSpec
+	p     *plane
+	names []string // of the nodes
+}
+
 // boot creates a cluster and wires it. On error it gives what was made, which the caller closes.
-func boot(ctx context.Context, b bootSpec) (p *plane, err error) {
-	b.progress = timed(time.Now(), b.progress)
-	p = newPlane(b)
+func boot(ctx context.Context, spec bootSpec) (*plane, error) {
+	spec.progress = timed(time.Now(), spec.progress)
+	b := &booting{bootSpec: spec, p: newPlane(spec), names: nodeNames(spec.shape.nodes)}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.shape.nodes, err)
-		}
-	}()
-	names := nodeNames(b.shape.nodes)
-	prepare := p.prepare
+	steps := []func(context.Context) error{b.prepareFolders, b.prepare, b.create, b.wire, b.wireNodes}
 	if b.plain {
-		prepare = p.prepareFolders
+		steps = []func(context.Context) error{b.prepareFolders, b.create, b.wire, b.wirePlain}
 	}
-	if err := prepare(ctx, names); err != nil {
-		return p, err
-	}
-	if err := p.create(ctx, b, names); err != nil {
-		return p, err
-	}
-	if err := p.wire(ctx, b, names); err != nil {
-		return p, err
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return b.p, fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.shape.nodes, err)
+		}
 	}
 	b.progress("the cluster is ready")
-	return p, nil
+	return b.p, nil
 }
 
 // timed puts the time since the beginning before every line: a boot takes minutes.
@@ -65,72 +61,56 @@ func timed(begin time.Time, progress func(string)) func(string) {
 	return func(line string) { progress(fmt.Sprintf("%4.0fs  %s", time.Since(begin).Seconds(), line)) }
 }
 
-// newPlane is a plane of which nothing has been made yet.
-func newPlane(b bootSpec) *plane {
-	journals := tail.NewSet()
-	return &plane{Host: live.NewHost(b.programs, b.runDir), layout: layout{b.dir}, began: time.Now(), cluster: b.name, archives: b.archives, nodeImage: b.nodeImage, shape: b.shape,
-		provider:   cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})),
-		containers: map[string]string{}, members: map[string]string{}, leaving: map[string]bool{}, links: links{broken: map[history.Link][]*breakage{}}, installed: map[string]bool{},
-		journals: journals, plugins: places{journals: journals}}
-}
-
 // prepareFolders makes the folders that the nodes mount.
-func (p *plane) prepareFolders(_ context.Context, names []string) error {
-	if err := errors.Join(p.layout.makeShared(), os.MkdirAll(p.layout.logs(), 0o755)); err != nil {
+func (b *booting) prepareFolders(context.Context) error {
+	l := b.p.layout
+	if err := errors.Join(os.MkdirAll(l.images(), 0o755), shareFolder(l.shared()), os.MkdirAll(l.logs(), 0o755)); err != nil {
 		return err
 	}
-	for _, name := range names {
-		if err := p.prepareNode(name, live.Plugins(firstKeyID)); err != nil {
+	for _, name := range b.names {
+		if err := l.node(name).prepare(live.Plugins(firstKeyID)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// prepare makes the folders with what the pods find there, and starts the remote KMS.
-func (p *plane) prepare(ctx context.Context, names []string) (err error) {
-	if err := p.prepareFolders(ctx, names); err != nil {
+// prepare fills the folders with what the pods find there, and starts the remote KMS.
+func (b *booting) prepare(ctx context.Context) (err error) {
+	if err := b.p.makeFleets(b.shape.furtherNames()); err != nil {
 		return err
 	}
-	if err := p.makeFleets(p.shape.furtherNames()); err != nil {
-		return err
-	}
-	for _, f := range p.fleets { // of the files of its aggregators
-		if err := os.MkdirAll(filepath.Join(p.layout.shared(), f.Stand.APIServer), 0o755); err != nil {
+	shared := b.p.layout.shared()
+	for _, name := range b.shape.furtherNames() { // of the files of its aggregators
+		if err := os.MkdirAll(filepath.Join(shared, name), 0o755); err != nil {
 			return err
 		}
 	}
-	for _, file := range p.archives.files { // a link: the run directory has both folders
-		if err := os.Link(file, filepath.Join(p.layout.images(), filepath.Base(file))); err != nil {
+	for _, file := range b.archives.files { // a link: the run directory has both folders
+		if err := os.Link(file, filepath.Join(b.p.layout.images(), filepath.Base(file))); err != nil {
 			return err
 		}
 	}
 	for _, name := range []string{holdProgram, proxyProgram} {
-		if err := p.share(ctx, name); err != nil {
+		program, err := b.programs.Find(ctx, name)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(program)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(shared, name), text, 0o755); err != nil {
 			return err
 		}
 	}
-	p.kms, err = live.StartRemoteKMS(ctx, p.Host, p.layout.shared(), p.layout.logs())
+	b.p.kms, err = live.StartRemoteKMS(ctx, b.p.Host, shared, b.p.layout.logs())
 	return err
 }
 
-// share puts a program where every node and its pods find it.
-func (p *plane) share(ctx context.Context, name string) error {
-	program, err := p.Programs.Find(ctx, name)
-	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile(program)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(p.layout.shared(), name), text, 0o755)
-}
-
-// prepareNode writes what a node's pods find at their start.
-func (p *plane) prepareNode(name string, told live.Encryption) error {
-	n := p.layout.node(name)
-	if err := n.make(); err != nil {
+// prepare makes the folders of a node, and writes what its pods find there at their start.
+func (n nodeLayout) prepare(told live.Encryption) error {
+	if err := errors.Join(shareFolder(n.state()), shareFolder(n.sockets())); err != nil {
 		return err
 	}
 	text, err := encryptionText(told, nil)
@@ -140,125 +120,27 @@ func (p *plane) prepareNode(name string, told live.Encryption) error {
 	if told.File != nil {
 		text = told.File // in the node the sockets are where it says
 	}
-	if err := os.WriteFile(n.file(encryptionFile), text, 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(n.file(auditPolicy), live.AuditPolicy(), 0o644)
+	return errors.Join(os.WriteFile(n.file(encryptionFile), text, 0o644), os.WriteFile(n.file(auditPolicy), live.AuditPolicy(), 0o644))
 }
 
 // create lets kind make the cluster. It cannot be interrupted; what it made is deleted by Close.
-func (p *plane) create(ctx context.Context, b bootSpec, names []string) error {
-	err := p.provider.Create(b.name,
-		cluster.CreateWithV1Alpha4Config(config(b.name, p.layout, names)), cluster.CreateWithNodeImage(b.nodeImage),
-		cluster.CreateWithKubeconfigPath(filepath.Join(b.dir, "kubeconfig")), cluster.CreateWithRetain(true),
-		cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))
+func (b *booting) create(ctx context.Context) error {
+	err := createCluster(b.p.provider, b.name, b.nodeImage, filepath.Join(b.dir, "kubeconfig"), config(b.name, b.p.layout, b.names))
+	if ended := exec.RunErrorForError(err); ended != nil {
+		b.p.kindSaid = string(ended.Output)
+	}
 	if err != nil {
-		if ended := exec.RunErrorForError(err); ended != nil {
-			p.kindSaid = string(ended.Output)
-		}
 		return err
 	}
 	return ctx.Err()
 }
 
-// containersOf are the names that kind gives to the containers of n control-plane nodes, in order.
-func containersOf(cluster string, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = cluster + "-control-plane"
-		if i > 0 {
-			all[i] += fmt.Sprint(i + 1)
-		}
-	}
-	return all
-}
-
-// wire makes the cluster a plane.
-func (p *plane) wire(ctx context.Context, b bootSpec, names []string) error {
-	for i, container := range containersOf(p.cluster, len(names)) {
-		p.containers[names[i]] = container
-	}
-	if err := p.loadAuthority(ctx, names[0]); err != nil {
-		return err
-	}
-	if err := p.findLoadBalancer(ctx, names); err != nil {
-		return err
-	}
-	if b.plain {
-		p.startTailing()
-		return p.wirePlain(ctx, names)
-	}
-	return p.wireNodes(ctx, b, names)
-}
-
-// wireNodes deploys the aggregator while the API servers that kubeadm started are there: those that take their place are away
-// long enough for controller manager and scheduler to lose their leases.
-func (p *plane) wireNodes(ctx context.Context, b bootSpec, names []string) error {
-	b.progress("images go to the nodes, and the aggregator is deployed")
-	nodes := make([]*live.Node, len(names))
-	err := eachOf(ctx, names, func(ctx context.Context, i int) (err error) {
-		nodes[i], err = p.readyNode(ctx, names[i], []string{firstKeyID})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := p.deployAggregators(ctx, nodes[0].Server.URL()); err != nil {
-		return err
-	}
-	if err := p.deployFleets(ctx, nodes); err != nil {
-		return err
-	}
-	b.progress("plugins and reporters go into the API servers' pods")
-	// All before any: a kubelet may listen to the API server of another node.
-	if err := eachOf(ctx, names, func(ctx context.Context, i int) error { return p.listened(ctx, nodes[i]) }); err != nil {
-		return err
-	}
-	if err := eachOf(ctx, names, func(ctx context.Context, i int) error { return p.inject(ctx, nodes[i]) }); err != nil {
-		return err
-	}
-	for _, n := range nodes {
-		p.nodes.Add(n)
-	}
-	p.startTailing()
-	for _, f := range p.fleets {
-		b.progress("starting " + f.Stand.APIServer)
-		if err := f.start(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// deployFleets makes the pods of the further API servers; what is in them waits.
-func (p *plane) deployFleets(ctx context.Context, nodes []*live.Node) error {
-	all, ctx := errgroup.WithContext(ctx)
-	for _, f := range p.fleets {
-		for _, n := range nodes {
-			if err := f.makeNode(ctx, n, []string{firstKeyID}); err != nil {
-				return fmt.Errorf("%s of %s: %w", f.Stand.APIServer, n.Name, err)
-			}
-		}
-		all.Go(func() error { return f.deploy(ctx, nodes[0].Server.URL()) })
-	}
-	return all.Wait()
-}
-
-func (p *plane) loadAuthority(ctx context.Context, node string) error {
-	cert, err := inside(ctx, p.container(node), nil, "cat", "/etc/kubernetes/pki/ca.crt")
-	if err != nil {
-		return err
-	}
-	key, err := inside(ctx, p.container(node), nil, "cat", "/etc/kubernetes/pki/ca.key")
-	if err != nil {
-		return err
-	}
-	if p.authority, err = controlplane.LoadAuthority([]byte(cert+"\n"), []byte(key+"\n")); err != nil {
-		return err
-	}
-	p.authority.ServerName = "localhost" // in every certificate that kind makes
-	p.etcdTLS, err = loadEtcdTLS(ctx, p.container(node))
-	return err
+// createCluster lets kind make a cluster.
+func createCluster(provider *cluster.Provider, name, nodeImage, kubeconfig string, c *v1alpha4.Cluster, more ...cluster.CreateOption) error {
+	return provider.Create(name, append(more,
+		cluster.CreateWithV1Alpha4Config(c), cluster.CreateWithNodeImage(nodeImage),
+		cluster.CreateWithKubeconfigPath(kubeconfig), cluster.CreateWithRetain(true),
+		cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))...)
 }
 
 // config is the kind cluster of a plane with control-plane nodes of these names. The nodes have the names that scenarios
@@ -269,25 +151,134 @@ func config(cluster string, l layout, names []string) *v1alpha4.Cluster {
 		Name:     cluster,
 	}
 	for _, name := range names {
-		c.Nodes = append(c.Nodes, v1alpha4.Node{
-			Role: v1alpha4.ControlPlaneRole, ExtraMounts: mounts(l, name), KubeadmConfigPatches: []string{named("InitConfiguration", name), named("JoinConfiguration", name)},
-		})
+		var patches []string
+		for _, kind := range []string{"InitConfiguration", "JoinConfiguration"} { // kubeadm registers the node under the name
+			patches = append(patches, fmt.Sprintf("kind: %s\napiVersion: kubeadm.k8s.io/v1beta4\nnodeRegistration: {name: %s}\n", kind, name))
+		}
+		n := l.node(name)
+		c.Nodes = append(c.Nodes, v1alpha4.Node{Role: v1alpha4.ControlPlaneRole, KubeadmConfigPatches: patches, ExtraMounts: []v1alpha4.Mount{
+			{HostPath: n.state(), ContainerPath: inNodeState},
+			{HostPath: n.sockets(), ContainerPath: inNodeSocket},
+			{HostPath: l.shared(), ContainerPath: inNodeShared},
+		}})
 	}
 	return c
 }
 
-func mounts(l layout, name string) []v1alpha4.Mount {
-	n := l.node(name)
-	return []v1alpha4.Mount{
-		{HostPath: n.state(), ContainerPath: inNodeState},
-		{HostPath: n.sockets(), ContainerPath: inNodeSocket},
-		{HostPath: l.shared(), ContainerPath: inNodeShared},
+// wire makes known how the cluster is reached.
+func (b *booting) wire(ctx context.Context) error {
+	for i, c := range controlPlanes(b.name, len(b.names)) {
+		b.p.change(b.names[i], func(m *machine) { m.container = c })
 	}
+	first := b.p.container(b.names[0])
+	cert, err1 := first.read(ctx, pkiDir+"ca.crt")
+	key, err2 := first.read(ctx, pkiDir+"ca.key")
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	authority, err := controlplane.LoadAuthority(append(cert, '\n'), append(key, '\n'))
+	if err != nil {
+		return err
+	}
+	authority.ServerName = "localhost" // in every certificate that kind makes
+	b.p.Authority = authority
+	if err := b.p.loadTLS(ctx, first); err != nil {
+		return err
+	}
+	return b.findLoadBalancer(ctx)
 }
 
-// named makes kubeadm register the node under a name.
-func named(kind, name string) string {
-	return fmt.Sprintf("kind: %s\napiVersion: kubeadm.k8s.io/v1beta4\nnodeRegistration: {name: %s}\n", kind, name)
+// findLoadBalancer finds kind's, or takes the single node for it.
+func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
+	lb := b.p.lb
+	lb.container, lb.tell, lb.phase = b.p.container(b.names[0]), b.p.Tell, live.Running
+	if len(b.names) > 1 {
+		lb.container = container(b.name + "-external-load-balancer")
+		if lb.ip, err = lb.container.address(ctx); err != nil {
+			return err
+		}
+	}
+	published, err := lb.container.published(ctx)
+	if err != nil {
+		return err
+	}
+	lb.url = "https://" + published
+	if lb.http, err = adminHTTP(b.p.Authority, lb.url); err != nil {
+		return err
+	}
+	b.p.front, err = netfault.NewLink("clients to the load balancer", published)
+	return err
+}
+
+// wirePlain makes the nodes known and leaves them as they are.
+func (b *booting) wirePlain(ctx context.Context) error {
+	b.p.units.startTailing()
+	for _, name := range b.names {
+		n, err := b.p.findNode(ctx, name)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+		b.p.nodes.Add(n)
+	}
+	return nil
+}
+
+// wireNodes deploys the aggregator while the API servers that kubeadm started are there: those that take their place are away
+// long enough for controller manager and scheduler to lose their leases.
+func (b *booting) wireNodes(ctx context.Context) error {
+	b.progress("images go to the nodes, and the aggregator is deployed")
+	nodes := make([]*live.Node, len(b.names))
+	err := eachOf(ctx, b.names, func(ctx context.Context, i int) (err error) {
+		nodes[i], err = b.p.readyNode(ctx, b.names[i], []string{firstKeyID})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	server := nodes[0].Server.URL()
+	if err := b.p.deployAggregators(ctx, server); err != nil {
+		return err
+	}
+	if err := b.deployFleets(ctx, nodes, server); err != nil {
+		return err
+	}
+	b.progress("plugins and reporters go into the API servers' pods")
+	// All before any: a kubelet may listen to the API server of another node.
+	known := func(ctx context.Context, n *live.Node) error { return b.p.container(n.Name).kubeletKnows(ctx, n.Name) }
+	if err := eachNode(ctx, nodes, known); err != nil {
+		return err
+	}
+	inject := func(ctx context.Context, n *live.Node) error {
+		return b.p.container(n.Name).inject(ctx, serverOf(n), b.archives.images)
+	}
+	if err := eachNode(ctx, nodes, inject); err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		b.p.nodes.Add(n)
+	}
+	b.p.units.startTailing()
+	for _, f := range b.p.fleets {
+		b.progress("starting " + f.Stand.APIServer)
+		if err := f.start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deployFleets makes the pods of the aggregated API servers; what is in them waits.
+func (b *booting) deployFleets(ctx context.Context, nodes []*live.Node, server string) error {
+	all, ctx := errgroup.WithContext(ctx)
+	for _, f := range b.p.fleets {
+		for _, n := range nodes {
+			if err := f.makeNode(ctx, n, []string{firstKeyID}); err != nil {
+				return fmt.Errorf("%s of %s: %w", f.Stand.APIServer, n.Name, err)
+			}
+		}
+		all.Go(func() error { return f.deploy(ctx, server) })
+	}
+	return all.Wait()
 }
 
 // logger passes what kind says to a progress function. It is kind's logger and its spinner's writer.

@@ -94,15 +94,12 @@ func weight(s source) int {
 
 // everyContainer is each container of the cluster, also of one that kind did not finish.
 func (p *plane) everyContainer(ctx context.Context) (names []string, err error) {
-	p.mu.Lock()
-	clusters := append([]string{p.cluster}, p.later...)
-	p.mu.Unlock()
-	for _, c := range clusters {
-		text, err := docker(ctx, "ps", "--all", "--filter", "label=io.x-k8s.kind.cluster="+c, "--format", "{{.Names}}")
+	for _, c := range p.clusters() {
+		some, err := containersOf(ctx, c, "--all", "--format", "{{.Names}}")
 		if err != nil {
 			return names, err
 		}
-		names = append(names, strings.Fields(text)...)
+		names = append(names, some...)
 	}
 	return names, nil
 }
@@ -118,7 +115,7 @@ func (e *evidence) ofContainer(ctx context.Context, name string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
-	if _, err := docker(ctx, "cp", name+":"+filepath.Dir(manifest), filepath.Join(e.dir, name, "manifests")); err != nil {
+	if err := container(name).copyOut(ctx, filepath.Dir(manifest), filepath.Join(e.dir, name, "manifests")); err != nil {
 		e.keep(filepath.Join(name, "manifests.txt"), "not to be had: "+err.Error())
 	}
 }

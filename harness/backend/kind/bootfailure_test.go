@@ -25,7 +25,7 @@ func failedPlane(t *testing.T) *plane {
 			t.Error(err)
 		}
 	})
-	if err := p.prepareFolders(t.Context(), []string{"cp-1"}); err != nil {
+	if err := (&booting{bootSpec: b, p: p, names: []string{"cp-1"}}).prepareFolders(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(p.layout.node("cp-1").file(logFile(unitAPIServer)), []byte("etcd is away\n"), 0o600); err != nil {
@@ -37,7 +37,7 @@ func failedPlane(t *testing.T) *plane {
 // A boot that failed leaves what tells why, and what one part lacks does not keep the others.
 func TestExplain(t *testing.T) {
 	fakeDocker(t, `case "$*" in
-*"ps --all --filter"*) echo k-control-plane; echo k-external-load-balancer;;
+*"ps --filter"*) echo k-control-plane; echo k-external-load-balancer;;
 *journalctl*) echo 'E1123 03:00:02.2 200 log.go:32] "PullImage from image service failed" err="failed to pull image: not found"';;
 *crictl*) echo 'no such socket' >&2; exit 1;;
 cp*) mkdir "$3"; echo apiserver >"$3/kube-apiserver.yaml";;

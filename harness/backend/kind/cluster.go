@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -106,19 +104,15 @@ func (c *Cluster) Kubeconfig(user string, groups []string) ([]byte, error) {
 
 // RESTConfig is an administrator's.
 func (c *Cluster) RESTConfig() (*rest.Config, error) {
-	return c.plane.authority.AdminConfig(c.plane.ClientServer())
+	return c.plane.AdminConfig(c.plane.ClientServer())
 }
 
 // Ready returns when every API server is, and every node can run pods.
 func (c *Cluster) Ready(ctx context.Context) error {
-	if err := c.plane.group(ctx, func(ctx context.Context, n *live.Node) error { return n.Server.Ready(ctx) }); err != nil {
+	if err := eachNode(ctx, c.plane.nodes.List(), func(ctx context.Context, n *live.Node) error { return n.Server.Ready(ctx) }); err != nil {
 		return err
 	}
-	config, err := c.RESTConfig()
-	if err != nil {
-		return err
-	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := typed(c.plane.Authority, c.plane.ClientServer())
 	if err != nil {
 		return err
 	}
@@ -153,24 +147,14 @@ func allReady(nodes []corev1.Node) error {
 
 // LoadImages imports archives of images into every node.
 func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
-	return c.plane.group(ctx, func(ctx context.Context, n *live.Node) error {
+	return eachNode(ctx, c.plane.nodes.List(), func(ctx context.Context, n *live.Node) error {
 		for _, file := range archives {
-			if err := importArchive(ctx, c.plane.container(n.Name), file); err != nil {
+			if err := c.plane.container(n.Name).importArchive(ctx, file); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-func importArchive(ctx context.Context, container, file string) (err error) {
-	archive, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, archive.Close()) }()
-	_, err = inside(ctx, container, archive, "ctr", "--namespace=k8s.io", "images", "import", "--digests", "-")
-	return err
 }
 
 // SaveImage writes an image that the engine has to a file that LoadImages takes.

@@ -14,7 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
-	"github.com/kmsharness/kmsharness/harness/record/container"
+	events "github.com/kmsharness/kmsharness/harness/record/container"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -29,16 +29,16 @@ const (
 
 // watchContainers records what becomes of the container of a node and of those in it, until ctx ends. No API server is
 // asked: when there is none is when it matters.
-func (p *plane) watchContainers(ctx context.Context, node string, sink record.Sink) {
+func watchContainers(ctx context.Context, c container, node string, sink record.Sink, execs *starting) {
 	var both sync.WaitGroup
-	both.Go(func() { watchEngine(ctx, p.container(node), node, sink) })
-	both.Go(func() { watchInside(ctx, p.container(node), node, sink, &p.starting) })
+	both.Go(func() { watchEngine(ctx, string(c), node, sink) })
+	both.Go(func() { watchInside(ctx, c, node, sink, execs) })
 	both.Wait()
 }
 
 // watchEngine records what becomes of the container that is a node.
 func watchEngine(ctx context.Context, name, node string, sink record.Sink) {
-	r, since := &container.Recorder{Sink: sink, Node: node, Name: name, Source: "engine/" + node}, time.Now()
+	r, since := &events.Recorder{Sink: sink, Node: node, Name: name, Source: "engine/" + node}, time.Now()
 	args := []string{"events", "--format", "{{json .}}", "--filter", "type=container", "--filter", "container=" + name}
 	for _, e := range []string{"start", "die", "kill", "pause", "unpause", "oom"} {
 		args = append(args, "--filter", "event="+e)
@@ -54,24 +54,24 @@ func watchEngine(ctx context.Context, name, node string, sink record.Sink) {
 const watchBegun = "begun"
 
 // watchInside records what becomes of the containers in a node.
-func watchInside(ctx context.Context, name, node string, sink record.Sink, execs *starting) {
-	r := &container.Recorder{Sink: sink, Node: node, Source: "containerd/" + node, Wanted: watched}
-	r.Look = func(id string) (container.Identity, bool, error) {
+func watchInside(ctx context.Context, in container, node string, sink record.Sink, execs *starting) {
+	r := &events.Recorder{Sink: sink, Node: node, Source: "containerd/" + node, Wanted: watched}
+	r.Look = func(id string) (events.Identity, bool, error) {
 		defer execs.exec()()
-		text, err := inside(ctx, name, nil, "ctr", "--namespace=k8s.io", "containers", "info", id)
+		text, err := in.ctr(ctx, "containers", "info", id)
 		if err != nil {
-			return container.Identity{}, false, err
+			return events.Identity{}, false, err
 		}
-		return container.Info([]byte(text))
+		return events.Info([]byte(text))
 	}
 	watchAll(ctx, sink, r.Node, r.Source, func() error {
 		begun := execs.exec()
 		defer begun()
-		links, err := inside(ctx, name, nil, "find", "/var/log/containers", "-type", "l", "-printf", `%f %l\n`)
+		links, err := in.exec(ctx, "find", "/var/log/containers", "-type", "l", "-printf", `%f %l\n`)
 		if err != nil {
 			return err
 		}
-		r.Known = container.Links(links)
+		r.Known = events.Links(links)
 		// A command in a container outlives its client. This one ends when nobody holds its input any more.
 		use := func(line []byte) error {
 			if string(line) == watchBegun {
@@ -80,12 +80,12 @@ func watchInside(ctx context.Context, name, node string, sink record.Sink, execs
 			}
 			return r.Containerd(line)
 		}
-		return stream(ctx, use, "exec", "-i", "--privileged", name, "sh", "-c", "echo "+watchBegun+"; ctr --namespace=k8s.io events & cat >/dev/null; kill $!")
+		return stream(ctx, use, "exec", "-i", "--privileged", string(in), "sh", "-c", "echo "+watchBegun+"; ctr --namespace=k8s.io events & cat >/dev/null; kill $!")
 	})
 }
 
 // watched are the containers of the API servers' pods, with the plugins and reporters, of etcd, and of the aggregators.
-func watched(i container.Identity) bool {
+func watched(i events.Identity) bool {
 	static := i.Namespace == "kube-system" && (strings.HasPrefix(i.Pod, "kube-apiserver-") || strings.HasPrefix(i.Pod, "etcd-"))
 	return static || i.Namespace == aggregators || ofFurther(i.Namespace)
 }

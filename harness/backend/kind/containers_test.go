@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/record/container"
+	events "github.com/kmsharness/kmsharness/harness/record/container"
 )
 
 // fakeDocker is an engine with one node, in which one container ends: a script in place of docker.
@@ -46,8 +46,7 @@ func watchUntil(t *testing.T, events int) string {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	ended := make(chan struct{})
-	p := &plane{containers: map[string]string{"cp-1": "c-control-plane"}}
-	go func() { defer close(ended); p.watchContainers(ctx, "cp-1", log) }()
+	go func() { defer close(ended); watchContainers(ctx, "c-control-plane", "cp-1", log, new(starting)) }()
 	select {
 	case <-enough:
 	case <-ctx.Done():
@@ -90,7 +89,7 @@ func TestWatched(t *testing.T) {
 		{"openshift-apiserver", "openshift-apiserver-cp-1-7d9f"}: true, {"openshift-oauth-apiserver", "oauth-apiserver-cp-1-7d9f"}: true,
 		{"kube-system", "coredns-1"}: false, {"default", "kube-apiserver-cp-1"}: false,
 	} {
-		if got := watched(container.Identity{Namespace: namespaceAndPod[0], Pod: namespaceAndPod[1], Name: "c"}); got != want {
+		if got := watched(events.Identity{Namespace: namespaceAndPod[0], Pod: namespaceAndPod[1], Name: "c"}); got != want {
 			t.Errorf("%v: %v", namespaceAndPod, got)
 		}
 	}

@@ -3,6 +3,7 @@ package kind
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -109,8 +110,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestContainersOf(t *testing.T) {
-	if got := strings.Join(containersOf("c", 3), " "); got != "c-control-plane c-control-plane2 c-control-plane3" {
+func TestControlPlanes(t *testing.T) {
+	if got := fmt.Sprint(controlPlanes("c", 3)); got != "[c-control-plane c-control-plane2 c-control-plane3]" {
 		t.Error(got)
 	}
 }

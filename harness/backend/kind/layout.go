@@ -2,6 +2,7 @@ package kind
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -53,11 +54,6 @@ func (n nodeLayout) pod(apiServer string) podFiles {
 func (f podFiles) file(name string) string { return filepath.Join(f.dir, name) }
 func (f podFiles) in(name string) string   { return filepath.Join(f.seen, name) }
 
-// make makes the folder. Programs of several users write into it.
-func (f podFiles) make() error {
-	return errors.Join(os.MkdirAll(f.dir, 0o755), os.Chmod(f.dir, 0o777))
-}
-
 // Names of files in a node's state folder, by the unit that they belong to.
 func holdSocket(unit string) string  { return unit + ".sock" }
 func commandFile(unit string) string { return unit + ".json" }
@@ -71,19 +67,9 @@ const (
 	encryptionFile = "encryption.yaml"
 )
 
-// make makes the folders of a node. Programs of several users write into them, and nobody else can reach them: the folder
-// above is the harness's alone.
-func (n nodeLayout) make() error {
-	var errs []error
-	for _, dir := range []string{n.state(), n.sockets()} {
-		errs = append(errs, os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o777))
-	}
-	return errors.Join(errs...)
-}
-
-// makeShared makes the folder of all nodes, of which the same is true.
-func (l layout) makeShared() error {
-	return errors.Join(os.MkdirAll(l.images(), 0o755), os.Chmod(l.shared(), 0o777))
+// shareFolder makes a folder that programs of several users write into. Nobody else can reach it: the folder above is the harness's alone.
+func shareFolder(dir string) error {
+	return errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o777))
 }
 
 // credentials are read by users of several containers, and nobody else can reach the folder that they are in.
@@ -122,4 +108,20 @@ func nodeNames(n int) []string {
 		names[i] = nodeName(i + 1)
 	}
 	return names
+}
+
+// contained returns an error if the image of a program of this project does not have another one.
+func contained(program, replaced string) error {
+	if inImage(program) == inImage(replaced) {
+		return nil
+	}
+	return fmt.Errorf("it would run in this project's image, which has %s only: expected that, or for a reporter of your own --reporter-image", inImage(replaced))
+}
+
+// inImage is where the images of this project have their program.
+func inImage(program string) string {
+	if program == "" || program[0] == '/' {
+		return program
+	}
+	return "/" + program
 }

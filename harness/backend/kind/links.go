@@ -16,12 +16,19 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
-// links are the faults in force between containers.
+// links are the connections between containers of a cluster, and the faults in force on them.
 type links struct {
+	layout   layout
+	nodes    *live.Nodes
+	machines *machines
+	lb       *loadBalancer
+	front    *netfault.Link // of clients on this machine
+
 	mu     sync.Mutex
 	broken map[history.Link][]*breakage // by link, without its state
 }
@@ -35,20 +42,20 @@ type breakage struct {
 }
 
 // SetLink implements live.Plane.
-func (p *plane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
-	if l.From == fromClient {
-		return p.front.Set(f)
+func (ls *links) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
+	if l.From == live.FromClient {
+		return ls.front.Set(f)
 	}
 	if err := f.Validate(); err != nil {
 		return err
 	}
-	p.links.mu.Lock()
-	defer p.links.mu.Unlock()
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
 	key := history.Link{From: l.From, To: l.To, Node: l.Node}
-	if err := p.mend(ctx, key); err != nil || !f.Breaks() {
+	if err := ls.mend(ctx, key); err != nil || !f.Breaks() {
 		return err
 	}
-	ways, err := p.waysOf(key)
+	ways, err := ls.waysOf(key)
 	if err != nil {
 		return err
 	}
@@ -56,20 +63,20 @@ func (p *plane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) e
 	all, breaking := errgroup.WithContext(ctx)
 	for i, w := range ways {
 		broken[i] = &breakage{way: w}
-		all.Go(func() error { return p.breakWay(breaking, broken[i], f) })
+		all.Go(func() error { return ls.breakWay(breaking, broken[i], f) })
 	}
-	p.links.broken[key] = broken
+	ls.broken[key] = broken
 	return all.Wait()
 }
 
 // breakWay leads new connections to a proxy, where the fault needs one, before it sees to those that exist. Every step is noted
 // before it is taken: one that was interrupted may have been, and what cannot be undone ends the cluster.
-func (p *plane) breakWay(ctx context.Context, b *breakage, f netfault.Fault) error {
+func (ls *links) breakWay(ctx context.Context, b *breakage, f netfault.Fault) error {
 	var port string
 	if needsProxy(f) {
 		var err error
 		b.proxy = true
-		if port, err = p.startProxy(ctx, b.way, f); err != nil {
+		if port, err = ls.startProxy(ctx, b.way, f); err != nil {
 			return err
 		}
 	}
@@ -82,24 +89,24 @@ func (p *plane) breakWay(ctx context.Context, b *breakage, f netfault.Fault) err
 	return nil
 }
 
-// mend undoes the faults of a link; p.links.mu is held.
-func (p *plane) mend(ctx context.Context, key history.Link) error {
+// mend undoes the faults of a link; ls.mu is held.
+func (ls *links) mend(ctx context.Context, key history.Link) error {
 	var all errgroup.Group
-	for _, b := range p.links.broken[key] {
-		if p.container(b.way.node) != b.way.container { // the node has gone, and all that was in it
+	for _, b := range ls.broken[key] {
+		if ls.machines.container(b.way.node) != b.way.container { // the node has gone, and all that was in it
 			continue
 		}
-		all.Go(func() error { return p.mendWay(ctx, b) })
+		all.Go(func() error { return ls.mendWay(ctx, b) })
 	}
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	delete(p.links.broken, key)
+	delete(ls.broken, key)
 	return nil
 }
 
 // mendWay ends the proxy last: whom it resets must come through without it.
-func (p *plane) mendWay(ctx context.Context, b *breakage) error {
+func (ls *links) mendWay(ctx context.Context, b *breakage) error {
 	for len(b.rules) > 0 {
 		last := len(b.rules) - 1
 		if err := b.way.change(ctx, "-D", b.rules[last]); err != nil {
@@ -110,7 +117,7 @@ func (p *plane) mendWay(ctx context.Context, b *breakage) error {
 	if !b.proxy {
 		return nil
 	}
-	if err := p.stopProxy(ctx, b.way); err != nil {
+	if err := ls.stopProxy(ctx, b.way); err != nil {
 		return err
 	}
 	b.proxy = false
@@ -119,20 +126,19 @@ func (p *plane) mendWay(ctx context.Context, b *breakage) error {
 
 // change puts a rule in or takes it out: the table, the chain, the rest.
 func (w way) change(ctx context.Context, verb string, rule []string) error {
-	words := slices.Concat([]string{"iptables", "-w", "-t", rule[0], verb}, rule[1:])
-	if _, err := inside(ctx, w.container, nil, words...); err != nil {
+	if _, err := w.container.exec(ctx, slices.Concat([]string{"iptables", "-w", "-t", rule[0], verb}, rule[1:])...); err != nil {
 		return fmt.Errorf("packet filter of %s, %s: %w", w.node, strings.Join(rule, " "), err)
 	}
 	return nil
 }
 
-// restoreLinks ends every fault of a link.
-func (p *plane) restoreLinks(ctx context.Context) error {
-	errs := []error{p.front.Set(netfault.Fault{})}
-	p.links.mu.Lock()
-	defer p.links.mu.Unlock()
-	for key := range p.links.broken {
-		errs = append(errs, p.mend(ctx, key))
+// restore ends every fault of a link.
+func (ls *links) restore(ctx context.Context) error {
+	errs := []error{ls.front.Set(netfault.Fault{})}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for key := range ls.broken {
+		errs = append(errs, ls.mend(ctx, key))
 	}
 	return errors.Join(errs...)
 }
@@ -155,10 +161,11 @@ const (
 // way is where packets of a link pass a node: on their way out of the node of the client, if that is one, else on their way
 // in.
 type way struct {
-	link            history.Link
-	node, container string
-	filter, nat     string   // chains that the packets pass; a connection's first ones pass nat before filter
-	match           []string // which packets they are
+	link        history.Link
+	node        string
+	container   container
+	filter, nat string   // chains that the packets pass; a connection's first ones pass nat before filter
+	match       []string // which packets they are
 	// back is a chain and which packets of it are answers; nil: they cannot be told from others', as on loopback, where only
 	// what asks has an owner.
 	back     []string
@@ -167,30 +174,30 @@ type way struct {
 }
 
 // waysOf are where a link can be broken.
-func (p *plane) waysOf(l history.Link) ([]way, error) {
+func (ls *links) waysOf(l history.Link) ([]way, error) {
 	reporter, proxy := strconv.Itoa(uidReporter), strconv.Itoa(uidProxy)
 	switch {
 	case l.From == history.RoleReporter && l.To == history.RoleAPIServer:
-		return p.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ownAPIServer,
+		return ls.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ownAPIServer,
 			match: []string{"--dport", portAPIServer, "-m", "owner", "--uid-owner", reporter}})
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
-		return p.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ownEtcd,
+		return ls.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ownEtcd,
 			match: []string{"-d", "127.0.0.1", "--dport", portEtcd, "-m", "owner", "!", "--uid-owner", proxy},
 			back:  []string{"OUTPUT", "-p", "tcp", "-s", "127.0.0.1", "--sport", portEtcd}})
-	case l.From == history.RoleLoadBalancer && l.To == history.RoleAPIServer && p.lb.ip != "":
-		return p.onNode(way{link: l, filter: "INPUT", nat: "PREROUTING", upstream: ownAPIServer,
-			match: []string{"-s", p.lb.ip, "--dport", portAPIServer},
-			back:  []string{"OUTPUT", "-p", "tcp", "-d", p.lb.ip, "--sport", portAPIServer}})
+	case l.From == history.RoleLoadBalancer && l.To == history.RoleAPIServer && ls.lb.ip != "":
+		return ls.onNode(way{link: l, filter: "INPUT", nat: "PREROUTING", upstream: ownAPIServer,
+			match: []string{"-s", ls.lb.ip, "--dport", portAPIServer},
+			back:  []string{"OUTPUT", "-p", "tcp", "-d", ls.lb.ip, "--sport", portAPIServer}})
 	case l.From == history.RoleAggregator && l.To == history.RoleLoadBalancer:
-		return p.fromPods(l), nil
+		return ls.fromPods(l), nil
 	case l.From == history.RoleNode && l.To == history.Network:
-		return p.onNode(way{link: l, whole: true})
+		return ls.onNode(way{link: l, whole: true})
 	}
 	return nil, fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server, aggregators and clients to the load balancer", l.From, l.To)
 }
 
-func (p *plane) onNode(w way) ([]way, error) {
-	w.node, w.container = w.link.Node, p.container(w.link.Node)
+func (ls *links) onNode(w way) ([]way, error) {
+	w.node, w.container = w.link.Node, ls.machines.container(w.link.Node)
 	if w.container == "" {
 		return nil, fmt.Errorf("there is no node %q", w.node)
 	}
@@ -199,13 +206,13 @@ func (p *plane) onNode(w way) ([]way, error) {
 
 // fromPods is the way of every pod to the load balancer, which is the node itself where there is none. There, pods that
 // asked for the API server by its service come to the same port, and are told from the others by where they wanted to go.
-func (p *plane) fromPods(l history.Link) []way {
+func (ls *links) fromPods(l history.Link) []way {
 	var all []way
-	for _, n := range p.nodes.List() {
-		w := way{link: l, node: n.Name, container: p.container(n.Name), filter: "FORWARD", nat: "PREROUTING",
-			match: []string{"-d", p.lb.ip, "--dport", portAPIServer},
-			back:  []string{"FORWARD", "-p", "tcp", "-s", p.lb.ip, "--sport", portAPIServer}, upstream: p.lb.ip + ":" + portAPIServer}
-		if p.lb.ip == "" {
+	for _, n := range ls.nodes.List() {
+		w := way{link: l, node: n.Name, container: ls.machines.container(n.Name), filter: "FORWARD", nat: "PREROUTING",
+			match: []string{"-d", ls.lb.ip, "--dport", portAPIServer},
+			back:  []string{"FORWARD", "-p", "tcp", "-s", ls.lb.ip, "--sport", portAPIServer}, upstream: ls.lb.ip + ":" + portAPIServer}
+		if ls.lb.ip == "" {
 			direct := []string{"-m", "conntrack", "--ctorigdstport", portAPIServer}
 			w.filter, w.upstream = "INPUT", ownAPIServer
 			w.match = append([]string{"!", "-i", "lo", "-s", podSubnet, "--dport", portAPIServer}, direct...)
@@ -283,14 +290,14 @@ func (w way) proxyCommand(f netfault.Fault) []string {
 }
 
 // startProxy starts the proxy of a link on a node and gives its port.
-func (p *plane) startProxy(ctx context.Context, w way, f netfault.Fault) (port string, err error) {
+func (ls *links) startProxy(ctx context.Context, w way, f netfault.Fault) (port string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, proxyTimeout)
 	defer cancel()
-	state, user := p.layout.node(w.node), fmt.Sprintf("%d:%d", uidProxy, uidProxy)
+	state, user := ls.layout.node(w.node), fmt.Sprintf("%d:%d", uidProxy, uidProxy)
 	if err := os.Remove(state.file(w.proxyFile())); err != nil && !errors.Is(err, fs.ErrNotExist) { // of one that ended with its node
 		return "", err
 	}
-	if _, err := docker(ctx, append([]string{"exec", "--detach", "--user", user, w.container}, w.proxyCommand(f)...)...); err != nil {
+	if _, err := docker(ctx, append([]string{"exec", "--detach", "--user", user, string(w.container)}, w.proxyCommand(f)...)...); err != nil {
 		return "", fmt.Errorf("proxy on %s: %w", w.node, err)
 	}
 	err = until(ctx, readyPoll, "start the proxy on "+w.node, func(context.Context) error {
@@ -306,14 +313,14 @@ func (p *plane) startProxy(ctx context.Context, w way, f netfault.Fault) (port s
 }
 
 // stopProxy ends the proxy of a link on a node; when it returns its connections have been reset.
-func (p *plane) stopProxy(ctx context.Context, w way) error {
+func (ls *links) stopProxy(ctx context.Context, w way) error {
 	ctx, cancel := context.WithTimeout(ctx, proxyTimeout)
 	defer cancel()
-	if _, err := inside(ctx, w.container, nil, "pkill", "-TERM", "-U", fmt.Sprint(uidProxy), "-f", inNode(w.proxyFile())); err != nil {
+	if _, err := w.container.exec(ctx, "pkill", "-TERM", "-U", fmt.Sprint(uidProxy), "-f", inNode(w.proxyFile())); err != nil {
 		return fmt.Errorf("end the proxy on %s, which should run: %w", w.node, err)
 	}
 	return until(ctx, readyPoll, "end the proxy on "+w.node, func(context.Context) error {
-		if _, err := os.Stat(p.layout.node(w.node).file(w.proxyFile())); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(ls.layout.node(w.node).file(w.proxyFile())); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("its connections are still there (%v)", err)
 		}
 		return nil

@@ -59,11 +59,11 @@ func TestRulesOfLinks(t *testing.T) {
 		{"", fromPods, mute, []string{"c1: nat PREROUTING " + podsSNO + turned, "c1: filter INPUT " + podsSNO + " -j DROP", "c1: filter OUTPUT " + backSNO,
 			"c2: nat PREROUTING " + podsSNO + turned, "c2: filter INPUT " + podsSNO + " -j DROP", "c2: filter OUTPUT " + backSNO}},
 	} {
-		ways, err := testPlane(c.lb).waysOf(c.l)
+		ways, err := testLinks(c.lb).waysOf(c.l)
 		var got []string
 		for _, w := range ways {
 			for _, r := range w.rules(c.f, "7777") {
-				got = append(got, w.container+": "+strings.Join(r, " "))
+				got = append(got, string(w.container)+": "+strings.Join(r, " "))
 			}
 		}
 		if err != nil || !slices.Equal(got, c.want) {
@@ -74,14 +74,14 @@ func TestRulesOfLinks(t *testing.T) {
 
 func TestLinksThatDoNotExist(t *testing.T) {
 	for _, l := range []history.Link{{From: "load-balancer", To: "apiserver", Node: "cp-1"}, {From: "reporter", To: "apiserver", Node: "cp-9"}, {From: "reporter", To: "etcd", Node: "cp-1"}} {
-		if ways, err := testPlane("").waysOf(l); err == nil {
+		if ways, err := testLinks("").waysOf(l); err == nil {
 			t.Errorf("%+v: %+v", l, ways)
 		}
-		if err := testPlane("").SetLink(context.Background(), l, slow); err == nil {
+		if err := testLinks("").SetLink(context.Background(), l, slow); err == nil {
 			t.Errorf("%+v was made slow", l)
 		}
 	}
-	if err := testPlane("").SetLink(context.Background(), history.Link{From: "reporter", To: "apiserver", Node: "cp-1"}, netfault.Fault{Mode: netfault.Slow}); err == nil {
+	if err := testLinks("").SetLink(context.Background(), history.Link{From: "reporter", To: "apiserver", Node: "cp-1"}, netfault.Fault{Mode: netfault.Slow}); err == nil {
 		t.Error("a link was made slow by nothing")
 	}
 }
@@ -95,7 +95,7 @@ func TestProxiesOfLinks(t *testing.T) {
 		"--upstream 127.0.0.1:6443 --ready /var/lib/kmsharness/proxy-load-balancer-apiserver.addr": {From: "load-balancer", To: "apiserver", Node: "cp-1"},
 		"--upstream 9.9.9.9:6443 --ready /var/lib/kmsharness/proxy-aggregator-load-balancer.addr":  {From: "aggregator", To: "load-balancer"},
 	} {
-		ways, err := testPlane(lbIP).waysOf(l)
+		ways, err := testLinks(lbIP).waysOf(l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,18 +111,19 @@ func TestProxiesOfLinks(t *testing.T) {
 
 // A node that has gone took its rules with it, and one of the same name has none.
 func TestFaultsOfANodeThatHasGone(t *testing.T) {
-	p := testPlane("")
+	p := testLinks("")
 	l := history.Link{From: "reporter", To: "apiserver", Node: "cp-1"}
 	w := way{link: l, node: "cp-1", container: "an-earlier-one"}
-	p.links.broken = map[history.Link][]*breakage{l: {{way: w, rules: w.rules(slow, "7777"), proxy: true}}}
-	if err := p.SetLink(context.Background(), l, netfault.Fault{}); err != nil || len(p.links.broken) != 0 {
-		t.Errorf("%v, %v is left", err, p.links.broken)
+	p.broken = map[history.Link][]*breakage{l: {{way: w, rules: w.rules(slow, "7777"), proxy: true}}}
+	if err := p.SetLink(context.Background(), l, netfault.Fault{}); err != nil || len(p.broken) != 0 {
+		t.Errorf("%v, %v is left", err, p.broken)
 	}
 }
 
-func testPlane(lb string) *plane {
-	p := &plane{lb: &loadBalancer{ip: lb}, containers: map[string]string{"cp-1": "c1", "cp-2": "c2"}}
-	p.nodes.Add(&live.Node{Name: "cp-1"})
-	p.nodes.Add(&live.Node{Name: "cp-2"})
-	return p
+func testLinks(lb string) *links {
+	ls := &links{lb: &loadBalancer{ip: lb}, nodes: &live.Nodes{}, broken: map[history.Link][]*breakage{},
+		machines: &machines{all: map[string]machine{"cp-1": {container: "c1"}, "cp-2": {container: "c2"}}}}
+	ls.nodes.Add(&live.Node{Name: "cp-1"})
+	ls.nodes.Add(&live.Node{Name: "cp-2"})
+	return ls
 }

@@ -32,166 +32,93 @@ func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, 
 	if err := os.RemoveAll(p.layout.node(name).dir); err != nil { // of a node that had the name before
 		return nil, err
 	}
-	if err := p.prepareNode(name, told); err != nil {
+	if err := p.layout.node(name).prepare(told); err != nil {
 		return nil, err
 	}
-	container, err := p.makeContainer(ctx, name)
+	made, err := p.makeContainer(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	p.containers[name] = container
-	p.mu.Unlock()
+	p.change(name, func(m *machine) { m.container = made })
 	n, err := p.readyNode(ctx, name, told.PluginIDs())
 	if err != nil {
 		return nil, err
 	}
-	if err := p.join(ctx, donor, n); err != nil {
+	if err := p.join(ctx, p.container(donor.Name), made); err != nil {
 		return nil, fmt.Errorf("join %s: %w", name, err)
 	}
 	if err := joined(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.lb.change(ctx, func(members []string) []string { return append(members, container) }); err != nil {
+	if err := p.lb.change(ctx, func(members []string) []string { return append(members, string(made)) }); err != nil {
 		return nil, err
 	}
-	if err := p.started(ctx, n); err != nil {
+	if err := serverOf(n).started(ctx); err != nil {
 		return nil, err
 	}
 	p.nodes.Add(n)
 	return n, nil
 }
 
-// endpoint is the control plane's, as every node's container can reach it.
-func (p *plane) endpoint(donor *live.Node) string {
-	if p.lb.ip == "" {
-		return p.container(donor.Name) + ":" + portAPIServer
-	}
-	return p.lb.container + ":" + portAPIServer
-}
-
-// lastWordsTimeout is for an engine that does not answer either.
-const lastWordsTimeout = 10 * time.Second
-
 // makeContainer lets kind make the container of a node, as a cluster of its own that is not set up: so it has whatever kind
 // gives to nodes on this machine.
-func (p *plane) makeContainer(ctx context.Context, name string) (string, error) {
+func (p *plane) makeContainer(ctx context.Context, name string) (container, error) {
 	p.mu.Lock()
 	own := fmt.Sprintf("%s-%d", p.cluster, len(p.later)+1)
 	p.later = append(p.later, own)
 	p.mu.Unlock()
 	quiet := cluster.NewProvider(cluster.ProviderWithDocker()) // its progress is that of a scenario's step
-	err := quiet.Create(own,
-		cluster.CreateWithV1Alpha4Config(config(own, p.layout, []string{name})), cluster.CreateWithNodeImage(p.nodeImage),
-		cluster.CreateWithKubeconfigPath(filepath.Join(p.layout.dir, "kubeconfig-"+own)), cluster.CreateWithRetain(true),
-		cluster.CreateWithStopBeforeSettingUpKubernetes(true),
-		cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))
-	container := containersOf(own, 1)[0]
+	err := createCluster(quiet, own, p.nodeImage, filepath.Join(p.layout.dir, "kubeconfig-"+own), config(own, p.layout, []string{name}),
+		cluster.CreateWithStopBeforeSettingUpKubernetes(true))
+	made := controlPlanes(own, 1)[0]
 	if err != nil {
-		err = fmt.Errorf("%w; the last that the node said: %s", err, lastWords(context.WithoutCancel(ctx), container))
+		err = fmt.Errorf("%w; the last that the node said: %s", err, made.lastWords(context.WithoutCancel(ctx)))
 	}
-	return container, err
+	return made, err
 }
 
-// lastWords of a container: kind says what it could not do in one, and not that it had ended.
-func lastWords(ctx context.Context, container string) string {
-	ctx, cancel := context.WithTimeout(ctx, lastWordsTimeout)
-	defer cancel()
-	text, err := run(ctx, nil, "sh", "-c", `docker logs --tail 4 "$0" 2>&1`, container)
-	if err != nil {
-		return err.Error()
-	}
-	return end(text)
-}
-
-// shared are the certificates and keys that all control-plane nodes of a cluster have in common.
-func shared() []string {
-	return strings.Fields("pki/ca.crt pki/ca.key pki/front-proxy-ca.crt pki/front-proxy-ca.key pki/sa.pub pki/sa.key pki/etcd/ca.crt pki/etcd/ca.key")
-}
-
-// join lets kubeadm join a node. Its API server's manifest is changed between the phase that writes it and the one that starts
-// the kubelet: so the pod starts once, with its sidecars.
-func (p *plane) join(ctx context.Context, donor, n *live.Node) error {
-	from, container := p.container(donor.Name), p.container(n.Name)
-	if err := copyShared(ctx, from, container); err != nil {
+// join lets kubeadm join a node to the cluster of another. Its API server's manifest is changed between the phase that writes it and the
+// one that starts the kubelet: so the pod starts once, with its sidecars.
+func (p *plane) join(ctx context.Context, donor, made container) error {
+	if err := copyShared(ctx, donor, made); err != nil {
 		return err
 	}
-	own, err := inside(ctx, container, nil, "cat", "/kind/kubeadm.conf")
+	own, err := made.read(ctx, "/kind/kubeadm.conf")
 	if err != nil {
 		return err
 	}
-	text, err := joinConfiguration([]byte(own), p.endpoint(donor))
+	endpoint := donor // of the control plane, as every node's container can reach it
+	if p.lb.ip != "" {
+		endpoint = p.lb.container
+	}
+	text, err := joinConfiguration(own, string(endpoint)+":"+portAPIServer)
 	if err != nil {
 		return err
 	}
 	const file = "/kind/join.conf"
-	if _, err := inside(ctx, container, bytes.NewReader(text), "sh", "-c", "cat > "+file); err != nil {
+	if err := made.write(ctx, file, file+".next", text); err != nil {
 		return err
 	}
-	if _, err := inside(ctx, container, nil, "kubeadm", "join", "phase", "control-plane-prepare", "all", "--config", file); err != nil {
+	if _, err := made.exec(ctx, "kubeadm", "join", "phase", "control-plane-prepare", "all", "--config", file); err != nil {
 		return err
 	}
-	if err := p.injectManifest(ctx, container); err != nil {
+	if err := made.injectManifest(ctx, p.archives.images); err != nil {
 		return err
 	}
 	// The preflight checks object to what kind's nodes are; and the last wait, which this harness does itself, to an API server
 	// below another program.
-	_, err = inside(ctx, container, nil, "kubeadm", "join", "--config", file, "--skip-phases=preflight,control-plane-prepare,wait-control-plane")
+	_, err = made.exec(ctx, "kubeadm", "join", "--config", file, "--skip-phases=preflight,control-plane-prepare,wait-control-plane")
 	return err
 }
 
-// copyShared copies the certificates and keys of the cluster from one node to another.
-func copyShared(ctx context.Context, from, to string) error {
-	files := strings.Join(shared(), " ")
-	text, err := inside(ctx, from, nil, "sh", "-c", "tar -C /etc/kubernetes -c "+files+" | base64")
+// copyShared copies from one node to another the certificates and keys that all control-plane nodes of a cluster have in common.
+func copyShared(ctx context.Context, from, to container) error {
+	const files = "pki/ca.crt pki/ca.key pki/front-proxy-ca.crt pki/front-proxy-ca.key pki/sa.pub pki/sa.key pki/etcd/ca.crt pki/etcd/ca.key"
+	text, err := from.exec(ctx, "sh", "-c", "tar -C /etc/kubernetes -c "+files+" | base64")
 	if err != nil {
 		return err
 	}
-	_, err = inside(ctx, to, strings.NewReader(text), "sh", "-c", "umask 077; mkdir -p /etc/kubernetes && base64 -d | tar -C /etc/kubernetes -x")
-	return err
-}
-
-// Isolate implements live.Plane: out of the load balancer, and drained.
-func (p *plane) Isolate(ctx context.Context, n *live.Node) error {
-	gone := p.container(n.Name)
-	p.mu.Lock()
-	p.leaving[n.Name] = true
-	p.mu.Unlock()
-	err := p.lb.change(ctx, func(members []string) []string {
-		return slices.DeleteFunc(members, func(m string) bool { return m == gone })
-	})
-	if err != nil {
-		return err
-	}
-	return p.drain(ctx, n)
-}
-
-// leaves says whether a node was isolated and is still there.
-func (p *plane) leaves(name string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.leaving[name]
-}
-
-// RemoveNode implements live.Plane. Its etcd member leaves first: without that, one of two could not be removed any more.
-func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
-	container := p.container(n.Name)
-	p.nodes.Remove(n.Name)
-	defer n.Close()
-	if err := p.removeMember(ctx, n.Name); err != nil {
-		return err
-	}
-	if err := removeContainer(ctx, container); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ledger.forget(p.layout.node(n.Name).state())
-	delete(p.containers, n.Name)
-	delete(p.leaving, n.Name)
-	delete(p.members, n.Name)
-	p.plugins.drop(n.Name)
-	return nil
+	return to.feed(ctx, strings.NewReader(text), "sh", "-c", "umask 077; mkdir -p /etc/kubernetes && base64 -d | tar -C /etc/kubernetes -x")
 }
 
 // joinConfiguration picks the JoinConfiguration out of what kind wrote for a node, and gives it the endpoint of the cluster to
@@ -216,46 +143,58 @@ func joinConfiguration(kubeadm []byte, endpoint string) ([]byte, error) {
 	return nil, errors.New("configuration of kubeadm: expected a JoinConfiguration")
 }
 
+// Isolate implements live.Plane: out of the load balancer, and drained.
+func (p *plane) Isolate(ctx context.Context, n *live.Node) error {
+	p.change(n.Name, func(m *machine) { m.leaving = true })
+	gone := string(p.container(n.Name))
+	err := p.lb.change(ctx, func(members []string) []string {
+		return slices.DeleteFunc(members, func(m string) bool { return m == gone })
+	})
+	if err != nil {
+		return err
+	}
+	return p.drain(ctx, n)
+}
+
 // drain takes the pods off a node as an administrator does, through another node's API server, and gives aggregators that were
-// there their new place. A node that does not answer any more cannot be drained, and is removed all the same.
+// there their new pod. A node that does not answer any more cannot be drained, and is removed all the same.
 func (p *plane) drain(ctx context.Context, n *live.Node) error {
 	through, err := p.donor(n.Name)
 	if err != nil {
 		return err
 	}
-	moving := p.seatsOn(n.Name)
-	_, err = p.kubectl(ctx, through, "drain", n.Name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--grace-period=2", "--timeout=30s")
+	moving := p.replicasOn(n.Name)
+	_, err = p.container(through.Name).kubectl(ctx, "drain", n.Name,
+		"--ignore-daemonsets", "--delete-emptydir-data", "--force", "--grace-period=2", "--timeout=30s")
 	if err != nil && n.Server.Status().Phase == live.Running {
 		return fmt.Errorf("drain %s: %w", n.Name, err)
 	}
 	if len(moving) == 0 {
 		return nil
 	}
-	if err := p.seatAggregators(ctx); err != nil {
+	if err := p.assignAggregators(ctx, through.Server.URL()); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for s := range moving {
-		group.Go(func() error { return s.Start(ctx) })
+	for _, r := range moving {
+		group.Go(func() error { return r.Start(ctx) })
 	}
 	return group.Wait()
 }
 
-// seatsOn are the seats on a node in which an aggregator runs.
-func (p *plane) seatsOn(node string) map[*seat]struct{} {
-	all := map[*seat]struct{}{}
-	for _, s := range p.allSeats() {
-		if _, at := s.pod(); at == node && s.Status().Lives() {
-			all[s] = struct{}{}
-		}
+// RemoveNode implements live.Plane. Its etcd member leaves first: without that, one of two could not be removed any more.
+func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
+	p.nodes.Remove(n.Name)
+	defer n.Close()
+	if err := p.etcdMembers.remove(ctx, n.Name); err != nil {
+		return err
 	}
-	return all
-}
-
-// kubectl runs on a node, against its own API server.
-func (p *plane) kubectl(ctx context.Context, n *live.Node, args ...string) (string, error) {
-	words := append([]string{"kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "--server=https://127.0.0.1:" + portAPIServer}, args...)
-	return inside(ctx, p.container(n.Name), nil, words...)
+	if err := p.container(n.Name).remove(ctx); err != nil {
+		return err
+	}
+	p.units.forget(func(s *unitState) bool { return s.dir == serverOf(n).dir })
+	p.machines.forget(n.Name)
+	return nil
 }
 
 // donor is a node whose API server runs, other than the one that is meant: a new node gets its certificates from it, and a node
@@ -278,7 +217,11 @@ func (p *plane) takeOut(ctx context.Context, names []string) error {
 				return err
 			}
 		}
-		if err := p.deleteNode(ctx, name); err != nil {
+		through, err := p.donor(name)
+		if err != nil {
+			return err
+		}
+		if err := through.Admin.RemoveNodeObject(ctx, name); err != nil { // it may be gone
 			return err
 		}
 		if err := p.RemoveNode(ctx, n); err != nil {
@@ -286,15 +229,6 @@ func (p *plane) takeOut(ctx context.Context, names []string) error {
 		}
 	}
 	return nil
-}
-
-// deleteNode deletes a Node object, which may be gone.
-func (p *plane) deleteNode(ctx context.Context, name string) error {
-	through, err := p.donor(name)
-	if err != nil {
-		return err
-	}
-	return through.Admin.RemoveNodeObject(ctx, name)
 }
 
 // bringIn adds nodes, one after another: etcd takes one new member at a time.

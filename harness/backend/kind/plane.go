@@ -2,72 +2,91 @@ package kind
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/kind/pkg/cluster"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/netfault"
-	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// fromClient is who uses the load balancer from outside the cluster.
-const fromClient = live.FromClient
+// shape is what planes that can stand for each other have in common.
+type shape struct {
+	nodes   int    // that a scenario begins with
+	further string // API servers beside kube-apiserver, joined
+	crds    string // variant of the operators' CRDs; empty: the usual one
+}
 
-// plane is one kind cluster that scenarios use one after another.
+func shapeOf(s *scenario.Scenario) shape {
+	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Further(), ","), crds: s.Topology.CRDs}
+	if is.nodes == 0 {
+		is.nodes = 3
+	}
+	return is
+}
+
+// furtherNames are those of shape.further.
+func (s shape) furtherNames() []string {
+	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
+}
+
+// plane is one kind cluster that scenarios use one after another. What it consists of is embedded: a live.Plane answers for all of it.
 type plane struct {
-	*live.Host // of the remote KMS
-	layout     layout
-	cluster    string
-	provider   *cluster.Provider
-	archives   archives
-	nodeImage  string
-	shape      shape
-	began      time.Time
-	kindSaid   string // output of the command with which kind failed
+	*live.Host             // of the remote KMS
+	controlplane.Authority // of the cluster
+	machines
+	links
+	*etcdMembers
+	units *units
 
-	authority   controlplane.Authority
-	etcdTLS     *tls.Config
+	layout    layout
+	cluster   string
+	provider  *cluster.Provider
+	archives  archives
+	nodeImage string
+	shape     shape
+	began     time.Time
+	kindSaid  string // output of the command with which kind failed
+
 	kms         *live.RemoteKMS
-	lb          *loadBalancer
-	front       *netfault.Link // of clients on this machine
 	nodes       live.Nodes
-	plugins     places
-	fleets      []*fleet     // further API servers
+	fleets      []*fleet     // aggregated API servers
 	profile     live.Profile // of the plugins
-	aggregators []*seat
+	aggregators *deployment
 	installed   map[string]bool
-	links       links
+	starting    starting   // execs of recorders
+	kept        *addresses // of nodes without power; changed by one action at a time
 
-	// journals of hold tell what happens to the units.
-	journals *tail.Set
-	stop     context.CancelFunc
-	tailing  sync.WaitGroup
-
-	starting   starting // execs of recorders
-	mu         sync.Mutex
-	containers map[string]string // by node
-	members    map[string]string // addresses of nodes
-	leaving    map[string]bool   // nodes that were isolated and are still there
-	later      []string          // clusters of one node that joined this one
-	dirty      string            // why it cannot be used again; empty: it can
-	absent     absences
-
-	ledger ledger
-	kept   *addresses // of nodes without power; changed by one action at a time
+	mu    sync.Mutex
+	later []string // clusters of one node that joined this one
+	dirty string   // why it cannot be used again; empty: it can
 }
 
 var _ live.Plane = (*plane)(nil)
+
+// newPlane is a plane of which nothing has been made yet.
+func newPlane(b bootSpec) *plane {
+	host := live.NewHost(b.programs, b.runDir)
+	p := &plane{Host: host, units: newUnits(host), layout: layout{b.dir}, began: time.Now(), cluster: b.name, archives: b.archives, nodeImage: b.nodeImage,
+		shape: b.shape, provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})), installed: map[string]bool{}}
+	p.aggregators = newDeployment("", replicas, p.layout.shared(), p.units)
+	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, tell: host.Tell}
+	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, &loadBalancer{}
+	p.links.broken = map[history.Link][]*breakage{}
+	return p
+}
 
 // Traits implements live.Plane.
 func (p *plane) Traits() live.Traits {
@@ -75,8 +94,11 @@ func (p *plane) Traits() live.Traits {
 		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir}
 }
 
-// Nodes implements live.Plane.
-func (p *plane) Nodes() *live.Nodes { return &p.nodes }
+// Nodes implements live.Plane, and so do the others.
+func (p *plane) Nodes() *live.Nodes      { return &p.nodes }
+func (p *plane) KMS() *live.RemoteKMS    { return p.kms }
+func (p *plane) ClientServer() string    { return "https://" + p.front.Addr() }
+func (p *plane) LoadBalancer() live.Unit { return p.lb }
 
 // Logs implements live.Plane.
 func (p *plane) Logs() []live.LogDir {
@@ -86,13 +108,10 @@ func (p *plane) Logs() []live.LogDir {
 		if n.APIServer != "" {
 			prefix = n.APIServer + "-" + prefix
 		}
-		all = append(all, live.LogDir{Dir: p.layout.node(n.Name).pod(n.APIServer).dir, Prefix: prefix})
+		all = append(all, live.LogDir{Dir: serverOf(n).dir, Prefix: prefix})
 	}
 	return all
 }
-
-// KMS implements live.Plane.
-func (p *plane) KMS() *live.RemoteKMS { return p.kms }
 
 // Spoil implements live.Plane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
 // only have been paused. Nodes and pods that did not start again are not worth another try.
@@ -120,41 +139,6 @@ func (p *plane) Vacate(ctx context.Context) string {
 	return p.dirty
 }
 
-// container of a node, or "".
-func (p *plane) container(node string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.containers[node]
-}
-
-// address of a node on the nodes' network.
-func (p *plane) address(node string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.members[node]
-}
-
-// Kubeconfig implements live.Plane.
-func (p *plane) Kubeconfig(user string, groups []string, server string) ([]byte, error) {
-	return p.authority.Kubeconfig(user, groups, server)
-}
-
-// Certificate implements live.Plane.
-func (p *plane) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
-	return p.authority.Certificate(user, groups, life)
-}
-
-// RESTConfig implements live.Plane.
-func (p *plane) RESTConfig(user string, groups []string, server string) (*rest.Config, error) {
-	return p.authority.RESTConfig(user, groups, server)
-}
-
-// ClientServer implements live.Plane.
-func (p *plane) ClientServer() string { return "https://" + p.front.Addr() }
-
-// LoadBalancer implements live.Plane.
-func (p *plane) LoadBalancer() live.Unit { return p.lb }
-
 // Lives implements live.Plane: the remote KMS, and what the pods run.
 func (p *plane) Lives() []history.Process {
 	all := p.Host.Lives()
@@ -173,7 +157,7 @@ func (p *plane) Lives() []history.Process {
 	return all
 }
 
-// everyNode are the nodes, and those beside them of the further API servers.
+// everyNode are the nodes, and those beside them of the aggregated API servers.
 func (p *plane) everyNode() []*live.Node {
 	all := p.nodes.List()
 	for _, f := range p.fleets {
@@ -182,21 +166,24 @@ func (p *plane) everyNode() []*live.Node {
 	return all
 }
 
+// clusters are the names of the cluster, and of those of one node that joined it.
+func (p *plane) clusters() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string{p.cluster}, p.later...)
+}
+
 // Close implements pool.Plane: it ends the cluster and everything beside it. It is safe for a plane that was not booted to its end.
 func (p *plane) Close(ctx context.Context) error {
 	var errs []error
-	if p.stop != nil {
-		p.stop()
-		p.tailing.Wait()
-		_ = p.journals.Close() // what they hold belongs to no run any more
-	}
+	p.units.close()
 	for _, n := range p.everyNode() {
 		n.Close()
 	}
 	if p.front != nil {
 		errs = append(errs, p.front.Close())
 	}
-	for _, name := range append([]string{p.cluster}, p.later...) {
+	for _, name := range p.clusters() {
 		errs = append(errs, deleteCluster(ctx, p.provider, name, filepath.Join(p.layout.dir, "kubeconfig")))
 	}
 	if p.kms != nil {
@@ -207,22 +194,150 @@ func (p *plane) Close(ctx context.Context) error {
 	return errors.Join(append(errs, os.RemoveAll(p.layout.dir))...)
 }
 
-// shape is what planes that can stand for each other have in common.
-type shape struct {
-	nodes   int    // that a scenario begins with
-	further string // API servers beside kube-apiserver, joined
-	crds    string // variant of the operators' CRDs; empty: the usual one
-}
-
-func shapeOf(s *scenario.Scenario) shape {
-	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Further(), ","), crds: s.Topology.CRDs}
-	if is.nodes == 0 {
-		is.nodes = 3
+// Reset implements pool.Plane; what it proves is live.Reset's.
+func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
+	plan, err := pool.PlanRepair(nodeNames(p.shape.nodes), p.nodes.Names(), p.leaves)
+	if err != nil {
+		return err
 	}
-	return is
+	ctx, cancel := context.WithTimeout(ctx, resetTimeout+time.Duration(len(plan.Out)+len(plan.In))*joinTimeout)
+	defer cancel()
+	if err := errors.Join(p.links.restore(ctx), p.lb.Start(ctx), p.kms.Clear(ctx)); err != nil {
+		return err
+	}
+	keyIDs := live.KeyIDs(s)
+	stay := slices.DeleteFunc(p.nodes.List(), func(n *live.Node) bool { return slices.Contains(plan.Out, n.Name) })
+	err = eachNode(ctx, stay, func(ctx context.Context, n *live.Node) error {
+		// A scenario may have left etcd paused.
+		if _, err := p.container(n.Name).exec(ctx, "pkill", "-CONT", "-x", "etcd"); err != nil {
+			return err
+		}
+		return serverOf(n).reset(ctx, n, keyIDs)
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.takeOut(ctx, plan.Out); err != nil {
+		return err
+	}
+	if err := p.bringIn(ctx, plan.In, keyIDs); err != nil {
+		return err
+	}
+	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {
+		return err
+	}
+	through, err := p.donor("")
+	if err != nil {
+		return err
+	}
+	if err := p.assignAggregators(ctx, through.Server.URL()); err != nil {
+		return err
+	}
+	if err := p.install(ctx, s.Operator); err != nil {
+		return err
+	}
+	if err := live.Reset(ctx, p, s.Operator); err != nil {
+		return err
+	}
+	for _, f := range p.fleets {
+		if err := f.reset(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// furtherNames are those of shape.further.
-func (s shape) furtherNames() []string {
-	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
+// install installs what an operator needs, once.
+func (p *plane) install(ctx context.Context, operator string) error {
+	objects, err := live.Missing(operator, p.shape.crds, p.installed)
+	if err != nil || len(objects) == 0 {
+		return err
+	}
+	var configs []*rest.Config
+	for _, n := range p.nodes.List() {
+		config, err := p.AdminConfig(n.Server.URL())
+		if err != nil {
+			return err
+		}
+		configs = append(configs, config)
+	}
+	if err := controlplane.Install(ctx, configs, objects...); err != nil {
+		return fmt.Errorf("manifests: %w", err)
+	}
+	p.installed[live.OperatorFlag(operator)] = true
+	return nil
+}
+
+// eachNode does something to nodes at the same time.
+func eachNode(ctx context.Context, nodes []*live.Node, do func(context.Context, *live.Node) error) error {
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.Name
+	}
+	return eachOf(ctx, names, func(ctx context.Context, i int) error { return do(ctx, nodes[i]) })
+}
+
+// eachOf does something for the nodes of these names at the same time.
+func eachOf(ctx context.Context, names []string, do func(ctx context.Context, i int) error) error {
+	all, ctx := errgroup.WithContext(ctx)
+	for i, name := range names {
+		all.Go(func() error {
+			if err := do(ctx, i); err != nil {
+				return fmt.Errorf("node %s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	return all.Wait()
+}
+
+// Collect implements live.Plane: the static pods and the kubeadm configuration of every node, and kind's own export.
+func (p *plane) Collect(ctx context.Context, dir string, progress func(string)) error {
+	var errs []error
+	for _, n := range p.nodes.List() {
+		if err := p.collectNode(ctx, p.container(n.Name), filepath.Join(dir, "nodes", n.Name)); err != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
+		}
+	}
+	began := time.Now()
+	for _, name := range p.clusters() {
+		err := ctx.Err() // kind writes what it can of every node, and cannot be interrupted
+		if err == nil {
+			err = p.provider.CollectLogs(name, filepath.Join(dir, "kind"))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("export the logs of %s: %w", name, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	progress(fmt.Sprintf("kind exported its logs in %v", time.Since(began).Round(100*time.Millisecond)))
+	return errors.Join(errs...)
+}
+
+// collectNode copies files out of a node's container, which need not run for that: the manifests, and the configuration that the node was
+// set up with. This goes by way of a file that nobody else can read: it has the token that nodes join with.
+func (p *plane) collectNode(ctx context.Context, c container, dir string) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	copied := c.copyOut(ctx, filepath.Dir(manifest), filepath.Join(dir, "manifests"))
+	private, err := os.MkdirTemp(p.layout.dir, "kubeadm-")
+	if err != nil {
+		return errors.Join(copied, err)
+	}
+	defer func() { err = errors.Join(copied, err, os.RemoveAll(private)) }()
+	whole := filepath.Join(private, "kubeadm.conf")
+	if err := c.copyOut(ctx, "/kind/kubeadm.conf", whole); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(whole)
+	if err != nil {
+		return err
+	}
+	if text, err = live.WithoutSecrets(text); err != nil {
+		return fmt.Errorf("kubeadm configuration: %w", err)
+	}
+	return os.WriteFile(filepath.Join(dir, "kubeadm.yaml"), text, 0o644)
 }

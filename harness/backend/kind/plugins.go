@@ -14,173 +14,11 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/record/tail"
 )
-
-// newPlugin is the plugin of a keyID in a container of the API server's pod of a node.
-func (p *plane) newPlugin(node, keyID, unit string) (*live.Plugin, error) {
-	l := p.layout.node(node)
-	return p.pluginIn(l.pod(""), unit, history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}, live.HostSocket(l.sockets(), keyID), func() string { return p.key(keyID) }, &p.profile)
-}
-
-// key is the name of the key behind the plugins of a keyID.
-func (p *plane) key(keyID string) string { return p.kms.Key("", keyID) }
-
-// pluginIn is a plugin in the container of a unit; socket is on this machine, empty if it cannot be seen there, and key names its key at the
-// remote KMS.
-func (p *plane) pluginIn(f podFiles, unit string, identity history.Process, socket string, key func() string, profile *live.Profile) (*live.Plugin, error) {
-	node, keyID := identity.Node, identity.KeyID
-	control, journal := "ctl-"+keyID+".sock", journalPrefix+node+"-"+keyID+journalSuffix
-	g, err := live.NewPlugin(node, keyID, socket, f.file(control), f.file(journal))
-	if err != nil {
-		return nil, err
-	}
-	g.Identity = identity
-	u, err := newHeld(f.dir, unit)
-	if err != nil {
-		return nil, err
-	}
-	u.command = func(context.Context) ([]string, error) {
-		words := append([]string{"/" + live.PluginProgram}, live.PluginArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), inNodeShared+"/kms.sock", key())...)
-		// The reporter is not root, and nobody else can reach the folder.
-		return append(append(append(words, "--socket-mode=0666"), profile.Args()...), p.Programs.PluginArgs...), nil
-	}
-	u.ready = g.Healthy
-	g.Unit = u
-	return g, nil
-}
-
-// pluginsIn makes the containers for plugins of a node's pod known, before they are there; the plugins of keyIDs find their command, the
-// other containers wait for one.
-func (p *plane) pluginsIn(ctx context.Context, n *live.Node, all *places, at place, keyIDs []string) error {
-	for _, s := range at.slots {
-		if err := p.followWhoever(at.files.dir, s.unit, s.who); err != nil {
-			return err
-		}
-	}
-	all.put(n.Name, at)
-	for _, k := range keyIDs {
-		g, err := all.take(ctx, n, k)
-		if err != nil {
-			return err
-		}
-		if err := g.Unit.(*held).writeCommand(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// AddPlugin implements live.Plane.
-func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	return p.plugins.start(ctx, n, keyID)
-}
-
-// places are the plugins in the pods of an API server: which is in which of their containers. It is safe for concurrent use.
-type places struct {
-	// journals are those of hold, which are read before a container changes hands: its lines are about who was in it.
-	journals *tail.Set
-
-	mu  sync.Mutex
-	all map[string]place // by node
-}
-
-// place is what the pod of a node has for plugins.
-type place struct {
-	files podFiles
-	slots []*slot
-	// make makes the plugin of a keyID in the container of a unit.
-	make func(keyID, unit string) (*live.Plugin, error)
-}
-
-// put makes the containers of a node's pod known.
-func (p *places) put(node string, at place) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.all == nil {
-		p.all = map[string]place{}
-	}
-	p.all[node] = at
-}
-
-// drop forgets those of a node that is gone.
-func (p *places) drop(node string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.all, node)
-}
-
-// take gives the plugin of a keyID a container, and makes it one of its node's. Whatever ran there before has ended, and nobody needs it.
-func (p *places) take(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if g := n.Plugin(keyID); g != nil {
-		return g, nil
-	}
-	at := p.all[n.Name]
-	free := freeSlot(at.slots, n, keyID)
-	if free == nil {
-		return nil, fmt.Errorf("plugin %s/%s: each of the %d containers that the pod has for plugins is taken, by %s: one has to end before the next can start", n.Name, keyID, len(at.slots), strings.Join(takenBy(at.slots), ", "))
-	}
-	g, err := at.make(keyID, free.unit)
-	if err != nil {
-		return nil, err
-	}
-	if free.plugin() != nil {
-		if err := errors.Join(free.plugin().Stop(ctx), p.journals.Poll()); err != nil {
-			return nil, fmt.Errorf("plugin %s/%s takes the place of %s: %w", n.Name, keyID, free.plugin().KeyID, err)
-		}
-	}
-	free.is.Store(g)
-	n.AddPlugin(g)
-	return g, nil
-}
-
-// start starts the plugin of a keyID, in a container of its own.
-func (p *places) start(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	g, err := p.take(ctx, n, keyID)
-	if err != nil {
-		return nil, err
-	}
-	return g, g.Start(ctx)
-}
-
-// reset starts the plugins that a scenario begins with, without faults, and ends the others.
-func (p *places) reset(ctx context.Context, n *live.Node, keyIDs []string) error {
-	p.mu.Lock()
-	at := p.all[n.Name]
-	p.mu.Unlock()
-	var errs []error
-	for _, s := range at.slots {
-		if g := s.plugin(); g != nil && !(s.usedBy(n) && slices.Contains(keyIDs, g.KeyID)) {
-			errs = append(errs, g.Stop(ctx))
-			if s.usedBy(n) {
-				n.RemovePlugin(g.KeyID)
-			}
-		}
-	}
-	errs = append(errs, forgetJournals(at.files, n.Plugins()))
-	for _, k := range keyIDs {
-		g, err := p.start(ctx, n, k)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, g.Clear(ctx))
-	}
-	return errors.Join(errs...)
-}
 
 // slots is how many containers for plugins every pod of an API server has. An operator never needs more than two plugins at a time, the
 // writer and the one before it or after it; one that could not be ended yet is not in the way of the next.
 const slots = 3
-
-// slot is a container for a plugin. The containers of a pod are fixed, and the keyIDs of an operator's plugins are not: each container waits
-// below hold for a command, and has whichever plugin is in it at the moment.
-type slot struct {
-	unit string
-	is   atomic.Pointer[live.Plugin] // that is in it, or was the last
-}
 
 // slotUnits are the units of a pod's containers for plugins.
 func slotUnits() []string {
@@ -191,37 +29,71 @@ func slotUnits() []string {
 	return units
 }
 
-func newSlots() []*slot {
-	all := make([]*slot, 0, slots)
-	for _, unit := range slotUnits() {
-		all = append(all, &slot{unit: unit})
-	}
-	return all
+// slot is a container for a plugin. The containers of a pod are fixed, and the keyIDs of an operator's plugins are not: each container waits
+// below hold for a command, and has whichever plugin is in it at the moment.
+type slot struct {
+	unit string
+	is   atomic.Pointer[live.Plugin] // that is in it, or was the last; nil: none was
 }
 
-// plugin is the one that is in it, or was the last; nil: none was.
-func (s *slot) plugin() *live.Plugin { return s.is.Load() }
-
-// usedBy says whether the plugin that is in it is one of the node's. One that is not is gone: a plugin of the same keyID that comes later is
-// another.
+// usedBy reports whether the plugin that is in it is one of the node's. One that is not is gone: a plugin of the same keyID that comes later
+// is another.
 func (s *slot) usedBy(n *live.Node) bool {
-	g := s.plugin()
+	g := s.is.Load()
 	return g != nil && n.Plugin(g.KeyID) == g
 }
 
-// who is whose the lines of the container's journal are; nobody's while no plugin was in it.
+// who is the plugin that the lines of the container's journal are about; none while no plugin was in it.
 func (s *slot) who() (history.Process, bool) {
-	if g := s.plugin(); g != nil {
+	if g := s.is.Load(); g != nil {
 		return g.Identity, true
 	}
 	return history.Process{}, false
 }
 
-// freeSlot is a container in which there is no plugin of the node; nil: there is none. The one that bears the keyID comes first, so that
+// podPlugins are the containers for plugins of an API server's pod, and the plugins in them. It is safe for concurrent use.
+type podPlugins struct {
+	files podFiles
+	units *units // whose journals are read before a container changes hands: its lines are about the plugin that was in it
+	// make makes the plugin of a keyID in the container of a unit.
+	make func(keyID, unit string) (*live.Plugin, error)
+
+	mu    sync.Mutex
+	slots []*slot
+}
+
+func newPodPlugins(files podFiles, u *units, create func(keyID, unit string) (*live.Plugin, error)) *podPlugins {
+	p := &podPlugins{files: files, units: u, make: create}
+	for _, unit := range slotUnits() {
+		p.slots = append(p.slots, &slot{unit: unit})
+	}
+	return p
+}
+
+// prepare makes the containers known before they are there; the plugins of keyIDs find their command, the other containers wait for one.
+func (p *podPlugins) prepare(ctx context.Context, n *live.Node, keyIDs []string) error {
+	for _, s := range p.slots {
+		if err := p.units.follow(unitKey{p.files.dir, s.unit}, n.Name, s.who); err != nil {
+			return err
+		}
+	}
+	for _, k := range keyIDs {
+		g, err := p.take(ctx, n, k)
+		if err != nil {
+			return err
+		}
+		if err := g.Unit.(*held).writeCommand(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// free is a container in which there is no plugin of the node; nil: there is none. The one that bears the keyID comes first, so that
 // keyIDs 1 and 2 are always found where their names say.
-func freeSlot(all []*slot, n *live.Node, keyID string) *slot {
+func (p *podPlugins) free(n *live.Node, keyID string) *slot {
 	var free *slot
-	for _, s := range all {
+	for _, s := range p.slots {
 		if s.usedBy(n) {
 			continue
 		}
@@ -235,20 +107,71 @@ func freeSlot(all []*slot, n *live.Node, keyID string) *slot {
 	return free
 }
 
-func takenBy(all []*slot) []string {
-	var ids []string
-	for _, s := range all {
-		if g := s.plugin(); g != nil {
-			ids = append(ids, g.KeyID)
+// take gives the plugin of a keyID a container, and makes it one of its node's. Whatever ran there before has ended, and nobody needs it.
+func (p *podPlugins) take(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if g := n.Plugin(keyID); g != nil {
+		return g, nil
+	}
+	free := p.free(n, keyID)
+	if free == nil {
+		var taken []string
+		for _, s := range p.slots {
+			taken = append(taken, s.is.Load().KeyID)
+		}
+		return nil, fmt.Errorf("plugin %s/%s: each of the %d containers that the pod has for plugins is taken, by %s: one has to end before the next can start",
+			n.Name, keyID, len(p.slots), strings.Join(taken, ", "))
+	}
+	g, err := p.make(keyID, free.unit)
+	if err != nil {
+		return nil, err
+	}
+	if before := free.is.Load(); before != nil {
+		if err := errors.Join(before.Stop(ctx), p.units.journals.Poll()); err != nil {
+			return nil, fmt.Errorf("plugin %s/%s takes the place of %s: %w", n.Name, keyID, before.KeyID, err)
 		}
 	}
-	return ids
+	free.is.Store(g)
+	n.AddPlugin(g)
+	return g, nil
 }
 
-// inUnit says whether a plugin runs in the container of a unit.
+// start starts the plugin of a keyID, in a container of its own.
+func (p *podPlugins) start(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+	g, err := p.take(ctx, n, keyID)
+	if err != nil {
+		return nil, err
+	}
+	return g, g.Start(ctx)
+}
+
+// reset starts the plugins that a scenario begins with, without faults, and ends the others.
+func (p *podPlugins) reset(ctx context.Context, n *live.Node, keyIDs []string) error {
+	var errs []error
+	for _, s := range p.slots {
+		if g := s.is.Load(); g != nil && !(s.usedBy(n) && slices.Contains(keyIDs, g.KeyID)) {
+			errs = append(errs, g.Stop(ctx))
+			if s.usedBy(n) {
+				n.RemovePlugin(g.KeyID)
+			}
+		}
+	}
+	errs = append(errs, forgetJournals(p.files, n.Plugins()))
+	for _, k := range keyIDs {
+		g, err := p.start(ctx, n, k)
+		if err == nil {
+			err = g.Clear(ctx)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// inUnit reports whether a plugin runs in the container of a unit.
 func inUnit(g *live.Plugin, unit string) bool {
 	u, ok := g.Unit.(*held)
-	return ok && u.name == unit
+	return ok && u.unit == unit
 }
 
 // Files of the plugins of a pod.
@@ -281,14 +204,40 @@ func forget(journal string) error {
 	return nil
 }
 
-// TryPlugin implements live.Plane.
-func (p *plane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return p.try(ctx, live.HostPlugin{KeyID: keyID, Profile: &p.profile})
+// pluginsOf are the containers for plugins of the pod of an API server on a node; socket gives a plugin's on this machine, empty where
+// it cannot be seen there.
+func (p *plane) pluginsOf(apiServer, node string, profile *live.Profile, socket func(keyID string) string) *podPlugins {
+	f := p.layout.node(node).pod(apiServer)
+	return newPodPlugins(f, p.units, func(keyID, unit string) (*live.Plugin, error) {
+		control, journal := "ctl-"+keyID+".sock", journalPrefix+node+"-"+keyID+journalSuffix
+		g, err := live.NewPlugin(node, keyID, socket(keyID), f.file(control), f.file(journal))
+		if err != nil {
+			return nil, err
+		}
+		g.Identity = history.Process{Role: history.RolePlugin, APIServer: apiServer, Node: node, KeyID: keyID}
+		u, err := newHeld(unitKey{f.dir, unit})
+		if err != nil {
+			return nil, err
+		}
+		u.command = func(context.Context) ([]string, error) {
+			args := live.PluginArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), inNodeShared+"/kms.sock", p.kms.Key(apiServer, keyID))
+			// The reporter is not root, and nobody else can reach the folder.
+			return slices.Concat([]string{"/" + live.PluginProgram}, args, []string{"--socket-mode=0666"}, profile.Args(), p.Programs.PluginArgs), nil
+		}
+		u.ready = g.Healthy
+		g.Unit = u
+		return g, nil
+	})
+}
+
+// AddPlugin implements live.Plane, also for aggregated API servers.
+func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+	return serverOf(n).plugins.start(ctx, n, keyID)
 }
 
 // TryPlugin implements live.Plane.
-func (f *fleet) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return f.try(ctx, live.HostPlugin{APIServer: f.Stand.APIServer, KeyID: keyID, Profile: &f.profile})
+func (p *plane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
+	return p.try(ctx, live.HostPlugin{KeyID: keyID, Profile: &p.profile})
 }
 
 // try starts a plugin for a check, as a process of this machine, as the remote KMS is: so no node that a scenario takes away takes a check

@@ -31,7 +31,7 @@ func (u inSlot) Stop(context.Context) error {
 
 // aPlace is the pod of cp-1 with its containers for plugins.
 type aPlace struct {
-	places
+	*podPlugins
 	t     *testing.T
 	node  live.Node
 	dir   string
@@ -40,14 +40,15 @@ type aPlace struct {
 }
 
 func newPlace(t *testing.T) *aPlace {
-	a := &aPlace{places: places{journals: tail.NewSet()}, t: t, node: live.Node{Name: "cp-1"}, dir: t.TempDir()}
-	a.put("cp-1", place{files: podFiles{a.dir, a.dir}, slots: newSlots(), make: func(keyID, unit string) (*live.Plugin, error) {
+	a := &aPlace{t: t, node: live.Node{Name: "cp-1"}, dir: t.TempDir()}
+	u := &units{journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
+	a.podPlugins = newPodPlugins(podFiles{a.dir, a.dir}, u, func(keyID, unit string) (*live.Plugin, error) {
 		g, err := live.NewPlugin("cp-1", keyID, "", "/s", filepath.Join(a.dir, journalPrefix+"cp-1-"+keyID+journalSuffix))
 		if err == nil {
 			g.Unit = inSlot{where: keyID + "@" + unit, ended: &a.ended, fails: a.fails}
 		}
 		return g, err
-	}})
+	})
 	return a
 }
 
@@ -140,16 +141,11 @@ func TestSlotsAreReset(t *testing.T) {
 // What a hold has written before its container changed hands is about the plugin that was in it then.
 func TestWhoseLinesOfAJournal(t *testing.T) {
 	a := newPlace(t)
-	p := &plane{Host: live.NewHost(nil, ""), journals: a.journals}
-	defer func() { _ = p.Supervisor.Close(context.Background()) }()
 	var told []string
-	p.Listen(func(_ time.Time, payload any) {
-		if c, ok := payload.(*history.Process); ok {
-			told = append(told, c.KeyID+" "+c.State)
-		}
-	})
-	first := a.all["cp-1"].slots[0]
-	if err := p.followWhoever(a.dir, first.unit, first.who); err != nil {
+	a.units.stalled = func(history.Stall) {}
+	a.units.tell = func(_ time.Time, p history.Process) { told = append(told, p.KeyID+" "+p.State) }
+	first := a.slots[0]
+	if err := a.units.follow(unitKey{a.dir, first.unit}, "cp-1", first.who); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.Create(filepath.Join(a.dir, holdJournal(first.unit)))
@@ -167,20 +163,20 @@ func TestWhoseLinesOfAJournal(t *testing.T) {
 	a.node.RemovePlugin("1")
 	a.add("9@plugin-1")
 	say(history.ProcessStarted)
-	if err := p.journals.Poll(); err != nil {
+	if err := a.units.journals.Poll(); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(told, ", "); got != "1 started, 1 stopped, 9 started" {
 		t.Errorf("told %s", got)
 	}
-	if e := p.ledger.living(func(unitOn) bool { return true }); len(e) != 1 || e[0].process.KeyID != "9" {
+	if e := a.units.take(onNode("cp-1"), nil); len(e) != 1 || e[0].process.KeyID != "9" {
 		t.Errorf("living: %+v", e)
 	}
 }
 
 // What is asked of a unit after its pod was away is asked of the plugin that is in it.
 func TestInUnit(t *testing.T) {
-	g := &live.Plugin{KeyID: "2", Target: live.Target{Unit: &held{name: "plugin-1"}}}
+	g := &live.Plugin{KeyID: "2", Target: live.Target{Unit: &held{unitKey: unitKey{"", "plugin-1"}}}}
 	if !inUnit(g, "plugin-1") || inUnit(g, "plugin-2") || inUnit(&live.Plugin{Target: live.Target{Unit: broken{}}}, "plugin-1") {
 		t.Error("the container counts, not the keyID")
 	}

@@ -1,16 +1,14 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -19,71 +17,40 @@ import (
 // powerTimeout bounds the time from the start of nodes to API servers that are ready: 40 s on an idle machine.
 const powerTimeout = 4 * time.Minute
 
-// machines are nodes as one unit: their containers. A dead container has lost its power, a paused one stands still as a whole.
-type machines struct {
-	plane *plane
+// nodesUnit are nodes as one unit: their containers. A dead container has lost its power, a paused one stands still with all that is in it.
+type nodesUnit struct {
+	*plane
 	nodes []*live.Node
 	ready func(*live.Target)
 }
 
-var _ live.Unit = (*machines)(nil)
+var _ live.Unit = (*nodesUnit)(nil)
 
 // Whole implements live.Plane.
 func (p *plane) Whole(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	if role == history.RolePod {
-		return &pods{plane: p, nodes: nodes, ready: ready}
+		return &staticPods{broken{errPodStands}, p, nodes, ready}
 	}
-	return &machines{plane: p, nodes: nodes, ready: ready}
+	return &nodesUnit{p, nodes, ready}
 }
 
-// those are the containers of the nodes in a state of docker's, "running" or "paused" for instance.
-func (m *machines) those(ctx context.Context, states ...string) (containers []string, nodes []*live.Node, err error) {
+// those are the nodes in a state of docker's, "running" or "paused" for instance, and their containers.
+func (m *nodesUnit) those(ctx context.Context, states ...string) (containers []string, nodes []*live.Node, err error) {
 	for _, n := range m.nodes {
-		container := m.plane.container(n.Name)
-		state, err := stateOf(ctx, container)
+		c := m.container(n.Name)
+		state, err := c.state(ctx)
 		if err != nil {
 			return nil, nil, fmt.Errorf("node %s: %w", n.Name, err)
 		}
 		if slices.Contains(states, state) {
-			containers, nodes = append(containers, container), append(nodes, n)
+			containers, nodes = append(containers, string(c)), append(nodes, n)
 		}
 	}
 	return containers, nodes, nil
 }
 
-// stateOf is a container's state in docker's words. It is not asked for with inspect: a docker exec that was about to begin when the
-// container was paused holds a lock until it goes on, inspect waits for that lock with the container's own, and then nothing unpauses it.
-func stateOf(ctx context.Context, container string) (string, error) {
-	state, err := docker(ctx, "ps", "--all", "--filter", "name=^/"+container+"$", "--format", "{{.State}}")
-	if err == nil && state == "" {
-		err = fmt.Errorf("there is no container %s", container)
-	}
-	return state, err
-}
-
-// act runs one docker command on all of the nodes that are in one of states, and gives those nodes.
-func (m *machines) act(ctx context.Context, verb string, states ...string) ([]*live.Node, error) {
-	containers, nodes, err := m.those(ctx, states...)
-	if err != nil || len(nodes) == 0 {
-		return nil, err
-	}
-	do := func() error {
-		_, err := docker(ctx, append([]string{verb}, containers...)...)
-		return err
-	}
-	if verb == "pause" { // to unpause waits for nobody: who waits himself would keep it from that for ever
-		err = m.plane.starting.pause(do)
-	} else {
-		err = do()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s nodes: %w", verb, err)
-	}
-	return nodes, nil
-}
-
 // Kill implements live.Unit.
-func (m *machines) Kill(ctx context.Context) error {
+func (m *nodesUnit) Kill(ctx context.Context) error {
 	containers, nodes, err := m.those(ctx, "running", "paused")
 	if err == nil {
 		err = endContainers(ctx, containers...)
@@ -92,173 +59,170 @@ func (m *machines) Kill(ctx context.Context) error {
 		return err
 	}
 	for _, n := range nodes {
-		at, err := m.plane.diedAt(ctx, n.Name)
+		at, err := m.container(n.Name).diedAt(ctx)
 		if err != nil {
+			return fmt.Errorf("when node %s ended: %w", n.Name, err)
+		}
+		if err := m.units.nodeDied(n.Name, at); err != nil {
 			return err
 		}
-		if err := m.plane.lose(history.RoleNode, n.Name, at); err != nil {
-			return err
-		}
-		m.plane.Tell(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: history.ProcessKilled, Detail: powerLost})
+		m.Tell(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: history.ProcessKilled, Detail: powerLost})
 	}
-	if err := m.plane.keepAddresses(ctx, nodes); err != nil {
-		m.plane.Spoil(live.DamagedPower)
-		return err
+	return m.unlessDamaged(m.keepAddresses(ctx, nodes))
+}
+
+// unlessDamaged notes that nodes which could not be brought back, if so, are not worth another try.
+func (m *nodesUnit) unlessDamaged(err error) error {
+	if err != nil {
+		m.Spoil(live.DamagedPower)
 	}
-	return nil
+	return err
 }
 
 // Stop implements live.Unit.
-func (m *machines) Stop(context.Context) error {
+func (m *nodesUnit) Stop(context.Context) error {
 	return errors.New("a node is not stopped but killed: it loses its power")
 }
 
 // Pause implements live.Unit.
-func (m *machines) Pause(ctx context.Context) error {
-	return m.freeze(ctx, "pause", "running", history.ProcessPaused, func(state string) bool { return lives(state) && state != history.ProcessPaused })
+func (m *nodesUnit) Pause(ctx context.Context) error {
+	return m.freeze(ctx, "pause", "running", history.ProcessPaused, m.units.freeze)
 }
 
 // Resume implements live.Unit. What the scenario had paused before the node goes on standing still.
-func (m *machines) Resume(ctx context.Context) error {
-	return m.freeze(ctx, "unpause", "paused", history.ProcessResumed, nil)
+func (m *nodesUnit) Resume(ctx context.Context) error {
+	return m.freeze(ctx, "unpause", "paused", history.ProcessResumed, m.units.thaw)
 }
 
-func (m *machines) freeze(ctx context.Context, verb, from, to string, which func(state string) bool) error {
-	p := m.plane
-	nodes, err := m.act(ctx, verb, from)
-	if err != nil {
+// freeze runs one docker command on all nodes that are in a state, and records what became of what runs there.
+func (m *nodesUnit) freeze(ctx context.Context, verb, from, to string, record func(node string, at time.Time)) error {
+	containers, nodes, err := m.those(ctx, from)
+	if err != nil || len(nodes) == 0 {
 		return err
 	}
+	do := func() error {
+		_, err := docker(ctx, append([]string{verb}, containers...)...)
+		return err
+	}
+	if verb == "pause" { // to unpause waits for nobody: what waits itself would keep it from that for ever
+		err = m.starting.pause(do)
+	} else {
+		err = do()
+	}
+	if err != nil {
+		return fmt.Errorf("%s nodes: %w", verb, err)
+	}
 	at := time.Now()
-	if err := p.journals.Poll(); err != nil {
+	if err := m.units.journals.Poll(); err != nil {
 		return err
 	}
 	for _, n := range nodes {
-		frozen := p.takeFrozen(n.Name)
-		if which != nil {
-			frozen = slices.DeleteFunc(p.living(n.Name), func(e entry) bool { return !which(e.process.State) })
-			p.noteFrozen(n.Name, frozen)
-		}
-		for _, e := range frozen {
-			p.tellUnit(at, e, to, "with its node")
-		}
-		p.Tell(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: to, Detail: "with its node"})
+		record(n.Name, at)
+		m.Tell(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: to, Detail: "with its node"})
 	}
 	return nil
 }
 
 // Start implements live.Unit.
-func (m *machines) Start(ctx context.Context) error {
+func (m *nodesUnit) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, powerTimeout)
 	defer cancel()
 	_, nodes, err := m.those(ctx, "exited", "created", "dead")
 	if err != nil || len(nodes) == 0 {
 		return err
 	}
-	p := m.plane
-	if err := p.powerOn(ctx, byAddress(nodes, p.address)); err != nil {
-		p.Spoil(live.DamagedPower)
+	err = m.powerOn(ctx, nodes)
+	if err == nil {
+		err = eachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error { return m.isBack(ctx, n) })
+	}
+	return m.unlessDamaged(err)
+}
+
+// isBack returns when what ran on a node before it lost its power runs again.
+func (m *nodesUnit) isBack(ctx context.Context, n *live.Node) error {
+	member := func(ctx context.Context) error {
+		return m.etcdMembers.ask(ctx, n.Name, "/v3/maintenance/status", struct{}{}, nil)
+	}
+	if err := until(ctx, readyPoll, "wait for its etcd member", member); err != nil {
 		return err
 	}
-	waiting, ctx := errgroup.WithContext(ctx)
-	for _, n := range nodes {
-		waiting.Go(func() error {
-			if err := p.isBack(ctx, n, m.ready); err != nil {
-				return fmt.Errorf("node %s: %w", n.Name, err)
-			}
-			return nil
-		})
+	etcd := history.Process{Role: history.RoleEtcd, Node: n.Name}
+	for _, etcd.State = range []string{history.ProcessStarted, history.ProcessReady} {
+		m.Tell(time.Now(), etcd)
 	}
-	if err := waiting.Wait(); err != nil {
-		p.Spoil(live.DamagedPower)
-		return err
-	}
-	return nil
+	return runsAgain(ctx, n, m.units.regain(history.RoleNode, n.Name), m.ready)
 }
 
 // Status implements live.Unit: what happened to nodes is the scenario's to know.
-func (m *machines) Status() live.Status { return live.Status{Phase: live.Running} }
+func (m *nodesUnit) Status() live.Status { return live.Status{Phase: live.Running} }
 
 // keepAddresses keeps the addresses of nodes that lost their power, beside those that are kept already.
-func (p *plane) keepAddresses(ctx context.Context, nodes []*live.Node) error {
-	if len(nodes) == 0 {
-		return nil
+func (m *nodesUnit) keepAddresses(ctx context.Context, nodes []*live.Node) error {
+	_, wanted, err := m.byAddress(nodes)
+	if err != nil || len(nodes) == 0 {
+		return err
 	}
-	if p.kept == nil {
-		network, err := networkOf(ctx, p.container(nodes[0].Name))
+	if m.kept == nil {
+		network, err := m.container(nodes[0].Name).network(ctx)
 		if err != nil {
 			return err
 		}
-		p.kept = newAddresses(placeholders{p.cluster, p.nodeImage, network})
+		m.kept = newAddresses(placeholders{m.cluster, m.nodeImage, network})
 	}
-	wanted := slices.Collect(maps.Keys(p.kept.held))
-	for _, n := range nodes {
-		at, err := netip.ParseAddr(p.address(n.Name))
-		if err != nil {
-			return fmt.Errorf("address of node %s: %w", n.Name, err)
-		}
-		wanted = append(wanted, at)
-	}
-	return p.kept.keep(ctx, wanted...)
+	return m.kept.keep(ctx, slices.AppendSeq(wanted, maps.Keys(m.kept.held))...)
 }
 
-// powerOn starts the containers of nodes, sorted by their addresses: each gets the lowest that is free, which is its own.
-func (p *plane) powerOn(ctx context.Context, nodes []*live.Node) error {
-	var all []netip.Addr
-	for _, n := range nodes {
-		at, err := netip.ParseAddr(p.address(n.Name))
-		if err != nil {
-			return fmt.Errorf("address of node %s: %w", n.Name, err)
-		}
-		all = append(all, at)
+// powerOn starts the containers of nodes in the order of their addresses: each gets the lowest that is free, which is its own.
+func (m *nodesUnit) powerOn(ctx context.Context, nodes []*live.Node) error {
+	nodes, all, err := m.byAddress(nodes)
+	if err != nil {
+		return err
 	}
-	others := slices.Collect(maps.Keys(p.kept.held)) // of nodes that stay without power
+	others := slices.Collect(maps.Keys(m.kept.held)) // of nodes that stay without power
 	others = slices.DeleteFunc(others, func(at netip.Addr) bool { return slices.Contains(all, at) })
-	if err := p.kept.fill(ctx, all...); err != nil {
+	if err := m.kept.fill(ctx, all...); err != nil {
 		return err
 	}
 	for i, n := range nodes {
-		if err := p.kept.release(ctx, all[i]); err != nil {
+		if err := m.kept.release(ctx, all[i]); err != nil {
 			return err
 		}
-		if err := p.startNode(ctx, n.Name); err != nil {
-			return err
+		if err := m.startNode(ctx, n.Name, all[i].String()); err != nil {
+			return fmt.Errorf("start node %s: %w", n.Name, err)
 		}
 	}
 	if len(others) == 0 {
-		return p.kept.releaseAll(ctx)
+		return m.kept.releaseAll(ctx)
 	}
-	return p.kept.keep(ctx, others...)
+	return m.kept.keep(ctx, others...)
 }
 
 // startNode starts the container of a node. Certificates and the other members of etcd know the node by its address.
-func (p *plane) startNode(ctx context.Context, node string) error {
-	container := p.container(node)
-	if _, err := docker(ctx, "start", container); err != nil {
-		return fmt.Errorf("start node %s: %w", node, err)
+func (m *nodesUnit) startNode(ctx context.Context, node, address string) error {
+	c := m.container(node)
+	if _, err := docker(ctx, "start", string(c)); err != nil {
+		return err
 	}
-	ip, err := addressOf(ctx, container)
-	if err != nil {
-		return fmt.Errorf("start node %s: %w", node, err)
+	ip, err := c.address(ctx)
+	if err == nil && ip != address {
+		err = fmt.Errorf("the engine gave it the address %s, expected %s, which it had before: run the scenario while no other clusters come and go", ip, address)
 	}
-	if was := p.address(node); ip != was {
-		return fmt.Errorf("start node %s: the engine gave it the address %s, expected %s, which it had before: run the scenario while no other clusters come and go", node, ip, was)
-	}
-	return nil
+	return err
 }
 
-// byAddress sorts nodes by their addresses as numbers: .10 comes after .9.
-func byAddress(nodes []*live.Node, address func(node string) string) []*live.Node {
-	sorted := slices.Clone(nodes)
-	slices.SortStableFunc(sorted, func(a, b *live.Node) int {
-		x, errX := netip.ParseAddr(address(a.Name))
-		y, errY := netip.ParseAddr(address(b.Name))
-		if errX != nil || errY != nil {
-			return strings.Compare(address(a.Name), address(b.Name))
+// byAddress sorts nodes by their addresses as numbers (.10 comes after .9), and returns these as well.
+func (m *machines) byAddress(nodes []*live.Node) (sorted []*live.Node, addresses []netip.Addr, err error) {
+	at := map[*live.Node]netip.Addr{}
+	for _, n := range nodes {
+		if at[n], err = netip.ParseAddr(m.address(n.Name)); err != nil {
+			return nil, nil, fmt.Errorf("address of node %s: %w", n.Name, err)
 		}
-		return x.Compare(y)
-	})
-	return sorted
+	}
+	sorted = slices.SortedFunc(maps.Keys(at), func(a, b *live.Node) int { return cmp.Or(at[a].Compare(at[b]), cmp.Compare(a.Name, b.Name)) })
+	for _, n := range sorted {
+		addresses = append(addresses, at[n])
+	}
+	return sorted, addresses, nil
 }
 
 // A container that ends gives its address back, and the engine gives the lowest free one to whatever starts next, of another
@@ -282,8 +246,6 @@ type addresses struct {
 
 func newAddresses(h holder) *addresses { return &addresses{holder: h, held: map[netip.Addr]string{}} }
 
-func highest(of []netip.Addr) netip.Addr { return slices.MaxFunc(of, netip.Addr.Compare) }
-
 // next makes one more placeholder. It is no error that there are many already, unless there are far too many.
 func (a *addresses) next(ctx context.Context) (netip.Addr, error) {
 	if len(a.held) >= maxPlaceholders {
@@ -302,13 +264,7 @@ func (a *addresses) keep(ctx context.Context, wanted ...netip.Addr) error {
 	if err := a.fill(ctx, wanted...); err != nil {
 		return err
 	}
-	var errs []error
-	for at := range a.held {
-		if !slices.Contains(wanted, at) {
-			errs = append(errs, a.release(ctx, at))
-		}
-	}
-	return errors.Join(errs...)
+	return a.releaseAll(ctx, wanted...)
 }
 
 // fill holds the wanted addresses and every free one below the highest of them.
@@ -318,7 +274,7 @@ func (a *addresses) fill(ctx context.Context, wanted ...netip.Addr) error {
 		if err != nil {
 			return err
 		}
-		if at.Less(highest(wanted)) {
+		if at.Less(slices.MaxFunc(wanted, netip.Addr.Compare)) {
 			continue
 		}
 		if !slices.Contains(wanted, at) { // beyond: no gap is left
@@ -344,11 +300,13 @@ func (a *addresses) release(ctx context.Context, at netip.Addr) error {
 	return nil
 }
 
-// releaseAll drops every placeholder.
-func (a *addresses) releaseAll(ctx context.Context) error {
+// releaseAll drops every placeholder but those of the addresses.
+func (a *addresses) releaseAll(ctx context.Context, but ...netip.Addr) error {
 	var errs []error
 	for at := range a.held {
-		errs = append(errs, a.release(ctx, at))
+		if !slices.Contains(but, at) {
+			errs = append(errs, a.release(ctx, at))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -359,21 +317,12 @@ type placeholders struct{ cluster, image, network string }
 
 var _ holder = placeholders{}
 
-// networkOf is the network of a container.
-func networkOf(ctx context.Context, container string) (string, error) {
-	name, err := docker(ctx, "inspect", "--format", "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}", container)
-	if err == nil && len(strings.Fields(name)) != 1 {
-		err = fmt.Errorf("container %s is on the networks %q, expected one", container, name)
-	}
-	return strings.TrimSpace(name), err
-}
-
 func (h placeholders) hold(ctx context.Context) (string, netip.Addr, error) {
 	id, err := docker(ctx, "run", "--detach", "--network", h.network, "--label", "io.x-k8s.kind.cluster="+h.cluster, "--entrypoint", "sleep", h.image, "infinity")
 	if err != nil {
 		return "", netip.Addr{}, err
 	}
-	text, err := addressOf(ctx, id)
+	text, err := container(id).address(ctx)
 	if err != nil {
 		return "", netip.Addr{}, err
 	}
@@ -381,6 +330,4 @@ func (h placeholders) hold(ctx context.Context) (string, netip.Addr, error) {
 	return id, at, err
 }
 
-func (h placeholders) drop(ctx context.Context, id string) error {
-	return removeContainer(ctx, id)
-}
+func (h placeholders) drop(ctx context.Context, id string) error { return container(id).remove(ctx) }

@@ -117,13 +117,17 @@ func TestAnAddressThatIsTaken(t *testing.T) {
 }
 
 func TestByAddress(t *testing.T) {
-	at := map[string]string{"cp-1": "172.18.0.10", "cp-2": "172.18.0.9", "cp-3": "172.18.0.2"}
+	m := machines{all: map[string]machine{"cp-1": {address: "172.18.0.10"}, "cp-2": {address: "172.18.0.9"}, "cp-3": {address: "172.18.0.2"}}}
+	sorted, addresses, err := m.byAddress([]*live.Node{{Name: "cp-1"}, {Name: "cp-2"}, {Name: "cp-3"}})
 	var names []string
-	for _, n := range byAddress([]*live.Node{{Name: "cp-1"}, {Name: "cp-2"}, {Name: "cp-3"}}, func(n string) string { return at[n] }) {
+	for _, n := range sorted {
 		names = append(names, n.Name)
 	}
-	if got := strings.Join(names, " "); got != "cp-3 cp-2 cp-1" {
-		t.Error(got)
+	if got := strings.Join(names, " "); err != nil || got != "cp-3 cp-2 cp-1" || addresses[0] != addr(2) {
+		t.Error(got, addresses, err)
+	}
+	if _, _, err := m.byAddress([]*live.Node{{Name: "cp-9"}}); err == nil {
+		t.Error("a node without an address was sorted")
 	}
 }
 
@@ -141,15 +145,14 @@ func TestRunningTasks(t *testing.T) {
 	}
 }
 
-func TestContainerOf(t *testing.T) {
+func TestUnitOf(t *testing.T) {
 	for want, p := range map[string]live.Target{
-		"kube-apiserver apiserver":      {Identity: history.Process{Role: history.RoleAPIServer}},
-		"kms-health-reporter reporter":  {Identity: history.Process{Role: history.RoleReporter}},
-		"vault-kms-plugin-2 plugin-2":   {Unit: &held{name: "plugin-2"}, Identity: history.Process{Role: history.RolePlugin, KeyID: "5"}},
+		"apiserver":                     {Identity: history.Process{Role: history.RoleAPIServer}},
+		"reporter":                      {Identity: history.Process{Role: history.RoleReporter}},
+		"plugin-2":                      {Unit: &held{unitKey: unitKey{"", "plugin-2"}}, Identity: history.Process{Role: history.RolePlugin, KeyID: "5"}},
 		"error: role etcd has no conta": {Identity: history.Process{Role: history.RoleEtcd}},
 	} {
-		name, unit, err := containerOf(p)
-		got := name + " " + unit
+		got, err := unitOf(p)
 		if err != nil {
 			got = "error: " + err.Error()
 		}
@@ -157,69 +160,131 @@ func TestContainerOf(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", p, got, want)
 		}
 	}
-	if got := containerFilters("kube-apiserver-cp-1", "kube-apiserver"); len(got) != 1 ||
-		got[0] != `labels."io.kubernetes.pod.name"==kube-apiserver-cp-1,labels."io.kubernetes.container.name"==kube-apiserver` {
+	if got := containerFilter(labelPod, staticPod("cp-1"), "kube-apiserver"); got !=
+		`labels."io.kubernetes.pod.name"==kube-apiserver-cp-1,labels."io.kubernetes.container.name"==kube-apiserver` {
 		t.Error(got)
 	}
 }
 
-func TestLedger(t *testing.T) {
-	var l ledger
-	say := func(node, unit, state string) { l.note(unitOn{node, unit}, history.Process{Role: unit, State: state}) }
-	say("cp-1", "reporter", history.ProcessStarted)
-	say("cp-1", "plugin-1", history.ProcessPaused)
-	say("cp-1", "plugin-2", history.ProcessStarted)
-	say("cp-1", "plugin-2", history.ProcessStopped)
-	say("cp-1", "apiserver", history.ProcessExited)
-	say("cp-2", "apiserver", history.ProcessStarted)
-	units := func(node string) string {
-		var all []string
-		for _, e := range l.living(func(k unitOn) bool { return k.dir == node }) {
-			all = append(all, e.unit)
+// A restart kills the container by the name that it has in its pod.
+func TestRestartContainerNamesTheContainer(t *testing.T) {
+	dir := t.TempDir()
+	fakeDocker(t, `echo "$*" >>`+dir+`/calls`)
+	p := fleetsOf(t)
+	plugin := live.Target{Unit: &held{unitKey: unitKey{dir, "plugin-2"}}, Identity: history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: "5"}}
+	apiServer := live.Target{Identity: history.Process{Role: history.RoleAPIServer, Node: "cp-1"}}
+	for _, c := range []struct {
+		restart func(context.Context, live.Target, func(*live.Target)) error
+		target  live.Target
+		want    string
+	}{
+		{p.RestartContainer, plugin, "pod.name\"==kube-apiserver-cp-1,labels.\"io.kubernetes.container.name\"==vault-kms-plugin-2"},
+		{p.RestartContainer, apiServer, "container.name\"==kube-apiserver"},
+		{p.fleets[0].RestartContainer, plugin, "pod.namespace\"==openshift-apiserver,labels.\"io.kubernetes.container.name\"==vault-kms-plugin-2"},
+		{p.fleets[0].RestartContainer, apiServer, "container.name\"==apiserver"},
+	} {
+		err := c.restart(t.Context(), c.target, nil) // there is none
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
 		}
-		return strings.Join(all, " ")
 	}
-	if got := units("cp-1"); got != "plugin-1 reporter" {
-		t.Errorf("living: %s", got)
+}
+
+// newTable is a table of units that appends what it passes on to told.
+func newTable(told *[]string) *units {
+	return &units{journals: tail.NewSet(), rows: map[unitKey]*unitState{}, tell: func(at time.Time, p history.Process) {
+		*told = append(*told, fmt.Sprint(at.Unix(), " ", p.Role, " ", p.State))
+	}}
+}
+
+// put makes a unit known in a state.
+func put(t *testing.T, u *units, node string, k unitKey, state string) {
+	t.Helper()
+	p := history.Process{Role: k.unit, State: state}
+	if err := u.followOne(k, node, p); err != nil {
+		t.Fatal(err)
 	}
-	l.forget("cp-1")
-	if units("cp-1") != "" || units("cp-2") != "apiserver" {
-		t.Errorf("after cp-1 went: %q, %q", units("cp-1"), units("cp-2"))
+	u.record(time.Time{}, k, p)
+}
+
+func names(all []unitState) string {
+	var names []string
+	for _, s := range all {
+		names = append(names, s.unit)
 	}
-	for unit, want := range map[string]bool{"apiserver": true, "reporter": true, "plugin-2": true, "aggregator-kms-x": false} {
-		if inPod(unit) != want {
-			t.Errorf("%s in the API server's pod: %t", unit, !want)
-		}
+	return strings.Join(names, " ")
+}
+
+func TestUnits(t *testing.T) {
+	var told []string
+	u := newTable(&told)
+	put(t, u, "cp-1", unitKey{"/1", "reporter"}, history.ProcessStarted)
+	put(t, u, "cp-1", unitKey{"/1", "plugin-1"}, history.ProcessPaused)
+	put(t, u, "cp-1", unitKey{"/1", "plugin-2"}, history.ProcessStopped)
+	put(t, u, "cp-1", unitKey{"/1", "apiserver"}, history.ProcessExited)
+	put(t, u, "cp-1", unitKey{"/s", "aggregator-a"}, history.ProcessStarted)
+	put(t, u, "cp-2", unitKey{"/2", "apiserver"}, history.ProcessStarted)
+	if got := names(u.take(onNode("cp-1"), nil)); got != "aggregator-a plugin-1 reporter" {
+		t.Errorf("on the node: %s", got)
+	}
+	if got := names(u.take(inDir("/1"), nil)); got != "plugin-1 reporter" {
+		t.Errorf("in the pod: %s", got)
+	}
+	u.forget(func(s *unitState) bool { return s.dir == "/1" })
+	u.record(time.Time{}, unitKey{"/1", "reporter"}, history.Process{State: history.ProcessStarted})
+	if got := names(u.take(onNode("cp-1"), nil)); got != "aggregator-a" {
+		t.Errorf("after the pod went for good: %s", got)
 	}
 }
 
 // Of a node that lost its power only what lived is told to have ended, and only that comes back.
 func TestWhatIsToldOfANode(t *testing.T) {
-	p := &plane{Host: live.NewHost(nil, ""), journals: tail.NewSet(), layout: layout{"/k1"}, aggregators: []*seat{{name: "a", node: "cp-1"}, {name: "b", node: "cp-2"}}}
-	defer func() { _ = p.Supervisor.Close(context.Background()) }()
 	var told []string
-	p.Listen(func(at time.Time, payload any) {
-		c := payload.(*history.Process)
-		told = append(told, fmt.Sprint(at.Unix(), " ", c.Role, " ", c.State))
-	})
-	for _, pod := range []string{"a", "b"} {
-		p.ledger.note(unitOn{"/k1/s", unitOfAggregator(pod)}, history.Process{Role: "aggregator " + pod, State: history.ProcessStarted})
-	}
-	p.ledger.note(unitOn{"/k1/cp-1/state", "plugin-1"}, history.Process{Role: "plugin", State: history.ProcessStopped})
-	p.ledger.note(unitOn{"/k1/cp-1/state", "reporter"}, history.Process{Role: "reporter", State: history.ProcessStarted})
-	p.ledger.note(unitOn{"/k1/cp-2/state", "reporter"}, history.Process{Role: "reporter", State: history.ProcessStarted})
+	u := newTable(&told)
+	put(t, u, "cp-1", unitKey{"/s", "aggregator-a"}, history.ProcessStarted)
+	put(t, u, "cp-2", unitKey{"/s", "aggregator-b"}, history.ProcessStarted)
+	put(t, u, "cp-1", unitKey{"/1", "plugin-1"}, history.ProcessStopped)
+	put(t, u, "cp-1", unitKey{"/1", "reporter"}, history.ProcessStarted)
+	put(t, u, "cp-2", unitKey{"/2", "reporter"}, history.ProcessStarted)
+	told = nil
 	for range 2 { // the second time nothing is left
-		if err := p.lose(history.RoleNode, "cp-1", time.Unix(7, 0)); err != nil {
+		if err := u.nodeDied("cp-1", time.Unix(7, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := strings.Join(told, ", "); got != "7 aggregator a killed, 7 reporter killed" {
+	if got := strings.Join(told, ", "); got != "7 aggregator-a killed, 7 reporter killed" {
 		t.Errorf("told %s", got)
 	}
-	if lost := p.takeLost(history.RoleNode, "cp-1"); len(lost) != 2 || lost[1].unit != "reporter" {
-		t.Errorf("lost %v", lost)
+	if got := names(u.regain(history.RoleNode, "cp-1")); got != "aggregator-a reporter" {
+		t.Errorf("lost %s", got)
 	}
-	if lost := p.takeLost(history.RoleNode, "cp-1"); len(lost) != 0 {
-		t.Errorf("lost twice: %v", lost)
+	if got := names(u.regain(history.RoleNode, "cp-1")); got != "" {
+		t.Errorf("lost twice: %s", got)
+	}
+}
+
+// A node that stands still takes along what runs, and gives back what it took: what was paused before stays paused.
+func TestWhatStandsStillWithANode(t *testing.T) {
+	var told []string
+	u := newTable(&told)
+	put(t, u, "cp-1", unitKey{"/1", "plugin-1"}, history.ProcessPaused)
+	put(t, u, "cp-1", unitKey{"/1", "reporter"}, history.ProcessReady)
+	put(t, u, "cp-2", unitKey{"/2", "reporter"}, history.ProcessReady)
+	told = nil
+	u.freeze("cp-1", time.Unix(7, 0))
+	u.thaw("cp-1", time.Unix(8, 0))
+	u.thaw("cp-1", time.Unix(9, 0))
+	if got := strings.Join(told, ", "); got != "7 reporter paused, 8 reporter resumed" {
+		t.Errorf("told %s", got)
+	}
+	// One that is ended while its node stands still does not go on with it.
+	u.freeze("cp-1", time.Unix(7, 0))
+	if err := u.nodeDied("cp-1", time.Unix(8, 0)); err != nil {
+		t.Fatal(err)
+	}
+	told = nil
+	u.thaw("cp-1", time.Unix(9, 0))
+	if len(told) > 0 {
+		t.Errorf("told %s", told)
 	}
 }

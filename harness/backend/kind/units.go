@@ -1,13 +1,13 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,211 +18,213 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 )
 
-// ledger knows what was told last of every unit below hold. A hold that dies with its container cannot tell that its program
-// did; who ended the container finds here whom that concerns. The zero value is empty.
-type ledger struct {
-	mu   sync.Mutex
-	last map[unitOn]history.Process
+// unitKey names a unit: a program below kmsharness-hold in a container, and the folder of this machine that its files are in.
+type unitKey struct{ dir, unit string }
+
+// program is the program of the system under test that a container's journal is about; false: none is in it.
+type program = func() (history.Process, bool)
+
+// unitState is a row of the table of units: what should run in a container and where, and what does.
+type unitState struct {
+	unitKey
+	node    string          // that its container is on
+	who     program         // that runs in it
+	process history.Process // what was recorded last; it says since when
+	// lostWith is the role (history.RoleNode, history.RolePod) whose end ended the unit, which its start brings back; else empty.
+	lostWith string
+	frozen   bool // paused with its node
 }
 
-// unitOn is a unit by the folder of this machine that its files are in.
-type unitOn struct{ dir, unit string }
-
-// note keeps what is told of a unit.
-func (l *ledger) note(k unitOn, p history.Process) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.last == nil {
-		l.last = map[unitOn]history.Process{}
-	}
-	l.last[k] = p
-}
-
-// forget drops the units of a folder that is gone.
-func (l *ledger) forget(dir string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for k := range l.last {
-		if k.dir == dir {
-			delete(l.last, k)
-		}
-	}
-}
-
-// entry is a unit with what was told of it last.
-type entry struct {
-	unitOn
-	process history.Process
-}
-
-// living are the units, of those that are meant, that have a process, sorted by name.
-func (l *ledger) living(meant func(unitOn) bool) []entry {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var all []entry
-	for k, p := range l.last {
-		if lives(p.State) && meant(k) {
-			all = append(all, entry{k, p})
-		}
-	}
-	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.unit, b.unit) })
-	return all
-}
-
-// lives says whether a process of which this was told last exists.
-func lives(state string) bool {
-	switch state {
+// lives reports whether the process exists.
+func (s *unitState) lives() bool {
+	switch s.process.State {
 	case history.ProcessStarted, history.ProcessReady, history.ProcessPaused, history.ProcessResumed:
 		return true
 	}
 	return false
 }
 
-// inPod says whether a unit is in the API server's pod; the others of a node are aggregators.
-func inPod(unit string) bool {
-	return unit == unitAPIServer || unit == unitReporter || strings.HasPrefix(unit, unitOfPlugin(""))
+// units is the table of all units of a cluster. The journals of hold fill it. A hold that dies with its container cannot write that
+// its program died: what ends the container finds here which units that concerns.
+type units struct {
+	tell     func(at time.Time, p history.Process)
+	stalled  func(history.Stall)
+	journals *tail.Set
+	stop     context.CancelFunc
+	tailing  sync.WaitGroup
+
+	mu   sync.Mutex
+	rows map[unitKey]*unitState
 }
 
-// livingIn are the units of the pod of an API server on a node that have a process.
-func (p *plane) livingIn(node, apiServer string) []entry {
-	dir := p.layout.node(node).pod(apiServer).dir
-	return p.ledger.living(func(k unitOn) bool { return k.dir == dir && inPod(k.unit) })
-}
-
-// living are the units on a node that have a process: those of its API servers' pods, and the aggregators whose pods are there.
-func (p *plane) living(node string) []entry {
-	own := []string{p.layout.node(node).state()}
-	for _, f := range p.fleets {
-		own = append(own, p.layout.node(node).pod(f.Stand.APIServer).dir)
-	}
-	there := map[string]bool{}
-	for _, s := range p.allSeats() {
-		if pod, at := s.pod(); at == node {
-			there[unitOfAggregator(pod)] = true
-		}
-	}
-	return p.ledger.living(func(k unitOn) bool { return slices.Contains(own, k.dir) || k.dir == p.layout.shared() && there[k.unit] })
-}
-
-// absences are the units that went away with a node or a pod, for its return.
-type absences struct {
-	lost   map[[2]string][]entry // by role and node
-	frozen map[string][]entry    // by node
-}
-
-// noteLost notes the units that ended with a node or a pod; those of an end that was noted already stay.
-func (p *plane) noteLost(role, node string, lost []entry) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.absent.lost == nil {
-		p.absent.lost = map[[2]string][]entry{}
-	}
-	k := [2]string{role, node}
-	p.absent.lost[k] = append(p.absent.lost[k], lost...)
-	delete(p.absent.frozen, node)
-}
-
-func (p *plane) takeLost(role, node string) []entry {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	k := [2]string{role, node}
-	lost := p.absent.lost[k]
-	delete(p.absent.lost, k)
-	return lost
-}
-
-func (p *plane) noteFrozen(node string, frozen []entry) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.absent.frozen == nil {
-		p.absent.frozen = map[string][]entry{}
-	}
-	p.absent.frozen[node] = frozen
-}
-
-func (p *plane) takeFrozen(node string) []entry {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	frozen := p.absent.frozen[node]
-	delete(p.absent.frozen, node)
-	return frozen
-}
-
-const powerLost = "its node lost its power"
-
-// diedAt is when the container of a node ended.
-func (p *plane) diedAt(ctx context.Context, node string) (time.Time, error) {
-	text, err := docker(ctx, "inspect", "--format", "{{.State.FinishedAt}}", p.container(node))
-	if err != nil {
-		return time.Time{}, err
-	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("when node %s ended: %w", node, err)
-	}
-	return at, nil
-}
-
-// lose tells of the units that lived on a node and were ended without a chance to tell it themselves, and notes them for the
-// next start.
-func (p *plane) lose(role, node string, at time.Time) error {
-	if err := p.journals.Poll(); err != nil { // what they did tell comes first
-		return err
-	}
-	lost := p.living(node)
-	for _, e := range lost {
-		p.tellUnit(at, e, history.ProcessKilled, powerLost)
-	}
-	p.noteLost(role, node, lost)
-	return nil
-}
-
-func (p *plane) tellUnit(at time.Time, e entry, state, detail string) {
-	told := e.process
-	told.State, told.Detail = state, detail
-	p.ledger.note(e.unitOn, told)
-	p.Tell(at, told)
-}
-
-// follow passes what a unit's journal tells on to the listener.
-func (p *plane) follow(dir, unit string, identity history.Process) error {
-	return p.followWhoever(dir, unit, func() (history.Process, bool) { return identity, true })
-}
-
-// followWhoever is follow for a unit in which one program comes after another. What is about none of them is not passed on.
-func (p *plane) followWhoever(dir, unit string, who func() (history.Process, bool)) error {
-	return p.journals.Add(filepath.Join(dir, holdJournal(unit)), tail.FromStart, func(line []byte) error {
-		change, err := holdjournal.Decode(line)
-		if err != nil {
-			return err
-		}
-		identity, any := who()
-		if !any {
-			return nil
-		}
-		switch told := change.Of(identity).(type) {
-		case *history.Stall:
-			p.TellStall(*told)
-		case *history.Process:
-			p.ledger.note(unitOn{dir, unit}, *told)
-			p.Tell(change.At, *told)
-		}
-		return nil
-	})
+func newUnits(h *live.Host) *units {
+	return &units{tell: h.Tell, stalled: h.TellStall, journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
 }
 
 // tailEvery is how often the journals of hold are read.
 const tailEvery = 25 * time.Millisecond
 
-// startTailing reads the journals until Close.
-func (p *plane) startTailing() {
+// startTailing reads the journals until close.
+func (u *units) startTailing() {
 	ctx, cancel := context.WithCancel(context.Background())
-	p.stop = cancel
-	p.tailing.Go(func() {
+	u.stop = cancel
+	u.tailing.Go(func() {
 		ticker := time.NewTicker(tailEvery)
 		defer ticker.Stop()
-		p.journals.Run(ctx, ticker.C)
+		u.journals.Run(ctx, ticker.C)
 	})
+}
+
+func (u *units) close() {
+	if u.stop != nil {
+		u.stop()
+		u.tailing.Wait()
+		_ = u.journals.Close() // what they hold belongs to no run any more
+	}
+}
+
+// follow makes a unit on a node known and passes on what its journal says of the program in it: one may come after another. What is
+// about none is not passed on.
+func (u *units) follow(k unitKey, node string, who program) error {
+	u.mu.Lock()
+	row := u.rows[k]
+	if row == nil {
+		row = &unitState{unitKey: k}
+		u.rows[k] = row
+	}
+	row.node, row.who = node, who
+	u.mu.Unlock()
+	return u.journals.Add(filepath.Join(k.dir, holdJournal(k.unit)), tail.FromStart, func(line []byte) error {
+		change, err := holdjournal.Decode(line)
+		if err != nil {
+			return err
+		}
+		identity, any := u.program(k, who)()
+		if !any {
+			return nil
+		}
+		switch payload := change.Of(identity).(type) {
+		case *history.Stall:
+			u.stalled(*payload)
+		case *history.Process:
+			u.record(change.At, k, *payload)
+		}
+		return nil
+	})
+}
+
+// program is what runs in a unit now; the last one that did if the unit was forgotten.
+func (u *units) program(k unitKey, last program) program {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if row := u.rows[k]; row != nil {
+		return row.who
+	}
+	return last
+}
+
+// followOne is follow for a unit that is always of one identity.
+func (u *units) followOne(k unitKey, node string, identity history.Process) error {
+	return u.follow(k, node, func() (history.Process, bool) { return identity, true })
+}
+
+// record notes a change and passes it on. A unit that was forgotten stays so.
+func (u *units) record(at time.Time, k unitKey, p history.Process) {
+	u.mu.Lock()
+	if row := u.rows[k]; row != nil {
+		row.process = p
+	}
+	u.mu.Unlock()
+	u.tell(at, p)
+}
+
+// forget drops units whose containers are gone for good.
+func (u *units) forget(which func(*unitState) bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for k, row := range u.rows {
+		if which(row) {
+			delete(u.rows, k)
+		}
+	}
+}
+
+// take changes the units that are meant and returns them as they were, sorted by name; change may be nil.
+func (u *units) take(meant func(*unitState) bool, change func(*unitState)) []unitState {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var all []unitState
+	for _, row := range u.rows {
+		if meant(row) {
+			all = append(all, *row)
+			if change != nil {
+				change(row)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b unitState) int { return cmp.Compare(a.unit, b.unit) })
+	return all
+}
+
+// onNode are the units on a node that have a process; inDir, those of a pod, by the folder of its files.
+func onNode(node string) func(*unitState) bool {
+	return func(s *unitState) bool { return s.node == node && s.lives() }
+}
+
+func inDir(dir string) func(*unitState) bool {
+	return func(s *unitState) bool { return s.dir == dir && s.lives() }
+}
+
+// lose notes of the units which a node or a pod takes along that its start brings them back, and returns them.
+func (u *units) lose(role string, meant func(*unitState) bool) []unitState {
+	return u.take(meant, func(s *unitState) { s.lostWith, s.frozen = role, false })
+}
+
+// regain returns the units that the end of a node, or of the pod on it, took along, and forgets that it did.
+func (u *units) regain(role, node string) []unitState {
+	lost := func(s *unitState) bool { return s.lostWith == role && s.node == node }
+	return u.take(lost, func(s *unitState) { s.lostWith = "" })
+}
+
+// killed records that the units that are meant ended without a chance to write it. What they did write comes first.
+func (u *units) killed(at time.Time, meant func(*unitState) bool, detail string) error {
+	if err := u.journals.Poll(); err != nil {
+		return err
+	}
+	u.recordAll(at, u.take(meant, nil), history.ProcessKilled, detail)
+	return nil
+}
+
+func (u *units) recordAll(at time.Time, all []unitState, state, detail string) {
+	for _, s := range all {
+		s.process.State, s.process.Detail = state, detail
+		u.record(at, s.unitKey, s.process)
+	}
+}
+
+// powerLost is how a unit ended that its node took along.
+const powerLost = "its node lost its power"
+
+// nodeDied notes and records that all units of a node ended with it.
+func (u *units) nodeDied(node string, at time.Time) error {
+	if err := u.journals.Poll(); err != nil {
+		return err
+	}
+	u.recordAll(at, u.lose(history.RoleNode, onNode(node)), history.ProcessKilled, powerLost)
+	return nil
+}
+
+// freeze records that the units of a node stand still with it; thaw, that they go on. What was paused on its own stays paused.
+func (u *units) freeze(node string, at time.Time) {
+	running := func(s *unitState) bool {
+		return s.node == node && s.lives() && s.process.State != history.ProcessPaused
+	}
+	u.recordAll(at, u.take(running, func(s *unitState) { s.frozen = true }), history.ProcessPaused, "with its node")
+}
+
+func (u *units) thaw(node string, at time.Time) {
+	frozen := func(s *unitState) bool { return s.node == node && s.frozen }
+	u.recordAll(at, u.take(frozen, func(s *unitState) { s.frozen = false }), history.ProcessResumed, "with its node")
 }
 
 // stateTimeout bounds the question how a unit is; its answer comes within a millisecond, unless its container is gone.
@@ -231,25 +233,23 @@ const stateTimeout = 2 * time.Second
 // readyPoll is how often a starting unit is asked whether it answers.
 const readyPoll = 50 * time.Millisecond
 
-// held is a Unit below hold in a container.
+// held is a live.Unit below hold in a container.
 type held struct {
-	name   string
+	unitKey
 	client hold.Client
 	// command is asked at every start and written where hold reads it; nil: the container knows it.
 	command func(context.Context) ([]string, error)
-	file    string // of the command, on this machine
 	ready   func(context.Context) error
 }
 
 var _ live.Unit = (*held)(nil)
 
-// newHeld is the unit of a name in a folder of this machine.
-func newHeld(dir, name string) (*held, error) {
-	c, err := hold.NewClient("unix://" + filepath.Join(dir, holdSocket(name)))
+func newHeld(k unitKey) (*held, error) {
+	c, err := hold.NewClient("unix://" + filepath.Join(k.dir, holdSocket(k.unit)))
 	if err != nil {
-		return nil, fmt.Errorf("unit %s: %w", name, err)
+		return nil, fmt.Errorf("unit %s: %w", k.unit, err)
 	}
-	return &held{name: name, client: c, file: filepath.Join(dir, commandFile(name))}, nil
+	return &held{unitKey: k, client: c}, nil
 }
 
 // Start implements live.Unit.
@@ -260,12 +260,12 @@ func (u *held) Start(ctx context.Context) error {
 		}
 	}
 	if _, err := u.client.Start(ctx); err != nil {
-		return fmt.Errorf("start %s: %w", u.name, err)
+		return fmt.Errorf("start %s: %w", u.unit, err)
 	}
 	if u.ready == nil {
 		return nil
 	}
-	return until(ctx, readyPoll, "start "+u.name, u.ready)
+	return until(ctx, readyPoll, "start "+u.unit, u.ready)
 }
 
 func (u *held) writeCommand(ctx context.Context) error {
@@ -277,36 +277,35 @@ func (u *held) writeCommand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(u.file, text, 0o644); err != nil {
-		return fmt.Errorf("command of %s: %w", u.name, err)
+	if err := os.WriteFile(filepath.Join(u.dir, commandFile(u.unit)), text, 0o644); err != nil {
+		return fmt.Errorf("command of %s: %w", u.unit, err)
 	}
 	return nil
 }
 
-// Stop implements live.Unit.
-func (u *held) Stop(ctx context.Context) error { return u.do(ctx, "stop", u.client.Stop) }
-
-// Kill implements live.Unit.
-func (u *held) Kill(ctx context.Context) error { return u.do(ctx, "kill", u.client.Kill) }
-
-// Pause implements live.Unit.
-func (u *held) Pause(ctx context.Context) error { return u.do(ctx, "pause", u.client.Pause) }
-
-// Resume implements live.Unit.
+// Stop implements live.Unit, and so do the others.
+func (u *held) Stop(ctx context.Context) error   { return u.do(ctx, "stop", u.client.Stop) }
+func (u *held) Kill(ctx context.Context) error   { return u.do(ctx, "kill", u.client.Kill) }
+func (u *held) Pause(ctx context.Context) error  { return u.do(ctx, "pause", u.client.Pause) }
 func (u *held) Resume(ctx context.Context) error { return u.do(ctx, "resume", u.client.Resume) }
 
 func (u *held) do(ctx context.Context, verb string, act func(context.Context) (hold.State, error)) error {
 	if _, err := act(ctx); err != nil {
-		return fmt.Errorf("%s %s: %w", verb, u.name, err)
+		return fmt.Errorf("%s %s: %w", verb, u.unit, err)
 	}
 	return nil
 }
 
+// state asks hold, which answers at once if it is there.
+func (u *held) state(ctx context.Context) (hold.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	defer cancel()
+	return u.client.State(ctx)
+}
+
 // Status implements live.Unit. A unit whose container is gone has crashed: nobody ended it through hold.
 func (u *held) Status() live.Status {
-	ctx, cancel := context.WithTimeout(context.Background(), stateTimeout)
-	defer cancel()
-	s, err := u.client.State(ctx)
+	s, err := u.state(context.Background())
 	if err != nil {
 		return live.Status{Phase: live.Ended, Crashed: true}
 	}
@@ -319,6 +318,42 @@ func (u *held) Status() live.Status {
 		return live.Status{Phase: live.Never}
 	default:
 		return live.Status{Phase: live.Ended, Crashed: s.State == hold.Exited}
+	}
+}
+
+// broken is a unit that cannot do anything, for a reason.
+type broken struct{ err error }
+
+func (b broken) Start(context.Context) error  { return b.err }
+func (b broken) Stop(context.Context) error   { return b.err }
+func (b broken) Kill(context.Context) error   { return b.err }
+func (b broken) Pause(context.Context) error  { return b.err }
+func (b broken) Resume(context.Context) error { return b.err }
+func (b broken) Status() live.Status          { return live.Status{} }
+
+// makeUnit makes the unit of a program of the system under test, which is asked for its command at every start.
+type makeUnit = func(history.Process, func(context.Context) (live.Command, error)) live.Unit
+
+// placeOf makes units in a container of a node.
+func (u *units) placeOf(k unitKey, node string) makeUnit {
+	return func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
+		one, err := newHeld(k)
+		if err == nil {
+			one.command = wordsOf(command)
+			err = u.followOne(k, node, identity)
+		}
+		if err != nil {
+			return broken{err}
+		}
+		return one
+	}
+}
+
+// wordsOf are the words that hold runs.
+func wordsOf(command func(context.Context) (live.Command, error)) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
+		c, err := command(ctx)
+		return append([]string{inImage(c.Program)}, c.Args...), err
 	}
 }
 
@@ -337,43 +372,4 @@ func until(ctx context.Context, every time.Duration, what string, is func(contex
 			return fmt.Errorf("%s: %w: %w", what, ctx.Err(), err)
 		}
 	}
-}
-
-// unitOf makes units for a program of the system under test in a container of a node.
-func (p *plane) unitOf(dir, name string) func(history.Process, func(context.Context) (live.Command, error)) live.Unit {
-	return func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
-		u, err := newHeld(dir, name)
-		if err != nil {
-			return broken{err}
-		}
-		u.command = wordsOf(command)
-		if err := p.follow(dir, name, identity); err != nil {
-			return broken{err}
-		}
-		return u
-	}
-}
-
-// wordsOf are the words that hold runs.
-func wordsOf(command func(context.Context) (live.Command, error)) func(context.Context) ([]string, error) {
-	return func(ctx context.Context) ([]string, error) {
-		c, err := command(ctx)
-		return append([]string{inImage(c.Program)}, c.Args...), err
-	}
-}
-
-// contained returns an error if the image of a program of this project does not have another one.
-func contained(program, replaced string) error {
-	if inImage(program) == inImage(replaced) {
-		return nil
-	}
-	return fmt.Errorf("it would run in this project's image, which has %s only: expected that, or for a reporter of your own --reporter-image", inImage(replaced))
-}
-
-// inImage is where the images of this project have their program.
-func inImage(program string) string {
-	if program == "" || program[0] == '/' {
-		return program
-	}
-	return "/" + program
 }
