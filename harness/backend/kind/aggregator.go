@@ -209,9 +209,9 @@ func (p *plane) deployments() []*deployment {
 }
 
 // replicasOn are the replicas on a node in which an aggregator runs.
-func (p *plane) replicasOn(node string) []*replica {
+func replicasOn(node string, deployments []*deployment) []*replica {
 	var all []*replica
-	for _, d := range p.deployments() {
+	for _, d := range deployments {
 		for _, r := range d.replicas {
 			if _, at := r.where(); at == node && r.Status().Lives() {
 				all = append(all, r)

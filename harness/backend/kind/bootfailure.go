@@ -67,7 +67,7 @@ func explain(ctx context.Context, p *plane, failed error, dir string) string {
 	defer cancel()
 	e := &evidence{dir: dir}
 	e.keep(sourceError, strings.TrimSpace(failed.Error()+"\n"+p.kindSaid))
-	containers, err := p.everyContainer(ctx)
+	containers, err := everyContainer(ctx, p.clusters())
 	if err != nil {
 		e.keep("containers-unknown.txt", err.Error())
 	}
@@ -77,7 +77,7 @@ func explain(ctx context.Context, p *plane, failed error, dir string) string {
 	}
 	all.Go(func() error { e.ofMachine(ctx, p.began); return nil })
 	_ = all.Wait() // it has no errors
-	if err := live.CopyLogs(p.bootLogs(), dir); err != nil {
+	if err := live.CopyLogs(bootLogs(p), dir); err != nil {
 		e.keep("logs-missing.txt", err.Error())
 	}
 	slices.SortFunc(e.said, func(a, b source) int { return cmp.Or(cmp.Compare(weight(a), weight(b)), cmp.Compare(a.name, b.name)) })
@@ -92,9 +92,9 @@ func weight(s source) int {
 	return 3
 }
 
-// everyContainer is each container of the cluster, also of one that kind did not finish.
-func (p *plane) everyContainer(ctx context.Context) (names []string, err error) {
-	for _, c := range p.clusters() {
+// everyContainer is each container of clusters, also of one that kind did not finish.
+func everyContainer(ctx context.Context, clusters []string) (names []string, err error) {
+	for _, c := range clusters {
 		some, err := containersOf(ctx, c, "--all", "--format", "{{.Names}}")
 		if err != nil {
 			return names, err
@@ -129,7 +129,7 @@ func (e *evidence) ofMachine(ctx context.Context, began time.Time) {
 }
 
 // bootLogs are the folders with logs of programs under test, also of nodes that are not known yet.
-func (p *plane) bootLogs() []live.LogDir {
+func bootLogs(p *plane) []live.LogDir {
 	all := []live.LogDir{{Dir: p.layout.logs()}, {Dir: p.layout.shared()}}
 	for _, name := range nodeNames(p.shape.nodes) {
 		all = append(all, live.LogDir{Dir: p.layout.node(name).state(), Prefix: name + "-"})

@@ -102,10 +102,7 @@ func (p *plane) findNode(ctx context.Context, name string) (*live.Node, error) {
 		return nil, err
 	}
 	p.change(name, func(m *machine) { m.address = ip })
-	return p.newNode(name, ip, "https://"+published)
-}
-
-func (p *plane) newNode(name, ip, url string) (*live.Node, error) {
+	url := "https://" + published
 	l := p.layout.node(name)
 	s, err := newServer(p.Authority, l.state(), url)
 	if err != nil {
@@ -123,7 +120,7 @@ func (p *plane) newNode(name, ip, url string) (*live.Node, error) {
 	}
 	n := &live.Node{Name: name, Admin: admin, Server: s}
 	n.Containers = func(ctx context.Context, sink record.Sink) {
-		watchContainers(ctx, p.container(name), name, sink, &p.starting)
+		watchContainers(ctx, c, name, sink, &p.starting)
 	}
 	n.ReporterPlace = live.Place{
 		Server: "https://127.0.0.1:" + portAPIServer, Dir: l.state(), SeenDir: inNodeState, Mode: credentials, SocketDir: inNodeSocket,

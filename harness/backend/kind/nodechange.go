@@ -44,7 +44,11 @@ func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, 
 	if err != nil {
 		return nil, err
 	}
-	if err := p.join(ctx, p.container(donor.Name), made); err != nil {
+	endpoint := p.container(donor.Name) // of the control plane, as every node's container can reach it
+	if p.lb.ip != "" {
+		endpoint = p.lb.container
+	}
+	if err := made.join(ctx, p.container(donor.Name), endpoint, p.archives.images); err != nil {
 		return nil, fmt.Errorf("join %s: %w", name, err)
 	}
 	if err := joined(ctx); err != nil {
@@ -77,37 +81,33 @@ func (p *plane) makeContainer(ctx context.Context, name string) (container, erro
 	return made, err
 }
 
-// join lets kubeadm join a node to the cluster of another. Its API server's manifest is changed between the phase that writes it and the
+// join lets kubeadm join the node to the cluster of a donor. Its API server's manifest is changed between the phase that writes it and the
 // one that starts the kubelet: so the pod starts once, with its sidecars.
-func (p *plane) join(ctx context.Context, donor, made container) error {
-	if err := copyShared(ctx, donor, made); err != nil {
+func (c container) join(ctx context.Context, donor, endpoint container, img images) error {
+	if err := copyShared(ctx, donor, c); err != nil {
 		return err
 	}
-	own, err := made.read(ctx, "/kind/kubeadm.conf")
+	own, err := c.read(ctx, "/kind/kubeadm.conf")
 	if err != nil {
 		return err
-	}
-	endpoint := donor // of the control plane, as every node's container can reach it
-	if p.lb.ip != "" {
-		endpoint = p.lb.container
 	}
 	text, err := joinConfiguration(own, string(endpoint)+":"+portAPIServer)
 	if err != nil {
 		return err
 	}
 	const file = "/kind/join.conf"
-	if err := made.write(ctx, file, file+".next", text); err != nil {
+	if err := c.write(ctx, file, file+".next", text); err != nil {
 		return err
 	}
-	if _, err := made.exec(ctx, "kubeadm", "join", "phase", "control-plane-prepare", "all", "--config", file); err != nil {
+	if _, err := c.exec(ctx, "kubeadm", "join", "phase", "control-plane-prepare", "all", "--config", file); err != nil {
 		return err
 	}
-	if err := made.injectManifest(ctx, p.archives.images); err != nil {
+	if err := c.injectManifest(ctx, img); err != nil {
 		return err
 	}
 	// The preflight checks object to what kind's nodes are; and the last wait, which this harness does itself, to an API server
 	// below another program.
-	_, err = made.exec(ctx, "kubeadm", "join", "--config", file, "--skip-phases=preflight,control-plane-prepare,wait-control-plane")
+	_, err = c.exec(ctx, "kubeadm", "join", "--config", file, "--skip-phases=preflight,control-plane-prepare,wait-control-plane")
 	return err
 }
 
@@ -163,7 +163,7 @@ func (p *plane) drain(ctx context.Context, n *live.Node) error {
 	if err != nil {
 		return err
 	}
-	moving := p.replicasOn(n.Name)
+	moving := replicasOn(n.Name, p.deployments())
 	_, err = p.container(through.Name).kubectl(ctx, "drain", n.Name,
 		"--ignore-daemonsets", "--delete-emptydir-data", "--force", "--grace-period=2", "--timeout=30s")
 	if err != nil && n.Server.Status().Phase == live.Running {

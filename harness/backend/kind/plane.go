@@ -295,7 +295,7 @@ func eachOf(ctx context.Context, names []string, do func(ctx context.Context, i 
 func (p *plane) Collect(ctx context.Context, dir string, progress func(string)) error {
 	var errs []error
 	for _, n := range p.nodes.List() {
-		if err := p.collectNode(ctx, p.container(n.Name), filepath.Join(dir, "nodes", n.Name)); err != nil {
+		if err := p.container(n.Name).collect(ctx, p.layout.dir, filepath.Join(dir, "nodes", n.Name)); err != nil {
 			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
 		}
 	}
@@ -316,19 +316,15 @@ func (p *plane) Collect(ctx context.Context, dir string, progress func(string)) 
 	return errors.Join(errs...)
 }
 
-// collectNode copies files out of a node's container, which need not run for that: the manifests, and the configuration that the node was
-// set up with. This goes by way of a file that nobody else can read: it has the token that nodes join with.
-func (p *plane) collectNode(ctx context.Context, c container, dir string) (err error) {
+// collect copies files of a node to a folder: the manifests, and the configuration that the node was
+// set up with. This goes by way of a file of a private folder: it has the token that nodes join with.
+func (c container) collect(ctx context.Context, private, dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	copied := c.copyOut(ctx, filepath.Dir(manifest), filepath.Join(dir, "manifests"))
-	private, err := os.MkdirTemp(p.layout.dir, "kubeadm-")
-	if err != nil {
-		return errors.Join(copied, err)
-	}
-	defer func() { err = errors.Join(copied, err, os.RemoveAll(private)) }()
-	whole := filepath.Join(private, "kubeadm.conf")
+	whole := filepath.Join(private, "kubeadm-"+string(c)+".conf")
+	defer func() { err = errors.Join(copied, err, os.RemoveAll(whole)) }()
 	if err := c.copyOut(ctx, "/kind/kubeadm.conf", whole); err != nil {
 		return err
 	}
