@@ -2,6 +2,7 @@ package archive
 
 import (
 	"archive/tar"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,6 +39,21 @@ func Describe(d images.Definition, image v1.Image) (images.Image, error) {
 		Name: d.Name, Digest: digest.String(), ID: id.String(),
 		Reference: d.Repository + ":" + images.DevTag, Content: d.Repository + ":" + id.Hex[:contentDigits],
 	}, nil
+}
+
+// Build makes the image of a definition and its program, and returns its names and its archive.
+func Build(d images.Definition, program []byte) (images.Image, []byte, error) {
+	image, err := Assemble(d, program)
+	if err != nil {
+		return images.Image{}, nil, err
+	}
+	described, err := Describe(d, image)
+	if err != nil {
+		return images.Image{}, nil, err
+	}
+	var b bytes.Buffer
+	err = Write(&b, image, described)
+	return described, b.Bytes(), err
 }
 
 // Write writes an image under both of its names: as an OCI layout, which keeps the digest, with the manifest.json of an

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -49,27 +48,20 @@ func run(bin, out string, definitions []images.Definition, stdout io.Writer) err
 	return table(stdout, list)
 }
 
-func build(d images.Definition, bin, out string) (image images.Image, err error) {
+func build(d images.Definition, bin, out string) (images.Image, error) {
 	program, err := os.ReadFile(filepath.Join(bin, d.Program))
 	if err != nil {
-		return image, fmt.Errorf("image %s: %w", d.Repository, err)
+		return images.Image{}, fmt.Errorf("image %s: %w", d.Repository, err)
 	}
-	assembled, err := archive.Assemble(d, program)
+	image, text, err := archive.Build(d, program)
 	if err != nil {
 		return image, err
 	}
-	if image, err = archive.Describe(d, assembled); err != nil {
-		return image, err
-	}
-	var b bytes.Buffer
-	if err := archive.Write(&b, assembled, image); err != nil {
-		return image, err
-	}
-	image.Archive, image.Size = d.Name+".tar", int64(b.Len())
+	image.Archive, image.Size = d.Name+".tar", int64(len(text))
 	if err := archive.CheckSize(image); err != nil {
 		return image, err
 	}
-	return image, replace(filepath.Join(out, image.Archive), b.Bytes())
+	return image, replace(filepath.Join(out, image.Archive), text)
 }
 
 // replace never leaves half a file: somebody may be loading the one that is there.

@@ -31,7 +31,11 @@ func makeArchives(ctx context.Context, programs *live.Programs, dir string) (arc
 	}
 	names := map[string]string{}
 	for _, d := range containers.Definitions() {
-		file, name, err := makeArchive(ctx, programs, dir, d)
+		var file, name string
+		path, err := programs.Find(ctx, d.Program)
+		if err == nil {
+			file, name, err = writeArchive(path, dir, d)
+		}
 		if err != nil {
 			return a, fmt.Errorf("image of the %s: %w", d.Name, err)
 		}
@@ -41,35 +45,18 @@ func makeArchives(ctx context.Context, programs *live.Programs, dir string) (arc
 	return a, nil
 }
 
-func makeArchive(ctx context.Context, programs *live.Programs, dir string, d containers.Definition) (file, name string, err error) {
-	path, err := programs.Find(ctx, d.Program)
-	if err != nil {
-		return "", "", err
-	}
-	return writeArchive(path, dir, d)
-}
-
 // writeArchive makes the archive of one program.
 func writeArchive(path, dir string, d containers.Definition) (file, name string, err error) {
 	program, err := os.ReadFile(path)
 	if err != nil {
 		return "", "", err
 	}
-	image, err := archive.Assemble(d, program)
-	if err != nil {
-		return "", "", err
-	}
-	described, err := archive.Describe(d, image)
+	described, text, err := archive.Build(d, program)
 	if err != nil {
 		return "", "", err
 	}
 	file = filepath.Join(dir, d.Name+".tar")
-	out, err := os.Create(file)
-	if err != nil {
-		return "", "", err
-	}
-	defer out.Close()
-	return file, described.Content, archive.Write(out, image, described)
+	return file, described.Content, os.WriteFile(file, text, 0o644)
 }
 
 // archivesFor are those that nodes of a shape need.

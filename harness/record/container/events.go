@@ -28,7 +28,7 @@ func Containerd(line []byte) (*Change, error) {
 	if len(words) != 7 || !strings.HasPrefix(words[6], "{") {
 		return nil, fmt.Errorf("events of containerd: expected a time, a namespace, a topic and JSON, got %.100q", line)
 	}
-	state := taskState(words[5])
+	state := taskStates[words[5]]
 	if state == "" {
 		return nil, nil
 	}
@@ -57,20 +57,13 @@ func Containerd(line []byte) (*Change, error) {
 	return c, nil
 }
 
-func taskState(topic string) string {
-	switch topic {
-	case "/tasks/start":
-		return history.ContainerStarted
-	case "/tasks/exit":
-		return history.ContainerExited
-	case "/tasks/paused":
-		return history.ContainerPaused
-	case "/tasks/resumed":
-		return history.ContainerUnpaused
-	case "/tasks/oom":
-		return history.ContainerOOM
-	}
-	return ""
+// taskStates are the history's words, by topic.
+var taskStates = map[string]string{
+	"/tasks/start":   history.ContainerStarted,
+	"/tasks/exit":    history.ContainerExited,
+	"/tasks/paused":  history.ContainerPaused,
+	"/tasks/resumed": history.ContainerUnpaused,
+	"/tasks/oom":     history.ContainerOOM,
 }
 
 // Engine reads one line of docker events in JSON. A line that is about nothing of interest gives nil: docker's own filter takes all
@@ -84,7 +77,7 @@ func Engine(node, name string, line []byte) (at time.Time, c *history.Container,
 	if err := json.Unmarshal(line, &l); err != nil {
 		return at, nil, fmt.Errorf("events of the container engine: %w", err)
 	}
-	state := engineState(l.Action)
+	state := engineStates[l.Action]
 	if l.Type != "container" || l.Actor.Attributes["name"] != name || state == "" {
 		return at, nil, nil
 	}
@@ -101,21 +94,12 @@ func Engine(node, name string, line []byte) (at time.Time, c *history.Container,
 	return time.Unix(0, l.TimeNano), c, nil
 }
 
-// engineState is the history's word; a command that runs in a container is no change of it.
-func engineState(action string) string {
-	switch action {
-	case "start":
-		return history.ContainerStarted
-	case "die":
-		return history.ContainerExited
-	case "kill":
-		return history.ContainerSignal
-	case "pause":
-		return history.ContainerPaused
-	case "unpause":
-		return history.ContainerUnpaused
-	case "oom":
-		return history.ContainerOOM
-	}
-	return ""
+// engineStates are the history's words, by action; a command that runs in a container is no change of it.
+var engineStates = map[string]string{
+	"start":   history.ContainerStarted,
+	"die":     history.ContainerExited,
+	"kill":    history.ContainerSignal,
+	"pause":   history.ContainerPaused,
+	"unpause": history.ContainerUnpaused,
+	"oom":     history.ContainerOOM,
 }
