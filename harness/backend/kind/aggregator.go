@@ -270,7 +270,7 @@ func (d *deployment) object(image string) *appsv1.Deployment {
 					Containers: []corev1.Container{{
 						Name: "aggregator", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mounts,
 						Env:     []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
-						Command: holdIn(inNodeShared, unit, "--command", filepath.Join(inNodeShared, commandFile(unit))),
+						Command: heldIn(inNodeShared, unit),
 					}},
 				},
 			},

@@ -106,7 +106,7 @@ func (f *fleet) makeNode(ctx context.Context, beside *live.Node, keyIDs []string
 	if err := f.writeFiles(name, at, live.Plugins(keyIDs...)); err != nil {
 		return err
 	}
-	s, err := newServer(f.Authority, at.dir, "https://"+f.address(name)+":"+f.ports.apiServer)
+	s, err := newServer(f.Authority, at.dir, fmt.Sprintf("https://%s:%d", f.address(name), f.ports.apiServer))
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (f *fleet) makeNode(ctx context.Context, beside *live.Node, keyIDs []string
 	// A Deployment's sidecar has no API server of its own node, and goes through the load balancer.
 	n.ReporterPlace = live.Place{
 		Server: f.serverFor(name), Dir: at.dir, SeenDir: at.seen, Mode: credentials, SocketDir: inNodeSocket,
-		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + f.address(name) + ":" + f.ports.metrics + "/metrics",
+		MetricsAddress: ":" + portMetrics, MetricsURL: fmt.Sprintf("http://%s:%d/metrics", f.address(name), f.ports.metrics),
 		Unit: f.units.placeOf(unitKey{at.dir, unitReporter}, name),
 	}
 	if err := s.plugins.prepare(ctx, n, keyIDs); err != nil {

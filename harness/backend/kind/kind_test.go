@@ -118,7 +118,7 @@ func TestControlPlanes(t *testing.T) {
 
 // Plugins come before the API server, the reporter waits for it, and everything runs below hold.
 func TestSpecOfThePod(t *testing.T) {
-	s := spec(images{plugin: "p", reporter: "r"}, slotUnits())
+	s := spec(images{plugin: "p", reporter: "r"})
 	var names []string
 	for _, c := range s.Sidecars {
 		names = append(names, c.Name)

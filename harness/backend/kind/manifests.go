@@ -2,7 +2,6 @@ package kind
 
 import (
 	"path/filepath"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/lifecycle/sidecar"
 )
 
-// sampleProgram is the further API server's in its image.
+// sampleProgram is the aggregated API server's in its image.
 const sampleProgram = assets.SampleAPIServerProgram
 
 // What kubeadm gives the clients of etcd on a node.
@@ -31,10 +30,10 @@ const (
 // podGrace is for holds whose programs have ended already.
 const podGrace = 2
 
-// deploymentName is that of a further API server on a node.
+// deploymentName is that of an aggregated API server on a node.
 func deploymentName(s live.Stand, node string) string { return s.APIServer + "-" + node }
 
-// deploymentOf is a further API server on a node: its pod and no other, so that one action can take the pod of one node away. The pod is
+// deploymentOf is an aggregated API server on a node: its pod and no other, so that one action can take the pod of one node away. The pod is
 // tied to the node, where its files are, past the scheduler. The sockets are in an emptyDir.
 func deploymentOf(s live.Stand, img images, node string, ports hostPorts) *appsv1.Deployment {
 	labels := map[string]string{labelAPIServer: s.APIServer, labelNode: node}
@@ -65,12 +64,12 @@ func deploymentOf(s live.Stand, img images, node string, ports hostPorts) *appsv
 // server's alone mounts.
 func fleetVolumes(s live.Stand) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	own := filepath.Join(inNodeState, s.APIServer)
-	volumes = []corev1.Volume{
-		hostPath(volumeState, own, corev1.HostPathDirectory), hostPath(volumeShared, inNodeShared, corev1.HostPathDirectory),
-		{Name: volumeSocket, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-	}
 	mounts = []corev1.VolumeMount{
 		{Name: volumeState, MountPath: own}, {Name: volumeShared, MountPath: inNodeShared}, {Name: volumeSocket, MountPath: inNodeSocket},
+	}
+	volumes = []corev1.Volume{{Name: volumeSocket, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	for _, m := range mounts[:2] {
+		volumes = append(volumes, hostPath(m.Name, m.MountPath, corev1.HostPathDirectory))
 	}
 	for _, m := range etcdMounts() {
 		volumes = append(volumes, hostPath(m.Name, m.MountPath, corev1.HostPathFile))
@@ -120,24 +119,19 @@ func serverContainer(s live.Stand, img images, ports hostPorts, mounts []corev1.
 
 // containerIn is a container whose unit runs below hold with a command from a file.
 func containerIn(s live.Stand, unit, image string, user int64, mounts []corev1.VolumeMount, more ...string) corev1.Container {
-	dir := filepath.Join(inNodeState, s.APIServer)
 	return corev1.Container{
 		Name: containerName(unit), Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: append([]corev1.VolumeMount(nil), mounts...),
-		Command:         holdIn(dir, unit, append(more, "--command", filepath.Join(dir, commandFile(unit)))...),
+		Command:         heldIn(filepath.Join(inNodeState, s.APIServer), unit, more...),
 		SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To(user), RunAsGroup: ptr.To(user)},
 	}
 }
 
-func portOf(name, port, host string) corev1.ContainerPort {
-	number := func(text string) int32 {
-		n, _ := strconv.Atoi(text) // of this package's own numbers
-		return int32(n)
-	}
-	return corev1.ContainerPort{Name: name, ContainerPort: number(port), HostPort: number(host)}
+func portOf(name, port string, host int) corev1.ContainerPort {
+	return corev1.ContainerPort{Name: name, ContainerPort: intstr.Parse(port).IntVal, HostPort: int32(host)}
 }
 
 const (
-	// servicePort is that of a further API server's Service.
+	// servicePort is that of an aggregated API server's Service.
 	servicePort = 443
 	// portFurther is where it listens in its pod.
 	portFurther = "8443"
@@ -145,17 +139,17 @@ const (
 	labelAPIServer, labelNode = "kmsharness.io/apiserver", "kmsharness.io/node"
 )
 
-// hostPorts are those of a node that lead to the pod of a further API server there, ready or not: a Service leads to any, and to ready
+// hostPorts are those of a node that lead to the pod of an aggregated API server there, ready or not: a Service leads to any, and to ready
 // ones only.
-type hostPorts struct{ apiServer, metrics string }
+type hostPorts struct{ apiServer, metrics int }
 
-// portsOf are those of the i-th further API server, from 0.
+// portsOf are those of the i-th aggregated API server, from 0.
 func portsOf(i int) hostPorts {
 	const firstAPIServer, firstMetrics = 7443, 9465
-	return hostPorts{strconv.Itoa(firstAPIServer + i), strconv.Itoa(firstMetrics + i)}
+	return hostPorts{firstAPIServer + i, firstMetrics + i}
 }
 
-// objectsOf are what the pods of a further API server need to be there, in an order in which they can be created. OpenShift gives its API
+// objectsOf are what the pods of an aggregated API server need to be there, in an order in which they can be created. OpenShift gives its API
 // servers the role cluster-admin.
 func objectsOf(s live.Stand) []runtime.Object {
 	return []runtime.Object{
@@ -192,11 +186,11 @@ const (
 
 // folders of the node in every container. The sockets may come and go, so their folder is mounted, not they.
 func folders() []sidecar.Mount {
-	return []sidecar.Mount{
-		{Name: volumeState, HostPath: inNodeState, Type: corev1.HostPathDirectory, MountPath: inNodeState},
-		{Name: volumeShared, HostPath: inNodeShared, Type: corev1.HostPathDirectory, MountPath: inNodeShared},
-		{Name: volumeSocket, HostPath: inNodeSocket, Type: corev1.HostPathDirectory, MountPath: inNodeSocket},
+	var all []sidecar.Mount
+	for _, f := range [][2]string{{volumeState, inNodeState}, {volumeShared, inNodeShared}, {volumeSocket, inNodeSocket}} {
+		all = append(all, sidecar.Mount{Name: f[0], HostPath: f[1], Type: corev1.HostPathDirectory, MountPath: f[1]})
 	}
+	return all
 }
 
 // images of the containers.
@@ -204,16 +198,16 @@ type images struct{ plugin, reporter, aggregator, apiServer string }
 
 // spec is what the API server's static pod of a node gets: containers for plugins, the API server's own wiring, the reporter. The
 // words of their commands are in files, so a scenario that needs others does not change the pod.
-func spec(img images, plugins []string) sidecar.Spec {
+func spec(img images) sidecar.Spec {
 	var s sidecar.Spec
-	for _, unit := range plugins {
+	for _, unit := range slotUnits() {
 		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
-			Name: containerName(unit), Image: img.plugin, Command: holdCommand(unit, "--command", inNode(commandFile(unit))),
+			Name: containerName(unit), Image: img.plugin, Command: heldIn(inNodeState, unit),
 			Mounts: folders(), SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](0)},
 		})
 	}
 	s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
-		Name: containerName(unitReporter), Image: img.reporter, Command: holdCommand(unitReporter, "--command", inNode(commandFile(unitReporter))),
+		Name: containerName(unitReporter), Image: img.reporter, Command: heldIn(inNodeState, unitReporter),
 		Mounts: folders(), AfterAPIServer: true,
 		SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](uidReporter), RunAsGroup: ptr.To[int64](uidReporter)},
 	})
@@ -230,18 +224,20 @@ func spec(img images, plugins []string) sidecar.Spec {
 		},
 		Mounts: folders(), WithoutLiveness: true,
 		// An API server of our own node image can be told to look for a changed configuration more often; a stock one ignores it.
-		Wrap: append(holdCommand(unitAPIServer, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String()), "--"),
+		Wrap: append(holdIn(inNodeState, unitAPIServer, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String()), "--"),
 	}
 	return s
 }
 
-// holdCommand runs a unit below hold.
-func holdCommand(unit string, more ...string) []string { return holdIn(inNodeState, unit, more...) }
-
-// holdIn is the same with the unit's files in another folder of the node.
+// holdIn runs a unit below hold, with its files in a folder of the node; the program follows.
 func holdIn(dir, unit string, more ...string) []string {
 	return append([]string{
 		filepath.Join(inNodeShared, holdProgram), "--control", "unix://" + filepath.Join(dir, holdSocket(unit)),
 		"--journal", filepath.Join(dir, holdJournal(unit)), "--log", filepath.Join(dir, logFile(unit)),
 	}, more...)
+}
+
+// heldIn is holdIn for a program whose words are in a file of the folder.
+func heldIn(dir, unit string, more ...string) []string {
+	return append(holdIn(dir, unit, more...), "--command", filepath.Join(dir, commandFile(unit)))
 }

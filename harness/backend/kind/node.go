@@ -175,7 +175,7 @@ func (c container) injectManifest(ctx context.Context, img images) error {
 	if err != nil {
 		return err
 	}
-	text, err := sidecar.InjectManifest(append(old, '\n'), spec(img, slotUnits()))
+	text, err := sidecar.InjectManifest(append(old, '\n'), spec(img))
 	if err != nil {
 		return err
 	}
