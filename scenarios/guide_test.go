@@ -50,7 +50,7 @@ func TestAuthoringGuide(t *testing.T) {
 			continue
 		}
 		b := sim.New(sim.Options{SSA: store.Model})
-		if len(b.Lacks(s)) > 0 {
+		if len(b.Unsupported(s)) > 0 {
 			continue // shown for another backend
 		}
 		r := engine.Execute(t.Context(), b, s, engine.Execution{Out: t.TempDir(), Artifacts: engine.ArtifactsNever, Options: engine.Options{

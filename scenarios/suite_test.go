@@ -151,7 +151,7 @@ func run(ctx context.Context, s *scenario.Scenario) {
 	}
 	fit := settings.sut.Fit(s)
 	r := execute(ctx, booted, fit.Scenario, engine.Execution{
-		NotAfter: notAfter, Lacks: fit.Lacks, Notes: fit.Notes,
+		NotAfter: notAfter, Unsupported: fit.Unsupported, Notes: fit.Notes,
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
 			Reproduce: reproduce(s), Progress: progress(s), SourceOnly: settings.sut.SourceOnly(), KeepGoing: settings.keepGoing,

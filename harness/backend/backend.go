@@ -22,7 +22,7 @@ type Backend interface {
 	// Timing that scenarios run with here.
 	Timing() contract.Timing
 	// Lacks lists what the scenario needs and this backend cannot do, one reason each; empty if it can run.
-	Lacks(*scenario.Scenario) []string
+	Unsupported(*scenario.Scenario) []string
 	// Prepare gives an environment for the scenario in the state that its topology asks for (running and healthy, or
 	// stopped), recording to spec.Log from then on. Everything that it does before that (booting, resetting) it tells
 	// to spec.Progress.

@@ -173,7 +173,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: f.seed,
 			Reproduce: f.reproduce(s), Progress: printer(w), SourceOnly: f.sut.SourceOnly(), KeepGoing: f.keepGoing,
 		},
-		Lacks: fit.Lacks, Notes: fit.Notes, Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
+		Unsupported: fit.Unsupported, Notes: fit.Notes, Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
 	})
 	fmt.Fprintf(w, "== %s: %s\n", s.Name, r.StatusText())
 	return r

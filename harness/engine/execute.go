@@ -39,7 +39,7 @@ type Execution struct {
 	// NotAfter, where it is set, is the last instant at which a scenario is begun: one whose turn comes later is not.
 	NotAfter time.Time
 	// Lacks is what the scenario needs that the system under test does not have, beside what the backend lacks; Notes go into the result.
-	Lacks, Notes []string
+	Unsupported, Notes []string
 	// Again marks the result as that of a second try, with nothing beside it (ExecuteAgain).
 	Again bool
 	// Preparing receives, beside Progress, what the backend tells while it prepares the environment, which can take minutes.
@@ -55,7 +55,7 @@ func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Exe
 	r := report.Result{Scenario: s.Name, Title: s.Title, Area: s.Area, File: s.File, Backend: b.Name(), Form: s.Contract, Seed: x.Seed,
 		Began: x.Began, Reproduce: x.Reproduce, Dir: dir, JudgedAgain: x.Again}
 	r.Notes = append(r.Notes, x.Notes...)
-	if lacks := append(b.Lacks(s), x.Lacks...); len(lacks) > 0 {
+	if lacks := append(b.Unsupported(s), x.Unsupported...); len(lacks) > 0 {
 		r.Status, r.Reasons = report.NotSupported, lacks
 		return x.save(r, x.makeDir(dir))
 	}

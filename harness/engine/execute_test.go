@@ -25,10 +25,10 @@ type worlds struct {
 	released []bool
 }
 
-func (b *worlds) Name() string                      { return "world" }
-func (b *worlds) Timing() contract.Timing           { return timing() }
-func (b *worlds) Lacks(*scenario.Scenario) []string { return b.lacks }
-func (b *worlds) Close(context.Context) error       { return nil }
+func (b *worlds) Name() string                            { return "world" }
+func (b *worlds) Timing() contract.Timing                 { return timing() }
+func (b *worlds) Unsupported(*scenario.Scenario) []string { return b.lacks }
+func (b *worlds) Close(context.Context) error             { return nil }
 func (b *worlds) Prepare(_ context.Context, spec backend.Spec) (backend.Environment, error) {
 	b.world.log = spec.Log
 	return &released{b.world, b}, b.prepare

@@ -89,7 +89,7 @@ func everyBackend() (all []choose.Backend, err error) {
 
 func able(backends []choose.Backend, s *scenario.Scenario) (names []string) {
 	for _, b := range backends {
-		if len(b.Lacks(s)) == 0 {
+		if len(b.Unsupported(s)) == 0 {
 			names = append(names, b.Name())
 		}
 	}

@@ -70,7 +70,7 @@ func TestEveryLawCanFail(t *testing.T) {
 // lacks is what its backend cannot do of the scenario, or does not have of the mutant.
 func lacks(t *testing.T, m mutants.Mutant, s *scenario.Scenario) []string {
 	if m.Simulated() {
-		return sim.New(m.Subject()).Lacks(s)
+		return sim.New(m.Subject()).Unsupported(s)
 	}
 	dir := t.TempDir()
 	if m.Program != "" {
@@ -85,7 +85,7 @@ func lacks(t *testing.T, m mutants.Mutant, s *scenario.Scenario) []string {
 	if err != nil {
 		t.Fatalf("%s: %v", m.Name, err)
 	}
-	return b.Lacks(s)
+	return b.Unsupported(s)
 }
 
 // TestEveryInvariantCanFail: each is among what catches a simulated mutant, unless none can reach it.

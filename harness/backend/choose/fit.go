@@ -12,7 +12,7 @@ import (
 type Fit struct {
 	Scenario *scenario.Scenario
 	// Lacks is what the scenario needs that the system under test does not have; Notes is what of the scenario is not judged. A line each.
-	Lacks, Notes []string
+	Unsupported, Notes []string
 }
 
 // Others reports whether a program under test is not this project's. Then house rules fail nothing, unless Strict.
@@ -46,7 +46,7 @@ const (
 func (o Options) Fit(s *scenario.Scenario) Fit {
 	f := Fit{Scenario: s}
 	if o.ReporterForm != "" && s.Contract != o.ReporterForm {
-		f.Lacks = append(f.Lacks, fmt.Sprintf("a reporter that writes %s: the one under test is given no %s, so it writes %s only", s.Contract, formPlaceholder, o.ReporterForm))
+		f.Unsupported = append(f.Unsupported, fmt.Sprintf("a reporter that writes %s: the one under test is given no %s, so it writes %s only", s.Contract, formPlaceholder, o.ReporterForm))
 	}
 	if template := o.reporterTemplate(); template != "" && !strings.Contains(template, metricsPlaceholder) {
 		f.withoutMetrics()
@@ -61,7 +61,7 @@ func (o Options) Fit(s *scenario.Scenario) Fit {
 		}
 	}
 	if o.ReporterIdentity == history.IdentityAdmin && takesRights(s) {
-		f.Lacks = append(f.Lacks, "reporters whose role can be taken away: with --reporter-identity admin they are administrators")
+		f.Unsupported = append(f.Unsupported, "reporters whose role can be taken away: with --reporter-identity admin they are administrators")
 	}
 	return f
 }
@@ -81,7 +81,7 @@ func (f *Fit) withoutMetrics() {
 	switch {
 	case len(left) == 0:
 	case all:
-		f.Lacks = append(f.Lacks, "metrics: the reporter under test is given no "+metricsPlaceholder)
+		f.Unsupported = append(f.Unsupported, "metrics: the reporter under test is given no "+metricsPlaceholder)
 	default:
 		f.Scenario = s
 		f.Notes = append(f.Notes, "what is expected of metrics in "+strings.Join(left, ", ")+" is not judged: the reporter under test is given no "+metricsPlaceholder)
@@ -96,7 +96,7 @@ func (f *Fit) lacksUnion(template string) {
 		set   bool
 	}{{"degradedInertia", !u.Inertia.IsZero()}, {"unknownStatus", u.UnknownIsBad()}} {
 		if needed.set && !strings.Contains(template, "{"+needed.field+"}") {
-			f.Lacks = append(f.Lacks, fmt.Sprintf("clusterOperator.%s: --aggregator-command has no {%s}", needed.field, needed.field))
+			f.Unsupported = append(f.Unsupported, fmt.Sprintf("clusterOperator.%s: --aggregator-command has no {%s}", needed.field, needed.field))
 		}
 	}
 }

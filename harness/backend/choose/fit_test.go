@@ -45,7 +45,7 @@ func TestFit(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		f := o.Fit(c.s)
-		lacks, notes := strings.Join(f.Lacks, "\n"), strings.Join(f.Notes, "\n")
+		lacks, notes := strings.Join(f.Unsupported, "\n"), strings.Join(f.Notes, "\n")
 		if !strings.Contains(lacks, c.lacks) || (c.lacks == "") != (lacks == "") || !strings.Contains(notes, c.notes) || (c.notes == "") != (notes == "") {
 			t.Errorf("%s: lacks %q, notes %q", name, lacks, notes)
 		}
@@ -70,7 +70,7 @@ func TestLacksUnion(t *testing.T) {
 		{"mine --inertia {degradedInertia}", asking(inertia), ""},
 		{"mine", asking(unknown), "clusterOperator.unknownStatus: --aggregator-command has no {unknownStatus}"},
 	} {
-		if got := strings.Join(under(live.SystemUnderTest{AggregatorCommand: c.command}).Fit(c.s).Lacks, "; "); got != c.want {
+		if got := strings.Join(under(live.SystemUnderTest{AggregatorCommand: c.command}).Fit(c.s).Unsupported, "; "); got != c.want {
 			t.Errorf("%q with %+v: %q, want %q", c.command, c.s.ClusterOperator, got, c.want)
 		}
 	}

@@ -55,7 +55,7 @@ func Boot(ctx context.Context, o BootOptions) (_ *Cluster, err error) {
 		}
 	}()
 	s := scenario.Scenario{Name: "cluster", Topology: scenario.Topology{ControlPlanes: o.ControlPlanes, KeyIDs: o.KeyIDs}}.WithDefaults()
-	if lacks := b.Lacks(s); len(lacks) > 0 {
+	if lacks := b.Unsupported(s); len(lacks) > 0 {
 		return nil, errors.New(lacks[0])
 	}
 	if o.Progress == nil {

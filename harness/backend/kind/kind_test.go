@@ -57,7 +57,7 @@ func TestLacks(t *testing.T) {
 		"etcd paused":      {with(&scenario.Process{Do: scenario.VerbPause, Target: scenario.Selector{Role: history.RoleEtcd}}), ""},
 		"reporter over LB": {with(&scenario.Link{From: "reporter", To: "load-balancer", Mode: "cut"}), "loopback"},
 	} {
-		lacks := strings.Join(b.Lacks(&c.s), "\n")
+		lacks := strings.Join(b.Unsupported(&c.s), "\n")
 		if (c.want == "") != (lacks == "") || !strings.Contains(lacks, c.want) {
 			t.Errorf("%s: %q, want %q", name, lacks, c.want)
 		}

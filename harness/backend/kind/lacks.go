@@ -13,7 +13,7 @@ import (
 )
 
 // Lacks implements backend.Backend.
-func (b *Backend) Lacks(s *scenario.Scenario) []string {
+func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	var lacks []string
 	add := func(format string, args ...any) { lacks = append(lacks, fmt.Sprintf(format, args...)) }
 	if s.Topology.ControlPlanes > maxNodes {
@@ -22,9 +22,9 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > replicas {
 		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
 	}
-	lacks = append(lacks, live.LacksVerbs(s)...)
-	lacks = append(lacks, live.LacksFurther(s)...)
-	lacks = append(lacks, live.LacksRefusals(s)...)
+	lacks = append(lacks, live.UnsupportedVerbs(s)...)
+	lacks = append(lacks, live.UnsupportedAggregated(s)...)
+	lacks = append(lacks, live.UnsupportedRefusals(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		add("%v", err)

@@ -22,7 +22,7 @@ import (
 
 // LacksRefusals says why a scenario's refusals and watches cannot be had from real API servers; nothing if they can. What takes away a
 // permission is real; a proxy that ends TLS and answers in an API server's place would be tested with it.
-func LacksRefusals(s *scenario.Scenario) (lacks []string) {
+func UnsupportedRefusals(s *scenario.Scenario) (lacks []string) {
 	for _, a := range s.Actions() {
 		r, ok := a.(*scenario.Refuse)
 		switch {

@@ -178,8 +178,8 @@ func (e *Environment) doAll(ctx context.Context, a scenario.Action) error {
 }
 
 // LacksVerbs names what a scenario does that cannot be done to a real control plane.
-func LacksVerbs(s *scenario.Scenario) []string {
-	return new(Environment).withParts().handlers().Lacks(s, map[scenario.Verb]string{
+func UnsupportedVerbs(s *scenario.Scenario) []string {
+	return new(Environment).withParts().handlers().Unsupported(s, map[scenario.Verb]string{
 		scenario.VerbClock:   NoClocks,
 		scenario.VerbWatches: "watches: nothing makes the watch cache of a real API server late, or ends a watch of it",
 	})

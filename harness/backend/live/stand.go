@@ -31,7 +31,7 @@ func (s Stand) Encrypted() Encrypted {
 }
 
 // LacksFurther is what nobody can do in a topology with further API servers; nothing in one without.
-func LacksFurther(s *scenario.Scenario) []string {
+func UnsupportedAggregated(s *scenario.Scenario) []string {
 	var lacks []string
 	if len(s.Topology.Further()) == 0 {
 		return nil

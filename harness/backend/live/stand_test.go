@@ -37,7 +37,7 @@ func TestLacksFurther(t *testing.T) {
 		"stay where they are":  {Topology: scenario.Topology{APIServers: scenario.APIServers()}, Steps: []scenario.Step{{Action: node}}},
 		"nothing without them": {Topology: scenario.Topology{Aggregators: 2}, Steps: []scenario.Step{{Action: node}}},
 	} {
-		lacks := strings.Join(LacksFurther(s), "\n")
+		lacks := strings.Join(UnsupportedAggregated(s), "\n")
 		if none := want == "" || len(s.Topology.Further()) == 0; none != (lacks == "") || !none && !strings.Contains(lacks, want) {
 			t.Errorf("%q, want %q", lacks, want)
 		}

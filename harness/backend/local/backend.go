@@ -58,7 +58,7 @@ func (b *Backend) Timing() contract.Timing { return timing() }
 
 // Lacks implements backend.Backend. Everything in the scenario language but clocks can be done here; what is listed besides are
 // scenarios that ask for more than this machine can hold, or for an operator that does not exist.
-func (b *Backend) Lacks(s *scenario.Scenario) []string {
+func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	var lacks []string
 	if s.Topology.ControlPlanes > maxNodes {
 		lacks = append(lacks, fmt.Sprintf("%d control-plane nodes: the local backend runs a kube-apiserver for each, at most %d", s.Topology.ControlPlanes, maxNodes))
@@ -68,9 +68,9 @@ func (b *Backend) Lacks(s *scenario.Scenario) []string {
 			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
 		}
 	}
-	lacks = append(lacks, live.LacksVerbs(s)...)
-	lacks = append(lacks, live.LacksFurther(s)...)
-	lacks = append(lacks, live.LacksRefusals(s)...)
+	lacks = append(lacks, live.UnsupportedVerbs(s)...)
+	lacks = append(lacks, live.UnsupportedAggregated(s)...)
+	lacks = append(lacks, live.UnsupportedRefusals(s)...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}

@@ -33,7 +33,7 @@ func TestLacks(t *testing.T) {
 		"clock": {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Clock{}}}}, "share the clock"},
 		"link":  {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Link{From: "reporter", To: "load-balancer"}}}}, "loopback"},
 	} {
-		lacks := strings.Join(b.Lacks(&test.s), "\n")
+		lacks := strings.Join(b.Unsupported(&test.s), "\n")
 		if (test.want == "") != (lacks == "") || !strings.Contains(lacks, test.want) {
 			t.Errorf("%s: %q, want %q", name, lacks, test.want)
 		}

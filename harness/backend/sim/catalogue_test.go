@@ -171,7 +171,7 @@ func TestCatalogueBesideOtherAPIServers(t *testing.T) {
 			continue
 		}
 		s.Topology.APIServers = scenario.APIServers()
-		if len(b.Lacks(s)) > 0 {
+		if len(b.Unsupported(s)) > 0 {
 			continue
 		}
 		if fit++; fit%4 == 1 && !testing.Short() || fit == 1 || *seeds > 0 {

@@ -29,7 +29,7 @@ func TestLacksOfFurtherAPIServers(t *testing.T) {
 		"stay where they are": {Topology: three, Steps: []scenario.Step{{Action: node}}},
 		"nothing for one":     {Topology: scenario.Topology{Aggregators: 2}, Steps: []scenario.Step{{Action: node}}},
 	} {
-		lacks := strings.Join(b.Lacks(s.WithDefaults()), "\n")
+		lacks := strings.Join(b.Unsupported(s.WithDefaults()), "\n")
 		if none := want == "" || want == "nothing for one"; none != (lacks == "") || !none && !strings.Contains(lacks, want) {
 			t.Errorf("%q, want %q", lacks, want)
 		}
