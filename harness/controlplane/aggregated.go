@@ -1,13 +1,15 @@
 package controlplane
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 
-	"github.com/kmsharness/kmsharness/harness/assets"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // AggregatedSpec is one API server behind the aggregation layer of the kube-apiservers.
@@ -26,14 +28,10 @@ type AggregatedSpec struct {
 	Args       []string
 }
 
-// Aggregated is one aggregated API server. It keeps its port and certificate across restarts.
+// Aggregated is one aggregated API server. Its process ends at once where no kube-apiserver answers it.
 type Aggregated struct {
-	unit
-	cp      *ControlPlane
-	spec    AggregatedSpec
-	dir     string
-	port    *port
-	serving struct{ cert, key string }
+	server
+	spec AggregatedSpec
 }
 
 // AddAggregated makes an aggregated API server; the caller starts it, after a kube-apiserver. The control plane ends it when it is closed.
@@ -53,8 +51,13 @@ func newAggregated(cp *ControlPlane, spec AggregatedSpec) (*Aggregated, error) {
 		return nil, err
 	}
 	name := spec.Kind + "-" + spec.Name
-	s := &Aggregated{unit: unit{name: name, opts: cp.opts}, cp: cp, spec: spec, dir: filepath.Join(cp.opts.Dir, name)}
-	if err := s.setUp(); err != nil {
+	s := &Aggregated{server: newServer(cp, name, spec.Name, name), spec: spec}
+	s.command = func() (string, []string) { return spec.Program, s.args() }
+	err := s.setUp(spec.Encryption, spec.ServiceName+"."+spec.ServiceNamespace+".svc")
+	if err == nil {
+		err = s.writeKubeconfig()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -72,109 +75,109 @@ func (s AggregatedSpec) validate(opts Options) error {
 	return s.Encryption.Validate()
 }
 
-func (s *Aggregated) setUp() (err error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	if s.port, err = reservePort(); err != nil {
-		return err
-	}
-	service := s.spec.ServiceName + "." + s.spec.ServiceNamespace + ".svc"
-	if s.serving.cert, s.serving.key, err = s.cp.pki.serving(s.name, service); err != nil {
-		return err
-	}
+func (s *Aggregated) writeKubeconfig() error {
 	// OpenShift gives its API servers the role cluster-admin.
-	kubeconfig, err := s.cp.Kubeconfig("system:serviceaccount:"+s.spec.ServiceNamespace+":"+s.spec.Kind, []string{adminGroup}, s.spec.Server)
+	user := "system:serviceaccount:" + s.spec.ServiceNamespace + ":" + s.spec.Kind
+	text, err := s.cp.Kubeconfig(user, []string{adminGroup}, s.spec.Server)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(s.kubeconfig(), kubeconfig, 0o600); err != nil {
-		return err
-	}
-	return s.SetEncryption(s.spec.Encryption)
+	return os.WriteFile(s.kubeconfig(), text, 0o600)
 }
 
 func (s *Aggregated) kubeconfig() string { return filepath.Join(s.dir, "kubeconfig") }
 
-// Name is that of its node.
-func (s *Aggregated) Name() string { return s.spec.Name }
-
-// Addr is where it listens (127.0.0.1:port); it never changes.
-func (s *Aggregated) Addr() string { return s.port.addr() }
-
-// URL is for clients that do not go through a kube-apiserver.
-func (s *Aggregated) URL() string { return "https://" + s.Addr() }
-
-// EncryptionFile is the EncryptionConfiguration in force or about to be.
-func (s *Aggregated) EncryptionFile() string { return filepath.Join(s.dir, "encryption.yaml") }
-
-// SetEncryption is APIServer.SetEncryption.
-func (s *Aggregated) SetEncryption(e Encryption) error {
-	if err := e.writeTo(s.EncryptionFile()); err != nil {
-		return fmt.Errorf("write the encryption configuration of %s: %w", s.name, err)
-	}
-	return nil
-}
-
-// SetEncryptionText is APIServer.SetEncryptionText.
-func (s *Aggregated) SetEncryptionText(text []byte) error {
-	if err := writeAtomically(s.EncryptionFile(), text); err != nil {
-		return fmt.Errorf("write the encryption configuration of %s: %w", s.name, err)
-	}
-	return nil
-}
-
-// Start starts it unless it runs, and returns when it is as ready as asked. It ends at once where no kube-apiserver answers it.
-func (s *Aggregated) Start(ctx context.Context, until Readiness) error {
-	if _, err := s.run(ctx, s.spec.Program, s.args(), s.env()); err != nil {
-		return err
-	}
-	return s.WaitReady(ctx, until)
-}
-
-// WaitReady returns when the running API server is as ready as asked.
-func (s *Aggregated) WaitReady(ctx context.Context, until Readiness) error {
-	p := s.Process()
-	if p == nil {
-		return fmt.Errorf("wait for %s: it was never started", s.name)
-	}
-	if until == Started {
-		return nil
-	}
-	return p.WaitReady(ctx, readyPoll, func(ctx context.Context) error { return s.cp.probe.ask(ctx, s.URL()+string(until)) })
-}
-
 func (s *Aggregated) args() []string {
-	return append([]string{
-		"--bind-address=127.0.0.1",
-		"--secure-port=" + s.port.String(),
-		"--permit-port-sharing=true", // see port
+	return slices.Concat(s.server.args(), []string{
 		"--etcd-servers=http://" + s.cp.etcd.Addr(),
 		"--etcd-prefix=" + s.spec.EtcdPrefix,
-		"--cert-dir=" + s.dir,
-		"--tls-cert-file=" + s.serving.cert,
-		"--tls-private-key-file=" + s.serving.key,
 		"--kubeconfig=" + s.kubeconfig(),
 		"--authentication-kubeconfig=" + s.kubeconfig(),
 		"--authorization-kubeconfig=" + s.kubeconfig(),
-		"--encryption-provider-config=" + s.EncryptionFile(),
-		"--encryption-provider-config-automatic-reload=true",
 		"--enable-priority-and-fairness=false",
-		"--profiling=false",
-	}, s.spec.Args...)
+	}, s.spec.Args)
 }
 
-func (s *Aggregated) env() []string {
-	if s.opts.EncryptionPoll == 0 {
-		return nil
-	}
-	return []string{assets.EnvEncryptionPoll + "=" + s.opts.EncryptionPoll.String()}
+// frontProxy is the name by which aggregated API servers know a kube-apiserver that passes requests on.
+const frontProxy = "kmsharness-front-proxy"
+
+// aggregation is what kube-apiservers need to pass requests on: an authority of their own, because whoever has a certificate of it is
+// believed whatever user it names.
+type aggregation struct {
+	authority string // file
+	cert, key string // files
 }
 
-// close frees what newAggregated made. The process has ended.
-func (s *Aggregated) close() error {
-	if s.port == nil {
+func newAggregation(dir string) (*aggregation, error) {
+	p, err := newPKI(dir)
+	if err != nil {
+		return nil, fmt.Errorf("make the certificates of the aggregation layer: %w", err)
+	}
+	id, err := p.client(frontProxy, nil)
+	if err != nil {
+		return nil, err
+	}
+	a := &aggregation{authority: p.caFile(), cert: filepath.Join(dir, "proxy.crt"), key: filepath.Join(dir, "proxy.key")}
+	return a, errors.Join(os.WriteFile(a.cert, id.cert, 0o600), os.WriteFile(a.key, id.key, 0o600))
+}
+
+// args are those of a kube-apiserver; of no aggregation there are none.
+func (a *aggregation) args() []string {
+	if a == nil {
 		return nil
 	}
-	return s.port.free()
+	return []string{
+		"--requestheader-client-ca-file=" + a.authority,
+		"--requestheader-allowed-names=" + frontProxy,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + a.cert,
+		"--proxy-client-key-file=" + a.key,
+	}
+}
+
+// APIService is what makes kube-apiservers pass requests for a version of an API group on to an aggregated API server.
+type APIService struct {
+	Group, Version string
+	// Namespace and Name of the Service.
+	Namespace, Name string
+	// Addr (host:port) is where the Service leads: an address of this machine. Endpoints may not lie there, and a kube-apiserver without
+	// a kube-proxy beside it cannot use a cluster IP, so the Service has the type ExternalName.
+	Addr string
+}
+
+// Manifests are the objects, in an order in which they can be created.
+func (cp *ControlPlane) Manifests(a APIService) ([]*unstructured.Unstructured, error) {
+	host, port, err := net.SplitHostPort(a.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("APIService %s.%s: %w", a.Version, a.Group, err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return nil, fmt.Errorf("APIService %s.%s: port of %q: %w", a.Version, a.Group, a.Addr, err)
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		host = "localhost" // an external name is a name
+	}
+	return []*unstructured.Unstructured{
+		described("v1", "Namespace", "", a.Namespace, object{}),
+		described("v1", "Service", a.Namespace, a.Name, object{"type": "ExternalName", "externalName": host}),
+		a.object(int64(number), cp.pki.bundle()),
+	}, nil
+}
+
+// object is the APIService itself; bundle is the authority that signed the certificate of the Service.
+func (a APIService) object(port int64, bundle string) *unstructured.Unstructured {
+	return described("apiregistration.k8s.io/v1", "APIService", "", a.Version+"."+a.Group, object{
+		"group": a.Group, "version": a.Version, "service": object{"name": a.Name, "namespace": a.Namespace, "port": port}, "caBundle": bundle,
+		"groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
+	})
+}
+
+func described(apiVersion, kind, namespace, name string, spec object) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: object{"apiVersion": apiVersion, "kind": kind, "spec": spec}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
 }

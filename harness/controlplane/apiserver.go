@@ -1,11 +1,9 @@
 package controlplane
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -13,58 +11,31 @@ import (
 
 // APIServer is one kube-apiserver. It keeps its port, links and certificate across restarts.
 type APIServer struct {
-	unit
-	cp       *ControlPlane
+	server
 	spec     ServerSpec
-	dir      string
-	port     *port
 	etcdLink *netfault.Link
-	serving  struct{ cert, key string }
 
 	linksMu sync.Mutex
 	links   []*netfault.Link
 }
 
 func newAPIServer(cp *ControlPlane, spec ServerSpec) (*APIServer, error) {
-	s := &APIServer{
-		unit: unit{name: "apiserver-" + spec.Name, opts: cp.opts}, cp: cp, spec: spec,
-		dir: filepath.Join(cp.opts.Dir, "apiserver-"+spec.Name),
+	s := &APIServer{server: newServer(cp, "apiserver-"+spec.Name, spec.Name, "API server "+spec.Name), spec: spec}
+	s.command = func() (string, []string) { return s.opts.Binaries.KubeAPIServer, s.args() }
+	err := s.setUp(spec.Encryption)
+	if err == nil {
+		s.etcdLink, err = netfault.NewLink(s.name+" to etcd", cp.etcd.Addr())
 	}
-	if err := s.setUp(); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
-func (s *APIServer) setUp() (err error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	if s.port, err = reservePort(); err != nil {
-		return err
-	}
-	if s.etcdLink, err = netfault.NewLink(s.name+" to etcd", s.cp.etcd.Addr()); err != nil {
-		return err
-	}
-	if s.serving.cert, s.serving.key, err = s.cp.pki.serving(s.name); err != nil {
-		return err
-	}
-	return s.SetEncryption(s.spec.Encryption)
-}
-
-// Name is that of its ServerSpec.
-func (s *APIServer) Name() string { return s.spec.Name }
-
-// Addr is where it listens (127.0.0.1:port); it never changes.
-func (s *APIServer) Addr() string { return s.port.addr() }
-
-// URL is for clients without a link in between.
-func (s *APIServer) URL() string { return "https://" + s.Addr() }
-
 // EtcdLink carries everything between this API server and etcd.
 func (s *APIServer) EtcdLink() *netfault.Link { return s.etcdLink }
 
-// NewLink opens another way for clients to this API server. It lives until the API server is removed.
+// NewLink opens another path for clients to this API server. It lives until the API server is removed.
 func (s *APIServer) NewLink(name string) (*netfault.Link, error) {
 	l, err := netfault.NewLink(name+" to "+s.name, s.Addr())
 	if err != nil {
@@ -81,67 +52,51 @@ func (s *APIServer) AuditLog() string {
 	return filepath.Join(s.opts.LogDir, "audit-"+s.spec.Name+".jsonl")
 }
 
-// EncryptionFile is the EncryptionConfiguration in force or about to be.
-func (s *APIServer) EncryptionFile() string { return filepath.Join(s.dir, "encryption.yaml") }
+// maxAuditMegabytes keeps the audit log in one file: a rotated one would have to be found by its reader.
+const maxAuditMegabytes = "100000"
 
-// SetEncryption replaces the EncryptionConfiguration in one step. A running API server loads it at its next look (see
-// Options.EncryptionPoll), or rejects it silently.
-func (s *APIServer) SetEncryption(e Encryption) error {
-	if err := e.writeTo(s.EncryptionFile()); err != nil {
-		return fmt.Errorf("write the encryption configuration of API server %s: %w", s.Name(), err)
-	}
-	return nil
+func (s *APIServer) args() []string {
+	pki := s.cp.pki
+	args := append(s.server.args(),
+		"--advertise-address=127.0.0.1",
+		"--endpoint-reconciler-type=none",
+		"--etcd-servers=http://"+s.etcdLink.Addr(),
+		"--client-ca-file="+pki.caFile(),
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file="+pki.serviceAccountFile(),
+		"--service-account-signing-key-file="+pki.serviceAccountFile(),
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--authorization-mode=RBAC",
+		// There is no controller that makes the service accounts that this plugin insists on.
+		"--disable-admission-plugins=ServiceAccount",
+	)
+	return slices.Concat(args, s.auditArgs(), s.cp.aggregation.args(), s.opts.APIServerArgs, s.spec.Args)
 }
 
-// SetEncryptionText is SetEncryption with a file that somebody else has made. Whether an API server takes it, only an API server says.
-func (s *APIServer) SetEncryptionText(text []byte) error {
-	if err := writeAtomically(s.EncryptionFile(), text); err != nil {
-		return fmt.Errorf("write the encryption configuration of API server %s: %w", s.Name(), err)
-	}
-	return nil
-}
-
-// Start starts the API server unless it runs, and returns when it is as ready as asked.
-func (s *APIServer) Start(ctx context.Context, until Readiness) error {
-	if _, err := s.run(ctx, s.opts.Binaries.KubeAPIServer, s.args(), s.env()); err != nil {
-		return err
-	}
-	return s.WaitReady(ctx, until)
-}
-
-// WaitReady returns when the running API server is as ready as asked.
-func (s *APIServer) WaitReady(ctx context.Context, until Readiness) error {
-	p := s.Process()
-	if p == nil {
-		return fmt.Errorf("wait for %s: it was never started", s.name)
-	}
-	if until == Started {
+// auditArgs write each event before the answer is sent, so that what a client saw is in the log.
+func (s *APIServer) auditArgs() []string {
+	if len(s.opts.AuditPolicy) == 0 {
 		return nil
 	}
-	return p.WaitReady(ctx, readyPoll, func(ctx context.Context) error { return s.cp.probe.ask(ctx, s.URL()+string(until)) })
-}
-
-// Restart stops the API server, or takes it as dead if it is, and starts it again.
-func (s *APIServer) Restart(ctx context.Context, until Readiness) error {
-	if err := s.Stop(ctx); err != nil {
-		return err
+	return []string{
+		"--audit-policy-file=" + s.cp.auditPolicyFile(),
+		"--audit-log-path=" + s.AuditLog(),
+		"--audit-log-mode=blocking",
+		"--audit-log-format=json",
+		"--audit-log-maxsize=" + maxAuditMegabytes,
 	}
-	return s.Start(ctx, until)
 }
 
-// close frees what New made. The process has ended.
+// close frees what newAPIServer made. The process has ended.
 func (s *APIServer) close() error {
 	s.linksMu.Lock()
 	defer s.linksMu.Unlock()
-	var errs []error
+	errs := []error{s.server.close()}
 	for _, l := range append(s.links, s.etcdLink) {
 		if l != nil {
 			errs = append(errs, l.Close())
 		}
 	}
 	s.links = nil
-	if s.port != nil {
-		errs = append(errs, s.port.free())
-	}
 	return errors.Join(errs...)
 }

@@ -2,9 +2,6 @@ package controlplane
 
 import (
 	"crypto"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +9,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// The administrator of a control plane; RBAC does not apply to this group.
+const (
+	adminUser  = "kmsharness-admin"
+	adminGroup = "system:masters"
 )
 
 // Authority signs certificates that the API servers of one cluster believe, and its clients.
@@ -24,42 +29,19 @@ type Authority struct {
 
 // LoadAuthority is that of a cluster which somebody else made, from the PEM of its certificate and key.
 func LoadAuthority(certPEM, keyPEM []byte) (Authority, error) {
-	block, _ := pem.Decode(certPEM)
-	if block == nil {
-		return Authority{}, errors.New("certificate authority: expected a certificate in PEM")
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
+	certs, err := certutil.ParseCertsPEM(certPEM)
 	if err != nil {
 		return Authority{}, fmt.Errorf("certificate authority: %w", err)
 	}
-	key, err := parseKey(keyPEM)
+	key, err := keyutil.ParsePrivateKeyPEM(keyPEM)
 	if err != nil {
 		return Authority{}, fmt.Errorf("key of the certificate authority: %w", err)
 	}
-	return Authority{pki: &pki{cert: cert, key: key, pem: certPEM}}, nil
-}
-
-// parseKey reads a private key as kubeadm and openssl write them.
-func parseKey(text []byte) (crypto.Signer, error) {
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return nil, errors.New("expected a private key in PEM")
-	}
-	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
-		return key, nil
-	}
-	if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
-		return key, nil
-	}
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, err
-	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, fmt.Errorf("a key of type %T cannot sign", key)
+		return Authority{}, fmt.Errorf("key of the certificate authority: a key of type %T cannot sign", key)
 	}
-	return signer, nil
+	return Authority{pki: &pki{cert: certs[0], key: signer, pem: certPEM}}, nil
 }
 
 // Serving is the certificate and the key, in PEM, of a server that goes by the names, and by localhost.
@@ -114,4 +96,9 @@ func (a Authority) Kubeconfig(user string, groups []string, server string) ([]by
 		return nil, fmt.Errorf("kubeconfig of user %q: %w", user, err)
 	}
 	return text, nil
+}
+
+// AdminKubeconfig is Kubeconfig for a user who may do everything.
+func (a Authority) AdminKubeconfig(server string) ([]byte, error) {
+	return a.Kubeconfig(adminUser, []string{adminGroup}, server)
 }

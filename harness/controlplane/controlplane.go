@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
 // Errors of a ControlPlane.
@@ -18,8 +22,11 @@ var (
 
 // ControlPlane is one etcd and its API servers. Its methods may be called at the same time.
 type ControlPlane struct {
+	// Authority signs for its API servers and clients. A server in its methods is the URL of an API server, a link or a load
+	// balancer on 127.0.0.1.
+	Authority
+
 	opts  Options
-	pki   *pki
 	etcd  *Etcd
 	probe *prober
 
@@ -40,7 +47,7 @@ func New(opts Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make certificates: %w", err)
 	}
-	cp := &ControlPlane{opts: opts, pki: pki}
+	cp := &ControlPlane{opts: opts, Authority: Authority{pki: pki}}
 	if err := cp.setUp(); err != nil {
 		return nil, errors.Join(err, cp.Close(context.Background()))
 	}
@@ -140,6 +147,50 @@ func (cp *ControlPlane) Remove(ctx context.Context, name string) error {
 		return fmt.Errorf("remove API server %s: %w", name, err)
 	}
 	return nil
+}
+
+// Start starts etcd and all API servers at the same time, and returns when each is as ready as asked. Those that run
+// already are only waited for.
+func (cp *ControlPlane) Start(ctx context.Context, until Readiness) error {
+	// The API servers' connections wait in their links until etcd answers: so they spend the time on their own start,
+	// and none meets a refused port and backs off for a second.
+	release, err := cp.holdEtcdLinks()
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return errors.Join(cp.etcd.Start(ctx), release())
+	})
+	for _, s := range cp.Servers() {
+		group.Go(func() error { return s.Start(ctx, until) })
+	}
+	return group.Wait()
+}
+
+// holdEtcdLinks cuts the healthy links to an etcd that does not run yet, and returns what heals them.
+func (cp *ControlPlane) holdEtcdLinks() (release func() error, err error) {
+	var held []*netfault.Link
+	release = func() error {
+		var errs []error
+		for _, l := range held {
+			errs = append(errs, l.Set(netfault.Fault{}))
+		}
+		return errors.Join(errs...)
+	}
+	if cp.etcd.Running() {
+		return release, nil
+	}
+	for _, s := range cp.Servers() {
+		if s.etcdLink.Fault().Mode != netfault.OK {
+			continue
+		}
+		if err := s.etcdLink.Set(netfault.Fault{Mode: netfault.Cut}); err != nil {
+			return nil, err
+		}
+		held = append(held, s.etcdLink)
+	}
+	return release, nil
 }
 
 // Close kills everything, because nothing of it is used again, and closes the links. It is safe to call twice.

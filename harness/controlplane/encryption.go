@@ -40,18 +40,6 @@ func (e Encryption) YAML() ([]byte, error) {
 	})
 }
 
-// writeTo puts it into a file, in one step, if API servers would take it.
-func (e Encryption) writeTo(path string) error {
-	if err := e.Validate(); err != nil {
-		return err
-	}
-	text, err := e.YAML()
-	if err != nil {
-		return err
-	}
-	return writeAtomically(path, text)
-}
-
 // Validate demands what kube-apiserver demands, and what keeps the providers apart: a file that it rejects is one that a running
 // API server ignores, and one that is started with does not start.
 func (e Encryption) Validate() error {

@@ -1,14 +1,21 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -136,4 +143,88 @@ func describe(o *unstructured.Unstructured, err error) error {
 		return fmt.Errorf("install %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	return nil
+}
+
+// Decode reads the objects of a YAML or JSON file with any number of documents. Empty documents are skipped.
+func Decode(manifests []byte) ([]*unstructured.Unstructured, error) {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	var all []*unstructured.Unstructured
+	for {
+		object := map[string]any{}
+		err := decoder.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d of the manifests: %w", len(all)+1, err)
+		}
+		if len(object) == 0 {
+			continue
+		}
+		u := &unstructured.Unstructured{Object: object}
+		if u.GetAPIVersion() == "" || u.GetKind() == "" || u.GetName() == "" {
+			return nil, fmt.Errorf("document %d of the manifests: expected apiVersion, kind and metadata.name", len(all)+1)
+		}
+		all = append(all, u)
+	}
+}
+
+// servePoll is small against the 100 to 200 ms that it takes until a new resource is served.
+const servePoll = 20 * time.Millisecond
+
+// waitServed returns when this API server lists every served version of the resources.
+func (i *installation) waitServed(ctx context.Context, crds []*unstructured.Unstructured) error {
+	for _, crd := range crds {
+		resources, err := servedResources(crd)
+		if err != nil {
+			return describe(crd, err)
+		}
+		for _, r := range resources {
+			if err := i.waitListed(ctx, r); err != nil {
+				return fmt.Errorf("wait until %s is served: %w", r, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (i *installation) waitListed(ctx context.Context, r schema.GroupVersionResource) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, servePoll, true, func(ctx context.Context) (bool, error) {
+		_, last = i.client.Resource(r).List(ctx, metav1.ListOptions{Limit: 1})
+		if apierrors.IsNotFound(last) || apierrors.IsServiceUnavailable(last) || apierrors.IsTooManyRequests(last) {
+			return false, nil
+		}
+		return true, last
+	})
+	if err != nil && !errors.Is(err, last) {
+		return errors.Join(err, last)
+	}
+	return err
+}
+
+// servedResources are the resources that a CustomResourceDefinition makes.
+func servedResources(crd *unstructured.Unstructured) ([]schema.GroupVersionResource, error) {
+	var definition struct {
+		Spec struct {
+			Group string `json:"group"`
+			Names struct {
+				Plural string `json:"plural"`
+			} `json:"names"`
+			Versions []struct {
+				Name   string `json:"name"`
+				Served bool   `json:"served"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(crd.Object, &definition); err != nil {
+		return nil, err
+	}
+	var all []schema.GroupVersionResource
+	for _, v := range definition.Spec.Versions {
+		if v.Served {
+			all = append(all, schema.GroupVersionResource{Group: definition.Spec.Group, Version: v.Name, Resource: definition.Spec.Names.Plural})
+		}
+	}
+	return all, nil
 }

@@ -17,6 +17,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
 // validity is longer than any run, and short enough that a forgotten kubeconfig is harmless. The clock of the machine
@@ -60,7 +63,7 @@ func newPKI(dir string) (*pki, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pki{dir: dir, cert: cert, key: key, pem: encode("CERTIFICATE", der), roots: x509.NewCertPool()}
+	p := &pki{dir: dir, cert: cert, key: key, pem: encode(certutil.CertificateBlockType, der), roots: x509.NewCertPool()}
 	p.roots.AddCert(cert)
 	return p, errors.Join(os.WriteFile(p.caFile(), p.pem, 0o600), p.writeServiceAccountKey())
 }
@@ -73,11 +76,7 @@ func (p *pki) serviceAccountFile() string { return filepath.Join(p.dir, "service
 
 // writeServiceAccountKey makes the key that all API servers sign and verify service account tokens with.
 func (p *pki) writeServiceAccountKey() error {
-	key, err := newKey()
-	if err != nil {
-		return err
-	}
-	text, err := encodeKey(key)
+	text, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {
 		return err
 	}
@@ -141,8 +140,8 @@ func (p *pki) sign(template *x509.Certificate) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	text, err := encodeKey(key)
-	return identity{cert: encode("CERTIFICATE", der), key: text}, err
+	text, err := keyutil.MarshalPrivateKeyToPEM(key)
+	return identity{cert: encode(certutil.CertificateBlockType, der), key: text}, err
 }
 
 func certificate(name string) *x509.Certificate {
@@ -157,14 +156,6 @@ func certificate(name string) *x509.Certificate {
 }
 
 func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
-
-func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return encode("EC PRIVATE KEY", der), nil
-}
 
 func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
