@@ -24,10 +24,10 @@ func TestRacesFindPastMistakes(t *testing.T) {
 	const seeds = 12
 	for name, c := range map[string]struct {
 		race  func(*drawing) []string
-		seams sim.Seams
+		seams sim.TestHooks
 	}{
-		"a union that was decided before the rollups were written": {(*drawing).foreignRace, sim.Seams{EarlyUnion: true}},
-		"a union without rollups that could not be removed":        {(*drawing).removalRace, sim.Seams{CarelessUnion: true}},
+		"a union that was decided before the rollups were written": {(*drawing).foreignRace, sim.TestHooks{EarlyUnion: true}},
+		"a union without rollups that could not be removed":        {(*drawing).removalRace, sim.TestHooks{CarelessUnion: true}},
 	} {
 		found, good := 0, 0
 		for seed := range int64(seeds) {
@@ -36,8 +36,8 @@ func TestRacesFindPastMistakes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, seams := range []sim.Seams{{}, c.seams} {
-				v, err := judge(context.Background(), sim.New(sim.Options{SSA: store.Model, Seams: seams}), s, seed)
+			for _, seams := range []sim.TestHooks{{}, c.seams} {
+				v, err := judge(context.Background(), sim.New(sim.Options{SSA: store.Model, TestHooks: seams}), s, seed)
 				if err != nil {
 					t.Fatal(err)
 				}

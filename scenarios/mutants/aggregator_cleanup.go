@@ -124,7 +124,7 @@ func replacesTheList() sim.Options {
 			}
 		}
 	})()
-	o.Seams.Send = func(s *sim.Outgoing) {
+	o.TestHooks.Send = func(s *sim.Outgoing) {
 		if s.Node != "" || s.Verb != "patch" || !strings.Contains(s.MediaType, "json-patch") {
 			return
 		}

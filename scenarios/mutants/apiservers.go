@@ -19,7 +19,7 @@ func furtherReporters() []Mutant {
 		{
 			Name: "sockets-of-the-static-pod", Scenario: "apiservers-plugin-hangs", Caught: []string{"TRUTHFUL-PROBE", "steps[1].expect"},
 			Mistake: "the host's folder of sockets mounted in place of the pod's own: all API servers of a node report the plugins of one",
-			Subject: seam(sim.Seams{ForeignSockets: true}),
+			Subject: seam(sim.TestHooks{ForeignSockets: true}),
 		},
 	}
 }
@@ -38,7 +38,7 @@ func furtherPlugins() []Mutant {
 	return []Mutant{{
 		Name: "one-key-for-all", Scenario: "apiservers-encrypted", Caught: []string{"steps[3].expect"},
 		Mistake: "one configuration for the plugins of all API servers: whoever may decrypt with the key of one reads the data of all",
-		Subject: seam(sim.Seams{Key: func(_, good string) string {
+		Subject: seam(sim.TestHooks{Key: func(_, good string) string {
 			if of := beside.OfKey(good); of != "" {
 				return good[len(of)+1:]
 			}
@@ -52,13 +52,13 @@ func furtherSwitches() []Mutant {
 	return []Mutant{{
 		Name: "aggregated-data-not-migrated", Scenario: "apiservers-encryption-switched", Caught: []string{"NO-DATA-LOSS", "steps[2].expect"},
 		Mistake: "a migration of secrets and configmaps: what an aggregated API server keeps stays under the old key, which is then removed",
-		Subject: seam(sim.Seams{Unmigrated: func(apiServer string) bool { return apiServer == history.OAuthAPIServer }}),
+		Subject: seam(sim.TestHooks{Unmigrated: func(apiServer string) bool { return apiServer == history.OAuthAPIServer }}),
 	}}
 }
 
 // told is a subject in which those of a role at one API server are told the operator of another.
 func told(role, at, other string) func() sim.Options {
-	return seam(sim.Seams{Operator: func(r, apiServer string) string {
+	return seam(sim.TestHooks{Operator: func(r, apiServer string) string {
 		if r == role && apiServer == at {
 			return other
 		}

@@ -20,8 +20,8 @@ type (
 )
 
 // seam is a subject whose cores are good.
-func seam(s sim.Seams) func() sim.Options {
-	return func() sim.Options { return sim.Options{Seams: s} }
+func seam(s sim.TestHooks) func() sim.Options {
+	return func() sim.Options { return sim.Options{TestHooks: s} }
 }
 
 // stepping is a reporter with a core of its own.
@@ -68,12 +68,12 @@ func misreport(change func(a *reporter.Action)) func() sim.Options {
 
 // publishing is a reporter that handles its writes in another way. make is called at each start.
 func publishing(make func(node string, next sim.Publish) sim.Publish) func() sim.Options {
-	return seam(sim.Seams{Publisher: make})
+	return seam(sim.TestHooks{Publisher: make})
 }
 
 // sending is a reporter whose applies are changed on their way out.
 func sending(change func(o *sim.Outgoing)) func() sim.Options {
-	return seam(sim.Seams{Send: func(o *sim.Outgoing) {
+	return seam(sim.TestHooks{Send: func(o *sim.Outgoing) {
 		if o.Node != "" && o.Verb == "patch" {
 			change(o)
 		}
@@ -207,6 +207,6 @@ func plugin(flags ...string) func() sim.Options {
 			parsed, _ := fault.ParseFlag(f) // the zero fault of a mistake is refused by the backend
 			faults = append(faults, parsed)
 		}
-		return sim.Options{Seams: sim.Seams{Faults: faults}}
+		return sim.Options{TestHooks: sim.TestHooks{Faults: faults}}
 	}
 }

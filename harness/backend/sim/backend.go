@@ -37,7 +37,7 @@ type Options struct {
 	// Cores take the place of this project's own where they are set. Those that are wrong on purpose show what a simulation finds.
 	Cores Cores
 	// Seams are where the rest of a subject can be made wrong on purpose.
-	Seams Seams
+	TestHooks TestHooks
 	// Unhealthy is what API servers make of a plugin that says that it is not well.
 	Unhealthy Unhealthy
 	// CPUs of each API server, for the work that applies make; 0: two, as where that work was measured; Unlimited: it takes no time,

@@ -40,14 +40,14 @@ var (
 )
 
 func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Store, o Options) (*environment, error) {
-	if err := o.Seams.check(); err != nil {
+	if err := o.TestHooks.check(); err != nil {
 		return nil, err
 	}
 	w, err := newWorld(spec.Seed, spec.Log, timing, kept)
 	if err != nil {
 		return nil, err
 	}
-	w.cores, w.seams = o.Cores.withDefaults(), o.Seams
+	w.cores, w.seams = o.Cores.withDefaults(), o.TestHooks
 	w.unhealthy = o.Unhealthy.of(spec.Seed)
 	w.cpus = o.cpus()
 	s := spec.Scenario

@@ -14,7 +14,7 @@ import (
 )
 
 // Seams are the places outside the cores at which a subject can be made wrong on purpose. The zero value leaves everything right.
-type Seams struct {
+type TestHooks struct {
 	// Publisher takes the place of a reporter's, each time that it starts. next is the good one; it must not be called again
 	// before it is done.
 	Publisher func(node string, next Publish) Publish
@@ -79,7 +79,7 @@ type Outgoing struct {
 }
 
 // sent is a request as it leaves.
-func (s Seams) sent(node string, r request) request {
+func (s TestHooks) sent(node string, r request) request {
 	if s.Send == nil {
 		return r
 	}
@@ -92,7 +92,7 @@ func (s Seams) sent(node string, r request) request {
 }
 
 // jitter is what moves the next tick.
-func (s Seams) jitter(drawn time.Duration) time.Duration {
+func (s TestHooks) jitter(drawn time.Duration) time.Duration {
 	if s.Jitter == nil {
 		return drawn
 	}
@@ -100,7 +100,7 @@ func (s Seams) jitter(drawn time.Duration) time.Duration {
 }
 
 // probeTimeout is the deadline of a probe.
-func (s Seams) probeTimeout(good time.Duration) time.Duration {
+func (s TestHooks) probeTimeout(good time.Duration) time.Duration {
 	if s.ProbeTimeout > 0 {
 		return s.ProbeTimeout
 	}
@@ -108,7 +108,7 @@ func (s Seams) probeTimeout(good time.Duration) time.Duration {
 }
 
 // publisher is a reporter's, for one of its lives.
-func (s Seams) publisher(node string, good Publish) Publish {
+func (s TestHooks) publisher(node string, good Publish) Publish {
 	if s.Publisher == nil {
 		return good
 	}
@@ -116,17 +116,17 @@ func (s Seams) publisher(node string, good Publish) Publish {
 }
 
 // stages of a switch.
-func (s Seams) stages(good []encryption.Stage) []encryption.Stage {
+func (s TestHooks) stages(good []encryption.Stage) []encryption.Stage {
 	if s.Stages == nil {
 		return good
 	}
 	return s.Stages(good)
 }
 
-func (s Seams) skips(name string) bool { return s.SkipObject != nil && s.SkipObject(name) }
+func (s TestHooks) skips(name string) bool { return s.SkipObject != nil && s.SkipObject(name) }
 
 // caller is how a plugin makes itself known to its KMS.
-func (s Seams) caller(c remotekms.Caller) remotekms.Caller {
+func (s TestHooks) caller(c remotekms.Caller) remotekms.Caller {
 	if s.Caller == nil {
 		return c
 	}
@@ -134,19 +134,19 @@ func (s Seams) caller(c remotekms.Caller) remotekms.Caller {
 }
 
 // key is what a plugin is told.
-func (s Seams) key(apiServer, good string) string {
+func (s TestHooks) key(apiServer, good string) string {
 	if s.Key == nil {
 		return good
 	}
 	return s.Key(apiServer, good)
 }
 
-func (s Seams) unmigrated(apiServer string) bool {
+func (s TestHooks) unmigrated(apiServer string) bool {
 	return s.Unmigrated != nil && s.Unmigrated(apiServer)
 }
 
 // uid is what an API server sends with an envelope operation.
-func (s Seams) uid(made string) string {
+func (s TestHooks) uid(made string) string {
 	if s.UID == nil {
 		return made
 	}
@@ -154,7 +154,7 @@ func (s Seams) uid(made string) string {
 }
 
 // check says whether the faults can be in force.
-func (s Seams) check() error {
+func (s TestHooks) check() error {
 	p := fault.NewProgram(clock.RealClock{}, 0)
 	for _, f := range s.Faults {
 		if _, err := p.Inject(f); err != nil {
@@ -165,7 +165,7 @@ func (s Seams) check() error {
 }
 
 // inject puts a plugin's own faults in force, and says which they are.
-func (s Seams) inject(p *fault.Program) (own []string) {
+func (s TestHooks) inject(p *fault.Program) (own []string) {
 	for _, f := range s.Faults {
 		if a, err := p.Inject(f); err == nil { // check has seen to it that they can be
 			own = append(own, a.ID)

@@ -34,7 +34,7 @@ type cluster struct {
 	union     contract.Union   // of the aggregators
 	profile   *profile.Profile // of the plugins; may be nil
 	cores     Cores
-	seams     Seams
+	seams     TestHooks
 
 	store       *objects.Store
 	published   int64 // revision up to which everybody was told

@@ -24,9 +24,9 @@ func TestSurvivors(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		return sim.Options{Seams: sim.Seams{Faults: []fault.Fault{f}}}
+		return sim.Options{TestHooks: sim.TestHooks{Faults: []fault.Fault{f}}}
 	}
-	broken := func() sim.Options { return sim.Options{Seams: sim.Seams{Faults: make([]fault.Fault, 1)}} }
+	broken := func() sim.Options { return sim.Options{TestHooks: sim.TestHooks{Faults: make([]fault.Fault, 1)}} }
 	var outcomes []trial.Outcome
 	for _, c := range []struct {
 		mutant   mutants.Mutant
