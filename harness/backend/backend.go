@@ -48,7 +48,7 @@ type Spec struct {
 type Environment interface {
 	// Heading is the history's first event, filled in as far as the backend knows it: timing, tolerance, contract,
 	// operator.
-	Heading() history.Run
+	RunMetadata() history.Run
 	// Do carries out one action with its selectors already resolved by the engine, and returns when it has taken
 	// effect (a killed process is gone, a started one answers). It records what it did to processes, links, expected nodes and
 	// data; the action itself is recorded by the engine.

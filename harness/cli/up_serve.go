@@ -48,7 +48,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 	if err != nil {
 		return err
 	}
-	heading := env.Heading()
+	heading := env.RunMetadata()
 	heading.Scenario = f.scenario().Name
 	log.Record(time.Now(), upSource, &heading)
 	if err := f.ready(w, place, env, file.Name()); err != nil {

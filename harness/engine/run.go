@@ -107,7 +107,7 @@ func newRun(env backend.Environment, s *scenario.Scenario, opts Options) (*run, 
 
 // head completes what the environment knows about the run.
 func (r *run) head() history.Run {
-	h := r.env.Heading()
+	h := r.env.RunMetadata()
 	h.Schema, h.Scenario, h.File = history.Schema, r.scenario.Name, r.scenario.File
 	h.Title, h.Area = r.scenario.Title, r.scenario.Area
 	h.Seed, h.Reproduce, h.SourceOnly = r.opts.Seed, r.opts.Reproduce, r.opts.SourceOnly

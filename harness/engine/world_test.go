@@ -90,7 +90,7 @@ func (w *world) in(d time.Duration, do func()) {
 
 // Environment.
 
-func (w *world) Heading() history.Run {
+func (w *world) RunMetadata() history.Run {
 	return history.Run{Backend: "world", Timing: timing(), Contract: "conditions", Operator: "kubeapiservers", ClusterOperator: "kube-apiserver"}
 }
 func (w *world) Nodes() []string                     { return slices.Clone(w.nodes) }

@@ -74,7 +74,7 @@ func (b *Backend) bootHealth(ctx context.Context, s *scenario.Scenario, o BootOp
 	if err != nil {
 		return nil, err
 	}
-	heading := e.Heading()
+	heading := e.RunMetadata()
 	log.Record(time.Now(), "boot", &heading)
 	return &Cluster{backend: b, plane: e.Plane().(*plane), env: e}, nil
 }

@@ -81,7 +81,7 @@ type Options struct {
 var _ backend.Environment = (*Environment)(nil)
 
 // Heading implements backend.Environment.
-func (e *Environment) Heading() history.Run {
+func (e *Environment) RunMetadata() history.Run {
 	form := e.scenario.Contract
 	if form == "" {
 		form = "conditions"

@@ -41,7 +41,7 @@ func newWorld(t *testing.T, b *Backend, ctx context.Context, s *scenario.Scenari
 		t.Fatal(err)
 	}
 	w.env = env
-	heading := env.Heading()
+	heading := env.RunMetadata()
 	w.log.Record(time.Now(), "engine", &heading)
 	t.Cleanup(w.log.Subscribe(func(e history.Event) { w.events <- e }))
 	return w

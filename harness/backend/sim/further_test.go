@@ -217,7 +217,7 @@ func TestActionsOnAllAPIServers(t *testing.T) {
 				t.Errorf("%s of %q lies under %s", name, one.w.apiServer, s.provider)
 			}
 		}
-		own := history.About(append([]history.Event{{Kind: history.KindRun, Run: ptr(e.Heading())}}, e.w.log.Events()...), one.w.apiServer)
+		own := history.About(append([]history.Event{{Kind: history.KindRun, Run: ptr(e.RunMetadata())}}, e.w.log.Events()...), one.w.apiServer)
 		last := history.Census{}
 		for _, ev := range own {
 			if ev.Census != nil {
