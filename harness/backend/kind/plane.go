@@ -115,8 +115,8 @@ func (p *plane) Logs() []live.LogDir {
 
 // Spoil implements live.Plane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
 // only have been paused. Nodes and pods that did not start again are not worth another try.
-func (p *plane) Spoil(d live.Damage) {
-	if d != live.DamagedProgram && d != live.DamagedPower && d != live.DamagedData {
+func (p *plane) MarkDirty(d live.Taint) {
+	if d != live.TaintedProgram && d != live.TaintedPower && d != live.TaintedData {
 		return
 	}
 	p.mu.Lock()

@@ -74,7 +74,7 @@ func (m *nodesUnit) Kill(ctx context.Context) error {
 // unlessDamaged notes that nodes which could not be brought back, if so, are not worth another try.
 func (m *nodesUnit) unlessDamaged(err error) error {
 	if err != nil {
-		m.Spoil(live.DamagedPower)
+		m.MarkDirty(live.TaintedPower)
 	}
 	return err
 }

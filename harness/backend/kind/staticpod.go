@@ -51,7 +51,7 @@ func eachPod(ctx context.Context, p *plane, name string, nodes []*live.Node, do 
 	for _, n := range nodes {
 		all.Go(func() error {
 			if err := do(ctx, n); err != nil {
-				p.Spoil(live.DamagedPower)
+				p.MarkDirty(live.TaintedPower)
 				return fmt.Errorf("%s: %w", fmt.Sprintf(name, n.Name), err)
 			}
 			return nil

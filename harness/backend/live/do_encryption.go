@@ -33,7 +33,7 @@ func (sw *encryptionSwitch) changeEncryption(ctx context.Context, a *scenario.En
 	if err := sw.e.procs.reachable(sw.e.nodes(), ""); err != nil {
 		return err
 	}
-	sw.e.plane.Spoil(DamagedEncryption)
+	sw.e.plane.MarkDirty(TaintedEncryption)
 	err = sw.e.data.watched(ctx, func(ctx context.Context) error { return sw.switchTo(ctx, to) })
 	if errors.Is(context.Cause(ctx), errSuperseded) {
 		return nil // its end is the other's

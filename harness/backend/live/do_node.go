@@ -24,7 +24,7 @@ func (nc *nodeChanges) changeNodes(ctx context.Context, a *scenario.Node) error 
 	if err := nc.e.procs.reachable(nc.e.nodes(), ""); err != nil {
 		return err
 	}
-	nc.e.plane.Spoil(DamagedNodes)
+	nc.e.plane.MarkDirty(TaintedNodes)
 	lingers := a.Reporter == scenario.ReporterLingers
 	switch {
 	case a.Remove != "":

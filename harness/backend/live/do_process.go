@@ -29,7 +29,7 @@ func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 		return err
 	}
 	if a.Target.Role == history.RoleEtcd {
-		ps.e.plane.Spoil(DamagedEtcd)
+		ps.e.plane.MarkDirty(TaintedEtcd)
 	}
 	if a.Target.Role == history.RoleOperator {
 		ps.e.pods.operator.Unit.(*operatorUnit).release(a.Release)

@@ -35,18 +35,18 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	}
 	for _, one := range e.all() {
 		if one.procs.reachable(one.nodes(), "") != nil {
-			e.plane.Spoil(DamagedPower)
+			e.plane.MarkDirty(TaintedPower)
 		}
 	}
 	if e.traits.Outlives && errors.Join(e.encrypting.clear(ctx), e.eachFurther(func(f *Environment) error { return f.encrypting.clear(ctx) })) != nil {
-		e.plane.Spoil(DamagedData)
+		e.plane.MarkDirty(TaintedData)
 	}
 	if e.pods != nil && e.operated.clearOperators(ctx) != nil {
-		e.plane.Spoil(DamagedOperator)
+		e.plane.MarkDirty(TaintedOperator)
 	}
 	ended := e.EndSystemUnderTest(ctx)
 	if ended != nil {
-		e.plane.Spoil(DamagedProgram)
+		e.plane.MarkDirty(TaintedProgram)
 	}
 	return errors.Join(finished, ended, e.opts.Release(ctx, e, false))
 }

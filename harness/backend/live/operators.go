@@ -35,7 +35,7 @@ func (op *operatedParts) prepareOperators(ctx context.Context) error {
 	if op.e.pods == nil {
 		return nil
 	}
-	op.e.plane.Spoil(DamagedEncryption)
+	op.e.plane.MarkDirty(TaintedEncryption)
 	if err := op.e.data.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
 		return fmt.Errorf("prepare the operator: %w", err)
 	}

@@ -22,7 +22,7 @@ type Plane interface {
 	KMS() *RemoteKMS
 	// Spoil says what a scenario did to the plane. Whether a reset can make that good, the backend knows; if not, the plane
 	// serves no other scenario.
-	Spoil(d Damage)
+	MarkDirty(d Taint)
 	// Listen passes changes (*history.Process) and stalls (*history.Stall) of processes on to f; nil ends it.
 	Listen(f func(at time.Time, payload any))
 	// Logs are the folders with its logs.
@@ -105,17 +105,17 @@ func (t Traits) clockOfLogs() func() time.Time {
 }
 
 // Damage is what a scenario can do to a plane beyond faults and data, which every reset makes good.
-type Damage string
+type Taint string
 
 // Kinds of damage.
 const (
-	DamagedNodes      Damage = "its nodes were changed"
-	DamagedEncryption Damage = "its encryption was changed"
-	DamagedEtcd       Damage = "something was done to etcd"
-	DamagedPower      Damage = "a node or a pod was not started again"
-	DamagedProgram    Damage = "the system under test could not be ended"
-	DamagedOperator   Damage = "what an operator made could not be taken back"
-	DamagedData       Damage = "its objects could not be written in clear text"
+	TaintedNodes      Taint = "its nodes were changed"
+	TaintedEncryption Taint = "its encryption was changed"
+	TaintedEtcd       Taint = "something was done to etcd"
+	TaintedPower      Taint = "a node or a pod was not started again"
+	TaintedProgram    Taint = "the system under test could not be ended"
+	TaintedOperator   Taint = "what an operator made could not be taken back"
+	TaintedData       Taint = "its objects could not be written in clear text"
 )
 
 // Place is where a program of the system under test runs.

@@ -73,7 +73,7 @@ func (p *plane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
 func (p *plane) KMS() *live.RemoteKMS { return p.kms }
 
 // Spoil implements live.Plane. A reset repairs nodes, etcd, and what the API servers were told.
-func (p *plane) Spoil(d live.Damage) {
+func (p *plane) MarkDirty(d live.Taint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.fleets) > 0 {
@@ -81,8 +81,8 @@ func (p *plane) Spoil(d live.Damage) {
 		return
 	}
 	switch d {
-	case live.DamagedNodes, live.DamagedEtcd:
-	case live.DamagedEncryption:
+	case live.TaintedNodes, live.TaintedEtcd:
+	case live.TaintedEncryption:
 		p.sealed = true
 	default:
 		p.dirty = string(d)

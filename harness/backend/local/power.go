@@ -67,7 +67,7 @@ func (u *powered) etcd() live.Target {
 func (u *powered) Kill(ctx context.Context) error {
 	var all errgroup.Group
 	if u.last() {
-		u.plane.Spoil(live.DamagedEtcd)
+		u.plane.MarkDirty(live.TaintedEtcd)
 		u.plane.etcdPaused.Store(false)
 		if u.etcd().Status().Lives() {
 			u.plane.etcdOff.Store(true)
@@ -94,7 +94,7 @@ func (u *powered) Start(ctx context.Context) error {
 func (u *powered) Pause(ctx context.Context) error {
 	err := u.Unit.Pause(ctx)
 	if e := u.etcd(); u.last() && e.Status().Phase == live.Running {
-		u.plane.Spoil(live.DamagedEtcd)
+		u.plane.MarkDirty(live.TaintedEtcd)
 		u.plane.etcdPaused.Store(true)
 		err = errors.Join(err, e.Pause(ctx))
 	}
