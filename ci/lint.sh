@@ -29,39 +29,8 @@ package_comments() {
   done
 }
 
-# The arrows between rooms (docs/architecture.md); an import against them is a design error.
-arrows() {
-  local mod=github.com/kmsharness/kmsharness
-  local all
-  all=$(go list -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}' ./...)
-  # imports prints what one package imports of this module, or all packages below DIR/....
-  imports() {
-    local dir=${1#./} end=' '
-    [[ $dir != */... ]] || { dir=${dir%/...} end='[/ ]'; }
-    grep -E "^$mod/$dir$end" <<<"$all" | cut -d' ' -f2 | grep "^$mod/"
-  }
-  imports ./contract/... | grep -v "^$mod/contract"
-  imports ./harness/check/... | grep -vE "^$mod/(contract|harness/history|harness/check)"
-  imports ./harness/lifecycle/encryption | grep -v "^$mod/harness/lifecycle/encryption"
-  imports ./harness/trace/... | grep -vE "^$mod/(contract|harness/history|harness/trace|internal/suggest)"
-  imports ./harness/lifecycle/sidecar | grep -v "^$mod/harness/lifecycle/sidecar"
-  imports ./harness/lifecycle/... | grep -vE "^$mod/(contract|harness/lifecycle/.*)\$"
-  imports ./harness/lifecycle/config | grep -vE "^$mod/(contract|harness/lifecycle/config)\$"
-  for room in revision core model exchange; do # pure: no room that acts
-    imports "./harness/lifecycle/$room" | grep -vE "^$mod/(contract|harness/lifecycle/(config|revision|core|model|exchange))\$"
-  done
-  imports ./harness/backend/operated | grep -vE "^$mod/(contract|harness/(history|scenario|lifecycle/(config|revision|core|exchange|encryption)|backend/operated))\$"
-  imports ./harness/backend/sim/store | grep -vE "^$mod/(ci/crds|harness/backend/sim/store)\$"
-  imports ./harness/netfault/... | grep -v "^$mod/harness/netfault"
-  imports ./fakeplugin/profile | grep -v "^$mod/fakeplugin/profile\$"
-  imports ./harness/report/series | grep -vE "^$mod/(contract|harness/(history|report/series))\$"
-  # Hold is in every container under test: what it imports, it weighs.
-  imports ./harness/hold | grep -vE "^$mod/(harness/(hold|history|process|stall)|fakeplugin/(endpoint|httpjson))\$"
-  for room in reporter aggregator fakeplugin; do
-    imports "./$room/..." | grep -vE "^$mod/($room|contract|ci/|internal/)"
-  done
-  true
-}
+# Which package may import which: .depguard.yaml.
+imports() { go run -modfile=ci/tools/go.mod github.com/OpenPeeDeeP/depguard/v2/cmd/depguard -test=false ./...; }
 
 # The job files call what the Makefile has. Without it, a misspelt variable runs something else, and is green.
 job_files() { local out; out=$(go test ./ci/jobs 2>&1) || echo "$out"; }
@@ -72,6 +41,6 @@ check staticcheck staticcheck
 check mod-tidy go mod tidy -diff
 check sleeps no_sleeps
 check comments package_comments
-check arrows arrows
+check imports imports
 check jobs job_files
 exit $failed
