@@ -90,7 +90,7 @@ alerts: ## test the alerting rules with Prometheus' own rule engine, on series o
 readme: build ## write the output of commands in README.md again: make readme [KINDS=compared,sim,local]
 	@go run ./ci/readme --kinds='$(or $(KINDS),compared,sim,local)' README.md
 
-lint: ## formatting, vet, staticcheck, tidy modules, house rules
+lint: ## formatting, vet, staticcheck, imports, tidy modules, house rules, messages of new commits
 	@ci/lint.sh
 
 bench: build ## benchmarks, as ratios against a baseline of the same run
