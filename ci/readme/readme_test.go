@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -159,5 +160,53 @@ func TestRun(t *testing.T) {
 	}
 	if _, err := run(t.Context(), []string{"exit 3"}); err == nil {
 		t.Error("a shell that ended early is no error")
+	}
+}
+
+var (
+	fenced  = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	notSlug = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// anchors returns the anchors that GitHub gives to the headings of a page.
+func anchors(text string) (all []string) {
+	for _, m := range heading.FindAllStringSubmatch(regexp.MustCompile("(?s)```.*?```").ReplaceAllString(text, ""), -1) {
+		all = append(all, strings.ReplaceAll(notSlug.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return all
+}
+
+// Every relative link of a page leads to a file, and to a heading of it.
+func TestLinks(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	decisions, err2 := filepath.Glob("../../docs/decisions/*.md")
+	if err := errors.Join(err, err2); err != nil || len(pages) == 0 || len(decisions) == 0 {
+		t.Fatal(err, len(pages), len(decisions))
+	}
+	pages = append(append(pages, decisions...), "../../README.md", "../../ci/README.md", "../../ci/nodeimage/README.md")
+	for _, file := range pages {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+			name, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(name, "://") {
+				continue
+			}
+			target := file
+			if name != "" {
+				target = filepath.Join(filepath.Dir(file), name)
+			}
+			linked, err := os.ReadFile(target)
+			if info, failed := os.Stat(target); failed == nil && info.IsDir() {
+				err = nil
+			}
+			if err != nil || anchor != "" && !slices.Contains(anchors(string(linked)), anchor) {
+				t.Errorf("%s: the link %s leads nowhere", file, m[1])
+			}
+		}
 	}
 }
