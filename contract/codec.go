@@ -116,7 +116,7 @@ func validateEntries(entries []Entry) error {
 
 // FormatTime writes an instant as RFC 3339 in UTC. Whole seconds are written without a fraction, as in the
 // contract's example; a reporter with a short interval keeps milliseconds, because with an interval of 1 s a
-// rounding of up to 1 s would eat a quarter of the staleness threshold (docs/decisions.md).
+// rounding of up to 1 s would eat a quarter of the staleness threshold (docs/decisions/0001-form-of-reports.md).
 func FormatTime(t time.Time) string {
 	return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
 }
