@@ -87,8 +87,8 @@ alerts: ## test the alerting rules with Prometheus' own rule engine, on series o
 	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go test -count=1 -run TestFailureStages ./scenarios
 	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go -C ci/alerts test -count=1 ./...
 
-readme: build ## write the output of commands in README.md again: make readme [KINDS=compared,sim,local]
-	@go run ./ci/readme --kinds='$(or $(KINDS),compared,sim,local)' README.md
+readme: build ## write the output of commands in README.md and docs again: make readme [KINDS=compared,sim,local]
+	@go run ./ci/readme --kinds='$(or $(KINDS),compared,sim,local)' README.md docs/*.md
 
 lint: ## formatting, vet, staticcheck, imports, tidy modules, house rules, messages of new commits
 	@ci/lint.sh
