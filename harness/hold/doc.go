@@ -7,7 +7,7 @@
 // What nobody asked for is passed on: a program that ends by itself takes its container with it, with the same exit code.
 //
 // What lives here: the program's life, the control API and its client, the journal of changes and stalls, the wait for a URL, the
-// collection of orphans. What does not: what the program is, how hold comes into the container (harness/lifecycle/sidecar),
+// collection of orphans. What does not: what the program is, how hold comes into the container (operator/sidecar),
 // and the reading of the journal (harness/record/hold).
 //
 // Stop and kill outlive the container. A marker beside the control socket says that the program is down on request, so a

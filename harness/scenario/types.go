@@ -102,7 +102,7 @@ const (
 	LifecycleOperator = history.LifecycleOperator
 )
 
-// Values of Topology.Sockets, as harness/lifecycle/revision has them.
+// Values of Topology.Sockets, as operator/revision has them.
 const (
 	SocketsByKey  = "key"
 	SocketsByHash = "hash"

@@ -10,7 +10,7 @@ func Lifecycles() []string { return []string{LifecycleDirect, LifecycleOperator}
 // SocketSchemes are the values of topology.sockets, the default first.
 func SocketSchemes() []string { return []string{SocketsByKey, SocketsByHash} }
 
-// hashForm is config.Hash of harness/lifecycle: what a plugin goes by whose socket is named by its configuration.
+// hashForm is config.Hash of operator: what a plugin goes by whose socket is named by its configuration.
 var hashForm = regexp.MustCompile(`^[2-7]*[a-z][a-z2-7]*$`)
 
 const hashLength = 8

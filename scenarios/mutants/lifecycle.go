@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/model"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // lifecycles are wrong about keys, revisions and plugins. They are tried in the model of a cluster.

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/model"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // lifecycleNodes are wrong about nodes that come and go.

@@ -3,10 +3,10 @@ package mutants
 import (
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/model"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // lifecyclePlugins start and stop plugins at a wrong time.

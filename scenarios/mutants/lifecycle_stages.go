@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/model"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // lifecycleStages go on too early, or from a wrong stage.

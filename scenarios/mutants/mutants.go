@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
+	"github.com/kmsharness/kmsharness/operator/model"
 )
 
 // Family is the part of the system that is wrong.
@@ -23,7 +23,7 @@ const (
 	Aggregator Family = "aggregator"
 	Plugin     Family = "plugin"
 	Operator   Family = "operator"
-	// Lifecycle is the decisions of harness/lifecycle.
+	// Lifecycle is the decisions of operator.
 	Lifecycle Family = "lifecycle"
 )
 

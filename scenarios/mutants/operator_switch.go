@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // switches is operators that switch the encryption with a mistake.

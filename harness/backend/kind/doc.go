@@ -9,6 +9,6 @@
 // not suffice.
 //
 // What lives here: clusters, their wiring, and the faults that only nodes can have. What does not: what is done with a plane
-// (harness/backend/live), how sidecars come into a manifest (harness/lifecycle/sidecar), building images (ci/images,
+// (harness/backend/live), how sidecars come into a manifest (operator/sidecar), building images (ci/images,
 // ci/nodeimage), starting a container engine (ci/engine).
 package kind

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/sidecar"
+	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
 // sampleProgram is the aggregated API server's in its image.

@@ -17,8 +17,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/sidecar"
 	"github.com/kmsharness/kmsharness/harness/record"
+	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/hold"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/sidecar"
+	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
 const (

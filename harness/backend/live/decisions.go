@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/operator/core"
 )
 
 // decide is core.Decide, and leaves in the history what came of it.

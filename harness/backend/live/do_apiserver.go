@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/encryption"
+	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
 // Where an administrator keeps what plugins need to log in, and the one that every scenario finds there.

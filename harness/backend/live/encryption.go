@@ -6,7 +6,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // Encryption is what the API servers are told: providers, the first of which writes, and the keys of those that API servers hold

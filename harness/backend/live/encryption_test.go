@@ -8,7 +8,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // What API servers are told becomes a configuration that they take, in the same order.

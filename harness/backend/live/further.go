@@ -10,9 +10,9 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/beside"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // Further is a plane as an API server beside kube-apiserver sees it: its nodes are the same, but have that API server, with plugins and

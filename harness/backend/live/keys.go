@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // Where an operator keeps the keys that API servers hold themselves. The secrets are encrypted like all others: the API servers

@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // operatedParts is what an operator changes about an API server.

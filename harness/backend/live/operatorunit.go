@@ -14,9 +14,9 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
-	lifecycle "github.com/kmsharness/kmsharness/harness/lifecycle/operator"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/config"
 )
 
 // operatorUnit is the operator as a unit: one goroutine of this process at a time, so there is one leader. To kill it is to take its context:

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
-	lifecycle "github.com/kmsharness/kmsharness/harness/lifecycle/operator"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // pods are the API servers' pods of an environment as an operator handles them: what each is configured with, and what came of it.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
+	"github.com/kmsharness/kmsharness/operator/exchange"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // on does something on a node, which does not come or go meanwhile.

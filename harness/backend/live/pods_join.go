@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/operator/core"
 )
 
 // join brings a node up beside an operator, with its reporter. It counts from the beginning, before what its pod begins with is read: whoever

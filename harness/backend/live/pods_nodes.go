@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/operator/core"
 )
 
 // Nodes implements operator.Executor. A plugin that has crashed is there all the same: it is the pod's, and the kubelet's to start again.

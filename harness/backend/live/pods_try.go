@@ -10,8 +10,8 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/operator/config"
 )
 
 // Try implements operator.Executor: a plugin process of its own, on no node, at a socket of its own.

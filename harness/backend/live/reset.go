@@ -13,7 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/ci/manifests"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // manifestsOf are what a cluster needs for the health of an operator: the CRDs in a variant, and the permissions of reporters and

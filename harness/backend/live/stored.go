@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // stored says how an object lies in etcd.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // What was readable stays so, and nothing is encrypted any more; a second time changes nothing.

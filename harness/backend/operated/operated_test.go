@@ -9,10 +9,10 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // What an operator rolls out is named as histories name it, whichever types are in it.
@@ -72,7 +72,7 @@ func TestDecisionOf(t *testing.T) {
 	}
 }
 
-// What apiserver writes is what harness/lifecycle/config reads, the annotation's way included.
+// What apiserver writes is what operator/config reads, the annotation's way included.
 func TestWish(t *testing.T) {
 	for _, test := range []struct {
 		a    scenario.APIServer

@@ -10,10 +10,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/encryption"
+	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
 // CredentialSecret is what plugins need to log in, in the namespace exchange.Credentials. Every scenario with an operator finds it there.

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	aggregating "github.com/kmsharness/kmsharness/aggregator/core"
-	operating "github.com/kmsharness/kmsharness/harness/lifecycle/core"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	operating "github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
 	reporting "github.com/kmsharness/kmsharness/reporter/core"
 )
 

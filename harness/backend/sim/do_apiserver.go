@@ -7,9 +7,9 @@ import (
 	"net/http"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // configureAPIServer writes the cluster's one APIServer configuration, as an administrator does. What comes of it is the operators' business: it

@@ -9,9 +9,9 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/beside"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // errSuperseded ends a switch when another begins.

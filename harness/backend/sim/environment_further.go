@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // An API server beside kube-apiserver is an environment within the environment, as on real backends: the same code does the same to it.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // taken gives the API server a configuration and lets it load that.

@@ -8,11 +8,11 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
-// operatorProc is the API server operator: what carries out the decisions of harness/lifecycle/core. It reads and writes through an API server
+// operatorProc is the API server operator: what carries out the decisions of operator/core. It reads and writes through an API server
 // that the load balancer knows.
 //
 // What it leaves out: its connections. It sees at once what API servers know, and goes on with what it saw last when none answers; a request is

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
 // carry carries out one action.

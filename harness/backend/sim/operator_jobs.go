@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/preflight"
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/exchange"
+	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
 // migrate begins an attempt, unless it runs already.

@@ -15,9 +15,9 @@ import (
 
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/exchange"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // caches are what an operator saw last.

@@ -8,8 +8,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // underOperator is an environment with an operator, some time after its beginning.

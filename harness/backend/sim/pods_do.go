@@ -7,8 +7,8 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // What is done on nodes is done in a task, and has been done when it returns. It may be done again.

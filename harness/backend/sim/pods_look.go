@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
+	"github.com/kmsharness/kmsharness/operator/core"
 )
 
 // nodes are those that have a pod, and what is on them. A plugin that has crashed is there all the same: it is the pod's, and the kubelet's to

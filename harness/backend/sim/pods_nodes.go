@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/kmsharness/kmsharness/harness/lifecycle/core"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
 // Nodes that come and go beside an operator. What their pods begin with is the newest revision, whether the operator runs or not: the pod of a

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
 // A node that joins without an operator begins with the newest revision all the same, and one of its name is another one.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // stock is a lab with a kube-apiserver as it is released: it looks at its configuration once a minute.

@@ -12,9 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/exchange"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/revision"
+	"github.com/kmsharness/kmsharness/operator/encryption"
+	"github.com/kmsharness/kmsharness/operator/exchange"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // secret is an encrypted object as it lies in etcd.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // stages gives the API servers one list after another, each after all have loaded the one before, and has every object written

@@ -13,8 +13,8 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/config"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/preflight"
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
 // trial is a plugin that an operator tries, on no node, as a client sees it, and the time in which it does so. It is for a task.

@@ -13,9 +13,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/encryption"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/check"
-	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/survey"
+	"github.com/kmsharness/kmsharness/operator/model"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/lifecycle/model"
 	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/operator/model"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 )
 

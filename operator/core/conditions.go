@@ -1,0 +1,111 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/operator/config"
+)
+
+// Types of conditions.
+const (
+	ConditionConfig      = "EncryptionStateControllerDegraded"
+	ConditionProgressing = "EncryptionMigrationControllerProgressing"
+	ConditionPreflight   = "EncryptionKMSPreflightControllerDegraded"
+	ConditionPlugin      = "KMSPluginDegraded"
+	// ConditionCredentials has no suffix that would degrade the cluster: it is a warning, and nothing is blocked.
+	ConditionCredentials = "KMSPluginCredentialsPending"
+)
+
+// Reasons.
+const (
+	ReasonAsExpected      = "AsExpected"
+	ReasonInvalid         = "InvalidConfiguration"
+	ReasonPreflightFailed = "PreflightFailed"
+	ReasonHealthy         = "KMSPluginHealthy"
+	ReasonUnhealthy       = "KMSPluginUnhealthy"
+	ReasonMissing         = "CredentialsMissing"
+)
+
+// Stages, as reasons of ConditionProgressing.
+const (
+	StagePreparing    = "PreparingKey"
+	StagePlugins      = "ChangingPlugins"
+	StageRollingOut   = "RollingOut"
+	StageReading      = "DistributingReadKey"
+	StageWriting      = "PromotingWriteKey"
+	StageMigrating    = "Migrating"
+	StageReencrypting = "Reencrypting"
+	StageRemoving     = "RemovingOldKeys"
+)
+
+// at says what the operator is at; the first word counts, a later one gives details.
+func (d *decision) at(stage, format string, args ...any) {
+	if d.stage != stage {
+		d.stage, d.detail = stage, fmt.Sprintf(format, args...)
+	}
+}
+
+func (d *decision) conditions() {
+	w := d.Wanted
+	d.say(ConditionConfig, w.Invalid != "", ReasonInvalid, ReasonAsExpected, w.Invalid+": what was in force stays in force")
+	d.say(ConditionProgressing, d.stage != "", d.stage, ReasonAsExpected, d.detail)
+	p := d.Preflight
+	failed := w.Invalid == "" && w.Type == config.KMS && p.Hash == w.Hash() && !p.OK && !p.At.IsZero() // one without a time is under way
+	d.say(ConditionPreflight, failed, ReasonPreflightFailed, ReasonAsExpected, p.Message)
+	d.say(ConditionCredentials, len(w.Missing) > 0, ReasonMissing, ReasonAsExpected, "no plugin is started without "+list(w.Missing))
+	worst := d.worst()
+	d.say(ConditionPlugin, worst != "", ReasonUnhealthy, ReasonHealthy, worst)
+}
+
+// say adds a condition; the message is for a status that is true.
+func (d *decision) say(kind string, status bool, yes, no, message string) {
+	c := Condition{Type: kind, Status: status, Reason: no}
+	if status {
+		c.Reason, c.Message = yes, message
+	}
+	d.plan.Conditions = append(d.plan.Conditions, c)
+}
+
+// worst is the plugin that has failed for longest, and what that means by now.
+func (d *decision) worst() string {
+	var text string
+	var longest time.Duration = -1
+	for _, name := range d.names() {
+		for _, p := range d.plugins.Plugins {
+			e, fresh := d.fresh(name, p.KeyID)
+			if !fresh || e.Healthy {
+				continue
+			}
+			since := d.now
+			if !e.Failing.IsZero() {
+				since = e.Failing
+			}
+			if lasts := d.now.Sub(since); lasts > longest {
+				longest, text = lasts, fmt.Sprintf("plugin %d on %s: %s. %s", p.KeyID, name, e.Detail, Recovery(lasts))
+			}
+		}
+	}
+	return text
+}
+
+// Recovery says what a failure of a plugin means after a while: the stages of the seed.
+func Recovery(lasts time.Duration) string {
+	switch {
+	case lasts < time.Minute:
+		return "The API server works with the keys that it has cached; no key is made or promoted"
+	case lasts <= 5*time.Minute:
+		return "Writes of encrypted objects may fail by now: look at the plugin's container, its credentials and the network to the KMS"
+	}
+	return "It does not recover by itself: see the support procedure of the provider"
+}
+
+// list names some of many.
+func list(names []string) string {
+	const some = 5
+	if len(names) <= some {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:some], ", "), len(names)-some)
+}

@@ -1,0 +1,146 @@
+package core
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// decision is one run of Decide.
+type decision struct {
+	Observed
+	Options
+	now time.Time
+	// top is the newest key: the one that is to write.
+	top revision.Key
+	// cur and plugins are the newest revisions, which are in force for all nodes.
+	cur     revision.Config
+	plugins revision.PluginConfig
+
+	plan Plan
+	// stage is what the operator is at, for the administrator.
+	stage, detail string
+}
+
+// Decide says what to do. It looks at the newest revisions only, whatever revision the API servers' own pods have.
+func Decide(o Observed, opts Options, now time.Time) Plan {
+	d := &decision{Observed: o, Options: opts, now: now, top: revision.NewestKey(o.Keys), cur: revision.Newest(o.Configs), plugins: revision.Newest(o.PluginConfigs)}
+	if d.cur.Revision == 0 {
+		d.cur.Keys = []uint64{revision.Plain}
+	}
+	doubtful := d.doubt()
+	if ready := d.plugIn() && d.rollOut(); ready && doubtful {
+		d.at(d.upcoming(), "what the nodes agreed on is no longer believed")
+	} else if ready {
+		d.advance()
+	}
+	d.conditions()
+	return d.plan
+}
+
+// Serve is what a pod of the API server gets, of whichever revision it is itself: the newest of both.
+func Serve(o Observed, _ int) (revision.Config, revision.PluginConfig) {
+	return revision.Newest(o.Configs), revision.Newest(o.PluginConfigs)
+}
+
+// rollOut has every API server load the newest configuration, and says whether all have.
+func (d *decision) rollOut() (done bool) {
+	var waiting []string
+	for _, name := range d.names() {
+		n := d.Nodes[name]
+		if n.Up && n.Loaded == d.cur.Revision {
+			continue
+		}
+		waiting = append(waiting, name)
+		if n.Up && !n.Away && d.serves(n) {
+			d.plan.do(RollOut{Node: name, Revision: d.cur.Revision})
+		}
+	}
+	if len(waiting) > 0 {
+		d.at(StageRollingOut, "revision %d of the encryption configuration is not loaded by %s", d.cur.Revision, list(waiting))
+	}
+	return len(waiting) == 0
+}
+
+// serves: an API server does not load a configuration whose plugins it does not find.
+func (d *decision) serves(n Node) bool {
+	for _, id := range d.cur.Keys {
+		if _, runs := n.Plugins[id]; !runs && d.kms(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// advance takes the next step. Every API server has loaded the newest configuration.
+func (d *decision) advance() {
+	switch {
+	case !slices.Contains(d.cur.Keys, d.top.ID):
+		d.next(StageReading, append(slices.Clone(d.cur.Keys), d.top.ID))
+	case d.cur.Writes() != d.top.ID:
+		rest := slices.DeleteFunc(slices.Clone(d.cur.Keys), func(id uint64) bool { return id == d.top.ID })
+		d.next(StageWriting, append([]uint64{d.top.ID}, rest...))
+	case !d.top.Migrated:
+		d.migrate(StageMigrating)
+	case len(d.cur.Keys) > 1:
+		d.next(StageRemoving, []uint64{d.top.ID})
+	default:
+		d.rest()
+	}
+}
+
+// upcoming is the stage that advance would be at. A key that is doubted is never at rest: it is to be migrated, or encrypted anew.
+func (d *decision) upcoming() string {
+	switch {
+	case !slices.Contains(d.cur.Keys, d.top.ID):
+		return StageReading
+	case d.cur.Writes() != d.top.ID:
+		return StageWriting
+	case !d.top.Migrated:
+		return StageMigrating
+	case len(d.cur.Keys) > 1:
+		return StageRemoving
+	}
+	return StageReencrypting
+}
+
+// next makes the next revision, if every node can serve the newest key.
+func (d *decision) next(stage string, keys []uint64) {
+	d.at(stage, "key %d", d.top.ID)
+	if d.top.Type == config.KMS && !d.usable() {
+		return
+	}
+	d.plan.do(CreateConfig{revision.Config{Revision: d.cur.Revision + 1, Keys: keys}})
+}
+
+// rest is when the newest key is the only one. It may be that its KEK changes, that another key is wanted, or that something can go.
+func (d *decision) rest() {
+	if d.want() {
+		return
+	}
+	if d.top.Type == config.KMS {
+		d.migrate(StageReencrypting)
+	}
+	if d.stage == "" {
+		d.prune()
+	}
+}
+
+// prune removes what is older than what is kept. All nodes have the newest revisions.
+func (d *decision) prune() {
+	p := Prune{
+		Keys:          revision.PrunableKeys(d.Keys, d.Keep, d.cur),
+		Configs:       revision.Prunable(d.Configs, d.Keep, func(revision.Config) bool { return false }),
+		PluginConfigs: revision.Prunable(d.PluginConfigs, d.Keep, func(revision.PluginConfig) bool { return false }),
+	}
+	if len(p.Keys)+len(p.Configs)+len(p.PluginConfigs) > 0 {
+		d.plan.do(p)
+	}
+}
+
+func (d *decision) kms(id uint64) bool {
+	k, _ := revision.Find(d.Keys, id)
+	return k.Type == config.KMS
+}

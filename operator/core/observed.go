@@ -1,0 +1,117 @@
+package core
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// Options of an operator.
+type Options struct {
+	// Interval of the reporters; from it follows how long a report is fresh.
+	Interval time.Duration
+	// Settle is how long all nodes must have reported a new kekID before anything is encrypted anew under it. It is longer than an API
+	// server takes to ask its plugin again, which is a minute.
+	Settle time.Duration
+	// Retry is the pause after a pre-flight check that failed, Valid how long one counts that did not.
+	Retry, Valid time.Duration
+	// Keep is how many old revisions, and unused keys, are kept.
+	Keep int
+	// Scheme of sockets.
+	Scheme revision.Scheme
+}
+
+// DefaultOptions are those of OpenShift.
+func DefaultOptions() Options {
+	return Options{Interval: 30 * time.Second, Settle: 5 * time.Minute, Retry: time.Minute, Valid: 10 * time.Minute, Keep: 10, Scheme: revision.ByKey}
+}
+
+// Observed is everything that a decision depends on.
+type Observed struct {
+	Wanted    Wanted
+	Preflight Preflight
+
+	Keys          []revision.Key
+	Configs       []revision.Config
+	PluginConfigs []revision.PluginConfig
+
+	// Nodes are those that are expected to have a pod of the API server, whether they have one or not.
+	Nodes map[string]Node
+	// Migration is the one that was begun last.
+	Migration Migration
+}
+
+// Wanted is what the administrator asks for.
+type Wanted struct {
+	config.Wanted
+	// Invalid says what is wrong with the configuration. Nothing else of it is used then.
+	Invalid string
+	// Missing are credentials that its plugin refers to and that are not there.
+	Missing []string
+}
+
+// Preflight is the result of the check that was made last.
+type Preflight struct {
+	// Hash of the configuration that was checked. For another one it says nothing.
+	Hash string
+	OK   bool
+	// KEK is the kekID that the plugin reported.
+	KEK     string
+	Message string
+	At      time.Time
+}
+
+// Node is one pod of the API server.
+type Node struct {
+	// Up: the API server answers.
+	Up bool
+	// Away: nothing can be done on the node, because it has no power, or its pod is not there. What it ran it runs again when it is back.
+	Away bool
+	// Since is when the node came. What is reported of a time before is of another one that had its name.
+	Since time.Time
+	// Loaded is the revision of the encryption configuration that it has in force; 0: none.
+	Loaded int
+	// Plugins that run, by keyID.
+	Plugins map[uint64]config.Plugin
+	// Reporter has the plugins whose sockets the reporter was given, in order; empty: there is no reporter.
+	Reporter []uint64
+	// Report is what the reporter said last, by keyID.
+	Report map[uint64]Entry
+}
+
+// Entry is what is reported of one plugin.
+type Entry struct {
+	KEK     string
+	Healthy bool
+	Checked time.Time
+	// Failing is since when it has not been healthy; zero while it is, or where nobody knows.
+	Failing time.Time
+	Detail  string
+}
+
+// Attempt is what a migration is for. A migration for another attempt proves nothing.
+type Attempt struct {
+	Key uint64
+	// KEK and Since are the convergence that it rests upon; of KMS keys.
+	KEK   string
+	Since time.Time
+}
+
+// Migration rewrites every object.
+type Migration struct {
+	Attempt Attempt
+	Done    bool
+	// Failed says why it ended before its end; it is begun again.
+	Failed string
+}
+
+// names are the expected nodes, sorted.
+func (o Observed) names() []string { return slices.Sorted(maps.Keys(o.Nodes)) }
+
+// present are those of them on which something can be done.
+func (o Observed) present() []string {
+	return slices.DeleteFunc(o.names(), func(name string) bool { return o.Nodes[name].Away })
+}

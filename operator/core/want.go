@@ -1,0 +1,86 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// want sees to what is wanted and not so: another key, or another plugin for the same. It says whether it has done something. No key is
+// being promoted, and all API servers have the newest configuration.
+func (d *decision) want() bool {
+	w := d.Wanted
+	if w.Invalid != "" || w.Wanted == d.top.Wanted() {
+		return false
+	}
+	other := d.otherKey()
+	if d.top.ID == revision.Plain && w.Type == config.Identity {
+		return false
+	}
+	d.at(StagePreparing, "%s", describe(w.Wanted))
+	if w.Type == config.KMS && !d.preflight() {
+		return false
+	}
+	if other && !d.calm() {
+		return false
+	}
+	if !other {
+		k := d.top
+		k.Plugin = w.KMS
+		d.plan.do(UpdateKey{k})
+		return true
+	}
+	d.plan.do(CreateKey{d.newKey()})
+	return true
+}
+
+// otherKey says whether what is wanted encrypts with another key than the newest.
+func (d *decision) otherKey() bool {
+	have, want := d.top.Wanted(), d.Wanted.Wanted
+	return have.Type != want.Type || have.KeyHash() != want.KeyHash() || d.Scheme == revision.ByHash && have.Hash() != want.Hash()
+}
+
+func (d *decision) newKey() revision.Key {
+	k := revision.Key{ID: d.top.ID + 1, Type: d.Wanted.Type, Plugin: d.Wanted.KMS, Reason: "encryption-mode-changed"}
+	switch {
+	case d.top.ID == revision.Plain:
+		k.Reason = "key-does-not-exist"
+	case d.Wanted.Type == config.KMS && d.top.Type == config.KMS:
+		k.Reason = "kms-config-changed"
+	}
+	if k.Type == config.KMS {
+		k.Initial = d.Preflight.KEK
+	}
+	return k
+}
+
+// preflight says whether the configuration that is wanted, and no other one, passed the check.
+func (d *decision) preflight() bool {
+	if len(d.Wanted.Missing) > 0 {
+		d.detail = "credentials are missing: " + list(d.Wanted.Missing)
+		return false
+	}
+	p := d.Preflight
+	if p.Hash == d.Wanted.Hash() && p.OK && d.now.Sub(p.At) <= d.Valid {
+		return true
+	}
+	d.detail = "the configuration is checked before it is used"
+	if rest := p.At.Add(d.Retry).Sub(d.now); p.Hash == d.Wanted.Hash() && !p.OK && rest > 0 {
+		d.detail = "the check failed and is repeated: " + p.Message
+		d.plan.wake(rest)
+		return false
+	}
+	d.plan.do(RunPreflight{d.Wanted.KMS})
+	return false
+}
+
+// calm says whether it is a time for a new key: with the plugins of the present one all healthy. What cannot be read cannot be migrated.
+func (d *decision) calm() bool { return d.top.Type != config.KMS || d.usable() }
+
+func describe(w config.Wanted) string {
+	if w.Type != config.KMS {
+		return string(w.Type)
+	}
+	return fmt.Sprintf("%s with %s", w.Type, w.KMS.Provider)
+}

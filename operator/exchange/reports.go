@@ -1,0 +1,93 @@
+package exchange
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// Failing is since when plugins have not been healthy, by node and key.
+type Failing map[string]time.Time
+
+// Report is what reporters say on the CR of an operator.
+type Report struct {
+	node string
+	contract.Entry
+}
+
+// Reports are those on a CR of a kind, in whichever form they are made. Of what nobody can read nothing is known.
+func Reports(cr map[string]any, kind string) (all []Report) {
+	conditions, _, _ := unstructured.NestedSlice(cr, "status", "conditions")
+	for _, one := range conditions {
+		c, _ := one.(map[string]any)
+		kind, _, _ := unstructured.NestedString(c, "type")
+		message, _, _ := unstructured.NestedString(c, "message")
+		if node, is := contract.NodeOfCondition(kind); is {
+			entries, _ := contract.DecodeMessage(message) // without entries if it is malformed
+			for _, e := range entries {
+				all = append(all, Report{node, e})
+			}
+		}
+	}
+	items, _, _ := unstructured.NestedSlice(cr, append(typed(kind), "healthReports")...)
+	for _, one := range items {
+		var t contract.TypedReport
+		if m, is := one.(map[string]any); !is || runtime.DefaultUnstructuredConverter.FromUnstructured(m, &t) != nil {
+			continue
+		}
+		if e, err := t.Untyped(); err == nil {
+			all = append(all, Report{t.NodeName, e})
+		}
+	}
+	return all
+}
+
+// typed is where the CR of a kind has the typed status.
+func typed(kind string) []string {
+	if kind == "Authentication" {
+		return []string{"status", "oauthAPIServer", "encryptionStatus"}
+	}
+	return []string{"status", "encryptionStatus"}
+}
+
+// Add puts reports beside the nodes that are expected. Of two for one plugin the newer counts.
+func (f Failing) Add(s *Seen, scheme revision.Scheme, all []Report) {
+	for _, r := range all {
+		n, expected := s.Nodes[r.node]
+		if !expected {
+			continue
+		}
+		if n.Report == nil {
+			n.Report = map[uint64]core.Entry{}
+		}
+		if id, known := scheme.KeyOf(s.Keys, r.KeyID); known && !n.Report[id].Checked.After(r.LastChecked) {
+			n.Report[id] = f.entry(id, r)
+		}
+		s.Nodes[r.node] = n
+	}
+}
+
+// entry is a report of a key's plugin, with since when it fails.
+func (f Failing) entry(id uint64, r Report) core.Entry {
+	healthy := r.Status == contract.StatusHealthy
+	return core.Entry{KEK: r.KEKID, Healthy: healthy, Checked: r.LastChecked, Detail: r.Detail, Failing: f.since(r.node, id, healthy, r.LastChecked)}
+}
+
+// since remembers when a plugin was first seen failing.
+func (f Failing) since(node string, id uint64, healthy bool, checked time.Time) time.Time {
+	key := fmt.Sprintf("%s/%d", node, id)
+	if healthy {
+		delete(f, key)
+		return time.Time{}
+	}
+	if _, known := f[key]; !known {
+		f[key] = checked
+	}
+	return f[key]
+}

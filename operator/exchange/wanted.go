@@ -1,0 +1,47 @@
+package exchange
+
+import (
+	"fmt"
+	"slices"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
+)
+
+// Object is the name of the APIServer configuration and of the operator's CR.
+const Object = "cluster"
+
+// Credentials is the namespace of what plugins need to log in.
+const Credentials = "openshift-config"
+
+// Wanted is what the administrator asks for with an APIServer configuration, which is nil where there is none. there says whether something
+// that a plugin refers to is in the namespace Credentials.
+func Wanted(configuration map[string]any, o config.Options, there func(config.Reference) bool) core.Wanted {
+	var a *configv1.APIServer
+	if configuration != nil {
+		a = &configv1.APIServer{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(configuration, a); err != nil {
+			return core.Wanted{Invalid: fmt.Sprintf("apiservers.config.openshift.io/%s: %v", Object, err)}
+		}
+	}
+	w, err := config.Read(a, o)
+	if err != nil {
+		return core.Wanted{Invalid: err.Error()}
+	}
+	return core.Wanted{Wanted: w, Missing: missing(w.KMS, there)}
+}
+
+// missing are credentials that are not there.
+func missing(p config.Plugin, there func(config.Reference) bool) []string {
+	var missing []string
+	for _, r := range p.Credentials() {
+		if !there(r) {
+			missing = append(missing, r.String())
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}

@@ -1,0 +1,120 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/exchange"
+)
+
+// Operator of one API server.
+type Operator struct {
+	Options
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+	sources *sources
+	changed chan struct{} // somebody saw something
+	work    sync.WaitGroup
+
+	migration job[core.Migration]
+	preflight job[core.Preflight]
+
+	failing exchange.Failing
+	speech  exchange.Speech
+}
+
+// New prepares an operator; nothing is contacted before Run.
+func New(o Options) (*Operator, error) {
+	if o.Decide == nil {
+		o.Decide = core.Decide
+	}
+	if o.Check == 0 {
+		o.Check = checkTimeout
+	}
+	client, err := kubernetes.NewForConfig(o.REST)
+	if err != nil {
+		return nil, fmt.Errorf("operator of %s: %w", o.Component, err)
+	}
+	dyn, err := dynamic.NewForConfig(o.REST)
+	if err != nil {
+		return nil, fmt.Errorf("operator of %s: %w", o.Component, err)
+	}
+	op := &Operator{Options: o, client: client, dynamic: dyn, changed: make(chan struct{}, 1), failing: exchange.Failing{}}
+	op.sources, err = newSources(op)
+	return op, err
+}
+
+// Run works until ctx ends, and returns when nothing of it runs any more. Migrations and checks end with it.
+func (o *Operator) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer o.work.Wait()
+	defer o.sources.end()
+	defer cancel()
+	if err := o.sources.start(ctx); err != nil {
+		return nil // stopped before the first list: there is nothing to undo
+	}
+	for ctx.Err() == nil {
+		o.await(ctx, o.step(ctx))
+	}
+	return nil
+}
+
+// look says that something has changed.
+func (o *Operator) look() {
+	select {
+	case o.changed <- struct{}{}:
+	default: // a look is due already
+	}
+}
+
+// await returns when something has changed, or after a time; 0: only when something has.
+func (o *Operator) await(ctx context.Context, again time.Duration) {
+	var timer <-chan time.Time
+	if again > 0 {
+		t := o.Clock.NewTimer(again)
+		defer t.Stop()
+		timer = t.C()
+	}
+	select {
+	case <-ctx.Done():
+	case <-o.changed:
+	case <-timer:
+	}
+}
+
+// step looks, decides and acts once, and says when to look again.
+func (o *Operator) step(ctx context.Context) time.Duration {
+	seen, err := o.observe(ctx)
+	if err != nil {
+		return o.failed(ctx, "look", o.tell(ctx, err))
+	}
+	plan := o.Decide(seen.Observed, o.Core, o.Clock.Now())
+	for _, a := range plan.Actions {
+		if err := o.carry(ctx, seen, a); err != nil {
+			return o.failed(ctx, fmt.Sprintf("%T", a), err)
+		}
+	}
+	if err := o.say(ctx, exchange.Words{Conditions: plan.Conditions, Wanted: seen.Wanted, Preflight: o.preflight.get()}); err != nil {
+		return o.failed(ctx, "say", err)
+	}
+	return exchange.Again(plan)
+}
+
+// failed tells of what went wrong. A conflict is no failure: the caches were behind.
+func (o *Operator) failed(ctx context.Context, what string, err error) time.Duration {
+	switch {
+	case ctx.Err() != nil:
+	case exchange.Behind(err):
+		o.Log.Info("the caches were behind", "action", what)
+		return exchange.Pause
+	default:
+		o.Log.Warn("an action failed and is tried again", "action", what, "error", err.Error())
+	}
+	return exchange.Retry
+}

@@ -1,0 +1,50 @@
+package operator
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/exchange"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// Options of an operator. All are required but Check and Decide.
+type Options struct {
+	REST      *rest.Config
+	Component revision.Component
+	// Resource and Kind of the operator's CR, which has the reports and gets the conditions.
+	Resource schema.GroupVersionResource
+	Kind     string
+	// Core are the options of its decisions, Config those of what it reads.
+	Core   core.Options
+	Config config.Options
+	// Encrypted are the resources that are encrypted: "secrets".
+	Encrypted []string
+	Executor  Executor
+	Clock     clock.WithTicker
+	// Check bounds a pre-flight check; 0 is half a minute.
+	Check time.Duration
+	// Random makes key material.
+	Random io.Reader
+	Log    *slog.Logger
+	// Decide is core.Decide, unless another one is to be tried.
+	Decide func(core.Observed, core.Options, time.Time) core.Plan
+}
+
+const (
+	// checkTimeout bounds a pre-flight check.
+	checkTimeout = 30 * time.Second
+	object       = exchange.Object
+	credentials  = exchange.Credentials
+)
+
+func apiServers() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "apiservers"}
+}

@@ -1,0 +1,139 @@
+package preflight
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/operator/core"
+)
+
+// Options of a check.
+type Options struct {
+	Time Time
+	// Random makes the plaintext.
+	Random io.Reader
+	// UID makes the uid of a call.
+	UID func() string
+	// Pause between two Status calls, and Call the deadline of each call.
+	Pause, Call time.Duration
+}
+
+// plaintextSize is that of the seeds which kube-apiserver has encrypted.
+const plaintextSize = 32
+
+// Check is bounded by ctx. hash is that of the configuration that the plugin behind the client was started with.
+func Check(ctx context.Context, c kmsapi.KeyManagementServiceClient, hash string, o Options) core.Preflight {
+	run := check{Options: o, client: c}
+	kek, err := run.all(ctx)
+	result := core.Preflight{Hash: hash, OK: err == nil, KEK: kek, At: o.Time.Now()}
+	if err != nil {
+		result.Message = contract.SafeDetail(err.Error()) // the plugin's own words may be in it
+	}
+	return result
+}
+
+type check struct {
+	Options
+	client kmsapi.KeyManagementServiceClient
+}
+
+func (c check) all(ctx context.Context) (kek string, err error) {
+	if kek, err = c.awaitHealth(ctx); err != nil {
+		return "", fmt.Errorf("status: %w", err)
+	}
+	plain := make([]byte, plaintextSize)
+	if _, err := io.ReadFull(c.Random, plain); err != nil {
+		return "", fmt.Errorf("make a plaintext: %w", err)
+	}
+	encrypted, err := c.encrypt(ctx, plain, kek)
+	if err != nil {
+		return "", fmt.Errorf("encrypt: %w", err)
+	}
+	if err := c.decrypt(ctx, plain, encrypted); err != nil {
+		return "", fmt.Errorf("decrypt: %w", err)
+	}
+	return kek, nil
+}
+
+// awaitHealth asks until the plugin is well. A plugin that has just been started may not have found its KMS yet.
+func (c check) awaitHealth(ctx context.Context) (kek string, err error) {
+	var why error
+	for {
+		began := c.Time.Now()
+		if kek, err = c.status(ctx); err == nil {
+			return kek, nil
+		}
+		// A call that the end of the check cut off says nothing about the plugin.
+		cutOff := status.Code(err) == codes.DeadlineExceeded && c.Time.Now().Sub(began) < c.Call
+		if why == nil || !cutOff {
+			why = err
+		}
+		if c.Time.Pause(ctx, c.Pause) != nil {
+			return "", fmt.Errorf("not ok until the end of the check: %w", why)
+		}
+	}
+}
+
+func (c check) status(ctx context.Context) (kek string, err error) {
+	ctx, cancel := c.Time.Within(ctx, c.Call)
+	defer cancel()
+	r, err := c.client.Status(ctx, &kmsapi.StatusRequest{})
+	switch {
+	case err != nil:
+		return "", err
+	case r.GetHealthz() != "ok":
+		return "", fmt.Errorf("healthz is %q: expected ok", r.GetHealthz())
+	case r.GetVersion() != "v2" && r.GetVersion() != "v2beta1":
+		return "", fmt.Errorf("version is %q: expected v2", r.GetVersion())
+	}
+	return r.GetKeyId(), checkKEK(r.GetKeyId())
+}
+
+func checkKEK(kek string) error {
+	if kek == "" || len(kek) > contract.MaxKEKIDBytes {
+		return fmt.Errorf("key_id has %d bytes: expected 1 to %d", len(kek), contract.MaxKEKIDBytes)
+	}
+	return nil
+}
+
+func (c check) encrypt(ctx context.Context, plain []byte, kek string) (*kmsapi.EncryptResponse, error) {
+	ctx, cancel := c.Time.Within(ctx, c.Call)
+	defer cancel()
+	r, err := c.client.Encrypt(ctx, &kmsapi.EncryptRequest{Plaintext: plain, Uid: c.UID()})
+	switch {
+	case err != nil:
+		return nil, err
+	case r.GetKeyId() != kek:
+		return nil, fmt.Errorf("key_id is %q: expected %q, as Status says", r.GetKeyId(), kek)
+	case len(r.GetCiphertext()) == 0 || len(r.GetCiphertext()) > maxCiphertext:
+		return nil, fmt.Errorf("the ciphertext has %d bytes: expected 1 to %d", len(r.GetCiphertext()), maxCiphertext)
+	case bytes.Equal(r.GetCiphertext(), plain):
+		return nil, errors.New("the ciphertext is the plaintext")
+	}
+	return r, nil
+}
+
+// maxCiphertext is kube-apiserver's limit.
+const maxCiphertext = 1024
+
+func (c check) decrypt(ctx context.Context, plain []byte, e *kmsapi.EncryptResponse) error {
+	ctx, cancel := c.Time.Within(ctx, c.Call)
+	defer cancel()
+	r, err := c.client.Decrypt(ctx, &kmsapi.DecryptRequest{Ciphertext: e.GetCiphertext(), Uid: c.UID(), KeyId: e.GetKeyId(), Annotations: e.GetAnnotations()})
+	switch {
+	case err != nil:
+		return err
+	case !bytes.Equal(r.GetPlaintext(), plain):
+		return errors.New("what comes back is not what was encrypted")
+	}
+	return nil
+}

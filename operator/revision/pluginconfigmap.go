@@ -1,0 +1,110 @@
+package revision
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kmsharness/kmsharness/operator/config"
+)
+
+// Data of a plugin configuration.
+const (
+	containersKey = "plugin-config.yaml"
+	keyIDKey      = "key-id" // of the plugin that writes, as the seed has it: what the KMS calls the key
+)
+
+// containerPrefix begins the names of plugin containers: kms-plugin-{keyID}.
+const containerPrefix = "kms-plugin-"
+
+type wirePlugins struct {
+	Containers []wireContainer `json:"containers"`
+}
+
+// wireContainer is the part of a container that depends on the configuration. The rest is the same for all providers.
+type wireContainer struct {
+	Name  string   `json:"name"`
+	Image string   `json:"image,omitempty"`
+	Args  []string `json:"args"`
+}
+
+// PluginConfigMap is a revision as an object. Sockets are named by scheme, below dir.
+func PluginConfigMap(c Component, r PluginConfig, scheme Scheme, dir string) (*corev1.ConfigMap, error) {
+	m := &corev1.ConfigMap{ObjectMeta: numbered(c, KindPluginConfig, PluginConfigName(c, r.Revision), r.Revision)}
+	all := wirePlugins{Containers: []wireContainer{}}
+	for _, p := range r.Plugins {
+		all.Containers = append(all.Containers, container(p, scheme.Socket(dir, p)))
+	}
+	text, err := yaml.Marshal(all)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Name, err)
+	}
+	m.Data = map[string]string{containersKey: string(text)}
+	if len(r.Plugins) > 0 {
+		m.Data[keyIDKey] = r.Plugins[0].Config.KeyName()
+	}
+	return m, nil
+}
+
+// container tells a plugin its settings by flags named after them, whichever provider it is.
+func container(p Plugin, socket string) wireContainer {
+	args := []string{"--provider=" + p.Config.Provider, "--listen=" + socket}
+	settings := p.Config.Settings()
+	for _, path := range slices.Sorted(maps.Keys(settings)) {
+		args = append(args, "--"+path+"="+settings[path])
+	}
+	return wireContainer{Name: containerPrefix + fmt.Sprint(p.KeyID), Image: p.Config.Image, Args: args}
+}
+
+// ReadPluginConfig is the opposite of PluginConfigMap.
+func ReadPluginConfig(m *corev1.ConfigMap) (Component, PluginConfig, error) {
+	c, n, err := identify(m.ObjectMeta, KindPluginConfig, PluginConfigName)
+	if err != nil {
+		return "", PluginConfig{}, err
+	}
+	r := PluginConfig{Revision: n}
+	var all wirePlugins
+	if err := yaml.UnmarshalStrict([]byte(m.Data[containersKey]), &all); err != nil {
+		return "", PluginConfig{}, fmt.Errorf("%s: data[%s]: %w", m.Name, containersKey, err)
+	}
+	for i, one := range all.Containers {
+		p, err := one.plugin()
+		if err == nil && r.Has(p.KeyID) {
+			err = fmt.Errorf("there are two of %s", one.Name)
+		}
+		if err != nil {
+			return "", PluginConfig{}, fmt.Errorf("%s: data[%s]: containers[%d]: %w", m.Name, containersKey, i, err)
+		}
+		r.Plugins = append(r.Plugins, p)
+	}
+	return c, r, nil
+}
+
+func (w wireContainer) plugin() (Plugin, error) {
+	text, ok := strings.CutPrefix(w.Name, containerPrefix)
+	if !ok {
+		return Plugin{}, fmt.Errorf("name %q: expected %sKEYID", w.Name, containerPrefix)
+	}
+	id, err := parseID(text)
+	if err != nil {
+		return Plugin{}, err
+	}
+	provider, settings := "", map[string]string{}
+	for _, arg := range w.Args {
+		name, value, ok := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		switch {
+		case !ok || !strings.HasPrefix(arg, "--"):
+			return Plugin{}, fmt.Errorf("args: %q: expected --NAME=VALUE", arg)
+		case name == "provider":
+			provider = value
+		case name != "listen":
+			settings[name] = value
+		}
+	}
+	p, err := config.NewPlugin(provider, w.Image, settings)
+	return Plugin{KeyID: id, Config: p}, err
+}
