@@ -6,15 +6,15 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/kmsharness/kmsharness/harness/survey"
+	"github.com/kmsharness/kmsharness/harness/coverage"
 )
 
 //go:embed statements.yaml
 var statements []byte
 
 // Statements of the sources, in their order.
-func Statements() ([]survey.Statement, error) {
-	var all []survey.Statement
+func Statements() ([]coverage.Statement, error) {
+	var all []coverage.Statement
 	if err := yaml.UnmarshalStrict(statements, &all); err != nil {
 		return nil, fmt.Errorf("statements.yaml: %w", err)
 	}

@@ -96,7 +96,7 @@ const (
 	// tolerances is how often one bound may contain the tolerance: a grace that ends late, seen by an aggregator that is late, on a
 	// watch that is late. A violation of it comes that many times later.
 	tolerances = 4
-	// starvationPrecision is the period of the timer that notices starvation (harness/stall).
+	// starvationPrecision is the period of the timer that notices starvation (harness/starvation).
 	starvationPrecision = 50 * time.Millisecond
 )
 

@@ -26,7 +26,7 @@ type starvation struct {
 	queued bool
 }
 
-// How often the waits of processes are read (harness/stall), and the part of that time that several processes can have waited one after
+// How often the waits of processes are read (harness/starvation), and the part of that time that several processes can have waited one after
 // another, at most: every one of them got a processor now and then.
 const (
 	queuesRead = 500 * time.Millisecond

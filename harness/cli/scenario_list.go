@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/harness/survey"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -24,11 +24,11 @@ scenario takes on local once its control plane is there.`,
 			if err != nil {
 				return err
 			}
-			entries, err := survey.Run(cmd.Context(), all, survey.Options{Jobs: runtime.NumCPU()})
+			entries, err := coverage.Run(cmd.Context(), all, coverage.Options{Jobs: runtime.NumCPU()})
 			if err != nil {
 				return err
 			}
-			return survey.Table(cmd.OutOrStdout(), entries)
+			return coverage.Table(cmd.OutOrStdout(), entries)
 		},
 	}
 	cmd.Flags().StringVar(&area, "area", "", "only those of this area")

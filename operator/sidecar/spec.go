@@ -33,7 +33,7 @@ type Sidecar struct {
 	StartupProbe    *corev1.Probe
 	SecurityContext *corev1.SecurityContext
 	// AfterAPIServer documents that the program of this container starts only when the API server answers, although the
-	// container starts before it: its command is kmsharness-hold with --wait-for. It must not have a startup probe, for
+	// container starts before it: its command is kmsharness-supervisor with --wait-for. It must not have a startup probe, for
 	// which the API server would wait in turn.
 	AfterAPIServer bool
 }
@@ -52,7 +52,7 @@ type Mount struct {
 type APIServer struct {
 	Flags  []Flag
 	Mounts []Mount
-	// Wrap comes before the command: kmsharness-hold, its flags and "--". Empty: the command stays as it is.
+	// Wrap comes before the command: kmsharness-supervisor, its flags and "--". Empty: the command stays as it is.
 	Wrap []string
 	// WithoutLiveness takes the liveness probe away. A kubelet would otherwise restart an API server that is down or paused on
 	// request, and do so later each time.

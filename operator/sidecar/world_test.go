@@ -42,7 +42,7 @@ func spec() sidecar.Spec {
 	return sidecar.Spec{
 		Sidecars: []sidecar.Sidecar{
 			{
-				Name: "plugin-1", Image: "kmsharness/fake-kms-plugin:dev", Command: []string{"/kmsharness/bin/kmsharness-hold", "--"},
+				Name: "plugin-1", Image: "kmsharness/fake-kms-plugin:dev", Command: []string{"/kmsharness/bin/kmsharness-supervisor", "--"},
 				Args: []string{"/fake-kms-plugin", "serve"}, Mounts: []sidecar.Mount{run, hold, sockets},
 				StartupProbe: &corev1.Probe{PeriodSeconds: 1},
 			},
@@ -57,7 +57,7 @@ func spec() sidecar.Spec {
 				{Name: "authorization-mode", Value: "AlwaysAllow"},
 			},
 			Mounts:          []sidecar.Mount{run, hold, sockets, enc},
-			Wrap:            []string{"/kmsharness/bin/kmsharness-hold", "--control", "unix:///run/kmsharness/apiserver.sock", "--"},
+			Wrap:            []string{"/kmsharness/bin/kmsharness-supervisor", "--control", "unix:///run/kmsharness/apiserver.sock", "--"},
 			WithoutLiveness: true,
 		},
 	}

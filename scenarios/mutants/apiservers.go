@@ -1,7 +1,7 @@
 package mutants
 
 import (
-	"github.com/kmsharness/kmsharness/harness/backend/beside"
+	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -39,7 +39,7 @@ func furtherPlugins() []Mutant {
 		Name: "one-key-for-all", Scenario: "apiservers-encrypted", Caught: []string{"steps[3].expect"},
 		Mistake: "one configuration for the plugins of all API servers: whoever may decrypt with the key of one reads the data of all",
 		Subject: seam(sim.TestHooks{Key: func(_, good string) string {
-			if of := beside.OfKey(good); of != "" {
+			if of := apiservers.OfKey(good); of != "" {
 				return good[len(of)+1:]
 			}
 			return good

@@ -243,7 +243,7 @@ func (p *plane) serverFor(node string) string {
 	return "https://" + host + ":" + portAPIServer
 }
 
-// object is the Deployment, of aggregators below hold. It has no probes: what it does when it hangs is what is tested.
+// object is the Deployment, of aggregators below the supervisor. It has no probes: what it does when it hangs is what is tested.
 func (d *deployment) object(image string) *appsv1.Deployment {
 	labels := map[string]string{labelAggregator: d.name}
 	var volumes []corev1.Volume
@@ -270,7 +270,7 @@ func (d *deployment) object(image string) *appsv1.Deployment {
 					Containers: []corev1.Container{{
 						Name: "aggregator", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mounts,
 						Env:     []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
-						Command: heldIn(inNodeShared, unit),
+						Command: supervisedFromFile(inNodeShared, unit),
 					}},
 				},
 			},

@@ -209,7 +209,7 @@ func (f *fleet) deploy(ctx context.Context, server string) error {
 	if err := f.apply(ctx, server, all...); err != nil {
 		return err
 	}
-	return eachNode(ctx, f.nodes.List(), f.awaitHolds)
+	return eachNode(ctx, f.nodes.List(), f.awaitSupervisors)
 }
 
 // apply applies objects through an API server.
@@ -258,7 +258,7 @@ func (f *fleet) reset(ctx context.Context, s *scenario.Scenario) error {
 	return live.ResetFurther(ctx, f.plane, f)
 }
 
-// deployed are the pods of an aggregated API server on nodes as one unit. Their programs end first, through hold, in the way that was asked
+// deployed are the pods of an aggregated API server on nodes as one unit. Their programs end first, through the supervisor, in the way that was asked
 // for: a kubelet would start again what was killed before it has heard that the pod is not wanted. Then the pods go, with their
 // sandboxes and sockets.
 type deployed struct {
@@ -313,7 +313,7 @@ func (f *fleet) scale(ctx context.Context, n *live.Node, replicas int) error {
 		return fmt.Errorf("scale the deployment %s to %d: %w", name, replicas, err)
 	}
 	if replicas > 0 {
-		return f.awaitHolds(ctx, n)
+		return f.awaitSupervisors(ctx, n)
 	}
 	selector := labelAPIServer + "=" + f.Stand.APIServer + "," + labelNode + "=" + n.Name
 	return until(ctx, readyPoll, "wait until the pod of "+name+" is gone", func(ctx context.Context) error {
@@ -325,8 +325,8 @@ func (f *fleet) scale(ctx context.Context, n *live.Node, replicas int) error {
 	})
 }
 
-// awaitHolds returns when the hold of every container of a node's pod answers.
-func (f *fleet) awaitHolds(ctx context.Context, n *live.Node) error {
+// awaitSupervisors returns when the supervisor of every container of a node's pod answers.
+func (f *fleet) awaitSupervisors(ctx context.Context, n *live.Node) error {
 	for _, name := range append(slotUnits(), unitAPIServer, unitReporter) {
 		u, err := newHeld(unitKey{serverOf(n).dir, name})
 		if err != nil {

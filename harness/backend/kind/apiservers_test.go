@@ -121,14 +121,14 @@ func TestDeploymentOfANode(t *testing.T) {
 	}
 }
 
-// All that runs in the pod runs below hold, waits for its command, and shares the sockets, which no other pod sees.
+// All that runs in the pod runs below the supervisor, waits for its command, and shares the sockets, which no other pod sees.
 func TestContainersOfAFurtherAPIServer(t *testing.T) {
 	_, pod := podOf(t, history.OpenShiftAPIServer, 0)
 	var got []string
 	for _, c := range allOf(pod) {
 		got = append(got, c.Name+"="+c.Image)
 		words, unit := strings.Join(c.Command, " "), strings.TrimPrefix(strings.TrimPrefix(c.Name, "vault-kms-"), "kms-health-")
-		if !strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-hold --control unix:///var/lib/kmsharness/openshift-apiserver/"+unit+".sock ") ||
+		if !strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-supervisor --control unix:///var/lib/kmsharness/openshift-apiserver/"+unit+".sock ") ||
 			!strings.HasSuffix(words, "--command /var/lib/kmsharness/openshift-apiserver/"+unit+".json") {
 			t.Errorf("%s: %s", c.Name, words)
 		}
@@ -225,7 +225,7 @@ func TestObjectsOfAFurtherAPIServer(t *testing.T) {
 func TestSocketsOfAggregatorsAreShort(t *testing.T) {
 	for _, name := range []string{aggregators, aggregatorsOf(history.OpenShiftAPIServer), aggregatorsOf(history.OAuthAPIServer)} {
 		pod := name + "-6d4b75cb6d-x7k2p"
-		if path := filepath.Join(inNodeShared, holdSocket(unitOfAggregator(pod))); len(path) > 107 {
+		if path := filepath.Join(inNodeShared, supervisorSocket(unitOfAggregator(pod))); len(path) > 107 {
 			t.Errorf("%s has %d bytes", path, len(path))
 		}
 	}

@@ -91,7 +91,7 @@ func (b *booting) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for _, name := range []string{holdProgram, proxyProgram} {
+	for _, name := range []string{supervisorProgram, proxyProgram} {
 		program, err := b.programs.Find(ctx, name)
 		if err != nil {
 			return err

@@ -97,7 +97,7 @@ func (a *archives) takeReporterImage(ctx context.Context, o Options, dir string)
 	return program + " " + reporterArgs(o), nil
 }
 
-// entrypoint is what an image runs, as words of a command template. hold runs it directly, so it has to be a path.
+// entrypoint is what an image runs, as words of a command template. the supervisor runs it directly, so it has to be a path.
 func entrypoint(text string) (string, error) {
 	var words []string
 	if err := json.Unmarshal([]byte(text), &words); err != nil {

@@ -116,14 +116,14 @@ func TestControlPlanes(t *testing.T) {
 	}
 }
 
-// Plugins come before the API server, the reporter waits for it, and everything runs below hold.
+// Plugins come before the API server, the reporter waits for it, and everything runs below the supervisor.
 func TestSpecOfThePod(t *testing.T) {
 	s := spec(images{plugin: "p", reporter: "r"})
 	var names []string
 	for _, c := range s.Sidecars {
 		names = append(names, c.Name)
-		if !strings.HasSuffix(c.Command[0], holdProgram) {
-			t.Errorf("%s does not run below hold: %v", c.Name, c.Command)
+		if !strings.HasSuffix(c.Command[0], supervisorProgram) {
+			t.Errorf("%s does not run below the supervisor: %v", c.Name, c.Command)
 		}
 	}
 	if got := strings.Join(names, " "); got != "vault-kms-plugin-1 vault-kms-plugin-2 vault-kms-plugin-3 kms-health-reporter" || !s.Sidecars[3].AfterAPIServer {

@@ -19,8 +19,8 @@ const (
 	inNodeSocket = contract.SocketDir           // the plugins' sockets
 )
 
-// holdProgram is the program below which everything under test runs.
-const holdProgram = "kmsharness-hold"
+// supervisorProgram is the program below which everything under test runs.
+const supervisorProgram = "kmsharness-supervisor"
 
 // layout says where the files of a plane are on this machine. Paths are short, because socket paths must be.
 type layout struct{ dir string }
@@ -55,10 +55,10 @@ func (f podFiles) file(name string) string { return filepath.Join(f.dir, name) }
 func (f podFiles) in(name string) string   { return filepath.Join(f.seen, name) }
 
 // Names of files in a node's state folder, by the unit that they belong to.
-func holdSocket(unit string) string  { return unit + ".sock" }
-func commandFile(unit string) string { return unit + ".json" }
-func holdJournal(unit string) string { return "hold-" + unit + ".jsonl" }
-func logFile(unit string) string     { return unit + ".log" }
+func supervisorSocket(unit string) string  { return unit + ".sock" }
+func commandFile(unit string) string       { return unit + ".json" }
+func supervisorJournal(unit string) string { return "supervisor-" + unit + ".jsonl" }
+func logFile(unit string) string           { return unit + ".log" }
 
 // Files of a node that belong to no unit.
 const (

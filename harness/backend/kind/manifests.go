@@ -27,7 +27,7 @@ const (
 	etcdClientKey  = pkiDir + "apiserver-etcd-client.key"
 )
 
-// podGrace is for holds whose programs have ended already.
+// podGrace is for supervisors whose programs have ended already.
 const podGrace = 2
 
 // deploymentName is that of an aggregated API server on a node.
@@ -117,11 +117,11 @@ func serverContainer(s live.Stand, img images, ports hostPorts, mounts []corev1.
 	return c
 }
 
-// containerIn is a container whose unit runs below hold with a command from a file.
+// containerIn is a container whose unit runs below the supervisor with a command from a file.
 func containerIn(s live.Stand, unit, image string, user int64, mounts []corev1.VolumeMount, more ...string) corev1.Container {
 	return corev1.Container{
 		Name: containerName(unit), Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: append([]corev1.VolumeMount(nil), mounts...),
-		Command:         heldIn(filepath.Join(inNodeState, s.APIServer), unit, more...),
+		Command:         supervisedFromFile(filepath.Join(inNodeState, s.APIServer), unit, more...),
 		SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To(user), RunAsGroup: ptr.To(user)},
 	}
 }
@@ -202,12 +202,12 @@ func spec(img images) sidecar.Spec {
 	var s sidecar.Spec
 	for _, unit := range slotUnits() {
 		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
-			Name: containerName(unit), Image: img.plugin, Command: heldIn(inNodeState, unit),
+			Name: containerName(unit), Image: img.plugin, Command: supervisedFromFile(inNodeState, unit),
 			Mounts: folders(), SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](0)},
 		})
 	}
 	s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
-		Name: containerName(unitReporter), Image: img.reporter, Command: heldIn(inNodeState, unitReporter),
+		Name: containerName(unitReporter), Image: img.reporter, Command: supervisedFromFile(inNodeState, unitReporter),
 		Mounts: folders(), AfterAPIServer: true,
 		SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](uidReporter), RunAsGroup: ptr.To[int64](uidReporter)},
 	})
@@ -224,20 +224,20 @@ func spec(img images) sidecar.Spec {
 		},
 		Mounts: folders(), WithoutLiveness: true,
 		// An API server of our own node image can be told to look for a changed configuration more often; a stock one ignores it.
-		Wrap: append(holdIn(inNodeState, unitAPIServer, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String()), "--"),
+		Wrap: append(supervisedIn(inNodeState, unitAPIServer, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String()), "--"),
 	}
 	return s
 }
 
-// holdIn runs a unit below hold, with its files in a folder of the node; the program follows.
-func holdIn(dir, unit string, more ...string) []string {
+// supervisedIn runs a unit below the supervisor, with its files in a folder of the node; the program follows.
+func supervisedIn(dir, unit string, more ...string) []string {
 	return append([]string{
-		filepath.Join(inNodeShared, holdProgram), "--control", "unix://" + filepath.Join(dir, holdSocket(unit)),
-		"--journal", filepath.Join(dir, holdJournal(unit)), "--log", filepath.Join(dir, logFile(unit)),
+		filepath.Join(inNodeShared, supervisorProgram), "--control", "unix://" + filepath.Join(dir, supervisorSocket(unit)),
+		"--journal", filepath.Join(dir, supervisorJournal(unit)), "--log", filepath.Join(dir, logFile(unit)),
 	}, more...)
 }
 
-// heldIn is holdIn for a program whose words are in a file of the folder.
-func heldIn(dir, unit string, more ...string) []string {
-	return append(holdIn(dir, unit, more...), "--command", filepath.Join(dir, commandFile(unit)))
+// supervisedFromFile is supervisedIn for a program whose words are in a file of the folder.
+func supervisedFromFile(dir, unit string, more ...string) []string {
+	return append(supervisedIn(dir, unit, more...), "--command", filepath.Join(dir, commandFile(unit)))
 }

@@ -145,7 +145,7 @@ func (c container) kubeletKnows(ctx context.Context, node string) error {
 	})
 }
 
-// inject changes the manifest of an API server that runs, and waits until it runs below hold and is ready. The old one, which
+// inject changes the manifest of an API server that runs, and waits until it runs below the supervisor and is ready. The old one, which
 // the kubelet ends now, would take all of its 30 s of grace, so it is killed. Should the kubelet see its death before the
 // manifest, it is killed again.
 func (c container) inject(ctx context.Context, s *server, img images) error {
@@ -154,7 +154,7 @@ func (c container) inject(ctx context.Context, s *server, img images) error {
 	if err := c.injectManifest(ctx, img); err != nil {
 		return err
 	}
-	// It is not below hold: its parent is the runtime's shim. The script fails until there is none.
+	// It is not below the supervisor: its parent is the runtime's shim. The script fails until there is none.
 	const killOld = `for pid in $(pgrep -x kube-apiserver); do
   grep -q containerd-shim /proc/$(ps -o ppid= -p $pid | tr -d ' ')/comm && kill -KILL $pid && found=yes
 done

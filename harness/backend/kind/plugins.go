@@ -30,7 +30,7 @@ func slotUnits() []string {
 }
 
 // slot is a container for a plugin. The containers of a pod are fixed, and the keyIDs of an operator's plugins are not: each container waits
-// below hold for a command, and has whichever plugin is in it at the moment.
+// below the supervisor for a command, and has whichever plugin is in it at the moment.
 type slot struct {
 	unit string
 	is   atomic.Pointer[live.Plugin] // that is in it, or was the last; nil: none was

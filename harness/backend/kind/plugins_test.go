@@ -138,7 +138,7 @@ func TestSlotsAreReset(t *testing.T) {
 	a.add("2@plugin-2", "1@plugin-1")
 }
 
-// What a hold has written before its container changed hands is about the plugin that was in it then.
+// What a supervisor has written before its container changed hands is about the plugin that was in it then.
 func TestWhoseLinesOfAJournal(t *testing.T) {
 	a := newPlace(t)
 	var told []string
@@ -148,7 +148,7 @@ func TestWhoseLinesOfAJournal(t *testing.T) {
 	if err := a.units.follow(unitKey{a.dir, first.unit}, "cp-1", first.who); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Create(filepath.Join(a.dir, holdJournal(first.unit)))
+	file, err := os.Create(filepath.Join(a.dir, supervisorJournal(first.unit)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/hold"
+	"github.com/kmsharness/kmsharness/harness/supervisor"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
@@ -179,7 +179,7 @@ func (p *plane) restart(ctx context.Context, t live.Target, apiServer string, re
 	if err := p.units.killed(time.Now(), died, "with its container"); err != nil {
 		return err
 	}
-	// A hold that was started since has decided what to do.
+	// A supervisor that was started since has decided what to do.
 	err = until(ctx, readyPoll, "wait for the next container of "+unit, func(ctx context.Context) error {
 		s, err := u.state(ctx)
 		if err == nil && !s.Since.After(began) {
@@ -243,7 +243,7 @@ func (u *held) answers(ctx context.Context, n *live.Node) error {
 	switch {
 	case err != nil:
 		return err
-	case s.State != hold.Running:
+	case s.State != supervisor.Running:
 		return fmt.Errorf("it is %s", s.State)
 	case u.unit == unitAPIServer:
 		return serverOf(n).ask("/livez")(ctx)

@@ -13,12 +13,12 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/hold"
-	holdjournal "github.com/kmsharness/kmsharness/harness/record/hold"
+	holdjournal "github.com/kmsharness/kmsharness/harness/record/supervisor"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/supervisor"
 )
 
-// unitKey names a unit: a program below kmsharness-hold in a container, and the folder of this machine that its files are in.
+// unitKey names a unit: a program below kmsharness-supervisor in a container, and the folder of this machine that its files are in.
 type unitKey struct{ dir, unit string }
 
 // program is the program of the system under test that a container's journal is about; false: none is in it.
@@ -44,7 +44,7 @@ func (s *unitState) lives() bool {
 	return false
 }
 
-// units is the table of all units of a cluster. The journals of hold fill it. A hold that dies with its container cannot write that
+// units is the table of all units of a cluster. The journals of the supervisors fill it. A supervisor that dies with its container cannot write that
 // its program died: what ends the container finds here which units that concerns.
 type units struct {
 	tell     func(at time.Time, p history.Process)
@@ -61,7 +61,7 @@ func newUnits(h *live.Host) *units {
 	return &units{tell: h.Tell, stalled: h.TellStall, journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
 }
 
-// tailEvery is how often the journals of hold are read.
+// tailEvery is how often the journals of the supervisors are read.
 const tailEvery = 25 * time.Millisecond
 
 // startTailing reads the journals until close.
@@ -94,7 +94,7 @@ func (u *units) follow(k unitKey, node string, who program) error {
 	}
 	row.node, row.who = node, who
 	u.mu.Unlock()
-	return u.journals.Add(filepath.Join(k.dir, holdJournal(k.unit)), tail.FromStart, func(line []byte) error {
+	return u.journals.Add(filepath.Join(k.dir, supervisorJournal(k.unit)), tail.FromStart, func(line []byte) error {
 		change, err := holdjournal.Decode(line)
 		if err != nil {
 			return err
@@ -233,11 +233,11 @@ const stateTimeout = 2 * time.Second
 // readyPoll is how often a starting unit is asked whether it answers.
 const readyPoll = 50 * time.Millisecond
 
-// held is a live.Unit below hold in a container.
+// held is a live.Unit below the supervisor in a container.
 type held struct {
 	unitKey
-	client hold.Client
-	// command is asked at every start and written where hold reads it; nil: the container knows it.
+	client supervisor.Client
+	// command is asked at every start and written where the supervisor reads it; nil: the container knows it.
 	command func(context.Context) ([]string, error)
 	ready   func(context.Context) error
 }
@@ -245,7 +245,7 @@ type held struct {
 var _ live.Unit = (*held)(nil)
 
 func newHeld(k unitKey) (*held, error) {
-	c, err := hold.NewClient("unix://" + filepath.Join(k.dir, holdSocket(k.unit)))
+	c, err := supervisor.NewClient("unix://" + filepath.Join(k.dir, supervisorSocket(k.unit)))
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", k.unit, err)
 	}
@@ -289,35 +289,35 @@ func (u *held) Kill(ctx context.Context) error   { return u.do(ctx, "kill", u.cl
 func (u *held) Pause(ctx context.Context) error  { return u.do(ctx, "pause", u.client.Pause) }
 func (u *held) Resume(ctx context.Context) error { return u.do(ctx, "resume", u.client.Resume) }
 
-func (u *held) do(ctx context.Context, verb string, act func(context.Context) (hold.State, error)) error {
+func (u *held) do(ctx context.Context, verb string, act func(context.Context) (supervisor.State, error)) error {
 	if _, err := act(ctx); err != nil {
 		return fmt.Errorf("%s %s: %w", verb, u.unit, err)
 	}
 	return nil
 }
 
-// state asks hold, which answers at once if it is there.
-func (u *held) state(ctx context.Context) (hold.State, error) {
+// state asks the supervisor, which answers at once if it is there.
+func (u *held) state(ctx context.Context) (supervisor.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
 	return u.client.State(ctx)
 }
 
-// Status implements live.Unit. A unit whose container is gone has crashed: nobody ended it through hold.
+// Status implements live.Unit. A unit whose container is gone has crashed: nobody ended it through the supervisor.
 func (u *held) Status() live.Status {
 	s, err := u.state(context.Background())
 	if err != nil {
 		return live.Status{Phase: live.Ended, Crashed: true}
 	}
 	switch s.State {
-	case hold.Running:
+	case supervisor.Running:
 		return live.Status{Phase: live.Running, PID: s.PID}
-	case hold.Paused:
+	case supervisor.Paused:
 		return live.Status{Phase: live.Paused, PID: s.PID}
-	case hold.Waiting:
+	case supervisor.Waiting:
 		return live.Status{Phase: live.Never}
 	default:
-		return live.Status{Phase: live.Ended, Crashed: s.State == hold.Exited}
+		return live.Status{Phase: live.Ended, Crashed: s.State == supervisor.Exited}
 	}
 }
 
@@ -349,7 +349,7 @@ func (u *units) placeOf(k unitKey, node string) makeUnit {
 	}
 }
 
-// wordsOf are the words that hold runs.
+// wordsOf are the words that the supervisor runs.
 func wordsOf(command func(context.Context) (live.Command, error)) func(context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
 		c, err := command(ctx)

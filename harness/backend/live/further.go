@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/beside"
+	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -123,7 +123,7 @@ func (e *Environment) doOne(ctx context.Context, name string, a scenario.Action)
 func (e *Environment) remoteKey(keyID string) string { return e.plane.KMS().Key(e.apiServer, keyID) }
 
 // component is the API server as the encryption controllers name it in secrets.
-func (e *Environment) component() string { return beside.Component(e.apiServer) }
+func (e *Environment) component() string { return apiservers.Component(e.apiServer) }
 
 // beginFurther records what the further API servers were told, and starts their reporters and aggregators.
 func (e *Environment) beginFurther(ctx context.Context) error {

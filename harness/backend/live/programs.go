@@ -32,7 +32,7 @@ func NewPrograms(dir string, progress func(string)) *Programs {
 }
 
 // ownPrograms are this project's.
-var ownPrograms = []string{"kms-health-reporter", "kms-health-aggregator", "fake-kms-plugin", "kmsharness-hold", "kmsharness-proxy"}
+var ownPrograms = []string{"kms-health-reporter", "kms-health-aggregator", "fake-kms-plugin", "kmsharness-supervisor", "kmsharness-proxy"}
 
 // own reports whether a name is that of one of this project's programs.
 func own(name string) bool { return slices.Contains(ownPrograms, name) }

@@ -4,15 +4,15 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/stall"
+	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
 // queues records when processes of the plane had to wait for a processor, until the recorder ends. The harness may notice nothing of it:
 // API servers run with a lower priority.
 func (r *recorder) queues() {
-	ticker := time.NewTicker(stall.Look)
+	ticker := time.NewTicker(starvation.Look)
 	defer ticker.Stop()
-	var looks map[history.Process]*stall.Queue
+	var looks map[history.Process]*starvation.Queue
 	last := time.Now()
 	for {
 		select {
@@ -29,22 +29,22 @@ func (r *recorder) queues() {
 
 // lookAtQueues reads the queues of all processes that run; before are those that ran at the look before, a period ago; nil at the first. It returns
 // nil where the system does not count: then nothing is known of queues.
-func (r *recorder) lookAtQueues(before map[history.Process]*stall.Queue, now time.Time, period time.Duration) map[history.Process]*stall.Queue {
-	looks := map[history.Process]*stall.Queue{}
+func (r *recorder) lookAtQueues(before map[history.Process]*starvation.Queue, now time.Time, period time.Duration) map[history.Process]*starvation.Queue {
+	looks := map[history.Process]*starvation.Queue{}
 	for _, p := range r.plane.Lives() {
 		switch {
 		case before[p] != nil:
 			looks[p] = before[p]
 		case before == nil: // it may have run for long
-			looks[p] = &stall.Queue{}
+			looks[p] = &starvation.Queue{}
 		default:
-			looks[p] = stall.NewQueue()
+			looks[p] = starvation.NewQueue()
 		}
 		delayed, err := looks[p].Look(p.PID, period)
 		if err != nil {
 			return nil
 		}
-		if delayed >= stall.Waited {
+		if delayed >= starvation.Waited {
 			r.queued(p, now.Add(-delayed), now)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/kmsharness/kmsharness/harness/backend/beside"
+	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
@@ -19,7 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
-	"github.com/kmsharness/kmsharness/harness/stall"
+	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
 // recorder is everything that watches a scenario from outside: files and watches.
@@ -52,7 +52,7 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 		plane: e.plane, sink: gate, to: gate, wg: &sync.WaitGroup{}, files: tail.NewSet(), markers: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
 		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.targets()...),
 		envelope: &envelope.Recorder{Sink: e.sink, Now: e.traits.clockOfLogs()},
-		journal:  &journal.Recorder{Sink: e.sink, Of: beside.OfKey},
+		journal:  &journal.Recorder{Sink: e.sink, Of: apiservers.OfKey},
 		secrecy:  &secrecy.Recorder{Sink: e.sink, Now: time.Now},
 	}
 	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Also: traced, Seen: r.seen}
@@ -66,7 +66,7 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 		r.files.Run(r.ctx, ticker.C)
 	})
 	r.wg.Go(r.flush)
-	r.wg.Go(func() { stall.Run(r.ctx, r.stalled) })
+	r.wg.Go(func() { starvation.Run(r.ctx, r.stalled) })
 	if !e.traits.RealNodes { // what holds programs in containers tells of them
 		r.wg.Go(r.queues)
 	}
@@ -74,7 +74,7 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 }
 
 // stalled records that the harness itself was given no processor time, and so most likely nothing on this machine was.
-func (r *recorder) stalled(s stall.Stall) {
+func (r *recorder) stalled(s starvation.Stall) {
 	r.sink.Record(s.To, history.RoleHarness, &history.Stall{Role: history.RoleHarness, From: s.From.Round(0).UTC(), To: s.To.Round(0).UTC()})
 }
 

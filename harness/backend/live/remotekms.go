@@ -11,7 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
-	"github.com/kmsharness/kmsharness/harness/backend/beside"
+	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -64,7 +64,7 @@ func (k *RemoteKMS) Call(apiServer, keyID, key string) {
 }
 
 // RemoteKey is the name, unless somebody gave it another, of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
-func RemoteKey(apiServer, keyID string) string { return beside.RemoteKey(apiServer, keyID) }
+func RemoteKey(apiServer, keyID string) string { return apiservers.RemoteKey(apiServer, keyID) }
 
 // StartRemoteKMS starts it with its socket and state in dir and its journal in logs.
 func StartRemoteKMS(ctx context.Context, h *Host, dir, logs string) (*RemoteKMS, error) {

@@ -5,28 +5,28 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/harness/backend/beside"
+	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // Wardle is the API group of k8s.io/sample-apiserver, Flunders its resource as encryption configurations name it.
 const (
-	Wardle   = beside.Wardle
-	Flunders = beside.Plural + "." + Wardle
+	Wardle   = apiservers.Wardle
+	Flunders = apiservers.Plural + "." + Wardle
 )
 
 // Stand is how sample-apiserver stands for an API server beside kube-apiserver, on a real control plane.
-type Stand struct{ beside.Stand }
+type Stand struct{ apiservers.Stand }
 
 // StandOf is that for an API server.
 func StandOf(apiServer string) (Stand, error) {
-	s, err := beside.StandOf(apiServer)
+	s, err := apiservers.StandOf(apiServer)
 	return Stand{s}, err
 }
 
 // Encrypted are the objects that it encrypts.
 func (s Stand) Encrypted() Encrypted {
-	return Encrypted{Resource: schema.GroupVersionResource{Group: Wardle, Version: s.Version, Resource: beside.Plural}, Kind: "Flunder",
+	return Encrypted{Resource: schema.GroupVersionResource{Group: Wardle, Version: s.Version, Resource: apiservers.Plural}, Kind: "Flunder",
 		Registry: s.Registry(), Field: s.Field, Spec: map[string]any{"referenceType": "Flunder"}}
 }
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kmsharness/kmsharness/harness/backend/beside"
+	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -186,7 +186,7 @@ func (sw *encryptionSwitch) plugins(which func(*kmsPlugin) bool) []*proc {
 // makeKeys writes the secrets of keys that API servers hold themselves. They are encrypted like all others of kube-apiserver.
 func (sw *encryptionSwitch) makeKeys(list encryption.List) error {
 	for _, p := range list {
-		name := keyPrefix + beside.Component(sw.w.apiServer) + "-" + p.Name()
+		name := keyPrefix + apiservers.Component(sw.w.apiServer) + "-" + p.Name()
 		if !p.Type.Local() || sw.w.main.secrets[name] != nil {
 			continue
 		}

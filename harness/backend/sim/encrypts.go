@@ -3,7 +3,7 @@ package sim
 import (
 	"strings"
 
-	"github.com/kmsharness/kmsharness/harness/backend/beside"
+	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -20,8 +20,8 @@ func encryptedSecrets() encrypts {
 }
 
 // encryptedBy are those of one beside it.
-func encryptedBy(s beside.Stand) encrypts {
-	return encrypts{beside.Plural + "." + beside.Wardle, beside.Wardle, s.Version, beside.Plural, s.Registry()}
+func encryptedBy(s apiservers.Stand) encrypts {
+	return encrypts{apiservers.Plural + "." + apiservers.Wardle, apiservers.Wardle, s.Version, apiservers.Plural, s.Registry()}
 }
 
 // objectName is what the history calls an object.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
-	"github.com/kmsharness/kmsharness/harness/backend/beside"
+	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -58,7 +58,7 @@ func TestOneKeyForEachKeyID(t *testing.T) {
 		t.Errorf("%d keys in a day, expected 1", n)
 	}
 	for range 3 {
-		if _, err := (remote{l.w.kms}).Rotate(l.w.ctx, beside.RemoteKey("", "1"), 0); err != nil {
+		if _, err := (remote{l.w.kms}).Rotate(l.w.ctx, apiservers.RemoteKey("", "1"), 0); err != nil {
 			t.Fatal(err)
 		}
 		l.w.kmsChanged()

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kmsharness/kmsharness/harness/backend/beside"
+	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -12,7 +12,7 @@ import (
 // newFurther is an API server beside kube-apiserver, with a pod on every node. Its reporters have no API server of their own node: they go
 // through the load balancer.
 func (c *cluster) newFurther(name string, keyIDs []string) (*world, error) {
-	stand, err := beside.StandOf(name)
+	stand, err := apiservers.StandOf(name)
 	if err != nil {
 		return nil, err
 	}

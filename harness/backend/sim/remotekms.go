@@ -8,7 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
-	"github.com/kmsharness/kmsharness/harness/backend/beside"
+	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 	record "github.com/kmsharness/kmsharness/harness/record/journal"
 )
@@ -24,7 +24,7 @@ func newKMS(w *world) (*kms, error) {
 	k.boot = func(ready func()) { k.after(w.k.Between(leastPluginBoot, mostPluginBoot), ready) }
 	k.up = w.kmsChanged
 	k.gone = w.kmsChanged
-	lines := &record.Recorder{Sink: w.log, Of: beside.OfKey}
+	lines := &record.Recorder{Sink: w.log, Of: apiservers.OfKey}
 	operation := func(line []byte) error {
 		w.secrecy.Line(history.RoleRemoteKMS, line)
 		return lines.Operation(line)
@@ -46,7 +46,7 @@ func (w *world) remoteKey(keyID string) string {
 	if name, named := w.named[keyID]; named {
 		return name
 	}
-	return beside.RemoteKey(w.apiServer, keyID)
+	return apiservers.RemoteKey(w.apiServer, keyID)
 }
 
 // call names the key behind the plugins of a keyID. Each API server has keys of its own, whatever its operator calls them: the journal tells

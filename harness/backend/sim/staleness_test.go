@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
-	"github.com/kmsharness/kmsharness/harness/backend/beside"
+	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 )
 
 // staleness goes through the nine steps of Kubernetes' own test of KMS v2 and staleness
@@ -67,7 +67,7 @@ func (s staleness) steps() {
 	s.kept("1: the same key_id", "pod", first)
 	one := s.w.secrets["pod"]
 
-	if _, err := (remote{s.w.kms}).Rotate(s.w.ctx, beside.RemoteKey("", "1"), 0); err != nil {
+	if _, err := (remote{s.w.kms}).Rotate(s.w.ctx, apiservers.RemoteKey("", "1"), 0); err != nil {
 		t.Fatal(err)
 	}
 	s.w.kmsChanged()

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/harness/survey"
 	"github.com/kmsharness/kmsharness/operator/model"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 )
@@ -20,7 +20,7 @@ const (
 )
 
 // Document puts the tables of mutants and invariants into a page that has a place for them.
-func Document(page []byte, all []mutants.Mutant, statements []survey.Statement, catalogue []*scenario.Scenario) ([]byte, error) {
+func Document(page []byte, all []mutants.Mutant, statements []coverage.Statement, catalogue []*scenario.Scenario) ([]byte, error) {
 	before, rest, begun := bytes.Cut(page, []byte(beginMark))
 	_, after, ended := bytes.Cut(rest, []byte(endMark))
 	if !begun || !ended {
@@ -82,7 +82,7 @@ func laws(out *bytes.Buffer, all []mutants.Mutant) {
 }
 
 // broken is which mutants break each statement of the sources.
-func broken(out *bytes.Buffer, all []mutants.Mutant, statements []survey.Statement, catalogue []*scenario.Scenario) {
+func broken(out *bytes.Buffer, all []mutants.Mutant, statements []coverage.Statement, catalogue []*scenario.Scenario) {
 	out.WriteString("### Statements\n\nA mutant breaks a statement if its scenario covers it and an invariant that must catch the mutant judges it, or if such an invariant judges that statement alone. Where there is none, nothing shows that a run would notice.\n\n| statement | mutants that break it |\n|---|---|\n")
 	by := Breakers(all, catalogue)
 	for _, s := range statements {

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/harness/survey"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 )
 
@@ -31,7 +31,7 @@ func Breakers(all []mutants.Mutant, catalogue []*scenario.Scenario) map[string][
 }
 
 // Statements writes, for each statement, the killed mutants that break it, and marks those without one.
-func Statements(w io.Writer, statements []survey.Statement, catalogue []*scenario.Scenario, outcomes []Outcome) error {
+func Statements(w io.Writer, statements []coverage.Statement, catalogue []*scenario.Scenario, outcomes []Outcome) error {
 	var killed []mutants.Mutant
 	seen := map[string]bool{}
 	for _, o := range outcomes {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/harness/survey"
 	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
@@ -163,7 +163,7 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 }
 
 // sources are the statements of the sources, and the scenarios that cover them.
-func sources() ([]survey.Statement, []*scenario.Scenario, error) {
+func sources() ([]coverage.Statement, []*scenario.Scenario, error) {
 	statements, err := scenarios.Statements()
 	if err != nil {
 		return nil, nil, err

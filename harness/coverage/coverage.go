@@ -1,0 +1,95 @@
+package coverage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Statement is something that the sources promise, in this project's words.
+type Statement struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+// Markdown is docs/catalogue.md: which scenarios test which statement, by which invariants and on which backends, and what no
+// scenario tests. It is an error that a scenario covers what is no statement.
+func Markdown(statements []Statement, entries []Entry) (string, error) {
+	if err := known(statements, entries); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("# Catalogue\n\nMade from the scenario files by `UPDATE=1 go test ./harness/survey`; do not edit. `kmsharness list` also says how long each takes.\n")
+	scenariosOf(&b, entries)
+	statementsOf(&b, statements, entries)
+	invariantsOf(&b, entries)
+	return b.String(), nil
+}
+
+func known(statements []Statement, entries []Entry) error {
+	for _, e := range entries {
+		for _, id := range e.Scenario.Covers {
+			if !slices.ContainsFunc(statements, func(s Statement) bool { return s.ID == id }) {
+				return fmt.Errorf("scenario %s covers %s, which is no statement: see scenarios/statements.yaml", e.Scenario.Name, id)
+			}
+		}
+	}
+	return nil
+}
+
+func scenariosOf(b *strings.Builder, entries []Entry) {
+	fmt.Fprintf(b, "\n## Scenarios\n\n%d scenarios.\n\n| scenario | what must hold | area | topology | faults | backends |\n|---|---|---|---|---|---|\n", len(entries))
+	for _, e := range entries {
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", named(e), cell(e.Scenario.Title), e.Scenario.Area, e.Topology(),
+			orDash(strings.Join(e.Faults(), " ")), orDash(strings.Join(e.Backends, " ")))
+	}
+}
+
+func statementsOf(b *strings.Builder, statements []Statement, entries []Entry) {
+	b.WriteString("\n## Statements\n\n| id | statement | scenarios | judged by | backends |\n|---|---|---|---|---|\n")
+	var open []string
+	for _, s := range statements {
+		var names, judged, backends []string
+		for _, e := range entries {
+			if slices.Contains(e.Scenario.Covers, s.ID) {
+				names, judged, backends = append(names, named(e)), append(judged, e.Judged...), append(backends, e.Backends...)
+			}
+		}
+		if names == nil {
+			open = append(open, s.ID)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.ID, cell(s.Text), orDash(strings.Join(names, ", ")), orDash(strings.Join(unique(judged), " ")), orDash(strings.Join(unique(backends), " ")))
+	}
+	fmt.Fprintf(b, "\n%d of %d statements have a scenario.", len(statements)-len(open), len(statements))
+	if open != nil {
+		fmt.Fprintf(b, " Without: %s.", strings.Join(open, ", "))
+	}
+	b.WriteString("\n")
+}
+
+func invariantsOf(b *strings.Builder, entries []Entry) {
+	b.WriteString("\n## Invariants\n\nScenarios in which each is judged at least once, as simulated.\n\n| invariant | scenarios |\n|---|---|\n")
+	for _, id := range invariantIDs() {
+		n := 0
+		for _, e := range entries {
+			if slices.Contains(e.Judged, id) {
+				n++
+			}
+		}
+		fmt.Fprintf(b, "| %s | %d |\n", id, n)
+	}
+}
+
+func named(e Entry) string {
+	if e.Scenario.File == "" {
+		return e.Scenario.Name + " (Go)"
+	}
+	return fmt.Sprintf("[%s](../%s)", e.Scenario.Name, e.Scenario.File)
+}
+
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+func unique(all []string) []string {
+	slices.Sort(all)
+	return slices.Compact(all)
+}

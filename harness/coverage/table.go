@@ -1,0 +1,57 @@
+package coverage
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Table prints one line per scenario.
+func Table(w io.Writer, entries []Entry) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "SCENARIO\tAREA\tTOPOLOGY\tFAULTS\tBACKENDS\tTIME")
+	for _, e := range entries {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Scenario.Name, e.Scenario.Area, e.Topology(), orDash(strings.Join(e.Faults(), " ")),
+			orDash(strings.Join(e.Backends, " ")), e.Time())
+	}
+	return t.Flush()
+}
+
+// Topology in short: control planes, plugins on each if there are several, their provider, competing aggregators, a cold start, the typed form.
+func (e Entry) Topology() string {
+	t := e.Scenario.Topology
+	out := fmt.Sprintf("%d nodes", t.ControlPlanes)
+	if t.ControlPlanes == 1 {
+		out = "1 node"
+	}
+	if n := len(t.KeyIDs); n > 1 {
+		out += fmt.Sprintf(", %d plugins", n)
+	}
+	if t.Profile != "" {
+		out += ", " + t.Profile
+	}
+	if t.Aggregators > 1 {
+		out += fmt.Sprintf(", %d aggregators", t.Aggregators)
+	}
+	if t.Start == "stopped" {
+		out += ", cold"
+	}
+	return out
+}
+
+// Time is about what the scenario takes on local, once its control plane is there.
+func (e Entry) Time() string {
+	if e.Took == 0 {
+		return "-"
+	}
+	return e.Took.Round(time.Second).String()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,100 @@
+package starvation
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// Look is the period in which the queues are read: often enough to say when a thread waited, and seldom enough to cost less than a
+	// hundredth of a processor for a control plane of three nodes.
+	Look = 500 * time.Millisecond
+	// Waited is how long a process must be delayed in that time to count. A request passes through four processes, one after another: four times less
+	// than that fits in the smallest tolerance of a backend (500 ms).
+	Waited = 100 * time.Millisecond
+)
+
+// Queue knows for how long a process was delayed because its threads waited for a processor while they could have run. Linux counts that for each
+// thread. The process that runs this may have all the time it wants meanwhile: what it looks at may have a lower priority. The zero value
+// begins with the first look.
+type Queue struct{ threads map[string]usage }
+
+// usage of processors by a thread since it began.
+type usage struct{ ran, waited time.Duration }
+
+// NewQueue is for a process that was started a moment ago: its first look counts from the start.
+func NewQueue() *Queue { return &Queue{threads: map[string]usage{}} }
+
+// Look returns for how long a process was delayed in the period since the last look; a thread that is new counts since it began. It is 0 at the
+// first look of the zero value, and for a process that is gone. It is an error if the system does not count.
+func (q *Queue) Look(pid int, period time.Duration) (delayed time.Duration, err error) {
+	tasks := filepath.Join("/proc", strconv.Itoa(pid), "task")
+	threads, err := os.ReadDir(tasks)
+	if err != nil {
+		return 0, gone(err)
+	}
+	var all usage
+	now := make(map[string]usage, len(threads))
+	for _, t := range threads {
+		text, err := os.ReadFile(filepath.Join(tasks, t.Name(), "schedstat"))
+		if err != nil {
+			if err := gone(err); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		u, err := parseUsage(text)
+		if err != nil {
+			return 0, fmt.Errorf("process %d: %w", pid, err)
+		}
+		now[t.Name()] = u
+		if q.threads != nil {
+			before := q.threads[t.Name()]
+			all.ran += u.ran - before.ran
+			all.waited += u.waited - before.waited
+		}
+	}
+	q.threads = now
+	return all.delay(period), nil
+}
+
+// delay is by how much a process was late in a period, which its threads spent so. Threads of a Go program take turns: what one of them waits, the work
+// that it carries waits. So the waits of all count together, as long as they fit into the period beside what ran. Where they do not fit, threads
+// waited at the same time, and the process was delayed by the share of its waits in what it could have run.
+func (u usage) delay(period time.Duration) time.Duration {
+	runnable := u.ran + u.waited
+	if runnable <= period {
+		return u.waited
+	}
+	return time.Duration(float64(period) * (float64(u.waited) / float64(runnable)))
+}
+
+// gone forgives that a process or thread has ended.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// parseUsage reads the first two numbers of a schedstat: nanoseconds on a processor, and on a queue for one.
+func parseUsage(text []byte) (usage, error) {
+	numbers := bytes.Fields(text)
+	if len(numbers) != 3 {
+		return usage{}, fmt.Errorf("schedstat %q: expected three numbers", text)
+	}
+	ran, errRan := strconv.ParseInt(string(numbers[0]), 10, 64)
+	waited, errWaited := strconv.ParseInt(string(numbers[1]), 10, 64)
+	if errRan != nil || errWaited != nil || ran < 0 || waited < 0 {
+		return usage{}, fmt.Errorf("schedstat %q: expected nanoseconds in the first and second place", text)
+	}
+	return usage{ran: time.Duration(ran), waited: time.Duration(waited)}, nil
+}

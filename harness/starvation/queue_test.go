@@ -1,0 +1,101 @@
+package starvation
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+func TestParseUsage(t *testing.T) {
+	for text, want := range map[string]usage{"413781908 1271024309 1849\n": {413781908, 1271024309}, "0 0 0\n": {}} {
+		if got, err := parseUsage([]byte(text)); err != nil || got != want {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "1 2\n", "1 x 2\n", "x 1 2\n", "1 -2 3\n", "-1 2 3\n"} {
+		if got, err := parseUsage([]byte(text)); err == nil {
+			t.Errorf("%q: %v, expected an error", text, got)
+		}
+	}
+}
+
+func TestDelay(t *testing.T) {
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		of   usage
+		want time.Duration
+	}{
+		"an idle process": {usage{}, 0},
+		"one that ran all the time on two processors":             {usage{ran: 1000 * ms}, 0},
+		"one thread that waited":                                  {usage{ran: 50 * ms, waited: 200 * ms}, 200 * ms},
+		"one thread that ran or waited all the time":              {usage{ran: 100 * ms, waited: 400 * ms}, 400 * ms},
+		"threads that waited at the same time, and never ran":     {usage{waited: 2000 * ms}, 500 * ms},
+		"two threads, each of which waited half of the time":      {usage{ran: 500 * ms, waited: 500 * ms}, 250 * ms},
+		"two threads, of which each got a quarter of a processor": {usage{ran: 250 * ms, waited: 750 * ms}, 375 * ms},
+	} {
+		if got := c.of.delay(500 * ms); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestQueue: the first look knows nothing yet, later ones no more than the time between them; what is gone waits for nothing.
+func TestQueue(t *testing.T) {
+	var q Queue
+	began := time.Now()
+	if first, err := q.Look(os.Getpid(), time.Hour); first != 0 || err != nil {
+		t.Fatalf("the first look: %v, %v", first, err)
+	}
+	if second, err := q.Look(os.Getpid(), time.Since(began)); second < 0 || second > time.Since(began) || err != nil {
+		t.Errorf("the second look: %v, %v after %v", second, err, time.Since(began))
+	}
+	const nobody = 1 << 30
+	if w, err := q.Look(nobody, time.Hour); w != 0 || err != nil {
+		t.Errorf("of nobody: %v, %v", w, err)
+	}
+}
+
+// TestNewQueue: what was started a moment ago has waited since then, and so has a thread that is new.
+func TestNewQueue(t *testing.T) {
+	all := waits(t)
+	if w, err := NewQueue().Look(os.Getpid(), time.Hour); err != nil || w < all {
+		t.Errorf("%v, %v, want %v at least", w, err, all)
+	}
+}
+
+// Threads that have waited longer than at the look before have waited that much longer.
+func TestQueueIsADifference(t *testing.T) {
+	waits(t)
+	q := Queue{threads: map[string]usage{}}
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		q.threads[e.Name()] = usage{waited: -time.Hour}
+	}
+	if w, err := q.Look(os.Getpid(), 1000*time.Hour); err != nil || w < time.Hour {
+		t.Errorf("%v, %v, want an hour at least", w, err)
+	}
+}
+
+// waits are those of all threads of this process, so far.
+func waits(t *testing.T) (all time.Duration) {
+	t.Helper()
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Skip("no /proc: ", err)
+	}
+	for _, thread := range threads {
+		text, err := os.ReadFile("/proc/self/task/" + thread.Name() + "/schedstat")
+		if err != nil {
+			continue // it has ended
+		}
+		u, err := parseUsage(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += u.waited
+	}
+	return all
+}

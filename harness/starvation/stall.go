@@ -1,0 +1,67 @@
+// Package stall notices that the machine gave this process no processor time.
+//
+// A watch is woken at a steady beat. Where it is woken late, nothing of its process ran meanwhile, and most likely nothing of what
+// runs beside it either: in the harness the machine was busy, in a container (harness/supervisor) perhaps that container alone.
+//
+// Linux counts for how long other processes waited for a processor (Queue). One of a lower priority may wait while this one runs.
+//
+// What lives here: the beat, what counts as late, the watch, the queue. What does not: where a stall is written to (harness/supervisor, backends), and
+// what it excuses (harness/check).
+package starvation
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// Every is the beat: fine enough to see a stall to a tenth of the smallest tolerance of a backend (500 ms), and coarse enough to
+	// cost nothing: twenty wakings a second.
+	Every = 50 * time.Millisecond
+	// Late is how much later than the beat a waking must come to count. Less than that happens all the time on two cores, and is what
+	// tolerances are for: three such delays in a chain still fit in the smallest one. More than that eats a third of it.
+	Late = 150 * time.Millisecond
+)
+
+// Stall is a time in which nothing ran.
+type Stall struct{ From, To time.Time }
+
+// Detector turns wakings into stalls. The zero value waits for its first waking.
+type Detector struct{ last time.Time }
+
+// Wake is told of a waking. Where times carry a monotonic reading, as time.Now's do, a clock that is set is no stall.
+func (d *Detector) Wake(now time.Time) (s Stall, stalled bool) {
+	last := d.last
+	d.last = now
+	if last.IsZero() {
+		return Stall{}, false
+	}
+	late := now.Sub(last) - Every
+	if late < Late {
+		return Stall{}, false
+	}
+	return Stall{From: now.Add(-late), To: now}, true
+}
+
+// Watch tells of stalls until ctx ends. beat is a ticker of Every that drops what is not taken, as time.Ticker does.
+func Watch(ctx context.Context, beat <-chan time.Time, now func() time.Time, tell func(Stall)) {
+	var d Detector
+	d.Wake(now())
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat:
+			if s, stalled := d.Wake(now()); stalled {
+				tell(s)
+			}
+		}
+	}
+}
+
+// Run is Watch with a ticker and the clock of this machine.
+func Run(ctx context.Context, tell func(Stall)) {
+	ticker := time.NewTicker(Every)
+	defer ticker.Stop()
+	Watch(ctx, ticker.C, time.Now, tell)
+}

@@ -1,0 +1,94 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
+)
+
+// Client asks the supervisor of one container. It dials for every call, because the container may have been restarted since the
+// last one, and needs no closing. A refusal is a *httpjson.Problem.
+type Client struct{ at endpoint.Endpoint }
+
+// NewClient talks to the supervisor whose control API is at the endpoint (unix:///path). It does not connect yet.
+func NewClient(at string) (Client, error) {
+	e, err := endpoint.ParseUnix(at)
+	if err != nil {
+		return Client{}, err
+	}
+	return Client{e}, nil
+}
+
+// State of the program.
+func (c Client) State(ctx context.Context) (State, error) {
+	return c.do(ctx, http.MethodGet, "state", nil)
+}
+
+// Start starts the program and returns when it runs (not when it is ready). Starting a running one is no error.
+func (c Client) Start(ctx context.Context) (State, error) {
+	return c.do(ctx, http.MethodPost, "start", nil)
+}
+
+// Stop sends SIGTERM, after DefaultGrace SIGKILL, and returns when the program is gone. It stays down until it is started.
+func (c Client) Stop(ctx context.Context) (State, error) { return c.StopWithin(ctx, DefaultGrace) }
+
+// StopWithin is Stop with a grace of its own.
+func (c Client) StopWithin(ctx context.Context, grace time.Duration) (State, error) {
+	return c.do(ctx, http.MethodPost, "stop", url.Values{"grace": {grace.String()}})
+}
+
+// Kill sends SIGKILL and returns when the program is gone. It stays down until it is started.
+func (c Client) Kill(ctx context.Context) (State, error) {
+	return c.do(ctx, http.MethodPost, "kill", nil)
+}
+
+// Pause freezes the program and its children and returns when it stands still.
+func (c Client) Pause(ctx context.Context) (State, error) {
+	return c.do(ctx, http.MethodPost, "pause", nil)
+}
+
+// Resume lets a paused program continue. Resuming a running one is no error.
+func (c Client) Resume(ctx context.Context) (State, error) {
+	return c.do(ctx, http.MethodPost, "resume", nil)
+}
+
+func (c Client) do(ctx context.Context, method, verb string, query url.Values) (s State, err error) {
+	client := httpjson.NewClient(c.at, "")
+	defer client.Close()
+	path := (&url.URL{Path: "/v1/" + verb, RawQuery: query.Encode()}).String()
+	if err := client.Do(ctx, method, path, nil, &s); err != nil {
+		return State{}, fmt.Errorf("supervisor: %w", err)
+	}
+	return s, nil
+}
+
+// States of the program. The last three are without a process.
+const (
+	Waiting = "waiting" // not started yet: for the URL of --wait-for
+	Running = "running"
+	Paused  = "paused"
+	Stopped = "stopped" // ended, or never started, on request; stays down until it is started
+	Killed  = "killed"  // the same, by SIGKILL
+	Exited  = "exited"  // ended by itself; the container ends too
+)
+
+// State is the program at one instant.
+type State struct {
+	State string `json:"state"`
+	// PID in the container's own namespace; 0 without a process.
+	PID int `json:"pid"`
+	// Starts of the program since the container started.
+	Starts int `json:"starts"`
+	// ExitCode of the last process as a container reports it: 128 + n after signal n. Nil while there was none, or it lives.
+	ExitCode *int `json:"exitCode,omitempty"`
+	// Since is when the program came into this state.
+	Since time.Time `json:"since"`
+}
+
+// alive says whether there is a process.
+func (s State) alive() bool { return s.State == Running || s.State == Paused }

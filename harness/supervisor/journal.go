@@ -1,0 +1,156 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/starvation"
+)
+
+// Stalled is the state of a line that tells of no change: the container was given no processor time, from From to Time.
+const Stalled = "stalled"
+
+// Line is one line of the journal: a change of state of the program, in the words of the history (history.Process*), or
+// Stalled. "ready" is not among them, because the supervisor does not know what it runs.
+type Line struct {
+	Time  time.Time `json:"time"`
+	State string    `json:"state"`
+	PID   int       `json:"pid,omitempty"`
+	// ExitCode is set when the program ended; see State.ExitCode.
+	ExitCode *int `json:"exitCode,omitempty"`
+	// Detail says in words how it ended.
+	Detail string `json:"detail,omitempty"`
+	// From is when the supervisor should have run; Stalled only.
+	From *time.Time `json:"from,omitempty"`
+}
+
+// lineOfStall is the line that tells that nothing ran.
+func lineOfStall(s starvation.Stall) Line {
+	from := s.From.UTC()
+	return Line{Time: s.To.UTC(), State: Stalled, From: &from}
+}
+
+// lineOf is the line that tells of a change.
+func lineOf(c process.Change) Line {
+	l := Line{Time: c.Time.UTC(), State: c.HistoryState(), PID: c.PID}
+	if c.Exit != nil {
+		code := exitCode(*c.Exit)
+		l.ExitCode, l.Detail = &code, c.Exit.String()
+	}
+	return l
+}
+
+// exitCode is what a container reports of a process that ended this way.
+func exitCode(e process.Exit) int {
+	if e.Signal != 0 {
+		return 128 + int(e.Signal)
+	}
+	return e.Code
+}
+
+// journal is a file of lines, appended: the containers of one pod that follow each other share it.
+type journal struct {
+	file *os.File
+
+	mu  sync.Mutex
+	err error // the first line that could not be written
+}
+
+func openJournal(path string) (*journal, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("--journal: %w", err)
+	}
+	return &journal{file: f}, nil
+}
+
+// write appends a line in one write, so that a reader never sees half of it.
+func (j *journal) write(l Line) {
+	b, err := json.Marshal(l)
+	if err == nil {
+		_, err = j.file.Write(append(b, '\n'))
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err != nil && j.err == nil {
+		j.err = fmt.Errorf("the journal misses the line %q of %s: %w", l.State, l.Time.Format(time.RFC3339Nano), err)
+	}
+}
+
+// Err is set when the journal is not complete.
+func (j *journal) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}
+
+// drainLimit bounds the wait for the last words of a program that is gone: only an orphan that kept the pipe takes longer,
+// and it is about to be gone as well.
+const drainLimit = time.Second
+
+// output copies what the program prints to the container's own streams, where the kubelet looks, and to a log, where
+// the harness looks. It is one pipe for each stream, through all starts of the program.
+type output struct {
+	stdout, stderr *os.File // for the program
+	readers        []*os.File
+	log            *os.File
+	copies         sync.WaitGroup
+}
+
+func openOutput(path string, stdout, stderr io.Writer) (*output, error) {
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("--log: %w", err)
+	}
+	o := &output{log: log}
+	if o.stdout, err = o.pipe(stdout); err == nil {
+		o.stderr, err = o.pipe(stderr)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make pipes for the program's output: %w", err), o.close())
+	}
+	return o, nil
+}
+
+func (o *output) pipe(to io.Writer) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	o.readers = append(o.readers, r)
+	o.copies.Go(func() { _, _ = io.Copy(both{to, o.log}, r) })
+	return w, nil
+}
+
+// close returns when everything that the program has said is copied.
+func (o *output) close() error {
+	for _, w := range []*os.File{o.stdout, o.stderr} {
+		if w != nil {
+			_ = w.Close()
+		}
+	}
+	for _, r := range o.readers {
+		_ = r.SetReadDeadline(time.Now().Add(drainLimit))
+	}
+	o.copies.Wait()
+	for _, r := range o.readers {
+		_ = r.Close()
+	}
+	return o.log.Close()
+}
+
+// both writes to two places and never fails: a full disk may cost lines, but not stop the program at its next one.
+type both [2]io.Writer
+
+func (b both) Write(p []byte) (int, error) {
+	for _, w := range b {
+		_, _ = w.Write(p)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,239 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
+	"github.com/kmsharness/kmsharness/harness/starvation"
+)
+
+// Exit codes of the supervisor itself; every other one is the program's. 125 is what container engines use for a failure of
+// their own.
+const (
+	exitUsage  = 2
+	exitFailed = 125
+)
+
+// Main is the program kmsharness-supervisor.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := Parse(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(stderr, "kmsharness-supervisor:", err)
+		return exitUsage
+	}
+	code, err := Run(ctx, o, stdout, stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, "kmsharness-supervisor:", err)
+		return exitFailed
+	}
+	return code
+}
+
+// Options of a supervisor.
+type Options struct {
+	// Control is the socket of the control API.
+	Control endpoint.Endpoint
+	// Journal and Log are files that are appended to.
+	Journal, Log string
+	// WaitFor is a URL that must answer 200 before the program is started; empty: it is started at once.
+	WaitFor string
+	// Argv is the program and its arguments. CommandFile is a file to read them from at every start, instead: JSON, a list
+	// of words. They can change while the container stays as it is; while there is no such file, the program is held.
+	Argv        []string
+	CommandFile string
+	// Env is added to the environment of the program, NAME=VALUE each.
+	Env []string
+}
+
+// controlMode lets everybody who can reach the socket use it. It lies in a folder that the harness made for one
+// environment; the supervisor is root or not, as its image says, and the harness on the other side of the mount need not be.
+const controlMode fs.FileMode = 0o666
+
+const usage = `usage: kmsharness-supervisor --control unix:///PATH --journal FILE --log FILE [--wait-for URL] (--command FILE | -- PROGRAM [ARGUMENT…])
+
+Runs PROGRAM as process 1 of a container, and stops, kills, pauses, resumes and starts it on request:
+GET /v1/state, POST /v1/{start,stop?grace=4s,kill,pause,resume} at the control socket.
+
+`
+
+// Parse reads a command line without the program's name. It returns flag.ErrHelp after it printed help to out.
+func Parse(args []string, out io.Writer) (Options, error) {
+	var o Options
+	var control string
+	f := flag.NewFlagSet("kmsharness-supervisor", flag.ContinueOnError)
+	f.SetOutput(io.Discard) // errors are told by the caller, in one line
+	f.StringVar(&control, "control", "", "`endpoint` of the control API, unix:///PATH (required)")
+	f.StringVar(&o.Journal, "journal", "", "`file` that every change of state is appended to as a JSON line (required)")
+	f.StringVar(&o.Log, "log", "", "`file` that the program's output is appended to, beside hold's own output (required)")
+	f.StringVar(&o.CommandFile, "command", "", "`file` with the program and its arguments as a JSON list, read at every start")
+	f.Func("env", "`NAME=VALUE` for the program's environment; may be repeated", func(v string) error {
+		if name, _, ok := strings.Cut(v, "="); !ok || name == "" {
+			return fmt.Errorf("expected NAME=VALUE")
+		}
+		o.Env = append(o.Env, v)
+		return nil
+	})
+	f.StringVar(&o.WaitFor, "wait-for", "", "`URL` on a loopback address that must answer 200 before the program is started")
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(out, usage)
+		f.SetOutput(out)
+		f.PrintDefaults()
+		return o, err
+	} else if err != nil {
+		return o, err
+	}
+	o.Argv = f.Args()
+	var err error
+	if o.Control, err = endpoint.ParseUnix(control); err != nil {
+		return o, fmt.Errorf("--control: %w", err)
+	}
+	return o, o.validate()
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Journal == "":
+		return errors.New("--journal is missing: expected a file")
+	case o.Log == "":
+		return errors.New("--log is missing: expected a file")
+	case len(o.Argv) == 0 && o.CommandFile == "":
+		return errors.New("the program is missing: expected -- PROGRAM [ARGUMENT…] after the flags, or --command")
+	case len(o.Argv) != 0 && o.CommandFile != "":
+		return fmt.Errorf("--command and -- %s: expected one of them", o.Argv[0])
+	case o.WaitFor != "":
+		return parseWaitFor(o.WaitFor)
+	}
+	return nil
+}
+
+// maxCommand bounds a command file in bytes; the kernel takes no longer command line either.
+const maxCommand = 128 << 10
+
+// commandMissing says that there is no command yet, so that the program has to wait to be started.
+func (o Options) commandMissing() bool {
+	if o.CommandFile == "" {
+		return false
+	}
+	_, err := os.Stat(o.CommandFile)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// command is the program and its arguments, as they are now.
+func (o Options) command() ([]string, error) {
+	if o.CommandFile == "" {
+		return o.Argv, nil
+	}
+	info, err := os.Stat(o.CommandFile)
+	if err != nil {
+		return nil, fmt.Errorf("--command: %w", err)
+	}
+	if info.Size() > maxCommand {
+		return nil, fmt.Errorf("--command %s: it has %d bytes, expected at most %d", o.CommandFile, info.Size(), maxCommand)
+	}
+	text, err := os.ReadFile(o.CommandFile)
+	if err != nil {
+		return nil, fmt.Errorf("--command: %w", err)
+	}
+	argv, err := ParseCommand(text)
+	if err != nil {
+		return nil, fmt.Errorf("--command %s: %w", o.CommandFile, err)
+	}
+	return argv, nil
+}
+
+// ParseCommand reads the content of a command file.
+func ParseCommand(text []byte) (argv []string, err error) {
+	if err := json.Unmarshal(text, &argv); err != nil {
+		return nil, fmt.Errorf("expected a JSON list of words such as [\"/program\", \"--flag\"]: %w", err)
+	}
+	if len(argv) == 0 || argv[0] == "" {
+		return nil, errors.New("expected a program as the first word")
+	}
+	return argv, nil
+}
+
+// Run runs the program until it ends by itself, or, when ctx ends, until it has stopped. It returns the exit code for the
+// container. An error means that the supervisor itself could not do its work.
+func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (code int, err error) {
+	if err := adopt(); err != nil {
+		return 0, err
+	}
+	j, err := openJournal(o.Journal)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, j.Err(), j.file.Close()) }()
+	out, err := openOutput(o.Log, stdout, stderr)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, out.close()) }()
+	l, err := endpoint.Listen(o.Control, controlMode)
+	if err != nil {
+		return 0, fmt.Errorf("--control: %w", err)
+	}
+	p := newProgram(o.command, out.stdout, out.stderr, j, markerOf(o.Control))
+	p.spec.Env = o.Env
+	if o.commandMissing() {
+		p.settle(Stopped)
+	}
+	tell := func(text string) { fmt.Fprintln(stderr, "kmsharness-supervisor:", text) }
+	return p.run(ctx, l, o.WaitFor, tell)
+}
+
+// run owns what goes on beside the program: the control API, the reaper, the watch for stalls and the wait for a URL.
+func (p *program) run(ctx context.Context, l net.Listener, url string, tell func(string)) (code int, err error) {
+	if err := p.restore(); err != nil {
+		return 0, errors.Join(err, l.Close(), p.supervisor.Close(ctx))
+	}
+	// They go on while the program stops.
+	all, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	group, beside := errgroup.WithContext(all)
+	waiting, decided := context.WithCancel(beside)
+	p.decided = decided
+	group.Go(func() error { return httpjson.Serve(beside, l, handler(p)) })
+	group.Go(func() error { p.reap(beside); return nil })
+	group.Go(func() error { starvation.Run(beside, p.stalled); return nil })
+	group.Go(func() error { return p.first(waiting, url, tell) })
+	select {
+	case <-ctx.Done():
+	case <-p.exited:
+	case <-beside.Done(): // one of them failed: nobody could say any more what the program is to do
+	}
+	code, err = p.close()
+	if s := p.State(); s.State == Exited {
+		code = *s.ExitCode
+	}
+	end()
+	return code, errors.Join(err, group.Wait(), p.supervisor.Close(context.WithoutCancel(ctx)))
+}
+
+// first starts the program for the first time, unless it is held or ctx ends before it may start.
+func (p *program) first(ctx context.Context, url string, tell func(string)) error {
+	if s := p.State().State; s != Waiting {
+		tell("the program is held (" + s + ") since before this container; start it at the control socket")
+		return nil
+	}
+	if url != "" {
+		if err := waitFor(ctx, url, tell); err != nil {
+			return nil
+		}
+	}
+	return p.begin(context.WithoutCancel(ctx))
+}

@@ -1,0 +1,286 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
+	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/starvation"
+)
+
+// patience is how long the program may take to stop if nobody says otherwise. How long a container may take is the
+// kubelet's to say: the supervisor itself never loses it.
+const patience = time.Duration(math.MaxInt64)
+
+// program is the one program of a container, through all its starts.
+type program struct {
+	spec process.Spec
+	// command is asked at every start.
+	command    func() ([]string, error)
+	supervisor *process.Supervisor
+	journal    *journal
+	held       marker
+	now        func() time.Time
+	// decided ends the wait for a URL: the program was started, or is not to be.
+	decided context.CancelFunc
+	// exited is closed when the program ended although nobody asked it to.
+	exited chan struct{}
+
+	// forking is held around every start: there is one at a time, none after the container was told to end, and nobody
+	// takes a process for an orphan whose id is not known yet.
+	forking sync.Mutex
+	closing bool
+	current *process.Process
+
+	mu    sync.Mutex
+	state State
+}
+
+// newProgram is a program that has not been started. The caller closes its supervisor.
+func newProgram(command func() ([]string, error), stdout, stderr *os.File, j *journal, held marker) *program {
+	p := &program{command: command, journal: j, held: held, now: time.Now, decided: func() {}, exited: make(chan struct{})}
+	p.state = State{State: Waiting, Since: p.now().UTC()}
+	p.spec = process.Spec{Stdout: stdout, Stderr: stderr, StopTimeout: patience}
+	p.supervisor = process.New(process.Options{OnChange: p.changed})
+	return p
+}
+
+// changed is told by the supervisor what happens to the process, before anybody who waits for it.
+func (p *program) changed(c process.Change) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	line := lineOf(c)
+	switch {
+	case c.State == process.Exited:
+		p.state.State, p.state.PID = line.State, 0 // its words for an end are ours
+	case c.Cause == process.CauseStart:
+		p.state.Starts++
+		fallthrough
+	default:
+		p.state.State, p.state.PID = string(c.State), c.PID
+	}
+	p.state.Since, p.state.ExitCode = line.Time, line.ExitCode
+	p.journal.write(line)
+	if c.Cause == process.CauseCrash {
+		close(p.exited)
+	}
+}
+
+// stalled is told that nothing ran in this container for a while.
+func (p *program) stalled(s starvation.Stall) { p.journal.write(lineOfStall(s)) }
+
+// State of this moment.
+func (p *program) State() State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state
+}
+
+// process is the current or last one; nil before the first start.
+func (p *program) process() *process.Process {
+	p.forking.Lock()
+	defer p.forking.Unlock()
+	return p.current
+}
+
+// launch starts a process. The caller holds forking.
+func (p *program) launch(ctx context.Context) error {
+	argv, err := p.command()
+	if err != nil {
+		return err
+	}
+	p.spec.Name, p.spec.Path, p.spec.Args = argv[0], argv[0], argv[1:]
+	current, err := p.supervisor.Start(ctx, p.spec)
+	if err != nil {
+		return err
+	}
+	p.current = current
+	p.decided()
+	return nil
+}
+
+// begin starts the program for the first time, unless somebody has decided about it already.
+func (p *program) begin(ctx context.Context) error {
+	p.forking.Lock()
+	defer p.forking.Unlock()
+	if p.closing || p.State().State != Waiting {
+		return nil
+	}
+	return p.launch(ctx)
+}
+
+// restore gives the program the state in which an earlier container left it.
+func (p *program) restore() error {
+	held, err := p.held.read()
+	if err != nil || held == "" {
+		return err
+	}
+	p.forking.Lock()
+	defer p.forking.Unlock()
+	p.settle(held)
+	return nil
+}
+
+// settle says that the program is down on request although no process ended. The caller holds forking.
+func (p *program) settle(state string) {
+	p.decided()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.State, p.state.Since = state, p.now().UTC()
+}
+
+// close asks the program to end, however long it takes, and returns the exit code of the container: 0 if it was held.
+func (p *program) close() (int, error) {
+	p.forking.Lock()
+	p.closing = true
+	current, alive := p.current, p.State().alive()
+	p.forking.Unlock()
+	if current == nil || !alive {
+		return 0, nil
+	}
+	if err := current.Stop(context.Background()); err != nil {
+		return 0, fmt.Errorf("end %s: %w", p.spec.Name, err)
+	}
+	exit, _ := current.Exit()
+	return exitCode(exit), nil
+}
+
+// DefaultGrace between SIGTERM and SIGKILL is that of the local backend.
+const DefaultGrace = process.DefaultStopTimeout
+
+// pauseLimit bounds the wait for a process to stand still: only one in uninterruptible I/O takes longer than an instant.
+const pauseLimit = 5 * time.Second
+
+// conflict is the answer to a verb that makes no sense in this state.
+func conflict(format string, args ...any) error {
+	return httpjson.Errorf(http.StatusConflict, format, args...)
+}
+
+// start starts the program unless it runs. It does not wait for a URL: who starts a program by hand wants it now.
+func (p *program) start(ctx context.Context) error {
+	p.forking.Lock()
+	defer p.forking.Unlock()
+	switch s := p.State(); {
+	case p.closing || s.State == Exited:
+		return conflict("start: the container is about to end; ask again when the next one runs")
+	case s.State == Paused:
+		return conflict("start: the program is paused; resume it, or stop it first")
+	case s.State == Running:
+		return nil
+	}
+	if err := p.launch(ctx); err != nil {
+		return err
+	}
+	return p.held.clear()
+}
+
+// stop ends the program with SIGTERM, after the grace with SIGKILL, and keeps it down.
+func (p *program) stop(ctx context.Context, grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	return p.hold(Stopped, func(current *process.Process) error { return current.Stop(ctx) })
+}
+
+// kill ends the program with SIGKILL and keeps it down.
+func (p *program) kill() error { return p.hold(Killed, (*process.Process).Kill) }
+
+// hold ends the program, whatever it is doing, and notes first that it stays down: the container may not live to note
+// it afterwards. A program that is down already keeps the word for how it ended.
+func (p *program) hold(state string, end func(*process.Process) error) error {
+	p.forking.Lock()
+	current, now := p.current, p.State()
+	if now.State == Stopped || now.State == Killed {
+		p.forking.Unlock()
+		return nil
+	}
+	err := p.held.set(state)
+	if err == nil && now.State == Waiting {
+		p.settle(state)
+	}
+	p.forking.Unlock()
+	if err != nil || current == nil {
+		return err
+	}
+	return end(current)
+}
+
+// pause freezes the program and its children.
+func (p *program) pause(ctx context.Context) error {
+	if s := p.State(); !s.alive() {
+		return conflict("pause: the program is %s; start it first", s.State)
+	}
+	ctx, cancel := context.WithTimeout(ctx, pauseLimit)
+	defer cancel()
+	return p.process().Pause(ctx)
+}
+
+// resume lets a paused program continue.
+func (p *program) resume(context.Context) error {
+	if s := p.State(); !s.alive() {
+		return conflict("resume: the program is %s; start it first", s.State)
+	}
+	return p.process().Resume()
+}
+
+// markerSuffix is added to the path of the control socket.
+const markerSuffix = ".held"
+
+// marker is a file that says, across restarts of the container, that the program is down on request.
+type marker struct {
+	path string // empty: there is none, because the control socket is no file
+}
+
+func markerOf(control endpoint.Endpoint) marker {
+	if !control.IsFile() {
+		return marker{}
+	}
+	return marker{control.Address + markerSuffix}
+}
+
+// read gives Stopped or Killed, or "" if the program is not held.
+func (m marker) read() (string, error) {
+	b, err := os.ReadFile(m.path)
+	if m.path == "" || errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read whether the program is held: %w", err)
+	}
+	state := strings.TrimSpace(string(b))
+	if state != Stopped && state != Killed {
+		return "", fmt.Errorf("read whether the program is held: %s holds %.40q: expected %s or %s; remove it", m.path, b, Stopped, Killed)
+	}
+	return state, nil
+}
+
+func (m marker) set(state string) error {
+	if m.path == "" {
+		return nil
+	}
+	// A rename, because a container may be killed at any instant, and half a marker would keep the next one from starting.
+	next := m.path + ".next"
+	if err := os.WriteFile(next, []byte(state+"\n"), 0o644); err != nil {
+		return fmt.Errorf("note that the program is held: %w", err)
+	}
+	if err := os.Rename(next, m.path); err != nil {
+		return fmt.Errorf("note that the program is held: %w", err)
+	}
+	return nil
+}
+
+func (m marker) clear() error {
+	if err := os.Remove(m.path); m.path != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("note that the program is no longer held: %w", err)
+	}
+	return nil
+}
