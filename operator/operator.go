@@ -26,7 +26,7 @@ type Operator struct {
 	preflight job[core.Preflight]
 
 	failing exchange.Failing
-	speech  exchange.Speech
+	speech  exchange.PublishedStatus
 }
 
 // New prepares an operator; nothing is contacted before Run.
@@ -100,7 +100,7 @@ func (o *Operator) step(ctx context.Context) time.Duration {
 			return o.failed(ctx, fmt.Sprintf("%T", a), err)
 		}
 	}
-	if err := o.say(ctx, exchange.Words{Conditions: plan.Conditions, Wanted: seen.Wanted, Preflight: o.preflight.get()}); err != nil {
+	if err := o.say(ctx, exchange.WantedStatus{Conditions: plan.Conditions, Wanted: seen.Wanted, Preflight: o.preflight.get()}); err != nil {
 		return o.failed(ctx, "say", err)
 	}
 	return exchange.Again(plan)

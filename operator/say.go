@@ -12,7 +12,7 @@ import (
 )
 
 // say writes the conditions, all of them, and the state of the pre-flight check, if something has changed.
-func (o *Operator) say(ctx context.Context, w exchange.Words) error {
+func (o *Operator) say(ctx context.Context, w exchange.WantedStatus) error {
 	cr, then, err := o.speech.Next(o.Kind, w, o.Clock.Now())
 	if err != nil || cr == nil {
 		return err

@@ -26,7 +26,7 @@ var nightly = map[string]string{
 // mechanisms are what a scenario needs of a real cluster that no other backend has: its actions say so.
 func mechanisms(s *scenario.Scenario) []string {
 	found := map[string]bool{}
-	if len(s.Topology.Further()) > 0 {
+	if len(s.Topology.Aggregated()) > 0 {
 		found["aggregated API servers"] = true
 	}
 	if s.Topology.ByOperator() {

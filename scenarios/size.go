@@ -12,7 +12,7 @@ import (
 // control plane, while others run theirs beside it.
 type Group struct {
 	Nodes     int
-	Further   bool // API servers beside kube-apiserver
+	Aggregated   bool // API servers beside kube-apiserver
 	Part      int  // of the scenarios with such nodes, 1 and up
 	Scenarios []*scenario.Scenario
 }
@@ -20,7 +20,7 @@ type Group struct {
 // Name of the group.
 func (g Group) Name() string {
 	further := ""
-	if g.Further {
+	if g.Aggregated {
 		further = " with further API servers"
 	}
 	return fmt.Sprintf("on %d nodes%s, part %d", g.Nodes, further, g.Part)
@@ -46,10 +46,10 @@ func InParts(all []*scenario.Scenario, runs func(*scenario.Scenario) bool) []Gro
 func group(all []*scenario.Scenario, full func(Group) bool) []Group {
 	var groups []Group
 	for _, s := range all {
-		further := len(s.Topology.Further()) > 0
+		further := len(s.Topology.Aggregated()) > 0
 		g := last(groups, s.Topology.ControlPlanes, further)
 		if g == nil || full(*g) {
-			next := Group{Nodes: s.Topology.ControlPlanes, Further: further, Part: 1}
+			next := Group{Nodes: s.Topology.ControlPlanes, Aggregated: further, Part: 1}
 			if g != nil {
 				next.Part += g.Part
 			}
@@ -66,7 +66,7 @@ func group(all []*scenario.Scenario, full func(Group) bool) []Group {
 
 // last is 1 for a group that comes after all others.
 func (g Group) last() int {
-	if g.Further {
+	if g.Aggregated {
 		return 1
 	}
 	return 0
@@ -74,7 +74,7 @@ func (g Group) last() int {
 
 func last(groups []Group, nodes int, further bool) *Group {
 	for i := range slices.Backward(groups) {
-		if groups[i].Nodes == nodes && groups[i].Further == further {
+		if groups[i].Nodes == nodes && groups[i].Aggregated == further {
 			return &groups[i]
 		}
 	}

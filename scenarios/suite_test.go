@@ -137,7 +137,7 @@ func specs(all []*scenario.Scenario) {
 // beside keeps scenarios with further API servers, which boot up to nine of them, for the end, one after another: four such control planes
 // at the same time leave two cores nothing to keep a bound with.
 func beside(s *scenario.Scenario) []any {
-	if len(s.Topology.Further()) > 0 && !choose.KeepTogether(settings.backend) {
+	if len(s.Topology.Aggregated()) > 0 && !choose.KeepTogether(settings.backend) {
 		return []any{Serial}
 	}
 	return nil

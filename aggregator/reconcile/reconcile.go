@@ -41,8 +41,8 @@ type Config struct {
 	// Unite decides anew what the ClusterOperator should say once the rollups are written or removed; nil for the rule of
 	// (*Reconciler).unite.
 	Unite func(core.Input, core.Decision) core.Decision
-	// HoldUnion reports whether the union waits for the next pass because of what failed; nil for the rule of holdUnion.
-	HoldUnion func(d core.Decision, rollups, removal error) bool
+	// DeferUnion reports whether the union waits for the next pass because of what failed; nil for the rule of holdUnion.
+	DeferUnion func(d core.Decision, rollups, removal error) bool
 }
 
 // Kind of an Action.
@@ -92,8 +92,8 @@ func New(c Config) *Reconciler {
 	if c.Unite == nil {
 		r.config.Unite = r.unite
 	}
-	if c.HoldUnion == nil {
-		r.config.HoldUnion = holdUnion
+	if c.DeferUnion == nil {
+		r.config.DeferUnion = holdUnion
 	}
 	return r
 }
@@ -160,7 +160,7 @@ func (r *Reconciler) next() Action {
 		r.pending = TargetUnion
 		if r.d.WriteClusterOperator && r.config.Latest().ClusterOperator != nil {
 			r.wrote = true
-			if !r.config.HoldUnion(r.d, r.rollups, r.removal) {
+			if !r.config.DeferUnion(r.d, r.rollups, r.removal) {
 				return r.apply(r.d.ClusterOperator)
 			}
 		}

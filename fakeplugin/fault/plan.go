@@ -12,7 +12,7 @@ import (
 type Plan struct {
 	Faults []string // names of the faults that shaped it
 	UID    UID      // what became of the request's uid
-	Holds  []Hold
+	Holds  []Wait
 	Crash  *Crash
 	Reset  *Reset
 	Error  *Error
@@ -28,8 +28,8 @@ const (
 	UIDRefused UID = "refused" // lost, and the plugin insists on one
 )
 
-// Hold is a wait. It always ends with the call's context.
-type Hold struct {
+// Wait is a wait. It always ends with the call's context.
+type Wait struct {
 	ID       string        // of the fault
 	For      time.Duration // 0: no limit of its own
 	Deadline bool          // only the caller's deadline ends it: the release of its fault does not

@@ -143,7 +143,7 @@ func (p *Program) Plan(m Method) Plan {
 		}
 	}
 	if takes { // nothing releases it: that is how long the provider takes
-		plan.Holds = append([]Hold{usual}, plan.Holds...)
+		plan.Holds = append([]Wait{usual}, plan.Holds...)
 	}
 	return plan
 }

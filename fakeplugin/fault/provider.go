@@ -42,7 +42,7 @@ func providerFailure() Definition {
 
 func (s *shaping) fail(a profile.Answer) {
 	if a.After > 0 {
-		s.plan.Holds = append(s.plan.Holds, Hold{ID: s.ID, For: a.After})
+		s.plan.Holds = append(s.plan.Holds, Wait{ID: s.ID, For: a.After})
 	}
 	if a.Code != codes.OK {
 		s.plan.Error = &Error{a.Code, a.Text}
@@ -75,10 +75,10 @@ func (f Fault) ofProvider(own *profile.Profile) (Fault, error) {
 
 // latency is how long a call of m takes by the profile, where there is one. It is drawn for every call, so that the same seed
 // gives the same latencies whatever faults there are.
-func latency(p *profile.Profile, m Method, rng Rand) (Hold, bool) {
+func latency(p *profile.Profile, m Method, rng Rand) (Wait, bool) {
 	if p == nil {
-		return Hold{}, false
+		return Wait{}, false
 	}
 	d := p.Latency[string(m)].Of(rng.Float64())
-	return Hold{For: max(d, time.Nanosecond)}, true
+	return Wait{For: max(d, time.Nanosecond)}, true
 }

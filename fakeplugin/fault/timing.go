@@ -26,7 +26,7 @@ func hang() Definition {
 			return nil
 		},
 		shape: func(s *shaping) {
-			s.plan.Holds = append(s.plan.Holds, Hold{ID: s.ID, For: s.Fault.duration("time"), Deadline: s.Fault.text("until") == "deadline"})
+			s.plan.Holds = append(s.plan.Holds, Wait{ID: s.ID, For: s.Fault.duration("time"), Deadline: s.Fault.text("until") == "deadline"})
 		},
 	}
 }
@@ -49,7 +49,7 @@ func delay() Definition {
 		},
 		shape: func(s *shaping) {
 			if d := drawDelay(s.Fault, s.rng); d > 0 {
-				s.plan.Holds = append(s.plan.Holds, Hold{ID: s.ID, For: d})
+				s.plan.Holds = append(s.plan.Holds, Wait{ID: s.ID, For: d})
 			}
 		},
 	}

@@ -60,7 +60,7 @@ func (s *Server) perform(ctx context.Context, plan fault.Plan, honest func() (an
 }
 
 // wait is false if the caller went away first.
-func (s *Server) wait(ctx context.Context, h fault.Hold) bool {
+func (s *Server) wait(ctx context.Context, h fault.Wait) bool {
 	var over <-chan time.Time
 	if h.For > 0 {
 		timer := s.clock.NewTimer(h.For)
@@ -79,7 +79,7 @@ func (s *Server) wait(ctx context.Context, h fault.Hold) bool {
 
 // reset breaks the call's connection; its context ends with it.
 func (s *Server) reset(ctx context.Context, after time.Duration) Answer {
-	if after > 0 && !s.wait(ctx, fault.Hold{For: after}) {
+	if after > 0 && !s.wait(ctx, fault.Wait{For: after}) {
 		return Answer{Outcome: journal.Abandoned}
 	}
 	if c := connOf(ctx); c != nil {
@@ -89,7 +89,7 @@ func (s *Server) reset(ctx context.Context, after time.Duration) Answer {
 }
 
 func (s *Server) truncate(ctx context.Context, resp any, after time.Duration) Answer {
-	if after > 0 && !s.wait(ctx, fault.Hold{For: after}) {
+	if after > 0 && !s.wait(ctx, fault.Wait{For: after}) {
 		return Answer{Outcome: journal.Abandoned}
 	}
 	if c := connOf(ctx); c != nil {

@@ -61,8 +61,8 @@ type Environment interface {
 	Release(ctx context.Context, keep bool) error
 }
 
-// CredentialLife is how long a reporter has a credential that is to expire: until after it has started.
-const CredentialLife = 3 * time.Second
+// CredentialLifetime is how long a reporter has a credential that is to expire: until after it has started.
+const CredentialLifetime = 3 * time.Second
 
 // Collector is an environment that leaves artifacts: what people look at for whom the history is not enough. What it cannot
 // collect is its error, and no judgement of anything.

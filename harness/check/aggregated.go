@@ -61,8 +61,8 @@ func latencies(all []*Facts) (detected, recovered []time.Duration) {
 // encryptor is the role of the API server that a configuration is told: in the history of a further one not that of whom its reporters
 // write to.
 func encryptor(v *Facts) string {
-	if len(v.processes.ofRole(history.RoleFurther)) > 0 {
-		return history.RoleFurther
+	if len(v.processes.ofRole(history.RoleAggregatedAPIServer)) > 0 {
+		return history.RoleAggregatedAPIServer
 	}
 	return history.RoleAPIServer
 }

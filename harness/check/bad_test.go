@@ -211,8 +211,8 @@ func hashed(provider string, all several) several {
 
 func moved(to string) *history.Encryption { return told("", "migrated", to) }
 
-func under(providers ...string) *history.Census {
-	c := &history.Census{Resource: "secrets"}
+func under(providers ...string) *history.StorageInventory {
+	c := &history.StorageInventory{Resource: "secrets"}
 	for _, p := range providers {
 		c.Under = append(c.Under, history.Under{Provider: p, Count: 2, Example: "secrets/ns/a"})
 	}

@@ -74,7 +74,7 @@ func (k *keepers) encryption(x *history.Encryption) {
 	maps.Copy(k.plugins, x.Plugins)
 	writer := x.Providers[0]
 	switch x.State {
-	case history.EncryptionTold:
+	case history.EncryptionConfigured:
 		k.told[x.Node], k.left[writer] = x.Providers, true
 		if writer != k.migrated {
 			k.migrated = ""
@@ -110,18 +110,18 @@ func judgeCensus(v *Facts, f *Finding) {
 	for n := range v.events {
 		e := &v.events[n]
 		k.apply(e)
-		if e.Kind != history.KindCensus {
+		if e.Kind != history.KindStorageInventory {
 			continue
 		}
 		f.JudgedAt(e.At, e.At)
-		for _, u := range e.Census.Under {
+		for _, u := range e.StorageInventory.Under {
 			k.judgeUnder(f, e, u)
 		}
 	}
 }
 
 func (k *keepers) judgeUnder(f *Finding, e *history.Event, u history.Under) {
-	lies := number(int64(u.Count)) + " " + e.Census.Resource + " lie under " + u.Provider + ", such as " + u.Example
+	lies := number(int64(u.Count)) + " " + e.StorageInventory.Resource + " lie under " + u.Provider + ", such as " + u.Example
 	for _, n := range k.nodes() {
 		if !slices.Contains(k.told[n], u.Provider) {
 			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: n, Seen: lies, Allowed: "the providers that the API server of " + n + " was told: " + strings.Join(k.told[n], ", ")})

@@ -128,7 +128,7 @@ func leavingOut(events []history.Event, bad func(*history.Event) bool) []history
 func underWay(rest []history.Event, end time.Time) (out []history.Event) {
 	for n := range rest {
 		e := rest[n]
-		if e.Kind == history.KindData || e.Kind == history.KindCensus || e.Kind == history.KindRequest && !e.Request.Received.After(end) {
+		if e.Kind == history.KindData || e.Kind == history.KindStorageInventory || e.Kind == history.KindRequest && !e.Request.Received.After(end) {
 			e.At = end
 			out = append(out, e)
 		}

@@ -14,7 +14,7 @@ func twins(main, further []history.Event) []history.Event {
 	rename := strings.NewReplacer("kubeapiservers", "openshiftapiservers")
 	out := append([]history.Event{}, main[:len(main)-1]...)
 	head := *main[0].Run
-	head.APIServers = []history.FurtherAPIServer{{Name: twin, Operator: "openshiftapiservers", ClusterOperator: twin}}
+	head.APIServers = []history.AggregatedAPIServer{{Name: twin, Operator: "openshiftapiservers", ClusterOperator: twin}}
 	out[0].Run = &head
 	for _, e := range further {
 		switch {

@@ -19,8 +19,8 @@ func starvedAt(events []history.Event, role, node string, length time.Duration, 
 	}
 	out := slices.Clone(events)
 	for _, d := range from {
-		s := history.Stall{Role: role, Node: node, From: events[0].At.Add(d), To: events[0].At.Add(d + length)}
-		out = append(out, history.Event{Seq: int64(len(out) + 1), At: s.To, Kind: history.KindStall, Source: "test", Stall: &s})
+		s := history.Starvation{Role: role, Node: node, From: events[0].At.Add(d), To: events[0].At.Add(d + length)}
+		out = append(out, history.Event{Seq: int64(len(out) + 1), At: s.To, Kind: history.KindStarvation, Source: "test", Starvation: &s})
 	}
 	return out
 }
@@ -220,8 +220,8 @@ func unmet(took time.Duration) []history.Event {
 // queued makes what was starved wait for a processor now and then.
 func queued(events []history.Event) []history.Event {
 	for i := range events {
-		if events[i].Stall != nil {
-			events[i].Stall.Queued = true
+		if events[i].Starvation != nil {
+			events[i].Starvation.Queued = true
 		}
 	}
 	return events

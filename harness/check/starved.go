@@ -46,10 +46,10 @@ type starvationFacts struct {
 func (sv *starvationFacts) read() {
 	for n := range sv.facts.events {
 		e := &sv.facts.events[n]
-		if e.Kind != history.KindStall {
+		if e.Kind != history.KindStarvation {
 			continue
 		}
-		p := e.Stall
+		p := e.Starvation
 		s := starvation{span{p.From, p.To}.clip(sv.facts.whole), process{p.Role, p.Node, p.KeyID, p.Instance}, p.Queued}
 		if !s.empty() && !sv.frozen(s.of).touches(s.span) {
 			sv.spans = append(sv.spans, s)

@@ -26,7 +26,7 @@ func judgeSwitchOrder(v *Facts) (f Finding) {
 		switch {
 		case e.Kind == history.KindDecision:
 			k.ends = e.Decision.Ends
-		case e.Kind == history.KindEncryption && e.Encryption.State == history.EncryptionTold && k.judgeable(e.Encryption.Node):
+		case e.Kind == history.KindEncryption && e.Encryption.State == history.EncryptionConfigured && k.judgeable(e.Encryption.Node):
 			k.judgeTold(v, &f, e)
 		case e.Kind == history.KindProcess && e.Process.Role == history.RolePlugin && e.Process.State == history.ProcessStopped:
 			k.judgeStopped(v, &f, e)

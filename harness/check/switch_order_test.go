@@ -9,7 +9,7 @@ import (
 // A plugin goes by what the history says, or else by the number in the provider's name; clear text and ciphers have none.
 func TestPluginOf(t *testing.T) {
 	k := newKeepers()
-	k.encryption(&history.Encryption{Node: "cp-1", State: history.EncryptionTold, Providers: []string{"kms-2", "identity"}, Plugins: map[string]string{"kms-2": "ab23cdef"}})
+	k.encryption(&history.Encryption{Node: "cp-1", State: history.EncryptionConfigured, Providers: []string{"kms-2", "identity"}, Plugins: map[string]string{"kms-2": "ab23cdef"}})
 	for provider, want := range map[string]string{"kms-2": "ab23cdef", "kms-1": "1", "identity": "", "aescbc-1": ""} {
 		if got := k.pluginOf(provider); got != want {
 			t.Errorf("%s: %q, want %q", provider, got, want)
@@ -31,7 +31,7 @@ func TestKeepersForgetNodesThatLeave(t *testing.T) {
 	if k.judgeable("cp-2") {
 		t.Error("what it begins with is judged")
 	}
-	k.encryption(&history.Encryption{Node: "cp-2", State: history.EncryptionTold, Providers: []string{"kms-1"}})
+	k.encryption(&history.Encryption{Node: "cp-2", State: history.EncryptionConfigured, Providers: []string{"kms-1"}})
 	k.encryption(&history.Encryption{Node: "cp-2", State: history.EncryptionLoaded, Providers: []string{"kms-1"}})
 	expect("cp-1")
 	expect("cp-1", "cp-2")

@@ -139,7 +139,7 @@ func insideRun(v *Facts, t time.Time) bool {
 
 // shaken: the party's or the plugin's process stopped about then, and its last records may be lost.
 func shaken(v *Facts, party string, h hop) bool {
-	roles := []string{history.RolePlugin, history.RoleAPIServer, history.RoleFurther}
+	roles := []string{history.RolePlugin, history.RoleAPIServer, history.RoleAggregatedAPIServer}
 	if party == hopRemoteKMS {
 		roles = []string{history.RolePlugin, history.RoleRemoteKMS}
 	}

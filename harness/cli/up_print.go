@@ -19,7 +19,7 @@ func (s upState) print(w io.Writer) error {
 		}
 	}
 	fmt.Fprintf(t, "\nremote KMS:\t%s\n", s.RemoteKMS)
-	fmt.Fprintf(t, "logs:\t%s (reporters, aggregator), %s (control plane, plugins)\n", s.Logs, s.PlaneLogs)
+	fmt.Fprintf(t, "logs:\t%s (reporters, aggregator), %s (control plane, plugins)\n", s.Logs, s.ControlPlaneLogs)
 	fmt.Fprintf(t, "history:\t%s\n", s.History)
 	if len(s.Nodes) > 0 && len(s.Nodes[0].Plugins) > 0 {
 		control := "unix://" + s.Nodes[0].Plugins[0].Control

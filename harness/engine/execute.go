@@ -31,7 +31,7 @@ type Execution struct {
 	// are only counted. The same run again, with files, is for those that are looked at.
 	History io.Writer
 	// Room, where it is set, is where the events of the run are kept, and left for the next run; it belongs to one run at a time.
-	Room *[]history.Event
+	Buffer *[]history.Event
 	// Invariants judge the run in addition to those of package check.
 	Invariants []check.Invariant
 	// Verdict, where it is set, receives what the checker found.
@@ -106,9 +106,9 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 	}
 	defer func() { err = errors.Join(err, shut()) }()
 	x.Log = history.NewLog(to)
-	if x.Room != nil {
-		x.Log = history.NewLogIn(to, *x.Room)
-		defer func() { *x.Room = x.Log.Room() }()
+	if x.Buffer != nil {
+		x.Log = history.NewLogIn(to, *x.Buffer)
+		defer func() { *x.Buffer = x.Log.Buffer() }()
 	}
 	env, err := x.prepare(ctx, b, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.preparing(),
 		FailedBoot: func(cause string) { r.FailedBoots = append(r.FailedBoots, cause) }})

@@ -39,7 +39,7 @@ func (r *run) before() string {
 // ofEach is an expression that demands the same of every API server.
 func (r *run) ofEach(text string) string {
 	all := strings.ReplaceAll(text, "API", "")
-	if further := r.scenario.Topology.Further(); len(further) > 0 {
+	if further := r.scenario.Topology.Aggregated(); len(further) > 0 {
 		all = "(" + all + ")"
 		for _, name := range further {
 			all += " && (" + strings.ReplaceAll(text, "API", fmt.Sprintf("apiServer[%q].", name)) + ")"

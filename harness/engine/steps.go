@@ -73,7 +73,7 @@ func (r *run) task(s scenario.Step, id, mark string, now time.Time) task {
 	case s.Action != nil:
 		return &action{run: r, id: id + mark, action: s.Action, heal: true}
 	case s.Expect != nil:
-		return r.expect(*s.Expect, fmt.Sprintf("%s.%s%s", id, s.Expect.Mode.Word(), mark))
+		return r.expect(*s.Expect, fmt.Sprintf("%s.%s%s", id, s.Expect.Mode.Keyword(), mark))
 	case s.Parallel != nil:
 		return r.parallel(s.Parallel, id+".parallel", mark, now)
 	case s.Repeat != nil:

@@ -10,8 +10,8 @@ const (
 	OAuthAPIServer     = "oauth-apiserver"
 )
 
-// FurtherAPIServer is one beside kube-apiserver: its reports go to an operator CR of its own, and its reporters through the load balancer.
-type FurtherAPIServer struct {
+// AggregatedAPIServer is one beside kube-apiserver: its reports go to an operator CR of its own, and its reporters through the load balancer.
+type AggregatedAPIServer struct {
 	Name string `json:"name"`
 	// Operator and ClusterOperator as in Run.
 	Operator        string `json:"operator"`
@@ -112,7 +112,7 @@ func (a about) of(e *Event) bool {
 		p := *e.Process
 		p.APIServer = ""
 		if p.Role == RoleAPIServer { // the role is that of the one that reporters write to
-			p.Role = RoleFurther
+			p.Role = RoleAggregatedAPIServer
 		}
 		e.Process = &p
 	}
@@ -140,7 +140,7 @@ func (a about) foreign(r *Request) bool {
 
 func sharedByAll(e *Event) bool {
 	switch e.Kind {
-	case KindExpected, KindCall, KindMetrics, KindData, KindEncryption, KindCensus, KindEnvelope, KindDecision:
+	case KindExpected, KindCall, KindMetrics, KindData, KindEncryption, KindStorageInventory, KindEnvelope, KindDecision:
 		return false
 	case KindProcess:
 		return e.Process != nil && !ownRole(e.Process.Role)

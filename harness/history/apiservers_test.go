@@ -10,7 +10,7 @@ func furtherEvents() []Event {
 	log := NewLog(nil)
 	x := func(p any) Of { return Of{APIServer: OpenShiftAPIServer, Payload: p} }
 	for i, p := range []any{
-		&Run{Schema: Schema, Operator: "kubeapiservers", ClusterOperator: "kube-apiserver", APIServers: []FurtherAPIServer{
+		&Run{Schema: Schema, Operator: "kubeapiservers", ClusterOperator: "kube-apiserver", APIServers: []AggregatedAPIServer{
 			{Name: OpenShiftAPIServer, Operator: "openshiftapiservers", ClusterOperator: "openshift-apiserver", Connectivity: "service"}}},
 		&Process{Role: RoleAPIServer, Node: "cp-1", State: ProcessReady},
 		x(&Process{Role: RoleAPIServer, APIServer: OpenShiftAPIServer, Node: "cp-1", State: ProcessReady}),
@@ -52,7 +52,7 @@ func TestAbout(t *testing.T) {
 	if r := further[0].Run; r.Operator != "openshiftapiservers" || r.Connectivity != "service" || len(r.APIServers) != 0 {
 		t.Errorf("heading %+v", r)
 	}
-	if p := further[2].Process; p.Role != RoleFurther || p.APIServer != "" {
+	if p := further[2].Process; p.Role != RoleAggregatedAPIServer || p.APIServer != "" {
 		t.Errorf("its own process is %+v", p)
 	}
 	if main[7].APIServer == "" || further[9].APIServer != "" {

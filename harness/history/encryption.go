@@ -3,7 +3,7 @@ package history
 // States of an Encryption.
 const (
 	// EncryptionTold: the configuration file of Node was written.
-	EncryptionTold = "told"
+	EncryptionConfigured = "told"
 	// EncryptionLoaded: the API server of Node names the configuration that it was told last as the one in force.
 	EncryptionLoaded = "loaded"
 	// EncryptionMigrated: whoever switches the encryption holds that every object was written anew; it is about no node.
@@ -21,8 +21,8 @@ type Encryption struct {
 	Plugins map[string]string `json:"plugins,omitempty"`
 }
 
-// Census is how all objects of a resource lie in etcd, read past every API server.
-type Census struct {
+// StorageInventory is how all objects of a resource lie in etcd, read past every API server.
+type StorageInventory struct {
 	Resource string `json:"resource"` // plural: "secrets"
 	// Under counts them by provider and key.
 	Under []Under `json:"under"`

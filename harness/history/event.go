@@ -27,10 +27,10 @@ const (
 	KindWatches     Kind = "watches"     // backend: how late an API server tells of changes
 	KindEnvelope    Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
 	KindMetrics     Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
-	KindStall       Kind = "stall"       // harness, hold: nothing ran for a while
+	KindStarvation       Kind = "stall"       // harness, hold: nothing ran for a while
 	KindData        Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
 	KindEncryption  Kind = "encryption"  // backend: an API server was told an encryption configuration, or has loaded it
-	KindCensus      Kind = "census"      // backend: by which keys the objects in etcd are encrypted
+	KindStorageInventory      Kind = "census"      // backend: by which keys the objects in etcd are encrypted
 	KindDecision    Kind = "decision"    // backend: what the API server operator decided, when that changed
 	KindSecrecy     Kind = "secrecy"     // recorders: a log was searched for what must not be in it
 	KindEnd         Kind = "end"         // last event: the run is complete, nothing was lost
@@ -65,10 +65,10 @@ type Event struct {
 	Watches     *Watches     `json:"watches,omitempty"`
 	Envelope    *Envelope    `json:"envelope,omitempty"`
 	Metrics     *Metrics     `json:"metrics,omitempty"`
-	Stall       *Stall       `json:"stall,omitempty"`
+	Starvation       *Starvation       `json:"stall,omitempty"`
 	Data        *Data        `json:"data,omitempty"`
 	Encryption  *Encryption  `json:"encryption,omitempty"`
-	Census      *Census      `json:"census,omitempty"`
+	StorageInventory      *StorageInventory      `json:"census,omitempty"`
 	Decision    *Decision    `json:"decision,omitempty"`
 	Secrecy     *Secrecy     `json:"secrecy,omitempty"`
 	End         *End         `json:"end,omitempty"`

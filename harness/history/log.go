@@ -43,8 +43,8 @@ func NewLogIn(w io.Writer, room []Event) *Log {
 	return l
 }
 
-// Room is what NewLogIn takes, once the events that are in it are needed no more.
-func (l *Log) Room() []Event {
+// Buffer is what NewLogIn takes, once the events that are in it are needed no more.
+func (l *Log) Buffer() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.events)
@@ -184,14 +184,14 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 		e.Kind, e.Envelope = KindEnvelope, p
 	case *Metrics:
 		e.Kind, e.Metrics = KindMetrics, p
-	case *Stall:
-		e.Kind, e.Stall = KindStall, p
+	case *Starvation:
+		e.Kind, e.Starvation = KindStarvation, p
 	case *Data:
 		e.Kind, e.Data = KindData, p
 	case *Encryption:
 		e.Kind, e.Encryption = KindEncryption, p
-	case *Census:
-		e.Kind, e.Census = KindCensus, p
+	case *StorageInventory:
+		e.Kind, e.StorageInventory = KindStorageInventory, p
 	case *Decision:
 		e.Kind, e.Decision = KindDecision, p
 	case *Secrecy:

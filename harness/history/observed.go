@@ -144,8 +144,8 @@ const (
 	RoleRemoteKMS    = "remote-kms"
 	RoleLoadBalancer = "load-balancer"
 	RoleOperator     = "operator" // the API server operator, where a scenario has one
-	// RoleFurther is a further API server's own process in its own history (About): there the role apiserver is kube-apiserver's.
-	RoleFurther = "further-apiserver"
+	// RoleAggregatedAPIServer is a further API server's own process in its own history (About): there the role apiserver is kube-apiserver's.
+	RoleAggregatedAPIServer = "further-apiserver"
 )
 
 // Roles of what is more than one process. What happens to it is told beside what happens to each of its processes.

@@ -126,14 +126,14 @@ func (e *Event) HasPayload() bool {
 		return e.Envelope != nil
 	case KindMetrics:
 		return e.Metrics != nil
-	case KindStall:
-		return e.Stall != nil
+	case KindStarvation:
+		return e.Starvation != nil
 	case KindData:
 		return e.Data != nil
 	case KindEncryption:
 		return e.Encryption != nil
-	case KindCensus:
-		return e.Census != nil
+	case KindStorageInventory:
+		return e.StorageInventory != nil
 	case KindDecision:
 		return e.Decision != nil
 	case KindSecrecy:

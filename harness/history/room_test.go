@@ -11,7 +11,7 @@ func TestRoomIsUsedAgain(t *testing.T) {
 	for range 3 * leastRoom {
 		first.Record(time.Time{}, "test", &Data{})
 	}
-	room := first.Room()
+	room := first.Buffer()
 	if len(room) != 0 || cap(room) < 3*leastRoom || len(first.Events()) != 0 || room[:1][0].Data != nil {
 		t.Fatalf("%d of %d, and %d events are left", len(room), cap(room), len(first.Events()))
 	}

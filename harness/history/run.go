@@ -44,7 +44,7 @@ type Run struct {
 	Lifecycle string `json:"lifecycle,omitempty"`
 
 	// APIServers are those beside kube-apiserver.
-	APIServers []FurtherAPIServer `json:"apiServers,omitempty"`
+	APIServers []AggregatedAPIServer `json:"apiServers,omitempty"`
 
 	// Excused are invariants whose violation this scenario provokes on purpose, with the reason.
 	Excused []Excuse `json:"excused,omitempty"`

@@ -5,10 +5,10 @@ import "time"
 // RoleHarness is the program that runs scenarios and records them.
 const RoleHarness = "harness"
 
-// Stall is a time in which the machine gave a process no processor time, although nobody had asked for that. The harness tells of
+// Span is a time in which the machine gave a process no processor time, although nobody had asked for that. The harness tells of
 // its own: then most likely nothing ran on the machine. The process that holds a program in a container tells of that container. A
 // stall of a container that somebody had frozen is told as well; whoever reads the history can see that it was frozen.
-type Stall struct {
+type Starvation struct {
 	// Role, Node, KeyID and Instance are those of the program in the container; Role is RoleHarness for the harness itself.
 	Role     string `json:"role"`
 	Node     string `json:"node,omitempty"`

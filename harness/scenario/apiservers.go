@@ -23,8 +23,8 @@ func OperatorOf(apiServer string) string {
 	return Operators()[0]
 }
 
-// Further are the API servers beside kube-apiserver, in the order of the file.
-func (t Topology) Further() []string {
+// Aggregated are the API servers beside kube-apiserver, in the order of the file.
+func (t Topology) Aggregated() []string {
 	return slices.DeleteFunc(slices.Clone(t.APIServers), func(name string) bool { return name == history.KubeAPIServer })
 }
 
@@ -44,7 +44,7 @@ func (v *validation) apiServers(at place) {
 	if !slices.Contains(t.APIServers, history.KubeAPIServer) {
 		v.add(at, "no %s among the API servers, expected it: the others depend on it", history.KubeAPIServer)
 	}
-	if len(t.Further()) > 0 && v.scenario.Operator != Operators()[0] {
+	if len(t.Aggregated()) > 0 && v.scenario.Operator != Operators()[0] {
 		v.add(place{"spec", "operator"}, "operator %s with several API servers, expected none: each reports to the operator of its own", quote(v.scenario.Operator))
 	}
 }

@@ -70,7 +70,7 @@ func TestAPIServersSurviveEncoding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := again.Topology.Further(); len(got) != 1 || got[0] != "openshift-apiserver" || scenario.OfAPIServer(again.Steps[2].Action) != "openshift-apiserver" {
+	if got := again.Topology.Aggregated(); len(got) != 1 || got[0] != "openshift-apiserver" || scenario.OfAPIServer(again.Steps[2].Action) != "openshift-apiserver" {
 		t.Errorf("%v, %+v of\n%s", got, again.Steps[2].Action, text)
 	}
 	if scenario.OperatorOf("oauth-apiserver") != "authentication" || scenario.OperatorOf("kube-apiserver") != "kubeapiserver" {

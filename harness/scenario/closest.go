@@ -19,7 +19,7 @@ func Closest(all []*Scenario, area string, description ...string) *Scenario {
 		if s.Area == area {
 			n += 2
 		}
-		if s.Topology.ByOperator() || len(s.Topology.Further()) > 0 {
+		if s.Topology.ByOperator() || len(s.Topology.Aggregated()) > 0 {
 			n-- // of two that are as close, the one that runs everywhere
 		}
 		if n > most {

@@ -116,7 +116,7 @@ func (s *Step) fields() []field {
 	var fields []field
 	switch {
 	case s.Expect != nil:
-		word := s.Expect.Mode.Word()
+		word := s.Expect.Mode.Keyword()
 		fields = append(fields, required(word, formField(&s.Expect.CEL, someText)), required(boundOf(word), durationField(&s.Expect.Bound)).doc("for how long it is watched"), origin(&s.Expect.Origin))
 	case s.Repeat != nil:
 		fields = append(fields, required(wordRepeat, mappingField(wordRepeat, s.Repeat.fields()...)))

@@ -90,7 +90,7 @@ func (s *Scenario) fields() []field {
 func (t *Topology) field() value {
 	furtherServers := listField(&t.APIServers, some(word(APIServers()...), len(APIServers())))
 	furtherServers.encode = func() *yaml.Node {
-		if len(t.Further()) == 0 {
+		if len(t.Aggregated()) == 0 {
 			return nil
 		}
 		return textList(t.APIServers)
@@ -154,7 +154,7 @@ func excusesField(p *[]Excuse) value {
 // stepShape decides by the verb, so that a message can say what the fields of that verb are.
 func stepShape() *shape { return &shape{custom: checkStep} }
 
-// Words of a step that are no verb.
+// Text of a step that are no verb.
 const (
 	wordExpect   = "expect"
 	wordHolds    = "holds"

@@ -87,8 +87,8 @@ func (s Step) kinds() int {
 	return n
 }
 
-// Word is the word of the file format for a mode.
-func (m Mode) Word() string {
+// Keyword is the word of the file format for a mode.
+func (m Mode) Keyword() string {
 	switch m {
 	case ModeHolds:
 		return wordHolds
@@ -107,8 +107,8 @@ func (v *validation) expectation(e Expectation, at place) {
 	if !slices.Contains([]string{"", OriginSource, OriginHouse}, e.Origin) {
 		v.add(at.at(wordOrigin), "origin is %s, expected %s", quote(e.Origin), oneOf([]string{OriginSource, OriginHouse}))
 	}
-	v.duration(at.at(boundOf(e.Mode.Word())), e.Bound, true)
-	v.expression(e.CEL, at.at(e.Mode.Word()))
+	v.duration(at.at(boundOf(e.Mode.Keyword())), e.Bound, true)
+	v.expression(e.CEL, at.at(e.Mode.Keyword()))
 }
 
 func (v *validation) expression(cel string, at place) {
@@ -157,7 +157,7 @@ func (v *validation) reference(r view.Reference) string {
 		view.RefConditionStatus: {"True", "False", "Unknown", ""},
 		view.RefReportStatus:    {string(contract.StatusHealthy), string(contract.StatusUnhealthy), string(contract.StatusError), ""},
 		view.RefRole:            roles(),
-		view.RefAPIServer:       v.scenario.Topology.Further(),
+		view.RefAPIServer:       v.scenario.Topology.Aggregated(),
 	}[r.Kind]
 	if slices.Contains(known, r.Value) {
 		return ""
@@ -182,7 +182,7 @@ func (v *validation) ghostNodes() []string {
 	return out
 }
 
-// Words for nodes that are no name.
+// Text for nodes that are no name.
 const (
 	NodeAny = "any"
 	NodeAll = "all"

@@ -35,7 +35,7 @@ func (n *Node) Describe() string { return "nodes:" + parameters(n) }
 func (*Node) harm() string { return string(VerbNode) }
 
 func (n *Node) check(v *validation, at place) {
-	if v.scenario.Topology.ByOperator() && len(v.scenario.Topology.Further()) > 0 {
+	if v.scenario.Topology.ByOperator() && len(v.scenario.Topology.Aggregated()) > 0 {
 		v.add(at, "node with lifecycle operator and further API servers, expected the nodes of the topology: their operators cannot set up pods on others")
 	}
 	ops := map[string]string{"remove": n.Remove, "add": n.Add, "replace": n.Replace}

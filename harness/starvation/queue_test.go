@@ -43,14 +43,14 @@ func TestDelay(t *testing.T) {
 func TestQueue(t *testing.T) {
 	var q Queue
 	began := time.Now()
-	if first, err := q.Look(os.Getpid(), time.Hour); first != 0 || err != nil {
+	if first, err := q.Read(os.Getpid(), time.Hour); first != 0 || err != nil {
 		t.Fatalf("the first look: %v, %v", first, err)
 	}
-	if second, err := q.Look(os.Getpid(), time.Since(began)); second < 0 || second > time.Since(began) || err != nil {
+	if second, err := q.Read(os.Getpid(), time.Since(began)); second < 0 || second > time.Since(began) || err != nil {
 		t.Errorf("the second look: %v, %v after %v", second, err, time.Since(began))
 	}
 	const nobody = 1 << 30
-	if w, err := q.Look(nobody, time.Hour); w != 0 || err != nil {
+	if w, err := q.Read(nobody, time.Hour); w != 0 || err != nil {
 		t.Errorf("of nobody: %v, %v", w, err)
 	}
 }
@@ -58,7 +58,7 @@ func TestQueue(t *testing.T) {
 // TestNewQueue: what was started a moment ago has waited since then, and so has a thread that is new.
 func TestNewQueue(t *testing.T) {
 	all := waits(t)
-	if w, err := NewQueue().Look(os.Getpid(), time.Hour); err != nil || w < all {
+	if w, err := NewQueue().Read(os.Getpid(), time.Hour); err != nil || w < all {
 		t.Errorf("%v, %v, want %v at least", w, err, all)
 	}
 }
@@ -74,7 +74,7 @@ func TestQueueIsADifference(t *testing.T) {
 	for _, e := range entries {
 		q.threads[e.Name()] = usage{waited: -time.Hour}
 	}
-	if w, err := q.Look(os.Getpid(), 1000*time.Hour); err != nil || w < time.Hour {
+	if w, err := q.Read(os.Getpid(), 1000*time.Hour); err != nil || w < time.Hour {
 		t.Errorf("%v, %v, want an hour at least", w, err)
 	}
 }

@@ -23,28 +23,28 @@ const (
 	Late = 150 * time.Millisecond
 )
 
-// Stall is a time in which nothing ran.
-type Stall struct{ From, To time.Time }
+// Span is a time in which nothing ran.
+type Span struct{ From, To time.Time }
 
 // Detector turns wakings into stalls. The zero value waits for its first waking.
 type Detector struct{ last time.Time }
 
 // Wake is told of a waking. Where times carry a monotonic reading, as time.Now's do, a clock that is set is no stall.
-func (d *Detector) Wake(now time.Time) (s Stall, stalled bool) {
+func (d *Detector) Wake(now time.Time) (s Span, stalled bool) {
 	last := d.last
 	d.last = now
 	if last.IsZero() {
-		return Stall{}, false
+		return Span{}, false
 	}
 	late := now.Sub(last) - Every
 	if late < Late {
-		return Stall{}, false
+		return Span{}, false
 	}
-	return Stall{From: now.Add(-late), To: now}, true
+	return Span{From: now.Add(-late), To: now}, true
 }
 
 // Watch tells of stalls until ctx ends. beat is a ticker of Every that drops what is not taken, as time.Ticker does.
-func Watch(ctx context.Context, beat <-chan time.Time, now func() time.Time, tell func(Stall)) {
+func Watch(ctx context.Context, beat <-chan time.Time, now func() time.Time, tell func(Span)) {
 	var d Detector
 	d.Wake(now())
 	for {
@@ -60,7 +60,7 @@ func Watch(ctx context.Context, beat <-chan time.Time, now func() time.Time, tel
 }
 
 // Run is Watch with a ticker and the clock of this machine.
-func Run(ctx context.Context, tell func(Stall)) {
+func Run(ctx context.Context, tell func(Span)) {
 	ticker := time.NewTicker(Every)
 	defer ticker.Stop()
 	Watch(ctx, ticker.C, time.Now, tell)

@@ -18,19 +18,19 @@ func ms(n int) time.Time { return start.Add(time.Duration(n) * time.Millisecond)
 func TestDetector(t *testing.T) {
 	for name, c := range map[string]struct {
 		wakings []int // in ms
-		want    []Stall
+		want    []Span
 	}{
 		"on the beat":         {[]int{0, 50, 100, 150}, nil},
 		"a little late":       {[]int{0, 50, 249, 250, 300}, nil},
-		"late":                {[]int{0, 50, 250, 300}, []Stall{{ms(100), ms(250)}}},
+		"late":                {[]int{0, 50, 250, 300}, []Span{{ms(100), ms(250)}}},
 		"the first is late":   {[]int{900, 950}, nil},
-		"twice":               {[]int{0, 1050, 1100, 2000}, []Stall{{ms(50), ms(1050)}, {ms(1150), ms(2000)}}},
-		"the beat catches up": {[]int{0, 800, 801, 850}, []Stall{{ms(50), ms(800)}}},
+		"twice":               {[]int{0, 1050, 1100, 2000}, []Span{{ms(50), ms(1050)}, {ms(1150), ms(2000)}}},
+		"the beat catches up": {[]int{0, 800, 801, 850}, []Span{{ms(50), ms(800)}}},
 		"a clock set back":    {[]int{1000, 500, 550}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var d Detector
-			var got []Stall
+			var got []Span
 			for _, n := range c.wakings {
 				if s, stalled := d.Wake(ms(n)); stalled {
 					got = append(got, s)
@@ -66,12 +66,12 @@ func TestWatch(t *testing.T) {
 		clock = clock[1:]
 		return at
 	}
-	beat, told, done := make(chan time.Time), make(chan Stall, 1), make(chan struct{})
-	go func() { defer close(done); Watch(ctx, beat, now, func(s Stall) { told <- s }) }()
+	beat, told, done := make(chan time.Time), make(chan Span, 1), make(chan struct{})
+	go func() { defer close(done); Watch(ctx, beat, now, func(s Span) { told <- s }) }()
 	for range 3 {
 		beat <- time.Time{}
 	}
-	if s := <-told; s != (Stall{ms(100), ms(700)}) {
+	if s := <-told; s != (Span{ms(100), ms(700)}) {
 		t.Errorf("told %v", s)
 	}
 	cancel()

@@ -13,8 +13,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
-// Stalled is the state of a line that tells of no change: the container was given no processor time, from From to Time.
-const Stalled = "stalled"
+// Starved is the state of a line that tells of no change: the container was given no processor time, from From to Time.
+const Starved = "stalled"
 
 // Line is one line of the journal: a change of state of the program, in the words of the history (history.Process*), or
 // Stalled. "ready" is not among them, because the supervisor does not know what it runs.
@@ -31,9 +31,9 @@ type Line struct {
 }
 
 // lineOfStall is the line that tells that nothing ran.
-func lineOfStall(s starvation.Stall) Line {
+func lineOfStall(s starvation.Span) Line {
 	from := s.From.UTC()
-	return Line{Time: s.To.UTC(), State: Stalled, From: &from}
+	return Line{Time: s.To.UTC(), State: Starved, From: &from}
 }
 
 // lineOf is the line that tells of a change.

@@ -77,7 +77,7 @@ func (p *program) changed(c process.Change) {
 }
 
 // stalled is told that nothing ran in this container for a while.
-func (p *program) stalled(s starvation.Stall) { p.journal.write(lineOfStall(s)) }
+func (p *program) stalled(s starvation.Span) { p.journal.write(lineOfStall(s)) }
 
 // State of this moment.
 func (p *program) State() State {

@@ -30,7 +30,7 @@ func TestAStallIsInTheJournal(t *testing.T) {
 				t.Fatalf("%s: %v", line, err)
 			}
 			// The last beat before the signal, and the tick after it, take up to a beat each.
-			if s := change.Stall; s != nil && s.To.Sub(s.From) >= long-100*time.Millisecond && s.To.After(began.Add(long)) {
+			if s := change.Starvation; s != nil && s.To.Sub(s.From) >= long-100*time.Millisecond && s.To.After(began.Add(long)) {
 				return true
 			}
 		}

@@ -173,7 +173,7 @@ func (c *container) journal() string {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if change.Stall == nil { // the machine of a test may be busy
+		if change.Starvation == nil { // the machine of a test may be busy
 			all = append(all, change.Process.State)
 		}
 	}

@@ -97,7 +97,7 @@ func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64, r
 		return Seed{}, fmt.Errorf("what was drawn is no scenario: %w", err)
 	}
 	out := Seed{Seed: seed}
-	x := engine.Execution{Room: room, Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
+	x := engine.Execution{Buffer: room, Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
 		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Compiler: o.compiler,
 		Reproduce: fmt.Sprintf("kmsharness simulate --seeds %d%s", seed, o.Plan.flags())}}
 	sum := sha256.New()

@@ -54,7 +54,7 @@ func (d *decision) rollOut() (done bool) {
 			continue
 		}
 		waiting = append(waiting, name)
-		if n.Up && !n.Away && d.serves(n) {
+		if n.Up && !n.Unavailable && d.serves(n) {
 			d.plan.do(RollOut{Node: name, Revision: d.cur.Revision})
 		}
 	}

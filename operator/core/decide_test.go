@@ -284,7 +284,7 @@ func TestAway(t *testing.T) {
 	if got := plan(core.Decide(o, core.DefaultOptions(), now)); !strings.Contains(got, "cp-2") {
 		t.Errorf("down: %q", got)
 	}
-	node(&o, "cp-2", func(n *core.Node) { n.Away = true })
+	node(&o, "cp-2", func(n *core.Node) { n.Unavailable = true })
 	if got := plan(core.Decide(o, core.DefaultOptions(), now)); got != "RollOut 11 on cp-1" {
 		t.Errorf("away: %q", got)
 	}

@@ -16,7 +16,7 @@ func TestNodesThatComeAndGo(t *testing.T) {
 	}{
 		"all are there": {func(*core.Observed) {}, "CreateKey 2 aescbc"},
 		"one comes": {func(o *core.Observed) {
-			o.Nodes["cp-3"] = core.Node{Away: true, Since: now}
+			o.Nodes["cp-3"] = core.Node{Unavailable: true, Since: now}
 		}, ""},
 		"one is gone that was not well": {func(o *core.Observed) {
 			entry(o, "cp-2", func(e *core.Entry) { e.Healthy = false })

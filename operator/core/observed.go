@@ -69,7 +69,7 @@ type Node struct {
 	// Up: the API server answers.
 	Up bool
 	// Away: nothing can be done on the node, because it has no power, or its pod is not there. What it ran it runs again when it is back.
-	Away bool
+	Unavailable bool
 	// Since is when the node came. What is reported of a time before is of another one that had its name.
 	Since time.Time
 	// Loaded is the revision of the encryption configuration that it has in force; 0: none.
@@ -113,5 +113,5 @@ func (o Observed) names() []string { return slices.Sorted(maps.Keys(o.Nodes)) }
 
 // present are those of them on which something can be done.
 func (o Observed) present() []string {
-	return slices.DeleteFunc(o.names(), func(name string) bool { return o.Nodes[name].Away })
+	return slices.DeleteFunc(o.names(), func(name string) bool { return o.Nodes[name].Unavailable })
 }

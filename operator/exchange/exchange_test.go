@@ -144,10 +144,10 @@ func TestReportsBesideNodes(t *testing.T) {
 
 // Nothing is said twice, and a status keeps the time since when it is so.
 func TestSpeech(t *testing.T) {
-	said := Speech{}
+	said := PublishedStatus{}
 	say := func(message string, status bool, at time.Time) map[string]any {
 		t.Helper()
-		cr, then, err := said.Next("KubeAPIServer", Words{Conditions: []core.Condition{{Type: "X", Status: status, Reason: "R", Message: message}}}, at)
+		cr, then, err := said.Next("KubeAPIServer", WantedStatus{Conditions: []core.Condition{{Type: "X", Status: status, Reason: "R", Message: message}}}, at)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,8 @@ import (
 // FieldManager of the conditions.
 const FieldManager = "kmsharness-operator"
 
-// Speech is what an operator has said on its CR. The zero value has said nothing.
-type Speech struct {
+// PublishedStatus is what an operator has said on its CR. The zero value has said nothing.
+type PublishedStatus struct {
 	said  map[string]spoken // conditions by type
 	asked map[string]any    // state of the pre-flight check
 }
@@ -30,15 +30,15 @@ type spoken struct {
 // maxMessage bounds a condition, in characters.
 const maxMessage = 4096
 
-// Words are what is to be said: the conditions, and the state of the pre-flight check. Wanted without a hash has none.
-type Words struct {
+// WantedStatus are what is to be said: the conditions, and the state of the pre-flight check. Wanted without a hash has none.
+type WantedStatus struct {
 	Conditions []core.Condition
 	Wanted     core.Wanted
 	Preflight  core.Preflight
 }
 
 // Next is the CR of a kind with all that is to be applied to its status, and what has been said when that is done; nil if nothing has changed.
-func (s Speech) Next(kind string, w Words, now time.Time) (cr map[string]any, then Speech, err error) {
+func (s PublishedStatus) Next(kind string, w WantedStatus, now time.Time) (cr map[string]any, then PublishedStatus, err error) {
 	asked := handshake(w.Wanted, w.Preflight)
 	next, items, changed := map[string]spoken{}, []any{}, !reflect.DeepEqual(asked, s.asked)
 	for _, c := range w.Conditions {
@@ -61,7 +61,7 @@ func (s Speech) Next(kind string, w Words, now time.Time) (cr map[string]any, th
 			return nil, s, fmt.Errorf("pre-flight check: %w", err)
 		}
 	}
-	return cr, Speech{next, asked}, nil
+	return cr, PublishedStatus{next, asked}, nil
 }
 
 // reasonUnreadable of core.ConditionConfig.
@@ -69,11 +69,11 @@ const reasonUnreadable = "StateUnreadable"
 
 // Unreadable are the words of an operator that cannot read its own objects. Nothing else is known then, so nothing else is said. ok is false
 // for an error that is about something else.
-func Unreadable(err error) (w Words, ok bool) {
+func Unreadable(err error) (w WantedStatus, ok bool) {
 	if !errors.Is(err, ErrUnreadable) {
-		return Words{}, false
+		return WantedStatus{}, false
 	}
-	return Words{Conditions: []core.Condition{{Type: core.ConditionConfig, Status: true, Reason: reasonUnreadable, Message: err.Error()}}}, true
+	return WantedStatus{Conditions: []core.Condition{{Type: core.ConditionConfig, Status: true, Reason: reasonUnreadable, Message: err.Error()}}}, true
 }
 
 func (s spoken) item() map[string]any {

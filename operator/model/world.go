@@ -189,7 +189,7 @@ func (w *world) observe() core.Observed {
 	o := core.Observed{Wanted: w.spec, Preflight: w.result, Nodes: map[string]core.Node{}, Migration: w.migration}
 	o.Keys, o.Configs, o.PluginConfigs = w.allKeys(), sorted(w.configs), sorted(w.plugins)
 	for name, n := range w.nodes {
-		seen := core.Node{Up: n.up, Away: n.away, Since: n.since, Loaded: n.loaded, Plugins: map[uint64]config.Plugin{}, Reporter: slices.Clone(n.reporter), Report: maps.Clone(n.report)}
+		seen := core.Node{Up: n.up, Unavailable: n.away, Since: n.since, Loaded: n.loaded, Plugins: map[uint64]config.Plugin{}, Reporter: slices.Clone(n.reporter), Report: maps.Clone(n.report)}
 		for id, p := range n.plugins {
 			if p.alive {
 				seen.Plugins[id] = p.config

@@ -21,7 +21,7 @@ func lifecycleNodes() []Mutant {
 					maps.Copy(known, o.Nodes)
 					for name, n := range known {
 						if _, there := o.Nodes[name]; !there {
-							n.Up, n.Away = false, true
+							n.Up, n.Unavailable = false, true
 							o.Nodes[name] = n
 						}
 					}

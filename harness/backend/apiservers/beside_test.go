@@ -11,7 +11,7 @@ import (
 func TestStandsAreApart(t *testing.T) {
 	seen := map[string]string{Component(""): history.KubeAPIServer}
 	for _, name := range []string{history.OpenShiftAPIServer, history.OAuthAPIServer} {
-		s, err := StandOf(name)
+		s, err := StubOf(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -22,7 +22,7 @@ func TestStandsAreApart(t *testing.T) {
 			seen[what] = name
 		}
 	}
-	if _, err := StandOf(history.KubeAPIServer); err == nil || !strings.Contains(err.Error(), "expected openshift-apiserver") {
+	if _, err := StubOf(history.KubeAPIServer); err == nil || !strings.Contains(err.Error(), "expected openshift-apiserver") {
 		t.Errorf("kube-apiserver: %v", err)
 	}
 }

@@ -14,9 +14,9 @@ const (
 	Plural = "flunders"
 )
 
-// Stand is how sample-apiserver stands for an API server beside kube-apiserver. All its instances serve the same group, in two versions,
+// Stub is how sample-apiserver stands for an API server beside kube-apiserver. All its instances serve the same group, in two versions,
 // and one APIService leads to one Service: so each API server has a version, and its own part of etcd.
-type Stand struct {
+type Stub struct {
 	// APIServer is whom it stands for (scenario.APIServers).
 	APIServer string
 	// Version of the group that leads to it.
@@ -27,28 +27,28 @@ type Stand struct {
 	Field []string
 }
 
-// StandOf is that for an API server.
-func StandOf(apiServer string) (Stand, error) {
+// StubOf is that for an API server.
+func StubOf(apiServer string) (Stub, error) {
 	switch apiServer {
 	case history.OpenShiftAPIServer:
-		return Stand{apiServer, "v1alpha1", "openshift-apiserver", "api", []string{"spec", "reference"}}, nil
+		return Stub{apiServer, "v1alpha1", "openshift-apiserver", "api", []string{"spec", "reference"}}, nil
 	case history.OAuthAPIServer:
-		return Stand{apiServer, "v1beta1", "openshift-oauth-apiserver", "api", []string{"spec", "flunderReference"}}, nil
+		return Stub{apiServer, "v1beta1", "openshift-oauth-apiserver", "api", []string{"spec", "flunderReference"}}, nil
 	}
-	return Stand{}, fmt.Errorf("API server %q: expected %s or %s", apiServer, history.OpenShiftAPIServer, history.OAuthAPIServer)
+	return Stub{}, fmt.Errorf("API server %q: expected %s or %s", apiServer, history.OpenShiftAPIServer, history.OAuthAPIServer)
 }
 
 // Prefix begins all of its keys in etcd.
-func (s Stand) Prefix() string { return "/" + s.APIServer }
+func (s Stub) Prefix() string { return "/" + s.APIServer }
 
 // Registry begins the keys of the objects that it encrypts; it ends with a slash.
-func (s Stand) Registry() string { return s.Prefix() + "/" + Wardle + "/" + Plural + "/" }
+func (s Stub) Registry() string { return s.Prefix() + "/" + Wardle + "/" + Plural + "/" }
 
 // DNSName is the name by which kube-apiservers reach it, and which they expect in its certificate.
-func (s Stand) DNSName() string { return s.Service + "." + s.Namespace + ".svc" }
+func (s Stub) DNSName() string { return s.Service + "." + s.Namespace + ".svc" }
 
 // User is that of its service account.
-func (s Stand) User() string { return "system:serviceaccount:" + s.Namespace + ":" + s.APIServer }
+func (s Stub) User() string { return "system:serviceaccount:" + s.Namespace + ":" + s.APIServer }
 
 // Component is an API server, kube-apiserver (empty) as well, as the encryption controllers name it in secrets.
 func Component(apiServer string) string {

@@ -154,5 +154,5 @@ func SideBySide(name string) error {
 	if name != kind.Name {
 		return nil
 	}
-	return kind.HasRoomForTwo()
+	return kind.HasMemoryForTwo()
 }

@@ -213,7 +213,7 @@ func replicasOn(node string, deployments []*deployment) []*replica {
 	var all []*replica
 	for _, d := range deployments {
 		for _, r := range d.replicas {
-			if _, at := r.where(); at == node && r.Status().Lives() {
+			if _, at := r.where(); at == node && r.Status().Running() {
 				all = append(all, r)
 			}
 		}
@@ -221,7 +221,7 @@ func replicasOn(node string, deployments []*deployment) []*replica {
 	return all
 }
 
-// AggregatorPlace implements live.Plane.
+// AggregatorPlace implements live.ControlPlane.
 func (p *plane) AggregatorPlace(i int) live.Place { return p.placeIn(p.aggregators, i, "") }
 
 // placeIn is the place of the i-th replica of a Deployment, which may be that of an aggregated API server.

@@ -22,74 +22,74 @@ import (
 // behind a Service that the kube-apiservers pass requests on to.
 type fleet struct {
 	*plane
-	live.Stand
+	live.Stub
 	ports       hostPorts
 	nodes       live.Nodes
 	profile     live.Profile
-	wholes      live.Wholes
+	wholes      live.NodeStates
 	aggregators *deployment
 }
 
-var _ live.Further = (*fleet)(nil)
+var _ live.AggregatedAPIServer = (*fleet)(nil)
 
 // makeFleets makes the aggregated API servers of a shape. Nothing of them runs yet.
 func (p *plane) makeFleets(apiServers []string) error {
 	for i, name := range apiServers {
-		s, err := live.StandOf(name)
+		s, err := live.StubOf(name)
 		if err != nil {
 			return err
 		}
-		p.fleets = append(p.fleets, &fleet{plane: p, Stand: s, ports: portsOf(i), aggregators: newDeployment(name, 1, p.layout.shared(), p.units)})
+		p.fleets = append(p.fleets, &fleet{plane: p, Stub: s, ports: portsOf(i), aggregators: newDeployment(name, 1, p.layout.shared(), p.units)})
 	}
 	return nil
 }
 
-// Further implements live.WithFurther.
-func (p *plane) Further() []live.Further {
-	var all []live.Further
+// AggregatedAPIServers implements live.WithAggregated.
+func (p *plane) AggregatedAPIServers() []live.AggregatedAPIServer {
+	var all []live.AggregatedAPIServer
 	for _, f := range p.fleets {
 		all = append(all, f)
 	}
 	return all
 }
 
-// APIServer implements live.Further.
-func (f *fleet) APIServer() string { return f.Stand.APIServer }
+// APIServer implements live.AggregatedAPIServer.
+func (f *fleet) APIServer() string { return f.Stub.APIServer }
 
-// Further implements live.WithFurther: there is nothing beside it but kube-apiserver.
-func (f *fleet) Further() []live.Further { return nil }
+// AggregatedAPIServers implements live.WithAggregated: there is nothing beside it but kube-apiserver.
+func (f *fleet) AggregatedAPIServers() []live.AggregatedAPIServer { return nil }
 
-// Nodes implements live.Plane.
+// Nodes implements live.ControlPlane.
 func (f *fleet) Nodes() *live.Nodes { return &f.nodes }
 
-// TryPlugin implements live.Plane.
+// TryPlugin implements live.ControlPlane.
 func (f *fleet) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return f.try(ctx, live.HostPlugin{APIServer: f.Stand.APIServer, KeyID: keyID, Profile: &f.profile})
+	return f.try(ctx, live.HostPlugin{APIServer: f.Stub.APIServer, KeyID: keyID, Profile: &f.profile})
 }
 
-// AggregatorPlace implements live.Plane.
+// AggregatorPlace implements live.ControlPlane.
 func (f *fleet) AggregatorPlace(i int) live.Place {
-	return f.placeIn(f.aggregators, i, f.Stand.APIServer)
+	return f.placeIn(f.aggregators, i, f.Stub.APIServer)
 }
 
-// RestartContainer implements live.Plane.
+// RestartContainer implements live.ControlPlane.
 func (f *fleet) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
-	return f.restart(ctx, t, f.Stand.APIServer, ready, func(unit string) string {
+	return f.restart(ctx, t, f.Stub.APIServer, ready, func(unit string) string {
 		return containerFilter(labelNamespace, f.Namespace, containerName(unit))
 	})
 }
 
 var errFleetNodes = errors.New("the pods of further API servers stay where they are")
 
-// AddNode implements live.Plane.
+// AddNode implements live.ControlPlane.
 func (f *fleet) AddNode(context.Context, string, live.Encryption, func(context.Context) error) (*live.Node, error) {
 	return nil, errFleetNodes
 }
 
-// Isolate implements live.Plane.
+// Isolate implements live.ControlPlane.
 func (f *fleet) Isolate(context.Context, *live.Node) error { return errFleetNodes }
 
-// RemoveNode implements live.Plane.
+// RemoveNode implements live.ControlPlane.
 func (f *fleet) RemoveNode(context.Context, *live.Node) error { return errFleetNodes }
 
 // Files of an aggregated API server in the folder of its pod.
@@ -101,7 +101,7 @@ const (
 
 // makeNode makes what the pod beside a node finds there, and says how it is reached; the pod is the Deployment's.
 func (f *fleet) makeNode(ctx context.Context, beside *live.Node, keyIDs []string) error {
-	name, apiServer := beside.Name, f.Stand.APIServer
+	name, apiServer := beside.Name, f.Stub.APIServer
 	at := f.layout.node(name).pod(apiServer)
 	if err := f.writeFiles(name, at, live.Plugins(keyIDs...)); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (f *fleet) makeNode(ctx context.Context, beside *live.Node, keyIDs []string
 		return err
 	}
 	f.nodes.Add(n)
-	beside.Beside = append(beside.Beside, n)
+	beside.Alongside = append(beside.Alongside, n)
 	return f.units.followOne(s.unitKey, name, history.Process{Role: history.RoleAPIServer, APIServer: apiServer, Node: name})
 }
 
@@ -142,7 +142,7 @@ func (f *fleet) writeFiles(node string, at podFiles, told live.Encryption) error
 	if err != nil {
 		return err
 	}
-	cert, key, err := f.Serving(f.Stand.APIServer, f.DNSName())
+	cert, key, err := f.Serving(f.Stub.APIServer, f.DNSName())
 	if err != nil {
 		return err
 	}
@@ -193,15 +193,15 @@ func (f *fleet) words(at podFiles, address string) []string {
 // deploy makes the pods and waits until every container of them waits for its command. Kubeadm's API servers run, and will be away soon:
 // the pods need them for nothing until they have a command.
 func (f *fleet) deploy(ctx context.Context, server string) error {
-	objects := objectsOf(f.Stand)
+	objects := objectsOf(f.Stub)
 	for _, n := range f.nodes.List() {
-		objects = append(objects, deploymentOf(f.Stand, f.archives.images, n.Name, f.ports))
+		objects = append(objects, deploymentOf(f.Stub, f.archives.images, n.Name, f.ports))
 	}
 	var all []*unstructured.Unstructured
 	for _, o := range objects {
 		u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.Stand.APIServer, err)
+			return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
 		}
 		delete(u, "status")
 		all = append(all, &unstructured.Unstructured{Object: u})
@@ -219,7 +219,7 @@ func (f *fleet) apply(ctx context.Context, server string, objects ...*unstructur
 		err = controlplane.Install(ctx, []*rest.Config{config}, objects...)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.Stand.APIServer, err)
+		return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func (f *fleet) start(ctx context.Context) error {
 		return n.Server.Ready(ctx)
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.Stand.APIServer, err)
+		return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
 	}
 	through, err := f.donor("")
 	if err != nil {
@@ -247,15 +247,15 @@ func (f *fleet) start(ctx context.Context) error {
 func (f *fleet) reset(ctx context.Context, s *scenario.Scenario) error {
 	err := eachNode(ctx, f.nodes.List(), func(ctx context.Context, n *live.Node) error { return serverOf(n).reset(ctx, n, live.KeyIDs(s)) })
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.Stand.APIServer, err)
+		return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
 	}
 	if err := f.profile.Become(ctx, s.Topology.Profile, &f.nodes); err != nil {
 		return err
 	}
-	if err := f.install(ctx, scenario.OperatorOf(f.Stand.APIServer)); err != nil {
+	if err := f.install(ctx, scenario.OperatorOf(f.Stub.APIServer)); err != nil {
 		return err
 	}
-	return live.ResetFurther(ctx, f.plane, f)
+	return live.ResetAggregated(ctx, f.plane, f)
 }
 
 // deployed are the pods of an aggregated API server on nodes as one unit. Their programs end first, through the supervisor, in the way that was asked
@@ -267,14 +267,14 @@ type deployed struct {
 	nodes     []*live.Node
 }
 
-// Whole implements live.Plane: its pods only. Nodes are the plane's.
-func (f *fleet) Whole(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+// NodeUnit implements live.ControlPlane: its pods only. Nodes are the plane's.
+func (f *fleet) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	return &deployed{Unit: f.wholes.Of(role, nodes, ready), fleet: f, nodes: nodes}
 }
 
 // scale asks for the pods, or for none.
 func (d *deployed) scale(ctx context.Context, replicas int) error {
-	return eachPod(ctx, d.fleet.plane, "node %s: pod of "+d.fleet.Stand.APIServer, d.nodes, func(ctx context.Context, n *live.Node) error {
+	return eachPod(ctx, d.fleet.plane, "node %s: pod of "+d.fleet.Stub.APIServer, d.nodes, func(ctx context.Context, n *live.Node) error {
 		return d.fleet.scale(ctx, n, replicas)
 	})
 }
@@ -308,14 +308,14 @@ func (f *fleet) scale(ctx context.Context, n *live.Node, replicas int) error {
 		return err
 	}
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	name := deploymentName(f.Stand, n.Name)
+	name := deploymentName(f.Stub, n.Name)
 	if _, err := client.AppsV1().Deployments(f.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("scale the deployment %s to %d: %w", name, replicas, err)
 	}
 	if replicas > 0 {
 		return f.awaitSupervisors(ctx, n)
 	}
-	selector := labelAPIServer + "=" + f.Stand.APIServer + "," + labelNode + "=" + n.Name
+	selector := labelAPIServer + "=" + f.Stub.APIServer + "," + labelNode + "=" + n.Name
 	return until(ctx, readyPoll, "wait until the pod of "+name+" is gone", func(ctx context.Context) error {
 		pods, err := client.CoreV1().Pods(f.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 		if err == nil && len(pods.Items) > 0 {
@@ -332,7 +332,7 @@ func (f *fleet) awaitSupervisors(ctx context.Context, n *live.Node) error {
 		if err != nil {
 			return err
 		}
-		err = until(ctx, readyPoll, "wait for the container "+name+" of "+deploymentName(f.Stand, n.Name), func(ctx context.Context) error {
+		err = until(ctx, readyPoll, "wait for the container "+name+" of "+deploymentName(f.Stub, n.Name), func(ctx context.Context) error {
 			_, err := u.state(ctx)
 			return err
 		})

@@ -44,7 +44,7 @@ func TestMakeFleets(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	p := fleetsOf(t)
-	if all := p.Further(); len(all) != 2 || all[1].APIServer() != history.OAuthAPIServer || all[0].Encrypted().Registry == all[1].Encrypted().Registry {
+	if all := p.AggregatedAPIServers(); len(all) != 2 || all[1].APIServer() != history.OAuthAPIServer || all[0].Encrypted().Registry == all[1].Encrypted().Registry {
 		t.Errorf("%+v", all)
 	}
 }
@@ -75,7 +75,7 @@ func TestNodeOfFiles(t *testing.T) {
 		return &live.Node{Name: "cp-1", APIServer: apiServer, Server: s}
 	}
 	n := node("")
-	n.Beside = []*live.Node{node(history.OpenShiftAPIServer), node(history.OAuthAPIServer)}
+	n.Alongside = []*live.Node{node(history.OpenShiftAPIServer), node(history.OAuthAPIServer)}
 	for _, name := range []string{"", history.OpenShiftAPIServer, history.OAuthAPIServer} {
 		if got := nodeOfFiles(n, at.pod(name).dir); got.APIServer != name {
 			t.Errorf("the files of %q are taken for those of %q", name, got.APIServer)
@@ -86,9 +86,9 @@ func TestNodeOfFiles(t *testing.T) {
 	}
 }
 
-func standOf(t *testing.T, apiServer string) live.Stand {
+func standOf(t *testing.T, apiServer string) live.Stub {
 	t.Helper()
-	s, err := live.StandOf(apiServer)
+	s, err := live.StubOf(apiServer)
 	if err != nil {
 		t.Fatal(err)
 	}

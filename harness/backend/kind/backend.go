@@ -61,7 +61,7 @@ func New(opts Options) (*Backend, error) {
 	if err := opts.CheckPrograms(contained); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
 	}
-	if _, err := live.SplitWords(opts.PluginArgs); err != nil {
+	if _, err := live.SplitCommand(opts.PluginArgs); err != nil {
 		return nil, fmt.Errorf("kind backend: plugin arguments: %w", err)
 	}
 	b := &Backend{opts: opts}
@@ -133,7 +133,7 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 		b.runDir = dir
 		return nil
 	}
-	if b.programs.PluginArgs, err = live.SplitWords(b.opts.PluginArgs); err == nil {
+	if b.programs.PluginArgs, err = live.SplitCommand(b.opts.PluginArgs); err == nil {
 		b.archives, err = makeArchives(ctx, b.programs, filepath.Join(dir.Path, "images"))
 	}
 	if err == nil && b.opts.ReporterImage != "" {

@@ -191,7 +191,7 @@ func (b *booting) wire(ctx context.Context) error {
 // findLoadBalancer finds kind's, or takes the single node for it.
 func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 	lb := b.p.lb
-	lb.container, lb.tell, lb.phase = b.p.container(b.names[0]), b.p.Tell, live.Running
+	lb.container, lb.tell, lb.phase = b.p.container(b.names[0]), b.p.Record, live.Running
 	if len(b.names) > 1 {
 		lb.container = container(b.name + "-external-load-balancer")
 		if lb.ip, err = lb.container.address(ctx); err != nil {
@@ -259,7 +259,7 @@ func (b *booting) wireNodes(ctx context.Context) error {
 	}
 	b.p.units.startTailing()
 	for _, f := range b.p.fleets {
-		b.progress("starting " + f.Stand.APIServer)
+		b.progress("starting " + f.Stub.APIServer)
 		if err := f.start(ctx); err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func (b *booting) deployFleets(ctx context.Context, nodes []*live.Node, server s
 	for _, f := range b.p.fleets {
 		for _, n := range nodes {
 			if err := f.makeNode(ctx, n, []string{firstKeyID}); err != nil {
-				return fmt.Errorf("%s of %s: %w", f.Stand.APIServer, n.Name, err)
+				return fmt.Errorf("%s of %s: %w", f.Stub.APIServer, n.Name, err)
 			}
 		}
 		all.Go(func() error { return f.deploy(ctx, server) })

@@ -134,7 +134,7 @@ func bootLogs(p *plane) []live.LogDir {
 	for _, name := range nodeNames(p.shape.nodes) {
 		all = append(all, live.LogDir{Dir: p.layout.node(name).state(), Prefix: name + "-"})
 		for _, f := range p.fleets {
-			all = append(all, live.LogDir{Dir: p.layout.node(name).pod(f.Stand.APIServer).dir, Prefix: f.Stand.APIServer + "-" + name + "-"})
+			all = append(all, live.LogDir{Dir: p.layout.node(name).pod(f.Stub.APIServer).dir, Prefix: f.Stub.APIServer + "-" + name + "-"})
 		}
 	}
 	return all

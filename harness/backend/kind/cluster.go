@@ -76,7 +76,7 @@ func (b *Backend) bootHealth(ctx context.Context, s *scenario.Scenario, o BootOp
 	}
 	heading := e.RunMetadata()
 	log.Record(time.Now(), "boot", &heading)
-	return &Cluster{backend: b, plane: e.Plane().(*plane), env: e}, nil
+	return &Cluster{backend: b, plane: e.ControlPlane().(*plane), env: e}, nil
 }
 
 // bootPlain makes a cluster that the backend's pool does not know, because no scenario can run on it.

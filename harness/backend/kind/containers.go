@@ -56,7 +56,7 @@ const watchBegun = "begun"
 // watchInside records what becomes of the containers in a node.
 func watchInside(ctx context.Context, in container, node string, sink record.Sink, execs *starting) {
 	r := &events.Recorder{Sink: sink, Node: node, Source: "containerd/" + node, Wanted: watched}
-	r.Look = func(id string) (events.Identity, bool, error) {
+	r.Inspect = func(id string) (events.Identity, bool, error) {
 		defer execs.exec()()
 		text, err := in.ctr(ctx, "containers", "info", id)
 		if err != nil {
@@ -152,7 +152,7 @@ func stream(ctx context.Context, use func([]byte) error, args ...string) error {
 // ofFurther says whether a namespace is that of a further API server.
 func ofFurther(namespace string) bool {
 	return slices.ContainsFunc(scenario.APIServers(), func(name string) bool {
-		s, err := live.StandOf(name)
+		s, err := live.StubOf(name)
 		return err == nil && s.Namespace == namespace
 	})
 }

@@ -63,7 +63,7 @@ func (e *etcdMembers) through(do func(node string) error) error {
 	return errors.Join(errs...)
 }
 
-// ReadEtcd implements live.Plane.
+// ReadEtcd implements live.ControlPlane.
 func (e *etcdMembers) ReadEtcd(ctx context.Context, key string) (value []byte, err error) {
 	err = e.through(func(node string) (err error) {
 		value, err = live.ReadEtcdGateway(ctx, e.transport(), e.url(node), key)
@@ -72,7 +72,7 @@ func (e *etcdMembers) ReadEtcd(ctx context.Context, key string) (value []byte, e
 	return value, err
 }
 
-// RangeEtcd implements live.Plane.
+// RangeEtcd implements live.ControlPlane.
 func (e *etcdMembers) RangeEtcd(ctx context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
 	err = e.through(func(node string) (err error) {
 		found, more, err = live.RangeEtcdGateway(ctx, e.transport(), e.url(node), r)
@@ -135,7 +135,7 @@ func (e *etcdMembers) ask(ctx context.Context, node, path string, question, answ
 	return json.Unmarshal(text, answer)
 }
 
-// Etcd implements live.Plane.
+// Etcd implements live.ControlPlane.
 func (e *etcdMembers) Etcd(node string) ([]live.Target, error) {
 	var all []live.Target
 	for _, name := range e.nodes.Names() {

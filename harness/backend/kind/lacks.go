@@ -31,7 +31,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	}
 	for _, a := range s.Actions() {
 		lacks = append(lacks, lacking(a)...)
-		if l, ok := a.(*scenario.Link); ok && l.From == history.RoleAggregator && len(s.Topology.Further()) > 0 {
+		if l, ok := a.(*scenario.Link); ok && l.From == history.RoleAggregator && len(s.Topology.Aggregated()) > 0 {
 			add("a link from aggregator to load-balancer with further API servers: their pods go the same way, and cannot be told apart")
 		}
 	}
@@ -80,9 +80,9 @@ const (
 // meanwhile: after a pause of etcd two of three nodes wrote nothing for 4 s.
 const processorsForTwo = 4
 
-// HasRoomForTwo says whether the nodes of two clusters of three can run on this machine, or what to do about it. A machine whose
+// HasMemoryForTwo says whether the nodes of two clusters of three can run on this machine, or what to do about it. A machine whose
 // limit cannot be read, because the engine is on another, is taken to have it.
-func HasRoomForTwo() error {
+func HasMemoryForTwo() error {
 	if n := runtime.NumCPU(); n < processorsForTwo {
 		return fmt.Errorf("%d processors are enough for one cluster of three nodes and not for two: that takes %d", n, processorsForTwo)
 	}

@@ -41,7 +41,7 @@ type breakage struct {
 	proxy bool
 }
 
-// SetLink implements live.Plane.
+// SetLink implements live.ControlPlane.
 func (ls *links) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	if l.From == live.FromClient {
 		return ls.front.Set(f)

@@ -45,7 +45,7 @@ func (l *loadBalancer) do(ctx context.Context, phase live.Phase, state string, a
 
 // Start implements live.Unit.
 func (l *loadBalancer) Start(ctx context.Context) error {
-	if l.Status().Lives() {
+	if l.Status().Running() {
 		return nil
 	}
 	if err := l.do(ctx, live.Running, history.ProcessStarted, "start"); err != nil {

@@ -31,11 +31,11 @@ const (
 const podGrace = 2
 
 // deploymentName is that of an aggregated API server on a node.
-func deploymentName(s live.Stand, node string) string { return s.APIServer + "-" + node }
+func deploymentName(s live.Stub, node string) string { return s.APIServer + "-" + node }
 
 // deploymentOf is an aggregated API server on a node: its pod and no other, so that one action can take the pod of one node away. The pod is
 // tied to the node, where its files are, past the scheduler. The sockets are in an emptyDir.
-func deploymentOf(s live.Stand, img images, node string, ports hostPorts) *appsv1.Deployment {
+func deploymentOf(s live.Stub, img images, node string, ports hostPorts) *appsv1.Deployment {
 	labels := map[string]string{labelAPIServer: s.APIServer, labelNode: node}
 	volumes, mounts := fleetVolumes(s)
 	return &appsv1.Deployment{
@@ -62,7 +62,7 @@ func deploymentOf(s live.Stand, img images, node string, ports hostPorts) *appsv
 
 // fleetVolumes are the folder of the pod's files on the node, that of all nodes, and the sockets, for every container; and what the API
 // server's alone mounts.
-func fleetVolumes(s live.Stand) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+func fleetVolumes(s live.Stub) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	own := filepath.Join(inNodeState, s.APIServer)
 	mounts = []corev1.VolumeMount{
 		{Name: volumeState, MountPath: own}, {Name: volumeShared, MountPath: inNodeShared}, {Name: volumeSocket, MountPath: inNodeSocket},
@@ -90,7 +90,7 @@ func hostPath(name, path string, kind corev1.HostPathType) corev1.Volume {
 }
 
 // sidecarsOf are the plugins and the reporter, all of which wait for their command.
-func sidecarsOf(s live.Stand, img images, ports hostPorts, mounts []corev1.VolumeMount) []corev1.Container {
+func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount) []corev1.Container {
 	var all []corev1.Container
 	for _, unit := range slotUnits() {
 		all = append(all, containerIn(s, unit, img.plugin, 0, mounts))
@@ -106,7 +106,7 @@ func sidecarsOf(s live.Stand, img images, ports hostPorts, mounts []corev1.Volum
 
 // serverContainer is the API server's. One that is not ready, because a plugin is away for instance, is taken out of the Service; none is
 // restarted by a probe: what hangs is what is tested.
-func serverContainer(s live.Stand, img images, ports hostPorts, mounts []corev1.VolumeMount) corev1.Container {
+func serverContainer(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount) corev1.Container {
 	c := containerIn(s, unitAPIServer, img.apiServer, 0, mounts, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String())
 	c.Ports = []corev1.ContainerPort{portOf("https", portFurther, ports.apiServer)}
 	c.VolumeMounts = append(c.VolumeMounts, etcdMounts()...)
@@ -118,7 +118,7 @@ func serverContainer(s live.Stand, img images, ports hostPorts, mounts []corev1.
 }
 
 // containerIn is a container whose unit runs below the supervisor with a command from a file.
-func containerIn(s live.Stand, unit, image string, user int64, mounts []corev1.VolumeMount, more ...string) corev1.Container {
+func containerIn(s live.Stub, unit, image string, user int64, mounts []corev1.VolumeMount, more ...string) corev1.Container {
 	return corev1.Container{
 		Name: containerName(unit), Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: append([]corev1.VolumeMount(nil), mounts...),
 		Command:         supervisedFromFile(filepath.Join(inNodeState, s.APIServer), unit, more...),
@@ -151,7 +151,7 @@ func portsOf(i int) hostPorts {
 
 // objectsOf are what the pods of an aggregated API server need to be there, in an order in which they can be created. OpenShift gives its API
 // servers the role cluster-admin.
-func objectsOf(s live.Stand) []runtime.Object {
+func objectsOf(s live.Stub) []runtime.Object {
 	return []runtime.Object{
 		&corev1.Namespace{TypeMeta: typeOf("v1", "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}},
 		&corev1.ServiceAccount{TypeMeta: typeOf("v1", "ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.APIServer}},

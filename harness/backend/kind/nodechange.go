@@ -21,7 +21,7 @@ import (
 // joinTimeout bounds kubeadm join: half a minute on an idle machine.
 const joinTimeout = 4 * time.Minute
 
-// AddNode implements live.Plane: kind makes the container, kubeadm joins it, and it is wired like the others.
+// AddNode implements live.ControlPlane: kind makes the container, kubeadm joins it, and it is wired like the others.
 func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, joined func(context.Context) error) (*live.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+injectTimeout)
 	defer cancel()
@@ -143,7 +143,7 @@ func joinConfiguration(kubeadm []byte, endpoint string) ([]byte, error) {
 	return nil, errors.New("configuration of kubeadm: expected a JoinConfiguration")
 }
 
-// Isolate implements live.Plane: out of the load balancer, and drained.
+// Isolate implements live.ControlPlane: out of the load balancer, and drained.
 func (p *plane) Isolate(ctx context.Context, n *live.Node) error {
 	p.change(n.Name, func(m *machine) { m.leaving = true })
 	gone := string(p.container(n.Name))
@@ -182,7 +182,7 @@ func (p *plane) drain(ctx context.Context, n *live.Node) error {
 	return group.Wait()
 }
 
-// RemoveNode implements live.Plane. Its etcd member leaves first: without that, one of two could not be removed any more.
+// RemoveNode implements live.ControlPlane. Its etcd member leaves first: without that, one of two could not be removed any more.
 func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.nodes.Remove(n.Name)
 	defer n.Close()

@@ -30,7 +30,7 @@ type shape struct {
 }
 
 func shapeOf(s *scenario.Scenario) shape {
-	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Further(), ","), crds: s.Topology.CRDs}
+	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Aggregated(), ","), crds: s.Topology.CRDs}
 	if is.nodes == 0 {
 		is.nodes = 3
 	}
@@ -42,7 +42,7 @@ func (s shape) furtherNames() []string {
 	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
 }
 
-// plane is one kind cluster that scenarios use one after another. What it consists of is embedded: a live.Plane answers for all of it.
+// plane is one kind cluster that scenarios use one after another. What it consists of is embedded: a live.ControlPlane answers for all of it.
 type plane struct {
 	*live.Host             // of the remote KMS
 	controlplane.Authority // of the cluster
@@ -74,7 +74,7 @@ type plane struct {
 	dirty string   // why it cannot be used again; empty: it can
 }
 
-var _ live.Plane = (*plane)(nil)
+var _ live.ControlPlane = (*plane)(nil)
 
 // newPlane is a plane of which nothing has been made yet.
 func newPlane(b bootSpec) *plane {
@@ -82,25 +82,25 @@ func newPlane(b bootSpec) *plane {
 	p := &plane{Host: host, units: newUnits(host), layout: layout{b.dir}, began: time.Now(), cluster: b.name, archives: b.archives, nodeImage: b.nodeImage,
 		shape: b.shape, provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})), installed: map[string]bool{}}
 	p.aggregators = newDeployment("", replicas, p.layout.shared(), p.units)
-	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, tell: host.Tell}
+	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, tell: host.Record}
 	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, &loadBalancer{}
 	p.links.broken = map[history.Link][]*breakage{}
 	return p
 }
 
-// Traits implements live.Plane.
+// Traits implements live.ControlPlane.
 func (p *plane) Traits() live.Traits {
 	return live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
 		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir}
 }
 
-// Nodes implements live.Plane, and so do the others.
+// Nodes implements live.ControlPlane, and so do the others.
 func (p *plane) Nodes() *live.Nodes      { return &p.nodes }
 func (p *plane) KMS() *live.RemoteKMS    { return p.kms }
 func (p *plane) ClientServer() string    { return "https://" + p.front.Addr() }
 func (p *plane) LoadBalancer() live.Unit { return p.lb }
 
-// Logs implements live.Plane.
+// Logs implements live.ControlPlane.
 func (p *plane) Logs() []live.LogDir {
 	all := []live.LogDir{{Dir: p.layout.logs()}, {Dir: p.layout.shared()}}
 	for _, n := range p.everyNode() {
@@ -113,7 +113,7 @@ func (p *plane) Logs() []live.LogDir {
 	return all
 }
 
-// Spoil implements live.Plane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
+// Spoil implements live.ControlPlane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
 // only have been paused. Nodes and pods that did not start again are not worth another try.
 func (p *plane) MarkDirty(d live.Taint) {
 	if d != live.TaintedProgram && d != live.TaintedPower && d != live.TaintedData {
@@ -130,7 +130,7 @@ func (p *plane) Vacate(ctx context.Context) string {
 		return err.Error()
 	}
 	for _, f := range p.fleets {
-		if err := live.PurgeFurther(ctx, f); err != nil {
+		if err := live.PurgeAggregated(ctx, f); err != nil {
 			return err.Error()
 		}
 	}
@@ -139,16 +139,16 @@ func (p *plane) Vacate(ctx context.Context) string {
 	return p.dirty
 }
 
-// Lives implements live.Plane: the remote KMS, and what the pods run.
-func (p *plane) Lives() []history.Process {
-	all := p.Host.Lives()
+// Running implements live.ControlPlane: the remote KMS, and what the pods run.
+func (p *plane) Running() []history.Process {
+	all := p.Host.Running()
 	for _, n := range p.everyNode() {
 		targets := []live.Target{{Unit: n.Server, Identity: history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}}}
 		for _, g := range n.Plugins() {
 			targets = append(targets, g.Target)
 		}
 		for _, t := range targets {
-			if s := t.Status(); s.Lives() {
+			if s := t.Status(); s.Running() {
 				t.Identity.PID = s.PID
 				all = append(all, t.Identity)
 			}
@@ -291,7 +291,7 @@ func eachOf(ctx context.Context, names []string, do func(ctx context.Context, i 
 	return all.Wait()
 }
 
-// Collect implements live.Plane: the static pods and the kubeadm configuration of every node, and kind's own export.
+// Collect implements live.ControlPlane: the static pods and the kubeadm configuration of every node, and kind's own export.
 func (p *plane) Collect(ctx context.Context, dir string, progress func(string)) error {
 	var errs []error
 	for _, n := range p.nodes.List() {

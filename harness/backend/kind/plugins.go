@@ -230,12 +230,12 @@ func (p *plane) pluginsOf(apiServer, node string, profile *live.Profile, socket 
 	})
 }
 
-// AddPlugin implements live.Plane, also for aggregated API servers.
+// AddPlugin implements live.ControlPlane, also for aggregated API servers.
 func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return serverOf(n).plugins.start(ctx, n, keyID)
 }
 
-// TryPlugin implements live.Plane.
+// TryPlugin implements live.ControlPlane.
 func (p *plane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return p.try(ctx, live.HostPlugin{KeyID: keyID, Profile: &p.profile})
 }

@@ -26,8 +26,8 @@ type nodesUnit struct {
 
 var _ live.Unit = (*nodesUnit)(nil)
 
-// Whole implements live.Plane.
-func (p *plane) Whole(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+// NodeUnit implements live.ControlPlane.
+func (p *plane) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	if role == history.RolePod {
 		return &staticPods{broken{errPodStands}, p, nodes, ready}
 	}
@@ -66,7 +66,7 @@ func (m *nodesUnit) Kill(ctx context.Context) error {
 		if err := m.units.nodeDied(n.Name, at); err != nil {
 			return err
 		}
-		m.Tell(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: history.ProcessKilled, Detail: powerLost})
+		m.Record(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: history.ProcessKilled, Detail: powerLost})
 	}
 	return m.unlessDamaged(m.keepAddresses(ctx, nodes))
 }
@@ -118,7 +118,7 @@ func (m *nodesUnit) freeze(ctx context.Context, verb, from, to string, record fu
 	}
 	for _, n := range nodes {
 		record(n.Name, at)
-		m.Tell(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: to, Detail: "with its node"})
+		m.Record(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: to, Detail: "with its node"})
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (m *nodesUnit) isBack(ctx context.Context, n *live.Node) error {
 	}
 	etcd := history.Process{Role: history.RoleEtcd, Node: n.Name}
 	for _, etcd.State = range []string{history.ProcessStarted, history.ProcessReady} {
-		m.Tell(time.Now(), etcd)
+		m.Record(time.Now(), etcd)
 	}
 	return runsAgain(ctx, n, m.units.regain(history.RoleNode, n.Name), m.ready)
 }

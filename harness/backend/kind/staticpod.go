@@ -146,7 +146,7 @@ func unitOf(t live.Target) (string, error) {
 	return "", fmt.Errorf("role %s has no container of its own: expected plugin, reporter or apiserver", t.Identity.Role)
 }
 
-// RestartContainer implements live.Plane: the kubelet starts again what has died.
+// RestartContainer implements live.ControlPlane: the kubelet starts again what has died.
 func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	node := t.Identity.Node
 	return p.restart(ctx, t, "", ready, func(unit string) string {
@@ -227,7 +227,7 @@ func runsAgain(ctx context.Context, n *live.Node, lost []unitState, ready func(*
 
 // nodeOfFiles is the node, or the one beside it of an aggregated API server, that a unit's folder belongs to.
 func nodeOfFiles(n *live.Node, dir string) *live.Node {
-	for _, b := range n.Beside {
+	for _, b := range n.Alongside {
 		if serverOf(b).dir == dir {
 			return b
 		}

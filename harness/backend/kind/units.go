@@ -48,7 +48,7 @@ func (s *unitState) lives() bool {
 // its program died: what ends the container finds here which units that concerns.
 type units struct {
 	tell     func(at time.Time, p history.Process)
-	stalled  func(history.Stall)
+	stalled  func(history.Starvation)
 	journals *tail.Set
 	stop     context.CancelFunc
 	tailing  sync.WaitGroup
@@ -58,7 +58,7 @@ type units struct {
 }
 
 func newUnits(h *live.Host) *units {
-	return &units{tell: h.Tell, stalled: h.TellStall, journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
+	return &units{tell: h.Record, stalled: h.RecordStarvation, journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
 }
 
 // tailEvery is how often the journals of the supervisors are read.
@@ -104,7 +104,7 @@ func (u *units) follow(k unitKey, node string, who program) error {
 			return nil
 		}
 		switch payload := change.Of(identity).(type) {
-		case *history.Stall:
+		case *history.Starvation:
 			u.stalled(*payload)
 		case *history.Process:
 			u.record(change.At, k, *payload)
@@ -254,7 +254,7 @@ func newHeld(k unitKey) (*held, error) {
 
 // Start implements live.Unit.
 func (u *held) Start(ctx context.Context) error {
-	if u.command != nil && !u.Status().Lives() {
+	if u.command != nil && !u.Status().Running() {
 		if err := u.writeCommand(ctx); err != nil {
 			return err
 		}

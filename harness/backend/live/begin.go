@@ -16,7 +16,7 @@ import (
 )
 
 // Begin is an environment for a scenario on a plane that was Reset for it, in the state that the topology asks for.
-func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *Environment, err error) {
+func Begin(ctx context.Context, p ControlPlane, spec backend.Spec, opts Options) (_ *Environment, err error) {
 	op, err := operatorNamed(spec.Scenario.Operator)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func Begin(ctx context.Context, p Plane, spec backend.Spec, opts Options) (_ *En
 	return e, nil
 }
 
-func newEnvironment(p Plane, s *scenario.Scenario, opts Options, op operator, logDir string) *Environment {
+func newEnvironment(p ControlPlane, s *scenario.Scenario, opts Options, op operator, logDir string) *Environment {
 	told := pluginsOf(s)
 	e := (&Environment{
 		opts: opts, plane: p, traits: p.Traits(), scenario: s, operator: op, logDir: logDir,
@@ -134,7 +134,7 @@ func (e *Environment) stopForColdStart(ctx context.Context) error {
 
 // describeProcesses records what runs already, so that the history tells of every process.
 func (e *Environment) describeProcesses() {
-	for _, identity := range e.plane.Lives() {
+	for _, identity := range e.plane.Running() {
 		identity.Detail = "it ran before this scenario began"
 		for _, state := range []string{history.ProcessStarted, history.ProcessReady} {
 			identity.State = state

@@ -38,7 +38,7 @@ func (ds *dataset) census(ctx context.Context) error {
 			r.From = string(found[len(found)-1].Key) + "\x00"
 		}
 	}
-	ds.e.record(&history.Census{Resource: ds.e.objects.name(), Under: sortedUnder(counted)})
+	ds.e.record(&history.StorageInventory{Resource: ds.e.objects.name(), Under: sortedUnder(counted)})
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 		return fmt.Errorf("take back what the operator made: %w", err)
 	}
 	for _, f := range furtherOf(op.e.plane) {
-		if err := PurgeFurther(ctx, f); err != nil {
+		if err := PurgeAggregated(ctx, f); err != nil {
 			return err
 		}
 	}

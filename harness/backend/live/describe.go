@@ -14,7 +14,7 @@ type Description struct {
 	// RemoteKMS is the socket of the remote KMS.
 	RemoteKMS string
 	// Logs of the system under test, and of the control plane.
-	Logs, PlaneLogs string
+	Logs, ControlPlaneLogs string
 }
 
 // NodeDescription is one node.
@@ -37,7 +37,7 @@ func (e *Environment) Describe() (Description, error) {
 	if err != nil {
 		return Description{}, fmt.Errorf("kubeconfig of the administrator: %w", err)
 	}
-	d := Description{Kubeconfig: kubeconfig, RemoteKMS: e.plane.KMS().Socket, Logs: e.logDir, PlaneLogs: e.plane.Logs()[0].Dir}
+	d := Description{Kubeconfig: kubeconfig, RemoteKMS: e.plane.KMS().Socket, Logs: e.logDir, ControlPlaneLogs: e.plane.Logs()[0].Dir}
 	for _, n := range e.nodes() {
 		described := NodeDescription{Name: n.Name, APIServer: n.Server.URL()}
 		for _, g := range n.Plugins() {

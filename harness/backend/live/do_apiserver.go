@@ -24,7 +24,7 @@ const (
 // configure writes the cluster's one APIServer configuration, as an administrator does. What comes of it is the operators' business: it
 // returns at once.
 func (fs *faults) configure(ctx context.Context, a *scenario.APIServer) error {
-	wanted, err := operated.Wish(a)
+	wanted, err := operated.Desired(a)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credenti
 	var last time.Time
 	ends := map[*Node]time.Time{}
 	for _, n := range nodes {
-		if ends[n], err = sut.writeCredential(n, backend.CredentialLife+time.Second); err != nil {
+		if ends[n], err = sut.writeCredential(n, backend.CredentialLifetime+time.Second); err != nil {
 			return err
 		}
 		last = ends[n]

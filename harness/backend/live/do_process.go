@@ -124,7 +124,7 @@ func ends(a *scenario.Process) bool {
 // recordStopping records that an API server is about to end. One that is asked to end drains for seconds, and refuses writes meanwhile. One that
 // is killed serves nothing more, and on a busy machine it takes seconds until its exit can be observed.
 func (ps *processes) recordStopping(t Target) {
-	if t.Identity.Role != history.RoleAPIServer || !t.Status().Lives() {
+	if t.Identity.Role != history.RoleAPIServer || !t.Status().Running() {
 		return
 	}
 	p := t.Identity
@@ -139,11 +139,11 @@ func (ps *processes) start(ctx context.Context, t *Target) error {
 	if ps.e.pods != nil && t.Identity.Role == history.RoleReporter && len(ps.e.pods.sockets(t.Identity.Node)) == 0 {
 		return nil // it was given no plugin yet: the operator starts it
 	}
-	already := t.Status().Lives()
+	already := t.Status().Running()
 	if err := t.Start(ctx); err != nil {
 		return err
 	}
-	if !already && t.Status().Lives() {
+	if !already && t.Status().Running() {
 		ps.e.changes.recordReady(t)
 	}
 	return nil

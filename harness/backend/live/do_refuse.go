@@ -33,7 +33,7 @@ func UnsupportedRefusals(s *scenario.Scenario) (lacks []string) {
 			lacks = append(lacks, "refuse at one API server: roles are those of the cluster")
 		case r.Count != 0 || !r.For.IsZero():
 			lacks = append(lacks, "refuse with count or for: roles do not count; mode restore gives them back")
-		case len(s.Topology.Further()) > 0:
+		case len(s.Topology.Aggregated()) > 0:
 			lacks = append(lacks, "refuse with further API servers: the roles of one are taken away only")
 		}
 	}

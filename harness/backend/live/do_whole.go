@@ -36,7 +36,7 @@ func (ps *processes) wholes(ctx context.Context, a *scenario.Process) error {
 			ps.recordStopping(Target{n.Server, n.identity()})
 		}
 	}
-	return ps.actOnWhole(ctx, a, ps.e.plane.Whole(role, nodes, ps.e.changes.recordReady), func(away string, states ...string) {
+	return ps.actOnWhole(ctx, a, ps.e.plane.NodeUnit(role, nodes, ps.e.changes.recordReady), func(away string, states ...string) {
 		for _, n := range nodes {
 			ps.setAway(onNode{role, n.Name}, away)
 			for _, state := range states {

@@ -56,7 +56,7 @@ func (sw *encryptionSwitch) recordTold() {
 // recordToldTo records it of an API server that has begun with what all were told last.
 func (sw *encryptionSwitch) recordToldTo(node string) {
 	names := sw.current().Providers.Names()
-	for _, state := range []string{history.EncryptionTold, history.EncryptionLoaded} {
+	for _, state := range []string{history.EncryptionConfigured, history.EncryptionLoaded} {
 		sw.e.record(&history.Encryption{Node: node, State: state, Providers: names})
 	}
 }

@@ -20,7 +20,7 @@ import (
 // Environment is one scenario on a plane. Do may be called for several actions at the same time.
 type Environment struct {
 	opts     Options
-	plane    Plane
+	plane    ControlPlane
 	traits   Traits
 	scenario *scenario.Scenario
 	operator operator
@@ -93,8 +93,8 @@ func (e *Environment) RunMetadata() history.Run {
 	}
 }
 
-// Plane is what the environment is on.
-func (e *Environment) Plane() Plane { return e.plane }
+// ControlPlane is what the environment is on.
+func (e *Environment) ControlPlane() ControlPlane { return e.plane }
 
 // Nodes implements backend.Environment.
 func (e *Environment) Nodes() []string {

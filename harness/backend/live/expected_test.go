@@ -11,7 +11,7 @@ import (
 
 // planeOf has nodes, and nothing else.
 type planeOf struct {
-	Plane
+	ControlPlane
 	nodes Nodes
 }
 

@@ -15,22 +15,22 @@ import (
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
-// Further is a plane as an API server beside kube-apiserver sees it: its nodes are the same, but have that API server, with plugins and
+// AggregatedAPIServer is a plane as an API server beside kube-apiserver sees it: its nodes are the same, but have that API server, with plugins and
 // reporters of its own; what it shares with the others is the plane's.
-type Further interface {
-	Plane
+type AggregatedAPIServer interface {
+	ControlPlane
 	// APIServer is its name (scenario.APIServers).
 	APIServer() string
 	// Encrypted are its objects. A node's Admin client writes them through the aggregation layer, its Direct client past that.
 	Encrypted() Encrypted
 }
 
-// WithFurther is a plane that has any.
-type WithFurther interface{ Further() []Further }
+// WithAggregated is a plane that has any.
+type WithAggregated interface{ AggregatedAPIServers() []AggregatedAPIServer }
 
-func furtherOf(p Plane) []Further {
-	if w, ok := p.(WithFurther); ok {
-		return w.Further()
+func furtherOf(p ControlPlane) []AggregatedAPIServer {
+	if w, ok := p.(WithAggregated); ok {
+		return w.AggregatedAPIServers()
 	}
 	return nil
 }
@@ -94,10 +94,10 @@ func (e *Environment) eachFurther(do func(*Environment) error) error {
 }
 
 // headings of the further API servers. Their reporters are in Deployments, which have no API server of their own node.
-func (e *Environment) headings() []history.FurtherAPIServer {
-	var all []history.FurtherAPIServer
+func (e *Environment) headings() []history.AggregatedAPIServer {
+	var all []history.AggregatedAPIServer
 	for _, f := range e.further {
-		all = append(all, history.FurtherAPIServer{
+		all = append(all, history.AggregatedAPIServer{
 			Name: f.apiServer, Operator: f.operator.resource.Resource, ClusterOperator: f.operator.clusterOperator, Connectivity: "service"})
 	}
 	return all

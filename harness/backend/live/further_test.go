@@ -52,7 +52,7 @@ func TestScoped(t *testing.T) {
 
 // A node that loses its power takes the pods of further API servers along; the static pod does not.
 func TestNodeHasThePartsOfFurtherAPIServers(t *testing.T) {
-	n := &Node{Name: "cp-1", Beside: []*Node{{Name: "cp-1", APIServer: history.OAuthAPIServer}}}
+	n := &Node{Name: "cp-1", Alongside: []*Node{{Name: "cp-1", APIServer: history.OAuthAPIServer}}}
 	for role, want := range map[string]int{history.RoleNode: 2, history.RolePod: 1} {
 		if got := (&whole{role: role}).parts(n); len(got) != want || got[0].Identity.APIServer != "" || want > 1 && got[1].Identity.APIServer != history.OAuthAPIServer {
 			t.Errorf("%s: %+v", role, got)

@@ -56,11 +56,11 @@ func (h *Host) changed(c process.Change) {
 	listener(c.Time, &identity)
 }
 
-// Tell passes a change on that the supervisor does not know of.
-func (h *Host) Tell(at time.Time, p history.Process) { h.tell(at, &p) }
+// Record passes a change on that the supervisor does not know of.
+func (h *Host) Record(at time.Time, p history.Process) { h.tell(at, &p) }
 
-// TellStall passes on that a container was given no processor time.
-func (h *Host) TellStall(s history.Stall) { h.tell(s.To, &s) }
+// RecordStarvation passes on that a container was given no processor time.
+func (h *Host) RecordStarvation(s history.Starvation) { h.tell(s.To, &s) }
 
 func (h *Host) tell(at time.Time, payload any) {
 	h.mu.Lock()
@@ -78,8 +78,8 @@ func (h *Host) Listen(f func(at time.Time, payload any)) {
 	h.listener = f
 }
 
-// Lives are the registered processes that run.
-func (h *Host) Lives() []history.Process {
+// Running are the registered processes that run.
+func (h *Host) Running() []history.Process {
 	var all []history.Process
 	for _, c := range h.Supervisor.Children() {
 		h.mu.Lock()

@@ -120,7 +120,7 @@ func (s SystemUnderTest) Own() []string {
 
 // programOf is the first word of a template; empty if there is none.
 func programOf(text string) string {
-	words, err := SplitWords(text)
+	words, err := SplitCommand(text)
 	if err != nil || len(words) == 0 {
 		return "" // Validate says what is wrong
 	}

@@ -38,8 +38,8 @@ type Node struct {
 	APIServer string
 	// Direct is a client straight to a further API server; nil: Admin is.
 	Direct *Client
-	// Beside are the nodes of the same name of further API servers.
-	Beside []*Node
+	// Alongside are the nodes of the same name of further API servers.
+	Alongside []*Node
 	// ReporterPlace is where its reporter runs.
 	ReporterPlace Place
 

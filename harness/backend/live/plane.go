@@ -12,9 +12,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
-// Plane is a control plane with its plugins, as a backend runs it. Its methods may be called at the same time, except
+// ControlPlane is a control plane with its plugins, as a backend runs it. Its methods may be called at the same time, except
 // those that change the nodes.
-type Plane interface {
+type ControlPlane interface {
 	Traits() Traits
 	// Nodes are those that are there.
 	Nodes() *Nodes
@@ -29,8 +29,8 @@ type Plane interface {
 	Logs() []LogDir
 	// Collect writes artifacts into a folder that is there: what only this kind of plane has. It may take seconds.
 	Collect(ctx context.Context, dir string, progress func(string)) error
-	// Lives are the processes that run already.
-	Lives() []history.Process
+	// Running are the processes that run already.
+	Running() []history.Process
 
 	// Identity is a client certificate's kubeconfig or configuration for a server.
 	Kubeconfig(user string, groups []string, server string) ([]byte, error)
@@ -52,9 +52,9 @@ type Plane interface {
 	// TryPlugin starts a plugin on no node, for a check of what it is configured with; it is called Preflight in the history.
 	TryPlugin(ctx context.Context, keyID string) (*Plugin, error)
 
-	// Whole is nodes (history.RoleNode) or the API servers' pods on them (history.RolePod) as one unit. What ran before its end runs
+	// Unit is nodes (history.RoleNode) or the API servers' pods on them (history.RolePod) as one unit. What ran before its end runs
 	// again after its start, and nothing else does. ready is told of each process that answers again.
-	Whole(role string, nodes []*Node, ready func(*Target)) Unit
+	NodeUnit(role string, nodes []*Node, ready func(*Target)) Unit
 	// RestartContainer kills the container of a plugin, a reporter or an API server and returns when the process runs in its
 	// successor.
 	RestartContainer(ctx context.Context, t Target, ready func(*Target)) error

@@ -169,7 +169,7 @@ func (p *pods) tell(n *Node, rev int, file []byte) error {
 	if err != nil {
 		return fmt.Errorf("roll out revision %d to %s: %w", rev, name, err)
 	}
-	p.e.record(&history.Encryption{Node: name, State: history.EncryptionTold, Providers: read.Providers.Names(), Plugins: read.Plugins})
+	p.e.record(&history.Encryption{Node: name, State: history.EncryptionConfigured, Providers: read.Providers.Names(), Plugins: read.Plugins})
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (op *operatedParts) comes() map[string]core.Node {
 	defer op.e.mu.Unlock()
 	out := map[string]core.Node{}
 	for name := range op.e.coming {
-		out[name] = core.Node{Away: true, Since: time.Now()}
+		out[name] = core.Node{Unavailable: true, Since: time.Now()}
 	}
 	return out
 }

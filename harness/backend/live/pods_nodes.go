@@ -39,9 +39,9 @@ func (p *pods) look(ctx context.Context, n *Node) core.Node {
 	pod := p.pods[n.Name]
 	p.seen[n.Name] = pod
 	if pod == nil { // it has just been removed
-		return core.Node{Away: true, Since: n.since}
+		return core.Node{Unavailable: true, Since: n.since}
 	}
-	return core.Node{Up: up, Away: away, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
+	return core.Node{Up: up, Unavailable: away, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
 }
 
 // askLoaded sees to it that what an API server has in force is known, and says whether it is. Its metrics are long, and no file is unloaded

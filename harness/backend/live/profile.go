@@ -27,7 +27,7 @@ func (p *Profile) Become(ctx context.Context, name string, nodes *Nodes) error {
 	var errs []error
 	for _, n := range nodes.List() {
 		for _, g := range n.Plugins() {
-			if !g.Status().Lives() {
+			if !g.Status().Running() {
 				continue
 			}
 			if err := g.control.SetProfile(ctx, name); err != nil {

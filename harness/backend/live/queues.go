@@ -10,7 +10,7 @@ import (
 // queues records when processes of the plane had to wait for a processor, until the recorder ends. The harness may notice nothing of it:
 // API servers run with a lower priority.
 func (r *recorder) queues() {
-	ticker := time.NewTicker(starvation.Look)
+	ticker := time.NewTicker(starvation.Read)
 	defer ticker.Stop()
 	var looks map[history.Process]*starvation.Queue
 	last := time.Now()
@@ -31,7 +31,7 @@ func (r *recorder) queues() {
 // nil where the system does not count: then nothing is known of queues.
 func (r *recorder) lookAtQueues(before map[history.Process]*starvation.Queue, now time.Time, period time.Duration) map[history.Process]*starvation.Queue {
 	looks := map[history.Process]*starvation.Queue{}
-	for _, p := range r.plane.Lives() {
+	for _, p := range r.plane.Running() {
 		switch {
 		case before[p] != nil:
 			looks[p] = before[p]
@@ -40,7 +40,7 @@ func (r *recorder) lookAtQueues(before map[history.Process]*starvation.Queue, no
 		default:
 			looks[p] = starvation.NewQueue()
 		}
-		delayed, err := looks[p].Look(p.PID, period)
+		delayed, err := looks[p].Read(p.PID, period)
 		if err != nil {
 			return nil
 		}
@@ -52,5 +52,5 @@ func (r *recorder) lookAtQueues(before map[history.Process]*starvation.Queue, no
 }
 
 func (r *recorder) queued(p history.Process, from, to time.Time) {
-	r.sink.Record(to, history.RoleHarness, &history.Stall{Role: p.Role, Node: p.Node, KeyID: p.KeyID, Instance: p.Instance, From: from.Round(0).UTC(), To: to.Round(0).UTC(), Queued: true})
+	r.sink.Record(to, history.RoleHarness, &history.Starvation{Role: p.Role, Node: p.Node, KeyID: p.KeyID, Instance: p.Instance, From: from.Round(0).UTC(), To: to.Round(0).UTC(), Queued: true})
 }

@@ -71,7 +71,7 @@ func (sw *encryptionSwitch) configureServers(providers encryption.List) error {
 		sw.e.mu.Lock()
 		sw.e.reloads[n.Name] = reload{hash, names}
 		sw.e.mu.Unlock()
-		sw.e.record(&history.Encryption{Node: n.Name, State: history.EncryptionTold, Providers: names})
+		sw.e.record(&history.Encryption{Node: n.Name, State: history.EncryptionConfigured, Providers: names})
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (sw *encryptionSwitch) toldAll() {
 
 func (sw *encryptionSwitch) startPlugins(ctx context.Context, n *Node, keyIDs []string) error {
 	for _, k := range keyIDs {
-		already := n.Plugin(k) != nil && n.Plugin(k).Status().Lives()
+		already := n.Plugin(k) != nil && n.Plugin(k).Status().Running()
 		g, err := sw.e.plane.AddPlugin(ctx, n, k)
 		if err != nil {
 			return err

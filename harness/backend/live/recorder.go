@@ -24,7 +24,7 @@ import (
 
 // recorder is everything that watches a scenario from outside: files and watches.
 type recorder struct {
-	plane    Plane
+	plane    ControlPlane
 	prefix   string // of the names of logs
 	sink     *gate
 	to       record.Sink // sink, or what says of a further API server that it is about that
@@ -74,8 +74,8 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 }
 
 // stalled records that the harness itself was given no processor time, and so most likely nothing on this machine was.
-func (r *recorder) stalled(s starvation.Stall) {
-	r.sink.Record(s.To, history.RoleHarness, &history.Stall{Role: history.RoleHarness, From: s.From.Round(0).UTC(), To: s.To.Round(0).UTC()})
+func (r *recorder) stalled(s starvation.Span) {
+	r.sink.Record(s.To, history.RoleHarness, &history.Starvation{Role: history.RoleHarness, From: s.From.Round(0).UTC(), To: s.To.Round(0).UTC()})
 }
 
 // flush lets events out that were held back until the history had its heading, also when nothing new happens.

@@ -28,7 +28,7 @@ func (sw *encryptionSwitch) awaitReload(ctx context.Context, nodes []*Node) erro
 
 func (sw *encryptionSwitch) awaitNode(ctx context.Context, n *Node) error {
 	wanted := func() string {
-		if !n.Server.Status().Lives() {
+		if !n.Server.Status().Running() {
 			return ""
 		}
 		return sw.pending(n).hash

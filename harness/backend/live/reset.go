@@ -68,7 +68,7 @@ func CheckOperator(name string) error {
 // encrypts. The manifests are there; faults are the backend's to end before. An API server that was restarted with its
 // plugins up is as good as a new one; one that still waits for a plugin (gRPC's back-off grows with the outage) is not ready,
 // and fails the proof.
-func Reset(ctx context.Context, p Plane, operator string) error {
+func Reset(ctx context.Context, p ControlPlane, operator string) error {
 	op, err := operatorNamed(operator)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func Reset(ctx context.Context, p Plane, operator string) error {
 }
 
 // resetObjects recreates everything that a system under test reads or writes.
-func resetObjects(ctx context.Context, p Plane, op operator) error {
+func resetObjects(ctx context.Context, p ControlPlane, op operator) error {
 	c, err := p.Nodes().Admin()
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (c *Client) resetOperator(ctx context.Context, op operator) error {
 }
 
 // Purge deletes what a scenario wrote, while the keys are there that it was written with: the next one may have others.
-func Purge(ctx context.Context, p Plane) error {
+func Purge(ctx context.Context, p ControlPlane) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	c, err := p.Nodes().Admin()

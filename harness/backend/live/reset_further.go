@@ -11,9 +11,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// ResetFurther is Reset for a further API server of a plane that was reset: the objects of its operator are new, its data are gone, and
+// ResetAggregated is Reset for a further API server of a plane that was reset: the objects of its operator are new, its data are gone, and
 // every one of it is ready, and encrypts what comes through the aggregation layer of the kube-apiserver of its node.
-func ResetFurther(ctx context.Context, p Plane, f Further) error {
+func ResetAggregated(ctx context.Context, p ControlPlane, f AggregatedAPIServer) error {
 	op, err := operatorNamed(scenario.OperatorOf(f.APIServer()))
 	if err != nil {
 		return err
@@ -38,11 +38,11 @@ func ResetFurther(ctx context.Context, p Plane, f Further) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	return PurgeFurther(context.WithoutCancel(ctx), f)
+	return PurgeAggregated(context.WithoutCancel(ctx), f)
 }
 
-// PurgeFurther is Purge for a further API server.
-func PurgeFurther(ctx context.Context, f Further) error {
+// PurgeAggregated is Purge for a further API server.
+func PurgeAggregated(ctx context.Context, f AggregatedAPIServer) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	c, err := f.Nodes().Admin()

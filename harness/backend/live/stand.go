@@ -15,17 +15,17 @@ const (
 	Flunders = apiservers.Plural + "." + Wardle
 )
 
-// Stand is how sample-apiserver stands for an API server beside kube-apiserver, on a real control plane.
-type Stand struct{ apiservers.Stand }
+// Stub is how sample-apiserver stands for an API server beside kube-apiserver, on a real control plane.
+type Stub struct{ apiservers.Stub }
 
-// StandOf is that for an API server.
-func StandOf(apiServer string) (Stand, error) {
-	s, err := apiservers.StandOf(apiServer)
-	return Stand{s}, err
+// StubOf is that for an API server.
+func StubOf(apiServer string) (Stub, error) {
+	s, err := apiservers.StubOf(apiServer)
+	return Stub{s}, err
 }
 
 // Encrypted are the objects that it encrypts.
-func (s Stand) Encrypted() Encrypted {
+func (s Stub) Encrypted() Encrypted {
 	return Encrypted{Resource: schema.GroupVersionResource{Group: Wardle, Version: s.Version, Resource: apiservers.Plural}, Kind: "Flunder",
 		Registry: s.Registry(), Field: s.Field, Spec: map[string]any{"referenceType": "Flunder"}}
 }
@@ -33,7 +33,7 @@ func (s Stand) Encrypted() Encrypted {
 // LacksFurther is what nobody can do in a topology with further API servers; nothing in one without.
 func UnsupportedAggregated(s *scenario.Scenario) []string {
 	var lacks []string
-	if len(s.Topology.Further()) == 0 {
+	if len(s.Topology.Aggregated()) == 0 {
 		return nil
 	}
 	if s.Topology.Start == scenario.StartStopped {

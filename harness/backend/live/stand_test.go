@@ -12,7 +12,7 @@ import (
 func TestStandsAreApart(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range scenario.APIServers()[1:] {
-		s, err := StandOf(name)
+		s, err := StubOf(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,7 +23,7 @@ func TestStandsAreApart(t *testing.T) {
 			seen[what] = name
 		}
 	}
-	if _, err := StandOf(history.KubeAPIServer); err == nil || !strings.Contains(err.Error(), "expected openshift-apiserver") {
+	if _, err := StubOf(history.KubeAPIServer); err == nil || !strings.Contains(err.Error(), "expected openshift-apiserver") {
 		t.Errorf("kube-apiserver: %v", err)
 	}
 }
@@ -38,7 +38,7 @@ func TestLacksFurther(t *testing.T) {
 		"nothing without them": {Topology: scenario.Topology{Aggregators: 2}, Steps: []scenario.Step{{Action: node}}},
 	} {
 		lacks := strings.Join(UnsupportedAggregated(s), "\n")
-		if none := want == "" || len(s.Topology.Further()) == 0; none != (lacks == "") || !none && !strings.Contains(lacks, want) {
+		if none := want == "" || len(s.Topology.Aggregated()) == 0; none != (lacks == "") || !none && !strings.Contains(lacks, want) {
 			t.Errorf("%q, want %q", lacks, want)
 		}
 	}

@@ -38,7 +38,7 @@ type template []string
 
 // parseTemplate splits a command at spaces; single or double quotes group. There is no shell behind it.
 func parseTemplate(text string) (template, error) {
-	words, err := SplitWords(text)
+	words, err := SplitCommand(text)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func parseTemplate(text string) (template, error) {
 	return words, nil
 }
 
-// SplitWords splits a command at spaces; single or double quotes group.
-func SplitWords(text string) ([]string, error) {
+// SplitCommand splits a command at spaces; single or double quotes group.
+func SplitCommand(text string) ([]string, error) {
 	var words []string
 	var word strings.Builder
 	inWord, quote := false, rune(0)

@@ -39,8 +39,8 @@ const (
 	Ended
 )
 
-// Lives says whether there is a process, paused or not.
-func (s Status) Lives() bool { return s.Phase == Running || s.Phase == Paused }
+// Running says whether there is a process, paused or not.
+func (s Status) Running() bool { return s.Phase == Running || s.Phase == Paused }
 
 // Target is a unit with what the history calls it.
 type Target struct {

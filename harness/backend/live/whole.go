@@ -15,7 +15,7 @@ import (
 
 // whole is the processes of nodes.
 type whole struct {
-	memory *Wholes
+	memory *NodeStates
 	role   string
 	nodes  []*Node
 	ready  func(*Target)
@@ -27,7 +27,7 @@ type whole struct {
 func (w *whole) parts(n *Node) []Target {
 	all := parts(n)
 	if w.role == history.RoleNode {
-		for _, b := range n.Beside {
+		for _, b := range n.Alongside {
 			all = append(all, parts(b)...)
 		}
 	}
@@ -49,7 +49,7 @@ func parts(n *Node) []Target {
 }
 
 func living(all []Target) []Target {
-	return slices.DeleteFunc(all, func(t Target) bool { return !t.Status().Lives() })
+	return slices.DeleteFunc(all, func(t Target) bool { return !t.Status().Running() })
 }
 
 // each does something to every node at the same time.

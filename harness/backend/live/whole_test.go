@@ -77,7 +77,7 @@ func TestWholes(t *testing.T) {
 	ctx := context.Background()
 	var d deeds
 	n, units := nodeOf(&d)
-	var memory Wholes
+	var memory NodeStates
 	whole := func(role string) Unit {
 		return memory.Of(role, []*Node{n}, func(t *Target) { d.add("ready " + t.Identity.Role + t.Identity.KeyID) })
 	}
@@ -115,7 +115,7 @@ func TestWholeThatDoesNotStart(t *testing.T) {
 	ctx := context.Background()
 	var d deeds
 	n, units := nodeOf(&d)
-	var memory Wholes
+	var memory NodeStates
 	u := memory.Of(history.RoleNode, []*Node{n}, func(*Target) {})
 	if err := u.Kill(ctx); err != nil {
 		t.Fatal(err)

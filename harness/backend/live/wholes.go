@@ -6,9 +6,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Wholes remembers, for nodes or pods that are no more than their processes, what ran before their end. The zero value is
+// NodeStates remembers, for nodes or pods that are no more than their processes, what ran before their end. The zero value is
 // ready. It is safe for concurrent use.
-type Wholes struct {
+type NodeStates struct {
 	mu     sync.Mutex
 	ended  map[onNode][]Target // what ran before its end
 	paused map[onNode][]Target // what its pause stopped
@@ -26,12 +26,12 @@ func with(all map[onNode][]Target, k onNode, targets []Target) map[onNode][]Targ
 }
 
 // Of is nodes, or the pods on them, as one unit.
-func (w *Wholes) Of(role string, nodes []*Node, ready func(*Target)) Unit {
+func (w *NodeStates) Of(role string, nodes []*Node, ready func(*Target)) Unit {
 	return &whole{memory: w, role: role, nodes: nodes, ready: ready}
 }
 
 // Ended says whether a node, or the pod on it, was ended and not started since.
-func (w *Wholes) Ended(role, node string) bool {
+func (w *NodeStates) Ended(role, node string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, ended := w.ended[onNode{role, node}]
@@ -39,7 +39,7 @@ func (w *Wholes) Ended(role, node string) bool {
 }
 
 // end notes what ran on a node when it ended. A second end changes nothing.
-func (w *Wholes) end(role, node string, ran []Target) {
+func (w *NodeStates) end(role, node string, ran []Target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := onNode{role, node}
@@ -49,26 +49,26 @@ func (w *Wholes) end(role, node string, ran []Target) {
 	delete(w.paused, onNode{history.RoleNode, node})
 }
 
-func (w *Wholes) ran(role, node string) []Target {
+func (w *NodeStates) ran(role, node string) []Target {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.ended[onNode{role, node}]
 }
 
-func (w *Wholes) started(role, node string) {
+func (w *NodeStates) started(role, node string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.ended, onNode{role, node})
 }
 
-func (w *Wholes) pause(node string, running []Target) {
+func (w *NodeStates) pause(node string, running []Target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := onNode{history.RoleNode, node}
 	w.paused = with(w.paused, k, append(w.paused[k], running...))
 }
 
-func (w *Wholes) resume(node string) []Target {
+func (w *NodeStates) resume(node string) []Target {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := onNode{history.RoleNode, node}

@@ -130,7 +130,7 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) error {
 			return err
 		}
 		b.runDir, b.programs = dir, live.NewPrograms(dir.Path, progress)
-		if b.programs.PluginArgs, err = live.SplitWords(b.opts.PluginArgs); err != nil {
+		if b.programs.PluginArgs, err = live.SplitCommand(b.opts.PluginArgs); err != nil {
 			return err // validated in New
 		}
 	}
@@ -175,7 +175,7 @@ func shapeOf(s *scenario.Scenario) shape {
 	if n == 0 {
 		n = 3
 	}
-	if further := s.Topology.Further(); len(further) > 0 { // their plugins are not repaired
+	if further := s.Topology.Aggregated(); len(further) > 0 { // their plugins are not repaired
 		return shape{nodes: n, further: strings.Join(further, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs}
 	}
 	return shape{nodes: n, crds: s.Topology.CRDs}
@@ -183,7 +183,7 @@ func shapeOf(s *scenario.Scenario) shape {
 
 // sampleFor is the program of the further API servers of a scenario; empty if it has none.
 func sampleFor(ctx context.Context, s *scenario.Scenario, progress func(string)) (string, error) {
-	if len(s.Topology.Further()) == 0 {
+	if len(s.Topology.Aggregated()) == 0 {
 		return "", nil
 	}
 	programs, err := assets.Obtain(ctx, assets.SampleAPIServer, progress)

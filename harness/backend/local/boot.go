@@ -92,7 +92,7 @@ func (p *plane) makeControlPlane() (err error) {
 			return err
 		}
 	}
-	p.frontUnit = &loadBalancer{front: p.front, tell: p.Tell, phase: live.Running}
+	p.frontUnit = &loadBalancer{front: p.front, tell: p.Record, phase: live.Running}
 	return nil
 }
 

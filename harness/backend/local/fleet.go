@@ -16,32 +16,32 @@ import (
 // Links to the load balancer of what a further API server has.
 const (
 	fromReporter = history.RoleReporter
-	fromFurther  = history.RoleFurther
+	fromFurther  = history.RoleAggregatedAPIServer
 )
 
 // fleet is an API server beside kube-apiserver: a sample-apiserver for each node, as the pods of a Deployment, each with a folder for
 // its sockets as their emptyDir, and a Service in front of all.
 type fleet struct {
 	*plane
-	live.Stand
+	live.Stub
 	dir     string // short: sockets are below it
 	program string
 	lb      *netfault.LoadBalancer
 	nodes   live.Nodes
 	profile live.Profile
-	wholes  live.Wholes
+	wholes  live.NodeStates
 }
 
-var _ live.Further = (*fleet)(nil)
+var _ live.AggregatedAPIServer = (*fleet)(nil)
 
 // makeFleets makes the further API servers of a shape. Nothing of them runs yet.
 func (p *plane) makeFleets(apiServers []string, program string) error {
 	for _, name := range apiServers {
-		s, err := live.StandOf(name)
+		s, err := live.StubOf(name)
 		if err != nil {
 			return err
 		}
-		f := &fleet{plane: p, Stand: s, dir: filepath.Join(p.dir, name), program: program}
+		f := &fleet{plane: p, Stub: s, dir: filepath.Join(p.dir, name), program: program}
 		if f.lb, err = netfault.NewLoadBalancer("service of "+name, 0); err != nil {
 			return err
 		}
@@ -60,30 +60,30 @@ func (p *plane) makeFleets(apiServers []string, program string) error {
 	return nil
 }
 
-// Further implements live.WithFurther.
-func (p *plane) Further() []live.Further {
-	var all []live.Further
+// AggregatedAPIServers implements live.WithAggregated.
+func (p *plane) AggregatedAPIServers() []live.AggregatedAPIServer {
+	var all []live.AggregatedAPIServer
 	for _, f := range p.fleets {
 		all = append(all, f)
 	}
 	return all
 }
 
-// APIServer implements live.Further.
-func (f *fleet) APIServer() string { return f.Stand.APIServer }
+// APIServer implements live.AggregatedAPIServer.
+func (f *fleet) APIServer() string { return f.Stub.APIServer }
 
-// Nodes implements live.Plane.
+// Nodes implements live.ControlPlane.
 func (f *fleet) Nodes() *live.Nodes { return &f.nodes }
 
-// Further implements live.WithFurther: there is nothing beside it but kube-apiserver.
-func (f *fleet) Further() []live.Further { return nil }
+// AggregatedAPIServers implements live.WithAggregated: there is nothing beside it but kube-apiserver.
+func (f *fleet) AggregatedAPIServers() []live.AggregatedAPIServer { return nil }
 
-// Whole implements live.Plane: its pods only. Nodes are the plane's.
-func (f *fleet) Whole(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+// NodeUnit implements live.ControlPlane: its pods only. Nodes are the plane's.
+func (f *fleet) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	return f.wholes.Of(role, nodes, ready)
 }
 
-// AggregatorPlace implements live.Plane.
+// AggregatorPlace implements live.ControlPlane.
 func (f *fleet) AggregatorPlace(i int) live.Place { return f.at(f.plane.AggregatorPlace(i)) }
 
 // at is a place whose files are its own.
@@ -94,15 +94,15 @@ func (f *fleet) at(p live.Place) live.Place {
 
 var errFleetNodes = errors.New("the pods of further API servers stay where they are")
 
-// AddNode implements live.Plane.
+// AddNode implements live.ControlPlane.
 func (f *fleet) AddNode(context.Context, string, live.Encryption, func(context.Context) error) (*live.Node, error) {
 	return nil, errFleetNodes
 }
 
-// Isolate implements live.Plane.
+// Isolate implements live.ControlPlane.
 func (f *fleet) Isolate(context.Context, *live.Node) error { return errFleetNodes }
 
-// RemoveNode implements live.Plane.
+// RemoveNode implements live.ControlPlane.
 func (f *fleet) RemoveNode(context.Context, *live.Node) error { return errFleetNodes }
 
 // start brings up the API servers behind their Service, and makes the kube-apiservers pass requests on. Those run.
@@ -118,7 +118,7 @@ func (f *fleet) start(ctx context.Context) error {
 	}
 	for _, n := range f.nodes.List() {
 		if err := n.Server.Ready(ctx); err != nil {
-			return fmt.Errorf("%s of %s: %w", f.Stand.APIServer, n.Name, err)
+			return fmt.Errorf("%s of %s: %w", f.Stub.APIServer, n.Name, err)
 		}
 	}
 	objects, err := f.cp.Manifests(controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
@@ -138,10 +138,10 @@ func (f *fleet) reset(ctx context.Context, s *scenario.Scenario, used bool) erro
 	if err := f.profile.Become(ctx, s.Topology.Profile, &f.nodes); err != nil {
 		return err
 	}
-	if err := f.repairs.install(ctx, scenario.OperatorOf(f.Stand.APIServer)); err != nil {
+	if err := f.repairs.install(ctx, scenario.OperatorOf(f.Stub.APIServer)); err != nil {
 		return err
 	}
-	return live.ResetFurther(ctx, f.plane, f)
+	return live.ResetAggregated(ctx, f.plane, f)
 }
 
 // close is for one that was not started to its end as well. The processes are gone.

@@ -29,13 +29,13 @@ func (f *fleet) makeNode(ctx context.Context, beside *live.Node, told live.Encry
 		return err
 	}
 	server, err := f.cp.AddAggregated(controlplane.AggregatedSpec{
-		Kind: f.Stand.APIServer, Name: name, Program: f.program, Server: "https://" + f.front[fromFurther].Addr(), EtcdPrefix: f.Prefix(),
+		Kind: f.Stub.APIServer, Name: name, Program: f.program, Server: "https://" + f.front[fromFurther].Addr(), EtcdPrefix: f.Prefix(),
 		ServiceNamespace: f.Namespace, ServiceName: f.Service, Encryption: f.encryption(name, told), Args: []string{"--vmodule=envelope=6"},
 	})
 	if err != nil {
 		return err
 	}
-	n := &live.Node{Name: name, APIServer: f.Stand.APIServer, Server: aggregated{server, f}}
+	n := &live.Node{Name: name, APIServer: f.Stub.APIServer, Server: aggregated{server, f}}
 	if n.ReporterPlace, err = f.reporterPlace(name); err != nil {
 		return err
 	}
@@ -45,14 +45,14 @@ func (f *fleet) makeNode(ctx context.Context, beside *live.Node, told live.Encry
 	if n.Direct, err = f.client(server.URL()); err != nil {
 		return err
 	}
-	f.Register(history.Process{Role: history.RoleAPIServer, APIServer: f.Stand.APIServer, Node: name}, f.Stand.APIServer+"-"+name)
+	f.Register(history.Process{Role: history.RoleAPIServer, APIServer: f.Stub.APIServer, Node: name}, f.Stub.APIServer+"-"+name)
 	for _, k := range told.PluginIDs() {
 		if _, err := f.AddPlugin(ctx, n, k); err != nil {
 			return err
 		}
 	}
 	f.nodes.Add(n)
-	beside.Beside = append(beside.Beside, n)
+	beside.Alongside = append(beside.Alongside, n)
 	return nil
 }
 
@@ -80,16 +80,16 @@ func (f *fleet) reporterPlace(name string) (live.Place, error) {
 	return at, nil
 }
 
-// AddPlugin implements live.Plane.
+// AddPlugin implements live.ControlPlane.
 func (f *fleet) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return n.StartPlugin(ctx, f.plugin(n.Name, keyID), f.Host)
 }
 
-// TryPlugin implements live.Plane.
+// TryPlugin implements live.ControlPlane.
 func (f *fleet) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return f.plugin(live.Preflight, keyID).Try(ctx, f.Host)
 }
 
 func (f *fleet) plugin(node, keyID string) live.HostPlugin {
-	return live.HostPlugin{APIServer: f.Stand.APIServer, Node: node, KeyID: keyID, Dir: f.nodeDir(node), Logs: f.logs, KMS: f.kms, Profile: &f.profile}
+	return live.HostPlugin{APIServer: f.Stub.APIServer, Node: node, KeyID: keyID, Dir: f.nodeDir(node), Logs: f.logs, KMS: f.kms, Profile: &f.profile}
 }

@@ -78,7 +78,7 @@ func (p *plane) reporterPlace(name string, server *controlplane.APIServer) (live
 	return at, nil
 }
 
-// AggregatorPlace implements live.Plane. Nobody asks for an aggregator's metrics.
+// AggregatorPlace implements live.ControlPlane. Nobody asks for an aggregator's metrics.
 func (p *plane) AggregatorPlace(int) live.Place {
 	return p.place("https://"+p.front[live.FromAggregator].Addr(), "127.0.0.1:0", "")
 }
@@ -98,12 +98,12 @@ func (p *plane) place(server, metrics, mount string) live.Place {
 		}}
 }
 
-// AddPlugin implements live.Plane.
+// AddPlugin implements live.ControlPlane.
 func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return n.StartPlugin(ctx, p.plugin(n.Name, keyID), p.Host)
 }
 
-// TryPlugin implements live.Plane.
+// TryPlugin implements live.ControlPlane.
 func (p *plane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return p.plugin(live.Preflight, keyID).Try(ctx, p.Host)
 }
@@ -112,7 +112,7 @@ func (p *plane) plugin(node, keyID string) live.HostPlugin {
 	return live.HostPlugin{Node: node, KeyID: keyID, Dir: p.nodeDir(node), Logs: p.logs, KMS: p.kms, Profile: &p.profile}
 }
 
-// AddNode implements live.Plane.
+// AddNode implements live.ControlPlane.
 func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, _ func(context.Context) error) (*live.Node, error) {
 	n, err := p.makeNode(ctx, name, told)
 	if err != nil {
@@ -125,7 +125,7 @@ func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, 
 	return n, p.lb.Add(name, server.Addr())
 }
 
-// Isolate implements live.Plane.
+// Isolate implements live.ControlPlane.
 func (p *plane) Isolate(_ context.Context, n *live.Node) error {
 	p.mu.Lock()
 	p.leaving[n.Name] = true
@@ -140,7 +140,7 @@ func (p *plane) leaves(name string) bool {
 	return p.leaving[name]
 }
 
-// RemoveNode implements live.Plane.
+// RemoveNode implements live.ControlPlane.
 func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.nodes.Remove(n.Name)
 	err := errors.Join(n.EndPlugins(ctx), n.Server.Kill(ctx), p.cp.Remove(ctx, n.Name)) // a clean stop would drain for seconds

@@ -63,7 +63,7 @@ func (o Options) validate() error {
 	if err := o.SystemUnderTest.Validate(); err != nil {
 		return err
 	}
-	if _, err := live.SplitWords(o.PluginArgs); err != nil {
+	if _, err := live.SplitCommand(o.PluginArgs); err != nil {
 		return fmt.Errorf("plugin arguments: %w", err)
 	}
 	if o.ReporterMountSockets && os.Geteuid() != 0 {

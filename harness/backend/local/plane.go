@@ -38,7 +38,7 @@ type plane struct {
 	profile   live.Profile    // of the plugins
 	installed map[string]bool // manifests of these operators
 	used      bool            // by a scenario
-	wholes    live.Wholes
+	wholes    live.NodeStates
 	fleets    []*fleet // further API servers
 	repairs   repair
 
@@ -52,9 +52,9 @@ type plane struct {
 	sealed  bool
 }
 
-var _ live.Plane = (*plane)(nil)
+var _ live.ControlPlane = (*plane)(nil)
 
-// Traits implements live.Plane.
+// Traits implements live.ControlPlane.
 func (p *plane) Traits() live.Traits {
 	t := live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, Dir: p.dir}
 	if p.binaries.EncryptionPoll {
@@ -63,16 +63,16 @@ func (p *plane) Traits() live.Traits {
 	return t
 }
 
-// Nodes implements live.Plane.
+// Nodes implements live.ControlPlane.
 func (p *plane) Nodes() *live.Nodes { return &p.nodes }
 
-// Logs implements live.Plane.
+// Logs implements live.ControlPlane.
 func (p *plane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
 
-// KMS implements live.Plane.
+// KMS implements live.ControlPlane.
 func (p *plane) KMS() *live.RemoteKMS { return p.kms }
 
-// Spoil implements live.Plane. A reset repairs nodes, etcd, and what the API servers were told.
+// Spoil implements live.ControlPlane. A reset repairs nodes, etcd, and what the API servers were told.
 func (p *plane) MarkDirty(d live.Taint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,43 +125,43 @@ const (
 	afterSecretKeys = "/registry/secrets0"
 )
 
-// Kubeconfig implements live.Plane.
+// Kubeconfig implements live.ControlPlane.
 func (p *plane) Kubeconfig(user string, groups []string, server string) ([]byte, error) {
 	return p.cp.Kubeconfig(user, groups, server)
 }
 
-// Certificate implements live.Plane.
+// Certificate implements live.ControlPlane.
 func (p *plane) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
 	return p.cp.Certificate(user, groups, life)
 }
 
-// RESTConfig implements live.Plane.
+// RESTConfig implements live.ControlPlane.
 func (p *plane) RESTConfig(user string, groups []string, server string) (*rest.Config, error) {
 	return p.cp.RESTConfig(user, groups, server)
 }
 
-// ClientServer implements live.Plane.
+// ClientServer implements live.ControlPlane.
 func (p *plane) ClientServer() string { return "https://" + p.front[live.FromClient].Addr() }
 
-// Etcd implements live.Plane: there is one member, whatever the node.
+// Etcd implements live.ControlPlane: there is one member, whatever the node.
 func (p *plane) Etcd(string) ([]live.Target, error) {
 	return []live.Target{{Unit: etcd{p.cp.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
 
-// LoadBalancer implements live.Plane.
+// LoadBalancer implements live.ControlPlane.
 func (p *plane) LoadBalancer() live.Unit { return p.frontUnit }
 
-// ReadEtcd implements live.Plane.
+// ReadEtcd implements live.ControlPlane.
 func (p *plane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
 	return live.ReadEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), key)
 }
 
-// RangeEtcd implements live.Plane.
+// RangeEtcd implements live.ControlPlane.
 func (p *plane) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
 	return live.RangeEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), r)
 }
 
-// SetLink implements live.Plane.
+// SetLink implements live.ControlPlane.
 func (p *plane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	switch {
 	case l.From == history.RoleNode && l.To == history.Network: // what a node of several has beyond itself

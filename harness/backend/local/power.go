@@ -10,8 +10,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Whole implements live.Plane: a node, and the pod on it, are no more than their processes here.
-func (p *plane) Whole(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+// NodeUnit implements live.ControlPlane: a node, and the pod on it, are no more than their processes here.
+func (p *plane) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	u := p.wholes.Of(role, nodes, ready)
 	if role != history.RoleNode {
 		return u
@@ -19,7 +19,7 @@ func (p *plane) Whole(role string, nodes []*live.Node, ready func(*live.Target))
 	return &powered{Unit: u, plane: p, nodes: nodes, ready: ready}
 }
 
-// RestartContainer implements live.Plane: a process is its own container here.
+// RestartContainer implements live.ControlPlane: a process is its own container here.
 func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	if err := t.Kill(ctx); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (u *powered) Kill(ctx context.Context) error {
 	if u.last() {
 		u.plane.MarkDirty(live.TaintedEtcd)
 		u.plane.etcdPaused.Store(false)
-		if u.etcd().Status().Lives() {
+		if u.etcd().Status().Running() {
 			u.plane.etcdOff.Store(true)
 		}
 		all.Go(func() error { return u.etcd().Kill(ctx) })

@@ -55,7 +55,7 @@ func (r repair) run(ctx context.Context, keyIDs []string) error {
 func (r repair) reviveEtcd(ctx context.Context) error {
 	r.p.etcdOff.Store(false)
 	r.p.etcdPaused.Store(false)
-	r.p.wholes = live.Wholes{}
+	r.p.wholes = live.NodeStates{}
 	if err := revive(ctx, etcd{r.p.cp.Etcd()}); err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}

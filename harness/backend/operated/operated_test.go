@@ -85,7 +85,7 @@ func TestWish(t *testing.T) {
 		{scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"aws": {"keyARN": "x"}}}, []string{"metadata", "annotations", config.Annotation}, `{"aws":{"keyARN":"x"},"type":"AWS"}`},
 		{scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"aws": {"keyARN": "x"}}}, []string{"spec", "encryption", "kms", "vault", "vaultAddress"}, config.Placeholder},
 	} {
-		u, err := operated.Wish(&test.a)
+		u, err := operated.Desired(&test.a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestWish(t *testing.T) {
 			t.Errorf("%v: %v is %v, want %v", test.a, test.at, got, test.want)
 		}
 	}
-	if _, err := operated.Wish(&scenario.APIServer{Type: "KMS"}); err == nil {
+	if _, err := operated.Desired(&scenario.APIServer{Type: "KMS"}); err == nil {
 		t.Error("KMS without a provider is accepted")
 	}
 }

@@ -19,8 +19,8 @@ import (
 // CredentialSecret is what plugins need to log in, in the namespace exchange.Credentials. Every scenario with an operator finds it there.
 const CredentialSecret = "vault-approle"
 
-// Wish is the APIServer configuration that an action asks for.
-func Wish(a *scenario.APIServer) (*unstructured.Unstructured, error) {
+// Desired is the APIServer configuration that an action asks for.
+func Desired(a *scenario.APIServer) (*unstructured.Unstructured, error) {
 	kind := a.Type
 	if kind != string(encryption.KMS) {
 		return APIServer(kind), nil

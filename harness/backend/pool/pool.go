@@ -14,8 +14,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Plane is one that can be used again.
-type Plane interface {
+// ControlPlane is one that can be used again.
+type ControlPlane interface {
 	comparable
 	// Reset makes it as good as new for a scenario and proves that it is. An error ends the plane.
 	Reset(ctx context.Context, s *scenario.Scenario) error
@@ -26,7 +26,7 @@ type Plane interface {
 }
 
 // Options of a pool. All functions are needed.
-type Options[P Plane] struct {
+type Options[P ControlPlane] struct {
 	// Fits says whether a scenario can run on a plane, once that is reset.
 	Fits func(p P, s *scenario.Scenario) bool
 	// Boot makes a plane for a scenario. On error it gives what was made of it, which the pool closes, or nothing.
@@ -44,7 +44,7 @@ type Options[P Plane] struct {
 type Release = func(ctx context.Context, e *live.Environment, keep bool) error
 
 // Pool of planes. Its methods may be called at the same time.
-type Pool[P Plane] struct {
+type Pool[P ControlPlane] struct {
 	opts Options[P]
 
 	mu     sync.Mutex
@@ -55,7 +55,7 @@ type Pool[P Plane] struct {
 }
 
 // New makes an empty pool.
-func New[P Plane](opts Options[P]) *Pool[P] { return &Pool[P]{opts: opts, all: map[P]struct{}{}} }
+func New[P ControlPlane](opts Options[P]) *Pool[P] { return &Pool[P]{opts: opts, all: map[P]struct{}{}} }
 
 // Prepare gives an environment for a scenario, on an idle plane if one fits and can be reset, else on a new one. A new one that does
 // not come up is booted once more, and spec.FailedBoot counts it.

@@ -178,7 +178,7 @@ func (a *aggregator) reconciling() reconcile.Config {
 		c.Unite = func(_ core.Input, d core.Decision) core.Decision { return d }
 	}
 	if a.w.seams.CarelessUnion {
-		c.HoldUnion = func(_ core.Decision, rollups, _ error) bool { return rollups != nil }
+		c.DeferUnion = func(_ core.Decision, rollups, _ error) bool { return rollups != nil }
 	}
 	return c
 }

@@ -118,7 +118,7 @@ func some(all []*scenario.Scenario) []*scenario.Scenario {
 	}
 	var out []*scenario.Scenario
 	for i, s := range all {
-		if i%10 == 0 && !s.Topology.ByOperator() && len(s.Topology.Further()) == 0 {
+		if i%10 == 0 && !s.Topology.ByOperator() && len(s.Topology.Aggregated()) == 0 {
 			out = append(out, s)
 		}
 	}
@@ -167,7 +167,7 @@ func TestCatalogueBesideOtherAPIServers(t *testing.T) {
 	b := sim.New(sim.Options{SSA: store.Model})
 	fit := 0
 	for _, s := range catalogue(t) {
-		if s.Topology.ByOperator() || s.Operator != scenario.Operators()[0] || len(s.Topology.Further()) > 0 {
+		if s.Topology.ByOperator() || s.Operator != scenario.Operators()[0] || len(s.Topology.Aggregated()) > 0 {
 			continue
 		}
 		s.Topology.APIServers = scenario.APIServers()

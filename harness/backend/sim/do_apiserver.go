@@ -15,7 +15,7 @@ import (
 // configureAPIServer writes the cluster's one APIServer configuration, as an administrator does. What comes of it is the operators' business: it
 // returns at once.
 func (fs *faults) configureAPIServer(_ context.Context, a *scenario.APIServer) error {
-	wanted, err := operated.Wish(a)
+	wanted, err := operated.Desired(a)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (fs *faults) credential(_ context.Context, a *scenario.Credential) error {
 			reporters = append(reporters, &n.reporter.proc)
 		}
 		restart := func(p *proc, done func(error)) { p.stop(func() { start(p, done) }) }
-		if err := cmp.Or(each(fs.e, reporters, startTimeout, restart), fs.w.k.Sleep(backend.CredentialLife)); err != nil {
+		if err := cmp.Or(each(fs.e, reporters, startTimeout, restart), fs.w.k.Sleep(backend.CredentialLifetime)); err != nil {
 			return err
 		}
 	}

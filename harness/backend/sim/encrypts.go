@@ -20,7 +20,7 @@ func encryptedSecrets() encrypts {
 }
 
 // encryptedBy are those of one beside it.
-func encryptedBy(s apiservers.Stand) encrypts {
+func encryptedBy(s apiservers.Stub) encrypts {
 	return encrypts{apiservers.Plural + "." + apiservers.Wardle, apiservers.Wardle, s.Version, apiservers.Plural, s.Registry()}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // makeFurther makes those of a topology.
 func (e *environment) makeFurther() error {
-	for _, name := range e.scenario.Topology.Further() {
+	for _, name := range e.scenario.Topology.Aggregated() {
 		w, err := e.w.newFurther(name, keyIDsOf(e.scenario))
 		if err != nil {
 			return err
@@ -44,10 +44,10 @@ func (e *environment) all() []*environment {
 }
 
 // headings of the further API servers. Their reporters have no API server of their own node.
-func (e *environment) headings() []history.FurtherAPIServer {
-	var all []history.FurtherAPIServer
+func (e *environment) headings() []history.AggregatedAPIServer {
+	var all []history.AggregatedAPIServer
 	for _, f := range e.further {
-		all = append(all, history.FurtherAPIServer{Name: f.w.apiServer, Operator: f.w.operator.core.Resource,
+		all = append(all, history.AggregatedAPIServer{Name: f.w.apiServer, Operator: f.w.operator.core.Resource,
 			ClusterOperator: f.w.operator.core.ClusterOperator, Connectivity: "service"})
 	}
 	return all

@@ -12,7 +12,7 @@ import (
 // newFurther is an API server beside kube-apiserver, with a pod on every node. Its reporters have no API server of their own node: they go
 // through the load balancer.
 func (c *cluster) newFurther(name string, keyIDs []string) (*world, error) {
-	stand, err := apiservers.StandOf(name)
+	stand, err := apiservers.StubOf(name)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (c *cluster) newFurther(name string, keyIDs []string) (*world, error) {
 
 // lacksFurther is what cannot be done in a topology with further API servers; nothing in one without.
 func lacksFurther(s *scenario.Scenario) []string {
-	if len(s.Topology.Further()) == 0 {
+	if len(s.Topology.Aggregated()) == 0 {
 		return nil
 	}
 	var lacks []string

@@ -218,10 +218,10 @@ func TestActionsOnAllAPIServers(t *testing.T) {
 			}
 		}
 		own := history.About(append([]history.Event{{Kind: history.KindRun, Run: ptr(e.RunMetadata())}}, e.w.log.Events()...), one.w.apiServer)
-		last := history.Census{}
+		last := history.StorageInventory{}
 		for _, ev := range own {
-			if ev.Census != nil {
-				last = *ev.Census
+			if ev.StorageInventory != nil {
+				last = *ev.StorageInventory
 			}
 		}
 		if len(last.Under) != 1 || last.Under[0].Provider != "aescbc-1" || last.Under[0].Count != len(one.w.secrets) {

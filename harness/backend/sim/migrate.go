@@ -121,5 +121,5 @@ func (ds *dataset) census() {
 	slices.SortFunc(all, func(a, b history.Under) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.KEKID, b.KEKID))
 	})
-	ds.w.record("backend", &history.Census{Resource: ds.w.encrypts.name, Under: all})
+	ds.w.record("backend", &history.StorageInventory{Resource: ds.w.encrypts.name, Under: all})
 }

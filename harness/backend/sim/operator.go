@@ -37,7 +37,7 @@ type shift struct {
 
 	caches    caches
 	failing   exchange.Failing
-	speech    exchange.Speech
+	speech    exchange.PublishedStatus
 	migration exchange.Job[core.Migration]
 	preflight exchange.Job[core.Preflight]
 }
@@ -123,7 +123,7 @@ func (s *shift) once() time.Duration {
 			return s.failed(err)
 		}
 	}
-	if err := s.say(exchange.Words{Conditions: plan.Conditions, Wanted: seen.Wanted, Preflight: s.preflight.Result}); err != nil {
+	if err := s.say(exchange.WantedStatus{Conditions: plan.Conditions, Wanted: seen.Wanted, Preflight: s.preflight.Result}); err != nil {
 		return s.failed(err)
 	}
 	return exchange.Again(plan)

@@ -100,7 +100,7 @@ func (s *shift) ask(n *node, r request) error {
 }
 
 // say writes the conditions, all of them, and the state of the pre-flight check, if something has changed.
-func (s *shift) say(w exchange.Words) error {
+func (s *shift) say(w exchange.WantedStatus) error {
 	kind := s.o.w.operator.core.Kind
 	cr, then, err := s.speech.Next(kind, w, s.k.Now())
 	if err != nil || cr == nil {

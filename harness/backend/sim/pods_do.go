@@ -146,7 +146,7 @@ func (p *pods) tell(n *node, rev int, file []byte) error {
 	told := encryptionConfig{read.Providers, read.Plugins}
 	pod.files, pod.life = append(pod.files, rolledOut{rev, told}), 0
 	n.server.envelope.configure(told)
-	p.record(name, history.EncryptionTold, told)
+	p.record(name, history.EncryptionConfigured, told)
 	return nil
 }
 

@@ -18,7 +18,7 @@ func (p *pods) nodes() map[string]core.Node {
 		if up {
 			p.look(n, pod)
 		}
-		out[n.name] = core.Node{Up: up, Away: away, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
+		out[n.name] = core.Node{Up: up, Unavailable: away, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
 	}
 	p.coming(out)
 	p.met()

@@ -87,6 +87,6 @@ func (p *pods) same(name string) error {
 // coming are the nodes that have no pod yet.
 func (p *pods) coming(out map[string]core.Node) {
 	for name := range p.comes {
-		out[name] = core.Node{Away: true, Since: p.e.w.k.Now()}
+		out[name] = core.Node{Unavailable: true, Since: p.e.w.k.Now()}
 	}
 }

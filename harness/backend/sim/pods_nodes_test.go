@@ -39,11 +39,11 @@ func TestNodeCountsWhileItComes(t *testing.T) {
 	e := underOperator(t)
 	e.w.k.Go(func() { _ = e.Do(t.Context(), &scenario.Node{Add: "cp-4"}) })
 	e.w.k.RunUntil(e.w.k.Now().Add(time.Second))
-	if n, there := e.pods.nodes()["cp-4"]; !there || !n.Away || n.Up || len(e.Nodes()) != 3 {
+	if n, there := e.pods.nodes()["cp-4"]; !there || !n.Unavailable || n.Up || len(e.Nodes()) != 3 {
 		t.Errorf("%+v while it comes, beside %v", n, e.Nodes())
 	}
 	e.w.k.RunUntil(e.w.k.Now().Add(10 * time.Second))
-	if n := e.pods.nodes()["cp-4"]; n.Away || !n.Up || n.Since.IsZero() {
+	if n := e.pods.nodes()["cp-4"]; n.Unavailable || !n.Up || n.Since.IsZero() {
 		t.Errorf("%+v when it is there", n)
 	}
 	if err := e.do(t, &scenario.Node{Remove: "cp-4"}, 10*time.Second); err != nil {

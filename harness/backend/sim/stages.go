@@ -49,7 +49,7 @@ func (sw *encryptionSwitch) configure(providers encryption.List) {
 	for _, n := range sw.e.nodes() {
 		n.server.envelope.configure(encryptionConfig{providers: slices.Clone(providers)})
 		n.unread = true
-		sw.w.record("backend", &history.Encryption{Node: n.name, State: history.EncryptionTold, Providers: providers.Names()})
+		sw.w.record("backend", &history.Encryption{Node: n.name, State: history.EncryptionConfigured, Providers: providers.Names()})
 	}
 }
 
@@ -70,7 +70,7 @@ func (sw *encryptionSwitch) recordTold() {
 
 // recordToldTo records it of an API server that has begun with what all were told last.
 func (sw *encryptionSwitch) recordToldTo(n *node) {
-	for _, state := range []string{history.EncryptionTold, history.EncryptionLoaded} {
+	for _, state := range []string{history.EncryptionConfigured, history.EncryptionLoaded} {
 		sw.w.record("backend", &history.Encryption{Node: n.name, State: state, Providers: sw.told.Names()})
 	}
 }

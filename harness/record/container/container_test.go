@@ -107,7 +107,7 @@ func TestRecorder(t *testing.T) {
 	r := &container.Recorder{Sink: log, Node: "cp-1", Source: "containerd/cp-1",
 		Wanted: func(i container.Identity) bool { return i.Pod == "kube-apiserver-cp-1" },
 		Known:  map[string]container.Identity{id: {Namespace: "kube-system", Pod: "kube-apiserver-cp-1", Name: "reporter"}},
-		Look: func(id string) (container.Identity, bool, error) {
+		Inspect: func(id string) (container.Identity, bool, error) {
 			asked = append(asked, id)
 			switch id {
 			case next:

@@ -23,8 +23,8 @@ type Recorder struct {
 	Source string
 	// Wanted says which containers are of interest.
 	Wanted func(Identity) bool
-	// Look asks what a container is that Known does not have; false: it is no container of Kubernetes'.
-	Look func(id string) (Identity, bool, error)
+	// Inspect asks what a container is that Known does not have; false: it is no container of Kubernetes'.
+	Inspect func(id string) (Identity, bool, error)
 	// Known are containers by ID.
 	Known map[string]Identity
 }
@@ -61,7 +61,7 @@ func (r *Recorder) identity(id string) (Identity, bool, error) {
 	if known {
 		return i, i.Name != "", nil
 	}
-	i, ok, err := r.Look(id)
+	i, ok, err := r.Inspect(id)
 	if err != nil {
 		return i, false, err
 	}

@@ -19,13 +19,13 @@ import (
 type Change struct {
 	At      time.Time
 	Process history.Process
-	Stall   *history.Stall // nil: a change of the process
+	Starvation   *history.Starvation // nil: a change of the process
 }
 
 // Of is the payload for the history, given whose it is.
 func (c Change) Of(identity history.Process) any {
-	if c.Stall != nil {
-		return &history.Stall{Role: identity.Role, Node: identity.Node, KeyID: identity.KeyID, Instance: identity.Instance, From: c.Stall.From, To: c.Stall.To}
+	if c.Starvation != nil {
+		return &history.Starvation{Role: identity.Role, Node: identity.Node, KeyID: identity.KeyID, Instance: identity.Instance, From: c.Starvation.From, To: c.Starvation.To}
 	}
 	p := identity
 	p.PID, p.State, p.Detail = c.Process.PID, c.Process.State, c.Process.Detail
@@ -39,7 +39,7 @@ func Decode(line []byte) (Change, error) {
 		return Change{}, fmt.Errorf("journal of the supervisor: %w", err)
 	}
 	switch l.State {
-	case supervisor.Stalled:
+	case supervisor.Starved:
 		return stalled(l)
 	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed,
 		history.ProcessStopped, history.ProcessKilled, history.ProcessExited:
@@ -56,7 +56,7 @@ func stalled(l supervisor.Line) (Change, error) {
 	if l.From == nil || l.From.IsZero() || !l.From.Before(l.Time) {
 		return Change{}, fmt.Errorf("journal of the supervisor: not a stall: it does not begin before its end")
 	}
-	return Change{At: l.Time, Stall: &history.Stall{From: *l.From, To: l.Time}}, nil
+	return Change{At: l.Time, Starvation: &history.Starvation{From: *l.From, To: l.Time}}, nil
 }
 
 // Recorder records the journal of one container.

@@ -37,8 +37,8 @@ func TestRecordAStall(t *testing.T) {
 	}
 	from := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
 	events := log.Events()
-	want := history.Stall{Role: "reporter", Node: "cp-1", From: from, To: from.Add(740 * time.Millisecond)}
-	if len(events) != 1 || events[0].Kind != history.KindStall || !events[0].At.Equal(want.To) || *events[0].Stall != want {
+	want := history.Starvation{Role: "reporter", Node: "cp-1", From: from, To: from.Add(740 * time.Millisecond)}
+	if len(events) != 1 || events[0].Kind != history.KindStarvation || !events[0].At.Equal(want.To) || *events[0].Starvation != want {
 		t.Errorf("%+v", events)
 	}
 }
@@ -65,7 +65,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"time":"2026-05-08T12:00:00.5Z","state":"stalled","from":"2026-05-08T12:00:00Z"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := record.Decode(b)
-		if p := c.Process; err == nil && (c.At.IsZero() || c.Stall == nil && (p.State == "" || p.PID <= 0) || c.Stall != nil && !c.Stall.From.Before(c.Stall.To)) {
+		if p := c.Process; err == nil && (c.At.IsZero() || c.Starvation == nil && (p.State == "" || p.PID <= 0) || c.Starvation != nil && !c.Starvation.From.Before(c.Starvation.To)) {
 			t.Errorf("%q: %+v", b, c)
 		}
 	})

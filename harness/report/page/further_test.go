@@ -18,7 +18,7 @@ func besideStory() *story {
 	s.log = history.NewLog(nil)
 	timing := contract.DefaultTiming()
 	s.at(0, &history.Run{Schema: history.Schema, Scenario: "s", Backend: "local", Timing: timing, Operator: "kubeapiservers", ClusterOperator: "kube-apiserver",
-		APIServers: []history.FurtherAPIServer{{Name: beside, Operator: "openshiftapiservers", ClusterOperator: beside}}})
+		APIServers: []history.AggregatedAPIServer{{Name: beside, Operator: "openshiftapiservers", ClusterOperator: beside}}})
 	return s
 }
 

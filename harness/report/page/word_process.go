@@ -35,7 +35,7 @@ func placeOfProcess(p history.Process) place {
 		return place{lane: laneNode, node: p.Node, row: rowPlugin, of: p.KeyID}
 	case history.RoleReporter:
 		return place{lane: laneNode, node: p.Node, row: rowReporter}
-	case history.RoleAPIServer, history.RoleFurther:
+	case history.RoleAPIServer, history.RoleAggregatedAPIServer:
 		return place{lane: laneNode, node: p.Node, row: rowAPIServer}
 	case history.RoleNode, history.RolePod:
 		return place{lane: laneNode, node: p.Node, row: rowNode}

@@ -27,7 +27,7 @@ func Write(w io.Writer, rows []Row) error {
 		end = max(end, r.End.Latest, r.Lasts)
 	}
 	for i, r := range rows {
-		fmt.Fprintf(w, "%3d  %-12s %s%s\n", i+1, times(r.Begin), strings.Repeat("  ", r.Depth), r.Words)
+		fmt.Fprintf(w, "%3d  %-12s %s%s\n", i+1, times(r.Begin), strings.Repeat("  ", r.Depth), r.Text)
 	}
 	fmt.Fprintf(w, "\n     %s\n", axis(end))
 	for i, r := range rows {

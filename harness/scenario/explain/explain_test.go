@@ -74,7 +74,7 @@ func TestTimeline(t *testing.T) {
 		t.Fatalf("%d rows, expected %d: %+v", len(got), len(want), got)
 	}
 	for i, r := range got {
-		r.Words = ""
+		r.Text = ""
 		if r != want[i] {
 			t.Errorf("got  %+v\nwant %+v", r, want[i])
 		}

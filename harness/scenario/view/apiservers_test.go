@@ -22,12 +22,12 @@ func TestFurtherAPIServer(t *testing.T) {
 		{Object: report(contract.StatusHealthy)},
 		{APIServer: name, Process: &history.Process{Role: history.RolePlugin, APIServer: name, Node: "cp-1", KeyID: "1", State: history.ProcessKilled}},
 		{APIServer: name, Data: &history.Data{Op: history.DataWritten, OK: true, Object: "flunders.wardle.example.com/default/a"}},
-		{APIServer: name, Encryption: &history.Encryption{Node: "cp-1", State: history.EncryptionTold, Providers: []string{"kms-1", "identity"}}},
-		{APIServer: name, Census: &history.Census{Resource: "flunders", Under: []history.Under{{Provider: "kms-1", KEKID: "kek-o", Count: 4}}}},
+		{APIServer: name, Encryption: &history.Encryption{Node: "cp-1", State: history.EncryptionConfigured, Providers: []string{"kms-1", "identity"}}},
+		{APIServer: name, StorageInventory: &history.StorageInventory{Resource: "flunders", Under: []history.Under{{Provider: "kms-1", KEKID: "kek-o", Count: 4}}}},
 		{APIServer: "nobody", Data: &history.Data{Op: history.DataWritten, OK: true, Object: "x"}},
 	}...)
 	head := *events(t)[0].Run
-	head.APIServers = []history.FurtherAPIServer{{Name: name, Operator: "authentications", ClusterOperator: "authentication"}}
+	head.APIServers = []history.AggregatedAPIServer{{Name: name, Operator: "authentications", ClusterOperator: "authentication"}}
 	s.Apply(history.Event{Run: &head})
 	for _, e := range all {
 		s.Apply(e)

@@ -102,8 +102,8 @@ func (s *State) Apply(e history.Event) (changed bool) {
 	case e.Decision != nil:
 		s.decided = operatorOf(*e.Decision)
 		return true
-	case e.Census != nil:
-		s.applyCensus(*e.Census)
+	case e.StorageInventory != nil:
+		s.applyCensus(*e.StorageInventory)
 		return true
 	}
 	return false

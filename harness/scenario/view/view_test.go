@@ -66,11 +66,11 @@ func events(t *testing.T) []history.Event {
 		{Call: &history.Call{Method: "Decrypt", UID: "w", Outcome: history.CallError}},
 		{Data: &history.Data{Op: history.DataRead, Object: "a", Digest: "2", OK: true}},
 		{Data: &history.Data{Op: history.DataWritten, Object: "b", Digest: "1", Error: "expired"}},
-		{Encryption: &history.Encryption{Node: "cp-1", State: history.EncryptionTold, Providers: []string{"aescbc-2", "kms-1", "identity"}}},
+		{Encryption: &history.Encryption{Node: "cp-1", State: history.EncryptionConfigured, Providers: []string{"aescbc-2", "kms-1", "identity"}}},
 		{Encryption: &history.Encryption{Node: "cp-1", State: history.EncryptionLoaded, Providers: []string{"aescbc-2", "kms-1", "identity"}}},
-		{Encryption: &history.Encryption{Node: "cp-2", State: history.EncryptionTold, Providers: []string{"aescbc-2", "kms-1", "identity"}}},
-		{Census: &history.Census{Resource: "secrets", Under: []history.Under{{Provider: "kms-1", KEKID: "a", Count: 9}}}},
-		{Census: &history.Census{Resource: "secrets", Under: []history.Under{{Provider: "aescbc-2", Count: 2}, {Provider: "kms-1", KEKID: "a", Count: 3}, {Provider: "kms-1", KEKID: "b", Count: 4}}}},
+		{Encryption: &history.Encryption{Node: "cp-2", State: history.EncryptionConfigured, Providers: []string{"aescbc-2", "kms-1", "identity"}}},
+		{StorageInventory: &history.StorageInventory{Resource: "secrets", Under: []history.Under{{Provider: "kms-1", KEKID: "a", Count: 9}}}},
+		{StorageInventory: &history.StorageInventory{Resource: "secrets", Under: []history.Under{{Provider: "aescbc-2", Count: 2}, {Provider: "kms-1", KEKID: "a", Count: 3}, {Provider: "kms-1", KEKID: "b", Count: 4}}}},
 	}
 }
 
