@@ -14,7 +14,7 @@ const CutMark = "… (cut)"
 //
 // It looks at no more input than it can need, so a text of many MiB costs no more than a short one.
 func SafeText(text string, maxChars int) string {
-	if len(text) <= maxChars && plainWords(text) {
+	if len(text) <= maxChars && plainKeywords(text) {
 		return text
 	}
 	var b strings.Builder
@@ -40,8 +40,8 @@ func SafeText(text string, maxChars int) string {
 	return cut(b.String(), maxChars)
 }
 
-// plainWords says that a text is words of printable ASCII with one space between them, as most are: nothing of it has to change.
-func plainWords(text string) bool {
+// plainKeywords says that a text is words of printable ASCII with one space between them, as most are: nothing of it has to change.
+func plainKeywords(text string) bool {
 	space := true // before the first word
 	for i := range len(text) {
 		c := text[i]

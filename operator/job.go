@@ -49,7 +49,7 @@ func (o *Operator) migrate(ctx context.Context, a core.Attempt) {
 			o.Log.Warn("the migration failed and is begun again", "key", a.Key, "error", err.Error())
 		}
 		j.end(serial, result)
-		o.look()
+		o.notify()
 	})
 }
 
@@ -66,7 +66,7 @@ func (o *Operator) check(ctx context.Context, p config.Plugin) {
 	j.mu.Unlock()
 	o.work.Go(func() {
 		j.end(serial, o.tryPlugin(ctx, p, hash))
-		o.look()
+		o.notify()
 	})
 }
 

@@ -25,8 +25,8 @@ type Operator struct {
 	migration job[core.Migration]
 	preflight job[core.Preflight]
 
-	failing exchange.Failing
-	speech  exchange.PublishedStatus
+	failing   exchange.Failing
+	published exchange.PublishedStatus
 }
 
 // New prepares an operator; nothing is contacted before Run.
@@ -65,8 +65,8 @@ func (o *Operator) Run(ctx context.Context) error {
 	return nil
 }
 
-// look says that something has changed.
-func (o *Operator) look() {
+// notify wakes the operator: something has changed.
+func (o *Operator) notify() {
 	select {
 	case o.changed <- struct{}{}:
 	default: // a look is due already
@@ -92,7 +92,7 @@ func (o *Operator) await(ctx context.Context, again time.Duration) {
 func (o *Operator) step(ctx context.Context) time.Duration {
 	seen, err := o.observe(ctx)
 	if err != nil {
-		return o.failed(ctx, "look", o.tell(ctx, err))
+		return o.failed(ctx, "look", o.reportUnreadable(ctx, err))
 	}
 	plan := o.Decide(seen.Observed, o.Core, o.Clock.Now())
 	for _, a := range plan.Actions {

@@ -13,7 +13,7 @@ import (
 
 // say writes the conditions, all of them, and the state of the pre-flight check, if something has changed.
 func (o *Operator) say(ctx context.Context, w exchange.WantedStatus) error {
-	cr, then, err := o.speech.Next(o.Kind, w, o.Clock.Now())
+	cr, then, err := o.published.Next(o.Kind, w, o.Clock.Now())
 	if err != nil || cr == nil {
 		return err
 	}
@@ -25,12 +25,12 @@ func (o *Operator) say(ctx context.Context, w exchange.WantedStatus) error {
 	if _, err := o.dynamic.Resource(o.Resource).ApplyStatus(ctx, object, u, metav1.ApplyOptions{FieldManager: exchange.FieldManager, Force: true}); err != nil {
 		return fmt.Errorf("apply conditions to %s/%s: %w", o.Resource.Resource, object, err)
 	}
-	o.speech = then
+	o.published = then
 	return nil
 }
 
-// tell says that the operator cannot read its own objects, if that is what is wrong.
-func (o *Operator) tell(ctx context.Context, err error) error {
+// report says that the operator cannot read its own objects, if that is what is wrong.
+func (o *Operator) reportUnreadable(ctx context.Context, err error) error {
 	words, ok := exchange.Unreadable(err)
 	if !ok {
 		return err

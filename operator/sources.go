@@ -38,7 +38,7 @@ func newSources(o *Operator) (*sources, error) {
 	s.credentialSecrets, s.credentialMaps = s.referred.Core().V1().Secrets().Informer(), s.referred.Core().V1().ConfigMaps().Informer()
 	s.config, s.operator = s.configs.ForResource(apiServers()).Informer(), s.operators.ForResource(o.Resource).Informer()
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { o.look() }, UpdateFunc: func(any, any) { o.look() }, DeleteFunc: func(any) { o.look() },
+		AddFunc: func(any) { o.notify() }, UpdateFunc: func(any, any) { o.notify() }, DeleteFunc: func(any) { o.notify() },
 	}
 	for _, i := range s.all() {
 		if _, err := i.AddEventHandler(handler); err != nil {

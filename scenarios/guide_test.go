@@ -11,7 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
@@ -55,7 +55,7 @@ func TestAuthoringGuide(t *testing.T) {
 		}
 		r := engine.Execute(t.Context(), b, s, engine.Execution{Out: t.TempDir(), Artifacts: engine.ArtifactsNever, Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1, Reproduce: "a test"}})
-		if r.Status != report.Passed {
+		if r.Status != result.Passed {
 			t.Errorf("the guide's %s: %s", name, r.Text())
 		}
 	}

@@ -11,10 +11,10 @@ import (
 // Group is scenarios that begin with the same number of control-plane nodes, with further API servers on them or without. One process of the suite runs a whole group on one
 // control plane, while others run theirs beside it.
 type Group struct {
-	Nodes     int
-	Aggregated   bool // API servers beside kube-apiserver
-	Part      int  // of the scenarios with such nodes, 1 and up
-	Scenarios []*scenario.Scenario
+	Nodes      int
+	Aggregated bool // API servers beside kube-apiserver
+	Part       int  // of the scenarios with such nodes, 1 and up
+	Scenarios  []*scenario.Scenario
 }
 
 // Name of the group.

@@ -13,8 +13,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/series"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/scenarios"
@@ -82,7 +82,7 @@ func simulated(t *testing.T, all []*scenario.Scenario, name string) []history.Ev
 		b := sim.New(sim.Options{Timing: sim.ProductionTiming()})
 		r := engine.Execute(t.Context(), b, s, engine.Execution{Out: t.TempDir(), Artifacts: engine.ArtifactsNever, Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1}})
-		if r.Status != report.Passed {
+		if r.Status != result.Passed {
 			t.Fatalf("%s: %s with an interval of 30 s: %v", name, r.Status, r.Reasons)
 		}
 		events, err := history.ReadFile(filepath.Join(r.Dir, "history.jsonl"))

@@ -19,7 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/lines"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/scenarios"
@@ -159,15 +159,15 @@ func run(ctx context.Context, s *scenario.Scenario) {
 		Out: settings.out, Artifacts: engine.Artifacts(settings.artifacts), Preparing: func(line string) { say("%-40s %s", s.Name, line) },
 	})
 	switch r.Status {
-	case report.Passed:
+	case result.Passed:
 		say("%-40s passed in %.1fs", s.Name, r.Took.Seconds())
-	case report.NotBegun:
+	case result.NotBegun:
 		say("%-40s not begun", s.Name)
 		Skip(strings.Join(r.Reasons, "; "))
-	case report.Inconclusive, report.Interrupted: // no failure that --fail-fast should end the run for
+	case result.Inconclusive, result.Interrupted: // no failure that --fail-fast should end the run for
 		say("%-40s %s in %.1fs", s.Name, strings.ToUpper(string(r.Status)), r.Took.Seconds())
 		Skip(r.Text())
-	case report.NotSupported:
+	case result.NotSupported:
 		say("%-40s not supported", s.Name)
 		Skip("not supported on " + r.Backend + ": " + strings.Join(r.Reasons, "; "))
 	default:

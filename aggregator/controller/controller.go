@@ -25,7 +25,7 @@ type Controller struct {
 	operator *object // the ClusterOperator
 	config   *object // apiservers.config.openshift.io; nil when KMS is always active
 	expected *listed
-	nodes    *mirror // that expected looks into
+	nodes    *informerCache // that expected looks into
 	metrics  *metrics
 	absent   map[string]bool // objects that were missing in the last pass, to log it once
 }
@@ -56,8 +56,8 @@ func (c *Controller) mirrors() error {
 	if err != nil {
 		return err
 	}
-	c.nodes = newMirror(nodes, c.trigger.changed)
-	c.expected = &listed{mirror: c.nodes, clock: c.Clock}
+	c.nodes = newInformerCache(nodes, c.trigger.changed)
+	c.expected = &listed{informerCache: c.nodes, clock: c.Clock}
 	c.cr = c.object(operatorGVR(c.Operator), core.OperatorObject)
 	c.operator = c.object(clusterOperatorGVR(), c.Operator.ClusterOperator)
 	if !c.AlwaysActive {
@@ -67,8 +67,8 @@ func (c *Controller) mirrors() error {
 }
 
 func (c *Controller) object(gvr schema.GroupVersionResource, name string) *object {
-	m := newMirror(one(c.client, gvr, name), c.trigger.changed)
-	return &object{mirror: m, resource: c.client.Resource(gvr), key: name, clock: c.Clock}
+	m := newInformerCache(one(c.client, gvr, name), c.trigger.changed)
+	return &object{informerCache: m, resource: c.client.Resource(gvr), key: name, clock: c.Clock}
 }
 
 // Run works until ctx ends, and returns only when nothing of it runs any more. A lease that it holds is released.
@@ -114,10 +114,10 @@ func (c *Controller) Synced() bool {
 	return true
 }
 
-func (c *Controller) all() []*mirror {
-	out := []*mirror{c.cr.mirror, c.operator.mirror, c.nodes}
+func (c *Controller) all() []*informerCache {
+	out := []*informerCache{c.cr.informerCache, c.operator.informerCache, c.nodes}
 	if c.config != nil {
-		out = append(out, c.config.mirror)
+		out = append(out, c.config.informerCache)
 	}
 	return out
 }

@@ -17,9 +17,9 @@ import (
 // own while the watch is not as far. A watch that is late would else bring a node back that was seen to be gone. It is used by one
 // goroutine at a time.
 type listed struct {
-	mirror shown
-	clock  clock.PassiveClock
-	own    reconcile.Newest[list]
+	informerCache shown
+	clock         clock.PassiveClock
+	own           reconcile.Newest[list]
 }
 
 // list is items at a version.
@@ -37,13 +37,13 @@ type shown interface {
 
 // latest is shared: not to be changed.
 func (l *listed) latest() []any {
-	cached := list{l.mirror.List(), l.mirror.version()}
+	cached := list{l.informerCache.List(), l.informerCache.version()}
 	return l.own.Latest(cached, l.clock.Now(), func(own list) bool { return before(cached.version, own.version) }).items
 }
 
 // get asks the API server.
 func (l *listed) get(ctx context.Context) ([]any, error) {
-	items, version, err := l.mirror.listLive(ctx)
+	items, version, err := l.informerCache.listLive(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (l *listed) get(ctx context.Context) ([]any, error) {
 }
 
 // listLive asks the API server for what the mirror is a copy of, and its version.
-func (m *mirror) listLive(ctx context.Context) (items []any, version string, err error) {
+func (m *informerCache) listLive(ctx context.Context) (items []any, version string, err error) {
 	result, err := m.source.list(ctx, metav1.ListOptions{LabelSelector: m.source.labels, FieldSelector: m.source.fields})
 	if err != nil {
 		return nil, "", fmt.Errorf("list %s: %w", m.source.name, err)
@@ -72,7 +72,7 @@ func (m *mirror) listLive(ctx context.Context) (items []any, version string, err
 }
 
 // version of the newest thing that list and watch have shown.
-func (m *mirror) version() string { return m.reflector.LastSyncResourceVersion() }
+func (m *informerCache) version() string { return m.reflector.LastSyncResourceVersion() }
 
 // before is false for versions that cannot be compared.
 func before(a, b string) bool {

@@ -27,8 +27,8 @@ func (l *late) listLive(context.Context) ([]any, string, error) {
 // an API server's versions begin anew.
 func TestListedIsTheNewestKnown(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC))
-	mirror := &late{cached: []any{"cp-1", "cp-2"}, cachedAt: "10", live: []any{"cp-1"}, liveAt: "20"}
-	l := &listed{mirror: mirror, clock: clock}
+	informerCache := &late{cached: []any{"cp-1", "cp-2"}, cachedAt: "10", live: []any{"cp-1"}, liveAt: "20"}
+	l := &listed{informerCache: informerCache, clock: clock}
 	expect := func(when string, want ...any) {
 		t.Helper()
 		if got := l.latest(); !slices.Equal(got, want) {
@@ -44,13 +44,13 @@ func TestListedIsTheNewestKnown(t *testing.T) {
 	expect("before a look", "cp-1", "cp-2")
 	look()
 	expect("the watch shows nothing", "cp-1")
-	mirror.cached, mirror.cachedAt = []any{"cp-1", "cp-2", "cp-0"}, "15"
+	informerCache.cached, informerCache.cachedAt = []any{"cp-1", "cp-2", "cp-0"}, "15"
 	expect("the watch shows what was before", "cp-1")
-	mirror.cached, mirror.cachedAt = []any{"cp-1", "cp-3"}, "21"
+	informerCache.cached, informerCache.cachedAt = []any{"cp-1", "cp-3"}, "21"
 	expect("the watch is further", "cp-1", "cp-3")
-	mirror.liveAt = "30"
+	informerCache.liveAt = "30"
 	look()
-	mirror.failed = errors.New("no answer")
+	informerCache.failed = errors.New("no answer")
 	if _, err := l.get(t.Context()); err == nil {
 		t.Error("no answer is no error")
 	}

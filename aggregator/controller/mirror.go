@@ -14,11 +14,11 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 )
 
-// mirror is a local copy of what one list and watch shows; changed is called after every change.
+// informerCache is a local copy of what one list and watch shows; changed is called after every change.
 //
 // It is client-go's Reflector on a store, the inner half of a shared informer. A shared informer would do as well but
 // for its back-off, which cannot be set (kubernetes/kubernetes#136943) and reaches 30 s after an outage.
-type mirror struct {
+type informerCache struct {
 	cache.Store
 	reflector *cache.Reflector
 	source    source
@@ -37,8 +37,8 @@ type source struct {
 	fields   string
 }
 
-func newMirror(s source, changed func()) *mirror {
-	m := &mirror{
+func newInformerCache(s source, changed func()) *informerCache {
+	m := &informerCache{
 		Store:  cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc),
 		source: s, changed: changed, synced: make(chan struct{}),
 	}
@@ -62,10 +62,10 @@ func watchBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: reconcile.WatchRetryMin, Cap: reconcile.WatchRetryMax, Factor: 2, Jitter: 0.1, Steps: 5}
 }
 
-func (m *mirror) run(ctx context.Context) { m.reflector.RunWithContext(ctx) }
+func (m *informerCache) run(ctx context.Context) { m.reflector.RunWithContext(ctx) }
 
 // waitSynced returns once the first list has been stored.
-func (m *mirror) waitSynced(ctx context.Context) error {
+func (m *informerCache) waitSynced(ctx context.Context) error {
 	select {
 	case <-m.synced:
 		return nil
@@ -76,17 +76,17 @@ func (m *mirror) waitSynced(ctx context.Context) error {
 
 // Add, Update, Delete and Replace are called by the Reflector.
 
-func (m *mirror) Add(obj any) error    { return m.then(m.Store.Add(obj)) }
-func (m *mirror) Update(obj any) error { return m.then(m.Store.Update(obj)) }
-func (m *mirror) Delete(obj any) error { return m.then(m.Store.Delete(obj)) }
+func (m *informerCache) Add(obj any) error    { return m.then(m.Store.Add(obj)) }
+func (m *informerCache) Update(obj any) error { return m.then(m.Store.Update(obj)) }
+func (m *informerCache) Delete(obj any) error { return m.then(m.Store.Delete(obj)) }
 
-func (m *mirror) Replace(items []any, resourceVersion string) error {
+func (m *informerCache) Replace(items []any, resourceVersion string) error {
 	err := m.then(m.Store.Replace(items, resourceVersion))
 	m.once.Do(func() { close(m.synced) })
 	return err
 }
 
-func (m *mirror) then(err error) error {
+func (m *informerCache) then(err error) error {
 	if err != nil {
 		return fmt.Errorf("mirror: %w", err)
 	}

@@ -17,11 +17,11 @@ import (
 // object is the newest known version of one mirrored object: the cache's, or what the API server returned to a
 // request of the aggregator's own; see reconcile.Newest. It is used by one goroutine at a time.
 type object struct {
-	mirror   *mirror
-	resource dynamic.ResourceInterface
-	key      string
-	clock    clock.PassiveClock
-	own      reconcile.Newest[*unstructured.Unstructured]
+	informerCache *informerCache
+	resource      dynamic.ResourceInterface
+	key           string
+	clock         clock.PassiveClock
+	own           reconcile.Newest[*unstructured.Unstructured]
 }
 
 // saw remembers what the API server returned.
@@ -42,7 +42,7 @@ func (o *object) get(ctx context.Context) (*unstructured.Unstructured, error) {
 
 // latest is nil when the object does not exist. The result is shared: not to be changed.
 func (o *object) latest() *unstructured.Unstructured {
-	item, exists, err := o.mirror.GetByKey(o.key)
+	item, exists, err := o.informerCache.GetByKey(o.key)
 	cached, ok := item.(*unstructured.Unstructured)
 	if err != nil || !exists || !ok {
 		return nil

@@ -22,8 +22,8 @@ type entry struct {
 	freshness contract.Freshness
 }
 
-// survey is the expected nodes, sorted by name.
-func survey(in Input, m Memory) []node {
+// assess is the expected nodes, sorted by name.
+func assess(in Input, m Memory) []node {
 	out := make([]node, 0, len(m.nodes))
 	for name := range m.nodes {
 		report, reported := in.Observed.Reports[name]

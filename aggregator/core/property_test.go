@@ -131,7 +131,7 @@ func TestPropertyMalformedHidesNobody(t *testing.T) {
 func complaints(w *world, but string) []string {
 	in := w.input()
 	var out []string
-	for _, n := range survey(in, w.memory.remember(in)) {
+	for _, n := range assess(in, w.memory.remember(in)) {
 		for _, l := range n.complaints() {
 			if n.name != but {
 				out = append(out, l.String())

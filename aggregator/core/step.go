@@ -50,7 +50,7 @@ func Step(in Input, m Memory) Decision {
 	if !in.KMSActive {
 		return d.Say(in, nil)
 	}
-	nodes := survey(in, m)
+	nodes := assess(in, m)
 	return d.Say(in, []Condition{degraded(nodes), available(nodes), progressing(nodes)})
 }
 
@@ -66,7 +66,7 @@ func (d Decision) Say(in Input, rollups []Condition) Decision {
 // Converged says whether a rotation controller may go on: every expected node freshly reports the same healthy kekID
 // for the same write keyID. A missing, stale or malformed node, or no expected node at all, means not converged.
 func Converged(in Input) (keyID, kekID string, ok bool) {
-	return converged(survey(in, Memory{}.remember(in)))
+	return converged(assess(in, Memory{}.remember(in)))
 }
 
 // others are the conditions of the CR that are not the aggregator's own.

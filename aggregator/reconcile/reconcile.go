@@ -93,7 +93,7 @@ func New(c Config) *Reconciler {
 		r.config.Unite = r.unite
 	}
 	if c.DeferUnion == nil {
-		r.config.DeferUnion = holdUnion
+		r.config.DeferUnion = deferUnion
 	}
 	return r
 }
@@ -230,7 +230,7 @@ func (r *Reconciler) unite(in core.Input, d core.Decision) core.Decision {
 	return d
 }
 
-func holdUnion(d core.Decision, rollups, removal error) bool {
+func deferUnion(d core.Decision, rollups, removal error) bool {
 	return rollups != nil || removal != nil && len(d.Remove.Conditions) > 0
 }
 

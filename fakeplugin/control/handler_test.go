@@ -78,7 +78,7 @@ func TestFaultsComeAndGo(t *testing.T) {
 	faults, err := c.Faults(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(faults).To(HaveLen(3))
-	g.Expect(faults[0].Params).To(HaveKeyWithValue("for", "1h0m0s"))
+	g.Expect(faults[0].Fault.Params()).To(HaveKeyWithValue("for", "1h0m0s"))
 	g.Expect(c.Release(ctx, first.ID)).To(Succeed())
 	g.Expect(c.Release(ctx, first.ID)).To(MatchError(ContainSubstring("no fault in force")))
 	g.Expect(c.ReleaseName(ctx, "healthz")).To(HaveLen(2))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -25,6 +26,11 @@ type Fault struct {
 
 // Definition is the catalogue's entry for f.
 func (f Fault) Definition() Definition { return f.definition }
+
+// Strikes reports whether f strikes at one of the methods. A fault that does not strike at calls concerns all of them.
+func (f Fault) Strikes(methods []Method) bool {
+	return !f.definition.strikesCalls() || slices.ContainsFunc(methods, func(m Method) bool { return slices.Contains(f.Methods, m) })
+}
 
 // Params is every parameter that differs from "no bound", as it would be written.
 func (f Fault) Params() map[string]any {

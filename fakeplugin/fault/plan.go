@@ -2,6 +2,7 @@ package fault
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -91,16 +92,33 @@ type Active struct {
 	counted    time.Time
 }
 
+// activeJSON is a fault in force as the control API shows it.
+type activeJSON struct {
+	ID       string         `json:"id"`
+	Name     string         `json:"name"`
+	Params   map[string]any `json:"params"`
+	Injected time.Time      `json:"injected"`
+	Hits     int            `json:"hits"`
+	Spent    bool           `json:"spent"`
+}
+
 // MarshalJSON writes a as the control API shows it.
 func (a Active) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		ID       string         `json:"id"`
-		Name     string         `json:"name"`
-		Params   map[string]any `json:"params"`
-		Injected time.Time      `json:"injected"`
-		Hits     int            `json:"hits"`
-		Spent    bool           `json:"spent"`
-	}{a.ID, a.Fault.Name, a.Fault.Params(), a.Injected.UTC(), a.Hits, a.Spent()})
+	return json.Marshal(activeJSON{a.ID, a.Fault.Name, a.Fault.Params(), a.Injected.UTC(), a.Hits, a.Spent()})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A fault that the catalogue does not have is an error.
+func (a *Active) UnmarshalJSON(data []byte) error {
+	var in activeJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return fmt.Errorf("read a fault in force: %w", err)
+	}
+	f, err := Parse(in.Name, in.Params)
+	if err != nil {
+		return fmt.Errorf("read a fault in force: %w", err)
+	}
+	*a = Active{ID: in.ID, Fault: f, Injected: in.Injected, Hits: in.Hits}
+	return nil
 }
 
 // Over says whether the fault's time is over.

@@ -119,7 +119,7 @@ func (s *Server) Run(ctx context.Context) error {
 			s.log.Error("apply the faults", "error", err.Error())
 			next, ok = s.clock.Now().Add(retryInterval), true
 		}
-		s.exitIfTold(ctx)
+		s.exitIfRequested(ctx)
 		s.sleep(ctx, next, ok)
 	}
 	s.drain()
@@ -143,7 +143,7 @@ func (s *Server) sleep(ctx context.Context, next time.Time, limited bool) {
 	}
 }
 
-func (s *Server) exitIfTold(ctx context.Context) {
+func (s *Server) exitIfRequested(ctx context.Context) {
 	code := s.program.Socket().Exit
 	if code == nil || s.o.Exit == nil {
 		return

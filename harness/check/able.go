@@ -54,7 +54,7 @@ func (ab *ability) writing(node string) spans {
 	if ab.facts.run.Connectivity == connectService {
 		server = "" // any
 	}
-	return ab.reaching(node).and(ab.facts.network.refused(history.RoleReporter, server).or(ab.facts.objects.crowded(node)).or(ab.facts.clocks.setBack(node)).not(ab.facts.whole))
+	return ab.reaching(node).and(ab.facts.network.refused(history.RoleReporter, server).or(ab.facts.objects.crowded(node)).or(ab.facts.clocks.setBack(node)).not(ab.facts.complete))
 }
 
 // reaching is when the reporter of node ran, and reached an API server that could serve it.
@@ -87,7 +87,7 @@ func (nw *network) serviceFine() spans {
 }
 
 func (nw *network) balancerFine() spans {
-	fine := spans{nw.facts.whole}
+	fine := spans{nw.facts.complete}
 	for _, p := range nw.facts.processes.ofRole(history.RoleLoadBalancer) {
 		fine = fine.and(nw.facts.processes.in(p, procUp))
 	}
@@ -97,7 +97,7 @@ func (nw *network) balancerFine() spans {
 // aggregatorInCharge is when an aggregator ran, had a path to an API server, and had taken (back) its place after
 // anything on that path changed.
 func (ab *ability) aggregatorInCharge() spans {
-	ran := spans{ab.facts.whole}
+	ran := spans{ab.facts.complete}
 	if replicas := ab.facts.processes.ofRole(history.RoleAggregator); len(replicas) > 0 {
 		ran = nil
 		for _, p := range replicas {
@@ -105,7 +105,7 @@ func (ab *ability) aggregatorInCharge() spans {
 		}
 	}
 	path := ab.facts.network.anyAPI().and(ab.facts.network.balancerFine()).and(ab.facts.network.fine(func(l linkChange) bool { return l.from == history.RoleAggregator }))
-	return ran.and(path).and(ab.facts.network.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(ab.calm()).and(ab.facts.clocks.right("")).and(ab.facts.network.refused(history.RoleAggregator, "").not(ab.facts.whole))
+	return ran.and(path).and(ab.facts.network.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(ab.calm()).and(ab.facts.clocks.right("")).and(ab.facts.network.refused(history.RoleAggregator, "").not(ab.facts.complete))
 }
 
 // crossings of a link that lie between what the aggregator has to answer to and its answer, at most: the news comes to it; a step
@@ -157,5 +157,5 @@ func (ab *ability) calm() spans {
 		}
 		stirred = append(stirred, span{s.at, until})
 	}
-	return merged(stirred).not(ab.facts.whole)
+	return merged(stirred).not(ab.facts.complete)
 }

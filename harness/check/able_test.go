@@ -34,7 +34,7 @@ func TestSlowAPIServerExcusesTheAggregator(t *testing.T) {
 		w.at(10*time.Second, link(c.state)).at(40*time.Second, link(history.LinkOK))
 		w.boot()
 		v := newFacts(w.finish(50 * time.Second))
-		middle := span{v.whole.from.Add(35 * time.Second), v.whole.from.Add(36 * time.Second)}
+		middle := span{v.complete.from.Add(35 * time.Second), v.complete.from.Add(36 * time.Second)}
 		if judged := v.able.inCharge.covers(middle); judged != c.judged {
 			t.Errorf("%s to %s %s: the aggregator is judged %v, expected %v; it is in charge %v", c.from, c.to, c.state, judged, c.judged, v.able.inCharge)
 		}

@@ -43,7 +43,7 @@ func absenceAllows(t truth, status string) bool {
 func (ob *objectFacts) absences() spans {
 	var out spans
 	for _, node := range ob.facts.expectations.nodes() {
-		out = out.or(ob.facts.expectations.ofNode(node).and(ob.present(node).not(ob.facts.whole)))
+		out = out.or(ob.facts.expectations.ofNode(node).and(ob.present(node).not(ob.facts.complete)))
 	}
 	return out.and(ob.watched())
 }

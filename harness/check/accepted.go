@@ -123,7 +123,7 @@ func (ob *objectFacts) crowded(node string) spans {
 		if last := len(out) - 1; last >= 0 && r.received.Before(out[last].to) {
 			continue
 		}
-		until := ob.facts.whole.to
+		until := ob.facts.complete.to
 		for i := sort.Search(len(ob.crs), func(i int) bool { return ob.crs[i].at.After(r.at) }); i < len(ob.crs); i++ {
 			others := 0
 			for _, item := range ob.crs[i].object.HealthReports {

@@ -65,7 +65,7 @@ func TestCrowdedOut(t *testing.T) {
 		return snapshot{at: at(s), object: o}
 	}
 	v := noFacts()
-	v.whole, v.objects.crs = span{at(0), at(100)}, []snapshot{list(1, 199), list(20, 199), list(30, 198), list(40, 5)}
+	v.complete, v.objects.crs = span{at(0), at(100)}, []snapshot{list(1, 199), list(20, 199), list(30, 198), list(40, 5)}
 	for _, s := range []int{10, 15, 50} {
 		r := of(2, tooMany)
 		r.node, r.received, r.at = "cp-1", at(s), at(s).Add(time.Millisecond)

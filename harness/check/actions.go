@@ -105,7 +105,7 @@ func (pl *pluginFacts) faultsOn(p plugin) []faultSpan {
 	if after, ok := pl.facts.phases[history.PhaseAfter]; ok {
 		closing("", latest(after, pl.lastRelease(p)))
 	}
-	closing("", pl.facts.whole.to)
+	closing("", pl.facts.complete.to)
 	return out
 }
 

@@ -182,8 +182,8 @@ func data(op, digest string, ok bool) *history.Data {
 	return &history.Data{Op: op, Object: "secrets/ns/a", Digest: digest, OK: ok, Want: "kms-1", Provider: "kms-1"}
 }
 
-// told is an encryption event; toldAll are those of all nodes that were told something and have loaded it.
-func told(node, state string, providers ...string) *history.Encryption {
+// configured is an encryption event; toldAll are those of all nodes that were told something and have loaded it.
+func configured(node, state string, providers ...string) *history.Encryption {
 	return &history.Encryption{Node: node, State: state, Providers: providers}
 }
 
@@ -193,7 +193,7 @@ func toldAll(providers ...string) several {
 	var all several
 	for _, state := range []string{"told", "loaded"} {
 		for _, n := range []string{"cp-1", "cp-2", "cp-3"} {
-			all = append(all, told(n, state, providers...))
+			all = append(all, configured(n, state, providers...))
 		}
 	}
 	return all
@@ -209,7 +209,7 @@ func hashed(provider string, all several) several {
 	return all
 }
 
-func moved(to string) *history.Encryption { return told("", "migrated", to) }
+func moved(to string) *history.Encryption { return configured("", "migrated", to) }
 
 func under(providers ...string) *history.StorageInventory {
 	c := &history.StorageInventory{Resource: "secrets"}
@@ -503,16 +503,16 @@ func knownBad() []known {
 		{"objects lie under a removed key", "NO-DATA-LOSS", "", extra(toldAll("aescbc-2", "kms-1", "identity"), moved("aescbc-2"), toldAll("aescbc-2", "identity"), under("aescbc-2", "kms-1"))},
 		{"a migration skips an object", "NO-DATA-LOSS", "", extra(toldAll("aescbc-2", "kms-1", "identity"), moved("aescbc-2"), under("aescbc-2", "kms-1"))},
 		{"clear text is left where everything was encrypted", "NO-DATA-LOSS", "", extra(toldAll("kms-1", "identity"), moved("kms-1"), under("kms-1", "identity"))},
-		{"an object lies under a key that one API server does not have", "NO-DATA-LOSS", "", extra(toldAll("kms-1", "identity"), told("cp-1", "told", "kms-1", "aescbc-2"), under("aescbc-2"))},
+		{"an object lies under a key that one API server does not have", "NO-DATA-LOSS", "", extra(toldAll("kms-1", "identity"), configured("cp-1", "told", "kms-1", "aescbc-2"), under("aescbc-2"))},
 		{"a key is pruned that objects lie under", "NO-DATA-LOSS", "", extra(toldAll("kms-2", "kms-1", "identity"), &history.Decision{Key: 2, Keys: []uint64{2}}, under("kms-2", "kms-1"))},
 		{"a key goes before the migration", "SWITCH-ORDER", "", extra(toldAll("kms-1", "aescbc-2", "identity"), toldAll("aescbc-2", "identity"))},
 		{"a key is not kept for reading", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), toldAll("kms-1", "aescbc-2"), toldAll("aescbc-2"))},
-		{"one writes what another cannot read yet", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), told("cp-1", "told", "kms-2", "kms-1", "identity"))},
+		{"one writes what another cannot read yet", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), configured("cp-1", "told", "kms-2", "kms-1", "identity"))},
 		{"the next stage begins before all have loaded the last", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"),
-			told("cp-1", "told", "kms-1", "kms-2", "identity"), told("cp-2", "told", "kms-1", "kms-2", "identity"), told("cp-3", "told", "kms-1", "kms-2", "identity"),
-			told("cp-1", "loaded", "kms-1", "kms-2", "identity"), told("cp-2", "loaded", "kms-1", "kms-2", "identity"),
-			told("cp-1", "told", "kms-2", "kms-1", "identity"))},
-		{"a node joins with a configuration that cannot read what the others have written", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), told("cp-4", "told", "identity"))},
+			configured("cp-1", "told", "kms-1", "kms-2", "identity"), configured("cp-2", "told", "kms-1", "kms-2", "identity"), configured("cp-3", "told", "kms-1", "kms-2", "identity"),
+			configured("cp-1", "loaded", "kms-1", "kms-2", "identity"), configured("cp-2", "loaded", "kms-1", "kms-2", "identity"),
+			configured("cp-1", "told", "kms-2", "kms-1", "identity"))},
+		{"a node joins with a configuration that cannot read what the others have written", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), configured("cp-4", "told", "identity"))},
 		{"a plugin ends while its API server needs it", "SWITCH-ORDER", "", switching(toldAll("identity", "kms-9"), pluginStopped())},
 		{"a plugin ends before its reporter", "SWITCH-ORDER", "", switching(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped())},
 		{"an operator ends a plugin while its API server needs it", "SWITCH-ORDER", "", operated(extra(toldAll("identity", "kms-9"), pluginStopped()))},

@@ -79,11 +79,11 @@ func judgeFast(v *Facts, f *Finding, node string, writes []write, what, house st
 	}
 }
 
-// lives cuts the run where the reporter of node was started or resumed: its ticks begin anew there. While two of them ran, both write at
+// runsOf cuts the run where the reporter of node was started or resumed: its ticks begin anew there. While two of them ran, both write at
 // their own rate: that time is left out.
 func (ps *processFacts) runsOf(node string) []span {
 	reporter := process{role: history.RoleReporter, node: node}
-	cuts := []time.Time{ps.facts.whole.from}
+	cuts := []time.Time{ps.facts.complete.from}
 	for _, c := range ps.procs[reporter] {
 		if c.event == history.ProcessStarted || c.event == history.ProcessResumed {
 			cuts = append(cuts, c.at)
@@ -91,7 +91,7 @@ func (ps *processFacts) runsOf(node string) []span {
 	}
 	var out []span
 	for i, from := range cuts {
-		to := ps.facts.whole.to.Add(time.Second)
+		to := ps.facts.complete.to.Add(time.Second)
 		if i+1 < len(cuts) {
 			to = cuts[i+1]
 		}

@@ -49,14 +49,14 @@ func (ck *clockFacts) of(node string) []clockPeriod {
 }
 
 func (ck *clockFacts) readOf(node string) []clockPeriod {
-	out := []clockPeriod{{span: span{ck.facts.whole.from.Add(-time.Hour), ck.facts.whole.to}}}
+	out := []clockPeriod{{span: span{ck.facts.complete.from.Add(-time.Hour), ck.facts.complete.to}}}
 	for _, c := range ck.changes {
 		if c.node != node {
 			continue
 		}
 		last := &out[len(out)-1]
 		last.to = c.at
-		out = append(out, clockPeriod{span{c.at, ck.facts.whole.to}, c.ahead})
+		out = append(out, clockPeriod{span{c.at, ck.facts.complete.to}, c.ahead})
 	}
 	return out
 }
@@ -70,7 +70,7 @@ func (ck *clockFacts) right(node string) spans {
 			off = append(off, p.grow(0, ck.facts.interval()+ck.facts.run.Timing.CadenceMax()+ck.facts.tolerance()))
 		}
 	}
-	return merged(off).not(ck.facts.whole)
+	return merged(off).not(ck.facts.complete)
 }
 
 // setBack is when the clock of a node had been set back, so that what its reporter has to say looks older than what it wrote before: until the clock is there
@@ -113,7 +113,7 @@ func (ck *clockFacts) aheadIn(node string, s span) (most time.Duration) {
 func (ck *clockFacts) instant(node string, e entry) (at time.Time, known bool) {
 	found := 0
 	for _, p := range ck.of(node) {
-		if t := e.checked.Add(-p.ahead); p.grow(e.precision, e.precision).has(t) || p.to.Equal(ck.facts.whole.to) && p.ahead == 0 && !t.Before(p.from) {
+		if t := e.checked.Add(-p.ahead); p.grow(e.precision, e.precision).has(t) || p.to.Equal(ck.facts.complete.to) && p.ahead == 0 && !t.Before(p.from) {
 			at = t
 			found++
 		}

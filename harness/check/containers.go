@@ -21,7 +21,7 @@ func (ps *processFacts) containers() (first []ContainerChange, count int) {
 			continue
 		}
 		if count++; len(first) < MaxViolations {
-			first = append(first, ContainerChange{*e.Container, e.At, e.At.Sub(ps.facts.whole.from)})
+			first = append(first, ContainerChange{*e.Container, e.At, e.At.Sub(ps.facts.complete.from)})
 		}
 	}
 	return first, count

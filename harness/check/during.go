@@ -94,7 +94,7 @@ func faultWindows(v *Facts) map[string]spans {
 	}
 	healed, over := v.phases[history.PhaseAfter]
 	if !over {
-		healed = v.whole.to
+		healed = v.complete.to
 	}
 	for _, w := range open {
 		end(w, latest(healed, w.from))

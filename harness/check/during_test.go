@@ -43,7 +43,7 @@ func TestExposure(t *testing.T) {
 	begin := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
 	at := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }
 	v := noFacts()
-	v.whole, v.phases[history.PhaseAfter] = span{at(0), at(1000)}, at(500)
+	v.complete, v.phases[history.PhaseAfter] = span{at(0), at(1000)}, at(500)
 	v.run.Timing.Interval, v.run.Timing.AggregatorLatency = time.Second, time.Second // 5 s after its end
 	act := func(s float64, verb, target string, params map[string]any) {
 		v.plugins.actions = append(v.plugins.actions, action{Action: &history.Action{Verb: verb, Target: target, Params: params}, span: span{at(s), at(s)}, done: true})

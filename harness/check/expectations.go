@@ -31,7 +31,7 @@ func (xs *expectations) read() {
 		if n := len(xs.all); n > 0 {
 			xs.all[n-1].to = e.At
 		}
-		x := expectation{span{e.At, xs.facts.whole.to}, e.Expected.KMSActive, map[string]history.ExpectedNode{}, e.At}
+		x := expectation{span{e.At, xs.facts.complete.to}, e.Expected.KMSActive, map[string]history.ExpectedNode{}, e.At}
 		for _, n := range e.Expected.Nodes {
 			x.nodes[n.Name] = n
 			if n.Since.Equal(e.At) {
@@ -84,5 +84,5 @@ func (xs *expectations) known() spans {
 	if len(xs.all) == 0 {
 		return nil
 	}
-	return spans{{xs.all[0].from, xs.facts.whole.to}}
+	return spans{{xs.all[0].from, xs.facts.complete.to}}
 }

@@ -16,7 +16,7 @@ type Facts struct {
 	run       history.Run
 	events    []history.Event // in time, until teardown began
 	all       []history.Event // as recorded, to the end
-	whole     span            // the judged part of the run
+	complete  span            // the judged part of the run
 	phases    map[history.PhaseName]time.Time
 
 	expectations *expectations
@@ -56,7 +56,7 @@ func digest(events []history.Event, added *time.Duration) *Facts {
 		v.run.Tolerance += *added
 	}
 	if len(v.events) > 0 {
-		v.whole = span{v.events[0].At, v.events[len(v.events)-1].At.Add(time.Nanosecond)}
+		v.complete = span{v.events[0].At, v.events[len(v.events)-1].At.Add(time.Nanosecond)}
 	}
 	for n := range v.events {
 		e := &v.events[n]
@@ -75,7 +75,7 @@ func digest(events []history.Event, added *time.Duration) *Facts {
 	v.requests.read()
 	v.objects.read()
 	v.able.behind = v.able.aggregatorInCharge()
-	v.able.inCharge = v.able.behind.and(v.network.lateness().not(v.whole))
+	v.able.inCharge = v.able.behind.and(v.network.lateness().not(v.complete))
 	v.able.aggregator = v.able.inCharge.settled(v.latency())
 	v.plugins.readActions()
 	v.plugins.read()

@@ -39,14 +39,14 @@ func judgeFalseAlarm(v *Facts) (f Finding) {
 
 // settledHealthy is when everything had been well for longer than the recovery bound.
 func settledHealthy(v *Facts) spans {
-	begin := v.whole.from
+	begin := v.complete.from
 	for _, name := range []history.PhaseName{history.PhaseBefore, history.PhaseSteps} {
 		if at, ok := v.phases[name]; ok {
 			begin = at
 			break
 		}
 	}
-	calm := v.able.inCharge.and(v.objects.watched()).and(v.objects.foreignReports().not(v.whole)).and(v.starvation.long().not(v.whole))
+	calm := v.able.inCharge.and(v.objects.watched()).and(v.objects.foreignReports().not(v.complete)).and(v.starvation.long().not(v.complete))
 	var out []span
 	for _, x := range v.expectations.all {
 		if !x.active || len(x.nodes) == 0 {
@@ -61,7 +61,7 @@ func settledHealthy(v *Facts) spans {
 		}
 		out = append(out, well.settled(v.run.Timing.RecoveryBound()+v.tolerance())...)
 	}
-	return merged(out).clip(span{begin, v.whole.to})
+	return merged(out).clip(span{begin, v.complete.to})
 }
 
 // foreignReports is when a report that nobody of the system under test wrote stood on the CR.
@@ -72,7 +72,7 @@ func (ob *objectFacts) foreignReports() spans {
 			if c.rep == nil || !c.rep.foreign {
 				continue
 			}
-			to := ob.facts.whole.to
+			to := ob.facts.complete.to
 			if i+1 < len(changes) {
 				to = changes[i+1].at
 			}
@@ -132,7 +132,7 @@ func causes(v *Facts, status contract.Status) spans {
 	}
 	for _, changes := range v.objects.reports {
 		for _, c := range changes {
-			if c.rep != nil && c.rep.foreign || c.rep != nil && c.at.Sub(v.whole.from) < v.interval() {
+			if c.rep != nil && c.rep.foreign || c.rep != nil && c.at.Sub(v.complete.from) < v.interval() {
 				out = append(out, span{c.at, c.at}) // somebody's claim, or from before the recording
 			}
 		}

@@ -110,7 +110,7 @@ func wasUnderWay(v *Facts, w write, probed time.Time, held spans, delivered map[
 // held is when something on the reporter's way held bytes back: a paused API server or etcd, a cut, mute or slow link. It delivers later what was sent in
 // time. A killed process or a reset link does not.
 func heldBack(v *Facts, node string) spans {
-	wide := span{v.whole.from.Add(-time.Hour), v.whole.to} // probes may be from before the recording
+	wide := span{v.complete.from.Add(-time.Hour), v.complete.to} // probes may be from before the recording
 	flowing := spans{wide}
 	for _, p := range append(v.processes.ofRole(history.RoleAPIServer), v.processes.ofRole(history.RoleEtcd)...) {
 		if p.node == node || p.node == "" || v.run.Connectivity == connectService {
@@ -118,7 +118,7 @@ func heldBack(v *Facts, node string) spans {
 		}
 	}
 	holds := func(l linkChange) bool { return l.state != history.LinkReset && l.from != history.RoleAggregator }
-	return flowing.and(v.network.fine(holds).not(v.whole).not(wide)).not(wide)
+	return flowing.and(v.network.fine(holds).not(v.complete).not(wide)).not(wide)
 }
 
 // slowest is how much a slow link of the reporter's way added to the time of a request, at most.
@@ -127,7 +127,7 @@ func slowest(v *Facts, node string, during span) (delay time.Duration) {
 		if l.delay == 0 || l.from == history.RoleAggregator || l.node != node && l.node != "" {
 			continue
 		}
-		until := v.whole.to
+		until := v.complete.to
 		for _, next := range v.network.links[i+1:] {
 			if next.from == l.from && next.to == l.to && next.node == l.node {
 				until = next.at

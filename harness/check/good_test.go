@@ -62,13 +62,13 @@ func fine() map[string]func() []history.Event {
 		},
 		"encryption is switched while one API server is down": extra(
 			&history.Process{Role: history.RoleAPIServer, Node: "cp-3", State: history.ProcessKilled},
-			told("cp-1", "told", "kms-1", "identity"), told("cp-1", "loaded", "kms-1", "identity"),
-			told("cp-2", "told", "kms-1", "identity"), told("cp-2", "loaded", "kms-1", "identity"), told("cp-3", "told", "kms-1", "identity"),
-			told("cp-1", "told", "kms-1", "aescbc-2", "identity"), told("cp-2", "told", "kms-1", "aescbc-2", "identity"), told("cp-3", "told", "kms-1", "aescbc-2", "identity"),
-			told("cp-1", "loaded", "kms-1", "aescbc-2", "identity"), told("cp-2", "loaded", "kms-1", "aescbc-2", "identity"),
-			told("cp-1", "told", "aescbc-2", "kms-1", "identity"), told("cp-2", "told", "aescbc-2", "kms-1", "identity"), told("cp-3", "told", "aescbc-2", "kms-1", "identity"),
-			told("cp-1", "loaded", "aescbc-2", "kms-1", "identity"), told("cp-2", "loaded", "aescbc-2", "kms-1", "identity"),
-			&history.Process{Role: history.RoleAPIServer, Node: "cp-3", State: history.ProcessReady}, told("cp-3", "loaded", "aescbc-2", "kms-1", "identity"),
+			configured("cp-1", "told", "kms-1", "identity"), configured("cp-1", "loaded", "kms-1", "identity"),
+			configured("cp-2", "told", "kms-1", "identity"), configured("cp-2", "loaded", "kms-1", "identity"), configured("cp-3", "told", "kms-1", "identity"),
+			configured("cp-1", "told", "kms-1", "aescbc-2", "identity"), configured("cp-2", "told", "kms-1", "aescbc-2", "identity"), configured("cp-3", "told", "kms-1", "aescbc-2", "identity"),
+			configured("cp-1", "loaded", "kms-1", "aescbc-2", "identity"), configured("cp-2", "loaded", "kms-1", "aescbc-2", "identity"),
+			configured("cp-1", "told", "aescbc-2", "kms-1", "identity"), configured("cp-2", "told", "aescbc-2", "kms-1", "identity"), configured("cp-3", "told", "aescbc-2", "kms-1", "identity"),
+			configured("cp-1", "loaded", "aescbc-2", "kms-1", "identity"), configured("cp-2", "loaded", "aescbc-2", "kms-1", "identity"),
+			&history.Process{Role: history.RoleAPIServer, Node: "cp-3", State: history.ProcessReady}, configured("cp-3", "loaded", "aescbc-2", "kms-1", "identity"),
 			under("kms-1", "aescbc-2"), moved("aescbc-2"), under("aescbc-2"), toldAll("aescbc-2", "identity"), under("aescbc-2")),
 		"a KEK is deleted, and what lay under it": extra(data("written", "d1", true), &history.Action{ID: "delete", Verb: "kms", Params: map[string]any{"op": "delete"}, State: history.ActionDone}, data("read", "", false)),
 		"aggregator paused": func() []history.Event {
@@ -240,11 +240,11 @@ func toldLate(late time.Duration) []history.Event {
 }
 
 // clockBehind is a node whose clock is two seconds behind for a while, which the history tells or does not.
-func clockBehind(told bool) []history.Event {
+func clockBehind(configured bool) []history.Event {
 	return faulty(func(w *world) {
 		set := func(ahead time.Duration) func(*world) {
 			return func(w *world) {
-				if told {
+				if configured {
 					w.record("backend", &history.Clock{Node: "cp-1", Ahead: ahead})
 				}
 			}

@@ -70,15 +70,15 @@ func detections(v *Facts) (f Finding, samples []time.Duration) {
 				samples = append(samples, firstOf(seen).Sub(bad.from))
 				f.JudgedAt(bad.from, firstOf(seen))
 			default:
-				whole, undisturbed := firstFor(able.clip(bad.span), bound)
+				complete, undisturbed := firstFor(able.clip(bad.span), bound)
 				if !undisturbed {
 					continue
 				}
-				f.JudgedAt(whole.from, whole.to)
-				if len(accused.clip(span{bad.from, whole.to})) > 0 {
+				f.JudgedAt(complete.from, complete.to)
+				if len(accused.clip(span{bad.from, complete.to})) > 0 {
 					continue
 				}
-				f.Violate(Violation{At: whole.to, From: whole.from, To: whole.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: late(seen, bad.from, "named in KMSPluginsDegraded"),
+				f.Violate(Violation{At: complete.to, From: complete.from, To: complete.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: late(seen, bad.from, "named in KMSPluginsDegraded"),
 					Allowed: contract.ConditionDegraded + " True, naming " + t.String() + ", within " + short(bound) + " of its failure"})
 			}
 		}
@@ -100,21 +100,21 @@ func recoveries(v *Facts) (f Finding, samples []time.Duration) {
 			if bad.recovered.IsZero() || !accused.has(bad.recovered) {
 				continue
 			}
-			still := accused.clip(span{bad.recovered, v.whole.to})[0]
+			still := accused.clip(span{bad.recovered, v.complete.to})[0]
 			switch {
-			case !still.to.After(due.to) && still.to.Before(v.whole.to) && able.covers(still):
+			case !still.to.After(due.to) && still.to.Before(v.complete.to) && able.covers(still):
 				samples = append(samples, still.length())
 				f.JudgedAt(bad.recovered, still.to)
 			default:
-				whole, undisturbed := firstFor(able.and(t.good).clip(span{bad.recovered, v.whole.to}), bound)
+				complete, undisturbed := firstFor(able.and(t.good).clip(span{bad.recovered, v.complete.to}), bound)
 				if !undisturbed {
 					continue
 				}
-				f.JudgedAt(whole.from, whole.to)
-				if !still.has(whole.to) {
+				f.JudgedAt(complete.from, complete.to)
+				if !still.has(complete.to) {
 					continue
 				}
-				f.Violate(Violation{At: whole.to, From: whole.from, To: whole.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: "still named in KMSPluginsDegraded " + short(still.length()) + " after it recovered",
+				f.Violate(Violation{At: complete.to, From: complete.from, To: complete.to, Seq: bad.seq, Node: t.node, KeyID: t.keyID, Seen: "still named in KMSPluginsDegraded " + short(still.length()) + " after it recovered",
 					Allowed: "no longer named within " + short(bound) + " of its recovery"})
 			}
 		}
@@ -126,9 +126,9 @@ func recoveries(v *Facts) (f Finding, samples []time.Duration) {
 // unprobed: a plugin whose process became ready, with no fault that could keep a probe away, is probed again.
 func (pl *pluginFacts) unprobed(f *Finding, bound time.Duration) {
 	for _, t := range pl.sorted() {
-		able := pl.facts.able.reporter(t.node).and(pl.facts.expectations.ofPlugin(t.plugin)).and(t.opaque.not(pl.facts.whole))
+		able := pl.facts.able.reporter(t.node).and(pl.facts.expectations.ofPlugin(t.plugin)).and(t.opaque.not(pl.facts.complete))
 		for i, down := range t.idle {
-			end := pl.facts.whole.to
+			end := pl.facts.complete.to
 			if i+1 < len(t.idle) {
 				end = t.idle[i+1].from
 			}

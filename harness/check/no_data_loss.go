@@ -60,7 +60,7 @@ func judgeNoDataLoss(v *Facts) (f Finding) {
 	for _, name := range sortedKeys(fates) {
 		fates[name].judgeEnd(&f, name, lastRead, deletedKEK(v))
 	}
-	judgeCensus(v, &f)
+	judgeInventory(v, &f)
 	return f
 }
 

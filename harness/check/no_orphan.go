@@ -19,7 +19,7 @@ func noOrphan() Invariant {
 func judgeNoOrphan(v *Facts) (f Finding) {
 	bound := v.run.Timing.CleanupBound() + v.tolerance()
 	for _, node := range v.objects.reportingNodes() {
-		gone := v.expectations.ofNode(node).not(v.whole).and(v.expectations.known())
+		gone := v.expectations.ofNode(node).not(v.complete).and(v.expectations.known())
 		for _, orphan := range gone.and(v.objects.present(node)) {
 			f.JudgedAt(orphan.from, orphan.to)
 			for _, late := range overstays(v, orphan, v.requests.touches(node), bound, cleaning(v, node, orphan, bound)) {
@@ -28,7 +28,7 @@ func judgeNoOrphan(v *Facts) (f Finding) {
 			}
 		}
 	}
-	inactive := v.expectations.active().not(v.whole).and(v.expectations.known())
+	inactive := v.expectations.active().not(v.complete).and(v.expectations.known())
 	for _, t := range contract.RollupTypes() {
 		for _, s := range v.objects.rollup(t) {
 			if s.cond == nil {

@@ -109,7 +109,7 @@ func keptByOperator(v *Facts) spans {
 	if v.run.Lifecycle != history.LifecycleOperator {
 		return nil
 	}
-	return v.expectations.active().not(v.whole)
+	return v.expectations.active().not(v.complete)
 }
 
 // staleAt is whether a report was no longer fresh: then nobody fought its reporter by taking it away.

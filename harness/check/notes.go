@@ -18,8 +18,8 @@ func notes(v *Facts) []string {
 	}
 	for n := range v.events {
 		e := &v.events[n]
-		if text, node := death(*e); text != "" && v.whole.has(e.At) && !asked(v, node, e.At) {
-			all = append(all, fmt.Sprintf("at %s (%s): %s, and no action asked for that", short(e.At.Sub(v.whole.from)), e.At.UTC().Format("15:04:05.000"), text))
+		if text, node := death(*e); text != "" && v.complete.has(e.At) && !asked(v, node, e.At) {
+			all = append(all, fmt.Sprintf("at %s (%s): %s, and no action asked for that", short(e.At.Sub(v.complete.from)), e.At.UTC().Format("15:04:05.000"), text))
 		}
 	}
 	if more := len(all) - MaxViolations; more > 0 {
@@ -75,7 +75,7 @@ func asked(v *Facts, node string, at time.Time) bool {
 	for _, a := range v.plugins.actions {
 		until := a.to.Add(aftermath)
 		if !a.done && !a.failed {
-			until = v.whole.to
+			until = v.complete.to
 		}
 		if ends(a) && !at.Before(a.from) && !at.After(until) && concerns(v, a, node) {
 			return true

@@ -66,9 +66,9 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 			t.Errorf("%s: printed\n%s", name, printed(t, c.v))
 		}
 	}
-	quiet, told := withDeath(&history.Phase{Name: history.PhaseSteps}), withDeath(died("cp-2", pod, "kms-health-reporter"))
-	if quiet.OK != told.OK || len(quiet.Problems) != len(told.Problems) {
-		t.Errorf("a note judges:\n%s", printed(t, told))
+	quiet, configured := withDeath(&history.Phase{Name: history.PhaseSteps}), withDeath(died("cp-2", pod, "kms-health-reporter"))
+	if quiet.OK != configured.OK || len(quiet.Problems) != len(configured.Problems) {
+		t.Errorf("a note judges:\n%s", printed(t, configured))
 	}
 }
 

@@ -36,9 +36,9 @@ func judgeNothingRan(v *Facts) (f Finding) {
 		}
 	}
 	for _, what := range wanted(v) {
-		f.JudgedAt(v.whole.from, v.whole.to)
+		f.JudgedAt(v.complete.from, v.complete.to)
 		if counts[what] == 0 {
-			f.Violate(Violation{At: v.whole.to, Seen: "no " + what + " in the whole run", Allowed: "at least one"})
+			f.Violate(Violation{At: v.complete.to, Seen: "no " + what + " in the whole run", Allowed: "at least one"})
 		}
 	}
 	return f

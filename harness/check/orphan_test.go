@@ -14,7 +14,7 @@ func TestOrphanOfAClockAhead(t *testing.T) {
 		v := newFacts(disabled(func(w *world) {
 			w.at(2*sec, func(w *world) { w.record("backend", &history.Clock{Node: "cp-1", Ahead: ahead}) })
 		}))
-		orphan := span{v.whole.from.Add(5 * sec), v.whole.to}
+		orphan := span{v.complete.from.Add(5 * sec), v.complete.to}
 		if got := cleaning(v, "cp-1", orphan, bound).total() < v.able.aggregator.total(); got != later {
 			t.Errorf("clock ahead by %v: judged later %v, expected %v", ahead, got, later)
 		}

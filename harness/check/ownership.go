@@ -273,8 +273,8 @@ func mayChange(v *Facts, c field, old, new snapshot) (allowed func(request) bool
 			"only by the reporter of " + c.node
 	}
 	// The aggregator can learn from its watch that the node is gone before whoever deleted the node has written it down.
-	told := earliest(new.at.Add(v.tolerance()), v.whole.to)
-	needed := v.expectations.ofNode(c.node).covers(span{new.at.Add(-v.run.Timing.StaleBound() - v.tolerance()), latest(told, new.at.Add(time.Nanosecond))})
+	configured := earliest(new.at.Add(v.tolerance()), v.complete.to)
+	needed := v.expectations.ofNode(c.node).covers(span{new.at.Add(-v.run.Timing.StaleBound() - v.tolerance()), latest(configured, new.at.Add(time.Nanosecond))})
 	return func(r request) bool { return r.node == c.node || !r.ours() || r.aggregator() && !needed }, c.node,
 		"by the reporter of " + c.node + ", or by the aggregator once the node is gone"
 }

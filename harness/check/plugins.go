@@ -99,7 +99,7 @@ func (pl *pluginFacts) open(t *pluginTruth) spans {
 		if p.bySource == 0 || p.surely {
 			continue
 		}
-		until := pl.facts.whole.to
+		until := pl.facts.complete.to
 		for _, next := range t.probes[i+1:] {
 			if next.good() || next.bad() {
 				until = next.Began
@@ -136,7 +136,7 @@ func (pl *pluginFacts) evidenceOf(t *pluginTruth) []evidence {
 		}
 	}
 	for _, d := range t.down {
-		if d.to.Before(pl.facts.whole.to) { // the process may have answered a little before that was recorded
+		if d.to.Before(pl.facts.complete.to) { // the process may have answered a little before that was recorded
 			d.to = latest(d.from, d.to.Add(-pl.facts.tolerance()))
 		}
 		out = append(out, evidence{d, pl.facts.processes.pluginSeq(t.plugin, d.from), false, false})
@@ -155,7 +155,7 @@ func (pl *pluginFacts) unreached(t *pluginTruth) spans {
 	for _, p := range t.probes {
 		calls = append(calls, span{p.Began, p.Ended.Add(pl.facts.run.Timing.CadenceMax() + pl.facts.tolerance())})
 	}
-	return t.opaque.and(pl.facts.able.reporter(t.node)).settled(pl.facts.run.Timing.CadenceMax() + pl.facts.tolerance()).and(merged(calls).not(pl.facts.whole))
+	return t.opaque.and(pl.facts.able.reporter(t.node)).settled(pl.facts.run.Timing.CadenceMax() + pl.facts.tolerance()).and(merged(calls).not(pl.facts.complete))
 }
 
 func (ps *processFacts) pluginSeq(p plugin, at time.Time) int64 {
@@ -245,7 +245,7 @@ func (pl *pluginFacts) assess(t *pluginTruth, all []evidence, repairs, blows []t
 	if !run.from.IsZero() {
 		good = append(good, run)
 	}
-	t.good = merged(good).and(t.opaque.or(t.idle).or(t.ranOut).not(pl.facts.whole))
+	t.good = merged(good).and(t.opaque.or(t.idle).or(t.ranOut).not(pl.facts.complete))
 }
 
 // lost says whether a gap between two good calls is too long to know what was in it.

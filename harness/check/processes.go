@@ -88,7 +88,7 @@ func (ps *processFacts) succeeded(p history.Process, at time.Time) bool {
 	case replaced && last >= 0:
 		ps.doubled[k][last].to = at
 	case p.State == history.ProcessStarted && ps.succession.Overlaps(p):
-		ps.doubled[k] = append(ps.doubled[k], span{at, ps.facts.whole.to})
+		ps.doubled[k] = append(ps.doubled[k], span{at, ps.facts.complete.to})
 	}
 	return replaced
 }
@@ -159,7 +159,7 @@ func (ps *processFacts) in(k process, states ...procState) spans {
 		return false
 	}
 	var out []span
-	at, state := ps.facts.whole.from, initial(changes[0])
+	at, state := ps.facts.complete.from, initial(changes[0])
 	for _, c := range changes {
 		if is(state) {
 			out = append(out, span{at, c.at})
@@ -167,7 +167,7 @@ func (ps *processFacts) in(k process, states ...procState) spans {
 		at, state = c.at, c.state
 	}
 	if is(state) {
-		out = append(out, span{at, ps.facts.whole.to})
+		out = append(out, span{at, ps.facts.complete.to})
 	}
 	return merged(out)
 }
@@ -175,7 +175,7 @@ func (ps *processFacts) in(k process, states ...procState) spans {
 // upOrUnmentioned is when a process of the environment was up: one that the history never mentions always was.
 func (ps *processFacts) upOrUnmentioned(k process) spans {
 	if len(ps.procs[k]) == 0 {
-		return spans{ps.facts.whole}
+		return spans{ps.facts.complete}
 	}
 	return ps.in(k, procUp)
 }
@@ -224,7 +224,7 @@ func (nw *network) bearable(match, bearable func(linkChange) bool) spans {
 		}
 	}
 	for _, from := range since {
-		bad = append(bad, span{from, nw.facts.whole.to})
+		bad = append(bad, span{from, nw.facts.complete.to})
 	}
-	return merged(bad).not(nw.facts.whole)
+	return merged(bad).not(nw.facts.complete)
 }

@@ -25,9 +25,9 @@ func judgeQuiet(v *Facts) (f Finding) {
 	}
 	cr, co := causesToWrite(v)
 	slow := v.network.prompt(history.RoleAggregator, history.RoleLoadBalancer, history.RoleAPIServer)
-	late := slow.not(v.whole).or(lateCauses(v))
+	late := slow.not(v.complete).or(lateCauses(v))
 	cr, co = heldUp(cr, late), heldUp(co, late)
-	steady := co.not(v.whole)
+	steady := co.not(v.complete)
 	for _, s := range steady {
 		if s.length() >= v.interval() {
 			f.JudgedAt(s.from, s.to)
@@ -82,7 +82,7 @@ func lateCauses(v *Facts) spans {
 // judgeIdle: it writes only when a rollup changes, so that a write which changed nothing was one too many. After a lost answer, or when
 // it may have lost its place, it cannot know.
 func judgeIdle(v *Facts, f *Finding) {
-	doubts := []span{{v.whole.from, v.whole.from.Add(v.takeover())}}
+	doubts := []span{{v.complete.from, v.complete.from.Add(v.takeover())}}
 	for _, s := range v.processes.stirs {
 		doubts = append(doubts, span{s.at.Add(-v.latency()), s.at.Add(v.takeover() + v.latency())})
 	}
@@ -92,7 +92,7 @@ func judgeIdle(v *Facts, f *Finding) {
 			doubts = append(doubts, span{r.received, r.at.Add(v.takeover())})
 		}
 	}
-	sure := merged(doubts).not(v.whole)
+	sure := merged(doubts).not(v.complete)
 	for i := range v.requests.all {
 		r := &v.requests.all[i]
 		if !r.aggregator() || !r.write || !r.succeeded() || r.ResourceVersion == "" || !sure.covers(span{r.received, r.at}) {
@@ -113,7 +113,7 @@ func causesToWrite(v *Facts) (cr, co spans) {
 	cause := func(list *[]span, t time.Time, lasting time.Duration) {
 		*list = append(*list, span{t.Add(-v.tolerance()), t.Add(lasting)})
 	}
-	cause(&out, v.whole.from, v.takeover()+v.latency())
+	cause(&out, v.complete.from, v.takeover()+v.latency())
 	for _, s := range v.processes.stirs {
 		cause(&out, s.at, v.takeover()+v.latency())
 	}
@@ -125,7 +125,7 @@ func causesToWrite(v *Facts) (cr, co spans) {
 			out = append(out, starting.grow(v.tolerance(), v.takeover()+v.latency()))
 		}
 	}
-	for _, off := range v.clocks.right("").not(v.whole) {
+	for _, off := range v.clocks.right("").not(v.complete) {
 		out = append(out, off.grow(v.tolerance(), v.takeover()+v.latency()))
 	}
 	for _, t := range v.truths.all {
@@ -174,7 +174,7 @@ func causesToWrite(v *Facts) (cr, co spans) {
 		}
 	}
 	for _, node := range v.objects.reportingNodes() { // an orphan is removed when it is stale
-		gone := v.expectations.ofNode(node).not(v.whole)
+		gone := v.expectations.ofNode(node).not(v.complete)
 		for _, s := range v.objects.present(node).and(gone) {
 			out = append(out, s.grow(v.tolerance(), v.latency()))
 		}

@@ -43,7 +43,7 @@ func (nw *network) readRefusals() {
 		}
 		if !e.Refusal.Over {
 			open[k] = len(nw.refusals)
-			nw.refusals = append(nw.refusals, refusal{e.Refusal, span{e.At, nw.facts.whole.to}})
+			nw.refusals = append(nw.refusals, refusal{e.Refusal, span{e.At, nw.facts.complete.to}})
 		}
 	}
 	for _, r := range nw.refusals {
@@ -98,7 +98,7 @@ func (nw *network) readWatches() {
 			most = max(most, d)
 		}
 		if most > 0 {
-			nw.late = append(nw.late, lateWatches{span{e.At, nw.facts.whole.to}, most})
+			nw.late = append(nw.late, lateWatches{span{e.At, nw.facts.complete.to}, most})
 		}
 	}
 }

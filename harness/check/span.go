@@ -57,26 +57,26 @@ func (s spans) and(o spans) spans {
 func (s spans) or(o spans) spans { return merged(append(append([]span(nil), s...), o...)) }
 
 // not is what of whole is outside s.
-func (s spans) not(whole span) spans {
+func (s spans) not(complete span) spans {
 	var out spans
-	at := whole.from
+	at := complete.from
 	for _, x := range s {
-		if gap := (span{at, x.from}).clip(whole); !gap.empty() {
+		if gap := (span{at, x.from}).clip(complete); !gap.empty() {
 			out = append(out, gap)
 		}
 		at = latest(at, x.to)
 	}
-	if rest := (span{at, whole.to}); !rest.empty() {
+	if rest := (span{at, complete.to}); !rest.empty() {
 		out = append(out, rest)
 	}
 	return out
 }
 
-func (s spans) clip(whole span) spans {
-	i := sort.Search(len(s), func(i int) bool { return s[i].to.After(whole.from) })
+func (s spans) clip(complete span) spans {
+	i := sort.Search(len(s), func(i int) bool { return s[i].to.After(complete.from) })
 	var out spans
-	for ; i < len(s) && s[i].from.Before(whole.to); i++ {
-		if c := s[i].clip(whole); !c.empty() {
+	for ; i < len(s) && s[i].from.Before(complete.to); i++ {
+		if c := s[i].clip(complete); !c.empty() {
 			out = append(out, c)
 		}
 	}
@@ -99,9 +99,9 @@ func (s spans) has(t time.Time) bool {
 	return i < len(s) && s[i].has(t)
 }
 
-func (s spans) covers(whole span) bool {
-	i := sort.Search(len(s), func(i int) bool { return s[i].to.After(whole.from) })
-	return whole.empty() || i < len(s) && !s[i].from.After(whole.from) && !s[i].to.Before(whole.to)
+func (s spans) covers(complete span) bool {
+	i := sort.Search(len(s), func(i int) bool { return s[i].to.After(complete.from) })
+	return complete.empty() || i < len(s) && !s[i].from.After(complete.from) && !s[i].to.Before(complete.to)
 }
 
 func (s spans) touches(o span) bool { return len(s.clip(o)) > 0 }

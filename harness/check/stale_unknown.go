@@ -40,7 +40,7 @@ func (ob *objectFacts) silences(node string) []span {
 	for i, w := range writes {
 		ahead := ob.facts.clocks.aheadIn(node, span{w.from.Add(-ob.facts.run.Timing.MaxProbeAge() - ob.facts.tolerance()), w.from.Add(1)})
 		bound := contract.StaleAfter(ob.facts.interval()) + ob.facts.latency() + ahead
-		until := ob.facts.whole.to
+		until := ob.facts.complete.to
 		if i+1 < len(writes) {
 			until = writes[i+1].from
 		}

@@ -25,7 +25,7 @@ func (ob *objectFacts) standing(changes []condChange, first time.Time) []stood {
 		}
 		at, seq, cond = c.at, c.seq, c.cond
 	}
-	if s := (span{at, ob.facts.whole.to}); !s.empty() {
+	if s := (span{at, ob.facts.complete.to}); !s.empty() {
 		out = append(out, stood{s, seq, cond})
 	}
 	return out
@@ -67,7 +67,7 @@ func (ob *objectFacts) present(node string) spans {
 		if c.rep == nil {
 			continue
 		}
-		to := ob.facts.whole.to
+		to := ob.facts.complete.to
 		if i+1 < len(changes) {
 			to = changes[i+1].at
 		}
@@ -81,7 +81,7 @@ func (ob *objectFacts) watched() spans {
 	if len(ob.crs) == 0 {
 		return nil
 	}
-	return spans{{ob.crs[0].at, ob.facts.whole.to}}
+	return spans{{ob.crs[0].at, ob.facts.complete.to}}
 }
 
 // reportingNodes are the names of all nodes of which a report was ever seen, sorted.

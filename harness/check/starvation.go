@@ -148,7 +148,7 @@ func (sv *starvationFacts) explained(i Invariant, x Violation, all []Violation) 
 			return "", false
 		}
 	}
-	return longest.text() + " at +" + short(longest.from.Sub(sv.facts.whole.from)) + ", " + short(total) + " in all that can have caused it", true
+	return longest.text() + " at +" + short(longest.from.Sub(sv.facts.complete.from)) + ", " + short(total) + " in all that can have caused it", true
 }
 
 // sameCause reports whether two violations are the same, judged with different tolerances: what they are due to is the same.
@@ -178,5 +178,5 @@ func (sv *starvationFacts) explainedExpectation(e history.Event) (why string, st
 		return "", false
 	}
 	return fmt.Sprintf("expectation %s (%s %s) failed at +%s: %s at +%s, %s in all of the %s before that", x.ID, x.Mode, x.Text,
-		short(e.At.Sub(sv.facts.whole.from)), longest.text(), short(longest.from.Sub(sv.facts.whole.from)), short(total), short(waited)), true
+		short(e.At.Sub(sv.facts.complete.from)), longest.text(), short(longest.from.Sub(sv.facts.complete.from)), short(total), short(waited)), true
 }

@@ -50,7 +50,7 @@ func (sv *starvationFacts) read() {
 			continue
 		}
 		p := e.Starvation
-		s := starvation{span{p.From, p.To}.clip(sv.facts.whole), process{p.Role, p.Node, p.KeyID, p.Instance}, p.Queued}
+		s := starvation{span{p.From, p.To}.clip(sv.facts.complete), process{p.Role, p.Node, p.KeyID, p.Instance}, p.Queued}
 		if !s.empty() && !sv.frozen(s.of).touches(s.span) {
 			sv.spans = append(sv.spans, s)
 		}
@@ -92,7 +92,7 @@ func (sv *starvationFacts) frozenContainers(node string) spans {
 		}
 	}
 	for _, from := range since {
-		out = append(out, span{from, sv.facts.whole.to})
+		out = append(out, span{from, sv.facts.complete.to})
 	}
 	return merged(out)
 }
@@ -158,7 +158,7 @@ func (sv *starvationFacts) sum() Starvation {
 	}
 	sum := Starvation{Count: count, Total: merged(all).total(), Queued: merged(queued).total(), Longest: longest.length()}
 	if sum.Count > 0 {
-		sum.LongestOf, sum.LongestAt = longest.of.String(), longest.from.Sub(sv.facts.whole.from)
+		sum.LongestOf, sum.LongestAt = longest.of.String(), longest.from.Sub(sv.facts.complete.from)
 	}
 	return sum
 }

@@ -27,7 +27,7 @@ func judgeSwitchOrder(v *Facts) (f Finding) {
 		case e.Kind == history.KindDecision:
 			k.ends = e.Decision.Ends
 		case e.Kind == history.KindEncryption && e.Encryption.State == history.EncryptionConfigured && k.judgeable(e.Encryption.Node):
-			k.judgeTold(v, &f, e)
+			k.judgeConfigured(v, &f, e)
 		case e.Kind == history.KindProcess && e.Process.Role == history.RolePlugin && e.Process.State == history.ProcessStopped:
 			k.judgeStopped(v, &f, e)
 		}
@@ -36,9 +36,9 @@ func judgeSwitchOrder(v *Facts) (f Finding) {
 	return f
 }
 
-// judgeTold judges a new configuration by what the others have loaded, and by what may lie in etcd. An API server that is down will
+// judgeConfigured judges a new configuration by what the others have loaded, and by what may lie in etcd. An API server that is down will
 // read the newest file.
-func (k *keepers) judgeTold(v *Facts, f *Finding, e *history.Event) {
+func (k *keepers) judgeConfigured(v *Facts, f *Finding, e *history.Event) {
 	x := e.Encryption
 	if len(x.Providers) == 0 {
 		return
@@ -48,7 +48,7 @@ func (k *keepers) judgeTold(v *Facts, f *Finding, e *history.Event) {
 	for _, n := range k.nodes() {
 		reads := k.loaded[n]
 		if !v.processes.up(process{role: encryptor(v), node: n}, e.At) {
-			reads = k.told[n]
+			reads = k.configured[n]
 		}
 		if n != x.Node && !slices.Contains(reads, writer) {
 			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told to write with " + writer,
@@ -74,7 +74,7 @@ func (k *keepers) judgeStopped(v *Facts, f *Finding, e *history.Event) {
 	f.JudgedAt(e.At, e.At)
 	needs := k.loaded[p.Node]
 	if !v.processes.up(process{role: encryptor(v), node: p.Node}, e.At) {
-		needs = k.told[p.Node]
+		needs = k.configured[p.Node]
 	}
 	if slices.ContainsFunc(needs, func(provider string) bool { return k.pluginOf(provider) == p.KeyID }) {
 		f.Violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped",

@@ -35,8 +35,8 @@ func TestKeepersForgetNodesThatLeave(t *testing.T) {
 	k.encryption(&history.Encryption{Node: "cp-2", State: history.EncryptionLoaded, Providers: []string{"kms-1"}})
 	expect("cp-1")
 	expect("cp-1", "cp-2")
-	if len(k.told["cp-2"])+len(k.loaded["cp-2"]) > 0 || !k.judgeable("cp-2") {
-		t.Errorf("told %v, loaded %v, judged %v", k.told, k.loaded, k.judgeable("cp-2"))
+	if len(k.configured["cp-2"])+len(k.loaded["cp-2"]) > 0 || !k.judgeable("cp-2") {
+		t.Errorf("told %v, loaded %v, judged %v", k.configured, k.loaded, k.judgeable("cp-2"))
 	}
 }
 

@@ -78,7 +78,7 @@ func (tr *truths) orAsBefore(x expectation, now time.Time, allowed []rollups, a 
 
 // epochs are the instants at which something visible changed.
 func (tr *truths) epochs() []time.Time {
-	cuts := []time.Time{tr.facts.whole.from, tr.facts.whole.to}
+	cuts := []time.Time{tr.facts.complete.from, tr.facts.complete.to}
 	var previous map[string]*report
 	for i, s := range tr.facts.objects.crs {
 		if i == 0 || !sameReports(previous, s.reports) {
@@ -87,7 +87,7 @@ func (tr *truths) epochs() []time.Time {
 		previous = s.reports
 	}
 	for _, x := range tr.facts.expectations.all {
-		cuts = append(cuts, x.from, earliest(x.sure, tr.facts.whole.to))
+		cuts = append(cuts, x.from, earliest(x.sure, tr.facts.complete.to))
 	}
 	for _, p := range tr.facts.processes.ofRole(history.RoleAggregator) {
 		for _, c := range tr.facts.processes.procs[p] {

@@ -72,7 +72,7 @@ func judgeEntry(v *Facts, f *Finding, c reportChange, p plugin, e entry) {
 		return
 	}
 	e.checked = at
-	if t == nil || len(t.probes) == 0 && len(t.idle) == 0 && len(t.opaque) == 0 || e.checked.Before(v.whole.from.Add(v.run.Timing.ProbeTimeout+v.tolerance())) {
+	if t == nil || len(t.probes) == 0 && len(t.idle) == 0 && len(t.opaque) == 0 || e.checked.Before(v.complete.from.Add(v.run.Timing.ProbeTimeout+v.tolerance())) {
 		return // no journal, or from before it began
 	}
 	f.JudgedAt(c.at, c.at)
@@ -143,7 +143,7 @@ func compareEntry(v *Facts, e entry, c probe, r *report) string {
 		return ""
 	case !sameKEK(e.kekID, c.Call, len(r.typed) > 0):
 		return said + ", another kekID"
-	case e.status == contract.StatusUnhealthy && c.Healthz != "ok" && !tells(e.detail, c.Healthz):
+	case e.status == contract.StatusUnhealthy && c.Healthz != "ok" && !records(e.detail, c.Healthz):
 		return said + ", but the detail does not tell its healthz"
 	}
 	return ""
@@ -188,8 +188,8 @@ func letters(s string) string {
 	}, s)
 }
 
-// tells reports whether the first words of the text stand in the detail. An empty text needs none.
-func tells(detail, text string) bool {
+// records reports whether the first words of the text stand in the detail. An empty text needs none.
+func records(detail, text string) bool {
 	if detail == "" {
 		return text == ""
 	}

@@ -134,7 +134,7 @@ func followHops(v *Facts, f *Finding, calls, hops []hop, party string) {
 const edge = 2 * time.Second
 
 func insideRun(v *Facts, t time.Time) bool {
-	return span{v.whole.from.Add(edge), v.whole.to.Add(-edge)}.has(t)
+	return span{v.complete.from.Add(edge), v.complete.to.Add(-edge)}.has(t)
 }
 
 // shaken: the party's or the plugin's process stopped about then, and its last records may be lost.
@@ -165,8 +165,8 @@ func barred(v *Facts, h hop) bool {
 	return false
 }
 
-// beside is how far apart the Decrypts of one list of an API server's may be.
-const beside = 500 * time.Millisecond
+// besideText is how far apart the Decrypts of one list of an API server's may be.
+const besideText = 500 * time.Millisecond
 
 // givenUp: an API server that reads many objects has several of them decrypted at the same time, and gives up the others when one fails:
 // also those that it has written to its log and not sent yet.
@@ -175,7 +175,7 @@ func givenUp(h hop, calls []hop) bool {
 		return false
 	}
 	for _, c := range calls {
-		if c.op == h.op && !c.ok && c.node == h.node && c.at.Sub(h.at).Abs() <= beside {
+		if c.op == h.op && !c.ok && c.node == h.node && c.at.Sub(h.at).Abs() <= besideText {
 			return true
 		}
 	}

@@ -143,7 +143,7 @@ func transitionOf(v *Facts, c sourceChange) time.Time {
 
 // unionsSince is the union of a suffix over time where inertia counts from since.
 func unionsSince(v *Facts, suffix string, changes []sourceChange, since func(sourceChange) time.Time) []united {
-	out := []united{{span: span{v.whole.from, changes[0].at}}}
+	out := []united{{span: span{v.complete.from, changes[0].at}}}
 	now := map[string]source{}
 	for i, c := range changes {
 		was, there := now[c.name]
@@ -158,7 +158,7 @@ func unionsSince(v *Facts, suffix string, changes []sourceChange, since func(sou
 			}
 			now[c.name] = s
 		}
-		to := v.whole.to
+		to := v.complete.to
 		if i+1 < len(changes) {
 			to = changes[i+1].at
 		}
@@ -172,19 +172,19 @@ func unionsSince(v *Facts, suffix string, changes []sourceChange, since func(sou
 }
 
 // split cuts a span where the inertia of a condition ends.
-func split(whole span, conditions map[string]source) (out []span) {
-	ends := []time.Time{whole.to}
+func split(complete span, conditions map[string]source) (out []span) {
+	ends := []time.Time{complete.to}
 	for _, s := range conditions {
-		if s.ends.After(whole.from) && s.ends.Before(whole.to) {
+		if s.ends.After(complete.from) && s.ends.Before(complete.to) {
 			ends = append(ends, s.ends)
 		}
 	}
 	slices.SortFunc(ends, time.Time.Compare)
 	for _, to := range ends {
-		if s := (span{whole.from, to}); !s.empty() {
+		if s := (span{complete.from, to}); !s.empty() {
 			out = append(out, s)
 		}
-		whole.from = to
+		complete.from = to
 	}
 	return out
 }

@@ -83,8 +83,8 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	events = sound(events)
 	v, aggregated := newFacts(history.About(events, "")), aggregatedFacts(events)
 	out := Verdict{Scenario: v.run.Scenario, Backend: v.run.Backend, Reproduce: v.run.Reproduce, Events: len(events)}
-	if !v.whole.from.IsZero() {
-		out.Duration = v.whole.length()
+	if !v.complete.from.IsZero() {
+		out.Duration = v.complete.length()
 	}
 	excuses := map[string]string{}
 	for _, x := range v.run.Excused {
@@ -136,13 +136,13 @@ func result(v *Facts, i Invariant, aggregated []*Facts, faults *exposure, reason
 		r.Status = Failed
 	case excused:
 		r.Status, r.Count = Failed, 1
-		f.Violate(Violation{At: v.whole.to, Seen: "the scenario excuses this invariant (" + quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
+		f.Violate(Violation{At: v.complete.to, Seen: "the scenario excuses this invariant (" + quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
 	case len(f.Starved) > 0:
 		r.Status = Inconclusive
 	case f.Judged == 0:
 		r.Status = NotJudged
 	}
-	name := func(x *Violation) { x.Invariant, x.Offset = i.ID, x.At.Sub(v.whole.from) }
+	name := func(x *Violation) { x.Invariant, x.Offset = i.ID, x.At.Sub(v.complete.from) }
 	r.Violations = append(r.Violations, f.Violations[:min(len(f.Violations), MaxViolations)]...)
 	for n := range r.Violations {
 		name(&r.Violations[n])
@@ -194,7 +194,7 @@ func (out *Verdict) addEngine(v *Facts) (starved []string) {
 					continue
 				}
 				problem("expectation %s (%s %s) failed at %s: %s", e.Expectation.ID, e.Expectation.Mode, e.Expectation.Text,
-					short(e.At.Sub(v.whole.from)), quoted(e.Expectation.Detail))
+					short(e.At.Sub(v.complete.from)), quoted(e.Expectation.Detail))
 			}
 		case history.KindEnd:
 			ended = true

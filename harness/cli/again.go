@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // toJudgeAgain are the scenarios that are inconclusive, by name. There are none where no scenario may be begun any more: after an interrupt, after
@@ -17,11 +18,11 @@ func toJudgeAgain(ctx context.Context, w io.Writer, out string, failFast bool, n
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil || !notAfter.IsZero() && time.Now().After(notAfter) || failFast && summary.Count(report.Failed)+summary.Count(report.CouldNotRun) > 0 {
+	if ctx.Err() != nil || !notAfter.IsZero() && time.Now().After(notAfter) || failFast && summary.Count(result.Failed)+summary.Count(result.CouldNotRun) > 0 {
 		return nil, nil
 	}
 	for _, r := range summary.Results {
-		if r.Status == report.Inconclusive {
+		if r.Status == result.Inconclusive {
 			names = append(names, r.Scenario)
 		}
 	}

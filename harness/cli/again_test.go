@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // TestToJudgeAgain: what is inconclusive, unless nothing may be begun any more.
@@ -18,23 +18,23 @@ func TestToJudgeAgain(t *testing.T) {
 	cancel()
 	for name, c := range map[string]struct {
 		ctx      context.Context
-		statuses []report.Status
+		statuses []result.Status
 		failFast bool
 		notAfter time.Time
 		want     string
 	}{
-		"two":                     {t.Context(), []report.Status{report.Inconclusive, report.Passed, report.Inconclusive}, false, time.Time{}, "a c"},
-		"none":                    {t.Context(), []report.Status{report.Passed, report.Failed, report.Interrupted, report.CouldNotRun}, false, time.Time{}, ""},
-		"after an interrupt":      {ended, []report.Status{report.Inconclusive}, false, time.Time{}, ""},
-		"there is time":           {t.Context(), []report.Status{report.Inconclusive}, false, time.Now().Add(time.Hour), "a"},
-		"no time is left":         {t.Context(), []report.Status{report.Inconclusive}, false, time.Now().Add(-time.Hour), ""},
-		"fail-fast, and none has": {t.Context(), []report.Status{report.Inconclusive, report.Passed}, true, time.Time{}, "a"},
-		"fail-fast ended the run": {t.Context(), []report.Status{report.Inconclusive, report.Failed}, true, time.Time{}, ""},
-		"a failure, no fail-fast": {t.Context(), []report.Status{report.Inconclusive, report.Failed}, false, time.Time{}, "a"},
+		"two":                     {t.Context(), []result.Status{result.Inconclusive, result.Passed, result.Inconclusive}, false, time.Time{}, "a c"},
+		"none":                    {t.Context(), []result.Status{result.Passed, result.Failed, result.Interrupted, result.CouldNotRun}, false, time.Time{}, ""},
+		"after an interrupt":      {ended, []result.Status{result.Inconclusive}, false, time.Time{}, ""},
+		"there is time":           {t.Context(), []result.Status{result.Inconclusive}, false, time.Now().Add(time.Hour), "a"},
+		"no time is left":         {t.Context(), []result.Status{result.Inconclusive}, false, time.Now().Add(-time.Hour), ""},
+		"fail-fast, and none has": {t.Context(), []result.Status{result.Inconclusive, result.Passed}, true, time.Time{}, "a"},
+		"fail-fast ended the run": {t.Context(), []result.Status{result.Inconclusive, result.Failed}, true, time.Time{}, ""},
+		"a failure, no fail-fast": {t.Context(), []result.Status{result.Inconclusive, result.Failed}, false, time.Time{}, "a"},
 	} {
 		out := t.TempDir()
 		for i, status := range c.statuses {
-			r := report.Result{Scenario: string(rune('a' + i)), Status: status}
+			r := result.Result{Scenario: string(rune('a' + i)), Status: status}
 			if err := r.Save(filepath.Join(out, r.Scenario)); err != nil {
 				t.Fatal(err)
 			}

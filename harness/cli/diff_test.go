@@ -6,23 +6,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // Two runs that agree end with 0, two that do not with 1; a hint is no difference.
 func TestDiffOfRuns(t *testing.T) {
-	run := func(status report.Status, uid string) string {
+	run := func(status result.Status, uid string) string {
 		out := t.TempDir()
 		dir := filepath.Join(out, "plugin-hangs")
-		if err := (report.Result{Scenario: "plugin-hangs", Status: status}).Save(dir); err != nil {
+		if err := (result.Result{Scenario: "plugin-hangs", Status: status}).Save(dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, report.VerdictJSON), []byte(`{"invariants":[{"id":"UID","status":"`+uid+`"}]}`), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, result.VerdictJSON), []byte(`{"invariants":[{"id":"UID","status":"`+uid+`"}]}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return out
 	}
-	good, bad, unjudged := run(report.Passed, "passed"), run(report.Failed, "failed"), run(report.Passed, "not-judged")
+	good, bad, unjudged := run(result.Passed, "passed"), run(result.Failed, "failed"), run(result.Passed, "not-judged")
 	for name, c := range map[string]struct {
 		args []string
 		code int

@@ -16,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/render"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // interruptGrace is how long the suite may take to stop its environments after Ctrl-C before it is killed. Stopping
@@ -151,7 +152,7 @@ func conclude(ctx context.Context, w io.Writer, dir, backend string, began time.
 		return ExitCouldNotRun, err
 	}
 	fmt.Fprintf(w, "\n%s\n\n", covered)
-	if code = summary.ExitCode(); ctx.Err() != nil && summary.Count(report.Failed) == 0 {
+	if code = summary.ExitCode(); ctx.Err() != nil && summary.Count(result.Failed) == 0 {
 		code = ExitCouldNotRun
 	}
 	err = errors.Join(summary.WriteText(w), pages(w, dir, summary.Took))

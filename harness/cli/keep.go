@@ -8,9 +8,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 )
 
-// lookInside says how to look into the environments that --keep left running, and keeps them until Ctrl-C: they are
+// inspect says how to look into the environments that --keep left running, and keeps them until Ctrl-C: they are
 // children of this process and end with it.
-func lookInside(ctx context.Context, w io.Writer, b choose.Backend, out string) error {
+func inspect(ctx context.Context, w io.Writer, b choose.Backend, out string) error {
 	kept := b.Kept()
 	if len(kept) == 0 {
 		return nil

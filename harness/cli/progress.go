@@ -32,15 +32,15 @@ func newProgress(w io.Writer, terminal bool, now func() time.Time) *progress {
 // seed tells of the seeds that are done.
 func (p *progress) seed(s *swarm.Summary, part swarm.Range, took time.Duration) {
 	virtual := time.Duration(s.VirtualSeconds * float64(time.Second))
-	p.tell(fmt.Sprintf("%d of %d seeds, %v of virtual time, %.0f times real time, %d did not pass", s.Seeds, part.To-part.From+1,
+	p.record(fmt.Sprintf("%d of %d seeds, %v of virtual time, %.0f times real time, %d did not pass", s.Seeds, part.To-part.From+1,
 		virtual.Round(time.Second), virtual.Seconds()/max(took.Seconds(), 1e-3), len(s.Failed)))
 }
 
 func (p *progress) shrinking(name string, runs, steps int) {
-	p.tell(fmt.Sprintf("shrinking %s: %d steps after %d runs", name, steps, runs))
+	p.record(fmt.Sprintf("shrinking %s: %d steps after %d runs", name, steps, runs))
 }
 
-func (p *progress) tell(line string) {
+func (p *progress) record(line string) {
 	every := logEvery
 	if p.terminal {
 		every = terminalEvery

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/render"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 func newReportCommand() *cobra.Command {
@@ -46,8 +46,8 @@ func writeReport(w io.Writer, o render.Options) error {
 		return fmt.Errorf("report: %w", err)
 	}
 	s := written.Summary
-	fmt.Fprintf(w, "report: %d passed, %d failed, %d could not run, %d not supported%s\n%s\n%s\n", s.Count(report.Passed), s.Count(report.Failed),
-		s.Count(report.CouldNotRun), s.Count(report.NotSupported), s.Rarely(), written.Page, written.Markdown)
+	fmt.Fprintf(w, "report: %d passed, %d failed, %d could not run, %d not supported%s\n%s\n%s\n", s.Count(result.Passed), s.Count(result.Failed),
+		s.Count(result.CouldNotRun), s.Count(result.NotSupported), s.Rarely(), written.Page, written.Markdown)
 	if code := s.ExitCode(); code != ExitPassed {
 		return &exitError{code: code}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
@@ -93,7 +93,7 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	}
 	code, err := conclude(cmd.Context(), cmd.OutOrStdout(), f.out, b.Name(), began)
 	if err == nil {
-		err = lookInside(cmd.Context(), cmd.OutOrStdout(), b, f.out)
+		err = inspect(cmd.Context(), cmd.OutOrStdout(), b, f.out)
 	}
 	if err == nil && code != ExitPassed {
 		err = &exitError{code: code}
@@ -127,10 +127,10 @@ func (f *runFlags) round(ctx context.Context, w io.Writer, b backend.Backend, sc
 			return false
 		}
 		switch r.Status {
-		case report.NotSupported:
-		case report.Passed:
+		case result.NotSupported:
+		case result.Passed:
 			more = true
-		case report.Inconclusive: // no failure, but the next round would overwrite it
+		case result.Inconclusive: // no failure, but the next round would overwrite it
 			if f.repeat > 1 || f.untilFailure {
 				return false
 			}
@@ -163,9 +163,9 @@ func (f *runFlags) again(ctx context.Context, w io.Writer, b backend.Backend, sc
 	return nil
 }
 
-type execute func(context.Context, backend.Backend, *scenario.Scenario, engine.Execution) report.Result
+type execute func(context.Context, backend.Backend, *scenario.Scenario, engine.Execution) result.Result
 
-func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *scenario.Scenario, execute execute) report.Result {
+func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *scenario.Scenario, execute execute) result.Result {
 	fmt.Fprintf(w, "== %s: %s\n", s.Name, s.Title)
 	fit := f.sut.Fit(s)
 	r := execute(ctx, b, fit.Scenario, engine.Execution{

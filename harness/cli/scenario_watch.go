@@ -12,7 +12,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
@@ -85,7 +85,7 @@ func (w watching) once(ctx context.Context) {
 	fmt.Fprintf(w.to, "-- %s, %v; waiting for the next change\n", w.file, w.clock.Since(began).Round(time.Millisecond))
 }
 
-func (w watching) simulate(ctx context.Context, s *scenario.Scenario) report.Result {
+func (w watching) simulate(ctx context.Context, s *scenario.Scenario) result.Result {
 	return engine.Execute(ctx, w.backend, s, engine.Execution{Out: w.out, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}),
 		Faults: standard.Faults{}, Seed: 1, Reproduce: "kmsharness run " + s.File + " --backend sim"}})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/check"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 )
@@ -161,7 +161,7 @@ func printSeed(w io.Writer, one swarm.Seed) error {
 	if err := check.Print(w, one.Verdict); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nhistory: %s, sha256:%x\n", filepath.Join(one.Result.Dir, report.HistoryFile), one.Hash)
+	_, err := fmt.Fprintf(w, "\nhistory: %s, sha256:%x\n", filepath.Join(one.Result.Dir, result.HistoryFile), one.Hash)
 	return err
 }
 

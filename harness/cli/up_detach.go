@@ -65,7 +65,7 @@ func awaitUp(ctx context.Context, place upPlace, pid int) (upState, error) {
 			return s, err
 		}
 		if gone, err := reaped(pid); err != nil || gone {
-			return upState{}, errors.Join(err, usage("the environment could not be booted: %s", place.lastWord()))
+			return upState{}, errors.Join(err, usage("the environment could not be booted: %s", place.lastLine()))
 		}
 	}
 }
@@ -84,8 +84,8 @@ func reaped(pid int) (bool, error) {
 	return got == pid, nil
 }
 
-// lastWord is the first line of the error that the process ended with.
-func (p upPlace) lastWord() string {
+// lastLine is the first line of the error that the process ended with.
+func (p upPlace) lastLine() string {
 	text, err := os.ReadFile(p.file("log"))
 	if err != nil {
 		return err.Error()

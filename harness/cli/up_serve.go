@@ -14,7 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // flushEvery is how old the history file may be while an environment is up, so that it can be read beside it.
@@ -35,7 +35,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 		return err
 	}
 	defer func() { err = firstError(err, closeBackend(ctx, b)) }()
-	file, err := os.Create(filepath.Join(place.file("run"), report.HistoryFile))
+	file, err := os.Create(filepath.Join(place.file("run"), result.HistoryFile))
 	if err != nil {
 		return fmt.Errorf("write the history: %w", err)
 	}

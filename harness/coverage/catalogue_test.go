@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/coverage"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -30,10 +30,10 @@ func TestCatalogueIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if t := e.Scenario.Topology; e.Status == report.NotSupported && (t.ByOperator() || len(t.Aggregated()) > 0) {
+		if t := e.Scenario.Topology; e.Status == result.NotSupported && (t.ByOperator() || len(t.Aggregated()) > 0) {
 			continue // an operator acts on real control planes, and the simulation has one kind of API server
 		}
-		if e.Status != report.Passed {
+		if e.Status != result.Passed {
 			t.Errorf("%s: %s on the simulator", e.Scenario.Name, e.Status)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
@@ -30,7 +30,7 @@ type Entry struct {
 	Backends []string
 	// Status of its simulation; Took is the virtual time of it, about what the local backend needs, and Judged the invariants
 	// that were judged at least once. Both are empty for what the simulator cannot run.
-	Status report.Status
+	Status result.Status
 	Took   time.Duration
 	Judged []string
 }
@@ -113,7 +113,7 @@ func (e *Entry) simulate(ctx context.Context, b *sim.Backend, dir string) {
 }
 
 func verdictOf(dir string) (v check.Verdict, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, report.VerdictJSON))
+	text, err := os.ReadFile(filepath.Join(dir, result.VerdictJSON))
 	if err == nil {
 		err = json.Unmarshal(text, &v)
 	}

@@ -44,14 +44,14 @@ func (a *action) begin() {
 	if a.heal {
 		a.run.done = append(a.run.done, resolved)
 	}
-	a.run.progress("%s %s", a.id, inWords(a.action.Verb(), target, params))
+	a.run.progress("%s %s", a.id, actionLine(a.action.Verb(), target, params))
 	event := history.Action{ID: a.id, Verb: string(a.action.Verb()), Target: target, Params: params, State: history.ActionBegan}
 	a.run.record(a.run.opts.Runtime.Now(), history.Of{APIServer: scenario.OfAPIServer(resolved), Payload: &event})
-	a.run.beside(func(ctx context.Context) { a.carryOut(ctx, event, resolved, err) })
+	a.run.concurrent(func(ctx context.Context) { a.carryOut(ctx, event, resolved, err) })
 }
 
-// inWords is an action on one line: the parameters in the order of their names, so that two runs read alike.
-func inWords(verb scenario.Verb, target string, params map[string]any) string {
+// actionLine is an action on one line: the parameters in the order of their names, so that two runs read alike.
+func actionLine(verb scenario.Verb, target string, params map[string]any) string {
 	words := []string{string(verb)}
 	if target != "" {
 		words = append(words, target)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -22,11 +23,11 @@ func tryScenario() *scenario.Scenario {
 // TestExecuteAgain: the second try counts and says that it is one, and the files of the first are kept.
 func TestExecuteAgain(t *testing.T) {
 	out := t.TempDir()
-	first := report.Result{Scenario: "try", Title: "A try.", Status: report.Inconclusive, Reasons: []string{"starved"}, Dir: filepath.Join(out, "try")}
+	first := result.Result{Scenario: "try", Title: "A try.", Status: result.Inconclusive, Reasons: []string{"starved"}, Dir: filepath.Join(out, "try")}
 	if err := first.Save(first.Dir); err != nil {
 		t.Fatal(err)
 	}
-	again := func(ctx context.Context, notAfter time.Time) report.Result {
+	again := func(ctx context.Context, notAfter time.Time) result.Result {
 		b := &worlds{world: newWorld(t)}
 		if !notAfter.IsZero() {
 			notAfter = b.world.Now().Add(-time.Second)
@@ -35,25 +36,25 @@ func TestExecuteAgain(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, r := range map[string]report.Result{"interrupted": again(ended, time.Time{}), "no time left": again(t.Context(), time.Unix(1, 0))} {
-		if r.Status != report.Inconclusive || r.JudgedAgain {
+	for name, r := range map[string]result.Result{"interrupted": again(ended, time.Time{}), "no time left": again(t.Context(), time.Unix(1, 0))} {
+		if r.Status != result.Inconclusive || r.JudgedAgain {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
 	r := again(t.Context(), time.Time{})
-	if r.Status != report.Failed || !r.JudgedAgain {
+	if r.Status != result.Failed || !r.JudgedAgain {
 		t.Errorf("%+v", r)
 	}
-	if saved, err := report.ReadResult(filepath.Join(out, "try", report.ResultFile)); err != nil || !saved.JudgedAgain || saved.Status != report.Failed {
+	if saved, err := result.ReadResult(filepath.Join(out, "try", result.ResultFile)); err != nil || !saved.JudgedAgain || saved.Status != result.Failed {
 		t.Errorf("%+v, %v", saved, err)
 	}
-	if kept, err := report.ReadResult(filepath.Join(out, "try", report.FirstTryDir, report.ResultFile)); err != nil || kept.Status != report.Inconclusive {
+	if kept, err := result.ReadResult(filepath.Join(out, "try", result.FirstTryDir, result.ResultFile)); err != nil || kept.Status != result.Inconclusive {
 		t.Errorf("%+v, %v", kept, err)
 	}
 	if s, err := report.Collect(out, time.Time{}); err != nil || len(s.Results) != 1 {
 		t.Errorf("the first try counts: %+v, %v", s, err)
 	}
-	if r := engine.ExecuteAgain(t.Context(), &worlds{world: newWorld(t)}, tryScenario(), engine.Execution{Out: t.TempDir(), Options: engine.Options{Runtime: newWorld(t)}}); r.Status != report.CouldNotRun {
+	if r := engine.ExecuteAgain(t.Context(), &worlds{world: newWorld(t)}, tryScenario(), engine.Execution{Out: t.TempDir(), Options: engine.Options{Runtime: newWorld(t)}}); r.Status != result.CouldNotRun {
 		t.Errorf("without a first try: %+v", r)
 	}
 }
@@ -64,7 +65,7 @@ func TestExecuteInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	b.world.react = func(scenario.Action) error { cancel(os.ErrProcessDone); return nil }
 	r := engine.Execute(ctx, b, tryScenario(), engine.Execution{Out: t.TempDir(), Options: engine.Options{Runtime: b.world}})
-	if r.Status != report.Interrupted || len(r.Failures) > 0 || len(r.Reasons) != 1 {
+	if r.Status != result.Interrupted || len(r.Failures) > 0 || len(r.Reasons) != 1 {
 		t.Errorf("%+v", r)
 	}
 }

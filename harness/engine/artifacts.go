@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // Artifacts says when an environment's artifacts are collected.
@@ -55,7 +55,7 @@ type collecting struct {
 }
 
 func (x Execution) collecting(env backend.Environment, dir string) *collecting {
-	c := &collecting{dir: filepath.Join(dir, report.ArtifactsDir), when: x.Artifacts, progress: x.Progress}
+	c := &collecting{dir: filepath.Join(dir, result.ArtifactsDir), when: x.Artifacts, progress: x.Progress}
 	c.env, _ = env.(backend.Collector)
 	return c
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -61,7 +61,7 @@ func (b *collecting) Prepare(ctx context.Context, spec backend.Spec) (backend.En
 	return b.env, err
 }
 
-func collect(t *testing.T, ctx context.Context, when engine.Artifacts, expression string, fails error) (report.Result, []string) {
+func collect(t *testing.T, ctx context.Context, when engine.Artifacts, expression string, fails error) (result.Result, []string) {
 	t.Helper()
 	b := &collecting{&worlds{world: newWorld(t)}, &collector{fails: fails}}
 	s := scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin", Steps: []scenario.Step{
@@ -110,7 +110,7 @@ func TestArtifactsDoNotJudge(t *testing.T) {
 	if len(good.Notes) != 0 || len(bad.Notes) != 2 || !strings.Contains(bad.Text(), "note: artifacts are not complete: docker is gone") {
 		t.Errorf("notes %v and %v in\n%s", good.Notes, bad.Notes, bad.Text())
 	}
-	if data, err := os.ReadFile(filepath.Join(bad.Dir, report.ResultFile)); err != nil || !strings.Contains(string(data), "docker is gone") {
+	if data, err := os.ReadFile(filepath.Join(bad.Dir, result.ResultFile)); err != nil || !strings.Contains(string(data), "docker is gone") {
 		t.Errorf("the result says %s, %v", data, err)
 	}
 }
@@ -120,7 +120,7 @@ func TestArtifactsAfterAnInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r, asked := collect(t, ctx, engine.ArtifactsAlways, met, nil)
-	if r.Status != report.Interrupted || slices.Contains(asked, "collect artifacts") {
+	if r.Status != result.Interrupted || slices.Contains(asked, "collect artifacts") {
 		t.Errorf("%s, asked %v", r.Status, asked)
 	}
 }

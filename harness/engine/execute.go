@@ -14,7 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -30,7 +30,7 @@ type Execution struct {
 	// History, where it is set, receives the history instead of a file, and no file is written at all: for runs of which nearly all
 	// are only counted. The same run again, with files, is for those that are looked at.
 	History io.Writer
-	// Room, where it is set, is where the events of the run are kept, and left for the next run; it belongs to one run at a time.
+	// Buffer, where it is set, is where the events of the run are kept, and left for the next run; it belongs to one run at a time.
 	Buffer *[]history.Event
 	// Invariants judge the run in addition to those of package check.
 	Invariants []check.Invariant
@@ -48,24 +48,24 @@ type Execution struct {
 
 // Execute prepares an environment, runs the scenario, judges the history by every invariant and writes history, verdict
 // and result below Out. Everything that can go wrong is in the result; the scenario must be valid.
-func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Execution) report.Result {
+func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Execution) result.Result {
 	x.Options = x.Options.withDefaults()
 	x.Backend = b.Name()
 	dir := filepath.Join(x.Out, s.Name)
-	r := report.Result{Scenario: s.Name, Title: s.Title, Area: s.Area, File: s.File, Backend: b.Name(), Form: s.Contract, Seed: x.Seed,
+	r := result.Result{Scenario: s.Name, Title: s.Title, Area: s.Area, File: s.File, Backend: b.Name(), Form: s.Contract, Seed: x.Seed,
 		Began: x.Began, Reproduce: x.Reproduce, Dir: dir, JudgedAgain: x.Again}
 	r.Notes = append(r.Notes, x.Notes...)
 	if lacks := append(b.Unsupported(s), x.Unsupported...); len(lacks) > 0 {
-		r.Status, r.Reasons = report.NotSupported, lacks
+		r.Status, r.Reasons = result.NotSupported, lacks
 		return x.save(r, x.makeDir(dir))
 	}
 	if x.late() {
-		r.Status, r.Reasons = report.NotBegun, []string{"the time that the run was given was up before its turn came"}
+		r.Status, r.Reasons = result.NotBegun, []string{"the time that the run was given was up before its turn came"}
 		return x.save(r, x.makeDir(dir))
 	}
 	err := x.execute(ctx, b, s, dir, &r)
 	if err != nil && ctx.Err() != nil { // what was found until then may come from the interrupt
-		r.Status, r.Reasons, r.Failures = report.Interrupted, []string{"interrupted: " + context.Cause(ctx).Error()}, nil
+		r.Status, r.Reasons, r.Failures = result.Interrupted, []string{"interrupted: " + context.Cause(ctx).Error()}, nil
 		err = nil
 	}
 	return x.save(r, err)
@@ -75,16 +75,16 @@ func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Exe
 func (x Execution) late() bool { return !x.NotAfter.IsZero() && x.Runtime.Now().After(x.NotAfter) }
 
 // save ends a result. An error makes it one that could not run, whatever was found until then.
-func (x Execution) save(r report.Result, err error) report.Result {
+func (x Execution) save(r result.Result, err error) result.Result {
 	if err != nil {
-		r.Status, r.Reasons = report.CouldNotRun, append(r.Reasons, err.Error())
+		r.Status, r.Reasons = result.CouldNotRun, append(r.Reasons, err.Error())
 	}
 	r.Took = x.Runtime.Now().Sub(r.Began)
 	if x.History != nil {
 		return r
 	}
 	if err := r.Save(r.Dir); err != nil {
-		r.Status, r.Reasons = report.CouldNotRun, append(r.Reasons, err.Error())
+		r.Status, r.Reasons = result.CouldNotRun, append(r.Reasons, err.Error())
 	}
 	return r
 }
@@ -99,7 +99,7 @@ func (x Execution) preparing() func(string) {
 	}
 }
 
-func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, dir string, r *report.Result) (err error) {
+func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, dir string, r *result.Result) (err error) {
 	to, shut, err := x.historyIn(dir)
 	if err != nil {
 		return err
@@ -129,14 +129,14 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 		err = errors.Join(err, fmt.Errorf("write the history: %w", flush))
 	}
 	err = errors.Join(err, x.judge(r))
-	if r.Status == report.Passed {
+	if r.Status == result.Passed {
 		r.Covers = s.Covers
 	}
 	if !virtual {
 		r.Waited(preparation, s.Topology.ControlPlanes, x.Log.Events())
 	}
-	r.Notes = append(r.Notes, collecting.atEnd(ctx, err == nil && r.Status == report.Passed)...)
-	return errors.Join(err, x.release(ctx, env, r.Status != report.Passed))
+	r.Notes = append(r.Notes, collecting.atEnd(ctx, err == nil && r.Status == result.Passed)...)
+	return errors.Join(err, x.release(ctx, env, r.Status != result.Passed))
 }
 
 // prepare has a limit: an environment that never comes up must not cost a gate more than a verdict.
@@ -160,7 +160,7 @@ func (x Execution) historyIn(dir string) (to io.Writer, shut func() error, err e
 	if err := x.makeDir(dir); err != nil {
 		return nil, nil, fmt.Errorf("make the output directory: %w", err)
 	}
-	file, err := os.Create(filepath.Join(dir, report.HistoryFile))
+	file, err := os.Create(filepath.Join(dir, result.HistoryFile))
 	if err != nil {
 		return nil, nil, fmt.Errorf("write the history: %w", err)
 	}
@@ -184,7 +184,7 @@ func (x Execution) release(ctx context.Context, env backend.Environment, bad boo
 }
 
 // judge asks the checker and writes what it says.
-func (x Execution) judge(r *report.Result) error {
+func (x Execution) judge(r *result.Result) error {
 	events := x.Log.Events()
 	verdict := check.Run(events, x.Invariants...)
 	r.Judge(verdict, events)
@@ -202,6 +202,6 @@ func (x Execution) judge(r *report.Result) error {
 	if err != nil {
 		return fmt.Errorf("encode the verdict: %w", err)
 	}
-	return errors.Join(os.WriteFile(filepath.Join(r.Dir, report.VerdictFile), text.Bytes(), 0o644),
-		os.WriteFile(filepath.Join(r.Dir, report.VerdictJSON), append(data, '\n'), 0o644))
+	return errors.Join(os.WriteFile(filepath.Join(r.Dir, result.VerdictFile), text.Bytes(), 0o644),
+		os.WriteFile(filepath.Join(r.Dir, result.VerdictJSON), append(data, '\n'), 0o644))
 }

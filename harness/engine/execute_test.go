@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -44,7 +45,7 @@ func (r *released) Release(_ context.Context, keep bool) error {
 	return nil
 }
 
-func execute(t *testing.T, b *worlds, text string) (report.Result, string) {
+func execute(t *testing.T, b *worlds, text string) (result.Result, string) {
 	t.Helper()
 	out := t.TempDir()
 	s := scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin", Steps: []scenario.Step{
@@ -59,7 +60,7 @@ func execute(t *testing.T, b *worlds, text string) (report.Result, string) {
 func TestExecuteFailed(t *testing.T) {
 	b := &worlds{world: newWorld(t)}
 	r, out := execute(t, b, `rollup.degraded.status == "Unknown"`)
-	if r.Status != report.Failed || len(r.Failures) == 0 || r.Failures[0].ID != "steps[1].expect" {
+	if r.Status != result.Failed || len(r.Failures) == 0 || r.Failures[0].ID != "steps[1].expect" {
 		t.Fatalf("result %+v", r)
 	}
 	text := r.Text()
@@ -89,7 +90,7 @@ func TestExecuteFailed(t *testing.T) {
 // TestExecuteJudges: the engine is content, but no plugin was ever called: the checker must not let that pass.
 func TestExecuteJudges(t *testing.T) {
 	r, _ := execute(t, &worlds{world: newWorld(t)}, `rollup.degraded.status == "True"`)
-	if r.Status != report.Failed || r.Expectations != 4 {
+	if r.Status != result.Failed || r.Expectations != 4 {
 		t.Errorf("result %+v", r)
 	}
 	for _, f := range r.Failures {
@@ -101,20 +102,20 @@ func TestExecuteJudges(t *testing.T) {
 
 func TestExecuteWithoutRun(t *testing.T) {
 	r, out := execute(t, &worlds{world: newWorld(t), lacks: []string{"it has no plugins"}}, "true")
-	if r.Status != report.NotSupported || r.Reasons[0] != "it has no plugins" {
+	if r.Status != result.NotSupported || r.Reasons[0] != "it has no plugins" {
 		t.Errorf("result %+v", r)
 	}
-	if s, err := report.Collect(out, r.Began); err != nil || s.Count(report.NotSupported) != 1 || s.ExitCode() != 1 {
+	if s, err := report.Collect(out, r.Began); err != nil || s.Count(result.NotSupported) != 1 || s.ExitCode() != 1 {
 		t.Errorf("summary %+v, %v", s, err)
 	}
 	r, _ = execute(t, &worlds{world: newWorld(t), prepare: errors.New("no etcd")}, "true")
-	if r.Status != report.CouldNotRun || r.Reasons[0] != "prepare: no etcd" {
+	if r.Status != result.CouldNotRun || r.Reasons[0] != "prepare: no etcd" {
 		t.Errorf("result %+v", r)
 	}
 	w := newWorld(t)
 	w.finish = errors.New("lost a line")
 	r, _ = execute(t, &worlds{world: w}, "true")
-	if r.Status != report.CouldNotRun || !strings.Contains(r.Reasons[0], "lost a line") {
+	if r.Status != result.CouldNotRun || !strings.Contains(r.Reasons[0], "lost a line") {
 		t.Errorf("result %+v", r)
 	}
 }
@@ -133,12 +134,12 @@ func TestExecuteHasLimits(t *testing.T) {
 	s := (&scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin"}).WithDefaults()
 	x := engine.Execution{Out: t.TempDir(), Options: engine.Options{Runtime: b.world, Limits: engine.DefaultLimits()}}
 	x.Limits.Prepare = time.Millisecond
-	if r := engine.Execute(context.Background(), never{b}, s, x); r.Status != report.CouldNotRun || !strings.Contains(r.Reasons[0], "the environment was not ready after 1ms") {
+	if r := engine.Execute(context.Background(), never{b}, s, x); r.Status != result.CouldNotRun || !strings.Contains(r.Reasons[0], "the environment was not ready after 1ms") {
 		t.Errorf("never ready: %+v", r)
 	}
 	x.Limits = engine.DefaultLimits()
 	x.NotAfter = b.world.Now().Add(-time.Second)
-	if r := engine.Execute(context.Background(), never{b}, s, x); r.Status != report.NotBegun || len(r.Reasons) != 1 {
+	if r := engine.Execute(context.Background(), never{b}, s, x); r.Status != result.NotBegun || len(r.Reasons) != 1 {
 		t.Errorf("no time left: %+v", r)
 	}
 }

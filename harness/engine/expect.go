@@ -41,14 +41,14 @@ func (r *run) expect(e scenario.Expectation, id string) *expectation {
 }
 
 func (x *expectation) advance(now time.Time) bool {
-	over := x.look(now)
+	over := x.read(now)
 	if over && x.started {
 		x.run.looking--
 	}
 	return over
 }
 
-func (x *expectation) look(now time.Time) bool {
+func (x *expectation) read(now time.Time) bool {
 	if x.broken != "" {
 		x.end(now, false, x.broken)
 		return true
@@ -74,7 +74,7 @@ func (x *expectation) begin(now time.Time) {
 	x.run.looking++
 	x.deadline = now.Add(x.bound)
 	if x.mode == scenario.ModeWithin {
-		x.deadline = x.deadline.Add(x.run.heading.Tolerance)
+		x.deadline = x.deadline.Add(x.run.metadata.Tolerance)
 	}
 	x.run.progress("%s %s %s %v", x.id, oneLine(x.program.Text()), x.mode, x.bound)
 }
@@ -84,7 +84,7 @@ func (x *expectation) begin(now time.Time) {
 func (x *expectation) judge(at time.Time, last bool) (over bool) {
 	x.version = x.run.version
 	if x.program.UsesTime() {
-		x.tick = at.Add(x.run.heading.Timing.Interval / ticksPerInterval)
+		x.tick = at.Add(x.run.metadata.Timing.Interval / ticksPerInterval)
 	}
 	value := x.program.Eval(x.run.state, at)
 	switch {

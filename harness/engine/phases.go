@@ -55,7 +55,7 @@ func (r *run) ofEach(text string) string {
 func (r *run) phases(ctx context.Context) error {
 	if r.scenario.Topology.Start != scenario.StartStopped {
 		r.phase(history.PhaseBefore)
-		if err := r.drive(ctx, r.control("before.expect", r.ofEach(r.before()), scenario.ModeWithin, 2*r.heading.Timing.DetectionBound())); err != nil {
+		if err := r.drive(ctx, r.control("before.expect", r.ofEach(r.before()), scenario.ModeWithin, 2*r.metadata.Timing.DetectionBound())); err != nil {
 			return err
 		}
 	}
@@ -96,8 +96,8 @@ func (r *run) control(id, text string, mode scenario.Mode, bound time.Duration) 
 // afterBound is the longest of the contract's promises about getting well, once an aggregator is in charge and what
 // healing started is up.
 func (r *run) afterBound() time.Duration {
-	t := r.heading.Timing
-	takeover := r.heading.TakeoverAllowance
+	t := r.metadata.Timing
+	takeover := r.metadata.TakeoverAllowance
 	if takeover == 0 {
 		takeover = 4 * t.Interval
 	}

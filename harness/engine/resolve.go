@@ -7,7 +7,7 @@ import (
 // resolveAction puts the drawn node in for "any", nothing for "all", and durations in for their texts.
 func (r *run) resolveAction(a scenario.Action) (scenario.Action, error) {
 	a = scenario.RenameNodes(a, r.node)
-	resolved, err := scenario.Resolve(a, r.heading.Timing, r.opts.Faults)
+	resolved, err := scenario.Resolve(a, r.metadata.Timing, r.opts.Faults)
 	if err != nil {
 		return a, err
 	}

@@ -26,7 +26,7 @@ func Run(ctx context.Context, env backend.Environment, s *scenario.Scenario, opt
 	}
 	cancel := r.opts.Log.Subscribe(r.queue.push)
 	defer cancel()
-	r.beside = func(f func(context.Context)) { r.opts.Runtime.Go(func() { f(ctx) }) }
+	r.concurrent = func(f func(context.Context)) { r.opts.Runtime.Go(func() { f(ctx) }) }
 	err = r.phases(ctx)
 	r.opts.Runtime.Join()
 	if err = errors.Join(err, r.end(ctx, err)); err != nil {
@@ -40,7 +40,7 @@ type run struct {
 	env      backend.Environment
 	scenario *scenario.Scenario
 	opts     Options
-	heading  history.Run
+	metadata history.Run
 	compiler *view.Compiler
 	any      string // the node that "any" stands for
 
@@ -53,11 +53,11 @@ type run struct {
 	now     time.Time // the instant up to which everything is folded; never goes back
 	began   time.Time // of the steps
 
-	beside  func(func(context.Context)) // runs an action beside the engine, with the run's context
-	results map[string]history.Action   // ended actions by ID
-	done    []scenario.Action           // actions of steps that were begun, resolved: what healing undoes
-	failed  bool                        // no further step begins
-	missed  []missed                    // expectations that failed, in time
+	concurrent func(func(context.Context)) // runs an action beside the engine, with the run's context
+	results    map[string]history.Action   // ended actions by ID
+	done       []scenario.Action           // actions of steps that were begun, resolved: what healing undoes
+	failed     bool                        // no further step begins
+	missed     []missed                    // expectations that failed, in time
 }
 
 // missed is an expectation that failed, and the values that it failed by.
@@ -96,11 +96,11 @@ func newRun(env backend.Environment, s *scenario.Scenario, opts Options) (*run, 
 	r := &run{env: env, scenario: s, opts: opts, compiler: compiler, any: drawn, state: view.New(drawn),
 		now: opts.Began, results: map[string]history.Action{}}
 	r.queue.wake = opts.Runtime.Wake
-	r.heading = r.head()
-	if err := r.heading.Timing.Validate(); err != nil {
+	r.metadata = r.head()
+	if err := r.metadata.Timing.Validate(); err != nil {
 		return nil, fmt.Errorf("timing of the environment: %w", err)
 	}
-	r.record(opts.Began, &r.heading)
+	r.record(opts.Began, &r.metadata)
 	r.record(opts.Began, &history.Phase{Name: history.PhaseStart})
 	return r, nil
 }

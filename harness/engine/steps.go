@@ -87,7 +87,7 @@ func (r *run) task(s scenario.Step, id, mark string, now time.Time) task {
 
 // resolve a duration of a valid scenario.
 func (r *run) resolve(d scenario.Duration) time.Duration {
-	v, err := d.Resolve(r.heading.Timing)
+	v, err := d.Resolve(r.metadata.Timing)
 	if err != nil {
 		return 0 // checked before the run
 	}

@@ -29,7 +29,7 @@ type Of struct {
 // share. The heading is that of its operator. Actions on others stay, and keep their API server, so that nobody takes them for his.
 // Events without further API servers are all kube-apiserver's, and given back as they are.
 func About(events []Event, name string) []Event {
-	run := headingOf(events)
+	run := metadataOf(events)
 	if run == nil || len(run.APIServers) == 0 {
 		return events
 	}
@@ -50,7 +50,7 @@ func About(events []Event, name string) []Event {
 	return out
 }
 
-func headingOf(events []Event) *Run {
+func metadataOf(events []Event) *Run {
 	for n := range events {
 		if events[n].Kind == KindRun {
 			return events[n].Run
@@ -92,7 +92,7 @@ type about struct {
 	others    map[string]bool // what belongs to other operators
 }
 
-func (a about) further() bool { return a.name != "" && a.name != KubeAPIServer }
+func (a about) aggregated() bool { return a.name != "" && a.name != KubeAPIServer }
 
 // of says whether an event belongs, and makes it the API server's own.
 func (a about) of(e *Event) bool {
@@ -127,7 +127,7 @@ func (a about) shared(e *Event) bool {
 	case KindObject:
 		return e.Object == nil || !a.others[plural(e.Object.Resource)] && !a.others[e.Object.Name]
 	}
-	return !a.further() || sharedByAll(e)
+	return !a.aggregated() || sharedByAll(e)
 }
 
 // foreign: a request about the CR or the ClusterOperator of another operator.

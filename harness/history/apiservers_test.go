@@ -42,20 +42,20 @@ func seqs(events []Event) (out []int64) {
 // Each API server's history has what is its own, as if there were no other, and what all share.
 func TestAbout(t *testing.T) {
 	all := furtherEvents()
-	main, further := About(all, ""), About(all, OpenShiftAPIServer)
+	main, aggregated := About(all, ""), About(all, OpenShiftAPIServer)
 	if want := []int64{1, 2, 4, 6, 10, 11, 12, 13, 14, 15}; !reflect.DeepEqual(seqs(main), want) {
 		t.Errorf("kube-apiserver's are %v, expected %v", seqs(main), want)
 	}
-	if want := []int64{1, 2, 3, 5, 7, 8, 9, 10, 12, 13, 14, 15}; !reflect.DeepEqual(seqs(further), want) {
-		t.Errorf("openshift-apiserver's are %v, expected %v", seqs(further), want)
+	if want := []int64{1, 2, 3, 5, 7, 8, 9, 10, 12, 13, 14, 15}; !reflect.DeepEqual(seqs(aggregated), want) {
+		t.Errorf("openshift-apiserver's are %v, expected %v", seqs(aggregated), want)
 	}
-	if r := further[0].Run; r.Operator != "openshiftapiservers" || r.Connectivity != "service" || len(r.APIServers) != 0 {
+	if r := aggregated[0].Run; r.Operator != "openshiftapiservers" || r.Connectivity != "service" || len(r.APIServers) != 0 {
 		t.Errorf("heading %+v", r)
 	}
-	if p := further[2].Process; p.Role != RoleAggregatedAPIServer || p.APIServer != "" {
+	if p := aggregated[2].Process; p.Role != RoleAggregatedAPIServer || p.APIServer != "" {
 		t.Errorf("its own process is %+v", p)
 	}
-	if main[7].APIServer == "" || further[9].APIServer != "" {
+	if main[7].APIServer == "" || aggregated[9].APIServer != "" {
 		t.Error("an action is not told from those on others")
 	}
 	if all[2].Process.Role != RoleAPIServer || all[4].APIServer == "" {

@@ -2,7 +2,7 @@ package history
 
 // States of an Encryption.
 const (
-	// EncryptionTold: the configuration file of Node was written.
+	// EncryptionConfigured: the configuration file of Node was written.
 	EncryptionConfigured = "told"
 	// EncryptionLoaded: the API server of Node names the configuration that it was told last as the one in force.
 	EncryptionLoaded = "loaded"

@@ -11,29 +11,29 @@ const Schema = "kmsharness.io/history/v1"
 type Kind string
 
 const (
-	KindRun         Kind = "run"         // first event: what was run, with which timing
-	KindPhase       Kind = "phase"       // engine: before, steps, after, end
-	KindAction      Kind = "action"      // engine: an action began, was done or failed
-	KindExpectation Kind = "expectation" // engine: an expectation of the scenario was judged
-	KindExpected    Kind = "expected"    // backend: which nodes and plugins should report from now on
-	KindCall        Kind = "call"        // plugin journal: one Status, Encrypt or Decrypt
-	KindRequest     Kind = "request"     // audit log: one API request by a watched identity or to a watched object
-	KindObject      Kind = "object"      // watch: a new state of the operator CR or the ClusterOperator
-	KindProcess     Kind = "process"     // backend: a process changed state
-	KindContainer   Kind = "container"   // backend: a container changed state, as its engine tells it
-	KindLink        Kind = "link"        // backend: a network link changed state
-	KindClock       Kind = "clock"       // backend: a clock was set
-	KindRefusal     Kind = "refusal"     // backend: API servers refuse requests, or no longer do
-	KindWatches     Kind = "watches"     // backend: how late an API server tells of changes
-	KindEnvelope    Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
-	KindMetrics     Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
+	KindRun              Kind = "run"         // first event: what was run, with which timing
+	KindPhase            Kind = "phase"       // engine: before, steps, after, end
+	KindAction           Kind = "action"      // engine: an action began, was done or failed
+	KindExpectation      Kind = "expectation" // engine: an expectation of the scenario was judged
+	KindExpected         Kind = "expected"    // backend: which nodes and plugins should report from now on
+	KindCall             Kind = "call"        // plugin journal: one Status, Encrypt or Decrypt
+	KindRequest          Kind = "request"     // audit log: one API request by a watched identity or to a watched object
+	KindObject           Kind = "object"      // watch: a new state of the operator CR or the ClusterOperator
+	KindProcess          Kind = "process"     // backend: a process changed state
+	KindContainer        Kind = "container"   // backend: a container changed state, as its engine tells it
+	KindLink             Kind = "link"        // backend: a network link changed state
+	KindClock            Kind = "clock"       // backend: a clock was set
+	KindRefusal          Kind = "refusal"     // backend: API servers refuse requests, or no longer do
+	KindWatches          Kind = "watches"     // backend: how late an API server tells of changes
+	KindEnvelope         Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
+	KindMetrics          Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
 	KindStarvation       Kind = "stall"       // harness, hold: nothing ran for a while
-	KindData        Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
-	KindEncryption  Kind = "encryption"  // backend: an API server was told an encryption configuration, or has loaded it
-	KindStorageInventory      Kind = "census"      // backend: by which keys the objects in etcd are encrypted
-	KindDecision    Kind = "decision"    // backend: what the API server operator decided, when that changed
-	KindSecrecy     Kind = "secrecy"     // recorders: a log was searched for what must not be in it
-	KindEnd         Kind = "end"         // last event: the run is complete, nothing was lost
+	KindData             Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
+	KindEncryption       Kind = "encryption"  // backend: an API server was told an encryption configuration, or has loaded it
+	KindStorageInventory Kind = "census"      // backend: by which keys the objects in etcd are encrypted
+	KindDecision         Kind = "decision"    // backend: what the API server operator decided, when that changed
+	KindSecrecy          Kind = "secrecy"     // recorders: a log was searched for what must not be in it
+	KindEnd              Kind = "end"         // last event: the run is complete, nothing was lost
 )
 
 // Event is one line of a history. Exactly the payload that Kind names is set.
@@ -49,27 +49,27 @@ type Event struct {
 	// APIServer is the further API server that this is about; empty: kube-apiserver, or what all share. See About.
 	APIServer string `json:"apiServer,omitempty"`
 
-	Run         *Run         `json:"run,omitempty"`
-	Phase       *Phase       `json:"phase,omitempty"`
-	Action      *Action      `json:"action,omitempty"`
-	Expectation *Expectation `json:"expectation,omitempty"`
-	Expected    *Expected    `json:"expected,omitempty"`
-	Call        *Call        `json:"call,omitempty"`
-	Request     *Request     `json:"request,omitempty"`
-	Object      *Object      `json:"object,omitempty"`
-	Process     *Process     `json:"process,omitempty"`
-	Container   *Container   `json:"container,omitempty"`
-	Link        *Link        `json:"link,omitempty"`
-	Clock       *Clock       `json:"clock,omitempty"`
-	Refusal     *Refusal     `json:"refusal,omitempty"`
-	Watches     *Watches     `json:"watches,omitempty"`
-	Envelope    *Envelope    `json:"envelope,omitempty"`
-	Metrics     *Metrics     `json:"metrics,omitempty"`
+	Run              *Run              `json:"run,omitempty"`
+	Phase            *Phase            `json:"phase,omitempty"`
+	Action           *Action           `json:"action,omitempty"`
+	Expectation      *Expectation      `json:"expectation,omitempty"`
+	Expected         *Expected         `json:"expected,omitempty"`
+	Call             *Call             `json:"call,omitempty"`
+	Request          *Request          `json:"request,omitempty"`
+	Object           *Object           `json:"object,omitempty"`
+	Process          *Process          `json:"process,omitempty"`
+	Container        *Container        `json:"container,omitempty"`
+	Link             *Link             `json:"link,omitempty"`
+	Clock            *Clock            `json:"clock,omitempty"`
+	Refusal          *Refusal          `json:"refusal,omitempty"`
+	Watches          *Watches          `json:"watches,omitempty"`
+	Envelope         *Envelope         `json:"envelope,omitempty"`
+	Metrics          *Metrics          `json:"metrics,omitempty"`
 	Starvation       *Starvation       `json:"stall,omitempty"`
-	Data        *Data        `json:"data,omitempty"`
-	Encryption  *Encryption  `json:"encryption,omitempty"`
-	StorageInventory      *StorageInventory      `json:"census,omitempty"`
-	Decision    *Decision    `json:"decision,omitempty"`
-	Secrecy     *Secrecy     `json:"secrecy,omitempty"`
-	End         *End         `json:"end,omitempty"`
+	Data             *Data             `json:"data,omitempty"`
+	Encryption       *Encryption       `json:"encryption,omitempty"`
+	StorageInventory *StorageInventory `json:"census,omitempty"`
+	Decision         *Decision         `json:"decision,omitempty"`
+	Secrecy          *Secrecy          `json:"secrecy,omitempty"`
+	End              *End              `json:"end,omitempty"`
 }

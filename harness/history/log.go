@@ -23,8 +23,8 @@ type Log struct {
 	nextID int
 }
 
-// leastRoom is for how many events a log makes room at first.
-const leastRoom = 64
+// leastCapacity is for how many events a log makes room at first.
+const leastCapacity = 64
 
 // NewLog writes to w; nil keeps the history in memory only.
 func NewLog(w io.Writer) *Log {
@@ -70,7 +70,7 @@ func (l *Log) Append(e Event) {
 		l.events = l.events[:0] // one at a time
 	}
 	if len(l.events) == cap(l.events) {
-		l.events = slices.Grow(l.events, max(len(l.events), leastRoom)) // twice: append would copy a long history ten times
+		l.events = slices.Grow(l.events, max(len(l.events), leastCapacity)) // twice: append would copy a long history ten times
 	}
 	l.events = append(l.events, e)
 	l.write(&l.events[len(l.events)-1]) // and not &e, which would have every event allocated once more

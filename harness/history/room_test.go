@@ -8,11 +8,11 @@ import (
 // A log that is kept where an earlier one was has nothing of that, and what was read of the earlier one is its own business.
 func TestRoomIsUsedAgain(t *testing.T) {
 	first := NewLog(nil)
-	for range 3 * leastRoom {
+	for range 3 * leastCapacity {
 		first.Record(time.Time{}, "test", &Data{})
 	}
 	room := first.Buffer()
-	if len(room) != 0 || cap(room) < 3*leastRoom || len(first.Events()) != 0 || room[:1][0].Data != nil {
+	if len(room) != 0 || cap(room) < 3*leastCapacity || len(first.Events()) != 0 || room[:1][0].Data != nil {
 		t.Fatalf("%d of %d, and %d events are left", len(room), cap(room), len(first.Events()))
 	}
 	second := NewLogIn(nil, room)

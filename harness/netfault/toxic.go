@@ -10,8 +10,8 @@ import (
 	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
-// chunksInFlight is how many reads (of at most 32 KiB) a direction may hold back, as with toxiproxy's own latency toxic.
-const chunksInFlight = 1024
+// chunksInTransit is how many reads (of at most 32 KiB) a direction may hold back, as with toxiproxy's own latency toxic.
+const chunksInTransit = 1024
 
 // toxic holds bytes back as its control says. It implements toxics.Toxic.
 type toxic struct {
@@ -63,6 +63,6 @@ func addToxic(collection *toxiproxy.ToxicCollection, direction stream.Direction,
 	if err != nil {
 		return fmt.Errorf("add a toxic: %w", err)
 	}
-	wrapper.Toxic, wrapper.BufferSize = t, chunksInFlight
+	wrapper.Toxic, wrapper.BufferSize = t, chunksInTransit
 	return nil
 }

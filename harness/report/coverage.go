@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kmsharness/kmsharness/harness/result"
+
 	"github.com/kmsharness/kmsharness/harness/check"
 )
 
@@ -19,7 +21,7 @@ type coverage struct {
 // Coverage is a line that says which invariants no scenario below out exercised: an invariant that judged nothing has
 // not passed, and who reads the verdict should know. It is empty if there is no verdict at all.
 func Coverage(out string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(out, "*", VerdictJSON))
+	files, err := filepath.Glob(filepath.Join(out, "*", result.VerdictJSON))
 	if err != nil {
 		return "", fmt.Errorf("coverage of invariants: %w", err)
 	}

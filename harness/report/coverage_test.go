@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 func TestCoverageNamesWhatJudgedNothing(t *testing.T) {
@@ -16,7 +18,7 @@ func TestCoverageNamesWhatJudgedNothing(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(out, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(out, name, VerdictJSON), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(out, name, result.VerdictJSON), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -24,7 +26,7 @@ func TestCoverageNamesWhatJudgedNothing(t *testing.T) {
 	if want := "invariants: 1 of 2 were exercised; judged nothing: UID"; err != nil || line != want {
 		t.Fatalf("%q (%v), expected %q", line, err, want)
 	}
-	if err := os.WriteFile(filepath.Join(out, "a", VerdictJSON), []byte("{"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(out, "a", result.VerdictJSON), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Coverage(out); err == nil {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"text/tabwriter"
+
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // Words of a comparison that are no status of their own.
@@ -36,14 +38,14 @@ func Compare(a, b map[string]Outcome, hints bool) []Difference {
 	var all []Difference
 	for _, name := range unionOfKeys(a, b) {
 		x, y := a[name], b[name]
-		if x.word() != y.word() {
-			all = append(all, Difference{Scenario: name, What: "result", A: x.word(), B: y.word(), Hint: unjudged(x, y)})
+		if x.label() != y.label() {
+			all = append(all, Difference{Scenario: name, What: "result", A: x.label(), B: y.label(), Hint: unjudged(x, y)})
 		}
 		if len(x.Invariants) == 0 || len(y.Invariants) == 0 {
 			continue // one was not judged at all, which the result says
 		}
 		for _, id := range unionOfKeys(x.Invariants, y.Invariants) {
-			d := Difference{Scenario: name, What: id, A: invariantWord(x.Invariants[id]), B: invariantWord(y.Invariants[id])}
+			d := Difference{Scenario: name, What: id, A: invariantLabel(x.Invariants[id]), B: invariantLabel(y.Invariants[id])}
 			d.Hint = d.A == invariantUnsure || d.B == invariantUnsure || d.A != Violated && d.B != Violated && (d.A == invariantNotJudged || d.B == invariantNotJudged)
 			if d.A != d.B && (hints || !d.Hint) {
 				all = append(all, d)
@@ -56,19 +58,19 @@ func Compare(a, b map[string]Outcome, hints bool) []Difference {
 // unjudged: one run has the scenario and no verdict on it, for a reason that its result gives: the backend cannot run it, the run was over before
 // its turn or its end, or the machine was starved.
 func unjudged(x, y Outcome) bool {
-	none := func(s Status) bool { return s.skipped() || s == Inconclusive || s == Interrupted }
+	none := func(s result.Status) bool { return s.Skipped() || s == result.Inconclusive || s == result.Interrupted }
 	return x.Status != "" && y.Status != "" && (none(x.Status) || none(y.Status))
 }
 
-func (o Outcome) word() string {
+func (o Outcome) label() string {
 	if o.Status == "" {
 		return Absent
 	}
 	return string(o.Status)
 }
 
-// invariantWord: an invariant that a run does not know, because its checker is older, was not judged.
-func invariantWord(status string) string {
+// invariantLabel: an invariant that a run does not know, because its checker is older, was not judged.
+func invariantLabel(status string) string {
 	switch status {
 	case invariantFailed:
 		return Violated

@@ -10,9 +10,10 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
-func outcome(status report.Status, invariants ...string) report.Outcome {
+func outcome(status result.Status, invariants ...string) report.Outcome {
 	o := report.Outcome{Status: status, Invariants: map[string]string{}}
 	for i := 0; i < len(invariants); i += 2 {
 		o.Invariants[invariants[i]] = invariants[i+1]
@@ -29,7 +30,7 @@ func lines(all []report.Difference) []string {
 }
 
 func TestCompare(t *testing.T) {
-	p, f, n, c, x, i := report.Passed, report.Failed, report.NotSupported, report.CouldNotRun, report.Inconclusive, report.Interrupted
+	p, f, n, c, x, i := result.Passed, result.Failed, result.NotSupported, result.CouldNotRun, result.Inconclusive, result.Interrupted
 	type run = map[string]report.Outcome
 	for name, x := range map[string]struct {
 		a, b        run
@@ -108,7 +109,7 @@ func TestOutcomes(t *testing.T) {
 	write("a/verdict.json", `{"ok":true,"invariants":[{"id":"UID","status":"passed"}]}`)
 	write("b/result.json", `{"scenario":"b","status":"not supported"}`)
 	all, err := report.Outcomes(out)
-	if err != nil || len(all) != 2 || all["a"].Invariants["UID"] != "passed" || all["a"].Backend != "kind" || all["b"].Status != report.NotSupported || all["b"].Invariants != nil {
+	if err != nil || len(all) != 2 || all["a"].Invariants["UID"] != "passed" || all["a"].Backend != "kind" || all["b"].Status != result.NotSupported || all["b"].Invariants != nil {
 		t.Errorf("%+v, %v", all, err)
 	}
 	write("b/verdict.json", `{`)

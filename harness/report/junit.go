@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/result"
+
 	"github.com/kmsharness/kmsharness/contract"
 )
 
@@ -80,27 +82,27 @@ func (s Summary) WriteJUnit(w io.Writer) error {
 	return err
 }
 
-func caseOf(r Result) junitCase {
+func caseOf(r result.Result) junitCase {
 	c := junitCase{Class: ClassPrefix + r.Area, Name: r.Scenario, Time: seconds(r.Took)}
 	if r.Form != "" {
 		c.Properties = []junitProperty{{"form", r.Form}}
 	}
 	p := &junitProblem{Message: xmlText(headline(r), 512), Text: xmlText(r.Text(), maxJUnitText)}
 	switch r.Status {
-	case Failed:
+	case result.Failed:
 		c.Failure = p
-	case CouldNotRun:
+	case result.CouldNotRun:
 		c.Error = p
-	case Inconclusive: // consumers that know no types read the message
+	case result.Inconclusive: // consumers that know no types read the message
 		p.Type, p.Message = string(r.Status), string(r.Status)+": "+p.Message
 		c.Error = p
-	case NotSupported, NotBegun, Interrupted:
+	case result.NotSupported, result.NotBegun, result.Interrupted:
 		c.Skipped = p
 	}
 	return c
 }
 
-func headline(r Result) string {
+func headline(r result.Result) string {
 	switch {
 	case len(r.Failures) > 0:
 		return r.Failures[0].String()

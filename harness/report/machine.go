@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/result"
+
 	"github.com/kmsharness/kmsharness/harness/check"
 )
 
@@ -16,9 +18,9 @@ const SummarySchema = "kmsharness.io/summary/v1"
 type Machine struct {
 	Schema string `json:"schema"`
 	// OK: something ran, and nothing failed, could not run, is inconclusive or was interrupted.
-	OK     bool           `json:"ok"`
-	Counts map[Status]int `json:"counts"`
-	Took   time.Duration  `json:"took"`
+	OK     bool                  `json:"ok"`
+	Counts map[result.Status]int `json:"counts"`
+	Took   time.Duration         `json:"took"`
 	// Coverage says which invariants were exercised.
 	Coverage string `json:"coverage,omitempty"`
 	// Statements of the sources that scenarios which passed exercised, sorted.
@@ -32,7 +34,7 @@ type Machine struct {
 type MachineRun struct {
 	// Column tells runs of the same scenario apart: the backend, with the folder where two have the same.
 	Column string `json:"column"`
-	Result
+	result.Result
 	// Invariants are their statuses by ID.
 	Invariants map[string]check.Status `json:"invariants,omitempty"`
 	Detection  *check.Latency          `json:"detection,omitempty"`
@@ -44,8 +46,8 @@ type MachineRun struct {
 
 // NewMachine counts the runs. statements are the ids of all that are known.
 func NewMachine(s Summary, coverage string, runs []MachineRun, statements []string) Machine {
-	m := Machine{Schema: SummarySchema, OK: s.ExitCode() == ExitPassed, Took: s.Took, Coverage: coverage, Runs: runs, Counts: map[Status]int{}}
-	for _, status := range Statuses() {
+	m := Machine{Schema: SummarySchema, OK: s.ExitCode() == ExitPassed, Took: s.Took, Coverage: coverage, Runs: runs, Counts: map[result.Status]int{}}
+	for _, status := range result.Statuses() {
 		m.Counts[status] = s.Count(status)
 	}
 	for _, r := range s.Results {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kmsharness/kmsharness/harness/result"
+
 	"github.com/kmsharness/kmsharness/contract"
 )
 
@@ -26,8 +28,8 @@ func (s Summary) Markdown(coverage string) string {
 	broken := s.broken()
 	fmt.Fprintf(&b, "### %s\n\n", s.markdownTitle())
 	brokenTable(&b, broken)
-	fmt.Fprintf(&b, "**%d passed, %d failed, %d could not run, %d not supported%s** on %s in %s\n", s.Count(Passed), s.Count(Failed), s.Count(CouldNotRun),
-		s.Count(NotSupported), s.Rarely(), escape(strings.Join(s.backends(), ", "), maxCell), round(s.Took))
+	fmt.Fprintf(&b, "**%d passed, %d failed, %d could not run, %d not supported%s** on %s in %s\n", s.Count(result.Passed), s.Count(result.Failed), s.Count(result.CouldNotRun),
+		s.Count(result.NotSupported), s.Rarely(), escape(strings.Join(s.backends(), ", "), maxCell), round(s.Took))
 	if coverage != "" {
 		fmt.Fprintf(&b, "\n%s\n", escape(coverage, maxParagraph))
 	}
@@ -39,7 +41,7 @@ func (s Summary) Markdown(coverage string) string {
 	for i, r := range broken {
 		text := details(r)
 		if left -= len(text); left < 0 {
-			fmt.Fprintf(&b, "\nDetails of %d more are in %s.\n", len(broken)-i, PageFile)
+			fmt.Fprintf(&b, "\nDetails of %d more are in %s.\n", len(broken)-i, result.PageFile)
 			break
 		}
 		b.WriteString(text)
@@ -55,13 +57,13 @@ func (s Summary) markdownTitle() string {
 	case s.ran() == 0 && n == 0:
 		return "❌ kmsharness: no scenario ran"
 	case n > 0:
-		return fmt.Sprintf("❌ kmsharness: %d of %d did not pass", n, len(s.Results)-s.Count(NotSupported)-s.Count(NotBegun))
+		return fmt.Sprintf("❌ kmsharness: %d of %d did not pass", n, len(s.Results)-s.Count(result.NotSupported)-s.Count(result.NotBegun))
 	default:
 		return fmt.Sprintf("✅ kmsharness: all %d passed", s.ran())
 	}
 }
 
-func (s Summary) broken() (out []Result) {
+func (s Summary) broken() (out []result.Result) {
 	for _, r := range s.sorted() {
 		if r.Status.Bad() {
 			out = append(out, r)
@@ -82,14 +84,14 @@ func (s Summary) backends() (out []string) {
 	return out
 }
 
-func brokenTable(b *strings.Builder, broken []Result) {
+func brokenTable(b *strings.Builder, broken []result.Result) {
 	if len(broken) == 0 {
 		return
 	}
 	b.WriteString("| scenario | on | first | at | seen |\n|---|---|---|---|---|\n")
 	for _, r := range broken[:min(len(broken), maxTableRows)] {
 		id, at, seen := string(r.Status), "", strings.Join(r.Reasons, "; ")
-		if f := r.first(); f != nil {
+		if f := first(r); f != nil {
 			id, seen = strings.TrimSpace(f.ID+" "+f.Where), f.Seen
 			if !f.At.IsZero() {
 				at = fmt.Sprintf("+%.3fs", f.Offset.Seconds())
@@ -104,8 +106,8 @@ func brokenTable(b *strings.Builder, broken []Result) {
 }
 
 // first is the failure that came first in time and has no cause among the others; what has no instant comes last.
-func (r Result) first() *Failure {
-	var first *Failure
+func first(r result.Result) *result.Failure {
+	var first *result.Failure
 	for i := range r.Failures {
 		f := &r.Failures[i]
 		if f.Because != "" && len(r.Failures) > 1 {
@@ -118,7 +120,7 @@ func (r Result) first() *Failure {
 	return first
 }
 
-func details(r Result) string {
+func details(r result.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n<details><summary>%s on %s: %s</summary>\n\n", escape(r.Scenario, maxCell), escape(r.On(), maxCell), r.Status)
 	if r.Title != "" {
@@ -128,7 +130,7 @@ func details(r Result) string {
 		fmt.Fprintf(&b, "- %s\n", escape(reason, maxParagraph))
 	}
 	for _, f := range r.Failures[:min(len(r.Failures), maxListed)] {
-		fmt.Fprintf(&b, "- **%s**\n", escape(f.heading(), maxCell))
+		fmt.Fprintf(&b, "- **%s**\n", escape(heading(f), maxCell))
 		fmt.Fprintf(&b, "  - seen: %s\n", escape(f.Seen, maxParagraph))
 		if f.Allowed != "" {
 			fmt.Fprintf(&b, "  - allowed: %s\n", escape(f.Allowed, maxParagraph))
@@ -147,7 +149,7 @@ func details(r Result) string {
 	return b.String()
 }
 
-func (f Failure) heading() string {
+func heading(f result.Failure) string {
 	text := strings.TrimSpace(f.ID + " " + f.Where)
 	if !f.At.IsZero() {
 		text += fmt.Sprintf(" at +%.3fs", f.Offset.Seconds())

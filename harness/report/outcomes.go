@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // Outcome is what became of one scenario.
 type Outcome struct {
-	Status  Status
+	Status  result.Status
 	Backend string
 	// Invariants are the statuses that the checker gave, by ID; empty for what was not judged at all.
 	Invariants map[string]string
@@ -23,16 +25,16 @@ func Outcomes(out string) (map[string]Outcome, error) {
 	if info, err := os.Stat(out); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s: expected the output folder of a run", out)
 	}
-	files, err := filepath.Glob(filepath.Join(out, "*", ResultFile))
+	files, err := filepath.Glob(filepath.Join(out, "*", result.ResultFile))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", out, err)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: no scenario has a %s in it, expected the output folder of a run", out, ResultFile)
+		return nil, fmt.Errorf("%s: no scenario has a %s in it, expected the output folder of a run", out, result.ResultFile)
 	}
 	all := map[string]Outcome{}
 	for _, file := range files {
-		r, err := ReadResult(file)
+		r, err := result.ReadResult(file)
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +45,7 @@ func Outcomes(out string) (map[string]Outcome, error) {
 			return nil, fmt.Errorf("%s: a second result of scenario %s, expected one", file, r.Scenario)
 		}
 		o := Outcome{Status: r.Status, Backend: r.Backend}
-		if o.Invariants, err = readInvariants(filepath.Join(filepath.Dir(file), VerdictJSON)); err != nil {
+		if o.Invariants, err = readInvariants(filepath.Join(filepath.Dir(file), result.VerdictJSON)); err != nil {
 			return nil, err
 		}
 		all[r.Scenario] = o
@@ -64,7 +66,7 @@ func readInvariants(file string) (map[string]string, error) {
 	var v struct {
 		Invariants []struct{ ID, Status string }
 	}
-	if err := json.NewDecoder(io.LimitReader(f, maxResultBytes)).Decode(&v); err != nil {
+	if err := json.NewDecoder(io.LimitReader(f, result.MaxBytes)).Decode(&v); err != nil {
 		return nil, fmt.Errorf("%s: not a verdict: %w", file, err)
 	}
 	all := map[string]string{}

@@ -13,37 +13,38 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 func instant() time.Time { return time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC) }
 
-func result(name string, status report.Status) report.Result {
-	r := report.Result{Scenario: name, Title: "It holds.", Area: "plugin", Backend: "local", Status: status, Began: instant(),
+func sample(name string, status result.Status) result.Result {
+	r := result.Result{Scenario: name, Title: "It holds.", Area: "plugin", Backend: "local", Status: status, Began: instant(),
 		Took: 12340 * time.Millisecond, Expectations: 4, Checks: 120, Reproduce: "kmsharness run " + name + ".yaml --backend local", Dir: "out/" + name}
 	switch status {
-	case report.Failed:
-		r.Failures = []report.Failure{{ID: "CADENCE", At: instant().Add(3 * time.Second), Offset: 3 * time.Second, Where: "cp-2/1",
+	case result.Failed:
+		r.Failures = []result.Failure{{ID: "CADENCE", At: instant().Add(3 * time.Second), Offset: 3 * time.Second, Where: "cp-2/1",
 			Seen: "no write for 4.2s \x1b[31m", Allowed: "one within 2.6s", More: 3}}
-	case report.NotSupported, report.CouldNotRun:
+	case result.NotSupported, result.CouldNotRun:
 		r.Reasons = []string{"no load balancer"}
-	case report.Inconclusive:
+	case result.Inconclusive:
 		r.Reasons = []string{"a machine was starved"}
-	case report.Interrupted:
+	case result.Interrupted:
 		r.Reasons = []string{"the run was ended"}
 	}
 	return r
 }
 
-func summary(statuses ...report.Status) report.Summary {
+func summary(statuses ...result.Status) report.Summary {
 	s := report.Summary{Backend: "local", Took: 83 * time.Second}
 	for i, status := range statuses {
-		s.Results = append(s.Results, result(string(rune('a'+i)), status))
+		s.Results = append(s.Results, sample(string(rune('a'+i)), status))
 	}
 	return s
 }
 
 func TestLineAndExitCode(t *testing.T) {
-	p, f, n, c, u, x, i := report.Passed, report.Failed, report.NotSupported, report.CouldNotRun, report.NotBegun, report.Inconclusive, report.Interrupted
+	p, f, n, c, u, x, i := result.Passed, result.Failed, result.NotSupported, result.CouldNotRun, result.NotBegun, result.Inconclusive, result.Interrupted
 	again := summary(p, p, x)
 	again.Results[0].JudgedAgain, again.Results[2].JudgedAgain = true, true
 	tests := []struct {
@@ -75,7 +76,7 @@ func TestLineAndExitCode(t *testing.T) {
 
 func TestText(t *testing.T) {
 	var b bytes.Buffer
-	if err := summary(report.Passed, report.Failed, report.NotSupported).WriteText(&b); err != nil {
+	if err := summary(result.Passed, result.Failed, result.NotSupported).WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"plugin  a         passed         12.3s  4 expectations, 120 checks", "b: FAILED on local in 12.3s",
@@ -92,7 +93,7 @@ func TestText(t *testing.T) {
 		t.Error("an escape sequence reaches the terminal")
 	}
 	b.Reset()
-	again := summary(report.Passed, report.Inconclusive)
+	again := summary(result.Passed, result.Inconclusive)
 	again.Results[0].JudgedAgain = true
 	if err := again.WriteText(&b); err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func TestText(t *testing.T) {
 
 func TestJUnit(t *testing.T) {
 	var b bytes.Buffer
-	s := summary(report.Passed, report.Failed, report.NotSupported, report.CouldNotRun)
+	s := summary(result.Passed, result.Failed, result.NotSupported, result.CouldNotRun)
 	s.Results[0].Form = history.FormHealthReports
 	if err := s.WriteJUnit(&b); err != nil {
 		t.Fatal(err)
@@ -149,7 +150,7 @@ func TestJUnit(t *testing.T) {
 		t.Errorf("%+v", doc.Cases[2])
 	}
 	b.Reset()
-	if err := summary(report.Inconclusive, report.Interrupted).WriteJUnit(&b); err != nil || !strings.Contains(b.String(), `failures="0" errors="1" skipped="1"`) ||
+	if err := summary(result.Inconclusive, result.Interrupted).WriteJUnit(&b); err != nil || !strings.Contains(b.String(), `failures="0" errors="1" skipped="1"`) ||
 		!strings.Contains(b.String(), `<error type="inconclusive" message="inconclusive: a machine was starved">`) || !strings.Contains(b.String(), `<skipped message="the run was ended">`) {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
@@ -161,8 +162,8 @@ func TestJUnit(t *testing.T) {
 
 func TestCollect(t *testing.T) {
 	out := t.TempDir()
-	for i, status := range []report.Status{report.Passed, report.Failed} {
-		r := result(string(rune('a'+i)), status)
+	for i, status := range []result.Status{result.Passed, result.Failed} {
+		r := sample(string(rune('a'+i)), status)
 		r.Began = instant().Add(time.Duration(i) * time.Minute)
 		if err := r.Save(filepath.Join(out, r.Scenario)); err != nil {
 			t.Fatal(err)
@@ -175,7 +176,7 @@ func TestCollect(t *testing.T) {
 	if s, err = report.Collect(out, instant().Add(time.Second)); err != nil || len(s.Results) != 1 {
 		t.Errorf("an older result is not left out: %+v, %v", s, err)
 	}
-	if err := os.WriteFile(filepath.Join(out, "a", report.ResultFile), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(out, "a", result.ResultFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = report.Collect(out, instant()); err == nil || !strings.Contains(err.Error(), "not a result") {
@@ -193,7 +194,7 @@ func TestCollect(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	text := summary(report.Passed, report.Failed, report.CouldNotRun).Markdown("all")
+	text := summary(result.Passed, result.Failed, result.CouldNotRun).Markdown("all")
 	for _, want := range []string{"### ❌ kmsharness: 2 of 3 did not pass\n", "| b | local | CADENCE cp-1/2 | +3.000s |", "**1 passed, 1 failed, 1 could not run, 0 not supported** on local in 1m23s",
 		"<details><summary>b on local: failed</summary>", "and 3 more of it", "<details><summary>All 3 results</summary>"} {
 		if !strings.Contains(text, strings.Replace(want, "cp-1/2", "cp-2/1", 1)) {
@@ -203,10 +204,10 @@ func TestMarkdown(t *testing.T) {
 	if table, counts := strings.Index(text, "| b |"), strings.Index(text, "**1 passed"); table > counts {
 		t.Error("what failed does not come first")
 	}
-	if text := summary(report.Passed, report.Inconclusive, report.Interrupted).Markdown(""); !strings.HasPrefix(text, "### ❌ kmsharness: 2 of 3 did not pass") || !strings.Contains(text, "0 not supported, 1 INCONCLUSIVE, 1 interrupted**") {
+	if text := summary(result.Passed, result.Inconclusive, result.Interrupted).Markdown(""); !strings.HasPrefix(text, "### ❌ kmsharness: 2 of 3 did not pass") || !strings.Contains(text, "0 not supported, 1 INCONCLUSIVE, 1 interrupted**") {
 		t.Errorf("neither passed nor failed:\n%s", text)
 	}
-	if text := summary(report.Passed).Markdown(""); !strings.HasPrefix(text, "### ✅ kmsharness: all 1 passed") || strings.Contains(text, "❌") {
+	if text := summary(result.Passed).Markdown(""); !strings.HasPrefix(text, "### ✅ kmsharness: all 1 passed") || strings.Contains(text, "❌") {
 		t.Errorf("a good run:\n%s", text)
 	}
 	if text := summary().Markdown(""); !strings.HasPrefix(text, "### ❌ kmsharness: no scenario ran") {
@@ -214,39 +215,13 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestSetAside: everything of the first try is kept, and a second time nothing is lost.
-func TestSetAside(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{report.ResultFile, "logs/etcd.log"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 2 {
-		if err := report.SetAside(dir); err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{report.ResultFile, "logs/etcd.log"} {
-			if data, err := os.ReadFile(filepath.Join(dir, report.FirstTryDir, name)); err != nil || string(data) != name {
-				t.Errorf("%s: %q, %v", name, data, err)
-			}
-		}
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("%v, %v", entries, err)
-	}
-}
-
 // A comment has a limit, and texts of plugins in it must neither draw tables nor call people.
 func TestMarkdownIsBounded(t *testing.T) {
 	var s report.Summary
 	for i := range 500 {
-		r := result("scenario-"+strings.Repeat("x", i%9), report.Failed)
+		r := sample("scenario-"+strings.Repeat("x", i%9), result.Failed)
 		for n := range 40 {
-			r.Failures = append(r.Failures, report.Failure{ID: "X", Seen: strings.Repeat("</details> | @team `", 50+n)})
+			r.Failures = append(r.Failures, result.Failure{ID: "X", Seen: strings.Repeat("</details> | @team `", 50+n)})
 		}
 		s.Results = append(s.Results, r)
 	}
@@ -260,7 +235,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 }
 
 func TestMachine(t *testing.T) {
-	s := summary(report.Passed, report.Failed)
+	s := summary(result.Passed, result.Failed)
 	s.Results[0].Covers = []string{"S0-02", "S0-01"}
 	data, err := report.NewMachine(s, "all", []report.MachineRun{{Column: "local", Result: s.Results[1]}}, []string{"S1-02", "S0-01", "S0-02", "S1-01"}).Encode()
 	if err != nil {

@@ -5,17 +5,19 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // Summary is all results of one invocation.
 type Summary struct {
 	Backend string
 	Took    time.Duration
-	Results []Result
+	Results []result.Result
 }
 
 // Count is how many results have a status.
-func (s Summary) Count(status Status) int {
+func (s Summary) Count(status result.Status) int {
 	n := 0
 	for _, r := range s.Results {
 		if r.Status == status {
@@ -26,7 +28,9 @@ func (s Summary) Count(status Status) int {
 }
 
 // ran is how many scenarios were judged.
-func (s Summary) ran() int { return s.Count(Passed) + s.Count(Failed) + s.Count(Inconclusive) }
+func (s Summary) ran() int {
+	return s.Count(result.Passed) + s.Count(result.Failed) + s.Count(result.Inconclusive)
+}
 
 // Exit codes of the programs.
 const (
@@ -39,9 +43,9 @@ const (
 // limit of the time accepts that not every scenario is begun.
 func (s Summary) ExitCode() int {
 	switch {
-	case s.Count(Failed) > 0:
+	case s.Count(result.Failed) > 0:
 		return ExitFailed
-	case s.Count(CouldNotRun)+s.Count(Inconclusive)+s.Count(Interrupted) > 0:
+	case s.Count(result.CouldNotRun)+s.Count(result.Inconclusive)+s.Count(result.Interrupted) > 0:
 		return ExitCouldNotRun
 	case s.ran() == 0:
 		return ExitFailed
@@ -52,8 +56,8 @@ func (s Summary) ExitCode() int {
 
 // Line is the last line of an invocation. What could not run counts as failed: nobody should take it for a pass.
 func (s Summary) Line() string {
-	return fmt.Sprintf("e2e: %d passed, %d failed, %d not supported%s on %s in %s", s.Count(Passed),
-		s.Count(Failed)+s.Count(CouldNotRun), s.Count(NotSupported), s.Rarely(), s.backend(), round(s.Took))
+	return fmt.Sprintf("e2e: %d passed, %d failed, %d not supported%s on %s in %s", s.Count(result.Passed),
+		s.Count(result.Failed)+s.Count(result.CouldNotRun), s.Count(result.NotSupported), s.Rarely(), s.backend(), round(s.Took))
 }
 
 // Rarely are the counts that most runs have none of, each behind a comma.
@@ -71,7 +75,7 @@ func (s Summary) Rarely() string {
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{s.Count(Inconclusive), "INCONCLUSIVE"}, {s.Count(Interrupted), "interrupted"}, {s.Count(NotBegun), "NOT BEGUN"}, {again, "judged again"}, {house, "with house rules not kept"}} {
+	}{{s.Count(result.Inconclusive), "INCONCLUSIVE"}, {s.Count(result.Interrupted), "interrupted"}, {s.Count(result.NotBegun), "NOT BEGUN"}, {again, "judged again"}, {house, "with house rules not kept"}} {
 		if x.n > 0 {
 			text += fmt.Sprintf(", %d %s", x.n, x.what)
 		}
@@ -84,7 +88,7 @@ func (s Summary) bootedTwice() string {
 	var causes []string
 	for _, r := range s.sorted() {
 		if len(r.FailedBoots) > 0 {
-			causes = append(causes, r.Scenario+": "+indent(strings.Join(r.FailedBoots, "; and again: ")))
+			causes = append(causes, r.Scenario+": "+result.Indent(strings.Join(r.FailedBoots, "; and again: ")))
 		}
 	}
 	switch len(causes) {
@@ -99,12 +103,12 @@ func (s Summary) bootedTwice() string {
 
 // forms are the wire forms of a run that has more than the default one; empty if it has not.
 func (s Summary) forms() string {
-	if !slices.ContainsFunc(s.Results, Result.OtherForm) {
+	if !slices.ContainsFunc(s.Results, result.Result.OtherForm) {
 		return ""
 	}
 	var forms []string
 	for _, r := range s.Results {
-		if r.Form != "" && !r.Status.skipped() && !slices.Contains(forms, r.Form) {
+		if r.Form != "" && !r.Status.Skipped() && !slices.Contains(forms, r.Form) {
 			forms = append(forms, r.Form)
 		}
 	}
@@ -126,9 +130,9 @@ func (s Summary) backend() string {
 func round(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
 // sorted is the results by area and name, as everything shows them.
-func (s Summary) sorted() []Result {
+func (s Summary) sorted() []result.Result {
 	out := slices.Clone(s.Results)
-	slices.SortStableFunc(out, func(a, b Result) int {
+	slices.SortStableFunc(out, func(a, b result.Result) int {
 		return strings.Compare(a.Area+"\x00"+a.Scenario, b.Area+"\x00"+b.Scenario)
 	})
 	return out

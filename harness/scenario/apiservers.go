@@ -37,7 +37,7 @@ func (v *validation) apiServers(at place) {
 	t := v.scenario.Topology
 	known := APIServers()
 	for i, name := range t.APIServers {
-		if v.word(at.index(i), "API server", name, known) && slices.Index(t.APIServers, name) < i {
+		if v.keyword(at.index(i), "API server", name, known) && slices.Index(t.APIServers, name) < i {
 			v.add(at.index(i), "API server %s stands twice, expected it once", quote(name))
 		}
 	}

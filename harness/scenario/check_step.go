@@ -35,36 +35,36 @@ func checkStep(c *checker, n *yaml.Node, at place) {
 func (c *checker) noVerb(n *yaml.Node, at place) {
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
-		if !slices.Contains([]string{wordAt, wordAfter, wordWithin, wordFor}, key.Value) {
-			c.add(key, at, "unknown verb %s, expected %s%s", quote(key.Value), oneOf(words()), suggest.DidYouMean(key.Value, words()))
+		if !slices.Contains([]string{keyAt, keyAfter, keyWithin, keyFor}, key.Value) {
+			c.add(key, at, "unknown verb %s, expected %s%s", quote(key.Value), oneOf(keywords()), suggest.DidYouMean(key.Value, keywords()))
 			return
 		}
 	}
-	c.add(n, at, "a step without a verb, expected %s", oneOf(words()))
+	c.add(n, at, "a step without a verb, expected %s", oneOf(keywords()))
 }
 
 // step is the shape of a step with a verb; nil if the word is none. A file has many steps with few verbs.
-func (c *checker) step(word string) *shape {
-	if s := c.steps[word]; s != nil {
+func (c *checker) step(keyword string) *shape {
+	if s := c.steps[keyword]; s != nil {
 		return s
 	}
-	if !slices.Contains(words(), word) {
+	if !slices.Contains(keywords(), keyword) {
 		return nil
 	}
 	if c.steps == nil {
 		c.steps = map[string]*shape{}
 	}
-	c.steps[word] = mapping("a step with "+word, stepFields(word)...)
-	return c.steps[word]
+	c.steps[keyword] = mapping("a step with "+keyword, stepFields(keyword)...)
+	return c.steps[keyword]
 }
 
 // boundOf is the field that must stand beside an expectation.
-func boundOf(word string) string {
-	switch word {
-	case wordExpect:
-		return wordWithin
-	case wordHolds, wordNever:
-		return wordFor
+func boundOf(keyword string) string {
+	switch keyword {
+	case keyExpect:
+		return keyWithin
+	case keyHolds, keyNever:
+		return keyFor
 	}
 	return ""
 }

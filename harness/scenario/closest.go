@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-var wordForm = regexp.MustCompile(`[a-z0-9]+`)
+var keywordForm = regexp.MustCompile(`[a-z0-9]+`)
 
 // Closest is the scenario that has most in common with a description in words; nil without any. Its name and what it does count
 // more than its title, and the same area counts as well. Of several that are as close the first is taken.
 func Closest(all []*Scenario, area string, description ...string) *Scenario {
-	wanted := wordsOf(description...)
+	wanted := keywordsOf(description...)
 	var best *Scenario
 	most := -2
 	for _, s := range all {
-		n := 3*common(wanted, wordsOf(s.Name, s.does())) + common(wanted, wordsOf(s.Title))
+		n := 3*common(wanted, keywordsOf(s.Name, s.does())) + common(wanted, keywordsOf(s.Title))
 		if s.Area == area {
 			n += 2
 		}
@@ -35,19 +35,19 @@ func (s *Scenario) does() string {
 	for _, a := range s.Actions() {
 		out = append(out, string(a.Verb()))
 		for _, f := range a.fields() {
-			if word, ok := f.get().(string); ok && (f.words != nil || f.name == "fault") {
-				out = append(out, word)
+			if keyword, ok := f.get().(string); ok && (f.keywords != nil || f.name == "fault") {
+				out = append(out, keyword)
 			}
 		}
 	}
 	return strings.Join(out, " ")
 }
 
-// wordsOf leaves out what stands in every title.
-func wordsOf(texts ...string) []string {
-	words := wordForm.FindAllString(strings.ToLower(strings.Join(texts, " ")), -1)
-	slices.Sort(words)
-	return slices.DeleteFunc(slices.Compact(words), func(w string) bool {
+// keywordsOf leaves out what stands in every title.
+func keywordsOf(texts ...string) []string {
+	keywords := keywordForm.FindAllString(strings.ToLower(strings.Join(texts, " ")), -1)
+	slices.Sort(keywords)
+	return slices.DeleteFunc(slices.Compact(keywords), func(w string) bool {
 		return slices.Contains(strings.Fields("a an the is are it its of in on and or that to not no while when with by for"), w)
 	})
 }

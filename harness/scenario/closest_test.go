@@ -15,9 +15,9 @@ func TestClosest(t *testing.T) {
 		{Name: "plugin-hangs", Title: "A hung Status is an error.", Area: "plugin", Steps: []scenario.Step{{Action: hang}}},
 		{Name: "balancer", Title: "It costs time.", Area: "network", Steps: []scenario.Step{{Action: link}}},
 	}
-	for words, want := range map[string]string{"a plugin that is hung": "plugin-hangs", "the load balancer of this is slow": "balancer", "": "a"} {
-		if got := scenario.Closest(all, "", words); got.Name != want {
-			t.Errorf("%q: %s, expected %s", words, got.Name, want)
+	for keywords, want := range map[string]string{"a plugin that is hung": "plugin-hangs", "the load balancer of this is slow": "balancer", "": "a"} {
+		if got := scenario.Closest(all, "", keywords); got.Name != want {
+			t.Errorf("%q: %s, expected %s", keywords, got.Name, want)
 		}
 	}
 	if got := scenario.Closest(all, "network", "something else"); got.Name != "balancer" {

@@ -82,8 +82,8 @@ func readStep(n *yaml.Node) Step {
 		return s
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		word, arguments := n.Content[i].Value, n.Content[i+1]
-		if a := NewAction(Verb(word)); a != nil {
+		keyword, arguments := n.Content[i].Value, n.Content[i+1]
+		if a := NewAction(Verb(keyword)); a != nil {
 			s.Action = a
 			readFields(arguments, a.fields())
 			if o, ok := a.(interface{ readOpen(*yaml.Node) }); ok {
@@ -91,22 +91,22 @@ func readStep(n *yaml.Node) Step {
 			}
 			continue
 		}
-		s.begin(word)
+		s.begin(keyword)
 	}
 	readFields(n, s.fields())
 	return s
 }
 
 // begin makes a step what one of the words that are no verb says.
-func (s *Step) begin(word string) {
-	switch word {
-	case wordExpect:
+func (s *Step) begin(keyword string) {
+	switch keyword {
+	case keyExpect:
 		s.Expect = &Expectation{Mode: ModeWithin}
-	case wordHolds:
+	case keyHolds:
 		s.Expect = &Expectation{Mode: ModeHolds}
-	case wordNever:
+	case keyNever:
 		s.Expect = &Expectation{Mode: ModeNever}
-	case wordRepeat:
+	case keyRepeat:
 		s.Repeat = &Repeat{}
 	}
 }
@@ -116,25 +116,25 @@ func (s *Step) fields() []field {
 	var fields []field
 	switch {
 	case s.Expect != nil:
-		word := s.Expect.Mode.Keyword()
-		fields = append(fields, required(word, formField(&s.Expect.CEL, someText)), required(boundOf(word), durationField(&s.Expect.Bound)).doc("for how long it is watched"), origin(&s.Expect.Origin))
+		keyword := s.Expect.Mode.Keyword()
+		fields = append(fields, required(keyword, formField(&s.Expect.CEL, someText)), required(boundOf(keyword), durationField(&s.Expect.Bound)).doc("for how long it is watched"), origin(&s.Expect.Origin))
 	case s.Repeat != nil:
-		fields = append(fields, required(wordRepeat, mappingField(wordRepeat, s.Repeat.fields()...)))
+		fields = append(fields, required(keyRepeat, mappingField(keyRepeat, s.Repeat.fields()...)))
 	case s.Action == nil:
-		fields = append(fields, optional(wordParallel, stepsField(&s.Parallel)), optional(wordWait, durationField(&s.Wait)))
+		fields = append(fields, optional(keyParallel, stepsField(&s.Parallel)), optional(keyWait, durationField(&s.Wait)))
 	}
-	return append(fields, optional(wordAt, durationField(&s.At)).doc("not before this time from the beginning of the steps"),
-		optional(wordAfter, durationField(&s.After)).doc("this long after the previous step"))
+	return append(fields, optional(keyAt, durationField(&s.At)).doc("not before this time from the beginning of the steps"),
+		optional(keyAfter, durationField(&s.After)).doc("this long after the previous step"))
 }
 
 func (r *Repeat) fields() []field {
 	times := intField(&r.Times, 1, MaxTimes)
 	return []field{required("times", times),
-		optional(wordUntil, formField(&r.Until, someText)).doc("ends the repetition after the round in which it is true; fails if that never happens"), required("steps", stepsField(&r.Steps))}
+		optional(keyUntil, formField(&r.Until, someText)).doc("ends the repetition after the round in which it is true; fails if that never happens"), required("steps", stepsField(&r.Steps))}
 }
 
 func origin(p *string) field {
-	return optional(wordOrigin, wordField(p, OriginSource, OriginHouse)).doc(
+	return optional(keyOrigin, keywordField(p, OriginSource, OriginHouse)).doc(
 		"what it rests on: a source (default), or a decision of this project, which fails a program of somebody else only with --strict")
 }
 

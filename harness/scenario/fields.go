@@ -76,10 +76,10 @@ func formField(p *string, form *regexp.Regexp) value {
 	return scalarValue(p, &shape{kind: kindText, form: form})
 }
 
-// wordField is one of a few words.
-func wordField(p *string, words ...string) value {
-	v := scalarValue(p, &shape{kind: kindText, words: words})
-	v.check = func(v *validation, at place, name string) { v.word(at, name, *p, words) }
+// keywordField is one of a few words.
+func keywordField(p *string, keywords ...string) value {
+	v := scalarValue(p, &shape{kind: kindText, keywords: keywords})
+	v.check = func(v *validation, at place, name string) { v.keyword(at, name, *p, keywords) }
 	return v
 }
 

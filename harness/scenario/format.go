@@ -19,8 +19,8 @@ var oneLine = regexp.MustCompile(`^\S(.*\S)?$`)
 
 func scalar(k kind) *shape { return &shape{kind: k} }
 
-// word is a text out of few.
-func word(of ...string) *shape { return &shape{kind: kindText, words: of} }
+// keyword is a text out of few.
+func keyword(of ...string) *shape { return &shape{kind: kindText, keywords: of} }
 
 // formed is a text of a form.
 func formed(form *regexp.Regexp) *shape { return &shape{kind: kindText, form: form} }
@@ -41,7 +41,7 @@ func mapping(what string, fields ...field) *shape {
 
 // constant is a field that always has the same text.
 func constant(s string) value {
-	return value{shape: word(s), get: func() any { return s }}
+	return value{shape: keyword(s), get: func() any { return s }}
 }
 
 // defaultText is a text that is left out where it has the default, and what may stand there.
@@ -59,7 +59,7 @@ func defaultText(p *string, s *shape, standard string) value {
 // fields are those of a whole document.
 func (s *Scenario) fields() []field {
 	named := s.namedContract()
-	form := defaultText(&named, word(Contracts()...), "")
+	form := defaultText(&named, keyword(Contracts()...), "")
 	form.read = func(n *yaml.Node) { s.Contract = scalarText(n) }
 	return []field{
 		required("apiVersion", constant(APIVersion)),
@@ -67,7 +67,7 @@ func (s *Scenario) fields() []field {
 		required("metadata", mappingField("metadata",
 			required("name", formField(&s.Name, nameForm)).doc("unique, the file's name without .yaml"),
 			required("title", formField(&s.Title, someText)).doc("one sentence that says what must hold"),
-			required("area", scalarValue(&s.Area, word(Areas()...))).doc("part of the catalogue"),
+			required("area", scalarValue(&s.Area, keyword(Areas()...))).doc("part of the catalogue"),
 			optional("labels", listField(&s.Labels, listOf(formed(labelForm)))).doc("further labels, such as slow"),
 			optional("onlyKind", formField(&s.OnlyKind, oneLine)).doc("what of a real cluster it judges that no other backend can: it gets the label only-kind, which the gate runs on kind"),
 			optional("covers", listField(&s.Covers, listOf(formed(coversForm)))).doc("ids of the statements that it tests, such as S0-08"),
@@ -75,10 +75,10 @@ func (s *Scenario) fields() []field {
 		required("spec", mappingField("spec",
 			optional("topology", s.Topology.field()).doc("what is there when the steps begin"),
 			optional("contract", form).doc("wire form of the reports; default conditions"),
-			optional("operator", defaultText(&s.Operator, word(Operators()...), Operators()[0])).doc("whose custom resource is reported to; default kubeapiserver"),
+			optional("operator", defaultText(&s.Operator, keyword(Operators()...), Operators()[0])).doc("whose custom resource is reported to; default kubeapiserver"),
 			optional("clusterOperator", flowing(mappingField("clusterOperator",
 				optional("degradedInertia", listField(&s.ClusterOperator.DegradedInertia, listOf(formed(inertiaForm)))).doc("how long a condition must be True or Unknown before Degraded shows it: 2m, and NodeControllerDegraded=10m for one type; default none"),
-				optional("unknownStatus", defaultText(&s.ClusterOperator.UnknownStatus, word(contract.UnknownRules()...), contract.UnknownRules()[0])).doc("yields: a condition that is Unknown yields to bad ones; is-bad: it is one of them, as in library-go; default yields"),
+				optional("unknownStatus", defaultText(&s.ClusterOperator.UnknownStatus, keyword(contract.UnknownRules()...), contract.UnknownRules()[0])).doc("yields: a condition that is Unknown yields to bad ones; is-bad: it is one of them, as in library-go; default yields"),
 			))).doc("how the aggregator unites conditions into those of the ClusterOperator"),
 			optional("excused", excusesField(&s.Excused)).doc("violations that this scenario wants"),
 			required("steps", stepsField(&s.Steps)).doc("the timeline: one verb each"),
@@ -88,7 +88,7 @@ func (s *Scenario) fields() []field {
 
 // field is the topology. What is in it has rules of its own (validate_topology.go).
 func (t *Topology) field() value {
-	furtherServers := listField(&t.APIServers, some(word(APIServers()...), len(APIServers())))
+	furtherServers := listField(&t.APIServers, some(keyword(APIServers()...), len(APIServers())))
 	furtherServers.encode = func() *yaml.Node {
 		if len(t.Aggregated()) == 0 {
 			return nil
@@ -102,10 +102,10 @@ func (t *Topology) field() value {
 		optional("aggregators", count(&t.Aggregators, MaxAggregators)).doc("replicas, 1 to 3; default 1"),
 		optional("apiServers", furtherServers).doc("those that encrypt, kube-apiserver among them; default kube-apiserver alone"),
 		optional("profile", formField(&t.Profile, nameForm)).doc("provider that the plugins stand for, such as aws (kmsharness profiles); default none"),
-		optional("start", defaultText(&t.Start, word(StartRunning, StartStopped), StartRunning)).doc("running: healthy; stopped: only etcd and the remote KMS run"),
-		optional("lifecycle", defaultText(&t.Lifecycle, word(Lifecycles()...), LifecycleDirect)).doc("who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"),
-		optional("crds", defaultText(&t.CRDs, word(variants()...), history.CRDsTechPreview)).doc("variant of the operators' CRDs; Default has no typed list of reports; default TechPreviewNoUpgrade"),
-		optional("sockets", defaultText(&t.Sockets, word(SocketSchemes()...), SocketsByKey)).doc("what the operator names sockets after: key, kms-{keyID}.sock; hash, kms-<config-hash>.sock; default key"),
+		optional("start", defaultText(&t.Start, keyword(StartRunning, StartStopped), StartRunning)).doc("running: healthy; stopped: only etcd and the remote KMS run"),
+		optional("lifecycle", defaultText(&t.Lifecycle, keyword(Lifecycles()...), LifecycleDirect)).doc("who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"),
+		optional("crds", defaultText(&t.CRDs, keyword(variants()...), history.CRDsTechPreview)).doc("variant of the operators' CRDs; Default has no typed list of reports; default TechPreviewNoUpgrade"),
+		optional("sockets", defaultText(&t.Sockets, keyword(SocketSchemes()...), SocketsByKey)).doc("what the operator names sockets after: key, kms-{keyID}.sock; hash, kms-<config-hash>.sock; default key"),
 	))
 }
 
@@ -122,7 +122,7 @@ func flowing(v value) value {
 }
 
 func (x *Excuse) fields() []field {
-	return []field{required("invariant", scalarValue(&x.Invariant, word(Invariants()...))), required("reason", formField(&x.Reason, someText))}
+	return []field{required("invariant", scalarValue(&x.Invariant, keyword(Invariants()...))), required("reason", formField(&x.Reason, someText))}
 }
 
 func excusesField(p *[]Excuse) value {
@@ -156,27 +156,27 @@ func stepShape() *shape { return &shape{custom: checkStep} }
 
 // Text of a step that are no verb.
 const (
-	wordExpect   = "expect"
-	wordHolds    = "holds"
-	wordNever    = "never"
-	wordParallel = "parallel"
-	wordRepeat   = "repeat"
-	wordUntil    = "until"
-	wordWait     = "wait"
-	wordWithin   = "within"
-	wordFor      = "for"
-	wordAt       = "at"
-	wordAfter    = "after"
-	wordOrigin   = "origin"
+	keyExpect   = "expect"
+	keyHolds    = "holds"
+	keyNever    = "never"
+	keyParallel = "parallel"
+	keyRepeat   = "repeat"
+	keyUntil    = "until"
+	keyWait     = "wait"
+	keyWithin   = "within"
+	keyFor      = "for"
+	keyAt       = "at"
+	keyAfter    = "after"
+	keyOrigin   = "origin"
 )
 
-// words are what a step can be: a verb or one of these; it has exactly one.
-func words() []string {
-	words := []string{}
+// keywords are what a step can be: a verb or one of these; it has exactly one.
+func keywords() []string {
+	keywords := []string{}
 	for _, v := range Verbs() {
-		words = append(words, string(v))
+		keywords = append(keywords, string(v))
 	}
-	return append(words, wordExpect, wordHolds, wordNever, wordParallel, wordRepeat, wordWait)
+	return append(keywords, keyExpect, keyHolds, keyNever, keyParallel, keyRepeat, keyWait)
 }
 
 // stepFields are the fields of a step with a word, for the parser and for editors.
@@ -191,14 +191,14 @@ func stepFields(of string) []field {
 	fields := s.fields()
 	if s.Expect == nil && s.Repeat == nil { // parallel and wait
 		i := 0
-		if of == wordWait {
+		if of == keyWait {
 			i = 1
 		}
 		fields = append([]field{required(of, fields[i].value)}, fields[2:]...)
 	}
 	fields[0] = fields[0].doc(map[string]string{
-		wordExpect: "becomes true within a time", wordHolds: "is true now and stays true for a time", wordNever: "stays false for a time",
-		wordParallel: "steps that go on at the same time", wordRepeat: "steps that are done several times", wordWait: "lets time pass; the invariants are judged meanwhile",
+		keyExpect: "becomes true within a time", keyHolds: "is true now and stays true for a time", keyNever: "stays false for a time",
+		keyParallel: "steps that go on at the same time", keyRepeat: "steps that are done several times", keyWait: "lets time pass; the invariants are judged meanwhile",
 	}[of])
 	return fields
 }

@@ -34,11 +34,11 @@ func rewritten(steps []Step, at string, rewrite func(Expectation) string) (out [
 	for i := range out {
 		s, at := &out[i], fmt.Sprintf("%s[%d]", at, i)
 		var below []string
-		s.Parallel, below = rewritten(s.Parallel, at+"."+wordParallel, rewrite)
+		s.Parallel, below = rewritten(s.Parallel, at+"."+keyParallel, rewrite)
 		places = append(places, below...)
 		if s.Repeat != nil {
 			repeat := *s.Repeat
-			repeat.Steps, below = rewritten(repeat.Steps, at+"."+wordRepeat, rewrite)
+			repeat.Steps, below = rewritten(repeat.Steps, at+"."+keyRepeat, rewrite)
 			s.Repeat, places = &repeat, append(places, below...)
 		}
 		if s.Expect == nil {

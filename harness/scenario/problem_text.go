@@ -6,11 +6,11 @@ import (
 )
 
 // oneOf is "a", "a or b", "a, b or c".
-func oneOf(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
+func oneOf(keywords []string) string {
+	if len(keywords) < 2 {
+		return strings.Join(keywords, "")
 	}
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	return strings.Join(keywords[:len(keywords)-1], ", ") + " or " + keywords[len(keywords)-1]
 }
 
 // quote shows a text of the file within a message, on one line and short.

@@ -41,16 +41,16 @@ func (s schema) of(sh *shape, name string) map[string]any {
 	case sh.kind == kindAny:
 		return map[string]any{}
 	case name == "fault":
-		return wordSchema(s.faults)
+		return keywordSchema(s.faults)
 	case sh.form != nil:
 		return map[string]any{"type": "string", "pattern": sh.form.String()}
-	case sh.words != nil:
-		return wordSchema(sh.words)
+	case sh.keywords != nil:
+		return keywordSchema(sh.keywords)
 	}
 	return map[string]any{"type": "string"}
 }
 
-func wordSchema(of []string) map[string]any {
+func keywordSchema(of []string) map[string]any {
 	return map[string]any{"type": "string", "enum": slices.Clone(of)}
 }
 
@@ -96,8 +96,8 @@ func (s schema) custom(name string) map[string]any {
 // step is one alternative per verb, so that an editor offers the fields of the verb that was written.
 func (s schema) step() map[string]any {
 	var all []any
-	for _, word := range words() {
-		all = append(all, s.mapping(mapping("", stepFields(word)...)))
+	for _, keyword := range keywords() {
+		all = append(all, s.mapping(mapping("", stepFields(keyword)...)))
 	}
 	return map[string]any{"anyOf": all}
 }

@@ -26,16 +26,16 @@ const (
 
 // shape describes a value of the file format: the part of the format that needs no knowledge of other parts.
 type shape struct {
-	kind   kind
-	fields []field        // of a mapping
-	open   *shape         // of further fields of a mapping; nil if there are none
-	item   *shape         // of the items of a list
-	what   string         // in messages: "in metadata"
-	words  []string       // of a text: what it may be, for editors; the rules say so in their own words
-	form   *regexp.Regexp // of a text, for editors as well
-	least  int            // of a number or a list's length, with most; for editors as well
-	most   int
-	custom func(c *checker, n *yaml.Node, at place)
+	kind     kind
+	fields   []field        // of a mapping
+	open     *shape         // of further fields of a mapping; nil if there are none
+	item     *shape         // of the items of a list
+	what     string         // in messages: "in metadata"
+	keywords []string       // of a text: what it may be, for editors; the rules say so in their own words
+	form     *regexp.Regexp // of a text, for editors as well
+	least    int            // of a number or a list's length, with most; for editors as well
+	most     int
+	custom   func(c *checker, n *yaml.Node, at place)
 }
 
 // checker compares a document with its shape.

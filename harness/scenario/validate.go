@@ -77,14 +77,14 @@ func (v *validation) positioned(source []string, root *yaml.Node, reported []pla
 
 // The words of a scenario's metadata.
 var (
-	nameForm    = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	labelForm   = regexp.MustCompile(`^[a-z0-9]+([-.:/][a-z0-9]+)*$`)
-	coversForm  = regexp.MustCompile(`^S[0-9]-[0-9]{2}$`)
-	keyIDForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,62}$`)
-	inertiaForm = regexp.MustCompile(`^([A-Za-z0-9_.-]*Degraded=)?([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`)
-	nodeForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	kubeForm    = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:.-]{0,252}[A-Za-z0-9_])?$`)
-	excuseWords = 3
+	nameForm       = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	labelForm      = regexp.MustCompile(`^[a-z0-9]+([-.:/][a-z0-9]+)*$`)
+	coversForm     = regexp.MustCompile(`^S[0-9]-[0-9]{2}$`)
+	keyIDForm      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,62}$`)
+	inertiaForm    = regexp.MustCompile(`^([A-Za-z0-9_.-]*Degraded=)?([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`)
+	nodeForm       = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	kubeForm       = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:.-]{0,252}[A-Za-z0-9_])?$`)
+	excuseKeywords = 3
 )
 
 func (v *validation) metadata() {
@@ -95,7 +95,7 @@ func (v *validation) metadata() {
 	if n := utf8.RuneCountInString(s.Title); strings.TrimSpace(s.Title) == "" || n > maxTitleChars || strings.Contains(s.Title, "\n") {
 		v.add(at.at("title"), "title has %d characters, expected one sentence of at most %d on one line", n, maxTitleChars)
 	}
-	v.word(at.at("area"), "area", s.Area, Areas())
+	v.keyword(at.at("area"), "area", s.Area, Areas())
 	v.texts(at.at("labels"), "label", s.Labels, labelForm, "small letters and digits, such as slow")
 	if s.OnlyKind != "" && !oneLine.MatchString(s.OnlyKind) || utf8.RuneCountInString(s.OnlyKind) > maxTitleChars {
 		v.add(at.at("onlyKind"), "onlyKind is %s, expected one line of at most %d characters", quote(s.OnlyKind), maxTitleChars)
@@ -119,8 +119,8 @@ func (v *validation) texts(at place, what string, values []string, form *regexp.
 	}
 }
 
-// word checks a value of a closed list.
-func (v *validation) word(at place, what, got string, known []string) bool {
+// keyword checks a value of a closed list.
+func (v *validation) keyword(at place, what, got string, known []string) bool {
 	if slices.Contains(known, got) {
 		return true
 	}

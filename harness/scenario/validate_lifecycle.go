@@ -28,7 +28,7 @@ func notHash(name string) string {
 
 // operated checks a topology with an operator: what it does not do yet is refused here, for all backends alike.
 func (v *validation) operated(t Topology, at place) {
-	named := v.word(at.at("sockets"), "sockets", t.Sockets, SocketSchemes())
+	named := v.keyword(at.at("sockets"), "sockets", t.Sockets, SocketSchemes())
 	if !t.ByOperator() {
 		if named && t.Sockets != SocketsByKey {
 			v.add(at.at("sockets"), "sockets by %s with lifecycle %s, expected it with operator only: others are named by the keyIDs that are written", t.Sockets, quote(t.Lifecycle))

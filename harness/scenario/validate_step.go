@@ -39,10 +39,10 @@ func (v *validation) sequence(steps []Step, at place, g group) {
 }
 
 func (v *validation) step(s Step, at place, g group) {
-	v.duration(at.at(wordAt), s.At, false)
-	v.duration(at.at(wordAfter), s.After, false)
+	v.duration(at.at(keyAt), s.At, false)
+	v.duration(at.at(keyAfter), s.After, false)
 	if g.repeated && !s.At.IsZero() {
-		v.add(at.at(wordAt), "at within repeat, expected after: the instant would be over the second time")
+		v.add(at.at(keyAt), "at within repeat, expected after: the instant would be over the second time")
 	}
 	if n := s.kinds(); n != 1 {
 		v.add(at, "step has %d of action, expectation, parallel, repeat and wait, expected one", n)
@@ -55,17 +55,17 @@ func (v *validation) step(s Step, at place, g group) {
 	case s.Expect != nil:
 		v.expectation(*s.Expect, at)
 	case s.Parallel != nil:
-		v.group(s.Parallel, at.at(wordParallel), g)
+		v.group(s.Parallel, at.at(keyParallel), g)
 	case s.Repeat != nil:
-		at = at.at(wordRepeat)
+		at = at.at(keyRepeat)
 		v.number(at.at("times"), "times", s.Repeat.Times, 1, MaxTimes)
 		if s.Repeat.Until != "" {
-			v.expression(s.Repeat.Until, at.at(wordUntil))
+			v.expression(s.Repeat.Until, at.at(keyUntil))
 		}
 		g.repetitions, g.repeated = g.repetitions*max(1, min(s.Repeat.Times, MaxTimes)), true
 		v.group(s.Repeat.Steps, at.at("steps"), g)
 	default:
-		v.duration(at.at(wordWait), s.Wait, true)
+		v.duration(at.at(keyWait), s.Wait, true)
 	}
 }
 
@@ -91,11 +91,11 @@ func (s Step) kinds() int {
 func (m Mode) Keyword() string {
 	switch m {
 	case ModeHolds:
-		return wordHolds
+		return keyHolds
 	case ModeNever:
-		return wordNever
+		return keyNever
 	default:
-		return wordExpect
+		return keyExpect
 	}
 }
 
@@ -105,7 +105,7 @@ func (v *validation) expectation(e Expectation, at place) {
 		return
 	}
 	if !slices.Contains([]string{"", OriginSource, OriginHouse}, e.Origin) {
-		v.add(at.at(wordOrigin), "origin is %s, expected %s", quote(e.Origin), oneOf([]string{OriginSource, OriginHouse}))
+		v.add(at.at(keyOrigin), "origin is %s, expected %s", quote(e.Origin), oneOf([]string{OriginSource, OriginHouse}))
 	}
 	v.duration(at.at(boundOf(e.Mode.Keyword())), e.Bound, true)
 	v.expression(e.CEL, at.at(e.Mode.Keyword()))
@@ -139,11 +139,11 @@ func suggestIn(message string) string {
 		_, rest, ok = strings.Cut(message, "undefined field '")
 		known = strings.Fields("degraded available progressing exists status reason message kekID detail age fresh node keyID count failed healthy calls errors seconds written refused verified lost under keys kekIDs")
 	}
-	word, _, closed := strings.Cut(rest, "'")
+	keyword, _, closed := strings.Cut(rest, "'")
 	if !ok || !closed {
 		return message
 	}
-	return message + suggest.DidYouMean(word, known)
+	return message + suggest.DidYouMean(keyword, known)
 }
 
 // reference says what is wrong with a constant of an expression, or nothing.
@@ -191,7 +191,7 @@ const (
 // action applies the rules of each argument, and then those of the verb.
 func (v *validation) action(a Action, at place) {
 	if NewAction(a.Verb()) == nil {
-		v.word(at, "verb", string(a.Verb()), words())
+		v.keyword(at, "verb", string(a.Verb()), keywords())
 		return
 	}
 	v.fields(a.fields(), at)

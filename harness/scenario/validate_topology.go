@@ -14,17 +14,17 @@ func (v *validation) topology() {
 	v.number(at.at("aggregators"), "aggregators", t.Aggregators, 1, MaxAggregators)
 	v.keyIDsOf(t, at.at("keyIDs"))
 	if v.parser.faults != nil && t.Profile != "" {
-		v.word(at.at("profile"), "profile", t.Profile, v.parser.faults.Profiles())
+		v.keyword(at.at("profile"), "profile", t.Profile, v.parser.faults.Profiles())
 	}
 	v.apiServers(at.at("apiServers"))
-	v.word(at.at("start"), "start", t.Start, []string{StartRunning, StartStopped})
-	v.word(at.at("lifecycle"), "lifecycle", t.Lifecycle, Lifecycles())
+	v.keyword(at.at("start"), "start", t.Start, []string{StartRunning, StartStopped})
+	v.keyword(at.at("lifecycle"), "lifecycle", t.Lifecycle, Lifecycles())
 	v.operated(t, at)
-	if t.CRDs != "" && v.word(at.at("crds"), "crds", t.CRDs, variants()) && v.scenario.AnyContract {
+	if t.CRDs != "" && v.keyword(at.at("crds"), "crds", t.CRDs, variants()) && v.scenario.AnyContract {
 		v.add(at.at("crds"), "crds %s without contract, expected %s or %s: the typed list is not in these CRDs", t.CRDs, ContractConditions, ContractHealthReports)
 	}
-	v.word(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())
-	v.word(place{"spec", "operator"}, "operator", v.scenario.Operator, Operators())
+	v.keyword(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())
+	v.keyword(place{"spec", "operator"}, "operator", v.scenario.Operator, Operators())
 }
 
 // variants are the values of topology.crds, the default first.
@@ -38,7 +38,7 @@ func (v *validation) clusterOperator() {
 	if _, err := contract.ParseInertia(c.DegradedInertia); err != nil && len(v.findings) == found {
 		v.add(list, "degradedInertia: %v", err)
 	}
-	v.word(at.at("unknownStatus"), "unknownStatus", c.UnknownStatus, contract.UnknownRules())
+	v.keyword(at.at("unknownStatus"), "unknownStatus", c.UnknownStatus, contract.UnknownRules())
 }
 
 // keyIDsOf: an operator numbers its keys itself.
@@ -63,8 +63,8 @@ func (v *validation) excused() {
 	at := place{"spec", "excused"}
 	for i, e := range v.scenario.Excused {
 		here := at.index(i)
-		v.word(here.at("invariant"), "invariant", e.Invariant, v.parser.invariants)
-		if len(strings.Fields(e.Reason)) < excuseWords {
+		v.keyword(here.at("invariant"), "invariant", e.Invariant, v.parser.invariants)
+		if len(strings.Fields(e.Reason)) < excuseKeywords {
 			v.add(here.at("reason"), "reason is %s, expected a sentence that says why the violation is wanted", quote(e.Reason))
 		}
 		if slices.IndexFunc(v.scenario.Excused, func(o Excuse) bool { return o.Invariant == e.Invariant }) < i {

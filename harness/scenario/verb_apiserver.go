@@ -38,7 +38,7 @@ func (a *APIServer) fields() (fields []field) {
 	for _, name := range Sections() {
 		fields = append(fields, optional(name, a.section(name)).doc("settings of the provider, in the form of the API; required ones of vault that are left out are filled in"))
 	}
-	return append(fields, required("type", wordField(&a.Type, encryptionTypes()...)), optional("expect", wordField(&a.Expect, apiServerOutcomes()...)),
+	return append(fields, required("type", keywordField(&a.Type, encryptionTypes()...)), optional("expect", keywordField(&a.Expect, apiServerOutcomes()...)),
 		optional("lag", lagField(&a.Lag)).doc("how much later than the others a node's API server gets each revision that comes of it"))
 }
 

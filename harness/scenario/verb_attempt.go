@@ -41,9 +41,9 @@ type Attempt struct {
 func (*Attempt) Verb() Verb { return VerbAttempt }
 
 func (a *Attempt) fields() []field {
-	return []field{required("as", oneNodeField(&a.As)), required("verb", wordField(&a.Method, attemptVerbs()...)), optional("resource", textField(&a.Resource)),
+	return []field{required("as", oneNodeField(&a.As)), required("verb", keywordField(&a.Method, attemptVerbs()...)), optional("resource", textField(&a.Resource)),
 		optional("namespace", textField(&a.Namespace)), optional("name", textField(&a.Name)), optional("node", nodeField(&a.Node)), optional("body", anyField(&a.Body)),
-		required("expect", wordField(&a.Expect, AttemptDenied, AttemptAllowed))}
+		required("expect", keywordField(&a.Expect, AttemptDenied, AttemptAllowed))}
 }
 
 // Describe implements Action.

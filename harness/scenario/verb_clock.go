@@ -24,10 +24,10 @@ type Clock struct {
 func (*Clock) Verb() Verb { return VerbClock }
 
 func (c *Clock) fields() []field {
-	role := wordField(&c.Role, history.RoleAggregator)
+	role := keywordField(&c.Role, history.RoleAggregator)
 	role.check = nil // below
 	return append(ofTarget(optional("node", nodeField(&c.Node)), optional("role", role)),
-		required("mode", wordField(&c.Mode, clockModes()...)), optional("by", durationField(&c.By)))
+		required("mode", keywordField(&c.Mode, clockModes()...)), optional("by", durationField(&c.By)))
 }
 
 func (c *Clock) target([]string) string {

@@ -17,7 +17,7 @@ type Condition struct {
 func (*Condition) Verb() Verb { return VerbCondition }
 
 func (c *Condition) fields() []field {
-	status := wordField(&c.Status, "True", "False", "Unknown")
+	status := keywordField(&c.Status, "True", "False", "Unknown")
 	rule := status.check
 	status.check = func(v *validation, at place, name string) {
 		if !c.Delete && c.Status != "" {

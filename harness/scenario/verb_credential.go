@@ -18,7 +18,7 @@ type Credential struct{ Node, Mode string }
 func (*Credential) Verb() Verb { return VerbCredential }
 
 func (c *Credential) fields() []field {
-	return append(ofTarget(required("node", nodeField(&c.Node)).doc("whose reporter")), required("mode", wordField(&c.Mode, CredentialExpire, CredentialRenew)).doc(
+	return append(ofTarget(required("node", nodeField(&c.Node)).doc("whose reporter")), required("mode", keywordField(&c.Mode, CredentialExpire, CredentialRenew)).doc(
 		"expire: the reporter is restarted with one that expires soon, and has expired when the step is over; renew: a new one is in its file"))
 }
 

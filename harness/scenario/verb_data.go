@@ -38,7 +38,7 @@ func (d *Data) Objects() (count, size int) { return cmp.Or(d.Count, 3), cmp.Or(d
 func (*Data) Verb() Verb { return VerbData }
 
 func (d *Data) fields() []field {
-	return []field{required("op", wordField(&d.Op, DataWrite, DataVerify, DataMigrate)), optional("count", intField(&d.Count, 1, MaxObjects)), optional("size", intField(&d.Size, 1, MaxObjectBytes))}
+	return []field{required("op", keywordField(&d.Op, DataWrite, DataVerify, DataMigrate)), optional("count", intField(&d.Count, 1, MaxObjects)), optional("size", intField(&d.Size, 1, MaxObjectBytes))}
 }
 
 // Describe implements Action.

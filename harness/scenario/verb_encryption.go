@@ -32,7 +32,7 @@ func (e *Encryption) fields() []field {
 		}
 		v.keyIDList(at, e.KeyIDs)
 	}
-	return []field{required("type", wordField(&e.Type, encryptionTypes()...)), optional("keyIDs", keyIDs)}
+	return []field{required("type", keywordField(&e.Type, encryptionTypes()...)), optional("keyIDs", keyIDs)}
 }
 
 // Describe implements Action.

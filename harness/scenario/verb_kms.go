@@ -53,7 +53,7 @@ func accessOps() []string { return []string{KMSDeny, KMSAllow, KMSCut, KMSRestor
 func (*KMS) Verb() Verb { return VerbKMS }
 
 func (k *KMS) fields() []field {
-	return []field{required("op", wordField(&k.Op, append(kekOps(), accessOps()...)...)), optional("node", nodeField(&k.Node)), optional("kek", intField(&k.KEK, 1, maxKEKs))}
+	return []field{required("op", keywordField(&k.Op, append(kekOps(), accessOps()...)...)), optional("node", nodeField(&k.Node)), optional("kek", intField(&k.KEK, 1, maxKEKs))}
 }
 
 // Describe implements Action.

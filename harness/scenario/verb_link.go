@@ -28,14 +28,14 @@ type Link struct {
 func (*Link) Verb() Verb { return VerbLink }
 
 func (l *Link) fields() []field {
-	to := wordField(&l.To, linkTos()...)
+	to := keywordField(&l.To, linkTos()...)
 	to.check = func(v *validation, at place, _ string) {
 		if slices.Contains(linkFroms(), l.From) {
-			v.word(at, "to (from "+l.From+")", l.To, linkEnds()[l.From])
+			v.keyword(at, "to (from "+l.From+")", l.To, linkEnds()[l.From])
 		}
 	}
-	return append(ofTarget(required("from", wordField(&l.From, linkFroms()...)), required("to", to), optional("node", nodeField(&l.Node))),
-		required("mode", wordField(&l.Mode, linkModes()...)), optional("delay", durationField(&l.Delay)))
+	return append(ofTarget(required("from", keywordField(&l.From, linkFroms()...)), required("to", to), optional("node", nodeField(&l.Node))),
+		required("mode", keywordField(&l.Mode, linkModes()...)), optional("delay", durationField(&l.Delay)))
 }
 
 // Ends is the link that is meant.
@@ -118,7 +118,7 @@ func linkModes() []string { return strings.Fields("cut reset slow mute restore")
 
 func (l *Link) check(v *validation, at place) {
 	if l.From == history.RoleNode { // its whole connection
-		v.word(at.at("mode"), "mode (from node to network)", l.Mode, []string{"cut", modeRestore})
+		v.keyword(at.at("mode"), "mode (from node to network)", l.Mode, []string{"cut", modeRestore})
 		if v.scenario.Topology.ControlPlanes == 1 {
 			v.add(at, "a link from node to network with one control-plane node, expected several: alone it reaches all that it needs")
 		}

@@ -24,7 +24,7 @@ func (*Node) Verb() Verb { return VerbNode }
 
 func (n *Node) fields() []field {
 	named := func(p *string) value { v := oneNodeField(p); v.check = nil; return v }
-	reporter := wordField(&n.Reporter, ReporterLingers)
+	reporter := keywordField(&n.Reporter, ReporterLingers)
 	reporter.check = nil
 	return []field{optional("remove", named(&n.Remove)), optional("add", named(&n.Add)), optional("replace", named(&n.Replace)), optional("with", named(&n.With)), optional("reporter", reporter)}
 }

@@ -45,7 +45,7 @@ func pluginField(s *Selector) field {
 
 // apiServerField is an API server of the topology.
 func apiServerField(p *string) value {
-	v := wordField(p, APIServers()...)
+	v := keywordField(p, APIServers()...)
 	v.check = func(v *validation, at place, _ string) { v.selectedAPIServer(at, *p) }
 	return v
 }
@@ -116,6 +116,13 @@ func (i *Inject) Bound() Duration {
 func (i *Inject) readOpen(n *yaml.Node) { i.Params = openFields(n, i.fields()) }
 
 func (i *Inject) openParams() map[string]any { return shownParams(i.Params) }
+
+// FaultParams are the parameters of the fault as its catalogue reads them: the method too, and durations as text.
+func (i *Inject) FaultParams() map[string]any {
+	params := Params(i)
+	delete(params, "fault")
+	return params
+}
 
 // durationParams are the parameters that are durations.
 func (i *Inject) durationParams(faults FaultChecker) []string {
@@ -188,7 +195,7 @@ func (v *validation) methods(method string, at place) {
 		return
 	}
 	for _, m := range strings.Split(method, "+") {
-		v.word(at.at("method"), "method", m, []string{"Status", "Encrypt", "Decrypt", "all"})
+		v.keyword(at.at("method"), "method", m, []string{"Status", "Encrypt", "Decrypt", "all"})
 	}
 }
 

@@ -61,12 +61,12 @@ func (p *Process) Verb() Verb { return p.Do }
 func (p *Process) fields() []field {
 	instance := textField(&p.Target.Instance)
 	instance.shape = &shape{custom: checkInstance}
-	fields := ofTarget(required("role", wordField(&p.Target.Role, roles()...)), optional("apiServer", apiServerField(&p.Target.APIServer)),
+	fields := ofTarget(required("role", keywordField(&p.Target.Role, roles()...)), optional("apiServer", apiServerField(&p.Target.APIServer)),
 		optional("node", nodeField(&p.Target.Node)), optional("keyID", keyIDField(&p.Target.KeyID)), optional("instance", instance))
-	release := optional("release", wordField(&p.Release, Releases()...)).doc("of the operator, from now on; older: from before KMS")
+	release := optional("release", keywordField(&p.Release, Releases()...)).doc("of the operator, from now on; older: from before KMS")
 	switch p.Do {
 	case VerbRestart:
-		return append(fields, optional("with", scalarValue(&p.With, &shape{kind: kindText, words: []string{WithKill, WithContainer}})), release,
+		return append(fields, optional("with", scalarValue(&p.With, &shape{kind: kindText, keywords: []string{WithKill, WithContainer}})), release,
 			optional("overlap", positiveField(&p.Overlap)).doc("of a reporter: the new one starts so long before the old one ends"))
 	case VerbStart:
 		return append(fields, release, optional("unlisted", boolField(&p.Unlisted)).doc("a plugin beside those of its node, whose socket no API server and no reporter is given"))
@@ -137,17 +137,17 @@ func podRoles() []string {
 
 // groupVerbs are what can be done to a role that is not one process of its own.
 func groupVerbs() map[string][]string {
-	words := func(verbs ...Verb) (out []string) {
+	keywords := func(verbs ...Verb) (out []string) {
 		for _, v := range verbs {
 			out = append(out, string(v))
 		}
 		return out
 	}
 	return map[string][]string{
-		history.RoleNode: words(VerbStart, VerbKill, VerbPause, VerbResume, VerbRestart),
-		history.RolePod:  words(VerbStart, VerbStop, VerbKill, VerbRestart),
+		history.RoleNode: keywords(VerbStart, VerbKill, VerbPause, VerbResume, VerbRestart),
+		history.RolePod:  keywords(VerbStart, VerbStop, VerbKill, VerbRestart),
 		// It is a part of the harness's own process, which cannot stand still in part.
-		history.RoleOperator: words(VerbStart, VerbStop, VerbKill, VerbRestart),
+		history.RoleOperator: keywords(VerbStart, VerbStop, VerbKill, VerbRestart),
 	}
 }
 
@@ -232,6 +232,6 @@ func (v *validation) instance(p Selector, at place) {
 		v.add(at, "role %s has one instance, expected none", p.Role)
 	default:
 		known := append(instances()[:max(0, min(v.scenario.Topology.Aggregators, MaxAggregators))], "leader", "standby")
-		v.word(at, "instance", p.Instance, known)
+		v.keyword(at, "instance", p.Instance, known)
 	}
 }

@@ -38,9 +38,9 @@ type Refuse struct {
 func (*Refuse) Verb() Verb { return VerbRefuse }
 
 func (r *Refuse) fields() []field {
-	return append(ofTarget(optional("role", wordField(&r.Role, refusedRoles()...)).doc("whose requests; default both"), optional("node", nodeField(&r.Node)).doc("of the API server; default all")),
-		required("mode", wordField(&r.Mode, append(history.RefusalModes(), history.RefuseRestore)...)).doc("what is answered; restore ends it"),
-		optional("verb", wordField(&r.Method, refusedVerbs()...)).doc("of the requests; default all"),
+	return append(ofTarget(optional("role", keywordField(&r.Role, refusedRoles()...)).doc("whose requests; default both"), optional("node", nodeField(&r.Node)).doc("of the API server; default all")),
+		required("mode", keywordField(&r.Mode, append(history.RefusalModes(), history.RefuseRestore)...)).doc("what is answered; restore ends it"),
+		optional("verb", keywordField(&r.Method, refusedVerbs()...)).doc("of the requests; default all"),
 		optional("count", intField(&r.Count, 1, maxRefusals)).doc("so many requests, then none"), optional("for", positiveField(&r.For)).doc("for so long"),
 		optional("retryAfter", intField(&r.RetryAfter, 1, maxRetryAfter)).doc("seconds, with too-many-requests; default 1"))
 }

@@ -25,7 +25,7 @@ func (*Watches) Verb() Verb { return VerbWatches }
 
 func (w *Watches) fields() []field {
 	return append(ofTarget(optional("node", nodeField(&w.Node)).doc("of the API server; default all")),
-		required("mode", wordField(&w.Mode, watchesModes()...)).doc("late: for as long as by says; expired and closed: ended now; restore: no longer late"),
+		required("mode", keywordField(&w.Mode, watchesModes()...)).doc("late: for as long as by says; expired and closed: ended now; restore: no longer late"),
 		optional("by", positiveField(&w.By)))
 }
 

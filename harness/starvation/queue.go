@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// Inspect is the period in which the queues are read: often enough to say when a thread waited, and seldom enough to cost less than a
+	// Period is how often the queues are read: often enough to say when a thread waited, and seldom enough to cost less than a
 	// hundredth of a processor for a control plane of three nodes.
-	Read = 500 * time.Millisecond
+	Period = 500 * time.Millisecond
 	// Waited is how long a process must be delayed in that time to count. A request passes through four processes, one after another: four times less
 	// than that fits in the smallest tolerance of a backend (500 ms).
 	Waited = 100 * time.Millisecond
@@ -33,7 +33,7 @@ type usage struct{ ran, waited time.Duration }
 // NewQueue is for a process that was started a moment ago: its first look counts from the start.
 func NewQueue() *Queue { return &Queue{threads: map[string]usage{}} }
 
-// Inspect returns for how long a process was delayed in the period since the last look; a thread that is new counts since it began. It is 0 at the
+// Read returns for how long a process was delayed in the period since the last look; a thread that is new counts since it began. It is 0 at the
 // first look of the zero value, and for a process that is gone. It is an error if the system does not count.
 func (q *Queue) Read(pid int, period time.Duration) (delayed time.Duration, err error) {
 	tasks := filepath.Join("/proc", strconv.Itoa(pid), "task")

@@ -103,12 +103,12 @@ func (d *drawing) encryption() []string {
 	case 0:
 		out = append(out, d.during("encryption: {type: identity}", "encryption: {type: KMS}")...)
 	case 1:
-		next := `"` + d.word("3", "4", "5") + `"`
+		next := `"` + d.keyword("3", "4", "5") + `"`
 		both := strings.Join(append([]string{next}, slices.DeleteFunc(slices.Clone(d.keyIDs), func(k string) bool { return k == next })...), ", ")
 		out = append(out, d.during("encryption: {type: KMS, keyIDs: ["+both+"]}", "encryption: {type: KMS, keyIDs: ["+next+"]}")...)
 		d.keyIDs = []string{next}
 	default:
-		out = append(out, "rotate: {lag: "+d.word("0s", "1I", "3I")+"}", d.wait("1I", "3I", "5I"), write)
+		out = append(out, "rotate: {lag: "+d.keyword("0s", "1I", "3I")+"}", d.wait("1I", "3I", "5I"), write)
 	}
-	return append(out, d.word(write, "data: {op: verify}"))
+	return append(out, d.keyword(write, "data: {op: verify}"))
 }

@@ -21,7 +21,7 @@ func (p Plan) Draw(seed int64) []byte {
 	if p.Operator {
 		return operatorDrawing{d}.operated()
 	}
-	return d.file(d.lanes())
+	return d.file(d.disturbances())
 }
 
 func (p Plan) drawing(seed int64) *drawing {
@@ -39,12 +39,12 @@ func (d *drawing) begins() string {
 }
 
 // file is the scenario file with lanes that were drawn.
-func (d *drawing) file(lanes [][]string) []byte { return d.fileTo(lanes, liveness) }
+func (d *drawing) file(disturbances [][]string) []byte { return d.fileTo(disturbances, liveness) }
 
-func (d *drawing) fileTo(lanes [][]string, after string) []byte {
+func (d *drawing) fileTo(disturbances [][]string, after string) []byte {
 	var b strings.Builder
 	b.WriteString(d.head + "  steps:\n  - parallel:\n")
-	for _, lane := range lanes {
+	for _, lane := range disturbances {
 		b.WriteString("    - repeat:\n        times: 1\n        steps:\n")
 		for _, step := range lane {
 			fmt.Fprintf(&b, "        - %s\n", step)
@@ -72,13 +72,13 @@ func (d *drawing) topology() {
 		d.nodes = append(d.nodes, fmt.Sprintf("cp-%d", i+1))
 	}
 	d.keyIDs = [][]string{{`"1"`}, {`"1"`}, {`"2"`, `"1"`}}[d.rng.IntN(3)]
-	d.contract = cmp.Or(d.plan.Contract, d.word("conditions", "conditions", "healthreports"))
+	d.contract = cmp.Or(d.plan.Contract, d.keyword("conditions", "conditions", "healthreports"))
 	d.aggregators = d.one(1, 1, 2)
 }
 
-func (d *drawing) one(of ...int) int        { return of[d.rng.IntN(len(of))] }
-func (d *drawing) word(of ...string) string { return of[d.rng.IntN(len(of))] }
-func (d *drawing) node() string             { return d.word(d.nodes...) }
+func (d *drawing) one(of ...int) int           { return of[d.rng.IntN(len(of))] }
+func (d *drawing) keyword(of ...string) string { return of[d.rng.IntN(len(of))] }
+func (d *drawing) node() string                { return d.keyword(d.nodes...) }
 
 // subject is what a lane is about.
 type subject struct {
@@ -113,15 +113,15 @@ func (d *drawing) subjects() []subject {
 	return subjects
 }
 
-// lanes are rows of episodes that go on at the same time. No two of them are about the same thing, so that each finds it as it
+// disturbances are rows of episodes that go on at the same time. No two of them are about the same thing, so that each finds it as it
 // left it.
-func (d *drawing) lanes() [][]string {
+func (d *drawing) disturbances() [][]string {
 	subjects := d.subjects()
 	if d.plan.Length > 0 {
 		if changes, ok := d.longChange(); ok {
 			subjects = changes
 		}
-		return longDrawing{d}.longLanes(subjects)
+		return longDrawing{d}.longDisturbances(subjects)
 	}
 	if changes, ok := d.change(d.rng.IntN(changeKinds)); ok {
 		subjects = changes
@@ -139,7 +139,7 @@ func (d *drawing) lanes() [][]string {
 }
 
 func (d *drawing) wait(of ...string) string {
-	text, within := d.word(of...), d.rng.IntN(int(d.plan.Timing.Interval/time.Millisecond))+1
+	text, within := d.keyword(of...), d.rng.IntN(int(d.plan.Timing.Interval/time.Millisecond))+1
 	if d.brief {
 		return fmt.Sprintf("wait: %dms", min(within, mostBrief))
 	}
@@ -154,7 +154,7 @@ func (d *drawing) during(begin, end string) []string {
 // lives are what can happen to any process.
 func (d *drawing) lives(who string, of ...string) []string {
 	of = append(slices.Clone(of), "kill", "pause", "restart", "crash")
-	switch what := d.word(of...); what {
+	switch what := d.keyword(of...); what {
 	case "kill", "stop":
 		return d.during(what+": {"+who+"}", "start: {"+who+"}")
 	case "pause":
@@ -170,6 +170,6 @@ func (d *drawing) link(where string) []string {
 	if d.rng.IntN(6) == 0 {
 		return glitch(where)
 	}
-	fault := d.word("cut", "reset", "mute", "slow, delay: 50ms", "slow, delay: 200ms")
+	fault := d.keyword("cut", "reset", "mute", "slow, delay: 50ms", "slow, delay: 200ms")
 	return d.during("link: {"+where+", mode: "+fault+"}", "link: {"+where+", mode: restore}")
 }

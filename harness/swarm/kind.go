@@ -16,8 +16,8 @@ func kindOfStep(step string) string {
 		return ""
 	}
 	params := map[string]any{}
-	for _, word := range strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune("{},", r) }) {
-		if name, value, ok := strings.Cut(word, ":"); ok {
+	for _, keyword := range strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune("{},", r) }) {
+		if name, value, ok := strings.Cut(keyword, ":"); ok {
 			params[strings.TrimSpace(name)] = strings.TrimSpace(value)
 		}
 	}

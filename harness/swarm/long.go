@@ -25,10 +25,10 @@ const (
 // mood is how much goes wrong in a seed, from almost calm to a storm, and what. Seeds that never use most kinds of faults
 // find what a mixture of everything hides.
 type mood struct {
-	seed  int64
-	lanes int
-	gap   time.Duration // between two episodes of a lane, at most
-	share uint32        // of the kinds of faults that may happen, in percent
+	seed         int64
+	disturbances int
+	gap          time.Duration // between two episodes of a lane, at most
+	share        uint32        // of the kinds of faults that may happen, in percent
 }
 
 // longDrawing draws a seed of hours.
@@ -36,7 +36,7 @@ type longDrawing struct{ d *drawing }
 
 func (l longDrawing) mood() mood {
 	i := l.d.plan.Timing.Interval
-	return mood{seed: l.d.seed, lanes: l.d.one(1, 2, 3, 4, 6, 9), share: uint32(l.d.one(15, 30, 50, 75, 100)),
+	return mood{seed: l.d.seed, disturbances: l.d.one(1, 2, 3, 4, 6, 9), share: uint32(l.d.one(15, 30, 50, 75, 100)),
 		gap: time.Duration(l.d.one(1, 4, 10, 30, 90)) * i}
 }
 
@@ -53,14 +53,14 @@ const ending = 12
 // faults is how long faults come and go: what the liveness phase leaves of the plan's time.
 func (p Plan) faults() time.Duration { return max(p.Length-ending*p.Timing.Interval, p.Length/2) }
 
-// longLanes go on until the plan's time is filled.
-func (l longDrawing) longLanes(subjects []subject) [][]string {
+// longDisturbances go on until the plan's time is filled.
+func (l longDrawing) longDisturbances(subjects []subject) [][]string {
 	m := l.mood()
-	subjects = compatible(subjects[:min(len(subjects), m.lanes)])
+	subjects = compatible(subjects[:min(len(subjects), m.disturbances)])
 	var out [][]string
 	for _, s := range subjects {
 		l.d.brief = s.needed && l.d.plan.Timing.Interval > 5*time.Second && anyServes(subjects)
-		out = append(out, l.longLane(s, m, mostSteps/len(subjects)))
+		out = append(out, l.longDisturbance(s, m, mostSteps/len(subjects)))
 		l.d.brief = false
 	}
 	if !acts(out) { // a seed without any fault shows nothing
@@ -72,8 +72,8 @@ func (l longDrawing) longLanes(subjects []subject) [][]string {
 }
 
 // acts is whether lanes do anything but wait.
-func acts(lanes [][]string) bool {
-	return slices.ContainsFunc(slices.Concat(lanes...), func(step string) bool { return !strings.HasPrefix(step, "wait:") })
+func acts(disturbances [][]string) bool {
+	return slices.ContainsFunc(slices.Concat(disturbances...), func(step string) bool { return !strings.HasPrefix(step, "wait:") })
 }
 
 func anyServes(subjects []subject) bool {
@@ -85,7 +85,7 @@ func anyServes(subjects []subject) bool {
 	return false
 }
 
-func (l longDrawing) longLane(s subject, m mood, most int) []string {
+func (l longDrawing) longDisturbance(s subject, m mood, most int) []string {
 	var lane []string
 	var length time.Duration
 	steps := 0

@@ -11,43 +11,43 @@ type operatorDrawing struct{ d *drawing }
 // operated is the scenario file of a seed in which an operator switches the encryption, again and again and often before it is done, while it
 // and what it needs come and go.
 func (o operatorDrawing) operated() []byte {
-	sockets := o.d.word("key", "key", "hash")
+	sockets := o.d.keyword("key", "key", "hash")
 	o.d.head = "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: " + Name(o.d.seed) + "\n" +
 		"  title: \"Whatever comes between an operator and its switches, no object is lost, and the last wish is granted.\"\n  area: lifecycle\nspec:\n" +
 		fmt.Sprintf("  contract: %s\n  topology: {lifecycle: operator, controlPlanes: %d, aggregators: %d, sockets: %s}\n", o.d.contract, len(o.d.nodes), o.d.aggregators, sockets)
-	return o.d.fileTo(append([][]string{o.wishes()}, o.beside()...), settled)
+	return o.d.fileTo(append([][]string{o.desiredStates()}, o.beside()...), settled)
 }
 
-// wishes are what the cluster's APIServer object asks for, one after another.
-func (o operatorDrawing) wishes() []string {
+// desiredStates are what the cluster's APIServer object asks for, one after another.
+func (o operatorDrawing) desiredStates() []string {
 	lane := []string{fmt.Sprintf("data: {op: write, count: %d, size: 256}", o.d.one(1, 6, 20))}
 	for i := range o.d.one(1, 2, 3, 4) {
 		waits := []string{"0I", "1I", "3I", "10I", "20I", "40I"}
 		if i == 0 { // it is KMS, for a while: without a plugin there is little to judge
 			waits = waits[2:]
 		}
-		lane = append(lane, o.wish(i == 0), o.d.wait(waits...))
+		lane = append(lane, o.desired(i == 0), o.d.wait(waits...))
 	}
 	return lane
 }
 
-func (o operatorDrawing) wish(kms bool) string {
+func (o operatorDrawing) desired(kms bool) string {
 	all := []string{"type: KMS, vault: {vaultKeyPath: transit/keys/one}", "type: KMS, vault: {vaultKeyPath: transit/keys/two}"}
 	if !kms {
 		all = append(all, "type: identity", "type: aescbc", "type: aesgcm")
 	}
-	what := o.d.word(all...)
+	what := o.d.keyword(all...)
 	if o.d.rng.IntN(5) == 0 { // one API server gets it later than the others
-		what += fmt.Sprintf(", lag: {%s: %s}", o.d.node(), o.d.word("1s", "8s"))
+		what += fmt.Sprintf(", lag: {%s: %s}", o.d.node(), o.d.keyword("1s", "8s"))
 	}
 	return "apiserver: {" + what + "}"
 }
 
 // beside is what goes wrong meanwhile, each in a lane of its own.
-func (o operatorDrawing) beside() (lanes [][]string) {
+func (o operatorDrawing) beside() (disturbances [][]string) {
 	// One node at most: the others serve meanwhile. What goes, goes as a process, as a pod or with the whole node, always the same.
 	gone := "node: " + o.d.node()
-	gone = "{" + o.d.word("role: apiserver, "+gone, "role: pod, "+gone, "role: node, "+gone) + "}"
+	gone = "{" + o.d.keyword("role: apiserver, "+gone, "role: pod, "+gone, "role: node, "+gone) + "}"
 	all := []func() []string{
 		func() []string {
 			if o.d.rng.IntN(2) == 0 {
@@ -79,9 +79,9 @@ func (o operatorDrawing) beside() (lanes [][]string) {
 		for range o.d.one(1, 2, 3) {
 			lane = append(append(lane, o.d.wait("0I", "2I", "7I", "20I")), episode()...)
 		}
-		lanes = append(lanes, lane)
+		disturbances = append(disturbances, lane)
 	}
-	return lanes
+	return disturbances
 }
 
 // lasts is during, for what a switch waits for and so must end soon.

@@ -73,7 +73,7 @@ func (s *Summary) Missing() []Range {
 	return out
 }
 
-func words(ranges []Range) string {
+func keywords(ranges []Range) string {
 	var out []string
 	for _, r := range ranges {
 		out = append(out, r.String())

@@ -14,7 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/scenario/view"
@@ -40,7 +40,7 @@ type Options struct {
 // Seed is what came of one.
 type Seed struct {
 	Seed    int64
-	Result  report.Result
+	Result  result.Result
 	Verdict check.Verdict
 	Hash    [sha256.Size]byte // of the history
 	File    string            // the scenario's, if it was kept
@@ -65,7 +65,7 @@ func Run(ctx context.Context, o Options) error {
 			var room []history.Event
 			for seed := range seeds {
 				s, err := o.one(ctx, parser, seed, &room)
-				if ctx.Err() != nil && s.Result.Status != report.Passed {
+				if ctx.Err() != nil && s.Result.Status != result.Passed {
 					return // it was interrupted, which says nothing of the seed
 				}
 				if err != nil {
@@ -104,7 +104,7 @@ func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64, r
 	x.History = sum
 	out.Result = engine.Execute(ctx, o.Backend, s, x)
 	sum.Sum(out.Hash[:0])
-	if out.Result.Status == report.Passed && !o.Keep || ctx.Err() != nil {
+	if out.Result.Status == result.Passed && !o.Keep || ctx.Err() != nil {
 		return out, nil
 	}
 	x.History, x.Out = nil, o.Out

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/swarm/shrink"
@@ -90,7 +90,7 @@ func (o Shrinker) Failed(ctx context.Context, all *Summary, plan Plan) error {
 	shrunk := map[string]bool{}
 	for i, f := range all.Failed {
 		key := strings.Join(f.Violated, " ")
-		if f.Status != report.Failed || shrunk[key] {
+		if f.Status != result.Failed || shrunk[key] {
 			continue
 		}
 		shrunk[key] = true

@@ -13,7 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 )
@@ -58,9 +58,9 @@ func TestShrink(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		backend *sim.Backend
-		want    report.Status
-	}{"wrong": {wrong, report.Failed}, "right": {sim.New(sim.Options{SSA: store.Model}), report.Passed}} {
-		if r := runFile(t, c.backend, short.Shrunk, short.Seed); r.Status != c.want || c.want == report.Failed && !slices.ContainsFunc(r.Failures, func(f report.Failure) bool { return f.ID == "STALE-UNKNOWN" }) {
+		want    result.Status
+	}{"wrong": {wrong, result.Failed}, "right": {sim.New(sim.Options{SSA: store.Model}), result.Passed}} {
+		if r := runFile(t, c.backend, short.Shrunk, short.Seed); r.Status != c.want || c.want == result.Failed && !slices.ContainsFunc(r.Failures, func(f result.Failure) bool { return f.ID == "STALE-UNKNOWN" }) {
 			text, _ := os.ReadFile(short.Shrunk)
 			t.Errorf("on the %s aggregator it %s, expected that it %s\n%s\n%s", name, r.Status, c.want, r.Text(), text)
 		}
@@ -70,7 +70,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-func runFile(t *testing.T, b *sim.Backend, file string, seed int64) report.Result {
+func runFile(t *testing.T, b *sim.Backend, file string, seed int64) result.Result {
 	t.Helper()
 	parser, err := standard.Parser()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // Schema names the form of summary.json.
@@ -55,7 +55,7 @@ type Pair struct {
 // Failed is a seed that did not pass.
 type Failed struct {
 	Seed   int64         `json:"seed"`
-	Status report.Status `json:"status"`
+	Status result.Status `json:"status"`
 	// Violated are the ids of invariants, and the places of expectations and actions that failed.
 	Violated  []string `json:"violated"`
 	Scenario  string   `json:"scenario,omitempty"`
@@ -96,7 +96,7 @@ func (s *Summary) Add(one Seed) {
 	for kind := range kinds {
 		s.Faults[kind]++
 	}
-	if one.Result.Status == report.Passed {
+	if one.Result.Status == result.Passed {
 		s.Passed++
 		return
 	}
@@ -129,7 +129,7 @@ func (c Count) with(r check.Result) Count {
 }
 
 // violated are the ids of what failed, each once.
-func violated(r report.Result) []string {
+func violated(r result.Result) []string {
 	ids := map[string]bool{}
 	for _, f := range r.Failures {
 		ids[f.ID] = true

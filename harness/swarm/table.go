@@ -27,7 +27,7 @@ func (s *Summary) Write(w io.Writer) error {
 	fmt.Fprintf(&b, "\nsimulate: %d of %d seeds passed; %v of virtual time in %v (%.0f times real time), %d events, histories %s\n",
 		s.Passed, s.Seeds, seconds(s.VirtualSeconds).Round(time.Second), seconds(s.WallSeconds).Round(100*time.Millisecond), speed, s.Events, s.Hash)
 	if missing := s.Missing(); len(missing) > 0 {
-		fmt.Fprintf(&b, "not simulated: seeds %s\n", words(missing))
+		fmt.Fprintf(&b, "not simulated: seeds %s\n", keywords(missing))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -121,12 +121,12 @@ func invariantIDs() (ids []string) {
 
 // shortID is the head of a narrow column: the first letters of several words, or three of one.
 func shortID(id string) string {
-	words := strings.Split(id, "-")
-	if len(words) == 1 {
+	keywords := strings.Split(id, "-")
+	if len(keywords) == 1 {
 		return id[:min(3, len(id))]
 	}
 	short := ""
-	for _, w := range words {
+	for _, w := range keywords {
 		short += w[:1]
 	}
 	return short[:min(3, len(short))]

@@ -11,7 +11,7 @@ import (
 // Join makes chains of what the parties told.
 func Join(events []history.Event) *Trace {
 	events = history.InTime(events)
-	j := &joiner{t: &Trace{}, byUID: map[string]int{}, world: survey(events)}
+	j := &joiner{t: &Trace{}, byUID: map[string]int{}, world: collect(events)}
 	for n := range events {
 		j.see(&events[n])
 	}

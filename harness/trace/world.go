@@ -34,7 +34,7 @@ type faultSpan struct {
 	name       string
 }
 
-func survey(events []history.Event) *world {
+func collect(events []history.Event) *world {
 	w := &world{logged: map[string]bool{}, journaled: map[string]bool{}}
 	for n := range events {
 		e := &events[n]

@@ -77,12 +77,12 @@ func Annotate(a *configv1.APIServer, provider string, section map[string]any) er
 		a.Annotations = map[string]string{}
 	}
 	a.Annotations[Annotation] = string(text)
-	a.Spec.Encryption = configv1.APIServerEncryption{Type: configv1.EncryptionTypeKMS, KMS: standIn()}
+	a.Spec.Encryption = configv1.APIServerEncryption{Type: configv1.EncryptionTypeKMS, KMS: stub()}
 	return nil
 }
 
-// standIn is a Vault section that the CRD accepts.
-func standIn() configv1.KMSPluginConfig {
+// stub is a Vault section that the CRD accepts.
+func stub() configv1.KMSPluginConfig {
 	return configv1.KMSPluginConfig{Type: configv1.VaultKMSProvider, Vault: configv1.VaultKMSPluginConfig{
 		KMSPluginImage: "registry.kmsharness.invalid/none@sha256:" + zeroes, VaultAddress: Placeholder, VaultKeyPath: "none/keys/none",
 		Authentication: configv1.VaultAuthentication{Type: configv1.VaultAuthenticationTypeAppRole,

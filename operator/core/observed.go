@@ -68,7 +68,7 @@ type Preflight struct {
 type Node struct {
 	// Up: the API server answers.
 	Up bool
-	// Away: nothing can be done on the node, because it has no power, or its pod is not there. What it ran it runs again when it is back.
+	// Unavailable: nothing can be done on the node, because it has no power, or its pod is not there. What it ran it runs again when it is back.
 	Unavailable bool
 	// Since is when the node came. What is reported of a time before is of another one that had its name.
 	Since time.Time

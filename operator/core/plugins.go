@@ -70,7 +70,7 @@ func (d *decision) startOn(name string) {
 	n := d.Nodes[name]
 	var start []revision.Plugin
 	for _, p := range d.plugins.Plugins {
-		if runs, there := n.Plugins[p.KeyID]; (!there || runs != p.Config) && !d.lacks(p.Config) {
+		if runs, there := n.Plugins[p.KeyID]; (!there || runs != p.Config) && !d.missing(p.Config) {
 			start = append(start, p)
 		}
 	}
@@ -79,8 +79,8 @@ func (d *decision) startOn(name string) {
 	}
 }
 
-// lacks says whether a plugin has no credentials. Those of plugins that the administrator no longer asks for are not looked at.
-func (d *decision) lacks(p config.Plugin) bool {
+// missing says whether a plugin has no credentials. Those of plugins that the administrator no longer asks for are not looked at.
+func (d *decision) missing(p config.Plugin) bool {
 	return len(d.Wanted.Missing) > 0 && p == d.Wanted.KMS
 }
 

@@ -15,7 +15,7 @@ type executor struct{ w *world }
 // decide has the operator look and plan.
 func (x *executor) decide() {
 	o := x.w.observe()
-	x.w.look, x.w.looked, x.w.versions, x.w.met = &o, x.w.now, map[uint64]int{}, maps.Clone(x.w.nodes)
+	x.w.snapshot, x.w.looked, x.w.versions, x.w.met = &o, x.w.now, map[uint64]int{}, maps.Clone(x.w.nodes)
 	for id, k := range x.w.keys {
 		x.w.versions[id] = k.version
 	}
@@ -24,7 +24,7 @@ func (x *executor) decide() {
 
 // crash ends the operator: what it planned is forgotten, and so is the migration that it carried out.
 func (x *executor) crash() {
-	x.w.plan, x.w.look = nil, nil
+	x.w.plan, x.w.snapshot = nil, nil
 	x.w.migration, x.w.pending = core.Migration{}, nil
 	x.w.preflight = nil
 	x.w.note("the operator crashes")
@@ -130,7 +130,7 @@ func (x *executor) on(name string, do func(*node)) {
 	case n != x.w.met[name]:
 		x.w.note("%s is another node: the operator looks again", name)
 		x.w.plan = nil
-	case n != nil && !n.away:
+	case n != nil && !n.unavailable:
 		do(n)
 	}
 }

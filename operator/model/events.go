@@ -131,10 +131,10 @@ func (d *disturbances) flip() {
 // between nobody can notice, and KMS v2 forbids it.
 func (d *disturbances) noted(name string, id uint64) bool {
 	p := d.w.nodes[name].plugins[id]
-	if d.w.look == nil || len(d.w.plan) > 0 {
+	if d.w.snapshot == nil || len(d.w.plan) > 0 {
 		return false
 	}
-	e, there := d.w.look.Nodes[name].Report[id]
+	e, there := d.w.snapshot.Nodes[name].Report[id]
 	return there && e.KEK == d.w.kek(p.config, p.sees)
 }
 
@@ -143,8 +143,8 @@ func (d *disturbances) power() {
 	name := d.w.pick(d.w.names())
 	n := d.w.nodes[name]
 	if n.up {
-		n.up, n.away = false, d.w.choose(2) == 0
-		d.w.note("%s goes down, with its whole node: %v", name, n.away)
+		n.up, n.unavailable = false, d.w.choose(2) == 0
+		d.w.note("%s goes down, with its whole node: %v", name, n.unavailable)
 		return
 	}
 	d.w.arrive(name)
@@ -175,7 +175,7 @@ func (d *disturbances) leave(name string) {
 
 // arrivals takes a node that comes one step further, if there is one.
 func (d *disturbances) arrivals() {
-	coming := slices.DeleteFunc(d.w.names(), func(name string) bool { return !d.w.nodes[name].away || d.w.nodes[name].loaded > 0 })
+	coming := slices.DeleteFunc(d.w.names(), func(name string) bool { return !d.w.nodes[name].unavailable || d.w.nodes[name].loaded > 0 })
 	if name := d.w.pick(coming); name != "" {
 		d.w.arrive(name)
 	}

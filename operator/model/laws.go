@@ -83,15 +83,15 @@ func (l *laws) judgeKey(k revision.Key) {
 	if l.w.used[k.ID] {
 		l.w.violate("KEY-ID-ONCE", "keyID %d is given away for the second time", k.ID)
 	}
-	if l.w.look.Wanted.Invalid != "" || l.w.look.Wanted.Wanted != k.Wanted() {
+	if l.w.snapshot.Wanted.Invalid != "" || l.w.snapshot.Wanted.Wanted != k.Wanted() {
 		l.w.violate("AS-WANTED", "key %d is made for %v with %s, and that is not what is asked for", k.ID, k.Type, hash(k.Plugin))
 	}
 	if k.Type == config.KMS && !l.w.passed[hash(k.Plugin)] {
 		l.w.violate("PREFLIGHT", "key %d is made for configuration %s, which has not passed the check", k.ID, hash(k.Plugin))
 	}
-	before := revision.NewestKey(l.w.look.Keys)
+	before := revision.NewestKey(l.w.snapshot.Keys)
 	for _, name := range slices.Sorted(maps.Keys(l.w.objects)) {
-		if o := l.w.objects[name]; o.key != stands(before) {
+		if o := l.w.objects[name]; o.key != keyOf(before) {
 			l.w.violate("ONE-AT-A-TIME", "key %d is made while %s is still under key %d", k.ID, name, o.key)
 		}
 	}
@@ -102,17 +102,17 @@ func (l *laws) judgeKey(k revision.Key) {
 
 // judgeHealth looks at the reports that the operator had when it decided.
 func (l *laws) judgeHealth(made, before uint64) {
-	for _, name := range slices.Sorted(maps.Keys(l.w.look.Nodes)) {
-		e := l.w.look.Nodes[name].Report[before]
-		fresh := contract.FreshnessAt(l.w.looked, e.Checked, Options().Interval) == contract.Fresh && !e.Checked.Before(l.w.look.Nodes[name].Since)
+	for _, name := range slices.Sorted(maps.Keys(l.w.snapshot.Nodes)) {
+		e := l.w.snapshot.Nodes[name].Report[before]
+		fresh := contract.FreshnessAt(l.w.looked, e.Checked, Options().Interval) == contract.Fresh && !e.Checked.Before(l.w.snapshot.Nodes[name].Since)
 		if !fresh || !e.Healthy {
 			l.w.violate("ONE-AT-A-TIME", "key %d is made while %s does not freshly report a healthy plugin %d", made, name, before)
 		}
 	}
 }
 
-// stands is the key under which objects stand that were written with it: clear text has none.
-func stands(k revision.Key) uint64 {
+// keyOf is the key under which objects stand that were written with it: clear text has none.
+func keyOf(k revision.Key) uint64 {
 	if k.Type == config.Identity {
 		return revision.Plain
 	}

@@ -22,7 +22,7 @@ func (w *world) join() {
 
 // joinAs adds a node. It is expected from now on, and its pod comes later. Of one that had its name before a report may be left.
 func (w *world) joinAs(name string, report map[uint64]core.Entry) {
-	w.nodes[name] = &node{since: w.now, coming: true, away: true, plugins: map[uint64]*plugin{}, report: report, reports: true}
+	w.nodes[name] = &node{since: w.now, coming: true, unavailable: true, plugins: map[uint64]*plugin{}, report: report, reports: true}
 	w.note("%s joins", name)
 }
 
@@ -77,7 +77,7 @@ func (w *world) install(n *node, p revision.Plugin) {
 
 // boot starts an API server with what is on its disk. It asks its plugins at once.
 func (w *world) boot(n *node) {
-	n.up, n.away, n.loaded = true, false, n.disk
+	n.up, n.unavailable, n.loaded = true, false, n.disk
 	for _, id := range slices.Sorted(maps.Keys(n.plugins)) {
 		w.ask(n.plugins[id])
 	}
@@ -110,8 +110,8 @@ func (w *world) ask(p *plugin) {
 	p.polled = w.now
 }
 
-// tell is a round of the reporter.
-func (w *world) tell(n *node) {
+// report is a round of the reporter.
+func (w *world) report(n *node) {
 	if !n.reports || !n.up {
 		return
 	}
@@ -138,7 +138,7 @@ func (w *world) pass(d time.Duration) {
 					w.ask(p)
 				}
 			}
-			w.tell(n)
+			w.report(n)
 		}
 	}
 }

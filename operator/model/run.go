@@ -161,7 +161,7 @@ func (l *laws) judgeNodeAtRest(name string, top revision.Key) {
 func (l *laws) judgeObjectAtRest(name string, top revision.Key) {
 	o := l.w.objects[name]
 	switch {
-	case o.key != stands(top):
+	case o.key != keyOf(top):
 		l.w.violate("NOTHING-LEFT", "%s is still under key %d, and the newest is %d", name, o.key, top.ID)
 	case top.Type == config.KMS && o.kek != l.w.kek(top.Plugin, l.w.remote[keyHash(top.Plugin)]):
 		l.w.violate("NOTHING-LEFT", "%s is still under kekID %s, and the KMS has version %d", name, o.kek, l.w.remote[keyHash(top.Plugin)])

@@ -42,7 +42,7 @@ type world struct {
 	migration core.Migration
 	pending   []string // objects that it has not yet rewritten
 
-	look     *core.Observed // that the plan rests upon
+	snapshot *core.Observed // that the plan rests upon
 	looked   time.Time      // when
 	versions map[uint64]int // of keys in that look
 	plan     []core.Action
@@ -69,7 +69,7 @@ type node struct {
 	since        time.Time
 	coming       bool // it has joined, and its pod is not there yet
 	up           bool
-	away         bool // nothing can be done on it, and it is not up
+	unavailable  bool // nothing can be done on it, and it is not up
 	loaded, disk int  // revisions
 	plugins      map[uint64]*plugin
 	reporter     []uint64
@@ -189,7 +189,7 @@ func (w *world) observe() core.Observed {
 	o := core.Observed{Wanted: w.spec, Preflight: w.result, Nodes: map[string]core.Node{}, Migration: w.migration}
 	o.Keys, o.Configs, o.PluginConfigs = w.allKeys(), sorted(w.configs), sorted(w.plugins)
 	for name, n := range w.nodes {
-		seen := core.Node{Up: n.up, Unavailable: n.away, Since: n.since, Loaded: n.loaded, Plugins: map[uint64]config.Plugin{}, Reporter: slices.Clone(n.reporter), Report: maps.Clone(n.report)}
+		seen := core.Node{Up: n.up, Unavailable: n.unavailable, Since: n.since, Loaded: n.loaded, Plugins: map[uint64]config.Plugin{}, Reporter: slices.Clone(n.reporter), Report: maps.Clone(n.report)}
 		for id, p := range n.plugins {
 			if p.alive {
 				seen.Plugins[id] = p.config

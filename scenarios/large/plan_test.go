@@ -10,7 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
@@ -26,7 +26,7 @@ func TestSimulated(t *testing.T) {
 		s := plan{seed: seed, objects: 40}.scenario()
 		r := engine.Execute(t.Context(), b, s, engine.Execution{Out: t.TempDir(), Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: int64(seed), Reproduce: "a test"}})
-		if r.Status != report.Passed {
+		if r.Status != result.Passed {
 			t.Errorf("seed %d: %s %v %+v", seed, r.Status, r.Reasons, r.Failures)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
@@ -32,7 +32,7 @@ func TestLimits(t *testing.T) {
 			defer b.Close(t.Context())
 			r := engine.Execute(t.Context(), b, s, engine.Execution{Out: t.TempDir(), Options: engine.Options{
 				Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1, Reproduce: "a test"}})
-			if r.Status != report.Passed {
+			if r.Status != result.Passed {
 				t.Errorf("%s %v %+v", r.Status, r.Reasons, r.Failures)
 			}
 		})
@@ -53,7 +53,7 @@ func TestAMendedAPIServerFails(t *testing.T) {
 	defer b.Close(t.Context())
 	r := engine.Execute(t.Context(), b, all[0], engine.Execution{Out: t.TempDir(), Options: engine.Options{
 		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1, Reproduce: "a test"}})
-	if r.Status != report.Failed {
+	if r.Status != result.Failed {
 		t.Errorf("%s, expected that writes stop after three minutes", r.Status)
 	}
 }

@@ -65,7 +65,7 @@ func freshness() []Mutant {
 		{
 			Name: "does-not-wake", Scenario: "sno-reporter-killed", Caught: []string{"STALE-UNKNOWN"},
 			Mistake: "an aggregator that acts on changes only: that something did not happen is no change",
-			Subject: seam(sim.TestHooks{NoWake: true}),
+			Subject: hook(sim.TestHooks{NoWake: true}),
 		},
 		{
 			Name: "three-strikes", Scenario: "failures-nobody-waits-for", Caught: []string{"DETECTION"}, Subject: deciding(damped(true)),

@@ -61,14 +61,14 @@ func aggregating() []Mutant {
 		{
 			Name: "manager-of-the-library", Scenario: "plugin-unhealthy", Caught: []string{"OWNERSHIP"},
 			Mistake: "a field manager that was never set: the client library's default is shared with every other controller that forgot it",
-			Subject: seam(sim.TestHooks{Send: func(o *sim.Outgoing) {
+			Subject: hook(sim.TestHooks{Send: func(o *sim.Outgoing) {
 				if o.Node == "" && o.Verb == "patch" {
 					o.FieldManager = "unknown"
 				}
 			}}),
 		},
 		{
-			Name: "two-leaders", Scenario: "two-aggregators-one-speaks", Caught: []string{"QUIET"}, Subject: seam(sim.TestHooks{NoElection: true}),
+			Name: "two-leaders", Scenario: "two-aggregators-one-speaks", Caught: []string{"QUIET"}, Subject: hook(sim.TestHooks{NoElection: true}),
 			Mistake: "replicas without leader election: all of them decide, and all of them write",
 		},
 		{

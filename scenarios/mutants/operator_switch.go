@@ -15,12 +15,12 @@ func switches() []Mutant {
 		{
 			Name: "migration-skips-an-object", Scenario: roundTrip, Caught: []string{"NO-DATA-LOSS"},
 			Mistake: "an error in the middle of a page that is logged and not counted: one object is never written anew, and its key is removed",
-			Subject: seam(sim.TestHooks{SkipObject: func(name string) bool { return name == "data-1" }}),
+			Subject: hook(sim.TestHooks{SkipObject: func(name string) bool { return name == "data-1" }}),
 		},
 		{
 			Name: "migrates-one-namespace", Scenario: roundTrip, Caught: []string{"NO-DATA-LOSS"},
 			Mistake: "a migration with the permissions of one namespace: what the others have stays under the old key",
-			Subject: seam(sim.TestHooks{SkipObject: func(name string) bool { return strings.HasPrefix(name, "encryption-key-") }}),
+			Subject: hook(sim.TestHooks{SkipObject: func(name string) bool { return strings.HasPrefix(name, "encryption-key-") }}),
 		},
 		{
 			Name: "key-removed-before-the-migration", Scenario: roundTrip, Caught: []string{"SWITCH-ORDER", "NO-DATA-LOSS"},
@@ -64,21 +64,21 @@ func switches() []Mutant {
 		{
 			Name: "settles-for-one-api-server", Scenario: "encryption-switched-in-the-middle", Caught: []string{"SWITCH-ORDER"},
 			Mistake: "the next revision as soon as one API server runs the last: behind a load balancer the one that was asked is rarely the slowest",
-			Subject: seam(sim.TestHooks{AwaitOne: true}),
+			Subject: hook(sim.TestHooks{AwaitOne: true}),
 		},
 		{
 			Name: "plugins-end-first", Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "plugins torn down when the administrator changes the type: what has to be written anew cannot be read",
-			Subject: seam(sim.TestHooks{PluginsEndFirst: true}),
+			Subject: hook(sim.TestHooks{PluginsEndFirst: true}),
 		},
 		{
 			Name: "reporters-end-last", Scenario: "kms-disabled", Caught: []string{"SWITCH-ORDER"},
 			Mistake: "the order of teardown reversed: reporters see their plugins end, and report a failure that is none",
-			Subject: seam(sim.TestHooks{ReportersEndLast: true}),
+			Subject: hook(sim.TestHooks{ReportersEndLast: true}),
 		},
 	}
 }
 
 func stages(change func(good []encryption.Stage) []encryption.Stage) func() sim.Options {
-	return seam(sim.TestHooks{Stages: change})
+	return hook(sim.TestHooks{Stages: change})
 }

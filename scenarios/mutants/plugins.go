@@ -28,17 +28,17 @@ func plugins() []Mutant {
 		{
 			Name: "uid-dropped", Scenario: "uid-followed", Caught: []string{"UID"},
 			Mistake: "a plugin that calls its KMS with a request id of its own: the three logs can no longer be joined",
-			Subject: seam(sim.TestHooks{Caller: func(c remotekms.Caller) remotekms.Caller { c.UID = ""; return c }}),
+			Subject: hook(sim.TestHooks{Caller: func(c remotekms.Caller) remotekms.Caller { c.UID = ""; return c }}),
 		},
 		{
 			Name: "uid-not-journaled", Scenario: "uid-followed", Caught: []string{"UID"},
 			Mistake: "a plugin whose log has an id of its own for each call, and not the uid of the request: nothing of it can be found by what kube-apiserver logged",
-			Subject: seam(sim.TestHooks{Written: func(line *journal.Call, _ any) { line.UID = "" }}),
+			Subject: hook(sim.TestHooks{Written: func(line *journal.Call, _ any) { line.UID = "" }}),
 		},
 		{
 			Name: "request-in-the-journal", Scenario: "uid-followed", Caught: []string{"NOTHING-SECRET"},
 			Mistake: "a plugin that logs the request beside its uid, to have something to look at: the log holds every key in clear text",
-			Subject: seam(sim.TestHooks{Written: func(line *journal.Call, sent any) {
+			Subject: hook(sim.TestHooks{Written: func(line *journal.Call, sent any) {
 				if r, ok := sent.(*kmsapi.EncryptRequest); ok {
 					line.Detail = fmt.Sprintf("request %x", r.Plaintext)
 				}
@@ -47,12 +47,12 @@ func plugins() []Mutant {
 		{
 			Name: "uid-made-anew", Scenario: "uid-followed", Caught: []string{"UID"},
 			Mistake: "a plugin that makes a request id per attempt and hands that to its KMS: the KMS's audit trail names calls that nobody made",
-			Subject: seam(sim.TestHooks{Caller: func(c remotekms.Caller) remotekms.Caller { c.UID = "attempt-1-" + c.UID; return c }}),
+			Subject: hook(sim.TestHooks{Caller: func(c remotekms.Caller) remotekms.Caller { c.UID = "attempt-1-" + c.UID; return c }}),
 		},
 		{
 			Name: "uid-of-the-provider", Scenario: "uid-followed", Caught: []string{"UID"},
 			Mistake: "an API server that makes its uid once per provider and not once per operation: hundreds of calls share one",
-			Subject: seam(sim.TestHooks{UID: func(string) string { return "5d7f7a4e-2e5c-4a55-8c3b-3d6f0c1b2a90" }}),
+			Subject: hook(sim.TestHooks{UID: func(string) string { return "5d7f7a4e-2e5c-4a55-8c3b-3d6f0c1b2a90" }}),
 		},
 		{
 			Name: "uid-not-sent", Scenario: "uid-followed", Caught: []string{"UID"},

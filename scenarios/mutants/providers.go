@@ -38,7 +38,7 @@ func providerReporters() []Mutant {
 		{
 			Name: "deadline-of-a-local-plugin", Scenario: "thales-latency-near-the-deadline", Caught: []string{"steps[1].never"},
 			Mistake: "a deadline that was chosen for plugins which answer from memory: an HSM that is busy is unreachable",
-			Subject: seam(sim.TestHooks{ProbeTimeout: 300 * time.Millisecond}),
+			Subject: hook(sim.TestHooks{ProbeTimeout: 300 * time.Millisecond}),
 		},
 	}
 }

@@ -25,11 +25,11 @@ func refusedReporters() []Mutant {
 func refusedAggregators() []Mutant {
 	return []Mutant{
 		{
-			Name: "hammers", Scenario: "aggregator-refused", Caught: []string{"QUIET"}, Subject: seam(sim.TestHooks{Hammer: true}),
+			Name: "hammers", Scenario: "aggregator-refused", Caught: []string{"QUIET"}, Subject: hook(sim.TestHooks{Hammer: true}),
 			Mistake: "a queue without a rate limiter, and a client that ignores Retry-After: whoever is refused asks again at once, hundreds of times a second",
 		},
 		{
-			Name: "trusts-its-watches", Scenario: "watches-late", Caught: []string{"ROLLUP-TRUTH"}, Subject: seam(sim.TestHooks{TrustWatches: true}),
+			Name: "trusts-its-watches", Scenario: "watches-late", Caught: []string{"ROLLUP-TRUTH"}, Subject: hook(sim.TestHooks{TrustWatches: true}),
 			Mistake: "decisions from informers alone, as most controllers make them: when a watch is late, fresh reports are called stale, and those of a node that is there again are removed",
 		},
 	}

@@ -38,7 +38,7 @@ func emission() []Mutant {
 			Mistake: "a refused write taken for a mistake of its own that no repetition mends: the list has room again, and the reporter does not look",
 		},
 		{
-			Name: "credential-read-once", Scenario: "reporter-credential-expires", Caught: []string{"CADENCE"}, Subject: seam(sim.TestHooks{KeepCredential: true}),
+			Name: "credential-read-once", Scenario: "reporter-credential-expires", Caught: []string{"CADENCE"}, Subject: hook(sim.TestHooks{KeepCredential: true}),
 			Mistake: "a client that was given the certificate's text at its start: the file is renewed in time, and nobody reads it until somebody restarts the reporter",
 		},
 		{
@@ -55,7 +55,7 @@ func emission() []Mutant {
 		},
 		{
 			Name: "no-jitter", Scenario: "steady-state", Caught: []string{"CADENCE"},
-			Subject: seam(sim.TestHooks{Jitter: func(time.Duration) time.Duration { return 0 }}),
+			Subject: hook(sim.TestHooks{Jitter: func(time.Duration) time.Duration { return 0 }}),
 			Mistake: "a plain ticker: reporters that were started together write together for as long as they live, all to the same object",
 		},
 		{

@@ -31,7 +31,7 @@ func identity() []Mutant {
 		{
 			Name: "lists-operators", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE"},
 			Mistake: "an informer in every reporter: it needs list and watch, which its identity does not have",
-			Subject: seam(sim.TestHooks{Send: func(o *sim.Outgoing) {
+			Subject: hook(sim.TestHooks{Send: func(o *sim.Outgoing) {
 				if o.Node != "" && o.Verb == "get" {
 					o.Verb, o.Name = "list", ""
 				}

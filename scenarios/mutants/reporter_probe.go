@@ -16,19 +16,19 @@ import (
 func probing() []Mutant {
 	return []Mutant{
 		{
-			Name: "probes-in-turn", Scenario: "plugins-hang-together", Caught: []string{"CADENCE"}, Subject: seam(sim.TestHooks{OneByOne: true}),
+			Name: "probes-in-turn", Scenario: "plugins-hang-together", Caught: []string{"CADENCE"}, Subject: hook(sim.TestHooks{OneByOne: true}),
 			Mistake: "a loop over the plugins in place of one goroutine for each: the deadlines of those that hang add up",
 		},
 		{
-			Name: "no-probe-deadline", Scenario: "plugin-hangs", Caught: []string{"CADENCE", "steps[1].expect"}, Subject: seam(sim.TestHooks{ProbeTimeout: time.Hour}),
+			Name: "no-probe-deadline", Scenario: "plugin-hangs", Caught: []string{"CADENCE", "steps[1].expect"}, Subject: hook(sim.TestHooks{ProbeTimeout: time.Hour}),
 			Mistake: "a Status call with the context of the process: one plugin that hangs silences its node",
 		},
 		{
-			Name: "long-probe-deadline", Scenario: "plugin-hangs", Caught: []string{"CADENCE", "steps[1].expect"}, Subject: seam(sim.TestHooks{ProbeTimeout: 4 * time.Second}),
+			Name: "long-probe-deadline", Scenario: "plugin-hangs", Caught: []string{"CADENCE", "steps[1].expect"}, Subject: hook(sim.TestHooks{ProbeTimeout: 4 * time.Second}),
 			Mistake: "a probe deadline of four intervals, copied from a client that reads whole lists",
 		},
 		{
-			Name: "sockets-found-by-scan", Scenario: "unlisted-plugin", Caught: []string{"TRUTHFUL-PROBE"}, Subject: seam(sim.TestHooks{ScanSockets: true}),
+			Name: "sockets-found-by-scan", Scenario: "unlisted-plugin", Caught: []string{"TRUTHFUL-PROBE"}, Subject: hook(sim.TestHooks{ScanSockets: true}),
 			Mistake: "a glob over the folder of the sockets: a plugin of another revision, which no API server uses, is reported and makes the rollup worse",
 		},
 		{

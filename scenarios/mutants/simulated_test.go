@@ -5,7 +5,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/check"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
@@ -60,7 +60,7 @@ func TestTheUnmutatedPass(t *testing.T) {
 		good := mutants.Mutant{Name: "good-" + m.Scenario, Scenario: m.Scenario, Subject: func() sim.Options { return sim.Options{} }}
 		t.Run(m.Scenario, func(t *testing.T) {
 			t.Parallel()
-			if o := trial.Run(t.Context(), good, options); o.Result.Status != report.Passed || o.Killed() {
+			if o := trial.Run(t.Context(), good, options); o.Result.Status != result.Passed || o.Killed() {
 				t.Errorf("%s: %s", o.Survived, o.Result.Text())
 			}
 		})

@@ -19,8 +19,8 @@ type (
 	decide = func(aggregator.Input, aggregator.Memory) aggregator.Decision
 )
 
-// seam is a subject whose cores are good.
-func seam(s sim.TestHooks) func() sim.Options {
+// hook is a subject whose cores are good.
+func hook(s sim.TestHooks) func() sim.Options {
 	return func() sim.Options { return sim.Options{TestHooks: s} }
 }
 
@@ -68,12 +68,12 @@ func misreport(change func(a *reporter.Action)) func() sim.Options {
 
 // publishing is a reporter that handles its writes in another way. make is called at each start.
 func publishing(make func(node string, next sim.Publish) sim.Publish) func() sim.Options {
-	return seam(sim.TestHooks{Publisher: make})
+	return hook(sim.TestHooks{Publisher: make})
 }
 
 // sending is a reporter whose applies are changed on their way out.
 func sending(change func(o *sim.Outgoing)) func() sim.Options {
-	return seam(sim.TestHooks{Send: func(o *sim.Outgoing) {
+	return hook(sim.TestHooks{Send: func(o *sim.Outgoing) {
 		if o.Node != "" && o.Verb == "patch" {
 			change(o)
 		}

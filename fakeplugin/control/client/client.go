@@ -32,34 +32,24 @@ func New(at, token string) (*Client, error) {
 // Close drops the idle connections.
 func (c *Client) Close() { c.http.Close() }
 
-// Fault is a fault in force.
-type Fault struct {
-	ID       string         `json:"id"`
-	Name     string         `json:"name"`
-	Params   map[string]any `json:"params"`
-	Injected time.Time      `json:"injected"`
-	Hits     int            `json:"hits"`
-	Spent    bool           `json:"spent"`
-}
-
 // Status is a plugin instance at a glance.
 type Status struct {
-	Node        string  `json:"node"`
-	KeyID       string  `json:"keyID"`
-	Listen      string  `json:"listen"`
-	Socket      string  `json:"socket"`
-	Connections int     `json:"connections"`
-	Started     string  `json:"started"`
-	Calls       uint64  `json:"calls"`
-	Key         string  `json:"key"`
-	KEKID       string  `json:"kekID"`
-	KEKVersion  int     `json:"kekVersion"`
-	LatestKEKID string  `json:"latestKEKID"`
-	NoticeLag   string  `json:"noticeLag"`
-	Problem     string  `json:"problem"`
-	Profile     string  `json:"profile"`
-	Faults      []Fault `json:"faults"`
-	JournalErr  string  `json:"journalError"`
+	Node        string         `json:"node"`
+	KeyID       string         `json:"keyID"`
+	Listen      string         `json:"listen"`
+	Socket      string         `json:"socket"`
+	Connections int            `json:"connections"`
+	Started     string         `json:"started"`
+	Calls       uint64         `json:"calls"`
+	Key         string         `json:"key"`
+	KEKID       string         `json:"kekID"`
+	KEKVersion  int            `json:"kekVersion"`
+	LatestKEKID string         `json:"latestKEKID"`
+	NoticeLag   string         `json:"noticeLag"`
+	Problem     string         `json:"problem"`
+	Profile     string         `json:"profile"`
+	Faults      []fault.Active `json:"faults"`
+	JournalErr  string         `json:"journalError"`
 }
 
 // Healthy is nil if the API answers.
@@ -73,12 +63,12 @@ func (c *Client) Status(ctx context.Context) (out Status, err error) {
 }
 
 // Faults is what is in force.
-func (c *Client) Faults(ctx context.Context) (out []Fault, err error) {
+func (c *Client) Faults(ctx context.Context) (out []fault.Active, err error) {
 	return out, c.http.Do(ctx, http.MethodGet, "/v1/faults", nil, &out)
 }
 
 // Inject puts a fault in force. When it returns the next call is struck.
-func (c *Client) Inject(ctx context.Context, name string, params map[string]any) (out Fault, err error) {
+func (c *Client) Inject(ctx context.Context, name string, params map[string]any) (out fault.Active, err error) {
 	return out, c.http.Do(ctx, http.MethodPost, "/v1/faults", fault.Spec{Name: name, Params: params}, &out)
 }
 

@@ -52,7 +52,7 @@ func (o Options) Fit(s *scenario.Scenario) Fit {
 		f.withoutMetrics()
 	}
 	if o.AggregatorCommand != "" {
-		f.lacksUnion(o.AggregatorCommand)
+		f.unsupportedUnion(o.AggregatorCommand)
 	}
 	if o.AggregatorCommand != "" && !o.Strict {
 		var changed []string
@@ -88,8 +88,8 @@ func (f *Fit) withoutMetrics() {
 	}
 }
 
-// lacksUnion names what a scenario asks of an aggregator's union and its command template has no place for.
-func (f *Fit) lacksUnion(template string) {
+// unsupportedUnion names what a scenario asks of an aggregator's union and its command template has no place for.
+func (f *Fit) unsupportedUnion(template string) {
 	u := f.Scenario.ClusterOperator.Union()
 	for _, needed := range []struct {
 		field string

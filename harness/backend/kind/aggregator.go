@@ -137,7 +137,7 @@ func (r *replica) move(pod, node string) (err error) {
 func (r *replica) take(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.command, r.identity = wordsOf(command), &identity
+	r.command, r.identity = argumentsOf(command), &identity
 	if err := r.follow(); err != nil {
 		return broken{err}
 	}
@@ -168,7 +168,7 @@ func (r *replica) Resume(ctx context.Context) error { return r.held().Resume(ctx
 func (r *replica) Status() live.Status              { return r.held().Status() }
 
 // deployAggregators makes a Deployment for each API server, through one of them, and waits for the pods.
-func (p *plane) deployAggregators(ctx context.Context, server string) error {
+func (p *controlPlane) deployAggregators(ctx context.Context, server string) error {
 	client, err := typed(p.Authority, server)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (p *plane) deployAggregators(ctx context.Context, server string) error {
 }
 
 // assignAggregators gives every pod of an aggregator a replica, as an API server knows the pods.
-func (p *plane) assignAggregators(ctx context.Context, server string) error {
+func (p *controlPlane) assignAggregators(ctx context.Context, server string) error {
 	client, err := typed(p.Authority, server)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (p *plane) assignAggregators(ctx context.Context, server string) error {
 }
 
 // deployments are those of the aggregators of all API servers.
-func (p *plane) deployments() []*deployment {
+func (p *controlPlane) deployments() []*deployment {
 	all := []*deployment{p.aggregators}
 	for _, f := range p.fleets {
 		all = append(all, f.aggregators)
@@ -222,10 +222,10 @@ func replicasOn(node string, deployments []*deployment) []*replica {
 }
 
 // AggregatorPlace implements live.ControlPlane.
-func (p *plane) AggregatorPlace(i int) live.Place { return p.placeIn(p.aggregators, i, "") }
+func (p *controlPlane) AggregatorPlace(i int) live.Place { return p.placeIn(p.aggregators, i, "") }
 
 // placeIn is the place of the i-th replica of a Deployment, which may be that of an aggregated API server.
-func (p *plane) placeIn(d *deployment, i int, apiServer string) live.Place {
+func (p *controlPlane) placeIn(d *deployment, i int, apiServer string) live.Place {
 	r := d.replicas[(i-1)%len(d.replicas)]
 	_, node := r.where()
 	return live.Place{
@@ -235,7 +235,7 @@ func (p *plane) placeIn(d *deployment, i int, apiServer string) live.Place {
 }
 
 // serverFor is where a pod on a node finds the API: the load balancer, or the only node itself.
-func (p *plane) serverFor(node string) string {
+func (p *controlPlane) serverFor(node string) string {
 	host := p.lb.ip
 	if host == "" {
 		host = p.address(node)

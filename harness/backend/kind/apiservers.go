@@ -18,34 +18,34 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// fleet is an aggregated API server: a sample-apiserver on each node, in a pod of a Deployment with its plugins and its reporter,
+// aggregatedServers is an aggregated API server: a sample-apiserver on each node, in a pod of a Deployment with its plugins and its reporter,
 // behind a Service that the kube-apiservers pass requests on to.
-type fleet struct {
-	*plane
+type aggregatedServers struct {
+	*controlPlane
 	live.Stub
 	ports       hostPorts
 	nodes       live.Nodes
 	profile     live.Profile
-	wholes      live.NodeStates
+	states      live.NodeStates
 	aggregators *deployment
 }
 
-var _ live.AggregatedAPIServer = (*fleet)(nil)
+var _ live.AggregatedAPIServer = (*aggregatedServers)(nil)
 
 // makeFleets makes the aggregated API servers of a shape. Nothing of them runs yet.
-func (p *plane) makeFleets(apiServers []string) error {
+func (p *controlPlane) makeFleets(apiServers []string) error {
 	for i, name := range apiServers {
 		s, err := live.StubOf(name)
 		if err != nil {
 			return err
 		}
-		p.fleets = append(p.fleets, &fleet{plane: p, Stub: s, ports: portsOf(i), aggregators: newDeployment(name, 1, p.layout.shared(), p.units)})
+		p.fleets = append(p.fleets, &aggregatedServers{controlPlane: p, Stub: s, ports: portsOf(i), aggregators: newDeployment(name, 1, p.layout.shared(), p.units)})
 	}
 	return nil
 }
 
 // AggregatedAPIServers implements live.WithAggregated.
-func (p *plane) AggregatedAPIServers() []live.AggregatedAPIServer {
+func (p *controlPlane) AggregatedAPIServers() []live.AggregatedAPIServer {
 	var all []live.AggregatedAPIServer
 	for _, f := range p.fleets {
 		all = append(all, f)
@@ -54,53 +54,53 @@ func (p *plane) AggregatedAPIServers() []live.AggregatedAPIServer {
 }
 
 // APIServer implements live.AggregatedAPIServer.
-func (f *fleet) APIServer() string { return f.Stub.APIServer }
+func (f *aggregatedServers) APIServer() string { return f.Stub.APIServer }
 
 // AggregatedAPIServers implements live.WithAggregated: there is nothing beside it but kube-apiserver.
-func (f *fleet) AggregatedAPIServers() []live.AggregatedAPIServer { return nil }
+func (f *aggregatedServers) AggregatedAPIServers() []live.AggregatedAPIServer { return nil }
 
 // Nodes implements live.ControlPlane.
-func (f *fleet) Nodes() *live.Nodes { return &f.nodes }
+func (f *aggregatedServers) Nodes() *live.Nodes { return &f.nodes }
 
 // TryPlugin implements live.ControlPlane.
-func (f *fleet) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
+func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return f.try(ctx, live.HostPlugin{APIServer: f.Stub.APIServer, KeyID: keyID, Profile: &f.profile})
 }
 
 // AggregatorPlace implements live.ControlPlane.
-func (f *fleet) AggregatorPlace(i int) live.Place {
+func (f *aggregatedServers) AggregatorPlace(i int) live.Place {
 	return f.placeIn(f.aggregators, i, f.Stub.APIServer)
 }
 
 // RestartContainer implements live.ControlPlane.
-func (f *fleet) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
+func (f *aggregatedServers) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	return f.restart(ctx, t, f.Stub.APIServer, ready, func(unit string) string {
 		return containerFilter(labelNamespace, f.Namespace, containerName(unit))
 	})
 }
 
-var errFleetNodes = errors.New("the pods of further API servers stay where they are")
+var errAggregatedNodes = errors.New("the pods of further API servers stay where they are")
 
 // AddNode implements live.ControlPlane.
-func (f *fleet) AddNode(context.Context, string, live.Encryption, func(context.Context) error) (*live.Node, error) {
-	return nil, errFleetNodes
+func (f *aggregatedServers) AddNode(context.Context, string, live.Encryption, func(context.Context) error) (*live.Node, error) {
+	return nil, errAggregatedNodes
 }
 
 // Isolate implements live.ControlPlane.
-func (f *fleet) Isolate(context.Context, *live.Node) error { return errFleetNodes }
+func (f *aggregatedServers) Isolate(context.Context, *live.Node) error { return errAggregatedNodes }
 
 // RemoveNode implements live.ControlPlane.
-func (f *fleet) RemoveNode(context.Context, *live.Node) error { return errFleetNodes }
+func (f *aggregatedServers) RemoveNode(context.Context, *live.Node) error { return errAggregatedNodes }
 
 // Files of an aggregated API server in the folder of its pod.
 const (
-	furtherKubeconfig = "apiserver.kubeconfig"
-	furtherCert       = "apiserver.crt"
-	furtherKey        = "apiserver.key"
+	aggregatedKubeconfig = "apiserver.kubeconfig"
+	aggregatedCert       = "apiserver.crt"
+	aggregatedKey        = "apiserver.key"
 )
 
 // makeNode makes what the pod beside a node finds there, and says how it is reached; the pod is the Deployment's.
-func (f *fleet) makeNode(ctx context.Context, beside *live.Node, keyIDs []string) error {
+func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, keyIDs []string) error {
 	name, apiServer := beside.Name, f.Stub.APIServer
 	at := f.layout.node(name).pod(apiServer)
 	if err := f.writeFiles(name, at, live.Plugins(keyIDs...)); err != nil {
@@ -134,7 +134,7 @@ func (f *fleet) makeNode(ctx context.Context, beside *live.Node, keyIDs []string
 }
 
 // writeFiles writes what an API server finds at its start.
-func (f *fleet) writeFiles(node string, at podFiles, told live.Encryption) error {
+func (f *aggregatedServers) writeFiles(node string, at podFiles, told live.Encryption) error {
 	if err := shareFolder(at.dir); err != nil {
 		return err
 	}
@@ -150,13 +150,13 @@ func (f *fleet) writeFiles(node string, at podFiles, told live.Encryption) error
 	if err != nil {
 		return err
 	}
-	for name, content := range map[string][]byte{encryptionFile: text, furtherCert: cert, furtherKey: key, furtherKubeconfig: kubeconfig} {
+	for name, content := range map[string][]byte{encryptionFile: text, aggregatedCert: cert, aggregatedKey: key, aggregatedKubeconfig: kubeconfig} {
 		err = errors.Join(err, os.WriteFile(at.file(name), content, credentials))
 	}
 	return err
 }
 
-func (f *fleet) client(url string) (*live.Client, error) {
+func (f *aggregatedServers) client(url string) (*live.Client, error) {
 	config, err := f.AdminConfig(url)
 	if err != nil {
 		return nil, err
@@ -166,19 +166,19 @@ func (f *fleet) client(url string) (*live.Client, error) {
 }
 
 // words of the command of an aggregated API server on a node. It uses the etcd member of its node, as the kube-apiserver does.
-func (f *fleet) words(at podFiles, address string) []string {
-	kubeconfig := at.in(furtherKubeconfig)
+func (f *aggregatedServers) words(at podFiles, address string) []string {
+	kubeconfig := at.in(aggregatedKubeconfig)
 	return []string{
 		"/" + sampleProgram,
-		"--secure-port=" + portFurther,
+		"--secure-port=" + portAggregated,
 		"--etcd-servers=https://" + address + ":" + portEtcd,
 		"--etcd-prefix=" + f.Prefix(),
 		"--etcd-cafile=" + etcdAuthority,
 		"--etcd-certfile=" + etcdClientCert,
 		"--etcd-keyfile=" + etcdClientKey,
 		"--cert-dir=" + at.seen,
-		"--tls-cert-file=" + at.in(furtherCert),
-		"--tls-private-key-file=" + at.in(furtherKey),
+		"--tls-cert-file=" + at.in(aggregatedCert),
+		"--tls-private-key-file=" + at.in(aggregatedKey),
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
@@ -192,7 +192,7 @@ func (f *fleet) words(at podFiles, address string) []string {
 
 // deploy makes the pods and waits until every container of them waits for its command. Kubeadm's API servers run, and will be away soon:
 // the pods need them for nothing until they have a command.
-func (f *fleet) deploy(ctx context.Context, server string) error {
+func (f *aggregatedServers) deploy(ctx context.Context, server string) error {
 	objects := objectsOf(f.Stub)
 	for _, n := range f.nodes.List() {
 		objects = append(objects, deploymentOf(f.Stub, f.archives.images, n.Name, f.ports))
@@ -213,7 +213,7 @@ func (f *fleet) deploy(ctx context.Context, server string) error {
 }
 
 // apply applies objects through an API server.
-func (f *fleet) apply(ctx context.Context, server string, objects ...*unstructured.Unstructured) error {
+func (f *aggregatedServers) apply(ctx context.Context, server string, objects ...*unstructured.Unstructured) error {
 	config, err := f.AdminConfig(server)
 	if err == nil {
 		err = controlplane.Install(ctx, []*rest.Config{config}, objects...)
@@ -225,7 +225,7 @@ func (f *fleet) apply(ctx context.Context, server string, objects ...*unstructur
 }
 
 // start starts the API servers in the pods, which wait for their command, and makes the kube-apiservers pass requests on. Those run.
-func (f *fleet) start(ctx context.Context) error {
+func (f *aggregatedServers) start(ctx context.Context) error {
 	err := eachNode(ctx, f.nodes.List(), func(ctx context.Context, n *live.Node) error {
 		if err := n.Server.Start(ctx); err != nil {
 			return err
@@ -244,7 +244,7 @@ func (f *fleet) start(ctx context.Context) error {
 }
 
 // reset is for the next scenario; what it proves is live.ResetFurther's.
-func (f *fleet) reset(ctx context.Context, s *scenario.Scenario) error {
+func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario) error {
 	err := eachNode(ctx, f.nodes.List(), func(ctx context.Context, n *live.Node) error { return serverOf(n).reset(ctx, n, live.KeyIDs(s)) })
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
@@ -255,27 +255,27 @@ func (f *fleet) reset(ctx context.Context, s *scenario.Scenario) error {
 	if err := f.install(ctx, scenario.OperatorOf(f.Stub.APIServer)); err != nil {
 		return err
 	}
-	return live.ResetAggregated(ctx, f.plane, f)
+	return live.ResetAggregated(ctx, f.controlPlane, f)
 }
 
 // deployed are the pods of an aggregated API server on nodes as one unit. Their programs end first, through the supervisor, in the way that was asked
 // for: a kubelet would start again what was killed before it has heard that the pod is not wanted. Then the pods go, with their
 // sandboxes and sockets.
 type deployed struct {
-	live.Unit // their programs
-	fleet     *fleet
-	nodes     []*live.Node
+	live.Unit         // their programs
+	aggregatedServers *aggregatedServers
+	nodes             []*live.Node
 }
 
 // NodeUnit implements live.ControlPlane: its pods only. Nodes are the plane's.
-func (f *fleet) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
-	return &deployed{Unit: f.wholes.Of(role, nodes, ready), fleet: f, nodes: nodes}
+func (f *aggregatedServers) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+	return &deployed{Unit: f.states.Of(role, nodes, ready), aggregatedServers: f, nodes: nodes}
 }
 
 // scale asks for the pods, or for none.
 func (d *deployed) scale(ctx context.Context, replicas int) error {
-	return eachPod(ctx, d.fleet.plane, "node %s: pod of "+d.fleet.Stub.APIServer, d.nodes, func(ctx context.Context, n *live.Node) error {
-		return d.fleet.scale(ctx, n, replicas)
+	return eachPod(ctx, d.aggregatedServers.controlPlane, "node %s: pod of "+d.aggregatedServers.Stub.APIServer, d.nodes, func(ctx context.Context, n *live.Node) error {
+		return d.aggregatedServers.scale(ctx, n, replicas)
 	})
 }
 
@@ -298,7 +298,7 @@ func (d *deployed) Start(ctx context.Context) error {
 }
 
 // scale asks for the pod of a node, or for none, and waits until that is so.
-func (f *fleet) scale(ctx context.Context, n *live.Node, replicas int) error {
+func (f *aggregatedServers) scale(ctx context.Context, n *live.Node, replicas int) error {
 	through, err := f.donor("")
 	if err != nil {
 		return err
@@ -326,8 +326,8 @@ func (f *fleet) scale(ctx context.Context, n *live.Node, replicas int) error {
 }
 
 // awaitSupervisors returns when the supervisor of every container of a node's pod answers.
-func (f *fleet) awaitSupervisors(ctx context.Context, n *live.Node) error {
-	for _, name := range append(slotUnits(), unitAPIServer, unitReporter) {
+func (f *aggregatedServers) awaitSupervisors(ctx context.Context, n *live.Node) error {
+	for _, name := range append(pluginContainerUnits(), unitAPIServer, unitReporter) {
 		u, err := newHeld(unitKey{serverOf(n).dir, name})
 		if err != nil {
 			return err

@@ -16,9 +16,9 @@ import (
 )
 
 // fleetsOf is a plane with further API servers of which nothing runs.
-func fleetsOf(t *testing.T) *plane {
+func fleetsOf(t *testing.T) *controlPlane {
 	t.Helper()
-	p := &plane{layout: layout{"/run/k1"}, units: &units{}}
+	p := &controlPlane{layout: layout{"/run/k1"}, units: &units{}}
 	p.lb = &loadBalancer{}
 	p.change("cp-1", func(m *machine) { m.address = "172.18.0.3" })
 	if err := p.makeFleets(scenario.APIServers()[1:]); err != nil {
@@ -29,18 +29,18 @@ func fleetsOf(t *testing.T) *plane {
 
 func TestShapeOf(t *testing.T) {
 	s := &scenario.Scenario{}
-	if got := shapeOf(s); got != (shape{nodes: 3}) || len(got.furtherNames()) != 0 {
+	if got := shapeOf(s); got != (shape{nodes: 3}) || len(got.aggregatedNames()) != 0 {
 		t.Errorf("%+v", got)
 	}
 	s.Topology = scenario.Topology{ControlPlanes: 1, APIServers: scenario.APIServers()}
 	got := shapeOf(s)
-	if got == (shape{nodes: 1}) || !slices.Equal(got.furtherNames(), scenario.APIServers()[1:]) {
+	if got == (shape{nodes: 1}) || !slices.Equal(got.aggregatedNames(), scenario.APIServers()[1:]) {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestMakeFleets(t *testing.T) {
-	if err := (&plane{}).makeFleets([]string{history.KubeAPIServer}); err == nil || !strings.Contains(err.Error(), "expected openshift-apiserver or oauth-apiserver") {
+	if err := (&controlPlane{}).makeFleets([]string{history.KubeAPIServer}); err == nil || !strings.Contains(err.Error(), "expected openshift-apiserver or oauth-apiserver") {
 		t.Errorf("%v", err)
 	}
 	p := fleetsOf(t)

@@ -25,7 +25,7 @@ const Name = "kind"
 // Backend makes kind clusters and keeps them for later scenarios. Its methods may be called at the same time.
 type Backend struct {
 	opts   Options
-	planes *pool.Pool[*plane]
+	planes *pool.Pool[*controlPlane]
 
 	mu       sync.Mutex
 	closed   bool
@@ -65,8 +65,8 @@ func New(opts Options) (*Backend, error) {
 		return nil, fmt.Errorf("kind backend: plugin arguments: %w", err)
 	}
 	b := &Backend{opts: opts}
-	b.planes = pool.New(pool.Options[*plane]{
-		Fits: func(p *plane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
+	b.planes = pool.New(pool.Options[*controlPlane]{
+		Fits: func(p *controlPlane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
 		Boot: b.boot, Begin: b.begin, Explain: explain, Idle: idleClusters,
 	})
 	return b, nil
@@ -97,7 +97,7 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 	return b.planes.Prepare(ctx, spec)
 }
 
-func (b *Backend) begin(ctx context.Context, p *plane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
+func (b *Backend) begin(ctx context.Context, p *controlPlane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
 	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Release: release})
 }
 
@@ -146,7 +146,7 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 	return nil
 }
 
-func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (_ *plane, err error) {
+func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (_ *controlPlane, err error) {
 	b.mu.Lock()
 	b.booted++
 	// The process is in the name, because several may make clusters at the same time.

@@ -61,7 +61,7 @@ func timeOurs(b *testing.B, nodeImage string, nodes int) time.Duration {
 	name := fmt.Sprintf(namePrefix+"%d-ready", os.Getpid())
 	boot := &booting{names: nodeNames(nodes), bootSpec: bootSpec{name: name, dir: filepath.Join(dir.Path, "k1"), nodeImage: nodeImage, runDir: dir.Path, shape: shape{nodes: nodes},
 		programs: live.NewPrograms(dir.Path, func(string) {}), progress: func(string) {}}}
-	boot.p = newPlane(boot.bootSpec)
+	boot.p = newControlPlane(boot.bootSpec)
 	p := boot.p
 	begin := time.Now()
 	if err := errors.Join(boot.prepareFolders(b.Context()), boot.prepare(b.Context())); err != nil {

@@ -33,14 +33,14 @@ type bootSpec struct {
 // booting is a cluster while it is made.
 type booting struct {
 	bootSpec
-	p     *plane
+	p     *controlPlane
 	names []string // of the nodes
 }
 
 // boot creates a cluster and wires it. On error it gives what was made, which the caller closes.
-func boot(ctx context.Context, spec bootSpec) (*plane, error) {
+func boot(ctx context.Context, spec bootSpec) (*controlPlane, error) {
 	spec.progress = timed(time.Now(), spec.progress)
-	b := &booting{bootSpec: spec, p: newPlane(spec), names: nodeNames(spec.shape.nodes)}
+	b := &booting{bootSpec: spec, p: newControlPlane(spec), names: nodeNames(spec.shape.nodes)}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	steps := []func(context.Context) error{b.prepareFolders, b.prepare, b.create, b.wire, b.wireNodes}
@@ -77,11 +77,11 @@ func (b *booting) prepareFolders(context.Context) error {
 
 // prepare fills the folders with what the pods find there, and starts the remote KMS.
 func (b *booting) prepare(ctx context.Context) (err error) {
-	if err := b.p.makeFleets(b.shape.furtherNames()); err != nil {
+	if err := b.p.makeFleets(b.shape.aggregatedNames()); err != nil {
 		return err
 	}
 	shared := b.p.layout.shared()
-	for _, name := range b.shape.furtherNames() { // of the files of its aggregators
+	for _, name := range b.shape.aggregatedNames() { // of the files of its aggregators
 		if err := os.MkdirAll(filepath.Join(shared, name), 0o755); err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (b *booting) wire(ctx context.Context) error {
 // findLoadBalancer finds kind's, or takes the single node for it.
 func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 	lb := b.p.lb
-	lb.container, lb.tell, lb.phase = b.p.container(b.names[0]), b.p.Record, live.Running
+	lb.container, lb.record, lb.phase = b.p.container(b.names[0]), b.p.Record, live.Running
 	if len(b.names) > 1 {
 		lb.container = container(b.name + "-external-load-balancer")
 		if lb.ip, err = lb.container.address(ctx); err != nil {

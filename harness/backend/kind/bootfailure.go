@@ -62,7 +62,7 @@ func (e *evidence) keepOutput(ctx context.Context, name, command string, args ..
 
 // explain keeps what tells why a cluster did not come up, before it is deleted, and names the likely cause. Every part is kept as far
 // as it can be had.
-func explain(ctx context.Context, p *plane, failed error, dir string) string {
+func explain(ctx context.Context, p *controlPlane, failed error, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
 	e := &evidence{dir: dir}
@@ -129,7 +129,7 @@ func (e *evidence) ofMachine(ctx context.Context, began time.Time) {
 }
 
 // bootLogs are the folders with logs of programs under test, also of nodes that are not known yet.
-func bootLogs(p *plane) []live.LogDir {
+func bootLogs(p *controlPlane) []live.LogDir {
 	all := []live.LogDir{{Dir: p.layout.logs()}, {Dir: p.layout.shared()}}
 	for _, name := range nodeNames(p.shape.nodes) {
 		all = append(all, live.LogDir{Dir: p.layout.node(name).state(), Prefix: name + "-"})

@@ -16,10 +16,10 @@ import (
 )
 
 // failedPlane is one of which a node and the load balancer were made.
-func failedPlane(t *testing.T) *plane {
+func failedPlane(t *testing.T) *controlPlane {
 	t.Helper()
 	b := bootSpec{name: "k", dir: t.TempDir(), runDir: t.TempDir(), shape: shape{nodes: 1}, programs: live.NewPrograms(t.TempDir(), func(string) {}), progress: func(string) {}}
-	p := newPlane(b)
+	p := newControlPlane(b)
 	t.Cleanup(func() {
 		if err := p.Supervisor.Close(context.Background()); err != nil {
 			t.Error(err)

@@ -20,9 +20,9 @@ import (
 
 // Cluster is a kind cluster for others than scenarios, made and wired as a scenario's is.
 type Cluster struct {
-	backend *Backend
-	plane   *plane
-	env     *live.Environment // nil: the cluster is plain
+	backend      *Backend
+	controlPlane *controlPlane
+	env          *live.Environment // nil: the cluster is plain
 }
 
 // BootOptions of a Cluster.
@@ -76,7 +76,7 @@ func (b *Backend) bootHealth(ctx context.Context, s *scenario.Scenario, o BootOp
 	}
 	heading := e.RunMetadata()
 	log.Record(time.Now(), "boot", &heading)
-	return &Cluster{backend: b, plane: e.ControlPlane().(*plane), env: e}, nil
+	return &Cluster{backend: b, controlPlane: e.ControlPlane().(*controlPlane), env: e}, nil
 }
 
 // bootPlain makes a cluster that the backend's pool does not know, because no scenario can run on it.
@@ -91,7 +91,7 @@ func (b *Backend) bootPlain(ctx context.Context, s *scenario.Scenario, progress 
 		}
 		return nil, err
 	}
-	return &Cluster{backend: b, plane: p}, nil
+	return &Cluster{backend: b, controlPlane: p}, nil
 }
 
 // Environment carries out actions on what runs with KeyIDs, such as faults; nil if the cluster is plain.
@@ -99,20 +99,20 @@ func (c *Cluster) Environment() *live.Environment { return c.env }
 
 // Kubeconfig is that of a user, with a certificate of its own, through the load balancer.
 func (c *Cluster) Kubeconfig(user string, groups []string) ([]byte, error) {
-	return c.plane.Kubeconfig(user, groups, c.plane.ClientServer())
+	return c.controlPlane.Kubeconfig(user, groups, c.controlPlane.ClientServer())
 }
 
 // RESTConfig is an administrator's.
 func (c *Cluster) RESTConfig() (*rest.Config, error) {
-	return c.plane.AdminConfig(c.plane.ClientServer())
+	return c.controlPlane.AdminConfig(c.controlPlane.ClientServer())
 }
 
 // Ready returns when every API server is, and every node can run pods.
 func (c *Cluster) Ready(ctx context.Context) error {
-	if err := eachNode(ctx, c.plane.nodes.List(), func(ctx context.Context, n *live.Node) error { return n.Server.Ready(ctx) }); err != nil {
+	if err := eachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *live.Node) error { return n.Server.Ready(ctx) }); err != nil {
 		return err
 	}
-	client, err := typed(c.plane.Authority, c.plane.ClientServer())
+	client, err := typed(c.controlPlane.Authority, c.controlPlane.ClientServer())
 	if err != nil {
 		return err
 	}
@@ -147,9 +147,9 @@ func allReady(nodes []corev1.Node) error {
 
 // LoadImages imports archives of images into every node.
 func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
-	return eachNode(ctx, c.plane.nodes.List(), func(ctx context.Context, n *live.Node) error {
+	return eachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *live.Node) error {
 		for _, file := range archives {
-			if err := c.plane.container(n.Name).importArchive(ctx, file); err != nil {
+			if err := c.controlPlane.container(n.Name).importArchive(ctx, file); err != nil {
 				return err
 			}
 		}
@@ -168,7 +168,7 @@ func (c *Cluster) Collect(ctx context.Context, dir string, progress func(string)
 	if c.env != nil {
 		return c.env.Collect(ctx, dir, progress)
 	}
-	return c.plane.Collect(ctx, dir, progress)
+	return c.controlPlane.Collect(ctx, dir, progress)
 }
 
 // endRecording bounds the wait for recorders whose history nobody will read.
@@ -183,6 +183,6 @@ func (c *Cluster) Close(ctx context.Context) error {
 		cancel()
 		return c.backend.Close(ctx)
 	}
-	err := c.plane.Close(ctx)
+	err := c.controlPlane.Close(ctx)
 	return errors.Join(err, c.backend.Close(ctx))
 }

@@ -87,7 +87,7 @@ func watchInside(ctx context.Context, in container, node string, sink record.Sin
 // watched are the containers of the API servers' pods, with the plugins and reporters, of etcd, and of the aggregators.
 func watched(i events.Identity) bool {
 	static := i.Namespace == "kube-system" && (strings.HasPrefix(i.Pod, "kube-apiserver-") || strings.HasPrefix(i.Pod, "etcd-"))
-	return static || i.Namespace == aggregators || ofFurther(i.Namespace)
+	return static || i.Namespace == aggregators || ofAggregated(i.Namespace)
 }
 
 // watchAll watches again whenever a stream ends, until ctx does. That it had ended is in the history, once for each time
@@ -149,8 +149,8 @@ func stream(ctx context.Context, use func([]byte) error, args ...string) error {
 	return fmt.Errorf("docker %s: it has ended", args[0])
 }
 
-// ofFurther says whether a namespace is that of a further API server.
-func ofFurther(namespace string) bool {
+// ofAggregated says whether a namespace is that of a further API server.
+func ofAggregated(namespace string) bool {
 	return slices.ContainsFunc(scenario.APIServers(), func(name string) bool {
 		s, err := live.StubOf(name)
 		return err == nil && s.Namespace == namespace

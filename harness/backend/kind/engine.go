@@ -176,8 +176,8 @@ func (c container) diedAt(ctx context.Context) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, text)
 }
 
-// lastWords are the container's last lines of output: kind says what it could not do in a container, and not that it had ended.
-func (c container) lastWords(ctx context.Context) string {
+// lastOutput are the container's last lines of output: kind says what it could not do in a container, and not that it had ended.
+func (c container) lastOutput(ctx context.Context) string {
 	const timeout = 10 * time.Second // for an engine that does not answer either
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -21,7 +21,7 @@ type etcdMembers struct {
 	tls      *tls.Config
 	nodes    *live.Nodes
 	machines *machines
-	tell     func(at time.Time, p history.Process)
+	record   func(at time.Time, p history.Process)
 }
 
 // loadTLS reads the certificates that etcd's clients on a node use.
@@ -141,7 +141,7 @@ func (e *etcdMembers) Etcd(node string) ([]live.Target, error) {
 	for _, name := range e.nodes.Names() {
 		if node == "" || node == "all" || node == name {
 			identity := history.Process{Role: history.RoleEtcd, Node: name}
-			all = append(all, live.Target{Unit: &etcdMember{broken{errEtcdOnlyPauses}, e.machines.container(name), identity, e.tell}, Identity: identity})
+			all = append(all, live.Target{Unit: &etcdMember{broken{errEtcdOnlyPauses}, e.machines.container(name), identity, e.record}, Identity: identity})
 		}
 	}
 	if len(all) == 0 {
@@ -157,7 +157,7 @@ type etcdMember struct {
 	broken
 	container container
 	identity  history.Process
-	tell      func(at time.Time, p history.Process)
+	record    func(at time.Time, p history.Process)
 }
 
 func (e *etcdMember) signal(ctx context.Context, name, state string) error {
@@ -166,7 +166,7 @@ func (e *etcdMember) signal(ctx context.Context, name, state string) error {
 	}
 	p := e.identity
 	p.State = state
-	e.tell(time.Now(), p)
+	e.record(time.Now(), p)
 	return nil
 }
 

@@ -63,7 +63,7 @@ func writeArchive(path, dir string, d containers.Definition) (file, name string,
 func (b *Backend) archivesFor(ctx context.Context, s shape, progress func(string)) (archives, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(s.furtherNames()) == 0 {
+	if len(s.aggregatedNames()) == 0 {
 		return b.archives, nil
 	}
 	with := archives{files: slices.Clone(b.archives.files), images: b.archives.images}

@@ -21,7 +21,7 @@ type loadBalancer struct {
 	ip        string // on the nodes' network; empty: there is none
 	url       string // on this machine
 	http      *http.Client
-	tell      func(at time.Time, p history.Process)
+	record    func(at time.Time, p history.Process)
 
 	mu    sync.Mutex
 	phase live.Phase
@@ -39,7 +39,7 @@ func (l *loadBalancer) do(ctx context.Context, phase live.Phase, state string, a
 	l.mu.Lock()
 	l.phase = phase
 	l.mu.Unlock()
-	l.tell(time.Now(), history.Process{Role: history.RoleLoadBalancer, State: state})
+	l.record(time.Now(), history.Process{Role: history.RoleLoadBalancer, State: state})
 	return nil
 }
 

@@ -37,7 +37,7 @@ func deploymentName(s live.Stub, node string) string { return s.APIServer + "-" 
 // tied to the node, where its files are, past the scheduler. The sockets are in an emptyDir.
 func deploymentOf(s live.Stub, img images, node string, ports hostPorts) *appsv1.Deployment {
 	labels := map[string]string{labelAPIServer: s.APIServer, labelNode: node}
-	volumes, mounts := fleetVolumes(s)
+	volumes, mounts := aggregatedVolumes(s)
 	return &appsv1.Deployment{
 		TypeMeta:   typeOf("apps/v1", "Deployment"),
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: deploymentName(s, node)},
@@ -60,9 +60,9 @@ func deploymentOf(s live.Stub, img images, node string, ports hostPorts) *appsv1
 	}
 }
 
-// fleetVolumes are the folder of the pod's files on the node, that of all nodes, and the sockets, for every container; and what the API
+// aggregatedVolumes are the folder of the pod's files on the node, that of all nodes, and the sockets, for every container; and what the API
 // server's alone mounts.
-func fleetVolumes(s live.Stub) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+func aggregatedVolumes(s live.Stub) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	own := filepath.Join(inNodeState, s.APIServer)
 	mounts = []corev1.VolumeMount{
 		{Name: volumeState, MountPath: own}, {Name: volumeShared, MountPath: inNodeShared}, {Name: volumeSocket, MountPath: inNodeSocket},
@@ -92,7 +92,7 @@ func hostPath(name, path string, kind corev1.HostPathType) corev1.Volume {
 // sidecarsOf are the plugins and the reporter, all of which wait for their command.
 func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount) []corev1.Container {
 	var all []corev1.Container
-	for _, unit := range slotUnits() {
+	for _, unit := range pluginContainerUnits() {
 		all = append(all, containerIn(s, unit, img.plugin, 0, mounts))
 	}
 	reporter := containerIn(s, unitReporter, img.reporter, uidReporter, mounts)
@@ -108,11 +108,11 @@ func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.Volume
 // restarted by a probe: what hangs is what is tested.
 func serverContainer(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount) corev1.Container {
 	c := containerIn(s, unitAPIServer, img.apiServer, 0, mounts, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String())
-	c.Ports = []corev1.ContainerPort{portOf("https", portFurther, ports.apiServer)}
+	c.Ports = []corev1.ContainerPort{portOf("https", portAggregated, ports.apiServer)}
 	c.VolumeMounts = append(c.VolumeMounts, etcdMounts()...)
 	c.ReadinessProbe = &corev1.Probe{
 		PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 2,
-		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.Parse(portFurther), Scheme: corev1.URISchemeHTTPS}},
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.Parse(portAggregated), Scheme: corev1.URISchemeHTTPS}},
 	}
 	return c
 }
@@ -133,8 +133,8 @@ func portOf(name, port string, host int) corev1.ContainerPort {
 const (
 	// servicePort is that of an aggregated API server's Service.
 	servicePort = 443
-	// portFurther is where it listens in its pod.
-	portFurther = "8443"
+	// portAggregated is where it listens in its pod.
+	portAggregated = "8443"
 	// labelAPIServer and labelNode are the labels of its pods.
 	labelAPIServer, labelNode = "kmsharness.io/apiserver", "kmsharness.io/node"
 )
@@ -164,7 +164,7 @@ func objectsOf(s live.Stub) []runtime.Object {
 			TypeMeta: typeOf("v1", "Service"), ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Service},
 			Spec: corev1.ServiceSpec{
 				Selector: map[string]string{labelAPIServer: s.APIServer},
-				Ports:    []corev1.ServicePort{{Name: "https", Port: servicePort, TargetPort: intstr.Parse(portFurther)}},
+				Ports:    []corev1.ServicePort{{Name: "https", Port: servicePort, TargetPort: intstr.Parse(portAggregated)}},
 			},
 		},
 	}
@@ -200,7 +200,7 @@ type images struct{ plugin, reporter, aggregator, apiServer string }
 // words of their commands are in files, so a scenario that needs others does not change the pod.
 func spec(img images) sidecar.Spec {
 	var s sidecar.Spec
-	for _, unit := range slotUnits() {
+	for _, unit := range pluginContainerUnits() {
 		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
 			Name: containerName(unit), Image: img.plugin, Command: supervisedFromFile(inNodeState, unit),
 			Mounts: folders(), SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](0)},

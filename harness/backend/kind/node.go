@@ -78,7 +78,7 @@ func (m *machines) forget(node string) {
 
 // readyNode prepares a node's container for an API server's pod with sidecars: their images are there, and the plugins of keyIDs
 // find their command.
-func (p *plane) readyNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
+func (p *controlPlane) readyNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
 	const each = "for f in " + inNodeImages + "/*.tar; do ctr --namespace=k8s.io images import --digests $f || exit 1; done"
 	if _, err := p.container(name).exec(ctx, "sh", "-c", each); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (p *plane) readyNode(ctx context.Context, name string, keyIDs []string) (*l
 }
 
 // findNode is a node where its container is now.
-func (p *plane) findNode(ctx context.Context, name string) (*live.Node, error) {
+func (p *controlPlane) findNode(ctx context.Context, name string) (*live.Node, error) {
 	c := p.container(name)
 	ip, err := c.address(ctx)
 	if err != nil {

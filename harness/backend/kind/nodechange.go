@@ -22,7 +22,7 @@ import (
 const joinTimeout = 4 * time.Minute
 
 // AddNode implements live.ControlPlane: kind makes the container, kubeadm joins it, and it is wired like the others.
-func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, joined func(context.Context) error) (*live.Node, error) {
+func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encryption, joined func(context.Context) error) (*live.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+injectTimeout)
 	defer cancel()
 	donor, err := p.donor(name)
@@ -66,7 +66,7 @@ func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, 
 
 // makeContainer lets kind make the container of a node, as a cluster of its own that is not set up: so it has whatever kind
 // gives to nodes on this machine.
-func (p *plane) makeContainer(ctx context.Context, name string) (container, error) {
+func (p *controlPlane) makeContainer(ctx context.Context, name string) (container, error) {
 	p.mu.Lock()
 	own := fmt.Sprintf("%s-%d", p.cluster, len(p.later)+1)
 	p.later = append(p.later, own)
@@ -76,7 +76,7 @@ func (p *plane) makeContainer(ctx context.Context, name string) (container, erro
 		cluster.CreateWithStopBeforeSettingUpKubernetes(true))
 	made := controlPlanes(own, 1)[0]
 	if err != nil {
-		err = fmt.Errorf("%w; the last that the node said: %s", err, made.lastWords(context.WithoutCancel(ctx)))
+		err = fmt.Errorf("%w; the last that the node said: %s", err, made.lastOutput(context.WithoutCancel(ctx)))
 	}
 	return made, err
 }
@@ -144,7 +144,7 @@ func joinConfiguration(kubeadm []byte, endpoint string) ([]byte, error) {
 }
 
 // Isolate implements live.ControlPlane: out of the load balancer, and drained.
-func (p *plane) Isolate(ctx context.Context, n *live.Node) error {
+func (p *controlPlane) Isolate(ctx context.Context, n *live.Node) error {
 	p.change(n.Name, func(m *machine) { m.leaving = true })
 	gone := string(p.container(n.Name))
 	err := p.lb.change(ctx, func(members []string) []string {
@@ -158,7 +158,7 @@ func (p *plane) Isolate(ctx context.Context, n *live.Node) error {
 
 // drain takes the pods off a node as an administrator does, through another node's API server, and gives aggregators that were
 // there their new pod. A node that does not answer any more cannot be drained, and is removed all the same.
-func (p *plane) drain(ctx context.Context, n *live.Node) error {
+func (p *controlPlane) drain(ctx context.Context, n *live.Node) error {
 	through, err := p.donor(n.Name)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (p *plane) drain(ctx context.Context, n *live.Node) error {
 }
 
 // RemoveNode implements live.ControlPlane. Its etcd member leaves first: without that, one of two could not be removed any more.
-func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
+func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.nodes.Remove(n.Name)
 	defer n.Close()
 	if err := p.etcdMembers.remove(ctx, n.Name); err != nil {
@@ -199,7 +199,7 @@ func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
 
 // donor is a node whose API server runs, other than the one that is meant: a new node gets its certificates from it, and a node
 // that goes is taken out through it.
-func (p *plane) donor(except string) (*live.Node, error) {
+func (p *controlPlane) donor(except string) (*live.Node, error) {
 	for _, n := range p.nodes.List() {
 		if n.Name != except && !p.leaves(n.Name) && n.Server.Status().Phase == live.Running {
 			return n, nil
@@ -209,7 +209,7 @@ func (p *plane) donor(except string) (*live.Node, error) {
 }
 
 // takeOut removes nodes.
-func (p *plane) takeOut(ctx context.Context, names []string) error {
+func (p *controlPlane) takeOut(ctx context.Context, names []string) error {
 	for _, name := range names {
 		n := p.nodes.Get(name)
 		if !p.leaves(name) {
@@ -232,7 +232,7 @@ func (p *plane) takeOut(ctx context.Context, names []string) error {
 }
 
 // bringIn adds nodes, one after another: etcd takes one new member at a time.
-func (p *plane) bringIn(ctx context.Context, names, keyIDs []string) error {
+func (p *controlPlane) bringIn(ctx context.Context, names, keyIDs []string) error {
 	for _, name := range names {
 		if _, err := p.AddNode(ctx, name, live.Plugins(keyIDs...), func(context.Context) error { return nil }); err != nil {
 			return fmt.Errorf("bring %s back: %w", name, err)

@@ -16,35 +16,35 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// slots is how many containers for plugins every pod of an API server has. An operator never needs more than two plugins at a time, the
+// pluginContainers is how many containers for plugins every pod of an API server has. An operator never needs more than two plugins at a time, the
 // writer and the one before it or after it; one that could not be ended yet is not in the way of the next.
-const slots = 3
+const pluginContainers = 3
 
-// slotUnits are the units of a pod's containers for plugins.
-func slotUnits() []string {
-	units := make([]string, slots)
+// pluginContainerUnits are the units of a pod's containers for plugins.
+func pluginContainerUnits() []string {
+	units := make([]string, pluginContainers)
 	for i := range units {
 		units[i] = unitOfPlugin(strconv.Itoa(i + 1))
 	}
 	return units
 }
 
-// slot is a container for a plugin. The containers of a pod are fixed, and the keyIDs of an operator's plugins are not: each container waits
+// pluginContainer is a container for a plugin. The containers of a pod are fixed, and the keyIDs of an operator's plugins are not: each container waits
 // below the supervisor for a command, and has whichever plugin is in it at the moment.
-type slot struct {
+type pluginContainer struct {
 	unit string
 	is   atomic.Pointer[live.Plugin] // that is in it, or was the last; nil: none was
 }
 
 // usedBy reports whether the plugin that is in it is one of the node's. One that is not is gone: a plugin of the same keyID that comes later
 // is another.
-func (s *slot) usedBy(n *live.Node) bool {
+func (s *pluginContainer) usedBy(n *live.Node) bool {
 	g := s.is.Load()
 	return g != nil && n.Plugin(g.KeyID) == g
 }
 
 // who is the plugin that the lines of the container's journal are about; none while no plugin was in it.
-func (s *slot) who() (history.Process, bool) {
+func (s *pluginContainer) who() (history.Process, bool) {
 	if g := s.is.Load(); g != nil {
 		return g.Identity, true
 	}
@@ -58,21 +58,21 @@ type podPlugins struct {
 	// make makes the plugin of a keyID in the container of a unit.
 	make func(keyID, unit string) (*live.Plugin, error)
 
-	mu    sync.Mutex
-	slots []*slot
+	mu               sync.Mutex
+	pluginContainers []*pluginContainer
 }
 
 func newPodPlugins(files podFiles, u *units, create func(keyID, unit string) (*live.Plugin, error)) *podPlugins {
 	p := &podPlugins{files: files, units: u, make: create}
-	for _, unit := range slotUnits() {
-		p.slots = append(p.slots, &slot{unit: unit})
+	for _, unit := range pluginContainerUnits() {
+		p.pluginContainers = append(p.pluginContainers, &pluginContainer{unit: unit})
 	}
 	return p
 }
 
 // prepare makes the containers known before they are there; the plugins of keyIDs find their command, the other containers wait for one.
 func (p *podPlugins) prepare(ctx context.Context, n *live.Node, keyIDs []string) error {
-	for _, s := range p.slots {
+	for _, s := range p.pluginContainers {
 		if err := p.units.follow(unitKey{p.files.dir, s.unit}, n.Name, s.who); err != nil {
 			return err
 		}
@@ -91,9 +91,9 @@ func (p *podPlugins) prepare(ctx context.Context, n *live.Node, keyIDs []string)
 
 // free is a container in which there is no plugin of the node; nil: there is none. The one that bears the keyID comes first, so that
 // keyIDs 1 and 2 are always found where their names say.
-func (p *podPlugins) free(n *live.Node, keyID string) *slot {
-	var free *slot
-	for _, s := range p.slots {
+func (p *podPlugins) free(n *live.Node, keyID string) *pluginContainer {
+	var free *pluginContainer
+	for _, s := range p.pluginContainers {
 		if s.usedBy(n) {
 			continue
 		}
@@ -117,11 +117,11 @@ func (p *podPlugins) take(ctx context.Context, n *live.Node, keyID string) (*liv
 	free := p.free(n, keyID)
 	if free == nil {
 		var taken []string
-		for _, s := range p.slots {
+		for _, s := range p.pluginContainers {
 			taken = append(taken, s.is.Load().KeyID)
 		}
 		return nil, fmt.Errorf("plugin %s/%s: each of the %d containers that the pod has for plugins is taken, by %s: one has to end before the next can start",
-			n.Name, keyID, len(p.slots), strings.Join(taken, ", "))
+			n.Name, keyID, len(p.pluginContainers), strings.Join(taken, ", "))
 	}
 	g, err := p.make(keyID, free.unit)
 	if err != nil {
@@ -149,7 +149,7 @@ func (p *podPlugins) start(ctx context.Context, n *live.Node, keyID string) (*li
 // reset starts the plugins that a scenario begins with, without faults, and ends the others.
 func (p *podPlugins) reset(ctx context.Context, n *live.Node, keyIDs []string) error {
 	var errs []error
-	for _, s := range p.slots {
+	for _, s := range p.pluginContainers {
 		if g := s.is.Load(); g != nil && !(s.usedBy(n) && slices.Contains(keyIDs, g.KeyID)) {
 			errs = append(errs, g.Stop(ctx))
 			if s.usedBy(n) {
@@ -206,7 +206,7 @@ func forget(journal string) error {
 
 // pluginsOf are the containers for plugins of the pod of an API server on a node; socket gives a plugin's on this machine, empty where
 // it cannot be seen there.
-func (p *plane) pluginsOf(apiServer, node string, profile *live.Profile, socket func(keyID string) string) *podPlugins {
+func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, socket func(keyID string) string) *podPlugins {
 	f := p.layout.node(node).pod(apiServer)
 	return newPodPlugins(f, p.units, func(keyID, unit string) (*live.Plugin, error) {
 		control, journal := "ctl-"+keyID+".sock", journalPrefix+node+"-"+keyID+journalSuffix
@@ -231,18 +231,18 @@ func (p *plane) pluginsOf(apiServer, node string, profile *live.Profile, socket 
 }
 
 // AddPlugin implements live.ControlPlane, also for aggregated API servers.
-func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+func (p *controlPlane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return serverOf(n).plugins.start(ctx, n, keyID)
 }
 
 // TryPlugin implements live.ControlPlane.
-func (p *plane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
+func (p *controlPlane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return p.try(ctx, live.HostPlugin{KeyID: keyID, Profile: &p.profile})
 }
 
 // try starts a plugin for a check, as a process of this machine, as the remote KMS is: so no node that a scenario takes away takes a check
 // with it, and none waits for a scheduler whose API server has just been away.
-func (p *plane) try(ctx context.Context, g live.HostPlugin) (*live.Plugin, error) {
+func (p *controlPlane) try(ctx context.Context, g live.HostPlugin) (*live.Plugin, error) {
 	g.Node, g.Dir, g.Logs, g.KMS = live.Preflight, p.layout.preflight(g.APIServer), p.layout.logs(), p.kms
 	if err := forget(g.Journal()); err != nil { // the first check of every scenario has the same name
 		return nil, fmt.Errorf("try plugin %s: %w", g, err)

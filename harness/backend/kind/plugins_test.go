@@ -142,9 +142,9 @@ func TestSlotsAreReset(t *testing.T) {
 func TestWhoseLinesOfAJournal(t *testing.T) {
 	a := newPlace(t)
 	var told []string
-	a.units.stalled = func(history.Starvation) {}
-	a.units.tell = func(_ time.Time, p history.Process) { told = append(told, p.KeyID+" "+p.State) }
-	first := a.slots[0]
+	a.units.starved = func(history.Starvation) {}
+	a.units.sink = func(_ time.Time, p history.Process) { told = append(told, p.KeyID+" "+p.State) }
+	first := a.pluginContainers[0]
 	if err := a.units.follow(unitKey{a.dir, first.unit}, "cp-1", first.who); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ const powerTimeout = 4 * time.Minute
 
 // nodesUnit are nodes as one unit: their containers. A dead container has lost its power, a paused one stands still with all that is in it.
 type nodesUnit struct {
-	*plane
+	*controlPlane
 	nodes []*live.Node
 	ready func(*live.Target)
 }
@@ -27,9 +27,9 @@ type nodesUnit struct {
 var _ live.Unit = (*nodesUnit)(nil)
 
 // NodeUnit implements live.ControlPlane.
-func (p *plane) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+func (p *controlPlane) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	if role == history.RolePod {
-		return &staticPods{broken{errPodStands}, p, nodes, ready}
+		return &staticPods{broken{errPodRuns}, p, nodes, ready}
 	}
 	return &nodesUnit{p, nodes, ready}
 }
@@ -68,11 +68,11 @@ func (m *nodesUnit) Kill(ctx context.Context) error {
 		}
 		m.Record(at, history.Process{Role: history.RoleEtcd, Node: n.Name, State: history.ProcessKilled, Detail: powerLost})
 	}
-	return m.unlessDamaged(m.keepAddresses(ctx, nodes))
+	return m.unlessTainted(m.keepAddresses(ctx, nodes))
 }
 
-// unlessDamaged notes that nodes which could not be brought back, if so, are not worth another try.
-func (m *nodesUnit) unlessDamaged(err error) error {
+// unlessTainted notes that nodes which could not be brought back, if so, are not worth another try.
+func (m *nodesUnit) unlessTainted(err error) error {
 	if err != nil {
 		m.MarkDirty(live.TaintedPower)
 	}
@@ -135,7 +135,7 @@ func (m *nodesUnit) Start(ctx context.Context) error {
 	if err == nil {
 		err = eachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error { return m.isBack(ctx, n) })
 	}
-	return m.unlessDamaged(err)
+	return m.unlessTainted(err)
 }
 
 // isBack returns when what ran on a node before it lost its power runs again.

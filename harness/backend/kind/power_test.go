@@ -192,7 +192,7 @@ func TestRestartContainerNamesTheContainer(t *testing.T) {
 
 // newTable is a table of units that appends what it passes on to told.
 func newTable(told *[]string) *units {
-	return &units{journals: tail.NewSet(), rows: map[unitKey]*unitState{}, tell: func(at time.Time, p history.Process) {
+	return &units{journals: tail.NewSet(), rows: map[unitKey]*unitState{}, sink: func(at time.Time, p history.Process) {
 		*told = append(*told, fmt.Sprint(at.Unix(), " ", p.Role, " ", p.State))
 	}}
 }

@@ -27,24 +27,24 @@ const (
 	readyGrace = 20 * time.Second
 )
 
-var errPodStands = errors.New("the API server's pod cannot be paused as a whole: pause its processes, or the node")
+var errPodRuns = errors.New("the API server's pod cannot be paused as a whole: pause its processes, or the node")
 
 // staticPods are the API servers' static pods of nodes as one unit. The kubelet runs what has a manifest.
 type staticPods struct {
-	broken // it cannot be paused
-	plane  *plane
-	nodes  []*live.Node
-	ready  func(*live.Target)
+	broken       // it cannot be paused
+	controlPlane *controlPlane
+	nodes        []*live.Node
+	ready        func(*live.Target)
 }
 
 var _ live.Unit = (*staticPods)(nil)
 
 func (p *staticPods) each(ctx context.Context, do func(context.Context, *live.Node) error) error {
-	return eachPod(ctx, p.plane, "pod of the API server on %s", p.nodes, do)
+	return eachPod(ctx, p.controlPlane, "pod of the API server on %s", p.nodes, do)
 }
 
 // eachPod does something to the pods of nodes at the same time; name is a format that names the one of a node. What cannot be done is not worth another try.
-func eachPod(ctx context.Context, p *plane, name string, nodes []*live.Node, do func(context.Context, *live.Node) error) error {
+func eachPod(ctx context.Context, p *controlPlane, name string, nodes []*live.Node, do func(context.Context, *live.Node) error) error {
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
 	all, ctx := errgroup.WithContext(ctx)
@@ -71,7 +71,7 @@ func (p *staticPods) Kill(ctx context.Context) error {
 }
 
 func (p *staticPods) end(ctx context.Context, n *live.Node, kill bool) error {
-	c, units, pod := p.plane.container(n.Name), p.plane.units, inDir(serverOf(n).dir)
+	c, units, pod := p.controlPlane.container(n.Name), p.controlPlane.units, inDir(serverOf(n).dir)
 	filter := fmt.Sprintf(`labels.%q==%s,labels."io.cri-containerd.kind"==container`, labelPod, staticPod(n.Name)) // the sandbox ends after them
 	if err := units.journals.Poll(); err != nil {
 		return err
@@ -106,10 +106,10 @@ func (p *staticPods) end(ctx context.Context, n *live.Node, kill bool) error {
 // Start implements live.Unit.
 func (p *staticPods) Start(ctx context.Context) error {
 	return p.each(ctx, func(ctx context.Context, n *live.Node) error {
-		if err := p.plane.container(n.Name).move(ctx, parked, manifest); err != nil {
+		if err := p.controlPlane.container(n.Name).move(ctx, parked, manifest); err != nil {
 			return err
 		}
-		return runsAgain(ctx, n, p.plane.units.regain(history.RolePod, n.Name), p.ready)
+		return runsAgain(ctx, n, p.controlPlane.units.regain(history.RolePod, n.Name), p.ready)
 	})
 }
 
@@ -147,7 +147,7 @@ func unitOf(t live.Target) (string, error) {
 }
 
 // RestartContainer implements live.ControlPlane: the kubelet starts again what has died.
-func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
+func (p *controlPlane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	node := t.Identity.Node
 	return p.restart(ctx, t, "", ready, func(unit string) string {
 		name := containerName(unit)
@@ -159,7 +159,7 @@ func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(
 }
 
 // restart kills the container of a target's unit, which the filter picks, and returns when the unit runs in its successor.
-func (p *plane) restart(ctx context.Context, t live.Target, apiServer string, ready func(*live.Target), filter func(unit string) string) error {
+func (p *controlPlane) restart(ctx context.Context, t live.Target, apiServer string, ready func(*live.Target), filter func(unit string) string) error {
 	ctx, cancel := context.WithTimeout(ctx, containerTimeout)
 	defer cancel()
 	unit, err := unitOf(t)

@@ -47,8 +47,8 @@ func (s *unitState) lives() bool {
 // units is the table of all units of a cluster. The journals of the supervisors fill it. A supervisor that dies with its container cannot write that
 // its program died: what ends the container finds here which units that concerns.
 type units struct {
-	tell     func(at time.Time, p history.Process)
-	stalled  func(history.Starvation)
+	sink     func(at time.Time, p history.Process)
+	starved  func(history.Starvation)
 	journals *tail.Set
 	stop     context.CancelFunc
 	tailing  sync.WaitGroup
@@ -58,7 +58,7 @@ type units struct {
 }
 
 func newUnits(h *live.Host) *units {
-	return &units{tell: h.Record, stalled: h.RecordStarvation, journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
+	return &units{sink: h.Record, starved: h.RecordStarvation, journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
 }
 
 // tailEvery is how often the journals of the supervisors are read.
@@ -105,7 +105,7 @@ func (u *units) follow(k unitKey, node string, who program) error {
 		}
 		switch payload := change.Of(identity).(type) {
 		case *history.Starvation:
-			u.stalled(*payload)
+			u.starved(*payload)
 		case *history.Process:
 			u.record(change.At, k, *payload)
 		}
@@ -135,7 +135,7 @@ func (u *units) record(at time.Time, k unitKey, p history.Process) {
 		row.process = p
 	}
 	u.mu.Unlock()
-	u.tell(at, p)
+	u.sink(at, p)
 }
 
 // forget drops units whose containers are gone for good.
@@ -339,7 +339,7 @@ func (u *units) placeOf(k unitKey, node string) makeUnit {
 	return func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
 		one, err := newHeld(k)
 		if err == nil {
-			one.command = wordsOf(command)
+			one.command = argumentsOf(command)
 			err = u.followOne(k, node, identity)
 		}
 		if err != nil {
@@ -349,8 +349,8 @@ func (u *units) placeOf(k unitKey, node string) makeUnit {
 	}
 }
 
-// wordsOf are the words that the supervisor runs.
-func wordsOf(command func(context.Context) (live.Command, error)) func(context.Context) ([]string, error) {
+// argumentsOf are the words that the supervisor runs.
+func argumentsOf(command func(context.Context) (live.Command, error)) func(context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
 		c, err := command(ctx)
 		return append([]string{inImage(c.Program)}, c.Args...), err

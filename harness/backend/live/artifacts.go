@@ -117,5 +117,5 @@ func (e *Environment) snapshotEncryption(dir string) error {
 
 // Collect implements backend.Collector.
 func (e *Environment) Collect(ctx context.Context, dir string, progress func(string)) error {
-	return errors.Join(e.Snapshot(ctx, filepath.Join(dir, "at-end")), e.plane.Collect(ctx, dir, progress))
+	return errors.Join(e.Snapshot(ctx, filepath.Join(dir, "at-end")), e.controlPlane.Collect(ctx, dir, progress))
 }

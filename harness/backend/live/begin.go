@@ -33,7 +33,7 @@ func Begin(ctx context.Context, p ControlPlane, spec backend.Spec, opts Options)
 	if e.recorder, err = startRecorder(e, gate); err != nil {
 		return nil, err
 	}
-	err = e.makeFurther()
+	err = e.makeAggregated()
 	if err == nil {
 		err = e.begin(ctx)
 	}
@@ -46,11 +46,11 @@ func Begin(ctx context.Context, p ControlPlane, spec backend.Spec, opts Options)
 }
 
 func newEnvironment(p ControlPlane, s *scenario.Scenario, opts Options, op operator, logDir string) *Environment {
-	told := pluginsOf(s)
+	configured := pluginsOf(s)
 	e := (&Environment{
-		opts: opts, plane: p, traits: p.Traits(), scenario: s, operator: op, logDir: logDir,
-		keyIDs: KeyIDs(s), encryption: encryption.KMS, told: told, left: told.Providers, removed: map[string]*Node{}, joining: map[string]time.Time{}, coming: map[string]bool{},
-		away: map[onNode]string{}, reloads: map[string]reload{},
+		opts: opts, controlPlane: p, traits: p.Traits(), scenario: s, operator: op, logDir: logDir,
+		keyIDs: KeyIDs(s), encryption: encryption.KMS, configured: configured, left: configured.Providers, removed: map[string]*Node{}, joining: map[string]time.Time{}, coming: map[string]bool{},
+		unavailable: map[onNode]string{}, reloads: map[string]reload{},
 	}).withParts()
 	if s.Topology.ByOperator() {
 		e.encryption, e.pods = encryption.Identity, newPods(e)
@@ -72,7 +72,7 @@ func KeyIDs(s *scenario.Scenario) []string {
 // begin brings the environment into the state that the topology asks for.
 func (e *Environment) begin(ctx context.Context) error {
 	e.describeProcesses()
-	e.plane.Listen(func(at time.Time, payload any) { e.sink.Record(at, "backend", owned(payload)) })
+	e.controlPlane.Listen(func(at time.Time, payload any) { e.sink.Record(at, "backend", owned(payload)) })
 	if err := e.sut.prepareSystemUnderTest(); err != nil {
 		return err
 	}
@@ -80,18 +80,18 @@ func (e *Environment) begin(ctx context.Context) error {
 		return err
 	}
 	e.recordExpected()
-	e.encrypting.recordTold()
+	e.encrypting.recordConfigured()
 	if e.scenario.Topology.Start == scenario.StartStopped {
 		return e.stopForColdStart(ctx)
 	}
-	if err := e.beginFurther(ctx); err != nil {
+	if err := e.beginAggregated(ctx); err != nil {
 		return err
 	}
 	return e.sut.startSystemUnderTest(ctx)
 }
 
 func (sut *systemUnderTest) prepareSystemUnderTest() error {
-	for _, n := range sut.e.plane.Nodes().List() {
+	for _, n := range sut.e.controlPlane.Nodes().List() {
 		if err := sut.prepareReporter(n, n.ReporterPlace.MetricsAddress); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (sut *systemUnderTest) prepareSystemUnderTest() error {
 
 func (sut *systemUnderTest) startSystemUnderTest(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, n := range sut.e.plane.Nodes().List() {
+	for _, n := range sut.e.controlPlane.Nodes().List() {
 		group.Go(func() error { return sut.e.procs.start(ctx, n.Reporter()) })
 	}
 	if sut.e.pods != nil {
@@ -116,13 +116,13 @@ func (sut *systemUnderTest) startSystemUnderTest(ctx context.Context) error {
 // stopForColdStart leaves etcd and the remote KMS. The objects of the harness are in etcd already.
 func (e *Environment) stopForColdStart(ctx context.Context) error {
 	group, killing := errgroup.WithContext(ctx)
-	for _, n := range e.plane.Nodes().List() {
+	for _, n := range e.controlPlane.Nodes().List() {
 		group.Go(func() error { return n.Server.Kill(killing) }) // a clean stop drains for seconds, and nobody is there to notice
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, n := range e.plane.Nodes().List() {
+	for _, n := range e.controlPlane.Nodes().List() {
 		for _, g := range n.Plugins() {
 			if err := g.Stop(ctx); err != nil {
 				return err
@@ -134,7 +134,7 @@ func (e *Environment) stopForColdStart(ctx context.Context) error {
 
 // describeProcesses records what runs already, so that the history tells of every process.
 func (e *Environment) describeProcesses() {
-	for _, identity := range e.plane.Running() {
+	for _, identity := range e.controlPlane.Running() {
 		identity.Detail = "it ran before this scenario began"
 		for _, state := range []string{history.ProcessStarted, history.ProcessReady} {
 			identity.State = state

@@ -26,7 +26,7 @@ func (r *recorder) canary(n *Node, c *Client) {
 		_, err := c.Resource(configMapObjects()).Namespace(dataNamespace).Apply(ctx, name, o, metav1.ApplyOptions{FieldManager: "kmsharness-canary", Force: true})
 		return err
 	}
-	one := &canary.Canary{Sink: r.sink, Node: n.Name, Write: write, Timeout: r.plane.Traits().Timing.WriteTimeout, Now: time.Now}
+	one := &canary.Canary{Sink: r.sink, Node: n.Name, Write: write, Timeout: r.controlPlane.Traits().Timing.WriteTimeout, Now: time.Now}
 	r.wg.Go(func() {
 		ticker := time.NewTicker(canaryEvery)
 		defer ticker.Stop()

@@ -28,7 +28,7 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("take back what the operator made: %w", err)
 	}
-	for _, f := range furtherOf(op.e.plane) {
+	for _, f := range aggregatedOf(op.e.controlPlane) {
 		if err := PurgeAggregated(ctx, f); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 			return errors.Join(n.Reporter().Stop(ctx), n.DropPlugins(ctx, nil))
 		})
 	})
-	op.e.plane.KMS().Forget()
+	op.e.controlPlane.KMS().Forget()
 	return err
 }
 

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"strings"
-	"time"
 
 	controlclient "github.com/kmsharness/kmsharness/fakeplugin/control/client"
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 )
 
 // control is the control API of one plugin.
@@ -22,30 +20,19 @@ func newControl(socket string) (*control, error) {
 	return &control{c}, nil
 }
 
-// inject puts a fault in force; params are the scenario's, with durations resolved.
-func (c *control) inject(ctx context.Context, name, method string, params map[string]any) error {
-	written := maps.Clone(params)
-	if written == nil {
-		written = map[string]any{}
-	}
-	for k, v := range written {
-		if d, ok := v.(time.Duration); ok {
-			written[k] = d.String()
-		}
-	}
-	if method != "" {
-		written["method"] = method
-	}
-	_, err := c.Inject(ctx, name, written)
+// inject puts a fault in force.
+func (c *control) inject(ctx context.Context, f fault.Fault) error {
+	_, err := c.Inject(ctx, f.Name, f.Params())
 	return err
 }
 
-// release ends the faults of a name and on a method; empty means any.
-func (c *control) release(ctx context.Context, name, method string) error {
-	if method == "" || method == "all" {
-		if name == "" {
-			return c.releaseAll(ctx)
-		}
+// release ends the faults of a name that strike at one of the methods; an empty name means any, no methods mean all.
+func (c *control) release(ctx context.Context, name string, methods []fault.Method) error {
+	switch {
+	case len(methods) > 0:
+	case name == "":
+		return c.releaseAll(ctx)
+	default:
 		_, err := c.ReleaseName(ctx, name)
 		return err
 	}
@@ -55,22 +42,11 @@ func (c *control) release(ctx context.Context, name, method string) error {
 	}
 	var errs []error
 	for _, f := range faults {
-		if (name == "" || f.Name == name) && strikes(f, method) {
+		if (name == "" || f.Fault.Name == name) && f.Fault.Strikes(methods) {
 			errs = append(errs, c.Release(ctx, f.ID))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// strikes says whether a fault has one of the methods (joined with +).
-func strikes(f controlclient.Fault, methods string) bool {
-	of := "+" + fmt.Sprint(f.Params["method"]) + "+"
-	for _, m := range strings.Split(methods, "+") {
-		if of == "+all+" || strings.Contains(of, "+"+m+"+") {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *control) releaseAll(ctx context.Context) error {

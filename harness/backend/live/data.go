@@ -151,7 +151,7 @@ func (ds *dataset) wantNow() string {
 	if len(ds.e.reloads) > 0 || ds.e.telling {
 		return ""
 	}
-	return ds.e.told.Providers.Writer().Name()
+	return ds.e.configured.Providers.Writer().Name()
 }
 
 // inspect looks at a secret in etcd, past every API server.
@@ -210,7 +210,7 @@ func (ds *dataset) migrateData(ctx context.Context) error {
 	if err := ds.migrate(ctx); err != nil {
 		return err
 	}
-	return ds.census(ctx)
+	return ds.takeInventory(ctx)
 }
 
 func (ds *dataset) recordData(d history.Data, err error) {

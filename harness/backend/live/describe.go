@@ -30,14 +30,14 @@ type PluginDescription struct{ KeyID, Socket, Control, Journal string }
 // Describe writes the administrator's kubeconfig and says where everything is.
 func (e *Environment) Describe() (Description, error) {
 	kubeconfig := filepath.Join(e.traits.Dir, "admin.kubeconfig")
-	text, err := e.plane.Kubeconfig("kmsharness-admin", []string{"system:masters"}, e.plane.ClientServer())
+	text, err := e.controlPlane.Kubeconfig("kmsharness-admin", []string{"system:masters"}, e.controlPlane.ClientServer())
 	if err == nil {
 		err = os.WriteFile(kubeconfig, text, 0o600)
 	}
 	if err != nil {
 		return Description{}, fmt.Errorf("kubeconfig of the administrator: %w", err)
 	}
-	d := Description{Kubeconfig: kubeconfig, RemoteKMS: e.plane.KMS().Socket, Logs: e.logDir, ControlPlaneLogs: e.plane.Logs()[0].Dir}
+	d := Description{Kubeconfig: kubeconfig, RemoteKMS: e.controlPlane.KMS().Socket, Logs: e.logDir, ControlPlaneLogs: e.controlPlane.Logs()[0].Dir}
 	for _, n := range e.nodes() {
 		described := NodeDescription{Name: n.Name, APIServer: n.Server.URL()}
 		for _, g := range n.Plugins() {

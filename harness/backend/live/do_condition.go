@@ -65,7 +65,7 @@ func (st *statuses) entries(ctx context.Context, a *scenario.Entries) error {
 
 // applyStatus applies what a manager owns of the CR's status.
 func (st *statuses) applyStatus(ctx context.Context, manager string, status object) error {
-	c, err := st.e.plane.Nodes().Admin()
+	c, err := st.e.controlPlane.Nodes().Admin()
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (sut *systemUnderTest) reporterKubeconfig(n *Node) (string, error) {
 		return "", err
 	}
 	at, user := n.ReporterPlace, contract.ReporterIdentity(n.Name)
-	text, err := sut.e.plane.Kubeconfig(user, sut.e.opts.reporterGroups(), at.Server)
+	text, err := sut.e.controlPlane.Kubeconfig(user, sut.e.opts.reporterGroups(), at.Server)
 	if err != nil {
 		return "", err
 	}
@@ -47,7 +47,7 @@ func credentialFile(n *Node) string { return "reporter-" + n.Name + ".pem" }
 
 // writeCredential replaces the credential of a node's reporter.
 func (sut *systemUnderTest) writeCredential(n *Node, life time.Duration) (expires time.Time, err error) {
-	text, expires, err := sut.e.plane.Certificate(contract.ReporterIdentity(n.Name), sut.e.opts.reporterGroups(), life)
+	text, expires, err := sut.e.controlPlane.Certificate(contract.ReporterIdentity(n.Name), sut.e.opts.reporterGroups(), life)
 	if err != nil {
 		return expires, err
 	}

@@ -33,7 +33,7 @@ func (sw *encryptionSwitch) changeEncryption(ctx context.Context, a *scenario.En
 	if err := sw.e.procs.reachable(sw.e.nodes(), ""); err != nil {
 		return err
 	}
-	sw.e.plane.MarkDirty(TaintedEncryption)
+	sw.e.controlPlane.MarkDirty(TaintedEncryption)
 	err = sw.e.data.watched(ctx, func(ctx context.Context) error { return sw.switchTo(ctx, to) })
 	if errors.Is(context.Cause(ctx), errSuperseded) {
 		return nil // its end is the other's
@@ -149,7 +149,7 @@ func (sw *encryptionSwitch) currentKeyIDs() []string {
 func (sw *encryptionSwitch) current() Encryption {
 	sw.e.mu.Lock()
 	defer sw.e.mu.Unlock()
-	return sw.e.told
+	return sw.e.configured
 }
 
 func (sw *encryptionSwitch) setType(ctx context.Context, kind encryption.Type) error {

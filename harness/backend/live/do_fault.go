@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
 // faults carries out what breaks or configures something: plugins and their KMS, links, API servers, and refused requests.
@@ -18,17 +20,28 @@ type faults struct {
 
 // inject puts a fault in force on the selected plugins.
 func (fs *faults) inject(ctx context.Context, a *scenario.Inject) error {
-	return fs.eachPlugin(a.Plugin, func(g *Plugin) error { return g.control.inject(ctx, a.Fault, a.Method, a.Params) })
+	f, err := standard.Fault(a)
+	if err != nil {
+		return err
+	}
+	return fs.eachPlugin(a.Plugin, func(g *Plugin) error { return g.control.inject(ctx, f) })
 }
 
 // release ends faults of the selected plugins: those of a name and a method, or all. A plugin that a fault has taken
 // down for good is started again.
 func (fs *faults) release(ctx context.Context, a *scenario.Release) error {
+	var methods []fault.Method
+	if a.Method != "" {
+		var err error
+		if methods, err = fault.ParseMethods(a.Method); err != nil {
+			return err
+		}
+	}
 	return fs.eachPlugin(a.Plugin, func(g *Plugin) error {
 		if g.Status().Crashed {
 			return fs.e.procs.start(ctx, &g.Target)
 		}
-		return g.control.release(ctx, a.Fault, a.Method)
+		return g.control.release(ctx, a.Fault, methods)
 	})
 }
 

@@ -73,7 +73,7 @@ func connected(ctx context.Context, n *Node, f netfault.Fault) error {
 }
 
 func (fs *faults) setLink(ctx context.Context, l history.Link, f netfault.Fault) error {
-	if err := fs.e.plane.SetLink(ctx, l, f); err != nil {
+	if err := fs.e.controlPlane.SetLink(ctx, l, f); err != nil {
 		return err
 	}
 	l.State, l.Delay = stateOf(f.Mode), f.Delay

@@ -24,7 +24,7 @@ func (nc *nodeChanges) changeNodes(ctx context.Context, a *scenario.Node) error 
 	if err := nc.e.procs.reachable(nc.e.nodes(), ""); err != nil {
 		return err
 	}
-	nc.e.plane.MarkDirty(TaintedNodes)
+	nc.e.controlPlane.MarkDirty(TaintedNodes)
 	lingers := a.Reporter == scenario.ReporterLingers
 	switch {
 	case a.Remove != "":
@@ -44,7 +44,7 @@ func (nc *nodeChanges) changeNodes(ctx context.Context, a *scenario.Node) error 
 // of its plugin, then the Node object, the plugins and the API server. A reporter that lingers keeps its plugins and its
 // API server until the end, or until a node of the same name is added.
 func (nc *nodeChanges) removeNode(ctx context.Context, name string, lingers bool) error {
-	n := nc.e.plane.Nodes().Get(name)
+	n := nc.e.controlPlane.Nodes().Get(name)
 	if n == nil || len(nc.e.Nodes()) < 2 {
 		return fmt.Errorf("remove node %q: there are %v, and one has to be left", name, nc.e.Nodes())
 	}
@@ -53,7 +53,7 @@ func (nc *nodeChanges) removeNode(ctx context.Context, name string, lingers bool
 			return fmt.Errorf("stop the reporter of %s: %w", name, err)
 		}
 	}
-	if err := nc.e.plane.Isolate(ctx, n); err != nil {
+	if err := nc.e.controlPlane.Isolate(ctx, n); err != nil {
 		return err
 	}
 	if err := nc.deleteNodeObject(ctx, n); err != nil {
@@ -85,7 +85,7 @@ func (nc *nodeChanges) dismantle(ctx context.Context, n *Node) error {
 	if err := nc.e.recorder.drainAudit(ctx, n); err != nil {
 		return err
 	}
-	if err := errors.Join(n.endReporter(ctx), nc.e.plane.RemoveNode(ctx, n)); err != nil {
+	if err := errors.Join(n.endReporter(ctx), nc.e.controlPlane.RemoveNode(ctx, n)); err != nil {
 		return err
 	}
 	nc.e.mu.Lock()
@@ -98,7 +98,7 @@ func (nc *nodeChanges) dismantle(ctx context.Context, n *Node) error {
 // addNode brings a node up: plugins, API server, the Node object, the reporter last. The name of a removed node can be
 // used again; whatever lingers of it ends first.
 func (nc *nodeChanges) addNode(ctx context.Context, name string) error {
-	if n := nc.e.plane.Nodes().Get(name); n != nil {
+	if n := nc.e.controlPlane.Nodes().Get(name); n != nil {
 		nc.e.mu.Lock()
 		lingers := nc.e.removed[name] != nil
 		nc.e.mu.Unlock()
@@ -123,11 +123,11 @@ func (nc *nodeChanges) addNode(ctx context.Context, name string) error {
 }
 
 func (nc *nodeChanges) bringUp(ctx context.Context, name string) error {
-	n, err := nc.e.plane.AddNode(ctx, name, nc.e.encrypting.current(), func(ctx context.Context) error { return nc.joined(ctx, name) })
+	n, err := nc.e.controlPlane.AddNode(ctx, name, nc.e.encrypting.current(), func(ctx context.Context) error { return nc.joined(ctx, name) })
 	if err != nil {
 		return err
 	}
-	if err := nc.meet(ctx, n, func() error { nc.e.encrypting.recordToldTo(name); return nil }); err != nil {
+	if err := nc.meet(ctx, n, func() error { nc.e.encrypting.recordConfiguredOn(name); return nil }); err != nil {
 		return err
 	}
 	nc.e.mu.Lock()
@@ -138,7 +138,7 @@ func (nc *nodeChanges) bringUp(ctx context.Context, name string) error {
 }
 
 // meet follows a node that is new, and makes it one of the cluster. told notes what its API server has begun with.
-func (nc *nodeChanges) meet(ctx context.Context, n *Node, told func() error) (err error) {
+func (nc *nodeChanges) meet(ctx context.Context, n *Node, configured func() error) (err error) {
 	if err := nc.e.recorder.followNode(n, tail.FromStart); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (nc *nodeChanges) meet(ctx context.Context, n *Node, told func() error) (er
 		nc.recordReady(&g.Target)
 	}
 	nc.recordReady(&Target{n.Server, history.Process{Role: history.RoleAPIServer, Node: n.Name}})
-	if err := told(); err != nil {
+	if err := configured(); err != nil {
 		return err
 	}
 	if err := nc.e.sut.prepareReporter(n, n.ReporterPlace.MetricsAddress); err != nil {
@@ -158,7 +158,7 @@ func (nc *nodeChanges) meet(ctx context.Context, n *Node, told func() error) (er
 
 // joined records that a node is expected to report since its kubelet registered it, long before its reporter can run.
 func (nc *nodeChanges) joined(ctx context.Context, name string) error {
-	c, err := nc.e.plane.Nodes().Admin()
+	c, err := nc.e.controlPlane.Nodes().Admin()
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type processes struct{ e *Environment }
 // processes carries out start … restart on every selected process at the same time.
 func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 	if a.Target.Role == history.RoleNode || a.Target.Role == history.RolePod {
-		return ps.wholes(ctx, a)
+		return ps.states(ctx, a)
 	}
 	if a.Unlisted {
 		return ps.startUnlisted(ctx, a.Target)
@@ -29,7 +29,7 @@ func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 		return err
 	}
 	if a.Target.Role == history.RoleEtcd {
-		ps.e.plane.MarkDirty(TaintedEtcd)
+		ps.e.controlPlane.MarkDirty(TaintedEtcd)
 	}
 	if a.Target.Role == history.RoleOperator {
 		ps.e.pods.operator.Unit.(*operatorUnit).release(a.Release)
@@ -87,7 +87,7 @@ func (ps *processes) act(ctx context.Context, a *scenario.Process, t Target) err
 	case scenario.WithKill:
 		end = t.Kill
 	case scenario.WithContainer:
-		return ps.e.plane.RestartContainer(ctx, t, ps.e.changes.recordReady)
+		return ps.e.controlPlane.RestartContainer(ctx, t, ps.e.changes.recordReady)
 	}
 	if err := end(ctx); err != nil {
 		return err
@@ -100,7 +100,7 @@ const nowhere = "127.0.0.1:0"
 
 // succeed starts another reporter beside one, and ends the older one after a time.
 func (ps *processes) succeed(ctx context.Context, old Target, overlap time.Duration) error {
-	n := ps.e.plane.Nodes().Get(old.Identity.Node)
+	n := ps.e.controlPlane.Nodes().Get(old.Identity.Node)
 	if err := ps.e.sut.prepareReporter(n, nowhere); err != nil {
 		return err
 	}

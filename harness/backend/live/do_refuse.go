@@ -46,11 +46,11 @@ func (fs *faults) refuse(ctx context.Context, a *scenario.Refuse) error {
 	fs.e.changes.turn.Lock()
 	defer fs.e.changes.turn.Unlock()
 	role := a.Role
-	told := history.Refusal{Role: role, Verb: a.Method, Mode: history.RefuseForbidden, Code: history.RefusalCode(history.RefuseForbidden)}
+	configured := history.Refusal{Role: role, Verb: a.Method, Mode: history.RefuseForbidden, Code: history.RefusalCode(history.RefuseForbidden)}
 	if a.Mode != history.RefuseRestore {
-		fs.e.record(&told) // before the first that is refused
-		fs.refusals = append(fs.refusals, told)
-		return fs.permit(ctx, told, false)
+		fs.e.record(&configured) // before the first that is refused
+		fs.refusals = append(fs.refusals, configured)
+		return fs.permit(ctx, configured, false)
 	}
 	ended := []history.Refusal{}
 	fs.refusals = slices.DeleteFunc(fs.refusals, func(r history.Refusal) bool {
@@ -60,7 +60,7 @@ func (fs *faults) refuse(ctx context.Context, a *scenario.Refuse) error {
 		}
 		return over
 	})
-	if err := fs.permit(ctx, told, true); err != nil {
+	if err := fs.permit(ctx, configured, true); err != nil {
 		return err
 	}
 	for _, over := range ended {
@@ -71,8 +71,8 @@ func (fs *faults) refuse(ctx context.Context, a *scenario.Refuse) error {
 }
 
 // permit sets the rules of all roles by the refusals in force, and waits until what was told is known everywhere.
-func (fs *faults) permit(ctx context.Context, told history.Refusal, allowed bool) error {
-	c, err := fs.e.plane.Nodes().Admin()
+func (fs *faults) permit(ctx context.Context, configured history.Refusal, allowed bool) error {
+	c, err := fs.e.controlPlane.Nodes().Admin()
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (fs *faults) permit(ctx context.Context, told history.Refusal, allowed bool
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, n := range fs.e.plane.Nodes().List() {
-		for _, want := range fs.reviews(told) {
+	for _, n := range fs.e.controlPlane.Nodes().List() {
+		for _, want := range fs.reviews(configured) {
 			group.Go(func() error { return n.awaitPermission(ctx, want, allowed) })
 		}
 	}
@@ -131,12 +131,12 @@ func rulesLeft(o *unstructured.Unstructured, refusals []history.Refusal) []any {
 }
 
 // reviews ask about what a refusal changes: of each role one thing that it may do to the CR.
-func (fs *faults) reviews(told history.Refusal) (out []object) {
-	verb := orDefault(told.Verb, "patch")
-	if told.Role != history.RoleAggregator && slices.Contains([]string{"get", "patch"}, verb) {
-		out = append(out, fs.review(contract.ReporterIdentity(fs.e.plane.Nodes().List()[0].Name), verb, contract.ReporterGroup))
+func (fs *faults) reviews(configured history.Refusal) (out []object) {
+	verb := orDefault(configured.Verb, "patch")
+	if configured.Role != history.RoleAggregator && slices.Contains([]string{"get", "patch"}, verb) {
+		out = append(out, fs.review(contract.ReporterIdentity(fs.e.controlPlane.Nodes().List()[0].Name), verb, contract.ReporterGroup))
 	}
-	if told.Role != history.RoleReporter && slices.Contains([]string{"get", "list", "watch", "patch"}, verb) {
+	if configured.Role != history.RoleReporter && slices.Contains([]string{"get", "list", "watch", "patch"}, verb) {
 		out = append(out, fs.review(contract.AggregatorIdentity, verb))
 	}
 	return out

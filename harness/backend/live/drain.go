@@ -32,7 +32,7 @@ func (r *recorder) drain(ctx context.Context) error {
 	if r.anyServing() {
 		errs = append(errs, r.watcher.Settle(ctx))
 	}
-	for _, n := range r.plane.Nodes().List() {
+	for _, n := range r.controlPlane.Nodes().List() {
 		if err := r.drainAudit(ctx, n); err != nil {
 			errs = append(errs, fmt.Errorf("audit log of %s: %w", n.Name, err))
 		}
@@ -41,7 +41,7 @@ func (r *recorder) drain(ctx context.Context) error {
 }
 
 func (r *recorder) anyServing() bool {
-	_, err := r.plane.Nodes().Admin()
+	_, err := r.controlPlane.Nodes().Admin()
 	return err == nil
 }
 
@@ -63,7 +63,7 @@ func (r *recorder) drainAudit(ctx context.Context, n *Node) error {
 }
 
 func (r *recorder) mark(ctx context.Context, n *Node, marker string) error {
-	config, err := r.plane.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
+	config, err := r.controlPlane.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
 	if err != nil {
 		return err
 	}

@@ -46,15 +46,15 @@ func (e Encryption) Config(socket func(keyID string) string) controlplane.Encryp
 	return c
 }
 
-// recordTold records what the API servers were told before the scenario began, and have loaded, so that the history tells of all.
-func (sw *encryptionSwitch) recordTold() {
+// recordConfigured records what the API servers were told before the scenario began, and have loaded, so that the history tells of all.
+func (sw *encryptionSwitch) recordConfigured() {
 	for _, n := range sw.e.nodes() {
-		sw.recordToldTo(n.Name)
+		sw.recordConfiguredOn(n.Name)
 	}
 }
 
-// recordToldTo records it of an API server that has begun with what all were told last.
-func (sw *encryptionSwitch) recordToldTo(node string) {
+// recordConfiguredOn records it of an API server that has begun with what all were told last.
+func (sw *encryptionSwitch) recordConfiguredOn(node string) {
 	names := sw.current().Providers.Names()
 	for _, state := range []string{history.EncryptionConfigured, history.EncryptionLoaded} {
 		sw.e.record(&history.Encryption{Node: node, State: state, Providers: names})

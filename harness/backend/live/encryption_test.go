@@ -14,10 +14,10 @@ import (
 // What API servers are told becomes a configuration that they take, in the same order.
 func TestEncryptionConfig(t *testing.T) {
 	key := encryption.Provider{Type: encryption.AESCBC, KeyID: "2"}
-	told := Plugins("1")
-	told.Providers = slices.Insert(told.Providers, 0, key)
-	told.Keys = map[encryption.Provider][]byte{key: bytes.Repeat([]byte("k"), controlplane.KeyBytes)}
-	c := told.Config(func(keyID string) string { return "/run/kms-" + keyID + ".sock" })
+	configured := Plugins("1")
+	configured.Providers = slices.Insert(configured.Providers, 0, key)
+	configured.Keys = map[encryption.Provider][]byte{key: bytes.Repeat([]byte("k"), controlplane.KeyBytes)}
+	c := configured.Config(func(keyID string) string { return "/run/kms-" + keyID + ".sock" })
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -26,11 +26,11 @@ func TestEncryptionConfig(t *testing.T) {
 	if err != nil || first < 0 || second < first || third < second {
 		t.Errorf("%s %v", text, err)
 	}
-	told.Keys = nil
-	if err := told.Config(func(string) string { return "/s" }).Validate(); err == nil || !strings.Contains(err.Error(), "has 0 bytes") {
+	configured.Keys = nil
+	if err := configured.Config(func(string) string { return "/s" }).Validate(); err == nil || !strings.Contains(err.Error(), "has 0 bytes") {
 		t.Errorf("a key that nobody made: %v", err)
 	}
-	if got := told.PluginIDs(); !slices.Equal(got, []string{"1"}) {
+	if got := configured.PluginIDs(); !slices.Equal(got, []string{"1"}) {
 		t.Error(got)
 	}
 }

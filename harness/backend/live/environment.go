@@ -19,22 +19,22 @@ import (
 
 // Environment is one scenario on a plane. Do may be called for several actions at the same time.
 type Environment struct {
-	opts     Options
-	plane    ControlPlane
-	traits   Traits
-	scenario *scenario.Scenario
-	operator operator
-	logDir   string // of this run
-	sink     record.Sink
-	recorder *recorder
-	logs     *logCopy
+	opts         Options
+	controlPlane ControlPlane
+	traits       Traits
+	scenario     *scenario.Scenario
+	operator     operator
+	logDir       string // of this run
+	sink         record.Sink
+	recorder     *recorder
+	logs         *logCopy
 
 	aggregators []*Target
 
-	apiServer string         // a further one; empty: kube-apiserver
-	objects   Encrypted      // that it encrypts
-	further   []*Environment // of the further API servers
-	main      *Environment   // of a further one: kube-apiserver's
+	apiServer  string         // a further one; empty: kube-apiserver
+	objects    Encrypted      // that it encrypts
+	aggregated []*Environment // of the further API servers
+	main       *Environment   // of a further one: kube-apiserver's
 
 	faults     *faults
 	procs      *processes
@@ -45,20 +45,20 @@ type Environment struct {
 	sut        *systemUnderTest
 	operated   *operatedParts
 
-	mu         sync.Mutex
-	keyIDs     []string          // of the plugins that report, the write key first
-	encryption encryption.Type   // in the cluster's APIServer configuration
-	told       Encryption        // what the API servers were told last
-	left       encryption.List   // providers that objects may lie under
-	switching  func(cause error) // ends the switch that is under way
-	removed    map[string]*Node
-	away       map[onNode]string    // whose processes cannot be told anything: why
-	joining    map[string]time.Time // nodes that the cluster knows and this environment not yet: since when
-	coming     map[string]bool      // nodes that the operator counts, and that have no pod yet
-	reloads    map[string]reload    // API servers that have not yet loaded their configuration
-	pods       *pods                // of an operator; nil without one
-	telling    bool                 // files of API servers are being written
-	finished   bool
+	mu          sync.Mutex
+	keyIDs      []string          // of the plugins that report, the write key first
+	encryption  encryption.Type   // in the cluster's APIServer configuration
+	configured  Encryption        // what the API servers were told last
+	left        encryption.List   // providers that objects may lie under
+	switching   func(cause error) // ends the switch that is under way
+	removed     map[string]*Node
+	unavailable map[onNode]string    // whose processes cannot be told anything: why
+	joining     map[string]time.Time // nodes that the cluster knows and this environment not yet: since when
+	coming      map[string]bool      // nodes that the operator counts, and that have no pod yet
+	reloads     map[string]reload    // API servers that have not yet loaded their configuration
+	pods        *pods                // of an operator; nil without one
+	telling     bool                 // files of API servers are being written
+	finished    bool
 }
 
 // withParts gives an environment what carries out its actions.
@@ -94,20 +94,20 @@ func (e *Environment) RunMetadata() history.Run {
 }
 
 // ControlPlane is what the environment is on.
-func (e *Environment) ControlPlane() ControlPlane { return e.plane }
+func (e *Environment) ControlPlane() ControlPlane { return e.controlPlane }
 
 // Nodes implements backend.Environment.
 func (e *Environment) Nodes() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.DeleteFunc(e.plane.Nodes().Names(), func(name string) bool { return e.removed[name] != nil || e.coming[name] })
+	return slices.DeleteFunc(e.controlPlane.Nodes().Names(), func(name string) bool { return e.removed[name] != nil || e.coming[name] })
 }
 
 // nodes are those of Nodes.
 func (e *Environment) nodes() []*Node {
 	var all []*Node
 	for _, name := range e.Nodes() {
-		if n := e.plane.Nodes().Get(name); n != nil {
+		if n := e.controlPlane.Nodes().Get(name); n != nil {
 			all = append(all, n)
 		}
 	}
@@ -156,7 +156,7 @@ func (e *Environment) doAimed(ctx context.Context, a scenario.Action) error {
 	switch name := scenario.OfAPIServer(a); {
 	case name != "":
 		return e.doOne(ctx, name, a)
-	case scenario.OfCluster(a) && len(e.further) > 0:
+	case scenario.OfCluster(a) && len(e.aggregated) > 0:
 		return e.doAll(ctx, a)
 	}
 	return e.handlers().Do(ctx, a)
@@ -166,7 +166,7 @@ func (e *Environment) doAimed(ctx context.Context, a scenario.Action) error {
 func (e *Environment) doAll(ctx context.Context, a scenario.Action) error {
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return e.handlers().Do(ctx, a) })
-	for _, f := range e.further {
+	for _, f := range e.aggregated {
 		all.Go(func() error {
 			if err := f.Do(ctx, a); err != nil {
 				return fmt.Errorf("%s: %w", f.apiServer, err)

@@ -21,7 +21,7 @@ func (p *planeOf) Nodes() *Nodes { return &p.nodes }
 // its answer.
 func TestExpectedWhileATypeIsWritten(t *testing.T) {
 	log := history.NewLog(nil)
-	e := (&Environment{plane: &planeOf{}, sink: log, encryption: encryption.KMS}).withParts()
+	e := (&Environment{controlPlane: &planeOf{}, sink: log, encryption: encryption.KMS}).withParts()
 	began := time.Now().Add(-time.Minute)
 	for _, kind := range []encryption.Type{encryption.AESCBC, encryption.KMS} {
 		e.encrypting.recordType(kind, began)

@@ -17,9 +17,9 @@ func (e *Environment) Finish(ctx context.Context) error {
 	}
 	e.finished = true
 	e.mu.Unlock()
-	errs := []error{e.operated.endOperators(ctx), e.lastLook(ctx), e.eachFurther(func(f *Environment) error { return f.lastLook(ctx) })}
+	errs := []error{e.operated.endOperators(ctx), e.lastRead(ctx), e.eachAggregated(func(f *Environment) error { return f.lastRead(ctx) })}
 	errs = append(errs, e.recorder.drain(ctx))
-	e.plane.Listen(nil)
+	e.controlPlane.Listen(nil)
 	errs = append(errs, e.recorder.close(), e.logs.copy())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the history may be incomplete: %w", err)
@@ -35,18 +35,18 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	}
 	for _, one := range e.all() {
 		if one.procs.reachable(one.nodes(), "") != nil {
-			e.plane.MarkDirty(TaintedPower)
+			e.controlPlane.MarkDirty(TaintedPower)
 		}
 	}
-	if e.traits.Outlives && errors.Join(e.encrypting.clear(ctx), e.eachFurther(func(f *Environment) error { return f.encrypting.clear(ctx) })) != nil {
-		e.plane.MarkDirty(TaintedData)
+	if e.traits.Outlives && errors.Join(e.encrypting.clear(ctx), e.eachAggregated(func(f *Environment) error { return f.encrypting.clear(ctx) })) != nil {
+		e.controlPlane.MarkDirty(TaintedData)
 	}
 	if e.pods != nil && e.operated.clearOperators(ctx) != nil {
-		e.plane.MarkDirty(TaintedOperator)
+		e.controlPlane.MarkDirty(TaintedOperator)
 	}
 	ended := e.EndSystemUnderTest(ctx)
 	if ended != nil {
-		e.plane.MarkDirty(TaintedProgram)
+		e.controlPlane.MarkDirty(TaintedProgram)
 	}
 	return errors.Join(finished, ended, e.opts.Release(ctx, e, false))
 }
@@ -54,7 +54,7 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 // EndSystemUnderTest stops reporters and aggregators, all at once.
 func (e *Environment) EndSystemUnderTest(ctx context.Context) error {
 	units := e.sut.systemUnderTest()
-	for _, f := range e.further {
+	for _, f := range e.aggregated {
 		units = append(units, f.sut.systemUnderTest()...)
 	}
 	errs := make([]error, len(units))
@@ -68,7 +68,7 @@ func (e *Environment) EndSystemUnderTest(ctx context.Context) error {
 
 func (sut *systemUnderTest) systemUnderTest() []*Target {
 	units := append([]*Target(nil), sut.e.aggregators...)
-	for _, n := range sut.e.plane.Nodes().List() {
+	for _, n := range sut.e.controlPlane.Nodes().List() {
 		if r := n.Reporter(); r != nil {
 			units = append(units, r)
 		}

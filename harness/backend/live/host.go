@@ -57,12 +57,12 @@ func (h *Host) changed(c process.Change) {
 }
 
 // Record passes a change on that the supervisor does not know of.
-func (h *Host) Record(at time.Time, p history.Process) { h.tell(at, &p) }
+func (h *Host) Record(at time.Time, p history.Process) { h.send(at, &p) }
 
 // RecordStarvation passes on that a container was given no processor time.
-func (h *Host) RecordStarvation(s history.Starvation) { h.tell(s.To, &s) }
+func (h *Host) RecordStarvation(s history.Starvation) { h.send(s.To, &s) }
 
-func (h *Host) tell(at time.Time, payload any) {
+func (h *Host) send(at time.Time, payload any) {
 	h.mu.Lock()
 	listener := h.listener
 	h.mu.Unlock()

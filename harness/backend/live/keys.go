@@ -28,7 +28,7 @@ const (
 func (sw *encryptionSwitch) makeKeys(ctx context.Context, list encryption.List) error {
 	for _, p := range list {
 		sw.e.mu.Lock()
-		known := sw.e.told.Keys[p] != nil
+		known := sw.e.configured.Keys[p] != nil
 		sw.e.mu.Unlock()
 		if !p.Type.Local() || known {
 			continue
@@ -41,8 +41,8 @@ func (sw *encryptionSwitch) makeKeys(ctx context.Context, list encryption.List) 
 			return fmt.Errorf("keep the key of %s: %w", p.Name(), err)
 		}
 		sw.e.mu.Lock()
-		sw.e.told.Keys = maps.Clone(sw.e.told.Keys)
-		sw.e.told.Keys[p] = key
+		sw.e.configured.Keys = maps.Clone(sw.e.configured.Keys)
+		sw.e.configured.Keys[p] = key
 		sw.e.mu.Unlock()
 	}
 	return nil

@@ -27,7 +27,7 @@ func (ds *dataset) watched(ctx context.Context, do func(context.Context) error) 
 	if err := ds.writeSizes(ctx, scenario.DataSizes()); err != nil {
 		return err
 	}
-	return ds.census(ctx)
+	return ds.takeInventory(ctx)
 }
 
 // writeSizes writes an object of each size, through one API server after another.

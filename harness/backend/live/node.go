@@ -24,7 +24,7 @@ type Server interface {
 	// Ready returns when /readyz answers, its plugins included.
 	Ready(ctx context.Context) error
 	// SetEncryption writes its encryption configuration and gives the hash by which it names it: sha256:HEX.
-	SetEncryption(told Encryption) (hash string, err error)
+	SetEncryption(configured Encryption) (hash string, err error)
 	// RollOut writes an encryption configuration that an operator has made, with sockets below contract.SocketDir; hash as above.
 	RollOut(file []byte) (hash string, err error)
 }

@@ -40,7 +40,7 @@ func (p *pods) writeWhile(ctx context.Context) {
 		}
 	}
 	if p.ctx.Err() == nil && p.e.data.writeSizes(p.ctx, scenario.DataSizes()) == nil {
-		_ = p.e.data.census(p.ctx) // the last look, when all is over, must succeed
+		_ = p.e.data.takeInventory(p.ctx) // the last look, when all is over, must succeed
 	}
 }
 

@@ -27,7 +27,7 @@ func (op *operatedParts) eachOperated(do func(*Environment) error) error {
 	if op.e.pods == nil {
 		return nil
 	}
-	return errors.Join(do(op.e), op.e.eachFurther(do))
+	return errors.Join(do(op.e), op.e.eachAggregated(do))
 }
 
 // prepareOperators makes what operators find in a cluster, and says that nothing is encrypted.
@@ -35,7 +35,7 @@ func (op *operatedParts) prepareOperators(ctx context.Context) error {
 	if op.e.pods == nil {
 		return nil
 	}
-	op.e.plane.MarkDirty(TaintedEncryption)
+	op.e.controlPlane.MarkDirty(TaintedEncryption)
 	if err := op.e.data.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
 		return fmt.Errorf("prepare the operator: %w", err)
 	}
@@ -85,7 +85,7 @@ func (nc *nodeChanges) stay() (end func()) {
 func (op *operatedParts) present(n *Node) error {
 	err := op.e.procs.reachable([]*Node{n}, "")
 	if op.e.main != nil {
-		err = errors.Join(op.e.main.procs.reachable([]*Node{n}, awayStopped), err)
+		err = errors.Join(op.e.main.procs.reachable([]*Node{n}, unavailableStopped), err)
 	}
 	return err
 }

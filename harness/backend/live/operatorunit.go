@@ -65,7 +65,7 @@ func (u *operatorUnit) Start(context.Context) error {
 		_ = op.Run(ctx) // it ends with its context
 	}()
 	u.cancel, u.done, u.phase = cancel, done, Running
-	u.tell(history.ProcessStarted)
+	u.send(history.ProcessStarted)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (u *operatorUnit) end(state string) error {
 	u.cancel()
 	<-u.done
 	u.phase = Ended
-	u.tell(state)
+	u.send(state)
 	return nil
 }
 
@@ -88,13 +88,13 @@ func (u *operatorUnit) Stop(context.Context) error { return u.end(history.Proces
 // Kill implements Unit.
 func (u *operatorUnit) Kill(context.Context) error { return u.end(history.ProcessKilled) }
 
-var errCannotStandStill = errors.New("the operator is a part of the harness and cannot stand still: kill it")
+var errCannotPause = errors.New("the operator is a part of the harness and cannot stand still: kill it")
 
 // Pause implements Unit.
-func (u *operatorUnit) Pause(context.Context) error { return errCannotStandStill }
+func (u *operatorUnit) Pause(context.Context) error { return errCannotPause }
 
 // Resume implements Unit.
-func (u *operatorUnit) Resume(context.Context) error { return errCannotStandStill }
+func (u *operatorUnit) Resume(context.Context) error { return errCannotPause }
 
 // Status implements Unit.
 func (u *operatorUnit) Status() Status {
@@ -103,7 +103,7 @@ func (u *operatorUnit) Status() Status {
 	return Status{Phase: u.phase}
 }
 
-func (u *operatorUnit) tell(state string) {
+func (u *operatorUnit) send(state string) {
 	identity := u.pods.operator.Identity
 	identity.State = state
 	if u.older && state == history.ProcessStarted {
@@ -121,7 +121,7 @@ const (
 )
 
 func (p *pods) newOperator(older bool, log *slog.Logger) (*lifecycle.Operator, error) {
-	rest, err := p.e.plane.RESTConfig(operatorUser, []string{"system:masters"}, p.e.plane.ClientServer())
+	rest, err := p.e.controlPlane.RESTConfig(operatorUser, []string{"system:masters"}, p.e.controlPlane.ClientServer())
 	if err != nil {
 		return nil, fmt.Errorf("start the operator: %w", err)
 	}

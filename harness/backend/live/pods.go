@@ -35,17 +35,17 @@ var _ lifecycle.Executor = (*pods)(nil)
 
 // pod is one of them. The zero value is an API server with clear text and nothing beside it.
 type pod struct {
-	plugins map[uint64]config.Plugin // it is configured with
-	names   map[uint64]string        // of their sockets, by keyID; also of those that have ended
-	sockets []uint64                 // of its reporter
-	files   map[string]rolledOut     // by the hash of the file
-	told    string                   // hash of the newest file; empty: none, or it is just being written
-	telling bool
-	coming  rollingOut // what is on its way
-	inForce rolledOut  // in the API server
-	asked   time.Time  // when it was asked last what it has in force
-	answers bool       // it answered then
-	pid     int        // of the process that was seen to have the newest file in force; 0: none was
+	plugins    map[uint64]config.Plugin // it is configured with
+	names      map[uint64]string        // of their sockets, by keyID; also of those that have ended
+	sockets    []uint64                 // of its reporter
+	files      map[string]rolledOut     // by the hash of the file
+	configured string                   // hash of the newest file; empty: none, or it is just being written
+	telling    bool
+	coming     rollingOut // what is on its way
+	inForce    rolledOut  // in the API server
+	asked      time.Time  // when it was asked last what it has in force
+	answers    bool       // it answered then
+	pid        int        // of the process that was seen to have the newest file in force; 0: none was
 }
 
 // rolledOut is an encryption configuration that an API server was given.
@@ -97,7 +97,7 @@ func (p *pods) writer() string {
 	writer := encryption.Clear().Name()
 	for i, node := range slices.Sorted(maps.Keys(p.pods)) {
 		n := p.pods[node]
-		if n.telling || n.told != "" && n.pid == 0 || i > 0 && n.inForce.providers[0] != writer {
+		if n.telling || n.configured != "" && n.pid == 0 || i > 0 && n.inForce.providers[0] != writer {
 			return ""
 		}
 		writer = n.inForce.providers[0]
@@ -111,7 +111,7 @@ func (p *pods) newest() rolledOut {
 	defer p.mu.Unlock()
 	var newest rolledOut
 	for _, n := range p.pods {
-		if f := n.files[n.told]; f.revision >= newest.revision {
+		if f := n.files[n.configured]; f.revision >= newest.revision {
 			newest = f
 		}
 	}

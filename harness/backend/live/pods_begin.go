@@ -32,15 +32,15 @@ func (b beginning) keyIDs() (ids []uint64) {
 	return ids
 }
 
-// toldTo is that for a plane, whose plugins know their keys from now on.
-func (p *pods) toldTo(b beginning) Encryption {
-	told := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.file}
+// configuredOn is that for a plane, whose plugins know their keys from now on.
+func (p *pods) configuredOn(b beginning) Encryption {
+	configured := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.file}
 	for _, g := range b.plugins {
 		called := p.scheme().Name(g)
-		p.e.plane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(g.Config))
-		told.Sockets = append(told.Sockets, called)
+		p.e.controlPlane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(g.Config))
+		configured.Sockets = append(configured.Sockets, called)
 	}
-	return told
+	return configured
 }
 
 // readBeginning reads the newest revisions, through any API server.

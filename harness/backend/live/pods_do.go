@@ -17,7 +17,7 @@ import (
 // on does something on a node, which does not come or go meanwhile.
 func (p *pods) on(name, what string, do func(*Node) error) error {
 	defer p.e.changes.stay()()
-	n := p.e.plane.Nodes().Get(name)
+	n := p.e.controlPlane.Nodes().Get(name)
 	if n == nil {
 		return fmt.Errorf("%s: there is no node %q: there are %v", what, name, p.e.Nodes())
 	}
@@ -46,7 +46,7 @@ func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plu
 	name := n.Name
 	for _, g := range plugins {
 		called := p.scheme().Name(g)
-		p.e.plane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(g.Config))
+		p.e.controlPlane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(g.Config))
 		p.mu.Lock()
 		before, there := p.of(name).plugins[g.KeyID]
 		p.mu.Unlock()
@@ -142,11 +142,11 @@ func (p *pods) rollOut(n *Node, rev int, file []byte) error {
 	if p.underway(n.Name, rev) {
 		return nil
 	}
-	return p.tell(n, rev, file)
+	return p.send(n, rev, file)
 }
 
-// tell writes the file of an API server.
-func (p *pods) tell(n *Node, rev int, file []byte) error {
+// send writes the file of an API server.
+func (p *pods) send(n *Node, rev int, file []byte) error {
 	name := n.Name
 	read, err := operated.ReadRollOut(file)
 	if err != nil {
@@ -163,7 +163,7 @@ func (p *pods) tell(n *Node, rev int, file []byte) error {
 	pod := p.of(name)
 	pod.telling = false
 	if err == nil {
-		pod.files[hash], pod.told, pod.pid = rolledOut{rev, read.Providers.Names(), read.Plugins}, hash, 0
+		pod.files[hash], pod.configured, pod.pid = rolledOut{rev, read.Providers.Names(), read.Plugins}, hash, 0
 	}
 	p.mu.Unlock()
 	if err != nil {
@@ -178,7 +178,7 @@ func (p *pods) begin(name string, rev int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.of(name)
-	if pod.told != "" && pod.files[pod.told].revision == rev {
+	if pod.configured != "" && pod.files[pod.configured].revision == rev {
 		return false
 	}
 	pod.telling = true

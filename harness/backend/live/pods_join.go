@@ -18,7 +18,7 @@ func (op *operatedParts) join(ctx context.Context, name string) error {
 		return fmt.Errorf("read the newest revisions: %w", err)
 	}
 	op.e.pods.expect(name, b)
-	n, err := op.e.plane.AddNode(ctx, name, op.e.pods.toldTo(b), func(ctx context.Context) error { return op.e.changes.joined(ctx, name) })
+	n, err := op.e.controlPlane.AddNode(ctx, name, op.e.pods.configuredOn(b), func(ctx context.Context) error { return op.e.changes.joined(ctx, name) })
 	if err != nil {
 		op.e.pods.leave(name)
 		return err
@@ -74,10 +74,10 @@ func (p *pods) expect(name string, b beginning) {
 // began notes what an API server has begun with, and leaves it in the history.
 func (p *pods) began(ctx context.Context, n *Node, b beginning) error {
 	if b.revision == 0 {
-		p.e.encrypting.recordToldTo(n.Name)
+		p.e.encrypting.recordConfiguredOn(n.Name)
 		return nil
 	}
-	if err := p.tell(n, b.revision, b.file); err != nil {
+	if err := p.send(n, b.revision, b.file); err != nil {
 		return err
 	}
 	p.askLoaded(ctx, n) // it is ready, so it answers

@@ -32,8 +32,8 @@ func (p *pods) Nodes(ctx context.Context) (map[string]core.Node, error) {
 const askEvery = 500 * time.Millisecond
 
 func (p *pods) look(ctx context.Context, n *Node) core.Node {
-	away := p.e.operated.present(n) != nil
-	up := !away && n.Server.Status().Phase == Running && p.askLoaded(ctx, n)
+	unavailable := p.e.operated.present(n) != nil
+	up := !unavailable && n.Server.Status().Phase == Running && p.askLoaded(ctx, n)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.pods[n.Name]
@@ -41,7 +41,7 @@ func (p *pods) look(ctx context.Context, n *Node) core.Node {
 	if pod == nil { // it has just been removed
 		return core.Node{Unavailable: true, Since: n.since}
 	}
-	return core.Node{Up: up, Unavailable: away, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
+	return core.Node{Up: up, Unavailable: unavailable, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
 }
 
 // askLoaded sees to it that what an API server has in force is known, and says whether it is. Its metrics are long, and no file is unloaded
@@ -54,7 +54,7 @@ func (p *pods) askLoaded(ctx context.Context, n *Node) bool {
 		p.mu.Unlock()
 		return false
 	}
-	settled, recent, answers := pod.told == "" || pod.pid == pid, time.Since(pod.asked) < askEvery, pod.answers
+	settled, recent, answers := pod.configured == "" || pod.pid == pid, time.Since(pod.asked) < askEvery, pod.answers
 	p.mu.Unlock()
 	switch {
 	case settled:
@@ -80,7 +80,7 @@ func (p *pods) names(node, hash string, pid int, answers bool) {
 	if known {
 		pod.inForce = file
 	}
-	news := known && hash == pod.told && pod.pid != pid
+	news := known && hash == pod.configured && pod.pid != pid
 	if news {
 		pod.pid = pid
 	}

@@ -9,9 +9,9 @@ import (
 func TestPodsWriter(t *testing.T) {
 	p := newPods(nil)
 	defer p.cancel()
-	told := func(node, hash string, pid int, providers ...string) {
+	configured := func(node, hash string, pid int, providers ...string) {
 		pod := p.of(node)
-		pod.files[hash], pod.told, pod.pid = rolledOut{revision: 1, providers: providers}, hash, pid
+		pod.files[hash], pod.configured, pod.pid = rolledOut{revision: 1, providers: providers}, hash, pid
 		if pid != 0 {
 			pod.inForce = pod.files[hash]
 		}
@@ -26,11 +26,11 @@ func TestPodsWriter(t *testing.T) {
 	p.of("cp-1")
 	p.of("cp-2")
 	is("identity")
-	told("cp-1", "a", 7, "kms-1", "identity")
+	configured("cp-1", "a", 7, "kms-1", "identity")
 	is("")
-	told("cp-2", "a", 0, "kms-1", "identity")
+	configured("cp-2", "a", 0, "kms-1", "identity")
 	is("")
-	told("cp-2", "a", 8, "kms-1", "identity")
+	configured("cp-2", "a", 8, "kms-1", "identity")
 	is("kms-1")
 	p.of("cp-1").telling = true
 	is("")

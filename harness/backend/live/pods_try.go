@@ -20,8 +20,8 @@ func (p *pods) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementSe
 	p.tries++
 	keyID := fmt.Sprintf("try-%d", p.tries)
 	p.mu.Unlock()
-	p.e.plane.KMS().Call(p.e.apiServer, keyID, operated.RemoteKey(c))
-	g, err := p.e.plane.TryPlugin(ctx, keyID)
+	p.e.controlPlane.KMS().Call(p.e.apiServer, keyID, operated.RemoteKey(c))
+	g, err := p.e.controlPlane.TryPlugin(ctx, keyID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,5 +51,5 @@ func (p *pods) Rewrite(ctx context.Context) error {
 		return fmt.Errorf("migrate the data: %w", err)
 	}
 	p.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().providers})
-	return p.e.data.census(ctx)
+	return p.e.data.takeInventory(ctx)
 }

@@ -10,7 +10,7 @@ import (
 // queues records when processes of the plane had to wait for a processor, until the recorder ends. The harness may notice nothing of it:
 // API servers run with a lower priority.
 func (r *recorder) queues() {
-	ticker := time.NewTicker(starvation.Read)
+	ticker := time.NewTicker(starvation.Period)
 	defer ticker.Stop()
 	var looks map[history.Process]*starvation.Queue
 	last := time.Now()
@@ -19,7 +19,7 @@ func (r *recorder) queues() {
 		case <-r.ctx.Done():
 			return
 		case now := <-ticker.C:
-			if looks = r.lookAtQueues(looks, now, now.Sub(last)); looks == nil {
+			if looks = r.readQueues(looks, now, now.Sub(last)); looks == nil {
 				return
 			}
 			last = now
@@ -27,11 +27,11 @@ func (r *recorder) queues() {
 	}
 }
 
-// lookAtQueues reads the queues of all processes that run; before are those that ran at the look before, a period ago; nil at the first. It returns
+// readQueues reads the queues of all processes that run; before are those that ran at the look before, a period ago; nil at the first. It returns
 // nil where the system does not count: then nothing is known of queues.
-func (r *recorder) lookAtQueues(before map[history.Process]*starvation.Queue, now time.Time, period time.Duration) map[history.Process]*starvation.Queue {
+func (r *recorder) readQueues(before map[history.Process]*starvation.Queue, now time.Time, period time.Duration) map[history.Process]*starvation.Queue {
 	looks := map[history.Process]*starvation.Queue{}
-	for _, p := range r.plane.Running() {
+	for _, p := range r.controlPlane.Running() {
 		switch {
 		case before[p] != nil:
 			looks[p] = before[p]

@@ -27,7 +27,7 @@ func (sw *encryptionSwitch) stages(ctx context.Context, to encryption.List) erro
 
 func (sw *encryptionSwitch) stage(ctx context.Context, s encryption.Stage) error {
 	sw.e.mu.Lock()
-	before, left := sw.e.told.Providers, slices.Clone(sw.e.left)
+	before, left := sw.e.configured.Providers, slices.Clone(sw.e.left)
 	sw.e.mu.Unlock()
 	if err := s.Providers.Follows(before, left); err != nil {
 		return err
@@ -54,20 +54,20 @@ func (sw *encryptionSwitch) stage(ctx context.Context, s encryption.Stage) error
 func (sw *encryptionSwitch) configureServers(providers encryption.List) error {
 	sw.e.mu.Lock()
 	sw.e.telling = true
-	sw.e.told.Providers = slices.Clone(providers)
+	sw.e.configured.Providers = slices.Clone(providers)
 	if !sw.e.left.Has(providers.Writer()) {
 		sw.e.left = append(sw.e.left, providers.Writer())
 	}
-	told := sw.e.told
-	told.Keys = maps.Clone(told.Keys)
+	configured := sw.e.configured
+	configured.Keys = maps.Clone(configured.Keys)
 	sw.e.mu.Unlock()
-	defer sw.toldAll()
+	defer sw.configuredAll()
 	for _, n := range sw.e.nodes() {
-		hash, err := n.Server.SetEncryption(told)
+		hash, err := n.Server.SetEncryption(configured)
 		if err != nil {
 			return err
 		}
-		names := told.Providers.Names()
+		names := configured.Providers.Names()
 		sw.e.mu.Lock()
 		sw.e.reloads[n.Name] = reload{hash, names}
 		sw.e.mu.Unlock()
@@ -76,7 +76,7 @@ func (sw *encryptionSwitch) configureServers(providers encryption.List) error {
 	return nil
 }
 
-func (sw *encryptionSwitch) toldAll() {
+func (sw *encryptionSwitch) configuredAll() {
 	sw.e.mu.Lock()
 	defer sw.e.mu.Unlock()
 	sw.e.telling = false
@@ -85,7 +85,7 @@ func (sw *encryptionSwitch) toldAll() {
 func (sw *encryptionSwitch) startPlugins(ctx context.Context, n *Node, keyIDs []string) error {
 	for _, k := range keyIDs {
 		already := n.Plugin(k) != nil && n.Plugin(k).Status().Running()
-		g, err := sw.e.plane.AddPlugin(ctx, n, k)
+		g, err := sw.e.controlPlane.AddPlugin(ctx, n, k)
 		if err != nil {
 			return err
 		}

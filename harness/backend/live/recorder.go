@@ -24,16 +24,16 @@ import (
 
 // recorder is everything that watches a scenario from outside: files and watches.
 type recorder struct {
-	plane    ControlPlane
-	prefix   string // of the names of logs
-	sink     *gate
-	to       record.Sink // sink, or what says of a further API server that it is about that
-	files    *tail.Set
-	watcher  *watch.Watcher
-	audit    *audit.Recorder
-	envelope *envelope.Recorder
-	journal  *journal.Recorder
-	secrecy  *secrecy.Recorder
+	controlPlane ControlPlane
+	prefix       string // of the names of logs
+	sink         *gate
+	to           record.Sink // sink, or what says of a further API server that it is about that
+	files        *tail.Set
+	watcher      *watch.Watcher
+	audit        *audit.Recorder
+	envelope     *envelope.Recorder
+	journal      *journal.Recorder
+	secrecy      *secrecy.Recorder
 
 	ctx    context.Context // of the watches
 	cancel context.CancelFunc
@@ -49,7 +49,7 @@ type recorder struct {
 
 func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 	r := &recorder{
-		plane: e.plane, sink: gate, to: gate, wg: &sync.WaitGroup{}, files: tail.NewSet(), markers: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
+		controlPlane: e.controlPlane, sink: gate, to: gate, wg: &sync.WaitGroup{}, files: tail.NewSet(), markers: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
 		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.targets()...),
 		envelope: &envelope.Recorder{Sink: e.sink, Now: e.traits.clockOfLogs()},
 		journal:  &journal.Recorder{Sink: e.sink, Of: apiservers.OfKey},
@@ -66,15 +66,15 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 		r.files.Run(r.ctx, ticker.C)
 	})
 	r.wg.Go(r.flush)
-	r.wg.Go(func() { starvation.Run(r.ctx, r.stalled) })
+	r.wg.Go(func() { starvation.Run(r.ctx, r.starved) })
 	if !e.traits.RealNodes { // what holds programs in containers tells of them
 		r.wg.Go(r.queues)
 	}
 	return r, nil
 }
 
-// stalled records that the harness itself was given no processor time, and so most likely nothing on this machine was.
-func (r *recorder) stalled(s starvation.Span) {
+// starved records that the harness itself was given no processor time, and so most likely nothing on this machine was.
+func (r *recorder) starved(s starvation.Span) {
 	r.sink.Record(s.To, history.RoleHarness, &history.Starvation{Role: history.RoleHarness, From: s.From.Round(0).UTC(), To: s.To.Round(0).UTC()})
 }
 
@@ -94,10 +94,10 @@ func (r *recorder) flush() {
 
 // follow begins with what happens from now on; what the files hold belongs to earlier scenarios.
 func (r *recorder) follow() error {
-	if err := r.files.Add(r.plane.KMS().Journal, tail.FromEnd, r.searched(history.RoleRemoteKMS, r.journal.Operation)); err != nil {
+	if err := r.files.Add(r.controlPlane.KMS().Journal, tail.FromEnd, r.searched(history.RoleRemoteKMS, r.journal.Operation)); err != nil {
 		return err
 	}
-	for _, n := range r.plane.Nodes().List() {
+	for _, n := range r.controlPlane.Nodes().List() {
 		if err := r.followNode(n, tail.FromEnd); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 			return err
 		}
 	}
-	config, err := r.plane.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
+	config, err := r.controlPlane.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 	r.watcher.Add(r.ctx, name, c)
 	r.watchContainers(n)
 	r.scrape(n)
-	if r.plane.Traits().RealNodes {
+	if r.controlPlane.Traits().RealNodes {
 		r.canary(n, c)
 	}
 	return nil
@@ -157,7 +157,7 @@ func (r *recorder) scrape(n *Node) {
 	if n.ReporterPlace.MetricsURL == "" {
 		return
 	}
-	every := r.plane.Traits().Timing.Interval / 2
+	every := r.controlPlane.Traits().Timing.Interval / 2
 	scraper := &metrics.Recorder{Sink: r.to, Node: n.Name, URL: n.ReporterPlace.MetricsURL, Client: &http.Client{
 		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true}}}
 	r.wg.Go(func() {

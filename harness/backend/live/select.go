@@ -17,11 +17,11 @@ import (
 func (ps *processes) selectProcesses(ctx context.Context, s scenario.Selector) ([]Target, error) {
 	switch s.Role {
 	case history.RoleEtcd:
-		return ps.e.plane.Etcd(s.Node)
+		return ps.e.controlPlane.Etcd(s.Node)
 	case history.RoleLoadBalancer:
-		return []Target{{ps.e.plane.LoadBalancer(), history.Process{Role: s.Role}}}, nil
+		return []Target{{ps.e.controlPlane.LoadBalancer(), history.Process{Role: s.Role}}}, nil
 	case history.RoleRemoteKMS:
-		return []Target{ps.e.plane.KMS().Target}, nil
+		return []Target{ps.e.controlPlane.KMS().Target}, nil
 	case history.RoleOperator:
 		return ps.e.operated.operators()
 	case history.RoleAggregator:
@@ -67,7 +67,7 @@ func (ps *processes) selectNodes(word string, lingering bool) ([]*Node, error) {
 	if word == "" || word == scenario.NodeAll {
 		return ps.e.nodes(), nil
 	}
-	n := ps.e.plane.Nodes().Get(word)
+	n := ps.e.controlPlane.Nodes().Get(word)
 	ps.e.mu.Lock()
 	removed := ps.e.removed[word] != nil
 	ps.e.mu.Unlock()
@@ -104,7 +104,7 @@ func (ps *processes) leader(ctx context.Context) (int, error) {
 	if len(ps.e.aggregators) == 1 {
 		return 1, nil
 	}
-	c, err := ps.e.plane.Nodes().Admin()
+	c, err := ps.e.controlPlane.Nodes().Admin()
 	if err != nil {
 		return 0, fmt.Errorf("find the leader: %w", err)
 	}

@@ -27,7 +27,7 @@ type under struct {
 func (ds *dataset) stored(ctx context.Context, key string) (stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	value, err := ds.e.plane.ReadEtcd(ctx, key)
+	value, err := ds.e.controlPlane.ReadEtcd(ctx, key)
 	if err != nil {
 		return stored{}, fmt.Errorf("read %s from etcd: %w", key, err)
 	}

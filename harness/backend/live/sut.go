@@ -88,7 +88,7 @@ func (sut *systemUnderTest) prepareAggregators() error {
 	count := max(sut.e.scenario.Topology.Aggregators, 1)
 	for i := range count {
 		instance := i + 1
-		at := sut.e.plane.AggregatorPlace(instance)
+		at := sut.e.controlPlane.AggregatorPlace(instance)
 		kubeconfig, err := sut.kubeconfig(at, "aggregator", contract.AggregatorIdentity, nil)
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ func (sut *systemUnderTest) command(text string, values map[string]string, log s
 
 // kubeconfig writes a kubeconfig for an identity and gives its path as the program sees it.
 func (sut *systemUnderTest) kubeconfig(at Place, name, user string, groups []string) (string, error) {
-	text, err := sut.e.plane.Kubeconfig(user, groups, at.Server)
+	text, err := sut.e.controlPlane.Kubeconfig(user, groups, at.Server)
 	if err != nil {
 		return "", err
 	}

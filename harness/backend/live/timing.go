@@ -22,10 +22,10 @@ const (
 	persistTimeout = 30 * time.Second
 	// migrationTimeout bounds the rewriting of every object: 10,000 take less than two minutes on two busy cores.
 	migrationTimeout = 8 * time.Minute
-	// censusTimeout bounds a look at every object in etcd.
-	censusTimeout = 2 * time.Minute
+	// inventoryTimeout bounds a look at every object in etcd.
+	inventoryTimeout = 2 * time.Minute
 	// actionTimeout bounds one action; the longest is a switch of the encryption, of four stages on stock binaries.
-	actionTimeout = 4*reloadTimeout + migrationTimeout + censusTimeout
+	actionTimeout = 4*reloadTimeout + migrationTimeout + inventoryTimeout
 	// drainTimeout bounds the wait for recorders at the end, which normally takes milliseconds.
 	drainTimeout = 20 * time.Second
 	// tailEvery is how often files are read. It bounds how late an expectation sees what a log says.

@@ -10,7 +10,7 @@ import (
 // aggregated is a further API server as a unit whose start waits for what can be had, as apiServer is.
 type aggregated struct {
 	*controlplane.Aggregated
-	fleet *fleet
+	aggregatedServers *aggregatedServers
 }
 
 var _ live.Server = aggregated{}
@@ -43,7 +43,7 @@ func (s aggregated) AuditLog() string { return "" }
 
 // SetEncryption implements live.Server.
 func (s aggregated) SetEncryption(told live.Encryption) (hash string, err error) {
-	if err := s.Aggregated.SetEncryption(s.fleet.encryption(s.Name(), told)); err != nil {
+	if err := s.Aggregated.SetEncryption(s.aggregatedServers.encryption(s.Name(), told)); err != nil {
 		return "", err
 	}
 	return hashOfFile(s.EncryptionFile())
@@ -51,7 +51,7 @@ func (s aggregated) SetEncryption(told live.Encryption) (hash string, err error)
 
 // RollOut implements live.Server: the sockets are in the pod's own folder.
 func (s aggregated) RollOut(file []byte) (hash string, err error) {
-	if err := s.Aggregated.SetEncryptionText(inDir(file, s.fleet.nodeDir(s.Name()))); err != nil {
+	if err := s.Aggregated.SetEncryptionText(inDir(file, s.aggregatedServers.nodeDir(s.Name()))); err != nil {
 		return "", err
 	}
 	return hashOfFile(s.EncryptionFile())

@@ -11,10 +11,10 @@ import (
 )
 
 // Collect implements live.ControlPlane: what this plane has beyond objects are logs, and those are always kept.
-func (p *plane) Collect(context.Context, string, func(string)) error { return nil }
+func (p *controlPlane) Collect(context.Context, string, func(string)) error { return nil }
 
 // explain keeps the logs of a plane that did not come up. What failed is in the first line of its error.
-func explain(_ context.Context, p *plane, failed error, dir string) string {
+func explain(_ context.Context, p *controlPlane, failed error, dir string) string {
 	if err := errors.Join(os.MkdirAll(dir, 0o755), live.CopyLogs(p.Logs(), dir)); err != nil {
 		failed = errors.Join(failed, err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -26,11 +26,11 @@ func TestArtifactsOfAFailure(t *testing.T) {
 		{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: `rollup.degraded.reason == "Nonsense"`, Bound: scenario.D("1I")}},
 	}}
 	r := engine.Execute(ctx, b, s.WithDefaults(), engine.Execution{Out: t.TempDir(), Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Seed: 1}})
-	if r.Status != report.Failed || len(r.Notes) > 0 {
+	if r.Status != result.Failed || len(r.Notes) > 0 {
 		t.Fatalf("%s", r.Text())
 	}
 	read := func(file string) string {
-		text, err := os.ReadFile(filepath.Join(r.Dir, report.ArtifactsDir, file))
+		text, err := os.ReadFile(filepath.Join(r.Dir, result.ArtifactsDir, file))
 		if err != nil {
 			t.Error(err)
 		}

@@ -25,7 +25,7 @@ const Name = "local"
 // same time.
 type Backend struct {
 	opts   Options
-	planes *pool.Pool[*plane]
+	planes *pool.Pool[*controlPlane]
 
 	mu       sync.Mutex
 	closed   bool
@@ -43,8 +43,8 @@ func New(opts Options) (*Backend, error) {
 		return nil, fmt.Errorf("local backend: %w", err)
 	}
 	b := &Backend{opts: opts}
-	b.planes = pool.New(pool.Options[*plane]{
-		Fits: func(p *plane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
+	b.planes = pool.New(pool.Options[*controlPlane]{
+		Fits: func(p *controlPlane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
 		Boot: b.boot, Begin: b.begin, Explain: explain, Idle: opts.idle(),
 	})
 	return b, nil
@@ -99,11 +99,11 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 	return b.planes.Prepare(ctx, spec)
 }
 
-func (b *Backend) begin(ctx context.Context, p *plane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
+func (b *Backend) begin(ctx context.Context, p *controlPlane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
 	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Release: release})
 }
 
-func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*plane, error) {
+func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*controlPlane, error) {
 	b.mu.Lock()
 	b.booted++
 	dir, runDir := filepath.Join(b.runDir.Path, fmt.Sprintf("p%d", b.booted)), b.runDir.Path
@@ -175,8 +175,8 @@ func shapeOf(s *scenario.Scenario) shape {
 	if n == 0 {
 		n = 3
 	}
-	if further := s.Topology.Aggregated(); len(further) > 0 { // their plugins are not repaired
-		return shape{nodes: n, further: strings.Join(further, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs}
+	if aggregated := s.Topology.Aggregated(); len(aggregated) > 0 { // their plugins are not repaired
+		return shape{nodes: n, aggregated: strings.Join(aggregated, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs}
 	}
 	return shape{nodes: n, crds: s.Topology.CRDs}
 }

@@ -18,15 +18,15 @@ import (
 
 // shape is what planes that can stand for each other have in common.
 type shape struct {
-	nodes   int
-	further string // API servers beside kube-apiserver, joined
-	keyIDs  string // joined, where there are such
-	crds    string // variant of the operators' CRDs; empty: the usual one
+	nodes      int
+	aggregated string // API servers beside kube-apiserver, joined
+	keyIDs     string // joined, where there are such
+	crds       string // variant of the operators' CRDs; empty: the usual one
 }
 
-// furtherNames are those of shape.further.
-func (s shape) furtherNames() []string {
-	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
+// aggregatedNames are those of shape.further.
+func (s shape) aggregatedNames() []string {
+	return strings.FieldsFunc(s.aggregated, func(r rune) bool { return r == ',' })
 }
 
 // nodeNames are those of a plane of n nodes.
@@ -42,8 +42,8 @@ func nodeNames(n int) []string {
 func nodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
 
 // boot starts a plane. On error it gives what was started, which the caller closes.
-func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool, sample string) (p *plane, err error) {
-	p = &plane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
+func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool, sample string) (p *controlPlane, err error) {
+	p = &controlPlane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
 		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, leaving: map[string]bool{}, installed: map[string]bool{}}
 	p.repairs = repair{p}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
@@ -59,7 +59,7 @@ func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries as
 	if err := p.makeControlPlane(); err != nil {
 		return p, err
 	}
-	if err := p.makeFleets(s.furtherNames(), sample); err != nil {
+	if err := p.makeFleets(s.aggregatedNames(), sample); err != nil {
 		return p, err
 	}
 	if p.kms, err = live.StartRemoteKMS(ctx, p.Host, p.dir, p.logs); err != nil {
@@ -68,14 +68,14 @@ func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries as
 	return p, p.start(ctx, keyIDs)
 }
 
-func (p *plane) makeControlPlane() (err error) {
+func (p *controlPlane) makeControlPlane() (err error) {
 	data := filepath.Join(p.dir, "data")
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return err
 	}
 	p.cp, err = controlplane.New(controlplane.Options{
 		Binaries: p.binaries, Supervisor: p.Supervisor, Dir: data, LogDir: p.logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll, Aggregation: p.shape.further != "",
+		EncryptionPoll: encryptionPoll, Aggregation: p.shape.aggregated != "",
 	})
 	if err != nil {
 		return err
@@ -92,12 +92,12 @@ func (p *plane) makeControlPlane() (err error) {
 			return err
 		}
 	}
-	p.frontUnit = &loadBalancer{front: p.front, tell: p.Record, phase: live.Running}
+	p.frontUnit = &loadBalancer{front: p.front, record: p.Record, phase: live.Running}
 	return nil
 }
 
 // start brings up nodes: plugins first, because an API server that meets a dead plugin takes 10 s longer.
-func (p *plane) start(ctx context.Context, keyIDs []string) error {
+func (p *controlPlane) start(ctx context.Context, keyIDs []string) error {
 	plugins, starting := errgroup.WithContext(ctx)
 	for _, name := range nodeNames(p.shape.nodes) {
 		plugins.Go(func() error {

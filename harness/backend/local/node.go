@@ -15,14 +15,14 @@ import (
 )
 
 // nodeDir is where the node's sockets are; its path is short, because socket paths must be.
-func (p *plane) nodeDir(name string) string { return filepath.Join(p.dir, name) }
+func (p *controlPlane) nodeDir(name string) string { return filepath.Join(p.dir, name) }
 
-func (p *plane) encryption(node string, told live.Encryption) controlplane.Encryption {
+func (p *controlPlane) encryption(node string, told live.Encryption) controlplane.Encryption {
 	return told.Config(func(keyID string) string { return live.HostSocket(p.nodeDir(node), keyID) })
 }
 
 // makeNode makes a node with its plugins and API server; it starts the plugins only.
-func (p *plane) makeNode(ctx context.Context, name string, told live.Encryption) (*live.Node, error) {
+func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encryption) (*live.Node, error) {
 	if err := os.MkdirAll(p.nodeDir(name), 0o700); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
@@ -57,7 +57,7 @@ func (p *plane) makeNode(ctx context.Context, name string, told live.Encryption)
 }
 
 // reporterPlace is on a link of its own to the node's API server.
-func (p *plane) reporterPlace(name string, server *controlplane.APIServer) (live.Place, error) {
+func (p *controlPlane) reporterPlace(name string, server *controlplane.APIServer) (live.Place, error) {
 	link, err := server.NewLink("reporter of " + name)
 	if err != nil {
 		return live.Place{}, err
@@ -79,12 +79,12 @@ func (p *plane) reporterPlace(name string, server *controlplane.APIServer) (live
 }
 
 // AggregatorPlace implements live.ControlPlane. Nobody asks for an aggregator's metrics.
-func (p *plane) AggregatorPlace(int) live.Place {
+func (p *controlPlane) AggregatorPlace(int) live.Place {
 	return p.place("https://"+p.front[live.FromAggregator].Addr(), "127.0.0.1:0", "")
 }
 
 // place is this machine; with mount the program sees that folder as contract.SocketDir.
-func (p *plane) place(server, metrics, mount string) live.Place {
+func (p *controlPlane) place(server, metrics, mount string) live.Place {
 	return live.Place{Server: server, Dir: p.dir, SeenDir: p.dir, MetricsAddress: metrics,
 		Unit: func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
 			return p.Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
@@ -99,21 +99,21 @@ func (p *plane) place(server, metrics, mount string) live.Place {
 }
 
 // AddPlugin implements live.ControlPlane.
-func (p *plane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+func (p *controlPlane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return n.StartPlugin(ctx, p.plugin(n.Name, keyID), p.Host)
 }
 
 // TryPlugin implements live.ControlPlane.
-func (p *plane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
+func (p *controlPlane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return p.plugin(live.Preflight, keyID).Try(ctx, p.Host)
 }
 
-func (p *plane) plugin(node, keyID string) live.HostPlugin {
+func (p *controlPlane) plugin(node, keyID string) live.HostPlugin {
 	return live.HostPlugin{Node: node, KeyID: keyID, Dir: p.nodeDir(node), Logs: p.logs, KMS: p.kms, Profile: &p.profile}
 }
 
 // AddNode implements live.ControlPlane.
-func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, _ func(context.Context) error) (*live.Node, error) {
+func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encryption, _ func(context.Context) error) (*live.Node, error) {
 	n, err := p.makeNode(ctx, name, told)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (p *plane) AddNode(ctx context.Context, name string, told live.Encryption, 
 }
 
 // Isolate implements live.ControlPlane.
-func (p *plane) Isolate(_ context.Context, n *live.Node) error {
+func (p *controlPlane) Isolate(_ context.Context, n *live.Node) error {
 	p.mu.Lock()
 	p.leaving[n.Name] = true
 	p.mu.Unlock()
@@ -134,14 +134,14 @@ func (p *plane) Isolate(_ context.Context, n *live.Node) error {
 }
 
 // leaves says whether a node was isolated and is still there.
-func (p *plane) leaves(name string) bool {
+func (p *controlPlane) leaves(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.leaving[name]
 }
 
 // RemoveNode implements live.ControlPlane.
-func (p *plane) RemoveNode(ctx context.Context, n *live.Node) error {
+func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.nodes.Remove(n.Name)
 	err := errors.Join(n.EndPlugins(ctx), n.Server.Kill(ctx), p.cp.Remove(ctx, n.Name)) // a clean stop would drain for seconds
 	n.Close()

@@ -11,16 +11,16 @@ import (
 )
 
 // NodeUnit implements live.ControlPlane: a node, and the pod on it, are no more than their processes here.
-func (p *plane) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
-	u := p.wholes.Of(role, nodes, ready)
+func (p *controlPlane) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+	u := p.states.Of(role, nodes, ready)
 	if role != history.RoleNode {
 		return u
 	}
-	return &powered{Unit: u, plane: p, nodes: nodes, ready: ready}
+	return &powered{Unit: u, controlPlane: p, nodes: nodes, ready: ready}
 }
 
 // RestartContainer implements live.ControlPlane: a process is its own container here.
-func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
+func (p *controlPlane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	if err := t.Kill(ctx); err != nil {
 		return err
 	}
@@ -37,16 +37,16 @@ func (p *plane) RestartContainer(ctx context.Context, t live.Target, ready func(
 // are, and comes back with the first.
 type powered struct {
 	live.Unit
-	plane *plane
-	nodes []*live.Node
-	ready func(*live.Target)
+	controlPlane *controlPlane
+	nodes        []*live.Node
+	ready        func(*live.Target)
 }
 
 // last says whether no node is left but these.
 func (u *powered) last() bool {
 	left := map[string]bool{}
-	for _, n := range u.plane.nodes.Names() {
-		left[n] = !u.plane.wholes.Ended(history.RoleNode, n)
+	for _, n := range u.controlPlane.nodes.Names() {
+		left[n] = !u.controlPlane.states.Ended(history.RoleNode, n)
 	}
 	for _, n := range u.nodes {
 		left[n.Name] = false
@@ -60,17 +60,17 @@ func (u *powered) last() bool {
 }
 
 func (u *powered) etcd() live.Target {
-	return live.Target{Unit: etcd{u.plane.cp.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}
+	return live.Target{Unit: etcd{u.controlPlane.cp.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}
 }
 
 // Kill implements live.Unit.
 func (u *powered) Kill(ctx context.Context) error {
 	var all errgroup.Group
 	if u.last() {
-		u.plane.MarkDirty(live.TaintedEtcd)
-		u.plane.etcdPaused.Store(false)
+		u.controlPlane.MarkDirty(live.TaintedEtcd)
+		u.controlPlane.etcdPaused.Store(false)
 		if u.etcd().Status().Running() {
-			u.plane.etcdOff.Store(true)
+			u.controlPlane.etcdOff.Store(true)
 		}
 		all.Go(func() error { return u.etcd().Kill(ctx) })
 	}
@@ -80,11 +80,11 @@ func (u *powered) Kill(ctx context.Context) error {
 
 // Start implements live.Unit. An etcd that was down when the power went stays down.
 func (u *powered) Start(ctx context.Context) error {
-	if e := u.etcd(); u.plane.etcdOff.Load() {
+	if e := u.etcd(); u.controlPlane.etcdOff.Load() {
 		if err := e.Start(ctx); err != nil {
 			return err
 		}
-		u.plane.etcdOff.Store(false)
+		u.controlPlane.etcdOff.Store(false)
 		u.ready(&e)
 	}
 	return u.Unit.Start(ctx)
@@ -94,8 +94,8 @@ func (u *powered) Start(ctx context.Context) error {
 func (u *powered) Pause(ctx context.Context) error {
 	err := u.Unit.Pause(ctx)
 	if e := u.etcd(); u.last() && e.Status().Phase == live.Running {
-		u.plane.MarkDirty(live.TaintedEtcd)
-		u.plane.etcdPaused.Store(true)
+		u.controlPlane.MarkDirty(live.TaintedEtcd)
+		u.controlPlane.etcdPaused.Store(true)
 		err = errors.Join(err, e.Pause(ctx))
 	}
 	return err
@@ -104,7 +104,7 @@ func (u *powered) Pause(ctx context.Context) error {
 // Resume implements live.Unit.
 func (u *powered) Resume(ctx context.Context) error {
 	var err error
-	if u.plane.etcdPaused.Swap(false) {
+	if u.controlPlane.etcdPaused.Swap(false) {
 		err = u.etcd().Resume(ctx)
 	}
 	return errors.Join(err, u.Unit.Resume(ctx))

@@ -18,7 +18,7 @@ import (
 )
 
 // repair prepares a control plane that was used for the next scenario.
-type repair struct{ p *plane }
+type repair struct{ p *controlPlane }
 
 // run brings back what scenarios expect of a plane that was used: its etcd, the nodes that it was made with, their plugins, and API
 // servers that were told to use them. An API server starts in a third of the time that a plane takes.
@@ -55,7 +55,7 @@ func (r repair) run(ctx context.Context, keyIDs []string) error {
 func (r repair) reviveEtcd(ctx context.Context) error {
 	r.p.etcdOff.Store(false)
 	r.p.etcdPaused.Store(false)
-	r.p.wholes = live.NodeStates{}
+	r.p.states = live.NodeStates{}
 	if err := revive(ctx, etcd{r.p.cp.Etcd()}); err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Reset implements pool.Plane; what it proves is live.Reset's.
-func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
+func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
 	defer cancel()
 	used := p.used

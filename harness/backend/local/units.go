@@ -19,7 +19,7 @@ import (
 // apiServer is a unit whose start waits for what can be had: /livez always comes, /readyz needs every plugin.
 type apiServer struct {
 	*controlplane.APIServer
-	plane *plane
+	controlPlane *controlPlane
 }
 
 var _ live.Server = apiServer{}
@@ -49,7 +49,7 @@ func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, co
 
 // SetEncryption implements live.Server.
 func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) {
-	if err := s.APIServer.SetEncryption(s.plane.encryption(s.Name(), told)); err != nil {
+	if err := s.APIServer.SetEncryption(s.controlPlane.encryption(s.Name(), told)); err != nil {
 		return "", err
 	}
 	return hashOfFile(s.EncryptionFile())
@@ -57,7 +57,7 @@ func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) 
 
 // RollOut implements live.Server: the sockets are in the node's own folder.
 func (s apiServer) RollOut(file []byte) (hash string, err error) {
-	if err := s.APIServer.SetEncryptionText(inDir(file, s.plane.nodeDir(s.Name()))); err != nil {
+	if err := s.APIServer.SetEncryptionText(inDir(file, s.controlPlane.nodeDir(s.Name()))); err != nil {
 		return "", err
 	}
 	return hashOfFile(s.EncryptionFile())
@@ -87,8 +87,8 @@ func (e etcd) Status() live.Status             { return live.StatusOf(e.Process(
 
 // loadBalancer is a part of the harness: what its clients see is that of a process that was paused, or that is gone.
 type loadBalancer struct {
-	front map[string]*netfault.Link
-	tell  func(at time.Time, p history.Process)
+	front  map[string]*netfault.Link
+	record func(at time.Time, p history.Process)
 
 	mu    sync.Mutex
 	phase live.Phase
@@ -104,7 +104,7 @@ func (l *loadBalancer) become(f netfault.Fault, phase live.Phase, states ...stri
 	l.phase = phase
 	l.mu.Unlock()
 	for _, state := range states {
-		l.tell(time.Now(), history.Process{Role: history.RoleLoadBalancer, State: state})
+		l.record(time.Now(), history.Process{Role: history.RoleLoadBalancer, State: state})
 	}
 	return nil
 }

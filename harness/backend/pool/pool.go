@@ -55,7 +55,9 @@ type Pool[P ControlPlane] struct {
 }
 
 // New makes an empty pool.
-func New[P ControlPlane](opts Options[P]) *Pool[P] { return &Pool[P]{opts: opts, all: map[P]struct{}{}} }
+func New[P ControlPlane](opts Options[P]) *Pool[P] {
+	return &Pool[P]{opts: opts, all: map[P]struct{}{}}
+}
 
 // Prepare gives an environment for a scenario, on an idle plane if one fits and can be reset, else on a new one. A new one that does
 // not come up is booted once more, and spec.FailedBoot counts it.

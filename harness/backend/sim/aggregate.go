@@ -26,7 +26,7 @@ func contentOf(v *objects.Version) map[string]any {
 
 // refresh asks the API server for everything at once.
 func (a *aggregator) refresh(done func(reconcile.State, error)) {
-	if a.w.seams.TrustWatches {
+	if a.w.hooks.TrustWatches {
 		done(a.latest(), nil)
 		return
 	}

@@ -46,16 +46,16 @@ func (w *world) tryInstances(kube *server, members []*node, do func(*server, fun
 		return
 	}
 	n := members[0]
-	further := func() { w.tryInstances(kube, members[1:], do, done) }
+	aggregated := func() { w.tryInstances(kube, members[1:], do, done) }
 	switch {
 	case n.balanced.state == history.LinkCut:
-		kube.after(memberTimeout, further)
+		kube.after(memberTimeout, aggregated)
 	case n.balanced.state == history.LinkReset || !n.server.accepts():
-		kube.after(leastLatency, further)
+		kube.after(leastLatency, aggregated)
 	default:
-		life := kube.life
+		incarnation := kube.incarnation
 		n.balanced.sendTo(&n.server.proc, 0, func() {
-			do(n.server, func(err error) { n.balanced.send(1, kube.bindTo(life, func() { done(err) })) })
+			do(n.server, func(err error) { n.balanced.send(1, kube.bindTo(incarnation, func() { done(err) })) })
 		})
 	}
 }

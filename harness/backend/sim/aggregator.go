@@ -42,7 +42,7 @@ const (
 
 func newAggregator(w *world, instance, of int) *aggregator {
 	a := &aggregator{proc: proc{w: w, id: history.Process{Role: history.RoleAggregator, APIServer: w.apiServer, Instance: instance}}}
-	if of > 1 && !w.seams.NoElection {
+	if of > 1 && !w.hooks.NoElection {
 		a.elector = &elector{a: a}
 	}
 	a.init = a.reset
@@ -68,7 +68,7 @@ func newAggregator(w *world, instance, of int) *aggregator {
 }
 
 func (a *aggregator) reset() {
-	a.op = a.w.told(history.RoleAggregator)
+	a.op = a.w.configured(history.RoleAggregator)
 	a.cr, a.co = newInformer(a, a.op.crKey()), newInformer(a, a.op.coKey())
 	a.config, a.nodes = newInformer(a, a.w.configKey()), newInformer(a, keyOf(nodeObjects(), ""))
 	a.informers = []*informer{a.cr, a.co, a.config, a.nodes}
@@ -159,14 +159,14 @@ func (a *aggregator) passed(done reconcile.Action) {
 	case done.Err != nil:
 		a.backoff = min(max(2*a.backoff, reconcile.WriteRetryMin), reconcile.WriteRetryMax)
 		a.dirty = true
-		if a.w.seams.Hammer {
+		if a.w.hooks.Hammer {
 			a.backoff = 0
 		}
 		a.soon(a.backoff)
 		return
 	case a.dirty:
 		a.soon(0)
-	case !a.w.seams.NoWake:
+	case !a.w.hooks.NoWake:
 		a.wake = a.w.k.After(reconcile.WakeAfter(done.NextWake, a.clock(), a.w.timing.Interval), a.inTerm(a.changed))
 	}
 	a.backoff = 0
@@ -174,10 +174,10 @@ func (a *aggregator) passed(done reconcile.Action) {
 
 func (a *aggregator) reconciling() reconcile.Config {
 	c := reconcile.Config{Operator: a.op.core, Interval: a.w.timing.Interval, Union: a.w.union, Latest: a.latest, Decide: a.w.cores.Decide}
-	if a.w.seams.EarlyUnion {
+	if a.w.hooks.EarlyUnion {
 		c.Unite = func(_ core.Input, d core.Decision) core.Decision { return d }
 	}
-	if a.w.seams.CarelessUnion {
+	if a.w.hooks.CarelessUnion {
 		c.DeferUnion = func(_ core.Decision, rollups, _ error) bool { return rollups != nil }
 	}
 	return c
@@ -186,5 +186,5 @@ func (a *aggregator) reconciling() reconcile.Config {
 // request is one of its own.
 func (a *aggregator) request(r request) request {
 	r.user, r.agent = contract.AggregatorIdentity, "kms-health-aggregator"
-	return a.w.seams.sent("", r)
+	return a.w.hooks.sent("", r)
 }

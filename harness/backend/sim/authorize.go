@@ -60,7 +60,7 @@ func (c *cluster) reportsTo(key objects.Key) bool {
 	if key == c.main.crKey() {
 		return true
 	}
-	return slices.ContainsFunc(c.further, func(f *world) bool { return key == f.crKey() })
+	return slices.ContainsFunc(c.aggregated, func(f *world) bool { return key == f.crKey() })
 }
 
 // takesFromOthers reports whether an apply would remove what is not its node's: what its field manager alone owns.

@@ -118,7 +118,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 		}
 	}
 	lacks = append(lacks, new(environment).handlers().Unsupported(s, nil)...)
-	lacks = append(lacks, lacksFurther(s)...)
+	lacks = append(lacks, unsupportedWithAggregated(s)...)
 	if _, err := operatorNamed(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}

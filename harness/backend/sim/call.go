@@ -57,7 +57,7 @@ func (c *call) connect() {
 	case problem != "":
 		c.end(response{code: codes.Unavailable.String(), text: problem})
 	case !silent:
-		c.p.Enter(c.p.life, c.serve)
+		c.p.Enter(c.p.incarnation, c.serve)
 	}
 }
 
@@ -173,7 +173,7 @@ func (c *call) conclude(a fake.Answer) {
 func (c *call) journal(a fake.Answer) journal.Call {
 	line := journal.Call{Node: c.p.node, KeyID: c.p.keyID, Method: string(c.method), Began: c.began.UTC(), Ended: c.p.w.k.Now().UTC(), Faults: c.plan.Faults}
 	a.Describe(&line, c.req, fake.Unreadable(a.Resp))
-	if written := c.p.w.seams.Written; written != nil {
+	if written := c.p.w.hooks.Written; written != nil {
 		written(&line, c.req)
 	}
 	if c.method != fault.Status { // which has nothing to give away
@@ -188,7 +188,7 @@ func (c *call) giveUp(code codes.Code) {
 	if c.over || c.began.IsZero() {
 		return
 	}
-	c.p.Enter(c.p.life, func() {
+	c.p.Enter(c.p.incarnation, func() {
 		c.journal(fake.Answer{Err: status.Error(code, "the caller gave up"), Outcome: journal.Abandoned})
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
@@ -42,13 +42,13 @@ func catalogue(t *testing.T) []*scenario.Scenario {
 }
 
 // simulate runs a scenario and gives its result and history.
-func simulate(t *testing.T, b *sim.Backend, s *scenario.Scenario, seed int64) (report.Result, []byte) {
+func simulate(t *testing.T, b *sim.Backend, s *scenario.Scenario, seed int64) (result.Result, []byte) {
 	t.Helper()
 	out := t.TempDir()
 	r := engine.Execute(context.Background(), b, s, engine.Execution{Out: out, Options: engine.Options{
 		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Reproduce: "a test"}})
-	history, err := os.ReadFile(filepath.Join(out, s.Name, report.HistoryFile))
-	if err != nil && r.Status != report.NotSupported {
+	history, err := os.ReadFile(filepath.Join(out, s.Name, result.HistoryFile))
+	if err != nil && r.Status != result.NotSupported {
 		t.Fatal(err)
 	}
 	return r, history
@@ -70,7 +70,7 @@ func TestMoreSeeds(t *testing.T) {
 func pass(t *testing.T, b *sim.Backend, s *scenario.Scenario, seed int64) []byte {
 	t.Helper()
 	r, history := simulate(t, b, s, seed)
-	if r.Status != report.Passed {
+	if r.Status != result.Passed {
 		t.Errorf("seed %d: %s", seed, r.Text())
 	}
 	return history

@@ -99,7 +99,7 @@ func (c *cluster) populate() error {
 	if err := c.create(apiServerConfigs(), operated.APIServer(string(c.initially))); err != nil {
 		return err
 	}
-	for _, f := range c.further {
+	for _, f := range c.aggregated {
 		if err := f.populateOperator(); err != nil {
 			return err
 		}

@@ -19,16 +19,16 @@ const lostAfter = 4 * time.Second
 
 // conn is a connection to an API server. It stays with that server for as long as it lives.
 type conn struct {
-	w       *world
-	links   []*link // from the client; they stay the same
-	through *proc   // a load balancer, or nil
-	server  *server
-	life    int  // of the server
-	unheard bool // accepted by somebody who loses what is said
-	broken  bool
-	heard   time.Time // when it was last well again
-	streams []*stream
-	ended   func() // tells the client
+	w           *world
+	links       []*link // from the client; they stay the same
+	through     *proc   // a load balancer, or nil
+	server      *server
+	incarnation int  // of the server
+	unheard     bool // accepted by somebody who loses what is said
+	broken      bool
+	heard       time.Time // when it was last well again
+	streams     []*stream
+	ended       func() // tells the client
 }
 
 // stream is a request or a watch under way.
@@ -44,7 +44,7 @@ func (w *world) connect(c *conn) *conn {
 		l.conns = append(l.conns, c)
 	}
 	if c.server != nil {
-		c.life = c.server.life
+		c.incarnation = c.server.incarnation
 	}
 	w.conns = append(w.conns, c)
 	if c.silent() {

@@ -56,7 +56,7 @@ func (p *provider) seal(uid string, done func(*kmsapi.EncryptResponse, error)) {
 	w, plain := p.e.s.w, make([]byte, 32)
 	_, _ = bytesOf{w.k.Rand()}.Read(plain)
 	w.secrecy.Add("the key of "+p.name()+" on "+p.e.s.node.name, secrecy.Plain, plain)
-	p.tell("encrypt", uid, asked{})
+	p.writeConfig("encrypt", uid, asked{})
 	p.call(fault.Encrypt, &kmsapi.EncryptRequest{Plaintext: plain, Uid: uid}, func(resp any, err error) {
 		if err != nil {
 			done(nil, fmt.Errorf("failed to encrypt DEK, error: %w", err))
@@ -78,8 +78,8 @@ func (p *provider) seal(uid string, done func(*kmsapi.EncryptResponse, error)) {
 // asked is the request for an object that an envelope operation is for; zero where it is for none.
 type asked struct{ verb, name string }
 
-// tell is the line of the log that names an operation's uid.
-func (p *provider) tell(op, uid string, by asked) {
+// writeConfig is the line of the log that names an operation's uid.
+func (p *provider) writeConfig(op, uid string, by asked) {
 	n := p.e.s.node.name
 	line := &history.Envelope{Hop: "kube-apiserver", Op: op, UID: uid, Node: n, OK: true}
 	if by.name != "" {
@@ -113,7 +113,7 @@ func (p *provider) open(s *secret, by asked, done func(error)) {
 		return
 	}
 	uid := p.e.s.w.uid()
-	p.tell("decrypt", uid, by)
+	p.writeConfig("decrypt", uid, by)
 	p.call(fault.Decrypt, &kmsapi.DecryptRequest{Ciphertext: s.sealed, Uid: uid, KeyId: s.kekID}, func(_ any, err error) {
 		if err != nil {
 			done(fmt.Errorf("failed to decrypt DEK, error: %w", err))

@@ -62,7 +62,7 @@ func (b *balancer) dialBalanced(front *link, done func(*conn, error)) {
 
 // refuses says whether nobody can be connected through the load balancer, and learns it at once.
 func (b *balancer) refuses(front *link) bool {
-	return front.state == history.LinkReset || !b.lives()
+	return front.state == history.LinkReset || !b.running()
 }
 
 // turn is the members of the load balancer, a different one first each time.
@@ -87,7 +87,7 @@ func (b *balancer) tryMembers(front *link, members []*node, done func(*conn, err
 		return
 	}
 	n := members[0]
-	further := func() { b.tryMembers(front, members[1:], done) }
+	aggregated := func() { b.tryMembers(front, members[1:], done) }
 	established := func(c *conn) {
 		c.links, c.through = []*link{front, n.balanced}, &b.proc
 		b.w.connect(c)
@@ -95,11 +95,11 @@ func (b *balancer) tryMembers(front *link, members []*node, done func(*conn, err
 	}
 	switch {
 	case n.balanced.state == history.LinkCut:
-		b.after(memberTimeout, further)
+		b.after(memberTimeout, aggregated)
 	case n.balanced.state == history.LinkMute:
 		established(&conn{unheard: true})
 	case n.balanced.state == history.LinkReset || !n.server.accepts():
-		b.after(leastLatency, further)
+		b.after(leastLatency, aggregated)
 	default:
 		n.balanced.send(0, func() { established(&conn{server: n.server}) })
 	}

@@ -11,14 +11,14 @@ import (
 // tried again ever later, and goes on being tried when nobody waits any more. So a plugin that comes back after a long time is
 // noticed late.
 type dialler struct {
-	p       *provider
-	plugin  *kmsPlugin // whom it is connected to, and in which of its lives
-	life    int
-	cut     string
-	failed  int    // dials, one after the other
-	problem string // of the last one
-	dialing bool
-	waiting []*waiter
+	p           *provider
+	plugin      *kmsPlugin // whom it is connected to, and in which of its lives
+	incarnation int
+	cut         string
+	failed      int    // dials, one after the other
+	problem     string // of the last one
+	dialing     bool
+	waiting     []*waiter
 }
 
 type waiter struct {
@@ -62,7 +62,7 @@ func (d *dialler) excuse() string {
 // up says whether the connection still is one.
 func (d *dialler) up() bool {
 	g := d.plugin
-	return g != nil && g == d.p.e.s.node.plugin(d.p.plugin) && g.lives() && g.life == d.life && g.cut == d.cut
+	return g != nil && g == d.p.e.s.node.plugin(d.p.plugin) && g.running() && g.incarnation == d.incarnation && g.cut == d.cut
 }
 
 func (d *dialler) dial() {
@@ -78,7 +78,7 @@ func (d *dialler) dial() {
 		d.problem = problem
 		d.again(0)
 	default:
-		d.plugin, d.life, d.cut, d.failed, d.problem, d.dialing = g, g.life, g.cut, 0, "", false
+		d.plugin, d.incarnation, d.cut, d.failed, d.problem, d.dialing = g, g.incarnation, g.cut, 0, "", false
 		waiting := d.waiting
 		d.waiting = nil
 		for _, w := range waiting {

@@ -96,7 +96,7 @@ func (ds *dataset) wantNow() string {
 			return ""
 		}
 	}
-	return ds.e.switching.told.Writer().Name()
+	return ds.e.switching.configured.Writer().Name()
 }
 
 // watched does something to the encryption with an eye on the data: objects of all sizes are written before it, new and old ones
@@ -110,7 +110,7 @@ func (ds *dataset) watched(mine int, do func() error) error {
 		return err
 	}
 	ds.writeSizes(scenario.DataSizes())
-	ds.census()
+	ds.takeInventory()
 	return nil
 }
 

@@ -19,11 +19,11 @@ var errSuperseded = errors.New("another switch of the encryption has begun")
 
 // encryptionSwitch changes the encryption of an API server.
 type encryptionSwitch struct {
-	e        *environment
-	w        *world
-	told     encryption.List // what the API servers were told last
-	left     encryption.List // providers that objects may lie under
-	switches int             // of the encryption, so far
+	e          *environment
+	w          *world
+	configured encryption.List // what the API servers were told last
+	left       encryption.List // providers that objects may lie under
+	switches   int             // of the encryption, so far
 }
 
 // changeEncryption switches the cluster's encryption type, keys and plugins, as an operator would. One that begins in the middle
@@ -78,7 +78,7 @@ func (sw *encryptionSwitch) switchTo(mine int, to encryption.List) error {
 	if err := sw.beforeSwitch(to, plugins); err != nil {
 		return err
 	}
-	if sw.w.seams.PluginsEndFirst {
+	if sw.w.hooks.PluginsEndFirst {
 		if err := sw.endPlugins(plugins); err != nil {
 			return err
 		}
@@ -117,9 +117,9 @@ func (sw *encryptionSwitch) beforeSwitch(to encryption.List, plugins []string) e
 		if err := sw.setType(to.Writer().Type); err != nil {
 			return err
 		}
-		return sw.endReporters(sw.w.seams.ReportersEndLast)
+		return sw.endReporters(sw.w.hooks.ReportersEndLast)
 	}
-	all := slices.Concat(plugins, sw.told.KeyIDs(encryption.KMS))
+	all := slices.Concat(plugins, sw.configured.KeyIDs(encryption.KMS))
 	for _, n := range sw.e.nodes() {
 		for _, k := range all {
 			n.add(k)
@@ -220,11 +220,11 @@ func (sw *encryptionSwitch) persist(ask func(*node) error) error {
 // waited for: it reads the newest file when it starts.
 func (sw *encryptionSwitch) awaitReload(nodes []*node, mine int) error {
 	until := sw.w.k.Now().Add(reloadTimeout)
-	if sw.w.seams.AwaitOne {
+	if sw.w.hooks.AwaitOne {
 		nodes = nodes[:min(1, len(nodes))]
 	}
 	for _, n := range nodes {
-		for n.server.lives() && !n.server.envelope.current() {
+		for n.server.running() && !n.server.envelope.current() {
 			if sw.w.k.Now().After(until) {
 				return fmt.Errorf("the API server of %s did not load its new encryption configuration within %v", n.name, reloadTimeout)
 			}

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
@@ -15,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
 // faults carries out what breaks or configures something: plugins and their KMS, links, clocks, credentials, refusals and watches.
@@ -25,19 +23,7 @@ type faults struct {
 
 // inject puts a fault in force on the selected plugins.
 func (fs *faults) inject(_ context.Context, a *scenario.Inject) error {
-	params := maps.Clone(a.Params)
-	if params == nil {
-		params = map[string]any{}
-	}
-	for k, v := range params {
-		if d, ok := v.(time.Duration); ok {
-			params[k] = d.String()
-		}
-	}
-	if a.Method != "" {
-		params["method"] = a.Method
-	}
-	f, err := fault.Parse(a.Fault, params)
+	f, err := standard.Fault(a)
 	if err != nil {
 		return err
 	}
@@ -52,9 +38,13 @@ func (fs *faults) inject(_ context.Context, a *scenario.Inject) error {
 // release ends faults of the selected plugins: those of a name and a method, or all. A plugin that a fault has taken down for
 // good is started again.
 func (fs *faults) release(_ context.Context, a *scenario.Release) error {
+	methods, err := fault.ParseMethods(cmp.Or(a.Method, "all"))
+	if err != nil {
+		return err
+	}
 	var crashed []*proc
-	err := fs.eachPlugin(a.Plugin, func(p *kmsPlugin) error {
-		if !p.lives() {
+	err = fs.eachPlugin(a.Plugin, func(p *kmsPlugin) error {
+		if !p.running() {
 			if p.exited {
 				crashed = append(crashed, &p.proc)
 				return nil
@@ -62,19 +52,11 @@ func (fs *faults) release(_ context.Context, a *scenario.Release) error {
 			return errors.New("it does not run, so nobody can tell it of a fault")
 		}
 		p.release(func(f fault.Active) bool {
-			return (a.Fault == "" || f.Fault.Name == a.Fault) && strikes(f.Fault, a.Method)
+			return (a.Fault == "" || f.Fault.Name == a.Fault) && f.Fault.Strikes(methods)
 		})
 		return nil
 	})
 	return errors.Join(err, each(fs.e, crashed, startTimeout, func(p *proc, done func(error)) { p.start(func() { done(nil) }) }))
-}
-
-// strikes says whether a fault has one of the methods (joined with +).
-func strikes(f fault.Fault, methods string) bool {
-	if methods == "" || methods == "all" || len(f.Methods) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(strings.Split(methods, "+"), func(m string) bool { return slices.Contains(f.Methods, fault.Method(m)) })
 }
 
 func (fs *faults) eachPlugin(s scenario.Selector, do func(*kmsPlugin) error) error {
@@ -202,7 +184,7 @@ func (fs *faults) network(n *node, state string) {
 		n.link(s).set(state, 0)
 	}
 	n.off = state != history.LinkOK && state != history.LinkSlow
-	for _, b := range n.beside {
+	for _, b := range n.alongside {
 		for _, l := range []*link{b.loopback, b.balanced, b.stored} {
 			l.become(state, 0)
 		}

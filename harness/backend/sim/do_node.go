@@ -123,9 +123,9 @@ func (tp *topology) addNode(name string) error {
 		return fmt.Errorf("add node %q: there are %d already, at most %d fit", name, len(tp.e.nodes()), maxNodes)
 	}
 	defer tp.e.pods.come(name)()
-	n := newNode(tp.w, name, tp.e.switching.told.KeyIDs(encryption.KMS))
+	n := newNode(tp.w, name, tp.e.switching.configured.KeyIDs(encryption.KMS))
 	n.isolated, n.removed = true, true // until it is one of the cluster
-	n.server.envelope.wanted = encryptionConfig{providers: tp.e.switching.told}
+	n.server.envelope.wanted = encryptionConfig{providers: tp.e.switching.configured}
 	tp.w.addNode(n)
 	if err := tp.startPluginsOf(n); err != nil {
 		return fmt.Errorf("add node %s: %w", name, err)
@@ -134,7 +134,7 @@ func (tp *topology) addNode(name string) error {
 		return fmt.Errorf("add node %s: start its API server: %w", name, err)
 	}
 	if tp.e.pods == nil {
-		tp.e.switching.recordToldTo(n)
+		tp.e.switching.recordConfiguredOn(n)
 	}
 	rep := tp.e.ask(n, request{user: "system:admin", verb: verbCreate, key: keyOf(nodeObjects(), name), body: encode(nodeObject(name))})
 	if err := rep.problem(); err != nil {

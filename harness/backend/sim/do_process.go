@@ -23,7 +23,7 @@ type processes struct {
 // processes carries out start … restart on every selected process at the same time.
 func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 	if a.Target.Role == history.RoleNode || a.Target.Role == history.RolePod {
-		return ps.wholes(ctx, a)
+		return ps.unitsOf(ctx, a)
 	}
 	if a.Unlisted {
 		if err := ps.addUnlisted(a.Target); err != nil {
@@ -42,7 +42,7 @@ func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 	}
 	return each(ps.e, targets, startTimeout, func(p *proc, done func(error)) {
 		act(a, p, func() {
-			if starts(a) && !p.lives() {
+			if starts(a) && !p.running() {
 				done(fmt.Errorf("%s %s ended while it started", p.id.Role, p.id.Node))
 				return
 			}
@@ -180,7 +180,7 @@ func (ps *processes) selectAggregators(instance string) ([]*proc, error) {
 
 // leader is the instance that holds the lease; 0 if none does. One that competes with nobody leads without.
 func (ps *processes) leader() int {
-	if len(ps.w.aggregators) == 1 || ps.w.seams.NoElection {
+	if len(ps.w.aggregators) == 1 || ps.w.hooks.NoElection {
 		return 1
 	}
 	v, err := ps.w.store.Get(leaseKey())

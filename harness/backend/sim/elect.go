@@ -36,10 +36,10 @@ func (e *elector) try() {
 		e.put(request{verb: verbUpdate}, held, true)
 		return
 	}
-	e.look()
+	e.poll()
 }
 
-func (e *elector) look() {
+func (e *elector) poll() {
 	e.a.ask(request{verb: verbGet, key: leaseKey()}, func(rep reply) {
 		switch {
 		case rep.code == http.StatusNotFound:
@@ -73,7 +73,7 @@ func (e *elector) put(r request, old *objects.Version, unseen bool) {
 		if ours {
 			e.observed, e.at, e.held = rep.version.Revision, e.a.w.k.Now(), rep.version
 		} else if unseen {
-			e.look()
+			e.poll()
 			return
 		}
 		e.next(ours)

@@ -19,7 +19,7 @@ type envelope struct {
 	failed  int              // loads of the file, one after the other
 	loading bool
 	primed  time.Time // when it first looked at the file
-	looks   bool      // the next look is planned
+	reads   bool      // the next look is planned
 }
 
 // encryptionConfig is an EncryptionConfiguration for secrets: the first provider writes, all of them read.

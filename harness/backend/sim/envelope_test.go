@@ -198,11 +198,11 @@ func TestAKeyThatIsNotInMemoryNeedsThePlugin(t *testing.T) {
 
 // gRPC dials ever later, so a plugin that was away for long is noticed late.
 func TestAPluginThatComesBackIsNoticedLate(t *testing.T) {
-	noticed := func(away time.Duration) time.Duration {
+	noticed := func(unavailable time.Duration) time.Duration {
 		l := newLab(t).started()
 		l.pass(30 * time.Second)
 		l.plugin.end(history.ProcessKilled, "")
-		l.pass(away)
+		l.pass(unavailable)
 		l.plugin.start(func() {})
 		back := l.w.k.Now()
 		for l.health() != "" {

@@ -21,7 +21,7 @@ import (
 type environment struct {
 	w          *world
 	kube       *environment   // of a further API server: kube-apiserver's
-	further    []*environment // of kube-apiserver: those beside it
+	aggregated []*environment // of kube-apiserver: those beside it
 	scenario   *scenario.Scenario
 	encryption encryption.Type // in the cluster's configuration
 	faults     *faults
@@ -47,7 +47,7 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 	if err != nil {
 		return nil, err
 	}
-	w.cores, w.seams = o.Cores.withDefaults(), o.TestHooks
+	w.cores, w.hooks = o.Cores.withDefaults(), o.TestHooks
 	w.unhealthy = o.Unhealthy.of(spec.Seed)
 	w.cpus = o.cpus()
 	s := spec.Scenario
@@ -77,7 +77,7 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 	for i := range max(s.Topology.Aggregators, 1) {
 		w.aggregators = append(w.aggregators, newAggregator(w, i+1, max(s.Topology.Aggregators, 1)))
 	}
-	if err := errors.Join(e.makeFurther(), e.populate()); err != nil {
+	if err := errors.Join(e.makeAggregated(), e.populate()); err != nil {
 		return nil, err
 	}
 	w.k.After(0, e.begin)
@@ -94,10 +94,10 @@ func newPart(w *world, s *scenario.Scenario) *environment {
 }
 
 // begins is what all API servers were told before the scenario.
-func (e *environment) begins(told encryption.List) {
-	e.switching.told, e.switching.left = told, told
+func (e *environment) begins(configured encryption.List) {
+	e.switching.configured, e.switching.left = configured, configured
 	for _, n := range e.w.nodes {
-		n.server.envelope.wanted = encryptionConfig{providers: told}
+		n.server.envelope.wanted = encryptionConfig{providers: configured}
 	}
 }
 
@@ -111,7 +111,7 @@ func (e *environment) populate() error {
 			return fmt.Errorf("create Node %s: %w", n.name, err)
 		}
 		n.since = v.Created
-		for _, b := range n.beside {
+		for _, b := range n.alongside {
 			b.since = v.Created
 		}
 	}
@@ -138,7 +138,7 @@ func (e *environment) begin() {
 	w.committed()
 	for _, one := range e.all() {
 		one.recordExpected()
-		one.switching.recordTold()
+		one.switching.recordConfigured()
 	}
 	if e.scenario.Topology.Start == scenario.StartStopped {
 		e.stopForColdStart()
@@ -235,7 +235,7 @@ func (e *environment) Finish(ctx context.Context) error {
 	for _, one := range e.all() {
 		if len(one.data.written) > 0 {
 			err = errors.Join(err, one.data.verifyData(ctx))
-			one.data.census()
+			one.data.takeInventory()
 		}
 	}
 	e.w.k.RunUntil(e.w.k.Now().Add(drainFor))

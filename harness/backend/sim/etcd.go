@@ -56,7 +56,7 @@ func (a *access) end(ok bool) {
 func (a *access) asked() { a.s.w.etcd.serve(a) }
 
 func (e *etcd) serve(a *access) {
-	if !e.lives() || e.phase == starting {
+	if !e.running() || e.phase == starting {
 		e.waiting = append(e.waiting, a)
 		return
 	}

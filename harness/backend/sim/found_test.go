@@ -9,7 +9,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
@@ -43,7 +43,7 @@ func TestFoundDefectsStayMended(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, _ := simulate(t, sim.New(sim.Options{SSA: store.Model}), s, seed)
-		if r.Status != report.Passed {
+		if r.Status != result.Passed {
 			t.Errorf("%s with seed %d: %s", s.Name, seed, r.Text())
 		}
 	}

@@ -54,8 +54,8 @@ func (i *informer) watch() {
 			i.again()
 			return
 		}
-		r, life := i.a.request(request{verb: verbWatch, key: i.key}), i.a.life
-		c.watch(r, i.seen, func(e objects.Event) { i.a.Enter(life, func() { i.event(e) }) }, func(err error) { i.a.Enter(life, func() { i.ended(err) }) })
+		r, incarnation := i.a.request(request{verb: verbWatch, key: i.key}), i.a.incarnation
+		c.watch(r, i.seen, func(e objects.Event) { i.a.Enter(incarnation, func() { i.event(e) }) }, func(err error) { i.a.Enter(incarnation, func() { i.ended(err) }) })
 	})
 }
 
@@ -171,15 +171,15 @@ func (a *aggregator) connected(then func(*conn, error)) {
 	if len(a.dialled) > 1 {
 		return
 	}
-	life := a.life
+	incarnation := a.incarnation
 	a.w.balancer.dialBalanced(a.w.front, func(c *conn, err error) {
-		if a.life != life {
+		if a.incarnation != incarnation {
 			if c != nil {
 				c.fail(errReset)
 			}
 			return
 		}
-		a.Enter(a.life, func() {
+		a.Enter(a.incarnation, func() {
 			a.c = c
 			waiting := a.dialled
 			a.dialled = nil
@@ -202,8 +202,8 @@ func (a *aggregator) disconnect() {
 func (a *aggregator) ask(r request, done func(reply)) { a.askWithin(reconcile.RequestTimeout, r, done) }
 
 func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply)) {
-	q := &question{a: a, life: a.life, until: a.w.k.Now().Add(limit), r: r, done: done, etcd: r.asksEtcd()}
-	q.limit = a.w.k.AtIn(q.until, a, a.life, func() { q.end(reply{err: errTimeout}) })
+	q := &question{a: a, incarnation: a.incarnation, until: a.w.k.Now().Add(limit), r: r, done: done, etcd: r.asksEtcd()}
+	q.limit = a.w.k.AtIn(q.until, a, a.incarnation, func() { q.end(reply{err: errTimeout}) })
 	a.connected(func(c *conn, err error) {
 		if err != nil {
 			q.end(reply{err: err})
@@ -215,14 +215,14 @@ func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply))
 
 // question is a request of an aggregator that it gives up at an instant.
 type question struct {
-	a     *aggregator
-	life  int
-	until time.Time
-	limit *kernel.Timer
-	over  bool
-	r     request
-	etcd  bool // an answer shows that the API server has its etcd
-	done  func(reply)
+	a           *aggregator
+	incarnation int
+	until       time.Time
+	limit       *kernel.Timer
+	over        bool
+	r           request
+	etcd        bool // an answer shows that the API server has its etcd
+	done        func(reply)
 }
 
 // asksEtcd: a write, or a read of a lease, as for the real aggregator.
@@ -244,17 +244,17 @@ func (q *question) heard(rep reply) {
 
 // repeat asks again after a while, as client-go does where an answer has Retry-After, and gives up at the deadline.
 func (q *question) repeat(after time.Duration) bool {
-	if q.a.life != q.life || q.a.w.seams.Hammer {
+	if q.a.incarnation != q.incarnation || q.a.w.hooks.Hammer {
 		return false
 	}
 	k := q.a.w.k
 	switch at := k.Now().Add(after); {
 	case q.r.patient:
-		k.AtIn(at, q.a, q.life, func() { q.a.ask(q.r, q.done) })
+		k.AtIn(at, q.a, q.incarnation, func() { q.a.ask(q.r, q.done) })
 	case at.After(q.until):
-		k.AtIn(q.until, q.a, q.life, func() { q.done(reply{err: errTimeout}) })
+		k.AtIn(q.until, q.a, q.incarnation, func() { q.done(reply{err: errTimeout}) })
 	default:
-		k.AtIn(at, q.a, q.life, func() { q.a.askWithin(q.until.Sub(k.Now()), q.r, q.done) })
+		k.AtIn(at, q.a, q.incarnation, func() { q.a.askWithin(q.until.Sub(k.Now()), q.r, q.done) })
 	}
 	return true
 }
@@ -269,10 +269,10 @@ func (q *question) end(rep reply) {
 		q.heard(rep)
 		return
 	}
-	if !q.a.paused && q.a.life == q.life {
+	if !q.a.paused && q.a.incarnation == q.incarnation {
 		q.heard(rep)
 		q.done(rep)
 		return
 	}
-	q.a.Enter(q.life, func() { q.heard(rep); q.done(rep) })
+	q.a.Enter(q.incarnation, func() { q.heard(rep); q.done(rep) })
 }

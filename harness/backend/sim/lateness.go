@@ -14,8 +14,8 @@ var (
 	errExpired = errors.New("too old resource version")
 )
 
-// heldEvent is one that comes late.
-type heldEvent struct {
+// delayedEvent is one that comes late.
+type delayedEvent struct {
 	objects.Event
 	due time.Time
 }
@@ -36,7 +36,7 @@ func (o *watcher) hold(e objects.Event, late time.Duration) {
 	if n := len(o.held); n > 0 && o.held[n-1].due.After(due) {
 		due = o.held[n-1].due
 	}
-	o.held = append(o.held, heldEvent{e, due})
+	o.held = append(o.held, delayedEvent{e, due})
 	k.At(due, func() { o.let(k.Now()) })
 }
 

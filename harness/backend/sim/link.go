@@ -37,11 +37,13 @@ func (l *link) latency() time.Duration { return l.w.k.Between(leastLatency, most
 func (l *link) send(direction int, arrive func()) { l.sendIn(nil, 0, direction, arrive) }
 
 // sendTo is send to a process that has to live until then.
-func (l *link) sendTo(p *proc, direction int, arrive func()) { l.sendIn(p, p.life, direction, arrive) }
+func (l *link) sendTo(p *proc, direction int, arrive func()) {
+	l.sendIn(p, p.incarnation, direction, arrive)
+}
 
-func (l *link) sendIn(scope kernel.Scope, life, direction int, arrive func()) {
+func (l *link) sendIn(scope kernel.Scope, incarnation, direction int, arrive func()) {
 	if l.silent() {
-		l.held = append(l.held, func() { l.sendIn(scope, life, direction, arrive) })
+		l.held = append(l.held, func() { l.sendIn(scope, incarnation, direction, arrive) })
 		return
 	}
 	at := l.w.k.Now().Add(l.latency())
@@ -49,14 +51,14 @@ func (l *link) sendIn(scope kernel.Scope, life, direction int, arrive func()) {
 		at = l.last[direction]
 	}
 	l.last[direction] = at
-	l.w.k.AtIn(at, scope, life, arrive)
+	l.w.k.AtIn(at, scope, incarnation, arrive)
 }
 
 // set puts a fault in force, or ends it.
 func (l *link) set(state string, delay time.Duration) {
-	told := l.id
-	told.State, told.Delay = state, delay
-	l.w.record("backend", &told)
+	configured := l.id
+	configured.State, configured.Delay = state, delay
+	l.w.record("backend", &configured)
 	l.become(state, delay)
 }
 

@@ -27,14 +27,14 @@ var errConflict = errors.New("the object has been modified")
 func (ds *dataset) migrate(mine int) error {
 	until := ds.w.k.Now().Add(migrationTimeout)
 	for i, name := range slices.Sorted(maps.Keys(ds.w.secrets)) {
-		if ds.w.seams.skips(name) || ds.w.seams.unmigrated(ds.w.apiServer) {
+		if ds.w.hooks.skips(name) || ds.w.hooks.unmigrated(ds.w.apiServer) {
 			continue
 		}
 		if err := ds.rewrite(mine, i, name, until); err != nil {
 			return fmt.Errorf("migrate %s: %w", ds.w.encrypts.objectName(name), err)
 		}
 	}
-	ds.w.record("backend", &history.Encryption{State: history.EncryptionMigrated, Providers: ds.e.switching.told.Names()})
+	ds.w.record("backend", &history.Encryption{State: history.EncryptionMigrated, Providers: ds.e.switching.configured.Names()})
 	return nil
 }
 
@@ -99,12 +99,12 @@ func (ds *dataset) migrateData() error {
 	if err := ds.migrate(0); err != nil {
 		return err
 	}
-	ds.census()
+	ds.takeInventory()
 	return nil
 }
 
-// census looks at every secret in etcd, and records by which keys they are encrypted.
-func (ds *dataset) census() {
+// takeInventory looks at every secret in etcd, and records by which keys they are encrypted.
+func (ds *dataset) takeInventory() {
 	counted := map[history.Under]*history.Under{}
 	for _, name := range slices.Sorted(maps.Keys(ds.w.secrets)) {
 		s := ds.w.secrets[name]

@@ -7,7 +7,7 @@ import (
 	aggregator "github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	reporter "github.com/kmsharness/kmsharness/reporter/core"
 )
@@ -55,8 +55,8 @@ func TestWrongCoresAreCaught(t *testing.T) {
 			all := catalogue(t)
 			i := slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.Name == c.scenario })
 			r, _ := simulate(t, sim.New(sim.Options{SSA: store.Model, Cores: c.cores}), all[i], 1)
-			named := slices.ContainsFunc(r.Failures, func(f report.Failure) bool { return f.ID == c.want })
-			if r.Status != report.Failed || !named {
+			named := slices.ContainsFunc(r.Failures, func(f result.Failure) bool { return f.ID == c.want })
+			if r.Status != result.Failed || !named {
 				t.Errorf("expected %s to fail: %s", c.want, r.Text())
 			}
 		})

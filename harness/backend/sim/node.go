@@ -10,31 +10,31 @@ import (
 
 // node is a control-plane node: an API server, its plugins, a reporter, and the ways between them and to the others.
 type node struct {
-	w        *world
-	name     string
-	host     *node         // of a pod of a further API server: the node that it is on
-	beside   []*node       // on a node: the pods of further API servers
-	since    time.Time     // of its Node object
-	ahead    time.Duration // its clock, of the true time
-	server   *server
-	reporter *reporter
-	plugins  []*kmsPlugin // by keyID
-	loopback *link        // reporter to API server, or, of a further one, to the load balancer
-	balanced *link        // load balancer to API server
-	stored   *link        // API server to etcd
-	off      bool         // the network
-	isolated bool         // the load balancer does not know it
-	removed  bool         // its reporter lingers
-	unread   bool         // its API server was told something since it was last seen to have loaded it
-	sockets  []string     // of its reporter, where an operator gives each node its own
+	w         *world
+	name      string
+	host      *node         // of a pod of a further API server: the node that it is on
+	alongside []*node       // on a node: the pods of further API servers
+	since     time.Time     // of its Node object
+	ahead     time.Duration // its clock, of the true time
+	server    *server
+	reporter  *reporter
+	plugins   []*kmsPlugin // by keyID
+	loopback  *link        // reporter to API server, or, of a further one, to the load balancer
+	balanced  *link        // load balancer to API server
+	stored    *link        // API server to etcd
+	off       bool         // the network
+	isolated  bool         // the load balancer does not know it
+	removed   bool         // its reporter lingers
+	unread    bool         // its API server was told something since it was last seen to have loaded it
+	sockets   []string     // of its reporter, where an operator gives each node its own
 
-	away   map[string]string  // by role, node or pod: why its processes cannot be told anything
-	ran    map[string][]*proc // by role: what ran before its end
-	paused []*proc            // what its pause stopped
+	unavailable map[string]string  // by role, node or pod: why its processes cannot be told anything
+	ran         map[string][]*proc // by role: what ran before its end
+	paused      []*proc            // what its pause stopped
 }
 
 func newNode(w *world, name string, plugins []string) *node {
-	n := &node{w: w, name: name, away: map[string]string{}, ran: map[string][]*proc{}}
+	n := &node{w: w, name: name, unavailable: map[string]string{}, ran: map[string][]*proc{}}
 	n.loopback = newLink(w, history.RoleReporter, history.RoleAPIServer, name)
 	n.balanced = newLink(w, history.RoleLoadBalancer, history.RoleAPIServer, name)
 	n.stored = newLink(w, history.RoleAPIServer, history.RoleEtcd, name)
@@ -68,7 +68,7 @@ func (n *node) plugin(keyID string) *kmsPlugin {
 
 // probed has the plugins that its reporter asks: its own.
 func (n *node) probed() *node {
-	if n.w.seams.ForeignSockets {
+	if n.w.hooks.ForeignSockets {
 		return n.base()
 	}
 	return n
@@ -94,11 +94,11 @@ func (n *node) parts() []*proc {
 	return append(all, &n.server.proc, &n.reporter.proc)
 }
 
-// whole is that of a node, or of the pod of an API server on it: a node has the pods of all, after that of the one that they depend on.
-func (n *node) whole(role string) []*proc {
+// processes is that of a node, or of the pod of an API server on it: a node has the pods of all, after that of the one that they depend on.
+func (n *node) processes(role string) []*proc {
 	all := n.parts()
 	if role == history.RoleNode {
-		for _, b := range n.beside {
+		for _, b := range n.alongside {
 			all = append(all, b.parts()...)
 		}
 	}

@@ -37,7 +37,7 @@ type shift struct {
 
 	caches    caches
 	failing   exchange.Failing
-	speech    exchange.PublishedStatus
+	published exchange.PublishedStatus
 	migration exchange.Job[core.Migration]
 	preflight exchange.Job[core.Preflight]
 }
@@ -54,14 +54,14 @@ func newOperatorProc(e *environment) *operatorProc {
 		o.shift = &shift{o: o, k: w.k, older: o.older, failing: exchange.Failing{}}
 	}
 	o.boot = func(ready func()) { o.after(w.k.Between(leastOperator, mostOperator), ready) }
-	o.up = func() { o.shift.look() }
+	o.up = func() { o.shift.notify() }
 	o.gone = func() {
 		o.shift.wake.Stop()
 		o.shift = nil
 	}
 	w.changed = func(ev objects.Event) {
 		if s := o.shift; s != nil && s.watches(ev.Version.Key) {
-			s.look()
+			s.notify()
 		}
 	}
 	return o
@@ -78,15 +78,15 @@ func (s *shift) ended() error {
 	return nil
 }
 
-// look says that something has changed.
-func (s *shift) look() {
+// notify wakes the operator: something has changed.
+func (s *shift) notify() {
 	if s.news = s.busy; !s.busy {
-		s.lookIn(s.k.Between(leastThinking, mostThinking) + s.o.w.observer.watchLag())
+		s.pollIn(s.k.Between(leastThinking, mostThinking) + s.o.w.observer.watchLag())
 	}
 }
 
-// lookIn looks after a time, if it would not sooner.
-func (s *shift) lookIn(d time.Duration) {
+// pollIn looks after a time, if it would not sooner.
+func (s *shift) pollIn(d time.Duration) {
 	at := s.k.Now().Add(d)
 	if !s.due.IsZero() && !at.Before(s.due) {
 		return
@@ -104,9 +104,9 @@ func (s *shift) step() {
 			return
 		}
 		s.busy = false
-		s.lookIn(again)
+		s.pollIn(again)
 		if s.news {
-			s.look()
+			s.notify()
 		}
 	})
 }
@@ -115,7 +115,7 @@ func (s *shift) step() {
 func (s *shift) once() time.Duration {
 	seen, err := s.observe()
 	if err != nil {
-		return s.failed(s.tell(err))
+		return s.failed(s.writeConfig(err))
 	}
 	plan := s.o.decide(seen.Observed)
 	for _, a := range plan.Actions {

@@ -71,7 +71,7 @@ func (s *shift) send(r exchange.Request) error {
 		return errRefused
 	case r.Secret != nil:
 		err := s.o.e.within(exchange.RequestTimeout, func(done func(error)) { n.kube().manage(r.Verb, r.Secret, done) })
-		s.look() // it is told of what was written
+		s.notify() // it is told of what was written
 		return err
 	}
 	verb := map[exchange.Verb]string{exchange.Create: verbCreate, exchange.Update: verbUpdate, exchange.Delete: verbDelete}[r.Verb]
@@ -102,7 +102,7 @@ func (s *shift) ask(n *node, r request) error {
 // say writes the conditions, all of them, and the state of the pre-flight check, if something has changed.
 func (s *shift) say(w exchange.WantedStatus) error {
 	kind := s.o.w.operator.core.Kind
-	cr, then, err := s.speech.Next(kind, w, s.k.Now())
+	cr, then, err := s.published.Next(kind, w, s.k.Now())
 	if err != nil || cr == nil {
 		return err
 	}
@@ -115,12 +115,12 @@ func (s *shift) say(w exchange.WantedStatus) error {
 	if err != nil {
 		return fmt.Errorf("apply conditions to %s: %w", exchange.Object, err)
 	}
-	s.speech = then
+	s.published = then
 	return nil
 }
 
-// tell says that the operator cannot read its own objects, if that is what is wrong.
-func (s *shift) tell(err error) error {
+// writeConfig says that the operator cannot read its own objects, if that is what is wrong.
+func (s *shift) writeConfig(err error) error {
 	if words, ok := exchange.Unreadable(err); ok {
 		return s.say(words)
 	}

@@ -25,7 +25,7 @@ func (s *shift) migrate(a core.Attempt) {
 		}
 		if s.ended() == nil {
 			s.migration.End(serial, result)
-			s.look()
+			s.notify()
 		}
 	})
 }
@@ -40,7 +40,7 @@ func (p *pods) rewrite(givenUp func() error) error {
 		if err := givenUp(); err != nil {
 			return err
 		}
-		if e.w.seams.skips(name) || e.w.seams.unmigrated(e.w.apiServer) {
+		if e.w.hooks.skips(name) || e.w.hooks.unmigrated(e.w.apiServer) {
 			continue
 		}
 		if err := e.data.rewrite(mine, i, name, until); err != nil {
@@ -51,7 +51,7 @@ func (p *pods) rewrite(givenUp func() error) error {
 		return err
 	}
 	e.w.record("backend", &history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().config.providers.Names()})
-	e.data.census()
+	e.data.takeInventory()
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (s *shift) check(c config.Plugin) {
 		result := s.try(c, hash)
 		if s.ended() == nil {
 			s.preflight.End(serial, result)
-			s.look()
+			s.notify()
 		}
 	})
 }

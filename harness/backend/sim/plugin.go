@@ -37,14 +37,14 @@ func newPlugin(w *world, node, keyID string) *kmsPlugin {
 	p := &kmsPlugin{proc: proc{w: w, id: history.Process{Role: history.RolePlugin, APIServer: w.apiServer, Node: node, KeyID: keyID}}, node: node, keyID: keyID, source: "journal/" + node + "/" + keyID}
 	p.init = func() {
 		p.program = fault.NewProgram(w.k.Clock(), w.k.Rand().Uint64())
-		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: w.seams.key(w.apiServer, w.remoteKey(keyID)), Service: remote{w.kms},
+		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: w.hooks.key(w.apiServer, w.remoteKey(keyID)), Service: remote{w.kms},
 			Clock: w.k.Clock(), NoticeLag: p.lag, Profile: w.profile})}
 		p.program.SetProfile(w.profile)
-		p.own = w.seams.inject(p.program)
+		p.own = w.hooks.inject(p.program)
 		p.cut, p.stale, p.exited = "", false, false
 	}
 	p.boot = func(ready func()) { p.after(w.k.Between(leastPluginBoot, mostPluginBoot), ready) }
-	p.up = p.look
+	p.up = p.pollNow
 	p.gone = func() {
 		p.stale = true
 		p.poll.Stop()
@@ -57,38 +57,38 @@ func newPlugin(w *world, node, keyID string) *kmsPlugin {
 	return p
 }
 
-// look asks the remote KMS, and again as long as there is a rotation to be noticed: when that is due, or soon if it got no answer. In
+// pollNow asks the remote KMS, and again as long as there is a rotation to be noticed: when that is due, or soon if it got no answer. In
 // between nothing changes that it would not be told of.
-func (p *kmsPlugin) look() {
+func (p *kmsPlugin) pollNow() {
 	p.poll = nil
 	err := p.service.Poll(p.w.ctx) // the view keeps the problem
 	switch v := p.service.View(); {
 	case v.Noticed.ID == v.Latest.ID:
 	case err != nil:
-		p.lookWithin(0)
+		p.pollWithin(0)
 	default:
-		p.lookWithin(max(v.Seen.Add(p.service.NoticeLag()).Sub(p.w.k.Now()), 0))
+		p.pollWithin(max(v.Seen.Add(p.service.NoticeLag()).Sub(p.w.k.Now()), 0))
 	}
 }
 
-// lookSoon lets it ask within a poll interval: something changed behind it.
-func (p *kmsPlugin) lookSoon() { p.lookWithin(0) }
+// pollSoon lets it ask within a poll interval: something changed behind it.
+func (p *kmsPlugin) pollSoon() { p.pollWithin(0) }
 
-// lookWithin lets it ask within a poll interval from a time on, if it would not sooner.
-func (p *kmsPlugin) lookWithin(from time.Duration) {
+// pollWithin lets it ask within a poll interval from a time on, if it would not sooner.
+func (p *kmsPlugin) pollWithin(from time.Duration) {
 	at := p.w.k.Now().Add(from + p.w.k.Between(0, plugin.DefaultPoll))
 	if p.phase != running || p.poll != nil && !at.Before(p.polls) {
 		return
 	}
 	p.poll.Stop()
-	p.poll, p.polls = p.at(at, p.look), at
+	p.poll, p.polls = p.at(at, p.pollNow), at
 }
 
 // stirred is told that somebody stands still, or goes on: it may be the KMS that some plugins ask again and again.
 func (w *world) stirred() {
 	w.eachPlugin(func(p *kmsPlugin) {
 		if p.poll != nil {
-			p.lookSoon()
+			p.pollSoon()
 		}
 	})
 }
@@ -96,7 +96,7 @@ func (w *world) stirred() {
 // eachPlugin does something to the plugins of all API servers.
 func (c *cluster) eachPlugin(do func(*kmsPlugin)) {
 	c.main.eachOwnPlugin(do)
-	for _, f := range c.further {
+	for _, f := range c.aggregated {
 		f.eachOwnPlugin(do)
 	}
 }
@@ -111,9 +111,9 @@ func (w *world) eachOwnPlugin(do func(*kmsPlugin)) {
 
 func (p *kmsPlugin) setLag(lag time.Duration) {
 	p.lag = lag
-	if p.lives() {
+	if p.running() {
 		p.service.SetNoticeLag(lag)
-		p.lookSoon()
+		p.pollSoon()
 	}
 }
 
@@ -135,7 +135,7 @@ func (p *kmsPlugin) release(match func(fault.Active) bool) {
 // faultsChanged lets calls go on whose hold is over, brings the socket into its state, and plans for the next fault that ends by
 // itself.
 func (p *kmsPlugin) faultsChanged() {
-	if !p.lives() {
+	if !p.running() {
 		return
 	}
 	if next, ok := p.program.Expire(); ok {

@@ -30,13 +30,13 @@ type pods struct {
 
 // pod is one of them. The zero value is an API server with clear text and nothing beside it.
 type pod struct {
-	plugins map[uint64]config.Plugin // it is configured with
-	names   map[uint64]string        // of their sockets, by keyID; also of those that have ended
-	sockets []uint64                 // of its reporter
-	files   []rolledOut              // what it was told, the newest last
-	coming  rollingOut               // what is on its way
-	inForce rolledOut                // in the API server
-	life    int                      // of the process that was seen to have the newest file in force; 0: none was
+	plugins     map[uint64]config.Plugin // it is configured with
+	names       map[uint64]string        // of their sockets, by keyID; also of those that have ended
+	sockets     []uint64                 // of its reporter
+	files       []rolledOut              // what it was told, the newest last
+	coming      rollingOut               // what is on its way
+	inForce     rolledOut                // in the API server
+	incarnation int                      // of the process that was seen to have the newest file in force; 0: none was
 }
 
 // rolledOut is an encryption configuration that an API server was given.
@@ -118,7 +118,7 @@ func (p *pods) writer() string {
 	for i, node := range slices.Sorted(maps.Keys(p.pods)) {
 		one := p.pods[node]
 		name := one.inForce.config.writer().Name()
-		if _, told := one.newest(); told && one.life == 0 || i > 0 && name != writer {
+		if _, configured := one.newest(); configured && one.incarnation == 0 || i > 0 && name != writer {
 			return ""
 		}
 		writer = name
@@ -130,7 +130,7 @@ func (p *pods) writer() string {
 func (p *pods) newest() rolledOut {
 	var newest rolledOut
 	for _, one := range p.pods {
-		if f, told := one.newest(); told && f.revision >= newest.revision {
+		if f, configured := one.newest(); configured && f.revision >= newest.revision {
 			newest = f
 		}
 	}

@@ -127,14 +127,14 @@ func (p *pods) rollOut(name string, rev int, file []byte) error {
 }
 
 func (p *pods) rollOutOn(n *node, rev int, file []byte) error {
-	if f, told := p.of(n.name).newest(); p.underway(n.name, rev) || told && f.revision == rev {
+	if f, configured := p.of(n.name).newest(); p.underway(n.name, rev) || configured && f.revision == rev {
 		return nil
 	}
-	return p.tell(n, rev, file)
+	return p.writeConfig(n, rev, file)
 }
 
-// tell writes the file of an API server.
-func (p *pods) tell(n *node, rev int, file []byte) error {
+// writeConfig writes the file of an API server.
+func (p *pods) writeConfig(n *node, rev int, file []byte) error {
 	name, pod := n.name, p.of(n.name)
 	read, err := operated.ReadRollOut(file)
 	if err != nil {
@@ -143,10 +143,10 @@ func (p *pods) tell(n *node, rev int, file []byte) error {
 	for _, k := range read.Keys {
 		p.e.w.secrecy.Add(fmt.Sprintf("encryption-config revision %d", rev), secrecy.Plain, k)
 	}
-	told := encryptionConfig{read.Providers, read.Plugins}
-	pod.files, pod.life = append(pod.files, rolledOut{rev, told}), 0
-	n.server.envelope.configure(told)
-	p.record(name, history.EncryptionConfigured, told)
+	configured := encryptionConfig{read.Providers, read.Plugins}
+	pod.files, pod.incarnation = append(pod.files, rolledOut{rev, configured}), 0
+	n.server.envelope.configure(configured)
+	p.record(name, history.EncryptionConfigured, configured)
 	return nil
 }
 

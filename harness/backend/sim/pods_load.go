@@ -50,7 +50,7 @@ func (l *switchLoad) write() {
 	}
 	if !e.finished {
 		e.data.writeSizes(scenario.DataSizes())
-		e.data.census()
+		e.data.takeInventory()
 	}
 	if e.data.busy == l.name {
 		e.data.busy = ""

@@ -50,15 +50,15 @@ func (p *pods) equip(n *node) error {
 	if err != nil {
 		return fmt.Errorf("encryption configuration %d: %w", c.Revision, err)
 	}
-	return p.tell(n, c.Revision, file)
+	return p.writeConfig(n, c.Revision, file)
 }
 
 // arrived is when the API server of a node that is new has begun, and the node is one of the cluster: its reporter comes last.
 func (p *pods) arrived(n *node) error {
 	pod := p.of(n.name)
-	p.look(n, pod)
-	if _, told := pod.newest(); !told {
-		p.e.switching.recordToldTo(n)
+	p.poll(n, pod)
+	if _, configured := pod.newest(); !configured {
+		p.e.switching.recordConfiguredOn(n)
 	}
 	return p.reportOn(n, pod.sockets)
 }

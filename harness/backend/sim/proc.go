@@ -19,13 +19,13 @@ const (
 
 // proc is a process: what it does happens only while it lives, and waits while it stands still.
 type proc struct {
-	w      *world
-	id     history.Process
-	phase  phase
-	paused bool
-	life   int      // counts starts and ends, so that what was planned in one life does not happen in another
-	held   []func() // what would have happened while it stood still
-	ready  []func() // who waits until it answers
+	w           *world
+	id          history.Process
+	phase       phase
+	paused      bool
+	incarnation int      // counts starts and ends, so that what was planned in one life does not happen in another
+	held        []func() // what would have happened while it stood still
+	ready       []func() // who waits until it answers
 
 	init func()             // it has just started, and knows nothing yet
 	boot func(ready func()) // from its start until it answers
@@ -34,30 +34,30 @@ type proc struct {
 	term func(ended func()) // it was asked to end; nil: it ends soon
 }
 
-func (p *proc) lives() bool { return p.phase != down }
-func (p *proc) runs() bool  { return p.phase == running && !p.paused }
+func (p *proc) running() bool { return p.phase != down }
+func (p *proc) runs() bool    { return p.phase == running && !p.paused }
 
 // bind makes something that happens in this life of the process or never, and not while it stands still.
-func (p *proc) bind(f func()) func() { return p.bindTo(p.life, f) }
+func (p *proc) bind(f func()) func() { return p.bindTo(p.incarnation, f) }
 
 // bindTo is bind for what began in a life that may have ended: its end breaks connections, and nobody is there to hear of it.
-func (p *proc) bindTo(life int, f func()) func() {
-	return func() { p.Enter(life, f) }
+func (p *proc) bindTo(incarnation int, f func()) func() {
+	return func() { p.Enter(incarnation, f) }
 }
 
 // Enter implements kernel.Scope.
-func (p *proc) Enter(life int, f func()) {
+func (p *proc) Enter(incarnation int, f func()) {
 	switch {
-	case p.life != life:
+	case p.incarnation != incarnation:
 	case p.paused:
-		p.held = append(p.held, p.bindTo(life, f))
+		p.held = append(p.held, p.bindTo(incarnation, f))
 	default:
 		f()
 	}
 }
 
 // at is bind for an instant, and after for one that is as far away.
-func (p *proc) at(at time.Time, f func()) *kernel.Timer { return p.w.k.AtIn(at, p, p.life, f) }
+func (p *proc) at(at time.Time, f func()) *kernel.Timer { return p.w.k.AtIn(at, p, p.incarnation, f) }
 
 func (p *proc) after(d time.Duration, f func()) *kernel.Timer { return p.at(p.w.k.Now().Add(d), f) }
 
@@ -83,10 +83,10 @@ func (p *proc) existed() {
 }
 
 func (p *proc) begin(detail string) {
-	p.life++
+	p.incarnation++
 	p.w.pids++
 	p.phase, p.id.PID = starting, p.w.pids
-	p.tell(history.ProcessStarted, detail)
+	p.writeConfig(history.ProcessStarted, detail)
 	if p.init != nil {
 		p.init()
 	}
@@ -94,7 +94,7 @@ func (p *proc) begin(detail string) {
 
 func (p *proc) answers(detail string) {
 	p.phase = running
-	p.tell(history.ProcessReady, detail)
+	p.writeConfig(history.ProcessReady, detail)
 	if p.up != nil {
 		p.up()
 	}
@@ -130,12 +130,12 @@ func (p *proc) end(state, detail string) {
 	if p.phase == down {
 		return
 	}
-	p.life++
+	p.incarnation++
 	p.phase, p.paused, p.held = down, false, nil
 	if p.gone != nil {
 		p.gone()
 	}
-	p.tell(state, detail)
+	p.writeConfig(state, detail)
 	p.release()
 }
 
@@ -144,7 +144,7 @@ func (p *proc) pause() {
 		return
 	}
 	p.paused = true
-	p.tell(history.ProcessPaused, "")
+	p.writeConfig(history.ProcessPaused, "")
 	p.w.silenced()
 }
 
@@ -153,7 +153,7 @@ func (p *proc) resume() {
 		return
 	}
 	p.paused = false
-	p.tell(history.ProcessResumed, "")
+	p.writeConfig(history.ProcessResumed, "")
 	p.w.healed()
 	held := p.held
 	p.held = nil
@@ -162,7 +162,7 @@ func (p *proc) resume() {
 	}
 }
 
-func (p *proc) tell(state, detail string) {
+func (p *proc) writeConfig(state, detail string) {
 	id := p.id
 	id.State, id.Detail = state, detail
 	p.w.record("backend", &id)

@@ -122,8 +122,8 @@ func (p *provider) check(done func(error)) {
 		p.asking = true
 		p.call(fault.Status, &kmsapi.StatusRequest{}, func(resp any, err error) {
 			if err != nil {
-				told := fmt.Errorf("failed to perform status section of the healthz check for KMS Provider %s, error: %w", p.name(), err)
-				p.checked(err, told, done)
+				configured := fmt.Errorf("failed to perform status section of the healthz check for KMS Provider %s, error: %w", p.name(), err)
+				p.checked(err, configured, done)
 				return
 			}
 			p.judge(statusOf(resp), func(err error) { p.checked(err, err, done) })
@@ -139,7 +139,7 @@ func statusOf(resp any) *kmsapi.StatusResponse {
 	return &kmsapi.StatusResponse{}
 }
 
-func (p *provider) checked(kept, told error, done func(error)) {
+func (p *provider) checked(kept, configured error, done func(error)) {
 	believed := p.times().healthGood
 	if kept != nil {
 		believed = p.times().healthBad
@@ -147,7 +147,7 @@ func (p *provider) checked(kept, told error, done func(error)) {
 	p.asking, p.last = false, health{kept, p.clock().Add(believed)}
 	waiting := p.waiting
 	p.waiting = nil
-	done(told)
+	done(configured)
 	for _, ask := range waiting {
 		ask()
 	}
@@ -194,7 +194,7 @@ func (p *provider) judgeVersion(version string) error {
 func (p *provider) call(method fault.Method, req any, done func(resp any, err error)) {
 	until := p.clock().Add(p.times().call)
 	answered := func(r response) {
-		p.e.s.Enter(p.e.s.life, func() {
+		p.e.s.Enter(p.e.s.incarnation, func() {
 			switch {
 			case r.code != "OK":
 				done(nil, fmt.Errorf("rpc error: code = %s desc = %s", r.code, r.text))

@@ -129,7 +129,7 @@ func (p *publisher) send(body []byte, err error, a core.Action, current func(fun
 func (p *publisher) request(r request) request {
 	r.user, r.agent, r.key = contract.ReporterIdentity(p.r.node.name), "kms-health-reporter", p.r.op.crKey()
 	r.credential = p.credential
-	return p.r.w.seams.sent(p.r.node.name, r)
+	return p.r.w.hooks.sent(p.r.node.name, r)
 }
 
 // disconnect closes the connection: the server learns that nobody waits.

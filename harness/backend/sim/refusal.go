@@ -41,8 +41,8 @@ func (w *world) beginRefusal(f *refusal, lasting time.Duration) {
 	if lasting > 0 {
 		f.limit = w.k.After(lasting, func() { w.endRefusals(func(o *refusal) bool { return o == f }) })
 	}
-	told := f.what
-	w.log.Record(w.k.Now(), "backend", &told)
+	configured := f.what
+	w.log.Record(w.k.Now(), "backend", &configured)
 }
 
 // endRefusals ends those that match.
@@ -52,9 +52,9 @@ func (c *cluster) endRefusals(match func(*refusal) bool) {
 			return false
 		}
 		f.limit.Stop()
-		told := f.what
-		told.Over = true
-		c.log.Record(c.k.Now(), "backend", &told)
+		configured := f.what
+		configured.Over = true
+		c.log.Record(c.k.Now(), "backend", &configured)
 		return true
 	})
 }

@@ -95,10 +95,10 @@ func TestRefusalsEnd(t *testing.T) {
 // TestRefusedWatch: a watch that begins is refused like any request, and one that is open goes on.
 func TestRefusedWatch(t *testing.T) {
 	l, c := clustered(t)
-	var told []int64
+	var configured []int64
 	watch := func() (failed error) {
 		c.watch(request{user: contract.AggregatorIdentity, verb: verbWatch, key: l.w.crKey()}, l.w.store.Revision(),
-			func(e objects.Event) { told = append(told, e.Revision) }, func(err error) { failed = err })
+			func(e objects.Event) { configured = append(configured, e.Revision) }, func(err error) { failed = err })
 		l.pass(time.Second)
 		return failed
 	}
@@ -112,30 +112,30 @@ func TestRefusedWatch(t *testing.T) {
 	}
 	l.put(c, "a", 0)
 	l.pass(time.Second)
-	if len(told) != 1 {
-		t.Errorf("the open watch told of %d changes, expected 1", len(told))
+	if len(configured) != 1 {
+		t.Errorf("the open watch told of %d changes, expected 1", len(configured))
 	}
 }
 
 // TestWatchesThatAreLate: each change comes so much later, in order, and what is left at once when they no longer are.
 func TestWatchesThatAreLate(t *testing.T) {
 	l, c := clustered(t)
-	var told []int64
-	c.watch(request{verb: verbWatch, key: l.w.crKey()}, l.w.store.Revision(), func(e objects.Event) { told = append(told, e.Revision) }, func(error) {})
+	var configured []int64
+	c.watch(request{verb: verbWatch, key: l.w.crKey()}, l.w.store.Revision(), func(e objects.Event) { configured = append(configured, e.Revision) }, func(error) {})
 	l.pass(time.Second)
 	l.w.beLate("", 3*time.Second)
 	want := []int64{l.put(c, "a", 0).version.Revision}
 	l.pass(2 * time.Second)
 	want = append(want, l.put(c, "b", 0).version.Revision)
-	if l.pass(900 * time.Millisecond); len(told) != 0 {
-		t.Errorf("told of %v after 2.9s, expected nothing within 3s", told)
+	if l.pass(900 * time.Millisecond); len(configured) != 0 {
+		t.Errorf("told of %v after 2.9s, expected nothing within 3s", configured)
 	}
-	if l.pass(200 * time.Millisecond); !slices.Equal(told, want[:1]) {
-		t.Errorf("told of %v after 3.1s, expected %v", told, want[:1])
+	if l.pass(200 * time.Millisecond); !slices.Equal(configured, want[:1]) {
+		t.Errorf("told of %v after 3.1s, expected %v", configured, want[:1])
 	}
 	l.w.beLate("cp-1", 0)
-	if l.pass(10 * time.Millisecond); !slices.Equal(told, want) {
-		t.Errorf("told of %v when watches were no longer late, expected %v", told, want)
+	if l.pass(10 * time.Millisecond); !slices.Equal(configured, want) {
+		t.Errorf("told of %v when watches were no longer late, expected %v", configured, want)
 	}
 }
 

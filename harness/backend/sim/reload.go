@@ -8,28 +8,28 @@ const leastReloadRetry, mostReloadRetry = 5 * time.Millisecond, 1000 * time.Seco
 // configure writes the file; it is in force some time later.
 func (e *envelope) configure(c encryptionConfig) {
 	e.wanted = c
-	e.lookAgain()
+	e.pollAgain()
 }
 
 // current says whether the file is in force.
 func (e *envelope) current() bool { return e.loaded != nil && e.loaded.config.equal(e.wanted) }
 
-// look compares the file with what is in force.
-func (e *envelope) look() {
-	e.looks = false
+// poll compares the file with what is in force.
+func (e *envelope) poll() {
+	e.reads = false
 	e.reload()
-	e.lookAgain()
+	e.pollAgain()
 }
 
-// lookAgain lets a look follow when it is time for one. An API server looks time and again; looks that would find nothing new are left
+// pollAgain lets a look follow when it is time for one. An API server looks time and again; looks that would find nothing new are left
 // out.
-func (e *envelope) lookAgain() {
-	if e.loaded == nil || e.looks || e.loading || e.current() {
+func (e *envelope) pollAgain() {
+	if e.loaded == nil || e.reads || e.loading || e.current() {
 		return
 	}
-	e.looks = true
+	e.reads = true
 	now, poll := e.s.w.k.Now(), e.s.w.kms2.filePoll
-	e.s.at(e.primed.Add((now.Sub(e.primed)/poll+1)*poll), e.look)
+	e.s.at(e.primed.Add((now.Sub(e.primed)/poll+1)*poll), e.poll)
 }
 
 // reload takes the file over when every provider in it works. One that does not keeps the old configuration in force, and nobody
@@ -77,7 +77,7 @@ func (e *envelope) take(l *loaded) {
 	old := e.loaded
 	e.loaded, e.loading, e.failed = l, false, 0
 	e.s.after(old.closeAfter(e.s.w.kms2), old.close)
-	e.lookAgain()
+	e.pollAgain()
 }
 
 func (e *envelope) reject(l *loaded) {
@@ -85,5 +85,5 @@ func (e *envelope) reject(l *loaded) {
 	e.loading = false
 	e.s.after(min(leastReloadRetry<<min(e.failed, 20), mostReloadRetry), e.reload)
 	e.failed++
-	e.lookAgain()
+	e.pollAgain()
 }

@@ -39,7 +39,7 @@ func newKMS(w *world) (*kms, error) {
 }
 
 // kmsChanged lets every plugin look at its KMS.
-func (w *world) kmsChanged() { w.eachPlugin((*kmsPlugin).lookSoon) }
+func (w *world) kmsChanged() { w.eachPlugin((*kmsPlugin).pollSoon) }
 
 // remoteKey is the name of the key behind the plugins of a keyID, unless an operator chose another.
 func (w *world) remoteKey(keyID string) string {
@@ -98,14 +98,14 @@ func (r remote) Encrypt(ctx context.Context, caller remotekms.Caller, key string
 	if err := r.reach(); err != nil {
 		return remotekms.Sealed{}, err
 	}
-	return r.kms.model.Encrypt(ctx, r.kms.w.seams.caller(caller), key, kek, plaintext)
+	return r.kms.model.Encrypt(ctx, r.kms.w.hooks.caller(caller), key, kek, plaintext)
 }
 
 func (r remote) Decrypt(ctx context.Context, caller remotekms.Caller, key string, ciphertext []byte) ([]byte, error) {
 	if err := r.reach(); err != nil {
 		return nil, err
 	}
-	return r.kms.model.Decrypt(ctx, r.kms.w.seams.caller(caller), key, ciphertext)
+	return r.kms.model.Decrypt(ctx, r.kms.w.hooks.caller(caller), key, ciphertext)
 }
 
 func (r remote) Rotate(ctx context.Context, key string, reuse int) (keyring.KEK, error) {

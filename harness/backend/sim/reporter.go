@@ -15,16 +15,16 @@ import (
 // reporter is the loop around reporter/core.
 type reporter struct {
 	proc
-	node    *node
-	op      operator // that it was told
-	state   core.State
-	keyIDs  []string // of its flags
-	calls   []*call
-	pub     publisher
-	publish Publish
-	read    int                     // the credential that was in its file when it started
-	seen    []history.PluginMetrics // what its metrics say
-	told    []history.PluginMetrics // at the last scrape that was recorded
+	node       *node
+	op         operator // that it was told
+	state      core.State
+	keyIDs     []string // of its flags
+	calls      []*call
+	pub        publisher
+	publish    Publish
+	read       int                     // the credential that was in its file when it started
+	seen       []history.PluginMetrics // what its metrics say
+	configured []history.PluginMetrics // at the last scrape that was recorded
 }
 
 const leastReporterBoot, mostReporterBoot = 20 * time.Millisecond, 60 * time.Millisecond
@@ -32,12 +32,12 @@ const leastReporterBoot, mostReporterBoot = 20 * time.Millisecond, 60 * time.Mil
 func newReporter(w *world, n *node) *reporter {
 	r := &reporter{proc: proc{w: w, id: history.Process{Role: history.RoleReporter, APIServer: w.apiServer, Node: n.name}}, node: n}
 	r.init = func() {
-		r.op = w.told(history.RoleReporter)
+		r.op = w.configured(history.RoleReporter)
 		r.state, r.keyIDs = core.State{}, append([]string(nil), n.reported()...)
 		r.pub = publisher{r: r}
 		r.read = w.credentialOf(n.name)
-		r.publish = w.seams.publisher(n.name, r.pub.apply)
-		r.seen, r.told = make([]history.PluginMetrics, len(r.keyIDs)), nil
+		r.publish = w.hooks.publisher(n.name, r.pub.apply)
+		r.seen, r.configured = make([]history.PluginMetrics, len(r.keyIDs)), nil
 		for i, k := range r.keyIDs {
 			r.seen[i].KeyID = k
 		}
@@ -56,7 +56,7 @@ func newReporter(w *world, n *node) *reporter {
 
 func (r *reporter) timer() core.Event {
 	j := r.w.timing.Jitter
-	return core.Event{Kind: core.Timer, Now: r.w.k.Now(), Jitter: r.w.seams.jitter(r.w.k.Between(-j, j))}
+	return core.Event{Kind: core.Timer, Now: r.w.k.Now(), Jitter: r.w.hooks.jitter(r.w.k.Between(-j, j))}
 }
 
 // step asks the core what to do, and does it.
@@ -76,7 +76,7 @@ func (r *reporter) step(ev core.Event) {
 
 // probe asks every plugin at once, each with its own deadline.
 func (r *reporter) probe() {
-	if r.w.seams.ScanSockets {
+	if r.w.hooks.ScanSockets {
 		r.scan()
 	}
 	results := make([]core.Result, len(r.keyIDs))
@@ -87,23 +87,23 @@ func (r *reporter) probe() {
 		began := r.w.k.Now()
 		results[i] = core.Result{KeyID: r.keyIDs[i], Started: r.node.clock()}
 		answered := func(resp response) {
-			r.Enter(r.life, func() {
+			r.Enter(r.incarnation, func() {
 				results[i].Duration = r.w.k.Now().Sub(began)
 				results[i].Answer, results[i].Failure = outcomeOf(resp)
 				r.count(i, results[i])
 				if left--; left == 0 {
 					r.calls = nil
 					r.step(core.Event{Kind: core.Probed, Now: r.w.k.Now(), Results: results})
-				} else if r.w.seams.OneByOne {
+				} else if r.w.hooks.OneByOne {
 					ask(i + 1)
 				}
 			})
 		}
-		timeout := r.w.seams.probeTimeout(r.w.timing.ProbeTimeout)
+		timeout := r.w.hooks.probeTimeout(r.w.timing.ProbeTimeout)
 		r.calls = append(r.calls, r.node.probed().plugin(r.keyIDs[i]).call(fault.Status, &kmsapi.StatusRequest{}, timeout, answered))
 	}
 	for i := range r.keyIDs {
-		if ask(i); r.w.seams.OneByOne {
+		if ask(i); r.w.hooks.OneByOne {
 			return
 		}
 	}
@@ -120,7 +120,7 @@ func (r *reporter) scan() {
 
 // credential is what it makes a connection with: that in its file.
 func (r *reporter) credential() int {
-	if r.w.seams.KeepCredential {
+	if r.w.hooks.KeepCredential {
 		return r.read
 	}
 	return r.w.credentialOf(r.node.name)
@@ -152,13 +152,13 @@ func (r *reporter) count(i int, result core.Result) {
 // scrape records the metrics twice an interval, when they have changed.
 func (r *reporter) scrape() {
 	r.after(r.w.timing.Interval/2, r.scrape)
-	changed := r.told == nil
-	for i := range r.told {
-		changed = changed || r.told[i].Calls != r.seen[i].Calls
+	changed := r.configured == nil
+	for i := range r.configured {
+		changed = changed || r.configured[i].Calls != r.seen[i].Calls
 	}
 	if !changed {
 		return
 	}
-	r.told = append([]history.PluginMetrics{}, r.seen...)
-	r.w.record("metrics/"+r.node.name, &history.Metrics{Node: r.node.name, Plugins: sortedMetrics(r.told)})
+	r.configured = append([]history.PluginMetrics{}, r.seen...)
+	r.w.record("metrics/"+r.node.name, &history.Metrics{Node: r.node.name, Plugins: sortedMetrics(r.configured)})
 }

@@ -116,7 +116,7 @@ func (e *envelope) seal(value []byte, by asked) (*secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.tell("use", k.uid, by)
+	p.writeConfig("use", k.uid, by)
 	out.keyID, out.uid, out.kekID, out.legacy, out.sealed = p.keyID, k.uid, k.kekID, k.legacy, k.sealed
 	return out, nil
 }

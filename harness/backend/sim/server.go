@@ -44,7 +44,7 @@ func newServer(w *world, n *node) *server {
 	s.gone = s.drop
 	s.term = func(ended func()) {
 		s.phase = draining
-		s.tell(history.ProcessStopping, "")
+		s.writeConfig(history.ProcessStopping, "")
 		s.after(drainTime, ended)
 	}
 	return s

@@ -14,7 +14,7 @@ func (sw *encryptionSwitch) stages(mine int, to encryption.List) error {
 	if err := sw.awaitReload(sw.e.nodes(), mine); err != nil { // of a switch that was given up
 		return err
 	}
-	for _, s := range sw.w.seams.stages(encryption.Switch(sw.told, to)) {
+	for _, s := range sw.w.hooks.stages(encryption.Switch(sw.configured, to)) {
 		if err := sw.stage(mine, s); err != nil {
 			return fmt.Errorf("switch to %s, with the providers %s: %w", to.Writer().Name(), s.Providers, err)
 		}
@@ -23,7 +23,7 @@ func (sw *encryptionSwitch) stages(mine int, to encryption.List) error {
 }
 
 func (sw *encryptionSwitch) stage(mine int, s encryption.Stage) error {
-	if err := s.Providers.Follows(sw.told, sw.left); err != nil && sw.w.seams.Stages == nil {
+	if err := s.Providers.Follows(sw.configured, sw.left); err != nil && sw.w.hooks.Stages == nil {
 		return err
 	}
 	sw.configure(s.Providers)
@@ -42,7 +42,7 @@ func (sw *encryptionSwitch) stage(mine int, s encryption.Stage) error {
 
 // configure writes the files of all API servers.
 func (sw *encryptionSwitch) configure(providers encryption.List) {
-	sw.told = slices.Clone(providers)
+	sw.configured = slices.Clone(providers)
 	if !sw.left.Has(providers.Writer()) {
 		sw.left = append(sw.left, providers.Writer())
 	}
@@ -61,16 +61,16 @@ func (sw *encryptionSwitch) recordLoaded(n *node) {
 	}
 }
 
-// recordTold records what the API servers were told before the scenario began, and have loaded.
-func (sw *encryptionSwitch) recordTold() {
+// recordConfigured records what the API servers were told before the scenario began, and have loaded.
+func (sw *encryptionSwitch) recordConfigured() {
 	for _, n := range sw.e.nodes() {
-		sw.recordToldTo(n)
+		sw.recordConfiguredOn(n)
 	}
 }
 
-// recordToldTo records it of an API server that has begun with what all were told last.
-func (sw *encryptionSwitch) recordToldTo(n *node) {
+// recordConfiguredOn records it of an API server that has begun with what all were told last.
+func (sw *encryptionSwitch) recordConfiguredOn(n *node) {
 	for _, state := range []string{history.EncryptionConfigured, history.EncryptionLoaded} {
-		sw.w.record("backend", &history.Encryption{Node: n.name, State: state, Providers: sw.told.Names()})
+		sw.w.record("backend", &history.Encryption{Node: n.name, State: state, Providers: sw.configured.Names()})
 	}
 }

@@ -18,7 +18,7 @@ type watcher struct {
 	key   objects.Key // an empty name is all of them
 	last  int64       // revision that it was told of
 	event func(objects.Event)
-	held  []heldEvent // of a server that is late
+	held  []delayedEvent // of a server that is late
 }
 
 // watch tells of every change after a revision until the connection breaks.
@@ -46,13 +46,13 @@ func (c *conn) watch(r request, since int64, event func(objects.Event), failed f
 				return
 			}
 			for _, e := range missed {
-				o.tell(e)
+				o.writeConfig(e)
 			}
 		})
 	}))
 }
 
-func (o *watcher) tell(e objects.Event) {
+func (o *watcher) writeConfig(e objects.Event) {
 	if e.Revision <= o.last || e.Version.Key.Resource != o.key.Resource || o.key.Name != "" && e.Version.Key.Name != o.key.Name {
 		return
 	}
@@ -81,7 +81,7 @@ func (s *server) learn(e objects.Event) {
 	s.node.stored.sendTo(&s.proc, 1, func() {
 		s.after(s.lag, func() {
 			for _, o := range slices.Clone(s.watchers) {
-				o.tell(e)
+				o.writeConfig(e)
 			}
 		})
 	})
@@ -100,7 +100,7 @@ func (w *world) committed() {
 		}
 		w.observer.observe(e)
 		w.main.noticed(e)
-		for _, f := range w.further {
+		for _, f := range w.aggregated {
 			f.noticed(e)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 
 // cluster is what all API servers of a simulation share.
 type cluster struct {
-	main    *world   // kube-apiserver's
-	further []*world // those of the API servers beside it
+	main       *world   // kube-apiserver's
+	aggregated []*world // those of the API servers beside it
 
 	k         *kernel.Kernel
 	ctx       context.Context // of calls that never wait
@@ -34,7 +34,7 @@ type cluster struct {
 	union     contract.Union   // of the aggregators
 	profile   *profile.Profile // of the plugins; may be nil
 	cores     Cores
-	seams     TestHooks
+	hooks     TestHooks
 
 	store       *objects.Store
 	published   int64 // revision up to which everybody was told
@@ -131,5 +131,5 @@ func (w *world) logName(name string) string {
 // uid is a new one for an envelope operation.
 func (w *world) uid() string {
 	r := w.k.Rand()
-	return w.seams.uid(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16))
+	return w.hooks.uid(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16))
 }

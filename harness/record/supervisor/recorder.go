@@ -17,9 +17,9 @@ import (
 
 // Change is what one line tells: a change of a process, or a stall. It has neither role nor node: a supervisor does not know them.
 type Change struct {
-	At      time.Time
-	Process history.Process
-	Starvation   *history.Starvation // nil: a change of the process
+	At         time.Time
+	Process    history.Process
+	Starvation *history.Starvation // nil: a change of the process
 }
 
 // Of is the payload for the history, given whose it is.
@@ -40,7 +40,7 @@ func Decode(line []byte) (Change, error) {
 	}
 	switch l.State {
 	case supervisor.Starved:
-		return stalled(l)
+		return starved(l)
 	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed,
 		history.ProcessStopped, history.ProcessKilled, history.ProcessExited:
 	default:
@@ -52,7 +52,7 @@ func Decode(line []byte) (Change, error) {
 	return Change{At: l.Time, Process: history.Process{PID: l.PID, State: l.State, Detail: l.Detail}}, nil
 }
 
-func stalled(l supervisor.Line) (Change, error) {
+func starved(l supervisor.Line) (Change, error) {
 	if l.From == nil || l.From.IsZero() || !l.From.Before(l.Time) {
 		return Change{}, fmt.Errorf("journal of the supervisor: not a stall: it does not begin before its end")
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // Failure is one thing that was not as it should be, in words.
@@ -28,7 +28,7 @@ func (r Run) Failures() []Failure {
 	for _, i := range r.Verdict.Invariants {
 		if i.Status == check.Excused && len(i.Violations) > 0 {
 			x := i.Violations[0]
-			f := r.failure(report.Failure{ID: i.ID, At: x.At, Offset: x.Offset, Where: x.Node, Seen: x.Seen, Allowed: x.Allowed, More: i.Count - 1})
+			f := r.failure(result.Failure{ID: i.ID, At: x.At, Offset: x.Offset, Where: x.Node, Seen: x.Seen, Allowed: x.Allowed, More: i.Count - 1})
 			f.Excused = safe(i.Excuse)
 			all = append(all, f)
 		}
@@ -37,9 +37,9 @@ func (r Run) Failures() []Failure {
 }
 
 // inTime orders failures by when they were; what has no instant comes last, and what follows from another failure comes after what does not.
-func inTime(all []report.Failure) []report.Failure {
+func inTime(all []result.Failure) []result.Failure {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b report.Failure) int {
+	slices.SortStableFunc(all, func(a, b result.Failure) int {
 		if caused := a.Because != ""; caused != (b.Because != "") {
 			return map[bool]int{true: 1, false: -1}[caused]
 		}
@@ -51,7 +51,7 @@ func inTime(all []report.Failure) []report.Failure {
 	return all
 }
 
-func (r Run) failure(f report.Failure) Failure {
+func (r Run) failure(f result.Failure) Failure {
 	out := Failure{ID: f.ID, Where: f.Where, Seen: safe(f.Seen), Allowed: safe(f.Allowed), Because: safe(f.Because), More: f.More, Mark: r.markOf(f)}
 	if !f.At.IsZero() {
 		out.When = fmt.Sprintf("at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000Z"))
@@ -60,7 +60,7 @@ func (r Run) failure(f report.Failure) Failure {
 }
 
 // markOf is the first mark of what failed.
-func (r Run) markOf(f report.Failure) int {
+func (r Run) markOf(f result.Failure) int {
 	at := float64(f.Offset.Microseconds()) / 1000
 	found := -1
 	for i, m := range r.Marks {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 //go:embed assets
@@ -86,12 +86,12 @@ func (p Page) Title() string {
 
 // Counts is the verdict of all runs on one line.
 func (p Page) Counts() string {
-	count := map[report.Status]int{}
+	count := map[result.Status]int{}
 	for _, r := range p.Runs {
 		count[r.Result.Status]++
 	}
-	text := fmt.Sprintf("%d failed, %d passed, %d could not run, %d not supported", count[report.Failed], count[report.Passed], count[report.CouldNotRun], count[report.NotSupported])
-	for _, rare := range []report.Status{report.Inconclusive, report.Interrupted, report.NotBegun} {
+	text := fmt.Sprintf("%d failed, %d passed, %d could not run, %d not supported", count[result.Failed], count[result.Passed], count[result.CouldNotRun], count[result.NotSupported])
+	for _, rare := range []result.Status{result.Inconclusive, result.Interrupted, result.NotBegun} {
 		if n := count[rare]; n > 0 {
 			text += fmt.Sprintf(", %d %s", n, rare)
 		}

@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // Run is one scenario in one column of the matrix.
 type Run struct {
 	// Column is the backend, with the folder where two have the same.
 	Column string
-	Result report.Result
+	Result result.Result
 	// Verdict is nil for what was not judged.
 	Verdict *check.Verdict
 	// Warnings are what a reader of this page must know about it.
@@ -88,8 +88,8 @@ type Status struct{ Class, Text, Sign string }
 
 // Status of the run.
 func (r Run) Status() Status {
-	sign := map[report.Status]string{report.Passed: "✓", report.Failed: "✗", report.CouldNotRun: "!", report.NotSupported: "–", report.NotBegun: "…",
-		report.Inconclusive: "?", report.Interrupted: "■"}[r.Result.Status]
+	sign := map[result.Status]string{result.Passed: "✓", result.Failed: "✗", result.CouldNotRun: "!", result.NotSupported: "–", result.NotBegun: "…",
+		result.Inconclusive: "?", result.Interrupted: "■"}[r.Result.Status]
 	return Status{strings.ReplaceAll(string(r.Result.Status), " ", "-"), r.Result.StatusText(), sign}
 }
 

@@ -21,8 +21,8 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/render"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // screenshotsEnv names a folder that keeps the screenshots.
@@ -158,7 +158,7 @@ func (b *browser) shot(name string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := report.Replace(filepath.Join(b.shots, name+".png"), data); err != nil {
+	if err := result.Replace(filepath.Join(b.shots, name+".png"), data); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -265,7 +265,7 @@ func TestPageInABrowser(t *testing.T) {
 func tenThousand(t *testing.T, dir string) {
 	t.Helper()
 	simulate(t, dir, sim.Cores{}, "plugin-hangs")
-	path := filepath.Join(dir, "plugin-hangs", report.HistoryFile)
+	path := filepath.Join(dir, "plugin-hangs", result.HistoryFile)
 	events, err := history.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

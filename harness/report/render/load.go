@@ -11,8 +11,8 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/page"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // MaxEvents is how many events of one run a page shows one by one.
@@ -40,7 +40,7 @@ func folders(dir string) ([]string, error) {
 }
 
 func isRun(dir string) bool {
-	return slices.ContainsFunc([]string{report.HistoryFile, report.ResultFile}, func(name string) bool {
+	return slices.ContainsFunc([]string{result.HistoryFile, result.ResultFile}, func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))
 		return err == nil
 	})
@@ -49,14 +49,14 @@ func isRun(dir string) bool {
 // load reads one run. The history is always judged again: what the page says is what this program finds. Only what no history can tell
 // is taken from the result that was saved, if there is one.
 func load(dir, out string) (page.Run, error) {
-	saved, err := report.ReadResult(filepath.Join(dir, report.ResultFile))
+	saved, err := result.ReadResult(filepath.Join(dir, result.ResultFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return page.Run{}, err
 	}
 	known := err == nil
 	r := page.Run{Result: saved, Files: files(dir, out)}
 	r.Result.Dir = dir
-	events, err := history.ReadFile(filepath.Join(dir, report.HistoryFile))
+	events, err := history.ReadFile(filepath.Join(dir, result.HistoryFile))
 	switch {
 	case err == nil:
 		return judge(r, events, known)
@@ -64,7 +64,7 @@ func load(dir, out string) (page.Run, error) {
 	case known:
 		r.Warnings = append(r.Warnings, "There is no timeline: "+err.Error())
 	default:
-		r.Result.Scenario, r.Result.Status, r.Result.Reasons = filepath.Base(dir), report.CouldNotRun, []string{err.Error()}
+		r.Result.Scenario, r.Result.Status, r.Result.Reasons = filepath.Base(dir), result.CouldNotRun, []string{err.Error()}
 	}
 	return r, nil
 }
@@ -90,21 +90,21 @@ func judge(r page.Run, events []history.Event, known bool) (page.Run, error) {
 }
 
 // ofHistory is what the heading of a history says of its run.
-func ofHistory(events []history.Event) report.Result {
+func ofHistory(events []history.Event) result.Result {
 	head := events[0].Run
-	return report.Result{Scenario: head.Scenario, Title: head.Title, Area: head.Area, File: head.File, Backend: head.Backend, Seed: head.Seed,
+	return result.Result{Scenario: head.Scenario, Title: head.Title, Area: head.Area, File: head.File, Backend: head.Backend, Seed: head.Seed,
 		Reproduce: head.Reproduce, Began: events[0].At, Took: events[len(events)-1].At.Sub(events[0].At)}
 }
 
 // files are links to what lies in the folder of a run.
 func files(dir, out string) (all []page.File) {
 	for _, f := range []page.File{
-		{Name: report.HistoryFile, What: "everything that was seen, one event per line"},
-		{Name: report.VerdictFile, What: "the judgement when it was run"},
-		{Name: report.VerdictJSON, What: "the same for programs"},
+		{Name: result.HistoryFile, What: "everything that was seen, one event per line"},
+		{Name: result.VerdictFile, What: "the judgement when it was run"},
+		{Name: result.VerdictJSON, What: "the same for programs"},
 		{Name: "logs", What: "output of every process, audit logs, journals of plugins"},
-		{Name: report.ArtifactsDir, What: "objects, manifests and configurations"},
-		{Name: report.FirstTryDir, What: "the first try, which was inconclusive; this is the second, alone"},
+		{Name: result.ArtifactsDir, What: "objects, manifests and configurations"},
+		{Name: result.FirstTryDir, What: "the first try, which was inconclusive; this is the second, alone"},
 	} {
 		path := filepath.Join(dir, f.Name)
 		if _, err := os.Stat(path); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/render"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
@@ -77,9 +78,9 @@ func TestFromHistoriesAlone(t *testing.T) {
 	simulate(t, out, sim.Cores{}, "plugin-hangs")
 	simulate(t, out, blind, "plugin-unhealthy")
 	first := write(t, render.Options{Dirs: []string{out}, Out: out, JUnit: true, Took: time.Second})
-	junit := read(t, out, report.JUnitFile)
+	junit := read(t, out, result.JUnitFile)
 	for _, name := range []string{"plugin-hangs", "plugin-unhealthy"} {
-		for _, file := range []string{report.ResultFile, report.VerdictFile, report.VerdictJSON} {
+		for _, file := range []string{result.ResultFile, result.VerdictFile, result.VerdictJSON} {
 			if err := os.Remove(filepath.Join(out, name, file)); err != nil {
 				t.Fatal(err)
 			}
@@ -92,17 +93,17 @@ func TestFromHistoriesAlone(t *testing.T) {
 			t.Errorf("%+v\nwas %+v", is, was)
 		}
 	}
-	if first.Summary.Count(report.Passed) != 1 || first.Summary.Count(report.Failed) != 1 {
+	if first.Summary.Count(result.Passed) != 1 || first.Summary.Count(result.Failed) != 1 {
 		t.Error(first.Summary.Line())
 	}
-	if names := `classname="kmsharness.plugin" name="plugin-unhealthy"`; !strings.Contains(junit, names) || !strings.Contains(read(t, out, report.JUnitFile), names) {
-		t.Errorf("names of test cases:\n%s", read(t, out, report.JUnitFile))
+	if names := `classname="kmsharness.plugin" name="plugin-unhealthy"`; !strings.Contains(junit, names) || !strings.Contains(read(t, out, result.JUnitFile), names) {
+		t.Errorf("names of test cases:\n%s", read(t, out, result.JUnitFile))
 	}
-	if text := read(t, out, report.MarkdownFile); !strings.HasPrefix(text, "### ❌ kmsharness: 1 of 2 did not pass") || !strings.Contains(text, "plugin-unhealthy") {
+	if text := read(t, out, result.MarkdownFile); !strings.HasPrefix(text, "### ❌ kmsharness: 1 of 2 did not pass") || !strings.Contains(text, "plugin-unhealthy") {
 		t.Error(text)
 	}
 	var machine report.Machine
-	if err := json.Unmarshal([]byte(read(t, out, report.SummaryFile)), &machine); err != nil || machine.OK || len(machine.Runs) != 2 || machine.Runs[1].Invariants["ROLLUP-TRUTH"] != "failed" {
+	if err := json.Unmarshal([]byte(read(t, out, result.SummaryFile)), &machine); err != nil || machine.OK || len(machine.Runs) != 2 || machine.Runs[1].Invariants["ROLLUP-TRUTH"] != "failed" {
 		t.Errorf("%+v, %v", machine, err)
 	}
 	if machine.Runs[1].History != "plugin-unhealthy/history.jsonl" || machine.Runs[1].Page != "index.html#sim.plugin-unhealthy" {
@@ -122,7 +123,7 @@ func TestFoldersBecomeColumns(t *testing.T) {
 			t.Errorf("no %q in the page", want)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(out, report.JUnitFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(out, result.JUnitFile)); err == nil {
 		t.Error("test cases of two columns have the same names")
 	}
 }
@@ -135,17 +136,17 @@ func TestOddFolders(t *testing.T) {
 	if err := os.Mkdir(broken, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(broken, report.HistoryFile), []byte("{\"seq\":1"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(broken, result.HistoryFile), []byte("{\"seq\":1"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := (report.Result{Scenario: "unsupported", Backend: "sim", Status: report.NotSupported, Reasons: []string{"no engine"}}).Save(filepath.Join(out, "unsupported")); err != nil {
+	if err := (result.Result{Scenario: "unsupported", Backend: "sim", Status: result.NotSupported, Reasons: []string{"no engine"}}).Save(filepath.Join(out, "unsupported")); err != nil {
 		t.Fatal(err)
 	}
-	saved, err := report.ReadResult(filepath.Join(out, "plugin-hangs", report.ResultFile))
+	saved, err := result.ReadResult(filepath.Join(out, "plugin-hangs", result.ResultFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	saved.Status = report.Passed
+	saved.Status = result.Passed
 	if err := saved.Save(filepath.Join(out, "plugin-hangs")); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/page"
+	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 // Written says what was written, and what it says.
@@ -52,7 +53,7 @@ func Write(o Options) (Written, error) {
 		}
 	}
 	if len(runs) == 0 {
-		return Written{}, fmt.Errorf("no run in %s, expected folders with a %s", strings.Join(o.Dirs, ", "), report.HistoryFile)
+		return Written{}, fmt.Errorf("no run in %s, expected folders with a %s", strings.Join(o.Dirs, ", "), result.HistoryFile)
 	}
 	columns(runs)
 	slices.SortStableFunc(runs, func(a, b page.Run) int {
@@ -79,7 +80,7 @@ func columns(runs []page.Run) {
 }
 
 func write(o Options, runs []page.Run) (Written, error) {
-	out := Written{Page: filepath.Join(o.Out, report.PageFile), Markdown: filepath.Join(o.Out, report.MarkdownFile), Summary: summary(runs)}
+	out := Written{Page: filepath.Join(o.Out, result.PageFile), Markdown: filepath.Join(o.Out, result.MarkdownFile), Summary: summary(runs)}
 	if o.Took > 0 {
 		out.Summary.Took = o.Took
 	}
@@ -92,8 +93,8 @@ func write(o Options, runs []page.Run) (Written, error) {
 	if err != nil {
 		return Written{}, err
 	}
-	for file, data := range map[string][]byte{out.Page: html.Bytes(), out.Markdown: []byte(out.Summary.Markdown(p.Coverage)), filepath.Join(o.Out, report.SummaryFile): machine} {
-		if err := report.Replace(file, data); err != nil {
+	for file, data := range map[string][]byte{out.Page: html.Bytes(), out.Markdown: []byte(out.Summary.Markdown(p.Coverage)), filepath.Join(o.Out, result.SummaryFile): machine} {
+		if err := result.Replace(file, data); err != nil {
 			return Written{}, fmt.Errorf("write the report: %w", err)
 		}
 	}
@@ -126,9 +127,9 @@ func verdicts(runs []page.Run) (all []check.Verdict) {
 func machineRuns(out string, runs []page.Run) []report.MachineRun {
 	all := []report.MachineRun{}
 	for _, r := range runs {
-		m := report.MachineRun{Column: r.Column, Result: r.Result, Page: report.PageFile + "#" + r.ID()}
+		m := report.MachineRun{Column: r.Column, Result: r.Result, Page: result.PageFile + "#" + r.ID()}
 		if r.HasTimeline() {
-			m.History = link(out, filepath.Join(r.Result.Dir, report.HistoryFile))
+			m.History = link(out, filepath.Join(r.Result.Dir, result.HistoryFile))
 		}
 		if r.Verdict != nil {
 			m.Detection, m.Recovery, m.Invariants = &r.Verdict.Detection, &r.Verdict.Recovery, map[string]check.Status{}

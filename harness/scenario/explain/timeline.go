@@ -15,7 +15,7 @@ type Row struct {
 	Step  string
 	Depth int // in groups
 	Kind  Kind
-	Text string
+	Text  string
 	// Begin and End are the earliest and the latest instants of both.
 	Begin, End Span
 	// Lasts is until when what the step did is in force, at the latest; zero if that is no matter.
@@ -89,7 +89,7 @@ func (l *timeline) begin(s scenario.Step, group, now Span) (Span, error) {
 }
 
 func (l *timeline) step(s scenario.Step, path string, from Span, depth, times int) (Span, error) {
-	row := Row{Step: path, Depth: depth, Begin: from, End: from, Text: words(s), Times: times}
+	row := Row{Step: path, Depth: depth, Begin: from, End: from, Text: text(s), Times: times}
 	switch {
 	case s.Action != nil:
 		row.Kind = Action

@@ -77,3 +77,6 @@ func attribute(message string, params map[string]any) scenario.FaultProblem {
 	}
 	return scenario.FaultProblem{What: message}
 }
+
+// Fault is the typed fault that an action injects.
+func Fault(i *scenario.Inject) (fault.Fault, error) { return fault.Parse(i.Fault, i.FaultParams()) }

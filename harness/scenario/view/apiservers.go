@@ -26,17 +26,17 @@ type APIServer struct {
 	Operations      Operations                   `cel:"operations"`
 }
 
-func (s *State) addFurther(run history.Run) {
+func (s *State) addAggregated(run history.Run) {
 	for _, f := range run.APIServers {
 		one := New(s.any)
 		one.operator, one.clusterOperator, one.interval = f.Operator, f.ClusterOperator, run.Timing.Interval
-		s.further[f.Name] = one
+		s.aggregated[f.Name] = one
 	}
 }
 
-// applyFurther folds an event into the states of further API servers. It is done if the event is none of kube-apiserver's business.
-func (s *State) applyFurther(e history.Event) (done, changed bool) {
-	if of := s.further[e.APIServer]; of != nil {
+// applyAggregated folds an event into the states of further API servers. It is done if the event is none of kube-apiserver's business.
+func (s *State) applyAggregated(e history.Event) (done, changed bool) {
+	if of := s.aggregated[e.APIServer]; of != nil {
 		e.APIServer = ""
 		return true, of.Apply(e)
 	}
@@ -46,18 +46,18 @@ func (s *State) applyFurther(e history.Event) (done, changed bool) {
 	if e.Object == nil && e.Request == nil {
 		return false, false
 	}
-	for _, f := range s.further {
+	for _, f := range s.aggregated {
 		changed = f.Apply(e) || changed
 	}
 	return changed, changed
 }
 
 // APIServers are the names of the further ones, sorted.
-func (s *State) APIServers() []string { return slices.Sorted(maps.Keys(s.further)) }
+func (s *State) APIServers() []string { return slices.Sorted(maps.Keys(s.aggregated)) }
 
 // Of is the state of a further API server; of kube-apiserver it is s.
 func (s *State) Of(apiServer string) *State {
-	if f := s.further[apiServer]; f != nil {
+	if f := s.aggregated[apiServer]; f != nil {
 		return f
 	}
 	return s
@@ -65,7 +65,7 @@ func (s *State) Of(apiServer string) *State {
 
 func (s *State) apiServers(now time.Time) map[string]APIServer {
 	out := map[string]APIServer{}
-	for name, f := range s.further {
+	for name, f := range s.aggregated {
 		out[name] = f.apiServer(now)
 	}
 	return out

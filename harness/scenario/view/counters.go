@@ -57,9 +57,9 @@ func (s *State) applyData(d history.Data) bool {
 	return true
 }
 
-// applyCensus replaces the maps: ones that an expression was given are never written to again. A provider that any API server was
+// applyInventory replaces the maps: ones that an expression was given are never written to again. A provider that any API server was
 // ever told is there, perhaps with no object: that it is rid of them is what an expression asks.
-func (s *State) applyCensus(c history.StorageInventory) {
+func (s *State) applyInventory(c history.StorageInventory) {
 	under, keys, kekIDs := map[string]int64{}, map[string]int64{}, map[string][]string{}
 	for provider := range s.providers {
 		under[provider], keys[provider], kekIDs[provider] = 0, 0, []string{}

@@ -91,7 +91,7 @@ func (s *State) Processes() []Process {
 	for p, state := range s.processes {
 		out = append(out, Process{Role: p.role, Node: p.node, KeyID: p.keyID, Instance: p.instance, State: state})
 	}
-	for name, f := range s.further {
+	for name, f := range s.aggregated {
 		for _, p := range f.Processes() {
 			p.APIServer = name
 			out = append(out, p)

@@ -33,7 +33,7 @@ type State struct {
 	providers  map[string]bool     // that API servers were told
 	encryption Encryption
 	decided    Operator
-	further    map[string]*State // of the API servers beside kube-apiserver, by name
+	aggregated map[string]*State // of the API servers beside kube-apiserver, by name
 }
 
 // report is one entry with its place and instant.
@@ -61,21 +61,21 @@ func New(anyNode string) *State {
 		digests:    map[string][]string{},
 		hops:       map[string]hop{},
 		providers:  map[string]bool{},
-		further:    map[string]*State{},
+		aggregated: map[string]*State{},
 	}
 }
 
 // Apply folds one event and says whether an expression may now have another value.
 func (s *State) Apply(e history.Event) (changed bool) {
-	if e.APIServer != "" || len(s.further) > 0 {
-		if done, changed := s.applyFurther(e); done {
+	if e.APIServer != "" || len(s.aggregated) > 0 {
+		if done, changed := s.applyAggregated(e); done {
 			return changed
 		}
 	}
 	switch {
 	case e.Run != nil:
 		s.operator, s.clusterOperator, s.interval = e.Run.Operator, e.Run.ClusterOperator, e.Run.Timing.Interval
-		s.addFurther(*e.Run)
+		s.addAggregated(*e.Run)
 	case e.Expected != nil:
 		s.kmsActive, s.expected = e.Expected.KMSActive, e.Expected.Nodes
 		return true
@@ -103,7 +103,7 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		s.decided = operatorOf(*e.Decision)
 		return true
 	case e.StorageInventory != nil:
-		s.applyCensus(*e.StorageInventory)
+		s.applyInventory(*e.StorageInventory)
 		return true
 	}
 	return false

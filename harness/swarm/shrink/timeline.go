@@ -12,11 +12,11 @@ func (m minimizer) timeline(s *scenario.Scenario) *scenario.Scenario {
 	return with(s, steps)
 }
 
-// whole is the scenario that has these steps in the place that is being worked at.
-type whole func([]scenario.Step) *scenario.Scenario
+// complete is the scenario that has these steps in the place that is being worked at.
+type complete func([]scenario.Step) *scenario.Scenario
 
 // steps shrinks a list of steps, then each of its groups.
-func (m minimizer) steps(steps []scenario.Step, parallel bool, put whole) []scenario.Step {
+func (m minimizer) steps(steps []scenario.Step, parallel bool, put complete) []scenario.Step {
 	steps = List(steps, func(s []scenario.Step) bool { return m.fails(put(s)) })
 	for i := 0; i < len(steps); i++ {
 		steps = m.group(steps, i, put)
@@ -32,7 +32,7 @@ func (m minimizer) steps(steps []scenario.Step, parallel bool, put whole) []scen
 }
 
 // group shrinks what is in steps[i], if it is a group.
-func (m minimizer) group(steps []scenario.Step, i int, put whole) []scenario.Step {
+func (m minimizer) group(steps []scenario.Step, i int, put complete) []scenario.Step {
 	g := steps[i]
 	switch {
 	case g.Parallel != nil:

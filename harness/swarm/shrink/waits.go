@@ -51,11 +51,11 @@ func (m minimizer) durations(d scenario.Duration) (out []string) {
 			out = append(out, text)
 		}
 	}
-	whole := int(length / m.timing.Interval)
-	if rest := length % m.timing.Interval; rest > 0 && whole > 0 {
+	complete := int(length / m.timing.Interval)
+	if rest := length % m.timing.Interval; rest > 0 && complete > 0 {
 		add(fmt.Sprintf("%dms", rest.Milliseconds()), rest)
 	}
-	for _, n := range append(upTo(whole), whole) {
+	for _, n := range append(upTo(complete), complete) {
 		if n > 0 {
 			add(fmt.Sprintf("%dI", n), time.Duration(n)*m.timing.Interval)
 		}

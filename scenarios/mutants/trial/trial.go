@@ -15,7 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/report"
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
@@ -47,7 +47,7 @@ type Outcome struct {
 	By []string
 	// Survived says why it does not count as caught; empty if it does.
 	Survived string
-	Result   report.Result
+	Result   result.Result
 	Took     time.Duration
 }
 
@@ -71,7 +71,7 @@ func Run(ctx context.Context, m mutants.Mutant, o Options) Outcome {
 }
 
 // execute gives the result of a run, or why there is none.
-func execute(ctx context.Context, m mutants.Mutant, o Options) (r report.Result, why string) {
+func execute(ctx context.Context, m mutants.Mutant, o Options) (r result.Result, why string) {
 	i := slices.IndexFunc(o.Scenarios, func(s *scenario.Scenario) bool { return s.Name == m.Scenario })
 	if i < 0 {
 		return r, "there is no scenario " + m.Scenario
@@ -103,16 +103,16 @@ func subject(m mutants.Mutant, programs string) (backend.Backend, error) {
 }
 
 // judge demands a failure that names everything that should have caught it, when it was, and how to see it again.
-func judge(m mutants.Mutant, r report.Result) (by []string, survived string) {
+func judge(m mutants.Mutant, r result.Result) (by []string, survived string) {
 	text := r.Text()
 	for _, id := range m.Caught {
-		i := slices.IndexFunc(r.Failures, func(f report.Failure) bool { return f.ID == id })
+		i := slices.IndexFunc(r.Failures, func(f result.Failure) bool { return f.ID == id })
 		if i >= 0 && !r.Failures[i].At.IsZero() && strings.Contains(text, fmt.Sprintf("at +%.3fs", r.Failures[i].Offset.Seconds())) {
 			by = append(by, id)
 		}
 	}
 	switch {
-	case r.Status != report.Failed:
+	case r.Status != result.Failed:
 		return by, fmt.Sprintf("the run is %s, expected failed", r.Status)
 	case len(by) < len(m.Caught) || len(by) == 0:
 		return by, fmt.Sprintf("expected %s to fail", strings.Join(m.Caught, ", "))

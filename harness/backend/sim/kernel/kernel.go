@@ -49,17 +49,17 @@ func (k *Kernel) At(at time.Time, f func()) *Timer { return k.AtIn(at, nil, 0, f
 // Scope is what something belongs to that will happen, such as a process that may have ended by then.
 type Scope interface {
 	// Enter runs f, keeps it for later or drops it: life is the one in which f was planned.
-	Enter(life int, f func())
+	Enter(incarnation int, f func())
 }
 
 // AtIn is At for what a scope decides about when the instant has come; nil runs it in any case.
-func (k *Kernel) AtIn(at time.Time, scope Scope, life int, f func()) *Timer {
+func (k *Kernel) AtIn(at time.Time, scope Scope, incarnation int, f func()) *Timer {
 	if at.Before(k.now) {
 		at = k.now
 	}
 	k.seq++
 	t := k.timer()
-	t.event = event{due: int64(at.Sub(k.start)), seq: k.seq, f: f, scope: scope, life: life}
+	t.event = event{due: int64(at.Sub(k.start)), seq: k.seq, f: f, scope: scope, incarnation: incarnation}
 	k.queue.push(&t.event)
 	return t
 }

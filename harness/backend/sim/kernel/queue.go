@@ -2,11 +2,11 @@ package kernel
 
 // event is something that happens at an instant. f is nil when it has happened or was stopped.
 type event struct {
-	due   int64 // nanoseconds since the beginning
-	seq   uint64
-	f     func()
-	scope Scope // nil: f happens in any case
-	life  int
+	due         int64 // nanoseconds since the beginning
+	seq         uint64
+	f           func()
+	scope       Scope // nil: f happens in any case
+	incarnation int
 }
 
 func (e *event) happen() {
@@ -16,7 +16,7 @@ func (e *event) happen() {
 		f()
 		return
 	}
-	scope.Enter(e.life, f)
+	scope.Enter(e.incarnation, f)
 }
 
 // entry is an event in the queue, with its own copy of what is compared: following a pointer for each comparison costs more.

@@ -172,8 +172,8 @@ func sources() ([]coverage.Statement, []*scenario.Scenario, error) {
 	return statements, catalogue, err
 }
 
-// tellStatements says which mutants break which statement.
-func tellStatements(w io.Writer, outcomes []trial.Outcome) error {
+// printStatements says which mutants break which statement.
+func printStatements(w io.Writer, outcomes []trial.Outcome) error {
 	statements, catalogue, err := sources()
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (f flags) report(stdout, stderr io.Writer, outcomes []trial.Outcome) int {
 	}
 	all, err := trial.Table(stdout, outcomes)
 	if err == nil && f.name == "" && f.backend == "auto" { // all were tried
-		err = tellStatements(stdout, outcomes)
+		err = printStatements(stdout, outcomes)
 	}
 	switch {
 	case err != nil:

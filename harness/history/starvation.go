@@ -5,7 +5,7 @@ import "time"
 // RoleHarness is the program that runs scenarios and records them.
 const RoleHarness = "harness"
 
-// Span is a time in which the machine gave a process no processor time, although nobody had asked for that. The harness tells of
+// Starvation is a time in which the machine gave a process no processor time, although nobody had asked for that. The harness tells of
 // its own: then most likely nothing ran on the machine. The process that holds a program in a container tells of that container. A
 // stall of a container that somebody had frozen is told as well; whoever reads the history can see that it was frozen.
 type Starvation struct {

@@ -1,4 +1,4 @@
-package report
+package result
 
 import (
 	"fmt"
@@ -33,8 +33,8 @@ func (s Status) Bad() bool {
 	return s == Failed || s == CouldNotRun || s == Inconclusive || s == Interrupted
 }
 
-// skipped: nothing of the scenario was executed.
-func (s Status) skipped() bool { return s == NotSupported || s == NotBegun }
+// Skipped reports whether nothing of the scenario was executed.
+func (s Status) Skipped() bool { return s == NotSupported || s == NotBegun }
 
 // Result is one scenario on one backend.
 type Result struct {

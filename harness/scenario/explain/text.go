@@ -6,8 +6,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// words is a step as a sentence.
-func words(s scenario.Step) string {
+// text is a step as a sentence.
+func text(s scenario.Step) string {
 	switch {
 	case s.Action != nil:
 		return s.Action.Describe()

@@ -11,7 +11,7 @@ import (
 // targets are the objects that are watched: those of every API server's operator.
 func (e *Environment) targets() []watch.Target {
 	all := e.operator.targets()
-	for _, p := range furtherOf(e.plane) {
+	for _, p := range aggregatedOf(e.controlPlane) {
 		if op, err := operatorNamed(scenario.OperatorOf(p.APIServer())); err == nil {
 			all = append(all, op.targets()...)
 		}
@@ -22,10 +22,10 @@ func (e *Environment) targets() []watch.Target {
 // of is a part of the recorder: what only a further API server has.
 func (r *recorder) of(f *Environment) (*recorder, error) {
 	p := &recorder{
-		plane: f.plane, prefix: f.apiServer + "/", sink: r.sink, to: f.sink, wg: r.wg, files: r.files, secrecy: r.secrecy, watcher: r.watcher, ctx: r.ctx,
+		controlPlane: f.controlPlane, prefix: f.apiServer + "/", sink: r.sink, to: f.sink, wg: r.wg, files: r.files, secrecy: r.secrecy, watcher: r.watcher, ctx: r.ctx,
 		envelope: &envelope.Recorder{Sink: f.sink, Now: r.envelope.Now}, journal: &journal.Recorder{Sink: f.sink},
 	}
-	for _, n := range f.plane.Nodes().List() {
+	for _, n := range f.controlPlane.Nodes().List() {
 		log := func(line []byte) error { return p.envelope.Line(n.Name, line) }
 		if err := r.files.Add(n.Server.LogFile(), tail.FromEnd, r.searched(p.prefix+"log/"+n.Name, log)); err != nil {
 			return nil, err

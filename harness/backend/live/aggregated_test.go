@@ -54,7 +54,7 @@ func TestScoped(t *testing.T) {
 func TestNodeHasThePartsOfFurtherAPIServers(t *testing.T) {
 	n := &Node{Name: "cp-1", Alongside: []*Node{{Name: "cp-1", APIServer: history.OAuthAPIServer}}}
 	for role, want := range map[string]int{history.RoleNode: 2, history.RolePod: 1} {
-		if got := (&whole{role: role}).parts(n); len(got) != want || got[0].Identity.APIServer != "" || want > 1 && got[1].Identity.APIServer != history.OAuthAPIServer {
+		if got := (&nodeUnit{role: role}).parts(n); len(got) != want || got[0].Identity.APIServer != "" || want > 1 && got[1].Identity.APIServer != history.OAuthAPIServer {
 			t.Errorf("%s: %+v", role, got)
 		}
 	}

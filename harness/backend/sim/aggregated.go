@@ -9,9 +9,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// newFurther is an API server beside kube-apiserver, with a pod on every node. Its reporters have no API server of their own node: they go
+// newAggregated is an API server beside kube-apiserver, with a pod on every node. Its reporters have no API server of their own node: they go
 // through the load balancer.
-func (c *cluster) newFurther(name string, keyIDs []string) (*world, error) {
+func (c *cluster) newAggregated(name string, keyIDs []string) (*world, error) {
 	stand, err := apiservers.StubOf(name)
 	if err != nil {
 		return nil, err
@@ -20,10 +20,10 @@ func (c *cluster) newFurther(name string, keyIDs []string) (*world, error) {
 	if w.operator, err = operatorNamed(scenario.OperatorOf(name)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	c.further = append(c.further, w)
+	c.aggregated = append(c.aggregated, w)
 	for _, host := range c.main.nodes {
 		n := newNode(w, host.name, keyIDs)
-		n.host, host.beside = host, append(host.beside, n)
+		n.host, host.alongside = host, append(host.alongside, n)
 		n.loopback = newLink(w, history.RoleReporter, history.RoleLoadBalancer, n.name)
 		w.addNode(n)
 	}
@@ -31,8 +31,8 @@ func (c *cluster) newFurther(name string, keyIDs []string) (*world, error) {
 	return w, nil
 }
 
-// lacksFurther is what cannot be done in a topology with further API servers; nothing in one without.
-func lacksFurther(s *scenario.Scenario) []string {
+// unsupportedWithAggregated is what cannot be done in a topology with further API servers; nothing in one without.
+func unsupportedWithAggregated(s *scenario.Scenario) []string {
 	if len(s.Topology.Aggregated()) == 0 {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (c *cluster) called(name string) *world {
 	if name == "" || name == history.KubeAPIServer {
 		return c.main
 	}
-	for _, f := range c.further {
+	for _, f := range c.aggregated {
 		if f.apiServer == name {
 			return f
 		}
@@ -62,10 +62,10 @@ func (c *cluster) called(name string) *world {
 	return nil
 }
 
-// told is the operator to whose CR a reporter or an aggregator is told to write.
-func (w *world) told(role string) operator {
-	if w.seams.Operator != nil {
-		if other := w.called(w.seams.Operator(role, w.apiServer)); other != nil {
+// configured is the operator to whose CR a reporter or an aggregator is told to write.
+func (w *world) configured(role string) operator {
+	if w.hooks.Operator != nil {
+		if other := w.called(w.hooks.Operator(role, w.apiServer)); other != nil {
 			return other.operator
 		}
 	}

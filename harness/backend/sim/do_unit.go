@@ -12,20 +12,20 @@ import (
 
 // Why the processes of a node cannot be told anything: what its node or its pod was told last.
 const (
-	awayKilled  = "has no power: start role node first"
-	awayPaused  = "is paused: resume role node first"
-	awayStopped = "is without its API server's pod: start role pod first"
+	unavailableKilled  = "has no power: start role node first"
+	unavailablePaused  = "is paused: resume role node first"
+	unavailableStopped = "is without its API server's pod: start role pod first"
 )
 
-// wholes carries out start … restart of nodes, or of the API servers' pods on them, each as one unit.
-func (ps *processes) wholes(ctx context.Context, a *scenario.Process) error {
+// unitsOf carries out start … restart of nodes, or of the API servers' pods on them, each as one unit.
+func (ps *processes) unitsOf(ctx context.Context, a *scenario.Process) error {
 	if err := ps.e.topology.turn.take(ps.e); err != nil {
 		return err
 	}
 	defer ps.e.topology.turn.give()
 	nodes, err := ps.selectNodes(a.Target.Node, false)
 	if err == nil && a.Target.Role == history.RolePod {
-		err = reachable(nodes, awayStopped)
+		err = reachable(nodes, unavailableStopped)
 	}
 	if err != nil {
 		return err
@@ -39,19 +39,19 @@ func (ps *processes) wholes(ctx context.Context, a *scenario.Process) error {
 		ps.resumeNodes(nodes)
 		return nil
 	case scenario.VerbStart:
-		return ps.startWholes(role, nodes)
+		return ps.startUnits(role, nodes)
 	}
-	if err := ps.endWholes(role, nodes, a.Do == scenario.VerbKill || a.With == scenario.WithKill); err != nil || a.Do != scenario.VerbRestart {
+	if err := ps.endUnits(role, nodes, a.Do == scenario.VerbKill || a.With == scenario.WithKill); err != nil || a.Do != scenario.VerbRestart {
 		return err
 	}
-	return ps.startWholes(role, nodes)
+	return ps.startUnits(role, nodes)
 }
 
 func reachable(nodes []*node, except string) error {
 	var errs []error
 	for _, n := range nodes {
 		for _, role := range []string{history.RoleNode, history.RolePod} {
-			if why := n.away[role]; why != "" && why != except {
+			if why := n.unavailable[role]; why != "" && why != except {
 				errs = append(errs, fmt.Errorf("node %s %s", n.name, why))
 			}
 		}
@@ -64,7 +64,7 @@ func present(n *node) error {
 	if n.host == nil {
 		return reachable([]*node{n}, "")
 	}
-	return errors.Join(reachable([]*node{n.host}, awayStopped), reachable([]*node{n}, ""))
+	return errors.Join(reachable([]*node{n.host}, unavailableStopped), reachable([]*node{n}, ""))
 }
 
 // stay keeps nodes and pods from coming and going, until it is ended: those of this API server, and of kube-apiserver, whose nodes they are.
@@ -89,30 +89,30 @@ func (tp *topology) stay() (end func(), err error) {
 	return end, nil
 }
 
-// tell notes what has become of a node or a pod.
-func (n *node) tell(role, away string, states ...string) {
-	if n.away[role] = away; away == "" {
-		delete(n.away, role)
+// writeConfig notes what has become of a node or a pod.
+func (n *node) writeConfig(role, unavailable string, states ...string) {
+	if n.unavailable[role] = unavailable; unavailable == "" {
+		delete(n.unavailable, role)
 	}
 	for _, state := range states {
 		n.w.record("backend", &history.Process{Role: role, Node: n.name, State: state})
 	}
 }
 
-// endWholes ends all parts: at once, or the API server first and then the rest, the last started first.
-func (ps *processes) endWholes(role string, nodes []*node, kill bool) error {
+// endUnits ends all parts: at once, or the API server first and then the rest, the last started first.
+func (ps *processes) endUnits(role string, nodes []*node, kill bool) error {
 	if role == history.RoleNode && kill && ps.last(nodes) {
 		ps.etcdWith(nodes, func(p *proc) { p.end(history.ProcessKilled, "") })
 	}
-	state, away := history.ProcessStopped, awayStopped
+	state, unavailable := history.ProcessStopped, unavailableStopped
 	if role == history.RoleNode {
-		away = awayKilled
+		unavailable = unavailableKilled
 	}
 	if kill {
 		state = history.ProcessKilled
 	}
 	err := each(ps.e, nodes, startTimeout, func(n *node, done func(error)) {
-		ran := slices.DeleteFunc(n.whole(role), func(p *proc) bool { return !p.lives() })
+		ran := slices.DeleteFunc(n.processes(role), func(p *proc) bool { return !p.running() })
 		if _, already := n.ran[role]; !already {
 			n.ran[role] = ran
 		}
@@ -130,7 +130,7 @@ func (ps *processes) endWholes(role string, nodes []*node, kill bool) error {
 		inTurn(order, (*proc).stop, func() { done(nil) })
 	})
 	for _, n := range nodes {
-		n.tell(role, away, state)
+		n.writeConfig(role, unavailable, state)
 	}
 	return err
 }
@@ -154,7 +154,7 @@ func inTurn(all []*proc, do func(*proc, func()), done func()) {
 // last says whether no node is left with power but these.
 func (ps *processes) last(nodes []*node) bool {
 	for _, n := range ps.w.nodes {
-		if !slices.Contains(nodes, n) && n.away[history.RoleNode] == "" {
+		if !slices.Contains(nodes, n) && n.unavailable[history.RoleNode] == "" {
 			return false
 		}
 	}
@@ -169,7 +169,7 @@ func (ps *processes) etcdWith(nodes []*node, do func(*proc)) {
 	}
 }
 
-func (ps *processes) startWholes(role string, nodes []*node) error {
+func (ps *processes) startUnits(role string, nodes []*node) error {
 	for _, n := range ps.w.nodes {
 		if etcd := n.ran["etcd"]; role == history.RoleNode && len(etcd) > 0 {
 			delete(n.ran, "etcd")
@@ -186,7 +186,7 @@ func (ps *processes) startWholes(role string, nodes []*node) error {
 	}
 	for _, n := range nodes {
 		delete(n.ran, role)
-		n.tell(role, "", history.ProcessStarted, history.ProcessReady)
+		n.writeConfig(role, "", history.ProcessStarted, history.ProcessReady)
 	}
 	return nil
 }
@@ -197,13 +197,13 @@ func (ps *processes) pauseNodes(nodes []*node) {
 		ps.etcdWith(nodes, (*proc).pause)
 	}
 	for _, n := range nodes {
-		for _, p := range n.whole(history.RoleNode) {
+		for _, p := range n.processes(history.RoleNode) {
 			if p.runs() {
 				n.paused = append(n.paused, p)
 				p.pause()
 			}
 		}
-		n.tell(history.RoleNode, awayPaused, history.ProcessPaused)
+		n.writeConfig(history.RoleNode, unavailablePaused, history.ProcessPaused)
 	}
 }
 
@@ -219,6 +219,6 @@ func (ps *processes) resumeNodes(nodes []*node) {
 			p.resume()
 		}
 		n.paused = nil
-		n.tell(history.RoleNode, "", history.ProcessResumed)
+		n.writeConfig(history.RoleNode, "", history.ProcessResumed)
 	}
 }

@@ -13,22 +13,22 @@ import (
 func (p *pods) nodes() map[string]core.Node {
 	out := map[string]core.Node{}
 	for _, n := range p.e.nodes() {
-		pod, away := p.of(n.name), present(n) != nil
-		up := !away && n.server.runs()
+		pod, unavailable := p.of(n.name), present(n) != nil
+		up := !unavailable && n.server.runs()
 		if up {
-			p.look(n, pod)
+			p.poll(n, pod)
 		}
-		out[n.name] = core.Node{Up: up, Unavailable: away, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
+		out[n.name] = core.Node{Up: up, Unavailable: unavailable, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
 	}
 	p.coming(out)
 	p.met()
 	return out
 }
 
-// look notes what an API server has in force. What nobody has rolled out is what it began with.
-func (p *pods) look(n *node, pod *pod) {
-	newest, told := pod.newest()
-	if !told || pod.life == n.server.life || n.server.envelope.loaded == nil {
+// poll notes what an API server has in force. What nobody has rolled out is what it began with.
+func (p *pods) poll(n *node, pod *pod) {
+	newest, configured := pod.newest()
+	if !configured || pod.incarnation == n.server.incarnation || n.server.envelope.loaded == nil {
 		return
 	}
 	loaded := n.server.envelope.loaded.config
@@ -38,7 +38,7 @@ func (p *pods) look(n *node, pod *pod) {
 		}
 	}
 	if newest.config.equal(loaded) {
-		pod.life = n.server.life
+		pod.incarnation = n.server.incarnation
 		p.record(n.name, history.EncryptionLoaded, loaded)
 	}
 }

@@ -15,33 +15,33 @@ import (
 
 // Links to the load balancer of what a further API server has.
 const (
-	fromReporter = history.RoleReporter
-	fromFurther  = history.RoleAggregatedAPIServer
+	fromReporter   = history.RoleReporter
+	fromAggregated = history.RoleAggregatedAPIServer
 )
 
-// fleet is an API server beside kube-apiserver: a sample-apiserver for each node, as the pods of a Deployment, each with a folder for
+// aggregatedServers is an API server beside kube-apiserver: a sample-apiserver for each node, as the pods of a Deployment, each with a folder for
 // its sockets as their emptyDir, and a Service in front of all.
-type fleet struct {
-	*plane
+type aggregatedServers struct {
+	*controlPlane
 	live.Stub
 	dir     string // short: sockets are below it
 	program string
 	lb      *netfault.LoadBalancer
 	nodes   live.Nodes
 	profile live.Profile
-	wholes  live.NodeStates
+	states  live.NodeStates
 }
 
-var _ live.AggregatedAPIServer = (*fleet)(nil)
+var _ live.AggregatedAPIServer = (*aggregatedServers)(nil)
 
 // makeFleets makes the further API servers of a shape. Nothing of them runs yet.
-func (p *plane) makeFleets(apiServers []string, program string) error {
+func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 	for _, name := range apiServers {
 		s, err := live.StubOf(name)
 		if err != nil {
 			return err
 		}
-		f := &fleet{plane: p, Stub: s, dir: filepath.Join(p.dir, name), program: program}
+		f := &aggregatedServers{controlPlane: p, Stub: s, dir: filepath.Join(p.dir, name), program: program}
 		if f.lb, err = netfault.NewLoadBalancer("service of "+name, 0); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (p *plane) makeFleets(apiServers []string, program string) error {
 	if len(p.fleets) == 0 {
 		return nil
 	}
-	for _, from := range []string{fromReporter, fromFurther} {
+	for _, from := range []string{fromReporter, fromAggregated} {
 		link, err := netfault.NewLink(from+" to load balancer", p.lb.Addr())
 		if err != nil {
 			return err
@@ -61,7 +61,7 @@ func (p *plane) makeFleets(apiServers []string, program string) error {
 }
 
 // AggregatedAPIServers implements live.WithAggregated.
-func (p *plane) AggregatedAPIServers() []live.AggregatedAPIServer {
+func (p *controlPlane) AggregatedAPIServers() []live.AggregatedAPIServer {
 	var all []live.AggregatedAPIServer
 	for _, f := range p.fleets {
 		all = append(all, f)
@@ -70,43 +70,45 @@ func (p *plane) AggregatedAPIServers() []live.AggregatedAPIServer {
 }
 
 // APIServer implements live.AggregatedAPIServer.
-func (f *fleet) APIServer() string { return f.Stub.APIServer }
+func (f *aggregatedServers) APIServer() string { return f.Stub.APIServer }
 
 // Nodes implements live.ControlPlane.
-func (f *fleet) Nodes() *live.Nodes { return &f.nodes }
+func (f *aggregatedServers) Nodes() *live.Nodes { return &f.nodes }
 
 // AggregatedAPIServers implements live.WithAggregated: there is nothing beside it but kube-apiserver.
-func (f *fleet) AggregatedAPIServers() []live.AggregatedAPIServer { return nil }
+func (f *aggregatedServers) AggregatedAPIServers() []live.AggregatedAPIServer { return nil }
 
 // NodeUnit implements live.ControlPlane: its pods only. Nodes are the plane's.
-func (f *fleet) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
-	return f.wholes.Of(role, nodes, ready)
+func (f *aggregatedServers) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+	return f.states.Of(role, nodes, ready)
 }
 
 // AggregatorPlace implements live.ControlPlane.
-func (f *fleet) AggregatorPlace(i int) live.Place { return f.at(f.plane.AggregatorPlace(i)) }
+func (f *aggregatedServers) AggregatorPlace(i int) live.Place {
+	return f.at(f.controlPlane.AggregatorPlace(i))
+}
 
 // at is a place whose files are its own.
-func (f *fleet) at(p live.Place) live.Place {
+func (f *aggregatedServers) at(p live.Place) live.Place {
 	p.Dir, p.SeenDir = f.dir, f.dir
 	return p
 }
 
-var errFleetNodes = errors.New("the pods of further API servers stay where they are")
+var errAggregatedNodes = errors.New("the pods of further API servers stay where they are")
 
 // AddNode implements live.ControlPlane.
-func (f *fleet) AddNode(context.Context, string, live.Encryption, func(context.Context) error) (*live.Node, error) {
-	return nil, errFleetNodes
+func (f *aggregatedServers) AddNode(context.Context, string, live.Encryption, func(context.Context) error) (*live.Node, error) {
+	return nil, errAggregatedNodes
 }
 
 // Isolate implements live.ControlPlane.
-func (f *fleet) Isolate(context.Context, *live.Node) error { return errFleetNodes }
+func (f *aggregatedServers) Isolate(context.Context, *live.Node) error { return errAggregatedNodes }
 
 // RemoveNode implements live.ControlPlane.
-func (f *fleet) RemoveNode(context.Context, *live.Node) error { return errFleetNodes }
+func (f *aggregatedServers) RemoveNode(context.Context, *live.Node) error { return errAggregatedNodes }
 
 // start brings up the API servers behind their Service, and makes the kube-apiservers pass requests on. Those run.
-func (f *fleet) start(ctx context.Context) error {
+func (f *aggregatedServers) start(ctx context.Context) error {
 	for _, n := range f.nodes.List() {
 		s := n.Server.(aggregated)
 		if err := f.lb.Add(n.Name, s.Addr()); err != nil {
@@ -129,7 +131,7 @@ func (f *fleet) start(ctx context.Context) error {
 }
 
 // reset is for the next scenario; what it proves is live.ResetFurther's.
-func (f *fleet) reset(ctx context.Context, s *scenario.Scenario, used bool) error {
+func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario, used bool) error {
 	if used {
 		if err := clearPlugins(ctx, &f.nodes); err != nil {
 			return err
@@ -141,11 +143,11 @@ func (f *fleet) reset(ctx context.Context, s *scenario.Scenario, used bool) erro
 	if err := f.repairs.install(ctx, scenario.OperatorOf(f.Stub.APIServer)); err != nil {
 		return err
 	}
-	return live.ResetAggregated(ctx, f.plane, f)
+	return live.ResetAggregated(ctx, f.controlPlane, f)
 }
 
 // close is for one that was not started to its end as well. The processes are gone.
-func (f *fleet) close() error {
+func (f *aggregatedServers) close() error {
 	for _, n := range f.nodes.List() {
 		n.Close()
 	}

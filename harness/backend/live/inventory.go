@@ -10,19 +10,19 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// censusPage is how many objects are read at once. One that is too large for an answer is halved.
-const censusPage = 128
+// inventoryPage is how many objects are read at once. One that is too large for an answer is halved.
+const inventoryPage = 128
 
-// census looks at every encrypted object in etcd, past every API server, and records by which keys they are encrypted. One that cannot be
+// takeInventory looks at every encrypted object in etcd, past every API server, and records by which keys they are encrypted. One that cannot be
 // taken is recorded as well: nobody knows then what is left.
-func (ds *dataset) census(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, censusTimeout)
+func (ds *dataset) takeInventory(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
 	defer cancel()
 	counted := map[under]*history.Under{}
 	registry := ds.e.objects.Registry
 	end := prefixEnd(registry)
-	for r := (Range{From: registry, End: end, Limit: censusPage}); r.From != ""; {
-		found, more, err := ds.e.plane.RangeEtcd(ctx, r)
+	for r := (Range{From: registry, End: end, Limit: inventoryPage}); r.From != ""; {
+		found, more, err := ds.e.controlPlane.RangeEtcd(ctx, r)
 		switch {
 		case err != nil && ctx.Err() == nil && r.Limit > 1:
 			r.Limit /= 2

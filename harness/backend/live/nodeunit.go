@@ -13,8 +13,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// whole is the processes of nodes.
-type whole struct {
+// nodeUnit is the processes of nodes.
+type nodeUnit struct {
 	memory *NodeStates
 	role   string
 	nodes  []*Node
@@ -24,7 +24,7 @@ type whole struct {
 // parts of a node in the order in which they start: plugins, API server, reporter. The write key's plugin has no special place:
 // an API server needs them all.
 // A node has the parts of further API servers as well, after those of the one that they depend on.
-func (w *whole) parts(n *Node) []Target {
+func (w *nodeUnit) parts(n *Node) []Target {
 	all := parts(n)
 	if w.role == history.RoleNode {
 		for _, b := range n.Alongside {
@@ -53,7 +53,7 @@ func living(all []Target) []Target {
 }
 
 // each does something to every node at the same time.
-func (w *whole) each(ctx context.Context, do func(context.Context, *Node) error) error {
+func (w *nodeUnit) each(ctx context.Context, do func(context.Context, *Node) error) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, n := range w.nodes {
 		all.Go(func() error {
@@ -82,7 +82,7 @@ func together(targets []Target, do func(Target) error) error {
 }
 
 // Kill implements Unit: everything at once.
-func (w *whole) Kill(ctx context.Context) error {
+func (w *nodeUnit) Kill(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
 		ran := living(w.parts(n))
 		w.memory.end(w.role, n.Name, ran)
@@ -91,7 +91,7 @@ func (w *whole) Kill(ctx context.Context) error {
 }
 
 // Stop implements Unit, in the order in which a pod ends: its main container, then the sidecars, the one that started last first.
-func (w *whole) Stop(ctx context.Context) error {
+func (w *nodeUnit) Stop(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
 		ran := living(w.parts(n))
 		w.memory.end(w.role, n.Name, ran)
@@ -115,7 +115,7 @@ func sidecar(t Target) int {
 }
 
 // Start implements Unit.
-func (w *whole) Start(ctx context.Context) error {
+func (w *nodeUnit) Start(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
 		for _, t := range w.memory.ran(w.role, n.Name) {
 			if err := startIn(ctx, t); err != nil {
@@ -135,7 +135,7 @@ func startIn(ctx context.Context, t Target) error {
 }
 
 // Pause implements Unit. What stands still already is not the node's to resume.
-func (w *whole) Pause(ctx context.Context) error {
+func (w *nodeUnit) Pause(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
 		running := slices.DeleteFunc(w.parts(n), func(t Target) bool { return t.Status().Phase != Running })
 		w.memory.pause(n.Name, running)
@@ -144,11 +144,11 @@ func (w *whole) Pause(ctx context.Context) error {
 }
 
 // Resume implements Unit.
-func (w *whole) Resume(ctx context.Context) error {
+func (w *nodeUnit) Resume(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
 		return together(w.memory.resume(n.Name), func(t Target) error { return t.Resume(ctx) })
 	})
 }
 
 // Status implements Unit: what happened to it as a whole is the scenario's to know.
-func (w *whole) Status() Status { return Status{Phase: Running} }
+func (w *nodeUnit) Status() Status { return Status{Phase: Running} }

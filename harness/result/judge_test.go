@@ -1,4 +1,4 @@
-package report
+package result
 
 import (
 	"strings"
@@ -67,35 +67,5 @@ func TestWrongForm(t *testing.T) {
 	r.Judge(check.Verdict{Outcome: check.RunFailed, WrongForm: history.FormHealthReports, Problems: []string{"much"}}, nil)
 	if r.Status != CouldNotRun || !r.Unsuitable || len(r.Failures) > 0 || !strings.Contains(strings.Join(r.Reasons, ""), "--contract healthreports") {
 		t.Errorf("%+v", r)
-	}
-}
-
-// TestForms: the wire form is shown where it is not the default.
-func TestForms(t *testing.T) {
-	for _, c := range []struct {
-		forms      []string
-		table, end string
-	}{
-		{[]string{history.FormConditions}, "AREA  SCENARIO  RESULT", " on local in "},
-		{[]string{history.FormConditions, history.FormHealthReports}, "AREA  SCENARIO  FORM", " on local (conditions, healthreports) in "},
-	} {
-		s := Summary{Backend: "local"}
-		for _, f := range c.forms {
-			s.Results = append(s.Results, Result{Scenario: "s", Area: "a", Backend: "local", Form: f, Status: Passed})
-		}
-		var text strings.Builder
-		if err := s.WriteText(&text); err != nil || !strings.Contains(text.String(), c.table) || !strings.Contains(text.String(), c.end) {
-			t.Errorf("%q: %v\n%s", c.forms, err, text.String())
-		}
-	}
-}
-
-// TestCauseBeforeWhatFollows: a comment on a pull request names the cause, also where what follows from it was seen before.
-func TestCauseBeforeWhatFollows(t *testing.T) {
-	s := Summary{Results: []Result{{Scenario: "s", Status: Failed, Failures: []Failure{
-		{ID: "ACCEPTED", At: time.Unix(5, 0), Seen: "refused"}, {ID: "CADENCE", At: time.Unix(4, 0), Seen: "silent", Because: "writes were refused"}}}}}
-	text := s.Markdown("")
-	if table := strings.Split(text, "\n"); !strings.Contains(strings.Join(table[:6], "\n"), "ACCEPTED") || !strings.Contains(text, "because: writes were refused") {
-		t.Error(text)
 	}
 }

@@ -39,8 +39,8 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 }
 
 func lackingPlugins(keyIDs []string) (lacks []string) {
-	if len(keyIDs) > slots {
-		lacks = append(lacks, fmt.Sprintf("%d plugins on a node: the API servers' pods have %d containers for them", len(keyIDs), slots))
+	if len(keyIDs) > pluginContainers {
+		lacks = append(lacks, fmt.Sprintf("%d plugins on a node: the API servers' pods have %d containers for them", len(keyIDs), pluginContainers))
 	}
 	return lacks
 }
@@ -90,10 +90,10 @@ func HasMemoryForTwo() error {
 	if err != nil {
 		return nil
 	}
-	return roomForTwo(string(text))
+	return memoryForTwo(string(text))
 }
 
-func roomForTwo(limit string) error {
+func memoryForTwo(limit string) error {
 	n, err := strconv.Atoi(strings.TrimSpace(limit))
 	if err != nil || n >= inotifyForTwo {
 		return nil

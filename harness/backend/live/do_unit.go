@@ -12,13 +12,13 @@ import (
 
 // Why the processes of a node cannot be told anything: what its node or its pod was told last.
 const (
-	awayKilled  = "has no power: start role node first"
-	awayPaused  = "is paused: resume role node first"
-	awayStopped = "is without its API server's pod: start role pod first"
+	unavailableKilled  = "has no power: start role node first"
+	unavailablePaused  = "is paused: resume role node first"
+	unavailableStopped = "is without its API server's pod: start role pod first"
 )
 
-// wholes carries out start … restart of nodes, or of the API servers' pods on them, each group as one unit.
-func (ps *processes) wholes(ctx context.Context, a *scenario.Process) error {
+// states carries out start … restart of nodes, or of the API servers' pods on them, each group as one unit.
+func (ps *processes) states(ctx context.Context, a *scenario.Process) error {
 	ps.e.changes.turn.Lock()
 	defer ps.e.changes.turn.Unlock()
 	nodes, err := ps.selectNodes(a.Target.Node, false)
@@ -27,7 +27,7 @@ func (ps *processes) wholes(ctx context.Context, a *scenario.Process) error {
 	}
 	role := a.Target.Role
 	if role == history.RolePod {
-		if err := ps.reachable(nodes, awayStopped); err != nil {
+		if err := ps.reachable(nodes, unavailableStopped); err != nil {
 			return err
 		}
 	}
@@ -36,9 +36,9 @@ func (ps *processes) wholes(ctx context.Context, a *scenario.Process) error {
 			ps.recordStopping(Target{n.Server, n.identity()})
 		}
 	}
-	return ps.actOnWhole(ctx, a, ps.e.plane.NodeUnit(role, nodes, ps.e.changes.recordReady), func(away string, states ...string) {
+	return ps.actOnUnit(ctx, a, ps.e.controlPlane.NodeUnit(role, nodes, ps.e.changes.recordReady), func(unavailable string, states ...string) {
 		for _, n := range nodes {
-			ps.setAway(onNode{role, n.Name}, away)
+			ps.setUnavailable(onNode{role, n.Name}, unavailable)
 			for _, state := range states {
 				ps.e.record(&history.Process{Role: role, Node: n.Name, State: state})
 			}
@@ -46,11 +46,11 @@ func (ps *processes) wholes(ctx context.Context, a *scenario.Process) error {
 	})
 }
 
-// actOnWhole tells note what has become of the nodes. Of an end that failed too: whatever is left is started later.
-func (ps *processes) actOnWhole(ctx context.Context, a *scenario.Process, u Unit, note func(away string, states ...string)) error {
-	away := awayKilled
+// actOnUnit tells note what has become of the nodes. Of an end that failed too: whatever is left is started later.
+func (ps *processes) actOnUnit(ctx context.Context, a *scenario.Process, u Unit, note func(unavailable string, states ...string)) error {
+	unavailable := unavailableKilled
 	if a.Target.Role == history.RolePod {
-		away = awayStopped
+		unavailable = unavailableStopped
 	}
 	end, state := u.Stop, history.ProcessStopped
 	if a.Do == scenario.VerbKill || a.With == scenario.WithKill {
@@ -59,7 +59,7 @@ func (ps *processes) actOnWhole(ctx context.Context, a *scenario.Process, u Unit
 	switch a.Do {
 	case scenario.VerbPause:
 		err := u.Pause(ctx)
-		note(awayPaused, history.ProcessPaused)
+		note(unavailablePaused, history.ProcessPaused)
 		return err
 	case scenario.VerbResume:
 		if err := u.Resume(ctx); err != nil {
@@ -69,7 +69,7 @@ func (ps *processes) actOnWhole(ctx context.Context, a *scenario.Process, u Unit
 		return nil
 	case scenario.VerbStop, scenario.VerbKill, scenario.VerbRestart:
 		err := end(ctx)
-		note(away, state)
+		note(unavailable, state)
 		if err != nil || a.Do != scenario.VerbRestart {
 			return err
 		}
@@ -82,14 +82,14 @@ func (ps *processes) actOnWhole(ctx context.Context, a *scenario.Process, u Unit
 	return nil
 }
 
-func (ps *processes) setAway(k onNode, why string) {
+func (ps *processes) setUnavailable(k onNode, why string) {
 	ps.e.mu.Lock()
 	defer ps.e.mu.Unlock()
 	if why == "" {
-		delete(ps.e.away, k)
+		delete(ps.e.unavailable, k)
 		return
 	}
-	ps.e.away[k] = why
+	ps.e.unavailable[k] = why
 }
 
 // reachable is an error if the processes of a node cannot be told anything, unless it is for the one reason that does not matter.
@@ -99,7 +99,7 @@ func (ps *processes) reachable(nodes []*Node, except string) error {
 	var errs []error
 	for _, n := range nodes {
 		for _, role := range []string{history.RoleNode, history.RolePod} {
-			if why := ps.e.away[onNode{role, n.Name}]; why != "" && why != except {
+			if why := ps.e.unavailable[onNode{role, n.Name}]; why != "" && why != except {
 				errs = append(errs, fmt.Errorf("node %s %s", n.Name, why))
 			}
 		}

@@ -14,22 +14,22 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func (f *fleet) nodeDir(name string) string { return filepath.Join(f.dir, name) }
+func (f *aggregatedServers) nodeDir(name string) string { return filepath.Join(f.dir, name) }
 
-func (f *fleet) encryption(node string, told live.Encryption) controlplane.Encryption {
+func (f *aggregatedServers) encryption(node string, told live.Encryption) controlplane.Encryption {
 	c := told.Config(func(keyID string) string { return live.HostSocket(f.nodeDir(node), keyID) })
 	c.Resources = []string{live.Flunders}
 	return c
 }
 
 // makeNode makes the pod beside a node: its API server, which is not started, and its plugins, which are.
-func (f *fleet) makeNode(ctx context.Context, beside *live.Node, told live.Encryption) (err error) {
+func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, told live.Encryption) (err error) {
 	name := beside.Name
 	if err := os.MkdirAll(f.nodeDir(name), 0o700); err != nil {
 		return err
 	}
 	server, err := f.cp.AddAggregated(controlplane.AggregatedSpec{
-		Kind: f.Stub.APIServer, Name: name, Program: f.program, Server: "https://" + f.front[fromFurther].Addr(), EtcdPrefix: f.Prefix(),
+		Kind: f.Stub.APIServer, Name: name, Program: f.program, Server: "https://" + f.front[fromAggregated].Addr(), EtcdPrefix: f.Prefix(),
 		ServiceNamespace: f.Namespace, ServiceName: f.Service, Encryption: f.encryption(name, told), Args: []string{"--vmodule=envelope=6"},
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *fleet) makeNode(ctx context.Context, beside *live.Node, told live.Encry
 	return nil
 }
 
-func (f *fleet) client(url string) (*live.Client, error) {
+func (f *aggregatedServers) client(url string) (*live.Client, error) {
 	config, err := f.cp.AdminConfig(url)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (f *fleet) client(url string) (*live.Client, error) {
 }
 
 // reporterPlace is that of a Deployment's sidecar: it has no API server of its own node, and goes through the load balancer.
-func (f *fleet) reporterPlace(name string) (live.Place, error) {
+func (f *aggregatedServers) reporterPlace(name string) (live.Place, error) {
 	metrics, err := f.address.port()
 	if err != nil {
 		return live.Place{}, fmt.Errorf("metrics of its reporter: %w", err)
@@ -81,15 +81,15 @@ func (f *fleet) reporterPlace(name string) (live.Place, error) {
 }
 
 // AddPlugin implements live.ControlPlane.
-func (f *fleet) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+func (f *aggregatedServers) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return n.StartPlugin(ctx, f.plugin(n.Name, keyID), f.Host)
 }
 
 // TryPlugin implements live.ControlPlane.
-func (f *fleet) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
+func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return f.plugin(live.Preflight, keyID).Try(ctx, f.Host)
 }
 
-func (f *fleet) plugin(node, keyID string) live.HostPlugin {
+func (f *aggregatedServers) plugin(node, keyID string) live.HostPlugin {
 	return live.HostPlugin{APIServer: f.Stub.APIServer, Node: node, KeyID: keyID, Dir: f.nodeDir(node), Logs: f.logs, KMS: f.kms, Profile: &f.profile}
 }

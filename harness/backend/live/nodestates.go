@@ -27,7 +27,7 @@ func with(all map[onNode][]Target, k onNode, targets []Target) map[onNode][]Targ
 
 // Of is nodes, or the pods on them, as one unit.
 func (w *NodeStates) Of(role string, nodes []*Node, ready func(*Target)) Unit {
-	return &whole{memory: w, role: role, nodes: nodes, ready: ready}
+	return &nodeUnit{memory: w, role: role, nodes: nodes, ready: ready}
 }
 
 // Ended says whether a node, or the pod on it, was ended and not started since.

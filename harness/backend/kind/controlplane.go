@@ -37,13 +37,13 @@ func shapeOf(s *scenario.Scenario) shape {
 	return is
 }
 
-// furtherNames are those of shape.further.
-func (s shape) furtherNames() []string {
+// aggregatedNames are those of shape.further.
+func (s shape) aggregatedNames() []string {
 	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
 }
 
-// plane is one kind cluster that scenarios use one after another. What it consists of is embedded: a live.ControlPlane answers for all of it.
-type plane struct {
+// controlPlane is one kind cluster that scenarios use one after another. What it consists of is embedded: a live.ControlPlane answers for all of it.
+type controlPlane struct {
 	*live.Host             // of the remote KMS
 	controlplane.Authority // of the cluster
 	machines
@@ -62,8 +62,8 @@ type plane struct {
 
 	kms         *live.RemoteKMS
 	nodes       live.Nodes
-	fleets      []*fleet     // aggregated API servers
-	profile     live.Profile // of the plugins
+	fleets      []*aggregatedServers // aggregated API servers
+	profile     live.Profile         // of the plugins
 	aggregators *deployment
 	installed   map[string]bool
 	starting    starting   // execs of recorders
@@ -74,34 +74,34 @@ type plane struct {
 	dirty string   // why it cannot be used again; empty: it can
 }
 
-var _ live.ControlPlane = (*plane)(nil)
+var _ live.ControlPlane = (*controlPlane)(nil)
 
-// newPlane is a plane of which nothing has been made yet.
-func newPlane(b bootSpec) *plane {
+// newControlPlane is a plane of which nothing has been made yet.
+func newControlPlane(b bootSpec) *controlPlane {
 	host := live.NewHost(b.programs, b.runDir)
-	p := &plane{Host: host, units: newUnits(host), layout: layout{b.dir}, began: time.Now(), cluster: b.name, archives: b.archives, nodeImage: b.nodeImage,
+	p := &controlPlane{Host: host, units: newUnits(host), layout: layout{b.dir}, began: time.Now(), cluster: b.name, archives: b.archives, nodeImage: b.nodeImage,
 		shape: b.shape, provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})), installed: map[string]bool{}}
 	p.aggregators = newDeployment("", replicas, p.layout.shared(), p.units)
-	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, tell: host.Record}
+	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, record: host.Record}
 	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, &loadBalancer{}
 	p.links.broken = map[history.Link][]*breakage{}
 	return p
 }
 
 // Traits implements live.ControlPlane.
-func (p *plane) Traits() live.Traits {
+func (p *controlPlane) Traits() live.Traits {
 	return live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
 		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir}
 }
 
 // Nodes implements live.ControlPlane, and so do the others.
-func (p *plane) Nodes() *live.Nodes      { return &p.nodes }
-func (p *plane) KMS() *live.RemoteKMS    { return p.kms }
-func (p *plane) ClientServer() string    { return "https://" + p.front.Addr() }
-func (p *plane) LoadBalancer() live.Unit { return p.lb }
+func (p *controlPlane) Nodes() *live.Nodes      { return &p.nodes }
+func (p *controlPlane) KMS() *live.RemoteKMS    { return p.kms }
+func (p *controlPlane) ClientServer() string    { return "https://" + p.front.Addr() }
+func (p *controlPlane) LoadBalancer() live.Unit { return p.lb }
 
 // Logs implements live.ControlPlane.
-func (p *plane) Logs() []live.LogDir {
+func (p *controlPlane) Logs() []live.LogDir {
 	all := []live.LogDir{{Dir: p.layout.logs()}, {Dir: p.layout.shared()}}
 	for _, n := range p.everyNode() {
 		prefix := n.Name + "-"
@@ -115,7 +115,7 @@ func (p *plane) Logs() []live.LogDir {
 
 // Spoil implements live.ControlPlane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
 // only have been paused. Nodes and pods that did not start again are not worth another try.
-func (p *plane) MarkDirty(d live.Taint) {
+func (p *controlPlane) MarkDirty(d live.Taint) {
 	if d != live.TaintedProgram && d != live.TaintedPower && d != live.TaintedData {
 		return
 	}
@@ -125,7 +125,7 @@ func (p *plane) MarkDirty(d live.Taint) {
 }
 
 // Vacate implements pool.Plane.
-func (p *plane) Vacate(ctx context.Context) string {
+func (p *controlPlane) Vacate(ctx context.Context) string {
 	if err := live.Purge(ctx, p); err != nil {
 		return err.Error()
 	}
@@ -140,7 +140,7 @@ func (p *plane) Vacate(ctx context.Context) string {
 }
 
 // Running implements live.ControlPlane: the remote KMS, and what the pods run.
-func (p *plane) Running() []history.Process {
+func (p *controlPlane) Running() []history.Process {
 	all := p.Host.Running()
 	for _, n := range p.everyNode() {
 		targets := []live.Target{{Unit: n.Server, Identity: history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}}}
@@ -158,7 +158,7 @@ func (p *plane) Running() []history.Process {
 }
 
 // everyNode are the nodes, and those beside them of the aggregated API servers.
-func (p *plane) everyNode() []*live.Node {
+func (p *controlPlane) everyNode() []*live.Node {
 	all := p.nodes.List()
 	for _, f := range p.fleets {
 		all = append(all, f.nodes.List()...)
@@ -167,14 +167,14 @@ func (p *plane) everyNode() []*live.Node {
 }
 
 // clusters are the names of the cluster, and of those of one node that joined it.
-func (p *plane) clusters() []string {
+func (p *controlPlane) clusters() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{p.cluster}, p.later...)
 }
 
 // Close implements pool.Plane: it ends the cluster and everything beside it. It is safe for a plane that was not booted to its end.
-func (p *plane) Close(ctx context.Context) error {
+func (p *controlPlane) Close(ctx context.Context) error {
 	var errs []error
 	p.units.close()
 	for _, n := range p.everyNode() {
@@ -195,7 +195,7 @@ func (p *plane) Close(ctx context.Context) error {
 }
 
 // Reset implements pool.Plane; what it proves is live.Reset's.
-func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
+func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	plan, err := pool.PlanRepair(nodeNames(p.shape.nodes), p.nodes.Names(), p.leaves)
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func (p *plane) Reset(ctx context.Context, s *scenario.Scenario) error {
 }
 
 // install installs what an operator needs, once.
-func (p *plane) install(ctx context.Context, operator string) error {
+func (p *controlPlane) install(ctx context.Context, operator string) error {
 	objects, err := live.Missing(operator, p.shape.crds, p.installed)
 	if err != nil || len(objects) == 0 {
 		return err
@@ -292,7 +292,7 @@ func eachOf(ctx context.Context, names []string, do func(ctx context.Context, i 
 }
 
 // Collect implements live.ControlPlane: the static pods and the kubeadm configuration of every node, and kind's own export.
-func (p *plane) Collect(ctx context.Context, dir string, progress func(string)) error {
+func (p *controlPlane) Collect(ctx context.Context, dir string, progress func(string)) error {
 	var errs []error
 	for _, n := range p.nodes.List() {
 		if err := p.container(n.Name).collect(ctx, p.layout.dir, filepath.Join(dir, "nodes", n.Name)); err != nil {

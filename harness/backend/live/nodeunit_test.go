@@ -78,7 +78,7 @@ func TestWholes(t *testing.T) {
 	var d deeds
 	n, units := nodeOf(&d)
 	var memory NodeStates
-	whole := func(role string) Unit {
+	nodeUnit := func(role string) Unit {
 		return memory.Of(role, []*Node{n}, func(t *Target) { d.add("ready " + t.Identity.Role + t.Identity.KeyID) })
 	}
 	want := func(what string, err error, sorted bool, list string) {
@@ -87,7 +87,7 @@ func TestWholes(t *testing.T) {
 			t.Errorf("%s: %s (%v), want %s", what, got, err, list)
 		}
 	}
-	node, pod := whole(history.RoleNode), whole(history.RolePod)
+	node, pod := nodeUnit(history.RoleNode), nodeUnit(history.RolePod)
 	want("start of what runs", node.Start(ctx), false, "")
 	want("stop", pod.Stop(ctx), false, "stop A, stop R, stop P2, stop P1")
 	want("second stop", pod.Stop(ctx), false, "")
@@ -135,18 +135,18 @@ func TestWholeThatDoesNotStart(t *testing.T) {
 
 // What is on a node without power cannot be told anything; what is done with its pod does not matter then.
 func TestReachable(t *testing.T) {
-	e := (&Environment{away: map[onNode]string{}}).withParts()
+	e := (&Environment{unavailable: map[onNode]string{}}).withParts()
 	nodes := []*Node{{Name: "cp-1"}, {Name: "cp-2"}}
-	e.procs.setAway(onNode{history.RolePod, "cp-2"}, awayStopped)
-	e.procs.setAway(onNode{history.RoleNode, "cp-2"}, awayKilled)
-	if err := e.procs.reachable(nodes, awayStopped); err == nil || err.Error() != "node cp-2 has no power: start role node first" {
+	e.procs.setUnavailable(onNode{history.RolePod, "cp-2"}, unavailableStopped)
+	e.procs.setUnavailable(onNode{history.RoleNode, "cp-2"}, unavailableKilled)
+	if err := e.procs.reachable(nodes, unavailableStopped); err == nil || err.Error() != "node cp-2 has no power: start role node first" {
 		t.Error(err)
 	}
-	e.procs.setAway(onNode{history.RoleNode, "cp-2"}, "")
+	e.procs.setUnavailable(onNode{history.RoleNode, "cp-2"}, "")
 	if err := e.procs.reachable(nodes, ""); err == nil || err.Error() != "node cp-2 is without its API server's pod: start role pod first" {
 		t.Error(err)
 	}
-	if err := errors.Join(e.procs.reachable(nodes, awayStopped), e.procs.reachable(nodes[:1], "")); err != nil {
+	if err := errors.Join(e.procs.reachable(nodes, unavailableStopped), e.procs.reachable(nodes[:1], "")); err != nil {
 		t.Error(err)
 	}
 }

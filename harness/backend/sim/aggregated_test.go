@@ -56,7 +56,7 @@ func with(t *testing.T, topology scenario.Topology) (e, oauth *environment) {
 	}
 	t.Cleanup(e.w.k.Close)
 	e.w.k.RunUntil(e.w.k.Now().Add(3 * time.Second))
-	return e, e.further[1]
+	return e, e.aggregated[1]
 }
 
 // must carries out an action that works.
@@ -98,8 +98,8 @@ func TestThroughTheAggregationLayer(t *testing.T) {
 			}
 		}
 	}
-	if len(uids) != 3 || len(e.w.secrets) != 0 || len(e.further[0].w.secrets) != 0 {
-		t.Errorf("by the keys of %d instances; others have %d and %d objects", len(uids), len(e.w.secrets), len(e.further[0].w.secrets))
+	if len(uids) != 3 || len(e.w.secrets) != 0 || len(e.aggregated[0].w.secrets) != 0 {
+		t.Errorf("by the keys of %d instances; others have %d and %d objects", len(uids), len(e.w.secrets), len(e.aggregated[0].w.secrets))
 	}
 	e.must(t, kill(history.RolePod, history.OAuthAPIServer, "cp-2"), 0)
 	e.must(t, kill(history.RoleAPIServer, history.OAuthAPIServer, "cp-3"), 0)
@@ -155,9 +155,9 @@ func TestPodsOfANodeOffTheNetwork(t *testing.T) {
 // A node that loses its power takes the pods of all API servers along, and they come back with it; a pod goes alone.
 func TestPowerOfANodeWithFurtherAPIServers(t *testing.T) {
 	e, oauth := three(t)
-	lives := func(n *node) (count int) {
-		for _, p := range n.whole(history.RoleNode) {
-			if p.lives() {
+	running := func(n *node) (count int) {
+		for _, p := range n.processes(history.RoleNode) {
+			if p.running() {
 				count++
 			}
 		}
@@ -165,8 +165,8 @@ func TestPowerOfANodeWithFurtherAPIServers(t *testing.T) {
 	}
 	n := e.w.nodes[1]
 	e.must(t, kill(history.RolePod, history.OAuthAPIServer, n.name), 0)
-	if lives(n) != 6 || lives(oauth.w.nodes[1]) != 0 {
-		t.Errorf("without the pod of oauth-apiserver %d processes live, want 6", lives(n))
+	if running(n) != 6 || running(oauth.w.nodes[1]) != 0 {
+		t.Errorf("without the pod of oauth-apiserver %d processes live, want 6", running(n))
 	}
 	if err := e.do(t, kill(history.RolePlugin, history.OAuthAPIServer, n.name), 0); err == nil || !strings.Contains(err.Error(), "start role pod first") {
 		t.Errorf("kill a plugin of a pod that is stopped: %v", err)
@@ -175,16 +175,16 @@ func TestPowerOfANodeWithFurtherAPIServers(t *testing.T) {
 	start.Do = scenario.VerbStart
 	e.must(t, start, 10*time.Second)
 	e.must(t, kill(history.RoleNode, "", n.name), 0)
-	if lives(n) != 0 {
-		t.Errorf("%d processes live without power", lives(n))
+	if running(n) != 0 {
+		t.Errorf("%d processes live without power", running(n))
 	}
 	if err := e.do(t, start, 0); err == nil || !strings.Contains(err.Error(), "has no power") {
 		t.Errorf("start a pod on a node without power: %v", err)
 	}
 	start.Target = scenario.Selector{Role: history.RoleNode, Node: n.name}
 	e.must(t, start, 20*time.Second)
-	if lives(n) != 9 {
-		t.Errorf("%d processes live after the node has come back, want 9", lives(n))
+	if running(n) != 9 {
+		t.Errorf("%d processes live after the node has come back, want 9", running(n))
 	}
 }
 

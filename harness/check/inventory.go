@@ -13,19 +13,19 @@ import (
 // keepers is what the history has told so far of who can read what: the configurations of the API servers of expected nodes, and
 // under which providers objects may lie.
 type keepers struct {
-	expected map[string]bool
-	first    map[string]bool     // nodes that were there from the beginning, and still are; nil before it
-	told     map[string][]string // by node, the writer first
-	loaded   map[string][]string
-	left     map[string]bool   // providers that have written since every object was written anew
-	migrated string            // the provider of that; empty if another has written since
-	plugins  map[string]string // keyIDs of plugins by provider, where its name does not say it
-	ends     []string          // nodes on which the operator is about to end plugins for good
-	keys     map[string]bool   // that an operator has; nil: it has not said, or there is none
+	expected   map[string]bool
+	first      map[string]bool     // nodes that were there from the beginning, and still are; nil before it
+	configured map[string][]string // by node, the writer first
+	loaded     map[string][]string
+	left       map[string]bool   // providers that have written since every object was written anew
+	migrated   string            // the provider of that; empty if another has written since
+	plugins    map[string]string // keyIDs of plugins by provider, where its name does not say it
+	ends       []string          // nodes on which the operator is about to end plugins for good
+	keys       map[string]bool   // that an operator has; nil: it has not said, or there is none
 }
 
 func newKeepers() *keepers {
-	return &keepers{expected: map[string]bool{}, told: map[string][]string{}, loaded: map[string][]string{}, left: map[string]bool{}, plugins: map[string]string{}}
+	return &keepers{expected: map[string]bool{}, configured: map[string][]string{}, loaded: map[string][]string{}, left: map[string]bool{}, plugins: map[string]string{}}
 }
 
 // apply follows an event.
@@ -56,7 +56,7 @@ func (k *keepers) expect(nodes []history.ExpectedNode) {
 	for n := range before {
 		if !k.expected[n] {
 			delete(k.first, n)
-			delete(k.told, n)
+			delete(k.configured, n)
 			delete(k.loaded, n)
 		}
 	}
@@ -64,7 +64,7 @@ func (k *keepers) expect(nodes []history.ExpectedNode) {
 
 // judgeable says whether what a node is told can be judged: what those from the beginning are told first was in force before.
 func (k *keepers) judgeable(node string) bool {
-	return len(k.told[node]) > 0 || k.first != nil && !k.first[node]
+	return len(k.configured[node]) > 0 || k.first != nil && !k.first[node]
 }
 
 func (k *keepers) encryption(x *history.Encryption) {
@@ -75,7 +75,7 @@ func (k *keepers) encryption(x *history.Encryption) {
 	writer := x.Providers[0]
 	switch x.State {
 	case history.EncryptionConfigured:
-		k.told[x.Node], k.left[writer] = x.Providers, true
+		k.configured[x.Node], k.left[writer] = x.Providers, true
 		if writer != k.migrated {
 			k.migrated = ""
 		}
@@ -100,12 +100,12 @@ func (k *keepers) pluginOf(provider string) string {
 
 // nodes that have been told something and are expected, in order.
 func (k *keepers) nodes() []string {
-	return slices.DeleteFunc(sortedKeys(k.told), func(n string) bool { return !k.expected[n] })
+	return slices.DeleteFunc(sortedKeys(k.configured), func(n string) bool { return !k.expected[n] })
 }
 
-// judgeCensus: no object lies under a key that some API server does not have, and none was left out when every object was written
+// judgeInventory: no object lies under a key that some API server does not have, and none was left out when every object was written
 // anew.
-func judgeCensus(v *Facts, f *Finding) {
+func judgeInventory(v *Facts, f *Finding) {
 	k := newKeepers()
 	for n := range v.events {
 		e := &v.events[n]
@@ -123,8 +123,8 @@ func judgeCensus(v *Facts, f *Finding) {
 func (k *keepers) judgeUnder(f *Finding, e *history.Event, u history.Under) {
 	lies := number(int64(u.Count)) + " " + e.StorageInventory.Resource + " lie under " + u.Provider + ", such as " + u.Example
 	for _, n := range k.nodes() {
-		if !slices.Contains(k.told[n], u.Provider) {
-			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: n, Seen: lies, Allowed: "the providers that the API server of " + n + " was told: " + strings.Join(k.told[n], ", ")})
+		if !slices.Contains(k.configured[n], u.Provider) {
+			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: n, Seen: lies, Allowed: "the providers that the API server of " + n + " was told: " + strings.Join(k.configured[n], ", ")})
 			return
 		}
 	}

@@ -43,7 +43,7 @@ type ControlPlane interface {
 	// AddNode makes a node: the plugins that told needs, an API server that was told so and is ready, its place behind the load
 	// balancer. Its reporter is the environment's, and so is its Node object unless it is real: then joined is called as soon as
 	// there is one.
-	AddNode(ctx context.Context, name string, told Encryption, joined func(context.Context) error) (*Node, error)
+	AddNode(ctx context.Context, name string, configured Encryption, joined func(context.Context) error) (*Node, error)
 	// Isolate takes a node out of the load balancer; RemoveNode ends everything of it.
 	Isolate(ctx context.Context, n *Node) error
 	RemoveNode(ctx context.Context, n *Node) error

@@ -19,8 +19,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
-// plane is a control plane that scenarios can share one after another.
-type plane struct {
+// controlPlane is a control plane that scenarios can share one after another.
+type controlPlane struct {
 	*live.Host
 	shape        shape
 	dir          string // short: sockets are below it
@@ -38,8 +38,8 @@ type plane struct {
 	profile   live.Profile    // of the plugins
 	installed map[string]bool // manifests of these operators
 	used      bool            // by a scenario
-	wholes    live.NodeStates
-	fleets    []*fleet // further API servers
+	states    live.NodeStates
+	fleets    []*aggregatedServers // further API servers
 	repairs   repair
 
 	etcdOff, etcdPaused atomic.Bool // with the nodes
@@ -52,10 +52,10 @@ type plane struct {
 	sealed  bool
 }
 
-var _ live.ControlPlane = (*plane)(nil)
+var _ live.ControlPlane = (*controlPlane)(nil)
 
 // Traits implements live.ControlPlane.
-func (p *plane) Traits() live.Traits {
+func (p *controlPlane) Traits() live.Traits {
 	t := live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, Dir: p.dir}
 	if p.binaries.EncryptionPoll {
 		t.EncryptionPoll = encryptionPoll
@@ -64,16 +64,16 @@ func (p *plane) Traits() live.Traits {
 }
 
 // Nodes implements live.ControlPlane.
-func (p *plane) Nodes() *live.Nodes { return &p.nodes }
+func (p *controlPlane) Nodes() *live.Nodes { return &p.nodes }
 
 // Logs implements live.ControlPlane.
-func (p *plane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
+func (p *controlPlane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
 
 // KMS implements live.ControlPlane.
-func (p *plane) KMS() *live.RemoteKMS { return p.kms }
+func (p *controlPlane) KMS() *live.RemoteKMS { return p.kms }
 
 // Spoil implements live.ControlPlane. A reset repairs nodes, etcd, and what the API servers were told.
-func (p *plane) MarkDirty(d live.Taint) {
+func (p *controlPlane) MarkDirty(d live.Taint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.fleets) > 0 {
@@ -90,7 +90,7 @@ func (p *plane) MarkDirty(d live.Taint) {
 }
 
 // Vacate implements pool.Plane. What a scenario encrypted is deleted while the keys are there.
-func (p *plane) Vacate(ctx context.Context) string {
+func (p *controlPlane) Vacate(ctx context.Context) string {
 	p.mu.Lock()
 	dirty, sealed := p.dirty, p.sealed
 	p.sealed = false
@@ -108,7 +108,7 @@ func (p *plane) Vacate(ctx context.Context) string {
 }
 
 // unsealed is an error if etcd holds a secret, which the next scenario's keys may not open.
-func (p *plane) unsealed(ctx context.Context) error {
+func (p *controlPlane) unsealed(ctx context.Context) error {
 	left, _, err := p.RangeEtcd(ctx, live.Range{From: secretKeys, End: afterSecretKeys, Limit: 1})
 	if err != nil {
 		return fmt.Errorf("look for secrets in etcd: %w", err)
@@ -126,43 +126,43 @@ const (
 )
 
 // Kubeconfig implements live.ControlPlane.
-func (p *plane) Kubeconfig(user string, groups []string, server string) ([]byte, error) {
+func (p *controlPlane) Kubeconfig(user string, groups []string, server string) ([]byte, error) {
 	return p.cp.Kubeconfig(user, groups, server)
 }
 
 // Certificate implements live.ControlPlane.
-func (p *plane) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
+func (p *controlPlane) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
 	return p.cp.Certificate(user, groups, life)
 }
 
 // RESTConfig implements live.ControlPlane.
-func (p *plane) RESTConfig(user string, groups []string, server string) (*rest.Config, error) {
+func (p *controlPlane) RESTConfig(user string, groups []string, server string) (*rest.Config, error) {
 	return p.cp.RESTConfig(user, groups, server)
 }
 
 // ClientServer implements live.ControlPlane.
-func (p *plane) ClientServer() string { return "https://" + p.front[live.FromClient].Addr() }
+func (p *controlPlane) ClientServer() string { return "https://" + p.front[live.FromClient].Addr() }
 
 // Etcd implements live.ControlPlane: there is one member, whatever the node.
-func (p *plane) Etcd(string) ([]live.Target, error) {
+func (p *controlPlane) Etcd(string) ([]live.Target, error) {
 	return []live.Target{{Unit: etcd{p.cp.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
 
 // LoadBalancer implements live.ControlPlane.
-func (p *plane) LoadBalancer() live.Unit { return p.frontUnit }
+func (p *controlPlane) LoadBalancer() live.Unit { return p.frontUnit }
 
 // ReadEtcd implements live.ControlPlane.
-func (p *plane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
+func (p *controlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
 	return live.ReadEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), key)
 }
 
 // RangeEtcd implements live.ControlPlane.
-func (p *plane) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
+func (p *controlPlane) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
 	return live.RangeEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), r)
 }
 
 // SetLink implements live.ControlPlane.
-func (p *plane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
+func (p *controlPlane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	switch {
 	case l.From == history.RoleNode && l.To == history.Network: // what a node of several has beyond itself
 		return errors.Join(
@@ -184,14 +184,14 @@ func (p *plane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) e
 	return fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server, aggregators and clients to the load balancer", l.From, l.To)
 }
 
-func (p *plane) link(node string) *netfault.Link {
+func (p *controlPlane) link(node string) *netfault.Link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.links[node]
 }
 
 // Close implements pool.Plane. It is safe for a plane that was not booted to its end.
-func (p *plane) Close(ctx context.Context) error {
+func (p *controlPlane) Close(ctx context.Context) error {
 	var errs []error
 	p.KillAll()
 	for _, n := range p.nodes.List() {

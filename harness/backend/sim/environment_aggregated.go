@@ -12,10 +12,10 @@ import (
 
 // An API server beside kube-apiserver is an environment within the environment, as on real backends: the same code does the same to it.
 
-// makeFurther makes those of a topology.
-func (e *environment) makeFurther() error {
+// makeAggregated makes those of a topology.
+func (e *environment) makeAggregated() error {
 	for _, name := range e.scenario.Topology.Aggregated() {
-		w, err := e.w.newFurther(name, keyIDsOf(e.scenario))
+		w, err := e.w.newAggregated(name, keyIDsOf(e.scenario))
 		if err != nil {
 			return err
 		}
@@ -25,7 +25,7 @@ func (e *environment) makeFurther() error {
 			f.operate()
 		}
 		f.begins(encryption.Of(encryption.KMS, w.keyIDs...))
-		e.further = append(e.further, f)
+		e.aggregated = append(e.aggregated, f)
 	}
 	return nil
 }
@@ -40,13 +40,13 @@ func (e *environment) main() *environment {
 
 // all are those of all API servers.
 func (e *environment) all() []*environment {
-	return append([]*environment{e.main()}, e.main().further...)
+	return append([]*environment{e.main()}, e.main().aggregated...)
 }
 
 // headings of the further API servers. Their reporters have no API server of their own node.
 func (e *environment) headings() []history.AggregatedAPIServer {
 	var all []history.AggregatedAPIServer
-	for _, f := range e.further {
+	for _, f := range e.aggregated {
 		all = append(all, history.AggregatedAPIServer{Name: f.w.apiServer, Operator: f.w.operator.core.Resource,
 			ClusterOperator: f.w.operator.core.ClusterOperator, Connectivity: "service"})
 	}
@@ -58,7 +58,7 @@ func (e *environment) doAimed(ctx context.Context, a scenario.Action) error {
 	switch name := scenario.OfAPIServer(a); {
 	case name != "":
 		return e.doOne(ctx, name, a)
-	case scenario.OfCluster(a) && len(e.further) > 0:
+	case scenario.OfCluster(a) && len(e.aggregated) > 0:
 		return e.doAll(ctx, a)
 	}
 	return e.handlers().Do(ctx, a)
@@ -67,12 +67,12 @@ func (e *environment) doAimed(ctx context.Context, a scenario.Action) error {
 func (e *environment) doOne(ctx context.Context, name string, a scenario.Action) error {
 	nodes, err := e.procs.selectNodes(scenario.Selected(a).Node, false)
 	if err == nil {
-		err = reachable(nodes, awayStopped)
+		err = reachable(nodes, unavailableStopped)
 	}
 	if err != nil {
 		return err
 	}
-	for _, f := range e.further {
+	for _, f := range e.aggregated {
 		if f.w.apiServer == name {
 			return f.handlers().Do(ctx, scenario.ForAPIServer(a, ""))
 		}
@@ -83,8 +83,8 @@ func (e *environment) doOne(ctx context.Context, name string, a scenario.Action)
 // doAll carries it out on all API servers at once, each in a task of its own.
 func (e *environment) doAll(ctx context.Context, a scenario.Action) error {
 	var failed []error
-	left, over := len(e.further), func() {}
-	for _, f := range e.further {
+	left, over := len(e.aggregated), func() {}
+	for _, f := range e.aggregated {
 		e.w.k.Go(func() {
 			if err := f.handlers().Do(ctx, a); err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", f.w.apiServer, err))

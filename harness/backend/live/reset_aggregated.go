@@ -29,7 +29,7 @@ func ResetAggregated(ctx context.Context, p ControlPlane, f AggregatedAPIServer)
 	for _, n := range f.Nodes().List() {
 		n.since = p.Nodes().Get(n.Name).since
 		all.Go(func() error {
-			if err := n.proveFurther(ctx, f.Encrypted()); err != nil {
+			if err := n.proveAggregated(ctx, f.Encrypted()); err != nil {
 				return fmt.Errorf("%s of %s: %w", f.APIServer(), n.Name, err)
 			}
 			return nil
@@ -57,8 +57,8 @@ func PurgeAggregated(ctx context.Context, f AggregatedAPIServer) error {
 	return nil
 }
 
-// proveFurther waits for the aggregation layer: a kube-apiserver that has just been told of an APIService does not know it yet.
-func (n *Node) proveFurther(ctx context.Context, o Encrypted) error {
+// proveAggregated waits for the aggregation layer: a kube-apiserver that has just been told of an APIService does not know it yet.
+func (n *Node) proveAggregated(ctx context.Context, o Encrypted) error {
 	ready, cancel := context.WithTimeout(ctx, ReadyGrace)
 	defer cancel()
 	if err := n.Server.Ready(ready); err != nil {

@@ -28,7 +28,7 @@ type AggregatedAPIServer interface {
 // WithAggregated is a plane that has any.
 type WithAggregated interface{ AggregatedAPIServers() []AggregatedAPIServer }
 
-func furtherOf(p ControlPlane) []AggregatedAPIServer {
+func aggregatedOf(p ControlPlane) []AggregatedAPIServer {
 	if w, ok := p.(WithAggregated); ok {
 		return w.AggregatedAPIServers()
 	}
@@ -54,9 +54,9 @@ func owned(payload any) any {
 	return payload
 }
 
-// makeFurther makes an environment for each further API server. It does what this one does, to what is its own.
-func (e *Environment) makeFurther() error {
-	for _, p := range furtherOf(e.plane) {
+// makeAggregated makes an environment for each further API server. It does what this one does, to what is its own.
+func (e *Environment) makeAggregated() error {
+	for _, p := range aggregatedOf(e.controlPlane) {
 		op, err := operatorNamed(scenario.OperatorOf(p.APIServer()))
 		if err != nil {
 			return err
@@ -69,7 +69,7 @@ func (e *Environment) makeFurther() error {
 		if f.recorder, err = e.recorder.of(f); err != nil {
 			return fmt.Errorf("%s: %w", f.apiServer, err)
 		}
-		e.further = append(e.further, f)
+		e.aggregated = append(e.aggregated, f)
 	}
 	return nil
 }
@@ -79,13 +79,13 @@ func (e *Environment) all() []*Environment {
 	if e.main != nil {
 		e = e.main
 	}
-	return append([]*Environment{e}, e.further...)
+	return append([]*Environment{e}, e.aggregated...)
 }
 
-// eachFurther does something to all of them, one after another.
-func (e *Environment) eachFurther(do func(*Environment) error) error {
+// eachAggregated does something to all of them, one after another.
+func (e *Environment) eachAggregated(do func(*Environment) error) error {
 	var errs []error
-	for _, f := range e.further {
+	for _, f := range e.aggregated {
 		if err := do(f); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", f.apiServer, err))
 		}
@@ -96,7 +96,7 @@ func (e *Environment) eachFurther(do func(*Environment) error) error {
 // headings of the further API servers. Their reporters are in Deployments, which have no API server of their own node.
 func (e *Environment) headings() []history.AggregatedAPIServer {
 	var all []history.AggregatedAPIServer
-	for _, f := range e.further {
+	for _, f := range e.aggregated {
 		all = append(all, history.AggregatedAPIServer{
 			Name: f.apiServer, Operator: f.operator.resource.Resource, ClusterOperator: f.operator.clusterOperator, Connectivity: "service"})
 	}
@@ -106,12 +106,12 @@ func (e *Environment) headings() []history.AggregatedAPIServer {
 func (e *Environment) doOne(ctx context.Context, name string, a scenario.Action) error {
 	nodes, err := e.procs.selectNodes(scenario.Selected(a).Node, false)
 	if err == nil {
-		err = e.procs.reachable(nodes, awayStopped)
+		err = e.procs.reachable(nodes, unavailableStopped)
 	}
 	if err != nil {
 		return err
 	}
-	for _, f := range e.further {
+	for _, f := range e.aggregated {
 		if f.apiServer == name {
 			return f.Do(ctx, scenario.ForAPIServer(a, ""))
 		}
@@ -120,34 +120,36 @@ func (e *Environment) doOne(ctx context.Context, name string, a scenario.Action)
 }
 
 // remoteKey is the name of the key behind the plugins of a keyID.
-func (e *Environment) remoteKey(keyID string) string { return e.plane.KMS().Key(e.apiServer, keyID) }
+func (e *Environment) remoteKey(keyID string) string {
+	return e.controlPlane.KMS().Key(e.apiServer, keyID)
+}
 
 // component is the API server as the encryption controllers name it in secrets.
 func (e *Environment) component() string { return apiservers.Component(e.apiServer) }
 
-// beginFurther records what the further API servers were told, and starts their reporters and aggregators.
-func (e *Environment) beginFurther(ctx context.Context) error {
-	return e.eachFurther(func(f *Environment) error {
+// beginAggregated records what the further API servers were told, and starts their reporters and aggregators.
+func (e *Environment) beginAggregated(ctx context.Context) error {
+	return e.eachAggregated(func(f *Environment) error {
 		if err := f.sut.prepareSystemUnderTest(); err != nil {
 			return err
 		}
 		f.recordExpected()
-		f.encrypting.recordTold()
+		f.encrypting.recordConfigured()
 		return f.sut.startSystemUnderTest(ctx)
 	})
 }
 
-// lastLook reads all data a last time, and takes the last census.
-func (e *Environment) lastLook(ctx context.Context) error {
+// lastRead reads all data a last time, and takes the last census.
+func (e *Environment) lastRead(ctx context.Context) error {
 	if !e.data.wrote() {
 		return nil
 	}
-	return errors.Join(e.data.verifyData(ctx), e.data.census(ctx))
+	return errors.Join(e.data.verifyData(ctx), e.data.takeInventory(ctx))
 }
 
 // pluginsOf is what every API server begins with.
 func pluginsOf(s *scenario.Scenario) Encryption {
-	told := Plugins(KeyIDs(s)...)
-	told.Keys = map[encryption.Provider][]byte{}
-	return told
+	configured := Plugins(KeyIDs(s)...)
+	configured.Keys = map[encryption.Provider][]byte{}
+	return configured
 }

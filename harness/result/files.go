@@ -1,0 +1,93 @@
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Files below the output directory.
+const (
+	ResultFile  = "result.json"  // per scenario: its Result
+	VerdictFile = "verdict.txt"  // per scenario: what the checker found, for people
+	VerdictJSON = "verdict.json" // the same for programs
+	HistoryFile = "history.jsonl"
+	// For all scenarios:
+	JUnitFile    = "junit.xml"
+	PageFile     = "index.html"   // for people
+	MarkdownFile = "summary.md"   // for a comment on a pull request
+	SummaryFile  = "summary.json" // for programs
+	// ArtifactsDir is the folder of a scenario with what was collected from its environment.
+	ArtifactsDir = "artifacts"
+	// FirstTryDir is the folder of a scenario with the files of its first try, which was inconclusive.
+	FirstTryDir = "inconclusive"
+)
+
+// MaxBytes bounds what is read of one file: a result holds texts with limits of their own.
+const MaxBytes = 16 << 20
+
+// Save writes result.json of one scenario into its directory. The file is replaced at once or not at all, so that
+// whoever collects results never reads half of one.
+func (r Result) Save(dir string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("save result of %s: %w", r.Scenario, err)
+	}
+	if err := Replace(filepath.Join(dir, ResultFile), append(data, '\n')); err != nil {
+		return fmt.Errorf("save result of %s: %w", r.Scenario, err)
+	}
+	return nil
+}
+
+// Replace writes a file at once or not at all, and makes its folder.
+func Replace(file string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	next := file + ".new"
+	if err := os.WriteFile(next, data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, file)
+}
+
+// ReadResult reads the result of one scenario.
+func ReadResult(file string) (Result, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return Result{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxBytes))
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", file, err)
+	}
+	var r Result
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Result{}, fmt.Errorf("%s: not a result: %w", file, err)
+	}
+	return r, nil
+}
+
+// SetAside moves the files of a scenario's first try to FirstTryDir below its folder.
+func SetAside(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("set the first try aside: %w", err)
+	}
+	aside := filepath.Join(dir, FirstTryDir)
+	if err := os.MkdirAll(aside, 0o755); err != nil {
+		return fmt.Errorf("set the first try aside: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == FirstTryDir {
+			continue
+		}
+		if err := os.Rename(filepath.Join(dir, e.Name()), filepath.Join(aside, e.Name())); err != nil {
+			return fmt.Errorf("set the first try aside: %w", err)
+		}
+	}
+	return nil
+}
