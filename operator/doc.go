@@ -1,9 +1,11 @@
-// Package operator carries out what operator/core decides, for one API server of a real control plane.
+// Package operator carries out the decisions of operator/core for one API server of a control plane.
 //
-// What lives here: watches of the APIServer configuration, of keys and revisions in openshift-config-managed, of credentials in
-// openshift-config and of the reports on the operator's CR; their writing; conditions; migrations and pre-flight checks in the background.
-// What does not: any decision, and how plugins, reporters and API servers are started (the Executor's).
+// It watches the APIServer configuration, the keys and revisions in openshift-config-managed, the credentials in
+// openshift-config, and the reports on the operator's CR. It writes keys, revisions and conditions, and runs migrations
+// and pre-flight checks in the background. It makes no decisions. Starting plugins, reporters and API servers is left
+// to the Executor.
 //
-// One goroutine looks, decides and acts. It may be killed anywhere: a new one goes on from what it finds. What it made by mistake from an
-// old cache the API server refuses, because names and resource versions say what it believed in.
+// One goroutine observes, decides and acts. It may be killed at any point: a new one continues from the objects that it
+// finds. Names and resource versions contain what a write is based on, so the API server refuses a write that is based
+// on an outdated cache.
 package operator

@@ -1,7 +1,7 @@
-// Package cli is the command line of the fake plugin: serve a plugin, serve the remote KMS behind it, and verbs that drive
-// a plugin which runs, through its control API. `fake-kms-plugin` has all of them, `kmsharness plugin` the verbs.
+// Package cli is the command line of the fake plugin: it serves a plugin or the remote KMS, and has verbs that control
+// a running plugin through its control API. `fake-kms-plugin` has all commands, `kmsharness plugin` the verbs.
 //
-// What the commands do lives in the packages that they are about.
+// The other packages of fakeplugin implement the commands.
 package cli
 
 import (

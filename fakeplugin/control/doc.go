@@ -1,5 +1,5 @@
-// Package control is the HTTP API by which a fake plugin is watched and made to misbehave. openapi.yaml describes it;
-// a test holds the two together. What the requests do is the server's business, its Go client is in package client.
+// Package control is the HTTP API that observes a fake plugin and injects its faults. openapi.yaml describes the API; a
+// test compares the description with the server. Package client is its Go client.
 package control
 
 import (

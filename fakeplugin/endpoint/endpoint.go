@@ -1,5 +1,5 @@
-// Package endpoint names the places where the fake plugin's servers listen, and opens them: a socket file
-// (unix:///path), an abstract Linux socket (unix:///@name) or, for control APIs only, TCP (tcp://host:port).
+// Package endpoint names the addresses of the fake plugin's servers, and listens on them: a socket file (unix:///path),
+// an abstract Linux socket (unix:///@name) or, for control APIs only, TCP (tcp://host:port).
 package endpoint
 
 import (

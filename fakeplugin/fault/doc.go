@@ -1,8 +1,7 @@
-// Package fault is the fault program of a fake plugin: what can go wrong, as values (the catalogue), which of it is in
-// force, and the decision what goes wrong with one call (Decide) or with the socket (DecideSocket). The decisions are
-// pure functions of the faults in force, the method, the time and a random source; carrying them out is the server's
-// business.
+// Package fault has the faults of a fake plugin as values (the catalogue), the faults in force, and the decision which
+// fault affects a call (Decide) or the socket (DecideSocket). The decisions are pure functions of the faults in force,
+// the method, the time and a random source. Package server carries them out.
 //
-// Adding a fault is one Definition in the file that fits its scope, one line in Catalogue, and one test of its effect
-// in the server's package, which fails for a fault without one.
+// To add a fault, add one Definition in the file for its scope, one line in Catalogue, and one test of its effect in
+// package server. A test there fails for a fault without such a test.
 package fault

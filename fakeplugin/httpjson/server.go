@@ -1,5 +1,5 @@
-// Package httpjson is strict JSON over HTTP: requests are bounded and may hold no unknown field, every error is a
-// JSON object that says what was wrong. It knows nothing of what the APIs are about.
+// Package httpjson is strict JSON over HTTP, for any API: requests are bounded and must not have unknown fields, and
+// every error is a JSON object that describes the mistake.
 package httpjson
 
 import (

@@ -1,5 +1,5 @@
-// Package journal keeps what happened: bounded in memory, streamed as JSON lines. It says what a call looks like in
-// the journal, and nothing about who makes calls or reads them.
+// Package journal keeps numbered entries, such as the calls of a plugin: bounded in memory, and streamed as JSON lines.
+// It defines the form of a call.
 package journal
 
 import (

@@ -1,4 +1,3 @@
-// Package keyring encrypts with AES-256-GCM under versioned KEKs. Every KEK of the past decrypts, and a KEK's id is
-// never given out twice. It is a value in memory; who may use it, over which wire and where it is kept is not
-// decided here.
+// Package keyring encrypts with AES-256-GCM under versioned KEKs. Every earlier KEK can decrypt, and no id is given to
+// two KEKs. A keyring is a value in memory: access rules, wire protocol and storage are in other packages.
 package keyring

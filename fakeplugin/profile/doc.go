@@ -1,6 +1,6 @@
-// Package profile is what makes a fake plugin behave as the plugin of one provider does: the shape of its key_id, whether a
-// rotation shows in it, how long its calls take, and its typical failures with their texts and codes.
+// Package profile makes a fake plugin behave like the plugin of one provider: the form of its key_id, whether a
+// rotation changes the key_id, the duration of its calls, and its typical failures with their texts and codes.
 //
-// A profile is a YAML file in data. Adding a provider is adding a file (docs/profiles.md): nothing else names them. What a
-// profile does to a call is decided in fakeplugin/fault, what it does to a key_id in fakeplugin/plugin.
+// A profile is a YAML file in data. To add one, add a file (docs/profiles.md). Package fault applies a profile to a
+// call, package plugin to a key_id.
 package profile

@@ -1,8 +1,8 @@
-// Package remotekms models the key management service behind the plugins of all nodes: named keys with KEK versions,
-// rotation, KEKs that are disabled, deleted or denied, and callers that are cut off or slowed down. It serves the
-// model on a socket of its own and holds the client; the same model also runs inside a plugin's process.
+// Package remotekms models the key management service that the plugins of all nodes share: named keys with versions of
+// KEKs, rotation, KEKs that are disabled, deleted or denied, and callers that are disconnected or delayed. It has the
+// model, a server with a socket of its own, and a client; the model can also run inside a plugin's process.
 //
-// It knows nothing of the KMS v2 API: that is the plugin's business.
+// It is independent of the KMS v2 API, which package plugin implements.
 package remotekms
 
 import (

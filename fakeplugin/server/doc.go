@@ -1,4 +1,3 @@
-// Package server serves a plugin on its socket by gRPC and carries out what the fault program decides: it waits, fails,
-// falsifies answers, breaks connections and takes the socket away. What goes wrong when is decided in package fault;
-// every call is recorded in the journal.
+// Package server serves a plugin on its socket by gRPC and carries out the decisions of package fault: it delays or
+// fails calls, changes answers, breaks connections and removes the socket. It records every call in the journal.
 package server

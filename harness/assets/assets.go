@@ -1,7 +1,7 @@
-// Package assets finds the etcd and kube-apiserver programs, or makes them.
+// Package assets finds the etcd and kube-apiserver binaries, or builds them.
 //
-// What lives here: the order in which places are tried, the download through setup-envtest, the build from Go modules and
-// its cache. What does not: running the programs (harness/controlplane).
+// It has the order in which locations are tried, the download with setup-envtest, the build from Go modules, and the
+// cache of the build. Package controlplane runs the binaries.
 package assets
 
 import (

@@ -1,8 +1,8 @@
 // Package backend is the interface between the engine and a control plane, real or modelled.
 //
-// A backend turns actions into effects, and effects into events of the history. All backends have this one small
-// interface; what one cannot do it declares, and the scenario is then *not supported* there, which is not *passed*.
-// Backends live in sub-packages; this package holds nothing that only one of them needs.
+// A backend executes actions and records their effects as events of the history. All backends implement this one small
+// interface. A backend declares what it does not support; a scenario that needs it is then *not supported* there, which
+// is not *passed*. Backends are in sub-packages; this package has only what several of them need.
 package backend
 
 import (

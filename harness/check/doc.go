@@ -1,16 +1,17 @@
 // Package check judges a history by every invariant of the contract.
 //
-// It is a pure function of the events: Run(events) gives the same verdict for the same history, live or from a file.
-// It derives what should have happened by itself (what a plugin answered from its journal, what a rollup must say from
-// the reports that were visible) and shares with the rest only wire types, limits, names and reasons, so that a wrong
-// rule in the reporter or the aggregator is not repeated here.
+// It is a pure function of the events: Run(events) gives the same verdict for the same history, live or from a file. It
+// computes the expected observations itself (the answers of a plugin from its journal, a rollup from the visible
+// reports) and shares with other packages only wire types, limits, names and reasons, so that it does not repeat a
+// wrong rule of the reporter or the aggregator.
 //
-// Where the truth is unknown (between two calls, while no aggregator can run) nothing is judged; what was judged is
-// counted, so that an empty judgement shows.
+// Nothing is judged while the truth is unknown (between two calls, while no aggregator can run). Judgements are
+// counted, so that an empty verdict is visible.
 //
-// A violation that CPU starvation beyond the tolerance explains is neither a failure nor a pass: the run is inconclusive (starvation.go has the
-// rule). The history is then judged a second time with longer bounds, and what is violated both times stands.
+// A violation that CPU starvation beyond the tolerance explains is neither a failure nor a pass: the run is
+// inconclusive (starvation.go has the rule). The history is then judged again with longer bounds, and a violation of
+// both judgements is a failure.
 //
-// What does not live here: a scenario's own expectations (harness/engine judges them, this package only counts them)
-// and files or JUnit (harness/report).
+// harness/engine judges a scenario's own expectations; this package only counts them. Files and JUnit are in
+// harness/report.
 package check

@@ -1,6 +1,6 @@
-// Package cli is the kmsharness command: run and check scenarios, run the whole catalogue, keep an environment up to
-// play with, drive a fake plugin. It only wires; what a command does lives in the package that it is about.
+// Package cli is the kmsharness command: it runs and checks scenarios, runs the catalogue, keeps an environment for
+// experiments, and controls a fake plugin. It connects the packages that implement the commands.
 //
-// Exit codes, the same for every command: 0 passed, 1 failed, 2 could not run (bad command line, scenario or
+// Exit codes are the same for every command: 0 passed, 1 failed, 2 could not run (bad command line, scenario or
 // environment), inconclusive or interrupted.
 package cli

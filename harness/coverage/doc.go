@@ -1,6 +1,6 @@
-// Package survey says what each scenario is about without reading it: topology, faults, backends, how long it takes and which
-// invariants it lets be judged. The last two come from a simulation, which takes milliseconds and is the same every time.
+// Package coverage describes each scenario in a table: topology, faults, backends, duration, and the invariants that
+// judge it. A simulation determines the last two, in milliseconds and always with the same result.
 //
-// What lives here: the survey, its table, and the map from the statements of the sources to scenarios (docs/catalogue.md). What does
-// not: the scenarios (scenarios/catalogue), the statements (scenarios/statements.yaml).
+// It has the table, and the map from the statements of the sources to scenarios (docs/catalogue.md). The scenarios are
+// in scenarios/catalogue, the statements in scenarios/statements.yaml.
 package coverage

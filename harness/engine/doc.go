@@ -1,11 +1,10 @@
-// Package engine runs a scenario on an environment: the healthy control before, the timeline of steps, the healing and
-// the control after.
+// Package engine runs a scenario on an environment: the health check before the steps, the timeline of steps, the
+// healing, and the health check after it.
 //
-// It sees the environment only through the events of the history, as everybody who reads the history later does; it
-// does to the environment only what the scenario says, and afterwards what undoes that. One goroutine decides
-// everything; actions run beside it and report back through the history. Time and waiting are behind Runtime, so that a
-// simulator drives the same engine in virtual time.
+// It reads the environment only through the events of the history, like every later reader of the history. It executes
+// only the actions of the scenario, and afterwards the actions that undo them. One goroutine makes all decisions;
+// actions run concurrently and report through the history. Runtime provides time and waiting, so that a simulator can
+// drive the same engine in virtual time.
 //
-// What does not live here: what must hold in every run (harness/check), how an action is carried out (harness/backend),
-// how results look (harness/report).
+// Invariants are in harness/check, the execution of actions in harness/backend, the form of results in harness/report.
 package engine

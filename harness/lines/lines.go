@@ -1,4 +1,4 @@
-// Package lines carries lines of text from several processes to one reader, through a file. What the lines say is not its business.
+// Package lines transfers lines of text from several processes to one reader, through a file.
 package lines
 
 import (

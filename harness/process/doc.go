@@ -1,10 +1,10 @@
-// Package process runs the child processes of a harness and makes sure that none outlives it.
+// Package process runs the child processes of a harness and ensures that none outlives it.
 //
-// What lives here: starting with a log file in a process group of its own, stopping, killing, pausing and resuming, the
-// wait for readiness, and the run directory with its lock. What does not: what the processes are, their flags, and who
-// records their changes (the caller's OnChange does).
+// It starts a process with a log file in its own process group, stops, kills, pauses and resumes it, waits for its
+// readiness, and has the run directory with its lock. The caller chooses programs and flags, and records their changes
+// (OnChange).
 //
-// Nothing survives the harness, in three layers. The owner closes the Supervisor on every orderly way out. The kernel
-// kills the children when the harness dies (parent-death signal). What slipped through both, such as grandchildren, is
-// found by its environment and killed when the next harness removes the stale run directory.
+// Three layers ensure that no process survives the harness. The owner closes the Supervisor on every orderly exit. The
+// kernel kills the children when the harness dies (parent-death signal). The next harness finds the remaining
+// processes, such as grandchildren, by their environment and kills them when it removes the stale run directory.
 package process

@@ -1,9 +1,9 @@
-// Package record holds the recorders of real backends, one per sub-package. Each turns one source (an audit log, a
-// plugin's journal, an API server's log, a watch) into events of the history and does nothing else.
+// Package record has the recorders of real backends, one in each sub-package. A recorder converts one source (an audit
+// log, a plugin's journal, an API server's log, a watch) to events of the history, and does nothing else.
 //
-// A recorder is a pure conversion of one line or one object, and a thin edge that feeds it. Package tail is the edge
-// of everything that is a file. What does not live here: starting the programs that write these sources
-// (harness/controlplane, harness/backend/local) and judging what they say (harness/check).
+// A recorder is a pure conversion of one line or one object, and a thin edge that reads the source. Package tail is the
+// edge for files. harness/controlplane and harness/backend/local start the programs that write these sources,
+// harness/check judges their content.
 package record
 
 import "time"

@@ -1,12 +1,14 @@
-// Package stall notices that the machine gave this process no processor time.
+// Package starvation measures CPU starvation: time in which the machine gave a process no processor.
 //
-// A watch is woken at a steady beat. Where it is woken late, nothing of its process ran meanwhile, and most likely nothing of what
-// runs beside it either: in the harness the machine was busy, in a container (harness/supervisor) perhaps that container alone.
+// A watch wakes at a fixed interval. If it wakes late, nothing in its process ran meanwhile, and most likely nothing
+// beside it either: in the harness because the machine was busy, in a container (harness/supervisor) perhaps in that
+// container only.
 //
-// Linux counts for how long other processes waited for a processor (Queue). One of a lower priority may wait while this one runs.
+// Linux counts how long other processes waited for a processor (Queue). A process of a lower priority may wait while
+// this process runs.
 //
-// What lives here: the beat, what counts as late, the watch, the queue. What does not: where a stall is written to (harness/supervisor, backends), and
-// what it excuses (harness/check).
+// The package has the interval, the limit for a late wake-up, the watch and the queue. harness/supervisor and the
+// backends record starvation; harness/check decides what it explains.
 package starvation
 
 import (

@@ -1,7 +1,7 @@
-// Package swarm draws scenarios from seeds and runs them on simulations. Each seed gives a topology and faults that come and go at
-// random, some at the same time; the engine then ends them all and demands that everything gets well. There are no expectations in
-// between: whatever happens is judged by the invariants.
+// Package swarm draws scenarios from seeds and simulates them. Each seed has a topology and random faults, some at the
+// same time. The engine then ends all faults and requires a healthy cluster. A drawn scenario has no other
+// expectations: the invariants judge it.
 //
-// What was drawn is a scenario file like any other, and runs on every backend. What does not live here: the simulation
-// (harness/backend/sim), and what must hold (harness/check).
+// A drawn scenario is an ordinary scenario file and runs on every backend. The simulation is in harness/backend/sim,
+// the invariants in harness/check.
 package swarm

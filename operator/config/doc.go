@@ -1,9 +1,9 @@
-// Package config reads the cluster's APIServer configuration (config.openshift.io/v1) as the encryption that is wanted: its type, and
-// for KMS the provider with its settings.
+// Package config reads the requested encryption from the cluster's APIServer configuration (config.openshift.io/v1):
+// its type, and for KMS the provider with its settings.
 //
-// What lives here: the table of providers, validation, and the hashes by which configurations are told apart. What does not: keys,
-// revisions and what is done about it all (operator/core). It is pure.
+// It has the table of providers, the validation, and the hashes that distinguish configurations. Keys, revisions and
+// decisions are in operator/revision and operator/core. The package is pure.
 //
-// The API knows Vault alone. The other providers come in by an annotation of the same object, in the form in which the field would
-// have them: see Annotation.
+// The API has a section for Vault only. The other providers use an annotation of the same object, in the form that such
+// a section would have: see Annotation.
 package config

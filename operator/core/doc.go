@@ -1,12 +1,12 @@
-// Package core decides what the operator of one API server does about encryption: which key is made, when it is read, when it writes,
-// when data is migrated, and what is torn down when.
+// Package core decides the encryption of one API server: when a key is created, read, used for writing and migrated to,
+// and when old keys, plugins and revisions are removed.
 //
-// Decide is a function of what was observed and the time. It has no memory: what must survive a crash is in the keys and revisions
-// (operator/revision), so that it makes no difference where an operator is killed. What lives here: the stages, their
-// preconditions, conditions for the administrator. What does not: how an action is carried out (operator), and which
-// configurations are valid (operator/config).
+// Decide is a function of the observations and the time. It is stateless: everything that must survive a crash is in
+// the keys and revisions (operator/revision), so the operator may be killed at any point. The package has the stages,
+// their preconditions, and the conditions for the administrator. Carrying out an action is in operator, the validation
+// of configurations in operator/config.
 //
-// The stages of a key, each of which begins only when every API server has loaded the configuration of the one before:
+// Each stage of a key begins only when every API server has loaded the configuration of the previous stage:
 //
-//	made → plugins run and report → read by all → written by all → everything migrated → others removed → pruned
+//	created → plugins run and report → read by all → written by all → everything migrated → others removed → pruned
 package core

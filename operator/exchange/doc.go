@@ -1,6 +1,7 @@
-// Package exchange is what passes between an operator and the API: objects into what is observed, actions into objects, conditions into an
-// apply, and when to look again.
+// Package exchange converts between an operator and the API: objects to observations, actions to objects, and
+// conditions to an apply. It also returns when the operator runs next.
 //
-// What lives here has no client, clock or goroutine, so that an operator of a real control plane (operator) and one that is
-// simulated (harness/backend/sim) read, write and say the same. What does not: how objects are watched and sent, and any decision.
+// It has no client, clock or goroutine, so that the operator of a real control plane (operator) and a simulated
+// operator (harness/backend/sim) read and write the same objects. Watching and sending objects, and decisions, are in
+// those packages and in operator/core.
 package exchange

@@ -1,10 +1,10 @@
-// Package model is a small cluster in which an operator's decisions are tried: API servers with the configurations that they have
-// loaded, objects with the key that encrypted them, plugins, reporters, a remote KMS, and everything that can happen in between.
+// Package model tests an operator's decisions in a small model of a cluster: API servers with the configurations that
+// they have loaded, objects with the key that encrypted them, plugins, reporters, a remote KMS, and random events.
 //
-// What lives here: that world, what must never happen in it, and what must be true when it comes to rest. What does not: any decision
-// of its own (operator/core, or a wrong one from scenarios/mutants). It is pure: chance comes from a Choose, which a property
-// test or a seed provides.
+// It has the cluster, the laws that must hold after every event, and the conditions that must hold when the cluster is
+// at rest. It makes no decisions: those are in operator/core, or in a wrong operator of scenarios/mutants. It is pure:
+// a Choose injects the randomness, from a property test or a seed.
 //
-// What it leaves out: what clients are refused while a plugin is down, and kekIDs that come and go between two reports. KMS v2 forbids
-// those, and no reader of reports could notice them.
+// The model leaves out requests of clients that are refused while a plugin is down, and kekIDs that appear and
+// disappear between two reports. KMS v2 forbids the latter, and no reader of reports could observe them.
 package model

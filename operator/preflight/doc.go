@@ -1,7 +1,7 @@
-// Package preflight checks a plugin before anything depends on it: Status until it is ok, Encrypt, Decrypt, and whether what comes back
-// is what went in.
+// Package preflight checks a plugin before it is used: Status until it is ok, Encrypt, Decrypt, and a comparison of the
+// decrypted text with the original.
 //
-// What lives here: the calls and what their answers must be. What does not: who starts the plugin, when a check is made, and what follows
-// from its result (operator/core). A result carries the hash of the configuration that was checked, and says nothing about any
-// other.
+// It has the calls and the requirements for their answers. Starting the plugin, the time of a check and the
+// consequences of its result are decided by its callers (operator, operator/core). A result has the hash of the checked
+// configuration and is valid for no other configuration.
 package preflight

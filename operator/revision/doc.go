@@ -1,10 +1,10 @@
-// Package revision is the operator's memory: encryption keys, and revisions of encryption and plugin configurations, as objects in
-// openshift-config-managed.
+// Package revision stores the operator's state: encryption keys, and revisions of encryption and plugin configurations,
+// as objects in openshift-config-managed.
 //
-// What lives here: the values, their form as Secrets and ConfigMaps with the names and labels of OpenShift, strict reading of the same,
-// which revision is the newest, which may be pruned, and the names of sockets. What does not: when a key or a revision is made
-// (operator/core), and the API server that keeps them. It is pure.
+// It has the values, their form as Secrets and ConfigMaps with the names and labels of OpenShift, strict reading of
+// these objects, the selection of the newest revision and of those to prune, and the names of sockets. operator/core
+// decides when a key or a revision is created. The package is pure.
 //
-// The newest revision is in force for every API server pod, of whatever revision that is itself: an API server that was rolled back
-// must still read what was written after the revision that it was rolled back to.
+// The newest revision is in force for every API server pod, whatever the revision of the pod: an API server that was
+// rolled back must still read objects that were written since.
 package revision

@@ -1,4 +1,4 @@
-// Package client talks to the control API of a fake plugin.
+// Package client is the Go client of a fake plugin's control API.
 package client
 
 import (

@@ -1,5 +1,5 @@
-// Package beside names what an API server beside kube-apiserver has of its own, on every backend: a version of the group that stands for what
-// it serves, a part of etcd, a Service, and keys in the remote KMS that all share. It is pure.
+// Package apiservers names what belongs to an aggregated API server on every backend: the version of the API group that
+// its stub serves, a prefix in etcd, a Service, and keys in the shared remote KMS. It is pure.
 package apiservers
 
 import (

@@ -1,5 +1,5 @@
-// Package choose makes the backend that a person names. It is the one place that knows all of them; what they do lives in
-// packages of their own.
+// Package choose returns the backend of a name. It is the only package that knows all backends; their packages
+// implement them.
 package choose
 
 import (

@@ -1,14 +1,15 @@
-// Package kind is the backend with real nodes: kind clusters whose kube-apiserver static pods have the fake plugins and the
-// reporter as sidecars, and in which the aggregator and aggregated API servers, with plugins and reporters of their own, are Deployments.
+// Package kind is the backend with real nodes: kind clusters whose kube-apiserver static pods have the fake plugins and
+// the reporter as sidecars. The aggregator and the aggregated API servers, with their plugins and reporters, are
+// Deployments.
 //
-// A plane is one cluster. It consists of the machines of its nodes (node.go), one table of the units in their containers (units.go), etcd's
-// members (etcd.go) and links (links.go). What the harness wants to see or to reach (sockets, journals, logs, the words of a command) lies
-// in folders of this machine that the nodes mount, so actions and recorders are the same as on the local backend
-// (harness/backend/live). Every program under test runs below kmsharness-supervisor, so that a stopped one stays down.
-// Links between containers are broken by the packet filters of the nodes, with a kmsharness-proxy behind them where these do
-// not suffice.
+// A control plane is one cluster: the containers of its nodes (node.go), one table of the units in their containers
+// (units.go), the members of etcd (etcd.go) and the links (links.go). Sockets, journals, logs and the commands of
+// containers are in folders of this machine that the nodes mount, so actions and recorders are those of the local
+// backend (harness/backend/live). Every program under test runs under kmsharness-supervisor, so that a stopped program
+// stays down. The packet filters of the nodes break links between containers, with a kmsharness-proxy behind them if
+// packet filters are not sufficient.
 //
-// What lives here: clusters, their wiring, and the faults that only nodes can have. What does not: what is done with a plane
-// (harness/backend/live), how sidecars come into a manifest (operator/sidecar), building images (ci/images,
-// ci/nodeimage), starting a container engine (ci/engine).
+// The package has the clusters, their wiring, and the faults that need nodes. Actions on a control plane are in
+// harness/backend/live, adding sidecars to a manifest is in operator/sidecar, building images in ci/images and
+// ci/nodeimage, and starting a container engine in ci/engine.
 package kind

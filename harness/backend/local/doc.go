@@ -1,7 +1,7 @@
 // Package local is the backend that runs a control plane as processes on this machine: etcd, one kube-apiserver per
 // node with KMS v2 encryption, the fake plugins, the remote KMS model, and the reporters and aggregators under test.
 //
-// A plane is what several scenarios can share (etcd, API servers, plugins, remote KMS, load balancer). What lives here:
-// booting, wiring and keeping planes. What does not: what is done with them (harness/backend/live), how the processes of a
-// control plane are run (harness/controlplane, harness/process), how links fail (harness/netfault).
+// Several scenarios can use one control plane (etcd, API servers, plugins, remote KMS, load balancer), one after
+// another. The package boots, wires and keeps control planes. Actions are in harness/backend/live, the processes of a
+// control plane in harness/controlplane and harness/process, link faults in harness/netfault.
 package local

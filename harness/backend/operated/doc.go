@@ -1,6 +1,7 @@
-// Package operated is what backends with an operator have in common: what an administrator writes, what a rollout has in it, what becomes of a
-// decision in a history, and the operator's pace; and what others than reporters write into an operator's CR.
+// Package operated is the shared part of backends with an operator: the configurations that an administrator writes,
+// the content of a rollout, the events for a decision, the intervals of the operator, and the writes of other clients
+// to an operator's CR.
 //
-// What lives here has no client, clock or goroutine. What does not: how pods, plugins and reporters are started, which each backend does in its
-// own way, and the operator itself (operator).
+// It has no client, clock or goroutine. Each backend starts pods, plugins and reporters itself; the operator is in
+// package operator.
 package operated

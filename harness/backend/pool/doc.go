@@ -1,6 +1,6 @@
-// Package pool keeps control planes between scenarios, for backends whose planes take seconds or minutes to boot: an idle one
-// that fits is reset and used again, one that a scenario has spoiled is ended.
+// Package pool keeps control planes between scenarios, for backends that take seconds or minutes to boot one. It resets
+// and reuses an idle control plane that fits, and ends one that a scenario has made dirty.
 //
-// How a plane is booted, reset and ended, and which scenarios it fits, is the backend's; what an environment on it does is
-// harness/backend/live's.
+// The backend boots, resets and ends control planes, and decides which scenarios fit. harness/backend/live has the
+// environments.
 package pool

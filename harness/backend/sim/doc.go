@@ -1,14 +1,13 @@
-// Package sim is a backend without anything real but the decisions: the cores of reporter and aggregator run in virtual time
-// against models of everything else, from one seed. The same scenario, seed and commit give the same history, byte for byte.
+// Package sim is a backend in virtual time: the real decision cores of reporter, aggregator and operator run against
+// models of everything else, from one seed. The same scenario, seed and commit give the same history, byte for byte.
 //
-// What is modelled, and how it is told apart from what is not: processes that start, die, stand still and go on (proc.go);
-// links and connections (link.go, conn.go, dial.go); etcd and API servers with latency, watches and their lag, who may do what,
-// what an apply costs (etcd.go, server.go, watch.go, authorize.go, merging.go), envelope encryption (envelope.go, provider.go,
-// reload.go, secret.go) and an operator that switches it (do_encryption.go, stages.go, migrate.go), clocks that are wrong
-// (do_clock.go), and API servers beside kube-apiserver with the aggregation layer before them (further.go, aggregation.go,
-// environment_further.go); plugins, which answer with the fake plugin's own code (plugin.go), and the remote KMS, which is its
-// model itself. The adapters around the cores are as thin as they can be (reporter.go, publish.go, aggregator.go, mirror.go,
-// elect.go): what only real adapters can get wrong is found on backends with real processes.
+// These parts are modelled: processes that start, end, pause and resume (proc.go); links and connections (link.go,
+// conn.go, dial.go); etcd and API servers with latency, delayed watches, authorization, and the cost of an apply
+// (etcd.go, server.go, watch.go, authorize.go, merging.go); envelope encryption (envelope.go, provider.go, reload.go,
+// secret.go) and its switches (do_encryption.go, stages.go, migrate.go); wrong clocks (do_clock.go); and aggregated API
+// servers behind the aggregation layer (aggregation.go). Plugins answer with the code of the fake plugin (plugin.go),
+// and the remote KMS is the model of package remotekms. The adapters around the cores are minimal (reporter.go,
+// publish.go, aggregator.go, informer.go, elect.go): backends with real processes find the defects of real adapters.
 //
 // Everything runs in one thread of control (package kernel), and nothing here is safe for concurrent use.
 package sim

@@ -1,8 +1,8 @@
-// Package provider lets tests that are written with sigs.k8s.io/e2e-framework run on a control plane of processes, where they
-// would use kind: no container engine, ready in seconds.
+// Package provider runs tests that are written with sigs.k8s.io/e2e-framework on a control plane of processes instead
+// of kind: no container engine, ready in seconds.
 //
-// What lives here: e2e-framework's cluster provider interface, with nodes, and a load balancer in front of the API servers.
-// What does not: kubelets (pods never run), plugins, reporters, faults (harness/backend/local has them).
+// It implements e2e-framework's interface of a cluster provider, with nodes, and a load balancer in front of the API
+// servers. It has no kubelets (pods never run), plugins, reporters or faults; harness/backend/local has the last three.
 package provider
 
 import (

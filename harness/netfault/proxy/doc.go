@@ -1,7 +1,7 @@
-// Package proxy is the program kmsharness-proxy: one netfault.Link with one fault, for places that the harness itself is not in, such
-// as the network of a node's container.
+// Package proxy is the program kmsharness-proxy: one netfault.Link with one fault, for networks that the harness is not
+// part of, such as that of a node's container.
 //
-// What lives here: flags, the file that says that it listens, an end by signal. What does not: the fault (package
-// netfault), and how connections come to the proxy (packet filters, harness/backend/kind). There is no control API: another
-// fault is another proxy.
+// It has the flags, the file that shows that the proxy listens, and the end by a signal. The fault is in package
+// netfault; packet filters of harness/backend/kind direct connections to the proxy. There is no control API: another
+// fault needs another proxy.
 package proxy

@@ -1,8 +1,8 @@
-// Package audit turns the audit log of a kube-apiserver into the history's requests.
+// Package audit converts the audit log of a kube-apiserver to requests of the history.
 //
-// The audit log is written by the API server, so a system under test cannot hide a request from it. What lives here:
-// decoding of one line, and the choice of lines that matter. What does not: the audit policy (harness/controlplane)
-// and the reading of the file (harness/record/tail).
+// The API server writes the audit log, so a system under test cannot hide a request from it. The package decodes a line
+// and selects the relevant lines. The audit policy is in harness/controlplane, the reading of the file in
+// harness/record/tail.
 package audit
 
 import (

@@ -1,9 +1,9 @@
-// Package canary records whether an API server can write: it writes a small object of its own through it, again and again.
+// Package canary records whether an API server can write: it repeatedly writes a small object of its own through it.
 //
-// Where etcd has several members, an election or a member that joins stops all writes for seconds although every process
-// runs. No reporter is to blame for that, and no journal tells of it. What lives here: the writing and the change from
-// success to failure and back, recorded as the link from the API server to etcd, which is what it is worth. What does not:
-// writes of the system under test.
+// If etcd has several members, an election or a joining member stops all writes for seconds although every process
+// runs. No reporter causes this, and no journal records it. The package writes the object, and records a change from
+// success to failure and back as a change of the link from the API server to etcd, which has the same effect. It does
+// not write for the system under test.
 package canary
 
 import (

@@ -1,7 +1,8 @@
-// Package container turns what a container engine and containerd say into the history's containers.
+// Package container converts the output of a container engine and of containerd to the history's containers.
 //
-// Neither needs an API server: the engine tells of the containers that are nodes, containerd of those inside one. What does not
-// live here: running the commands that print this (harness/backend/kind), what processes below hold do (harness/record/supervisor).
+// Neither needs an API server: the engine reports the containers that are nodes, containerd those inside a node.
+// harness/backend/kind runs the commands that print this; harness/record/supervisor records the processes under a
+// supervisor.
 package container
 
 import (

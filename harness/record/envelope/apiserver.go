@@ -1,8 +1,8 @@
-// Package envelope turns what kube-apiserver logs about envelope encryption into the history's envelopes, so that an
+// Package envelope converts kube-apiserver's log lines about envelope encryption to the history's envelopes, so that an
 // operation can be followed API server → plugin → remote KMS by its uid.
 //
-// The lines are those of k8s.io/apiserver's envelope.go at verbosity 6; --vmodule=envelope=6 turns them on without the
-// rest of that verbosity. What does not live here: the plugin's own hop (harness/record/journal).
+// The lines are those of k8s.io/apiserver's envelope.go at verbosity 6; --vmodule=envelope=6 enables them without the
+// rest of that verbosity. harness/record/journal records the plugin's hop.
 package envelope
 
 import (

@@ -1,8 +1,8 @@
-// Package journal turns the journals of the fake plugin and of the remote KMS model into the history's calls and
-// envelopes.
+// Package journal converts the journals of the fake plugin and of the remote KMS model to calls and envelopes of the
+// history.
 //
-// Both journals write a line, in one write, before the answer that it describes is sent: what a caller has seen is in
-// the file. What does not live here: the reading of the file (harness/record/tail).
+// Both journals write a line, in one write, before the plugin or the KMS sends the answer that it describes: every
+// answer that a caller has received is in the file. harness/record/tail reads the file.
 package journal
 
 import (

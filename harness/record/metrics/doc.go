@@ -1,3 +1,3 @@
-// Package metrics records what reporters say of plugins on their metrics endpoint (docs/contract.md, "Metrics, alerts").
-// It reads the text format; what the numbers should be is for expectations and for alerts to say.
+// Package metrics records the metrics of reporters (docs/contract.md, "Metrics, alerts"). It parses the text format;
+// expectations and alerts judge the values.
 package metrics

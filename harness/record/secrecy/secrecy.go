@@ -1,8 +1,9 @@
-// Package secrecy searches logs and journals for what must not be in any: bytes of the objects that a scenario writes, in clear text or as
-// they lie in etcd, and keys.
+// Package secrecy searches logs and journals for confidential bytes: the values of a scenario's objects, in clear text
+// or as stored in etcd, and keys.
 //
-// What lives here: the forms in which bytes end up in a log, and the search. What does not: reading files (harness/record/tail), and whether a
-// find is a violation (harness/check). Of each value only the beginning is known here, which is enough to recognise it.
+// It has the forms in which bytes can appear in a log, and the search. harness/record/tail reads files; harness/check
+// decides whether a match is a violation. The package stores only the beginning of each value, which is sufficient to
+// recognise it.
 package secrecy
 
 import (

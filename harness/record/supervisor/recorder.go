@@ -1,8 +1,9 @@
-// Package supervisor turns the journal of a kmsharness-supervisor into the history's changes of processes and stalls.
+// Package supervisor converts the journal of a kmsharness-supervisor to changes of processes and CPU starvation of the
+// history.
 //
-// A line is written before the control API answers: what a caller has brought about is in the file. What does not live
-// here: the reading of the file (harness/record/tail), whose process it is (the caller says), and ProcessReady, which no
-// supervisor can know.
+// The supervisor writes a line before its control API answers, so every effect of an answered request is in the file.
+// harness/record/tail reads the file; the caller names the process. ProcessReady is not recorded here, because a
+// supervisor cannot observe readiness.
 package supervisor
 
 import (

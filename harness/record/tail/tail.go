@@ -1,8 +1,8 @@
-// Package tail follows files that other processes append lines to, across truncation and rotation.
+// Package tail follows files to which other processes append lines, across truncation and rotation.
 //
 // A Follower reads on demand; a Set polls many of them from one goroutine. Reading is synchronous: when Poll returns,
-// every complete line that was in the file when Poll was called has been handed over. That is what makes a final
-// drain provable: stop the writer (or see its last line arrive), then Poll once.
+// it has delivered every complete line that was in the file when Poll was called. A final drain is therefore complete:
+// stop the writer (or observe its last line), then call Poll once.
 package tail
 
 import (

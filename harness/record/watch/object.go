@@ -1,8 +1,8 @@
-// Package watch observes the operator CR and its ClusterOperator through every API server at once and records each
-// new state in the history.
+// Package watch observes the operator CR and its ClusterOperator through every API server concurrently, and records
+// each new state in the history.
 //
-// What lives here: the conversion of an object to a history.Object, the merging of several watches into one sequence
-// that never goes back, and the watches themselves. What does not: any judgement of what is seen.
+// It has the conversion of an object to a history.Object, the merging of several watches into one sequence that never
+// goes back, and the watches themselves. It does not judge the states.
 package watch
 
 import (

@@ -1,8 +1,9 @@
-// Package diverge finds where two histories of the same scenario part.
+// Package diverge finds the first difference of two histories of the same scenario.
 //
-// Histories are compared event by event first. If they are not the same, each is taken apart into strands (what one plugin answered,
-// what one rollup said, what one process did …), in which only the order of what was said counts: no instant, no number of repetitions,
-// no name that is drawn anew for each run. Two runs on real processes are then the same if only their times differ.
+// It compares the histories event by event first. If they differ, it divides each into strands (the answers of one
+// plugin, the states of one rollup, the states of one process …), and compares the order of the observations in each
+// strand. Times, repetitions, and names that are drawn for each run are ignored. Two runs on real processes are then
+// equal if only their times differ.
 //
-// What does not live here: verdicts of whole runs (report.Compare).
+// Verdicts of runs are compared by report.Compare.
 package diverge

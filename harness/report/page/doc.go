@@ -1,8 +1,8 @@
-// Package page makes the HTML page of one or more runs: a matrix of scenarios and backends, and for each run a timeline with what was
-// done to it, what was seen, and what should have been.
+// Package page writes the HTML page of one or more runs: a matrix of scenarios and backends, and for each run a
+// timeline of its actions, its observations and the expected states.
 //
-// The core is pure: NewTimeline turns a history and its verdict into what is drawn, Write puts runs into one file. The file is
-// complete in itself. It asks for nothing on a network, and works from a disk.
+// The core is pure: NewTimeline converts a history and its verdict to a timeline, Write writes runs to one file. The
+// file is self-contained: it needs no network and can be opened from a disk.
 //
-// What does not live here: reading runs from folders (harness/report/render), judging (harness/check).
+// Reading runs from folders is in harness/report/render, judging in harness/check.
 package page

@@ -1,5 +1,5 @@
-// Package render reads what runs left in their folders, judges every history again, and writes what people and programs read of it:
+// Package render reads the folders of runs, judges every history again, and writes the reports for people and programs:
 // the page (index.html), the comment (summary.md), summary.json and junit.xml.
 //
-// What does not live here: how each of them looks (harness/report, harness/report/page), judging (harness/check).
+// The form of each is in harness/report and harness/report/page, judging in harness/check.
 package render

@@ -1,5 +1,5 @@
-// Package series is what a Prometheus would have scraped of the reporters during a run, as input of rule tests. It is pure, and
-// knows no alerts.
+// Package series computes the series that Prometheus would have scraped from the reporters during a run, as input of
+// rule tests. It is pure and independent of the alerts.
 package series
 
 import (

@@ -1,5 +1,5 @@
-// Package explain says what a scenario is going to do, before it runs: its timeline in words and as a chart of text.
+// Package explain describes a scenario before it runs: its timeline in sentences and as a text chart.
 //
-// What lives here: when each step can begin and end at the earliest and the latest, sentences, lines. What does not: reading files
-// (harness/scenario), running them (harness/engine).
+// It computes the earliest and the latest begin and end of each step, and formats sentences and lines. harness/scenario
+// reads files, harness/engine runs them.
 package explain

@@ -1,5 +1,5 @@
-// Package standard is the scenario parser as the programs use it: with the fault catalogue of the fake plugin and the
-// invariants of the checker. It is apart from harness/scenario so that the model itself depends on neither.
+// Package standard is the scenario parser of the programs: with the fault catalogue of the fake plugin and the
+// invariants of the checker. It is separate from harness/scenario so that the model depends on neither.
 package standard
 
 import (

@@ -1,7 +1,7 @@
-// Package view is what an expectation can see: the state of a control plane, built from the events of a history and
-// from nothing else, and the CEL language over it.
+// Package view has the variables of expectations: the state of a control plane, computed only from the events of a
+// history, and the CEL language over it.
 //
-// What lives here: the typed variables (types.go), folding events into them (state.go and its neighbours), compiling
-// and evaluating expressions (compile.go, program.go), and saying in words why one is false (explain.go). What does
-// not: when an expression is judged (harness/engine), and what must hold in every run (harness/check).
+// It has the typed variables (types.go), their update by events (state.go and its neighbours), the compilation and
+// evaluation of expressions (compile.go, program.go), and the explanation why one is false (explain.go). harness/engine
+// decides when an expression is judged; the invariants of every run are in harness/check.
 package view

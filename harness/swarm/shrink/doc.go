@@ -1,5 +1,5 @@
-// Package shrink makes what fails shorter, as long as it goes on failing in the same way. Whether it does is asked of a function; what
-// is asked, and in which order, depends on the answers alone, so the same questions give the same result.
+// Package shrink shortens a failing input as long as it still fails in the same way. A function of the caller decides
+// that. The attempts and their order depend only on its answers, so that the same answers give the same result.
 //
-// What does not live here: running scenarios, and what "the same way" is (harness/swarm).
+// Running scenarios, and the meaning of "the same way", are in harness/swarm.
 package shrink

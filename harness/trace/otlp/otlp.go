@@ -1,8 +1,8 @@
-// Package otlp writes traces in OTLP's JSON encoding, one ExportTraceServiceRequest to a line, as OpenTelemetry's file exporter does, so that
-// any backend for traces can read them.
+// Package otlp writes traces in OTLP's JSON encoding, one ExportTraceServiceRequest on each line, like OpenTelemetry's
+// file exporter, so that any tracing backend can read them.
 //
-// The few types that it takes are written by hand: protojson would write ids in base64 where OTLP/JSON demands hex. Tests read the output
-// back with OpenTelemetry's own types. What does not live here: how operations are joined (harness/trace).
+// The few required types are handwritten, because protojson would write ids in base64 and OTLP/JSON requires hex. Tests
+// read the output with OpenTelemetry's own types. Joining operations is in harness/trace.
 package otlp
 
 import (

@@ -1,7 +1,5 @@
-// Package image says which node image kind clusters are made of.
-//
-// What lives here: the names of the images that may be taken, and the choice between them. What does not: building one
-// (ci/nodeimage), and making clusters of it.
+// Package image selects the node image of kind clusters: it has the names of the possible images, and the choice
+// between them. ci/nodeimage builds one, harness/backend/kind makes clusters of it.
 package image
 
 import (

@@ -1,9 +1,9 @@
-// Package provider lets tests that are written with sigs.k8s.io/e2e-framework run on a kind cluster as this project makes them:
-// with the node image that can be had on the machine, and, if wanted, with KMS v2 plugins and reporters in the API servers'
-// pods and an aggregator beside them.
+// Package provider runs tests that are written with sigs.k8s.io/e2e-framework on a kind cluster of this project: with
+// the node image that is available on the machine and, on request, with KMS v2 plugins and reporters in the API
+// servers' pods and with an aggregator.
 //
-// What lives here: e2e-framework's cluster provider interface. What does not: making the cluster (harness/backend/kind), a control
-// plane without kubelets, which is there in seconds (harness/controlplane/provider).
+// It implements e2e-framework's interface of a cluster provider. harness/backend/kind makes the cluster.
+// harness/controlplane/provider has a control plane without kubelets, which is ready in seconds.
 package provider
 
 import (

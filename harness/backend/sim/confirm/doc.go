@@ -1,7 +1,6 @@
-// Package confirm holds what the simulation's models say of a real API server against one: docs/model.md lists each rule with the
-// test that confirms it, and a test here reads that list. The tests need etcd and kube-apiserver, and are skipped without; some
-// take minutes, because the time spans of KMS v2 are constants of kube-apiserver.
+// Package confirm tests the simulator's models against a real API server: docs/model.md lists each rule with the test
+// that confirms it, and a test here reads that list. The tests need etcd and kube-apiserver, and are skipped without
+// them. Some take minutes, because the intervals of KMS v2 are constants of kube-apiserver.
 //
-// What does not live here: the models (harness/backend/sim), and the differential test of the store, which is its own
-// (harness/backend/sim/store).
+// The models are in harness/backend/sim, the differential test of the store in harness/backend/sim/store.
 package confirm
