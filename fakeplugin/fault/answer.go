@@ -5,7 +5,7 @@ func healthz() Definition {
 		Name: "healthz", Scope: ScopeCall, Methods: []Method{Status}, Default: []Method{Status},
 		Summary: "Status answers with another healthz than ok.",
 		Params:  []Param{{Name: "text", Kind: KindString, Default: "not ok", Max: maxParamText, Summary: "the healthz text; may be empty"}},
-		shape:   func(s *shaping) { s.edit(Edit{Field: FieldHealthz, Value: s.Fault.text("text")}) },
+		Shape:   func(s *Strike) { s.edit(Edit{Field: FieldHealthz, Value: s.Fault.text("text")}) },
 	}
 }
 
@@ -14,7 +14,7 @@ func version() Definition {
 		Name: "version", Scope: ScopeCall, Methods: []Method{Status}, Default: []Method{Status},
 		Summary: "Status answers with a wrong version.",
 		Params:  []Param{{Name: "version", Kind: KindString, Default: "v1", Max: maxParamText, Summary: "the version; may be empty"}},
-		shape:   func(s *shaping) { s.edit(Edit{Field: FieldVersion, Value: s.Fault.text("version")}) },
+		Shape:   func(s *Strike) { s.edit(Edit{Field: FieldVersion, Value: s.Fault.text("version")}) },
 	}
 }
 
@@ -26,7 +26,7 @@ func versionChange() Definition {
 			{Name: "to", Kind: KindString, Default: "v2beta1", Max: maxParamText, Summary: "the version after the change"},
 			{Name: "after", Kind: KindInt, Default: 1, Max: 1e9, Summary: "how many Status calls still get the first version"},
 		},
-		shape: func(s *shaping) {
+		Shape: func(s *Strike) {
 			if s.StatusHits >= s.Fault.int("after") {
 				s.edit(Edit{Field: FieldVersion, Value: s.Fault.text("to")})
 			}

@@ -8,9 +8,9 @@ func connectionReset() Definition {
 			{Name: "after", Kind: KindDuration, Default: "0s", Max: hour, Summary: "how far into the call"},
 			{Name: "truncate", Kind: KindBool, Default: false, Summary: "send the first bytes of the answer before"},
 		},
-		shape: func(s *shaping) {
+		Shape: func(s *Strike) {
 			truncate, _ := s.Fault.values["truncate"].(bool)
-			s.plan.Reset = &Reset{After: s.Fault.duration("after"), Truncate: truncate}
+			s.Plan.Reset = &Reset{After: s.Fault.duration("after"), Truncate: truncate}
 		},
 	}
 }

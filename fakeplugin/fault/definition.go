@@ -23,14 +23,16 @@ type Definition struct {
 	Default []Method `json:"defaultMethods,omitempty"`
 	Params  []Param  `json:"params,omitempty"` // its own; Bounds come on top
 
+	// Shape changes the plan of a call that the fault strikes; nil if it does not strike at calls.
+	Shape func(*Strike) `json:"-"`
+
 	defaultFor time.Duration
 	check      func(Fault) error     // of the parameters together; may be nil
-	shape      func(*shaping)        // what it does to a call; may be nil
 	socket     func(Active, *Socket) // what it does to the socket; may be nil
 }
 
 // strikesCalls says whether methods, count and probability mean something for d.
-func (d Definition) strikesCalls() bool { return d.shape != nil }
+func (d Definition) strikesCalls() bool { return d.Shape != nil }
 
 // Bounds are the parameters that every fault has. Those of calls do not exist for faults of socket and process.
 func (d Definition) Bounds() []Param {

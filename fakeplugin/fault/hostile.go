@@ -23,13 +23,13 @@ func hostileText() Definition {
 			{Name: "code", Kind: KindCode, Default: codes.Internal.String(), Summary: "the gRPC code, with in=error"},
 		},
 		check: checkHostile,
-		shape: func(s *shaping) {
+		Shape: func(s *Strike) {
 			text := HostileText(s.Fault.text("kind"))
 			if in := s.Fault.text("in"); in != "error" {
 				s.edit(Edit{Field: Field(in), Value: text})
 				return
 			}
-			s.plan.Error = &Error{s.Fault.code("code"), text}
+			s.Plan.Error = &Error{s.Fault.code("code"), text}
 		},
 	}
 }

@@ -11,7 +11,7 @@ func keyIDEmpty() Definition {
 	return Definition{
 		Name: "key-id-empty", Scope: ScopeCall, Methods: withKeyID(), Default: withKeyID(),
 		Summary: "The key_id is empty.",
-		shape:   func(s *shaping) { s.edit(Edit{Field: FieldKeyID}) },
+		Shape:   func(s *Strike) { s.edit(Edit{Field: FieldKeyID}) },
 	}
 }
 
@@ -20,7 +20,7 @@ func keyIDOversized() Definition {
 		Name: "key-id-oversized", Scope: ScopeCall, Methods: withKeyID(), Default: withKeyID(),
 		Summary: "The key_id is longer than the 1024 bytes that are allowed.",
 		Params:  []Param{sizeParam("key_id")},
-		shape:   func(s *shaping) { s.edit(Edit{Field: FieldKeyID, PadTo: s.Fault.int("size")}) },
+		Shape:   func(s *Strike) { s.edit(Edit{Field: FieldKeyID, PadTo: s.Fault.int("size")}) },
 	}
 }
 
@@ -37,7 +37,7 @@ func keyIDFlipFlop() Definition {
 			{Name: "every", Kind: KindInt, Default: 1, Min: 1, Max: 1e9, Summary: "Status calls between two changes"},
 			{Name: "period", Kind: KindDuration, Max: 24 * hour, Summary: "change by time instead of calls: the time between two changes"},
 		},
-		shape: func(s *shaping) {
+		Shape: func(s *Strike) {
 			if s.flips()%2 == 0 {
 				s.edit(Edit{Field: FieldKeyID, Value: s.Fault.text("other")})
 			}
@@ -46,12 +46,12 @@ func keyIDFlipFlop() Definition {
 }
 
 // flips is how often the key_id has changed back and forth by now. Encrypt agrees with the Status before it.
-func (s *shaping) flips() int {
+func (s *Strike) flips() int {
 	if period := s.Fault.duration("period"); period > 0 {
-		return int(s.now.Sub(s.Injected) / period)
+		return int(s.Now.Sub(s.Injected) / period)
 	}
 	shown := s.StatusHits
-	if s.method != Status {
+	if s.Method != Status {
 		shown = max(0, shown-1)
 	}
 	return shown / s.Fault.int("every")
@@ -62,7 +62,7 @@ func keyIDReused() Definition {
 		Name: "key-id-reused", Scope: ScopeCall, Methods: withKeyID(), Default: withKeyID(),
 		Summary: "After a rotation the key_id is that of an earlier KEK, although new ciphertexts are made under the new one.",
 		Params:  []Param{{Name: "version", Kind: KindInt, Default: 1, Min: 1, Max: 1e6, Summary: "the KEK version whose id is used again"}},
-		shape:   func(s *shaping) { s.edit(Edit{Field: FieldKeyID, KEKVersion: s.Fault.int("version")}) },
+		Shape:   func(s *Strike) { s.edit(Edit{Field: FieldKeyID, KEKVersion: s.Fault.int("version")}) },
 	}
 }
 
@@ -77,6 +77,6 @@ func keyIDMismatch() Definition {
 			}
 			return nil
 		},
-		shape: func(s *shaping) { s.edit(Edit{Field: FieldKeyID, Value: s.Fault.text("key-id")}) },
+		Shape: func(s *Strike) { s.edit(Edit{Field: FieldKeyID, Value: s.Fault.text("key-id")}) },
 	}
 }

@@ -32,7 +32,14 @@ func Parse(name string, params map[string]any) (Fault, error) {
 	if err != nil {
 		return Fault{}, err
 	}
-	f := Fault{Name: name, Methods: d.Default, For: d.defaultFor, Probability: 1, definition: d}
+	return d.New(params)
+}
+
+// New is a fault of d with parameters, those of its Bounds among them. d may be a definition that the catalogue does not have. Every error is one
+// line and says what was expected.
+func (d Definition) New(params map[string]any) (f Fault, err error) {
+	name := d.Name
+	f = Fault{Name: name, Methods: d.Default, For: d.defaultFor, Probability: 1, definition: d}
 	if f.values, err = defaults(d); err != nil {
 		return Fault{}, fmt.Errorf("fault %s: %w", name, err)
 	}

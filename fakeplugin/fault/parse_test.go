@@ -16,7 +16,7 @@ func TestEveryDefinitionHoldsTogether(t *testing.T) {
 			t.Errorf("name %q is not unique kebab-case", d.Name)
 		}
 		seen[d.Name] = true
-		if !strings.HasSuffix(d.Summary, ".") || d.Scope == "" || (d.shape == nil && d.socket == nil) {
+		if !strings.HasSuffix(d.Summary, ".") || d.Scope == "" || (d.Shape == nil && d.socket == nil) {
 			t.Errorf("%s: needs a summary, a scope and an effect", d.Name)
 		}
 		if d.strikesCalls() != (len(d.Methods) > 0 && len(d.Default) > 0) {

@@ -132,17 +132,20 @@ func (a Active) Spent() bool { return a.Fault.Count > 0 && a.Hits >= a.Fault.Cou
 // Rand is the random source of a decision.
 type Rand interface{ Float64() float64 }
 
-// shaping is what a Definition's shape may look at and change.
-type shaping struct {
+// Strike is one fault that strikes one call: what a Definition's Shape reads, and the plan that it changes.
+type Strike struct {
 	*Active
-	method Method
-	now    time.Time
-	rng    Rand
-	plan   *Plan
-	missed bool // set by a shape that let this call pass
+	Method Method
+	Now    time.Time
+	Rand   Rand
+	Plan   *Plan
+	missed bool
 }
 
-func (s *shaping) edit(e Edit) { s.plan.Edits = append(s.plan.Edits, e) }
+// Miss lets the call pass: it does not count as a hit.
+func (s *Strike) Miss() { s.missed = true }
+
+func (s *Strike) edit(e Edit) { s.Plan.Edits = append(s.Plan.Edits, e) }
 
 // Decide says what goes wrong with a call of m at now. It changes the hits of the faults that struck in place.
 // Faults are combined in the order in which they were injected; where they contradict, the later wins.
@@ -153,8 +156,8 @@ func Decide(active []Active, m Method, now time.Time, rng Rand) Plan {
 		if !a.couldStrike(m, now) || (a.Fault.Probability < 1 && rng.Float64() >= a.Fault.Probability) {
 			continue
 		}
-		s := shaping{Active: a, method: m, now: now, rng: rng, plan: &plan}
-		a.Fault.definition.shape(&s)
+		s := Strike{Active: a, Method: m, Now: now, Rand: rng, Plan: &plan}
+		a.Fault.definition.Shape(&s)
 		if s.missed {
 			continue
 		}

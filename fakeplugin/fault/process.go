@@ -21,12 +21,12 @@ func crash() Definition {
 			}
 			return nil
 		},
-		shape: func(s *shaping) {
+		Shape: func(s *Strike) {
 			if s.Fault.text("on") == "now" || s.Hits > 0 {
-				s.missed = true // it is down already: this call came in by a connection that is about to close
+				s.Miss() // it is down already: this call came in by a connection that is about to close
 				return
 			}
-			s.plan.Crash = &Crash{ID: s.ID}
+			s.Plan.Crash = &Crash{ID: s.ID}
 		},
 		socket: func(a Active, s *Socket) {
 			if a.Fault.text("on") == "call" && a.Hits == 0 {

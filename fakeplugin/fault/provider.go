@@ -29,10 +29,10 @@ func providerFailure() Definition {
 			_, err := f.ofProvider(nil)
 			return err
 		},
-		shape: func(s *shaping) {
-			answer, ok := s.Fault.failure.Methods[string(s.method)]
+		Shape: func(s *Strike) {
+			answer, ok := s.Fault.failure.Methods[string(s.Method)]
 			if !ok {
-				s.missed = true
+				s.Miss()
 				return
 			}
 			s.fail(answer)
@@ -40,12 +40,12 @@ func providerFailure() Definition {
 	}
 }
 
-func (s *shaping) fail(a profile.Answer) {
+func (s *Strike) fail(a profile.Answer) {
 	if a.After > 0 {
-		s.plan.Holds = append(s.plan.Holds, Wait{ID: s.ID, For: a.After})
+		s.Plan.Holds = append(s.Plan.Holds, Wait{ID: s.ID, For: a.After})
 	}
 	if a.Code != codes.OK {
-		s.plan.Error = &Error{a.Code, a.Text}
+		s.Plan.Error = &Error{a.Code, a.Text}
 	}
 	if a.Healthz != "" {
 		s.edit(Edit{Field: FieldHealthz, Value: a.Healthz})

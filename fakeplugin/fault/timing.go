@@ -25,8 +25,8 @@ func hang() Definition {
 			}
 			return nil
 		},
-		shape: func(s *shaping) {
-			s.plan.Holds = append(s.plan.Holds, Wait{ID: s.ID, For: s.Fault.duration("time"), Deadline: s.Fault.text("until") == "deadline"})
+		Shape: func(s *Strike) {
+			s.Plan.Holds = append(s.Plan.Holds, Wait{ID: s.ID, For: s.Fault.duration("time"), Deadline: s.Fault.text("until") == "deadline"})
 		},
 	}
 }
@@ -47,9 +47,9 @@ func delay() Definition {
 			}
 			return nil
 		},
-		shape: func(s *shaping) {
-			if d := drawDelay(s.Fault, s.rng); d > 0 {
-				s.plan.Holds = append(s.plan.Holds, Wait{ID: s.ID, For: d})
+		Shape: func(s *Strike) {
+			if d := drawDelay(s.Fault, s.Rand); d > 0 {
+				s.Plan.Holds = append(s.Plan.Holds, Wait{ID: s.ID, For: d})
 			}
 		},
 	}
@@ -76,12 +76,12 @@ func rateLimit() Definition {
 			{Name: "rate", Kind: KindFloat, Default: 1.0, Min: 0, Max: 1e6, Summary: "calls per second that pass, over all its methods"},
 			{Name: "burst", Kind: KindInt, Default: 1, Min: 0, Max: 1e6, Summary: "calls that pass at once"},
 		},
-		shape: func(s *shaping) {
-			if s.takeToken(s.now) {
-				s.missed = true
+		Shape: func(s *Strike) {
+			if s.takeToken(s.Now) {
+				s.Miss()
 				return
 			}
-			s.plan.Error = &Error{codes.ResourceExhausted, fmt.Sprintf("rate of %v requests per second exceeded", s.Fault.float("rate"))}
+			s.Plan.Error = &Error{codes.ResourceExhausted, fmt.Sprintf("rate of %v requests per second exceeded", s.Fault.float("rate"))}
 		},
 	}
 }

@@ -12,10 +12,10 @@ func noUID() Definition {
 		Summary: "Requests arrive without their uid, as from an API server of before the uid.",
 		Params: []Param{{Name: "plugin", Kind: KindEnum, Enum: []string{uidAccepted, uidRequired}, Default: uidAccepted,
 			Summary: "whether the plugin accepts them, or requires a uid and answers InvalidArgument"}},
-		shape: func(s *shaping) {
-			s.plan.UID = UIDDropped
+		Shape: func(s *Strike) {
+			s.Plan.UID = UIDDropped
 			if s.Fault.text("plugin") == uidRequired {
-				s.plan.UID = UIDRefused
+				s.Plan.UID = UIDRefused
 			}
 		},
 	}
