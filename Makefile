@@ -47,7 +47,7 @@ images: ## container images of plugin, reporter and aggregator, without an engin
 # of each program.
 GOTEST := GORACE=atexit_sleep_ms=0 go test -count=1 -vet=off -ldflags='-s -w'
 # Simulations and judgements have one thread of control, in which the race detector has little to find and makes everything ten times slower.
-SEQUENTIAL := ./harness/backend/sim/... ./harness/check ./harness/report/page ./harness/survey ./scenarios/...
+SEQUENTIAL := ./harness/backend/sim/... ./harness/check ./harness/report/page ./harness/coverage ./scenarios/...
 test: ## unit tests, fuzz seeds included, with the race detector where goroutines are; needs no engine and no binaries
 	CGO_ENABLED=1 $(GOTEST) -race -short -p 4 $$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL))")
 	$(GOTEST) -short -p 4 $(SEQUENTIAL)
@@ -75,7 +75,7 @@ golden: build ## results that a refactoring must not change: histories of 2,000 
 	@go run ./ci/golden --kmsharness=bin/kmsharness $(if $(UPDATE),--update)
 
 confirm: ## hold what the simulation's models say of an API server against a real one (docs/model.md; ten minutes)
-	KMSHARNESS_CONFIRM=1 go test -p 1 -count=1 -v -timeout 30m -run 'TestStoreEqualsAPIServer|TestRequest|TestWatch|TestPlugin|TestConfiguration|TestApply|TestLockstep|TestEveryRule' ./harness/backend/sim/store ./harness/backend/sim/confirm
+	KMSHARNESS_CONFIRM=1 go test -p 1 -count=1 -v -timeout 30m -run 'TestStoreEqualsAPIServer|TestRequest|TestWatch|TestPlugin|TestConfiguration|TestApply|TestLockstep|TestEveryRule|TestStartWith' ./harness/backend/sim/store ./harness/backend/sim/confirm
 
 diff-backends: build ## run the catalogue on sim and local, and report every difference in verdict: make diff-backends [LABELS=…] [OUT=…]
 	@bin/kmsharness e2e --backend=sim --labels='$(LABELS)' --out='$(OUT)/sim' || true

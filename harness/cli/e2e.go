@@ -49,7 +49,7 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow, nodes; all: everything (default: nodes on kind, !slow on local, all on sim)")
+	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow, nodes; all: everything (default: only-kind on kind, !slow on local, all on sim)")
 	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after the first that does not pass")
 	cmd.Flags().DurationVar(&f.time, "time", 0, "begin no further scenario after this long, and say which were not begun; 0: no limit")
 	cmd.Flags().IntVar(&f.procs, "procs", 0, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, clusters (default: 4 on local, else 2)")

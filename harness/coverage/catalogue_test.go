@@ -48,6 +48,6 @@ func TestCatalogueIsDocumented(t *testing.T) {
 		}
 	}
 	if published, err := os.ReadFile(file); err != nil || string(published) != text {
-		t.Errorf("%s is not what the scenario files say (%v): run UPDATE=1 go test ./harness/survey", file, err)
+		t.Errorf("%s is not what the scenario files say (%v): run UPDATE=1 go test ./harness/coverage", file, err)
 	}
 }

@@ -19,7 +19,7 @@ func Markdown(statements []Statement, entries []Entry) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("# Catalogue\n\nMade from the scenario files by `UPDATE=1 go test ./harness/survey`; do not edit. `kmsharness list` also says how long each takes.\n")
+	b.WriteString("# Catalogue\n\nMade from the scenario files by `UPDATE=1 go test ./harness/coverage`; do not edit. `kmsharness list` also says how long each takes.\n")
 	scenariosOf(&b, entries)
 	statementsOf(&b, statements, entries)
 	invariantsOf(&b, entries)

@@ -90,7 +90,7 @@ func (b *Backend) SizeLimit(plugins int, detail string) (nodes int, refusal erro
 		if err != nil {
 			return 0, nil, err
 		}
-		rep := (&server{proc: proc{w: w}}).perform(&request{verb: verbPatch, key: w.crKey(), subresource: "status", force: true,
+		rep := (&server{proc: proc{w: w}, node: &node{w: w}}).perform(&request{verb: verbPatch, key: w.crKey(), subresource: "status", force: true,
 			manager: contract.FieldManager(fmt.Sprintf("node-%04d", nodes+1)), contentType: audit.ContentTypeApply, body: body})
 		if rep.code >= 400 {
 			return nodes, errors.New(rep.text), nil
