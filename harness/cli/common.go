@@ -29,7 +29,7 @@ type common struct {
 
 func (c *common) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.backend, "backend", "auto", "auto, local, kind or sim")
+	f.StringVar(&c.backend, "backend", "auto", choose.Expected())
 	f.StringVar(&c.out, "out", "_artifacts", "folder for verdicts, histories and logs")
 	f.StringVar(&c.contract, "contract", scenario.ContractConditions, "wire form of the reports, for scenarios that are not about one: conditions, healthreports or both")
 	f.StringVar(&c.artifacts, "artifacts", string(engine.ArtifactsOnFailure), "when OUT/<scenario>/artifacts gets objects, manifests and kind's export: on-failure, always or never")

@@ -13,8 +13,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
-	"github.com/kmsharness/kmsharness/harness/backend/kind"
-	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/engine"
@@ -77,7 +75,7 @@ func Run(ctx context.Context, all []*scenario.Scenario, o Options) (entries []En
 
 // everyBackend starts nothing.
 func everyBackend() (all []choose.Backend, err error) {
-	for _, name := range []string{sim.Name, local.Name, kind.Name} {
+	for _, name := range choose.Names() {
 		b, err := choose.New(name, choose.Options{})
 		if err != nil {
 			return nil, fmt.Errorf("survey: %w", err)

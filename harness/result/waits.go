@@ -13,9 +13,6 @@ import (
 // maxWaits is how many of the longest waits are kept of a scenario, and shown of a run.
 const maxWaits = 5
 
-// maxWaitChars bounds the description of a wait.
-const maxWaitChars = 80
-
 // Wait is a part of a scenario for which the engine waited.
 type Wait struct {
 	For  string        `json:"for"` // "preparation of 3 nodes", "steps[3].expect within 30s", "steps[2] restart reporter/cp-1"

@@ -5,6 +5,8 @@ package choose
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
@@ -31,21 +33,77 @@ var (
 	_ Backend = simulated{}
 )
 
+// entry is a backend and how it is used where nobody says otherwise. A new backend is one entry.
+type entry struct {
+	name, about string
+	make        func(Options) (Backend, error)
+	// watch is Watch; nil: everything ends with the harness.
+	watch func(context.Context) func(ctx context.Context, progress func(string)) error
+	// part is the default label filter, and partAbout describes what it selects; empty: everything.
+	part, partAbout string
+	// processes is how many scenarios run side by side.
+	processes int
+	// keepTogether: another control plane of the same size costs more than running a few scenarios side by side saves.
+	keepTogether bool
+	// sideBySide is SideBySide; nil: any machine can.
+	sideBySide func() error
+}
+
+// Default is the backend that auto means.
+const Default = local.Name
+
+// entries are all backends, in the order in which they are shown.
+func entries() []entry {
+	return []entry{
+		{name: sim.Name, about: "simulated, in virtual time", make: Options.simulated, processes: 2},
+		// On local, scenarios mostly wait for intervals: four take three quarters of two processors. The slow ones take half a minute and more:
+		// an operator that waits for agreement, and three API servers on each node.
+		{name: local.Name, about: "etcd and kube-apiserver as processes", make: Options.local, processes: 4,
+			part: "!slow", partAbout: "everything but scenarios with the label slow"},
+		// On kind every process has clusters of its own. Its part is what only a real cluster can judge: kubelets, static pods, kubeadm, networks,
+		// the load balancer. The rest is about decisions, which local judges in a third of the time.
+		{name: kind.Name, about: "nodes in containers", make: Options.kind, processes: 2, keepTogether: true, watch: kind.Watch, sideBySide: kind.HasMemoryForTwo,
+			part: "only-kind", partAbout: "scenarios with the label only-kind, which no other backend can judge"},
+	}
+}
+
+func find(name string) (entry, bool) {
+	all := entries()
+	i := slices.IndexFunc(all, func(e entry) bool { return e.name == name })
+	if i < 0 {
+		return entry{}, false
+	}
+	return all[i], true
+}
+
+// Names are the names of all backends.
+func Names() (names []string) {
+	for _, e := range entries() {
+		names = append(names, e.name)
+	}
+	return names
+}
+
 // Name says which backend a name means, and why.
 func Name(name string) (chosen, why string, err error) {
-	switch name {
-	case "auto":
-		return local.Name, "auto: etcd and kube-apiserver as processes; for nodes in containers say kind", nil
-	case local.Name:
-		return local.Name, "etcd and kube-apiserver as processes", nil
-	case kind.Name:
-		return kind.Name, "nodes in containers", nil
-	case sim.Name:
-		return sim.Name, "simulated, in virtual time", nil
-	case "cluster":
-		return "", "", fmt.Errorf("--backend %s: not part of this version; expected auto, local, kind or sim", name)
+	if name == "auto" {
+		e, _ := find(Default)
+		return e.name, "auto: " + e.about + "; for nodes in containers say " + kind.Name, nil
 	}
-	return "", "", fmt.Errorf("--backend %q: expected auto, local, kind or sim", name)
+	if e, ok := find(name); ok {
+		return e.name, e.about, nil
+	}
+	if name == "cluster" {
+		return "", "", fmt.Errorf("--backend %s: not part of this version; expected %s", name, Expected())
+	}
+	return "", "", fmt.Errorf("--backend %q: expected %s", name, Expected())
+}
+
+// Expected are the values of --backend, for a message: "auto, sim, local or kind".
+func Expected() string {
+	names := append([]string{"auto"}, Names()...)
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // Options of whatever backend it is. Local has what all have in common, too.
@@ -75,15 +133,19 @@ func (o Options) Flags() []string {
 
 // New makes a backend by the name that Name gave. It starts nothing, and finds mistakes in the options.
 func New(name string, o Options) (Backend, error) {
-	if name != kind.Name {
-		if o.ReporterImage != "" || o.ReporterArgs != "" {
-			return nil, fmt.Errorf("--reporter-image and --reporter-args: expected with --backend kind only; here it is --reporter-command")
-		}
-		if name == sim.Name {
-			return o.simulated()
-		}
-		return local.New(o.Options)
+	e, ok := find(name)
+	if !ok {
+		return nil, fmt.Errorf("backend %q: expected %s", name, strings.Join(Names(), ", "))
 	}
+	if name != kind.Name && (o.ReporterImage != "" || o.ReporterArgs != "") {
+		return nil, fmt.Errorf("--reporter-image and --reporter-args: expected with --backend kind only; here it is --reporter-command")
+	}
+	return e.make(o)
+}
+
+func (o Options) local() (Backend, error) { return local.New(o.Options) }
+
+func (o Options) kind() (Backend, error) {
 	if o.ReporterMountSockets {
 		return nil, fmt.Errorf("--reporter-mount-sockets: on kind every reporter has its sockets in /var/run/kmsplugin")
 	}
@@ -105,54 +167,43 @@ func (o Options) simulated() (Backend, error) {
 // Watch notes what the machine has before a run on a backend, and gives what deletes the rest afterwards: also what a run
 // left behind because it had to be killed.
 func Watch(ctx context.Context, name string) (sweep func(ctx context.Context, progress func(string)) error) {
-	if name != kind.Name {
-		return func(context.Context, func(string)) error { return nil } // processes die with the harness
+	if e, _ := find(name); e.watch != nil {
+		return e.watch(ctx)
 	}
-	return kind.Watch(ctx)
+	return func(context.Context, func(string)) error { return nil } // processes die with the harness
 }
 
 // AllLabels selects everything on every backend.
 const AllLabels = "all"
 
-// partOnLocal leaves out what takes half a minute and more: an operator that waits for agreement, and three API servers on each node.
-const partOnLocal = "!slow"
-
-// partOnKind is what only a real cluster can judge: kubelets, static pods, kubeadm, networks, the load balancer. The rest is about decisions,
-// which local judges in a third of the time.
-const partOnKind = "only-kind"
-
 // Part is the label filter that is meant by the one that somebody gave, and what to tell them of it: on real control planes the default is
 // a part of the catalogue, so that a verdict takes minutes.
 func Part(name, labels string) (filter, notice string) {
-	switch {
-	case labels == AllLabels:
+	if labels == AllLabels {
 		return "", ""
-	case labels == "" && name == local.Name:
-		return partOnLocal, "everything but scenarios with the label slow; everything: LABELS=" + AllLabels + " or --labels " + AllLabels
-	case labels == "" && name == kind.Name:
-		return partOnKind, "scenarios with the label " + partOnKind + ", which no other backend can judge; everything: LABELS=" + AllLabels + " or --labels " + AllLabels
-	default:
-		return labels, ""
 	}
+	if e, _ := find(name); labels == "" && e.part != "" {
+		return e.part, e.partAbout + "; everything: LABELS=" + AllLabels + " or --labels " + AllLabels
+	}
+	return labels, ""
 }
 
-// Processes is how many scenarios run side by side if nobody says: on local four, which mostly wait for intervals and take three quarters of
-// two processors; on kind every process has clusters of its own.
+// Processes is how many scenarios run side by side if nobody says.
 func Processes(name string) int {
-	if name == local.Name {
-		return 4
-	}
-	return 2
+	e, _ := find(name)
+	return max(e.processes, 1)
 }
 
-// KeepTogether says whether one process should run scenarios of one topology one after another, because another control plane of the
-// same size costs more than running a few of them side by side saves.
-func KeepTogether(name string) bool { return name == kind.Name }
+// KeepTogether reports whether one process should run scenarios of one topology one after another.
+func KeepTogether(name string) bool {
+	e, _ := find(name)
+	return e.keepTogether
+}
 
 // SideBySide says whether this machine can have two control planes of the largest topology of the catalogue, or what to do about it.
 func SideBySide(name string) error {
-	if name != kind.Name {
-		return nil
+	if e, _ := find(name); e.sideBySide != nil {
+		return e.sideBySide()
 	}
-	return kind.HasMemoryForTwo()
+	return nil
 }

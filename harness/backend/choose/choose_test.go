@@ -14,7 +14,7 @@ func TestName(t *testing.T) {
 			t.Errorf("%s: %s (%s), %v", name, got, why, err)
 		}
 	}
-	for name, want := range map[string]string{"cluster": "not part of this version", "": "expected auto, local, kind or sim"} {
+	for name, want := range map[string]string{"cluster": "not part of this version", "": "expected auto, sim, local or kind"} {
 		if _, _, err := Name(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
