@@ -21,7 +21,7 @@ type Backend interface {
 	Name() string
 	// Timing that scenarios run with here.
 	Timing() contract.Timing
-	// Lacks lists what the scenario needs and this backend cannot do, one reason each; empty if it can run.
+	// Unsupported lists what the scenario needs and this backend cannot do, one reason each; empty if it can run.
 	Unsupported(*scenario.Scenario) []string
 	// Prepare gives an environment for the scenario in the state that its topology asks for (running and healthy, or
 	// stopped), recording to spec.Log from then on. Everything that it does before that (booting, resetting) it tells
@@ -46,7 +46,7 @@ type Spec struct {
 
 // Environment is a control plane with the system under test, for one scenario.
 type Environment interface {
-	// Heading is the history's first event, filled in as far as the backend knows it: timing, tolerance, contract,
+	// RunMetadata is the history's first event, filled in as far as the backend knows it: timing, tolerance, contract,
 	// operator.
 	RunMetadata() history.Run
 	// Do carries out one action with its selectors already resolved by the engine, and returns when it has taken

@@ -24,7 +24,7 @@ func Handle[A scenario.Action](do func(context.Context, A) error) func(context.C
 	}
 }
 
-// Lacks names the verbs of a scenario that have no handler, with the reason where one is known.
+// Unsupported names the verbs of a scenario that have no handler, with the reason where one is known.
 func (h Handlers) Unsupported(s *scenario.Scenario, reasons map[scenario.Verb]string) (lacks []string) {
 	for _, a := range s.Actions() {
 		if verb := a.Verb(); h[verb] == nil {

@@ -38,7 +38,7 @@ type Execution struct {
 	Verdict func(check.Verdict)
 	// NotAfter, where it is set, is the last instant at which a scenario is begun: one whose turn comes later is not.
 	NotAfter time.Time
-	// Lacks is what the scenario needs that the system under test does not have, beside what the backend lacks; Notes go into the result.
+	// Unsupported is what the scenario needs that the system under test does not have, beside what the backend lacks; Notes go into the result.
 	Unsupported, Notes []string
 	// Again marks the result as that of a second try, with nothing beside it (ExecuteAgain).
 	Again bool

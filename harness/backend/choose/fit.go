@@ -11,7 +11,7 @@ import (
 // Fit is a scenario as far as a system under test can be judged by it.
 type Fit struct {
 	Scenario *scenario.Scenario
-	// Lacks is what the scenario needs that the system under test does not have; Notes is what of the scenario is not judged. A line each.
+	// Unsupported is what the scenario needs that the system under test does not have; Notes is what of the scenario is not judged. A line each.
 	Unsupported, Notes []string
 }
 

@@ -113,7 +113,7 @@ func (p *controlPlane) Logs() []live.LogDir {
 	return all
 }
 
-// Spoil implements live.ControlPlane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
+// MarkDirty implements live.ControlPlane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
 // only have been paused. Nodes and pods that did not start again are not worth another try.
 func (p *controlPlane) MarkDirty(d live.Taint) {
 	if d != live.TaintedProgram && d != live.TaintedPower && d != live.TaintedData {

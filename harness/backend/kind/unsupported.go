@@ -12,7 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Lacks implements backend.Backend.
+// Unsupported implements backend.Backend.
 func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	var lacks []string
 	add := func(format string, args ...any) { lacks = append(lacks, fmt.Sprintf(format, args...)) }

@@ -20,7 +20,7 @@ type ControlPlane interface {
 	Nodes() *Nodes
 	// KMS is the remote KMS behind all plugins.
 	KMS() *RemoteKMS
-	// Spoil says what a scenario did to the plane. Whether a reset can make that good, the backend knows; if not, the plane
+	// MarkDirty says what a scenario did to the plane. Whether a reset can make that good, the backend knows; if not, the plane
 	// serves no other scenario.
 	MarkDirty(d Taint)
 	// Listen passes changes (*history.Process) and stalls (*history.Stall) of processes on to f; nil ends it.

@@ -80,7 +80,7 @@ type Options struct {
 
 var _ backend.Environment = (*Environment)(nil)
 
-// Heading implements backend.Environment.
+// RunMetadata implements backend.Environment.
 func (e *Environment) RunMetadata() history.Run {
 	form := e.scenario.Contract
 	if form == "" {

@@ -56,7 +56,7 @@ func (b *Backend) Name() string { return Name }
 // Timing implements backend.Backend.
 func (b *Backend) Timing() contract.Timing { return timing() }
 
-// Lacks implements backend.Backend. Everything in the scenario language but clocks can be done here; what is listed besides are
+// Unsupported implements backend.Backend. Everything in the scenario language but clocks can be done here; what is listed besides are
 // scenarios that ask for more than this machine can hold, or for an operator that does not exist.
 func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	var lacks []string

@@ -72,7 +72,7 @@ func (p *controlPlane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}
 // KMS implements live.ControlPlane.
 func (p *controlPlane) KMS() *live.RemoteKMS { return p.kms }
 
-// Spoil implements live.ControlPlane. A reset repairs nodes, etcd, and what the API servers were told.
+// MarkDirty implements live.ControlPlane. A reset repairs nodes, etcd, and what the API servers were told.
 func (p *controlPlane) MarkDirty(d live.Taint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

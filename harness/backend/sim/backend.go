@@ -36,7 +36,7 @@ type Options struct {
 	Changes bool
 	// Cores take the place of this project's own where they are set. Those that are wrong on purpose show what a simulation finds.
 	Cores Cores
-	// Seams are where the rest of a subject can be made wrong on purpose.
+	// TestHooks are where the rest of a subject can be made wrong on purpose.
 	TestHooks TestHooks
 	// Unhealthy is what API servers make of a plugin that says that it is not well.
 	Unhealthy Unhealthy
@@ -109,7 +109,7 @@ func (b *Backend) Timing() contract.Timing {
 	return b.opts.Timing
 }
 
-// Lacks implements backend.Backend.
+// Unsupported implements backend.Backend.
 func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	var lacks []string
 	for _, a := range s.Actions() {

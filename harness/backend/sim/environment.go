@@ -187,7 +187,7 @@ func (e *environment) stopForColdStart() {
 // Runtime implements backend.Timed.
 func (e *environment) Runtime() backend.Runtime { return e.w.k }
 
-// Heading implements backend.Environment. Nothing is late here for want of a processor, so there is no tolerance.
+// RunMetadata implements backend.Environment. Nothing is late here for want of a processor, so there is no tolerance.
 func (e *environment) RunMetadata() history.Run {
 	return history.Run{Schema: history.Schema, Backend: Name, Timing: e.w.timing, TakeoverAllowance: e.w.election.takeover(), Connectivity: "loopback",
 		Contract: string(e.w.form), CRDs: e.scenario.Topology.CRDs, Operator: e.w.operator.core.Resource, ClusterOperator: e.w.operator.core.ClusterOperator, Union: e.w.union, Lifecycle: e.pods.lifecycle(), APIServers: e.headings()}

@@ -13,7 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
-// Seams are the places outside the cores at which a subject can be made wrong on purpose. The zero value leaves everything right.
+// TestHooks are the places outside the cores at which a subject can be made wrong on purpose. The zero value leaves everything right.
 type TestHooks struct {
 	// Publisher takes the place of a reporter's, each time that it starts. next is the good one; it must not be called again
 	// before it is done.
