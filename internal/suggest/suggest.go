@@ -34,10 +34,10 @@ func Nearest(got string, known []string) string {
 	return best
 }
 
-// DidYouMean is `, did you mean "X"?`, to be added to a message, or nothing.
+// DidYouMean is `, did you mean "X"?`, to be added to a message, or nothing. A word that is known is wrong for another reason.
 func DidYouMean(got string, known []string) string {
 	best := Nearest(got, known)
-	if best == "" {
+	if best == "" || best == got {
 		return ""
 	}
 	return fmt.Sprintf(", did you mean %q?", best)
