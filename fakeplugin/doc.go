@@ -7,6 +7,7 @@
 //   - remotekms: the model of the remote KMS that the plugins of all nodes share;
 //   - plugin: the correct KMS v2 service, which notices a rotation with a configured lag;
 //   - profile: the providers as data: key_id, latencies, failures;
+//   - upstream: the plugin that stands in front of another KMS v2 plugin;
 //   - fault: faults as values, and the pure decision which fault affects a call;
 //   - server: the gRPC server that carries out these decisions on a socket;
 //   - control: the HTTP API that injects and releases faults, and its client;

@@ -51,6 +51,8 @@ func TestMistakesGetOneLineAndACode(t *testing.T) {
 		"serve " + listen + " --profile=" + file + "/x.yaml":                       "not a directory",
 		"serve " + listen + " --profile=aws --fault=provider-failure:failure=gone": "the profile aws has no failure",
 		"serve " + listen + " --fault=provider-failure:failure=gone":               "this plugin has no profile",
+		"serve " + listen + " --upstream=unix:///x.sock --remote=unix:///k":        "--remote and --upstream: expected one of them",
+		"serve " + listen + " --upstream=tcp://127.0.0.1:1":                        "--upstream",
 		"profiles ibm": "there is no profile",
 		"remote":       "--listen is missing",
 		"remote --listen=unix://" + dir + "/k --state=" + file: "is not one of this KMS",

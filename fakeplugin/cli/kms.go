@@ -120,9 +120,9 @@ func NewRemoteCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if listen == "" {
-				return errors.New("--listen is missing: expected unix:///PATH")
+				return errors.New("--listen is missing: expected unix:///PATH, or tcp://HOST:PORT")
 			}
-			at, err := endpoint.ParseUnix(listen)
+			at, err := endpoint.Parse(listen)
 			if err != nil {
 				return fmt.Errorf("--listen: %w", err)
 			}
@@ -147,7 +147,7 @@ func NewRemoteCommand() *cobra.Command {
 			return httpjson.Serve(cmd.Context(), l, remotekms.Handler(kms))
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "", "endpoint, unix:///PATH or unix:///@NAME (required)")
+	cmd.Flags().StringVar(&listen, "listen", "", "endpoint, unix:///PATH or unix:///@NAME, or tcp://HOST:PORT where only the plugins can reach it (required)")
 	cmd.Flags().StringVar(&file, "journal", "", "file that every operation is appended to as a JSON line")
 	cmd.Flags().StringVar(&state, "state", "", "file that keys and rules are kept in, so that a killed KMS can go on; they protect test data only")
 	cmd.Flags().StringVar(&format, "log-format", "json", "json or text")

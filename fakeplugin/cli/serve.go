@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
@@ -24,12 +24,13 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
+	"github.com/kmsharness/kmsharness/fakeplugin/upstream"
 )
 
 // serveFlags are the flags of serve, as they were written.
 type serveFlags struct {
 	listen, mode, node, keyID   string
-	remote, key                 string
+	remote, key, upstream       string
 	control, tokenFile          string
 	profile                     string
 	journal, logFormat, uid     string
@@ -61,6 +62,7 @@ func NewServeCommand() *cobra.Command {
 	flags.StringVar(&f.node, "node", "", "name of the node, for the journal and the remote KMS (default: the host's name)")
 	flags.StringVar(&f.keyID, "key-id", "", "keyID of this instance (default: from the name of the socket, else 1)")
 	flags.StringVar(&f.remote, "remote", "", "endpoint of the remote KMS (fake-kms-plugin remote); empty: one of its own, in memory")
+	flags.StringVar(&f.upstream, "upstream", "", "endpoint of another KMS v2 plugin: stand in front of it, pass calls and answers on, and add faults, journal and control API")
 	flags.StringVar(&f.key, "key", "default", "name of the key in the remote KMS")
 	flags.StringVar(&f.profile, "profile", "", "provider that the plugin stands for, a name ("+strings.Join(profile.Names(), ", ")+") or the path of a file (docs/profiles.md): its key_id, latencies and failures")
 	flags.StringVar(&f.control, "control", "", "endpoint of the control API: unix:///PATH, unix:///@NAME or tcp://HOST:PORT; empty: none")
@@ -100,37 +102,67 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	o.Log, o.Journal = log, calls
+	if f.upstream != "" {
+		behind, err := f.behind(cmd.Flags())
+		if err != nil {
+			return err
+		}
+		o.Plugin = behind
+		return serve(ctx, server.New(o), o, control.UpstreamKeys{Plugin: behind}, at, token)
+	}
 	service, closeService, err := f.service()
 	if err != nil {
 		return err
 	}
 	defer closeService()
-	o.Log, o.Journal = log, calls
-	o.Plugin = plugin.New(plugin.Options{
+	p := plugin.New(plugin.Options{
 		Name: o.Node + "/" + o.KeyID, Key: f.key, Service: service, Clock: clock.RealClock{},
 		Poll: f.poll, NoticeLag: f.noticeLag, Profile: provider, UIDOptional: f.uid == uidOptional,
 	})
-	return serve(ctx, server.New(o), o, at, token, log)
+	o.Plugin = &plugin.Service{Plugin: p}
+	_ = p.Poll(ctx) // a KMS that cannot be reached is a state that Status tells, not an error
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { p.Run(ctx); return nil })
+	group.Go(func() error { return serve(ctx, server.New(o), o, control.PluginKeys{Plugin: p}, at, token) })
+	return group.Wait()
 }
 
-// serve runs server, plugin and control API until ctx ends or one of them fails.
-func serve(ctx context.Context, s *server.Server, o server.Options, at endpoint.Endpoint, token string, log *slog.Logger) error {
-	_ = o.Plugin.Poll(ctx) // a KMS that cannot be reached is a state that Status tells, not an error
+// ofKeys are the flags of a plugin with keys of its own.
+func ofKeys() []string {
+	return []string{"remote", "key", "profile", "notice-lag", "poll", "remote-timeout", "uid"}
+}
+
+// behind is the plugin in front of the one that --upstream names.
+func (f *serveFlags) behind(flags *pflag.FlagSet) (*upstream.Plugin, error) {
+	for _, name := range ofKeys() {
+		if flags.Changed(name) {
+			return nil, fmt.Errorf("--%s and --upstream: expected one of them, because keys are the business of the plugin at %s", name, f.upstream)
+		}
+	}
+	at, err := endpoint.ParseUnix(f.upstream)
+	if err != nil {
+		return nil, fmt.Errorf("--upstream: %w", err)
+	}
+	return upstream.New(at, clock.RealClock{}), nil
+}
+
+// serve runs server and control API until ctx ends or one of them fails.
+func serve(ctx context.Context, s *server.Server, o server.Options, keys control.Keys, at endpoint.Endpoint, token string) error {
 	if err := s.Start(); err != nil {
 		return fmt.Errorf("listen at %s: %w", o.Listen, err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { o.Plugin.Run(ctx); return nil })
 	group.Go(func() error { return s.Run(ctx) })
 	if !at.IsZero() {
 		l, err := endpoint.Listen(at, endpoint.DefaultMode)
 		if err != nil {
 			return fmt.Errorf("control API at %s: %w", at, err)
 		}
-		api := control.API{Instance: s, Keys: control.PluginKeys{Plugin: o.Plugin}, Journal: o.Journal, Token: token}
+		api := control.API{Instance: s, Keys: keys, Journal: o.Journal, Token: token}
 		group.Go(func() error { return httpjson.Serve(ctx, l, api.Handler()) })
 	}
-	log.Info("serving", "listen", o.Listen.String(), "node", o.Node, "keyID", o.KeyID, "control", at.String())
+	o.Log.Info("serving", "listen", o.Listen.String(), "node", o.Node, "keyID", o.KeyID, "control", at.String())
 	return group.Wait()
 }
 

@@ -26,7 +26,7 @@ type Instance interface {
 	Faults() []fault.Active
 	Inject(fault.Fault) (fault.Active, error)
 	Release(match func(fault.Active) bool) ([]fault.Active, error)
-	SetProfile(*profile.Profile)
+	SetProfile(*profile.Profile) error
 }
 
 // Keys are what the plugin knows of, and may do with, its remote key.
@@ -34,7 +34,7 @@ type Keys interface {
 	Rotate(ctx context.Context, reuse int) (keyring.KEK, error)
 	Notice(ctx context.Context) error
 	NoticeLag() time.Duration
-	SetNoticeLag(time.Duration)
+	SetNoticeLag(time.Duration) error
 	KEKs() KeysAnswer
 }
 

@@ -178,6 +178,8 @@ func (a API) setLag(r *http.Request) (any, error) {
 	if err != nil || lag < 0 || lag > plugin.MaxNoticeLag {
 		return nil, httpjson.Errorf(http.StatusUnprocessableEntity, "lag %s: expected a duration such as 30s, from 0s to %v", quote(req.Lag), plugin.MaxNoticeLag)
 	}
-	a.Keys.SetNoticeLag(lag)
+	if err := a.Keys.SetNoticeLag(lag); err != nil {
+		return nil, httpjson.Errorf(http.StatusConflict, "lag: %v", err)
+	}
 	return NoticeLag{lag.String()}, nil
 }

@@ -1,19 +1,49 @@
 package control
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
+	"github.com/kmsharness/kmsharness/fakeplugin/upstream"
 )
 
 // PluginKeys are the Keys of a plugin.
 type PluginKeys struct{ *plugin.Plugin }
 
 // KEKs implements Keys.
-func (p PluginKeys) KEKs() KeysAnswer {
-	v := p.View()
-	return KeysAnswer{p.Key(), v.Noticed, v.Latest, append([]keyring.KEK{}, v.KEKs...), v.Problem}
+func (p PluginKeys) KEKs() KeysAnswer { return answerOf(p.Key(), p.View()) }
+
+// SetNoticeLag implements Keys.
+func (p PluginKeys) SetNoticeLag(lag time.Duration) error {
+	p.Plugin.SetNoticeLag(lag)
+	return nil
+}
+
+// UpstreamKeys are the Keys of a plugin behind this one, as far as its answers name them.
+type UpstreamKeys struct{ *upstream.Plugin }
+
+// KEKs implements Keys.
+func (p UpstreamKeys) KEKs() KeysAnswer { return answerOf(p.Key(), p.View()) }
+
+// Rotate implements Keys.
+func (p UpstreamKeys) Rotate(context.Context, int) (keyring.KEK, error) {
+	return keyring.KEK{}, fmt.Errorf("the key belongs to the plugin at %s, which no KMS v2 call can rotate", p.Endpoint())
+}
+
+// SetNoticeLag implements Keys.
+func (p UpstreamKeys) SetNoticeLag(lag time.Duration) error {
+	if lag != 0 {
+		return errors.New("the plugin behind this one notices a rotation by itself: expected 0s")
+	}
+	return nil
+}
+
+func answerOf(key string, v plugin.View) KeysAnswer {
+	return KeysAnswer{key, v.Noticed, v.Latest, append([]keyring.KEK{}, v.KEKs...), v.Problem}
 }
 
 func quote(s string) string { return fmt.Sprintf("%.64q", s) }

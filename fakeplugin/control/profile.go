@@ -14,13 +14,14 @@ func (a API) setProfile(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if req.Profile == "" {
-		a.Instance.SetProfile(nil)
-		return req, nil
+		return req, a.Instance.SetProfile(nil)
 	}
 	p, err := profile.Builtin(req.Profile)
 	if err != nil {
 		return nil, httpjson.Errorf(http.StatusUnprocessableEntity, "%v", err)
 	}
-	a.Instance.SetProfile(p)
+	if err := a.Instance.SetProfile(p); err != nil {
+		return nil, httpjson.Errorf(http.StatusConflict, "%v", err)
+	}
 	return req, nil
 }

@@ -35,7 +35,7 @@ func newAPI(t testing.TB) control.API {
 	g.Expect(p.Poll(context.Background())).To(Succeed())
 	calls := journal.New[journal.Call](100, nil)
 	at := endpoint.Endpoint{Network: "unix", Address: filepath.Join(t.TempDir(), "kms-1.sock")}
-	s := server.New(server.Options{Listen: at, Node: "cp-1", KeyID: "1", Plugin: p, Journal: calls})
+	s := server.New(server.Options{Listen: at, Node: "cp-1", KeyID: "1", Plugin: &plugin.Service{Plugin: p}, Journal: calls})
 	g.Expect(s.Start()).To(Succeed())
 	background(t, s.Run)
 	return control.API{Instance: s, Keys: control.PluginKeys{Plugin: p}, Journal: calls}

@@ -26,7 +26,7 @@ func (v View) observe(key remotekms.Key, now time.Time, lag time.Duration) View 
 	if v.Noticed.ID == "" || now.Sub(v.Seen) >= lag {
 		v.Noticed = v.Latest
 	}
-	v.Problem = ""
+	v.Problem = key.Denied
 	for _, kek := range key.KEKs {
 		if kek.ID == v.Noticed.ID {
 			v.Noticed = kek // its state may have changed

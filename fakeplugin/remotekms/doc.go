@@ -33,6 +33,8 @@ type Key struct {
 	Name    string        `json:"name"`
 	Current keyring.KEK   `json:"current"`
 	KEKs    []keyring.KEK `json:"keks"` // oldest first, the current one among them
+	// Denied is why the caller may not encrypt and decrypt; empty: it may.
+	Denied string `json:"denied,omitempty"`
 }
 
 // Sealed is the answer to Encrypt.

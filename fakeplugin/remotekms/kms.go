@@ -68,7 +68,8 @@ func New(o Options) (*KMS, error) {
 
 // Describe implements Service.
 func (k *KMS) Describe(ctx context.Context, caller Caller, key string) (Key, error) {
-	if _, err := k.admit(ctx, caller); err != nil {
+	treatment, err := k.admit(ctx, caller)
+	if err != nil {
 		k.record(Operation{Op: "describe", Key: key, Plugin: caller.Plugin}, err)
 		return Key{}, err
 	}
@@ -76,7 +77,15 @@ func (k *KMS) Describe(ctx context.Context, caller Caller, key string) (Key, err
 	if err != nil {
 		return Key{}, err
 	}
-	return describe(key, ring), nil
+	described := describe(key, ring)
+	if treatment.Deny {
+		described.Denied = denied(caller).Error()
+	}
+	return described, nil
+}
+
+func denied(caller Caller) error {
+	return refuse(keyring.CodeDenied, "access denied for %s", caller.Plugin)
 }
 
 func describe(name string, ring *keyring.Ring) Key {
@@ -121,7 +130,7 @@ func (k *KMS) use(ctx context.Context, caller Caller, key string, do func(*keyri
 		return keyring.KEK{}, err
 	}
 	if treatment.Deny {
-		return keyring.KEK{}, refuse(keyring.CodeDenied, "access denied for %s", caller.Plugin)
+		return keyring.KEK{}, denied(caller)
 	}
 	k.mu.RLock()
 	ring := k.rings[key]
@@ -151,10 +160,12 @@ func (k *KMS) admit(ctx context.Context, caller Caller) (Rule, error) {
 	defer timer.Stop()
 	select {
 	case <-timer.C():
-		return t, nil
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil { // also if both happened before this goroutine ran
 		return t, fmt.Errorf("%w: no answer in time: %w", ErrUnreachable, ctx.Err())
 	}
+	return t, nil
 }
 
 // ensure is the ring of key, with a first KEK.

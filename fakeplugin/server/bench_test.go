@@ -158,7 +158,7 @@ func benchPlugin(b *testing.B) endpoint.Endpoint {
 	}
 	p := plugin.New(plugin.Options{Name: "cp-1/1", Key: "key-1", Service: kms})
 	at := endpoint.Endpoint{Network: "unix", Address: filepath.Join(dir, "kms-1.sock")}
-	s := New(Options{Listen: at, Node: "cp-1", KeyID: "1", Plugin: p, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)),
+	s := New(Options{Listen: at, Node: "cp-1", KeyID: "1", Plugin: &plugin.Service{Plugin: p}, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)),
 		Journal: journal.New[journal.Call](journal.DefaultCapacity, file)})
 	if err := s.Start(); err != nil {
 		b.Fatal(err)

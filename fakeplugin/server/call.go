@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/grpc"
@@ -19,7 +20,13 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	m := methodOf(info.FullMethod)
 	plan := s.program.Plan(m)
 	ctx, req = Received(ctx, plan, req)
-	a := s.perform(ctx, plan, func() (any, error) { return handler(ctx, req) })
+	var trueID string
+	a := s.perform(ctx, plan, func() (any, error) {
+		resp, err := handler(bound(ctx), s.relabelled.restored(req))
+		trueID = keyIDOf(resp)
+		return resp, err
+	})
+	s.relabelled.note(a.Resp, trueID)
 	if err := ctx.Err(); err != nil && a.Outcome != journal.Reset && a.Outcome != journal.Crashed {
 		a = Answer{Err: status.FromContextError(err).Err(), Outcome: journal.Abandoned}
 	}
@@ -53,6 +60,9 @@ func (s *Server) perform(ctx context.Context, plan fault.Plan, honest func() (an
 		return s.reset(ctx, plan.Reset.After)
 	}
 	a := Conclude(plan, s.plugin.KEKID, honest)
+	if errors.Is(a.Err, ErrGone) {
+		return s.reset(ctx, 0)
+	}
 	if plan.Reset != nil && a.Outcome == journal.Answered {
 		return s.truncate(ctx, a.Resp, plan.Reset.After)
 	}

@@ -19,6 +19,7 @@ type conns struct {
 type conn struct {
 	net.Conn
 	all      *conns
+	upstream Connection // to the plugin behind the server; nil: there is none
 	truncate atomic.Bool
 }
 
@@ -31,10 +32,14 @@ type peerAddr struct {
 
 func (c *conns) add(raw net.Conn) *conn {
 	added := &conn{Conn: raw, all: c}
+	c.keep(added)
+	return added
+}
+
+func (c *conns) keep(added *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open[added] = struct{}{}
-	return added
 }
 
 // closeAll breaks every connection, without a goodbye.
@@ -62,7 +67,11 @@ func (c *conn) Close() error {
 	c.all.mu.Lock()
 	delete(c.all.open, c)
 	c.all.mu.Unlock()
-	return c.Conn.Close()
+	err := c.Conn.Close()
+	if c.upstream != nil {
+		_ = c.upstream.Close() // it may have ended already
+	}
+	return err
 }
 
 // Write implements net.Conn. Once truncate is set it sends the first half of b and breaks the connection.

@@ -49,9 +49,16 @@ func (s *Server) Release(match func(fault.Active) bool) ([]fault.Active, error) 
 }
 
 // SetProfile makes the plugin stand for a provider, or none: its key_id, its latencies, its failures.
-func (s *Server) SetProfile(p *profile.Profile) {
-	s.plugin.SetProfile(p)
+func (s *Server) SetProfile(p *profile.Profile) error {
+	of, ok := s.plugin.(Profiled)
+	switch {
+	case ok:
+		of.SetProfile(p)
+	case p != nil:
+		return fmt.Errorf("profile %s: this plugin is in front of another one, whose provider it cannot change", p.Name)
+	}
 	s.program.SetProfile(p)
+	return nil
 }
 
 // Faults is what is in force.
@@ -73,6 +80,7 @@ type State struct {
 	NoticeLag   string         `json:"noticeLag"`
 	Problem     string         `json:"problem,omitempty"` // that Status would tell if no fault were in force
 	Profile     string         `json:"profile,omitempty"`
+	Upstream    string         `json:"upstream,omitempty"` // endpoint of the plugin behind this one
 	Faults      []fault.Active `json:"faults"`
 	JournalErr  string         `json:"journalError,omitempty"`
 }
@@ -80,13 +88,16 @@ type State struct {
 // State is the server now.
 func (s *Server) State() State {
 	v := s.plugin.View()
-	name := ""
-	if p := s.plugin.Profile(); p != nil {
+	name, behind := "", ""
+	if p := profileOf(s.plugin); p != nil {
 		name = p.Name
 	}
+	if up, ok := s.plugin.(Upstream); ok {
+		behind = up.Endpoint()
+	}
 	st := State{
-		Profile: name,
-		Node:    s.o.Node, KeyID: s.o.KeyID, Listen: s.o.Listen.String(), Socket: s.socket.now(),
+		Profile: name, Upstream: behind,
+		Node: s.o.Node, KeyID: s.o.KeyID, Listen: s.o.Listen.String(), Socket: s.socket.now(),
 		Connections: s.socket.conns.count(), Started: s.started.UTC().Format(timeFormat), Calls: s.journal.Last(),
 		Key: s.plugin.Key(), KEKID: s.plugin.NoticedID(), KEKVersion: v.Noticed.Version, LatestKEKID: s.plugin.LatestID(),
 		NoticeLag: s.plugin.NoticeLag().String(), Problem: v.Problem, Faults: append([]fault.Active{}, s.Faults()...),

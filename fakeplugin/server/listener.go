@@ -9,8 +9,9 @@ import (
 // listener tracks the connections that it accepts, or hangs up on them.
 type listener struct {
 	net.Listener
-	conns  *conns
-	hangUp *atomic.Bool
+	conns   *conns
+	hangUp  *atomic.Bool
+	connect func(*conn) error // to the plugin behind the server
 }
 
 // Accept implements net.Listener.
@@ -24,7 +25,13 @@ func (l listener) Accept() (net.Conn, error) {
 			_ = raw.Close()
 			continue
 		}
-		return l.conns.add(raw), nil
+		accepted := &conn{Conn: raw, all: l.conns}
+		if err := l.connect(accepted); err != nil {
+			_ = raw.Close()
+			continue
+		}
+		l.conns.keep(accepted)
+		return accepted, nil
 	}
 }
 

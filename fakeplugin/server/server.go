@@ -16,7 +16,6 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
-	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
 )
 
 // Options of a Server. Listen, Plugin and KeyID are required.
@@ -25,7 +24,7 @@ type Options struct {
 	Mode    fs.FileMode       // of the socket file; 0 is endpoint.DefaultMode
 	Node    string
 	KeyID   string
-	Plugin  *plugin.Plugin
+	Plugin  Plugin
 	Program *fault.Program
 	Journal *journal.Log[journal.Call]
 	Log     *slog.Logger
@@ -36,7 +35,7 @@ type Options struct {
 // Server is one plugin instance on its socket.
 type Server struct {
 	o       Options
-	plugin  *plugin.Plugin
+	plugin  Plugin
 	program *fault.Program
 	journal *journal.Log[journal.Call]
 	log     *slog.Logger
@@ -45,6 +44,8 @@ type Server struct {
 	socket  *socket
 	started time.Time
 	wake    chan struct{} // the faults in force changed
+
+	relabelled relabelled
 }
 
 // streamWorkers serve calls on stacks that have grown already, which makes up for what the journal costs. When all are
@@ -83,7 +84,7 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Program.SetProfile(o.Plugin.Profile())
+	o.Program.SetProfile(profileOf(o.Plugin))
 	s := &Server{
 		o: o, plugin: o.Plugin, program: o.Program, journal: o.Journal, log: o.Log, clock: o.Clock,
 		started: o.Clock.Now(), wake: make(chan struct{}, 1),
@@ -91,8 +92,8 @@ func New(o Options) *Server {
 	s.grpc = grpc.NewServer(grpc.ForceServerCodecV2(newCodec()), grpc.UnaryInterceptor(s.intercept),
 		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
-	kmsapi.RegisterKeyManagementServiceServer(s.grpc, &plugin.Service{Plugin: o.Plugin})
-	s.socket = &socket{at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, serve: s.serve}
+	kmsapi.RegisterKeyManagementServiceServer(s.grpc, o.Plugin)
+	s.socket = &socket{at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, dial: s.connect, serve: s.serve}
 	return s
 }
 
@@ -166,6 +167,7 @@ func (s *Server) drain() {
 	select {
 	case <-done:
 	case <-timer.C():
+		s.socket.conns.closeAll() // gRPC would wait for the preface of one on which nothing was sent
 		s.grpc.Stop()
 		<-done
 	}

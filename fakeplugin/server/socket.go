@@ -20,6 +20,7 @@ type socket struct {
 	mode   fs.FileMode
 	serve  func(net.Listener) // returns when the listener is closed
 	conns  *conns
+	dial   func(*conn) error // listener.connect
 	hangUp atomic.Bool
 
 	mu    sync.Mutex
@@ -97,7 +98,7 @@ func (s *socket) listen(run func(net.Listener) func()) error {
 // run serves the plugin on l.
 func (s *socket) run(l net.Listener) (stop func()) {
 	var serving sync.WaitGroup
-	serving.Go(func() { s.serve(listener{l, s.conns, &s.hangUp}) })
+	serving.Go(func() { s.serve(listener{l, s.conns, &s.hangUp, s.dial}) })
 	return func() {
 		_ = l.Close()
 		serving.Wait()

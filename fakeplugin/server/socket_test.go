@@ -13,6 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
 )
 
 // connectAsNobody connects as a user without privileges, from a thread that is thrown away with its identity.
@@ -141,7 +142,7 @@ func TestAnotherProcessOnTheSocket(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer other.Close()
 	w := newWorld(t)
-	second := New(Options{Listen: at, KeyID: "1", Plugin: w.plugin})
+	second := New(Options{Listen: at, KeyID: "1", Plugin: &plugin.Service{Plugin: w.plugin}})
 	g.Expect(second.Start()).To(MatchError(ContainSubstring("another process serves")))
 }
 
@@ -149,7 +150,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.inject("hang")
 	ctx, stop := context.WithCancel(t.Context())
-	second := New(Options{Listen: endpoint.Endpoint{Network: "unix", Address: openDir(t) + "/kms-2.sock"}, KeyID: "2", Plugin: w.plugin, Program: w.server.program})
+	second := New(Options{Listen: endpoint.Endpoint{Network: "unix", Address: openDir(t) + "/kms-2.sock"}, KeyID: "2", Plugin: &plugin.Service{Plugin: w.plugin}, Program: w.server.program})
 	w.Expect(second.Start()).To(Succeed())
 	done := make(chan error, 1)
 	go func() { done <- second.Run(ctx) }()

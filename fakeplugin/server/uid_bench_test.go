@@ -50,7 +50,7 @@ func tracedPlugin(b *testing.B, files bool) endpoint.Endpoint {
 		b.Fatal(err)
 	}
 	at := endpoint.Endpoint{Network: "unix", Address: filepath.Join(dir, "kms-1.sock")}
-	s := New(Options{Listen: at, Node: "cp-1", KeyID: "1", Plugin: p, Journal: log})
+	s := New(Options{Listen: at, Node: "cp-1", KeyID: "1", Plugin: &plugin.Service{Plugin: p}, Journal: log})
 	if err := s.Start(); err != nil {
 		b.Fatal(err)
 	}

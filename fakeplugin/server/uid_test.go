@@ -52,7 +52,7 @@ func uidWorld(t *testing.T, optional bool) (w *world, encrypt func() (*kmsapi.En
 	w.Expect(err).NotTo(HaveOccurred())
 	w.plugin = plugin.New(plugin.Options{Name: "cp-1/1", Key: "key-1", Service: model, UIDOptional: optional})
 	w.Expect(w.plugin.Poll(t.Context())).To(Succeed())
-	w.server = New(Options{Listen: w.at, Node: "cp-1", KeyID: "1", Plugin: w.plugin})
+	w.server = New(Options{Listen: w.at, Node: "cp-1", KeyID: "1", Plugin: &plugin.Service{Plugin: w.plugin}})
 	w.run()
 	w.client = w.dial()
 	conn, err := grpc.NewClient("unix://"+w.at.Address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"))

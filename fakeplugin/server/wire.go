@@ -51,7 +51,7 @@ func encodableEncrypt(r *kmsapi.EncryptResponse) (out any, unreadable bool) {
 		entry := text(text(nil, mapKey, key), mapValue, string(value))
 		b = text(b, encryptAnnotations, string(entry))
 	}
-	return wire(b), !valid
+	return wire(append(b, r.ProtoReflect().GetUnknown()...)), !valid
 }
 
 // text appends a string, bytes or message field; on the wire they look the same.

@@ -76,7 +76,7 @@ func newWorldAt(t testing.TB, at endpoint.Endpoint, flags ...string) *world {
 		_, err := program.Inject(w.parse(flag))
 		w.Expect(err).NotTo(HaveOccurred())
 	}
-	w.server = New(Options{Listen: at, Node: "cp-1", KeyID: "1", Plugin: w.plugin, Program: program, Exit: w.exit})
+	w.server = New(Options{Listen: at, Node: "cp-1", KeyID: "1", Plugin: &plugin.Service{Plugin: w.plugin}, Program: program, Exit: w.exit})
 	w.run()
 	w.client = w.dial()
 	return w

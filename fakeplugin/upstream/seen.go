@@ -1,0 +1,81 @@
+package upstream
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc/status"
+	kmsapi "k8s.io/kms/apis/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
+)
+
+// maxSeen is how many key_ids are remembered: a plugin whose key_id changes with every call must not fill the memory.
+const maxSeen = 1000
+
+// seen is what the answers to Status have named. A key_id counts as a version of the KEK, in the order in which they appeared.
+type seen struct {
+	clock clock.PassiveClock
+
+	mu   sync.Mutex
+	view plugin.View
+}
+
+// observe takes note of an answer to Status. A caller that gave up tells nothing of the plugin.
+func (s *seen) observe(ctx context.Context, resp *kmsapi.StatusResponse, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		s.view.Problem = status.Convert(err).Message()
+	default:
+		s.view.Problem = ""
+		if resp.Healthz != plugin.Healthy {
+			s.view.Problem = resp.Healthz
+		}
+		s.notice(resp.KeyId)
+	}
+}
+
+func (s *seen) notice(id string) {
+	if id == "" || id == s.view.Noticed.ID {
+		return
+	}
+	kek := keyring.KEK{ID: id, Version: len(s.view.KEKs) + 1, Created: s.clock.Now(), State: keyring.Enabled}
+	known := false
+	for _, k := range s.view.KEKs {
+		if k.ID == id {
+			kek, known = k, true
+		}
+	}
+	if !known && len(s.view.KEKs) < maxSeen {
+		s.view.KEKs = append(s.view.KEKs[:len(s.view.KEKs):len(s.view.KEKs)], kek)
+	}
+	s.view.Noticed, s.view.Latest, s.view.Seen = kek, kek, s.clock.Now()
+}
+
+// View implements server.Plugin.
+func (s *seen) View() plugin.View {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view
+}
+
+// NoticedID implements server.Plugin.
+func (s *seen) NoticedID() string { return s.View().Noticed.ID }
+
+// LatestID implements server.Plugin: what is current in the remote KMS shows when the plugin has noticed it.
+func (s *seen) LatestID() string { return s.View().Latest.ID }
+
+// KEKID implements server.Plugin.
+func (s *seen) KEKID(version int) string {
+	for _, kek := range s.View().KEKs {
+		if kek.Version == version {
+			return kek.ID
+		}
+	}
+	return ""
+}
