@@ -1,0 +1,127 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+	kmsapi "k8s.io/kms/apis/v2"
+)
+
+// delivery shows whether the server ended a call. gRPC sends a status in an HTTP/2 response with a content-type. A call without any response was
+// ended by the client: the time was over, the stream was reset or the connection broke.
+type delivery struct{ header, trailer metadata.MD }
+
+func (d *delivery) options() []grpc.CallOption {
+	return []grpc.CallOption{grpc.Header(&d.header), grpc.Trailer(&d.trailer)}
+}
+
+// judge returns nil for an error that the plugin sent as a status, and a Finding for any other.
+func (d *delivery) judge(request string, err error, within time.Duration) error {
+	if len(d.header)+len(d.trailer) > 0 {
+		return nil
+	}
+	return found(request, err, "an answer or a gRPC status from the plugin within "+within.String())
+}
+
+// patience bounds a call with a request of so many bytes. A request that is larger than any of kube-apiserver's may take longer.
+func (p *Plugin) patience(size int) time.Duration {
+	if size > 2*maxAnnotationsBytes {
+		return max(p.timing.Load, p.timing.Call)
+	}
+	return p.timing.Call
+}
+
+// tryEncrypt calls Encrypt with a request that a plugin may refuse. The response is nil if the plugin refused it with a status. The error is a
+// Finding: there was no status.
+func tryEncrypt(ctx context.Context, p *Plugin, what string, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
+	within := p.patience(proto.Size(q))
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var d delivery
+	resp, err := p.Client().Encrypt(ctx, q, d.options()...)
+	if err != nil {
+		return nil, d.judge(what, err, within)
+	}
+	return resp, nil
+}
+
+// tryDecrypt calls Decrypt with a request that a plugin may refuse. If it answers, the plaintext must be one of the allowed ones.
+func tryDecrypt(ctx context.Context, p *Plugin, what string, q *kmsapi.DecryptRequest, allowed ...[]byte) error {
+	within := p.patience(proto.Size(q))
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var d delivery
+	resp, err := p.Client().Decrypt(ctx, q, d.options()...)
+	if err != nil {
+		return d.judge(what, err, within)
+	}
+	return allow(what, resp.Plaintext, allowed)
+}
+
+// allow returns a Finding for a plaintext that is none of the allowed ones.
+func allow(what string, plaintext []byte, allowed [][]byte) error {
+	if slices.ContainsFunc(allowed, func(a []byte) bool { return bytes.Equal(a, plaintext) }) {
+		return nil
+	}
+	expected := "an error, or the plaintext that was encrypted"
+	if len(allowed) == 0 {
+		expected = "an error"
+	}
+	return found(what, fmt.Sprintf("success, with %d bytes that were not encrypted", len(plaintext)), expected)
+}
+
+// tryRaw calls a method with bytes. The response is nil if the plugin refused them with a status.
+func tryRaw(ctx context.Context, p *Plugin, what, method string, request []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
+	defer cancel()
+	var d delivery
+	resp, err := p.Raw(ctx, method, request, d.options()...)
+	if err != nil {
+		return nil, d.judge(what, err, p.timing.Call)
+	}
+	if resp == nil {
+		resp = []byte{}
+	}
+	return resp, nil
+}
+
+// request is a further request to decrypt s. The caller may change its fields and the entries of the annotations, but no byte in place.
+func (s Sealed) request(p *Plugin) *kmsapi.DecryptRequest {
+	return &kmsapi.DecryptRequest{Uid: p.UID(), Ciphertext: s.Ciphertext, KeyId: s.KeyId, Annotations: maps.Clone(s.Annotations)}
+}
+
+// mayRoundTrip encrypts and decrypts a plaintext that a plugin may refuse to encrypt. A plugin that accepts it must give it back, but it need not
+// decrypt a ciphertext that kube-apiserver would have refused for its size.
+func mayRoundTrip(ctx context.Context, p *Plugin, plaintext []byte, what string) (refused bool, err error) {
+	resp, err := tryEncrypt(ctx, p, "Encrypt of "+what, &kmsapi.EncryptRequest{Uid: p.UID(), Plaintext: plaintext})
+	if err != nil || resp == nil {
+		return err == nil, err
+	}
+	sealed := Sealed{plaintext, resp}
+	if what = "Decrypt of the ciphertext of " + what; len(resp.Ciphertext) > maxCiphertextBytes {
+		return false, tryDecrypt(ctx, p, what, sealed.request(p), plaintext)
+	}
+	return false, p.Unseal(ctx, sealed, what)
+}
+
+// repeat calls f up to n times and ends early when the time of a check with many calls has passed. It returns the number of calls.
+func repeat(p *Plugin, n int, within time.Duration, f func(i int) error) (int, error) {
+	began := time.Now()
+	for i := range n {
+		if i > 0 && time.Since(began) >= within {
+			p.Measure("%d of %d calls within %v", i, n, within)
+			return i, nil
+		}
+		if err := f(i); err != nil {
+			return i, err
+		}
+	}
+	return n, nil
+}

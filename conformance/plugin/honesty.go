@@ -1,0 +1,327 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/conformance"
+)
+
+// ways are the failures of a KMS for which each honesty check exists once.
+var ways = []struct {
+	mode, name string
+	need       conformance.Capability
+}{
+	{ModeFail, "fails", HookBreak},
+	{ModeHang, "hangs", HookModes},
+	{ModeRefuse, "refuses the plugin's credentials", HookModes},
+	{ModeLoseKey, "has lost the key", HookModes},
+}
+
+func honesty() (checks []Check) {
+	for _, w := range ways {
+		checks = append(checks,
+			failureVisible(w.mode, w.name, w.need), statusInTime(w.mode, w.name, w.need), keyIDWhileBroken(w.mode, w.name, w.need), recovers(w.mode, w.name, w.need))
+	}
+	return append(checks, noFalseSuccess(), dataAfterFailure(), statusWhileSlow(), recoversFromSlow())
+}
+
+// honestyID is the id of a check about one way in which a KMS fails.
+func honestyID(mode, what string) string {
+	return "KMS2-HONESTY-" + strings.ToUpper(mode) + "-" + what
+}
+
+// whileBroken breaks the KMS, runs judge, and restores the KMS in any case. It waits until the plugin is healthy again, so that the next check
+// begins with a healthy one.
+func whileBroken(ctx context.Context, p *Plugin, mode string, judge func(context.Context) error) error {
+	broken := p.Break(ctx, mode)
+	var err error
+	if broken == nil {
+		err = judge(ctx)
+	}
+	restored := p.Restore(ctx)
+	if broken != nil || restored != nil {
+		return errors.Join(broken, restored)
+	}
+	_, _ = p.untilHealthy(ctx) // recovers judges it
+	return err
+}
+
+// healthy reports whether Status answers in time that the plugin is healthy.
+func (p *Plugin) healthy(ctx context.Context) bool {
+	resp, err := p.Status(ctx)
+	return err == nil && resp.Healthz == "ok"
+}
+
+func (p *Plugin) untilHealthy(ctx context.Context) (time.Duration, bool) {
+	return p.Poll(ctx, pollInterval, p.timing.Notice, p.healthy)
+}
+
+func (p *Plugin) untilUnhealthy(ctx context.Context) (time.Duration, bool) {
+	return p.Poll(ctx, pollInterval, p.timing.Notice, func(ctx context.Context) bool { return !p.healthy(ctx) })
+}
+
+func failureVisible(mode, name string, need conformance.Capability) Check {
+	return Check{
+		Check: conformance.Check{
+			ID: honestyID(mode, "VISIBLE"), Profile: conformance.Extended,
+			Title:       "Status shows a KMS that " + name,
+			Rule:        "While the KMS " + name + ", Status is an error or its healthz is not \"ok\", within the time of one poll of a healthy plugin.",
+			Source:      sourceProto + ": StatusResponse.healthz; " + sourceConfig + ": kmsv2PluginHealthzPositiveInterval, 1 min",
+			Consequence: "kube-apiserver and the health reporters take the plugin for healthy, and the failure shows first in failed reads and writes.",
+			Needs:       []conformance.Capability{need},
+		},
+		After: []string{"KMS2-STATUS-HEALTHZ-OK"}, Waits: true,
+		Run: func(ctx context.Context, p *Plugin) error {
+			return whileBroken(ctx, p, mode, func(ctx context.Context) error {
+				took, ok := p.untilUnhealthy(ctx)
+				if !ok {
+					return found(fmt.Sprintf("Status for %v after the hook made the KMS %s", p.timing.Notice, mode), `healthz "ok" in each answer`, `an error or another healthz than "ok"`)
+				}
+				p.Measure("ok outlived the failure by %v", took.Round(time.Millisecond))
+				return nil
+			})
+		},
+	}
+}
+
+func statusInTime(mode, name string, need conformance.Capability) Check {
+	return Check{
+		Check: conformance.Check{
+			ID: honestyID(mode, "STATUS-IN-TIME"), Profile: conformance.Extended,
+			Title:       "Status answers while the KMS " + name,
+			Rule:        "While the KMS " + name + ", Status ends within the timeout of a call.",
+			Source:      sourceConfig + ": the timeout of a provider applies to each call, by default 3 s; the health checks of all providers run one after another",
+			Consequence: "The health check of kube-apiserver takes the whole timeout, once for each such provider, and its reason is lost.",
+			Needs:       []conformance.Capability{need},
+		},
+		After: []string{"KMS2-STATUS-HEALTHZ-OK", honestyID(mode, "VISIBLE")}, Waits: true,
+		Run: func(ctx context.Context, p *Plugin) error {
+			return whileBroken(ctx, p, mode, func(ctx context.Context) error {
+				p.untilUnhealthy(ctx)
+				for n := range 5 {
+					if resp, err := p.Status(ctx); err != nil && gone(err) {
+						return found(fmt.Sprintf("Status while the KMS is in mode %s, call %d", mode, n+1), err, "an answer within "+p.timing.Call.String())
+					} else if err == nil && resp.Healthz == "" {
+						return found("Status while the KMS is in mode "+mode, resp, "a healthz that says what is wrong")
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func keyIDWhileBroken(mode, name string, need conformance.Capability) Check {
+	return Check{
+		Check: conformance.Check{
+			ID: honestyID(mode, "KEY-ID"), Profile: conformance.Extended,
+			Title:       "key_id stays while the KMS " + name,
+			Rule:        "While the KMS " + name + ", Status returns the key_id of before, or none.",
+			Source:      sourceKEP + ": the key_id must be stable and changes by a rotation only; kubernetes/kubernetes#138950: a changed key_id is acted on whatever healthz is",
+			Consequence: "kube-apiserver takes the key for rotated and tries to encrypt with one that does not exist.",
+			Needs:       []conformance.Capability{need},
+		},
+		After: []string{keyIDStable, honestyID(mode, "VISIBLE")}, Waits: true,
+		Run: func(ctx context.Context, p *Plugin) error {
+			before, err := p.Status(ctx)
+			if err != nil {
+				return found("Status", err, "a response")
+			}
+			return whileBroken(ctx, p, mode, func(ctx context.Context) error {
+				p.untilUnhealthy(ctx)
+				resp, err := p.Status(ctx)
+				if err == nil && resp.KeyId != "" && resp.KeyId != before.KeyId {
+					return found("Status while the KMS is in mode "+mode, resp, "key_id "+quote(before.KeyId)+" or none")
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func recovers(mode, name string, need conformance.Capability) Check {
+	return Check{
+		Check: conformance.Check{
+			ID: honestyID(mode, "RECOVERS"), Profile: conformance.Extended,
+			Title:       "recovers from a KMS that " + name,
+			Rule:        "After a KMS that " + name + " is restored, Status is \"ok\" with the same key_id, and a round trip succeeds, without a restart of the plugin.",
+			Source:      sourceProto + ": StatusResponse.healthz; " + sourceConfig + ": an unhealthy plugin is asked every 10 s until it recovers",
+			Consequence: "kube-apiserver stays unready, and writes fail, until somebody restarts the plugin.",
+			Needs:       []conformance.Capability{need},
+		},
+		After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable, "KMS2-ROTATION-NO-RETURN", honestyID(mode, "VISIBLE")}, Waits: true,
+		Run: func(ctx context.Context, p *Plugin) error {
+			before, err := p.Status(ctx)
+			if err != nil {
+				return found("Status", err, "a response")
+			}
+			broken := p.Break(ctx, mode)
+			if broken == nil {
+				p.untilUnhealthy(ctx)
+			}
+			if err := errors.Join(broken, p.Restore(ctx)); err != nil {
+				return err
+			}
+			return p.recovered(ctx, before)
+		},
+	}
+}
+
+// recovered waits until the plugin is healthy, and judges it then.
+func (p *Plugin) recovered(ctx context.Context, before *kmsapi.StatusResponse) error {
+	took, ok := p.untilHealthy(ctx)
+	if !ok {
+		resp, err := p.Status(ctx)
+		if err != nil {
+			return found(fmt.Sprintf("Status %v after the KMS was restored", p.timing.Notice), err, `healthz "ok"`)
+		}
+		return found(fmt.Sprintf("Status %v after the KMS was restored", p.timing.Notice), resp, `healthz "ok"`)
+	}
+	p.Measure("the error outlived the recovery by %v", took.Round(time.Millisecond))
+	resp, err := p.Status(ctx)
+	if err != nil {
+		return found("Status after the recovery", err, "a response")
+	}
+	if resp.KeyId != before.KeyId {
+		return found("Status after the recovery", resp, "key_id "+quote(before.KeyId)+" as before")
+	}
+	// The plugin may learn of the recovery by Status before its connections to the KMS have recovered: the round trip has the same bound.
+	var last error
+	if _, ok := p.Poll(ctx, pollInterval, p.timing.Notice, func(ctx context.Context) bool {
+		var sealed Sealed
+		if sealed, last = p.Seal(ctx); last == nil {
+			last = p.Unseal(ctx, sealed, "Decrypt after the recovery")
+		}
+		return last == nil
+	}); !ok {
+		return last
+	}
+	return nil
+}
+
+func noFalseSuccess() Check {
+	return Check{
+		Check: conformance.Check{
+			ID: "KMS2-HONESTY-NO-FALSE-SUCCESS", Profile: conformance.Extended,
+			Title:       "no ciphertext that cannot be decrypted",
+			Rule:        "What Encrypt returns while the KMS fails can be decrypted after the KMS is restored; otherwise Encrypt is an error.",
+			Source:      sourceProto + ": EncryptResponse.ciphertext; " + sourceKEP,
+			Consequence: "kube-apiserver stores objects that nobody can read again.",
+			Needs:       []conformance.Capability{HookBreak},
+		},
+		After: []string{RoundTrip, "KMS2-STATUS-HEALTHZ-OK"}, Waits: true,
+		Run: func(ctx context.Context, p *Plugin) error {
+			var sealed []Sealed
+			if err := whileBroken(ctx, p, ModeFail, func(ctx context.Context) error {
+				for range 5 {
+					if s, err := p.Seal(ctx); err == nil {
+						sealed = append(sealed, s)
+					}
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+			p.Measure("%d of 5 calls of Encrypt succeeded while the KMS failed", len(sealed))
+			for _, s := range sealed {
+				if err := p.Unseal(ctx, s, "Decrypt after the KMS was restored, of what Encrypt returned while it failed"); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func dataAfterFailure() Check {
+	return Check{
+		Check: conformance.Check{
+			ID: "KMS2-HONESTY-DATA-SURVIVES", Profile: conformance.Extended,
+			Title:       "a failure of the KMS loses no data",
+			Rule:        "What was encrypted before the KMS failed can be decrypted after it is restored.",
+			Source:      sourceProto + ": DecryptRequest; " + sourceKEP,
+			Consequence: "kube-apiserver cannot read what it stored before the failure.",
+			Needs:       []conformance.Capability{HookBreak},
+		},
+		After: []string{RoundTrip, "KMS2-DECRYPT-AFTER-STATUS", honestyID(ModeFail, "RECOVERS")}, Waits: true,
+		Run: func(ctx context.Context, p *Plugin) error {
+			sealed, err := p.Seal(ctx)
+			if err != nil {
+				return err
+			}
+			if err := whileBroken(ctx, p, ModeFail, func(ctx context.Context) error {
+				p.untilUnhealthy(ctx)
+				_, _ = p.Decrypt(ctx, sealed.EncryptResponse) // may fail, or be answered from a cache
+				return nil
+			}); err != nil {
+				return err
+			}
+			return p.Unseal(ctx, sealed, "Decrypt after the KMS was restored, of what was encrypted before it failed")
+		},
+	}
+}
+
+func statusWhileSlow() Check {
+	return Check{
+		Check: conformance.Check{
+			ID: "KMS2-HONESTY-SLOW-STATUS-IN-TIME", Profile: conformance.Extended,
+			Title:       "Status answers while the KMS is slow",
+			Rule:        "While each request to the KMS takes longer than the timeout of a call, Status still ends within it.",
+			Source:      sourceConfig + ": the timeout of a provider applies to each call, by default 3 s",
+			Consequence: "The health check of kube-apiserver fails with DeadlineExceeded in place of a reason.",
+			Needs:       []conformance.Capability{HookSlow},
+		},
+		After: []string{"KMS2-STATUS-HEALTHZ-OK"}, Waits: true,
+		Run: func(ctx context.Context, p *Plugin) error {
+			slowed := p.Slow(ctx)
+			var judged error
+			if slowed == nil {
+				p.Poll(ctx, pollInterval, p.timing.Watch, func(ctx context.Context) bool {
+					if _, err := p.Status(ctx); err != nil && gone(err) {
+						judged = found("Status while the KMS is slow", err, "an answer within "+p.timing.Call.String())
+					}
+					return judged != nil
+				})
+			}
+			if err := errors.Join(slowed, p.Restore(ctx)); err != nil {
+				return err
+			}
+			_, _ = p.untilHealthy(ctx)
+			return judged
+		},
+	}
+}
+
+func recoversFromSlow() Check {
+	return Check{
+		Check: conformance.Check{
+			ID: "KMS2-HONESTY-SLOW-RECOVERS", Profile: conformance.Extended,
+			Title:       "recovers from a slow KMS",
+			Rule:        "After a slow KMS is restored, Status is \"ok\" with the same key_id, and a round trip succeeds, without a restart of the plugin.",
+			Source:      sourceConfig + ": an unhealthy plugin is asked every 10 s until it recovers",
+			Consequence: "kube-apiserver stays unready, and writes fail, until somebody restarts the plugin.",
+			Needs:       []conformance.Capability{HookSlow},
+		},
+		After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable}, Waits: true,
+		Run: func(ctx context.Context, p *Plugin) error {
+			before, err := p.Status(ctx)
+			if err != nil {
+				return found("Status", err, "a response")
+			}
+			slowed := p.Slow(ctx)
+			if slowed == nil {
+				_, _ = p.Encrypt(ctx, p.Bytes(SeedBytes)) // its deadline passes, or it is answered late
+			}
+			if err := errors.Join(slowed, p.Restore(ctx)); err != nil {
+				return err
+			}
+			return p.recovered(ctx, before)
+		},
+	}
+}

@@ -1,0 +1,145 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/conformance"
+)
+
+// resource is what a plugin's process uses, and how much more it may use after many calls.
+type resource struct {
+	id, title, what string
+	calls, callers  int
+	// least is a growth that is no leak, however few the calls. above is the growth for each call that is one.
+	least int
+	above float64
+	read  func(pid int) (int, error)
+	after []string
+}
+
+const (
+	descriptorsSteady = "KMS2-LOAD-DESCRIPTORS-STEADY"
+	threadsSteady     = "KMS2-LOAD-THREADS-STEADY"
+)
+
+func descriptors() Check {
+	return steady(resource{
+		id: descriptorsSteady, title: "descriptors do not grow", what: "open descriptors",
+		calls: 2000, callers: 2, least: 10, above: 0.01, read: countDescriptors, after: []string{inARow},
+	})
+}
+
+func threads() Check {
+	return steady(resource{
+		id: threadsSteady, title: "threads do not grow", what: "threads",
+		calls: 2000, callers: 2, least: 10, above: 0.01, read: func(pid int) (int, error) { return readStatus(pid, "Threads") }, after: []string{inARow},
+	})
+}
+
+// memory allows 512 bytes for each call: at a poll every 20 s these are 800 MB in a year.
+func memory() Check {
+	return steady(resource{
+		id: "KMS2-LOAD-MEMORY-STEADY", title: "memory does not grow", what: "kB of resident memory",
+		calls: 100_000, callers: 32, least: 8 << 10, above: 0.5, read: func(pid int) (int, error) { return readStatus(pid, "VmRSS") },
+		after: []string{inARow, descriptorsSteady, threadsSteady},
+	})
+}
+
+// steady compares the growth in two halves of many calls, after calls that fill caches. What grows by the calls grows in both.
+func steady(r resource) Check {
+	return Check{
+		Check: conformance.Check{
+			ID: r.id, Profile: conformance.Extended,
+			Title:       r.title,
+			Rule:        fmt.Sprintf("%d calls of all methods do not add %s that are proportional to the number of calls.", r.calls, r.what),
+			Source:      sourceProto + ": Status \"is meant to be polled\"; " + sourceDocs + ": it will be under constant load",
+			Consequence: "The plugin is killed or fails after days or weeks, and until it has restarted kube-apiserver cannot read what it has not cached.",
+			Needs:       []conformance.Capability{Process},
+		},
+		After: r.after,
+		Run: func(ctx context.Context, p *Plugin) error {
+			pid, err := p.PID(ctx)
+			if err != nil {
+				return err
+			}
+			total := call(ctx, p, r.callers, r.calls/5, p.timing.Load/10)
+			var grown, made [2]int
+			from, err := r.read(pid)
+			if err != nil {
+				return err
+			}
+			for half := range grown {
+				made[half] = call(ctx, p, r.callers, r.calls*2/5, p.timing.Load/5)
+				to, err := r.read(pid)
+				if err != nil {
+					return err
+				}
+				grown[half], from, total = to-from, to, total+made[half]
+			}
+			p.Measure("%d calls; growth %d and %d %s in %d and %d of them", total, grown[0], grown[1], r.what, made[0], made[1])
+			for half := range grown {
+				if grown[half] < max(r.least, int(r.above*float64(made[half]))) {
+					return nil
+				}
+			}
+			return found(fmt.Sprintf("%d and then %d calls of all methods, after %d", made[0], made[1], total-made[0]-made[1]),
+				fmt.Sprintf("%d and then %d more %s", grown[0], grown[1], r.what), "no growth for each call")
+		},
+	}
+}
+
+// call makes n calls in the time that it has, and returns how many it made. One of the callers encrypts and decrypts, the others poll Status.
+func call(ctx context.Context, p *Plugin, callers, n int, within time.Duration) int {
+	trip := roundTrips(p, 1)[0]
+	ctx, cancel := context.WithTimeout(ctx, within+p.timing.Call)
+	defer cancel()
+	began := time.Now()
+	var made atomic.Int64
+	more := func() bool { return made.Load() < int64(n) && time.Since(began) < within && ctx.Err() == nil }
+	together(callers, func(caller int) {
+		for more() {
+			if caller == 0 {
+				_, _ = trip.run(ctx, p.Client())
+				made.Add(2)
+				continue
+			}
+			_, _ = p.Client().Status(ctx, &kmsapi.StatusRequest{})
+			made.Add(1)
+		}
+	})
+	return int(made.Load())
+}
+
+func countDescriptors(pid int) (int, error) {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return 0, fmt.Errorf("count the descriptors of the plugin: %w", err)
+	}
+	return len(entries), nil
+}
+
+// readStatus returns a number of /proc/PID/status.
+func readStatus(pid int, name string) (int, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read the state of the plugin's process: %w", err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			n, err := strconv.Atoi(strings.Fields(value + " 0")[0])
+			if err != nil {
+				return 0, fmt.Errorf("%s of the plugin's process: %w", name, err)
+			}
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("the state of the plugin's process has no %s", name)
+}

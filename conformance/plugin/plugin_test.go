@@ -1,0 +1,255 @@
+package plugin
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/conformance"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// mirror is a plugin whose ciphertext is the plaintext: enough for what is tested here.
+type mirror struct {
+	kmsapi.UnimplementedKeyManagementServiceServer
+	status func() (*kmsapi.StatusResponse, error)
+}
+
+func (m mirror) Status(context.Context, *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
+	return m.status()
+}
+
+func ok() (*kmsapi.StatusResponse, error) {
+	return &kmsapi.StatusResponse{Version: "v2", Healthz: "ok", KeyId: "key"}, nil
+}
+
+// serve serves a plugin until the test ends, and returns its endpoint.
+func serve(t *testing.T, status func() (*kmsapi.StatusResponse, error)) (endpoint string, stop func()) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kms.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer()
+	kmsapi.RegisterKeyManagementServiceServer(s, mirror{status: status})
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = s.Serve(l) }()
+	stop = func() { s.Stop(); <-ended }
+	t.Cleanup(stop)
+	return "unix://" + path, stop
+}
+
+func short() *Timing {
+	t := DefaultTiming()
+	t.Call, t.Start = 500*time.Millisecond, 500*time.Millisecond
+	return &t
+}
+
+func check(id string, after []string, run func(context.Context, *Plugin) error) Check {
+	return Check{Check: conformance.Check{ID: id, Profile: conformance.Core}, After: after, Run: run}
+}
+
+func outcomes(t *testing.T, endpoint string, o Options) map[string]conformance.Result {
+	t.Helper()
+	o.Timing = short()
+	report, err := Run(t.Context(), Subject{Endpoint: endpoint}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := map[string]conformance.Result{}
+	for _, r := range report.Results {
+		results[r.ID] = r
+	}
+	return results
+}
+
+func pass(context.Context, *Plugin) error { return nil }
+
+// TestOneCauseOneFinding: what depends on a failed check is blocked, and so is what depends on that.
+func TestOneCauseOneFinding(t *testing.T) {
+	endpoint, _ := serve(t, ok)
+	got := outcomes(t, endpoint, Options{Checks: []Check{
+		check("A", nil, func(context.Context, *Plugin) error { return found("Status", "x", "y") }),
+		check("B", []string{"A"}, pass), check("C", []string{"B"}, pass), check("D", nil, pass),
+		{Check: conformance.Check{ID: "E", Needs: []conformance.Capability{HookRotate}}, Run: pass},
+	}, Skip: map[string]string{"D": "known"}})
+	for id, want := range map[string]conformance.Outcome{
+		"A": conformance.Failed, "B": conformance.Blocked, "C": conformance.Blocked, "D": conformance.Skipped, "E": conformance.NotSupported,
+	} {
+		if got[id].Outcome != want {
+			t.Errorf("%s: %s, want %s", id, got[id].Outcome, want)
+		}
+	}
+}
+
+// TestPluginThatEndsInACheck: the check after which the plugin no longer answers has failed, whatever it found itself, and the others are blocked by it.
+func TestPluginThatEndsInACheck(t *testing.T) {
+	endpoint, stop := serve(t, ok)
+	got := outcomes(t, endpoint, Options{Checks: []Check{
+		check("A", nil, pass),
+		check("B", nil, func(context.Context, *Plugin) error { stop(); return nil }),
+		check("C", nil, pass),
+	}})
+	if got["A"].Outcome != conformance.Passed || got["B"].Outcome != conformance.Failed || got["C"].Outcome != conformance.Blocked {
+		t.Errorf("%+v", got)
+	}
+	if !strings.Contains(got["C"].Reason, "since B") {
+		t.Errorf("reason %q, want the check that ended the plugin", got["C"].Reason)
+	}
+}
+
+// TestStatusThatFailsNowAndThen ends no plugin.
+func TestStatusThatFailsNowAndThen(t *testing.T) {
+	calls := 0
+	endpoint, _ := serve(t, func() (*kmsapi.StatusResponse, error) {
+		if calls++; calls%2 == 0 {
+			return nil, status.Error(codes.Internal, "now and then")
+		}
+		return ok()
+	})
+	if got := outcomes(t, endpoint, Options{Checks: []Check{check("A", nil, pass), check("B", nil, pass), check("C", nil, pass)}}); got["C"].Outcome != conformance.Passed {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestErrorsThatAreNoFindings(t *testing.T) {
+	endpoint, _ := serve(t, ok)
+	got := outcomes(t, endpoint, Options{Checks: []Check{
+		check("A", nil, func(context.Context, *Plugin) error { return errors.New("plain") }),
+		check("B", nil, func(context.Context, *Plugin) error { return hookError{errors.New("exit status 3")} }),
+	}})
+	if got["A"].Outcome != conformance.Failed || got["A"].Evidence.Response != "plain" {
+		t.Errorf("an error: %+v", got["A"])
+	}
+	if got["B"].Outcome != conformance.Blocked || !strings.Contains(got["B"].Reason, "exit status 3") {
+		t.Errorf("a hook that failed: %+v", got["B"])
+	}
+}
+
+func TestRunNamesTheMistake(t *testing.T) {
+	endpoint, _ := serve(t, ok)
+	for _, c := range []struct {
+		subject Subject
+		options Options
+		want    string
+	}{
+		{Subject{}, Options{}, "neither an endpoint nor a command"},
+		{Subject{Endpoint: "tcp://x"}, Options{}, "unix:///PATH"},
+		{Subject{Endpoint: "unix:///nowhere/kms.sock"}, Options{}, "start the plugin first"},
+		{Subject{Command: "true --listen {socket}"}, Options{Timing: short()}, "the command has ended"},
+		{Subject{Command: "no-such-program {socket}"}, Options{}, "no-such-program"},
+		{Subject{Command: "true"}, Options{}, "expected {socket} or {endpoint}"},
+		{Subject{Endpoint: endpoint, Hooks: Hooks{Break: "x"}}, Options{}, "--hook-restore"},
+		{Subject{Endpoint: endpoint, Hooks: Hooks{Rotate: "x {nodes}"}}, Options{}, "{nodes} is unknown"},
+		{Subject{Endpoint: endpoint, Log: "/nowhere"}, Options{}, "the log of the plugin"},
+		{Subject{Endpoint: endpoint}, Options{Skip: map[string]string{"KMS2-STATUS-VERSOIN": "x"}}, `did you mean "KMS2-STATUS-VERSION"?`},
+		{Subject{Endpoint: endpoint}, Options{Skip: map[string]string{"KMS2-STATUS-VERSION": ""}}, "expected a reason"},
+	} {
+		if _, err := Run(t.Context(), c.subject, c.options); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want %q", c.subject, err, c.want)
+		}
+	}
+}
+
+func TestHookErrorShowsItsOutput(t *testing.T) {
+	h := hooks{timeout: time.Second}
+	err := h.run(t.Context(), "hook-break", "sh -c 'echo no such vault; exit 3'", ModeFail)
+	if err == nil || !strings.Contains(err.Error(), "no such vault") || !strings.Contains(err.Error(), "exit code 3") {
+		t.Errorf("error %v, want the output and the exit code", err)
+	}
+	h.timeout = 50 * time.Millisecond
+	if err := h.run(t.Context(), "hook-break", "sleep 5", ModeFail); err == nil || !strings.Contains(err.Error(), "did not end within 50ms") {
+		t.Errorf("error %v, want that the hook did not end", err)
+	}
+}
+
+func TestFindCredential(t *testing.T) {
+	for text, want := range map[string]string{
+		"dial https://u:p@kms/v1":                        "a URL with a password",
+		"-----BEGIN EC PRIVATE KEY-----":                 "a private key in PEM",
+		"AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQ":   "a secret key of age",
+		"Authorization: Bearer abcdefghijklmnop":         "a bearer token",
+		"token hvs.CAESIJ1234567890abcdefghijklmn":       "a token of Vault or OpenBao",
+		"pkcs11:token=kms?pin-value=1234":                "a PIN in a PKCS#11 URI",
+		"https://kms.example.com/v1/keys/a?version=2":    "",
+		"listen unix:///run/kms.sock, 3 keys, status ok": "",
+		"bearer token expired":                           "",
+	} {
+		if got := findCredential([]byte(text)); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestReadable: a secret in a dump is found, although no line of the log contains it.
+func TestReadable(t *testing.T) {
+	log := []byte("serving\n" + hex.Dump([]byte("identity AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQ\n")) + "done\n")
+	if findCredential(log) != "" || findCredential(readable(log)) != "a secret key of age" {
+		t.Errorf("%q", readable(log))
+	}
+}
+
+func TestFindPlaintext(t *testing.T) {
+	plaintext := []byte("0123456789abcdefghijklmnopqrstuv")
+	for _, text := range []string{
+		"x 0123456789abcdefghijklmnopqrstuv y", "x MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY= y",
+		"x 303132333435363738396162636465666768696a6b6c6d6e6f70717273747576 y",
+	} {
+		if findPlaintext([]byte(text), [][]byte{plaintext}) == "" {
+			t.Errorf("the plaintext in %q is not found", text)
+		}
+	}
+	if form := findPlaintext([]byte("0123456789abcdef"), [][]byte{plaintext}); form != "" {
+		t.Errorf("half a plaintext is found %s", form)
+	}
+}
+
+// TestCatalogueIsComplete: each check says all that a report shows, and core checks need nothing.
+func TestCatalogueIsComplete(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range Catalogue() {
+		if seen[c.ID] || !strings.HasPrefix(c.ID, "KMS2-") {
+			t.Errorf("id %q: expected a new one that begins with KMS2-", c.ID)
+		}
+		for _, text := range []string{c.Title, c.Rule, c.Source, c.Consequence, string(c.Profile)} {
+			if text == "" || c.Run == nil {
+				t.Errorf("%s: a text or the function is missing", c.ID)
+			}
+		}
+		if !strings.HasSuffix(c.Rule, ".") || !strings.HasSuffix(c.Consequence, ".") {
+			t.Errorf("%s: rule and consequence are sentences", c.ID)
+		}
+		if c.Profile == conformance.Core && (len(c.Needs) > 0 || c.Waits) {
+			t.Errorf("%s: a core check needs no capability and does not wait", c.ID)
+		}
+		for _, need := range c.Needs {
+			if explain[need] == "" {
+				t.Errorf("%s: capability %s is not explained", c.ID, need)
+			}
+		}
+		for _, id := range c.After {
+			if !seen[id] {
+				t.Errorf("%s: it depends on %s, which does not run before it", c.ID, id)
+			}
+		}
+		seen[c.ID] = true
+	}
+	for _, id := range preflightIDs() {
+		if !seen[id] {
+			t.Errorf("preflight: no check has the id %s", id)
+		}
+	}
+}

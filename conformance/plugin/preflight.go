@@ -1,0 +1,54 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/conformance"
+)
+
+// PreflightTime bounds a preflight.
+const PreflightTime = 2 * time.Second
+
+// preflightIDs are the checks of a preflight: a key_id, a round trip, and what kube-apiserver refuses.
+func preflightIDs() []string {
+	return []string{
+		Connects, StatusAnswers, "KMS2-STATUS-HEALTHZ-OK", "KMS2-STATUS-VERSION", "KMS2-STATUS-KEY-ID-PRESENT", "KMS2-STATUS-KEY-ID-SIZE",
+		RoundTrip, "KMS2-ENCRYPT-CIPHERTEXT-SIZE", "KMS2-ENCRYPT-KEY-ID-EQUALS-STATUS", "KMS2-ENCRYPT-ANNOTATION-KEYS",
+	}
+}
+
+// Preflight runs the few checks that decide whether kube-apiserver can use a plugin that runs already. It ends within the given time; what was
+// not answered by then has failed. The text is one line: what works, or the first broken rule with what was seen.
+func Preflight(ctx context.Context, endpoint string, within time.Duration) (text string, ok bool, err error) {
+	timing := DefaultTiming()
+	timing.Call, timing.Start = within/2, within/2
+	timed, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the plugin did not answer all calls within %v", within))
+	defer cancel()
+	checks := slices.DeleteFunc(Catalogue(), func(c Check) bool { return !slices.Contains(preflightIDs(), c.ID) })
+	report, err := Run(timed, Subject{Endpoint: endpoint}, Options{Timing: &timing, Checks: checks})
+	switch {
+	case err != nil && timed.Err() != nil && ctx.Err() == nil:
+		return context.Cause(timed).Error(), false, nil
+	case err != nil:
+		return "", false, err
+	}
+	for _, r := range report.Results {
+		if r.Outcome == conformance.Failed {
+			return oneLine(r), false, nil
+		}
+	}
+	if len(report.With(conformance.Passed)) != len(checks) {
+		return "", false, errors.New("preflight: not all checks were judged")
+	}
+	return fmt.Sprintf("usable, %d checks passed", len(checks)), true, nil
+}
+
+func oneLine(r conformance.Result) string {
+	text := fmt.Sprintf("NOT usable: %s: %s: %s, expected %s", r.ID, r.Evidence.Request, r.Evidence.Response, r.Evidence.Expected)
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,301 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/kmsharness/kmsharness/conformance"
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+)
+
+// Run checks a plugin. An error means that the run could not be made; what is wrong with the plugin is in the report.
+func Run(ctx context.Context, subject Subject, o Options) (*conformance.Report, error) {
+	s, err := Open(ctx, subject, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	report := &conformance.Report{Suite: "plugin", Seed: o.Seed, Date: time.Now().UTC().Truncate(time.Second), Capabilities: s.has}
+	for _, c := range o.checks() {
+		if !o.selects(c) {
+			continue
+		}
+		result := s.Check(ctx, c)
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("the run was interrupted in %s: %w", c.ID, context.Cause(ctx))
+		}
+		report.Results = append(report.Results, result)
+		if o.Progress != nil {
+			o.Progress(result)
+		}
+	}
+	report.Conclude()
+	return report, nil
+}
+
+// Session is a plugin with what the checks so far have found. It is for one goroutine.
+type Session struct {
+	plugin   *Plugin
+	options  Options
+	has      []conformance.Capability
+	outcomes map[string]conformance.Outcome // of the checks so far, by id
+	answers  bool                           // Status has answered after some check
+	down     string                         // the check after which the plugin no longer answered
+	close    func()
+}
+
+// Open connects to a plugin, and starts it if the subject has a command. The caller closes the session.
+func Open(ctx context.Context, subject Subject, o Options) (*Session, error) {
+	if err := errors.Join(subject.Validate(), o.validate()); err != nil {
+		return nil, err
+	}
+	p, end, err := open(ctx, subject, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{plugin: p, options: o, has: p.capabilities(ctx, subject), outcomes: map[string]conformance.Outcome{}, close: end}, nil
+}
+
+// Close ends the plugin if the session started it.
+func (s *Session) Close() { s.close() }
+
+// Check runs one check. Those that it depends on (Check.After) must come first.
+func (s *Session) Check(ctx context.Context, c Check) conformance.Result {
+	result := conformance.Result{Check: c.Check}
+	began := time.Now()
+	if result.Outcome, result.Reason = s.without(c); result.Outcome == "" {
+		s.run(ctx, c, &result)
+	}
+	result.Duration = time.Since(began)
+	s.outcomes[c.ID] = result.Outcome
+	return result
+}
+
+// open connects to the plugin, and starts it if the subject has a command. A plugin that does not answer is no error.
+func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(), err error) {
+	dir, err := os.MkdirTemp("", "kmsharness-conform-")
+	if err != nil {
+		return nil, nil, err
+	}
+	var cleanup []func()
+	closeAll := func() {
+		for _, f := range slices.Backward(cleanup) {
+			f()
+		}
+		_ = os.RemoveAll(dir)
+	}
+	defer func() {
+		if err != nil {
+			closeAll()
+		}
+	}()
+	timing := o.timing()
+	p := &Plugin{timing: timing, traffic: &traffic{}}
+	at := subject.Endpoint
+	if at == "" {
+		at = "unix://" + filepath.Join(dir, "kms.sock")
+	}
+	if p.at, err = endpoint.ParseUnix(at); err != nil {
+		return nil, nil, err
+	}
+	state := filepath.Join(dir, "state")
+	if err = os.Mkdir(state, 0o700); err != nil {
+		return nil, nil, err
+	}
+	values := map[string]string{"endpoint": p.at.String(), "socket": p.at.Address, "state": state}
+	p.hooks = &hooks{commands: subject.Hooks, values: values, timeout: timing.Hook}
+	logFile := subject.Log
+	if subject.Command != "" {
+		own := filepath.Join(dir, "plugin.log")
+		if p.owned, err = newOwnProcess(subject.Command, values, own, timing.Stop); err != nil {
+			return nil, nil, err
+		}
+		cleanup = append(cleanup, func() { _ = p.owned.supervisor.Close(context.WithoutCancel(ctx)) })
+		if logFile == "" {
+			logFile = own
+			if err = os.WriteFile(own, nil, 0o600); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if p.log, err = newLogSource(logFile); err != nil {
+		return nil, nil, err
+	}
+	if p.conn, err = p.Dial(); err != nil {
+		return nil, nil, err
+	}
+	cleanup = append(cleanup, func() { _ = p.conn.Close() })
+	if p.owned != nil {
+		if err = p.Launch(ctx); err != nil {
+			return nil, nil, err
+		}
+		if ready := p.WaitReady(ctx); ready == nil {
+			return p, closeAll, nil
+		}
+	}
+	if err = p.connect(ctx); err != nil {
+		return nil, nil, fmt.Errorf("no plugin at %s: %w%s%s", p.at, err, hint(err), p.lastWords())
+	}
+	return p, closeAll, nil
+}
+
+// hint says what to do about an endpoint that cannot be connected to.
+func hint(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "; start the plugin first, or let --command start it"
+	case errors.Is(err, fs.ErrPermission):
+		return "; run as a user who may use the socket"
+	default:
+		return "; is the plugin running?"
+	}
+}
+
+func (p *Plugin) capabilities(ctx context.Context, s Subject) (has []conformance.Capability) {
+	for _, c := range []struct {
+		capability conformance.Capability
+		have       bool
+	}{
+		{SocketFile, p.at.IsFile()},
+		{Process, p.readableProcess(ctx)},
+		{Command, p.owned != nil},
+		{Log, p.log.file != ""},
+		{HookBreak, s.Hooks.Break != ""},
+		{HookModes, strings.Contains(s.Hooks.Break, "{mode}")},
+		{HookSlow, s.Hooks.Slow != ""},
+		{HookRotate, s.Hooks.Rotate != ""},
+	} {
+		if c.have {
+			has = append(has, c.capability)
+		}
+	}
+	return has
+}
+
+// without is the outcome of a check that is not run, with the reason; empty if it is to be run.
+func (s *Session) without(c Check) (conformance.Outcome, string) {
+	if reason, ok := s.options.Skip[c.ID]; ok {
+		return conformance.Skipped, reason
+	}
+	for _, need := range c.Needs {
+		if !slices.Contains(s.has, need) {
+			return conformance.NotSupported, "it needs " + explain[need]
+		}
+	}
+	if c.Waits && s.options.WithoutWaits {
+		return conformance.Skipped, "checks that wait were left out"
+	}
+	if s.down != "" {
+		return conformance.Blocked, "the plugin no longer answers since " + s.down
+	}
+	for _, id := range c.After {
+		if o := s.outcomes[id]; o == conformance.Failed || o == conformance.Blocked {
+			return conformance.Blocked, fmt.Sprintf("it can show nothing: %s %s", id, o)
+		}
+	}
+	return "", ""
+}
+
+func (s *Session) run(ctx context.Context, c Check, result *conformance.Result) {
+	p := s.plugin
+	p.measured = nil
+	p.rand = rand.New(rand.NewPCG(s.options.Seed, hash(c.ID)))
+	restarts := p.restarts
+	err := c.Run(ctx, p)
+	result.Measured = p.measured
+	var finding *conformance.Finding
+	var hook hookError
+	switch {
+	case err == nil:
+		result.Outcome = conformance.Passed
+	case errors.As(err, &hook):
+		result.Outcome, result.Reason = conformance.Blocked, hook.Error()
+	case errors.As(err, &finding):
+		result.Outcome, result.Evidence = conformance.Failed, &finding.Evidence
+	default:
+		result.Outcome, result.Evidence = conformance.Failed, &conformance.Evidence{Response: show(err)}
+	}
+	s.alive(ctx, c, result, p.restarts != restarts)
+}
+
+// alive makes sure that the plugin answers after a check. One that does not is the finding of that check, and not of those that follow.
+func (s *Session) alive(ctx context.Context, c Check, result *conformance.Result, restarted bool) {
+	var err error
+	for range aliveTries {
+		if _, err = s.plugin.Status(ctx); err == nil || !gone(err) {
+			s.answers = s.answers || err == nil
+			return
+		}
+		if !s.answers || ctx.Err() != nil {
+			return // it never answered: KMS2-STATUS-ANSWERS says so
+		}
+	}
+	seen := show(err)
+	if end, ended := s.plugin.ended(); ended {
+		seen = end
+	}
+	if result.Outcome == conformance.Passed {
+		result.Outcome = conformance.Failed
+		result.Evidence = &conformance.Evidence{Request: "Status after the check", Response: seen, Expected: "the plugin still answers"}
+	} else if result.Evidence != nil && !restarted {
+		result.Evidence.Response += "; afterwards the plugin did not answer Status: " + seen
+	}
+	if s.plugin.owned != nil {
+		if s.plugin.Running() {
+			_ = s.plugin.Kill(ctx)
+		}
+		err = s.plugin.Start(ctx)
+	} else {
+		err = s.back(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.down = c.ID
+	}
+}
+
+// aliveTries is how many calls of Status in a row must fail before a plugin counts as gone. One that fails now and then is judged by the checks
+// of Status.
+const aliveTries = 3
+
+// gone reports whether an error is that of a plugin that does not run, or hangs.
+func gone(err error) bool {
+	code := status.Code(err)
+	return code == codes.Unavailable || code == codes.DeadlineExceeded
+}
+
+// back waits for a plugin that somebody else starts again.
+func (s *Session) back(ctx context.Context) error {
+	var err error
+	s.plugin.conn.ResetConnectBackoff()
+	s.plugin.Poll(ctx, 100*time.Millisecond, s.plugin.timing.Start, func(ctx context.Context) bool {
+		if err = s.plugin.connect(ctx); err != nil {
+			var refused *net.OpError
+			return !errors.As(err, &refused) // nothing that time could mend
+		}
+		s.plugin.conn.ResetConnectBackoff()
+		_, err = s.plugin.Status(ctx)
+		return err == nil
+	})
+	return err
+}
+
+// hash gives each check random numbers of its own, so that they do not depend on which other checks run.
+func hash(id string) uint64 {
+	h := uint64(14695981039346656037) // FNV-1a
+	for i := range len(id) {
+		h = (h ^ uint64(id[i])) * 1099511628211
+	}
+	return h
+}

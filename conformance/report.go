@@ -1,0 +1,179 @@
+package conformance
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Version and kind of the report format.
+const (
+	APIVersion = "conformance.kmsharness.dev/v1alpha1"
+	Kind       = "ConformanceReport"
+)
+
+// maxReportBytes bounds what is read of a report: some hundred results with texts of bounded length.
+const maxReportBytes = 8 << 20
+
+// Implementation names the subject.
+type Implementation struct {
+	Name         string `json:"name"`
+	Version      string `json:"version,omitempty"`
+	Organization string `json:"organization,omitempty"`
+	URL          string `json:"url,omitempty"`
+}
+
+// ProfileResult sums up one profile of a run.
+type ProfileResult struct {
+	Profile Profile `json:"profile"`
+	// Conformant reports whether no check of the profile failed or was blocked, no core check was skipped, and at least one passed.
+	Conformant   bool `json:"conformant"`
+	Passed       int  `json:"passed"`
+	Failed       int  `json:"failed"`
+	NotSupported int  `json:"notSupported"`
+	Skipped      int  `json:"skipped"`
+	Blocked      int  `json:"blocked"`
+}
+
+// Report is what one run of a suite found.
+type Report struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Suite is what was certified: plugin, reporter, aggregator or operator.
+	Suite string    `json:"suite"`
+	Date  time.Time `json:"date"`
+	// Versions are those of what took part besides the subject, for example the suite and the KMS API.
+	Versions       map[string]string `json:"versions,omitempty"`
+	Implementation Implementation    `json:"implementation"`
+	// Seed of everything that is random in the requests.
+	Seed uint64 `json:"seed"`
+	// Capabilities that the run had.
+	Capabilities []Capability `json:"capabilities,omitempty"`
+	// Reproduce is the command that gives the same results.
+	Reproduce string          `json:"reproduce,omitempty"`
+	Profiles  []ProfileResult `json:"profiles"`
+	// Results are in the order of the suite.
+	Results []Result `json:"results"`
+}
+
+// Conclude fills the header and the profiles of a report from its results.
+func (r *Report) Conclude() {
+	r.APIVersion, r.Kind = APIVersion, Kind
+	r.Profiles = nil
+	for _, p := range Profiles() {
+		if sum := r.sum(p); sum != (ProfileResult{Profile: p}) {
+			sum.Conformant = sum.Passed > 0 && sum.Failed+sum.Blocked == 0 && (p != Core || sum.Skipped == 0)
+			r.Profiles = append(r.Profiles, sum)
+		}
+	}
+}
+
+func (r *Report) sum(p Profile) ProfileResult {
+	sum := ProfileResult{Profile: p}
+	for i := range r.Results {
+		if r.Results[i].Profile != p {
+			continue
+		}
+		switch r.Results[i].Outcome {
+		case Passed:
+			sum.Passed++
+		case Failed:
+			sum.Failed++
+		case NotSupported:
+			sum.NotSupported++
+		case Skipped:
+			sum.Skipped++
+		case Blocked:
+			sum.Blocked++
+		}
+	}
+	return sum
+}
+
+// Conformant reports whether every profile of the run is conformant. A run without results is not.
+func (r *Report) Conformant() bool {
+	return len(r.Profiles) > 0 && !slices.ContainsFunc(r.Profiles, func(p ProfileResult) bool { return !p.Conformant })
+}
+
+// With returns the results with an outcome, in the order of the suite.
+func (r *Report) With(o Outcome) (results []Result) {
+	for _, result := range r.Results {
+		if result.Outcome == o {
+			results = append(results, result)
+		}
+	}
+	return results
+}
+
+// Write writes the report as YAML.
+func (r *Report) Write(w io.Writer) error {
+	data, err := yaml.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("write the report of %s: %w", r.Implementation.Name, err)
+	}
+	_, err = io.Copy(w, bytes.NewReader(data))
+	return err
+}
+
+// ReadReport reads a report that Write wrote. Unknown fields are errors: a report with a misspelt field would be read as a better one.
+func ReadReport(file string) (*Report, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read a report: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxReportBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the report %s: %w", file, err)
+	}
+	if len(data) > maxReportBytes {
+		return nil, fmt.Errorf("read the report %s: it has more than %d bytes", file, maxReportBytes)
+	}
+	var r Report
+	if err := yaml.UnmarshalStrict(data, &r); err != nil {
+		return nil, fmt.Errorf("read the report %s: %w", file, err)
+	}
+	if r.APIVersion != APIVersion || r.Kind != Kind {
+		return nil, fmt.Errorf("read the report %s: apiVersion %q, kind %q: expected %s, %s", file, r.APIVersion, r.Kind, APIVersion, Kind)
+	}
+	profiles := r.Profiles
+	r.Conclude()
+	if !slices.Equal(profiles, r.Profiles) {
+		return nil, fmt.Errorf("read the report %s: the profiles do not sum up the results: expected %+v", file, r.Profiles)
+	}
+	return &r, nil
+}
+
+// Merge adds the results of a further run of the same suite to r. A check that failed in any run has failed; the evidence is that of the first
+// failure.
+func (r *Report) Merge(next *Report) {
+	for i := range r.Results {
+		have := &r.Results[i]
+		at := slices.IndexFunc(next.Results, func(n Result) bool { return n.ID == have.ID })
+		if at < 0 {
+			continue
+		}
+		n := next.Results[at]
+		if have.Runs == 0 {
+			have.Runs, have.FailedRuns = 1, failures(have.Outcome)
+		}
+		have.Runs++
+		have.FailedRuns += failures(n.Outcome)
+		if have.Outcome != Failed && n.Outcome != Passed && n.Outcome != have.Outcome {
+			have.Outcome, have.Reason, have.Evidence = n.Outcome, n.Reason, n.Evidence
+		}
+	}
+	r.Conclude()
+}
+
+func failures(o Outcome) int {
+	if o == Failed {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,157 @@
+package conformance
+
+import (
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func sample(outcomes ...Outcome) *Report {
+	r := &Report{Suite: "plugin", Implementation: Implementation{Name: "sample", Version: "v1"}, Date: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Seed: 7}
+	for i, o := range outcomes {
+		result := Result{Check: Check{ID: "KMS2-" + string(rune('A'+i)), Profile: Core, Title: "title", Rule: "The <rule> | of it.", Source: "source"}, Outcome: o}
+		switch o {
+		case Failed:
+			result.Evidence = &Evidence{Request: "Status", Response: `version "v1"`, Expected: `version "v2"`}
+		case Passed:
+		default:
+			result.Reason = "a reason"
+		}
+		r.Results = append(r.Results, result)
+	}
+	r.Conclude()
+	return r
+}
+
+func TestConformant(t *testing.T) {
+	for _, c := range []struct {
+		outcomes []Outcome
+		want     bool
+	}{
+		{nil, false},
+		{[]Outcome{Passed}, true},
+		{[]Outcome{Passed, NotSupported}, true},
+		{[]Outcome{NotSupported}, false},
+		{[]Outcome{Passed, Skipped}, false},
+		{[]Outcome{Passed, Blocked}, false},
+		{[]Outcome{Passed, Failed}, false},
+	} {
+		if got := sample(c.outcomes...).Conformant(); got != c.want {
+			t.Errorf("%v: conformant is %v, want %v", c.outcomes, got, c.want)
+		}
+	}
+}
+
+func save(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func yamlOf(t *testing.T, r *Report) string {
+	t.Helper()
+	var text strings.Builder
+	if err := r.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestReportIsReadAsWritten(t *testing.T) {
+	text := yamlOf(t, sample(Passed, Failed, NotSupported))
+	r, err := ReadReport(save(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := yamlOf(t, r); again != text {
+		t.Errorf("read and written again:\n%s\nwant\n%s", again, text)
+	}
+}
+
+func TestReadReportNamesTheMistake(t *testing.T) {
+	good := yamlOf(t, sample(Passed, Failed))
+	for mistake, want := range map[string]string{
+		strings.Replace(good, "seed:", "sead:", 1):                        "sead",
+		strings.Replace(good, Kind, "Pod", 1):                             `kind "Pod"`,
+		strings.Replace(good, "conformant: false", "conformant: true", 1): "do not sum up",
+		strings.Replace(good, "outcome: failed", "outcome: passed", 1):    "do not sum up",
+		"{": "read the report",
+	} {
+		if _, err := ReadReport(save(t, mistake)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+func TestMergeKeepsAFailure(t *testing.T) {
+	r := sample(Passed, Failed, Passed)
+	r.Merge(sample(Passed, Passed, Failed))
+	r.Merge(sample(Passed, Passed, Passed))
+	for i, want := range []struct {
+		outcome Outcome
+		failed  int
+	}{{Passed, 0}, {Failed, 1}, {Failed, 1}} {
+		if got := r.Results[i]; got.Outcome != want.outcome || got.FailedRuns != want.failed || got.Runs != 3 {
+			t.Errorf("%s: %s, failed in %d of %d, want %s in %d of 3", got.ID, got.Outcome, got.FailedRuns, got.Runs, want.outcome, want.failed)
+		}
+	}
+	if r.Results[2].Evidence == nil {
+		t.Error("the evidence of the second run is lost")
+	}
+}
+
+func TestCompare(t *testing.T) {
+	var text strings.Builder
+	equal, err := Compare(&text, []*Report{sample(Passed, Passed), sample(Passed, Failed)}, false)
+	if err != nil || equal || strings.Contains(text.String(), "KMS2-A") || !strings.Contains(text.String(), "KMS2-B") {
+		t.Errorf("equal %v, %v:\n%s", equal, err, text.String())
+	}
+	if equal, err := Compare(&text, []*Report{sample(Passed), sample(Passed)}, true); err != nil || !equal {
+		t.Errorf("two equal reports: %v, %v", equal, err)
+	}
+	other := sample(Passed)
+	other.Suite = "reporter"
+	if _, err := Compare(&text, []*Report{sample(Passed), other}, false); err == nil {
+		t.Error("reports of two suites are compared")
+	}
+}
+
+func TestViews(t *testing.T) {
+	r := sample(Passed, Failed, Skipped)
+	var markdown, html, text, junit strings.Builder
+	for _, err := range []error{r.WriteMarkdown(&markdown), r.WriteHTML(&html), r.WriteJUnit(&junit)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Print(&text)
+	for name, view := range map[string]string{"markdown": markdown.String(), "html": html.String(), "text": text.String()} {
+		for _, want := range []string{"KMS2-B", "NOT conformant", "v2"} {
+			if !strings.Contains(view, want) {
+				t.Errorf("%s has no %q:\n%s", name, want, view)
+			}
+		}
+	}
+	if strings.Contains(html.String(), "<rule>") || strings.Contains(markdown.String(), "| The <rule> | of") {
+		t.Error("a rule's text is not escaped")
+	}
+	var doc junitSuite
+	if err := xml.Unmarshal([]byte(junit.String()), &doc); err != nil || doc.Tests != 3 || doc.Failures != 1 || doc.Skipped != 1 {
+		t.Errorf("JUnit %+v, %v", doc, err)
+	}
+}
+
+func TestParseProfiles(t *testing.T) {
+	if p, err := ParseProfiles("core, robustness"); err != nil || len(p) != 2 || p[1] != Robustness {
+		t.Errorf("%v, %v", p, err)
+	}
+	if _, err := ParseProfiles("cores"); err == nil {
+		t.Error("an unknown profile is accepted")
+	}
+}

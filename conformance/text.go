@@ -1,0 +1,103 @@
+package conformance
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// Line is a result on one line, for progress.
+func (r Result) Line() string {
+	text := fmt.Sprintf("%-13s  %s  %s", r.Outcome, r.ID, r.Title)
+	if r.Outcome == Passed && len(r.Measured) > 0 {
+		text += " (" + strings.Join(r.Measured, ", ") + ")"
+	}
+	return text
+}
+
+// Print writes the end of a run for a terminal: first what failed with its evidence, then a table of the profiles.
+func (r *Report) Print(w io.Writer) {
+	for _, f := range r.With(Failed) {
+		fmt.Fprintf(w, "\n✗ %s (%s): %s\n", f.ID, f.Profile, f.Rule)
+		for _, line := range f.evidence() {
+			fmt.Fprintf(w, "    %-12s %s\n", line.label+":", strings.ReplaceAll(line.text, "\n", "\n                 "))
+		}
+	}
+	for _, o := range []Outcome{Blocked, Skipped} {
+		for _, s := range r.With(o) {
+			fmt.Fprintf(w, "\n- %s (%s): %s: %s\n", s.ID, s.Profile, o, s.Reason)
+		}
+	}
+	if lacking := r.With(NotSupported); len(lacking) > 0 {
+		fmt.Fprintln(w)
+		for _, g := range byReason(lacking) {
+			fmt.Fprintf(w, "not supported: %s: %s\n", g.reason, count(len(g.ids), "check"))
+		}
+	}
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PROFILE\tRESULT\tPASSED\tFAILED\tNOT SUPPORTED\tSKIPPED\tBLOCKED")
+	for _, p := range r.Profiles {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", p.Profile, p.Word(), p.Passed, p.Failed, p.NotSupported, p.Skipped, p.Blocked)
+	}
+	_ = t.Flush() // to w, whose errors a terminal does not have
+}
+
+// Word is the result of a profile in words.
+func (p ProfileResult) Word() string {
+	if p.Conformant {
+		return "conformant"
+	}
+	return "NOT conformant"
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+type labelled struct{ label, text string }
+
+// evidence is what a failed result says of itself, in the order in which it is read.
+func (r Result) evidence() (lines []labelled) {
+	add := func(label, text string) {
+		if text != "" {
+			lines = append(lines, labelled{label, text})
+		}
+	}
+	if e := r.Evidence; e != nil {
+		add("request", e.Request)
+		add("response", e.Response)
+		add("expected", e.Expected)
+	}
+	if r.Runs > 0 {
+		add("runs", fmt.Sprintf("failed in %d of %d", r.FailedRuns, r.Runs))
+	}
+	add("consequence", r.Consequence)
+	add("source", r.Source)
+	add("measured", strings.Join(r.Measured, ", "))
+	return lines
+}
+
+type reasonGroup struct {
+	reason string
+	ids    []string
+}
+
+// byReason groups results by their reason, in the order of the suite.
+func byReason(results []Result) (groups []reasonGroup) {
+	at := map[string]int{}
+	for _, r := range results {
+		i, ok := at[r.Reason]
+		if !ok {
+			i = len(groups)
+			at[r.Reason] = i
+			groups = append(groups, reasonGroup{reason: r.Reason})
+		}
+		groups[i].ids = append(groups[i].ids, r.ID)
+	}
+	return groups
+}

@@ -1,0 +1,117 @@
+package kmsplugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	pluginCLI "github.com/kmsharness/kmsharness/fakeplugin/cli"
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+)
+
+// Main runs the program of the mutants and returns its exit code.
+func Main(ctx context.Context, args []string, stderr io.Writer) int {
+	root := &cobra.Command{Use: "mutant-plugin", Short: "Serve a KMS v2 plugin that is wrong on purpose", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(newServeCommand(stderr), newHookCommand())
+	root.SetArgs(args)
+	root.SetErr(stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(stderr, "mutant-plugin:", err)
+		return 2
+	}
+	return 0
+}
+
+func newServeCommand(stderr io.Writer) *cobra.Command {
+	var name, listen, state string
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Serve until SIGTERM", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, ok := find(name)
+			if !ok && name != "" {
+				return fmt.Errorf("--mutation %q: no mutant or variant has this name", name)
+			}
+			at, err := endpoint.ParseUnix(listen)
+			if err != nil {
+				return fmt.Errorf("--listen: %w", err)
+			}
+			if state == "" {
+				return errors.New("--state: expected a folder")
+			}
+			kms, err := OpenKMS(state)
+			if err != nil {
+				return err
+			}
+			if m.Fault != "" {
+				return serveBehind(cmd.Context(), m.Fault, listen, state, kms, stderr)
+			}
+			r := NewReference(at, kms, stderr)
+			if m.Change != nil {
+				m.Change(r)
+			}
+			return r.Serve(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&name, "mutation", "", "the mutant or variant; empty: the correct plugin")
+	cmd.Flags().StringVar(&listen, "listen", "", "unix:///PATH or unix:///@NAME")
+	cmd.Flags().StringVar(&state, "state", "", "folder of the KMS")
+	return cmd
+}
+
+// serveBehind serves the correct plugin behind the fake one, which makes the mistake.
+func serveBehind(ctx context.Context, fault, listen, state string, kms *KMS, stderr io.Writer) error {
+	behind, err := endpoint.ParseUnix("unix://" + filepath.Join(state, "behind.sock"))
+	if err != nil {
+		return fmt.Errorf("--state: %w", err)
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return NewReference(behind, kms, stderr).Serve(ctx) })
+	all.Go(func() error {
+		fake := pluginCLI.NewServeCommand()
+		fake.SetArgs([]string{"--listen", listen, "--upstream", behind.String(), "--fault", fault})
+		fake.SetErr(stderr)
+		return fake.ExecuteContext(ctx)
+	})
+	return all.Wait()
+}
+
+func newHookCommand() *cobra.Command {
+	var state string
+	modes := []string{"fail", "hang", "refuse", "lose-key", ModeSlow, "restore", "rotate"}
+	cmd := &cobra.Command{
+		Use: "hook MODE", Short: "Break, slow, restore or rotate the KMS of a plugin", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if !slices.Contains(modes, args[0]) {
+				return fmt.Errorf("hook %q: expected one of %v", args[0], modes)
+			}
+			kms, err := OpenKMS(state)
+			if err != nil {
+				return err
+			}
+			if args[0] == "rotate" {
+				return kms.Rotate()
+			}
+			return kms.SetMode(args[0])
+		},
+	}
+	cmd.Flags().StringVar(&state, "state", "", "folder of the KMS")
+	return cmd
+}
+
+// removeSocket removes the socket file after the end. gRPC's listener has removed it already in most cases.
+func (r *Reference) removeSocket() error {
+	if !r.At.IsFile() {
+		return nil
+	}
+	if err := os.Remove(r.At.Address); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+package kmsplugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/conformance/plugin"
+)
+
+func envelopeMutants() []Mutant {
+	return []Mutant{
+		{Name: "encrypt-fails", Mistake: "Encrypt is an error.", Caught: plugin.EncryptAnswers,
+			Also:   []string{"KMS2-LIFECYCLE-STOPS", "KMS2-LIFECYCLE-RESTART-AFTER-SIGKILL"},
+			Change: beforeEncrypt(func(*kmsapi.EncryptRequest) error { return refuse("access denied") })},
+		{Name: "ciphertext-in-annotation", Mistake: "The ciphertext is empty, and an annotation has it.", Caught: "KMS2-ENCRYPT-CIPHERTEXT-PRESENT", Change: ciphertextInAnnotation(nil)},
+		{Name: "ciphertext-padded", Mistake: "The ciphertext is padded to 1100 bytes.", Caught: "KMS2-ENCRYPT-CIPHERTEXT-SIZE", Change: ciphertextPadded(1100)},
+		{Name: "encrypt-key-id-empty", Mistake: "Encrypt returns no key_id.", Caught: "KMS2-ENCRYPT-KEY-ID-PRESENT",
+			Change: encryptKeyID(func(string) string { return "" })},
+		{Name: "encrypt-key-id-long", Mistake: "Encrypt returns the key_id with 1 KiB of metadata.", Caught: "KMS2-ENCRYPT-KEY-ID-SIZE",
+			Change: encryptKeyID(func(id string) string { return id + strings.Repeat("/metadata", 1024/9+1) })},
+		{Name: "encrypt-key-id-local", Mistake: "Encrypt returns the id of a local key.", Caught: plugin.EncryptKeyIDEqualsStatus,
+			Change: encryptKeyID(func(id string) string { return "local-" + id })},
+		{Name: "encrypt-key-id-flips", Mistake: "After ten Encrypts without a Status, Encrypt returns another key_id.", Caught: "KMS2-ENCRYPT-KEY-ID-STABLE", Change: encryptKeyIDFlips},
+		{Name: "annotation-one-label", Mistake: "The key of an annotation has no dot.", Caught: "KMS2-ENCRYPT-ANNOTATION-KEYS",
+			Change: onEncrypt(func(resp *kmsapi.EncryptResponse) {
+				resp.Annotations["version"] = []byte("1")
+			})},
+		{Name: "annotations-large", Mistake: "An annotation has a certificate chain of 33 KiB.", Caught: "KMS2-ENCRYPT-ANNOTATION-SIZE",
+			Change: onEncrypt(func(resp *kmsapi.EncryptResponse) {
+				resp.Annotations["chain.example.com"] = make([]byte, 33<<10)
+			})},
+		{Name: "annotation-shows-plaintext", Mistake: "An annotation for debugging has the plaintext in base64.", Caught: "KMS2-ENCRYPT-ANNOTATIONS-HIDE",
+			Change: afterEncrypt(func(q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+				resp.Annotations["debug.example.com"] = []byte(base64.StdEncoding.EncodeToString(q.Plaintext))
+			})},
+		{Name: "decrypt-fails", Mistake: "Decrypt is an error.", Caught: plugin.RoundTrip,
+			Change: beforeDecrypt(func(*kmsapi.DecryptRequest) error { return refuse("access denied") })},
+		{Name: "uid-bound", Mistake: "Decrypt demands the uid of Encrypt.", Caught: plugin.RoundTrip, Change: uidBound},
+		{Name: "zeros-trimmed", Mistake: "Decrypt removes four or more zeros from the end.", Caught: "KMS2-ENCRYPT-EDGE-BYTES", Change: zerosTrimmed},
+		{Name: "cached-by-prefix", Mistake: "Encrypt caches its answers by the first 16 bytes.", Caught: "KMS2-ENCRYPT-DISTINCT", Change: cachedByPrefix},
+		{Name: "ciphertext-shows-plaintext", Mistake: "The plaintext follows its ciphertext.", Caught: "KMS2-ENCRYPT-CIPHERTEXT-HIDES", Change: plaintextAppended},
+		{Name: "nonce-constant", Mistake: "Encrypt always uses the same nonce.", Caught: "KMS2-ENCRYPT-CIPHERTEXT-KEYSTREAM",
+			Change: sealWith(func(_, _ []byte) []byte { return make([]byte, nonceBytes) })},
+		{Name: "cached-with-new-nonce", Mistake: "Encrypt caches the ciphertext of a plaintext, and puts a new nonce before it.", Caught: "KMS2-ENCRYPT-SAME-PLAINTEXT", Change: cachedWithNewNonce},
+		{Name: "decrypt-once", Mistake: "Decrypt refuses a ciphertext that was decrypted before, as a replay.", Caught: "KMS2-DECRYPT-REPEATED", Change: decryptOnce},
+		{Name: "decrypt-ascending", Mistake: "Decrypt refuses a ciphertext that is older than the last one, as a replay.", Caught: plugin.DecryptAnyOrder, Change: decryptAscending},
+		{Name: "key-of-connection", Mistake: "Each connection has a local key of its own.", Caught: "KMS2-DECRYPT-OTHER-CONNECTION", Change: keyOfConnection},
+		{Name: "forgets-local-keys", Mistake: "The local key of a ciphertext is forgotten after 199 further ones.", Caught: "KMS2-DECRYPT-LATER", Change: forgetsLocalKeys},
+		{Name: "status-renews-local-key", Mistake: "Status makes a new local key and forgets the old one.", Caught: "KMS2-DECRYPT-AFTER-STATUS", Change: statusRenewsKey},
+		{Name: "cached-by-uid", Mistake: "Encrypt repeats its answer for a uid that it has seen.", Caught: "KMS2-ENCRYPT-UID-REUSED", Change: cachedByUID},
+		{Name: "zeros-replaced", Mistake: "Encrypt takes 32 zeros for a missing key, and makes one.", Caught: "KMS2-ENCRYPT-UNIFORM-BYTES",
+			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+				if bytes.Equal(q.Plaintext, make([]byte, plugin.SeedBytes)) {
+					q.Plaintext = bytes.Repeat([]byte{7}, plugin.SeedBytes)
+				}
+				return nil
+			})},
+		{Name: "base64-decoded", Mistake: "Encrypt decodes a plaintext that is valid base64.", Caught: "KMS2-ENCRYPT-TEXT-BYTES",
+			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+				if b, err := base64.StdEncoding.DecodeString(string(q.Plaintext)); err == nil && len(b) > 0 {
+					q.Plaintext = b
+				}
+				return nil
+			})},
+		{Name: "empty-replaced", Mistake: "Encrypt makes a key if the plaintext is empty.", Caught: "KMS2-ENCRYPT-PLAINTEXT-EMPTY",
+			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+				if len(q.Plaintext) == 0 {
+					q.Plaintext = bytes.Repeat([]byte{7}, plugin.SeedBytes)
+				}
+				return nil
+			})},
+		{Name: "padded-to-32", Mistake: "Encrypt pads to 32 bytes, and Decrypt does not remove it.", Caught: "KMS2-ENCRYPT-PLAINTEXT-SMALL",
+			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+				if n := len(q.Plaintext); n > 0 && n < plugin.SeedBytes {
+					q.Plaintext = append(q.Plaintext, make([]byte, plugin.SeedBytes-n)...)
+				}
+				return nil
+			})},
+		{Name: "cut-to-32", Mistake: "Encrypt takes the first 32 bytes.", Caught: "KMS2-ENCRYPT-PLAINTEXT-LARGE", Change: cutTo(plugin.SeedBytes)},
+		{Name: "cut-to-300", Mistake: "Encrypt takes the first 300 bytes, the size of its buffer.", Caught: "KMS2-ENCRYPT-PLAINTEXT-GROWING", Change: cutTo(300)},
+	}
+}
+
+const ciphertextAnnotation = "ciphertext.reference.example.com"
+
+// ciphertextInAnnotation keeps the ciphertext in an annotation, and a constant in its place.
+func ciphertextInAnnotation(constant []byte) func(*Reference) {
+	return together(
+		onEncrypt(func(resp *kmsapi.EncryptResponse) {
+			resp.Annotations[ciphertextAnnotation], resp.Ciphertext = resp.Ciphertext, constant
+		}),
+		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+			q.Ciphertext = q.Annotations[ciphertextAnnotation]
+			return nil
+		}),
+	)
+}
+
+// ciphertextPadded pads the ciphertext. Its last two bytes are its length before.
+func ciphertextPadded(size int) func(*Reference) {
+	return together(
+		onEncrypt(func(resp *kmsapi.EncryptResponse) {
+			n := len(resp.Ciphertext)
+			resp.Ciphertext = append(resp.Ciphertext, make([]byte, max(0, size-2-n))...)
+			resp.Ciphertext = append(resp.Ciphertext, byte(n>>8), byte(n))
+		}),
+		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+			last := len(q.Ciphertext) - 2
+			if last < 0 {
+				return refuse("the ciphertext is too short")
+			}
+			if n := int(q.Ciphertext[last])<<8 + int(q.Ciphertext[last+1]); n <= last {
+				q.Ciphertext = q.Ciphertext[:n]
+			}
+			return nil
+		}),
+	)
+}
+
+// encryptKeyID changes the key_id of Encrypt. Decrypt tries all keys.
+func encryptKeyID(f func(string) string) func(*Reference) {
+	return together(anyKey, onEncrypt(func(resp *kmsapi.EncryptResponse) { resp.KeyId = f(resp.KeyId) }))
+}
+
+func encryptKeyIDFlips(r *Reference) {
+	var encrypts atomic.Int64
+	onStatus(func(int, *kmsapi.StatusResponse) { encrypts.Store(0) })(r)
+	encryptKeyID(func(id string) string {
+		if encrypts.Add(1) > 10 {
+			return id + "-1"
+		}
+		return id
+	})(r)
+}
+
+func uidBound(r *Reference) {
+	var uids memory[string]
+	together(
+		afterEncrypt(func(q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) { uids.set(resp.Ciphertext, q.Uid) }),
+		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+			if uid, ok := uids.get(q.Ciphertext); ok && uid != q.Uid {
+				return refuse("the uid is not that of Encrypt")
+			}
+			return nil
+		}),
+	)(r)
+}
+
+func zerosTrimmed(r *Reference) {
+	aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+		resp, err := next(ctx, q)
+		if err == nil && bytes.HasSuffix(resp.Plaintext, make([]byte, 4)) {
+			resp.Plaintext = bytes.TrimRight(resp.Plaintext, "\x00")
+		}
+		return resp, err
+	})(r)
+}
+
+func cachedByPrefix(r *Reference) {
+	var answers memory[*kmsapi.EncryptResponse]
+	aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
+		if len(q.Plaintext) != plugin.SeedBytes {
+			return next(ctx, q)
+		}
+		if resp, ok := answers.get(q.Plaintext[:16]); ok {
+			return resp, nil
+		}
+		resp, err := next(ctx, q)
+		if err == nil {
+			answers.set(q.Plaintext[:16], resp)
+		}
+		return resp, err
+	})(r)
+}
+
+func plaintextAppended(r *Reference) {
+	together(
+		afterEncrypt(func(q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+			resp.Ciphertext = append(resp.Ciphertext, q.Plaintext...)
+		}),
+		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+			const overhead = nonceBytes + 16
+			n := len(q.Ciphertext) - overhead
+			if n < 0 || n%2 != 0 {
+				return refuse("the ciphertext has an impossible length")
+			}
+			q.Ciphertext = q.Ciphertext[:overhead+n/2]
+			return nil
+		}),
+	)(r)
+}
+
+func cachedWithNewNonce(r *Reference) {
+	var bodies memory[[]byte]
+	afterEncrypt(func(q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+		if body, ok := bodies.get(q.Plaintext); ok {
+			resp.Ciphertext = append(resp.Ciphertext[:nonceBytes:nonceBytes], body...)
+			return
+		}
+		bodies.set(q.Plaintext, resp.Ciphertext[nonceBytes:])
+	})(r)
+}
+
+func decryptOnce(r *Reference) {
+	var seen memory[bool]
+	aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+		if _, ok := seen.get(q.Ciphertext); ok {
+			return nil, refuse("the ciphertext was decrypted before")
+		}
+		resp, err := next(ctx, q)
+		if err == nil {
+			seen.set(q.Ciphertext, true)
+		}
+		return resp, err
+	})(r)
+}
+
+// decryptAscending counts on from the time, so that the ciphertexts of a former run are older.
+func decryptAscending(r *Reference) {
+	var count, last atomic.Uint64
+	count.Store(uint64(time.Now().UnixNano()))
+	together(
+		sealWith(func(_, _ []byte) []byte { return counted(count.Add(1)) }),
+		aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+			resp, err := next(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			for n := sequence(q.Ciphertext[:nonceBytes]); ; {
+				before := last.Load()
+				if n < before {
+					return nil, refuse("the ciphertext is older than the last one")
+				}
+				if last.CompareAndSwap(before, n) {
+					return resp, nil
+				}
+			}
+		}),
+	)(r)
+}
+
+func keyOfConnection(r *Reference) {
+	var owners memory[any]
+	r.Options = append(r.Options, grpc.StatsHandler(&connNumber{}))
+	together(
+		aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
+			resp, err := next(ctx, q)
+			if err == nil {
+				owners.set(resp.Ciphertext, ctx.Value(connKey{}))
+			}
+			return resp, err
+		}),
+		aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+			if owner, ok := owners.get(q.Ciphertext); ok && owner != ctx.Value(connKey{}) {
+				return nil, refuse("the connection has no such key")
+			}
+			return next(ctx, q)
+		}),
+	)(r)
+}
+
+func forgetsLocalKeys(r *Reference) {
+	const kept = 199
+	var made memory[int64]
+	var count atomic.Int64
+	together(
+		onEncrypt(func(resp *kmsapi.EncryptResponse) { made.set(resp.Ciphertext, count.Add(1)) }),
+		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+			if n, ok := made.get(q.Ciphertext); ok && count.Load()-n > kept {
+				return refuse("the local key is gone")
+			}
+			return nil
+		}),
+	)(r)
+}
+
+func statusRenewsKey(r *Reference) {
+	var made memory[int64]
+	var epoch atomic.Int64
+	onStatus(func(int, *kmsapi.StatusResponse) { epoch.Add(1) })(r)
+	together(
+		onEncrypt(func(resp *kmsapi.EncryptResponse) { made.set(resp.Ciphertext, epoch.Load()) }),
+		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+			if n, ok := made.get(q.Ciphertext); ok && n != epoch.Load() {
+				return refuse("the local key is gone")
+			}
+			return nil
+		}),
+	)(r)
+}
+
+func cachedByUID(r *Reference) {
+	var answers memory[*kmsapi.EncryptResponse]
+	aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
+		if resp, ok := answers.get([]byte(q.Uid)); ok && q.Uid != "" {
+			return resp, nil
+		}
+		resp, err := next(ctx, q)
+		if err == nil {
+			answers.set([]byte(q.Uid), resp)
+		}
+		return resp, err
+	})(r)
+}
+
+func cutTo(n int) func(*Reference) {
+	return beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+		q.Plaintext = q.Plaintext[:min(n, len(q.Plaintext))]
+		return nil
+	})
+}

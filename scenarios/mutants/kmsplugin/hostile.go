@@ -1,0 +1,391 @@
+package kmsplugin
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
+	kmsapi "k8s.io/kms/apis/v2"
+)
+
+func hostileMutants() []Mutant {
+	return []Mutant{
+		{Name: "failure-closes-connections", Mistake: "A Decrypt that fails closes all connections.", Caught: "KMS2-HOSTILE-STATUS", Change: failureCloses},
+		{Name: "unencrypted-accepted", Mistake: "Decrypt returns what it cannot decrypt, as data that was never encrypted.", Caught: "KMS2-HOSTILE-GARBAGE",
+			Change: unencryptedAccepted},
+		{Name: "empty-decrypted", Mistake: "Decrypt takes an empty ciphertext for an empty plaintext.", Caught: "KMS2-HOSTILE-CIPHERTEXT-EMPTY",
+			Change: onFailure(func(q *kmsapi.DecryptRequest) bool { return len(q.Ciphertext) == 0 }, func(*kmsapi.DecryptRequest) []byte { return nil })},
+		{Name: "blocks-uncounted", Mistake: "Blocks of 16 bytes are encrypted one by one. Missing ones are not noticed.", Caught: "KMS2-HOSTILE-CIPHERTEXT-TRUNCATED",
+			Change: blocks(func(int, int) []byte { return nil })},
+		{Name: "blocks-unbound", Mistake: "Blocks of 16 bytes are encrypted one by one. Those of another plaintext are not noticed.", Caught: "KMS2-HOSTILE-CIPHERTEXT-SPLICED",
+			Change: blocks(func(i, n int) []byte { return []byte{byte(i), byte(i >> 8), byte(n), byte(n >> 8)} })},
+		{Name: "rest-returned", Mistake: "Decrypt returns what follows the ciphertext, as a part that is not encrypted.", Caught: "KMS2-HOSTILE-CIPHERTEXT-EXTENDED", Change: restReturned},
+		{Name: "mask-in-ciphertext", Mistake: "A mask before the ciphertext is not authenticated.", Caught: "KMS2-HOSTILE-CIPHERTEXT-FLIPPED", Change: maskInCiphertext},
+		{Name: "unknown-key-empty", Mistake: "Decrypt ignores the error for a key_id that it does not know.", Caught: "KMS2-HOSTILE-KEY-ID-UNKNOWN", Change: unknownKeyEmpty},
+		{Name: "no-key-identity", Mistake: "Decrypt without a key_id returns the ciphertext.", Caught: "KMS2-HOSTILE-KEY-ID-MISSING",
+			Change: aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+				if q.KeyId == "" {
+					return &kmsapi.DecryptResponse{Plaintext: q.Ciphertext}, nil
+				}
+				return next(ctx, q)
+			})},
+		{Name: "key-id-in-array", Mistake: "Decrypt copies the key_id to an array of 1 KiB.", Caught: "KMS2-HOSTILE-KEY-ID-HUGE",
+			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+				var array [1024]byte
+				copy(array[:len(q.KeyId)], q.KeyId)
+				return nil
+			})},
+		{Name: "annotation-indexed", Mistake: "Decrypt reads the first byte of an annotation that it expects.", Caught: "KMS2-HOSTILE-ANNOTATIONS-MISSING",
+			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+				if version := q.Annotations[annotation][0]; version != '1' {
+					return refuse("the version is not 1")
+				}
+				return nil
+			})},
+		{Name: "mask-in-annotation", Mistake: "A mask in an annotation is not authenticated.", Caught: "KMS2-HOSTILE-ANNOTATIONS-ALTERED", Change: maskInAnnotation(false)},
+		{Name: "mask-unbound", Mistake: "A mask in an annotation is authenticated, but not for its ciphertext.", Caught: "KMS2-HOSTILE-ANNOTATIONS-SWAPPED", Change: maskInAnnotation(true)},
+		{Name: "annotations-counted", Mistake: "Decrypt has a place for one annotation.", Caught: "KMS2-HOSTILE-ANNOTATIONS-EXTRA",
+			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+				var places [1]string
+				i := 0
+				for key := range q.Annotations {
+					places[i] = key
+					i++
+				}
+				return nil
+			})},
+		{Name: "uid-shortened", Mistake: "The first 8 bytes of the uid are logged.", Caught: "KMS2-HOSTILE-UID-MISSING",
+			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) error { _ = q.Uid[:8]; return nil })},
+		{Name: "uid-parsed", Mistake: "A uid that is no UUID ends the process.", Caught: "KMS2-HOSTILE-UID-MALFORMED",
+			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+				if q.Uid != "" {
+					uuid.MustParse(q.Uid)
+				}
+				return nil
+			})},
+		{Name: "cut-to-100000", Mistake: "Encrypt has no limit, and takes the first 100,000 bytes.", Caught: "KMS2-HOSTILE-PLAINTEXT-HUGE", Change: together(unlimited, cutTo(100_000))},
+		{Name: "message-in-array", Mistake: "gRPC's limit is raised, and a longer plaintext ends the process.", Caught: "KMS2-HOSTILE-MESSAGE-OVERSIZED",
+			Change: together(func(r *Reference) { r.Options = append(r.Options, grpc.MaxRecvMsgSize(64<<20)) },
+				beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+					if len(q.Plaintext) > 4<<20 {
+						panic("index out of range")
+					}
+					return nil
+				}))},
+		{Name: "unknown-fields-refused", Mistake: "A field that the API does not have is an error.", Caught: "KMS2-PROTO-UNKNOWN-FIELDS", Also: []string{"KMS2-TRANSPORT-UNKNOWN-FIELDS"},
+			Change: reading(func(message []byte) ([]byte, error) {
+				if slices.ContainsFunc(fields(message), func(f wireField) bool { return f.number > 4 }) {
+					return nil, errors.New("unknown field")
+				}
+				return message, nil
+			})},
+		{Name: "fields-ordered", Mistake: "Fields must come in ascending order.", Caught: "KMS2-PROTO-FIELD-ORDER",
+			Change: reading(func(message []byte) ([]byte, error) {
+				if !slices.IsSortedFunc(fields(message), func(a, b wireField) int { return int(a.number) - int(b.number) }) {
+					return nil, errors.New("field out of order")
+				}
+				return message, nil
+			})},
+		{Name: "first-field-wins", Mistake: "The first of two equal fields counts.", Caught: "KMS2-PROTO-DUPLICATED", Change: reading(firstFields)},
+		{Name: "parser-errors-ignored", Mistake: "The error of the parser is ignored.", Caught: "KMS2-PROTO-TRUNCATED", Change: parserErrorsIgnored},
+		{Name: "wire-type-assumed", Mistake: "A field 1 that is a number ends the process.", Caught: "KMS2-PROTO-WRONG-TYPES",
+			Change: reading(func(message []byte) ([]byte, error) {
+				if slices.ContainsFunc(fields(message), func(f wireField) bool { return f.number == 1 && f.kind == protowire.VarintType }) {
+					panic("not a text")
+				}
+				return message, nil
+			})},
+		{Name: "utf8-assumed", Mistake: "A uid that is no UTF-8 ends the process.", Caught: "KMS2-PROTO-INVALID-UTF8",
+			Change: reading(func(message []byte) ([]byte, error) {
+				if bytes.Contains(message, []byte("\xff\xfe-\xc3\x28-\xed\xa0\x80")) {
+					panic("invalid rune")
+				}
+				return message, nil
+			})},
+		{Name: "nothing-decrypted", Mistake: "Decrypt of a request without any field succeeds.", Caught: "KMS2-PROTO-EMPTY",
+			Change: onFailure(func(q *kmsapi.DecryptRequest) bool { return q.KeyId == "" && len(q.Ciphertext) == 0 }, func(*kmsapi.DecryptRequest) []byte { return nil })},
+		{Name: "locks-out", Mistake: "After 190 failures in a row, Decrypt refuses everything until the next Status.", Caught: "KMS2-HOSTILE-KEEPS-SERVING", Change: locksOut},
+	}
+}
+
+// onFailure makes Decrypt succeed where the correct one fails, for some requests.
+func onFailure(applies func(*kmsapi.DecryptRequest) bool, plaintext func(*kmsapi.DecryptRequest) []byte) func(*Reference) {
+	return aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+		resp, err := next(ctx, q)
+		if err != nil && applies(q) {
+			return &kmsapi.DecryptResponse{Plaintext: plaintext(q)}, nil
+		}
+		return resp, err
+	})
+}
+
+func unencryptedAccepted(r *Reference) {
+	onFailure(func(q *kmsapi.DecryptRequest) bool {
+		_, err := r.keyOf(q.KeyId)
+		return err == nil && string(q.Annotations[annotation]) == "1" && len(q.Ciphertext) > 0
+	}, func(q *kmsapi.DecryptRequest) []byte { return q.Ciphertext })(r)
+}
+
+// failureCloses closes the connections under gRPC.
+func failureCloses(r *Reference) {
+	t := &trackingListener{}
+	listen := r.Listen
+	r.Listen = func() (l net.Listener, err error) {
+		t.Listener, err = listen()
+		return t, err
+	}
+	aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+		resp, err := next(ctx, q)
+		if err != nil {
+			t.closeAll()
+		}
+		return resp, err
+	})(r)
+}
+
+type trackingListener struct {
+	net.Listener
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (t *trackingListener) Accept() (net.Conn, error) {
+	c, err := t.Listener.Accept()
+	if err == nil {
+		t.mu.Lock()
+		t.conns = append(t.conns, c)
+		t.mu.Unlock()
+	}
+	return c, err
+}
+
+func (t *trackingListener) closeAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.conns {
+		_ = c.Close()
+	}
+	t.conns = nil
+}
+
+// blocks makes Encrypt seal each 16 bytes by themselves, with what bound returns for block i of n.
+func blocks(bound func(i, n int) []byte) func(*Reference) {
+	const size, sealed = 16, nonceBytes + 16 + 16
+	return func(r *Reference) {
+		together(
+			aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
+				if len(q.Plaintext) == 0 || len(q.Plaintext) > MaxPlaintext {
+					return nil, refuse("1 to 996 bytes are encrypted")
+				}
+				resp, err := next(ctx, q)
+				if err != nil {
+					return nil, err
+				}
+				key, err := r.keyOf(resp.KeyId)
+				if err != nil {
+					return nil, err
+				}
+				resp.Ciphertext = nil
+				n := (len(q.Plaintext) + size - 1) / size
+				for i := range n {
+					nonce := make([]byte, nonceBytes)
+					_, _ = rand.Read(nonce)
+					block := q.Plaintext[i*size : min((i+1)*size, len(q.Plaintext))]
+					resp.Ciphertext = append(resp.Ciphertext, gcm(key).Seal(nonce, nonce, block, bound(i, n))...)
+				}
+				return resp, nil
+			}),
+			aroundDecrypt(func(_ context.Context, q *kmsapi.DecryptRequest, _ decryptFunc) (*kmsapi.DecryptResponse, error) {
+				key, err := r.keyOf(q.KeyId)
+				if err != nil {
+					return nil, err
+				}
+				if len(q.Ciphertext) == 0 {
+					return nil, refuse("the ciphertext is empty")
+				}
+				resp, n := &kmsapi.DecryptResponse{}, (len(q.Ciphertext)+sealed-1)/sealed
+				for i := range n {
+					block := q.Ciphertext[i*sealed : min((i+1)*sealed, len(q.Ciphertext))]
+					if len(block) < nonceBytes {
+						return nil, refuse("the last block is too short")
+					}
+					plaintext, err := gcm(key).Open(nil, block[:nonceBytes], block[nonceBytes:], bound(i, n))
+					if err != nil {
+						return nil, refuse("a block is not authentic")
+					}
+					resp.Plaintext = append(resp.Plaintext, plaintext...)
+				}
+				return resp, nil
+			}),
+		)(r)
+	}
+}
+
+func restReturned(r *Reference) {
+	together(
+		onEncrypt(func(resp *kmsapi.EncryptResponse) {
+			n := len(resp.Ciphertext)
+			resp.Ciphertext = append([]byte{byte(n >> 8), byte(n)}, resp.Ciphertext...)
+		}),
+		aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+			if len(q.Ciphertext) < 2 {
+				return nil, refuse("the ciphertext is too short")
+			}
+			n, rest := int(q.Ciphertext[0])<<8+int(q.Ciphertext[1]), q.Ciphertext[2:]
+			if n > len(rest) {
+				return nil, refuse("the ciphertext is too short")
+			}
+			q.Ciphertext, rest = rest[:n], rest[n:]
+			resp, err := next(ctx, q)
+			if err == nil {
+				resp.Plaintext = append(resp.Plaintext, rest...)
+			}
+			return resp, err
+		}),
+	)(r)
+}
+
+// maskBytes is the length of a mask, which repeats itself.
+const maskBytes = 32
+
+// masked encrypts the plaintext after the exclusive or with a mask. put stores the mask in the answer, take reads it from the request.
+func masked(put func(*kmsapi.EncryptResponse, []byte) error, take func(*kmsapi.DecryptRequest) ([]byte, error)) func(*Reference) {
+	apply := func(data, mask []byte) {
+		for part := range slices.Chunk(data, maskBytes) {
+			subtle.XORBytes(part, part, mask)
+		}
+	}
+	return together(
+		aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
+			mask := make([]byte, maskBytes)
+			_, _ = rand.Read(mask)
+			apply(q.Plaintext, mask)
+			resp, err := next(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			return resp, put(resp, mask)
+		}),
+		aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+			mask, err := take(q)
+			if err != nil {
+				return nil, err
+			}
+			resp, err := next(ctx, q)
+			if err == nil {
+				apply(resp.Plaintext, mask)
+			}
+			return resp, err
+		}),
+	)
+}
+
+func maskInCiphertext(r *Reference) {
+	masked(func(resp *kmsapi.EncryptResponse, mask []byte) error {
+		resp.Ciphertext = append(mask, resp.Ciphertext...)
+		return nil
+	}, func(q *kmsapi.DecryptRequest) ([]byte, error) {
+		if len(q.Ciphertext) < maskBytes {
+			return nil, refuse("the ciphertext is too short")
+		}
+		mask := q.Ciphertext[:maskBytes]
+		q.Ciphertext = q.Ciphertext[maskBytes:]
+		return mask, nil
+	})(r)
+}
+
+const maskAnnotation = "mask.reference.example.com"
+
+// maskInAnnotation keeps the mask in an annotation, encrypted or not.
+func maskInAnnotation(encrypted bool) func(*Reference) {
+	return func(r *Reference) {
+		masked(func(resp *kmsapi.EncryptResponse, mask []byte) error {
+			if encrypted {
+				key, err := r.keyOf(resp.KeyId)
+				if err != nil {
+					return err
+				}
+				nonce := make([]byte, nonceBytes)
+				_, _ = rand.Read(nonce)
+				mask = gcm(key).Seal(nonce, nonce, mask, nil)
+			}
+			resp.Annotations[maskAnnotation] = mask
+			return nil
+		}, func(q *kmsapi.DecryptRequest) ([]byte, error) {
+			mask := q.Annotations[maskAnnotation]
+			if encrypted && len(mask) > nonceBytes {
+				key, err := r.keyOf(q.KeyId)
+				if err != nil {
+					return nil, err
+				}
+				if mask, err = gcm(key).Open(nil, mask[:nonceBytes], mask[nonceBytes:], nil); err != nil {
+					return nil, refuse("the mask is not authentic")
+				}
+			}
+			if len(mask) != maskBytes {
+				return nil, refuse("there is no mask")
+			}
+			return mask, nil
+		})(r)
+	}
+}
+
+func unknownKeyEmpty(r *Reference) {
+	aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+		if _, err := r.keyOf(q.KeyId); err != nil && q.KeyId != "" && len(q.Ciphertext) > 0 {
+			return &kmsapi.DecryptResponse{}, nil
+		}
+		return next(ctx, q)
+	})(r)
+}
+
+// firstFields removes all but the first of equal fields, except annotations.
+func firstFields(message []byte) ([]byte, error) {
+	var seen []protowire.Number
+	var first []byte
+	list := fields(message)
+	for _, f := range list {
+		if f.number == 4 || !slices.Contains(seen, f.number) {
+			first = append(first, f.whole...)
+		}
+		seen = append(seen, f.number)
+	}
+	if n := length(list); n < len(message) {
+		first = append(first, message[n:]...) // the parser finds what is wrong with it
+	}
+	return first, nil
+}
+
+func length(list []wireField) (n int) {
+	for _, f := range list {
+		n += len(f.whole)
+	}
+	return n
+}
+
+func locksOut(r *Reference) {
+	const limit = 190
+	var failures atomic.Int64
+	onStatus(func(int, *kmsapi.StatusResponse) { failures.Store(0) })(r)
+	aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+		if failures.Load() >= limit {
+			return nil, refuse("locked after too many failures")
+		}
+		resp, err := next(ctx, q)
+		if err != nil {
+			failures.Add(1)
+		} else {
+			failures.Store(0)
+		}
+		return resp, err
+	})(r)
+}

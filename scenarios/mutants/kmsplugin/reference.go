@@ -1,0 +1,198 @@
+package kmsplugin
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+)
+
+// Reference is a correct KMS v2 plugin. A mutant changes one of its fields before it serves.
+type Reference struct {
+	// Status, Encrypt and Decrypt are the methods.
+	Status  func(context.Context, *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error)
+	Encrypt func(context.Context, *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error)
+	Decrypt func(context.Context, *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error)
+	// EncryptWith chooses the KEK for Encrypt; the newest is the last one.
+	EncryptWith func(keys [][]byte) []byte
+	// AAD is authenticated with each plaintext.
+	AAD func() []byte
+	// Listen opens the socket.
+	Listen func() (net.Listener, error)
+	// Options of the gRPC server.
+	Options []grpc.ServerOption
+	// Stop ends the server after SIGTERM.
+	Stop func(*grpc.Server, net.Listener)
+	// KMS is the key management service behind the plugin.
+	KMS *KMS
+	// At is where the plugin listens.
+	At  endpoint.Endpoint
+	Log *slog.Logger
+	// Output is where the log goes.
+	Output io.Writer
+}
+
+// prefaceTimeout bounds how long a client may take to begin. The end of a gRPC server waits for it.
+const prefaceTimeout = 1500 * time.Millisecond
+
+// annotation is stored with each ciphertext, to have one.
+const annotation = "format.reference.example.com"
+
+// NewReference is a correct plugin in front of a KMS. Its log goes to output.
+func NewReference(at endpoint.Endpoint, kms *KMS, output io.Writer) *Reference {
+	r := &Reference{KMS: kms, At: at, Log: slog.New(slog.NewTextHandler(output, nil)), Output: output}
+	r.Status, r.Encrypt, r.Decrypt = r.status, r.encrypt, r.decrypt
+	r.Options = []grpc.ServerOption{grpc.ConnectionTimeout(prefaceTimeout)}
+	r.EncryptWith = func(keys [][]byte) []byte { return keys[len(keys)-1] }
+	r.AAD = func() []byte { return nil }
+	r.Listen = func() (net.Listener, error) { return endpoint.Listen(at, endpoint.DefaultMode) }
+	r.Stop = func(s *grpc.Server, _ net.Listener) {
+		timer := time.AfterFunc(time.Second, s.Stop)
+		defer timer.Stop()
+		s.GracefulStop()
+	}
+	return r
+}
+
+// Serve serves until ctx ends.
+func (r *Reference) Serve(ctx context.Context) error {
+	l, err := r.Listen()
+	if err != nil {
+		return fmt.Errorf("listen at %s: %w", r.At, err)
+	}
+	s := grpc.NewServer(r.Options...)
+	kmsapi.RegisterKeyManagementServiceServer(s, service{r: r})
+	r.Log.Info("serving", "listen", r.At.String())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		r.Stop(s, l)
+	}()
+	if err := s.Serve(l); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serve at %s: %w", r.At, err)
+	}
+	<-stopped
+	return r.removeSocket()
+}
+
+// service is a Reference as gRPC serves it.
+type service struct {
+	kmsapi.UnimplementedKeyManagementServiceServer
+	r *Reference
+}
+
+func (s service) Status(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
+	return s.r.Status(ctx, q)
+}
+
+func (s service) Encrypt(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
+	return s.r.Encrypt(ctx, q)
+}
+
+func (s service) Decrypt(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
+	return s.r.Decrypt(ctx, q)
+}
+
+func (r *Reference) status(context.Context, *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
+	keys, err := r.KMS.Keys()
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	healthz := "ok"
+	if problem := r.KMS.Problem(); problem != nil {
+		healthz = problem.Error()
+	}
+	return &kmsapi.StatusResponse{Version: "v2", Healthz: healthz, KeyId: KeyID(keys[len(keys)-1])}, nil
+}
+
+func (r *Reference) encrypt(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
+	if err := r.KMS.Use(ctx); err != nil {
+		return nil, err
+	}
+	if len(q.Plaintext) > MaxPlaintext {
+		return nil, status.Errorf(codes.InvalidArgument, "the plaintext has %d bytes, at most %d are encrypted", len(q.Plaintext), MaxPlaintext)
+	}
+	keys, err := r.KMS.Keys()
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	key := r.EncryptWith(keys)
+	nonce := make([]byte, nonceBytes)
+	if _, err := rand.Read(nonce); err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return &kmsapi.EncryptResponse{
+		Ciphertext: gcm(key).Seal(nonce, nonce, q.Plaintext, r.AAD()), KeyId: KeyID(key), Annotations: map[string][]byte{annotation: []byte("1")},
+	}, nil
+}
+
+func (r *Reference) decrypt(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
+	if err := r.KMS.Use(ctx); err != nil {
+		return nil, err
+	}
+	keys, err := r.KMS.Keys()
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	if string(q.Annotations[annotation]) != "1" {
+		return nil, status.Errorf(codes.InvalidArgument, "annotation %s is not 1", annotation)
+	}
+	for _, key := range keys {
+		if KeyID(key) != q.KeyId {
+			continue
+		}
+		if len(q.Ciphertext) < nonceBytes {
+			return nil, status.Errorf(codes.InvalidArgument, "the ciphertext has %d bytes", len(q.Ciphertext))
+		}
+		plaintext, err := gcm(key).Open(nil, q.Ciphertext[:nonceBytes], q.Ciphertext[nonceBytes:], r.AAD())
+		if err != nil {
+			return nil, status.Error(codes.InvalidArgument, "the ciphertext is not authentic")
+		}
+		return &kmsapi.DecryptResponse{Plaintext: plaintext}, nil
+	}
+	return nil, status.Error(codes.NotFound, "no key has this key_id")
+}
+
+const (
+	nonceBytes = 12
+	keyBytes   = 32
+	// MaxPlaintext is the longest plaintext that the reference encrypts, in bytes: the ciphertext must not exceed 1024 bytes.
+	MaxPlaintext = 1024 - nonceBytes - 16
+)
+
+// KeyID is the key_id of a KEK: a hash, so that nothing of the key is public.
+func KeyID(key []byte) string {
+	sum := sha256.Sum256(key)
+	return hex.EncodeToString(sum[:16])
+}
+
+func block(key []byte) cipher.Block {
+	b, err := aes.NewCipher(key)
+	if err != nil {
+		panic(err) // a KEK has keyBytes bytes: KMS.Keys has checked
+	}
+	return b
+}
+
+func gcm(key []byte) cipher.AEAD {
+	aead, err := cipher.NewGCM(block(key))
+	if err != nil {
+		panic(err)
+	}
+	return aead
+}

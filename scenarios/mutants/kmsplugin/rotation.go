@@ -1,0 +1,137 @@
+package kmsplugin
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	kmsapi "k8s.io/kms/apis/v2"
+)
+
+func rotationMutants() []Mutant {
+	return []Mutant{
+		{Name: "rotation-unnoticed", Mistake: "A rotation is noticed at the next start only.", Caught: "KMS2-ROTATION-NOTICED", Change: keysOfTheStart},
+		{Name: "rotation-encrypts-with-the-old-key", Mistake: "Status names the new key, and Encrypt goes on with the one before.", Caught: "KMS2-ROTATION-ENCRYPT-FOLLOWS",
+			Change: encryptsWith(func(keys [][]byte) []byte { return keys[max(0, len(keys)-2)] })},
+		{Name: "rotation-forgets", Mistake: "Decrypt knows the newest key only.", Caught: "KMS2-ROTATION-OLD-DECRYPTS", Change: decryptsWithTheNewest},
+		{Name: "rotation-returns", Mistake: "For some time after a rotation, some calls of Status return the old key_id.", Caught: "KMS2-ROTATION-NO-RETURN", Change: returnsToTheOldKey},
+		{Name: "rotation-reuses-ids", Mistake: "Two key_ids take turns.", Caught: "KMS2-ROTATION-NEW-ID", Change: twoKeyIDs},
+		{Name: "rotation-interrupts", Mistake: "Encrypt fails from a rotation until it is noticed.", Caught: "KMS2-ROTATION-SERVES", Change: failsUntilNoticed},
+	}
+}
+
+func keysOfTheStart(r *Reference) {
+	first, err := r.KMS.Keys()
+	if err != nil {
+		return
+	}
+	id := KeyID(first[len(first)-1])
+	onStatus(func(_ int, resp *kmsapi.StatusResponse) { resp.KeyId = id })(r)
+	encryptsWith(func([][]byte) []byte { return first[len(first)-1] })(r)
+}
+
+// encryptsWith lets Encrypt use another key than the newest.
+func encryptsWith(choose func(keys [][]byte) []byte) func(*Reference) {
+	return func(r *Reference) { r.EncryptWith = choose }
+}
+
+func decryptsWithTheNewest(r *Reference) {
+	next := r.Decrypt
+	r.Decrypt = func(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
+		keys, err := r.KMS.Keys()
+		if err == nil && q.KeyId != KeyID(keys[len(keys)-1]) {
+			return nil, status.Error(codes.NotFound, "the key is no longer in use")
+		}
+		return next(ctx, q)
+	}
+}
+
+func returnsToTheOldKey(r *Reference) {
+	var mu sync.Mutex
+	count, seen := 0, time.Time{}
+	onStatus(func(n int, resp *kmsapi.StatusResponse) {
+		keys, err := r.KMS.Keys()
+		if err != nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(keys) != count {
+			count, seen = len(keys), time.Now()
+		}
+		if count > 1 && n%7 == 0 && time.Since(seen) < 1500*time.Millisecond {
+			resp.KeyId = KeyID(keys[count-2])
+		}
+	})(r)
+}
+
+func twoKeyIDs(r *Reference) {
+	parity := func(id string) string {
+		keys, _ := r.KMS.Keys()
+		for n, key := range keys {
+			if KeyID(key) == id {
+				return [...]string{"blue", "green"}[n%2]
+			}
+		}
+		return id
+	}
+	onStatus(func(_ int, resp *kmsapi.StatusResponse) { resp.KeyId = parity(resp.KeyId) })(r)
+	onEncrypt(func(resp *kmsapi.EncryptResponse) { resp.KeyId = parity(resp.KeyId) })(r)
+	next := r.Decrypt
+	r.Decrypt = func(ctx context.Context, q *kmsapi.DecryptRequest) (resp *kmsapi.DecryptResponse, err error) {
+		keys, err := r.KMS.Keys()
+		if err != nil {
+			return nil, err
+		}
+		for n, key := range keys {
+			if q.KeyId != [...]string{"blue", "green"}[n%2] {
+				continue
+			}
+			if resp, err = next(ctx, &kmsapi.DecryptRequest{Uid: q.Uid, Ciphertext: q.Ciphertext, Annotations: q.Annotations, KeyId: KeyID(key)}); err == nil {
+				return resp, nil
+			}
+		}
+		if err == nil {
+			err = status.Error(codes.NotFound, "no key has this key_id")
+		}
+		return nil, err
+	}
+}
+
+func failsUntilNoticed(r *Reference) {
+	var mu sync.Mutex
+	noticed := 0
+	var since time.Time
+	lag := func() (keys [][]byte, behind bool) {
+		keys, err := r.KMS.Keys()
+		if err != nil {
+			return nil, false
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case noticed == 0:
+			noticed = len(keys)
+		case len(keys) == noticed:
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) > 300*time.Millisecond:
+			noticed, since = len(keys), time.Time{}
+		}
+		return keys[:noticed], len(keys) != noticed
+	}
+	onStatus(func(_ int, resp *kmsapi.StatusResponse) {
+		if keys, _ := lag(); len(keys) > 0 {
+			resp.KeyId = KeyID(keys[len(keys)-1])
+		}
+	})(r)
+	next := r.Encrypt
+	r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
+		if _, behind := lag(); behind {
+			return nil, status.Error(codes.FailedPrecondition, "the key version is not the primary one")
+		}
+		return next(ctx, q)
+	}
+}
