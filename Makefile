@@ -6,8 +6,10 @@ SHELL := /bin/bash
 BACKEND ?= auto
 # Ginkgo label filter, for example LABELS='area:plugin && !slow'. Empty: on local all but slow ones, on kind those with the label only-kind; all: everything.
 LABELS ?=
-# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: 4 on local, else 2.
+# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: on local one for each processor (2 to 4), on kind 1, or 2 with four processors.
 PROCS ?=
+# Blocks that make readme writes.
+KINDS ?= compared,sim,local
 # Begin no further scenario after this long, for example TIME=20m; empty: no limit.
 TIME ?=
 # Wire form of the reports, for scenarios that are not about one: conditions, healthreports or both.
@@ -25,8 +27,8 @@ STAGES ?=
 export CGO_ENABLED = 0
 export GOFLAGS = -trimpath -tags=grpcnotrace
 GOFLAGS_BUILD := -ldflags '-s -w'
-IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin
-PROGRAMS := kmsharness kmsharness-supervisor kmsharness-proxy $(IMAGE_PROGRAMS)
+IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin kmsharness-agent kmsharness
+PROGRAMS := kmsharness-supervisor kmsharness-proxy $(IMAGE_PROGRAMS)
 
 .PHONY: help build images test simulations nightly golden confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
 
@@ -38,7 +40,7 @@ build: ## build the programs, the scenario suite and the runner into bin/
 	go build $(GOFLAGS_BUILD) -o bin/ $(addprefix ./cmd/,$(PROGRAMS)) github.com/onsi/ginkgo/v2/ginkgo
 	go test -c $(GOFLAGS_BUILD) -o bin/scenarios.test ./scenarios
 
-images: ## container images of plugin, reporter and aggregator, without an engine: archives in bin/images
+images: ## container images of the programs that run in a cluster, without an engine: archives in bin/images
 	@mkdir -p bin
 	go build $(GOFLAGS_BUILD) -o bin/ $(addprefix ./cmd/,$(IMAGE_PROGRAMS))
 	@go run ./ci/images/build --bin bin --out bin/images
@@ -48,9 +50,11 @@ images: ## container images of plugin, reporter and aggregator, without an engin
 GOTEST := GORACE=atexit_sleep_ms=0 go test -count=1 -vet=off -ldflags='-s -w'
 # Simulations and judgements have one thread of control, in which the race detector has little to find and makes everything ten times slower.
 SEQUENTIAL := ./harness/backend/sim/... ./harness/check ./harness/report/page ./harness/coverage ./scenarios/...
+# The suites that judge whole programs also run without the race detector; their long tests are for the night.
+UNRACED := $(SEQUENTIAL) ./conformance/health ./conformance/plugin/suite
 test: ## unit tests, fuzz seeds included, with the race detector where goroutines are; needs no engine and no binaries
-	CGO_ENABLED=1 $(GOTEST) -race -short -p 4 $$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL))")
-	$(GOTEST) -short -p 4 $(SEQUENTIAL)
+	CGO_ENABLED=1 $(GOTEST) -race -short -p 4 $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
+	$(GOTEST) -short -p 4 $(UNRACED)
 
 simulations: ## what make test leaves out and needs no binaries: the catalogue and the mutants on sim, the checker's and the swarm's long tests
 	$(GOTEST) $(SEQUENTIAL) ./harness/cli ./harness/swarm/... ./ci/outside
@@ -88,7 +92,7 @@ alerts: ## test the alerting rules with Prometheus' own rule engine, on series o
 	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go -C ci/alerts test -count=1 ./...
 
 readme: build ## write the output of commands in README.md and docs again: make readme [KINDS=compared,sim,local]
-	@go run ./ci/readme --kinds='$(or $(KINDS),compared,sim,local)' README.md docs/*.md
+	@go run ./ci/readme --kinds='$(KINDS)' README.md docs/*.md
 
 lint: ## formatting, vet, staticcheck, imports, tidy modules, house rules, messages of new commits
 	@ci/lint.sh

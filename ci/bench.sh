@@ -13,3 +13,6 @@ go test -run '^$' -bench 'Interval' -benchtime 20x ./harness/backend/sim | awk '
 		if (name[3] == 3) three = cost
 		print $0 "\t" sprintf("%.1f", cost / three) " of 3 nodes"; next }
 	{ print }'
+# Alternative services: time of a request of plain client-go to that of a wrapped client, and of a request through a load balancer to
+# that of a direct one.
+go test -run '^$' -bench . -benchtime 100x ./harness/altsvc

@@ -201,7 +201,7 @@ func (b *bench) plugin(ctx context.Context, node, socket, keyID string, c config
 	if err := p.Poll(ctx); err != nil {
 		return nil, err
 	}
-	s := server.New(server.Options{Listen: at, Node: node, KeyID: keyID, Plugin: p})
+	s := server.New(server.Options{Listen: at, Node: node, KeyID: keyID, Plugin: &plugin.Service{Plugin: p}})
 	if err := s.Start(); err != nil {
 		return nil, err
 	}

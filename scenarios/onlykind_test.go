@@ -25,6 +25,9 @@ var nightly = map[string]string{
 
 // mechanisms are what a scenario needs of a real cluster that no other backend has: its actions say so.
 func mechanisms(s *scenario.Scenario) []string {
+	if s.Topology.Connectivity == history.ConnectService {
+		return nil // kind does not run it
+	}
 	found := map[string]bool{}
 	if len(s.Topology.Aggregated()) > 0 {
 		found["aggregated API servers"] = true

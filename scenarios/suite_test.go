@@ -50,8 +50,19 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&settings.sut.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
 	flag.StringVar(&settings.sut.ReporterIdentity, "kmsharness.reporter-identity", "", "credentials of reporters")
 	flag.StringVar(&settings.sut.PluginArgs, "kmsharness.plugin-args", "", "further arguments of every plugin")
+	flag.StringVar(&settings.sut.Plugin.Command, "kmsharness.plugin-command", "", "plugin under test")
+	flag.StringVar(&settings.sut.Plugin.Image, "kmsharness.plugin-image", "", "image that has its program")
+	flag.StringVar(&settings.sut.Plugin.Break, "kmsharness.plugin-break", "", "command that takes its KMS away")
+	flag.StringVar(&settings.sut.Plugin.Restore, "kmsharness.plugin-restore", "", "command that gives its KMS back")
+	flag.StringVar(&settings.sut.Plugin.Rotate, "kmsharness.plugin-rotate", "", "command that rotates its key")
+	flag.StringVar(&settings.sut.Plugin.Name, "kmsharness.plugin-name", "", "its name in reports")
+	flag.StringVar(&settings.sut.Plugin.Version, "kmsharness.plugin-version", "", "its version in reports")
 	flag.StringVar(&settings.sut.ReporterImage, "kmsharness.reporter-image", "", "image of the reporter under test")
 	flag.StringVar(&settings.sut.ReporterArgs, "kmsharness.reporter-args", "", "its arguments")
+	flag.StringVar(&settings.sut.Kubeconfig, "kmsharness.kubeconfig", "", "kubeconfig of an existing cluster")
+	flag.StringVar(&settings.sut.NamespacePrefix, "kmsharness.namespace-prefix", "", "how names of runs begin there")
+	flag.StringVar(&settings.sut.ImagePrefix, "kmsharness.image-prefix", "", "what goes before the names of images")
+	flag.StringVar(&settings.sut.ImageTag, "kmsharness.image-tag", "", "tag of images")
 	flag.BoolVar(&settings.sut.ReporterMountSockets, "kmsharness.reporter-mount-sockets", false, "mount namespace per reporter")
 	flag.BoolVar(&settings.sut.Strict, "kmsharness.strict", false, "house rules fail every program")
 	flag.BoolVar(&settings.keepGoing, "kmsharness.keep-going", false, "go on after a failed expectation")
@@ -154,7 +165,7 @@ func run(ctx context.Context, s *scenario.Scenario) {
 		NotAfter: notAfter, Unsupported: fit.Unsupported, Notes: fit.Notes,
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
-			Reproduce: reproduce(s), Progress: progress(s), SourceOnly: settings.sut.SourceOnly(), KeepGoing: settings.keepGoing,
+			Reproduce: reproduce(s), Progress: progress(s), SourceOnly: settings.sut.SourceOnly(), Plugin: settings.sut.Plugin.Implementation(), KeepGoing: settings.keepGoing,
 		},
 		Out: settings.out, Artifacts: engine.Artifacts(settings.artifacts), Preparing: func(line string) { say("%-40s %s", s.Name, line) },
 	})

@@ -134,7 +134,7 @@ func (o Options) config(log *slog.Logger, registry prometheus.Registerer) (contr
 	}
 	return controller.Config{
 		REST: rest, Operator: operator, Interval: o.Interval, Log: log, Registry: registry,
-		Expected:     controller.Expected{NodeSelector: o.NodeSelector, PodSelector: o.PodSelector, PodNamespace: o.PodNamespace},
+		Expected:     controller.Expected{NodeSelector: o.NodeSelector, PodSelector: o.PodSelector, PodNamespace: o.PodNamespace, PodNodeLabel: o.PodNodeLabel},
 		AlwaysActive: o.KMSActive == kmsAlways,
 		Union:        contract.Union{Inertia: inertia, UnknownStatus: o.UnknownStatus},
 		Election:     o.election(),

@@ -19,6 +19,7 @@ type Options struct {
 	NodeSelector   string
 	PodSelector    string
 	PodNamespace   string
+	PodNodeLabel   string
 	KMSActive      string
 	Inertia        []string
 	UnknownStatus  string
@@ -81,6 +82,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.NodeSelector, "node-selector", o.NodeSelector, "label selector of the nodes that should report")
 	f.StringVar(&o.PodSelector, "pod-selector", o.PodSelector, "label selector of the API server pods whose nodes should report, instead of --node-selector")
 	f.StringVar(&o.PodNamespace, "pod-namespace", o.PodNamespace, "namespace of --pod-selector")
+	f.StringVar(&o.PodNodeLabel, "pod-node-label", o.PodNodeLabel, "label of those pods that names the node that they report for; empty: the node that they run on")
 	f.StringVar(&o.KMSActive, "kms-active", o.KMSActive, "auto: as apiservers.config.openshift.io/cluster says; always: do not look there")
 	f.StringSliceVar(&o.Inertia, "degraded-inertia", o.Inertia, "how long a condition must be True or Unknown before the ClusterOperator's Degraded shows it: a duration, and TYPE=DURATION for single types, such as 2m,NodeControllerDegraded=10m (default none)")
 	f.StringVar(&o.UnknownStatus, "unknown-status", o.UnknownStatus, "yields: a condition that is Unknown yields to bad ones in the ClusterOperator; is-bad: it is one of the bad ones, as in library-go")

@@ -27,6 +27,7 @@ func (o Options) Validate() []error {
 	c.noError("--pod-selector", err)
 	c.that(o.PodSelector == "" || o.PodNamespace != "", "--pod-selector %q: needs --pod-namespace", o.PodSelector)
 	c.that(o.PodNamespace == "" || o.PodSelector != "", "--pod-namespace %q: needs --pod-selector", o.PodNamespace)
+	c.that(o.PodNodeLabel == "" || o.PodSelector != "", "--pod-node-label %q: needs --pod-selector", o.PodNodeLabel)
 	c.that(o.KMSActive == kmsAuto || o.KMSActive == kmsAlways, "--kms-active %q: expected auto or always", o.KMSActive)
 	_, err = contract.ParseInertia(o.Inertia)
 	c.noError("--degraded-inertia", err)

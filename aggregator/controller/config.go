@@ -46,6 +46,9 @@ type Expected struct {
 	NodeSelector string
 	PodSelector  string // when set, NodeSelector is not used
 	PodNamespace string
+	// PodNodeLabel is the label of the pods that names their node, where several nodes of one API server may run on one machine; empty:
+	// a pod's node is the one that it runs on.
+	PodNodeLabel string
 }
 
 // Election configures leader election over a Lease.

@@ -8,11 +8,11 @@ import (
 )
 
 // expectedNodes is the nodes that should report, each with its time of creation: Nodes by their own, nodes that run
-// an API server pod by the oldest such pod.
-func expectedNodes(items []any) map[string]time.Time {
+// an API server pod by the oldest such pod. podNodeLabel is that of Expected.
+func expectedNodes(items []any, podNodeLabel string) map[string]time.Time {
 	out := make(map[string]time.Time, len(items))
 	for _, item := range items {
-		name, created := nodeOf(item)
+		name, created := nodeOf(item, podNodeLabel)
 		if old, known := out[name]; name != "" && (!known || created.Before(old)) {
 			out[name] = created
 		}
@@ -21,7 +21,7 @@ func expectedNodes(items []any) map[string]time.Time {
 }
 
 // nodeOf is empty for a pod that is not scheduled, or whose containers have ended for good.
-func nodeOf(item any) (name string, created time.Time) {
+func nodeOf(item any, podNodeLabel string) (name string, created time.Time) {
 	switch o := item.(type) {
 	case *metav1.PartialObjectMetadata:
 		return o.Name, o.CreationTimestamp.UTC()
@@ -29,6 +29,9 @@ func nodeOf(item any) (name string, created time.Time) {
 		phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
 		if phase == "Succeeded" || phase == "Failed" {
 			return "", time.Time{}
+		}
+		if podNodeLabel != "" {
+			return o.GetLabels()[podNodeLabel], o.GetCreationTimestamp().UTC()
 		}
 		name, _, _ = unstructured.NestedString(o.Object, "spec", "nodeName")
 		return name, o.GetCreationTimestamp().UTC()

@@ -78,7 +78,7 @@ func (c *Controller) latest() reconcile.State {
 	cr, operator := c.cr.latest(), c.operator.latest()
 	c.exists(c.Operator.Resource+"/"+core.OperatorObject, cr)
 	c.exists("clusteroperators/"+c.Operator.ClusterOperator, operator)
-	s := reconcile.State{CR: content(cr), ClusterOperator: content(operator), Nodes: expectedNodes(c.expected.latest())}
+	s := reconcile.State{CR: content(cr), ClusterOperator: content(operator), Nodes: expectedNodes(c.expected.latest(), c.Expected.PodNodeLabel)}
 	if c.config != nil {
 		s.Config = content(c.config.latest())
 	}
@@ -104,7 +104,7 @@ func (c *Controller) refresh(ctx context.Context) (s reconcile.State, err error)
 	}
 	group.Go(func() error {
 		items, err := c.expected.get(ctx)
-		s.Nodes = expectedNodes(items)
+		s.Nodes = expectedNodes(items, c.Expected.PodNodeLabel)
 		return err
 	})
 	if err := group.Wait(); err != nil {

@@ -45,6 +45,7 @@ stage local 7200 make e2e BACKEND=local LABELS=all CONTRACT=both OUT="$OUT"/loca
 stage diff-sim 300 bin/kmsharness diff "$OUT"/sim "$OUT"/local
 stage aggregators 3600 bash -c aggregators
 stage mutants 3600 make mutants CONTRACT=both
+stage variants 1800 env KMSHARNESS_VARIANTS=1 go test -count=1 -timeout 30m -run TestVariantsConform ./scenarios/mutants/kmsplugin
 stage confirm 3600 make confirm
 stage seeds 3600 bash -c 'simulated seeds --hours 1'
 stage operator-seeds 5400 bash -c 'simulated operator-seeds --operator'

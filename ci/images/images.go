@@ -29,23 +29,34 @@ type Definition struct {
 	Name, Repository, Program string
 	User                      string
 	Description               string
+	// MaxMiB is the size that its archive may have; 0: the usual one.
+	MaxMiB int
 }
 
-// Definitions are the images of this project's programs.
+// Definitions are the images of the programs that run in every cluster of the backend kind.
 func Definitions() []Definition {
 	return []Definition{
-		{"plugin", "kmsharness/fake-kms-plugin", "fake-kms-plugin", pluginUser, "A KMS v2 plugin that misbehaves on command"},
+		{"plugin", "kmsharness/fake-kms-plugin", "fake-kms-plugin", pluginUser, "A KMS v2 plugin that misbehaves on command", 0},
 		{"reporter", "kmsharness/kms-health-reporter", "kms-health-reporter", nonRoot,
-			"Probes the KMS v2 plugins of one node and reports their health"},
+			"Probes the KMS v2 plugins of one node and reports their health", 0},
 		{"aggregator", "kmsharness/kms-health-aggregator", "kms-health-aggregator", nonRoot,
-			"Rolls up the health reports of KMS v2 plugins"},
+			"Rolls up the health reports of KMS v2 plugins", 0},
 	}
+}
+
+// All are Definitions, and the images that are for clusters which the harness did not make: its agent in the pods there, and itself, for
+// Jobs.
+func All() []Definition {
+	return append(Definitions(),
+		Definition{"agent", "kmsharness/kmsharness-agent", "kmsharness-agent", nonRoot, "The harness's part of a pod: files, sockets and recorded requests", 0},
+		Definition{"kmsharness", "kmsharness/kmsharness", "kmsharness", nonRoot, "Simulates, judges histories and certifies plugins", 40},
+	)
 }
 
 // SampleAPIServer is the image of Kubernetes' sample of an API server. Its program is not this project's, and takes minutes to build: so the
 // image is made when a scenario needs it, and not with the others.
 func SampleAPIServer() Definition {
-	return Definition{"sample-apiserver", "kmsharness/sample-apiserver", "sample-apiserver", nonRoot, "An API server behind the aggregation layer"}
+	return Definition{"sample-apiserver", "kmsharness/sample-apiserver", "sample-apiserver", nonRoot, "An API server behind the aggregation layer", 0}
 }
 
 // DevTag is the tag that manifests use. It moves with every build; the content tag of an image does not.

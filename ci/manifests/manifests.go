@@ -4,6 +4,7 @@ package manifests
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -29,6 +30,10 @@ type Options struct {
 	// PodNamespace is set when the API servers are Deployments in that namespace: the aggregator then reads the pods
 	// there instead of Nodes. The namespace has to exist.
 	PodNamespace string
+	// Namespace of the aggregator's lease, which then has to exist; empty: Namespace, which is one of the objects.
+	Namespace string
+	// Suffix of the names of all other objects, where several installations must not meet.
+	Suffix string
 }
 
 // operator is what differs from one to the next in the templates.
@@ -65,7 +70,11 @@ type values struct {
 // Objects are the manifests in an order in which they can be created: the namespace comes first.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	for _, name := range []string{"namespace.yaml", "reporter-admission.yaml", "reporter-rbac.yaml", "aggregator-rbac.yaml"} {
+	names := []string{"namespace.yaml", "reporter-admission.yaml", "reporter-rbac.yaml", "aggregator-rbac.yaml"}
+	if o.Namespace != "" {
+		names = names[1:]
+	}
+	for _, name := range names {
 		text, err := Render(name, o)
 		if err != nil {
 			return nil, err
@@ -76,7 +85,25 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 		}
 		out = append(out, objects...)
 	}
+	for _, object := range out {
+		if object.GetKind() != "Namespace" {
+			rename(object, o.Suffix)
+		}
+	}
 	return out, nil
+}
+
+// rename adds a suffix to the name of an object, and to the names by which bindings refer to others.
+func rename(o *unstructured.Unstructured, suffix string) {
+	if suffix == "" {
+		return
+	}
+	o.SetName(o.GetName() + suffix)
+	for _, reference := range [][]string{{"roleRef", "name"}, {"spec", "policyName"}} {
+		if name, found, err := unstructured.NestedString(o.Object, reference...); found && err == nil {
+			_ = unstructured.SetNestedField(o.Object, name+suffix, reference...) // its parent is an object: a string was found in it
+		}
+	}
 }
 
 // Render is the YAML of one file.
@@ -91,7 +118,7 @@ func Render(name string, o Options) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err = t.Execute(&b, values{
-		operator: op, Namespace: Namespace, PodNamespace: o.PodNamespace,
+		operator: op, Namespace: cmp.Or(o.Namespace, Namespace), PodNamespace: o.PodNamespace,
 		ReporterGroup:           contract.ReporterGroup,
 		ReporterIdentityPrefix:  contract.ReporterIdentityPrefix,
 		ReporterConditionPrefix: contract.ReporterConditionPrefix,

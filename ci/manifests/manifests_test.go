@@ -92,3 +92,28 @@ func stringsOf(v any) []string {
 	}
 	return out
 }
+
+// Names of two installations in one cluster never meet, and bindings refer to the roles of their own.
+func TestInstallationsWithASuffix(t *testing.T) {
+	objects, err := Objects(Options{PodNamespace: "run-1", Namespace: "run-1", Suffix: "-run-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, o := range objects {
+		names[o.GetName()] = true
+	}
+	for _, o := range objects {
+		if !strings.HasSuffix(o.GetName(), "-run-1") || o.GetKind() == "Namespace" {
+			t.Errorf("%s %s belongs to every installation", o.GetKind(), o.GetName())
+		}
+		if o.GetNamespace() != "" && o.GetNamespace() != "run-1" {
+			t.Errorf("%s %s is in namespace %s", o.GetKind(), o.GetName(), o.GetNamespace())
+		}
+		for _, reference := range [][]string{{"roleRef", "name"}, {"spec", "policyName"}} {
+			if name, found, _ := unstructured.NestedString(o.Object, reference...); found && !names[name] {
+				t.Errorf("%s %s refers to %s, which is none of the objects", o.GetKind(), o.GetName(), name)
+			}
+		}
+	}
+}

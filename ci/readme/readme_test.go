@@ -106,7 +106,7 @@ func mistakes(t *testing.T, text, makefile string) (all []string) {
 	}
 	for _, m := range harness.FindAllStringSubmatch(code, -1) {
 		args := []string{m[1]}
-		if next := strings.Fields(m[2] + " -"); slices.Contains([]string{"simulate", "scenario", "plugin"}, m[1]) && regexp.MustCompile(`^[a-z]+$`).MatchString(next[0]) {
+		if next := strings.Fields(m[2] + " -"); slices.Contains([]string{"simulate", "scenario", "plugin", "conform"}, m[1]) && regexp.MustCompile(`^[a-z]+$`).MatchString(next[0]) {
 			args = append(args, next[0])
 		}
 		var help bytes.Buffer

@@ -8,9 +8,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// connectService is the value of Run.Connectivity for reporters that go through the load balancer.
-const connectService = "service"
-
 // ability is when reporters and aggregators could do their work.
 type ability struct {
 	facts      *Facts
@@ -51,7 +48,7 @@ func (ab *ability) writing(node string) spans {
 		return nil
 	}
 	server := node
-	if ab.facts.run.Connectivity == connectService {
+	if ab.facts.run.Connectivity == history.ConnectService {
 		server = "" // any
 	}
 	return ab.reaching(node).and(ab.facts.network.refused(history.RoleReporter, server).or(ab.facts.objects.crowded(node)).or(ab.facts.clocks.setBack(node)).not(ab.facts.complete))
@@ -62,7 +59,7 @@ func (ab *ability) reaching(node string) spans {
 	able := ab.facts.processes.in(process{role: history.RoleReporter, node: node}, procUp).and(ab.facts.network.bearable(func(l linkChange) bool {
 		return l.from == history.RoleReporter && (l.node == node || l.node == "")
 	}, ab.facts.network.inTime))
-	if ab.facts.run.Connectivity == connectService {
+	if ab.facts.run.Connectivity == history.ConnectService {
 		return able.and(ab.facts.network.serviceFine())
 	}
 	return able.and(ab.facts.network.apiFine(node))

@@ -16,9 +16,13 @@ func notes(v *Facts) []string {
 	if v.run.ReporterIdentity == history.IdentityAdmin {
 		all = append(all, "the reporters had an administrator's credentials, which allow more than a reporter needs: LEAST-PRIVILEGE judged what they wrote")
 	}
+	watched := watchedRoles()
+	if !v.run.Plugin.IsZero() {
+		watched = append(watched, history.RolePlugin)
+	}
 	for n := range v.events {
 		e := &v.events[n]
-		if text, node := death(*e); text != "" && v.complete.has(e.At) && !asked(v, node, e.At) {
+		if text, node := death(*e, watched); text != "" && v.complete.has(e.At) && !asked(v, node, e.At) {
 			all = append(all, fmt.Sprintf("at %s (%s): %s, and no action asked for that", short(e.At.Sub(v.complete.from)), e.At.UTC().Format("15:04:05.000"), text))
 		}
 	}
@@ -28,13 +32,13 @@ func notes(v *Facts) []string {
 	return all
 }
 
-// death is the event in words if it is one, and the node; empty if it is none.
-func death(e history.Event) (text, node string) {
+// death is the event in words if it is one of a watched role, and the node; empty if it is none.
+func death(e history.Event, watched []string) (text, node string) {
 	if c := e.Container; c != nil && c.State == history.ContainerExited && watchedContainer(*c) {
 		return "container " + quoted(c.String()), c.Node
 	}
 	p := e.Process
-	if p == nil || p.State != history.ProcessExited || !slices.Contains(watchedRoles(), p.Role) {
+	if p == nil || p.State != history.ProcessExited || !slices.Contains(watched, p.Role) {
 		return "", ""
 	}
 	name := process{p.Role, p.Node, p.KeyID, p.Instance}.String()
@@ -44,7 +48,7 @@ func death(e history.Event) (text, node string) {
 	return name + " ended by itself", p.Node
 }
 
-// watchedRoles die only when told to. A plugin may be told by a fault, and etcd is no part of what is tested.
+// watchedRoles die only when told to. A fake plugin may be told by a fault, and etcd is no part of what is tested.
 func watchedRoles() []string {
 	return []string{history.RoleAPIServer, history.RoleReporter, history.RoleAggregator}
 }

@@ -20,7 +20,11 @@ func Print(w io.Writer, v Verdict) error {
 	if v.Outcome != RunPassed {
 		word = strings.ToUpper(word)
 	}
-	fmt.Fprintf(&b, "%s on %s: %s (%d events in %s, %d actions, %d expectations)\n\n", orUnnamed(v.Scenario), orUnnamed(v.Backend), word,
+	backend := orUnnamed(v.Backend)
+	if v.Plugin != "" {
+		backend += " with plugin " + quoted(v.Plugin)
+	}
+	fmt.Fprintf(&b, "%s on %s: %s (%d events in %s, %d actions, %d expectations)\n\n", orUnnamed(v.Scenario), backend, word,
 		v.Events, short(v.Duration), v.Actions, v.Expectations.Judged)
 	printTable(&b, v)
 	fmt.Fprintf(&b, "\ndetection: %s\nrecovery:  %s\n", v.Detection, v.Recovery)

@@ -69,7 +69,7 @@ func (d Tolerance) concerns(v *Facts, node string) func(process) bool {
 		case history.RoleAggregator:
 			return d.aggregator
 		case history.RoleAPIServer:
-			if d.aggregator || v.run.Connectivity == connectService { // through the load balancer: any of them may have served the request
+			if d.aggregator || v.run.Connectivity == history.ConnectService { // through the load balancer: any of them may have served the request
 				return true
 			}
 		}
@@ -169,14 +169,30 @@ func (x Violation) near(y Violation, added time.Duration) bool {
 	return y.Node == x.Node && y.KeyID == x.KeyID && !y.At.Before(x.At.Add(-added)) && !y.At.After(x.At.Add(tolerances*added))
 }
 
-// starvedExpectation reports whether starvation explains a failed expectation, and by what.
+// explainedExpectation reports whether starvation explains a failed expectation, and by what.
 func (sv *starvationFacts) explainedExpectation(e history.Event) (why string, starved bool) {
-	x, bound := e.Expectation, sv.facts.run.Timing.DetectionBound()
-	waited := max(x.Took, bound)
-	total, longest := sv.in(span{e.At.Add(-waited), e.At}, func(process) bool { return true })
+	x := e.Expectation
+	why, starved = sv.explainedWait(e.At, max(x.Took, sv.facts.run.Timing.DetectionBound()))
+	return fmt.Sprintf("expectation %s (%s %s) failed at +%s: %s", x.ID, x.Mode, x.Text, short(e.At.Sub(sv.facts.complete.from)), why), starved
+}
+
+// explainedAction reports whether starvation explains a failed action, and by what. It explains only one that ran for at least the detection
+// bound: an action that is refused fails at once.
+func (sv *starvationFacts) explainedAction(a action) (why string, starved bool) {
+	took := a.to.Sub(a.from)
+	if took < sv.facts.run.Timing.DetectionBound() {
+		return "", false
+	}
+	why, starved = sv.explainedWait(a.to, took)
+	return fmt.Sprintf("action %s (%s %s) failed at +%s: %s: %s", a.ID, a.Verb, a.Target, short(a.to.Sub(sv.facts.complete.from)), quoted(a.failure()), why), starved
+}
+
+// explainedWait reports whether starvation explains that something did not come about in the time before at, and describes the starvation.
+func (sv *starvationFacts) explainedWait(at time.Time, waited time.Duration) (why string, starved bool) {
+	bound := sv.facts.run.Timing.DetectionBound()
+	total, longest := sv.in(span{at.Add(-waited), at}, func(process) bool { return true })
 	if total.Seconds() <= sv.facts.tolerance().Seconds()*waited.Seconds()/bound.Seconds() {
 		return "", false
 	}
-	return fmt.Sprintf("expectation %s (%s %s) failed at +%s: %s at +%s, %s in all of the %s before that", x.ID, x.Mode, x.Text,
-		short(e.At.Sub(sv.facts.complete.from)), longest.text(), short(longest.from.Sub(sv.facts.complete.from)), short(total), short(waited)), true
+	return fmt.Sprintf("%s at +%s, %s in all of the %s before that", longest.text(), short(longest.from.Sub(sv.facts.complete.from)), short(total), short(waited)), true
 }

@@ -81,11 +81,12 @@ func TestStarvationIsNoVerdict(t *testing.T) {
 		from, long time.Duration
 		ids        string
 	}{
-		"a probe ran out of time": {ranOutOfTime(outOfTime), history.RoleReporter, "cp-2", 12*sec + 150*milli, 740 * milli, "TRUTHFUL-PROBE FALSE-ALARM"},
-		"… on the whole machine":  {ranOutOfTime(outOfTime), history.RoleHarness, "", 12*sec + 150*milli, 740 * milli, "TRUTHFUL-PROBE FALSE-ALARM"},
-		"a report grows stale":    {stoodStill(), history.RoleHarness, "", 12*sec + 10*milli, 5400 * milli, "CADENCE FALSE-ALARM"},
-		"a rollup is late":        {lateAggregator(2300 * milli), history.RoleAggregator, "", 10*sec + 100*milli, 1900 * milli, "ROLLUP-TRUTH"},
-		"… its API server":        {lateAggregator(2300 * milli), history.RoleAPIServer, "cp-3", 10*sec + 100*milli, 1900 * milli, "ROLLUP-TRUTH"},
+		"a probe ran out of time":   {ranOutOfTime(outOfTime), history.RoleReporter, "cp-2", 12*sec + 150*milli, 740 * milli, "TRUTHFUL-PROBE FALSE-ALARM"},
+		"… on the whole machine":    {ranOutOfTime(outOfTime), history.RoleHarness, "", 12*sec + 150*milli, 740 * milli, "TRUTHFUL-PROBE FALSE-ALARM"},
+		"a report grows stale":      {stoodStill(), history.RoleHarness, "", 12*sec + 10*milli, 5400 * milli, "CADENCE FALSE-ALARM"},
+		"a rollup is late":          {lateAggregator(2300 * milli), history.RoleAggregator, "", 10*sec + 100*milli, 1900 * milli, "ROLLUP-TRUTH"},
+		"it writes after the stall": {lateAggregator(3300 * milli), history.RoleAggregator, "", 10*sec + 100*milli, 1900 * milli, "QUIET"},
+		"… its API server":          {lateAggregator(2300 * milli), history.RoleAPIServer, "cp-3", 10*sec + 100*milli, 1900 * milli, "ROLLUP-TRUTH"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if v := Run(c.events); v.Outcome != RunFailed {
@@ -250,6 +251,32 @@ func TestAStarvedExpectationIsInconclusive(t *testing.T) {
 		"and something is wrong": wrong(),
 	} {
 		if v := Run(events); v.Outcome != RunFailed || v.OK || len(v.Inconclusive) > 0 {
+			t.Errorf("%s: %s", name, printed(t, v))
+		}
+	}
+}
+
+// gaveUp is a good history but for its first action, which failed after a while.
+func gaveUp(took time.Duration) []history.Event {
+	events := faulty(nil, "error")
+	first := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.KindAction })
+	began, failed := *events[first].Action, *events[first].Action
+	began.State, failed.State, failed.Error = history.ActionBegan, history.ActionFailed, "context deadline exceeded"
+	events[first].Action = &failed
+	return slices.Insert(events, first, history.Event{At: events[first].At.Add(-took), Kind: history.KindAction, Source: events[first].Source, Action: &began})
+}
+
+// TestAStarvedActionIsInconclusive: an action that ran for long and failed is not done, and starvation beyond the tolerance explains that.
+func TestAStarvedActionIsInconclusive(t *testing.T) {
+	slow := 5 * sec
+	if v := Run(starvedAt(gaveUp(slow), history.RoleAPIServer, "cp-2", 900*milli, often(sec)...)); v.Outcome != RunInconclusive || len(v.Problems) > 0 || len(v.Inconclusive) == 0 {
+		t.Error(printed(t, v))
+	}
+	for name, events := range map[string][]history.Event{
+		"no starvation":   gaveUp(slow),
+		"refused at once": starvedAt(gaveUp(100*milli), history.RoleAPIServer, "cp-2", 900*milli, often(sec)...),
+	} {
+		if v := Run(events); v.Outcome != RunFailed || len(v.Problems) == 0 {
 			t.Errorf("%s: %s", name, printed(t, v))
 		}
 	}

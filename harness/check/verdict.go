@@ -55,6 +55,7 @@ type Verdict struct {
 	OK           bool         `json:"ok"`
 	Scenario     string       `json:"scenario"`
 	Backend      string       `json:"backend"`
+	Plugin       string       `json:"plugin,omitempty"` // under test, with its version; empty: the plugins are fake
 	Reproduce    string       `json:"reproduce,omitempty"`
 	Events       int          `json:"events"`
 	Actions      int          `json:"actions"`
@@ -82,7 +83,7 @@ type Verdict struct {
 func Run(events []history.Event, own ...Invariant) Verdict {
 	events = sound(events)
 	v, aggregated := newFacts(history.About(events, "")), aggregatedFacts(events)
-	out := Verdict{Scenario: v.run.Scenario, Backend: v.run.Backend, Reproduce: v.run.Reproduce, Events: len(events)}
+	out := Verdict{Scenario: v.run.Scenario, Backend: v.run.Backend, Plugin: v.run.Plugin.String(), Reproduce: v.run.Reproduce, Events: len(events)}
 	if !v.complete.from.IsZero() {
 		out.Duration = v.complete.length()
 	}
@@ -158,8 +159,8 @@ func result(v *Facts, i Invariant, aggregated []*Facts, faults *exposure, reason
 	return r
 }
 
-// addEngine adds what the engine judged and did, and whether the recording is complete. It returns the failed expectations that CPU
-// starvation explains.
+// addEngine adds what the engine judged and did, and whether the recording is complete. It returns the failed actions and
+// expectations that CPU starvation explains.
 func (out *Verdict) addEngine(v *Facts) (starved []string) {
 	problem := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
 	if len(v.all) == 0 || v.all[0].Kind != history.KindRun {
@@ -172,6 +173,10 @@ func (out *Verdict) addEngine(v *Facts) (starved []string) {
 		case a.done:
 			out.Actions++
 		case a.State == history.ActionFailed || a.failed:
+			if why, explained := v.starvation.explainedAction(a); explained {
+				starved = append(starved, why)
+				continue
+			}
 			problem("action %s (%s %s) failed: %s", a.ID, a.Verb, a.Target, quoted(a.failure()))
 		default:
 			problem("action %s (%s %s) began and never ended", a.ID, a.Verb, a.Target)

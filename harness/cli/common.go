@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
+	"github.com/kmsharness/kmsharness/harness/backend/cluster"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -38,11 +40,27 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.sut.AggregatorCommand, "aggregator-command", "", "aggregator under test, as a command template (default: this project's)")
 	f.StringVar(&c.sut.ReporterIdentity, "reporter-identity", "", "credentials of reporters: least, which may write their own entry and nothing else, or admin, as OpenShift's reporter has on a static pod (default least)")
 	f.StringVar(&c.sut.PluginArgs, "plugin-args", "", "further arguments of every fake plugin, for example '--fault key-id-flip-flop'")
+	pluginFlags(f, &c.sut.Plugin)
+	f.StringVar(&c.sut.Plugin.Image, "plugin-image", "", "kind: image that has the program of --plugin-command, which the engine has")
 	f.StringVar(&c.sut.ReporterImage, "reporter-image", "", "kind: image of the reporter under test, which the engine has; its entrypoint is run (default: this project's)")
 	f.StringVar(&c.sut.ReporterArgs, "reporter-args", "", "kind: arguments of that image's entrypoint, as a template (default: those of this project's reporter)")
+	f.StringVar(&c.sut.Kubeconfig, "kubeconfig", "", "cluster: kubeconfig of the cluster (default: $KUBECONFIG, or kubectl's)")
+	f.StringVar(&c.sut.NamespacePrefix, "namespace-prefix", "", "cluster: how the name of the run's namespace begins (default "+cluster.DefaultPrefix+")")
+	f.StringVar(&c.sut.ImagePrefix, "image-prefix", "", "cluster: what goes before the names of this project's images (default "+cluster.DefaultImagePrefix+")")
+	f.StringVar(&c.sut.ImageTag, "image-tag", "", "cluster: tag of this project's images (default dev)")
 	f.BoolVar(&c.sut.Strict, "strict", false, "house rules, which no source demands, fail also programs that are not this project's; without it they are listed")
 	f.BoolVar(&c.keepGoing, "keep-going", false, "after an expectation failed go on with the steps, and judge each later one on its own")
 	f.BoolVar(&c.sut.ReporterMountSockets, "reporter-mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
+}
+
+// pluginFlags are the flags of a plugin under test.
+func pluginFlags(f *pflag.FlagSet, p *live.RealPlugin) {
+	f.StringVar(&p.Command, "plugin-command", "", "KMS v2 plugin under test, as a command template with {"+strings.Join(live.PluginPlaceholders(), "} {")+"} (default: this project's fake plugin)")
+	f.StringVar(&p.Break, "plugin-break", "", "command that takes the KMS of the plugin under test away, as a template; needed by the verb kms")
+	f.StringVar(&p.Restore, "plugin-restore", "", "command that gives the KMS back")
+	f.StringVar(&p.Rotate, "plugin-rotate", "", "command that rotates the key of the plugin under test; needed by the verb rotate")
+	f.StringVar(&p.Name, "plugin-name", "", "name of the plugin under test in reports (default: its program)")
+	f.StringVar(&p.Version, "plugin-version", "", "version of the plugin under test in reports")
 }
 
 // suiteArgs hands the flags on to the suite's processes.
@@ -55,9 +73,18 @@ func (c *common) suiteArgs() []string {
 		"--kmsharness.plugin-args":        c.sut.PluginArgs,
 		"--kmsharness.reporter-image":     c.sut.ReporterImage,
 		"--kmsharness.reporter-args":      c.sut.ReporterArgs,
+		"--kmsharness.kubeconfig":         c.sut.Kubeconfig,
+		"--kmsharness.namespace-prefix":   c.sut.NamespacePrefix,
+		"--kmsharness.image-prefix":       c.sut.ImagePrefix,
+		"--kmsharness.image-tag":          c.sut.ImageTag,
 	} {
 		if value != "" {
 			args = append(args, flag, value)
+		}
+	}
+	for _, f := range c.sut.Plugin.Flags() {
+		if f[1] != "" {
+			args = append(args, "--kmsharness."+strings.TrimPrefix(f[0], "--"), f[1])
 		}
 	}
 	for flag, set := range map[string]bool{

@@ -42,6 +42,6 @@ reporters and the aggregator made of it. Exit codes: 0 passed, 1 failed, 2 could
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRunCommand(), newE2ECommand(), newCheckCommand(), newReportCommand(), newDiffCommand(), newTraceCommand(), newUpCommand(), newDownCommand(), newSimulateCommand(), newScenarioCommand(), newInvariantsCommand(), newFaultsCommand(), pluginCLI.NewProfilesCommand(), pluginCLI.NewPluginCommand())
+	root.AddCommand(newRunCommand(), newE2ECommand(), newCheckCommand(), newReportCommand(), newDiffCommand(), newTraceCommand(), newUpCommand(), newDownCommand(), newSimulateCommand(), newScenarioCommand(), newInvariantsCommand(), newFaultsCommand(), newConformCommand(), newPreflightCommand(), pluginCLI.NewProfilesCommand(), pluginCLI.NewPluginCommand())
 	return root
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/fakeplugin/profile"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -20,6 +21,7 @@ type upFlags struct {
 	keyIDs        []string
 	profile       string
 	foreground    bool
+	plugin        live.RealPlugin
 }
 
 func newUpCommand() *cobra.Command {
@@ -40,6 +42,7 @@ in memory too: this is for an afternoon, not for a week.`,
 	cmd.Flags().IntVar(&f.controlPlanes, "control-planes", scenario.DefaultControlPlanes, "nodes, each with a kube-apiserver of its own; 1 to 7, 300 MB of memory each")
 	cmd.Flags().StringSliceVar(&f.keyIDs, "key-ids", []string{"1"}, "plugins on every node, the write key first")
 	cmd.Flags().StringVar(&f.profile, "profile", "", "provider that the plugins stand for: "+strings.Join(profile.Names(), ", "))
+	pluginFlags(cmd.Flags(), &f.plugin)
 	cmd.Flags().BoolVar(&f.foreground, "foreground", false, "stay, log to this terminal, and end everything at Ctrl-C")
 	return cmd
 }
@@ -76,6 +79,9 @@ func (f *upFlags) validate() error {
 	if f.profile != "" && !slices.Contains(profile.Names(), f.profile) {
 		return usage("--profile %q: expected one of %s", f.profile, strings.Join(profile.Names(), ", "))
 	}
+	if f.profile != "" && !f.plugin.IsZero() {
+		return usage("--profile and --plugin-command: expected one of them, because the plugin under test has the provider that it has")
+	}
 	for i, id := range f.keyIDs {
 		if _, err := contract.KeyIDOfSocket(contract.SocketPath("/", id)); err != nil {
 			return usage("--key-ids %q: expected letters, digits and dashes, at most 63", id)
@@ -95,6 +101,11 @@ func (f *upFlags) args() []string {
 	}
 	if f.profile != "" {
 		args = append(args, "--profile="+f.profile)
+	}
+	for _, p := range f.plugin.Flags() {
+		if p[1] != "" {
+			args = append(args, p[0]+"="+p[1])
+		}
 	}
 	return args
 }

@@ -30,7 +30,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 		return err
 	}
 	defer func() { err = firstError(err, place.forget(), held.Close()) }()
-	b, err := local.New(local.Options{})
+	b, err := local.New(local.Options{SystemUnderTest: live.SystemUnderTest{Plugin: f.plugin}})
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 		return err
 	}
 	heading := env.RunMetadata()
-	heading.Scenario = f.scenario().Name
+	heading.Scenario, heading.Plugin = f.scenario().Name, f.plugin.Implementation()
 	log.Record(time.Now(), upSource, &heading)
 	if err := f.ready(w, place, env, file.Name()); err != nil {
 		return errors.Join(err, endUp(ctx, env, log))

@@ -4,19 +4,15 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
-// APIServer is one kube-apiserver. It keeps its port, links and certificate across restarts.
+// APIServer is one kube-apiserver. It keeps its port, its link to etcd and its certificate across restarts.
 type APIServer struct {
 	server
 	spec     ServerSpec
 	etcdLink *netfault.Link
-
-	linksMu sync.Mutex
-	links   []*netfault.Link
 }
 
 func newAPIServer(cp *ControlPlane, spec ServerSpec) (*APIServer, error) {
@@ -34,18 +30,6 @@ func newAPIServer(cp *ControlPlane, spec ServerSpec) (*APIServer, error) {
 
 // EtcdLink carries everything between this API server and etcd.
 func (s *APIServer) EtcdLink() *netfault.Link { return s.etcdLink }
-
-// NewLink opens another path for clients to this API server. It lives until the API server is removed.
-func (s *APIServer) NewLink(name string) (*netfault.Link, error) {
-	l, err := netfault.NewLink(name+" to "+s.name, s.Addr())
-	if err != nil {
-		return nil, err
-	}
-	s.linksMu.Lock()
-	defer s.linksMu.Unlock()
-	s.links = append(s.links, l)
-	return l, nil
-}
 
 // AuditLog is the file that receives audit events, one JSON object a line, before each answer is sent.
 func (s *APIServer) AuditLog() string {
@@ -89,14 +73,9 @@ func (s *APIServer) auditArgs() []string {
 
 // close frees what newAPIServer made. The process has ended.
 func (s *APIServer) close() error {
-	s.linksMu.Lock()
-	defer s.linksMu.Unlock()
-	errs := []error{s.server.close()}
-	for _, l := range append(s.links, s.etcdLink) {
-		if l != nil {
-			errs = append(errs, l.Close())
-		}
+	err := s.server.close()
+	if s.etcdLink != nil {
+		err = errors.Join(err, s.etcdLink.Close())
 	}
-	s.links = nil
-	return errors.Join(errs...)
+	return err
 }

@@ -27,6 +27,18 @@ type Authority struct {
 	pki *pki
 }
 
+// NewAuthority is one that is in no file, for servers and clients of a harness.
+func NewAuthority() (Authority, error) {
+	p, err := generatePKI()
+	if err != nil {
+		return Authority{}, fmt.Errorf("make a certificate authority: %w", err)
+	}
+	return Authority{pki: p}, nil
+}
+
+// Bundle is the authority's certificate in PEM.
+func (a Authority) Bundle() []byte { return a.pki.pem }
+
 // LoadAuthority is that of a cluster which somebody else made, from the PEM of its certificate and key.
 func LoadAuthority(certPEM, keyPEM []byte) (Authority, error) {
 	certs, err := certutil.ParseCertsPEM(certPEM)

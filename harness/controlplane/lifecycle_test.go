@@ -113,8 +113,9 @@ func testAudit(t *testing.T, admin *kubernetes.Clientset, s *controlplane.APISer
 }
 
 func testClientLink(t *testing.T, w world, s *controlplane.APIServer) {
-	link, err := s.NewLink("client")
+	link, err := netfault.NewLink("client to "+s.Name(), s.Addr())
 	must(t, err)
+	defer func() { must(t, link.Close()) }()
 	config, err := w.AdminConfig("https://" + link.Addr())
 	c := clientset(t, config, err)
 	must(t, create(t, c, "linked", patience))

@@ -48,6 +48,16 @@ func newPKI(dir string) (*pki, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+	p, err := generatePKI()
+	if err != nil {
+		return nil, err
+	}
+	p.dir = dir
+	return p, errors.Join(os.WriteFile(p.caFile(), p.pem, 0o600), p.writeServiceAccountKey())
+}
+
+// generatePKI makes an authority that is in no file.
+func generatePKI() (*pki, error) {
 	key, err := newKey()
 	if err != nil {
 		return nil, err
@@ -63,9 +73,9 @@ func newPKI(dir string) (*pki, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pki{dir: dir, cert: cert, key: key, pem: encode(certutil.CertificateBlockType, der), roots: x509.NewCertPool()}
+	p := &pki{cert: cert, key: key, pem: encode(certutil.CertificateBlockType, der), roots: x509.NewCertPool()}
 	p.roots.AddCert(cert)
-	return p, errors.Join(os.WriteFile(p.caFile(), p.pem, 0o600), p.writeServiceAccountKey())
+	return p, nil
 }
 
 // bundle is the authority as it stands in objects.

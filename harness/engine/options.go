@@ -33,6 +33,8 @@ type Options struct {
 	Progress func(string)
 	// SourceOnly: the system under test is not this project's, and house rules that it breaks are listed and fail nothing.
 	SourceOnly bool
+	// Plugin is the KMS v2 plugin under test; zero: the plugins are fake.
+	Plugin history.Implementation
 	// KeepGoing lets steps go on after an expectation failed. What fails in the same way again is marked as a repetition.
 	KeepGoing bool
 	// OnFailure is called once, before anything is healed, when an expectation or an action failed; nil: nobody is told.

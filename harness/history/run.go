@@ -1,6 +1,7 @@
 package history
 
 import (
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -24,8 +25,7 @@ type Run struct {
 	// TakeoverAllowance is how long an aggregator may take to be in charge after it started, lost its API server or
 	// lost its leader (its lease duration). The contract does not bound this; zero means four intervals.
 	TakeoverAllowance time.Duration `json:"takeoverAllowance,omitempty"`
-	// Connectivity is how reporters reach the API: "loopback" (their own node's API server, also when empty) or
-	// "service" (any API server, through the load balancer).
+	// Connectivity is how reporters reach the API: ConnectLoopback (also when empty) or ConnectService.
 	Connectivity string `json:"connectivity,omitempty"`
 	// Contract is the wire form that the reporters write: FormConditions or FormHealthReports.
 	Contract string `json:"contract"`
@@ -46,12 +46,33 @@ type Run struct {
 	// APIServers are those beside kube-apiserver.
 	APIServers []AggregatedAPIServer `json:"apiServers,omitempty"`
 
+	// Plugin is the KMS v2 plugin under test; zero: the plugins are fake.
+	Plugin Implementation `json:"plugin,omitzero"`
+
 	// Excused are invariants whose violation this scenario provokes on purpose, with the reason.
 	Excused []Excuse `json:"excused,omitempty"`
 }
 
+// Implementation is a program that others wrote.
+type Implementation struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// IsZero reports whether there is none.
+func (i Implementation) IsZero() bool { return i == Implementation{} }
+
+// String is the name with the version.
+func (i Implementation) String() string { return strings.TrimSpace(i.Name + " " + i.Version) }
+
 // LifecycleOperator is the Lifecycle of a run with an API server operator.
 const LifecycleOperator = "operator"
+
+// Ways of reporters to the API (docs/contract.md, "The reporter"): values of Run.Connectivity.
+const (
+	ConnectLoopback = "loopback" // their own node's API server
+	ConnectService  = "service"  // any API server, through the load balancer
+)
 
 // Variants of the CRDs of the OpenShift API: values of Run.CRDs. The typed form has its field in CRDsTechPreview only.
 const (

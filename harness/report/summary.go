@@ -116,9 +116,19 @@ func (s Summary) forms() string {
 	return " (" + strings.Join(forms, ", ") + ")"
 }
 
+// plugin names the plugin under test, if there is one.
+func (s Summary) plugin() string {
+	for _, r := range s.Results {
+		if r.Plugin != "" {
+			return " with plugin " + r.Plugin
+		}
+	}
+	return ""
+}
+
 func (s Summary) backend() string {
 	if s.Backend != "" {
-		return s.Backend + s.forms()
+		return s.Backend + s.forms() + s.plugin()
 	}
 	if len(s.Results) > 0 {
 		return s.Results[0].Backend

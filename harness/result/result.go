@@ -44,7 +44,9 @@ type Result struct {
 	File     string `json:"file,omitempty"`
 	Backend  string `json:"backend"`
 	// Form is the wire form that reporters wrote: a value of history.Run.Contract.
-	Form   string    `json:"form,omitempty"`
+	Form string `json:"form,omitempty"`
+	// Plugin is the one under test, with its version; empty: the plugins are fake.
+	Plugin string    `json:"plugin,omitempty"`
 	Seed   int64     `json:"seed"`
 	Status Status    `json:"status"`
 	Began  time.Time `json:"began"`
@@ -78,12 +80,16 @@ type Result struct {
 	Dir       string `json:"dir,omitempty"`
 }
 
-// On is the backend, with the wire form where that is not the default.
+// On is the backend, with the wire form where that is not the default, and with the plugin under test.
 func (r Result) On() string {
-	if !r.OtherForm() {
-		return r.Backend
+	on := r.Backend
+	if r.OtherForm() {
+		on += " (" + r.Form + ")"
 	}
-	return r.Backend + " (" + r.Form + ")"
+	if r.Plugin != "" {
+		on += " with plugin " + r.Plugin
+	}
+	return on
 }
 
 func (r Result) OtherForm() bool { return r.Form != "" && r.Form != history.FormConditions }

@@ -44,6 +44,9 @@ func (s *Scenario) setDefaults(missing defaults) {
 	if s.Topology.CRDs == history.CRDsTechPreview {
 		s.Topology.CRDs = ""
 	}
+	if s.Topology.Connectivity == "" {
+		s.Topology.Connectivity = history.ConnectLoopback
+	}
 	if missing.lifecycle {
 		s.Topology.Lifecycle = LifecycleDirect
 	}

@@ -70,6 +70,9 @@ type Topology struct {
 	// CRDs is the variant of the operators' CRDs: history.CRDsDefault, which has no typed list, or empty for history.CRDsTechPreview. That of the APIServer
 	// configuration is CRDsTechPreview always: the other has no encryption type KMS.
 	CRDs string
+	// Connectivity is how the reporters of kube-apiserver reach the API: history.ConnectLoopback (default) or history.ConnectService. Those of others
+	// go through the load balancer always.
+	Connectivity string
 }
 
 // ClusterOperator are the aggregator's flags for the ClusterOperator, as contract.Union has them.

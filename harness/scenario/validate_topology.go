@@ -23,9 +23,13 @@ func (v *validation) topology() {
 	if t.CRDs != "" && v.keyword(at.at("crds"), "crds", t.CRDs, variants()) && v.scenario.AnyContract {
 		v.add(at.at("crds"), "crds %s without contract, expected %s or %s: the typed list is not in these CRDs", t.CRDs, ContractConditions, ContractHealthReports)
 	}
+	v.keyword(at.at("connectivity"), "connectivity", t.Connectivity, Connectivities())
 	v.keyword(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())
 	v.keyword(place{"spec", "operator"}, "operator", v.scenario.Operator, Operators())
 }
+
+// Connectivities are the values of topology.connectivity, the default first.
+func Connectivities() []string { return []string{history.ConnectLoopback, history.ConnectService} }
 
 // variants are the values of topology.crds, the default first.
 func variants() []string { return []string{history.CRDsTechPreview, history.CRDsDefault} }

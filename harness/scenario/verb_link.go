@@ -117,6 +117,13 @@ func linkTos() []string {
 func linkModes() []string { return strings.Fields("cut reset slow mute restore") }
 
 func (l *Link) check(v *validation, at place) {
+	if l.From == history.RoleReporter && slices.Contains(linkEnds()[l.From], l.To) {
+		c, to := v.scenario.Topology.Connectivity, history.RoleAPIServer
+		if c == history.ConnectService {
+			to = history.RoleLoadBalancer
+		}
+		v.keyword(at.at("to"), "to (from reporter with connectivity "+c+")", l.To, []string{to})
+	}
 	if l.From == history.RoleNode { // its whole connection
 		v.keyword(at.at("mode"), "mode (from node to network)", l.Mode, []string{"cut", modeRestore})
 		if v.scenario.Topology.ControlPlanes == 1 {

@@ -84,6 +84,15 @@ func rollups() []Mutant {
 			}),
 		},
 		{
+			Name: "outage-is-broken", Scenario: "service-load-balancer-black-hole", Caught: []string{"ROLLUP-TRUTH"},
+			Mistake: "a failure of all nodes at once taken for that of their plugins: the load balancer that all reports pass is what failed",
+			Subject: saying(func(_ core.Input, c *core.Condition) {
+				if c.Reason == contract.ReasonReportStale && strings.Count(c.Message, "\n") >= 2 {
+					c.Status, c.Reason = core.True, contract.ReasonPluginUnreachable
+				}
+			}),
+		},
+		{
 			Name: "available-with-any-key", Scenario: "plugin-hangs", Caught: []string{"ROLLUP-TRUTH"},
 			Mistake: "available while any node can encrypt: an API server without its write key refuses every write of a secret",
 			Subject: saying(func(in core.Input, c *core.Condition) {

@@ -54,6 +54,11 @@ func processes() []Mutant {
 			Scenario: "apiserver-down", Caught: []string{"CADENCE"},
 		},
 		{
+			Name: "service-never-redialled", Family: Reporter, Program: "mutant-reporter", Args: "--mutation apiserver-never-redialled" + reporterArgs,
+			Mistake:  "the same behind a load balancer, where the next connection would have been served: the report grows stale until somebody restarts the reporter",
+			Scenario: "service-load-balancer-restarted", Caught: []string{"CADENCE"},
+		},
+		{
 			Name: "watch-never-renewed", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation watch-never-renewed" + aggregatorArgs,
 			Mistake:  "an informer without a new list and watch after the connection broke: the aggregator learns of changes only when it happens to look",
 			Scenario: "watches-come-back", Caught: []string{"ROLLUP-TRUTH"},

@@ -13,7 +13,7 @@ func judged() map[string][]string {
 	for id, statements := range map[string]string{
 		"ACCEPTED":              "S0-05 S0-06",
 		"FALSE-HEALTHY":         "S0-05 S0-12 S3-14 S3-15",
-		"FALSE-ALARM":           "S0-12 S0-17",
+		"FALSE-ALARM":           "S0-12 S0-17 S4-07",
 		"DETECTION":             "S0-05 S3-13 S3-14 S3-18",
 		"RECOVERY":              "S3-13 S3-14 S3-18",
 		"STALE-UNKNOWN":         "S0-08 S0-13 S0-18",
@@ -23,7 +23,7 @@ func judged() map[string][]string {
 		"OWNERSHIP":             "S0-10 S0-19",
 		"MONOTONIC":             "S0-07 S0-08",
 		"FRESH-ONLY":            "S0-07",
-		"CADENCE":               "S0-01 S0-07 S0-21 S3-13",
+		"CADENCE":               "S0-01 S0-07 S0-21 S3-13 S4-07",
 		"TRUTHFUL-PROBE":        "S0-01 S0-02 S0-04 S0-05 S0-08 S0-09 S3-10 S3-13 S3-15",
 		"FORMAT":                "S0-06 S0-08",
 		"ROLLUP-TRUTH":          "S0-04 S0-05 S0-08 S0-12 S0-20 S3-15",

@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -184,11 +185,11 @@ func indexOf(image v1.Image, references []string) (*v1.IndexManifest, error) {
 // outgrows this has taken in a library that it should not have.
 const MaxBytes = 20 << 20
 
-// CheckSize refuses an image that has grown too large.
-func CheckSize(image images.Image) error {
-	if image.Size > MaxBytes {
+// CheckSize refuses an image that has grown too large for its definition.
+func CheckSize(d images.Definition, image images.Image) error {
+	if limit := cmp.Or(int64(d.MaxMiB)<<20, MaxBytes); image.Size > limit {
 		return fmt.Errorf("image %s has %.1f MiB: expected at most %d MiB; look at what its program imports",
-			image.Reference, MiB(image.Size), MaxBytes>>20)
+			image.Reference, MiB(image.Size), limit>>20)
 	}
 	return nil
 }

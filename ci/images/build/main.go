@@ -19,7 +19,7 @@ func main() {
 	bin := flag.String("bin", "bin", "folder of the programs")
 	out := flag.String("out", "bin/images", "folder for the archives and their list")
 	flag.Parse()
-	if err := run(*bin, *out, images.Definitions(), os.Stdout); err != nil {
+	if err := run(*bin, *out, images.All(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "build images:", err)
 		os.Exit(1)
 	}
@@ -58,7 +58,7 @@ func build(d images.Definition, bin, out string) (images.Image, error) {
 		return image, err
 	}
 	image.Archive, image.Size = d.Name+".tar", int64(len(text))
-	if err := archive.CheckSize(image); err != nil {
+	if err := archive.CheckSize(d, image); err != nil {
 		return image, err
 	}
 	return image, replace(filepath.Join(out, image.Archive), text)

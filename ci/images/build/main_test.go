@@ -25,7 +25,7 @@ func programs(t *testing.T, size int) string {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	b.Write(noise)
 	dir := t.TempDir()
-	for _, d := range images.Definitions() {
+	for _, d := range images.All() {
 		if err := os.WriteFile(filepath.Join(dir, d.Program), b.Bytes(), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -36,11 +36,11 @@ func programs(t *testing.T, size int) string {
 func TestBuild(t *testing.T) {
 	bin, out := programs(t, 1000), filepath.Join(t.TempDir(), "images")
 	var text bytes.Buffer
-	if err := run(bin, out, images.Definitions(), &text); err != nil {
+	if err := run(bin, out, images.All(), &text); err != nil {
 		t.Fatal(err)
 	}
 	list, err := images.ReadList(out)
-	if err != nil || len(list) != 3 {
+	if err != nil || len(list) != 5 {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	for _, i := range list {

@@ -60,6 +60,9 @@ func (o Options) Fit(s *scenario.Scenario) Fit {
 			f.Notes = append(f.Notes, "the reasons in "+strings.Join(changed, ", ")+" are this project's own: of another aggregator the status that goes with each is expected, with --strict the reason")
 		}
 	}
+	if !o.Plugin.IsZero() {
+		f.ofPlugin(o.Plugin)
+	}
 	if o.ReporterIdentity == history.IdentityAdmin && takesRights(s) {
 		f.Unsupported = append(f.Unsupported, "reporters whose role can be taken away: with --reporter-identity admin they are administrators")
 	}

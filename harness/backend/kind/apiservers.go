@@ -227,6 +227,9 @@ func (f *aggregatedServers) apply(ctx context.Context, server string, objects ..
 // start starts the API servers in the pods, which wait for their command, and makes the kube-apiservers pass requests on. Those run.
 func (f *aggregatedServers) start(ctx context.Context) error {
 	err := eachNode(ctx, f.nodes.List(), func(ctx context.Context, n *live.Node) error {
+		if err := serverOf(n).plugins.startUnderTest(ctx); err != nil {
+			return err
+		}
 		if err := n.Server.Start(ctx); err != nil {
 			return err
 		}
@@ -327,7 +330,11 @@ func (f *aggregatedServers) scale(ctx context.Context, n *live.Node, replicas in
 
 // awaitSupervisors returns when the supervisor of every container of a node's pod answers.
 func (f *aggregatedServers) awaitSupervisors(ctx context.Context, n *live.Node) error {
-	for _, name := range append(pluginContainerUnits(), unitAPIServer, unitReporter) {
+	names := []string{unitAPIServer, unitReporter}
+	for _, c := range f.archives.images.pluginSidecars() {
+		names = append(names, c.unit)
+	}
+	for _, name := range names {
 		u, err := newHeld(unitKey{serverOf(n).dir, name})
 		if err != nil {
 			return err

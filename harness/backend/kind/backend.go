@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/command"
 )
 
 // Name of the backend.
@@ -53,6 +54,9 @@ func New(opts Options) (*Backend, error) {
 	if opts.ReporterArgs != "" && opts.ReporterImage == "" {
 		return nil, errors.New("--reporter-args without --reporter-image: expected both, or --reporter-command")
 	}
+	if !opts.Plugin.IsZero() && opts.Plugin.Image == "" {
+		return nil, errors.New("--plugin-command without --plugin-image: expected both, because on kind a plugin under test runs in a container")
+	}
 	templates := opts.SystemUnderTest
 	templates.ReporterCommand += opts.ReporterArgs
 	if err := templates.Validate(); err != nil {
@@ -61,7 +65,7 @@ func New(opts Options) (*Backend, error) {
 	if err := opts.CheckPrograms(contained); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
 	}
-	if _, err := live.SplitCommand(opts.PluginArgs); err != nil {
+	if _, err := command.Split(opts.PluginArgs); err != nil {
 		return nil, fmt.Errorf("kind backend: plugin arguments: %w", err)
 	}
 	b := &Backend{opts: opts}
@@ -98,7 +102,7 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 }
 
 func (b *Backend) begin(ctx context.Context, p *controlPlane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
-	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Release: release})
+	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Programs: b.programs, Release: release})
 }
 
 // setUp makes what all planes share.
@@ -129,15 +133,19 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 		return errors.Join(err, dir.Close())
 	}
 	b.programs = live.NewPrograms(dir.Path, progress)
+	b.programs.Plugin = b.opts.Plugin
 	if b.plain {
 		b.runDir = dir
 		return nil
 	}
-	if b.programs.PluginArgs, err = live.SplitCommand(b.opts.PluginArgs); err == nil {
+	if b.programs.PluginArgs, err = command.Split(b.opts.PluginArgs); err == nil {
 		b.archives, err = makeArchives(ctx, b.programs, filepath.Join(dir.Path, "images"))
 	}
 	if err == nil && b.opts.ReporterImage != "" {
 		b.opts.ReporterCommand, err = b.archives.takeReporterImage(ctx, b.opts, dir.Path)
+	}
+	if err == nil && b.opts.Plugin.Image != "" {
+		err = b.archives.takePluginImage(ctx, b.opts.Plugin.Image, dir.Path)
 	}
 	if err != nil {
 		return errors.Join(err, dir.Close())

@@ -143,12 +143,21 @@ func createCluster(provider *cluster.Provider, name, nodeImage, kubeconfig strin
 		cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))...)
 }
 
+// noFsync lets etcd leave its writes in the page cache, which outlives a container that is killed. A disk that is slow to sync would make all
+// of a cluster slow.
+const noFsync = `kind: ClusterConfiguration
+apiVersion: kubeadm.k8s.io/v1beta4
+etcd: {local: {extraArgs: [{name: unsafe-no-fsync, value: "true"}]}}
+`
+
 // config is the kind cluster of a plane with control-plane nodes of these names. The nodes have the names that scenarios
 // use, whatever kind calls their containers.
 func config(cluster string, l layout, names []string) *v1alpha4.Cluster {
 	c := &v1alpha4.Cluster{
 		TypeMeta: v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:     cluster,
+
+		KubeadmConfigPatches: []string{noFsync},
 	}
 	for _, name := range names {
 		var patches []string

@@ -114,9 +114,9 @@ func (p *controlPlane) Logs() []live.LogDir {
 }
 
 // MarkDirty implements live.ControlPlane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
-// only have been paused. Nodes and pods that did not start again are not worth another try.
+// only have been paused. Nodes and pods that did not start again are not worth another try, and the KMS of a plugin under test is not known.
 func (p *controlPlane) MarkDirty(d live.Taint) {
-	if d != live.TaintedProgram && d != live.TaintedPower && d != live.TaintedData {
+	if !slices.Contains([]live.Taint{live.TaintedProgram, live.TaintedPower, live.TaintedData, live.TaintedKMS}, d) {
 		return
 	}
 	p.mu.Lock()

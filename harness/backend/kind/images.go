@@ -81,20 +81,36 @@ func (b *Backend) archivesFor(ctx context.Context, s shape, progress func(string
 
 // takeReporterImage puts an image of the engine among the archives and gives the command template of its reporter.
 func (a *archives) takeReporterImage(ctx context.Context, o Options, dir string) (command string, err error) {
-	text, err := docker(ctx, "image", "inspect", "--format", "{{json .Config.Entrypoint}}", o.ReporterImage)
+	text, err := a.takeImage(ctx, "--reporter-image", o.ReporterImage, filepath.Join(dir, "reporter-under-test.tar"))
 	if err != nil {
-		return "", fmt.Errorf("--reporter-image: %w: build it or pull it first", err)
+		return "", err
 	}
 	program, err := entrypoint(text)
 	if err != nil {
 		return "", fmt.Errorf("--reporter-image %s: %w", o.ReporterImage, err)
 	}
-	file := filepath.Join(dir, "reporter-under-test.tar")
-	if _, err := docker(ctx, "save", "--output", file, o.ReporterImage); err != nil {
-		return "", fmt.Errorf("--reporter-image: %w", err)
-	}
-	a.files, a.images.reporter = append(a.files, file), o.ReporterImage
+	a.images.reporter = o.ReporterImage
 	return program + " " + reporterArgs(o), nil
+}
+
+// takePluginImage puts the image of the plugin under test among the archives.
+func (a *archives) takePluginImage(ctx context.Context, image, dir string) error {
+	_, err := a.takeImage(ctx, "--plugin-image", image, filepath.Join(dir, "plugin-under-test.tar"))
+	a.images.pluginUnderTest = image
+	return err
+}
+
+// takeImage puts an image of the engine, which a flag names, among the archives as a file, and gives its entrypoint as JSON.
+func (a *archives) takeImage(ctx context.Context, flag, image, file string) (entrypoint string, err error) {
+	entrypoint, err = docker(ctx, "image", "inspect", "--format", "{{json .Config.Entrypoint}}", image)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: build it or pull it first", flag, err)
+	}
+	if _, err := docker(ctx, "save", "--output", file, image); err != nil {
+		return "", fmt.Errorf("%s: %w", flag, err)
+	}
+	a.files = append(a.files, file)
+	return entrypoint, nil
 }
 
 // entrypoint is what an image runs, as words of a command template. the supervisor runs it directly, so it has to be a path.

@@ -55,7 +55,7 @@ func TestLacks(t *testing.T) {
 		"clock":            {with(&scenario.Clock{}), "share the clock"},
 		"etcd killed":      {with(&scenario.Process{Do: scenario.VerbKill, Target: scenario.Selector{Role: history.RoleEtcd}}), "paused and resumed"},
 		"etcd paused":      {with(&scenario.Process{Do: scenario.VerbPause, Target: scenario.Selector{Role: history.RoleEtcd}}), ""},
-		"reporter over LB": {with(&scenario.Link{From: "reporter", To: "load-balancer", Mode: "cut"}), "loopback"},
+		"service":          {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectService}}, "no service account"},
 	} {
 		lacks := strings.Join(b.Unsupported(&c.s), "\n")
 		if (c.want == "") != (lacks == "") || !strings.Contains(lacks, c.want) {
@@ -71,9 +71,13 @@ func TestOptionsAreChecked(t *testing.T) {
 		"{nodes} is unknown": {ReporterImage: "i", ReporterArgs: "--x {nodes}"},
 		"--reporter-command: program \"/bin/true\": it would run in this project's image, which has /kms-health-reporter only": {
 			SystemUnderTest: live.SystemUnderTest{ReporterCommand: "/bin/true"}},
-		"--aggregator-command: program \"mine\"": {SystemUnderTest: live.SystemUnderTest{AggregatorCommand: "mine --x"}},
-		"without --reporter-image":               {ReporterArgs: "--x"},
-		"expected one of them":                   {ReporterImage: "i", SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}},
+		"--aggregator-command: program \"mine\"":   {SystemUnderTest: live.SystemUnderTest{AggregatorCommand: "mine --x"}},
+		"without --reporter-image":                 {ReporterArgs: "--x"},
+		"--plugin-command without --plugin-image":  {SystemUnderTest: live.SystemUnderTest{Plugin: live.RealPlugin{Command: "/p {socket}"}}},
+		"program \"p\": expected an absolute path": {SystemUnderTest: live.SystemUnderTest{Plugin: live.RealPlugin{Command: "p {socket}", Image: "i"}}},
+		"--plugin-rotate: program \"no-such\"": {
+			SystemUnderTest: live.SystemUnderTest{Plugin: live.RealPlugin{Command: "/p {socket}", Image: "i", Rotate: "no-such"}}},
+		"expected one of them": {ReporterImage: "i", SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)

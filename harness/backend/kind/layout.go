@@ -62,6 +62,7 @@ func logFile(unit string) string           { return unit + ".log" }
 
 // Files of a node that belong to no unit.
 const (
+	realSockets    = "real" // folder of the sockets of plugins under test
 	auditLog       = "audit.jsonl"
 	auditPolicy    = "audit-policy.yaml"
 	encryptionFile = "encryption.yaml"
@@ -77,6 +78,9 @@ const credentials = 0o644
 
 // unitOfPlugin names a container for plugins by the keyID that is at home there. Others may be in it as well: see slot.
 func unitOfPlugin(keyID string) string { return "plugin-" + keyID }
+
+// unitUnderTest names the container for the plugin under test that stands behind one for plugins.
+func unitUnderTest(unit string) string { return unit + "-under-test" }
 
 // Names of the other units.
 const (

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"os"
 	"path/filepath"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -92,8 +93,8 @@ func hostPath(name, path string, kind corev1.HostPathType) corev1.Volume {
 // sidecarsOf are the plugins and the reporter, all of which wait for their command.
 func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount) []corev1.Container {
 	var all []corev1.Container
-	for _, unit := range pluginContainerUnits() {
-		all = append(all, containerIn(s, unit, img.plugin, 0, mounts))
+	for _, c := range img.pluginSidecars() {
+		all = append(all, containerIn(s, c.unit, c.image, c.user, mounts))
 	}
 	reporter := containerIn(s, unitReporter, img.reporter, uidReporter, mounts)
 	reporter.Ports = []corev1.ContainerPort{portOf("metrics", portMetrics, ports.metrics)}
@@ -193,17 +194,39 @@ func folders() []sidecar.Mount {
 	return all
 }
 
-// images of the containers.
-type images struct{ plugin, reporter, aggregator, apiServer string }
+// images of the containers; without a plugin under test there is no pluginUnderTest.
+type images struct{ plugin, reporter, aggregator, apiServer, pluginUnderTest string }
+
+// underTest reports whether the pods have containers for a plugin under test.
+func (img images) underTest() bool { return img.pluginUnderTest != "" }
+
+// pluginSidecar is a container for a plugin in the pod of an API server.
+type pluginSidecar struct {
+	unit, image string
+	user        int64
+}
+
+// pluginSidecars are the containers for plugins of a pod. With a plugin under test there is one for it behind each for a fake plugin. It
+// runs as the user of the harness: no other user but root can enter its folders, and hooks can change its files.
+func (img images) pluginSidecars() []pluginSidecar {
+	var all []pluginSidecar
+	for _, unit := range pluginContainerUnits() {
+		all = append(all, pluginSidecar{unit, img.plugin, 0})
+		if img.underTest() {
+			all = append(all, pluginSidecar{unitUnderTest(unit), img.pluginUnderTest, int64(os.Getuid())})
+		}
+	}
+	return all
+}
 
 // spec is what the API server's static pod of a node gets: containers for plugins, the API server's own wiring, the reporter. The
 // words of their commands are in files, so a scenario that needs others does not change the pod.
 func spec(img images) sidecar.Spec {
 	var s sidecar.Spec
-	for _, unit := range pluginContainerUnits() {
+	for _, c := range img.pluginSidecars() {
 		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
-			Name: containerName(unit), Image: img.plugin, Command: supervisedFromFile(inNodeState, unit),
-			Mounts: folders(), SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](0)},
+			Name: containerName(c.unit), Image: c.image, Command: supervisedFromFile(inNodeState, c.unit),
+			Mounts: folders(), SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To(c.user)},
 		})
 	}
 	s.Sidecars = append(s.Sidecars, sidecar.Sidecar{

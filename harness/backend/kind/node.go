@@ -230,6 +230,9 @@ func (s *server) file(name string) string { return filepath.Join(s.dir, name) }
 
 // started waits until the kubelet has started the API server with its sidecars, and it is ready.
 func (s *server) started(ctx context.Context) error {
+	if err := s.plugins.startUnderTest(ctx); err != nil {
+		return err
+	}
 	running := func(context.Context) error {
 		if phase := s.Status().Phase; phase != live.Running {
 			return fmt.Errorf("the kubelet has not started it")

@@ -51,12 +51,26 @@ func (s *pluginContainer) who() (history.Process, bool) {
 	return history.Process{}, false
 }
 
+// heldBy are the units of a plugin: of the fake one, or of one under test and of the fake one in front of it. They are nil for a unit of
+// another kind.
+func heldBy(u live.Unit) (plugin, front *held) {
+	if f, ok := u.(*live.Fronted); ok {
+		plugin, _ = f.Unit.(*held)
+		front, _ = f.Front.(*held)
+		return plugin, front
+	}
+	plugin, _ = u.(*held)
+	return plugin, plugin
+}
+
 // podPlugins are the containers for plugins of an API server's pod, and the plugins in them. It is safe for concurrent use.
 type podPlugins struct {
 	files podFiles
 	units *units // whose journals are read before a container changes hands: its lines are about the plugin that was in it
 	// make makes the plugin of a keyID in the container of a unit.
 	make func(keyID, unit string) (*live.Plugin, error)
+	// underTest: a plugin under test is in a container of its own, and the fake one in front of it is none of the plugins that the history names.
+	underTest bool
 
 	mu               sync.Mutex
 	pluginContainers []*pluginContainer
@@ -70,10 +84,14 @@ func newPodPlugins(files podFiles, u *units, create func(keyID, unit string) (*l
 	return p
 }
 
-// prepare makes the containers known before they are there; the plugins of keyIDs find their command, the other containers wait for one.
+// prepare makes the containers known before they are there; the fake plugins of keyIDs find their command, the other containers wait for one.
 func (p *podPlugins) prepare(ctx context.Context, n *live.Node, keyIDs []string) error {
 	for _, s := range p.pluginContainers {
-		if err := p.units.follow(unitKey{p.files.dir, s.unit}, n.Name, s.who); err != nil {
+		unit := s.unit
+		if p.underTest {
+			unit = unitUnderTest(unit)
+		}
+		if err := p.units.follow(unitKey{p.files.dir, unit}, n.Name, s.who); err != nil {
 			return err
 		}
 	}
@@ -82,7 +100,10 @@ func (p *podPlugins) prepare(ctx context.Context, n *live.Node, keyIDs []string)
 		if err != nil {
 			return err
 		}
-		if err := g.Unit.(*held).writeCommand(ctx); err != nil {
+		if _, front := heldBy(g.Unit); front != nil {
+			err = front.writeCommand(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -128,7 +149,7 @@ func (p *podPlugins) take(ctx context.Context, n *live.Node, keyID string) (*liv
 		return nil, err
 	}
 	if before := free.is.Load(); before != nil {
-		if err := errors.Join(before.Stop(ctx), p.units.journals.Poll()); err != nil {
+		if err := errors.Join(before.End(ctx), p.units.journals.Poll()); err != nil {
 			return nil, fmt.Errorf("plugin %s/%s takes the place of %s: %w", n.Name, keyID, before.KeyID, err)
 		}
 	}
@@ -146,15 +167,41 @@ func (p *podPlugins) start(ctx context.Context, n *live.Node, keyID string) (*li
 	return g, g.Start(ctx)
 }
 
-// reset starts the plugins that a scenario begins with, without faults, and ends the others.
+// startUnderTest starts the plugins under test when the supervisors of their containers answer, in turn where they share a folder. No
+// supervisor starts one for the first time by itself: it finds no command.
+func (p *podPlugins) startUnderTest(ctx context.Context) error {
+	for _, s := range p.pluginContainers {
+		g := s.is.Load()
+		if g == nil || !p.underTest {
+			continue
+		}
+		plugin, _ := heldBy(g.Unit)
+		answers := func(ctx context.Context) error {
+			_, err := plugin.state(ctx)
+			return err
+		}
+		if err := until(ctx, readyPoll, "wait for the container of "+plugin.unit, answers); err != nil {
+			return err
+		}
+		if err := g.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reset starts the plugins that a scenario begins with, without faults, and ends the others. A plugin under test is started anew: what it
+// remembers of the scenario before is not known.
 func (p *podPlugins) reset(ctx context.Context, n *live.Node, keyIDs []string) error {
 	var errs []error
 	for _, s := range p.pluginContainers {
 		if g := s.is.Load(); g != nil && !(s.usedBy(n) && slices.Contains(keyIDs, g.KeyID)) {
-			errs = append(errs, g.Stop(ctx))
+			errs = append(errs, g.End(ctx))
 			if s.usedBy(n) {
 				n.RemovePlugin(g.KeyID)
 			}
+		} else if g != nil && p.underTest {
+			errs = append(errs, g.Stop(ctx))
 		}
 	}
 	errs = append(errs, forgetJournals(p.files, n.Plugins()))
@@ -170,8 +217,8 @@ func (p *podPlugins) reset(ctx context.Context, n *live.Node, keyIDs []string) e
 
 // inUnit reports whether a plugin runs in the container of a unit.
 func inUnit(g *live.Plugin, unit string) bool {
-	u, ok := g.Unit.(*held)
-	return ok && u.unit == unit
+	u, _ := heldBy(g.Unit)
+	return u != nil && u.unit == unit
 }
 
 // Files of the plugins of a pod.
@@ -208,7 +255,7 @@ func forget(journal string) error {
 // it cannot be seen there.
 func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, socket func(keyID string) string) *podPlugins {
 	f := p.layout.node(node).pod(apiServer)
-	return newPodPlugins(f, p.units, func(keyID, unit string) (*live.Plugin, error) {
+	all := newPodPlugins(f, p.units, func(keyID, unit string) (*live.Plugin, error) {
 		control, journal := "ctl-"+keyID+".sock", journalPrefix+node+"-"+keyID+journalSuffix
 		g, err := live.NewPlugin(node, keyID, socket(keyID), f.file(control), f.file(journal))
 		if err != nil {
@@ -219,15 +266,51 @@ func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, 
 		if err != nil {
 			return nil, err
 		}
-		u.command = func(context.Context) ([]string, error) {
-			args := live.PluginArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), inNodeShared+"/kms.sock", p.kms.Key(apiServer, keyID))
-			// The reporter is not root, and nobody else can reach the folder.
-			return slices.Concat([]string{"/" + live.PluginProgram}, args, []string{"--socket-mode=0666"}, profile.Args(), p.Programs.PluginArgs), nil
+		g.Unit, u.ready = u, g.Healthy
+		args := func() []string {
+			return live.PluginArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), inNodeShared+"/kms.sock", p.kms.Key(apiServer, keyID))
 		}
-		u.ready = g.Healthy
-		g.Unit = u
+		if p.archives.images.underTest() {
+			behind, err := f.putUnderTest(g, u, p.Host, p.layout.shared())
+			if err != nil {
+				return nil, err
+			}
+			args = func() []string {
+				return live.FrontArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), behind)
+			}
+		}
+		u.command = func(context.Context) ([]string, error) {
+			// The reporter is not root, and nobody else can reach the folder.
+			return slices.Concat([]string{"/" + live.PluginProgram}, args(), []string{"--socket-mode=0666"}, profile.Args(), p.Programs.PluginArgs), nil
+		}
 		return g, nil
 	})
+	all.underTest = p.archives.images.underTest()
+	return all
+}
+
+// putUnderTest makes g a plugin under test, in the container behind that of a fake plugin, and gives its values as the pod sees them. The
+// folder of all nodes is shared on this machine.
+func (f podFiles) putUnderTest(g *live.Plugin, front *held, h *live.Host, shared string) (inPod live.Instance, err error) {
+	inPod, err = live.NewInstance(g.Identity, f.in(realSockets), f.seen, inNodeShared)
+	if err != nil {
+		return nil, err
+	}
+	onHost, err := live.NewInstance(g.Identity, f.file(realSockets), f.dir, shared)
+	if err != nil {
+		return nil, err
+	}
+	u, err := newHeld(unitKey{f.dir, unitUnderTest(front.unit)})
+	if err != nil {
+		return nil, err
+	}
+	u.ready = onHost.Answers
+	u.command = func(context.Context) ([]string, error) {
+		program, args, err := h.Programs.Plugin.CommandOf(inPod)
+		return append([]string{program}, args...), errors.Join(err, onHost.MakeFolders())
+	}
+	g.PutUnderTest(h, u, front, onHost)
+	return inPod, nil
 }
 
 // AddPlugin implements live.ControlPlane, also for aggregated API servers.

@@ -138,6 +138,21 @@ func TestSlotsAreReset(t *testing.T) {
 	a.add("2@plugin-2", "1@plugin-1")
 }
 
+// A plugin under test begins each scenario with a new process. A fake one goes on.
+func TestPluginsUnderTestBeginAnew(t *testing.T) {
+	for _, underTest := range []bool{false, true} {
+		a := newPlace(t)
+		a.add("1@plugin-1")
+		a.underTest = underTest
+		if err := a.reset(t.Context(), &a.node, []string{"1"}); err == nil {
+			t.Error("there is no fake plugin whose faults could be ended")
+		}
+		if len(a.ended) > 0 != underTest || a.node.Plugin("1") == nil {
+			t.Errorf("under test %t: ended %v", underTest, a.ended)
+		}
+	}
+}
+
 // What a supervisor has written before its container changed hands is about the plugin that was in it then.
 func TestWhoseLinesOfAJournal(t *testing.T) {
 	a := newPlace(t)
@@ -177,6 +192,10 @@ func TestWhoseLinesOfAJournal(t *testing.T) {
 // What is asked of a unit after its pod was away is asked of the plugin that is in it.
 func TestInUnit(t *testing.T) {
 	g := &live.Plugin{KeyID: "2", Target: live.Target{Unit: &held{unitKey: unitKey{"", "plugin-1"}}}}
+	behind := &live.Plugin{KeyID: "3", Target: live.Target{Unit: underTestIn("", "plugin-3")}}
+	if !inUnit(behind, "plugin-3-under-test") || inUnit(behind, "plugin-3") {
+		t.Error("a plugin under test is in a container of its own")
+	}
 	if !inUnit(g, "plugin-1") || inUnit(g, "plugin-2") || inUnit(&live.Plugin{Target: live.Target{Unit: broken{}}}, "plugin-1") {
 		t.Error("the container counts, not the keyID")
 	}

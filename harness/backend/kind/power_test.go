@@ -150,6 +150,7 @@ func TestUnitOf(t *testing.T) {
 		"apiserver":                     {Identity: history.Process{Role: history.RoleAPIServer}},
 		"reporter":                      {Identity: history.Process{Role: history.RoleReporter}},
 		"plugin-2":                      {Unit: &held{unitKey: unitKey{"", "plugin-2"}}, Identity: history.Process{Role: history.RolePlugin, KeyID: "5"}},
+		"plugin-3-under-test":           {Unit: underTestIn("", "plugin-3"), Identity: history.Process{Role: history.RolePlugin, KeyID: "6"}},
 		"error: role etcd has no conta": {Identity: history.Process{Role: history.RoleEtcd}},
 	} {
 		got, err := unitOf(p)
@@ -172,6 +173,7 @@ func TestRestartContainerNamesTheContainer(t *testing.T) {
 	fakeDocker(t, `echo "$*" >>`+dir+`/calls`)
 	p := fleetsOf(t)
 	plugin := live.Target{Unit: &held{unitKey: unitKey{dir, "plugin-2"}}, Identity: history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: "5"}}
+	behind := live.Target{Unit: underTestIn(dir, "plugin-1"), Identity: history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: "7"}}
 	apiServer := live.Target{Identity: history.Process{Role: history.RoleAPIServer, Node: "cp-1"}}
 	for _, c := range []struct {
 		restart func(context.Context, live.Target, func(*live.Target)) error
@@ -179,6 +181,7 @@ func TestRestartContainerNamesTheContainer(t *testing.T) {
 		want    string
 	}{
 		{p.RestartContainer, plugin, "pod.name\"==kube-apiserver-cp-1,labels.\"io.kubernetes.container.name\"==vault-kms-plugin-2"},
+		{p.RestartContainer, behind, "io.kubernetes.container.name\"==vault-kms-plugin-1-under-test"},
 		{p.RestartContainer, apiServer, "container.name\"==kube-apiserver"},
 		{p.fleets[0].RestartContainer, plugin, "pod.namespace\"==openshift-apiserver,labels.\"io.kubernetes.container.name\"==vault-kms-plugin-2"},
 		{p.fleets[0].RestartContainer, apiServer, "container.name\"==apiserver"},

@@ -139,7 +139,7 @@ func unitOf(t live.Target) (string, error) {
 	case history.RoleReporter:
 		return unitReporter, nil
 	case history.RolePlugin:
-		if u, ok := t.Unit.(*held); ok { // a plugin is in whichever was free
+		if u, _ := heldBy(t.Unit); u != nil { // a plugin is in whichever was free
 			return u.unit, nil
 		}
 	}
@@ -250,7 +250,7 @@ func (u *held) answers(ctx context.Context, n *live.Node) error {
 	}
 	for _, g := range n.Plugins() {
 		if inUnit(g, u.unit) {
-			return g.Healthy(ctx)
+			return g.Answers(ctx)
 		}
 	}
 	return nil

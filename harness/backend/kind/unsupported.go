@@ -22,6 +22,9 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > replicas {
 		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
 	}
+	if s.Topology.Connectivity == history.ConnectService {
+		add("connectivity service: the reporters of kube-apiserver are in its static pod, where there is no service account")
+	}
 	lacks = append(lacks, live.UnsupportedVerbs(s)...)
 	lacks = append(lacks, live.UnsupportedAggregated(s)...)
 	lacks = append(lacks, live.UnsupportedRefusals(s)...)
@@ -48,10 +51,6 @@ func lackingPlugins(keyIDs []string) (lacks []string) {
 // lacking says why an action cannot be done.
 func lacking(a scenario.Action) []string {
 	switch a := a.(type) {
-	case *scenario.Link:
-		if a.From == history.RoleReporter && a.To == history.RoleLoadBalancer {
-			return []string{"a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)"}
-		}
 	case *scenario.Encryption:
 		if a.Type == scenario.TypeKMS {
 			return lackingPlugins(a.KeyIDs)

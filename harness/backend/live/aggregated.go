@@ -98,7 +98,7 @@ func (e *Environment) headings() []history.AggregatedAPIServer {
 	var all []history.AggregatedAPIServer
 	for _, f := range e.aggregated {
 		all = append(all, history.AggregatedAPIServer{
-			Name: f.apiServer, Operator: f.operator.resource.Resource, ClusterOperator: f.operator.clusterOperator, Connectivity: "service"})
+			Name: f.apiServer, Operator: f.operator.resource.Resource, ClusterOperator: f.operator.clusterOperator, Connectivity: history.ConnectService})
 	}
 	return all
 }

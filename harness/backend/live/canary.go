@@ -21,9 +21,10 @@ func (r *recorder) canary(n *Node, c *Client) {
 	r.canaries[n.Name] = cancel
 	r.mu.Unlock()
 	name := "kmsharness-canary-" + n.Name
+	namespace := r.controlPlane.Traits().canaries()
 	write := func(ctx context.Context) error {
 		o := newObject("v1", "ConfigMap", name, object{"data": object{"at": time.Now().UTC().Format(time.RFC3339Nano)}})
-		_, err := c.Resource(configMapObjects()).Namespace(dataNamespace).Apply(ctx, name, o, metav1.ApplyOptions{FieldManager: "kmsharness-canary", Force: true})
+		_, err := c.Resource(configMapObjects()).Namespace(namespace).Apply(ctx, name, o, metav1.ApplyOptions{FieldManager: "kmsharness-canary", Force: true})
 		return err
 	}
 	one := &canary.Canary{Sink: r.sink, Node: n.Name, Write: write, Timeout: r.controlPlane.Traits().Timing.WriteTimeout, Now: time.Now}

@@ -57,6 +57,12 @@ func (sut *systemUnderTest) writeCredential(n *Node, life time.Duration) (expire
 
 // write replaces a file with credentials, and gives its path as the program sees it.
 func (p Place) write(name string, text []byte) (string, error) {
+	if p.Put != nil {
+		if err := p.Put(name, text); err != nil {
+			return "", fmt.Errorf("write credentials: %w", err)
+		}
+		return filepath.Join(p.SeenDir, name), nil
+	}
 	file := filepath.Join(p.Dir, name)
 	if err := os.WriteFile(file+".new", text, cmp.Or(p.Mode, 0o600)); err != nil {
 		return "", fmt.Errorf("write credentials: %w", err)

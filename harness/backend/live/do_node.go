@@ -71,6 +71,9 @@ func (nc *nodeChanges) removeNode(ctx context.Context, name string, lingers bool
 }
 
 func (nc *nodeChanges) deleteNodeObject(ctx context.Context, gone *Node) error {
+	if k, ok := nc.e.controlPlane.(NodeKeeper); ok {
+		return k.RemoveNodeObject(ctx, gone.Name)
+	}
 	for _, n := range nc.e.serving() {
 		if n != gone {
 			return n.Admin.remove(ctx, nodeObjects(), "", gone.Name)
@@ -152,7 +155,7 @@ func (nc *nodeChanges) meet(ctx context.Context, n *Node, configured func() erro
 	if err := nc.e.sut.prepareReporter(n, n.ReporterPlace.MetricsAddress); err != nil {
 		return err
 	}
-	n.since, err = n.Admin.nodeObject(ctx, n.Name, nc.e.traits.RealNodes)
+	n.since, err = nodeSince(ctx, nc.e.controlPlane, n.Admin, n.Name)
 	return err
 }
 
@@ -162,7 +165,7 @@ func (nc *nodeChanges) joined(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	since, err := c.nodeObject(ctx, name, true)
+	since, err := nodeSince(ctx, nc.e.controlPlane, c, name)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (fs *faults) permit(ctx context.Context, configured history.Refusal, allowe
 	if err != nil {
 		return err
 	}
-	if err := c.setRules(ctx, fs.e.operator, fs.refusals); err != nil {
+	if err := c.setRules(ctx, fs.e.traits.manifests(fs.e.operator.flag), fs.refusals); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -89,8 +89,8 @@ func (fs *faults) permit(ctx context.Context, configured history.Refusal, allowe
 }
 
 // setRules patches the rules of the roles of reporters and aggregators to what refusals leave of those in the manifests.
-func (c *Client) setRules(ctx context.Context, op operator, refusals []history.Refusal) error {
-	objects, err := manifests.Objects(manifests.Options{Operator: op.flag})
+func (c *Client) setRules(ctx context.Context, installed manifests.Options, refusals []history.Refusal) error {
+	objects, err := manifests.Objects(installed)
 	if err != nil {
 		return err
 	}

@@ -74,6 +74,8 @@ func (e *Environment) withParts() *Environment {
 type Options struct {
 	// SystemUnderTest are the commands that take the place of this project's own.
 	SystemUnderTest
+	// Programs finds the programs of hooks; without a plugin under test it may be nil.
+	Programs *Programs
 	// Release takes the plane back when the scenario is over; keep leaves everything running.
 	Release func(ctx context.Context, e *Environment, keep bool) error
 }
@@ -88,7 +90,7 @@ func (e *Environment) RunMetadata() history.Run {
 	}
 	return history.Run{
 		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
-		TakeoverAllowance: e.traits.Takeover, Connectivity: "loopback", Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.ReporterIdentity,
+		TakeoverAllowance: e.traits.Takeover, Connectivity: e.scenario.Topology.Connectivity, Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.ReporterIdentity,
 		Operator: e.operator.resource.Resource, ClusterOperator: e.operator.clusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: e.operated.lifecycle(), APIServers: e.headings(),
 	}
 }

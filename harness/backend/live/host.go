@@ -17,11 +17,12 @@ type Host struct {
 	mu       sync.Mutex
 	names    map[string]history.Process
 	listener func(at time.Time, payload any)
+	firsts   map[string]*sync.Mutex // by folder: see Fronted
 }
 
 // NewHost runs processes that end with the harness; runDir marks them.
 func NewHost(programs *Programs, runDir string) *Host {
-	h := &Host{Programs: programs, names: map[string]history.Process{}}
+	h := &Host{Programs: programs, names: map[string]history.Process{}, firsts: map[string]*sync.Mutex{}}
 	h.Supervisor = process.New(process.Options{RunDir: runDir, OnChange: h.changed})
 	return h
 }
@@ -38,6 +39,16 @@ func (h *Host) Unit(identity history.Process, ready process.Probe, spec func(con
 	name := NameOf(identity)
 	h.Register(identity, name)
 	return &child{name: name, supervisor: h.Supervisor, ready: ready, spec: spec}
+}
+
+// first is the lock for the first starts of plugins that share a folder.
+func (h *Host) first(dir string) *sync.Mutex {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.firsts[dir] == nil {
+		h.firsts[dir] = &sync.Mutex{}
+	}
+	return h.firsts[dir]
 }
 
 // changed is told by the supervisor what happens to processes.

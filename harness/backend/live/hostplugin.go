@@ -16,8 +16,10 @@ type HostPlugin struct {
 	Node, KeyID string
 	// Dir is of its sockets, Logs of its journal and its log.
 	Dir, Logs string
-	KMS       *RemoteKMS
-	Profile   *Profile
+	// Root is a folder of the control plane.
+	Root    string
+	KMS     *RemoteKMS
+	Profile *Profile
 }
 
 func (p HostPlugin) String() string {
@@ -48,6 +50,9 @@ func (p HostPlugin) On(h *Host) (*Plugin, error) {
 		return nil, err
 	}
 	g.Identity.APIServer = p.APIServer
+	if !h.Programs.Plugin.IsZero() {
+		return g, p.makeReal(h, g)
+	}
 	g.Unit = h.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
 		path, err := h.Programs.Find(ctx, PluginProgram)
 		args := PluginArgs(p.Node, p.KeyID, p.Dir, control, journal, p.KMS.Socket, p.KMS.Key(p.APIServer, p.KeyID))

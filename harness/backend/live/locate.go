@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/kmsharness/kmsharness/internal/command"
 )
 
 // modulePath is where the programs are built from, if nobody built them before.
@@ -90,19 +92,27 @@ func Findable(program, _ string) error {
 	return err
 }
 
-// CheckPrograms calls check for each program that a template names, with the program of this project that it replaces. A name with a
+// CheckPrograms calls check for the programs of reporter and aggregator that a template names, with the program of this project that each
+// replaces. The programs of hooks, and of a plugin under test without an image, run on this machine and must be there. A name with a
 // placeholder is known only when the program is started, and passes.
 func (s SystemUnderTest) CheckPrograms(check func(program, replaced string) error) error {
-	for _, c := range []struct{ flag, text, fallback string }{
-		{"--reporter-command", s.ReporterCommand, DefaultReporter}, {"--aggregator-command", s.AggregatorCommand, DefaultAggregator},
-	} {
-		program := programOf(c.text)
-		if program == "" || placeholder.MatchString(program) {
-			continue
-		}
-		if err := check(program, programOf(c.fallback)); err != nil {
-			return fmt.Errorf("%s: program %q: %w", c.flag, program, err)
-		}
+	if err := checkProgram("--reporter-command", s.ReporterCommand, DefaultReporter, check); err != nil {
+		return err
+	}
+	if err := checkProgram("--aggregator-command", s.AggregatorCommand, DefaultAggregator, check); err != nil {
+		return err
+	}
+	return s.Plugin.checkPrograms()
+}
+
+// checkProgram calls check for the program of the template of a flag, with that of the template that it replaces.
+func checkProgram(flag, template, replaced string, check func(program, replaced string) error) error {
+	program := programOf(template)
+	if program == "" || command.HasPlaceholder(program) {
+		return nil
+	}
+	if err := check(program, programOf(replaced)); err != nil {
+		return fmt.Errorf("%s: program %q: %w", flag, program, err)
 	}
 	return nil
 }
@@ -120,7 +130,7 @@ func (s SystemUnderTest) Own() []string {
 
 // programOf is the first word of a template; empty if there is none.
 func programOf(text string) string {
-	words, err := SplitCommand(text)
+	words, err := command.Split(text)
 	if err != nil || len(words) == 0 {
 		return "" // Validate says what is wrong
 	}

@@ -69,6 +69,14 @@ func (c *Client) configureEncryption(ctx context.Context, kind string) error {
 	return nil
 }
 
+// nodeSince says since when a node is expected to report. Where nobody else makes its object, it makes one.
+func nodeSince(ctx context.Context, p ControlPlane, c *Client, name string) (time.Time, error) {
+	if k, ok := p.(NodeKeeper); ok {
+		return k.NodeSince(ctx, name)
+	}
+	return c.nodeObject(ctx, name, p.Traits().RealNodes)
+}
+
 // nodeObject creates the Node object, unless a kubelet has done so, and says since when it exists, in whole seconds.
 func (c *Client) nodeObject(ctx context.Context, name string, real bool) (time.Time, error) {
 	if real {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -13,14 +15,16 @@ import (
 // PluginProgram serves plugins and the remote KMS.
 const PluginProgram = "fake-kms-plugin"
 
-// Plugin is one fake KMS v2 plugin: a process for a keyID on a node.
+// Plugin is one KMS v2 plugin for a keyID on a node: a fake one, or one under test with a fake one in front of it.
 type Plugin struct {
 	Target
 	Node, KeyID string
 	// Socket that API server and reporter use, the control API's socket and the journal, on this machine.
 	Socket, ControlSocket, Journal string
 
-	control *control
+	control  *control
+	instance Instance    // of a plugin under test; nil: it is a fake one
+	broken   atomic.Bool // of a plugin under test: a hook has taken its KMS away
 }
 
 // NewPlugin makes the plugin at its sockets; its Unit is the backend's to set.
@@ -49,10 +53,17 @@ func (g *Plugin) Clear(ctx context.Context) error {
 // PluginArgs are the arguments of PluginProgram for a plugin whose folders it sees as sockets, control and logs, with the
 // remote KMS at a socket; key is the plugin's key there.
 func PluginArgs(node, keyID, sockets, controlSocket, journal, kms, key string) []string {
-	return []string{
-		"serve", "--listen=" + contract.SocketPath(sockets, keyID), "--node=" + node, "--key-id=" + keyID,
-		"--remote=unix://" + kms, "--key=" + key, "--control=unix://" + controlSocket, "--journal=" + journal,
-	}
+	return serveArgs(node, keyID, sockets, controlSocket, journal, "--remote=unix://"+kms, "--key="+key)
+}
+
+// FrontArgs are those of PluginProgram in front of a plugin under test, whose paths are as PluginProgram sees them.
+func FrontArgs(node, keyID, sockets, controlSocket, journal string, behind Instance) []string {
+	return serveArgs(node, keyID, sockets, controlSocket, journal, "--upstream="+behind[placeEndpoint])
+}
+
+func serveArgs(node, keyID, sockets, controlSocket, journal string, keys ...string) []string {
+	return slices.Concat([]string{"serve", "--listen=" + contract.SocketPath(sockets, keyID), "--node=" + node, "--key-id=" + keyID},
+		keys, []string{"--control=unix://" + controlSocket, "--journal=" + journal})
 }
 
 // HostSocket is the path of a plugin's socket below a folder of this machine.
@@ -82,7 +93,7 @@ func (n *Node) Close() {
 
 // close ends the plugin for good.
 func (g *Plugin) close(ctx context.Context) error {
-	err := g.Stop(ctx)
+	err := g.End(ctx)
 	g.control.Close()
 	if err != nil {
 		return fmt.Errorf("stop plugin %s/%s: %w", g.Node, g.KeyID, err)

@@ -21,6 +21,8 @@ type Programs struct {
 	progress func(string)
 	// PluginArgs are further arguments of every fake plugin.
 	PluginArgs []string
+	// Plugin takes the fake plugin's place, which then stands in front of it.
+	Plugin RealPlugin
 
 	mu    sync.Mutex
 	found map[string]string
@@ -32,7 +34,7 @@ func NewPrograms(dir string, progress func(string)) *Programs {
 }
 
 // ownPrograms are this project's.
-var ownPrograms = []string{"kms-health-reporter", "kms-health-aggregator", "fake-kms-plugin", "kmsharness-supervisor", "kmsharness-proxy"}
+var ownPrograms = []string{"kms-health-reporter", "kms-health-aggregator", "fake-kms-plugin", "kmsharness-supervisor", "kmsharness-proxy", "kmsharness-agent"}
 
 // own reports whether a name is that of one of this project's programs.
 func own(name string) bool { return slices.Contains(ownPrograms, name) }

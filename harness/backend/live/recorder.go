@@ -67,7 +67,7 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 	})
 	r.wg.Go(r.flush)
 	r.wg.Go(func() { starvation.Run(r.ctx, r.starved) })
-	if !e.traits.RealNodes { // what holds programs in containers tells of them
+	if !e.traits.RealNodes && !e.traits.Foreign() { // what holds programs in containers tells of them
 		r.wg.Go(r.queues)
 	}
 	return r, nil
@@ -97,6 +97,13 @@ func (r *recorder) follow() error {
 	if err := r.files.Add(r.controlPlane.KMS().Journal, tail.FromEnd, r.searched(history.RoleRemoteKMS, r.journal.Operation)); err != nil {
 		return err
 	}
+	if l, ok := r.controlPlane.(RequestLogger); ok {
+		for name, file := range l.RequestLogs() {
+			if err := r.followRequests(name, file, tail.FromEnd); err != nil {
+				return err
+			}
+		}
+	}
 	for _, n := range r.controlPlane.Nodes().List() {
 		if err := r.followNode(n, tail.FromEnd); err != nil {
 			return err
@@ -108,7 +115,7 @@ func (r *recorder) follow() error {
 // followNode records what a node's API server and plugins write, and watches through its API server.
 func (r *recorder) followNode(n *Node, from tail.From) error {
 	name := n.Name
-	if err := r.files.Add(n.Server.AuditLog(), from, r.searched("audit/"+name, func(line []byte) error { return r.audit.Line(name, line) })); err != nil {
+	if err := r.followRequests(name, n.Server.AuditLog(), from); err != nil {
 		return err
 	}
 	if err := r.files.Add(n.Server.LogFile(), from, r.searched("log/"+name, func(line []byte) error { return r.envelope.Line(name, line) })); err != nil {
@@ -133,10 +140,15 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 	r.watcher.Add(r.ctx, name, c)
 	r.watchContainers(n)
 	r.scrape(n)
-	if r.controlPlane.Traits().RealNodes {
+	if t := r.controlPlane.Traits(); t.RealNodes || t.Foreign() {
 		r.canary(n, c)
 	}
 	return nil
+}
+
+// followRequests reads a log of the requests to the API server of a name.
+func (r *recorder) followRequests(name, file string, from tail.From) error {
+	return r.files.Add(file, from, r.searched("audit/"+name, func(line []byte) error { return r.audit.Line(name, line) }))
 }
 
 func (r *recorder) followPlugin(g *Plugin, from tail.From) error {

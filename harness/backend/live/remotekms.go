@@ -66,16 +66,25 @@ func (k *RemoteKMS) Call(apiServer, keyID, key string) {
 // RemoteKey is the name, unless somebody gave it another, of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
 func RemoteKey(apiServer, keyID string) string { return apiservers.RemoteKey(apiServer, keyID) }
 
-// StartRemoteKMS starts it with its socket and state in dir and its journal in logs.
-func StartRemoteKMS(ctx context.Context, h *Host, dir, logs string) (*RemoteKMS, error) {
-	k := &RemoteKMS{Socket: filepath.Join(dir, "kms.sock"), Journal: JournalFile(logs, history.RoleRemoteKMS)}
-	at, err := endpoint.ParseUnix("unix://" + k.Socket)
+// NewRemoteKMS is the remote KMS at a socket, with its journal; its Unit is the backend's to set.
+func NewRemoteKMS(socket, journal string) (*RemoteKMS, error) {
+	at, err := endpoint.ParseUnix("unix://" + socket)
 	if err != nil {
 		return nil, err
 	}
-	k.client = remotekms.NewClient(at)
-	k.Identity = history.Process{Role: history.RoleRemoteKMS}
-	k.Unit = h.Unit(k.Identity, k.client.Healthy, func(ctx context.Context) (process.Spec, error) {
+	return &RemoteKMS{Target: Target{Identity: history.Process{Role: history.RoleRemoteKMS}}, Socket: socket, Journal: journal, client: remotekms.NewClient(at)}, nil
+}
+
+// Healthy is nil if it answers.
+func (k *RemoteKMS) Healthy(ctx context.Context) error { return k.client.Healthy(ctx) }
+
+// StartRemoteKMS starts it with its socket and state in dir and its journal in logs.
+func StartRemoteKMS(ctx context.Context, h *Host, dir, logs string) (*RemoteKMS, error) {
+	k, err := NewRemoteKMS(filepath.Join(dir, "kms.sock"), JournalFile(logs, history.RoleRemoteKMS))
+	if err != nil {
+		return nil, err
+	}
+	k.Unit = h.Unit(k.Identity, k.Healthy, func(ctx context.Context) (process.Spec, error) {
 		path, err := h.Programs.Find(ctx, PluginProgram)
 		return process.Spec{Path: path, LogFile: filepath.Join(logs, history.RoleRemoteKMS+".log"), Args: []string{
 			"remote", "--listen=unix://" + k.Socket, "--journal=" + k.Journal, "--state=" + filepath.Join(dir, "kms.json"),
@@ -134,6 +143,9 @@ func (fs *faults) rotate(ctx context.Context, a *scenario.Rotate) error {
 	if fs.e.pods != nil && len(fs.e.encrypting.currentKeyIDs()) == 0 {
 		return nil
 	}
+	if !fs.e.opts.Plugin.IsZero() {
+		return fs.rotateReal(ctx)
+	}
 	if err := fs.setLags(ctx, a.Lag); err != nil {
 		return err
 	}
@@ -152,6 +164,9 @@ func (fs *faults) rotate(ctx context.Context, a *scenario.Rotate) error {
 
 // remote changes what the remote KMS does, for the plugins of a node or for all.
 func (fs *faults) remote(ctx context.Context, a *scenario.KMS) error {
+	if !fs.e.opts.Plugin.IsZero() {
+		return fs.remoteOfReal(ctx, a)
+	}
 	op, node := a.Op, a.Node
 	caller := node + "/*"
 	if node == "" || node == scenario.NodeAll {

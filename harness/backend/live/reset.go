@@ -18,7 +18,7 @@ import (
 
 // manifestsOf are what a cluster needs for the health of an operator: the CRDs in a variant, and the permissions of reporters and
 // aggregator.
-func manifestsOf(operator, variant string) ([]*unstructured.Unstructured, error) {
+func manifestsOf(installed manifests.Options, variant string) ([]*unstructured.Unstructured, error) {
 	list, err := crds.WithKMS(crds.Variant(variant))
 	if err != nil {
 		return nil, err
@@ -35,11 +35,16 @@ func manifestsOf(operator, variant string) ([]*unstructured.Unstructured, error)
 		o.SetKind("CustomResourceDefinition")
 		objects = append(objects, o)
 	}
-	more, err := manifests.Objects(manifests.Options{Operator: operatorFlag(operator)})
+	more, err := manifests.Objects(installed)
 	if err != nil {
 		return nil, err
 	}
 	return append(objects, more...), nil
+}
+
+// Manifests are all manifests for an operator, in the order in which they can be created.
+func (t Traits) Manifests(operator, variant string) ([]*unstructured.Unstructured, error) {
+	return manifestsOf(t.manifests(operator), variant)
 }
 
 // Missing are the manifests for an operator that a plane does not have yet; installed are the operators, as OperatorFlag names
@@ -48,7 +53,7 @@ func Missing(operator, variant string, installed map[string]bool) ([]*unstructur
 	if installed[operatorFlag(operator)] {
 		return nil, nil
 	}
-	objects, err := manifestsOf(operator, variant)
+	objects, err := manifestsOf(Traits{}.manifests(operator), variant)
 	if len(installed) > 0 { // the CRDs are there
 		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
 	}
@@ -75,6 +80,9 @@ func Reset(ctx context.Context, p ControlPlane, operator string) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return resetObjects(ctx, p, op) })
+	if p.Traits().Foreign() {
+		return group.Wait()
+	}
 	for _, n := range p.Nodes().List() {
 		group.Go(func() error { return n.prove(ctx) })
 	}
@@ -95,11 +103,15 @@ func resetObjects(ctx context.Context, p ControlPlane, op operator) error {
 		}
 		return c.configureEncryption(ctx, string(encryption.KMS))
 	})
-	group.Go(func() error { return c.removeAll(ctx) })
-	group.Go(func() error { return c.setRules(ctx, op, nil) }) // a scenario that was interrupted has not given them back
+	if p.Traits().Foreign() {
+		group.Go(func() error { return c.removeLeases(ctx, p.Traits().leases()) })
+	} else {
+		group.Go(func() error { return c.removeAll(ctx) })
+	}
+	group.Go(func() error { return c.setRules(ctx, p.Traits().manifests(op.flag), nil) }) // a scenario that was interrupted has not given them back
 	for _, n := range p.Nodes().List() {
 		group.Go(func() (err error) {
-			n.since, err = c.nodeObject(ctx, n.Name, p.Traits().RealNodes)
+			n.since, err = nodeSince(ctx, p, c, n.Name)
 			return err
 		})
 	}
@@ -135,8 +147,8 @@ func Purge(ctx context.Context, p ControlPlane) error {
 // removeAll deletes what a scenario may have left beside the objects that are recreated: leases of aggregators and
 // secrets.
 func (c *Client) removeAll(ctx context.Context) error {
-	if err := c.Resource(leaseObjects()).Namespace(manifests.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete leases: %w", err)
+	if err := c.removeLeases(ctx, manifests.Namespace); err != nil {
+		return err
 	}
 	options := metav1.ListOptions{LabelSelector: dataLabel}
 	for _, ns := range []string{dataNamespace, keyNamespace} {
@@ -144,6 +156,14 @@ func (c *Client) removeAll(ctx context.Context) error {
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete secrets in %s: %w", ns, err)
 		}
+	}
+	return nil
+}
+
+func (c *Client) removeLeases(ctx context.Context, namespace string) error {
+	err := c.Resource(leaseObjects()).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete leases: %w", err)
 	}
 	return nil
 }

@@ -10,15 +10,19 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/command"
 )
 
-// SystemUnderTest is what is judged. The zero value is this project's own reporter and aggregator, each with an identity of least privilege.
+// SystemUnderTest is what is judged. The zero value is this project's own reporter and aggregator, each with an identity of least privilege,
+// and the fake plugin.
 type SystemUnderTest struct {
 	// ReporterCommand and AggregatorCommand are command templates; empty: this project's own. The first word is a program (a path, a name of this
 	// project's programs, or a name on PATH), the others are arguments; quotes group words. See Placeholders.
 	ReporterCommand, AggregatorCommand string
 	// ReporterIdentity is which credentials reporters get: history.IdentityLeast (also when empty) or history.IdentityAdmin.
 	ReporterIdentity string
+	// Plugin takes the fake plugin's place.
+	Plugin RealPlugin
 }
 
 // Validate returns an error that names what is wrong with the templates and the identity.
@@ -26,13 +30,13 @@ func (s SystemUnderTest) Validate() error {
 	if !slices.Contains([]string{"", history.IdentityLeast, history.IdentityAdmin}, s.ReporterIdentity) {
 		return fmt.Errorf("--reporter-identity %q: expected %s or %s", s.ReporterIdentity, history.IdentityLeast, history.IdentityAdmin)
 	}
-	if _, err := parseTemplate(orDefault(s.ReporterCommand, DefaultReporter)); err != nil {
+	if _, err := command.Parse(orDefault(s.ReporterCommand, DefaultReporter), Placeholders()...); err != nil {
 		return fmt.Errorf("reporter command: %w", err)
 	}
-	if _, err := parseTemplate(orDefault(s.AggregatorCommand, DefaultAggregator)); err != nil {
+	if _, err := command.Parse(orDefault(s.AggregatorCommand, DefaultAggregator), Placeholders()...); err != nil {
 		return fmt.Errorf("aggregator command: %w", err)
 	}
-	return nil
+	return s.Plugin.validate()
 }
 
 // systemUnderTest prepares and starts reporters and aggregators.
@@ -121,11 +125,11 @@ func (sut *systemUnderTest) commonValues(at Place, kubeconfig string) map[string
 }
 
 func (sut *systemUnderTest) command(text string, values map[string]string, log string) (Command, error) {
-	t, err := parseTemplate(text)
+	t, err := command.Parse(text, Placeholders()...)
 	if err != nil {
 		return Command{}, err
 	}
-	program, args := t.fill(values)
+	program, args := t.Fill(values)
 	return Command{Program: program, Args: args, LogFile: filepath.Join(sut.e.logDir, log+".log")}, nil
 }
 

@@ -4,14 +4,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kmsharness/kmsharness/internal/command"
 )
 
 func TestTemplate(t *testing.T) {
-	parsed, err := parseTemplate(`my-reporter --kms-sockets {sockets} '--name=node {node}' "" x{node}y`)
+	parsed, err := command.Parse(`my-reporter --kms-sockets {sockets} '--name=node {node}' "" x{node}y`, Placeholders()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, args := parsed.fill(map[string]string{"sockets": "unix:///a b.sock", "node": "cp-1"})
+	program, args := parsed.Fill(map[string]string{"sockets": "unix:///a b.sock", "node": "cp-1"})
 	want := []string{"--kms-sockets", "unix:///a b.sock", "--name=node cp-1", "", "xcp-1y"}
 	if program != "my-reporter" || !slices.Equal(args, want) {
 		t.Fatalf("%q %q, want %q", program, args, want)
@@ -24,7 +26,7 @@ func TestTemplateNamesWhatIsWrong(t *testing.T) {
 		"a 'b":           "not closed",
 		"a --x={socket}": "{socket} is unknown: expected one of {sockets}",
 	} {
-		if _, err := parseTemplate(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := command.Parse(text, Placeholders()...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -91,5 +91,5 @@ func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*live.
 }
 
 func (f *aggregatedServers) plugin(node, keyID string) live.HostPlugin {
-	return live.HostPlugin{APIServer: f.Stub.APIServer, Node: node, KeyID: keyID, Dir: f.nodeDir(node), Logs: f.logs, KMS: f.kms, Profile: &f.profile}
+	return live.HostPlugin{APIServer: f.Stub.APIServer, Node: node, KeyID: keyID, Dir: f.nodeDir(node), Logs: f.logs, Root: f.controlPlane.dir, KMS: f.kms, Profile: &f.profile}
 }

@@ -51,7 +51,7 @@ func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 		return nil
 	}
 	for _, from := range []string{fromReporter, fromAggregated} {
-		link, err := netfault.NewLink(from+" to load balancer", p.lb.Addr())
+		link, err := p.frontUnit.join(from, p.lb.Addr())
 		if err != nil {
 			return err
 		}

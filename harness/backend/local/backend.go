@@ -13,9 +13,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/command"
 )
 
 // Name of the backend.
@@ -63,11 +63,6 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if s.Topology.ControlPlanes > maxNodes {
 		lacks = append(lacks, fmt.Sprintf("%d control-plane nodes: the local backend runs a kube-apiserver for each, at most %d", s.Topology.ControlPlanes, maxNodes))
 	}
-	for _, a := range s.Actions() {
-		if l, ok := a.(*scenario.Link); ok && l.From == history.RoleReporter && l.To == history.RoleLoadBalancer {
-			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
-		}
-	}
 	lacks = append(lacks, live.UnsupportedVerbs(s)...)
 	lacks = append(lacks, live.UnsupportedAggregated(s)...)
 	lacks = append(lacks, live.UnsupportedRefusals(s)...)
@@ -100,7 +95,7 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 }
 
 func (b *Backend) begin(ctx context.Context, p *controlPlane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
-	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Release: release})
+	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Programs: b.programs, Release: release})
 }
 
 func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*controlPlane, error) {
@@ -130,7 +125,8 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) error {
 			return err
 		}
 		b.runDir, b.programs = dir, live.NewPrograms(dir.Path, progress)
-		if b.programs.PluginArgs, err = live.SplitCommand(b.opts.PluginArgs); err != nil {
+		b.programs.Plugin = b.opts.Plugin
+		if b.programs.PluginArgs, err = command.Split(b.opts.PluginArgs); err != nil {
 			return err // validated in New
 		}
 	}
@@ -176,9 +172,9 @@ func shapeOf(s *scenario.Scenario) shape {
 		n = 3
 	}
 	if aggregated := s.Topology.Aggregated(); len(aggregated) > 0 { // their plugins are not repaired
-		return shape{nodes: n, aggregated: strings.Join(aggregated, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs}
+		return shape{nodes: n, aggregated: strings.Join(aggregated, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
 	}
-	return shape{nodes: n, crds: s.Topology.CRDs}
+	return shape{nodes: n, crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
 }
 
 // sampleFor is the program of the further API servers of a scenario; empty if it has none.

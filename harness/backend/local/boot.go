@@ -22,6 +22,8 @@ type shape struct {
 	aggregated string // API servers beside kube-apiserver, joined
 	keyIDs     string // joined, where there are such
 	crds       string // variant of the operators' CRDs; empty: the usual one
+	// connectivity is how reporters reach the API.
+	connectivity string
 }
 
 // aggregatedNames are those of shape.further.
@@ -87,12 +89,12 @@ func (p *controlPlane) makeControlPlane() (err error) {
 	if p.lb, err = netfault.NewLoadBalancer("load balancer", 0); err != nil {
 		return err
 	}
+	p.frontUnit = &loadBalancer{record: p.Record, links: map[*netfault.Link]bool{}, phase: live.Running}
 	for _, from := range []string{live.FromAggregator, live.FromClient} {
-		if p.front[from], err = netfault.NewLink(from+" to load balancer", p.lb.Addr()); err != nil {
+		if p.front[from], err = p.frontUnit.join(from, p.lb.Addr()); err != nil {
 			return err
 		}
 	}
-	p.frontUnit = &loadBalancer{front: p.front, record: p.Record, phase: live.Running}
 	return nil
 }
 

@@ -45,7 +45,7 @@ type controlPlane struct {
 	etcdOff, etcdPaused atomic.Bool // with the nodes
 
 	mu    sync.Mutex
-	links map[string]*netfault.Link // from each node's reporter to its API server
+	links map[string]*netfault.Link // from each node's reporter to its API server, or to the load balancer
 	dirty string                    // why it cannot be used again; empty: it can
 	// leaving are nodes that were isolated and are still there; sealed: what etcd holds may need other keys than the next scenario's.
 	leaving map[string]bool
@@ -98,6 +98,8 @@ func (p *controlPlane) Vacate(ctx context.Context) string {
 	switch {
 	case len(p.Programs.PluginArgs) > 0:
 		return "its plugins were started with arguments of their own"
+	case !p.Programs.Plugin.IsZero():
+		return "its plugins are not this project's, and no reset is known for them"
 	case dirty != "" || !sealed:
 		return dirty
 	}
@@ -170,7 +172,7 @@ func (p *controlPlane) SetLink(ctx context.Context, l history.Link, f netfault.F
 			p.SetLink(ctx, history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: l.Node}, f))
 	case l.To == history.RoleLoadBalancer && p.front[l.From] != nil:
 		return p.front[l.From].Set(f)
-	case l.From == history.RoleReporter && l.To == history.RoleAPIServer:
+	case l.From == history.RoleReporter:
 		return p.link(l.Node).Set(f)
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
 		s, err := p.cp.Server(l.Node)
@@ -181,7 +183,7 @@ func (p *controlPlane) SetLink(ctx context.Context, l history.Link, f netfault.F
 	case l.From == history.RoleLoadBalancer && l.To == history.RoleAPIServer:
 		return p.lb.Set(l.Node, f)
 	}
-	return fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server, aggregators and clients to the load balancer", l.From, l.To)
+	return fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server or to the load balancer, aggregators and clients to the load balancer", l.From, l.To)
 }
 
 func (p *controlPlane) link(node string) *netfault.Link {
@@ -201,6 +203,9 @@ func (p *controlPlane) Close(ctx context.Context) error {
 		errs = append(errs, f.close())
 	}
 	for _, l := range p.front {
+		errs = append(errs, l.Close())
+	}
+	for _, l := range p.links {
 		errs = append(errs, l.Close())
 	}
 	if p.address != nil {

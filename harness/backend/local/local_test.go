@@ -31,7 +31,6 @@ func TestLacks(t *testing.T) {
 		"further, nodes": {scenario.Scenario{Topology: scenario.Topology{APIServers: scenario.APIServers()},
 			Steps: []scenario.Step{{Action: &scenario.Node{}}}}, "their pods stay"},
 		"clock": {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Clock{}}}}, "share the clock"},
-		"link":  {scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Link{From: "reporter", To: "load-balancer"}}}}, "loopback"},
 	} {
 		lacks := strings.Join(b.Unsupported(&test.s), "\n")
 		if (test.want == "") != (lacks == "") || !strings.Contains(lacks, test.want) {

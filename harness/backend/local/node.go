@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
@@ -56,9 +57,9 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 	return n, nil
 }
 
-// reporterPlace is on a link of its own to the node's API server.
+// reporterPlace is on a link of its own to the node's API server, or to the load balancer.
 func (p *controlPlane) reporterPlace(name string, server *controlplane.APIServer) (live.Place, error) {
-	link, err := server.NewLink("reporter of " + name)
+	link, err := p.reporterLink(name, server)
 	if err != nil {
 		return live.Place{}, err
 	}
@@ -76,6 +77,13 @@ func (p *controlPlane) reporterPlace(name string, server *controlplane.APIServer
 		at.SocketDir, at.MetricsURL = contract.SocketDir, "http://"+metrics+"/metrics"
 	}
 	return at, nil
+}
+
+func (p *controlPlane) reporterLink(name string, server *controlplane.APIServer) (*netfault.Link, error) {
+	if p.shape.connectivity == history.ConnectService {
+		return p.frontUnit.join("reporter of "+name, p.lb.Addr())
+	}
+	return netfault.NewLink("reporter of "+name+" to "+server.Name(), server.Addr())
 }
 
 // AggregatorPlace implements live.ControlPlane. Nobody asks for an aggregator's metrics.
@@ -109,7 +117,7 @@ func (p *controlPlane) TryPlugin(ctx context.Context, keyID string) (*live.Plugi
 }
 
 func (p *controlPlane) plugin(node, keyID string) live.HostPlugin {
-	return live.HostPlugin{Node: node, KeyID: keyID, Dir: p.nodeDir(node), Logs: p.logs, KMS: p.kms, Profile: &p.profile}
+	return live.HostPlugin{Node: node, KeyID: keyID, Dir: p.nodeDir(node), Logs: p.logs, Root: p.dir, KMS: p.kms, Profile: &p.profile}
 }
 
 // AddNode implements live.ControlPlane.
@@ -147,6 +155,12 @@ func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	n.Close()
 	p.mu.Lock()
 	delete(p.leaving, n.Name)
+	link, linked := p.links[n.Name]
+	delete(p.links, n.Name)
 	p.mu.Unlock()
+	if linked {
+		p.frontUnit.leave(link)
+		err = errors.Join(err, link.Close())
+	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/internal/command"
 )
 
 // Options of the backend. The zero value works: this project's own reporter and aggregator, and binaries of the
@@ -50,6 +51,11 @@ func (o Options) Flags() []string {
 			flags = append(flags, f[0], Quote(f[1]))
 		}
 	}
+	for _, f := range o.Plugin.Flags() {
+		if f[1] != "" {
+			flags = append(flags, f[0], Quote(f[1]))
+		}
+	}
 	if o.ReporterMountSockets {
 		flags = append(flags, "--reporter-mount-sockets")
 	}
@@ -63,7 +69,7 @@ func (o Options) validate() error {
 	if err := o.SystemUnderTest.Validate(); err != nil {
 		return err
 	}
-	if _, err := live.SplitCommand(o.PluginArgs); err != nil {
+	if _, err := command.Split(o.PluginArgs); err != nil {
 		return fmt.Errorf("plugin arguments: %w", err)
 	}
 	if o.ReporterMountSockets && os.Geteuid() != 0 {

@@ -87,22 +87,42 @@ func (e etcd) Status() live.Status             { return live.StatusOf(e.Process(
 
 // loadBalancer is a part of the harness: what its clients see is that of a process that was paused, or that is gone.
 type loadBalancer struct {
-	front  map[string]*netfault.Link
 	record func(at time.Time, p history.Process)
 
 	mu    sync.Mutex
+	links map[*netfault.Link]bool // from its clients
+	fault netfault.Fault
 	phase live.Phase
 }
 
+// join opens a link of a client's to it, at addr.
+func (l *loadBalancer) join(client, addr string) (*netfault.Link, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	link, err := netfault.NewLink(client+" to load balancer", addr)
+	if err != nil {
+		return nil, err
+	}
+	l.links[link] = true
+	return link, link.Set(l.fault)
+}
+
+// leave is for a link that is closed.
+func (l *loadBalancer) leave(link *netfault.Link) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.links, link)
+}
+
 func (l *loadBalancer) become(f netfault.Fault, phase live.Phase, states ...string) error {
-	for _, link := range l.front {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for link := range l.links {
 		if err := link.Set(f); err != nil {
 			return err
 		}
 	}
-	l.mu.Lock()
-	l.phase = phase
-	l.mu.Unlock()
+	l.fault, l.phase = f, phase
 	for _, state := range states {
 		l.record(time.Now(), history.Process{Role: history.RoleLoadBalancer, State: state})
 	}

@@ -16,7 +16,7 @@ func (c *cluster) newAggregated(name string, keyIDs []string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{cluster: c, apiServer: name, encrypts: encryptedBy(stand), keyIDs: keyIDs, secrets: map[string]*secret{}}
+	w := &world{cluster: c, apiServer: name, connectivity: history.ConnectService, encrypts: encryptedBy(stand), keyIDs: keyIDs, secrets: map[string]*secret{}}
 	if w.operator, err = operatorNamed(scenario.OperatorOf(name)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -24,7 +24,6 @@ func (c *cluster) newAggregated(name string, keyIDs []string) (*world, error) {
 	for _, host := range c.main.nodes {
 		n := newNode(w, host.name, keyIDs)
 		n.host, host.alongside = host, append(host.alongside, n)
-		n.loopback = newLink(w, history.RoleReporter, history.RoleLoadBalancer, n.name)
 		w.addNode(n)
 	}
 	w.aggregators = []*aggregator{newAggregator(w, 1, 1)}

@@ -112,11 +112,6 @@ func (b *Backend) Timing() contract.Timing {
 // Unsupported implements backend.Backend.
 func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	var lacks []string
-	for _, a := range s.Actions() {
-		if l, ok := a.(*scenario.Link); ok && l.From == history.RoleReporter && l.To == history.RoleLoadBalancer {
-			lacks = append(lacks, "a link from reporter to load-balancer: reporters use their own node's API server here (connectivity loopback)")
-		}
-	}
 	lacks = append(lacks, new(environment).handlers().Unsupported(s, nil)...)
 	lacks = append(lacks, unsupportedWithAggregated(s)...)
 	if _, err := operatorNamed(s.Operator); err != nil {

@@ -185,14 +185,14 @@ func (fs *faults) network(n *node, state string) {
 	}
 	n.off = state != history.LinkOK && state != history.LinkSlow
 	for _, b := range n.alongside {
-		for _, l := range []*link{b.loopback, b.balanced, b.stored} {
+		for _, l := range []*link{b.reports, b.balanced, b.stored} {
 			l.become(state, 0)
 		}
 	}
 }
 
 func (n *node) link(s scenario.Selector) *link {
-	for _, l := range []*link{n.loopback, n.balanced, n.stored} {
+	for _, l := range []*link{n.reports, n.balanced, n.stored} {
 		if l.id.From == s.From && l.id.To == s.To {
 			return l
 		}

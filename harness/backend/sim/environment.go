@@ -55,6 +55,7 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 		return nil, err
 	}
 	w.union = s.ClusterOperator.Union()
+	w.connectivity = s.Topology.Connectivity
 	w.form = publish.Form(orDefault(s.Contract, string(publish.Conditions)))
 	if s.Topology.Profile != "" {
 		if w.profile, err = profile.Builtin(s.Topology.Profile); err != nil {
@@ -189,7 +190,7 @@ func (e *environment) Runtime() backend.Runtime { return e.w.k }
 
 // RunMetadata implements backend.Environment. Nothing is late here for want of a processor, so there is no tolerance.
 func (e *environment) RunMetadata() history.Run {
-	return history.Run{Schema: history.Schema, Backend: Name, Timing: e.w.timing, TakeoverAllowance: e.w.election.takeover(), Connectivity: "loopback",
+	return history.Run{Schema: history.Schema, Backend: Name, Timing: e.w.timing, TakeoverAllowance: e.w.election.takeover(), Connectivity: e.scenario.Topology.Connectivity,
 		Contract: string(e.w.form), CRDs: e.scenario.Topology.CRDs, Operator: e.w.operator.core.Resource, ClusterOperator: e.w.operator.core.ClusterOperator, Union: e.w.union, Lifecycle: e.pods.lifecycle(), APIServers: e.headings()}
 }
 

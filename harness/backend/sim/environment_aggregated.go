@@ -48,7 +48,7 @@ func (e *environment) headings() []history.AggregatedAPIServer {
 	var all []history.AggregatedAPIServer
 	for _, f := range e.aggregated {
 		all = append(all, history.AggregatedAPIServer{Name: f.w.apiServer, Operator: f.w.operator.core.Resource,
-			ClusterOperator: f.w.operator.core.ClusterOperator, Connectivity: "service"})
+			ClusterOperator: f.w.operator.core.ClusterOperator, Connectivity: f.w.connectivity})
 	}
 	return all
 }

@@ -19,7 +19,7 @@ type node struct {
 	server    *server
 	reporter  *reporter
 	plugins   []*kmsPlugin // by keyID
-	loopback  *link        // reporter to API server, or, of a further one, to the load balancer
+	reports   *link        // reporter to API server, or to the load balancer
 	balanced  *link        // load balancer to API server
 	stored    *link        // API server to etcd
 	off       bool         // the network
@@ -35,7 +35,11 @@ type node struct {
 
 func newNode(w *world, name string, plugins []string) *node {
 	n := &node{w: w, name: name, unavailable: map[string]string{}, ran: map[string][]*proc{}}
-	n.loopback = newLink(w, history.RoleReporter, history.RoleAPIServer, name)
+	to := history.RoleAPIServer
+	if w.connectivity == history.ConnectService {
+		to = history.RoleLoadBalancer
+	}
+	n.reports = newLink(w, history.RoleReporter, to, name)
 	n.balanced = newLink(w, history.RoleLoadBalancer, history.RoleAPIServer, name)
 	n.stored = newLink(w, history.RoleAPIServer, history.RoleEtcd, name)
 	n.server, n.reporter = newServer(w, n), newReporter(w, n)

@@ -69,15 +69,14 @@ func (p *publisher) connected(current func(func()) func(), end func(error), then
 	})
 }
 
-// dial connects to the API server of its node, or, from a pod of a further one, through the load balancer: there a connection that comes
-// too late is another's to make anew.
+// dial connects to the API server of its node, or through the load balancer: there a connection that comes too late is another's to make anew.
 func (p *publisher) dial(done func(*conn, error)) {
 	n, this := p.r.node, p.attempt
-	if n.host == nil {
-		p.r.w.dialNode(n.loopback, n.server, done)
+	if p.r.w.connectivity != history.ConnectService {
+		p.r.w.dialNode(n.reports, n.server, done)
 		return
 	}
-	p.r.w.balancer.dialBalanced(n.loopback, func(c *conn, err error) {
+	p.r.w.balancer.dialBalanced(n.reports, func(c *conn, err error) {
 		if p.attempt != this && c != nil {
 			c.fail(errReset)
 			return

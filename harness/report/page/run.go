@@ -100,6 +100,9 @@ func (r Run) Took() string { return r.Result.Took.Round(100 * time.Millisecond).
 func (r Run) Facts() string {
 	words := []string{fmt.Sprintf("%d events", r.Result.Events), "took " + r.Took() + " with its preparation", fmt.Sprintf("%d expectations", r.Result.Expectations),
 		fmt.Sprintf("%d checks", r.Result.Checks), fmt.Sprintf("seed %d", r.Result.Seed)}
+	if r.Result.Plugin != "" {
+		words = append(words, "plugin "+safe(r.Result.Plugin))
+	}
 	if r.Verdict != nil {
 		words[0] += " in " + seconds(r.Verdict.Duration)
 	}

@@ -28,6 +28,7 @@ type State struct {
 	metrics    map[string]map[string]Metrics // by node and keyID
 	data       Data
 	operations Operations
+	parties    hop                 // that an operation is followed through
 	hops       map[string]hop      // who has told of an envelope operation, by operation and uid
 	digests    map[string][]string // of objects as last written
 	providers  map[string]bool     // that API servers were told
@@ -60,6 +61,7 @@ func New(anyNode string) *State {
 		metrics:    map[string]map[string]Metrics{},
 		digests:    map[string][]string{},
 		hops:       map[string]hop{},
+		parties:    everyHop,
 		providers:  map[string]bool{},
 		aggregated: map[string]*State{},
 	}
@@ -75,6 +77,9 @@ func (s *State) Apply(e history.Event) (changed bool) {
 	switch {
 	case e.Run != nil:
 		s.operator, s.clusterOperator, s.interval = e.Run.Operator, e.Run.ClusterOperator, e.Run.Timing.Interval
+		if !e.Run.Plugin.IsZero() {
+			s.parties = observable
+		}
 		s.addAggregated(*e.Run)
 	case e.Expected != nil:
 		s.kmsActive, s.expected = e.Expected.KMSActive, e.Expected.Nodes

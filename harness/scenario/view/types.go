@@ -83,7 +83,7 @@ type Operator struct {
 }
 
 // Operations counts the envelope operations of the run: calls of Encrypt and Decrypt that were answered, those of them that carried no uid,
-// the uids that API server, plugin and remote KMS all told of, and the writes that the API server logged with uid, resource and object.
+// the uids that API server, plugin and remote KMS all told of (of a plugin under test: API server and plugin), and the writes that the API server logged with uid, resource and object.
 type Operations struct {
 	Encrypts   int64 `cel:"encrypts"`
 	Decrypts   int64 `cel:"decrypts"`

@@ -18,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
+	"github.com/kmsharness/kmsharness/scenarios/mutants/kmsplugin"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
 )
 
@@ -41,7 +42,7 @@ type flags struct {
 func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set := pflag.NewFlagSet("mutants", pflag.ContinueOnError)
 	set.SetOutput(stderr)
-	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), local, or auto for all, the simulated ones first")
+	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), plugin (of the conformance suite for KMS v2 plugins), local, or auto for all, in this order")
 	set.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both; of a mistake that can be made in one form only it is that one")
 	set.StringVar(&f.name, "name", "", "only the mutant of this name")
 	set.BoolVar(&f.verbose, "verbose", false, "print the verdict of each")
@@ -60,14 +61,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = document(f.document)
 		return usage(stderr, err)
 	}
+	var plugins []kmsplugin.Mutant
 	var outcomes []trial.Outcome
 	if err == nil {
+		plugins, err = f.plugins()
+	}
+	if err == nil && f.backend != pluginBackend && !f.onlyPlugin(plugins) {
 		outcomes, err = f.try(ctx, stderr)
 	}
 	if err != nil {
 		return usage(stderr, err)
 	}
-	code := f.report(stdout, stderr, outcomes)
+	code := 0
+	if len(outcomes) > 0 {
+		code = f.report(stdout, stderr, outcomes)
+	}
+	if len(plugins) > 0 {
+		code = max(code, f.judgePlugins(ctx, plugins, stdout, stderr))
+	}
 	if ctx.Err() != nil {
 		fmt.Fprintln(stderr, "mutants: interrupted, not all were tried")
 		return exitSurvivor
@@ -102,7 +113,7 @@ func document(file string) error {
 // choose is the mutants that were asked for.
 func choose(backend, name string) ([]mutants.Mutant, error) {
 	if backend != "auto" && backend != "sim" && backend != "local" {
-		return nil, fmt.Errorf("--backend %q: expected auto, sim or local", backend)
+		return nil, fmt.Errorf("--backend %q: expected auto, sim, plugin or local", backend)
 	}
 	var chosen []mutants.Mutant
 	for _, m := range mutants.All() {

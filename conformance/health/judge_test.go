@@ -1,0 +1,244 @@
+package health
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/conformance"
+	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// ran is a run of a scenario in which every claim of the suite was judged and nothing was broken.
+func ran(s Suite, name, form string) Observed {
+	o := Observed{Result: result.Result{Scenario: name, Form: form, Status: result.Passed}}
+	o.Expectations = append(o.Expectations, Expectation{history.Expectation{ID: beforeSteps, OK: true}, at(0)})
+	known := map[string]bool{}
+	for _, c := range s.Checks {
+		for _, claim := range c.Claims {
+			if !known[claim.Invariant] && claim.Invariant != "" {
+				known[claim.Invariant] = true
+				o.Verdict.Invariants = append(o.Verdict.Invariants, check.Result{ID: claim.Invariant, Status: check.Passed, Judged: 3})
+			}
+			if claim.Invariant == "" && claim.in(name) {
+				for _, id := range append(slices.Clone(claim.Steps), "steps[99].expect") {
+					o.Expectations = append(o.Expectations, Expectation{history.Expectation{ID: id, OK: true}, at(1)})
+				}
+			}
+		}
+	}
+	return o
+}
+
+// all is a run of each scenario of a suite, in each form.
+func all(s Suite) (runs []Observed) {
+	for _, name := range s.Scenarios() {
+		for _, form := range scenario.Contracts() {
+			runs = append(runs, ran(s, name, form))
+		}
+	}
+	return runs
+}
+
+func at(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
+
+// violate breaks an invariant in a run.
+func (o *Observed) violate(v check.Violation) {
+	o.Result.Status = result.Failed
+	for i := range o.Verdict.Invariants {
+		if r := &o.Verdict.Invariants[i]; r.ID == v.Invariant {
+			r.Status, r.Count = check.Failed, r.Count+1
+			r.Violations = append(r.Violations, v)
+		}
+	}
+}
+
+// miss fails one expectation of a run that a claim is about; house marks one that rests on a decision of this project.
+func (o *Observed) miss(c Claim, house bool) {
+	o.Result.Status = result.Failed
+	for i := range o.Expectations {
+		e := &o.Expectations[i]
+		if e.OK && (len(c.Steps) == 0 && e.ID == "steps[99].expect" || slices.Contains(c.Steps, e.ID)) {
+			e.OK, e.House, e.Detail = false, house, "it was not so"
+			return
+		}
+	}
+}
+
+// of returns the outcomes other than passed, by id.
+func of(results []conformance.Result) map[string]conformance.Result {
+	m := map[string]conformance.Result{}
+	for _, r := range results {
+		if r.Outcome != conformance.Passed {
+			m[r.ID] = r
+		}
+	}
+	return m
+}
+
+// TestEachClaimFailsItsCheckAlone: a finding that fits a claim fails the check of the claim, and no other.
+func TestEachClaimFailsItsCheckAlone(t *testing.T) {
+	for _, s := range Suites() {
+		if bad := of(s.Judge(all(s), true)); len(bad) > 0 {
+			t.Fatalf("%s: without a finding: %v", s.Name, bad)
+		}
+		for _, c := range s.Checks {
+			for n, claim := range c.Claims {
+				t.Run(fmt.Sprintf("%s/%d", c.ID, n), func(t *testing.T) { failAlone(t, s, c, claim) })
+			}
+		}
+	}
+}
+
+func failAlone(t *testing.T, s Suite, c Check, claim Claim) {
+	runs := all(s)
+	i := slices.IndexFunc(runs, func(o Observed) bool { return c.fits(&o) && claim.in(o.scenario()) })
+	if i < 0 {
+		t.Fatalf("no scenario of the check exercises the claim")
+	}
+	if claim.Invariant == "" {
+		runs[i].miss(claim, c.House)
+	} else {
+		v := check.Violation{Invariant: claim.Invariant, At: at(2), Node: claim.Node, Seen: "seen", Allowed: "allowed"}
+		if len(claim.Seen) > 0 {
+			v.Seen = claim.Seen[0] + " as seen"
+		}
+		if c.House {
+			v.House = "a decision of this project"
+		}
+		runs[i].violate(v)
+	}
+	got := of(s.Judge(runs, true))
+	if got[c.ID].Outcome != conformance.Failed || got[c.ID].Evidence == nil || !strings.Contains(got[c.ID].Evidence.Request, runs[i].Result.Scenario) {
+		t.Errorf("expected failed with evidence: %+v", got[c.ID])
+	}
+	for id, r := range got {
+		if id != c.ID && r.Outcome == conformance.Failed {
+			t.Errorf("%s failed, too: %+v", id, r.Evidence)
+		}
+	}
+	if loose := of(s.Judge(runs, false)); c.House && claim.Invariant != "" && (loose[c.ID].Outcome != conformance.NotSupported || !strings.Contains(loose[c.ID].Reason, "--strict")) {
+		t.Errorf("a house rule of somebody else's program: %+v", loose[c.ID])
+	}
+}
+
+// TestARefusedReportIsOneFinding: what follows from refused writes is blocked, and points at the check that failed.
+func TestARefusedReportIsOneFinding(t *testing.T) {
+	s := Reporter()
+	runs := all(s)
+	i := slices.IndexFunc(runs, func(o Observed) bool {
+		return o.scenario() == "plugin-hangs" && o.Result.Form == scenario.ContractHealthReports
+	})
+	o := &runs[i]
+	o.violate(check.Violation{Invariant: "CADENCE", At: at(1), Seen: "the reporter of cp-2 wrote nothing for 4s while it could write", Because: check.Because(time.Second)})
+	o.violate(check.Violation{Invariant: check.AcceptedID, At: at(2), Seen: `3 writes were refused: 422 Invalid: remoteKeyID: "Required value"`})
+	o.violate(check.Violation{Invariant: "DETECTION", At: at(3), Seen: "late"})
+	o.miss(steps("plugin-hangs"), false)
+	results := s.Judge(runs, false)
+	for id, r := range of(results) {
+		switch {
+		case id == "HR-ACCEPTED-TYPED":
+			if r.Outcome != conformance.Failed || !strings.Contains(r.Evidence.Response, "Required value") {
+				t.Errorf("%+v", r)
+			}
+		case r.Outcome != conformance.Blocked || !strings.Contains(r.Reason, "HR-ACCEPTED-TYPED"):
+			t.Errorf("%s: %s: %s", id, r.Outcome, r.Reason)
+		}
+	}
+	if results[0].ID != "HR-ACCEPTED-TYPED" || len(of(results)) < 3 {
+		t.Errorf("%s comes first; not passed: %v", results[0].ID, of(results))
+	}
+}
+
+// TestNothingJudgedIsNoPass: what was not run, not supported, starved or cut off passes nothing.
+func TestNothingJudgedIsNoPass(t *testing.T) {
+	s := Reporter()
+	change := func(change func(*Observed)) []conformance.Result {
+		runs := all(s)
+		for i := range runs {
+			change(&runs[i])
+		}
+		return s.Judge(runs, true)
+	}
+	for name, c := range map[string]struct {
+		results []conformance.Result
+		outcome conformance.Outcome
+		reason  string
+	}{
+		"nothing ran": {s.Judge(nil, true), conformance.NotSupported, "nothing in the runs showed it"},
+		"not supported": {change(func(o *Observed) {
+			*o = Observed{Result: result.Result{Scenario: o.Result.Scenario, Form: o.Result.Form, Status: result.NotSupported, Reasons: []string{"metrics"}}}
+		}), conformance.NotSupported, "needs metrics"},
+		"starved": {change(func(o *Observed) { o.Result.Status = result.Inconclusive }), conformance.Blocked, "inconclusive"},
+		"broken": {change(func(o *Observed) {
+			*o = Observed{Result: result.Result{Scenario: o.Result.Scenario, Form: o.Result.Form, Status: result.CouldNotRun, Reasons: []string{"no etcd"}}}
+		}), conformance.Blocked, "no etcd"},
+		"cut off": {change(func(o *Observed) { o.Expectations[0].OK, o.Result.Status = false, result.Failed }), conformance.Blocked, "because of HR-FIRST-REPORT"},
+	} {
+		for _, r := range c.results {
+			if name == "cut off" && r.ID == "HR-FIRST-REPORT" {
+				if r.Outcome != conformance.Failed {
+					t.Errorf("%s: %s: %s", name, r.ID, r.Outcome)
+				}
+				continue
+			}
+			form := r.Reason == "no run was in the wire form conditions" || r.Reason == "no run was in the wire form healthreports"
+			if r.Outcome != c.outcome || !strings.Contains(r.Reason, c.reason) && !form {
+				t.Errorf("%s: %s: %s: %s", name, r.ID, r.Outcome, r.Reason)
+			}
+		}
+	}
+}
+
+// TestBrokenEverywhere: a mistake that shows where nothing happens to the subject is a finding of the general check, and not of each scenario.
+func TestBrokenEverywhere(t *testing.T) {
+	s := Reporter()
+	runs := all(s)
+	for i := range runs {
+		runs[i].violate(check.Violation{Invariant: "CADENCE", At: at(2), Seen: "the reporter of cp-1 wrote nothing for 5s while it could write"})
+	}
+	for id, r := range of(s.Judge(runs, false)) {
+		if r.Outcome == conformance.Failed && id != "HR-CADENCE-MAX" {
+			t.Errorf("%s failed: %+v", id, r.Evidence)
+		}
+	}
+}
+
+// TestSuites: each check can be cited, has a scenario, and suites have the size that they promise.
+func TestSuites(t *testing.T) {
+	least := map[string]int{"reporter": 30, "aggregator": 25, "operator": 10}
+	ids := map[string]bool{}
+	known := map[string]bool{endsInTimeID: true}
+	for _, i := range check.Invariants() {
+		known[i.ID] = true
+	}
+	for _, s := range Suites() {
+		if len(s.Checks) < least[s.Name] {
+			t.Errorf("%s: %d checks, expected %d", s.Name, len(s.Checks), least[s.Name])
+		}
+		claimed := map[string]bool{}
+		for _, c := range s.Checks {
+			if ids[c.ID] || c.Title == "" || c.Rule == "" || c.Source == "" || c.Consequence == "" || len(c.Scenarios) == 0 || len(c.Claims) == 0 || !slices.Contains(conformance.Profiles(), c.Profile) {
+				t.Errorf("%s: it exists twice or has an empty field: %+v", c.ID, c)
+			}
+			if ids[c.ID] = true; c.House != strings.Contains(c.Source, "[decided here]") && c.Profile == conformance.Core && c.House {
+				t.Errorf("%s: a decision of this project is no core rule", c.ID)
+			}
+			for _, claim := range c.Claims {
+				if claimed[claim.Invariant] = true; claim.Invariant != "" && !known[claim.Invariant] {
+					t.Errorf("%s: there is no invariant %s", c.ID, claim.Invariant)
+				}
+			}
+		}
+		for id := range known {
+			if !claimed[id] && (s.Name != "operator" || id != endsInTimeID) {
+				t.Errorf("%s: no check claims %s", s.Name, id)
+			}
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/conformance"
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
+	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/internal/suggest"
+)
+
+// Options of a run.
+type Options struct {
+	// Backend runs the scenarios. Its methods are called at the same time if Parallel is more than 1.
+	Backend backend.Backend
+	// Subject is the system under test, as the backend is configured.
+	Subject choose.Options
+	// Catalogue has the scenarios that the checks name, in the wire forms of the run (scenario.InForms).
+	Catalogue []*scenario.Scenario
+	// Out gets a folder for each scenario, with its history and verdict.
+	Out string
+	// Seed of what scenarios leave to chance.
+	Seed int64
+	// Parallel is how many scenarios run at the same time; 0: one.
+	Parallel int
+	// Profiles limits the checks; empty: all. Focus selects checks whose id it matches; nil: all.
+	Profiles []conformance.Profile
+	Focus    *regexp.Regexp
+	// Skip leaves checks out: id to reason. The reason is in the report.
+	Skip map[string]string
+	// Progress receives one line at a time; nil: none. It is not called at the same time.
+	Progress func(string)
+}
+
+// Conclusion is what a run of a suite found.
+type Conclusion struct {
+	Report *conformance.Report
+	// Undecided are reasons why scenarios gave neither a pass nor a failure, a line each.
+	Undecided []string
+}
+
+// Run runs the scenarios of the selected checks and judges them. An error means that nothing can be said about the subject.
+func Run(ctx context.Context, s Suite, o Options) (Conclusion, error) {
+	if err := o.validate(s); err != nil {
+		return Conclusion{}, err
+	}
+	s = s.Only(o.selects)
+	judged := s.Only(func(c Check) bool { _, skipped := o.Skip[c.ID]; return !skipped })
+	scenarios, err := judged.find(o.Catalogue)
+	if err != nil {
+		return Conclusion{}, err
+	}
+	runs, err := o.all(ctx, s, scenarios)
+	if err != nil {
+		return Conclusion{}, err
+	}
+	var c Conclusion
+	c.Report = &conformance.Report{Suite: s.Name, Seed: uint64(o.Seed), Date: time.Now().UTC().Truncate(time.Second), Results: s.Judge(runs, !o.Subject.SourceOnly())}
+	for i := range c.Report.Results {
+		r := &c.Report.Results[i]
+		if reason, skipped := o.Skip[r.ID]; skipped {
+			*r = conformance.Result{Check: r.Check, Outcome: conformance.Skipped, Reason: reason}
+		}
+	}
+	c.Report.Conclude()
+	for _, r := range runs {
+		if !r.Result.Status.Skipped() && r.Result.Status != result.Passed && r.Result.Status != result.Failed {
+			c.Undecided = append(c.Undecided, fmt.Sprintf("%s: %s: %s", r.Result.Scenario, r.Result.Status, strings.Join(r.Result.Reasons, "; ")))
+		}
+	}
+	return c, nil
+}
+
+// validate reports the first mistake.
+func (o Options) validate(s Suite) error {
+	ids := s.IDs()
+	for id, reason := range o.Skip {
+		if !slices.Contains(ids, id) {
+			return fmt.Errorf("skip %s: no check has this id%s", id, suggest.DidYouMean(id, ids))
+		}
+		if strings.TrimSpace(reason) == "" {
+			return fmt.Errorf("skip %s: expected a reason, as in %s=REASON", id, id)
+		}
+	}
+	if o.Focus != nil && !slices.ContainsFunc(ids, o.Focus.MatchString) {
+		return fmt.Errorf("focus %q: no check of the suite has such an id", o.Focus)
+	}
+	return nil
+}
+
+func (o Options) selects(c Check) bool {
+	if len(o.Profiles) > 0 && !slices.Contains(o.Profiles, c.Profile) {
+		return false
+	}
+	return o.Focus == nil || o.Focus.MatchString(c.ID)
+}
+
+// find returns the scenarios of the checks, those that take longest first, so that no long one is left for the end.
+func (s Suite) find(catalogue []*scenario.Scenario) ([]*scenario.Scenario, error) {
+	var found []*scenario.Scenario
+	for _, name := range s.Scenarios() {
+		n := len(found)
+		for _, c := range catalogue {
+			if plain, _, _ := strings.Cut(c.Name, "@"); plain == name {
+				found = append(found, c)
+			}
+		}
+		if len(found) == n {
+			return nil, fmt.Errorf("suite %s: scenario %s is not in the catalogue", s.Name, name)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *scenario.Scenario) int { return weight(b) - weight(a) })
+	return found, nil
+}
+
+// weight orders scenarios by the time that they take: slow ones first, then those with many nodes, which take longest to boot.
+func weight(s *scenario.Scenario) int {
+	w := s.Topology.ControlPlanes
+	if slices.Contains(s.Labels, "slow") {
+		w += 100
+	}
+	return w
+}
+
+// all runs scenarios side by side, and those that CPU starvation makes inconclusive once more, alone.
+func (o Options) all(ctx context.Context, s Suite, scenarios []*scenario.Scenario) ([]Observed, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	runs := make([]Observed, len(scenarios))
+	var next, reporting sync.Mutex
+	begun := 0
+	take := func() int {
+		next.Lock()
+		defer next.Unlock()
+		begun++
+		return begun - 1
+	}
+	say := func(format string, args ...any) {
+		reporting.Lock()
+		defer reporting.Unlock()
+		if o.Progress != nil {
+			o.Progress(fmt.Sprintf(format, args...))
+		}
+	}
+	var workers sync.WaitGroup
+	for range max(o.Parallel, 1) {
+		workers.Go(func() {
+			for i := take(); i < len(scenarios) && ctx.Err() == nil; i = take() {
+				runs[i] = o.one(ctx, s, scenarios[i], engine.Execute)
+				r := runs[i].Result
+				say("%-42s %s in %.1fs", r.Scenario, r.Status, r.Took.Seconds())
+				if r.Unsuitable {
+					stop(fmt.Errorf("%w: %s", errUnsuitable, strings.Join(r.Reasons, "; ")))
+				}
+			}
+		})
+	}
+	workers.Wait()
+	for i := range runs {
+		if ctx.Err() == nil && runs[i].Result.Status == result.Inconclusive {
+			say("%-42s is inconclusive, and runs once more, alone", scenarios[i].Name)
+			runs[i] = o.one(ctx, s, scenarios[i], engine.ExecuteAgain)
+			say("%-42s %s in %.1fs", scenarios[i].Name, runs[i].Result.Status, runs[i].Result.Took.Seconds())
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("run the suite %s: %w", s.Name, context.Cause(ctx))
+	}
+	return runs, nil
+}
+
+// errUnsuitable: no scenario can judge the subject as the run was asked for.
+var errUnsuitable = errors.New("the subject cannot be judged")
+
+type execute func(context.Context, backend.Backend, *scenario.Scenario, engine.Execution) result.Result
+
+func (o Options) one(ctx context.Context, s Suite, sc *scenario.Scenario, execute execute) Observed {
+	fit := o.Subject.Fit(sc)
+	var verdict check.Verdict
+	r := execute(ctx, o.Backend, fit.Scenario, engine.Execution{
+		Options: engine.Options{
+			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: o.Seed, SourceOnly: o.Subject.SourceOnly(), KeepGoing: !s.FirstFailureEnds,
+			Reproduce: o.reproduce(s, sc),
+		},
+		Unsupported: fit.Unsupported, Notes: fit.Notes, Out: o.Out, Artifacts: engine.ArtifactsOnFailure,
+		Invariants: s.Invariants, Verdict: func(v check.Verdict) { verdict = v },
+	})
+	if !r.Status.Judged() {
+		return Observed{Result: r}
+	}
+	events, err := history.ReadFile(filepath.Join(r.Dir, result.HistoryFile))
+	if err != nil {
+		r.Status, r.Reasons = result.CouldNotRun, append(r.Reasons, err.Error())
+		return Observed{Result: r}
+	}
+	return Observe(r, verdict, events)
+}
+
+// reproduce is the command that runs one scenario again.
+func (o Options) reproduce(s Suite, sc *scenario.Scenario) string {
+	words := append([]string{"kmsharness run", sc.File, "--backend " + o.Backend.Name(), fmt.Sprintf("--seed %d", o.Seed)}, sc.FormFlags()...)
+	if !s.FirstFailureEnds {
+		words = append(words, "--keep-going")
+	}
+	return strings.Join(append(words, o.Subject.Flags()...), " ")
+}

@@ -1,0 +1,130 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/command"
+)
+
+const (
+	// hookTimeout bounds a hook of a plugin under test.
+	hookTimeout = 20 * time.Second
+	// hookLog has the output of all hooks of a run.
+	hookLog = "plugin-hooks.log"
+)
+
+// hook runs a hook of the plugin under test for some plugins. What one that failed has left behind is not known.
+func (fs *faults) hook(ctx context.Context, flag, text string, plugins []*Plugin) error {
+	err := fs.runHook(ctx, flag, text, plugins)
+	if err != nil {
+		fs.e.controlPlane.MarkDirty(TaintedKMS)
+	}
+	return err
+}
+
+// runHook runs a hook once for each different command that the placeholders of plugins make of it.
+func (fs *faults) runHook(ctx context.Context, flag, text string, plugins []*Plugin) error {
+	t, err := command.Parse(text, PluginPlaceholders()...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	commands, err := fs.hookCommands(ctx, t, plugins)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	errs := make([]error, len(commands))
+	var all sync.WaitGroup
+	for i, words := range commands {
+		all.Go(func() {
+			output, err := command.RunHook(ctx, flag, words, hookTimeout)
+			errs[i] = errors.Join(err, fs.logHook(flag, words, output))
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// underTest are the plugins on a node, or on all, that meet a condition.
+func (fs *faults) underTest(node string, meets func(*Plugin) bool) (plugins []*Plugin) {
+	if node == scenario.NodeAll {
+		node = ""
+	}
+	for _, n := range fs.e.nodes() {
+		for _, g := range n.Plugins() {
+			if g.instance != nil && (node == "" || n.Name == node) && meets(g) {
+				plugins = append(plugins, g)
+			}
+		}
+	}
+	return plugins
+}
+
+// hookCommands are the different commands of a hook.
+func (fs *faults) hookCommands(ctx context.Context, t command.Template, plugins []*Plugin) (commands [][]string, err error) {
+	for _, g := range plugins {
+		program, args := t.Fill(g.instance)
+		command := append([]string{program}, args...)
+		if !slices.ContainsFunc(commands, func(other []string) bool { return slices.Equal(other, command) }) {
+			commands = append(commands, command)
+		}
+	}
+	for _, c := range commands {
+		if c[0], err = fs.e.opts.Programs.Find(ctx, c[0]); err != nil {
+			return nil, err
+		}
+	}
+	return commands, nil
+}
+
+// logHook keeps what a hook wrote with the logs of the run.
+func (fs *faults) logHook(flag string, command []string, output []byte) error {
+	f, err := os.OpenFile(filepath.Join(fs.e.logDir, hookLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("log of the hooks: %w", err)
+	}
+	_, err = fmt.Fprintf(f, "%s %s: %s\n%s", time.Now().UTC().Format(time.RFC3339Nano), flag, strings.Join(command, " "), output)
+	return errors.Join(err, f.Close())
+}
+
+// remoteOfReal carries out what a scenario does to the remote KMS with the hooks of the plugin under test. A KMS that is away is not taken
+// away again, and one that is there is not given back: hooks need not allow that.
+func (fs *faults) remoteOfReal(ctx context.Context, a *scenario.KMS) error {
+	flag, text, away := flagBreak, fs.e.opts.Plugin.Break, true
+	switch a.Op {
+	case scenario.KMSCut, scenario.KMSDeny, scenario.KMSDisable:
+	case scenario.KMSRestore, scenario.KMSAllow, scenario.KMSEnable:
+		flag, text, away = flagRestore, fs.e.opts.Plugin.Restore, false
+	default:
+		return fmt.Errorf("op %s: no hook of a plugin under test can do it", a.Op)
+	}
+	plugins := fs.underTest(a.Node, func(g *Plugin) bool { return g.broken.Load() != away })
+	if away { // also if the hook fails, so that it is given back
+		setBroken(plugins, true)
+	}
+	if err := fs.hook(ctx, flag, text, plugins); err != nil {
+		return err
+	}
+	setBroken(plugins, away)
+	return nil
+}
+
+func setBroken(plugins []*Plugin, broken bool) {
+	for _, g := range plugins {
+		g.broken.Store(broken)
+	}
+}
+
+// rotateReal rotates the keys behind the keyIDs that report.
+func (fs *faults) rotateReal(ctx context.Context) error {
+	keyIDs := fs.e.encrypting.currentKeyIDs()
+	return fs.hook(ctx, flagRotate, fs.e.opts.Plugin.Rotate, fs.underTest("", func(g *Plugin) bool { return slices.Contains(keyIDs, g.KeyID) }))
+}

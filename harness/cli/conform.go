@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kmsharness/kmsharness/conformance"
+	"github.com/kmsharness/kmsharness/harness/result"
+)
+
+func newConformCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "conform",
+		Short: "Certify programs of others: KMS v2 plugins, reporters, aggregators",
+		Long: `Run a suite of checks and write a report that can be published and compared. Each check has a stable id, a rule and the source of the rule.
+Exit codes: 0 conformant, 1 not conformant, 2 could not run.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newConformPluginCommand(), newConformReporterCommand(), newConformAggregatorCommand(), newConformOperatorCommand(), newConformCompareCommand(), newConformRenderCommand())
+	return cmd
+}
+
+// conformFlags are the flags that all suites have.
+type conformFlags struct {
+	out, junit                       string
+	name, version, organization, url string
+	profiles, focus                  string
+	skip                             []string
+	repeat                           int
+	seed                             uint64
+}
+
+func (f *conformFlags) register(flags *pflag.FlagSet, suite string) {
+	flags.StringVar(&f.out, "out", "_artifacts/conformance-"+suite, "folder for report.yaml, report.md and report.html; empty: none")
+	flags.StringVar(&f.junit, "junit", "", "file for the results as JUnit; empty: none")
+	flags.StringVar(&f.name, "name", "", "name of the "+suite+" in the report (default: of its command or endpoint)")
+	flags.StringVar(&f.version, "version", "", "version of the "+suite+" in the report")
+	flags.StringVar(&f.organization, "organization", "", "who makes the "+suite+", in the report")
+	flags.StringVar(&f.url, "url", "", "home page of the "+suite+", in the report")
+	flags.StringVar(&f.profiles, "profile", "", "profiles to check, separated by commas: core, extended, robustness (default: all)")
+	flags.StringVar(&f.focus, "focus", "", "check only ids that match this regular expression")
+	flags.StringArrayVar(&f.skip, "skip", nil, "leave a check out, ID=REASON; the report shows the reason; may be repeated")
+	flags.IntVar(&f.repeat, "repeat", 1, "run the suite so often; a check that fails once has failed")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of what is random in the requests")
+}
+
+// selection is what the flags say about the checks to run.
+type selection struct {
+	profiles []conformance.Profile
+	focus    *regexp.Regexp
+	skip     map[string]string
+}
+
+func (f *conformFlags) selection() (s selection, err error) {
+	if f.repeat < 1 {
+		return s, usage("--repeat %d: expected 1 or more", f.repeat)
+	}
+	if f.profiles != "" {
+		if s.profiles, err = conformance.ParseProfiles(f.profiles); err != nil {
+			return s, usage("--profile: %v", err)
+		}
+	}
+	if f.focus != "" {
+		if s.focus, err = regexp.Compile(f.focus); err != nil {
+			return s, usage("--focus: %v", err)
+		}
+	}
+	s.skip = map[string]string{}
+	for _, text := range f.skip {
+		id, reason, ok := strings.Cut(text, "=")
+		if !ok || strings.TrimSpace(reason) == "" {
+			return s, usage("--skip %q: expected ID=REASON, with a reason", text)
+		}
+		s.skip[id] = reason
+	}
+	return s, nil
+}
+
+// conclude completes a report, writes it, prints its end, and gives the exit code of the command.
+func (f *conformFlags) conclude(cmd *cobra.Command, report *conformance.Report, name string) error {
+	report.Implementation = conformance.Implementation{Name: f.name, Version: f.version, Organization: f.organization, URL: f.url}
+	if f.name == "" {
+		report.Implementation.Name = name
+	}
+	report.Versions = versions()
+	report.Reproduce = reproduce(cmd)
+	report.Print(cmd.OutOrStdout())
+	if f.out != "" {
+		if err := saveConformance(f.out, report); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "\nreport: %s\n", filepath.Join(f.out, "report.yaml"))
+	}
+	if f.junit != "" {
+		if err := writeWith(f.junit, report.WriteJUnit); err != nil {
+			return err
+		}
+	}
+	if !report.Conformant() {
+		return failed()
+	}
+	return nil
+}
+
+func saveConformance(dir string, report *conformance.Report) error {
+	return errors.Join(
+		writeWith(filepath.Join(dir, "report.yaml"), report.Write),
+		writeWith(filepath.Join(dir, "report.md"), report.WriteMarkdown),
+		writeWith(filepath.Join(dir, "report.html"), report.WriteHTML),
+	)
+}
+
+// writeWith replaces a file at once or not at all.
+func writeWith(file string, write func(io.Writer) error) error {
+	var text strings.Builder
+	if err := write(&text); err != nil {
+		return err
+	}
+	if err := result.Replace(file, []byte(text.String())); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return nil
+}
+
+// versions are those of this program and of the KMS API that it was built with.
+func versions() map[string]string {
+	all := map[string]string{"kmsharness": "(devel)"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return all
+	}
+	if info.Main.Version != "" {
+		all["kmsharness"] = info.Main.Version
+	}
+	for _, m := range info.Deps {
+		if m.Path == "k8s.io/kms" {
+			all[m.Path] = m.Version
+		}
+	}
+	return all
+}
+
+// reproduce is the command line of cmd without the flags that say where results go.
+func reproduce(cmd *cobra.Command) string {
+	words := []string{cmd.CommandPath()}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		switch flag.Name {
+		case "out", "junit", "name", "version", "organization", "url":
+			return
+		}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			for _, value := range list.GetSlice() {
+				words = append(words, "--"+flag.Name+"="+quoted(value))
+			}
+			return
+		}
+		words = append(words, "--"+flag.Name+"="+quoted(flag.Value.String()))
+	})
+	return strings.Join(words, " ")
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// quoted is a word as a shell reads it.
+func quoted(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+func newConformCompareCommand() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "compare REPORT...",
+		Short: "Compare reports: a matrix of checks and subjects",
+		Long:  "Print a row for each check whose outcome differs between the reports. Exit code 1 if any differs.",
+		Example: `  kmsharness conform compare conformance/reports/*.yaml
+  kmsharness conform compare --all a/report.yaml b/report.yaml`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			reports, err := readReports(files)
+			if err != nil {
+				return err
+			}
+			equal, err := conformance.Compare(cmd.OutOrStdout(), reports, all)
+			if err == nil && !equal {
+				return failed()
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "also checks whose outcomes are equal")
+	return cmd
+}
+
+func newConformRenderCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "render REPORT",
+		Short:   "Write a report as Markdown, HTML or text again",
+		Example: "  kmsharness conform render --format markdown conformance/reports/fake-kms-plugin.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			reports, err := readReports(files)
+			if err != nil {
+				return err
+			}
+			switch format {
+			case "markdown":
+				return reports[0].WriteMarkdown(cmd.OutOrStdout())
+			case "html":
+				return reports[0].WriteHTML(cmd.OutOrStdout())
+			case "text":
+				reports[0].Print(cmd.OutOrStdout())
+				return nil
+			}
+			return usage("--format %q: expected markdown, html or text", format)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "markdown", "markdown, html or text")
+	return cmd
+}
+
+func readReports(files []string) (reports []*conformance.Report, err error) {
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			file = filepath.Join(file, "report.yaml")
+		}
+		r, err := conformance.ReadReport(file)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, r)
+	}
+	return reports, nil
+}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/conformance"
+	"github.com/kmsharness/kmsharness/conformance/health"
+	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	template "github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/scenarios"
+)
+
+// healthFlags are the flags of the commands that certify reporters, aggregators and the operator.
+type healthFlags struct {
+	conformFlags
+	suite    health.Suite
+	backend  string
+	contract string
+	procs    int
+	list     bool
+	sut      choose.Options
+}
+
+func newConformReporterCommand() *cobra.Command {
+	f := healthFlags{suite: health.Reporter()}
+	cmd := f.command(`Run scenarios of the catalogue with a reporter of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
+The journals of the plugins and the audit logs of the API servers are what it is judged by. House rules, which no source demands, fail nothing
+without --strict.`, `  kmsharness conform reporter --command 'my-reporter --kms-sockets {sockets} --node-name {node} --kubeconfig {kubeconfig} --interval {interval}'
+  kmsharness conform reporter --contract healthreports --focus 'TYPED|ACCEPTED' --command '…'`)
+	flags := cmd.Flags()
+	flags.StringVar(&f.sut.ReporterCommand, "command", "", "reporter under test, as a command template: docs/own-programs.md (default: this project's)")
+	flags.StringVar(&f.sut.ReporterIdentity, "identity", "", "credentials of the reporter: least, which may write its own entry and nothing else, or admin (default least)")
+	flags.BoolVar(&f.sut.ReporterMountSockets, "mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
+	flags.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form that the reporter writes: conditions, healthreports or both")
+	return cmd
+}
+
+func newConformAggregatorCommand() *cobra.Command {
+	f := healthFlags{suite: health.Aggregator()}
+	cmd := f.command(`Run scenarios of the catalogue with an aggregator of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
+House rules, such as the reasons of the rollups, fail nothing without --strict.`,
+		`  kmsharness conform aggregator --command 'my-aggregator --kubeconfig {kubeconfig} --interval {interval}'`)
+	flags := cmd.Flags()
+	flags.StringVar(&f.sut.AggregatorCommand, "command", "", "aggregator under test, as a command template: docs/own-programs.md (default: this project's)")
+	flags.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports that it reads: conditions, healthreports or both")
+	return cmd
+}
+
+func newConformOperatorCommand() *cobra.Command {
+	f := healthFlags{suite: health.Operator(), contract: scenario.ContractConditions}
+	return f.command(`Run scenarios of the catalogue with this project's operator, and report which rules it keeps. No other operator can take its place yet: the
+scenarios judge the operator that this program carries.`, `  kmsharness conform operator --focus 'HO-PREFLIGHT'`)
+}
+
+func (f *healthFlags) command(long, example string) *cobra.Command {
+	subject := f.suite.Name
+	cmd := &cobra.Command{
+		Use:     subject,
+		Short:   "Certify " + map[string]string{"reporter": "a reporter", "aggregator": "an aggregator", "operator": "this project's operator"}[subject] + " by scenarios of the catalogue",
+		Long:    long + "\nExit codes: 0 conformant, 1 not conformant, 2 could not run or inconclusive.",
+		Example: example,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.register(cmd.Flags(), subject)
+	flags := cmd.Flags()
+	flags.StringVar(&f.backend, "backend", "auto", choose.Expected())
+	flags.IntVar(&f.procs, "procs", 0, "scenarios side by side, 1 to 16 (default: on local one for each processor, 2 to 4; else 2)")
+	flags.BoolVar(&f.sut.Strict, "strict", false, "house rules, which no source demands, fail also programs that are not this project's")
+	flags.BoolVar(&f.list, "list", false, "list the checks and exit")
+	return cmd
+}
+
+func (f *healthFlags) run(cmd *cobra.Command) error {
+	if f.list {
+		return f.listChecks(cmd)
+	}
+	o, err := f.options(cmd)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if f.backend == local.Name { // found, downloaded or built once, with progress
+		if _, err := assets.Ensure(cmd.Context(), assets.Options{Progress: printer(out)}); err != nil {
+			return fmt.Errorf("control-plane binaries: %w", err)
+		}
+	}
+	sweep := choose.Watch(cmd.Context(), f.backend, f.sut)
+	c, err := f.rounds(cmd.Context(), o)
+	if err := firstError(err, closeBackend(cmd.Context(), o.Backend), sweepAfter(cmd.Context(), sweep, o.Progress)); err != nil {
+		return err
+	}
+	err = f.conclude(cmd, c.Report, f.subjectName())
+	fmt.Fprintln(out)
+	if tableErr := health.Table(out, c.Report); tableErr != nil {
+		return tableErr
+	}
+	for _, reason := range c.Undecided {
+		fmt.Fprintln(out, "not judged:", reason)
+	}
+	if len(c.Undecided) > 0 && len(c.Report.With(conformance.Failed)) == 0 {
+		return usage("%d scenarios gave neither a pass nor a failure: run again on a quieter machine, or see the reasons above", len(c.Undecided))
+	}
+	return err
+}
+
+// options checks the flags and prepares the run. Nothing is started.
+func (f *healthFlags) options(cmd *cobra.Command) (o health.Options, err error) {
+	s, err := f.selection()
+	if err != nil {
+		return o, err
+	}
+	if f.out == "" {
+		return o, usage("--out: expected a folder, for the history and the verdict of each scenario")
+	}
+	if f.backend, _, err = choose.Name(f.backend); err != nil {
+		return o, err
+	}
+	f.procs = cmp.Or(f.procs, choose.Processes(f.backend))
+	if f.procs < 1 || f.procs > 16 {
+		return o, usage("--procs %d: expected 1 to 16", f.procs)
+	}
+	all, err := scenarios.Load()
+	if err != nil {
+		return o, err
+	}
+	if all, err = scenario.InForms(all, f.contract); err == nil {
+		f.sut, err = f.sut.InForm(f.contract)
+	}
+	if err != nil {
+		return o, usage("--contract %v", err)
+	}
+	f.sut.Idle = f.procs
+	b, err := choose.New(f.backend, f.sut)
+	if err != nil {
+		return o, err
+	}
+	if err := prepareOut(f.out); err != nil {
+		return o, err
+	}
+	return health.Options{
+		Backend: b, Subject: f.sut, Catalogue: scenarios.Alike(all), Out: f.out, Seed: int64(f.seed), Parallel: f.procs,
+		Profiles: s.profiles, Focus: s.focus, Skip: s.skip, Progress: printer(cmd.OutOrStdout()),
+	}, nil
+}
+
+// rounds runs the suite as often as asked for. A check that fails once has failed.
+func (f *healthFlags) rounds(ctx context.Context, o health.Options) (all health.Conclusion, err error) {
+	out := o.Out
+	for n := range f.repeat {
+		if f.repeat > 1 {
+			o.Progress(fmt.Sprintf("== round %d of %d", n+1, f.repeat))
+			o.Out = filepath.Join(out, fmt.Sprintf("round-%d", n+1))
+		}
+		c, err := health.Run(ctx, f.suite, o)
+		if err != nil {
+			return all, err
+		}
+		if all.Report == nil {
+			all.Report = c.Report
+		} else {
+			all.Report.Merge(c.Report)
+		}
+		all.Undecided = append(all.Undecided, c.Undecided...)
+	}
+	return all, nil
+}
+
+// subjectName is what the report calls a subject that was given no name.
+func (f *healthFlags) subjectName() string {
+	words, err := template.Split(cmp.Or(f.sut.ReporterCommand, f.sut.AggregatorCommand))
+	if err != nil || len(words) == 0 {
+		return "kmsharness " + f.suite.Name
+	}
+	return filepath.Base(words[0])
+}
+
+func (f *healthFlags) listChecks(cmd *cobra.Command) error {
+	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "CHECK\tPROFILE\tRULE")
+	for _, c := range f.suite.Checks {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", c.ID, c.Profile, c.Rule)
+	}
+	fmt.Fprintf(t, "%d checks\n", len(f.suite.Checks))
+	return t.Flush()
+}
