@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +22,7 @@ type Services struct {
 	conns     *connections
 
 	mu     sync.Mutex
-	table  table
+	table  *Table
 	closed bool
 }
 
@@ -40,13 +39,12 @@ func New(origin string, config *tls.Config, o Options) (*Services, error) {
 	if err != nil {
 		return nil, fmt.Errorf("altsvc: create: %w", err)
 	}
-	static, err := parseStatic(o.Static, address)
+	table, err := NewTable(address, o)
 	if err != nil {
 		return nil, fmt.Errorf("altsvc: create: %w", err)
 	}
-	o = o.complete()
-	s := &Services{host: host, authority: o.Authority, options: o,
-		table: table{origin: address, maxAge: o.MaxAge, block: o.Block, static: static}}
+	o = table.options
+	s := &Services{host: host, authority: o.Authority, options: o, table: table}
 	serverName := o.Authority
 	if o.OriginAuthority {
 		s.authority, serverName = host, name
@@ -87,33 +85,21 @@ func (s *Services) next(tried []string) string {
 	if s.closed {
 		return ""
 	}
-	return s.table.next(s.situation(tried))
-}
-
-func (s *Services) situation(tried []string) situation {
-	return situation{now: s.options.Clock.Now(), tried: tried, connected: s.conns.connected, local: s.local}
-}
-
-func (s *Services) local() []netip.Addr {
-	local, err := s.options.LocalAddresses()
-	if err != nil {
-		klog.Background().Error(err, "Alternatives on this machine are not preferred")
-	}
-	return local
+	return s.table.Next(tried, s.conns.connected)
 }
 
 // used records that an alternative answered.
 func (s *Services) used(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.table.used(address, s.situation(nil))
+	s.table.Used(address, s.conns.connected)
 }
 
 // failed blocks an alternative after an error.
 func (s *Services) failed(ctx context.Context, address string, err error) {
 	forever := isCertificateError(err)
 	s.mu.Lock()
-	news := !s.closed && s.table.failed(s.options.Clock.Now(), address, forever)
+	news := !s.closed && s.table.Failed(address, forever)
 	s.mu.Unlock()
 	if !news { // requests in parallel fail together
 		return

@@ -1,0 +1,219 @@
+package advertise
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/kmsharness/kmsharness/harness/altsvc"
+)
+
+// Headers by which an API server is told for whom a front proxy speaks (--requestheader-username-headers and its like).
+const (
+	userHeader    = "X-Remote-User"
+	groupHeader   = "X-Remote-Group"
+	remoteHeaders = "X-Remote-"
+)
+
+const (
+	// frontDialTimeout bounds a connect to the API server behind a Front, which is on the same machine.
+	frontDialTimeout = time.Second
+	// frontPing is how long a connection to the API server is silent until a PING checks it, and how long the answer may take: a client's own
+	// PINGs end at the Front.
+	frontPing = 2 * time.Second
+)
+
+// FrontOptions of NewFront.
+type FrontOptions struct {
+	// Upstream is the API server, host:port.
+	Upstream string
+	// Serving is the certificate that clients see: that of the API server, valid for altsvc.DefaultAuthority.
+	Serving tls.Certificate
+	// Authority signs the certificates of the API server and of clients. A client without one is anonymous, or has a token.
+	Authority *x509.CertPool
+	// Proxy is the certificate by which the API server knows who may speak for others. Its authority (--requestheader-client-ca-file) is not that
+	// of clients: a client with a token is not to be taken for the proxy.
+	Proxy tls.Certificate
+	// Field says which clients get the Alt-Svc field, and what is in it.
+	Field Options
+}
+
+// Front is a proxy in front of one API server. It terminates TLS and adds the Alt-Svc field, as an API server with the feature gate would. Each
+// connection of a client has one of its own behind it, and both end together: a client meets an API server that does not run as it would without
+// the Front. It has no upgraded connections (exec, attach, port-forward).
+type Front struct {
+	listener net.Listener
+	server   *http.Server
+	served   chan struct{}
+}
+
+// NewFront serves on a free port of 127.0.0.1. The owner must Close it.
+func NewFront(o FrontOptions) (*Front, error) {
+	handler, err := Handler(&httputil.ReverseProxy{
+		Rewrite:       rewrite(o.Upstream),
+		Transport:     roundTripper(func(r *http.Request) (*http.Response, error) { return connectionOf(r).client.RoundTrip(r) }),
+		FlushInterval: -1, // watches
+		ErrorLog:      log.New(io.Discard, "", 0),
+		ErrorHandler:  fail,
+	}, o.Field)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen in front of the API server %s: %w", o.Upstream, err)
+	}
+	f := &Front{listener: listener, served: make(chan struct{}), server: &http.Server{
+		Handler:           handler,
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{o.Serving}, ClientCAs: o.Authority, ClientAuth: tls.VerifyClientCertIfGiven, MinVersion: tls.VersionTLS12},
+		ReadHeaderTimeout: time.Minute,
+		ErrorLog:          log.New(io.Discard, "", 0),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, c.(*tls.Conn).NetConn())
+		},
+	}}
+	go func() {
+		defer close(f.served)
+		_ = f.server.ServeTLS(paired{listener, o}, "", "") // until Close
+	}()
+	return f, nil
+}
+
+// Addr is where it listens, 127.0.0.1:port.
+func (f *Front) Addr() string { return f.listener.Addr().String() }
+
+// Close ends all connections. Then no goroutine is left.
+func (f *Front) Close() error {
+	err := f.server.Close()
+	<-f.served
+	return err
+}
+
+// paired accepts a client's connection together with one to the API server.
+type paired struct {
+	net.Listener
+	options FrontOptions
+}
+
+// Accept implements net.Listener. Where the API server takes no connection, the client's is reset, and the next one is waited for.
+func (p paired) Accept() (net.Conn, error) {
+	for {
+		client, err := p.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		upstream, err := net.DialTimeout("tcp", p.options.Upstream, frontDialTimeout)
+		if err != nil {
+			reset(client)
+			continue
+		}
+		return &connection{Conn: client, upstream: upstream, options: p.options}, nil
+	}
+}
+
+func reset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
+// connection is a client's, with the one to the API server.
+type connection struct {
+	net.Conn
+	upstream net.Conn
+	options  FrontOptions
+	begin    sync.Once
+	client   *http2.ClientConn // on upstream, from the first read on
+	err      error             // why there is none
+	over     sync.Once
+}
+
+type connectionKey struct{}
+
+func connectionOf(r *http.Request) *connection {
+	c, _ := r.Context().Value(connectionKey{}).(*connection)
+	return c
+}
+
+// Read implements net.Conn. The API server shakes hands first, so that one that stands still does not do so with a client either.
+func (c *connection) Read(b []byte) (int, error) {
+	c.begin.Do(func() { c.client, c.err = c.http2() })
+	if c.err != nil {
+		return 0, c.err
+	}
+	return c.Conn.Read(b)
+}
+
+// Close implements net.Conn: it ends both.
+func (c *connection) Close() error {
+	err := net.ErrClosed
+	c.over.Do(func() { err = errors.Join(c.upstream.Close(), c.Conn.Close()) })
+	return err
+}
+
+// behind is upstream as HTTP/2 uses it: the client's connection ends with it.
+type behind struct {
+	net.Conn
+	c *connection
+}
+
+func (b behind) Close() error { return b.c.Close() }
+
+// http2 begins to speak with the API server.
+func (c *connection) http2() (*http2.ClientConn, error) {
+	o := c.options
+	secured := tls.Client(behind{c.upstream, c}, &tls.Config{RootCAs: o.Authority, ServerName: altsvc.DefaultAuthority, NextProtos: []string{http2.NextProtoTLS},
+		Certificates: []tls.Certificate{o.Proxy}, MinVersion: tls.VersionTLS12})
+	if err := secured.Handshake(); err != nil { // until either side ends its connection
+		return nil, fmt.Errorf("connect to the API server %s: %w", o.Upstream, err)
+	}
+	return (&http2.Transport{DisableCompression: true, ReadIdleTimeout: frontPing, PingTimeout: frontPing}).NewClientConn(secured)
+}
+
+// rewrite sends a request to the API server as the user of the client's certificate. Whom a client says that it speaks for counts for nothing.
+func rewrite(upstream string) func(*httputil.ProxyRequest) {
+	return func(p *httputil.ProxyRequest) {
+		p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "https", upstream, p.In.Host
+		for name := range p.Out.Header {
+			if strings.HasPrefix(name, remoteHeaders) {
+				p.Out.Header.Del(name)
+			}
+		}
+		name, groups := CertificateUser(p.In)
+		switch {
+		case name == "" && p.In.Header.Get("Authorization") != "":
+			return // the API server reads the token
+		case name == "":
+			name, groups = "system:anonymous", []string{"system:unauthenticated"}
+		}
+		p.Out.Header.Set(userHeader, name)
+		for _, group := range groups {
+			p.Out.Header.Add(groupHeader, group)
+		}
+	}
+}
+
+// fail ends the connection of a request that the API server did not answer, as an API server that is gone would.
+func fail(_ http.ResponseWriter, r *http.Request, _ error) {
+	if r.Context().Err() == nil {
+		_ = connectionOf(r).Close()
+	}
+	panic(http.ErrAbortHandler)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
