@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/altsvc"
 	"github.com/kmsharness/kmsharness/reporter/core"
 	"github.com/kmsharness/kmsharness/reporter/metrics"
 	"github.com/kmsharness/kmsharness/reporter/options"
@@ -28,7 +29,7 @@ func Run(ctx context.Context, o options.Options, log *slog.Logger, changes ...Ch
 	if err != nil {
 		return err
 	}
-	publisher, err := publish.New(config, o.Operator, o.Form, o.Node, time.Now)
+	publisher, err := publish.New(config, alternatives(o), o.Operator, o.Form, o.Node, time.Now)
 	if err != nil {
 		return err
 	}
@@ -66,18 +67,27 @@ type Change func(*Loop)
 
 // restConfig finds the API server.
 func restConfig(o options.Options) (*rest.Config, error) {
-	if o.Connectivity == options.Service {
+	if o.Kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("connectivity service: read the in-cluster configuration: %w", err)
+			return nil, fmt.Errorf("connectivity %s: read the in-cluster configuration: %w", o.Connectivity, err)
 		}
 		return config, nil
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("connectivity loopback: read kubeconfig %s: %w", o.Kubeconfig, err)
+		return nil, fmt.Errorf("connectivity %s: read kubeconfig %s: %w", o.Connectivity, o.Kubeconfig, err)
 	}
 	return config, nil
+}
+
+// alternatives are those of a reporter that fails over, or nil.
+func alternatives(o options.Options) *altsvc.Options {
+	if o.Connectivity != options.AltSvc {
+		return nil
+	}
+	a := publish.Alternatives(o.Timing)
+	return &a
 }
 
 func keyIDs(plugins []probe.Plugin) []string {

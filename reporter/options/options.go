@@ -22,6 +22,9 @@ type Connectivity string
 const (
 	Loopback Connectivity = "loopback" // the local kube-apiserver, by kubeconfig; for static pods
 	Service  Connectivity = "service"  // the in-cluster configuration; for Deployments
+	// AltSvc is the load balancer of a kubeconfig or of the in-cluster configuration at first, and then any API server that advertises
+	// itself by RFC 7838.
+	AltSvc Connectivity = "altsvc"
 )
 
 // Options is a valid command line.
@@ -71,13 +74,13 @@ func (r *raw) flags() *pflag.FlagSet {
 	fs.SortFlags = false
 	fs.StringSliceVar(&r.sockets, "kms-sockets", nil, "comma-separated sockets of the plugins, unix:///DIR/kms-KEYID.sock; the write key first")
 	fs.StringVar(&r.node, "node-name", "", "node that this reporter reports for")
-	fs.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the local API server (connectivity loopback)")
+	fs.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the local API server (connectivity loopback), or of the load balancer (altsvc; default: in-cluster)")
 	fs.DurationVar(&r.interval, "interval", d.Interval, "time between two probes and writes")
 	fs.DurationVar(&r.readTimeout, "read-timeout", d.ProbeTimeout, "deadline of each Status call; at most the interval")
 	fs.DurationVar(&r.writeTimeout, "write-timeout", d.WriteTimeout, "deadline of each write; at most the interval")
 	fs.DurationVar(&r.jitter, "jitter", 0, "most by which a tick is moved; at most a tenth of the interval (default a tenth of the interval)")
 	fs.StringVar(&r.form, "contract", string(publish.Conditions), "form of the report: conditions or healthreports")
-	fs.StringVar(&r.connectivity, "connectivity", string(Loopback), "way to the API server: loopback (kubeconfig) or service (in-cluster)")
+	fs.StringVar(&r.connectivity, "connectivity", string(Loopback), "way to the API server: loopback (kubeconfig), service (in-cluster) or altsvc (either, then any API server that is advertised by Alt-Svc)")
 	fs.StringVar(&r.operator, "operator", string(publish.KubeAPIServer), "operator whose CR is written: kubeapiserver, openshiftapiserver or authentication")
 	fs.StringVar(&r.metricsAddress, "metrics-address", "", "serve /metrics and /healthz on this host:port; port 0 picks a free one (default: not served)")
 	fs.StringVar(&r.format, "log-format", "json", "json or text")

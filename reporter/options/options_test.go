@@ -80,7 +80,7 @@ func TestEveryMistakeIsOneClearLine(t *testing.T) {
 		{"jitter over a tenth", valid("--jitter=4s"), []string{"--jitter 4s: must be 0 to a tenth of the interval 30s"}},
 		{"jitter negative", valid("--jitter=-1s"), []string{"--jitter -1s"}},
 		{"unknown form", valid("--contract=both"), []string{`--contract "both": expected conditions or healthreports`}},
-		{"unknown connectivity", valid("--connectivity=altsvc"), []string{`--connectivity "altsvc": expected loopback or service`}},
+		{"unknown connectivity", valid("--connectivity=any"), []string{`--connectivity "any": expected loopback or service or altsvc`}},
 		{"service with kubeconfig", valid("--connectivity=service"), []string{"--kubeconfig is not used"}},
 		{"unknown operator", valid("--operator=etcd"), []string{`--operator "etcd": expected kubeapiserver or openshiftapiserver or authentication`}},
 		{"metrics address without port", valid("--metrics-address=localhost"), []string{`--metrics-address "localhost": expected host:port`}},

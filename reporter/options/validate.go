@@ -30,7 +30,7 @@ func (r raw) validate() (Options, []error) {
 	errs = append(errs, timingErrors(o.Timing)...)
 	errs = append(errs,
 		oneOf("contract", o.Form, publish.Forms()...),
-		oneOf("connectivity", o.Connectivity, Loopback, Service),
+		oneOf("connectivity", o.Connectivity, Loopback, Service, AltSvc),
 		o.wayErrors(),
 		oneOf("operator", o.Operator, publish.Operators()...),
 		addressError(o.MetricsAddress),

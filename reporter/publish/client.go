@@ -12,32 +12,53 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/altsvc"
 )
 
 // client sends the two requests that a reporter makes.
 type client struct {
-	rest *rest.RESTClient
-	path string
+	rest         *rest.RESTClient
+	path         string
+	alternatives *altsvc.Services // nil: none are used
 }
 
-// newClient turns config into a client that never queues, never repeats a request and keeps at most one connection.
-func newClient(config *rest.Config, operator Operator) (*client, error) {
+// newClient turns config into a client that never queues, never repeats a write that may have been carried out, and keeps at most one
+// connection to a server.
+func newClient(config *rest.Config, alternatives *altsvc.Options, operator Operator) (*client, error) {
+	made := &client{path: operator.path()}
 	c := rest.CopyConfig(config)
 	c.QPS = -1 // the interval limits the rate; client-go's limiter would only hold a write back
 	c.ContentType = runtime.ContentTypeJSON
-	// HTTP/1.1: there is one request at a time, and one that is given up closes its connection. Over HTTP/2 a
-	// connection that went silent would be used again until its health check notices, after 45 s.
-	c.TLSClientConfig.NextProtos = []string{"http/1.1"}
+	if alternatives == nil {
+		// HTTP/1.1: there is one request at a time, and one that is given up closes its connection. Over HTTP/2 a
+		// connection that went silent would be used again until its health check notices, after 45 s.
+		c.TLSClientConfig.NextProtos = []string{"http/1.1"}
+	}
 	c.WarningHandler = rest.NoWarnings{}
 	scheme := runtime.NewScheme() // knows only metav1.Status, which errors come in
 	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
 	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	c.GroupVersion = &metav1.SchemeGroupVersion
-	rc, err := rest.RESTClientFor(c)
-	if err != nil {
+	var err error
+	if alternatives != nil {
+		if made.alternatives, err = altsvc.Wrap(c, *alternatives); err != nil {
+			return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+		}
+	}
+	if made.rest, err = rest.RESTClientFor(c); err != nil {
+		made.close()
 		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
 	}
-	return &client{rest: rc, path: operator.path()}, nil
+	return made, nil
+}
+
+// Alternatives are the options of a reporter that fails over (connectivity altsvc). A write leaves time to be refused a connection by three
+// API servers in turn. One that has gone silent is noticed before the next write, and one that was given up is tried again after an interval:
+// it may be the only one that is left.
+func Alternatives(t contract.Timing) altsvc.Options {
+	return altsvc.Options{DialTimeout: t.WriteTimeout / 4, PingAfter: t.WriteTimeout / 2, PingTimeout: t.WriteTimeout / 4, Block: t.Interval}
 }
 
 // get reads the CR.
@@ -72,5 +93,15 @@ func (c *client) apply(ctx context.Context, manager string, body []byte) error {
 func (c *client) disconnect() {
 	if c.rest.Client != nil {
 		utilnet.CloseIdleConnectionsFor(c.rest.Client.Transport)
+	}
+}
+
+// close ends all connections.
+func (c *client) close() {
+	if c.alternatives != nil {
+		c.alternatives.Close()
+	}
+	if c.rest != nil {
+		c.disconnect()
 	}
 }

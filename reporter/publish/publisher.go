@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/altsvc"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -24,12 +25,12 @@ type Publisher struct {
 	transition Transition
 }
 
-// New makes a publisher that reaches the API server by config. Nothing is sent yet.
-func New(config *rest.Config, operator Operator, form Form, node string, now func() time.Time) (*Publisher, error) {
+// New makes a publisher that reaches the API server by config, and others with alternatives unless they are nil. Nothing is sent yet.
+func New(config *rest.Config, alternatives *altsvc.Options, operator Operator, form Form, node string, now func() time.Time) (*Publisher, error) {
 	if _, err := operator.kind(); err != nil {
 		return nil, err
 	}
-	c, err := newClient(config, operator)
+	c, err := newClient(config, alternatives, operator)
 	if err != nil {
 		return nil, err
 	}
@@ -80,5 +81,5 @@ func statusOf(err error) int {
 	return 0
 }
 
-// Close ends the connection.
-func (p *Publisher) Close() { p.client.disconnect() }
+// Close ends the connections.
+func (p *Publisher) Close() { p.client.close() }

@@ -85,7 +85,7 @@ func (s *server) seen() (methods string, last recorded) {
 
 func (s *server) publisher(t *testing.T, operator Operator, form Form) *Publisher {
 	t.Helper()
-	p, err := New(&rest.Config{Host: s.URL}, operator, form, "cp-1", time.Now)
+	p, err := New(&rest.Config{Host: s.URL}, nil, operator, form, "cp-1", time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestCancelledWriteEnds(t *testing.T) {
 func TestLongNodeNamesGetAShortFieldManager(t *testing.T) {
 	s := newServer(t)
 	node := strings.Repeat("n", 200)
-	p, err := New(&rest.Config{Host: s.URL}, KubeAPIServer, HealthReports, node, time.Now)
+	p, err := New(&rest.Config{Host: s.URL}, nil, KubeAPIServer, HealthReports, node, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,10 +310,10 @@ func TestLongNodeNamesGetAShortFieldManager(t *testing.T) {
 }
 
 func TestNewRefusesWhatItCannotUse(t *testing.T) {
-	if _, err := New(&rest.Config{Host: "http://x"}, "etcd", Conditions, "cp-1", time.Now); err == nil {
+	if _, err := New(&rest.Config{Host: "http://x"}, nil, "etcd", Conditions, "cp-1", time.Now); err == nil {
 		t.Error("operator etcd was accepted")
 	}
-	if _, err := New(&rest.Config{Host: "http://%zz"}, KubeAPIServer, Conditions, "cp-1", time.Now); err == nil {
+	if _, err := New(&rest.Config{Host: "http://%zz"}, nil, KubeAPIServer, Conditions, "cp-1", time.Now); err == nil {
 		t.Error("a host that is no URL was accepted")
 	}
 }

@@ -35,7 +35,7 @@ func dialServerOnce(o options.Options) (reporter.Change, error) {
 		dialled.Store(err == nil)
 		return c, err
 	}
-	publisher, err := publish.New(config, o.Operator, o.Form, o.Node, time.Now)
+	publisher, err := publish.New(config, nil, o.Operator, o.Form, o.Node, time.Now)
 	if err != nil {
 		return nil, err
 	}
