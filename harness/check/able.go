@@ -48,21 +48,61 @@ func (ab *ability) writing(node string) spans {
 		return nil
 	}
 	server := node
-	if ab.facts.run.Connectivity == history.ConnectService {
-		server = "" // any
+	if ab.facts.run.AnyAPIServer() {
+		server = ""
 	}
 	return ab.reaching(node).and(ab.facts.network.refused(history.RoleReporter, server).or(ab.facts.objects.crowded(node)).or(ab.facts.clocks.setBack(node)).not(ab.facts.complete))
 }
 
 // reaching is when the reporter of node ran, and reached an API server that could serve it.
 func (ab *ability) reaching(node string) spans {
-	able := ab.facts.processes.in(process{role: history.RoleReporter, node: node}, procUp).and(ab.facts.network.bearable(func(l linkChange) bool {
+	ran := ab.facts.processes.in(process{role: history.RoleReporter, node: node}, procUp)
+	linked := ran.and(ab.facts.network.bearable(func(l linkChange) bool {
 		return l.from == history.RoleReporter && (l.node == node || l.node == "")
 	}, ab.facts.network.inTime))
-	if ab.facts.run.Connectivity == history.ConnectService {
-		return able.and(ab.facts.network.serviceFine())
+	switch ab.facts.run.Connectivity {
+	case history.ConnectService:
+		return linked.and(ab.facts.network.serviceFine())
+	case history.ConnectAltSvc:
+		return ran.and(ab.acquainted(node, linked)).and(ab.facts.network.failedOver())
+	default:
+		return linked.and(ab.facts.network.apiFine(node))
 	}
-	return able.and(ab.facts.network.apiFine(node))
+}
+
+// acquainted is when the reporter of node knew the API servers: from its first write in its present life on, or from when it could have made one,
+// since linked is when it reached the load balancer. What it learnt it keeps (docs/contract.md, connectivity altsvc).
+func (ab *ability) acquainted(node string, linked spans) spans {
+	t := ab.facts.run.Timing
+	could := linked.and(ab.facts.network.serviceFine()).settled(t.Interval + t.Jitter + t.WriteTimeout)
+	var out spans
+	for _, life := range ab.facts.processes.in(process{role: history.RoleReporter, node: node}, procUp, procPaused) {
+		from := life.to
+		if first := could.clip(life); len(first) > 0 {
+			from = first[0].from
+		}
+		for _, w := range ab.facts.requests.writesOf(node) {
+			if life.has(w.to) {
+				from = earliest(from, w.to)
+				break
+			}
+		}
+		out = append(out, span{from, life.to})
+	}
+	return merged(out)
+}
+
+// failedOver is when a client that knows the API servers reached one of them. Each that is gone or stands still costs it a write, and the
+// next one goes to another. One that runs and cannot serve it does not: why an answer is none, or an error, a client cannot know.
+func (nw *network) failedOver() spans {
+	t := nw.facts.run.Timing
+	some, each := spans(nil), spans{nw.facts.complete}
+	for _, p := range nw.facts.processes.ofRole(history.RoleAPIServer) {
+		fine := nw.apiFine(p.node)
+		some = some.or(fine)
+		each = each.and(fine.or(nw.facts.processes.in(p, procDown, procStarting, procPaused).settled(t.Interval + t.Jitter + t.WriteTimeout)))
+	}
+	return some.and(each)
 }
 
 // writeCrossings of a link lie in a write, at most: a handshake, a request that reads, and the write.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/kmsharness/kmsharness/harness/altsvc/advertise"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
@@ -13,6 +14,7 @@ type APIServer struct {
 	server
 	spec     ServerSpec
 	etcdLink *netfault.Link
+	front    *advertise.Front // nil: none
 }
 
 func newAPIServer(cp *ControlPlane, spec ServerSpec) (*APIServer, error) {
@@ -22,6 +24,9 @@ func newAPIServer(cp *ControlPlane, spec ServerSpec) (*APIServer, error) {
 	if err == nil {
 		s.etcdLink, err = netfault.NewLink(s.name+" to etcd", cp.etcd.Addr())
 	}
+	if err == nil && cp.alternatives != nil {
+		s.front, err = cp.alternatives.inFrontOf(s)
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -30,6 +35,14 @@ func newAPIServer(cp *ControlPlane, spec ServerSpec) (*APIServer, error) {
 
 // EtcdLink carries everything between this API server and etcd.
 func (s *APIServer) EtcdLink() *netfault.Link { return s.etcdLink }
+
+// FrontAddr is where clients that are to learn of other API servers connect (127.0.0.1:port). It is Addr unless Options.Alternatives is set.
+func (s *APIServer) FrontAddr() string {
+	if s.front != nil {
+		return s.front.Addr()
+	}
+	return s.Addr()
+}
 
 // AuditLog is the file that receives audit events, one JSON object a line, before each answer is sent.
 func (s *APIServer) AuditLog() string {
@@ -74,6 +87,9 @@ func (s *APIServer) auditArgs() []string {
 // close frees what newAPIServer made. The process has ended.
 func (s *APIServer) close() error {
 	err := s.server.close()
+	if s.front != nil {
+		err = errors.Join(err, s.front.Close())
+	}
 	if s.etcdLink != nil {
 		err = errors.Join(err, s.etcdLink.Close())
 	}

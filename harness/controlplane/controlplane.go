@@ -30,7 +30,8 @@ type ControlPlane struct {
 	etcd  *Etcd
 	probe *prober
 
-	aggregation *aggregation // nil: none
+	aggregation  *aggregation  // nil: none
+	alternatives *alternatives // nil: none
 
 	mu         sync.Mutex
 	servers    []*APIServer
@@ -76,6 +77,9 @@ func (cp *ControlPlane) setUp() error {
 		if cp.aggregation, err = newAggregation(filepath.Join(cp.opts.Dir, "front-proxy")); err != nil {
 			return err
 		}
+	}
+	if cp.opts.Alternatives {
+		cp.alternatives = newAlternatives(cp)
 	}
 	for _, spec := range cp.opts.Servers {
 		if _, err := cp.Add(spec); err != nil {
@@ -196,6 +200,9 @@ func (cp *ControlPlane) holdEtcdLinks() (release func() error, err error) {
 // Close kills everything, because nothing of it is used again, and closes the links. It is safe to call twice.
 func (cp *ControlPlane) Close(context.Context) error {
 	var errs []error
+	if cp.alternatives != nil {
+		cp.alternatives.close()
+	}
 	cp.mu.Lock()
 	aggregated := slices.Clone(cp.aggregated)
 	cp.mu.Unlock()

@@ -29,6 +29,9 @@ type Options struct {
 	APIServerArgs []string
 	// Aggregation lets the API servers pass requests on to aggregated ones (ControlPlane.AddAggregated).
 	Aggregation bool
+	// Alternatives puts a proxy in front of each API server (APIServer.FrontAddr) that adds the Alt-Svc field with all ready ones. It needs
+	// Aggregation, by which API servers believe a proxy.
+	Alternatives bool
 	// Servers are there from the beginning.
 	Servers []ServerSpec
 }
@@ -51,6 +54,8 @@ func (o Options) validate() error {
 		return errors.New("control plane: a supervisor is missing")
 	case o.Dir == "" || o.LogDir == "":
 		return errors.New("control plane: the directories for data and logs are missing")
+	case o.Alternatives && !o.Aggregation:
+		return errors.New("control plane: Alternatives needs Aggregation")
 	case o.EncryptionPoll < 0:
 		return fmt.Errorf("control plane: the encryption poll is %v, expected 0 or more", o.EncryptionPoll)
 	}

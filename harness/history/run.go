@@ -25,7 +25,7 @@ type Run struct {
 	// TakeoverAllowance is how long an aggregator may take to be in charge after it started, lost its API server or
 	// lost its leader (its lease duration). The contract does not bound this; zero means four intervals.
 	TakeoverAllowance time.Duration `json:"takeoverAllowance,omitempty"`
-	// Connectivity is how reporters reach the API: ConnectLoopback (also when empty) or ConnectService.
+	// Connectivity is how reporters reach the API: ConnectLoopback (also when empty), ConnectService or ConnectAltSvc.
 	Connectivity string `json:"connectivity,omitempty"`
 	// Contract is the wire form that the reporters write: FormConditions or FormHealthReports.
 	Contract string `json:"contract"`
@@ -72,7 +72,13 @@ const LifecycleOperator = "operator"
 const (
 	ConnectLoopback = "loopback" // their own node's API server
 	ConnectService  = "service"  // any API server, through the load balancer
+	ConnectAltSvc   = "altsvc"   // through the load balancer at first, then any API server that advertises itself by Alt-Svc
 )
+
+// AnyAPIServer reports whether any API server may serve a reporter, and not that of its own node alone.
+func (r Run) AnyAPIServer() bool {
+	return r.Connectivity == ConnectService || r.Connectivity == ConnectAltSvc
+}
 
 // Variants of the CRDs of the OpenShift API: values of Run.CRDs. The typed form has its field in CRDsTechPreview only.
 const (

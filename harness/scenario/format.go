@@ -105,7 +105,7 @@ func (t *Topology) field() value {
 		optional("start", defaultText(&t.Start, keyword(StartRunning, StartStopped), StartRunning)).doc("running: healthy; stopped: only etcd and the remote KMS run"),
 		optional("lifecycle", defaultText(&t.Lifecycle, keyword(Lifecycles()...), LifecycleDirect)).doc("who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"),
 		optional("crds", defaultText(&t.CRDs, keyword(variants()...), history.CRDsTechPreview)).doc("variant of the operators' CRDs; Default has no typed list of reports; default TechPreviewNoUpgrade"),
-		optional("connectivity", defaultText(&t.Connectivity, keyword(Connectivities()...), history.ConnectLoopback)).doc("how reporters reach the API: loopback, the API server of their own node; service, any through the load balancer; default loopback"),
+		optional("connectivity", defaultText(&t.Connectivity, keyword(Connectivities()...), history.ConnectLoopback)).doc("how reporters reach the API: loopback, the API server of their own node; service, any through the load balancer; altsvc, any that advertises itself, after a first one through the load balancer; default loopback"),
 		optional("sockets", defaultText(&t.Sockets, keyword(SocketSchemes()...), SocketsByKey)).doc("what the operator names sockets after: key, kms-{keyID}.sock; hash, kms-<config-hash>.sock; default key"),
 	))
 }

@@ -70,7 +70,7 @@ type Topology struct {
 	// CRDs is the variant of the operators' CRDs: history.CRDsDefault, which has no typed list, or empty for history.CRDsTechPreview. That of the APIServer
 	// configuration is CRDsTechPreview always: the other has no encryption type KMS.
 	CRDs string
-	// Connectivity is how the reporters of kube-apiserver reach the API: history.ConnectLoopback (default) or history.ConnectService. Those of others
+	// Connectivity is how the reporters of kube-apiserver reach the API: history.ConnectLoopback (default), history.ConnectService or history.ConnectAltSvc. Those of others
 	// go through the load balancer always.
 	Connectivity string
 }

@@ -29,7 +29,9 @@ func (v *validation) topology() {
 }
 
 // Connectivities are the values of topology.connectivity, the default first.
-func Connectivities() []string { return []string{history.ConnectLoopback, history.ConnectService} }
+func Connectivities() []string {
+	return []string{history.ConnectLoopback, history.ConnectService, history.ConnectAltSvc}
+}
 
 // variants are the values of topology.crds, the default first.
 func variants() []string { return []string{history.CRDsTechPreview, history.CRDsDefault} }

@@ -119,7 +119,7 @@ func linkModes() []string { return strings.Fields("cut reset slow mute restore")
 func (l *Link) check(v *validation, at place) {
 	if l.From == history.RoleReporter && slices.Contains(linkEnds()[l.From], l.To) {
 		c, to := v.scenario.Topology.Connectivity, history.RoleAPIServer
-		if c == history.ConnectService {
+		if c != history.ConnectLoopback {
 			to = history.RoleLoadBalancer
 		}
 		v.keyword(at.at("to"), "to (from reporter with connectivity "+c+")", l.To, []string{to})

@@ -40,6 +40,7 @@ func (o Options) InForm(form string) (Options, error) {
 const (
 	formPlaceholder    = "{contract}"
 	metricsPlaceholder = "{metricsAddress}"
+	wayPlaceholder     = "{connectivity}"
 )
 
 // Fit leaves out of a scenario what the system under test does not have, as its command template and its credentials tell.
@@ -50,6 +51,9 @@ func (o Options) Fit(s *scenario.Scenario) Fit {
 	}
 	if template := o.reporterTemplate(); template != "" && !strings.Contains(template, metricsPlaceholder) {
 		f.withoutMetrics()
+	}
+	if template := o.reporterTemplate(); template != "" && s.Topology.Connectivity == history.ConnectAltSvc && !strings.Contains(template, wayPlaceholder) {
+		f.Unsupported = append(f.Unsupported, "connectivity altsvc: the reporter under test is given no "+wayPlaceholder)
 	}
 	if o.AggregatorCommand != "" {
 		f.unsupportedUnion(o.AggregatorCommand)

@@ -76,6 +76,26 @@ func TestLacksUnion(t *testing.T) {
 	}
 }
 
+// TestLacksConnectivity: a reporter that cannot be told to fail over is not judged by whether it does.
+func TestLacksConnectivity(t *testing.T) {
+	failingOver := &scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectAltSvc}}
+	balanced := &scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectService}}
+	for _, c := range []struct {
+		command string
+		s       *scenario.Scenario
+		want    string
+	}{
+		{"", failingOver, ""},
+		{"mine {metricsAddress}", balanced, ""},
+		{"mine {metricsAddress} --way {connectivity}", failingOver, ""},
+		{"mine {metricsAddress}", failingOver, "connectivity altsvc: the reporter under test is given no {connectivity}"},
+	} {
+		if got := strings.Join(under(live.SystemUnderTest{ReporterCommand: c.command}).Fit(c.s).Unsupported, "; "); got != c.want {
+			t.Errorf("%q with %s: %q, want %q", c.command, c.s.Topology.Connectivity, got, c.want)
+		}
+	}
+}
+
 // TestSourceOnly: house rules bind this project's programs, and those of others if somebody says so.
 func TestSourceOnly(t *testing.T) {
 	other := under(live.SystemUnderTest{AggregatorCommand: "a"})

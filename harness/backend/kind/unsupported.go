@@ -22,8 +22,11 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > replicas {
 		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
 	}
-	if s.Topology.Connectivity == history.ConnectService {
+	switch s.Topology.Connectivity {
+	case history.ConnectService:
 		add("connectivity service: the reporters of kube-apiserver are in its static pod, where there is no service account")
+	case history.ConnectAltSvc:
+		add("connectivity altsvc: no API server of the cluster sends Alt-Svc")
 	}
 	lacks = append(lacks, live.UnsupportedVerbs(s)...)
 	lacks = append(lacks, live.UnsupportedAggregated(s)...)

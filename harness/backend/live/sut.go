@@ -75,6 +75,7 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string)
 	values := sut.commonValues(n.ReporterPlace, kubeconfig)
 	values["metricsAddress"] = metrics
 	values["node"] = n.Name
+	values["connectivity"] = sut.connectivity()
 	var sockets []string
 	for _, k := range sut.e.operated.reported(n.Name, sut.e.encrypting.currentKeyIDs()) {
 		sockets = append(sockets, contract.SocketPath(n.ReporterPlace.SocketDir, k))
@@ -85,6 +86,15 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string)
 		return Command{}, fmt.Errorf("reporter of %s: %w", n.Name, err)
 	}
 	return c, nil
+}
+
+// connectivity is what a reporter is told. One with service is told of its kubeconfig, in which the load balancer's address stands for that of the
+// API server: the in-cluster configuration is not used.
+func (sut *systemUnderTest) connectivity() string {
+	if sut.e.scenario.Topology.Connectivity == history.ConnectAltSvc {
+		return history.ConnectAltSvc
+	}
+	return history.ConnectLoopback
 }
 
 // prepareAggregators makes a place for every replica. They go through the load balancer.

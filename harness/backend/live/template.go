@@ -5,14 +5,14 @@ import "strings"
 // Placeholders are what a command template may contain.
 func Placeholders() []string {
 	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
-		"contract", "operator", "instance", "leaderElect", "degradedInertia", "unknownStatus"}
+		"contract", "operator", "connectivity", "instance", "leaderElect", "degradedInertia", "unknownStatus"}
 }
 
 // The commands of this project's own reporter and aggregator.
 const (
 	DefaultReporter = "kms-health-reporter --kms-sockets={sockets} --node-name={node} --kubeconfig={kubeconfig}" +
 		" --interval={interval} --jitter={jitter} --read-timeout={readTimeout} --write-timeout={writeTimeout}" +
-		" --metrics-address={metricsAddress} --contract={contract} --operator={operator}"
+		" --metrics-address={metricsAddress} --contract={contract} --operator={operator} --connectivity={connectivity}"
 	DefaultAggregator = "kms-health-aggregator --kubeconfig={kubeconfig} --interval={interval} --operator={operator}" +
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
 		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +

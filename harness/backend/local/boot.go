@@ -77,7 +77,7 @@ func (p *controlPlane) makeControlPlane() (err error) {
 	}
 	p.cp, err = controlplane.New(controlplane.Options{
 		Binaries: p.binaries, Supervisor: p.Supervisor, Dir: data, LogDir: p.logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll, Aggregation: p.shape.aggregated != "",
+		EncryptionPoll: encryptionPoll, Aggregation: p.shape.aggregated != "" || p.advertises(), Alternatives: p.advertises(),
 	})
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (p *controlPlane) start(ctx context.Context, keyIDs []string) error {
 		return err
 	}
 	for _, s := range p.cp.Servers() {
-		if err := p.lb.Add(s.Name(), s.Addr()); err != nil {
+		if err := p.lb.Add(s.Name(), s.FrontAddr()); err != nil {
 			return err
 		}
 	}

@@ -79,8 +79,11 @@ func (p *controlPlane) reporterPlace(name string, server *controlplane.APIServer
 	return at, nil
 }
 
+// advertises reports whether the API servers send Alt-Svc.
+func (p *controlPlane) advertises() bool { return p.shape.connectivity == history.ConnectAltSvc }
+
 func (p *controlPlane) reporterLink(name string, server *controlplane.APIServer) (*netfault.Link, error) {
-	if p.shape.connectivity == history.ConnectService {
+	if p.shape.connectivity == history.ConnectService || p.advertises() {
 		return p.frontUnit.join("reporter of "+name, p.lb.Addr())
 	}
 	return netfault.NewLink("reporter of "+name+" to "+server.Name(), server.Addr())
@@ -130,7 +133,7 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if err := server.APIServer.Start(ctx, controlplane.Ready); err != nil {
 		return nil, err
 	}
-	return n, p.lb.Add(name, server.Addr())
+	return n, p.lb.Add(name, server.FrontAddr())
 }
 
 // Isolate implements live.ControlPlane.

@@ -184,6 +184,7 @@ func (fs *faults) network(n *node, state string) {
 		n.link(s).set(state, 0)
 	}
 	n.off = state != history.LinkOK && state != history.LinkSlow
+	n.direct.become(state, 0)
 	for _, b := range n.alongside {
 		for _, l := range []*link{b.reports, b.balanced, b.stored} {
 			l.become(state, 0)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -18,15 +19,17 @@ type node struct {
 	ahead     time.Duration // its clock, of the true time
 	server    *server
 	reporter  *reporter
-	plugins   []*kmsPlugin // by keyID
-	reports   *link        // reporter to API server, or to the load balancer
-	balanced  *link        // load balancer to API server
-	stored    *link        // API server to etcd
-	off       bool         // the network
-	isolated  bool         // the load balancer does not know it
-	removed   bool         // its reporter lingers
-	unread    bool         // its API server was told something since it was last seen to have loaded it
-	sockets   []string     // of its reporter, where an operator gives each node its own
+	plugins   []*kmsPlugin   // by keyID
+	reports   *link          // reporter to API server, or to the load balancer
+	balanced  *link          // load balancer to API server
+	stored    *link          // API server to etcd
+	direct    *link          // any client to API server, past the load balancer
+	address   netip.AddrPort // of its API server
+	off       bool           // the network
+	isolated  bool           // the load balancer does not know it
+	removed   bool           // its reporter lingers
+	unread    bool           // its API server was told something since it was last seen to have loaded it
+	sockets   []string       // of its reporter, where an operator gives each node its own
 
 	unavailable map[string]string  // by role, node or pod: why its processes cannot be told anything
 	ran         map[string][]*proc // by role: what ran before its end
@@ -34,14 +37,15 @@ type node struct {
 }
 
 func newNode(w *world, name string, plugins []string) *node {
-	n := &node{w: w, name: name, unavailable: map[string]string{}, ran: map[string][]*proc{}}
+	n := &node{w: w, name: name, address: w.newAddress(), unavailable: map[string]string{}, ran: map[string][]*proc{}}
 	to := history.RoleAPIServer
-	if w.connectivity == history.ConnectService {
+	if w.connectivity == history.ConnectService || w.connectivity == history.ConnectAltSvc {
 		to = history.RoleLoadBalancer
 	}
 	n.reports = newLink(w, history.RoleReporter, to, name)
 	n.balanced = newLink(w, history.RoleLoadBalancer, history.RoleAPIServer, name)
 	n.stored = newLink(w, history.RoleAPIServer, history.RoleEtcd, name)
+	n.direct = newLink(w, "", history.RoleAPIServer, name)
 	n.server, n.reporter = newServer(w, n), newReporter(w, n)
 	for _, k := range plugins {
 		n.add(k)

@@ -15,13 +15,14 @@ import (
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
-// publisher writes a reporter's reports: one connection to the API server of its node, given up with a write that failed.
+// publisher writes a reporter's reports: one connection to the API server of its node, or to any, given up with a write that failed.
 type publisher struct {
-	r          *reporter
-	c          *conn
-	credential int // that it made the connection with
-	transition publish.Transition
-	attempt    int // counts writes: what belongs to one that was given up is ignored
+	r            *reporter
+	alternatives *alternatives // nil: there are none
+	c            *conn
+	credential   int // that it made the connection with
+	transition   publish.Transition
+	attempt      int // counts writes: what belongs to one that was given up is ignored
 }
 
 // apply carries out a write and calls done at its deadline at the latest.
@@ -53,35 +54,69 @@ func (p *publisher) apply(a core.Action, done func(error)) {
 
 // connected dials unless there is a connection.
 func (p *publisher) connected(current func(func()) func(), end func(error), then func()) {
-	if p.c != nil && !p.c.broken {
+	p.connect(nil, current, end, then)
+}
+
+// connect is connected for a request that could not be sent to some alternatives.
+func (p *publisher) connect(tried []string, current func(func()) func(), end func(error), then func()) {
+	to := p.alternatives.next(tried)
+	if p.c != nil && !p.c.broken && (p.alternatives == nil || p.alternatives.used == to) {
 		then()
 		return
 	}
-	p.dial(func(c *conn, err error) {
+	p.dial(to, func(c *conn, err error) {
 		current(func() {
-			if err != nil {
+			switch {
+			case err != nil && to != "":
+				p.alternatives.failed(to)
+				p.connect(append(tried, to), current, end, then)
+				return
+			case err != nil:
 				end(err)
 				return
 			}
+			p.disconnect()
 			p.c, p.credential = c, p.r.credential()
+			if p.alternatives != nil {
+				p.alternatives.used = to
+			}
 			then()
 		})()
 	})
 }
 
-// dial connects to the API server of its node, or through the load balancer: there a connection that comes too late is another's to make anew.
-func (p *publisher) dial(done func(*conn, error)) {
+// dial connects to an alternative, to the API server of its node, or through the load balancer: a connection to any of several that comes too late is
+// another's to make anew.
+func (p *publisher) dial(to string, done func(*conn, error)) {
 	n, this := p.r.node, p.attempt
-	if p.r.w.connectivity != history.ConnectService {
-		p.r.w.dialNode(n.reports, n.server, done)
-		return
-	}
-	p.r.w.balancer.dialBalanced(n.reports, func(c *conn, err error) {
+	wanted := func(c *conn, err error) {
 		if p.attempt != this && c != nil {
 			c.fail(errReset)
 			return
 		}
 		done(c, err)
+	}
+	switch {
+	case to != "":
+		p.alternatives.dial(to, wanted)
+	case n.reports.id.To == history.RoleAPIServer:
+		p.r.w.dialNode(n.reports, n.server, done)
+	default:
+		p.r.w.balancer.dialBalanced(n.reports, wanted)
+	}
+}
+
+// ask sends a request on the connection.
+func (p *publisher) ask(r request, current func(func()) func(), answered func(reply)) {
+	var from string
+	if p.alternatives != nil {
+		from = p.alternatives.used
+	}
+	p.c.ask(r, func(rep reply) {
+		current(func() {
+			p.alternatives.heard(from, rep)
+			answered(rep)
+		})()
 	})
 }
 
@@ -90,15 +125,13 @@ func (p *publisher) write(a core.Action, current func(func()) func(), end func(e
 		p.send(body, err, a, current, end)
 		return
 	}
-	p.c.ask(p.request(request{verb: verbGet}), func(rep reply) {
-		current(func() {
-			body, err := p.bodyOf(rep)
-			if err := p.transition.Read(p.r.node.name, body, rep.code, err, p.r.node.clock()); err != nil {
-				end(err)
-				return
-			}
-			p.write(a, current, end)
-		})()
+	p.ask(p.request(request{verb: verbGet}), current, func(rep reply) {
+		body, err := p.bodyOf(rep)
+		if err := p.transition.Read(p.r.node.name, body, rep.code, err, p.r.node.clock()); err != nil {
+			end(err)
+			return
+		}
+		p.write(a, current, end)
 	})
 }
 
@@ -122,7 +155,7 @@ func (p *publisher) send(body []byte, err error, a core.Action, current func(fun
 	}
 	r := p.request(request{verb: verbPatch, subresource: "status", manager: contract.FieldManager(p.r.node.name), force: true,
 		contentType: audit.ContentTypeApply, body: body, timeout: max(left, time.Millisecond)})
-	p.c.ask(r, func(rep reply) { current(func() { end(rep.problem()) })() })
+	p.ask(r, current, func(rep reply) { end(rep.problem()) })
 }
 
 func (p *publisher) request(r request) request {

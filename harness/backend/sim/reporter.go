@@ -34,7 +34,7 @@ func newReporter(w *world, n *node) *reporter {
 	r.init = func() {
 		r.op = w.configured(history.RoleReporter)
 		r.state, r.keyIDs = core.State{}, append([]string(nil), n.reported()...)
-		r.pub = publisher{r: r}
+		r.pub = publisher{r: r, alternatives: alternativesOf(r)}
 		r.read = w.credentialOf(n.name)
 		r.publish = w.hooks.publisher(n.name, r.pub.apply)
 		r.seen, r.configured = make([]history.PluginMetrics, len(r.keyIDs)), nil

@@ -9,6 +9,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/harness/altsvc"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
@@ -18,6 +19,9 @@ type TestHooks struct {
 	// Publisher takes the place of a reporter's, each time that it starts. next is the good one; it must not be called again
 	// before it is done.
 	Publisher func(node string, next Publish) Publish
+	// Alternatives may change how a reporter with connectivity altsvc fails over, Heard the Alt-Svc field that it is sent.
+	Alternatives func(altsvc.Options) altsvc.Options
+	Heard        func(field string) string
 	// Jitter takes the place of what was drawn for a reporter's next tick.
 	Jitter func(drawn time.Duration) time.Duration
 	// ProbeTimeout takes the place of the deadline of a probe.
@@ -89,6 +93,22 @@ func (s TestHooks) sent(node string, r request) request {
 	r.verb, r.key.Name, r.subresource, r.manager, r.contentType = o.Verb, o.Name, o.Subresource, o.FieldManager, o.MediaType
 	r.force, r.body = o.Force, o.Body
 	return r
+}
+
+// alternatives is how a reporter fails over.
+func (s TestHooks) alternatives(good altsvc.Options) altsvc.Options {
+	if s.Alternatives == nil {
+		return good
+	}
+	return s.Alternatives(good)
+}
+
+// heard is a field as a reporter reads it.
+func (s TestHooks) heard(sent string) string {
+	if s.Heard == nil {
+		return sent
+	}
+	return s.Heard(sent)
 }
 
 // jitter is what moves the next tick.

@@ -75,6 +75,7 @@ type world struct {
 	aggregators    []*aggregator
 	secrets        map[string]*secret
 	secretRevision int64
+	addresses      int                 // that nodes had
 	member         int                 // next one behind its Service
 	changed        func(objects.Event) // its operator's watch; nil: there is none
 }
