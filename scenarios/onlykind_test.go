@@ -25,7 +25,7 @@ var nightly = map[string]string{
 
 // mechanisms are what a scenario needs of a real cluster that no other backend has: its actions say so.
 func mechanisms(s *scenario.Scenario) []string {
-	if s.Topology.Connectivity == history.ConnectService {
+	if s.Topology.Connectivity != history.ConnectLoopback {
 		return nil // kind does not run it
 	}
 	found := map[string]bool{}

@@ -23,7 +23,7 @@ func judged() map[string][]string {
 		"OWNERSHIP":             "S0-10 S0-19",
 		"MONOTONIC":             "S0-07 S0-08",
 		"FRESH-ONLY":            "S0-07",
-		"CADENCE":               "S0-01 S0-07 S0-21 S3-13 S4-07",
+		"CADENCE":               "S0-01 S0-07 S0-21 S3-13 S4-01 S4-02 S4-03 S4-06 S4-07 S4-08 S4-09 S4-11",
 		"TRUTHFUL-PROBE":        "S0-01 S0-02 S0-04 S0-05 S0-08 S0-09 S3-10 S3-13 S3-15",
 		"FORMAT":                "S0-06 S0-08",
 		"ROLLUP-TRUTH":          "S0-04 S0-05 S0-08 S0-12 S0-20 S3-15",

@@ -1,0 +1,61 @@
+package mutants
+
+import (
+	"math"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/altsvc"
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+)
+
+// failingOver is reporters with connectivity altsvc that do not find another API server, and API servers that send them to the wrong ones.
+func failingOver() []Mutant {
+	heard := func(change func(field string) string) func() sim.Options { return hook(sim.TestHooks{Heard: change}) }
+	options := func(change func(o *altsvc.Options)) func() sim.Options {
+		return hook(sim.TestHooks{Alternatives: func(o altsvc.Options) altsvc.Options { change(&o); return o }})
+	}
+	return []Mutant{
+		{
+			Name: "alternatives-ignored", Scenario: "altsvc-load-balancer-black-hole", Caught: []string{"CADENCE"},
+			Subject: heard(func(string) string { return "" }),
+			Mistake: "a client without a round tripper for Alt-Svc, or API servers without the feature gate: each write needs the load balancer",
+		},
+		{
+			Name: "unready-are-advertised", Scenario: "altsvc-load-balancer-black-hole", Caught: []string{"CADENCE"},
+			Subject: heard(func(string) string {
+				return `h2="10.255.0.1:6443", h2="10.255.0.2:6443", h2="10.255.0.3:6443", h2="10.255.0.4:6443"`
+			}),
+			Mistake: "the addresses of all machines that ever had an API server, instead of those that are ready: a write spends its time on connections to nobody",
+		},
+		{
+			Name: "blocked-for-ever", Scenario: "altsvc-load-balancer-removed", Caught: []string{"CADENCE"},
+			Subject: options(func(o *altsvc.Options) { o.Block = math.MaxInt64 / 4 }),
+			Mistake: "an error of the network taken for one of a certificate: once each API server was restarted, none is left",
+		},
+		{
+			Name: "alternatives-expire-at-once", Scenario: "altsvc-load-balancer-removed", Caught: []string{"CADENCE"},
+			Subject: options(func(o *altsvc.Options) { o.MaxAge = time.Nanosecond }),
+			Mistake: "addresses that are kept for one connection: when that breaks, the client asks the load balancer, which is gone",
+		},
+		{
+			Name: "alternatives-learnt-once", Scenario: "altsvc-members-replaced", Caught: []string{"CADENCE"},
+			Subject: func() sim.Options { return sim.Options{TestHooks: sim.TestHooks{Heard: onlyTheFirst()}} },
+			Mistake: "a list of API servers that is read at the start: the members change, and the client knows those that are gone until somebody restarts it",
+		},
+		{
+			Name: "dials-for-the-whole-deadline", Scenario: "altsvc-backend-not-ready", Caught: []string{"CADENCE"},
+			Subject: options(func(o *altsvc.Options) { o.DialTimeout = time.Hour }),
+			Mistake: "no timeout of its own for a connection: the deadline of the write ends the attempt, nobody is blamed, and the next write tries the same API server",
+		},
+	}
+}
+
+func onlyTheFirst() func(string) string {
+	var first string
+	return func(field string) string {
+		if first == "" {
+			first = field
+		}
+		return first
+	}
+}
