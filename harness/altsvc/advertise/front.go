@@ -13,9 +13,8 @@ import (
 	"net/http/httputil"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/http2"
 
 	"github.com/kmsharness/kmsharness/harness/altsvc"
 )
@@ -63,7 +62,7 @@ type Front struct {
 func NewFront(o FrontOptions) (*Front, error) {
 	handler, err := Handler(&httputil.ReverseProxy{
 		Rewrite:       rewrite(o.Upstream),
-		Transport:     roundTripper(func(r *http.Request) (*http.Response, error) { return connectionOf(r).client.RoundTrip(r) }),
+		Transport:     roundTripper(func(r *http.Request) (*http.Response, error) { return connectionOf(r).behind.RoundTrip(r) }),
 		FlushInterval: -1, // watches
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler:  fail,
@@ -136,8 +135,8 @@ type connection struct {
 	upstream net.Conn
 	options  FrontOptions
 	begin    sync.Once
-	client   *http2.ClientConn // on upstream, from the first read on
-	err      error             // why there is none
+	behind   *http.Transport // on upstream alone, from the first read on
+	err      error           // why there is none
 	over     sync.Once
 }
 
@@ -150,7 +149,7 @@ func connectionOf(r *http.Request) *connection {
 
 // Read implements net.Conn. The API server shakes hands first, so that one that stands still does not do so with a client either.
 func (c *connection) Read(b []byte) (int, error) {
-	c.begin.Do(func() { c.client, c.err = c.http2() })
+	c.begin.Do(func() { c.behind, c.err = c.connect() })
 	if c.err != nil {
 		return 0, c.err
 	}
@@ -164,23 +163,32 @@ func (c *connection) Close() error {
 	return err
 }
 
-// behind is upstream as HTTP/2 uses it: the client's connection ends with it.
-type behind struct {
+// bound is upstream as HTTP/2 uses it: the client's connection ends with it.
+type bound struct {
 	net.Conn
 	c *connection
 }
 
-func (b behind) Close() error { return b.c.Close() }
+func (b bound) Close() error { return b.c.Close() }
 
-// http2 begins to speak with the API server.
-func (c *connection) http2() (*http2.ClientConn, error) {
+// connect begins to speak with the API server.
+func (c *connection) connect() (*http.Transport, error) {
 	o := c.options
-	secured := tls.Client(behind{c.upstream, c}, &tls.Config{RootCAs: o.Authority, ServerName: altsvc.DefaultAuthority, NextProtos: []string{http2.NextProtoTLS},
+	secured := tls.Client(bound{c.upstream, c}, &tls.Config{RootCAs: o.Authority, ServerName: altsvc.DefaultAuthority, NextProtos: []string{"h2"},
 		Certificates: []tls.Certificate{o.Proxy}, MinVersion: tls.VersionTLS12})
 	if err := secured.Handshake(); err != nil { // until either side ends its connection
 		return nil, fmt.Errorf("connect to the API server %s: %w", o.Upstream, err)
 	}
-	return (&http2.Transport{DisableCompression: true, ReadIdleTimeout: frontPing, PingTimeout: frontPing}).NewClientConn(secured)
+	var taken atomic.Bool
+	return &http.Transport{
+		ForceAttemptHTTP2: true, DisableCompression: true, MaxConnsPerHost: 1, HTTP2: &http.HTTP2Config{SendPingTimeout: frontPing, PingTimeout: frontPing},
+		DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
+			if taken.Swap(true) {
+				return nil, net.ErrClosed
+			}
+			return secured, nil
+		},
+	}, nil
 }
 
 // rewrite sends a request to the API server as the user of the client's certificate. Whom a client says that it speaks for counts for nothing.

@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -159,6 +160,31 @@ func TestFrontSpeaksForItsClients(t *testing.T) {
 	}
 	if _, _, err := b.ask(t.Context(), b.client(newAuthority(t, "stranger").issue("reporter:cp-1")), nil); err == nil {
 		t.Error("a client with a certificate of another authority got an answer")
+	}
+}
+
+// The first requests of a client may come together: they share its one connection to the API server.
+func TestFrontHasOneConnectionForAClient(t *testing.T) {
+	connections := make(chan string, 100)
+	b := newBehindFront(t, func(_ http.ResponseWriter, r *http.Request) { connections <- r.RemoteAddr })
+	client := b.client()
+	client.Transport.(*http.Transport).MaxConnsPerHost = 1
+	var asking sync.WaitGroup
+	for range 50 {
+		asking.Go(func() {
+			if _, _, err := b.ask(t.Context(), client, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	asking.Wait()
+	close(connections)
+	seen := map[string]bool{}
+	for c := range connections {
+		seen[c] = true
+	}
+	if len(seen) != 1 {
+		t.Errorf("%d connections to the API server, expected one", len(seen))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/model"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
+	"github.com/kmsharness/kmsharness/scenarios/mutants/library"
 )
 
 // What stands between these lines of docs/mutants.md is written by Document.
@@ -37,12 +38,21 @@ func Document(page []byte, all []mutants.Mutant, statements []coverage.Statement
 			}
 		}
 	}
+	libraries(&out)
 	invariants(&out, all)
 	laws(&out, all)
 	broken(&out, all, statements, catalogue)
 	out.WriteString(endMark)
 	out.Write(after)
 	return out.Bytes(), nil
+}
+
+// libraries are the mutants of packages that their own tests judge.
+func libraries(out *bytes.Buffer) {
+	out.WriteString("\n### Libraries\n\n| mutant | the mistake | caught by | file |\n|---|---|---|---|\n")
+	for _, m := range library.All() {
+		fmt.Fprintf(out, "| `%s` | %s | `%s` | `%s` |\n", m.Name, m.Mistake, m.Test, m.File)
+	}
 }
 
 // invariants is which mutants each is known to catch.

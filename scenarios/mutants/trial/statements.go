@@ -8,6 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
+	"github.com/kmsharness/kmsharness/scenarios/mutants/library"
 )
 
 // NotCovered marks a statement that no mutant breaks: nothing shows that a run would notice.
@@ -25,6 +26,11 @@ func Breakers(all []mutants.Mutant, catalogue []*scenario.Scenario) map[string][
 			for _, id := range m.Breaks(s) {
 				out[id] = append(out[id], m.Name)
 			}
+		}
+	}
+	for _, m := range library.All() { // their tests are in the gate, which also sees that they fail where they must
+		for _, id := range m.Statements {
+			out[id] = append(out[id], m.Name)
 		}
 	}
 	return out

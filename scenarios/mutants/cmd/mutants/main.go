@@ -42,7 +42,7 @@ type flags struct {
 func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set := pflag.NewFlagSet("mutants", pflag.ContinueOnError)
 	set.SetOutput(stderr)
-	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), plugin (of the conformance suite for KMS v2 plugins), local, or auto for all, in this order")
+	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), plugin (of the conformance suite for KMS v2 plugins), library (harness/altsvc), local, or auto for all, in this order")
 	set.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both; of a mistake that can be made in one form only it is that one")
 	set.StringVar(&f.name, "name", "", "only the mutant of this name")
 	set.BoolVar(&f.verbose, "verbose", false, "print the verdict of each")
@@ -66,18 +66,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		plugins, err = f.plugins()
 	}
-	if err == nil && f.backend != pluginBackend && !f.onlyPlugin(plugins) {
+	if err == nil && f.backend != pluginBackend && f.backend != libraryBackend && !f.onlyPlugin(plugins) && !f.onlyLibrary() {
 		outcomes, err = f.try(ctx, stderr)
 	}
 	if err != nil {
 		return usage(stderr, err)
 	}
 	code := 0
+	libraries, err := f.libraries()
+	if err != nil {
+		return usage(stderr, err)
+	}
 	if len(outcomes) > 0 {
 		code = f.report(stdout, stderr, outcomes)
 	}
 	if len(plugins) > 0 {
 		code = max(code, f.judgePlugins(ctx, plugins, stdout, stderr))
+	}
+	if len(libraries) > 0 {
+		code = max(code, judgeLibraries(ctx, libraries, stdout, stderr))
 	}
 	if ctx.Err() != nil {
 		fmt.Fprintln(stderr, "mutants: interrupted, not all were tried")
@@ -113,7 +120,7 @@ func document(file string) error {
 // choose is the mutants that were asked for.
 func choose(backend, name string) ([]mutants.Mutant, error) {
 	if backend != "auto" && backend != "sim" && backend != "local" {
-		return nil, fmt.Errorf("--backend %q: expected auto, sim, plugin or local", backend)
+		return nil, fmt.Errorf("--backend %q: expected auto, sim, plugin, library or local", backend)
 	}
 	var chosen []mutants.Mutant
 	for _, m := range mutants.All() {
