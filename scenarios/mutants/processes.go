@@ -59,6 +59,11 @@ func processes() []Mutant {
 			Scenario: "service-load-balancer-restarted", Caught: []string{"CADENCE"},
 		},
 		{
+			Name: "failover-not-told", Family: Reporter, Program: "kms-health-reporter", Args: strings.TrimSpace(reporterArgs),
+			Mistake:  "a Deployment whose reporter was not given --connectivity=altsvc: it goes on as long as its load balancer does",
+			Scenario: "altsvc-load-balancer-removed", Caught: []string{"CADENCE"},
+		},
+		{
 			Name: "watch-never-renewed", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation watch-never-renewed" + aggregatorArgs,
 			Mistake:  "an informer without a new list and watch after the connection broke: the aggregator learns of changes only when it happens to look",
 			Scenario: "watches-come-back", Caught: []string{"ROLLUP-TRUTH"},
