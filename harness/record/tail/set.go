@@ -76,9 +76,44 @@ func (s *Set) note(err error) {
 	}
 }
 
-// Close polls a last time, releases the files and says what could not be used.
-func (s *Set) Close() error {
+const (
+	// finishWithin bounds the wait for the end of a line whose beginning is there. A write that crosses a page of the file shows in parts.
+	finishWithin = time.Second
+	finishPoll   = 5 * time.Millisecond
+)
+
+// finish polls until every line that is being written has its end, or nobody seems to write it any more.
+func (s *Set) finish() error {
 	err := s.Poll()
+	over := time.NewTimer(finishWithin)
+	defer over.Stop()
+	tick := time.NewTicker(finishPoll)
+	defer tick.Stop()
+	for err == nil && s.unfinished() {
+		select {
+		case <-tick.C:
+			err = s.Poll()
+		case <-over.C:
+			return nil
+		}
+	}
+	return err
+}
+
+func (s *Set) unfinished() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.followers {
+		if f.unfinished() {
+			return true
+		}
+	}
+	return false
+}
+
+// Close polls a last time, releases the files and says what could not be used. A process may go on writing meanwhile.
+func (s *Set) Close() error {
+	err := s.finish()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	errs := append([]error{err}, s.gone...)

@@ -35,6 +35,7 @@ type Follower struct {
 	number   int   // of the last complete line
 	partial  []byte
 	skipping bool // the current line is over MaxLineBytes
+	old      bool // the current line began before what is followed
 	problems []error
 }
 
@@ -53,6 +54,14 @@ func (f *Follower) SkipExisting() error {
 		return fmt.Errorf("follow %s: %w", f.path, err)
 	}
 	f.offset = info.Size()
+	if f.offset == 0 {
+		return nil
+	}
+	last := make([]byte, 1)
+	if _, err := f.file.ReadAt(last, f.offset-1); err != nil {
+		return fmt.Errorf("follow %s: %w", f.path, err)
+	}
+	f.old = last[0] != '\n'
 	return nil
 }
 
@@ -76,11 +85,14 @@ func (f *Follower) Poll() error {
 // Problems are the lines that could not be used so far, and a line that never got its newline.
 func (f *Follower) Problems() []error {
 	problems := append([]error(nil), f.problems...)
-	if len(f.partial) > 0 {
+	if f.unfinished() {
 		problems = append(problems, fmt.Errorf("%s: the last line (%d bytes) has no end", f.path, len(f.partial)))
 	}
 	return problems
 }
+
+// unfinished reports whether the last line has no end yet. Of one that began before what is followed nobody asks.
+func (f *Follower) unfinished() bool { return len(f.partial) > 0 && !f.old }
 
 // Close releases the file.
 func (f *Follower) Close() error {
@@ -103,7 +115,7 @@ func (f *Follower) open() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("follow: %w", err)
 	}
-	f.file, f.offset = file, 0
+	f.file, f.offset, f.old = file, 0, false
 	return true, nil
 }
 
@@ -129,7 +141,7 @@ func (f *Follower) reopenIfReplaced() (bool, error) {
 		return false, fmt.Errorf("follow %s: %w", f.path, err)
 	}
 	if here.Size() < f.offset {
-		f.offset, f.partial = 0, nil
+		f.offset, f.partial, f.old = 0, nil, false
 		return true, nil
 	}
 	there, err := os.Stat(f.path)
@@ -175,9 +187,10 @@ func (f *Follower) hold(data []byte) {
 
 func (f *Follower) emit() {
 	f.number++
-	line, skipped := f.partial, f.skipping
-	f.partial, f.skipping = f.partial[:0], false
+	line, skipped, old := f.partial, f.skipping, f.old
+	f.partial, f.skipping, f.old = f.partial[:0], false, false
 	switch {
+	case old:
 	case skipped:
 		f.problem(fmt.Errorf("longer than %d bytes", MaxLineBytes))
 	case len(line) > 0:

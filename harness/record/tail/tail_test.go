@@ -121,6 +121,35 @@ func TestSetSkipsWhatWasThereAndDrainsAtClose(t *testing.T) {
 	}
 }
 
+// A process that goes on writes a line in parts: neither the rest of one that began before is a line, nor is the beginning of one at the end a
+// problem, unless it stays one.
+func TestSetAndAWriterThatGoesOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	write(t, path, "old, beg")
+	set := tail.NewSet()
+	var s sink
+	must(t, set.Add(path, tail.FromEnd, s.line))
+	write(t, path, "un before\nnew\nwritten in ")
+	must(t, set.Poll())
+	done := make(chan struct{})
+	written := time.AfterFunc(50*time.Millisecond, func() {
+		defer close(done)
+		write(t, path, "parts\n")
+	})
+	defer written.Stop()
+	must(t, set.Close())
+	<-done
+	if want := []string{"new", "written in parts"}; !slices.Equal(s.lines, want) {
+		t.Fatalf("lines %q, want %q", s.lines, want)
+	}
+	torn := tail.NewSet()
+	must(t, torn.Add(path, tail.FromEnd, s.line))
+	write(t, path, "tor")
+	if err := torn.Close(); err == nil || !strings.Contains(err.Error(), "the last line (3 bytes) has no end") {
+		t.Errorf("a torn line: %v", err)
+	}
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
