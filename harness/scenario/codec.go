@@ -224,7 +224,7 @@ func plainValue(n *yaml.Node) any {
 	case yaml.MappingNode:
 		m := map[string]any{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			m[n.Content[i].Value] = plainValue(n.Content[i+1])
+			m[n.Content[i].Value] = plainOrNull(n.Content[i+1])
 		}
 		return m
 	}
@@ -246,10 +246,18 @@ func plainValue(n *yaml.Node) any {
 	return scalarText(n)
 }
 
+// plainOrNull is plainValue within another value, where null says something: a merge patch removes by it.
+func plainOrNull(n *yaml.Node) any {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+		return nil
+	}
+	return plainValue(n)
+}
+
 func plainList(n *yaml.Node) any {
 	texts, values := []string{}, []any{}
 	for _, item := range n.Content {
-		v := plainValue(item)
+		v := plainOrNull(item)
 		values = append(values, v)
 		if s, ok := v.(string); ok {
 			texts = append(texts, s)
