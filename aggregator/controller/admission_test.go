@@ -1,9 +1,13 @@
 package controller
 
 import (
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/contract"
 )
@@ -46,6 +50,14 @@ func narrowed(e *environment) {
 			e.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
+	many := own.manyReports(contract.MaxEntries)
+	if got := denied(many, contract.FieldManager("cp-1")); got != "" {
+		e.Errorf("%d reports of one node: %s", contract.MaxEntries, got)
+	}
+	many = own.manyReports(contract.MaxEntries + 1)
+	if got := denied(many, contract.FieldManager("cp-1")); got != "a reporter has at most 32 health reports, one for each plugin of its node" {
+		e.Errorf("one more: got %q", got)
+	}
 	longName := strings.Repeat("n", 120)
 	long := e.reporter(longName, healthyEntry("1", "kek-a"))
 	if err := long.write(); err != nil {
@@ -61,6 +73,21 @@ func narrowed(e *environment) {
 	if got := e.observed().Reports; len(got) != 3 {
 		e.Errorf("got %d reports, want those of 3 nodes: %v", len(got), got)
 	}
+}
+
+// manyReports is a status with n reports of its node, which the contract need not allow.
+func (r *fakeReporter) manyReports(n int) map[string]any {
+	path := r.e.operator.TypedPath[1:]
+	out := r.typedStatus(r.report())
+	list, _, err := unstructured.NestedSlice(out, path...)
+	must(r.e, err)
+	for len(list) < n {
+		further := maps.Clone(list[0].(map[string]any))
+		further["keyID"] = strconv.Itoa(100 + len(list))
+		list = append(list, further)
+	}
+	must(r.e, unstructured.SetNestedSlice(out, list, path...))
+	return out
 }
 
 func conditionNamed(name string) map[string]any {

@@ -65,6 +65,7 @@ type values struct {
 	ReporterIdentityPrefix  string
 	ReporterConditionPrefix string
 	AggregatorIdentity      string
+	MaxEntries              int // plugins of a node
 }
 
 // Objects are the manifests in an order in which they can be created: the namespace comes first.
@@ -123,6 +124,7 @@ func Render(name string, o Options) ([]byte, error) {
 		ReporterIdentityPrefix:  contract.ReporterIdentityPrefix,
 		ReporterConditionPrefix: contract.ReporterConditionPrefix,
 		AggregatorIdentity:      contract.AggregatorIdentity,
+		MaxEntries:              contract.MaxEntries,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("manifest %s: %w", name, err)

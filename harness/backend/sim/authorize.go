@@ -97,5 +97,25 @@ func onlyOwn(node string, r *request) bool {
 		}
 		return true
 	}
-	return own(lists[0], "type", contract.ConditionType(node)) && own(lists[1], "nodeName", node) && own(lists[2], "nodeName", node)
+	return nothingElse(o.Object) && max(len(lists[1]), len(lists[2])) <= contract.MaxEntries && own(lists[0], "type", contract.ConditionType(node)) && own(lists[1], "nodeName", node) && own(lists[2], "nodeName", node)
+}
+
+// nothingElse reports whether a status has the lists of reports and no other field.
+func nothingElse(body map[string]any) bool {
+	only := func(o map[string]any, names ...string) bool {
+		for name := range o {
+			if !slices.Contains(names, name) {
+				return false
+			}
+		}
+		return true
+	}
+	status, _ := fieldsAt(body, "status")
+	oauth, _ := fieldsAt(status, "oauthAPIServer")
+	for _, parent := range []map[string]any{status, oauth} {
+		if encryption, _ := fieldsAt(parent, "encryptionStatus"); !only(encryption, "healthReports") {
+			return false
+		}
+	}
+	return only(status, "conditions", "encryptionStatus", "oauthAPIServer") && only(oauth, "encryptionStatus")
 }
