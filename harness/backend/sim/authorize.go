@@ -97,7 +97,10 @@ func onlyOwn(node string, r *request) bool {
 		}
 		return true
 	}
-	return nothingElse(o.Object) && max(len(lists[1]), len(lists[2])) <= contract.MaxEntries && own(lists[0], "type", contract.ConditionType(node)) && own(lists[1], "nodeName", node) && own(lists[2], "nodeName", node)
+	// What is more than the whole list holds, the schema refuses before the policy is asked.
+	typed := max(len(lists[1]), len(lists[2]))
+	few := typed <= contract.MaxEntries || typed > contract.MaxTypedReports
+	return nothingElse(o.Object) && few && own(lists[0], "type", contract.ConditionType(node)) && own(lists[1], "nodeName", node) && own(lists[2], "nodeName", node)
 }
 
 // nothingElse reports whether a status has the lists of reports and no other field.
