@@ -48,7 +48,7 @@ func (ab *ability) writing(node string) spans {
 		return nil
 	}
 	server := node
-	if ab.facts.run.AnyAPIServer() {
+	if history.AnyAPIServer(ab.facts.run.Connectivity) {
 		server = ""
 	}
 	return ab.reaching(node).and(ab.facts.network.refused(history.RoleReporter, server).or(ab.facts.objects.crowded(node)).or(ab.facts.clocks.setBack(node)).not(ab.facts.complete))

@@ -113,7 +113,7 @@ func heldBack(v *Facts, node string) spans {
 	wide := span{v.complete.from.Add(-time.Hour), v.complete.to} // probes may be from before the recording
 	flowing := spans{wide}
 	for _, p := range append(v.processes.ofRole(history.RoleAPIServer), v.processes.ofRole(history.RoleEtcd)...) {
-		if p.node == node || p.node == "" || v.run.AnyAPIServer() {
+		if p.node == node || p.node == "" || history.AnyAPIServer(v.run.Connectivity) {
 			flowing = flowing.and(v.processes.in(p, procPaused).not(wide))
 		}
 	}

@@ -69,7 +69,7 @@ func (d Tolerance) concerns(v *Facts, node string) func(process) bool {
 		case history.RoleAggregator:
 			return d.aggregator
 		case history.RoleAPIServer:
-			if d.aggregator || v.run.AnyAPIServer() { // any of them may have served the request
+			if d.aggregator || history.AnyAPIServer(v.run.Connectivity) { // any of them may have served the request
 				return true
 			}
 		}

@@ -75,9 +75,9 @@ const (
 	ConnectAltSvc   = "altsvc"   // through the load balancer at first, then any API server that advertises itself by Alt-Svc
 )
 
-// AnyAPIServer reports whether any API server may serve a reporter, and not that of its own node alone.
-func (r Run) AnyAPIServer() bool {
-	return r.Connectivity == ConnectService || r.Connectivity == ConnectAltSvc
+// AnyAPIServer reports whether, with a connectivity, any API server may serve a reporter, and not that of its own node alone.
+func AnyAPIServer(connectivity string) bool {
+	return connectivity == ConnectService || connectivity == ConnectAltSvc
 }
 
 // Variants of the CRDs of the OpenShift API: values of Run.CRDs. The typed form has its field in CRDsTechPreview only.

@@ -48,6 +48,15 @@ func TestEveryFlag(t *testing.T) {
 	}
 }
 
+// The load balancer of a reporter that fails over is that of a kubeconfig or of the in-cluster configuration.
+func TestFailoverTakesEitherConfiguration(t *testing.T) {
+	for _, args := range [][]string{valid("--connectivity=altsvc"), {"--kms-sockets=unix:///a/kms-2.sock", "--node-name=cp-1", "--connectivity=altsvc"}} {
+		if o, errs := Parse(args, nil); len(errs) > 0 || o.Connectivity != AltSvc {
+			t.Errorf("%v: connectivity %q, %v", args, o.Connectivity, errs)
+		}
+	}
+}
+
 func TestJitterFollowsTheInterval(t *testing.T) {
 	o, _ := Parse(valid("--interval=20s"), nil)
 	if o.Timing.Jitter != 2*time.Second {

@@ -19,7 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/altsvc"
 )
 
-// Headers by which an API server is told for whom a front proxy speaks (--requestheader-username-headers and its like).
+// Headers in which a front proxy names the user of a request (--requestheader-username-headers, --requestheader-group-headers).
 const (
 	userHeader    = "X-Remote-User"
 	groupHeader   = "X-Remote-Group"
@@ -42,8 +42,8 @@ type FrontOptions struct {
 	Serving tls.Certificate
 	// Authority signs the certificates of the API server and of clients. A client without one is anonymous, or has a token.
 	Authority *x509.CertPool
-	// Proxy is the certificate by which the API server knows who may speak for others. Its authority (--requestheader-client-ca-file) is not that
-	// of clients: a client with a token is not to be taken for the proxy.
+	// Proxy is the front proxy's client certificate. Its authority (--requestheader-client-ca-file) must not be that of clients: else a request
+	// with a token would be one of the proxy's own.
 	Proxy tls.Certificate
 	// Field says which clients get the Alt-Svc field, and what is in it.
 	Field Options
@@ -191,7 +191,7 @@ func (c *connection) connect() (*http.Transport, error) {
 	}, nil
 }
 
-// rewrite sends a request to the API server as the user of the client's certificate. Whom a client says that it speaks for counts for nothing.
+// rewrite names the user of the client's certificate in the headers of a front proxy. Such headers of the client's are removed.
 func rewrite(upstream string) func(*httputil.ProxyRequest) {
 	return func(p *httputil.ProxyRequest) {
 		p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "https", upstream, p.In.Host

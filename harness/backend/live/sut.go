@@ -88,8 +88,8 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string)
 	return c, nil
 }
 
-// connectivity is what a reporter is told. One with service is told of its kubeconfig, in which the load balancer's address stands for that of the
-// API server: the in-cluster configuration is not used.
+// connectivity is the value of {connectivity}. With service it is loopback: the reporter's kubeconfig has the address of the load balancer, and
+// the in-cluster configuration is not used.
 func (sut *systemUnderTest) connectivity() string {
 	if sut.e.scenario.Topology.Connectivity == history.ConnectAltSvc {
 		return history.ConnectAltSvc

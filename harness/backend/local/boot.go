@@ -31,6 +31,9 @@ func (s shape) aggregatedNames() []string {
 	return strings.FieldsFunc(s.aggregated, func(r rune) bool { return r == ',' })
 }
 
+// advertises reports whether the API servers send Alt-Svc.
+func (s shape) advertises() bool { return s.connectivity == history.ConnectAltSvc }
+
 // nodeNames are those of a plane of n nodes.
 func nodeNames(n int) []string {
 	names := make([]string, n)
@@ -77,7 +80,7 @@ func (p *controlPlane) makeControlPlane() (err error) {
 	}
 	p.cp, err = controlplane.New(controlplane.Options{
 		Binaries: p.binaries, Supervisor: p.Supervisor, Dir: data, LogDir: p.logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll, Aggregation: p.shape.aggregated != "" || p.advertises(), Alternatives: p.advertises(),
+		EncryptionPoll: encryptionPoll, Aggregation: p.shape.aggregated != "" || p.shape.advertises(), Alternatives: p.shape.advertises(),
 	})
 	if err != nil {
 		return err

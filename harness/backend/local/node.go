@@ -79,11 +79,8 @@ func (p *controlPlane) reporterPlace(name string, server *controlplane.APIServer
 	return at, nil
 }
 
-// advertises reports whether the API servers send Alt-Svc.
-func (p *controlPlane) advertises() bool { return p.shape.connectivity == history.ConnectAltSvc }
-
 func (p *controlPlane) reporterLink(name string, server *controlplane.APIServer) (*netfault.Link, error) {
-	if p.shape.connectivity == history.ConnectService || p.advertises() {
+	if history.AnyAPIServer(p.shape.connectivity) {
 		return p.frontUnit.join("reporter of "+name, p.lb.Addr())
 	}
 	return netfault.NewLink("reporter of "+name+" to "+server.Name(), server.Addr())

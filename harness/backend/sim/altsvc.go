@@ -49,7 +49,7 @@ func (a *alternatives) connected(address string) bool {
 	return a.used == address && a.r.pub.c != nil && !a.r.pub.c.broken
 }
 
-// heard is told of each answer, and of each end of a connection before one.
+// heard records an answer, or the end of a connection before one.
 func (a *alternatives) heard(from string, rep reply) {
 	switch {
 	case a == nil:

@@ -39,7 +39,7 @@ type node struct {
 func newNode(w *world, name string, plugins []string) *node {
 	n := &node{w: w, name: name, address: w.newAddress(), unavailable: map[string]string{}, ran: map[string][]*proc{}}
 	to := history.RoleAPIServer
-	if w.connectivity == history.ConnectService || w.connectivity == history.ConnectAltSvc {
+	if history.AnyAPIServer(w.connectivity) {
 		to = history.RoleLoadBalancer
 	}
 	n.reports = newLink(w, history.RoleReporter, to, name)

@@ -49,15 +49,10 @@ func (p *publisher) apply(a core.Action, done func(error)) {
 			}
 		})
 	}
-	p.connected(current, end, func() { p.write(a, current, end) })
+	p.connect(nil, current, end, func() { p.write(a, current, end) })
 }
 
-// connected dials unless there is a connection.
-func (p *publisher) connected(current func(func()) func(), end func(error), then func()) {
-	p.connect(nil, current, end, then)
-}
-
-// connect is connected for a request that could not be sent to some alternatives.
+// connect dials unless there is a connection. A write tried some alternatives already, and could not be sent to them.
 func (p *publisher) connect(tried []string, current func(func()) func(), end func(error), then func()) {
 	to := p.alternatives.next(tried)
 	if p.c != nil && !p.c.broken && (p.alternatives == nil || p.alternatives.used == to) {

@@ -17,7 +17,7 @@ func All() []Mutant {
 			File: server + "endpoints.go", Old: "ready != nil && !*ready", New: "ready != nil && !*ready && port == 0", Test: "TestReadyAddresses", Statements: []string{"S4-01"},
 		},
 		{
-			Name: "altsvc-front-believes-clients", Mistake: "a front that passes on the headers of a front proxy: whoever sends them is an administrator",
+			Name: "altsvc-front-believes-clients", Mistake: "a front that passes on a client's headers of a front proxy: a client that sends them becomes an administrator",
 			File: server + "front.go", Old: "			if strings.HasPrefix(name, remoteHeaders) {\n", New: "			if strings.HasSuffix(name, remoteHeaders) {\n", Test: "TestFrontSpeaksForItsClients",
 		},
 		{

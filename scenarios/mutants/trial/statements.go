@@ -28,7 +28,7 @@ func Breakers(all []mutants.Mutant, catalogue []*scenario.Scenario) map[string][
 			}
 		}
 	}
-	for _, m := range library.All() { // their tests are in the gate, which also sees that they fail where they must
+	for _, m := range library.All() { // make mutants runs them in the same command
 		for _, id := range m.Statements {
 			out[id] = append(out[id], m.Name)
 		}
