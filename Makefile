@@ -30,7 +30,7 @@ GOFLAGS_BUILD := -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin kmsharness-agent kmsharness
 PROGRAMS := kmsharness-supervisor kmsharness-proxy $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test simulations nightly golden confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds browser engine engine-down node-image clean
+.PHONY: help build images test simulations nightly golden confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds proto browser engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
@@ -108,6 +108,11 @@ fuzz: ## run every fuzz target for FUZZTIME
 
 crds: ## copy the CRDs again from the OpenShift API module that go.mod names
 	go generate ./ci/crds
+
+proto: ## lint contract/proto, and write its Go code again
+	@mkdir -p bin/proto
+	GOBIN='$(CURDIR)/bin/proto' go -C ci/proto install tool
+	cd contract/proto && PATH="$(CURDIR)/bin/proto:$$PATH" buf lint && PATH="$(CURDIR)/bin/proto:$$PATH" buf generate
 
 engine: ## make sure that a container engine answers; on a bare Debian machine install and start one (root)
 	@ci/engine/up.sh

@@ -3,6 +3,7 @@ package contract
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -50,6 +51,16 @@ const (
 	ReporterGroup      = "system:kms-health-reporters"
 	AggregatorIdentity = "system:kms-health-aggregator"
 )
+
+// NodeOfIdentity is the node that a reporter's user speaks for; ok is false for every other user. It is the rule of the admission policy, for those who
+// authenticate reporters themselves.
+func NodeOfIdentity(user string, groups []string) (node string, ok bool) {
+	node, ok = strings.CutPrefix(user, ReporterIdentityPrefix)
+	return node, ok && node != "" && slices.Contains(groups, ReporterGroup)
+}
+
+// AggregatorServerName is the name in the certificate with which the aggregator serves the streams of reporters.
+const AggregatorServerName = "kms-health-aggregator"
 
 // RollupTypes are the conditions that the aggregator owns, in the order in which they are shown.
 func RollupTypes() []string {

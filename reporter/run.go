@@ -2,6 +2,7 @@ package reporter
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -20,6 +21,7 @@ import (
 	"github.com/kmsharness/kmsharness/reporter/options"
 	"github.com/kmsharness/kmsharness/reporter/probe"
 	"github.com/kmsharness/kmsharness/reporter/publish"
+	"github.com/kmsharness/kmsharness/reporter/stream"
 )
 
 // Run is a whole reporter, until ctx ends. It returns an error only for what no waiting would cure: a kubeconfig that
@@ -29,11 +31,19 @@ func Run(ctx context.Context, o options.Options, log *slog.Logger, changes ...Ch
 	if err != nil {
 		return err
 	}
-	publisher, err := publish.New(config, alternatives(o), o.Operator, o.Form, o.Node, time.Now)
-	if err != nil {
-		return err
+	var publisher Publisher
+	var streaming *stream.Publisher
+	if o.Publish == options.Stream {
+		streaming = stream.New(stream.Options{Aggregators: o.Aggregators, TLS: clientTLS(config), KeyIDs: keyIDs(o.Plugins), Timing: o.Timing, Log: log, Now: time.Now})
+		publisher = streaming
+	} else {
+		applying, err := publish.New(config, alternatives(o), o.Operator, o.Form, o.Node, time.Now)
+		if err != nil {
+			return err
+		}
+		defer applying.Close()
+		publisher = applying
 	}
-	defer publisher.Close()
 	m := metrics.New(o.Node, keyIDs(o.Plugins))
 	observer := NewObserver(log, m)
 	group, ctx := errgroup.WithContext(ctx)
@@ -56,8 +66,16 @@ func Run(ctx context.Context, o options.Options, log *slog.Logger, changes ...Ch
 		change(loop)
 	}
 	log.Info("reporting", "node", o.Node, "plugins", keyIDs(o.Plugins), "operator", string(o.Operator), "contract", string(o.Form),
-		"connectivity", string(o.Connectivity), "interval", o.Timing.Interval.String(), "fieldManager", contract.FieldManager(o.Node))
-	group.Go(func() error { loop.Run(ctx); return nil })
+		"publish", string(o.Publish), "connectivity", string(o.Connectivity), "interval", o.Timing.Interval.String(), "fieldManager", contract.FieldManager(o.Node))
+	if streaming != nil {
+		group.Go(func() error { streaming.Run(ctx); return nil })
+	}
+	group.Go(func() error {
+		if streaming == nil || streaming.Ready(ctx) == nil {
+			loop.Run(ctx)
+		}
+		return nil
+	})
 	return group.Wait()
 }
 
@@ -79,6 +97,15 @@ func restConfig(o options.Options) (*rest.Config, error) {
 		return nil, fmt.Errorf("connectivity %s: read kubeconfig %s: %w", o.Connectivity, o.Kubeconfig, err)
 	}
 	return config, nil
+}
+
+// clientTLS makes the TLS configuration for the aggregator: the certificate of the kubeconfig, read anew each time, and its authority.
+func clientTLS(config *rest.Config) func() (*tls.Config, error) {
+	return func() (*tls.Config, error) {
+		c := rest.CopyConfig(config)
+		c.TLSClientConfig.ServerName, c.TLSClientConfig.NextProtos = contract.AggregatorServerName, nil
+		return rest.TLSConfigFor(c)
+	}
 }
 
 // alternatives are those of a reporter that fails over, or nil.

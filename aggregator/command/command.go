@@ -132,12 +132,17 @@ func (o Options) config(log *slog.Logger, registry prometheus.Registerer) (contr
 	if err != nil {
 		return controller.Config{}, err
 	}
+	streaming, err := o.Stream.load()
+	if err != nil {
+		return controller.Config{}, err
+	}
 	return controller.Config{
 		REST: rest, Operator: operator, Interval: o.Interval, Log: log, Registry: registry,
 		Expected:     controller.Expected{NodeSelector: o.NodeSelector, PodSelector: o.PodSelector, PodNamespace: o.PodNamespace, PodNodeLabel: o.PodNodeLabel},
 		AlwaysActive: o.KMSActive == kmsAlways,
 		Union:        contract.Union{Inertia: inertia, UnknownStatus: o.UnknownStatus},
 		Election:     o.election(),
+		Streaming:    streaming,
 	}, nil
 }
 

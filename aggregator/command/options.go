@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 // Options are the flags.
@@ -27,6 +28,16 @@ type Options struct {
 	LogFormat      string
 	LeaderElect    bool
 	Lease          LeaseOptions
+	Stream         StreamOptions
+}
+
+// StreamOptions are the flags for reporters that stream; none is served without an address.
+type StreamOptions struct {
+	Address     string
+	Certificate string
+	Key         string
+	ClientCA    string
+	Contract    string
 }
 
 // LeaseOptions are the flags of leader election.
@@ -62,6 +73,7 @@ func Defaults() Options {
 			Namespace: "kms-health", Identity: identity(),
 			Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 		},
+		Stream: StreamOptions{Contract: string(publish.Conditions)},
 	}
 }
 
@@ -95,6 +107,11 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.Lease.Duration, "leader-elect-lease-duration", o.Lease.Duration, "a standby takes over this long after the last renewal")
 	f.DurationVar(&o.Lease.RenewDeadline, "leader-elect-renew-deadline", o.Lease.RenewDeadline, "a leader that could not renew for this long stops leading")
 	f.DurationVar(&o.Lease.RetryPeriod, "leader-elect-retry-period", o.Lease.RetryPeriod, "time between two tries to acquire or renew")
+	f.StringVar(&o.Stream.Address, "stream-address", o.Stream.Address, "serve the streams of reporters (--publish stream) on this host:port; empty for none")
+	f.StringVar(&o.Stream.Certificate, "stream-certificate", o.Stream.Certificate, "PEM file of the serving certificate, for the name "+contract.AggregatorServerName)
+	f.StringVar(&o.Stream.Key, "stream-key", o.Stream.Key, "PEM file of its key")
+	f.StringVar(&o.Stream.ClientCA, "stream-client-ca", o.Stream.ClientCA, "PEM file of the authority that signs the reporters' certificates")
+	f.StringVar(&o.Stream.Contract, "stream-contract", o.Stream.Contract, "form in which streamed reports are written: conditions or healthreports")
 }
 
 // leaseName is the lease's name; one per operator, since each has an aggregator of its own.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 // Validate says what is wrong with the flags: one line per mistake, all of them at once.
@@ -37,6 +38,7 @@ func (o Options) Validate() []error {
 		_, _, err := net.SplitHostPort(o.MetricsAddress)
 		c.that(err == nil, "--metrics-address %q: expected host:port, or nothing for none", o.MetricsAddress)
 	}
+	c.stream(o.Stream)
 	if o.LeaderElect {
 		c.lease(o.Lease, o.leaseName())
 	}
@@ -67,6 +69,17 @@ func (c *checks) lease(l LeaseOptions, name string) {
 	c.that(l.RenewDeadline < l.Duration, "--leader-elect-renew-deadline %v: must be less than the lease duration %v", l.RenewDeadline, l.Duration)
 	least := time.Duration(float64(l.RetryPeriod) * leaderelection.JitterFactor)
 	c.that(l.RenewDeadline > least, "--leader-elect-renew-deadline %v: must be more than %v, the retry period with its jitter", l.RenewDeadline, least)
+}
+
+func (c *checks) stream(o StreamOptions) {
+	c.that(slices.Contains(publish.Forms(), publish.Form(o.Contract)), "--stream-contract %q: expected conditions or healthreports", o.Contract)
+	if o.Address == "" {
+		c.that(o.Certificate == "" && o.Key == "" && o.ClientCA == "", "--stream-certificate, --stream-key and --stream-client-ca: need --stream-address")
+		return
+	}
+	_, _, err := net.SplitHostPort(o.Address)
+	c.that(err == nil, "--stream-address %q: expected host:port, or nothing for none", o.Address)
+	c.that(o.Certificate != "" && o.Key != "" && o.ClientCA != "", "--stream-address %q: needs --stream-certificate, --stream-key and --stream-client-ca", o.Address)
 }
 
 func (c *checks) name(flag, value string, check func(string) []string) {

@@ -29,6 +29,8 @@ type Config struct {
 	Union contract.Union
 	// Election is nil for an aggregator that runs alone.
 	Election *Election
+	// Streaming is nil for reporters that write themselves.
+	Streaming *Streaming
 	// Log receives structured logs.
 	Log *slog.Logger
 	// Registry receives the metrics.

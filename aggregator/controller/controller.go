@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -26,6 +27,8 @@ type Controller struct {
 	config   *object // apiservers.config.openshift.io; nil when KMS is always active
 	expected *listed
 	nodes    *informerCache // that expected looks into
+	health   *object        // the EncryptionHealth; nil without reporters that stream
+	reports  *reportServer  // nil without reporters that stream
 	metrics  *metrics
 	absent   map[string]bool // objects that were missing in the last pass, to log it once
 }
@@ -60,6 +63,9 @@ func (c *Controller) mirrors() error {
 	c.expected = &listed{informerCache: c.nodes, clock: c.Clock}
 	c.cr = c.object(operatorGVR(c.Operator), core.OperatorObject)
 	c.operator = c.object(clusterOperatorGVR(), c.Operator.ClusterOperator)
+	if c.Streaming != nil {
+		c.health, c.reports = c.object(healthGVR(), c.Operator.Name), &reportServer{c: c}
+	}
 	if !c.AlwaysActive {
 		c.config = c.object(apiServerGVR(), core.OperatorObject)
 	}
@@ -72,15 +78,27 @@ func (c *Controller) object(gvr schema.GroupVersionResource, name string) *objec
 }
 
 // Run works until ctx ends, and returns only when nothing of it runs any more. A lease that it holds is released.
-func (c *Controller) Run(ctx context.Context) error {
+func (c *Controller) Run(ctx context.Context) (err error) {
 	var wg sync.WaitGroup
-	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for _, m := range c.all() {
 		wg.Go(func() { m.run(ctx) })
 	}
 	wg.Go(func() { c.checkLiveness(ctx) })
+	var served error
+	if c.reports != nil {
+		wg.Go(func() {
+			if served = c.reports.serve(ctx); served != nil {
+				cancel()
+			}
+		})
+	}
+	defer func() {
+		cancel()
+		wg.Wait()
+		err = errors.Join(err, served)
+	}()
 	if err := c.WaitSynced(ctx); err != nil {
 		return nil // stopped before the first list: there is nothing to undo
 	}
@@ -116,8 +134,10 @@ func (c *Controller) Synced() bool {
 
 func (c *Controller) all() []*informerCache {
 	out := []*informerCache{c.cr.informerCache, c.operator.informerCache, c.nodes}
-	if c.config != nil {
-		out = append(out, c.config.informerCache)
+	for _, o := range []*object{c.config, c.health} {
+		if o != nil {
+			out = append(out, o.informerCache)
+		}
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 func operatorGVR(op core.Operator) schema.GroupVersionResource {
@@ -26,6 +27,10 @@ func clusterOperatorGVR() schema.GroupVersionResource {
 
 func apiServerGVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: core.ConfigGroup, Version: core.ConfigVersion, Resource: "apiservers"}
+}
+
+func healthGVR() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: contract.HealthGroup, Version: contract.HealthVersion, Resource: contract.HealthResource}
 }
 
 // objects is a source of one resource's full objects, in one namespace or (empty) all.

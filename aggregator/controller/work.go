@@ -10,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 // work is one term as leader: from the first pass until ctx ends.
@@ -21,12 +22,19 @@ func (c *Controller) work(ctx context.Context) {
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	defer q.ShutDown()
 	q.Add(theKey)
-	for r := reconcile.New(c.reconciling()); ctx.Err() == nil; {
+	config, t := c.reconciling(), (*term)(nil)
+	if c.reports != nil {
+		var end func()
+		t, end = c.reports.lead(ctx)
+		defer end()
+		config.Streams = t.sessions
+	}
+	for r := reconcile.New(config); ctx.Err() == nil; {
 		key, down := q.Get()
 		if down {
 			return
 		}
-		c.pass(ctx, q, r)
+		c.pass(ctx, q, r, t)
 		q.Done(key)
 	}
 }
@@ -39,9 +47,12 @@ func (c *Controller) reconciling() reconcile.Config {
 }
 
 // pass makes one pass. One that failed is made again soon, and decides anew.
-func (c *Controller) pass(ctx context.Context, q queue, r *reconcile.Reconciler) {
+func (c *Controller) pass(ctx context.Context, q queue, r *reconcile.Reconciler, t *term) {
 	since := c.trigger.seen()
-	done := c.carryOut(ctx, r)
+	done := c.carryOut(ctx, r, t)
+	if t != nil {
+		t.passed(done, c.cr.latest(), c.health.latest())
+	}
 	if done.Err != nil {
 		if ctx.Err() == nil {
 			c.Log.Warn("not carried out, will be tried again", "error", done.Err)
@@ -58,7 +69,7 @@ func (c *Controller) pass(ctx context.Context, q queue, r *reconcile.Reconciler)
 }
 
 // carryOut does what a pass asks for until it is done.
-func (c *Controller) carryOut(ctx context.Context, r *reconcile.Reconciler) reconcile.Action {
+func (c *Controller) carryOut(ctx context.Context, r *reconcile.Reconciler, t *term) reconcile.Action {
 	action := r.Begin(c.Clock.Now())
 	for {
 		switch action.Kind {
@@ -66,7 +77,7 @@ func (c *Controller) carryOut(ctx context.Context, r *reconcile.Reconciler) reco
 			state, err := c.refresh(ctx)
 			action = r.Refreshed(state, c.Clock.Now(), err)
 		case reconcile.Write:
-			action = r.Wrote(c.write(ctx, action.Write))
+			action = r.Wrote(c.write(ctx, action.Write, t))
 		default:
 			return action
 		}
@@ -81,6 +92,11 @@ func (c *Controller) latest() reconcile.State {
 	s := reconcile.State{CR: content(cr), ClusterOperator: content(operator), Nodes: expectedNodes(c.expected.latest(), c.Expected.PodNodeLabel)}
 	if c.config != nil {
 		s.Config = content(c.config.latest())
+	}
+	if c.health != nil {
+		health := c.health.latest()
+		c.exists(contract.HealthResource+"/"+c.Operator.Name, health)
+		s.Health = content(health)
 	}
 	return s
 }
@@ -101,6 +117,9 @@ func (c *Controller) refresh(ctx context.Context) (s reconcile.State, err error)
 	get(&s.ClusterOperator, c.operator)
 	if c.config != nil {
 		get(&s.Config, c.config)
+	}
+	if c.health != nil {
+		get(&s.Health, c.health)
 	}
 	group.Go(func() error {
 		items, err := c.expected.get(ctx)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/aggregator/streams"
 	"github.com/kmsharness/kmsharness/contract"
 )
 
@@ -17,6 +18,7 @@ type State struct {
 	CR              map[string]any       // the operator's CR
 	ClusterOperator map[string]any       // that shows the union
 	Config          map[string]any       // apiservers.config.openshift.io/cluster
+	Health          map[string]any       // the EncryptionHealth, with reporters that stream
 	Nodes           map[string]time.Time // that should report, each with its time of creation
 }
 
@@ -32,6 +34,8 @@ type Config struct {
 	Union contract.Union
 	// Latest is the newest known state, from caches and from what the API server returned.
 	Latest func() State
+	// Streams of reporters; nil if reporters write themselves.
+	Streams *streams.Sessions
 	// Decided, if set, receives each decision that is carried out and what it was made from.
 	Decided func(core.Input, core.Decision)
 
@@ -64,6 +68,8 @@ type Action struct {
 	Wrote bool
 	// NextWake of a pass that is done is that of the decision; see WakeAfter.
 	NextWake time.Time
+	// Ended are streams of a pass that is done which have to end, and Standing those which stand from now on.
+	Ended, Standing []streams.ID
 }
 
 // Reconciler makes passes: read, decide, carry out. What it remembers from one pass to the next belongs to one term as
@@ -81,6 +87,7 @@ type Reconciler struct {
 	removal error
 	union   error
 	wrote   bool
+	streams streaming
 }
 
 // New is a Reconciler for one term as leader.
@@ -103,13 +110,15 @@ func New(c Config) *Reconciler {
 func (r *Reconciler) Begin(now time.Time) Action {
 	r.rollups, r.removal, r.union, r.wrote, r.pending = nil, nil, nil, false, ""
 	r.d = core.Decision{Memory: r.memory}
+	r.streams = streaming{sessions: r.config.Streams, operator: r.config.Operator}
 	state := r.config.Latest()
 	if state.CR == nil {
 		return r.done() // its creation begins the next pass
 	}
 	r.in = r.input(state, now)
 	r.d = r.config.Decide(r.in, r.memory)
-	if r.writes(state) {
+	r.streams.look(state, r.in)
+	if r.writes(state) || r.streams.changed {
 		return Action{Kind: Refresh}
 	}
 	return r.carryOut()
@@ -123,6 +132,7 @@ func (r *Reconciler) Refreshed(state State, now time.Time, err error) Action {
 	}
 	r.in = r.input(state, now)
 	r.d = r.config.Decide(r.in, r.memory)
+	r.streams.look(state, r.in)
 	return r.carryOut()
 }
 
@@ -164,6 +174,12 @@ func (r *Reconciler) next() Action {
 				return r.apply(r.d.ClusterOperator)
 			}
 		}
+		fallthrough
+	case TargetUnion:
+		r.pending = TargetHealth
+		if action, needed := r.streams.write(); needed {
+			return action
+		}
 	}
 	return r.done()
 }
@@ -180,6 +196,8 @@ func (r *Reconciler) Wrote(err error) Action {
 		r.removed(err)
 	case TargetUnion:
 		r.union = err
+	case TargetHealth:
+		r.streams.wrote(err)
 	}
 	return r.next()
 }
@@ -216,7 +234,8 @@ func (r *Reconciler) apply(conditions []core.Condition) Action {
 
 func (r *Reconciler) done() Action {
 	r.memory = r.d.Memory
-	return Action{Kind: Done, Err: errors.Join(r.rollups, r.removal, r.union), Wrote: r.wrote, NextWake: r.d.NextWake}
+	return Action{Kind: Done, Err: errors.Join(r.rollups, r.removal, r.union, r.streams.err), Wrote: r.wrote, NextWake: r.d.NextWake,
+		Ended: r.streams.ended, Standing: r.streams.standing}
 }
 
 // unite decides anew from the CR as it stands: by then another condition of the CR may have changed, and the union of an

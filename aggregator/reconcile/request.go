@@ -12,9 +12,10 @@ import (
 type Target string
 
 const (
-	TargetRollups Target = "rollup"          // Server-Side Apply to the status of the CR
-	TargetRemoval Target = "cleanup"         // JSON patch of the status of the CR
-	TargetUnion   Target = "clusteroperator" // Server-Side Apply to the status of the ClusterOperator
+	TargetRollups Target = "rollup"           // Server-Side Apply to the status of the CR
+	TargetRemoval Target = "cleanup"          // JSON patch of the status of the CR
+	TargetUnion   Target = "clusteroperator"  // Server-Side Apply to the status of the ClusterOperator
+	TargetHealth  Target = "encryptionhealth" // update of the status of the EncryptionHealth
 )
 
 // Request is one write under the aggregator's field manager, to the status subresource; an apply is forced.

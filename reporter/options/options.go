@@ -27,6 +27,14 @@ const (
 	AltSvc Connectivity = "altsvc"
 )
 
+// Publish is how reports get to the API server.
+type Publish string
+
+const (
+	Apply  Publish = "ssa"    // the reporter applies them itself
+	Stream Publish = "stream" // it sends them to the aggregator, which does
+)
+
 // Options is a valid command line.
 type Options struct {
 	Plugins        []probe.Plugin
@@ -34,6 +42,8 @@ type Options struct {
 	Kubeconfig     string
 	Timing         contract.Timing
 	Form           publish.Form
+	Publish        Publish
+	Aggregators    []string // host:port of the aggregator's replicas, with Publish Stream
 	Connectivity   Connectivity
 	Operator       publish.Operator
 	MetricsAddress string // empty: serve nothing
@@ -43,10 +53,11 @@ type Options struct {
 
 // raw is the command line as it was typed.
 type raw struct {
-	sockets                                              []string
+	sockets, aggregators                                 []string
 	node, kubeconfig                                     string
 	interval, jitter, readTimeout, writeTimeout          time.Duration
 	form, connectivity, operator, metricsAddress, format string
+	publish                                              string
 	verbosity                                            int
 }
 
@@ -80,6 +91,8 @@ func (r *raw) flags() *pflag.FlagSet {
 	fs.DurationVar(&r.writeTimeout, "write-timeout", d.WriteTimeout, "deadline of each write; at most the interval")
 	fs.DurationVar(&r.jitter, "jitter", 0, "most by which a tick is moved; at most a tenth of the interval (default a tenth of the interval)")
 	fs.StringVar(&r.form, "contract", string(publish.Conditions), "form of the report: conditions or healthreports")
+	fs.StringVar(&r.publish, "publish", string(Apply), "way of a report to the operator's CR: ssa (the reporter applies it) or stream (it sends it to the aggregator, with the certificate of its kubeconfig)")
+	fs.StringSliceVar(&r.aggregators, "aggregators", nil, "host:port of the aggregator's replicas, comma-separated, with --publish stream; a name stands for all its addresses")
 	fs.StringVar(&r.connectivity, "connectivity", string(Loopback), "way to the API server: loopback (kubeconfig), service (in-cluster) or altsvc (either, then any API server that is advertised by Alt-Svc)")
 	fs.StringVar(&r.operator, "operator", string(publish.KubeAPIServer), "operator whose CR is written: kubeapiserver, openshiftapiserver or authentication")
 	fs.StringVar(&r.metricsAddress, "metrics-address", "", "serve /metrics and /healthz on this host:port; port 0 picks a free one (default: not served)")

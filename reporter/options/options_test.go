@@ -27,7 +27,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := Options{
 		Plugins: []probe.Plugin{{KeyID: "2", Socket: "/var/run/kmsplugin/kms-2.sock"}}, Node: "cp-1", Kubeconfig: "k",
-		Timing: contract.DefaultTiming(), Form: "conditions", Connectivity: "loopback", Operator: "kubeapiserver", LogFormat: "json",
+		Timing: contract.DefaultTiming(), Form: "conditions", Publish: "ssa", Connectivity: "loopback", Operator: "kubeapiserver", LogFormat: "json",
 	}
 	if fmt.Sprintf("%+v", o) != fmt.Sprintf("%+v", want) {
 		t.Errorf("got  %+v\nwant %+v", o, want)
@@ -54,6 +54,13 @@ func TestFailoverTakesEitherConfiguration(t *testing.T) {
 		if o, errs := Parse(args, nil); len(errs) > 0 || o.Connectivity != AltSvc {
 			t.Errorf("%v: connectivity %q, %v", args, o.Connectivity, errs)
 		}
+	}
+}
+
+func TestStreaming(t *testing.T) {
+	o, errs := Parse(valid("--publish=stream", "--aggregators=aggregator.kms-health.svc:9443,[fd00::1]:9443"), nil)
+	if len(errs) > 0 || o.Publish != Stream || len(o.Aggregators) != 2 {
+		t.Errorf("%+v, %v", o, errs)
 	}
 }
 
@@ -91,6 +98,11 @@ func TestEveryMistakeIsOneClearLine(t *testing.T) {
 		{"unknown form", valid("--contract=both"), []string{`--contract "both": expected conditions or healthreports`}},
 		{"unknown connectivity", valid("--connectivity=any"), []string{`--connectivity "any": expected loopback or service or altsvc`}},
 		{"service with kubeconfig", valid("--connectivity=service"), []string{"--kubeconfig is not used"}},
+		{"unknown way of publishing", valid("--publish=push"), []string{`--publish "push": expected ssa or stream`}},
+		{"stream to nobody", valid("--publish=stream"), []string{"--aggregators is required with --publish stream"}},
+		{"aggregators without a stream", valid("--aggregators=a:1"), []string{"--aggregators is for --publish stream"}},
+		{"aggregator without port", valid("--publish=stream", "--aggregators=a"), []string{`--aggregators: "a": expected host:port`}},
+		{"stream through the load balancer", valid("--publish=stream", "--aggregators=a:1", "--connectivity=altsvc"), []string{"--connectivity altsvc: a reporter that streams does not use the API server"}},
 		{"unknown operator", valid("--operator=etcd"), []string{`--operator "etcd": expected kubeapiserver or openshiftapiserver or authentication`}},
 		{"metrics address without port", valid("--metrics-address=localhost"), []string{`--metrics-address "localhost": expected host:port`}},
 		{"metrics address with a bad port", valid("--metrics-address=:99999"), []string{`--metrics-address ":99999": expected host:port`}},

@@ -22,6 +22,8 @@ func (r raw) validate() (Options, []error) {
 		Plugins: plugins, Node: r.node, Kubeconfig: r.kubeconfig,
 		Timing:         contract.Timing{Interval: r.interval, Jitter: r.jitter, ProbeTimeout: r.readTimeout, WriteTimeout: r.writeTimeout, AggregatorLatency: contract.DefaultTiming().AggregatorLatency},
 		Form:           publish.Form(r.form),
+		Publish:        Publish(r.publish),
+		Aggregators:    r.aggregators,
 		Connectivity:   Connectivity(r.connectivity),
 		Operator:       publish.Operator(r.operator),
 		MetricsAddress: r.metricsAddress, LogFormat: r.format, Verbosity: r.verbosity,
@@ -30,8 +32,10 @@ func (r raw) validate() (Options, []error) {
 	errs = append(errs, timingErrors(o.Timing)...)
 	errs = append(errs,
 		oneOf("contract", o.Form, publish.Forms()...),
+		oneOf("publish", o.Publish, Apply, Stream),
 		oneOf("connectivity", o.Connectivity, Loopback, Service, AltSvc),
 		o.wayErrors(),
+		o.streamErrors(),
 		oneOf("operator", o.Operator, publish.Operators()...),
 		addressError(o.MetricsAddress),
 		oneOf("log-format", o.LogFormat, "json", "text"),
@@ -83,6 +87,24 @@ func (o Options) wayErrors() error {
 		return errors.New("--kubeconfig is required with --connectivity loopback")
 	case o.Connectivity == Service && o.Kubeconfig != "":
 		return errors.New("--kubeconfig is not used with --connectivity service: leave it out")
+	}
+	return nil
+}
+
+// streamErrors: a reporter that streams has the addresses of the aggregator's replicas, and no way to the API server.
+func (o Options) streamErrors() error {
+	switch {
+	case o.Publish != Stream && len(o.Aggregators) > 0:
+		return errors.New("--aggregators is for --publish stream: leave it out")
+	case o.Publish == Stream && len(o.Aggregators) == 0:
+		return errors.New("--aggregators is required with --publish stream: host:port of the aggregator's replicas, comma-separated")
+	case o.Publish == Stream && o.Connectivity != Loopback:
+		return fmt.Errorf("--connectivity %s: a reporter that streams does not use the API server; leave it out", o.Connectivity)
+	}
+	for _, a := range o.Aggregators {
+		if host, port, err := net.SplitHostPort(a); err != nil || host == "" || port == "" {
+			return fmt.Errorf("--aggregators: %q: expected host:port", contract.SafeText(a, 64))
+		}
 	}
 	return nil
 }

@@ -16,6 +16,9 @@ type Transition struct {
 	refused time.Time // since when the CR may not be read; zero while it may
 }
 
+// TransitionAt is one that is known.
+func TransitionAt(at time.Time) Transition { return Transition{at: at} }
+
 // Known is the time; ok is false until the CR was read.
 func (t *Transition) Known() (at time.Time, ok bool) { return t.at, !t.at.IsZero() }
 
