@@ -31,7 +31,7 @@ var settings struct {
 	seed                        int64
 	sut                         choose.Options
 	artifacts                   string
-	contract                    string
+	contract, publish           string
 	notAfter                    string
 	again, keepGoing            bool
 }
@@ -44,6 +44,7 @@ func TestMain(m *testing.M) {
 	flag.Int64Var(&settings.seed, "kmsharness.seed", 1, "seed")
 	flag.StringVar(&settings.notAfter, "kmsharness.not-after", "", "when the last scenario may begin, as in RFC 3339; empty: at any time")
 	flag.BoolVar(&settings.again, "kmsharness.again", false, "the scenarios are inconclusive, and judged again")
+	flag.StringVar(&settings.publish, "kmsharness.publish", scenario.PublishApply, "way of reports to the API server")
 	flag.StringVar(&settings.contract, "kmsharness.contract", scenario.ContractConditions, "wire form of the reports, of scenarios that are not about one")
 	flag.StringVar(&settings.artifacts, "kmsharness.artifacts", "", "when artifacts are collected")
 	flag.StringVar(&settings.sut.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
@@ -104,6 +105,7 @@ var _ = BeforeSuite(func() {
 		notAfter, err = time.Parse(time.RFC3339, settings.notAfter)
 		Expect(err).NotTo(HaveOccurred())
 	}
+	settings.sut.Streaming = settings.publish == scenario.PublishStream
 	settings.sut, err = settings.sut.InForm(settings.contract)
 	Expect(err).NotTo(HaveOccurred())
 	booted, err = choose.New(settings.backend, settings.sut)
@@ -220,7 +222,9 @@ func reproduce(s *scenario.Scenario) string {
 func catalogue() []*scenario.Scenario {
 	all, err := scenarios.Load()
 	if err == nil {
-		all, err = scenario.InForms(all, settings.contract)
+		if all, err = scenario.InForms(all, settings.contract); err == nil {
+			all, err = scenario.Published(all, settings.publish)
+		}
 	}
 	if err != nil {
 		panic("the catalogue does not parse:\n" + err.Error()) // Ginkgo builds its tree before any test can fail

@@ -281,12 +281,12 @@ func transitionOf(cr *unstructured.Unstructured, node string, now time.Time) tim
 func (t *term) open(node string, end context.CancelCauseFunc) (*reportStream, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	id, replaced, err := t.sessions.Open(node)
+	id, surplus, err := t.sessions.Open(node)
 	if err != nil {
 		return nil, err
 	}
-	if old := t.streams[replaced]; old != nil {
-		old.end(status.Error(codes.Aborted, "a newer stream of this node has taken over"))
+	if old := t.streams[surplus]; old != nil {
+		old.end(status.Errorf(codes.ResourceExhausted, "the node has more than %d streams", streams.MaxStreams))
 	}
 	x := &reportStream{node: node, id: id, stands: make(chan struct{}), configured: make(chan struct{}, 1), end: end}
 	t.streams[id] = x

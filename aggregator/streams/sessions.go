@@ -3,6 +3,7 @@ package streams
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -14,6 +15,9 @@ var ErrNotExpected = errors.New("the node is not expected to report")
 // ID of a stream, unique within a term as leader; 0 is none.
 type ID uint64
 
+// MaxStreams of a node at the same time: in a roll-out with surge an older and a newer reporter run side by side.
+const MaxStreams = 2
+
 // Sessions are the streams of one term as leader. The zero value has none, and expects no node. It is safe for concurrent use.
 type Sessions struct {
 	mu       sync.Mutex
@@ -23,13 +27,16 @@ type Sessions struct {
 	of       map[string]*session
 }
 
-// session is the newest stream of a node, also when it has ended.
+// session is the streams of a node, the oldest first. It stays when the last one has ended.
 type session struct {
-	id      ID
-	open    bool
-	since   uint64 // revision that it was opened with
-	shown   bool   // the EncryptionHealth has shown it since it was opened
+	streams []stream
 	replica contract.ReplicaHealth
+}
+
+type stream struct {
+	id    ID
+	since uint64 // revision that it was opened with
+	shown bool   // the EncryptionHealth has shown it since it was opened
 }
 
 // Expect replaces the nodes that should report, and returns the streams that have to end because their node is not among them.
@@ -44,40 +51,59 @@ func (s *Sessions) Expect(nodes []string) (ended []ID) {
 		if s.expected[node] {
 			continue
 		}
-		if x.open {
-			ended = append(ended, x.id)
+		for _, o := range x.streams {
+			ended = append(ended, o.id)
 		}
 		delete(s.of, node)
 		s.revision++
 	}
+	slices.Sort(ended)
 	return ended
 }
 
-// Open begins a stream of a node, and returns its ID and that of the stream that it replaces. The stream stands once Shown has returned it.
-func (s *Sessions) Open(node string) (id, replaced ID, err error) {
+// Open begins a stream of a node, and returns its ID, and that of a stream that has to end because the node has too many. The stream stands once
+// Shown has returned it.
+func (s *Sessions) Open(node string) (id, surplus ID, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.expected[node] {
 		return 0, 0, fmt.Errorf("node %q: %w", contract.SafeText(node, 64), ErrNotExpected)
 	}
-	if old := s.of[node]; old != nil && old.open {
-		replaced = old.id
-	}
-	s.last++
-	s.revision++
 	if s.of == nil {
 		s.of = map[string]*session{}
 	}
-	s.of[node] = &session{id: s.last, open: true, since: s.revision, replica: unknown(node, contract.ReplicaConnected)}
-	return s.last, replaced, nil
+	x := s.of[node]
+	if x == nil {
+		x = &session{}
+		s.of[node] = x
+	}
+	if len(x.streams) == 0 { // what another stream reported goes on being true
+		x.replica = unknown(node, contract.ReplicaConnected)
+	}
+	if len(x.streams) == MaxStreams {
+		surplus = x.streams[0].id
+		x.streams = x.streams[1:]
+	}
+	s.last++
+	s.revision++
+	x.streams = append(x.streams, stream{id: s.last, since: s.revision})
+	return s.last, surplus, nil
 }
 
-// Current reports whether a stream may speak for its node: it is the newest one, and the node should report.
+// find is the session of a node and the index of a stream in it; -1 if the stream has ended.
+func (s *Sessions) find(node string, id ID) (x *session, i int) {
+	if x = s.of[node]; x == nil {
+		return nil, -1
+	}
+	return x, slices.IndexFunc(x.streams, func(o stream) bool { return o.id == id })
+}
+
+// Current reports whether a stream may speak for its node: it has not ended, and the node should report.
 func (s *Sessions) Current(node string, id ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.of[node]
-	return x != nil && x.id == id && x.open
+	_, i := s.find(node, id)
+	return i >= 0
 }
 
 // Reported notes a report that was written to the operator's CR, with the generation that its reporter observed. It reports whether the
@@ -85,12 +111,9 @@ func (s *Sessions) Current(node string, id ID) bool {
 func (s *Sessions) Reported(id ID, report contract.Report, generation int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.of[report.Node]
-	if x == nil || x.id != id || !x.open {
-		return false
-	}
+	x, i := s.find(report.Node, id)
 	replica := reported(report, generation)
-	if x.replica == replica {
+	if i < 0 || x.replica == replica {
 		return false
 	}
 	x.replica = replica
@@ -98,15 +121,18 @@ func (s *Sessions) Reported(id ID, report contract.Report, generation int64) boo
 	return true
 }
 
-// Close ends a stream. It reports whether the EncryptionHealth has to change: not for a stream that was replaced.
+// Close ends a stream. It reports whether the EncryptionHealth has to change: not while another stream of the node is there.
 func (s *Sessions) Close(node string, id ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.of[node]
-	if x == nil || x.id != id || !x.open {
+	x, i := s.find(node, id)
+	if i < 0 {
 		return false
 	}
-	x.open = false
+	x.streams = slices.Delete(x.streams, i, i+1)
+	if len(x.streams) > 0 {
+		return false
+	}
 	x.replica = unknown(node, contract.ReplicaDisconnected)
 	s.revision++
 	return true
@@ -137,11 +163,14 @@ func (s *Sessions) Shown(p Picture) (standing []ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, x := range s.of {
-		if x.open && !x.shown && x.since <= p.revision {
-			x.shown = true
-			standing = append(standing, x.id)
+		for i := range x.streams {
+			if o := &x.streams[i]; !o.shown && o.since <= p.revision {
+				o.shown = true
+				standing = append(standing, o.id)
+			}
 		}
 	}
+	slices.Sort(standing)
 	return standing
 }
 

@@ -1,5 +1,5 @@
 // Package crds holds copies of the OpenShift API module's CRDs that the harness installs. They are real: a reporter
-// or aggregator that passes here is validated by the same schemas as in a cluster.
+// or aggregator that passes here is validated by the same schemas as in a cluster. This project's own are in the folder own.
 package crds
 
 import (
@@ -14,7 +14,7 @@ import (
 
 //go:generate go run ./copy
 
-//go:embed *.crd.yaml
+//go:embed *.crd.yaml own/*.crd.yaml
 var files embed.FS
 
 // Variant is a feature set of the OpenShift API.
@@ -40,6 +40,11 @@ func List(v Variant) ([]*apiextensions.CustomResourceDefinition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list CRDs: %w", err)
 	}
+	own, err := fs.Glob(files, "own/*.crd.yaml") // this project's
+	if err != nil {
+		return nil, fmt.Errorf("list CRDs: %w", err)
+	}
+	names = append(names, own...)
 	var out []*apiextensions.CustomResourceDefinition
 	for _, name := range names {
 		if !belongs(name, v) {

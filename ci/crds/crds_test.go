@@ -8,7 +8,7 @@ import (
 
 func TestListGivesEveryKindOnce(t *testing.T) {
 	want := []string{
-		"apiservers.config.openshift.io", "authentications.operator.openshift.io", "clusteroperators.config.openshift.io",
+		"apiservers.config.openshift.io", "authentications.operator.openshift.io", "clusteroperators.config.openshift.io", "encryptionhealths.kmsharness.dev",
 		"kubeapiservers.operator.openshift.io", "openshiftapiservers.operator.openshift.io",
 	}
 	for _, v := range []Variant{"", Default, TechPreview} {

@@ -63,11 +63,20 @@ func (ab *ability) reaching(node string) spans {
 	switch ab.facts.run.Connectivity {
 	case history.ConnectService:
 		return linked.and(ab.facts.network.serviceFine())
+	case history.ConnectStream:
+		return linked.and(ab.streamFine(node))
 	case history.ConnectAltSvc:
 		return ran.and(ab.acquainted(node, linked)).and(ab.facts.network.failedOver())
 	default:
 		return linked.and(ab.facts.network.apiFine(node))
 	}
+}
+
+// streamFine is when an aggregator served the stream of node: it was in charge, the node was on the network, and the node was known to it. A node that
+// nobody expects is refused.
+func (ab *ability) streamFine(node string) spans {
+	onNetwork := ab.facts.network.fine(func(l linkChange) bool { return l.from == history.RoleNode && l.node == node })
+	return ab.inCharge.and(onNetwork).and(ab.facts.expectations.listed(node))
 }
 
 // acquainted is when the reporter of node knew the API servers: from its first write in its present life on, or from when it could have made one,
@@ -181,7 +190,7 @@ func (ab *ability) calm() spans {
 	var shown []time.Time
 	for n := range ab.facts.requests.all {
 		r := &ab.facts.requests.all[n]
-		if r.aggregator() && r.write && r.succeeded() {
+		if (r.aggregator() || r.relayed) && r.write && r.succeeded() {
 			shown = append(shown, r.received)
 		}
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -25,7 +26,7 @@ func judgeCadence(v *Facts) (f Finding) {
 	for _, node := range sortedKeys(nodes) {
 		writes := v.requests.writesOf(node)
 		judgeSlow(v, &f, node, writes)
-		judgeFast(v, &f, node, writes, "writes", "", v.processes.runsOf(node))
+		judgeFast(v, &f, node, withoutRepeats(v, writes), "writes", "", v.processes.runsOf(node))
 		judgeTries(v, &f, node)
 		judgeLockstep(v, &f, node, writes)
 	}
@@ -77,6 +78,15 @@ func judgeFast(v *Facts, f *Finding, node string, writes []write, what, house st
 			}
 		}
 	}
+}
+
+// withoutRepeats are the writes that a tick brought. A reporter that streams reports again what it has reported, whenever a new stream stands
+// (docs/contract.md, "Streaming").
+func withoutRepeats(v *Facts, writes []write) []write {
+	if v.run.Connectivity != history.ConnectStream {
+		return writes
+	}
+	return slices.CompactFunc(slices.Clone(writes), func(a, b write) bool { return slices.Equal(a.entries, b.entries) })
 }
 
 // runsOf cuts the run where the reporter of node was started or resumed: its ticks begin anew there. While two of them ran, both write at

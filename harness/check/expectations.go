@@ -68,6 +68,17 @@ func (xs *expectations) ofNode(node string) spans {
 	return xs.expecting(func(x expectation) bool { _, ok := x.nodes[node]; return ok })
 }
 
+// listed is when a node was expected to report, also while KMS was not active.
+func (xs *expectations) listed(node string) spans {
+	var out []span
+	for _, x := range xs.all {
+		if _, ok := x.nodes[node]; ok {
+			out = append(out, x.span)
+		}
+	}
+	return merged(out)
+}
+
 func (xs *expectations) ofPlugin(p plugin) spans {
 	return xs.expecting(func(x expectation) bool {
 		for _, k := range x.nodes[p.node].KeyIDs {

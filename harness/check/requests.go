@@ -16,7 +16,8 @@ type request struct {
 	at       time.Time
 	seq      int64
 	received time.Time
-	node     string // whose reporter sent it; empty for others
+	node     string // whose reporter sent it, or had it sent by an aggregator that it streams to; empty for others
+	relayed  bool   // it was sent by an aggregator
 	onCR     bool
 	write    bool
 	body     body
@@ -62,9 +63,8 @@ func (rq *requestFacts) read() {
 		if r.received.IsZero() {
 			r.received = e.At
 		}
-		r.node, _ = strings.CutPrefix(r.User, contract.ReporterIdentityPrefix)
-		if r.node == r.User {
-			r.node = ""
+		if node, ok := r.Reporter(); ok {
+			r.node, r.relayed = node, r.ReportOf != ""
 		}
 		r.onCR = rq.facts.isCR(r.Resource, r.Name)
 		r.write = isWrite(r.Verb)
@@ -104,7 +104,9 @@ func (r request) succeeded() bool { return r.Code >= 200 && r.Code < 300 }
 func (r request) undecided() bool {
 	return r.Code == 0 || r.Code == 408 || r.Code == 499 || r.Code >= 500
 }
-func (r request) aggregator() bool { return r.User == contract.AggregatorIdentity }
+
+// aggregator reports whether an aggregator sent r in its own name.
+func (r request) aggregator() bool { return r.User == contract.AggregatorIdentity && r.node == "" }
 func (r request) ours() bool       { return r.node != "" || r.aggregator() }
 
 // isApply: force is an option of an apply only, and is logged even for a request that was refused unread.

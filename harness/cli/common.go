@@ -23,6 +23,7 @@ type common struct {
 	seed    int64
 	// contract is the wire form of scenarios that are not about one: see scenario.InForms.
 	contract  string
+	publish   string // a value of scenario.Published
 	sut       choose.Options
 	keepGoing bool
 	// artifacts is a text of engine.Artifacts.
@@ -34,6 +35,7 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.backend, "backend", "auto", choose.Expected())
 	f.StringVar(&c.out, "out", "_artifacts", "folder for verdicts, histories and logs")
 	f.StringVar(&c.contract, "contract", scenario.ContractConditions, "wire form of the reports, for scenarios that are not about one: conditions, healthreports or both")
+	f.StringVar(&c.publish, "publish", scenario.PublishApply, "way of reports to the API server: ssa (reporters apply them) or stream (reporters stream them to the aggregator); for scenarios that name no connectivity")
 	f.StringVar(&c.artifacts, "artifacts", string(engine.ArtifactsOnFailure), "when OUT/<scenario>/artifacts gets objects, manifests and kind's export: on-failure, always or never")
 	f.Int64Var(&c.seed, "seed", 1, "seed of what a scenario leaves to chance")
 	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {"+strings.Join(live.Placeholders(), "} {")+"} (default: this project's)")
@@ -65,7 +67,7 @@ func pluginFlags(f *pflag.FlagSet, p *live.RealPlugin) {
 
 // suiteArgs hands the flags on to the suite's processes.
 func (c *common) suiteArgs() []string {
-	args := []string{"--kmsharness.seed", strconv.FormatInt(c.seed, 10), "--kmsharness.artifacts", c.artifacts, "--kmsharness.contract", c.contract}
+	args := []string{"--kmsharness.seed", strconv.FormatInt(c.seed, 10), "--kmsharness.artifacts", c.artifacts, "--kmsharness.contract", c.contract, "--kmsharness.publish", c.publish}
 	for flag, value := range map[string]string{
 		"--kmsharness.reporter-command":   c.sut.ReporterCommand,
 		"--kmsharness.aggregator-command": c.sut.AggregatorCommand,
@@ -115,6 +117,10 @@ func (c *common) inForms(all []*scenario.Scenario) ([]*scenario.Scenario, error)
 	if err != nil {
 		return nil, usage("--contract %v", err)
 	}
+	if out, err = scenario.Published(out, c.publish); err != nil {
+		return nil, usage("--publish %v", err)
+	}
+	c.sut.Streaming = c.publish == scenario.PublishStream
 	return out, nil
 }
 

@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -82,7 +83,9 @@ type Request struct {
 	APIServer string `json:"apiServer"` // node of the API server
 	User      string `json:"user"`
 	UserAgent string `json:"userAgent,omitempty"`
-	Verb      string `json:"verb"` // get, patch, update …
+	// ReportOf is the node whose report an aggregator wrote, where reporters stream; else empty.
+	ReportOf string `json:"reportOf,omitempty"`
+	Verb     string `json:"verb"` // get, patch, update …
 	// Resource is plural, with its group: "kubeapiservers.operator.openshift.io".
 	Resource    string `json:"resource"`
 	Subresource string `json:"subresource,omitempty"`
@@ -105,6 +108,14 @@ type Request struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
+// Reporter is the node of the reporter that sent the request, or whose report an aggregator wrote with it; ok is false if there is none.
+func (r *Request) Reporter() (node string, ok bool) {
+	if r.ReportOf != "" {
+		return r.ReportOf, true
+	}
+	return strings.CutPrefix(r.User, contract.ReporterIdentityPrefix)
+}
+
 // Cause is one of the reasons for which an API server refused a request, as in metav1.StatusCause.
 type Cause struct {
 	Reason  string `json:"reason"`
@@ -120,6 +131,9 @@ type Object struct {
 	Deleted         bool                   `json:"deleted,omitempty"`
 	Conditions      []Condition            `json:"conditions,omitempty"`
 	HealthReports   []contract.TypedReport `json:"healthReports,omitempty"`
+	// Generation and Health are those of an EncryptionHealth.
+	Generation int64                  `json:"generation,omitempty"`
+	Health     *contract.HealthStatus `json:"health,omitempty"`
 	// Owners names the field managers that own each condition ("condition/TYPE") and each typed report
 	// ("report/NODE/KEYID"), from managedFields.
 	Owners map[string][]string `json:"owners,omitempty"`

@@ -25,7 +25,7 @@ type Run struct {
 	// TakeoverAllowance is how long an aggregator may take to be in charge after it started, lost its API server or
 	// lost its leader (its lease duration). The contract does not bound this; zero means four intervals.
 	TakeoverAllowance time.Duration `json:"takeoverAllowance,omitempty"`
-	// Connectivity is how reporters reach the API: ConnectLoopback (also when empty), ConnectService or ConnectAltSvc.
+	// Connectivity is how reporters reach the API: ConnectLoopback (also when empty), ConnectService, ConnectAltSvc or ConnectStream.
 	Connectivity string `json:"connectivity,omitempty"`
 	// Contract is the wire form that the reporters write: FormConditions or FormHealthReports.
 	Contract string `json:"contract"`
@@ -73,11 +73,12 @@ const (
 	ConnectLoopback = "loopback" // their own node's API server
 	ConnectService  = "service"  // any API server, through the load balancer
 	ConnectAltSvc   = "altsvc"   // through the load balancer at first, then any API server that advertises itself by Alt-Svc
+	ConnectStream   = "stream"   // none: they stream to the aggregator, which writes what they report
 )
 
 // AnyAPIServer reports whether, with a connectivity, any API server may serve a reporter, and not that of its own node alone.
 func AnyAPIServer(connectivity string) bool {
-	return connectivity == ConnectService || connectivity == ConnectAltSvc
+	return connectivity != "" && connectivity != ConnectLoopback
 }
 
 // Variants of the CRDs of the OpenShift API: values of Run.CRDs. The typed form has its field in CRDsTechPreview only.

@@ -45,7 +45,7 @@ func (s *Scenario) setDefaults(missing defaults) {
 		s.Topology.CRDs = ""
 	}
 	if s.Topology.Connectivity == "" {
-		s.Topology.Connectivity = history.ConnectLoopback
+		s.Topology.Connectivity, s.Topology.AnyConnectivity = history.ConnectLoopback, true
 	}
 	if missing.lifecycle {
 		s.Topology.Lifecycle = LifecycleDirect

@@ -96,6 +96,9 @@ func (t *Topology) field() value {
 		return textList(t.APIServers)
 	}
 	count := func(p *int, most int) value { v := intField(p, 1, most); v.check = nil; return v }
+	connectivity := t.namedConnectivity()
+	way := defaultText(&connectivity, keyword(Connectivities()...), "")
+	way.read = func(n *yaml.Node) { t.Connectivity = scalarText(n) }
 	return flowing(mappingField("topology",
 		optional("controlPlanes", count(&t.ControlPlanes, MaxControlPlanes)).doc("nodes cp-1 to cp-N, 1 to 7; default 3"),
 		optional("keyIDs", listField(&t.KeyIDs, some(formed(keyIDForm), MaxKeyIDs))).doc("plugins on each node, the write key first; default [\"1\"]"),
@@ -105,7 +108,7 @@ func (t *Topology) field() value {
 		optional("start", defaultText(&t.Start, keyword(StartRunning, StartStopped), StartRunning)).doc("running: healthy; stopped: only etcd and the remote KMS run"),
 		optional("lifecycle", defaultText(&t.Lifecycle, keyword(Lifecycles()...), LifecycleDirect)).doc("who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"),
 		optional("crds", defaultText(&t.CRDs, keyword(variants()...), history.CRDsTechPreview)).doc("variant of the operators' CRDs; Default has no typed list of reports; default TechPreviewNoUpgrade"),
-		optional("connectivity", defaultText(&t.Connectivity, keyword(Connectivities()...), history.ConnectLoopback)).doc("how reporters reach the API: loopback, the API server of their own node; service, any through the load balancer; altsvc, any that advertises itself, after a first one through the load balancer; default loopback"),
+		optional("connectivity", way).doc("how reporters reach the API: loopback, the API server of their own node; service, any through the load balancer; altsvc, any that advertises itself, after a first one through the load balancer; stream, none: they stream to the aggregator; default loopback"),
 		optional("sockets", defaultText(&t.Sockets, keyword(SocketSchemes()...), SocketsByKey)).doc("what the operator names sockets after: key, kms-{keyID}.sock; hash, kms-<config-hash>.sock; default key"),
 	))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // BothContracts asks InForms for both wire forms.
@@ -32,6 +34,32 @@ func InForms(all []*Scenario, form string) ([]*Scenario, error) {
 	return out, nil
 }
 
+// Ways in which reports get to the API server: values of --publish.
+const (
+	PublishApply  = "ssa"    // reporters apply them
+	PublishStream = "stream" // reporters stream them to the aggregator
+)
+
+// Published gives the scenarios with reporters that publish in a way: PublishApply or PublishStream. A scenario that names a
+// connectivity is about how reporters reach the API, and stays as it is.
+func Published(all []*Scenario, way string) ([]*Scenario, error) {
+	if way != PublishApply && way != PublishStream {
+		return nil, fmt.Errorf("%q: expected %s or %s", way, PublishApply, PublishStream)
+	}
+	if way == PublishApply {
+		return all, nil
+	}
+	out := slices.Clone(all)
+	for i, s := range all {
+		if s.Topology.AnyConnectivity {
+			streamed := *s
+			streamed.Topology.Connectivity = history.ConnectStream
+			out[i] = &streamed
+		}
+	}
+	return out, nil
+}
+
 // FormMatters reports whether the wire form can make a difference to what a scenario is about: what plugins answer, what is refused, who owns an
 // entry, and what the aggregator reads. A scenario that is about one form does not count.
 func (s *Scenario) FormMatters() bool {
@@ -40,10 +68,14 @@ func (s *Scenario) FormMatters() bool {
 
 // FormFlags are the command-line flags that ask for the form of a scenario again.
 func (s *Scenario) FormFlags() []string {
-	if !s.AnyContract || s.Contract == ContractConditions {
-		return nil
+	var flags []string
+	if s.AnyContract && s.Contract != ContractConditions {
+		flags = append(flags, "--contract", s.Contract)
 	}
-	return []string{"--contract", s.Contract}
+	if s.Topology.AnyConnectivity && s.Topology.Connectivity == history.ConnectStream {
+		flags = append(flags, "--publish", PublishStream)
+	}
+	return flags
 }
 
 // namedContract is what the scenario's file says; empty where it leaves that to who runs it.
@@ -52,4 +84,12 @@ func (s *Scenario) namedContract() string {
 		return ""
 	}
 	return s.Contract
+}
+
+// namedConnectivity is what the scenario's file says; empty where it leaves that to who runs it.
+func (t *Topology) namedConnectivity() string {
+	if t.AnyConnectivity {
+		return ""
+	}
+	return t.Connectivity
 }

@@ -73,6 +73,8 @@ type Topology struct {
 	// Connectivity is how the reporters of kube-apiserver reach the API: history.ConnectLoopback (default), history.ConnectService or history.ConnectAltSvc. Those of others
 	// go through the load balancer always.
 	Connectivity string
+	// AnyConnectivity: the scenario named none, and its reporters may stream (Published).
+	AnyConnectivity bool
 }
 
 // ClusterOperator are the aggregator's flags for the ClusterOperator, as contract.Union has them.

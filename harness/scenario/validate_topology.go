@@ -30,7 +30,7 @@ func (v *validation) topology() {
 
 // Connectivities are the values of topology.connectivity, the default first.
 func Connectivities() []string {
-	return []string{history.ConnectLoopback, history.ConnectService, history.ConnectAltSvc}
+	return []string{history.ConnectLoopback, history.ConnectService, history.ConnectAltSvc, history.ConnectStream}
 }
 
 // variants are the values of topology.crds, the default first.

@@ -120,6 +120,8 @@ type Options struct {
 	ReporterImage, ReporterArgs string
 	// ReporterForm is the wire form of a reporter under test whose template has no {contract}: InForm sets it.
 	ReporterForm string
+	// Streaming: the run is about reporters that stream.
+	Streaming bool
 	// Strict makes house rules fail also programs that are not this project's.
 	Strict bool
 }

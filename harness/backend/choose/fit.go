@@ -41,6 +41,9 @@ const (
 	formPlaceholder    = "{contract}"
 	metricsPlaceholder = "{metricsAddress}"
 	wayPlaceholder     = "{connectivity}"
+	// Where the aggregator's replicas serve streams, and where one of them does.
+	aggregatorsPlaceholder = "{aggregators}"
+	streamPlaceholder      = "{streamAddress}"
 )
 
 // Fit leaves out of a scenario what the system under test does not have, as its command template and its credentials tell.
@@ -54,6 +57,16 @@ func (o Options) Fit(s *scenario.Scenario) Fit {
 	}
 	if template := o.reporterTemplate(); template != "" && s.Topology.Connectivity == history.ConnectAltSvc && !strings.Contains(template, wayPlaceholder) {
 		f.Unsupported = append(f.Unsupported, "connectivity altsvc: the reporter under test is given no "+wayPlaceholder)
+	}
+	streams := s.Topology.Connectivity == history.ConnectStream
+	if o.Streaming && !streams {
+		f.Unsupported = append(f.Unsupported, "connectivity "+s.Topology.Connectivity+": reporters that stream do not use the API server, so that no way to it makes a difference to them")
+	}
+	if template := o.reporterTemplate(); streams && template != "" && !strings.Contains(template, aggregatorsPlaceholder) {
+		f.Unsupported = append(f.Unsupported, "connectivity stream: the reporter under test is given no "+aggregatorsPlaceholder)
+	}
+	if streams && o.AggregatorCommand != "" && !strings.Contains(o.AggregatorCommand, streamPlaceholder) {
+		f.Unsupported = append(f.Unsupported, "connectivity stream: the aggregator under test is given no "+streamPlaceholder)
 	}
 	if o.AggregatorCommand != "" {
 		f.unsupportedUnion(o.AggregatorCommand)

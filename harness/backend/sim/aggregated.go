@@ -16,7 +16,7 @@ func (c *cluster) newAggregated(name string, keyIDs []string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{cluster: c, apiServer: name, connectivity: history.ConnectService, encrypts: encryptedBy(stand), keyIDs: keyIDs, secrets: map[string]*secret{}}
+	w := &world{cluster: c, apiServer: name, connectivity: connectivityOfPods(c.main.connectivity), encrypts: encryptedBy(stand), keyIDs: keyIDs, secrets: map[string]*secret{}}
 	if w.operator, err = operatorNamed(scenario.OperatorOf(name)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -28,6 +28,14 @@ func (c *cluster) newAggregated(name string, keyIDs []string) (*world, error) {
 	}
 	w.aggregators = []*aggregator{newAggregator(w, 1, 1)}
 	return w, nil
+}
+
+// connectivityOfPods is how the reporters of aggregated API servers reach the API, whose kube-apiserver's do as given.
+func connectivityOfPods(main string) string {
+	if main == history.ConnectStream {
+		return main
+	}
+	return history.ConnectService
 }
 
 // unsupportedWithAggregated is what cannot be done in a topology with further API servers; nothing in one without.

@@ -21,7 +21,9 @@ type aggregator struct {
 	informers []*informer
 	cr, co    *informer
 	config    *informer
+	health    *informer // with reporters that stream; else nil
 	nodes     *informer
+	reports   *reports
 	elector   *elector // nil for one that runs alone
 	liveness  reconcile.Liveness
 
@@ -42,6 +44,7 @@ const (
 
 func newAggregator(w *world, instance, of int) *aggregator {
 	a := &aggregator{proc: proc{w: w, id: history.Process{Role: history.RoleAggregator, APIServer: w.apiServer, Instance: instance}}}
+	a.reports = &reports{a: a}
 	if of > 1 && !w.hooks.NoElection {
 		a.elector = &elector{a: a}
 	}
@@ -62,6 +65,11 @@ func newAggregator(w *world, instance, of int) *aggregator {
 	}
 	a.gone = func() {
 		a.rest()
+		for _, c := range slices.Clone(w.conns) {
+			if c.through == &a.proc {
+				c.fail(errReset)
+			}
+		}
 		a.disconnect()
 	}
 	return a
@@ -72,6 +80,11 @@ func (a *aggregator) reset() {
 	a.cr, a.co = newInformer(a, a.op.crKey()), newInformer(a, a.op.coKey())
 	a.config, a.nodes = newInformer(a, a.w.configKey()), newInformer(a, keyOf(nodeObjects(), ""))
 	a.informers = []*informer{a.cr, a.co, a.config, a.nodes}
+	if a.w.connectivity == history.ConnectStream {
+		a.health = newInformer(a, healthKey(a.op))
+		a.informers = append(a.informers, a.health)
+	}
+	*a.reports = reports{a: a}
 	a.liveness = reconcile.Liveness{Interval: a.w.timing.Interval}
 	if a.elector != nil {
 		*a.elector = elector{a: a}
@@ -95,12 +108,16 @@ func (a *aggregator) lead() {
 		return
 	}
 	a.terms++
+	if a.health != nil {
+		a.reports.lead()
+	}
 	a.leading, a.passes, a.backoff, a.busy = true, reconcile.New(a.reconciling()), 0, false
 	a.changed()
 }
 
 // rest ends a term.
 func (a *aggregator) rest() {
+	a.reports.rest()
 	a.terms++
 	a.leading, a.busy, a.dirty = false, false, false
 	a.wake.Stop()
@@ -155,6 +172,7 @@ func (a *aggregator) do(action reconcile.Action) {
 func (a *aggregator) passed(done reconcile.Action) {
 	a.busy = false
 	a.wake.Stop()
+	a.reports.passed(done)
 	switch {
 	case done.Err != nil:
 		a.backoff = min(max(2*a.backoff, reconcile.WriteRetryMin), reconcile.WriteRetryMax)
@@ -173,7 +191,7 @@ func (a *aggregator) passed(done reconcile.Action) {
 }
 
 func (a *aggregator) reconciling() reconcile.Config {
-	c := reconcile.Config{Operator: a.op.core, Interval: a.w.timing.Interval, Union: a.w.union, Latest: a.latest, Decide: a.w.cores.Decide}
+	c := reconcile.Config{Operator: a.op.core, Interval: a.w.timing.Interval, Union: a.w.union, Latest: a.latest, Decide: a.w.cores.Decide, Streams: a.reports.sessions}
 	if a.w.hooks.EarlyUnion {
 		c.Unite = func(_ core.Input, d core.Decision) core.Decision { return d }
 	}
@@ -186,5 +204,5 @@ func (a *aggregator) reconciling() reconcile.Config {
 // request is one of its own.
 func (a *aggregator) request(r request) request {
 	r.user, r.agent = contract.AggregatorIdentity, "kms-health-aggregator"
-	return a.w.hooks.sent("", r)
+	return a.w.hooks.sent(r.relayed, r)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 )
 
@@ -29,7 +30,7 @@ func (w *world) forbids(r *request) string {
 }
 
 func (w *world) reporterMay(node string, r *request) bool {
-	if !w.reportsTo(r.key) {
+	if !w.reportsTo(r.key) || w.connectivity == history.ConnectStream {
 		return false
 	}
 	switch r.verb {
@@ -48,6 +49,8 @@ func (w *world) aggregatorMay(r *request) bool {
 		return reads || r.verb == verbPatch && r.subresource == "status"
 	case nodeObjects(), apiServerConfigs():
 		return reads
+	case healthObjects():
+		return w.connectivity == history.ConnectStream && (reads || r.verb == verbUpdate && r.subresource == "status")
 	case leases():
 		return r.verb == verbGet || r.verb == verbCreate || r.verb == verbUpdate
 	}

@@ -9,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
@@ -48,6 +50,10 @@ func leases() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 }
 
+func healthObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: contract.HealthGroup, Version: contract.HealthVersion, Resource: contract.HealthResource}
+}
+
 func keyOf(r schema.GroupVersionResource, name string) objects.Key {
 	return objects.Key{Resource: r, Name: name}
 }
@@ -64,7 +70,7 @@ func (c *cluster) configKey() objects.Key { return keyOf(apiServerConfigs(), cor
 
 // observed says whether states of a resource and all writes to it are recorded.
 func (w *world) observed(r schema.GroupVersionResource) bool {
-	return strings.HasSuffix(r.Group, "operator.openshift.io") || r == clusterOperators()
+	return strings.HasSuffix(r.Group, "operator.openshift.io") || r == clusterOperators() || r == healthObjects()
 }
 
 func newObject(apiVersion, kind, name string, more map[string]any) *unstructured.Unstructured {
@@ -113,6 +119,12 @@ func (w *world) populateOperator() error {
 	cr := newObject("operator.openshift.io/v1", o.Kind, core.OperatorObject, map[string]any{"spec": map[string]any{"managementState": "Managed"}})
 	if err := w.create(w.operator.gvr(), cr); err != nil {
 		return err
+	}
+	if w.connectivity == history.ConnectStream {
+		health := newObject(contract.HealthGroup+"/"+contract.HealthVersion, contract.HealthKind, o.Name, map[string]any{"spec": map[string]any{}})
+		if err := w.create(healthObjects(), health); err != nil {
+			return err
+		}
 	}
 	co := newObject("config.openshift.io/v1", "ClusterOperator", o.ClusterOperator, map[string]any{"spec": map[string]any{}})
 	return w.create(clusterOperators(), co)

@@ -21,7 +21,8 @@ const lostAfter = 4 * time.Second
 type conn struct {
 	w           *world
 	links       []*link // from the client; they stay the same
-	through     *proc   // a load balancer, or nil
+	through     *proc   // a load balancer, or the aggregator of a stream, or nil
+	client      *proc   // that a server finds to be silent, or nil
 	server      *server
 	incarnation int  // of the server
 	unheard     bool // accepted by somebody who loses what is said
@@ -55,7 +56,7 @@ func (w *world) connect(c *conn) *conn {
 
 // silent says whether nothing comes back on it.
 func (c *conn) silent() bool {
-	if c.unheard || c.through != nil && c.through.paused || c.server != nil && c.server.paused {
+	if c.unheard || c.through != nil && c.through.paused || c.client != nil && c.client.paused || c.server != nil && c.server.paused {
 		return true
 	}
 	return slices.ContainsFunc(c.links, (*link).silent)

@@ -52,6 +52,7 @@ func (fs *faults) credential(_ context.Context, a *scenario.Credential) error {
 			has.file = max(has.file, has.oldest)
 		} else {
 			has.oldest = has.file + 1
+			defer fs.w.expire(n.name)
 		}
 		if fs.w.credentials == nil {
 			fs.w.credentials = map[string]credentials{}

@@ -185,6 +185,9 @@ func (fs *faults) network(n *node, state string) {
 	}
 	n.off = state != history.LinkOK && state != history.LinkSlow
 	n.direct.become(state, 0)
+	if n.reports.id.To == history.RoleAggregator {
+		n.reports.become(state, 0)
+	}
 	for _, b := range n.alongside {
 		for _, l := range []*link{b.reports, b.balanced, b.stored} {
 			l.become(state, 0)
@@ -193,6 +196,9 @@ func (fs *faults) network(n *node, state string) {
 }
 
 func (n *node) link(s scenario.Selector) *link {
+	if s.From == history.RoleReporter && n.reports.id.To == history.RoleAggregator {
+		return n.reports // whatever way a reporter has to the API that does not stream
+	}
 	for _, l := range []*link{n.reports, n.balanced, n.stored} {
 		if l.id.From == s.From && l.id.To == s.To {
 			return l

@@ -42,6 +42,9 @@ func newNode(w *world, name string, plugins []string) *node {
 	if history.AnyAPIServer(w.connectivity) {
 		to = history.RoleLoadBalancer
 	}
+	if w.connectivity == history.ConnectStream {
+		to = history.RoleAggregator
+	}
 	n.reports = newLink(w, history.RoleReporter, to, name)
 	n.balanced = newLink(w, history.RoleLoadBalancer, history.RoleAPIServer, name)
 	n.stored = newLink(w, history.RoleAPIServer, history.RoleEtcd, name)

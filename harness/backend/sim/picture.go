@@ -21,6 +21,10 @@ type picture struct {
 
 // present records a version of an observed object.
 func (o *observer) present(t watch.Target, v *objects.Version) {
+	if t.GVR == healthObjects() {
+		o.sequence.Present(t, v.Object(), o.w.k.Now())
+		return
+	}
 	if o.changes {
 		o.presentChanges(t, v)
 		return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/reporter/core"
@@ -121,7 +122,10 @@ func (p *publisher) write(a core.Action, current func(func()) func(), end func(e
 		return
 	}
 	p.ask(p.request(request{verb: verbGet}), current, func(rep reply) {
-		body, err := p.bodyOf(rep)
+		body, err := []byte(nil), rep.problem()
+		if err == nil {
+			body, err = bodyOf(rep.version)
+		}
 		if err := p.transition.Read(p.r.node.name, body, rep.code, err, p.r.node.clock()); err != nil {
 			end(err)
 			return
@@ -130,13 +134,8 @@ func (p *publisher) write(a core.Action, current func(func()) func(), end func(e
 	})
 }
 
-// bodyOf is the text of an object that was read.
-func (p *publisher) bodyOf(rep reply) ([]byte, error) {
-	if err := rep.problem(); err != nil {
-		return nil, err
-	}
-	return json.Marshal(rep.version.Body())
-}
+// bodyOf is the text of an object.
+func bodyOf(v *objects.Version) ([]byte, error) { return json.Marshal(contentOf(v)) }
 
 // send applies a body, unless its deadline passed while the reporter stood still.
 func (p *publisher) send(body []byte, err error, a core.Action, current func(func()) func(), end func(error)) {

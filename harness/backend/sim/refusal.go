@@ -71,9 +71,14 @@ func (c *cluster) refusing(s *server, r *request) *refusal {
 
 func (f *refusal) meets(s *server, r *request) bool {
 	role := roleOf(r.user)
+	if r.relayed != "" {
+		role = history.RoleReporter
+	}
 	switch {
 	case role == "" || f.what.Role != "" && f.what.Role != role:
 		return false
+	case f.what.Node != "" && r.relayed != "":
+		return f.what.Node == r.relayed && (f.what.Verb == "" || f.what.Verb == r.verb)
 	case f.what.Node != "" && (s == nil || f.what.Node != s.node.name):
 		return false
 	case f.what.Mode == history.RefuseWebhookTimeout && !r.writes():

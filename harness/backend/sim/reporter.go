@@ -21,6 +21,7 @@ type reporter struct {
 	keyIDs     []string // of its flags
 	calls      []*call
 	pub        publisher
+	stream     *streamer // with connectivity stream
 	publish    Publish
 	read       int                     // the credential that was in its file when it started
 	seen       []history.PluginMetrics // what its metrics say
@@ -35,21 +36,37 @@ func newReporter(w *world, n *node) *reporter {
 		r.op = w.configured(history.RoleReporter)
 		r.state, r.keyIDs = core.State{}, append([]string(nil), n.reported()...)
 		r.pub = publisher{r: r, alternatives: alternativesOf(r)}
+		apply := r.pub.apply
+		if r.stream = nil; r.w.connectivity == history.ConnectStream {
+			r.stream = newStreamer(r)
+			apply = r.stream.apply
+		}
 		r.read = w.credentialOf(n.name)
-		r.publish = w.hooks.publisher(n.name, r.pub.apply)
+		r.publish = w.hooks.publisher(n.name, apply)
 		r.seen, r.configured = make([]history.PluginMetrics, len(r.keyIDs)), nil
 		for i, k := range r.keyIDs {
 			r.seen[i].KeyID = k
 		}
 	}
 	r.boot = func(ready func()) { r.after(w.k.Between(leastReporterBoot, mostReporterBoot), ready) }
-	r.up = func() { r.step(r.timer()); r.scrape() }
+	r.up = func() {
+		begin := func() { r.step(r.timer()) }
+		if r.stream != nil {
+			r.stream.begin(begin)
+		} else {
+			begin()
+		}
+		r.scrape()
+	}
 	r.gone = func() {
 		for _, c := range r.calls {
 			c.cancel()
 		}
 		r.calls = nil
 		r.pub.disconnect()
+		if r.stream != nil {
+			r.stream.disconnect()
+		}
 	}
 	return r
 }

@@ -37,7 +37,8 @@ type request struct {
 	body        []byte // as it was sent
 	parsed      *parsed
 	timeout     time.Duration
-	patient     bool // it goes on for as long as Retry-After says, instead of until a deadline
+	relayed     string // node whose report an aggregator writes with it; empty: it is the aggregator's own, or a reporter's
+	patient     bool   // it goes on for as long as Retry-After says, instead of until a deadline
 }
 
 // defaultTimeout is how long an API server works on a request whose client named no limit.

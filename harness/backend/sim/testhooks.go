@@ -69,6 +69,28 @@ type TestHooks struct {
 	Unmigrated func(apiServer string) bool
 	// Written may change a line of a plugin's journal. sent is the request.
 	Written func(line *journal.Call, sent any)
+	// Streams is for reporters that stream, and for aggregators that serve them.
+	Streams StreamHooks
+}
+
+// StreamHooks are those of the streams of reporters.
+type StreamHooks struct {
+	// Identity is the node that an aggregator takes a client for; none: that of its certificate.
+	Identity func(node string) string
+	// AnyReplica lets a replica that does not lead serve streams.
+	AnyReplica bool
+	// DeafToDisconnects lets an aggregator ignore the end of a stream.
+	DeafToDisconnects bool
+	// ForgetOnReconnect lets a reporter send nothing again on a new stream.
+	ForgetOnReconnect bool
+}
+
+// identity is the node that an aggregator takes a client for.
+func (s StreamHooks) identity(node string) string {
+	if s.Identity == nil {
+		return node
+	}
+	return s.Identity(node)
 }
 
 // Publish carries out a write, and calls done once.

@@ -103,7 +103,7 @@ func newWorld(seed int64, log *history.Log, timing contract.Timing, kept *object
 	w.balancer.boot = func(ready func()) { w.k.After(leastPluginBoot, ready) }
 	w.balancer.gone = func() {
 		for _, c := range slices.Clone(w.conns) {
-			if c.through != nil {
+			if c.through == &w.balancer.proc {
 				c.fail(errReset)
 			}
 		}

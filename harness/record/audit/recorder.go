@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -21,11 +22,14 @@ type Recorder struct {
 	Resource func(resource string) bool
 	// Also says which further requests are recorded, reads among them. May be nil.
 	Also func(*history.Request) bool
+	// Streams: reporters stream, and an aggregator writes their reports.
+	Streams bool
 	// Seen is told the user agent of every request, recorded or not: a marker request proves that the log was read
 	// up to it. May be nil.
 	Seen func(node, userAgent string)
 
-	open map[string]*history.Request // writes that were received and not answered, by audit id
+	reportOf map[string]string           // by field manager: the node whose report was written under it
+	open     map[string]*history.Request // writes that were received and not answered, by audit id
 }
 
 // SystemUnderTest are the identities of the contract: reporters and aggregator.
@@ -43,6 +47,58 @@ func (r *Recorder) note(request *history.Request, ended bool) {
 		r.open = map[string]*history.Request{}
 	}
 	r.open[request.AuditID] = request
+}
+
+// relayed is the node whose report an aggregator wrote with a request: what it applied is that report and nothing else. An API server that was killed
+// logs no body; then the field manager tells.
+func (r *Recorder) relayed(request *history.Request) string {
+	if request.FieldManager == "" || request.Verb != "patch" && request.Verb != "apply" {
+		return ""
+	}
+	node := ReportIn(request.Body)
+	switch {
+	case node == "" && len(request.Body) == 0:
+		return r.reportOf[request.FieldManager]
+	case node != "":
+		if r.reportOf == nil {
+			r.reportOf = map[string]string{}
+		}
+		r.reportOf[request.FieldManager] = node
+	}
+	return node
+}
+
+// ReportIn is the node whose report an apply is, if it has nothing but that; else empty.
+func ReportIn(apply []byte) (node string) {
+	type reports struct {
+		HealthReports []contract.TypedReport `json:"healthReports"`
+	}
+	var object struct {
+		Status struct {
+			Conditions []struct {
+				Type string `json:"type"`
+			} `json:"conditions"`
+			EncryptionStatus reports `json:"encryptionStatus"`
+			OAuthAPIServer   struct {
+				EncryptionStatus reports `json:"encryptionStatus"`
+			} `json:"oauthAPIServer"`
+		} `json:"status"`
+	}
+	if json.Unmarshal(apply, &object) != nil {
+		return ""
+	}
+	var nodes []string
+	for _, c := range object.Status.Conditions {
+		of, _ := contract.NodeOfCondition(c.Type)
+		nodes = append(nodes, of)
+	}
+	for _, r := range slices.Concat(object.Status.EncryptionStatus.HealthReports, object.Status.OAuthAPIServer.EncryptionStatus.HealthReports) {
+		nodes = append(nodes, r.NodeName)
+	}
+	if nodes = slices.Compact(nodes); len(nodes) != 1 {
+		return ""
+	}
+	return nodes[0]
 }
 
 // Unanswered records the writes whose end was never logged, with code 0: the API server was killed in between, and
@@ -68,6 +124,9 @@ func (r *Recorder) Line(node string, line []byte) error {
 	}
 	if err != nil || request == nil {
 		return err
+	}
+	if r.Streams && request.User == contract.AggregatorIdentity {
+		request.ReportOf = r.relayed(request)
 	}
 	if r.Identity(request.User) || Writes(request.Verb) && r.Resource(request.Resource) || r.Also != nil && r.Also(request) {
 		r.note(request, ended)

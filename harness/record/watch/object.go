@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -19,6 +20,9 @@ import (
 // Convert is the observed part of an operator CR or ClusterOperator. resource is "plural.group".
 func Convert(resource string, u *unstructured.Unstructured) (*history.Object, error) {
 	o := &history.Object{Resource: resource, Name: u.GetName(), ResourceVersion: u.GetResourceVersion()}
+	if resource == contract.HealthResource+"."+contract.HealthGroup {
+		return o, convertHealth(o, u)
+	}
 	var status struct {
 		Conditions       []history.Condition `json:"conditions"`
 		EncryptionStatus encryptionStatus    `json:"encryptionStatus"`
@@ -37,6 +41,19 @@ func Convert(resource string, u *unstructured.Unstructured) (*history.Object, er
 	o.HealthReports = append(status.EncryptionStatus.HealthReports, status.OAuthAPIServer.EncryptionStatus.HealthReports...)
 	o.Owners = Owners(u)
 	return o, nil
+}
+
+// convertHealth reads an EncryptionHealth.
+func convertHealth(o *history.Object, u *unstructured.Unstructured) error {
+	o.Generation, o.Health = u.GetGeneration(), &contract.HealthStatus{}
+	status, _, err := unstructured.NestedMap(u.Object, "status")
+	if err == nil && status != nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(status, o.Health)
+	}
+	if err != nil {
+		return fmt.Errorf("status of %s/%s at resourceVersion %s: %w", o.Resource, o.Name, o.ResourceVersion, err)
+	}
+	return nil
 }
 
 type encryptionStatus struct {

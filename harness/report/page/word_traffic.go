@@ -42,7 +42,7 @@ func call(c history.Call, deadline time.Duration) word {
 // request is one line of an audit log, in the lane of whoever made it.
 func request(r history.Request) word {
 	w := word{at: place{lane: laneNode, node: r.APIServer, row: rowAPIServer}, class: Quiet}
-	switch node, ok := strings.CutPrefix(r.User, contract.ReporterIdentityPrefix); {
+	switch node, ok := r.Reporter(); {
 	case ok:
 		w.at.node, w.at.row = node, rowWrites
 	case r.User == contract.AggregatorIdentity:

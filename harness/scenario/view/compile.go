@@ -40,7 +40,7 @@ func NewCompiler() (*Compiler, error) {
 	env, err := cel.NewEnv(
 		ext.NativeTypes(ext.ParseStructTags(true),
 			reflect.TypeFor[Rollup](), reflect.TypeFor[Condition](), reflect.TypeFor[Entry](), reflect.TypeFor[Item](),
-			reflect.TypeFor[Plugin](), reflect.TypeFor[Writes](), reflect.TypeFor[Metrics](), reflect.TypeFor[Data](), reflect.TypeFor[Operations](), reflect.TypeFor[Operator](), reflect.TypeFor[APIServer]()),
+			reflect.TypeFor[Plugin](), reflect.TypeFor[Writes](), reflect.TypeFor[Metrics](), reflect.TypeFor[Data](), reflect.TypeFor[Operations](), reflect.TypeFor[Operator](), reflect.TypeFor[Health](), reflect.TypeFor[APIServer]()),
 		cel.Variable(varRollup, object[Rollup]()),
 		cel.Variable(varClusterOperator, object[Rollup]()),
 		cel.Variable(varReport, cel.MapType(cel.StringType, cel.MapType(cel.StringType, entry))),
@@ -56,6 +56,7 @@ func NewCompiler() (*Compiler, error) {
 		cel.Variable(varEncryption, cel.MapType(cel.StringType, cel.ListType(cel.StringType))),
 		cel.Variable(varOperator, object[Operator]()),
 		cel.Variable(varOperations, object[Operations]()),
+		cel.Variable(varHealth, object[Health]()),
 		cel.Variable(varAPIServer, cel.MapType(cel.StringType, object[APIServer]())),
 		cel.Variable(varAny, cel.StringType),
 		cel.ExpressionNestingDepthLimit(maxDepth),
@@ -85,6 +86,7 @@ const (
 	varEncryption      = "encryption"
 	varOperator        = "operator"
 	varOperations      = "operations"
+	varHealth          = "health"
 	varAPIServer       = "apiServer"
 	varAny             = "any"
 )
@@ -92,7 +94,7 @@ const (
 // Variables lists them, for messages and completion.
 func Variables() []string {
 	return []string{varRollup, varClusterOperator, varReport, varReports, varExpected, varPlugins, varKMSActive,
-		varConditions, varProcess, varWrites, varMetrics, varData, varEncryption, varOperator, varOperations, varAPIServer, varAny}
+		varConditions, varProcess, varWrites, varMetrics, varData, varEncryption, varOperator, varOperations, varHealth, varAPIServer, varAny}
 }
 
 // object is the CEL type of a Go struct: its package's and its own name, as ext.NativeTypes registers it.

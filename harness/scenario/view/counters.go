@@ -3,9 +3,7 @@ package view
 import (
 	"maps"
 	"slices"
-	"strings"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -14,7 +12,7 @@ const firstFailure = 400
 
 // applyRequest counts the writes of a reporter to the operator CR, told by its identity.
 func (s *State) applyRequest(r history.Request) bool {
-	node, ok := strings.CutPrefix(r.User, contract.ReporterIdentityPrefix)
+	node, ok := r.Reporter()
 	if !ok || !isResource(r.Resource, s.operator) || !isWrite(r.Verb) {
 		return false
 	}

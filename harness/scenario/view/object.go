@@ -16,6 +16,8 @@ func (s *State) applyObject(o *history.Object) bool {
 		s.co = o
 	case isResource(o.Resource, s.operator):
 		s.cr = o
+	case o.Health != nil && o.Name+"s" == s.operator:
+		s.health = healthOf(o.Health)
 	default:
 		return false
 	}
@@ -31,6 +33,20 @@ func (s *State) read() {
 		s.conditions, s.reports = conditions(*s.cr), reports(*s.cr)
 	}
 	s.cr, s.co = nil, nil
+}
+
+// healthOf is a new value each time: one that an expression was given is never written to again.
+func healthOf(h *contract.HealthStatus) Health {
+	out := Health{ReadyNodes: h.ReadyNodes, NotReadyNodes: h.NotReadyNodes, Replicas: map[string]Condition{}}
+	for _, c := range h.Conditions {
+		if c.Type == contract.HealthReady {
+			out.Ready = c.Status
+		}
+	}
+	for _, r := range h.Replicas {
+		out.Replicas[r.NodeName] = Condition{true, r.Status, r.Reason, r.Message}
+	}
+	return out
 }
 
 func conditions(o history.Object) map[string]Condition {

@@ -90,6 +90,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return s.decided, true
 	case varOperations:
 		return s.operations, true
+	case varHealth:
+		return s.health, true
 	case varAPIServer:
 		return s.apiServers(a.now), true
 	case varAny:

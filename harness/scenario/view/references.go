@@ -72,6 +72,8 @@ func keyKind(m ast.Expr) ReferenceKind {
 	switch {
 	case isVariable(m, varReport), isVariable(m, varWrites), isVariable(m, varMetrics), isVariable(m, varExpected), isVariable(m, varEncryption):
 		return RefNode
+	case m.Kind() == ast.SelectKind && m.AsSelect().FieldName() == "replicas":
+		return RefNode
 	case isVariable(m, varProcess):
 		return RefRole
 	case m.Kind() == ast.IdentKind && m.AsIdent() == varAPIServer:

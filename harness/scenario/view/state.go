@@ -34,6 +34,7 @@ type State struct {
 	providers  map[string]bool     // that API servers were told
 	encryption Encryption
 	decided    Operator
+	health     Health
 	aggregated map[string]*State // of the API servers beside kube-apiserver, by name
 }
 

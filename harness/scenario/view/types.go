@@ -19,6 +19,14 @@ type Rollup struct {
 	Progressing Condition `cel:"progressing"`
 }
 
+// Health is the EncryptionHealth, with reporters that stream. Ready is the status of its condition.
+type Health struct {
+	Ready         string               `cel:"ready"`
+	ReadyNodes    []string             `cel:"readyNodes"`
+	NotReadyNodes []string             `cel:"notReadyNodes"`
+	Replicas      map[string]Condition `cel:"replicas"`
+}
+
 // Entry is what a node last said about one plugin, in either wire form.
 type Entry struct {
 	Status string `cel:"status"`

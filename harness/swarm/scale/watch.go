@@ -52,7 +52,7 @@ func (w *watcher) see(e history.Event) {
 }
 
 func (w *watcher) answered(r *history.Request) {
-	node, isReporter := strings.CutPrefix(r.User, contract.ReporterIdentityPrefix)
+	node, isReporter := r.Reporter()
 	if !isReporter || r.Verb != "patch" {
 		return
 	}

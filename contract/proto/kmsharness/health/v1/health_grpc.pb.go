@@ -35,7 +35,7 @@ type HealthServiceClient interface {
 	// certificate; no request names it. The stream stands with the first response, which is a configuration.
 	//
 	// UNAUTHENTICATED: no certificate of a reporter. FAILED_PRECONDITION: not the leader; another replica may be.
-	// NOT_FOUND: the node is not expected to report. ABORTED: a newer stream of the same node has taken over.
+	// NOT_FOUND: the node is not expected to report. RESOURCE_EXHAUSTED: the node has too many streams; the oldest ends.
 	Report(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReportRequest, ReportResponse], error)
 }
 
@@ -70,7 +70,7 @@ type HealthServiceServer interface {
 	// certificate; no request names it. The stream stands with the first response, which is a configuration.
 	//
 	// UNAUTHENTICATED: no certificate of a reporter. FAILED_PRECONDITION: not the leader; another replica may be.
-	// NOT_FOUND: the node is not expected to report. ABORTED: a newer stream of the same node has taken over.
+	// NOT_FOUND: the node is not expected to report. RESOURCE_EXHAUSTED: the node has too many streams; the oldest ends.
 	Report(grpc.BidiStreamingServer[ReportRequest, ReportResponse]) error
 	mustEmbedUnimplementedHealthServiceServer()
 }

@@ -1,0 +1,295 @@
+package sim
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/kmsharness/kmsharness/aggregator/reconcile"
+	"github.com/kmsharness/kmsharness/aggregator/streams"
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/contract/healthproto"
+	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
+	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/audit"
+	"github.com/kmsharness/kmsharness/reporter/core"
+	"github.com/kmsharness/kmsharness/reporter/publish"
+)
+
+// reports serves the streams of reporters, as reportServer of aggregator/controller does.
+type reports struct {
+	a        *aggregator
+	sessions *streams.Sessions
+	open     []*reportStream
+	relaying int      // reports that are being written
+	removing bool     // entries are being removed from the CR, or wait for the reports that are being written
+	held     []func() // what waits for the one or the other
+	config   *healthv1.Configuration
+}
+
+// reportStream is one stream, as its server has it.
+type reportStream struct {
+	of         *reports
+	client     *streamer
+	c          *conn
+	node       string
+	id         streams.ID
+	stands     bool
+	transition publish.Transition
+}
+
+// lead begins a term.
+func (s *reports) lead() { *s = reports{a: s.a, sessions: &streams.Sessions{}} }
+
+// rest ends a term: every stream ends.
+func (s *reports) rest() {
+	for _, x := range slices.Clone(s.open) {
+		x.end(status.Error(codes.FailedPrecondition, "this replica is not the leader any more"))
+	}
+	*s = reports{a: s.a}
+}
+
+// accept begins a stream of a reporter on a connection of its own.
+func (s *reports) accept(c *conn, client *streamer) {
+	node := s.a.w.hooks.Streams.identity(client.r.node.name)
+	x := &reportStream{of: s, client: client, c: c, node: node}
+	switch {
+	case s.a.w.unauthorized(&request{user: contract.ReporterIdentity(client.r.node.name), credential: client.r.credential()}):
+		x.refuse(status.Error(codes.Unauthenticated, "the certificate has expired"))
+		return
+	case !s.a.leading && !s.a.w.hooks.Streams.AnyReplica:
+		x.refuse(status.Error(codes.FailedPrecondition, "this replica is not the leader"))
+		return
+	case s.sessions == nil:
+		s.lead()
+	}
+	id, surplus, err := s.sessions.Open(node)
+	if err != nil {
+		x.refuse(status.Error(codes.NotFound, err.Error()))
+		return
+	}
+	x.id = id
+	if old := s.stream(surplus); old != nil {
+		old.end(status.Errorf(codes.ResourceExhausted, "the node has more than %d streams", streams.MaxStreams))
+	}
+	s.open = append(s.open, x)
+	c.open(func(err error) { s.a.Enter(s.a.incarnation, func() { x.end(err) }) })
+	s.a.after(streamGreeting, func() {
+		if !x.stands {
+			x.end(status.Error(codes.Unavailable, "the stream could not be shown on the EncryptionHealth in time"))
+		}
+	})
+	s.a.changed()
+}
+
+// streamGreeting is greetingTimeout of aggregator/controller.
+const streamGreeting = 2 * reconcile.RequestTimeout
+
+func (s *reports) stream(id streams.ID) *reportStream {
+	if i := slices.IndexFunc(s.open, func(x *reportStream) bool { return x.id == id }); i >= 0 {
+		return s.open[i]
+	}
+	return nil
+}
+
+// refuse answers a stream that was not begun, or ends one.
+func (x *reportStream) refuse(err error) {
+	c := x.c
+	c.toClient(func() { c.fail(err) })
+}
+
+func (x *reportStream) end(err error) {
+	if !slices.Contains(x.of.open, x) {
+		return
+	}
+	x.of.open = slices.DeleteFunc(x.of.open, func(o *reportStream) bool { return o == x })
+	x.refuse(err)
+	if !x.of.a.w.hooks.Streams.DeafToDisconnects && x.of.sessions.Close(x.node, x.id) {
+		x.of.a.changed()
+	}
+}
+
+// passed carries out what a pass says of streams.
+func (s *reports) passed(done reconcile.Action) {
+	if s.sessions == nil {
+		return
+	}
+	config := s.configuration()
+	changed := s.config == nil || s.config.GetGeneration() != config.GetGeneration()
+	s.config = config
+	for _, id := range done.Ended {
+		if x := s.stream(id); x != nil {
+			x.end(status.Error(codes.NotFound, streams.ErrNotExpected.Error()))
+		}
+	}
+	for _, x := range slices.Clone(s.open) {
+		stands := slices.Contains(done.Standing, x.id)
+		x.stands = x.stands || stands
+		if stands || changed && x.stands {
+			x.send(&healthv1.ReportResponse{Content: &healthv1.ReportResponse_Configuration{Configuration: config}})
+		}
+	}
+}
+
+func (s *reports) configuration() *healthv1.Configuration {
+	if v := s.a.health.latest(); v != nil {
+		return &healthv1.Configuration{Generation: v.Generation}
+	}
+	return &healthv1.Configuration{}
+}
+
+func (x *reportStream) send(r *healthv1.ReportResponse) {
+	x.c.toClient(func() { x.client.receive(x.c, r) })
+}
+
+// relay writes a report to the operator's CR, and acknowledges it.
+func (x *reportStream) relay(r *healthv1.ReportRequest) {
+	s := x.of
+	if s.removing {
+		s.held = append(s.held, func() { x.relay(r) })
+		return
+	}
+	acknowledge := func(code int32, text string) {
+		x.send(&healthv1.ReportResponse{Content: &healthv1.ReportResponse_Acknowledgement{
+			Acknowledgement: &healthv1.Acknowledgement{Sequence: r.GetSequence(), Code: code, Message: text}}})
+	}
+	report, last, err := healthproto.Report(x.node, r.GetPlugins())
+	if err != nil {
+		acknowledge(http.StatusBadRequest, err.Error())
+		return
+	}
+	if !s.sessions.Current(x.node, x.id) {
+		acknowledge(http.StatusConflict, "the stream does not speak for its node any more")
+		return
+	}
+	if _, known := x.transition.Known(); !known {
+		x.transition = publish.TransitionAt(s.transitionOf(x.node))
+	}
+	body, _, err := publish.Body(s.a.op.reporter, s.a.w.form, core.Action{Report: report, LastKEKID: last}, &x.transition)
+	if err != nil {
+		acknowledge(http.StatusBadRequest, err.Error())
+		return
+	}
+	s.relaying++
+	limit := min(reconcile.RequestTimeout, r.GetTimeout().AsDuration())
+	apply := request{verb: verbPatch, key: s.a.cr.key, subresource: "status", manager: contract.FieldManager(x.node), force: true,
+		contentType: audit.ContentTypeApply, body: body, timeout: limit, relayed: x.node}
+	s.a.askWithin(limit, apply, s.a.inTermReply(func(rep reply) {
+		if s.relaying--; s.relaying == 0 {
+			s.release()
+		}
+		if err := rep.problem(); err != nil {
+			acknowledge(int32(rep.code), err.Error())
+			return
+		}
+		if s.sessions.Reported(x.id, report, r.GetObservedGeneration()) {
+			s.a.changed()
+		}
+		acknowledge(http.StatusOK, "")
+	}))
+}
+
+// transitionOf is the lastTransitionTime of a node's condition, which must not move; now if there is no such condition.
+func (s *reports) transitionOf(node string) time.Time {
+	var t publish.Transition
+	body, err := bodyOf(s.a.cr.latest())
+	if t.Read(node, body, http.StatusOK, err, s.a.clock()) != nil {
+		return s.a.clock()
+	}
+	at, _ := t.Known()
+	return at
+}
+
+// remove waits until no report is being written, and lets none be written until done is called.
+func (s *reports) remove(then func(done func())) {
+	s.removing = true
+	remove := func() {
+		then(func() {
+			s.removing = false
+			s.release()
+		})
+	}
+	if s.relaying > 0 {
+		s.held = append([]func(){remove}, s.held...)
+		return
+	}
+	remove()
+}
+
+func (s *reports) release() {
+	held := s.held
+	s.held = nil
+	for _, f := range held {
+		f()
+	}
+}
+
+func healthKey(o operator) objects.Key {
+	return objects.Key{Resource: healthObjects(), Name: o.core.Name}
+}
+
+// dialTimeout and the time until a stream is accepted are those of reporter/stream.
+func (t *streamer) dialTimeout() time.Duration     { return t.r.w.timing.WriteTimeout / 4 }
+func (t *streamer) greetingTimeout() time.Duration { return t.r.w.timing.WriteTimeout }
+
+// receive is a request that arrives.
+func (s *reports) receive(c *conn, r *healthv1.ReportRequest) {
+	if i := slices.IndexFunc(s.open, func(x *reportStream) bool { return x.c == c }); i >= 0 {
+		s.open[i].relay(r)
+	}
+}
+
+var errUnacknowledged = errors.New("a report was not acknowledged in time")
+
+// accepts says whether the aggregator takes connections.
+func (a *aggregator) accepts() bool { return a.phase == running }
+
+// dialStream connects a reporter to a replica of the aggregator.
+func (w *world) dialStream(l *link, a *aggregator, client *proc, limit time.Duration, done func(*conn, error)) {
+	var late *kernel.Timer
+	over := false
+	once := func(c *conn, err error) {
+		switch {
+		case !over:
+			over = true
+			late.Stop()
+			done(c, err)
+		case c != nil:
+			c.fail(errReset)
+		}
+	}
+	late = w.k.After(limit, func() { once(nil, errTimeout) })
+	switch l.state {
+	case history.LinkReset:
+		w.k.After(leastLatency, func() { once(nil, errReset) })
+		return
+	case history.LinkMute: // accepted, and nothing is ever answered
+		return
+	}
+	l.send(0, func() {
+		if !a.accepts() {
+			l.send(1, func() { once(nil, errRefused) })
+			return
+		}
+		a.Enter(a.incarnation, func() { // one that is paused does not answer
+			l.send(1, func() { once(w.connect(&conn{links: []*link{l}, through: &a.proc, client: client}), nil) })
+		})
+	})
+}
+
+// expire ends the streams of reporters of a node, whose certificate has expired.
+func (w *world) expire(node string) {
+	for _, a := range w.aggregators {
+		for _, x := range slices.Clone(a.reports.open) {
+			if x.client.r.node.name == node {
+				x.end(status.Error(codes.Unauthenticated, "the certificate has expired"))
+			}
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"errors"
+
+	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
+	"github.com/kmsharness/kmsharness/reporter/core"
+	streaming "github.com/kmsharness/kmsharness/reporter/stream"
+)
+
+// streamer keeps a reporter's stream to the aggregator up, as Publisher of reporter/stream does.
+type streamer struct {
+	r       *reporter
+	rounds  streaming.Rounds
+	outbox  streaming.Outbox
+	c       *conn // of the stream, or of the one that is being begun
+	to      *aggregator
+	stands  bool
+	stood   bool // at some time
+	attempt int  // counts reports
+	done    func(error)
+	limit   *kernel.Timer // of the newest report
+	ready   func()        // what waits for the first stream
+}
+
+func newStreamer(r *reporter) *streamer {
+	return &streamer{r: r, outbox: streaming.Outbox{KeyIDs: r.keyIDs, Timing: r.w.timing}}
+}
+
+// begin connects, and calls then once the first stream stands.
+func (t *streamer) begin(then func()) {
+	t.ready = then
+	t.dial()
+}
+
+func (t *streamer) dial() {
+	replicas := t.r.w.aggregators
+	i := t.rounds.Next(len(replicas))
+	if i < 0 {
+		t.again()
+		return
+	}
+	t.to = replicas[i]
+	incarnation := t.r.incarnation
+	t.r.w.dialStream(t.r.node.reports, t.to, &t.r.proc, t.dialTimeout(), func(c *conn, err error) {
+		if t.r.incarnation != incarnation {
+			if c != nil {
+				c.fail(errReset)
+			}
+			return
+		}
+		t.r.Enter(incarnation, func() {
+			if err != nil {
+				t.again()
+				return
+			}
+			t.connected(c)
+		})
+	})
+}
+
+// connected asks for a stream on a new connection.
+func (t *streamer) connected(c *conn) {
+	if c.broken {
+		t.again()
+		return
+	}
+	t.c = c
+	c.ended = t.r.bind(func() { t.ended(c) })
+	to, incarnation := t.to, t.to.incarnation
+	c.toServer(func() { to.Enter(incarnation, func() { to.reports.accept(c, t) }) })
+	t.r.after(t.greetingTimeout(), func() {
+		if t.c == c && !t.stands {
+			c.fail(errTimeout)
+		}
+	})
+}
+
+// ended is the end of a stream.
+func (t *streamer) ended(c *conn) {
+	if t.c != c {
+		return
+	}
+	t.c, t.stands = nil, false
+	t.again()
+}
+
+// again tries the next replica.
+func (t *streamer) again() {
+	t.r.after(t.rounds.Failed(max(len(t.r.w.aggregators), 1)), t.dial)
+}
+
+// receive is a message of the aggregator.
+func (t *streamer) receive(c *conn, r *healthv1.ReportResponse) {
+	t.r.Enter(t.r.incarnation, func() {
+		if t.c != c {
+			return
+		}
+		if !t.stands {
+			t.stands = true
+			t.rounds.Stood()
+			if !t.r.w.hooks.Streams.ForgetOnReconnect || !t.stood {
+				t.outbox.Stood()
+			}
+			t.stood = true
+		}
+		switch x := r.GetContent().(type) {
+		case *healthv1.ReportResponse_Configuration:
+			if !t.r.w.hooks.Streams.ForgetOnReconnect {
+				t.outbox.Configured(x.Configuration)
+			}
+		case *healthv1.ReportResponse_Acknowledgement:
+			if newest, err := t.outbox.Acknowledged(x.Acknowledgement); newest {
+				t.end(err)
+			}
+		}
+		if ready := t.ready; ready != nil {
+			t.ready = nil
+			ready()
+		}
+		t.send()
+	})
+}
+
+func (t *streamer) send() {
+	if !t.stands {
+		return
+	}
+	request, ok := t.outbox.Next(t.r.w.k.Now())
+	if !ok {
+		return
+	}
+	c, to, incarnation := t.c, t.to, t.to.incarnation
+	c.toServer(func() { to.Enter(incarnation, func() { to.reports.receive(c, request) }) })
+}
+
+// apply carries out a write and calls done at its deadline at the latest.
+func (t *streamer) apply(a core.Action, done func(error)) {
+	t.outbox.Put(a)
+	t.done = done
+	t.limit = t.r.at(a.Until, func() {
+		if c := t.c; c != nil && t.stands {
+			c.fail(errUnacknowledged)
+		}
+		t.end(errTimeout)
+	})
+	t.send()
+}
+
+// end is the end of the newest report's write.
+func (t *streamer) end(err error) {
+	done := t.done
+	if done == nil {
+		return
+	}
+	t.done = nil
+	t.limit.Stop()
+	done(err)
+}
+
+// disconnect ends the stream with the reporter.
+func (t *streamer) disconnect() {
+	if c := t.c; c != nil {
+		t.c = nil
+		c.fail(errors.New("closed by the client"))
+	}
+}
