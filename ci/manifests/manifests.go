@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,6 +33,8 @@ type Options struct {
 	PodNamespace string
 	// Namespace of the aggregator's lease, which then has to exist; empty: Namespace, which is one of the objects.
 	Namespace string
+	// Streaming is for reporters that stream to the aggregator: they need no rights, and the aggregator writes the EncryptionHealth.
+	Streaming bool
 	// Suffix of the names of all other objects, where several installations must not meet.
 	Suffix string
 }
@@ -65,13 +68,19 @@ type values struct {
 	ReporterIdentityPrefix  string
 	ReporterConditionPrefix string
 	AggregatorIdentity      string
-	MaxEntries              int // plugins of a node
+	MaxEntries              int    // plugins of a node
+	Health                  string // resource of the EncryptionHealth; empty unless reporters stream
+	HealthGroup             string
+	OperatorName            string
 }
 
 // Objects are the manifests in an order in which they can be created: the namespace comes first.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	names := []string{"namespace.yaml", "reporter-admission.yaml", "reporter-rbac.yaml", "aggregator-rbac.yaml"}
+	if o.Streaming {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "reporter-rbac.yaml" })
+	}
 	if o.Namespace != "" {
 		names = names[1:]
 	}
@@ -118,6 +127,10 @@ func Render(name string, o Options) ([]byte, error) {
 		return nil, fmt.Errorf("manifest %s: %w", name, err)
 	}
 	var b bytes.Buffer
+	health := ""
+	if o.Streaming {
+		health = contract.HealthResource
+	}
 	err = t.Execute(&b, values{
 		operator: op, Namespace: cmp.Or(o.Namespace, Namespace), PodNamespace: o.PodNamespace,
 		ReporterGroup:           contract.ReporterGroup,
@@ -125,6 +138,7 @@ func Render(name string, o Options) ([]byte, error) {
 		ReporterConditionPrefix: contract.ReporterConditionPrefix,
 		AggregatorIdentity:      contract.AggregatorIdentity,
 		MaxEntries:              contract.MaxEntries,
+		Health:                  health, HealthGroup: contract.HealthGroup, OperatorName: cmp.Or(o.Operator, "kubeapiserver"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("manifest %s: %w", name, err)

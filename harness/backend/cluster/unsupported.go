@@ -32,6 +32,9 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if t.Connectivity == history.ConnectService {
 		add("connectivity service: every reporter goes through an agent of its own, and no load balancer is the harness's")
 	}
+	if t.Connectivity == history.ConnectStream {
+		add("connectivity stream: the hub has no addresses for the streams of reporters")
+	}
 	if t.Start == scenario.StartStopped {
 		add("a cold start: the API servers are not the harness's, and run")
 	}

@@ -25,6 +25,8 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	switch s.Topology.Connectivity {
 	case history.ConnectService:
 		add("connectivity service: the reporters of kube-apiserver are in its static pod, where there is no service account")
+	case history.ConnectStream:
+		add("connectivity stream: the aggregator's Deployment serves no streams")
 	case history.ConnectAltSvc:
 		add("connectivity altsvc: no API server of the cluster sends Alt-Svc")
 	}

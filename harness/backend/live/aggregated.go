@@ -97,8 +97,12 @@ func (e *Environment) eachAggregated(do func(*Environment) error) error {
 func (e *Environment) headings() []history.AggregatedAPIServer {
 	var all []history.AggregatedAPIServer
 	for _, f := range e.aggregated {
+		way := history.ConnectService
+		if f.sut.streams() {
+			way = history.ConnectStream
+		}
 		all = append(all, history.AggregatedAPIServer{
-			Name: f.apiServer, Operator: f.operator.resource.Resource, ClusterOperator: f.operator.clusterOperator, Connectivity: history.ConnectService})
+			Name: f.apiServer, Operator: f.operator.resource.Resource, ClusterOperator: f.operator.clusterOperator, Connectivity: way})
 	}
 	return all
 }

@@ -52,7 +52,8 @@ const markerPath = "/version"
 
 // observed says whether writes to a resource ("plural.group") are recorded whoever makes them.
 func observed(resource string) bool {
-	return strings.HasSuffix(resource, ".operator.openshift.io") || resource == "clusteroperators.config.openshift.io"
+	return strings.HasSuffix(resource, ".operator.openshift.io") || resource == "clusteroperators.config.openshift.io" ||
+		resource == contract.HealthResource+"."+contract.HealthGroup
 }
 
 // traced says whether a request is recorded because it may have been an envelope operation.

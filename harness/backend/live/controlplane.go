@@ -38,6 +38,8 @@ type ControlPlane interface {
 	Kubeconfig(user string, groups []string, server string) ([]byte, error)
 	// Certificate is one with its key, in one PEM text, that expires after life; 0: later than any run ends.
 	Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error)
+	// Serving is a serving certificate for some names with its key, in PEM, of the authority that signs the others.
+	Serving(name string, names ...string) (cert, key []byte, err error)
 	RESTConfig(user string, groups []string, server string) (*rest.Config, error)
 	// ClientServer is the URL of the load balancer for clients that are not part of the system under test.
 	ClientServer() string
@@ -99,6 +101,8 @@ type Traits struct {
 	// Namespace has the leases and the harness's own objects, and Suffix ends the names of roles and policies, in a cluster that the
 	// harness did not make; empty: the names of ci/manifests, and a cluster that is the harness's alone.
 	Namespace, Suffix string
+	// Streaming: reporters stream to the aggregator.
+	Streaming bool
 }
 
 // Foreign reports whether the cluster is not the harness's: then no API server encrypts through its plugins, and no object outside of
@@ -107,7 +111,7 @@ func (t Traits) Foreign() bool { return t.Namespace != "" }
 
 // manifests are the options by which ci/manifests were installed for an operator.
 func (t Traits) manifests(operator string) manifests.Options {
-	o := manifests.Options{Operator: operatorFlag(operator), Namespace: t.Namespace, Suffix: t.Suffix}
+	o := manifests.Options{Operator: operatorFlag(operator), Namespace: t.Namespace, Suffix: t.Suffix, Streaming: t.Streaming}
 	if t.Foreign() {
 		o.PodNamespace = t.Namespace
 	}
@@ -168,6 +172,9 @@ type Place struct {
 	Mode fs.FileMode
 	// SocketDir has the plugins' sockets, as the program sees it.
 	SocketDir string
+	// StreamAddress is what an aggregator is told to serve streams on, and Aggregators where a reporter finds its replicas; empty where reporters do not stream.
+	StreamAddress string
+	Aggregators   []string
 	// MetricsAddress is what the program is told to serve on, MetricsURL where the harness finds it; empty: nowhere.
 	MetricsAddress, MetricsURL string
 	// Command is the default command template there.

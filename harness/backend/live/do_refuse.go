@@ -31,6 +31,8 @@ func UnsupportedRefusals(s *scenario.Scenario) (lacks []string) {
 			lacks = append(lacks, "refuse with mode "+r.Mode+": real API servers are only made to answer with 403, by their roles")
 		case r.Node != "" && r.Node != scenario.NodeAll:
 			lacks = append(lacks, "refuse at one API server: roles are those of the cluster")
+		case r.Role != history.RoleAggregator && s.Topology.Connectivity == history.ConnectStream:
+			lacks = append(lacks, "refuse reporters that stream: they have no rights in the API that could be taken away")
 		case r.Count != 0 || !r.For.IsZero():
 			lacks = append(lacks, "refuse with count or for: roles do not count; mode restore gives them back")
 		case len(s.Topology.Aggregated()) > 0:

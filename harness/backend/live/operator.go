@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 )
 
@@ -38,6 +39,15 @@ func operatorFlag(name string) string { return orDefault(name, "kubeapiserver") 
 
 func (o operator) targets() []watch.Target {
 	return []watch.Target{{GVR: o.resource, Name: cluster}, {GVR: clusterOperators(), Name: o.clusterOperator}}
+}
+
+// streamedTargets are the targets where reporters stream.
+func (o operator) streamedTargets() []watch.Target {
+	return append(o.targets(), watch.Target{GVR: healthObjects(), Name: o.flag})
+}
+
+func healthObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: contract.HealthGroup, Version: contract.HealthVersion, Resource: contract.HealthResource}
 }
 
 func clusterOperators() schema.GroupVersionResource {

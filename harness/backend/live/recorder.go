@@ -55,7 +55,7 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 		journal:  &journal.Recorder{Sink: e.sink, Of: apiservers.OfKey},
 		secrecy:  &secrecy.Recorder{Sink: e.sink, Now: time.Now},
 	}
-	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Also: traced, Seen: r.seen}
+	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Also: traced, Seen: r.seen, Streams: e.traits.Streaming}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if err := r.follow(); err != nil {
 		return nil, errors.Join(err, r.close())

@@ -10,10 +10,14 @@ import (
 
 // targets are the objects that are watched: those of every API server's operator.
 func (e *Environment) targets() []watch.Target {
-	all := e.operator.targets()
+	targets := operator.targets
+	if e.traits.Streaming {
+		targets = operator.streamedTargets
+	}
+	all := targets(e.operator)
 	for _, p := range aggregatedOf(e.controlPlane) {
 		if op, err := operatorNamed(scenario.OperatorOf(p.APIServer())); err == nil {
-			all = append(all, op.targets()...)
+			all = append(all, targets(op)...)
 		}
 	}
 	return all

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/ci/manifests"
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
@@ -97,6 +98,9 @@ func resetObjects(ctx context.Context, p ControlPlane, op operator) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.resetOperator(ctx, op) })
+	if p.Traits().Streaming {
+		group.Go(func() error { return c.resetHealth(ctx, op) })
+	}
 	group.Go(func() error {
 		if err := c.remove(ctx, apiServerConfigs(), "", cluster); err != nil {
 			return err
@@ -131,6 +135,12 @@ func (c *Client) resetOperator(ctx context.Context, op operator) error {
 		return err
 	})
 	return group.Wait()
+}
+
+// resetHealth recreates the operator's EncryptionHealth.
+func (c *Client) resetHealth(ctx context.Context, op operator) error {
+	_, err := c.recreate(ctx, healthObjects(), newObject(contract.HealthGroup+"/"+contract.HealthVersion, contract.HealthKind, op.flag, object{"spec": object{}}))
+	return err
 }
 
 // Purge deletes what a scenario wrote, while the keys are there that it was written with: the next one may have others.

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/command"
 )
 
@@ -76,16 +78,38 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string)
 	values["metricsAddress"] = metrics
 	values["node"] = n.Name
 	values["connectivity"] = sut.connectivity()
+	values["publish"], values["aggregators"] = sut.publish(), strings.Join(n.ReporterPlace.Aggregators, ",")
 	var sockets []string
 	for _, k := range sut.e.operated.reported(n.Name, sut.e.encrypting.currentKeyIDs()) {
 		sockets = append(sockets, contract.SocketPath(n.ReporterPlace.SocketDir, k))
 	}
 	values["sockets"] = strings.Join(sockets, ",")
-	c, err := sut.command(orDefault(sut.e.opts.ReporterCommand, DefaultReporter), values, "reporter-"+n.Name)
+	c, err := sut.command(orDefault(sut.e.opts.ReporterCommand, sut.withStreams(DefaultReporter, StreamingReporter)), values, "reporter-"+n.Name)
 	if err != nil {
 		return Command{}, fmt.Errorf("reporter of %s: %w", n.Name, err)
 	}
 	return c, nil
+}
+
+// streams reports whether reporters stream.
+func (sut *systemUnderTest) streams() bool {
+	return sut.e.scenario.Topology.Connectivity == history.ConnectStream
+}
+
+// publish is the value of {publish}.
+func (sut *systemUnderTest) publish() string {
+	if sut.streams() {
+		return scenario.PublishStream
+	}
+	return scenario.PublishApply
+}
+
+// withStreams is a command template with what is added to it where reporters stream.
+func (sut *systemUnderTest) withStreams(template, added string) string {
+	if sut.streams() {
+		return template + added
+	}
+	return template
 }
 
 // connectivity is the value of {connectivity}. With service it is loopback: the reporter's kubeconfig has the address of the load balancer, and
@@ -108,15 +132,46 @@ func (sut *systemUnderTest) prepareAggregators() error {
 			return err
 		}
 		identity := history.Process{Role: history.RoleAggregator, APIServer: sut.e.apiServer, Instance: instance}
+		serving, err := sut.serving(at)
+		if err != nil {
+			return err
+		}
 		unit := at.Unit(identity, func(context.Context) (Command, error) {
 			values := sut.commonValues(at, kubeconfig)
 			values["instance"] = leaseIdentity(instance)
 			values["leaderElect"] = strconv.FormatBool(count > 1)
-			return sut.command(orDefault(sut.e.opts.AggregatorCommand, DefaultAggregator), values, fmt.Sprintf("aggregator-%d", instance))
+			maps.Copy(values, serving)
+			return sut.command(orDefault(sut.e.opts.AggregatorCommand, sut.withStreams(DefaultAggregator, StreamingAggregator)), values, fmt.Sprintf("aggregator-%d", instance))
 		})
 		sut.e.aggregators = append(sut.e.aggregators, &Target{unit, identity})
 	}
 	return nil
+}
+
+// serving writes what an aggregator serves streams with, and gives it by placeholder. Where reporters do not stream, all of it is empty.
+func (sut *systemUnderTest) serving(at Place) (map[string]string, error) {
+	values := map[string]string{"streamAddress": "", "streamCertificate": "", "streamKey": "", "streamClientCA": ""}
+	if !sut.streams() {
+		return values, nil
+	}
+	cert, key, err := sut.e.controlPlane.Serving(contract.AggregatorServerName, contract.AggregatorServerName)
+	if err != nil {
+		return nil, fmt.Errorf("serving certificate of the aggregator: %w", err)
+	}
+	clients, err := sut.e.controlPlane.RESTConfig(contract.AggregatorIdentity, nil, at.Server)
+	if err != nil {
+		return nil, fmt.Errorf("authority of the reporters' certificates: %w", err)
+	}
+	values["streamAddress"] = at.StreamAddress
+	for placeholder, file := range map[string]struct {
+		name string
+		text []byte
+	}{"streamCertificate": {"aggregator-stream.crt", cert}, "streamKey": {"aggregator-stream.key", key}, "streamClientCA": {"reporters-ca.crt", clients.CAData}} {
+		if values[placeholder], err = at.write(file.name, file.text); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
 // leaseIdentity is how a replica signs its lease, so that the leader can be found.

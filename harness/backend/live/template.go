@@ -5,7 +5,8 @@ import "strings"
 // Placeholders are what a command template may contain.
 func Placeholders() []string {
 	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
-		"contract", "operator", "connectivity", "instance", "leaderElect", "degradedInertia", "unknownStatus"}
+		"contract", "operator", "connectivity", "instance", "leaderElect", "degradedInertia", "unknownStatus",
+		"publish", "aggregators", "streamAddress", "streamCertificate", "streamKey", "streamClientCA"}
 }
 
 // The commands of this project's own reporter and aggregator.
@@ -17,6 +18,10 @@ const (
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
 		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +
 		" --degraded-inertia={degradedInertia} --unknown-status={unknownStatus}"
+	// What they are given besides, where reporters stream.
+	StreamingReporter   = " --publish={publish} --aggregators={aggregators}"
+	StreamingAggregator = " --stream-address={streamAddress} --stream-certificate={streamCertificate} --stream-key={streamKey}" +
+		" --stream-client-ca={streamClientCA} --stream-contract={contract}"
 )
 
 func orDefault(text, fallback string) string {

@@ -77,6 +77,9 @@ func (f *aggregatedServers) reporterPlace(name string) (live.Place, error) {
 	}
 	at := f.at(f.place("https://"+f.front[fromReporter].Addr(), metrics, mount))
 	at.SocketDir, at.MetricsURL = sockets, "http://"+metrics+"/metrics"
+	if f.streams != nil {
+		at.Aggregators = f.streams.addresses
+	}
 	return at, nil
 }
 

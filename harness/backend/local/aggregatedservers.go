@@ -28,6 +28,7 @@ type aggregatedServers struct {
 	program string
 	lb      *netfault.LoadBalancer
 	nodes   live.Nodes
+	streams *streams // nil where reporters do not stream
 	profile live.Profile
 	states  live.NodeStates
 }
@@ -44,6 +45,11 @@ func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 		f := &aggregatedServers{controlPlane: p, Stub: s, dir: filepath.Join(p.dir, name), program: program}
 		if f.lb, err = netfault.NewLoadBalancer("service of "+name, 0); err != nil {
 			return err
+		}
+		if p.shape.streams() {
+			if f.streams, err = newStreams(p.address); err != nil {
+				return err
+			}
 		}
 		p.fleets = append(p.fleets, f)
 	}
@@ -85,7 +91,9 @@ func (f *aggregatedServers) NodeUnit(role string, nodes []*live.Node, ready func
 
 // AggregatorPlace implements live.ControlPlane.
 func (f *aggregatedServers) AggregatorPlace(i int) live.Place {
-	return f.at(f.controlPlane.AggregatorPlace(i))
+	at := f.at(f.controlPlane.AggregatorPlace(i))
+	at.StreamAddress = f.streams.address(i)
+	return at
 }
 
 // at is a place whose files are its own.

@@ -34,6 +34,9 @@ func (s shape) aggregatedNames() []string {
 // advertises reports whether the API servers send Alt-Svc.
 func (s shape) advertises() bool { return s.connectivity == history.ConnectAltSvc }
 
+// streams reports whether reporters stream to the aggregator.
+func (s shape) streams() bool { return s.connectivity == history.ConnectStream }
+
 // nodeNames are those of a plane of n nodes.
 func nodeNames(n int) []string {
 	names := make([]string, n)
@@ -91,6 +94,11 @@ func (p *controlPlane) makeControlPlane() (err error) {
 	}
 	if p.lb, err = netfault.NewLoadBalancer("load balancer", 0); err != nil {
 		return err
+	}
+	if p.shape.streams() {
+		if p.streams, err = newStreams(p.address); err != nil {
+			return err
+		}
 	}
 	p.frontUnit = &loadBalancer{record: p.Record, links: map[*netfault.Link]bool{}, phase: live.Running}
 	for _, from := range []string{live.FromAggregator, live.FromClient} {

@@ -31,6 +31,7 @@ type controlPlane struct {
 	cp        *controlplane.ControlPlane
 	address   *address // of programs that bind a port themselves
 	lb        *netfault.LoadBalancer
+	streams   *streams                  // nil where reporters do not stream
 	front     map[string]*netfault.Link // to the load balancer, by who uses it
 	frontUnit *loadBalancer
 	kms       *live.RemoteKMS
@@ -57,6 +58,7 @@ var _ live.ControlPlane = (*controlPlane)(nil)
 // Traits implements live.ControlPlane.
 func (p *controlPlane) Traits() live.Traits {
 	t := live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, Dir: p.dir}
+	t.Streaming = p.shape.streams()
 	if p.binaries.EncryptionPoll {
 		t.EncryptionPoll = encryptionPoll
 	}
@@ -137,6 +139,11 @@ func (p *controlPlane) Certificate(user string, groups []string, life time.Durat
 	return p.cp.Certificate(user, groups, life)
 }
 
+// Serving implements live.ControlPlane.
+func (p *controlPlane) Serving(name string, names ...string) (cert, key []byte, err error) {
+	return p.cp.Serving(name, names...)
+}
+
 // RESTConfig implements live.ControlPlane.
 func (p *controlPlane) RESTConfig(user string, groups []string, server string) (*rest.Config, error) {
 	return p.cp.RESTConfig(user, groups, server)
@@ -167,11 +174,17 @@ func (p *controlPlane) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyV
 func (p *controlPlane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	switch {
 	case l.From == history.RoleNode && l.To == history.Network: // what a node of several has beyond itself
-		return errors.Join(
+		var streamed error
+		if p.streams != nil {
+			streamed = p.streams.set(l.Node, f)
+		}
+		return errors.Join(streamed,
 			p.SetLink(ctx, history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: l.Node}, f),
 			p.SetLink(ctx, history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: l.Node}, f))
 	case l.To == history.RoleLoadBalancer && p.front[l.From] != nil:
 		return p.front[l.From].Set(f)
+	case l.From == history.RoleReporter && p.streams != nil:
+		return p.streams.set(l.Node, f)
 	case l.From == history.RoleReporter:
 		return p.link(l.Node).Set(f)
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
@@ -207,6 +220,9 @@ func (p *controlPlane) Close(ctx context.Context) error {
 	}
 	for _, l := range p.links {
 		errs = append(errs, l.Close())
+	}
+	if p.streams != nil {
+		errs = append(errs, p.streams.close())
 	}
 	if p.address != nil {
 		errs = append(errs, p.address.close())

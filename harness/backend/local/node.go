@@ -76,19 +76,26 @@ func (p *controlPlane) reporterPlace(name string, server *controlplane.APIServer
 		at = p.place(at.Server, metrics, p.nodeDir(name))
 		at.SocketDir, at.MetricsURL = contract.SocketDir, "http://"+metrics+"/metrics"
 	}
+	if p.streams != nil {
+		if at.Aggregators, err = p.streams.join(name); err != nil {
+			return live.Place{}, err
+		}
+	}
 	return at, nil
 }
 
 func (p *controlPlane) reporterLink(name string, server *controlplane.APIServer) (*netfault.Link, error) {
-	if history.AnyAPIServer(p.shape.connectivity) {
+	if history.AnyAPIServer(p.shape.connectivity) && !p.shape.streams() {
 		return p.frontUnit.join("reporter of "+name, p.lb.Addr())
 	}
 	return netfault.NewLink("reporter of "+name+" to "+server.Name(), server.Addr())
 }
 
 // AggregatorPlace implements live.ControlPlane. Nobody asks for an aggregator's metrics.
-func (p *controlPlane) AggregatorPlace(int) live.Place {
-	return p.place("https://"+p.front[live.FromAggregator].Addr(), "127.0.0.1:0", "")
+func (p *controlPlane) AggregatorPlace(i int) live.Place {
+	at := p.place("https://"+p.front[live.FromAggregator].Addr(), "127.0.0.1:0", "")
+	at.StreamAddress = p.streams.address(i)
+	return at
 }
 
 // place is this machine; with mount the program sees that folder as contract.SocketDir.
@@ -158,6 +165,9 @@ func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	link, linked := p.links[n.Name]
 	delete(p.links, n.Name)
 	p.mu.Unlock()
+	if p.streams != nil {
+		err = errors.Join(err, p.streams.leave(n.Name))
+	}
 	if linked {
 		p.frontUnit.leave(link)
 		err = errors.Join(err, link.Close())
