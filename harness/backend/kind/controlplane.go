@@ -249,7 +249,7 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 
 // install installs what an operator needs, once.
 func (p *controlPlane) install(ctx context.Context, operator string) error {
-	objects, err := live.Missing(operator, p.shape.crds, p.installed)
+	objects, err := p.Traits().Missing(operator, p.shape.crds, p.installed)
 	if err != nil || len(objects) == 0 {
 		return err
 	}

@@ -50,11 +50,11 @@ func (t Traits) Manifests(operator, variant string) ([]*unstructured.Unstructure
 
 // Missing are the manifests for an operator that a plane does not have yet; installed are the operators, as OperatorFlag names
 // them, that it was prepared for. None are missing for one of those.
-func Missing(operator, variant string, installed map[string]bool) ([]*unstructured.Unstructured, error) {
+func (t Traits) Missing(operator, variant string, installed map[string]bool) ([]*unstructured.Unstructured, error) {
 	if installed[operatorFlag(operator)] {
 		return nil, nil
 	}
-	objects, err := manifestsOf(Traits{}.manifests(operator), variant)
+	objects, err := manifestsOf(t.manifests(operator), variant)
 	if len(installed) > 0 { // the CRDs are there
 		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
 	}
@@ -97,10 +97,7 @@ func resetObjects(ctx context.Context, p ControlPlane, op operator) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.resetOperator(ctx, op) })
-	if p.Traits().Streaming {
-		group.Go(func() error { return c.resetHealth(ctx, op) })
-	}
+	group.Go(func() error { return c.resetOperator(ctx, op, p.Traits().Streaming) })
 	group.Go(func() error {
 		if err := c.remove(ctx, apiServerConfigs(), "", cluster); err != nil {
 			return err
@@ -122,9 +119,15 @@ func resetObjects(ctx context.Context, p ControlPlane, op operator) error {
 	return group.Wait()
 }
 
-// resetOperator recreates the operator's CR and its ClusterOperator.
-func (c *Client) resetOperator(ctx context.Context, op operator) error {
+// resetOperator recreates the operator's CR and its ClusterOperator, and, where reporters stream, its EncryptionHealth.
+func (c *Client) resetOperator(ctx context.Context, op operator, streaming bool) error {
 	group, ctx := errgroup.WithContext(ctx)
+	if streaming {
+		group.Go(func() error {
+			_, err := c.recreate(ctx, healthObjects(), newObject(contract.HealthGroup+"/"+contract.HealthVersion, contract.HealthKind, op.flag, object{"spec": object{}}))
+			return err
+		})
+	}
 	group.Go(func() error {
 		spec := object{"spec": object{"managementState": "Managed"}}
 		_, err := c.recreate(ctx, op.resource, newObject("operator.openshift.io/v1", op.kind, cluster, spec))
@@ -135,12 +138,6 @@ func (c *Client) resetOperator(ctx context.Context, op operator) error {
 		return err
 	})
 	return group.Wait()
-}
-
-// resetHealth recreates the operator's EncryptionHealth.
-func (c *Client) resetHealth(ctx context.Context, op operator) error {
-	_, err := c.recreate(ctx, healthObjects(), newObject(contract.HealthGroup+"/"+contract.HealthVersion, contract.HealthKind, op.flag, object{"spec": object{}}))
-	return err
 }
 
 // Purge deletes what a scenario wrote, while the keys are there that it was written with: the next one may have others.

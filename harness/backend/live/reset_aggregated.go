@@ -22,7 +22,7 @@ func ResetAggregated(ctx context.Context, p ControlPlane, f AggregatedAPIServer)
 	if err != nil {
 		return err
 	}
-	if err := c.resetOperator(ctx, op); err != nil {
+	if err := c.resetOperator(ctx, op, p.Traits().Streaming); err != nil {
 		return fmt.Errorf("%s: %w", f.APIServer(), err)
 	}
 	all, ctx := errgroup.WithContext(ctx)

@@ -67,7 +67,7 @@ func clearPlugins(ctx context.Context, nodes *live.Nodes) error {
 
 // install installs what an operator needs, once.
 func (r repair) install(ctx context.Context, operator string) error {
-	objects, err := live.Missing(operator, r.p.shape.crds, r.p.installed)
+	objects, err := r.p.Traits().Missing(operator, r.p.shape.crds, r.p.installed)
 	if err != nil || len(objects) == 0 {
 		return err
 	}
