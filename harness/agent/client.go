@@ -69,7 +69,7 @@ func (c *Client) Put(ctx context.Context, name string, text []byte, mode uint32)
 
 // SetLink puts a fault in force between the programs of the pod and the API server; the zero fault ends it.
 func (c *Client) SetLink(ctx context.Context, f netfault.Fault) error {
-	body, err := json.Marshal(linkFault{f.Mode, f.Delay})
+	body, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}

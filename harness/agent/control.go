@@ -114,18 +114,11 @@ func (c *control) connect(ctx context.Context, to string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", path)
 }
 
-// linkFault is a fault of the link to the API server.
-type linkFault struct {
-	Mode  netfault.Mode `json:"mode"`
-	Delay time.Duration `json:"delay"`
-}
-
 func (c *control) setLink(r *http.Request) (any, error) {
-	var f linkFault
-	if err := httpjson.Decode(r, &f); err != nil {
+	fault := netfault.Fault{}
+	if err := httpjson.Decode(r, &fault); err != nil {
 		return nil, err
 	}
-	fault := netfault.Fault{Mode: f.Mode, Delay: f.Delay}
 	if err := fault.Validate(); err != nil {
 		return nil, httpjson.Errorf(http.StatusBadRequest, "%v", err)
 	}

@@ -2,6 +2,8 @@ package netfault
 
 import (
 	"context"
+	"hash/fnv"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -10,9 +12,12 @@ import (
 type control struct {
 	mu      sync.Mutex
 	fault   Fault
+	since   time.Time     // when it was put in force
 	changed chan struct{} // closed and replaced at every change
 	closed  bool
 	ends    map[end]struct{}
+	free    map[Direction]time.Time // when a throttled link has carried what was sent
+	random  *rand.Rand
 }
 
 // end is a connection that a control governs.
@@ -20,8 +25,12 @@ type end interface {
 	reset()
 }
 
-func newControl() *control {
-	return &control{fault: Fault{Mode: OK}, changed: make(chan struct{}), ends: map[end]struct{}{}}
+// newControl makes a control in mode OK. The segments that it loses are drawn from its name, so that runs lose the same ones.
+func newControl(name string) *control {
+	seed := fnv.New64a()
+	_, _ = seed.Write([]byte(name)) // never fails
+	return &control{fault: Fault{Mode: OK}, changed: make(chan struct{}), ends: map[end]struct{}{}, free: map[Direction]time.Time{},
+		random: rand.New(rand.NewPCG(seed.Sum64(), 0))}
 }
 
 func (c *control) get() (Fault, <-chan struct{}) {
@@ -40,7 +49,8 @@ func (c *control) set(f Fault) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fault = f
+	c.fault, c.since = f, time.Now()
+	clear(c.free)
 	close(c.changed)
 	c.changed = make(chan struct{})
 	for e := range c.ends {
@@ -100,29 +110,54 @@ func (c *control) waitWhile(ctx context.Context, condition func(Fault) bool) (Fa
 	}
 }
 
-// pass blocks until bytes that were read at the given time may go on: not while the link is silent, and not before the
-// delay is over. It ends early when the connection does.
-func (c *control) pass(read time.Time, dead <-chan struct{}) {
+// established is waitWhile for a new connection: until packets that establish it get through.
+func (c *control) established(ctx context.Context) (Fault, error) {
+	for {
+		if f, err := c.waitWhile(ctx, Fault.unheard); err != nil {
+			return f, err
+		}
+		f, changed := c.get()
+		if !f.unheard() && elapsed(ctx.Done(), changed, c.repeated(f, handshakeTimeout, 2)) {
+			return f, ctx.Err()
+		}
+	}
+}
+
+// elapsed waits for some time; false if the fault changed first. It ends early when done does.
+func elapsed(done, changed <-chan struct{}, wait time.Duration) bool {
+	if wait <= 0 {
+		return true
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-done:
+		return true
+	case <-changed:
+		return false
+	}
+}
+
+// pass blocks until a piece of a connection's bytes may go on: as long as the link is silent, and then as long as the fault delays it. It
+// ends early when the connection does.
+func (c *control) pass(p piece, dead <-chan struct{}) {
 	for {
 		f, changed := c.get()
-		due := time.Until(read.Add(f.Delay))
-		if !f.silent() && due <= 0 {
+		if f.silent(p.direction) {
+			select {
+			case <-changed:
+			case <-dead:
+				return
+			}
+			continue
+		}
+		if !elapsed(dead, changed, c.delay(f, p)) {
+			continue
+		}
+		if now, _ := c.get(); now == f {
 			return
-		}
-		var timer *time.Timer
-		var elapsed <-chan time.Time
-		if !f.silent() {
-			timer = time.NewTimer(due)
-			elapsed = timer.C
-		}
-		select {
-		case <-changed:
-		case <-elapsed:
-		case <-dead:
-			return
-		}
-		if timer != nil {
-			timer.Stop()
 		}
 	}
 }

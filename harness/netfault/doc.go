@@ -6,5 +6,7 @@
 //
 // The bytes of a connection pass toxiproxy's pipeline with one toxic of this package, which every connection has from
 // its beginning to its end. Toxiproxy's own proxy is not used: it can neither reset existing connections nor choose
-// between upstreams, and adding or removing a toxic while data flows waits for a peer that may be paused.
+// between upstreams, and adding or removing a toxic while data flows waits for a peer that may be paused. Its bandwidth and
+// latency toxics are per connection, and are in force only once they have been added; here all connections of a link share
+// its rate. None of its toxics loses single segments or one direction.
 package netfault

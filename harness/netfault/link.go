@@ -26,7 +26,7 @@ func NewLink(name, upstream string) (*Link, error) { return NewLinkAt(name, "127
 
 // NewLinkAt is NewLink with an address (host:port) to listen at, for clients that are not on this machine's loopback.
 func NewLinkAt(name, address, upstream string) (*Link, error) {
-	l := &Link{name: name, control: newControl(), upstream: upstream}
+	l := &Link{name: name, control: newControl(name), upstream: upstream}
 	s, err := listen(name, address, l.handle)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (l *Link) Close() error {
 }
 
 func (l *Link) handle(ctx context.Context, client net.Conn) {
-	f, err := l.control.waitWhile(ctx, Fault.unheard)
+	f, err := l.control.established(ctx)
 	if err != nil {
 		resetConn(client)
 		return

@@ -22,6 +22,7 @@ type LoadBalancer struct {
 
 	mu      sync.Mutex
 	members []*member
+	frozen  []*member // the members that are used while the list is stale; nil: it is not
 	next    int
 	closed  bool
 }
@@ -61,8 +62,25 @@ func (lb *LoadBalancer) Add(name, upstream string) error {
 	if lb.find(name) >= 0 {
 		return lb.errorf("add", name, ErrMemberExists)
 	}
-	lb.members = append(lb.members, &member{name: name, upstream: upstream, control: newControl()})
+	lb.members = append(lb.members, &member{name: name, upstream: upstream, control: newControl(name)})
 	return nil
+}
+
+// Freeze lets the list of members become stale: until Update, members that are added are not used, and connections to those
+// that are removed are tried and lost, as if nothing were at their address any more.
+func (lb *LoadBalancer) Freeze() {
+	lb.mu.Lock()
+	defer lb.mu.Unlock()
+	if lb.frozen == nil {
+		lb.frozen = append(make([]*member, 0, len(lb.members)), lb.members...)
+	}
+}
+
+// Update ends what Freeze began.
+func (lb *LoadBalancer) Update() {
+	lb.mu.Lock()
+	defer lb.mu.Unlock()
+	lb.frozen = nil
 }
 
 // Remove takes a member out and resets its connections.
@@ -73,9 +91,13 @@ func (lb *LoadBalancer) Remove(name string) error {
 	if i < 0 {
 		return lb.errorf("remove", name, ErrNoMember)
 	}
-	lb.members[i].control.close()
+	gone := lb.members[i].control
+	gone.close()
 	lb.members = slices.Delete(lb.members, i, i+1)
-	return nil
+	if lb.frozen == nil {
+		return nil
+	}
+	return gone.set(Fault{Mode: Cut})
 }
 
 // Set puts a fault in force between the load balancer and a member. Fault{} heals it.
@@ -132,13 +154,17 @@ func (lb *LoadBalancer) handle(ctx context.Context, client net.Conn) {
 func (lb *LoadBalancer) turn() []*member {
 	lb.mu.Lock()
 	defer lb.mu.Unlock()
-	n := len(lb.members)
+	used := lb.members
+	if lb.frozen != nil {
+		used = lb.frozen
+	}
+	n := len(used)
 	if n == 0 {
 		return nil
 	}
 	first := lb.next % n
 	lb.next = first + 1
-	return slices.Concat(lb.members[first:], lb.members[:first])
+	return slices.Concat(used[first:], used[:first])
 }
 
 func (lb *LoadBalancer) find(name string) int {

@@ -16,7 +16,7 @@ type member struct {
 func (m *member) serve(ctx context.Context, client net.Conn, timeout time.Duration) bool {
 	dialling, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	f, err := m.control.waitWhile(dialling, Fault.unheard)
+	f, err := m.control.established(dialling)
 	switch {
 	case err != nil || !f.admits():
 		return false

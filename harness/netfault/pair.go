@@ -5,12 +5,14 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // pair is one connection through a link: the client's and the one to the upstream.
 type pair struct {
 	client, upstream net.Conn
 	control          *control
+	opened           time.Time
 
 	once sync.Once
 	dead chan struct{}  // closed when both ends are
@@ -18,7 +20,7 @@ type pair struct {
 }
 
 func newPair(client, upstream net.Conn, c *control) *pair {
-	p := &pair{client: client, upstream: upstream, control: c, dead: make(chan struct{})}
+	p := &pair{client: client, upstream: upstream, control: c, opened: time.Now(), dead: make(chan struct{})}
 	p.open.Add(2)
 	return p
 }

@@ -3,7 +3,6 @@ package netfault
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/stream"
@@ -15,8 +14,8 @@ const chunksInTransit = 1024
 
 // toxic holds bytes back as its control says. It implements toxics.Toxic.
 type toxic struct {
-	control *control
-	dead    <-chan struct{}
+	pair      *pair
+	direction Direction
 }
 
 // Pipe runs for the life of one direction of a connection.
@@ -27,13 +26,23 @@ func (t *toxic) Pipe(stub *toxics.ToxicStub) {
 			return
 		case chunk := <-stub.Input:
 			if chunk == nil {
-				t.control.pass(time.Time{}, t.dead) // on a cut link the end of a stream is lost like everything else
+				t.pair.control.pass(piece{direction: t.direction}, t.pair.dead) // on a cut link the end of a stream is lost like everything else
 				stub.Close()
 				return
 			}
-			t.control.pass(chunk.Timestamp, t.dead)
-			stub.Output <- chunk
+			t.pass(chunk, stub.Output)
 		}
+	}
+}
+
+// pass passes a chunk on, piece by piece.
+func (t *toxic) pass(chunk *stream.StreamChunk, output chan<- *stream.StreamChunk) {
+	for left := len(chunk.Data); left > 0; left = len(chunk.Data) {
+		f, _ := t.pair.control.get()
+		n := f.size(left)
+		t.pair.control.pass(piece{t.direction, t.pair.opened, chunk.Timestamp, n, left}, t.pair.dead)
+		output <- &stream.StreamChunk{Data: chunk.Data[:n], Timestamp: chunk.Timestamp}
+		chunk.Data = chunk.Data[n:]
 	}
 }
 
@@ -43,8 +52,8 @@ func startPipeline(p *pair) error {
 	// and metrics it is silent.
 	server := &toxiproxy.ApiServer{Metrics: toxiproxy.NewMetricsContainer(nil)}
 	collection := toxiproxy.NewToxicCollection(&toxiproxy.Proxy{Name: "link"})
-	for _, direction := range []stream.Direction{stream.Upstream, stream.Downstream} {
-		if err := addToxic(collection, direction, &toxic{control: p.control, dead: p.dead}); err != nil {
+	for direction, of := range map[stream.Direction]Direction{stream.Upstream: Requests, stream.Downstream: Answers} {
+		if err := addToxic(collection, direction, &toxic{p, of}); err != nil {
 			return err
 		}
 	}

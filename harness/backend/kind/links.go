@@ -223,20 +223,30 @@ func (ls *links) fromPods(l history.Link) []way {
 	return all
 }
 
-// needsProxy says for which faults the kernel's packet filter is not enough. netem could delay packets, but few kernels
+// needsProxy says for which faults the kernel's packet filter is not enough. netem could delay and lose packets, but few kernels
 // have it; and no rule accepts a connection that nobody answers.
-func needsProxy(f netfault.Fault) bool { return f.Mode == netfault.Slow || f.Mode == netfault.Mute }
+func needsProxy(f netfault.Fault) bool {
+	switch f.Mode {
+	case netfault.Slow, netfault.SlowHandshake, netfault.Throttled, netfault.Lossy, netfault.Mute:
+		return true
+	}
+	return false
+}
 
 // rules put a fault in force, in this order: each is a table, a chain and the rest. port is the proxy's. The first packet of
 // a connection decides where all of them go, so new connections are turned to the proxy and no longer match the rules for
-// those that exist: these are silent while a link is mute, and must come again through the proxy to be slow.
+// those that exist: these are silent while a link is mute, go on while only handshakes are slow, and must come again through the proxy
+// to be slow, throttled or lossy.
 func (w way) rules(f netfault.Fault, port string) [][]string {
 	if w.whole {
 		return w.cutOff(f)
 	}
 	packets := append([]string{w.filter, "-p", "tcp"}, w.match...)
-	silence := [][]string{slices.Concat([]string{"filter"}, packets, []string{"-j", "DROP"})}
-	if w.back != nil { // what was sent before, and watches
+	var silence [][]string
+	if f.Direction != netfault.Answers {
+		silence = append(silence, slices.Concat([]string{"filter"}, packets, []string{"-j", "DROP"}))
+	}
+	if w.back != nil && f.Direction != netfault.Requests { // what was sent before, and watches
 		silence = append(silence, slices.Concat([]string{"filter"}, w.back, []string{"-j", "DROP"}))
 	}
 	reset := slices.Concat([]string{"filter"}, packets, []string{"-j", "REJECT", "--reject-with", "tcp-reset"})
@@ -248,7 +258,9 @@ func (w way) rules(f netfault.Fault, port string) [][]string {
 		return [][]string{reset}
 	case netfault.Mute:
 		return append([][]string{turn}, silence...)
-	case netfault.Slow:
+	case netfault.SlowHandshake:
+		return [][]string{turn}
+	case netfault.Slow, netfault.Throttled, netfault.Lossy:
 		return [][]string{turn, reset}
 	}
 	return nil
@@ -285,6 +297,12 @@ func (w way) proxyCommand(f netfault.Fault) []string {
 		"--ready", inNode(w.proxyFile()), "--fault", string(f.Mode)}
 	if f.Delay != 0 {
 		words = append(words, "--delay", f.Delay.String())
+	}
+	if f.Rate != 0 {
+		words = append(words, "--rate", strconv.Itoa(f.Rate))
+	}
+	if f.Loss != 0 {
+		words = append(words, "--loss", strconv.Itoa(f.Loss))
 	}
 	return append([]string{"sh", "-c", `exec "$@" 2>` + inNode(logFile(w.proxyName())), "sh"}, words...)
 }

@@ -48,6 +48,10 @@ func TestRulesOfLinks(t *testing.T) {
 		{"", onReporter, slow, []string{"c2: nat OUTPUT " + reporter + turned, "c2: filter OUTPUT " + reporter + rst}},
 		{"", onEtcd, cut, []string{"c1: filter OUTPUT " + etcdWay + " -j DROP", "c1: filter OUTPUT " + etcdBack}},
 		{"", onEtcd, slow, []string{"c1: nat OUTPUT " + etcdWay + turned, "c1: filter OUTPUT " + etcdWay + rst}},
+		{"", onEtcd, netfault.Fault{Mode: netfault.Cut, Direction: netfault.Requests}, []string{"c1: filter OUTPUT " + etcdWay + " -j DROP"}},
+		{"", onEtcd, netfault.Fault{Mode: netfault.Cut, Direction: netfault.Answers}, []string{"c1: filter OUTPUT " + etcdBack}},
+		{"", onReporter, netfault.Fault{Mode: netfault.SlowHandshake, Delay: 1}, []string{"c2: nat OUTPUT " + reporter + turned}},
+		{"", onReporter, netfault.Fault{Mode: netfault.Lossy, Loss: 1}, []string{"c2: nat OUTPUT " + reporter + turned, "c2: filter OUTPUT " + reporter + rst}},
 		{lbIP, whole, cut, []string{"c2: filter INPUT ! -i lo -j DROP", "c2: filter OUTPUT ! -o lo -j DROP", "c2: filter FORWARD -j DROP"}},
 		{lbIP, whole, netfault.Fault{}, nil},
 		{lbIP, onLB, reset, []string{"c1: filter INPUT " + lbWay + rst}},
@@ -102,6 +106,10 @@ func TestProxiesOfLinks(t *testing.T) {
 		words := strings.Join(ways[0].proxyCommand(slow)[4:], " ")
 		if words != "/var/lib/kmsharness-shared/kmsharness-proxy --listen :0 "+want+" --fault slow --delay 150ms" {
 			t.Errorf("%+v: %s", l, words)
+		}
+		throttled := strings.Join(ways[0].proxyCommand(netfault.Fault{Mode: netfault.Throttled, Rate: 500}), " ")
+		if lossy := strings.Join(ways[0].proxyCommand(netfault.Fault{Mode: netfault.Lossy, Loss: 5}), " "); !strings.HasSuffix(throttled, "--fault throttled --rate 500") || !strings.HasSuffix(lossy, "--fault lossy --loss 5") {
+			t.Errorf("%+v: %s, %s", l, throttled, lossy)
 		}
 		if muting := ways[0].proxyCommand(netfault.Fault{Mode: netfault.Mute}); slices.Contains(muting, "--delay") {
 			t.Errorf("%+v: %v", l, muting)

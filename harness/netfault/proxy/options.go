@@ -21,7 +21,7 @@ type Options struct {
 	Ready string
 }
 
-const usage = `usage: kmsharness-proxy --listen HOST:PORT --upstream HOST:PORT --fault MODE [--delay DURATION] --ready FILE
+const usage = `usage: kmsharness-proxy --listen HOST:PORT --upstream HOST:PORT --fault MODE [--delay DURATION] [--direction DIRECTION] [--rate BYTES] [--loss PERCENT] --ready FILE
 
 Passes TCP connections on with a fault, until it is told to end by SIGTERM; then it resets them. While it accepts, FILE has the
 address where it does.
@@ -35,8 +35,11 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	f.SetOutput(io.Discard) // errors are told by the caller, in one line
 	f.StringVar(&o.Listen, "listen", "", "`address` to accept connections at, HOST:PORT; no HOST: everywhere; PORT 0: a free one (required)")
 	f.StringVar(&o.Upstream, "upstream", "", "`address` to pass them on to, HOST:PORT (required)")
-	f.StringVar((*string)(&o.Fault.Mode), "fault", "", "`mode`: ok, cut, reset, slow, mute (required)")
-	f.DurationVar(&o.Fault.Delay, "delay", 0, "`duration` that --fault slow holds every byte back in each direction")
+	f.StringVar((*string)(&o.Fault.Mode), "fault", "", "`mode`: "+netfault.Modes()+" (required)")
+	f.DurationVar(&o.Fault.Delay, "delay", 0, "`duration` that --fault slow holds every byte back in each direction, and that --fault slow-handshake takes for a handshake")
+	f.StringVar((*string)(&o.Fault.Direction), "direction", "", "`direction` that --fault cut loses: requests, answers; both if left out")
+	f.IntVar(&o.Fault.Rate, "rate", 0, "`bytes` that --fault throttled carries in a second and direction")
+	f.IntVar(&o.Fault.Loss, "loss", 0, "`percent` of the segments that --fault lossy loses")
 	f.StringVar(&o.Ready, "ready", "", "`file` that has the address while connections are accepted (required)")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, usage)
@@ -61,7 +64,7 @@ func (o Options) validate() error {
 	}
 	switch {
 	case o.Fault.Mode == "":
-		return errors.New("--fault is missing: expected ok, cut, reset, slow or mute")
+		return fmt.Errorf("--fault is missing: expected one of %s", netfault.Modes())
 	case o.Ready == "":
 		return errors.New("--ready is missing: expected a file")
 	}
