@@ -20,12 +20,12 @@ func freshOnly() Invariant {
 func judgeFreshOnly(v *Facts) (f Finding) {
 	bound := v.run.Timing.MaxProbeAge() + v.tolerance()
 	for _, node := range v.objects.reportingNodes() {
-		held := heldBack(v, node)
+		held, trickling := heldBack(v, node), trickled(v)
 		delivered := map[time.Time]int64{} // by the beginning of what held it back: the late write
 		writes := v.requests.writesOf(node)
 		for i, w := range writes {
 			if i+1 < len(writes) {
-				judgeKept(v, &f, node, w, writes[i+1], held, delivered)
+				judgeKept(v, &f, node, w, writes[i+1], held, trickling, delivered)
 			}
 			for _, e := range w.entries {
 				at, known := v.clocks.instant(node, e)
@@ -36,7 +36,7 @@ func judgeFreshOnly(v *Facts) (f Finding) {
 				f.JudgedAt(w.from, w.from)
 				limit := bound + slowest(v, node, span{e.checked, w.from})
 				age := w.from.Sub(e.checked.Add(e.precision))
-				if age <= limit || wasUnderWay(v, w, e.checked, held, delivered) {
+				if age <= limit || trickling.touches(span{e.checked, w.from}) || wasUnderWay(v, w, e.checked, held, delivered) {
 					continue
 				}
 				f.Violate(Violation{At: w.from, From: e.checked, To: e.checked.Add(limit), Seq: w.seq, Node: node, KeyID: e.keyID, Seen: "a write carries the probe of " + e.checkedText + ", " + short(age) + " old",
@@ -49,14 +49,14 @@ func judgeFreshOnly(v *Facts) (f Finding) {
 
 // judgeKept: a reporter probes again when a write has ended, or was given up. So one that was received after the probes of the next one had begun was kept
 // meanwhile, or was under way.
-func judgeKept(v *Facts, f *Finding, node string, w, next write, held spans, delivered map[time.Time]int64) {
+func judgeKept(v *Facts, f *Finding, node string, w, next write, held, trickling spans, delivered map[time.Time]int64) {
 	probed, probedNext := v.plugins.probedAt(node, w), v.plugins.probedAt(node, next)
 	if probed.IsZero() || !probedNext.After(probed) { // MONOTONIC judges what goes back
 		return
 	}
 	slack := v.tolerance() + slowest(v, node, span{probed, w.from})
 	f.JudgedAt(w.from, w.from)
-	if !w.from.After(probedNext.Add(slack)) || wasUnderWay(v, w, probed, held, delivered) {
+	if !w.from.After(probedNext.Add(slack)) || trickling.touches(span{probed, w.from}) || wasUnderWay(v, w, probed, held, delivered) {
 		return
 	}
 	f.Violate(Violation{At: w.from, From: probedNext, To: probedNext.Add(slack), Seq: w.seq, Node: node,
@@ -117,14 +117,24 @@ func heldBack(v *Facts, node string) spans {
 			flowing = flowing.and(v.processes.in(p, procPaused).not(wide))
 		}
 	}
-	holds := func(l linkChange) bool { return l.state != history.LinkReset && l.from != history.RoleAggregator }
+	holds := func(l linkChange) bool {
+		return l.state != history.LinkReset && l.state != history.LinkStale && l.state != history.LinkSlowHandshake && l.from != history.RoleAggregator
+	}
 	return flowing.and(v.network.fine(holds).not(v.complete).not(wide)).not(wide)
+}
+
+// trickled is when a throttled or lossy link delivered any number of writes after their senders had given them up: each that has been sent
+// takes its time, whoever waits.
+func trickled(v *Facts) spans {
+	return v.network.fine(func(l linkChange) bool {
+		return l.ok || l.state == history.LinkThrottled || l.state == history.LinkLossy
+	}).not(v.complete)
 }
 
 // slowest is how much a slow link of the reporter's way added to the time of a request, at most.
 func slowest(v *Facts, node string, during span) (delay time.Duration) {
 	for i, l := range v.network.links {
-		if l.delay == 0 || l.from == history.RoleAggregator || l.node != node && l.node != "" {
+		if l.state != history.LinkSlow || l.from == history.RoleAggregator || l.node != node && l.node != "" {
 			continue
 		}
 		until := v.complete.to

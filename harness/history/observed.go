@@ -202,6 +202,11 @@ const (
 	LinkReset = "reset" // connections are reset, new ones refused
 	LinkSlow  = "slow"  // latency is added
 	LinkMute  = "mute"  // new connections are accepted and not answered, existing ones are silent
+
+	LinkThrottled     = "throttled"      // bandwidth is limited
+	LinkLossy         = "lossy"          // some segments are lost and repeated
+	LinkSlowHandshake = "slow-handshake" // new connections take long to be established
+	LinkStale         = "stale"          // from the load balancer: its list of API servers is no longer updated
 )
 
 // Network is what a node loses when it is cut off: the To of a link from RoleNode. A node that is cut off has lost its links from
@@ -214,7 +219,11 @@ type Link struct {
 	To    string        `json:"to"`   // load-balancer, apiserver, etcd
 	Node  string        `json:"node,omitempty"`
 	State string        `json:"state"`
-	Delay time.Duration `json:"delay,omitempty"` // LinkSlow
+	Delay time.Duration `json:"delay,omitempty"` // LinkSlow, LinkSlowHandshake
+	// Direction is what LinkCut loses: requests or answers; empty: both.
+	Direction string `json:"direction,omitempty"`
+	Rate      int    `json:"rate,omitempty"` // LinkThrottled: bytes a second
+	Loss      int    `json:"loss,omitempty"` // LinkLossy: percent
 }
 
 // Envelope is one hop of an envelope operation, correlated by uid.

@@ -19,6 +19,8 @@ func TestEncodeKeepsActions(t *testing.T) {
 		"start: {role: plugin, node: cp-1, keyID: '7', unlisted: true}", "stop: {role: reporter, node: any}", "kill: {role: aggregator, instance: leader}", "pause: {role: etcd}", "resume: {role: etcd}",
 		"restart: {role: plugin, node: cp-2, with: container}", "restart: {role: reporter, node: cp-2, overlap: 2I}",
 		"link: {from: reporter, to: apiserver, node: cp-3, mode: slow, delay: 200ms}",
+		"link: {from: load-balancer, to: apiserver, node: cp-3, mode: throttled, rate: 500}", "link: {from: aggregator, to: load-balancer, mode: lossy, loss: 5}",
+		"link: {from: apiserver, to: etcd, mode: cut, direction: answers}", "link: {from: load-balancer, to: apiserver, mode: stale}",
 		"refuse: {role: reporter, node: cp-2, mode: too-many-requests, retryAfter: 2, count: 3, for: 2I, verb: patch}", "watches: {node: cp-3, mode: late, by: 2I}",
 		"clock: {node: cp-1, mode: ahead, by: 2I}", "clock: {role: aggregator, mode: restore}", "credential: {node: cp-1, mode: expire}",
 		"node: {replace: cp-1, with: cp-4, reporter: lingers}", "encryption: {type: KMS, keyIDs: ['2', '1']}", "data: {op: write, count: 6, size: 64}",

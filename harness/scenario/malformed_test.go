@@ -111,6 +111,8 @@ func beyondSchema() []string {
 		"instance that is not there", "container of a role without", "node that is stopped",
 		"node that is restarted in an orderly way", "container of a node", "pod that is paused", "container of a pod",
 		"node that is not there", "keyID of a node", "link that does not exist", "slow link without delay", "cut link with delay",
+		"slow handshake without delay", "throttled link without rate", "slow link with rate", "lossy link without loss",
+		"reset link with a direction", "node cut off in one direction", "stale list of a reporter", "stale list of a node",
 		"mute link with delay", "reset network", "node cut off from etcd alone", "single node cut off", "clock of nobody", "clock without by", "clock restored by", "node does two things",
 		"refusal at a node that is not there", "refusal for no time", "refusal of a read by a webhook", "refusal that ends for a while", "refusal with Retry-After",
 		"late watches without by", "ended watches with by",

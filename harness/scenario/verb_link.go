@@ -18,10 +18,14 @@ type Link struct {
 	From, To string
 	// Node is the node whose link it is; empty: all nodes.
 	Node string
-	// Mode is cut, reset, slow, mute or restore.
+	// Mode is one of linkModes.
 	Mode string
-	// Delay is what a slow link takes in each direction.
+	// Delay is what a slow link takes in each direction, and a handshake on a link with slow-handshake.
 	Delay Duration
+	// Direction is what a cut link loses: requests or answers; empty: both.
+	Direction string
+	// Rate of a throttled link in each direction, in bytes a second; Loss of a lossy link, in percent.
+	Rate, Loss int
 }
 
 // Verb implements Action.
@@ -35,11 +39,25 @@ func (l *Link) fields() []field {
 		}
 	}
 	return append(ofTarget(required("from", keywordField(&l.From, linkFroms()...)), required("to", to), optional("node", nodeField(&l.Node))),
-		required("mode", keywordField(&l.Mode, linkModes()...)), optional("delay", durationField(&l.Delay)))
+		required("mode", keywordField(&l.Mode, linkModes()...)), optional("delay", durationField(&l.Delay)).doc("of slow and slow-handshake"),
+		optional("direction", keywordField(&l.Direction, "requests", "answers")).doc("what cut loses; both if left out"),
+		optional("rate", intField(&l.Rate, 1, maxRate)).doc("of throttled: bytes a second in each direction"),
+		optional("loss", intField(&l.Loss, 1, 99)).doc("of lossy: percent of the segments"))
 }
+
+// maxRate of a throttled link, in bytes a second, is that of a fast network.
+const maxRate = 1_000_000_000
 
 // Ends is the link that is meant.
 func (l *Link) Ends() Selector { return Selector{From: l.From, To: l.To, Node: l.Node} }
+
+// State is the link's state in a history.
+func (l *Link) State() string {
+	if l.Mode == modeRestore {
+		return history.LinkOK
+	}
+	return l.Mode
+}
 
 func (l *Link) target([]string) string {
 	return strings.TrimSpace("link " + l.From + " to " + l.To + " " + l.Node)
@@ -114,7 +132,9 @@ func linkTos() []string {
 	return slices.Compact(all)
 }
 
-func linkModes() []string { return strings.Fields("cut reset slow mute restore") }
+func linkModes() []string {
+	return strings.Fields("cut reset slow mute throttled lossy slow-handshake stale restore")
+}
 
 func (l *Link) check(v *validation, at place) {
 	if l.From == history.RoleReporter && slices.Contains(linkEnds()[l.From], l.To) {
@@ -130,10 +150,37 @@ func (l *Link) check(v *validation, at place) {
 			v.add(at, "a link from node to network with one control-plane node, expected several: alone it reaches all that it needs")
 		}
 	}
+	if l.Mode == history.LinkStale { // a list is one for all nodes
+		v.keyword(at.at("from"), "from (with mode stale)", l.From, []string{history.RoleLoadBalancer})
+		if l.Node != "" {
+			v.add(at.at("node"), "a node with mode stale, expected none: the load balancer has one list of all API servers")
+		}
+	}
+	l.checkParameters(v, at)
+}
+
+// checkParameters checks that a mode has its parameter, and no other.
+func (l *Link) checkParameters(v *validation, at place) {
+	for _, p := range []struct {
+		name, modes, example string
+		given, needed        bool
+	}{
+		{"delay", "slow or slow-handshake", "delay: 200ms", !l.Delay.IsZero(), l.Mode == history.LinkSlow || l.Mode == history.LinkSlowHandshake},
+		{"rate", "throttled", "rate: 500", l.Rate != 0, l.Mode == history.LinkThrottled},
+		{"loss", "lossy", "loss: 5", l.Loss != 0, l.Mode == history.LinkLossy},
+	} {
+		switch {
+		case p.needed && !p.given:
+			v.add(at, "mode %s without a %s, expected one such as %s", l.Mode, p.name, p.example)
+		case p.given && !p.needed:
+			v.add(at.at(p.name), "a %s with mode %s, expected it with %s only", p.name, quote(l.Mode), p.modes)
+		}
+	}
 	switch {
-	case l.Mode == history.LinkSlow && l.Delay.IsZero():
-		v.add(at, "mode slow without a delay, expected one such as delay: 200ms")
-	case l.Mode != history.LinkSlow && !l.Delay.IsZero():
-		v.add(at.at("delay"), "a delay with mode %s, expected it with slow only", quote(l.Mode))
+	case l.Direction == "":
+	case l.Mode != history.LinkCut:
+		v.add(at.at("direction"), "a direction with mode %s, expected it with cut only", quote(l.Mode))
+	case l.From == history.RoleNode:
+		v.add(at.at("direction"), "a direction from node to network, expected none: a node is cut off in both")
 	}
 }

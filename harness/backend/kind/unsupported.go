@@ -9,6 +9,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -59,6 +60,13 @@ func lacking(a scenario.Action) []string {
 	case *scenario.Encryption:
 		if a.Type == scenario.TypeKMS {
 			return lackingPlugins(a.KeyIDs)
+		}
+	case *scenario.Link:
+		switch {
+		case a.Mode == history.LinkStale:
+			return []string{"a stale list of the load balancer: the cluster's own load balancer is configured again with each node"}
+		case a.From == history.RoleReporter && a.Direction == string(netfault.Answers):
+			return []string{"a link from reporter with direction answers: on loopback only the direction of requests can be filtered"}
 		}
 	case *scenario.Process:
 		if !a.Overlap.IsZero() {

@@ -16,6 +16,7 @@ import (
 type faults struct {
 	e        *Environment
 	refusals []history.Refusal // that are in force
+	stale    bool              // the load balancer's list of API servers
 }
 
 // inject puts a fault in force on the selected plugins.

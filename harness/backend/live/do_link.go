@@ -1,7 +1,9 @@
 package live
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -18,9 +20,17 @@ const (
 
 // link puts a fault in force on the selected links, or restores them.
 func (fs *faults) link(ctx context.Context, a *scenario.Link) error {
+	if a.Mode == history.LinkStale {
+		return fs.staleList(true)
+	}
 	fault, err := faultOf(a)
 	if err != nil {
 		return err
+	}
+	if a.From == history.RoleLoadBalancer && a.Node == "" && !fault.Breaks() {
+		if err := fs.staleList(false); err != nil {
+			return err
+		}
 	}
 	switch a.From {
 	case FromAggregator:
@@ -76,39 +86,40 @@ func (fs *faults) setLink(ctx context.Context, l history.Link, f netfault.Fault)
 	if err := fs.e.controlPlane.SetLink(ctx, l, f); err != nil {
 		return err
 	}
-	l.State, l.Delay = stateOf(f.Mode), f.Delay
+	l.State, l.Delay, l.Direction, l.Rate, l.Loss = stateOf(f.Mode), f.Delay, string(f.Direction), f.Rate, f.Loss
 	fs.e.record(&l)
 	return nil
 }
 
+// faultOf is the fault of a mode: they have the same names, which are the states of a history.
 func faultOf(a *scenario.Link) (netfault.Fault, error) {
-	switch mode := a.Mode; mode {
-	case "cut":
-		return netfault.Fault{Mode: netfault.Cut}, nil
-	case "reset":
-		return netfault.Fault{Mode: netfault.Reset}, nil
-	case "slow":
-		return netfault.Fault{Mode: netfault.Slow, Delay: a.Delay.Value()}, nil
-	case "mute":
-		return netfault.Fault{Mode: netfault.Mute}, nil
-	case "restore":
-		return netfault.Fault{}, nil
-	default:
-		return netfault.Fault{}, fmt.Errorf("mode %q: expected cut, reset, slow, mute or restore", mode)
-	}
+	f := netfault.Fault{Mode: netfault.Mode(a.State()), Delay: a.Delay.Value(), Direction: netfault.Direction(a.Direction), Rate: a.Rate, Loss: a.Loss}
+	return f, f.Validate()
 }
 
-func stateOf(m netfault.Mode) string {
-	switch m {
-	case netfault.Cut:
-		return history.LinkCut
-	case netfault.Reset:
-		return history.LinkReset
-	case netfault.Slow:
-		return history.LinkSlow
-	case netfault.Mute:
-		return history.LinkMute
-	default:
-		return history.LinkOK
+func stateOf(m netfault.Mode) string { return cmp.Or(string(m), history.LinkOK) }
+
+// StaleLister is a control plane whose load balancer can go on with a list of API servers that is not updated.
+type StaleLister interface {
+	// StaleList keeps the list of API servers as it is from now on, or brings it up to date again.
+	StaleList(stale bool)
+}
+
+// staleList lets the load balancer's list become stale, or ends that.
+func (fs *faults) staleList(stale bool) error {
+	lister, ok := fs.e.controlPlane.(StaleLister)
+	switch {
+	case !stale && !fs.stale:
+		return nil
+	case !ok:
+		return errors.New("a stale list of the load balancer: this backend's list cannot be kept")
 	}
+	lister.StaleList(stale)
+	fs.stale = stale
+	l := &history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, State: history.LinkOK}
+	if stale {
+		l.State = history.LinkStale
+	}
+	fs.e.record(l)
+	return nil
 }

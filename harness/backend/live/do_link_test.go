@@ -5,18 +5,29 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // Every mode of the language is a fault that can be put in force, and has a state of its own in the history.
 func TestModesOfLinks(t *testing.T) {
-	for mode, want := range map[string]string{"cut": history.LinkCut, "reset": history.LinkReset, "slow": history.LinkSlow, "mute": history.LinkMute, "restore": history.LinkOK} {
-		f, err := faultOf(&scenario.Link{Mode: mode, Delay: scenario.Exactly(time.Second)})
-		if err != nil || f.Validate() != nil || stateOf(f.Mode) != want {
-			t.Errorf("%s: %+v, %v, %v, state %q, expected %q", mode, f, err, f.Validate(), stateOf(f.Mode), want)
+	second := scenario.Exactly(time.Second)
+	for want, a := range map[string]scenario.Link{
+		history.LinkOK: {Mode: "restore"}, history.LinkCut: {Mode: "cut", Direction: "answers"}, history.LinkReset: {Mode: "reset"}, history.LinkMute: {Mode: "mute"},
+		history.LinkSlow: {Mode: "slow", Delay: second}, history.LinkSlowHandshake: {Mode: "slow-handshake", Delay: second},
+		history.LinkThrottled: {Mode: "throttled", Rate: 500}, history.LinkLossy: {Mode: "lossy", Loss: 5},
+	} {
+		f, err := faultOf(&a)
+		if err != nil || stateOf(f.Mode) != want || f.Delay != a.Delay.Value() || string(f.Direction) != a.Direction || f.Rate != a.Rate || f.Loss != a.Loss {
+			t.Errorf("%+v: %+v, %v, state %q, expected %q", a, f, err, stateOf(f.Mode), want)
 		}
 	}
-	if f, err := faultOf(&scenario.Link{Mode: "deaf"}); err == nil {
-		t.Errorf("mode deaf was taken for %+v", f)
+	if stateOf(netfault.Fault{}.Mode) != history.LinkOK {
+		t.Errorf("the zero fault is %q", stateOf(netfault.Fault{}.Mode))
+	}
+	for _, mode := range []string{"deaf", "stale"} { // a stale list is no fault of a connection
+		if f, err := faultOf(&scenario.Link{Mode: mode}); err == nil {
+			t.Errorf("mode %s was taken for %+v", mode, f)
+		}
 	}
 }

@@ -53,7 +53,10 @@ type controlPlane struct {
 	sealed  bool
 }
 
-var _ live.ControlPlane = (*controlPlane)(nil)
+var (
+	_ live.ControlPlane = (*controlPlane)(nil)
+	_ live.StaleLister  = (*controlPlane)(nil)
+)
 
 // Traits implements live.ControlPlane.
 func (p *controlPlane) Traits() live.Traits {
@@ -197,6 +200,15 @@ func (p *controlPlane) SetLink(ctx context.Context, l history.Link, f netfault.F
 		return p.lb.Set(l.Node, f)
 	}
 	return fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server or to the load balancer, aggregators and clients to the load balancer", l.From, l.To)
+}
+
+// StaleList implements live.StaleLister.
+func (p *controlPlane) StaleList(stale bool) {
+	if stale {
+		p.lb.Freeze()
+	} else {
+		p.lb.Update()
+	}
 }
 
 func (p *controlPlane) link(node string) *netfault.Link {

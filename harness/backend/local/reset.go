@@ -40,6 +40,7 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 
 // clearLinks ends every fault on the ways between programs.
 func (r repair) clearLinks(ctx context.Context) error {
+	r.p.lb.Update()
 	errs := []error{r.p.frontUnit.Start(ctx)}
 	for _, s := range r.p.cp.Servers() {
 		if r.p.leaves(s.Name()) {

@@ -111,21 +111,26 @@ func (s *stream) close() {
 }
 
 // toServer brings a message to the server, and toClient one back. What belongs to a connection that has broken is lost.
-func (c *conn) toServer(arrive func()) { c.pass(0, c.links, arrive) }
+func (c *conn) toServer(arrive func()) { c.carry(0, smallMessage, arrive) }
+func (c *conn) toClient(arrive func()) { c.carry(1, smallMessage, arrive) }
 
-func (c *conn) toClient(arrive func()) {
-	back := slices.Clone(c.links)
-	slices.Reverse(back)
-	c.pass(1, back, arrive)
+// carry is that for a message of some size.
+func (c *conn) carry(direction, bytes int, arrive func()) {
+	links := c.links
+	if direction == 1 {
+		links = slices.Clone(links)
+		slices.Reverse(links)
+	}
+	c.pass(direction, bytes, links, arrive)
 }
 
-func (c *conn) pass(direction int, links []*link, arrive func()) {
+func (c *conn) pass(direction, bytes int, links []*link, arrive func()) {
 	switch {
 	case c.broken || c.unheard:
 	case len(links) == 0:
 		arrive()
 	default:
-		links[0].send(direction, func() { c.pass(direction, links[1:], arrive) })
+		links[0].sendIn(nil, 0, direction, bytes, func() { c.pass(direction, bytes, links[1:], arrive) })
 	}
 }
 

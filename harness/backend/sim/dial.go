@@ -22,13 +22,15 @@ func (w *world) dialNode(l *link, s *server, done func(*conn, error)) {
 		w.k.After(leastLatency, func() { done(w.connect(&conn{links: []*link{l}, unheard: true}), nil) })
 		return
 	}
-	l.send(0, func() {
-		if !s.accepts() {
-			l.send(1, func() { done(nil, errRefused) })
-			return
-		}
-		c := w.connect(&conn{links: []*link{l}, server: s})
-		l.send(1, func() { done(c, nil) })
+	l.reach(func() {
+		l.sendIn(nil, 0, 0, handshakeSize, func() {
+			if !s.accepts() {
+				l.send(1, func() { done(nil, errRefused) })
+				return
+			}
+			c := w.connect(&conn{links: []*link{l}, server: s})
+			l.sendIn(nil, 0, 1, handshakeSize, func() { shake(c.links, func() { done(c, nil) }) })
+		})
 	})
 }
 
@@ -54,9 +56,8 @@ func (b *balancer) dialBalanced(front *link, done func(*conn, error)) {
 	if front.state == history.LinkMute {
 		return
 	}
-	front.sendTo(&b.proc, 0, func() {
-		members := b.turn()
-		b.tryMembers(front, members, once)
+	front.reach(func() {
+		front.sendIn(&b.proc, b.incarnation, 0, handshakeSize, func() { b.tryMembers(front, b.turn(), once) })
 	})
 }
 
@@ -67,18 +68,27 @@ func (b *balancer) refuses(front *link) bool {
 
 // turn is the members of the load balancer, a different one first each time.
 func (b *balancer) turn() []*node {
-	var members []*node
-	for _, n := range b.w.main.nodes {
-		if !n.isolated {
-			members = append(members, n)
-		}
-	}
+	members := b.members()
 	if len(members) == 0 {
 		return nil
 	}
 	first := b.next % len(members)
 	b.next = first + 1
 	return append(append([]*node(nil), members[first:]...), members[:first]...)
+}
+
+// members are the nodes whose API servers the load balancer knows.
+func (b *balancer) members() []*node {
+	if b.stale != nil {
+		return b.stale
+	}
+	var members []*node
+	for _, n := range b.w.main.nodes {
+		if !n.isolated {
+			members = append(members, n)
+		}
+	}
+	return members
 }
 
 func (b *balancer) tryMembers(front *link, members []*node, done func(*conn, error)) {
@@ -91,16 +101,22 @@ func (b *balancer) tryMembers(front *link, members []*node, done func(*conn, err
 	established := func(c *conn) {
 		c.links, c.through = []*link{front, n.balanced}, &b.proc
 		b.w.connect(c)
-		front.send(1, func() { done(c, nil) })
+		front.sendIn(nil, 0, 1, handshakeSize, func() { shake(c.links, func() { done(c, nil) }) })
 	}
 	switch {
-	case n.balanced.state == history.LinkCut:
+	case n.balanced.state == history.LinkCut || n.isolated: // a machine that is gone does not even refuse
 		b.after(memberTimeout, aggregated)
 	case n.balanced.state == history.LinkMute:
 		established(&conn{unheard: true})
 	case n.balanced.state == history.LinkReset || !n.server.accepts():
 		b.after(leastLatency, aggregated)
 	default:
-		n.balanced.send(0, func() { established(&conn{server: n.server}) })
+		if wait := n.balanced.establishing(); wait > memberTimeout {
+			b.after(memberTimeout, aggregated)
+		} else if wait > 0 {
+			b.after(wait, func() { established(&conn{server: n.server}) })
+		} else {
+			n.balanced.sendIn(nil, 0, 0, handshakeSize, func() { established(&conn{server: n.server}) })
+		}
 	}
 }

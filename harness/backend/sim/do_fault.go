@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
@@ -142,22 +141,19 @@ func (fs *faults) remote(_ context.Context, a *scenario.KMS) error {
 
 // link puts a fault in force on the selected links, or restores them.
 func (fs *faults) link(_ context.Context, a *scenario.Link) error {
-	modes := map[string]string{"cut": history.LinkCut, "reset": history.LinkReset, "slow": history.LinkSlow, "mute": history.LinkMute, "restore": history.LinkOK}
-	state, ok := modes[a.Mode]
-	if !ok {
-		return fmt.Errorf("mode %q: expected cut, reset, slow, mute or restore", a.Mode)
-	}
-	delay := time.Duration(0)
-	if state == history.LinkSlow {
-		delay = a.Delay.Value()
-	}
+	f := history.Link{State: a.State(), Delay: a.Delay.Value(), Direction: a.Direction, Rate: a.Rate, Loss: a.Loss}
 	switch a.From {
 	case history.RoleAggregator:
-		fs.w.front.set(state, delay)
+		fs.w.front.impair(f)
 		return nil
 	case "client", "harness": // nobody but the harness, which goes past it here
-		fs.w.record("backend", &history.Link{From: "client", To: history.RoleLoadBalancer, State: state, Delay: delay})
+		f.From, f.To = "client", history.RoleLoadBalancer
+		fs.w.record("backend", &f)
 		return nil
+	case history.RoleLoadBalancer:
+		if fs.staleList(a); a.Mode == history.LinkStale {
+			return nil
+		}
 	}
 	nodes, err := fs.e.procs.selectNodes(a.Node, true)
 	if err != nil {
@@ -165,16 +161,30 @@ func (fs *faults) link(_ context.Context, a *scenario.Link) error {
 	}
 	for _, n := range nodes {
 		if a.From == history.RoleNode {
-			fs.network(n, state)
+			fs.network(n, f.State)
 			continue
 		}
 		l := n.link(a.Ends())
 		if l == nil {
 			return fmt.Errorf("there is no link from %s to %s", a.From, a.To)
 		}
-		l.set(state, delay)
+		l.impair(f)
 	}
 	return nil
+}
+
+// staleList lets the load balancer's list of API servers become stale, or ends that.
+func (fs *faults) staleList(a *scenario.Link) {
+	b, f := fs.w.balancer, &history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, State: a.State()}
+	switch {
+	case a.Mode == history.LinkStale && b.stale == nil:
+		b.stale = b.members()
+	case a.State() == history.LinkOK && a.Node == "" && b.stale != nil:
+		b.stale = nil
+	default:
+		return
+	}
+	fs.w.record("backend", f)
 }
 
 // network takes a node of several off the network, or connects it again: it loses the load balancer and etcd, and its pods what they use.

@@ -65,6 +65,18 @@ type reply struct {
 	err      error
 }
 
+// size is how many bytes it takes.
+func (r reply) size() int {
+	bytes := smallMessage
+	if r.version != nil {
+		bytes += r.version.Size()
+	}
+	for _, v := range r.list {
+		bytes += v.Size()
+	}
+	return bytes
+}
+
 // problem is why a reply is no success.
 func (r reply) problem() error {
 	switch {
@@ -111,9 +123,9 @@ func (w *world) resourceName(r schema.GroupVersionResource) string {
 func (c *conn) ask(r request, done func(reply)) (cancel func()) {
 	st := c.open(func(err error) { done(reply{err: err}) })
 	sent := &r
-	c.toServer(c.atServer(func() {
+	c.carry(0, smallMessage+len(r.body), c.atServer(func() {
 		c.server.receive(sent, func() bool { return !st.over }, func(rep reply) {
-			c.toClient(func() {
+			c.carry(1, rep.size(), func() {
 				if !st.over {
 					st.close()
 					done(rep)

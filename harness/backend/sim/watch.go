@@ -65,7 +65,7 @@ func (o *watcher) writeConfig(e objects.Event) {
 }
 
 func (o *watcher) deliver(e objects.Event) {
-	o.c.toClient(func() {
+	o.c.carry(1, smallMessage+e.Version.Size(), func() {
 		if !o.st.over {
 			o.event(e)
 		}

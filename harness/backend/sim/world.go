@@ -83,7 +83,8 @@ type world struct {
 // balancer is the load balancer in front of the API servers.
 type balancer struct {
 	proc
-	next int // member that is tried first
+	next  int     // member that is tried first
+	stale []*node // the members while the list is not updated; nil: it is
 }
 
 // epoch is when every simulation begins. Nothing depends on which instant it is.

@@ -70,8 +70,16 @@ func (b *builder) link(at time.Time, l history.Link, index int) word {
 	switch l.State {
 	case history.LinkOK:
 		w.class = OK
-	case history.LinkSlow:
+	case history.LinkSlow, history.LinkSlowHandshake:
 		w.class, w.text = Warn, w.text+" by "+short(l.Delay)
+	case history.LinkThrottled:
+		w.class, w.text = Warn, w.text+" to "+strconv.Itoa(l.Rate)+" B/s"
+	case history.LinkLossy:
+		w.class, w.text = Warn, w.text+" by "+strconv.Itoa(l.Loss)+" %"
+	case history.LinkStale:
+		w.class = Warn
+	case history.LinkCut:
+		w.text = strings.TrimSpace(w.text + " " + l.Direction)
 	}
 	if _, known := b.open[b.mine(w.at)]; !known {
 		b.set(w.at, b.began, OK, history.LinkOK, index)
