@@ -17,10 +17,13 @@ const onlyKind = "only-kind"
 
 // nightly are the mechanisms of a real cluster that the gate leaves to LABELS=all, and why.
 var nightly = map[string]string{
-	"aggregated API servers": "their Deployments need a cluster of another shape, which takes two minutes to boot",
-	"operator":               "it changes static pods by the same functions of the backend as the verb encryption, and takes minutes",
-	"kubeadm join, new name": "it takes the steps of a join under the same name, and the reset joins a third node afterwards",
-	"node outlived":          "the node is removed as any other, only later",
+	"aggregated API servers":   "their Deployments need a cluster of another shape, which takes two minutes to boot",
+	"operator":                 "it changes static pods by the same functions of the backend as the verb encryption, and takes minutes",
+	"kubeadm join, new name":   "it takes the steps of a join under the same name, and the reset joins a third node afterwards",
+	"link mode throttled":      "another fault of the proxy that link mode slow needs",
+	"link mode lossy":          "another fault of the proxy that link mode slow needs",
+	"link mode slow-handshake": "another fault of the proxy that link mode slow needs, without the rule for existing connections",
+	"node outlived":            "the node is removed as any other, only later",
 }
 
 // mechanisms are what a scenario needs of a real cluster that no other backend has: its actions say so.

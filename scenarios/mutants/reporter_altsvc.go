@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/altsvc"
@@ -43,10 +44,33 @@ func failingOver() []Mutant {
 			Mistake: "a list of API servers that is read at the start: the members change, and the client knows those that are gone until somebody restarts it",
 		},
 		{
+			Name: "advertised-by-a-stale-list", Scenario: "altsvc-stale-list", Caught: []string{"CADENCE"},
+			Subject: func() sim.Options { return sim.Options{TestHooks: sim.TestHooks{Heard: onlyTheFirstMembers()}} },
+			Mistake: "API servers that advertise the ready members of the load balancer's list: when that is outdated, nobody hears of those that took the place of others",
+		},
+		{
 			Name: "dials-for-the-whole-deadline", Scenario: "altsvc-backend-not-ready", Caught: []string{"CADENCE"},
 			Subject: options(func(o *altsvc.Options) { o.DialTimeout = time.Hour }),
 			Mistake: "no timeout of its own for a connection: the deadline of the write ends the attempt, nobody is blamed, and the next write tries the same API server",
 		},
+	}
+}
+
+// onlyTheFirstMembers leaves out of a field what the first one did not have.
+func onlyTheFirstMembers() func(string) string {
+	var first []altsvc.Alternative
+	return func(field string) string {
+		f, err := altsvc.Parse(field)
+		if err != nil {
+			return field // it was not read, as a client would not
+		}
+		if first == nil {
+			first = f.Alternatives
+		}
+		f.Alternatives = slices.DeleteFunc(f.Alternatives, func(a altsvc.Alternative) bool {
+			return !slices.ContainsFunc(first, func(o altsvc.Alternative) bool { return o.Host == a.Host && o.Port == a.Port })
+		})
+		return f.String()
 	}
 }
 

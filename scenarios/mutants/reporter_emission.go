@@ -34,6 +34,10 @@ func emission() []Mutant {
 			Mistake: "a publisher that loops until its write succeeds: no tick happens meanwhile, and what it writes at last is from before the outage",
 		},
 		{
+			Name: "deadline-after-the-handshake", Scenario: "service-network-faults", Caught: []string{"FRESH-ONLY"}, Subject: publishing(patientWithHandshakes),
+			Mistake: "a deadline for each request and another, of 4 s, for a connection: when handshakes are slow, what is written is older than an interval and both deadlines",
+		},
+		{
 			Name: "silent-after-a-refusal", Scenario: "typed-list-full", Contract: scenario.ContractHealthReports, Caught: []string{"CADENCE"}, Subject: publishing(silentAfterARefusal),
 			Mistake: "a refused write taken for a mistake of its own that no repetition mends: the list has room again, and the reporter does not look",
 		},
@@ -119,6 +123,14 @@ func queueAndFlush(_ string, next sim.Publish) sim.Publish {
 			})
 		}
 		flush(nil)
+	}
+}
+
+// patientWithHandshakes gives a write four seconds more, which a connection may take.
+func patientWithHandshakes(_ string, next sim.Publish) sim.Publish {
+	return func(write core.Action, done func(error)) {
+		write.Until = write.Until.Add(4 * time.Second)
+		next(write, done)
 	}
 }
 
