@@ -162,10 +162,18 @@ const crossings = 12
 // that is gone is left for another, and the history tells when; one that is only slow nobody has a reason to leave, and whether the
 // aggregator uses it is not known.
 func (nw *network) prompt(from ...string) spans {
-	return nw.fine(func(l linkChange) bool {
-		slow := l.state == history.LinkSlow && (l.delay == 0 || crossings*l.delay > nw.facts.run.Timing.AggregatorLatency)
-		return (l.ok || slow) && slices.Contains(from, l.from)
-	})
+	return nw.fine(func(l linkChange) bool { return (l.ok || nw.delays(l)) && slices.Contains(from, l.from) })
+}
+
+// delays reports whether a link may use up the aggregator's bound, and still carries what is sent.
+func (nw *network) delays(l linkChange) bool {
+	switch l.state {
+	case history.LinkSlow:
+		return l.delay == 0 || crossings*l.delay > nw.facts.run.Timing.AggregatorLatency
+	case history.LinkThrottled, history.LinkLossy, history.LinkSlowHandshake: // for how long is not known
+		return true
+	}
+	return false
 }
 
 // anyAPI is when at least one API server could be reached through the load balancer.

@@ -21,6 +21,10 @@ func TestSlowAPIServerExcusesTheAggregator(t *testing.T) {
 		{history.RoleLoadBalancer, history.RoleAPIServer, history.LinkSlow, 50 * time.Millisecond, true},
 		{history.RoleReporter, history.RoleAPIServer, history.LinkSlow, 200 * time.Millisecond, true},
 		{history.RoleLoadBalancer, history.RoleAPIServer, history.LinkCut, 0, true},
+		{history.RoleLoadBalancer, history.RoleAPIServer, history.LinkLossy, 0, false},
+		{history.RoleLoadBalancer, history.RoleAPIServer, history.LinkThrottled, 0, false},
+		{history.RoleAPIServer, history.RoleEtcd, history.LinkSlowHandshake, time.Second, false},
+		{history.RoleReporter, history.RoleAPIServer, history.LinkLossy, 0, true},
 	} {
 		w := newWorld(3, "1")
 		link := func(state string) func(*world) {
