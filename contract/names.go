@@ -61,6 +61,15 @@ func NodeOfIdentity(user string, groups []string) (node string, ok bool) {
 
 // AggregatorServerName is the name in the certificate with which the aggregator serves the streams of reporters.
 const AggregatorServerName = "kms-health-aggregator"
+// A reporter in a Deployment has the service account of its pod in place of a user of its own: the same for all nodes. Its node is in its token, which
+// the API server makes for the pod, and shows as the extra field NodeNameExtra of the user.
+const (
+	ReporterServiceAccount = "kms-health-reporter"
+	NodeNameExtra          = "authentication.kubernetes.io/node-name"
+
+	// Namespace has the service account, and the aggregator's lease, unless an installation names another.
+	Namespace = "kms-health"
+)
 
 // RollupTypes are the conditions that the aggregator owns, in the order in which they are shown.
 func RollupTypes() []string {
@@ -83,5 +92,26 @@ func FieldManager(node string) string {
 	return ReporterFieldManagerPrefix + hex.EncodeToString(sum[:])
 }
 
-// ReporterIdentity is the user name under which the reporter on node talks to the API server.
+// ReporterIdentity is the user name under which the reporter on node talks to the API server with a client certificate.
 func ReporterIdentity(node string) string { return ReporterIdentityPrefix + node }
+
+// ReporterAccount is the user name of a reporter that has the service account of a namespace.
+func ReporterAccount(namespace string) string {
+	return serviceAccountPrefix + namespace + ":" + ReporterServiceAccount
+}
+
+const serviceAccountPrefix = "system:serviceaccount:"
+
+// NodeOfReporter is the node whose reporter has an identity; ok is false for a user that is no reporter. tokenNode is the user's NodeNameExtra. The node is
+// empty for a service account whose token names none: it may write nothing.
+func NodeOfReporter(user, tokenNode string) (node string, ok bool) {
+	if node, ok := strings.CutPrefix(user, ReporterIdentityPrefix); ok {
+		return node, true
+	}
+	account, ok := strings.CutPrefix(user, serviceAccountPrefix)
+	namespace, name, _ := strings.Cut(account, ":")
+	if !ok || namespace == "" || name != ReporterServiceAccount {
+		return "", false
+	}
+	return tokenNode, true
+}

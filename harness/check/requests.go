@@ -63,9 +63,7 @@ func (rq *requestFacts) read() {
 		if r.received.IsZero() {
 			r.received = e.At
 		}
-		if node, ok := r.Reporter(); ok {
-			r.node, r.relayed = node, r.ReportOf != ""
-		}
+		r.node, r.relayed = r.Reporter(), r.ReportOf != ""
 		r.onCR = rq.facts.isCR(r.Resource, r.Name)
 		r.write = isWrite(r.Verb)
 		if r.write && r.ours() {

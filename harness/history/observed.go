@@ -2,7 +2,6 @@ package history
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -82,6 +81,8 @@ type Request struct {
 	AuditID   string `json:"auditID"`
 	APIServer string `json:"apiServer"` // node of the API server
 	User      string `json:"user"`
+	// TokenNode is the node that the token of a service account names; empty for other users.
+	TokenNode string `json:"tokenNode,omitempty"`
 	UserAgent string `json:"userAgent,omitempty"`
 	// ReportOf is the node whose report an aggregator wrote, where reporters stream; else empty.
 	ReportOf string `json:"reportOf,omitempty"`
@@ -108,12 +109,13 @@ type Request struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
-// Reporter is the node of the reporter that sent the request, or whose report an aggregator wrote with it; ok is false if there is none.
-func (r *Request) Reporter() (node string, ok bool) {
+// Reporter is the node whose reporter made the request, or whose report an aggregator wrote with it; empty for other requests.
+func (r *Request) Reporter() string {
 	if r.ReportOf != "" {
-		return r.ReportOf, true
+		return r.ReportOf
 	}
-	return strings.CutPrefix(r.User, contract.ReporterIdentityPrefix)
+	node, _ := contract.NodeOfReporter(r.User, r.TokenNode)
+	return node
 }
 
 // Cause is one of the reasons for which an API server refused a request, as in metav1.StatusCause.

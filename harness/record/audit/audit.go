@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -50,7 +51,16 @@ type event struct {
 }
 
 type user struct {
-	Username string `json:"username"`
+	Username string              `json:"username"`
+	Extra    map[string][]string `json:"extra"`
+}
+
+// node is the node that the user's token names.
+func (u user) node() string {
+	if names := u.Extra[contract.NodeNameExtra]; len(names) == 1 {
+		return names[0]
+	}
+	return ""
 }
 
 // Stages of an audit event.
@@ -87,13 +97,13 @@ func (e *event) ends() bool {
 
 func (e *event) request(node string) *history.Request {
 	r := &history.Request{
-		AuditID: e.AuditID, APIServer: node, User: e.User.Username, UserAgent: e.UserAgent, Verb: e.Verb,
+		AuditID: e.AuditID, APIServer: node, User: e.User.Username, TokenNode: e.User.node(), UserAgent: e.UserAgent, Verb: e.Verb,
 		Resource: e.resource(), Subresource: e.ObjectRef.Subresource, Namespace: e.ObjectRef.Namespace,
 		Name: e.ObjectRef.Name, Code: e.ResponseStatus.Code, Received: e.Received, Completed: e.Reached,
 		ResourceVersion: e.ResponseObject.Metadata.ResourceVersion,
 	}
 	if e.As != nil {
-		r.User = e.As.Username
+		r.User, r.TokenNode = e.As.Username, e.As.node()
 	}
 	if r.Code >= 400 || r.Code == 0 {
 		r.Message, r.Reason, r.Causes = e.ResponseStatus.Message, e.ResponseStatus.Reason, e.ResponseStatus.Details.Causes

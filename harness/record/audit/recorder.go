@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -34,7 +33,8 @@ type Recorder struct {
 
 // SystemUnderTest are the identities of the contract: reporters and aggregator.
 func SystemUnderTest(user string) bool {
-	return user == contract.AggregatorIdentity || strings.HasPrefix(user, contract.ReporterIdentityPrefix)
+	_, reporter := contract.NodeOfReporter(user, "")
+	return reporter || user == contract.AggregatorIdentity
 }
 
 func (r *Recorder) note(request *history.Request, ended bool) {

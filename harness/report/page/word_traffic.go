@@ -42,8 +42,8 @@ func call(c history.Call, deadline time.Duration) word {
 // request is one line of an audit log, in the lane of whoever made it.
 func request(r history.Request) word {
 	w := word{at: place{lane: laneNode, node: r.APIServer, row: rowAPIServer}, class: Quiet}
-	switch node, ok := r.Reporter(); {
-	case ok:
+	switch node := r.Reporter(); {
+	case node != "":
 		w.at.node, w.at.row = node, rowWrites
 	case r.User == contract.AggregatorIdentity:
 		w.at = place{lane: laneRollups, row: rowAggregatorWrites}

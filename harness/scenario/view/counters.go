@@ -12,8 +12,8 @@ const firstFailure = 400
 
 // applyRequest counts the writes of a reporter to the operator CR, told by its identity.
 func (s *State) applyRequest(r history.Request) bool {
-	node, ok := r.Reporter()
-	if !ok || !isResource(r.Resource, s.operator) || !isWrite(r.Verb) {
+	node := r.Reporter()
+	if node == "" || !isResource(r.Resource, s.operator) || !isWrite(r.Verb) {
 		return false
 	}
 	w := s.writes[node]

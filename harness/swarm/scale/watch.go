@@ -52,8 +52,8 @@ func (w *watcher) see(e history.Event) {
 }
 
 func (w *watcher) answered(r *history.Request) {
-	node, isReporter := r.Reporter()
-	if !isReporter || r.Verb != "patch" {
+	node := r.Reporter()
+	if node == "" || r.Verb != "patch" {
 		return
 	}
 	w.ticks++
