@@ -21,8 +21,8 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Namespace is where the aggregator's lease lives.
-const Namespace = "kms-health"
+// Namespace has the aggregator's lease and the reporters' service account.
+const Namespace = contract.Namespace
 
 // Options say for which cluster to render.
 type Options struct {
@@ -35,7 +35,7 @@ type Options struct {
 	Namespace string
 	// Streaming is for reporters that stream to the aggregator: they need no rights, and the aggregator writes the EncryptionHealth.
 	Streaming bool
-	// Suffix of the names of all other objects, where several installations must not meet.
+	// Suffix of the names of all other objects, where several installations must not meet. The service account has none: its name is in the contract.
 	Suffix string
 }
 
@@ -67,6 +67,9 @@ type values struct {
 	ReporterGroup           string
 	ReporterIdentityPrefix  string
 	ReporterConditionPrefix string
+	ReporterServiceAccount  string
+	ReporterAccount         string // the user name of the service account
+	NodeNameExtra           string
 	AggregatorIdentity      string
 	MaxEntries              int    // plugins of a node
 	Health                  string // resource of the EncryptionHealth; empty unless reporters stream
@@ -96,7 +99,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 		out = append(out, objects...)
 	}
 	for _, object := range out {
-		if object.GetKind() != "Namespace" {
+		if kind := object.GetKind(); kind != "Namespace" && kind != "ServiceAccount" { // each installation has its own namespace
 			rename(object, o.Suffix)
 		}
 	}
@@ -136,6 +139,9 @@ func Render(name string, o Options) ([]byte, error) {
 		ReporterGroup:           contract.ReporterGroup,
 		ReporterIdentityPrefix:  contract.ReporterIdentityPrefix,
 		ReporterConditionPrefix: contract.ReporterConditionPrefix,
+		ReporterServiceAccount:  contract.ReporterServiceAccount,
+		ReporterAccount:         contract.ReporterAccount(cmp.Or(o.Namespace, Namespace)),
+		NodeNameExtra:           contract.NodeNameExtra,
 		AggregatorIdentity:      contract.AggregatorIdentity,
 		MaxEntries:              contract.MaxEntries,
 		Health:                  health, HealthGroup: contract.HealthGroup, OperatorName: cmp.Or(o.Operator, "kubeapiserver"),

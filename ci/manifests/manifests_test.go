@@ -68,7 +68,7 @@ func TestSubjectsAreTheContracts(t *testing.T) {
 		subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
 		for _, s := range subjects {
 			name := s.(map[string]any)["name"]
-			if name != contract.ReporterGroup && name != contract.AggregatorIdentity {
+			if name != contract.ReporterGroup && name != contract.ReporterServiceAccount && name != contract.AggregatorIdentity {
 				t.Errorf("%s is bound to %v", o.GetName(), name)
 			}
 		}
@@ -104,7 +104,7 @@ func TestInstallationsWithASuffix(t *testing.T) {
 		names[o.GetName()] = true
 	}
 	for _, o := range objects {
-		if !strings.HasSuffix(o.GetName(), "-run-1") || o.GetKind() == "Namespace" {
+		if o.GetKind() != "ServiceAccount" && !strings.HasSuffix(o.GetName(), "-run-1") || o.GetKind() == "Namespace" {
 			t.Errorf("%s %s belongs to every installation", o.GetKind(), o.GetName())
 		}
 		if o.GetNamespace() != "" && o.GetNamespace() != "run-1" {

@@ -1,0 +1,175 @@
+package manifests
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/kmsharness/kmsharness/ci/crds"
+	"github.com/kmsharness/kmsharness/contract"
+)
+
+func operatorCR() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubeapiservers"}
+}
+
+// installed is a real API server with the manifests, of which a test may change the text of the policy.
+type installed struct {
+	t      *testing.T
+	config *rest.Config
+	admin  dynamic.Interface
+}
+
+func install(t *testing.T) *installed {
+	t.Helper()
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		t.Skip("needs etcd and kube-apiserver: set KUBEBUILDER_ASSETS to their directory")
+	}
+	list, err := crds.List(crds.TechPreview)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &envtest.Environment{BinaryAssetsDirectory: assets, CRDInstallOptions: envtest.CRDInstallOptions{CRDs: list}}
+	in := &installed{t: t}
+	if in.config, err = env.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	in.config.QPS = -1
+	if in.admin, err = dynamic.NewForConfig(in.config); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := Objects(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cr := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeAPIServer", "spec": map[string]any{"managementState": "Managed"}}}
+	cr.SetName("cluster")
+	for _, o := range append(objects, cr) {
+		r, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		if o.GetKind() == "ValidatingAdmissionPolicy" {
+			r.Resource = "validatingadmissionpolicies"
+		}
+		if _, err := in.admin.Resource(r).Namespace(o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatalf("create %s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return in
+}
+
+// apply writes the condition of a node as a user, another one each time, and returns what the API server answers.
+func (in *installed) apply(as rest.ImpersonationConfig, node string) error {
+	config := rest.CopyConfig(in.config)
+	config.Impersonate = as
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeAPIServer", "status": map[string]any{"conditions": []any{map[string]any{
+		"type": contract.ConditionType(node), "status": "True", "reason": "AsExpected", "message": time.Now().String(), "lastTransitionTime": "2026-01-01T00:00:00Z"}}}})
+	if err != nil {
+		return err
+	}
+	force := true
+	_, err = client.Resource(operatorCR()).Patch(in.t.Context(), "cluster", types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: contract.FieldManager(node), Force: &force}, "status")
+	return err
+}
+
+// settle waits until the API server has loaded the policy: until it answers a request as expected.
+func (in *installed) settle(as rest.ImpersonationConfig, node string, denied bool) {
+	in.t.Helper()
+	err := wait.PollUntilContextTimeout(in.t.Context(), 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		return apierrors.IsForbidden(in.apply(as, node)) == denied, nil
+	})
+	if err != nil {
+		in.t.Fatalf("%s writes the entry of %s, denied %v: %v", as.UserName, node, denied, err)
+	}
+}
+
+func account(node ...string) rest.ImpersonationConfig {
+	as := rest.ImpersonationConfig{UserName: contract.ReporterAccount(Namespace)}
+	if len(node) > 0 {
+		as.Extra = map[string][]string{contract.NodeNameExtra: node}
+	}
+	return as
+}
+
+func certificate(node string) rest.ImpersonationConfig {
+	return rest.ImpersonationConfig{UserName: contract.ReporterIdentity(node), Groups: []string{contract.ReporterGroup}}
+}
+
+// The node of a reporter is in its certificate, or in the token of its service account, and nowhere else.
+func TestAReporterWritesForItsNode(t *testing.T) {
+	in := install(t)
+	in.settle(certificate("cp-1"), "cp-2", true)
+	both := certificate("cp-1")
+	both.Extra = map[string][]string{contract.NodeNameExtra: {"cp-2"}}
+	for _, c := range []struct {
+		name    string
+		as      rest.ImpersonationConfig
+		node    string
+		allowed bool
+	}{
+		{"a certificate, its node", certificate("cp-1"), "cp-1", true},
+		{"a token, its node", account("cp-1"), "cp-1", true},
+		{"a token, another node", account("cp-1"), "cp-2", false},
+		{"a token that names no node", account(), "cp-1", false},
+		{"a certificate is not outdone by an extra field", both, "cp-2", false},
+		{"another service account that names the node", rest.ImpersonationConfig{UserName: contract.ReporterAccount("default"), Extra: map[string][]string{contract.NodeNameExtra: {"cp-1"}}}, "cp-1", false},
+	} {
+		if err := in.apply(c.as, c.node); (err == nil) != c.allowed || err != nil && !apierrors.IsForbidden(err) {
+			t.Errorf("%s: %v, expected allowed %v", c.name, err, c.allowed)
+		}
+	}
+}
+
+// A policy with the mistake lets a token of one node write the entry of another, which is what the test above looks for.
+func TestWrongPoliciesAreFound(t *testing.T) {
+	in := install(t)
+	in.settle(account("cp-1"), "cp-2", true)
+	policies := in.admin.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"})
+	good, err := policies.Get(t.Context(), "kms-health-reporter-kubeapiservers", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string][2]string{
+		"it is about certificates alone":           {` || request.userInfo.username == '` + contract.ReporterAccount(Namespace) + `'`, ``},
+		"it takes the node from the field manager": {`request.userInfo.?extra[?'` + contract.NodeNameExtra + `'][?0].orValue('')`, `(object.metadata.managedFields.exists(m, m.manager == '` + contract.FieldManager("cp-2") + `') ? 'cp-2' : 'cp-1')`},
+	} {
+		text, err := json.Marshal(good.Object["spec"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong := strings.Replace(string(text), change[0], change[1], 1)
+		if wrong == string(text) {
+			t.Fatalf("%s: the policy does not have %s", name, change[0])
+		}
+		if _, err := policies.Patch(t.Context(), good.GetName(), types.MergePatchType, []byte(`{"spec":`+wrong+`}`), metav1.PatchOptions{}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		in.settle(account("cp-1"), "cp-2", false)
+		if _, err := policies.Patch(t.Context(), good.GetName(), types.MergePatchType, []byte(`{"spec":`+string(text)+`}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		in.settle(account("cp-1"), "cp-2", true)
+	}
+}
