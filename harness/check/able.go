@@ -51,7 +51,7 @@ func (ab *ability) writing(node string) spans {
 	if history.AnyAPIServer(ab.facts.run.Connectivity) {
 		server = ""
 	}
-	return ab.reaching(node).and(ab.facts.network.refused(history.RoleReporter, server).or(ab.facts.objects.crowded(node)).or(ab.facts.clocks.setBack(node)).not(ab.facts.complete))
+	return ab.reaching(node).and(ab.facts.network.refused(history.RoleReporter, node, server).or(ab.facts.objects.crowded(node)).or(ab.facts.clocks.setBack(node)).not(ab.facts.complete))
 }
 
 // reaching is when the reporter of node ran, and reached an API server that could serve it.
@@ -151,7 +151,7 @@ func (ab *ability) aggregatorInCharge() spans {
 		}
 	}
 	path := ab.facts.network.anyAPI().and(ab.facts.network.balancerFine()).and(ab.facts.network.fine(func(l linkChange) bool { return l.from == history.RoleAggregator }))
-	return ran.and(path).and(ab.facts.network.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(ab.calm()).and(ab.facts.clocks.right("")).and(ab.facts.network.refused(history.RoleAggregator, "").not(ab.facts.complete))
+	return ran.and(path).and(ab.facts.network.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(ab.calm()).and(ab.facts.clocks.right("")).and(ab.facts.network.refused(history.RoleAggregator, "", "").not(ab.facts.complete))
 }
 
 // crossings of a link that lie between what the aggregator has to answer to and its answer, at most: the news comes to it; a step

@@ -39,3 +39,20 @@ func TestReportersOfAServiceAccountAreToldApart(t *testing.T) {
 		}
 	}
 }
+
+// TestACredentialIsThatOfItsReporter: what expires on one node excuses no other, whichever API server they use.
+func TestACredentialIsThatOfItsReporter(t *testing.T) {
+	for node, excused := range map[string]bool{"cp-1": false, "cp-2": true} {
+		w := newWorld(3, "1")
+		w.run.Connectivity = history.ConnectService
+		expired := func(over bool) {
+			w.record("backend", &history.Refusal{Role: history.RoleReporter, Node: node, Mode: history.RefuseExpired, Code: 401, Over: over})
+		}
+		w.at(10*sec, func(w *world) { w.rep["cp-2"].cut = true; expired(false) })
+		w.at(22*sec, func(w *world) { w.rep["cp-2"].cut = false; expired(true) })
+		w.boot()
+		if _, violated := failedIDs(Run(w.finish(40 * sec)))["CADENCE"]; violated == excused {
+			t.Errorf("the credential of %s: CADENCE violated %v, expected %v", node, violated, !excused)
+		}
+	}
+}

@@ -66,12 +66,16 @@ func (nw *network) meets(r refusal, role string) bool {
 	return r.of(role) && r.Verb == "get" && nw.facts.run.Contract == history.FormConditions
 }
 
-// refused is when requests of a role could be refused by the API server of a node; with no node, by any. A lost instant is lost, however
-// short it was.
-func (nw *network) refused(role, node string) spans {
+// refused is when requests of a role could be refused by the API server of a node; with no server, by any. A credential that has expired is that of the
+// reporter of node alone. A lost instant is lost, however short it was.
+func (nw *network) refused(role, node, server string) spans {
 	var out []span
 	for _, r := range nw.refusals {
-		if nw.meets(r, role) && (node == "" || r.Node == "" || r.Node == node) {
+		at := server
+		if r.Mode == history.RefuseExpired {
+			at = node
+		}
+		if nw.meets(r, role) && (at == "" || r.Node == "" || r.Node == at) {
 			out = append(out, span{r.from, latest(r.back(), r.from.Add(1))})
 		}
 	}

@@ -32,11 +32,11 @@ func RefusalCode(mode string) int {
 // together say which refusal is over.
 type Refusal struct {
 	Role string `json:"role,omitempty"` // whose requests: reporter or aggregator; empty: both
-	Node string `json:"node,omitempty"` // of the API server; empty: all
+	Node string `json:"node,omitempty"` // of the API server, or, of RefuseExpired, of the reporter; empty: all
 	Verb string `json:"verb,omitempty"` // of the requests; empty: all
 	Mode string `json:"mode"`
 	Code int    `json:"code"`
-	// RetryAfter is what such an answer asks for; 0 if it asks for nothing.
+	// RetryAfter is for how long clients may stay away when it is over: what such an answer asks for, or for how long they keep a token; 0: not at all.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 	Over       bool          `json:"over,omitempty"`
 }
