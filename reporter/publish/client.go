@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/altsvc"
@@ -29,6 +30,7 @@ type client struct {
 func newClient(config *rest.Config, alternatives *altsvc.Options, operator Operator) (*client, error) {
 	made := &client{path: operator.path()}
 	c := rest.CopyConfig(config)
+	rereadToken(c)
 	c.QPS = -1 // the interval limits the rate; client-go's limiter would only hold a write back
 	c.ContentType = runtime.ContentTypeJSON
 	if alternatives == nil {
@@ -52,6 +54,16 @@ func newClient(config *rest.Config, alternatives *altsvc.Options, operator Opera
 		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
 	}
 	return made, nil
+}
+
+// rereadToken lets the request after a 401 have the token that is in the file by then. Without it client-go sends the token that it has read last for up
+// to 50 s, also one that has expired.
+func rereadToken(c *rest.Config) {
+	if c.BearerTokenFile == "" {
+		return
+	}
+	c.Wrap(transport.ResettableTokenSourceWrapTransport(transport.NewCachedFileTokenSource(c.BearerTokenFile)))
+	c.BearerToken, c.BearerTokenFile = "", ""
 }
 
 // Alternatives are the options of a reporter that fails over (connectivity altsvc). A write leaves time to be refused a connection by three
