@@ -64,6 +64,13 @@ type Environment interface {
 // CredentialLifetime is how long a reporter has a credential that is to expire: until after it has started.
 const CredentialLifetime = 3 * time.Second
 
+// TokenReload is how often a client reads the file of its token again, at least: client-go once in 50 s, others once a minute. CredentialOverlap is how long
+// the old credential is accepted when a new one is in its place, so that nobody who does so is refused.
+const (
+	TokenReload       = time.Minute
+	CredentialOverlap = TokenReload + 10*time.Second
+)
+
 // Collector is an environment that leaves artifacts: what people look at for whom the history is not enough. What it cannot
 // collect is its error, and no judgement of anything.
 type Collector interface {

@@ -22,7 +22,7 @@ func TestEncodeKeepsActions(t *testing.T) {
 		"link: {from: load-balancer, to: apiserver, node: cp-3, mode: throttled, rate: 500}", "link: {from: aggregator, to: load-balancer, mode: lossy, loss: 5}",
 		"link: {from: apiserver, to: etcd, mode: cut, direction: answers}", "link: {from: load-balancer, to: apiserver, mode: stale}",
 		"refuse: {role: reporter, node: cp-2, mode: too-many-requests, retryAfter: 2, count: 3, for: 2I, verb: patch}", "watches: {node: cp-3, mode: late, by: 2I}",
-		"clock: {node: cp-1, mode: ahead, by: 2I}", "clock: {role: aggregator, mode: restore}", "credential: {node: cp-1, mode: expire}",
+		"clock: {node: cp-1, mode: ahead, by: 2I}", "clock: {role: aggregator, mode: restore}", "credential: {node: cp-1, mode: expire}", "credential: {node: cp-1, mode: rotate}",
 		"node: {replace: cp-1, with: cp-4, reporter: lingers}", "encryption: {type: KMS, keyIDs: ['2', '1']}", "data: {op: write, count: 6, size: 64}",
 		"condition: {type: NodeControllerDegraded, status: 'True', reason: R, message: m, manager: other}", "condition: {type: XDegraded, delete: true}",
 		"attempt: {as: cp-1, verb: create, resource: secrets, namespace: default, name: x, body: {data: {a: b, c: null}, list: [null, d]}, expect: denied}",

@@ -134,7 +134,7 @@ func (e *Environment) component() string { return apiservers.Component(e.apiServ
 // beginAggregated records what the further API servers were told, and starts their reporters and aggregators.
 func (e *Environment) beginAggregated(ctx context.Context) error {
 	return e.eachAggregated(func(f *Environment) error {
-		if err := f.sut.prepareSystemUnderTest(); err != nil {
+		if err := f.sut.prepareSystemUnderTest(ctx); err != nil {
 			return err
 		}
 		f.recordExpected()

@@ -16,6 +16,7 @@ const recorderUser = "kmsharness-recorder"
 func AuditPolicy() []byte {
 	return []byte(strings.NewReplacer(
 		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "ADMINISTRATORS", adminReporters, "RECORDER", recorderUser, "DATA", dataNamespace,
+		"REPORTER-ACCOUNT", contract.ReporterAccount(contract.Namespace), "ADMIN-ACCOUNT", contract.ReporterAccount(administrators),
 	).Replace(`apiVersion: audit.k8s.io/v1
 kind: Policy
 omitManagedFields: true
@@ -38,7 +39,7 @@ rules:
   userGroups: ["REPORTERS", "ADMINISTRATORS"]
 - level: Metadata
   omitStages: [RequestReceived]
-  users: ["AGGREGATOR"]
+  users: ["AGGREGATOR", "REPORTER-ACCOUNT", "ADMIN-ACCOUNT"]
 - level: Metadata
   omitStages: [RequestReceived]
   users: ["RECORDER"]

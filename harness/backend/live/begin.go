@@ -73,7 +73,7 @@ func KeyIDs(s *scenario.Scenario) []string {
 func (e *Environment) begin(ctx context.Context) error {
 	e.describeProcesses()
 	e.controlPlane.Listen(func(at time.Time, payload any) { e.sink.Record(at, "backend", owned(payload)) })
-	if err := e.sut.prepareSystemUnderTest(); err != nil {
+	if err := e.sut.prepareSystemUnderTest(ctx); err != nil {
 		return err
 	}
 	if err := e.operated.prepareOperators(ctx); err != nil {
@@ -90,9 +90,9 @@ func (e *Environment) begin(ctx context.Context) error {
 	return e.sut.startSystemUnderTest(ctx)
 }
 
-func (sut *systemUnderTest) prepareSystemUnderTest() error {
+func (sut *systemUnderTest) prepareSystemUnderTest(ctx context.Context) error {
 	for _, n := range sut.e.controlPlane.Nodes().List() {
-		if err := sut.prepareReporter(n, n.ReporterPlace.MetricsAddress); err != nil {
+		if err := sut.prepareReporter(ctx, n, n.ReporterPlace.MetricsAddress); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func (st *statuses) attempt(ctx context.Context, a *scenario.Attempt) error {
 	if err != nil {
 		return err
 	}
-	config, err := st.e.controlPlane.RESTConfig(contract.ReporterIdentity(as.Name), []string{contract.ReporterGroup}, as.Server.URL())
+	config, err := st.e.sut.configOf(ctx, as)
 	if err != nil {
 		return err
 	}

@@ -12,14 +12,21 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // reporterKubeconfig writes the kubeconfig of a node's reporter, and gives its path as the program sees it. The credential is a file beside it, as
-// where a kubelet or a certificate syncer mounts one: it can be replaced while the reporter runs.
-func (sut *systemUnderTest) reporterKubeconfig(n *Node) (string, error) {
-	if _, err := sut.writeCredential(n, 0); err != nil {
+// where a kubelet or a certificate syncer mounts one: it can be replaced while the reporter runs. A reporter that uses the in-cluster configuration has none.
+func (sut *systemUnderTest) reporterKubeconfig(ctx context.Context, n *Node) (string, error) {
+	if n.ReporterPlace.InCluster != nil {
+		if err := sut.prepareAccount(ctx, n); err != nil || sut.tellsConnectivity() {
+			return "", err
+		}
+		return sut.accountKubeconfig(n)
+	}
+	if _, err := sut.writeCredential(ctx, n, 0); err != nil {
 		return "", err
 	}
 	at, user := n.ReporterPlace, contract.ReporterIdentity(n.Name)
@@ -45,8 +52,11 @@ func (sut *systemUnderTest) reporterKubeconfig(n *Node) (string, error) {
 // credentialFile has a certificate and its key, so that both are replaced at once.
 func credentialFile(n *Node) string { return "reporter-" + n.Name + ".pem" }
 
-// writeCredential replaces the credential of a node's reporter.
-func (sut *systemUnderTest) writeCredential(n *Node, life time.Duration) (expires time.Time, err error) {
+// writeCredential replaces the credential of a node's reporter. Until expires, which is the end of its life, API servers accept it.
+func (sut *systemUnderTest) writeCredential(ctx context.Context, n *Node, life time.Duration) (expires time.Time, err error) {
+	if n.ReporterPlace.InCluster != nil {
+		return sut.writeToken(ctx, n, life)
+	}
 	text, expires, err := sut.e.controlPlane.Certificate(contract.ReporterIdentity(n.Name), sut.e.opts.reporterGroups(), life)
 	if err != nil {
 		return expires, err
@@ -73,7 +83,7 @@ func (p Place) write(name string, text []byte) (string, error) {
 	return filepath.Join(p.SeenDir, name), nil
 }
 
-// credential lets the credential of reporters expire, or renews it.
+// credential lets the credential of reporters expire, renews it, or does both in the order of a kubelet.
 func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credential) error {
 	nodes, err := sut.e.procs.selectNodes(a.Node, true)
 	if err == nil {
@@ -84,17 +94,21 @@ func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credenti
 	}
 	if a.Mode == scenario.CredentialRenew {
 		for _, n := range nodes {
-			if _, err := sut.writeCredential(n, 0); err != nil {
+			if _, err := sut.writeCredential(ctx, n, 0); err != nil {
 				return err
 			}
 			sut.e.record(expired(n, true))
 		}
 		return nil
 	}
+	life := backend.CredentialLifetime + time.Second
+	if a.Mode == scenario.CredentialRotate {
+		life = backend.CredentialOverlap
+	}
 	var last time.Time
 	ends := map[*Node]time.Time{}
 	for _, n := range nodes {
-		if ends[n], err = sut.writeCredential(n, backend.CredentialLifetime+time.Second); err != nil {
+		if ends[n], err = sut.writeCredential(ctx, n, life); err != nil {
 			return err
 		}
 		last = ends[n]
@@ -105,6 +119,17 @@ func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credenti
 		if err := sut.e.procs.start(ctx, r); err != nil {
 			return err
 		}
+		if n.ReporterPlace.InCluster != nil {
+			last = last.Add(controlplane.TokenCache)
+		}
+	}
+	if a.Mode == scenario.CredentialRotate {
+		for _, n := range nodes {
+			if _, err := sut.writeCredential(ctx, n, 0); err != nil {
+				return err
+			}
+		}
+		clear(ends) // nobody is refused who reads the new one
 	}
 	timer := time.NewTimer(time.Until(last))
 	defer timer.Stop()
@@ -121,5 +146,9 @@ func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credenti
 
 // expired is what API servers answer to the reporter of a node whose credential has expired.
 func expired(n *Node, over bool) *history.Refusal {
-	return &history.Refusal{Role: history.RoleReporter, Node: n.Name, Mode: history.RefuseExpired, Code: history.RefusalCode(history.RefuseExpired), Over: over}
+	r := &history.Refusal{Role: history.RoleReporter, Node: n.Name, Mode: history.RefuseExpired, Code: history.RefusalCode(history.RefuseExpired), Over: over}
+	if n.ReporterPlace.InCluster != nil {
+		r.RetryAfter = backend.TokenReload
+	}
+	return r
 }

@@ -152,11 +152,10 @@ func (nc *nodeChanges) meet(ctx context.Context, n *Node, configured func() erro
 	if err := configured(); err != nil {
 		return err
 	}
-	if err := nc.e.sut.prepareReporter(n, n.ReporterPlace.MetricsAddress); err != nil {
+	if n.since, err = nodeSince(ctx, nc.e.controlPlane, n.Admin, n.Name); err != nil {
 		return err
 	}
-	n.since, err = nodeSince(ctx, nc.e.controlPlane, n.Admin, n.Name)
-	return err
+	return nc.e.sut.prepareReporter(ctx, n, n.ReporterPlace.MetricsAddress)
 }
 
 // joined records that a node is expected to report since its kubelet registered it, long before its reporter can run.

@@ -101,7 +101,7 @@ const nowhere = "127.0.0.1:0"
 // succeed starts another reporter beside one, and ends the older one after a time.
 func (ps *processes) succeed(ctx context.Context, old Target, overlap time.Duration) error {
 	n := ps.e.controlPlane.Nodes().Get(old.Identity.Node)
-	if err := ps.e.sut.prepareReporter(n, nowhere); err != nil {
+	if err := ps.e.sut.prepareReporter(ctx, n, nowhere); err != nil {
 		return err
 	}
 	if err := ps.start(ctx, n.Reporter()); err != nil {

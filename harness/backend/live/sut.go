@@ -46,9 +46,9 @@ type systemUnderTest struct{ e *Environment }
 
 // prepareReporter gives the node's reporter its identity and its way to the API server: its own node's (connectivity
 // loopback). It does not start it. Its metrics are at an address.
-func (sut *systemUnderTest) prepareReporter(n *Node, metrics string) error {
+func (sut *systemUnderTest) prepareReporter(ctx context.Context, n *Node, metrics string) error {
 	at := n.ReporterPlace
-	kubeconfig, err := sut.reporterKubeconfig(n)
+	kubeconfig, err := sut.reporterKubeconfig(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string)
 	values := sut.commonValues(n.ReporterPlace, kubeconfig)
 	values["metricsAddress"] = metrics
 	values["node"] = n.Name
-	values["connectivity"] = sut.connectivity()
+	values["connectivity"] = sut.connectivity(n)
 	values["publish"], values["aggregators"] = sut.publish(), strings.Join(n.ReporterPlace.Aggregators, ",")
 	var sockets []string
 	for _, k := range sut.e.operated.reported(n.Name, sut.e.encrypting.currentKeyIDs()) {
@@ -112,13 +112,20 @@ func (sut *systemUnderTest) withStreams(template, added string) string {
 	return template
 }
 
-// connectivity is the value of {connectivity}. With service it is loopback: the reporter's kubeconfig has the address of the load balancer, and
-// the in-cluster configuration is not used.
-func (sut *systemUnderTest) connectivity() string {
-	if sut.e.scenario.Topology.Connectivity == history.ConnectAltSvc {
+// connectivity is the value of {connectivity}.
+func (sut *systemUnderTest) connectivity(n *Node) string {
+	switch {
+	case n.ReporterPlace.InCluster != nil:
+		return history.ConnectService
+	case sut.e.scenario.Topology.Connectivity == history.ConnectAltSvc:
 		return history.ConnectAltSvc
 	}
 	return history.ConnectLoopback
+}
+
+// tellsConnectivity reports whether reporters are told how to reach the API. Another one that has a kubeconfig goes by that.
+func (sut *systemUnderTest) tellsConnectivity() bool {
+	return strings.Contains(orDefault(sut.e.opts.ReporterCommand, DefaultReporter), "{connectivity}")
 }
 
 // prepareAggregators makes a place for every replica. They go through the load balancer.

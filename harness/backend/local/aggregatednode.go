@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -71,11 +70,8 @@ func (f *aggregatedServers) reporterPlace(name string) (live.Place, error) {
 	if err != nil {
 		return live.Place{}, fmt.Errorf("metrics of its reporter: %w", err)
 	}
-	mount, sockets := "", f.nodeDir(name)
-	if f.mountSockets {
-		mount, sockets = sockets, contract.SocketDir
-	}
-	at := f.at(f.place("https://"+f.front[fromReporter].Addr(), metrics, mount))
+	sockets, mounts := f.sockets(f.nodeDir(name))
+	at := f.at(f.place("https://"+f.front[fromReporter].Addr(), metrics, nil, mounts))
 	at.SocketDir, at.MetricsURL = sockets, "http://"+metrics+"/metrics"
 	if f.streams != nil {
 		at.Aggregators = f.streams.addresses

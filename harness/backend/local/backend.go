@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/command"
@@ -62,6 +64,9 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	var lacks []string
 	if s.Topology.ControlPlanes > maxNodes {
 		lacks = append(lacks, fmt.Sprintf("%d control-plane nodes: the local backend runs a kube-apiserver for each, at most %d", s.Topology.ControlPlanes, maxNodes))
+	}
+	if s.Topology.Connectivity == history.ConnectService && os.Geteuid() != 0 {
+		lacks = append(lacks, "connectivity service: each reporter has its service account at "+live.ServiceAccountDir+" in a mount namespace of its own, which needs root")
 	}
 	lacks = append(lacks, live.UnsupportedVerbs(s)...)
 	lacks = append(lacks, live.UnsupportedAggregated(s)...)

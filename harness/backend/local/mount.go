@@ -1,45 +1,57 @@
 package local
 
 import (
+	"slices"
 	"syscall"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
-// mounted runs a command in a mount namespace of its own, in which dir is at contract.SocketDir; with an empty dir it
+// mount is a folder of this machine, and where a program sees it: below /var/run.
+type mount struct{ from, at string }
+
+// mounted runs a command in a mount namespace of its own, in which each folder is at its mount point; without mounts it
 // leaves the command alone.
 //
 // The mounts are made by a shell between fork and exec, as root: first everything is made private, so that nothing
-// escapes into the namespace of the harness. The directory below which the mount point lies is a tmpfs if it does not
-// exist on this machine, so nothing is written to the machine's own file system.
-func mounted(spec process.Spec, dir string) process.Spec {
-	if dir == "" {
+// escapes into the namespace of the harness. /var/run is a tmpfs if a mount point does not exist on this machine, so nothing
+// is written to the machine's own file system.
+func mounted(spec process.Spec, mounts []mount) process.Spec {
+	if len(mounts) == 0 {
 		return spec
 	}
-	spec.Args = append([]string{"-c", mountScript, "mount-sockets", dir, contract.SocketDir, spec.Path}, spec.Args...)
+	args := []string{"-c", mountScript, "mount"}
+	for _, m := range mounts {
+		args = append(args, m.from, m.at)
+	}
+	spec.Args = slices.Concat(args, []string{"--", spec.Path}, spec.Args)
 	spec.Path = "/bin/sh"
 	spec.Attr = func(attr *syscall.SysProcAttr) { attr.Unshareflags |= syscall.CLONE_NEWNS }
 	return spec
 }
 
-// mountScript takes the sockets' directory, the mount point, and the command. The parent of the mount point becomes a
-// tmpfs that keeps what is mounted below it unreachable: reporters need nothing else there. The sockets' directory is
-// bound aside first, in case it lies there itself.
+// mountScript takes pairs of a folder and its mount point, -- and the command. A tmpfs on /var/run keeps what is mounted below it
+// unreachable: reporters need nothing else there. The folders are bound aside first, in case they lie there themselves.
 const mountScript = `set -e
-from=$1 at=$2
-shift 2
 mount --make-rprivate /
-if [ ! -d "$at" ]; then
-  up=${at%/*}
-  aside=$(mktemp -d)
-  mount --bind "$from" "$aside"
-  mount -t tmpfs -o mode=0755 tmpfs "$up"
-  mkdir "$at"
-  mount --move "$aside" "$at"
-  rmdir "$aside" 2>/dev/null || true
-else
-  mount --bind "$from" "$at"
-fi
+aside=$(mktemp -d)
+points= missing= n=0
+while [ "$1" != -- ]; do
+  mkdir "$aside/$n"
+  mount --bind "$1" "$aside/$n"
+  [ -d "$2" ] || missing=yes
+  points="$points $2" n=$((n + 1))
+  shift 2
+done
+shift
+[ -z "$missing" ] || mount -t tmpfs -o mode=0755 tmpfs /var/run
+n=0
+for at in $points; do
+  mkdir -p "$at"
+  mount --move "$aside/$n" "$at"
+  rmdir "$aside/$n" 2>/dev/null || true
+  n=$((n + 1))
+done
+rmdir "$aside" 2>/dev/null || true
 exec "$@"
 `

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -70,18 +71,41 @@ func (p *controlPlane) reporterPlace(name string, server *controlplane.APIServer
 	p.mu.Lock()
 	p.links[name] = link
 	p.mu.Unlock()
-	at := p.place("https://"+link.Addr(), metrics, "")
-	at.SocketDir, at.MetricsURL = p.nodeDir(name), "http://"+metrics+"/metrics"
-	if p.mountSockets {
-		at = p.place(at.Server, metrics, p.nodeDir(name))
-		at.SocketDir, at.MetricsURL = contract.SocketDir, "http://"+metrics+"/metrics"
+	sockets, mounts := p.sockets(p.nodeDir(name))
+	var env []string
+	var inCluster *live.InCluster
+	if p.shape.connectivity == history.ConnectService {
+		inCluster = &live.InCluster{Dir: filepath.Join(p.dir, "account-"+name), Reissue: p.cp.Reissue}
+		mounts = append(mounts, mount{inCluster.Dir, live.ServiceAccountDir})
+		if env, err = inClusterEnv(link.Addr()); err != nil {
+			return live.Place{}, err
+		}
 	}
+	at := p.place("https://"+link.Addr(), metrics, env, mounts)
+	at.SocketDir, at.MetricsURL, at.InCluster = sockets, "http://"+metrics+"/metrics", inCluster
 	if p.streams != nil {
 		if at.Aggregators, err = p.streams.join(name); err != nil {
 			return live.Place{}, err
 		}
 	}
 	return at, nil
+}
+
+// sockets is where a reporter sees the sockets in a folder of this machine.
+func (p *controlPlane) sockets(dir string) (seen string, mounts []mount) {
+	if !p.mountSockets {
+		return dir, nil
+	}
+	return contract.SocketDir, []mount{{dir, contract.SocketDir}}
+}
+
+// inClusterEnv is the address of the API in the environment of a container.
+func inClusterEnv(addr string) ([]string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("in-cluster configuration: %w", err)
+	}
+	return []string{"KUBERNETES_SERVICE_HOST=" + host, "KUBERNETES_SERVICE_PORT=" + port}, nil
 }
 
 func (p *controlPlane) reporterLink(name string, server *controlplane.APIServer) (*netfault.Link, error) {
@@ -93,13 +117,13 @@ func (p *controlPlane) reporterLink(name string, server *controlplane.APIServer)
 
 // AggregatorPlace implements live.ControlPlane. Nobody asks for an aggregator's metrics.
 func (p *controlPlane) AggregatorPlace(i int) live.Place {
-	at := p.place("https://"+p.front[live.FromAggregator].Addr(), "127.0.0.1:0", "")
+	at := p.place("https://"+p.front[live.FromAggregator].Addr(), "127.0.0.1:0", nil, nil)
 	at.StreamAddress = p.streams.address(i)
 	return at
 }
 
-// place is this machine; with mount the program sees that folder as contract.SocketDir.
-func (p *controlPlane) place(server, metrics, mount string) live.Place {
+// place is this machine, with what a program has in its environment and what it sees at another place.
+func (p *controlPlane) place(server, metrics string, env []string, mounts []mount) live.Place {
 	return live.Place{Server: server, Dir: p.dir, SeenDir: p.dir, MetricsAddress: metrics,
 		Unit: func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
 			return p.Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
@@ -108,7 +132,7 @@ func (p *controlPlane) place(server, metrics, mount string) live.Place {
 					return process.Spec{}, err
 				}
 				path, err := p.Programs.Find(ctx, c.Program)
-				return mounted(process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile}, mount), err
+				return mounted(process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile, Env: env}, mounts), err
 			})
 		}}
 }

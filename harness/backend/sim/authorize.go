@@ -15,7 +15,7 @@ import (
 // forbids says why a request is refused; empty if it is not. It is what the manifests of reporter and aggregator allow (ci/manifests):
 // RBAC, and an admission policy that narrows a reporter to its own entry. Other users are the harness, which may do everything.
 func (w *world) forbids(r *request) string {
-	node, isReporter := strings.CutPrefix(r.user, contract.ReporterIdentityPrefix)
+	node, isReporter := contract.NodeOfReporter(r.user, r.tokenNode)
 	allowed := true
 	switch {
 	case isReporter:
@@ -37,7 +37,7 @@ func (w *world) reporterMay(node string, r *request) bool {
 	case verbGet:
 		return r.subresource == ""
 	case verbPatch:
-		return r.subresource == "status" && r.contentType == audit.ContentTypeApply && onlyOwn(node, r) && !w.takesFromOthers(node, r)
+		return r.subresource == "status" && r.contentType == audit.ContentTypeApply && (w.hooks.AnyToken && r.tokenNode != "" || onlyOwn(node, r) && !w.takesFromOthers(node, r))
 	}
 	return false
 }

@@ -89,7 +89,8 @@ func (st *statuses) attempt(_ context.Context, a *scenario.Attempt) error {
 	if err != nil {
 		return err
 	}
-	r.user, r.agent = contract.ReporterIdentity(as.name), "kmsharness-attempt"
+	st.w.asReporter(as.name, &r)
+	r.agent = "kmsharness-attempt"
 	rep := st.e.ask(as, r)
 	if rep.err != nil {
 		return fmt.Errorf("%s %s: %w", r.verb, r.key.Resource.Resource, rep.err)

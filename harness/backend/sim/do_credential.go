@@ -1,9 +1,9 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -11,20 +11,35 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// credentials are those of a reporter's user, by number: what its file holds, and the oldest that has not expired.
+// credentials are those of a node's reporter, by number: what its file holds, and the oldest that has not expired.
 type credentials struct{ file, oldest int }
 
-// credentialOf is that in the file of a node's reporter.
-func (w *world) credentialOf(node string) int {
-	return w.credentials[contract.ReporterIdentity(node)].file
+// tokenPeriod is how often client-go reads the file of a token again.
+const tokenPeriod = 50 * time.Second
+
+// serviceAccount reports whether reporters have the service account of their pod, in place of certificates.
+func (w *world) serviceAccount() bool {
+	return w.apiServer == "" && w.connectivity == history.ConnectService
+}
+
+// asReporter makes a request that of a node's reporter.
+func (w *world) asReporter(node string, r *request) {
+	r.user = contract.ReporterIdentity(node)
+	if w.serviceAccount() {
+		r.user, r.tokenNode = contract.ReporterAccount(contract.Namespace), node
+	}
 }
 
 // unauthorized reports whether the credential of a request has expired.
 func (c *cluster) unauthorized(r *request) bool {
-	return len(c.credentials) > 0 && r.credential < c.credentials[r.user].oldest
+	if len(c.credentials) == 0 {
+		return false
+	}
+	node, _ := contract.NodeOfReporter(r.user, r.tokenNode)
+	return r.credential < c.credentials[node].oldest
 }
 
-// credential lets the credential of reporters expire, or renews it. They are restarted before, as where the time of a certificate's end is
+// credential lets the credential of reporters expire, renews or rotates it. They are restarted before, as where the time of a credential's end is
 // fixed when it is made.
 func (fs *faults) credential(_ context.Context, a *scenario.Credential) error {
 	nodes, err := fs.e.procs.selectNodes(a.Node, true)
@@ -34,31 +49,51 @@ func (fs *faults) credential(_ context.Context, a *scenario.Credential) error {
 	if err != nil {
 		return err
 	}
-	renew := a.Mode == scenario.CredentialRenew
-	if !renew {
-		var reporters []*proc
+	change := func(to func(*credentials)) {
 		for _, n := range nodes {
-			reporters = append(reporters, &n.reporter.proc)
+			has := fs.w.credentials[n.name]
+			to(&has)
+			if fs.w.credentials == nil {
+				fs.w.credentials = map[string]credentials{}
+			}
+			fs.w.credentials[n.name] = has
+			fs.w.expire(n.name)
 		}
-		restart := func(p *proc, done func(error)) { p.stop(func() { start(p, done) }) }
-		if err := cmp.Or(each(fs.e, reporters, startTimeout, restart), fs.w.k.Sleep(backend.CredentialLifetime)); err != nil {
-			return err
-		}
+	}
+	if a.Mode == scenario.CredentialRenew {
+		change(func(c *credentials) { c.file = max(c.file, c.oldest) })
+		fs.expired(nodes, true)
+		return nil
+	}
+	var reporters []*proc
+	for _, n := range nodes {
+		reporters = append(reporters, &n.reporter.proc)
+	}
+	restart := func(p *proc, done func(error)) { p.stop(func() { start(p, done) }) }
+	if err := each(fs.e, reporters, startTimeout, restart); err != nil {
+		return err
+	}
+	if a.Mode == scenario.CredentialRotate {
+		change(func(c *credentials) { c.file++ })
+		err := fs.w.k.Sleep(backend.CredentialOverlap)
+		change(func(c *credentials) { c.oldest = c.file })
+		return err
+	}
+	err = fs.w.k.Sleep(backend.CredentialLifetime)
+	change(func(c *credentials) { c.oldest = c.file + 1 })
+	fs.expired(nodes, false)
+	return err
+}
+
+// expired records that API servers refuse the reporters of nodes, or no longer.
+func (fs *faults) expired(nodes []*node, over bool) {
+	refusal := history.Refusal{Role: history.RoleReporter, Mode: history.RefuseExpired, Code: http.StatusUnauthorized, Over: over}
+	if fs.w.serviceAccount() {
+		refusal.RetryAfter = backend.TokenReload
 	}
 	for _, n := range nodes {
-		user := contract.ReporterIdentity(n.name)
-		has := fs.w.credentials[user]
-		if renew {
-			has.file = max(has.file, has.oldest)
-		} else {
-			has.oldest = has.file + 1
-			defer fs.w.expire(n.name)
-		}
-		if fs.w.credentials == nil {
-			fs.w.credentials = map[string]credentials{}
-		}
-		fs.w.credentials[user] = has
-		fs.w.record("backend", &history.Refusal{Role: history.RoleReporter, Node: n.name, Mode: history.RefuseExpired, Code: http.StatusUnauthorized, Over: renew})
+		of := refusal
+		of.Node = n.name
+		fs.w.record("backend", &of)
 	}
-	return nil
 }

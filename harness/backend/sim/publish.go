@@ -21,7 +21,8 @@ type publisher struct {
 	r            *reporter
 	alternatives *alternatives // nil: there are none
 	c            *conn
-	credential   int // that it made the connection with
+	credential   int       // that it made the connection with, or, of a service account, that it read last
+	read         time.Time // when
 	transition   publish.Transition
 	attempt      int // counts writes: what belongs to one that was given up is ignored
 }
@@ -72,7 +73,7 @@ func (p *publisher) connect(tried []string, current func(func()) func(), end fun
 				return
 			}
 			p.disconnect()
-			p.c, p.credential = c, p.r.credential()
+			p.c, p.credential, p.read = c, p.r.credential(), p.r.w.k.Now()
 			if p.alternatives != nil {
 				p.alternatives.used = to
 			}
@@ -153,7 +154,11 @@ func (p *publisher) send(body []byte, err error, a core.Action, current func(fun
 }
 
 func (p *publisher) request(r request) request {
-	r.user, r.agent, r.key = contract.ReporterIdentity(p.r.node.name), "kms-health-reporter", p.r.op.crKey()
+	p.r.w.asReporter(p.r.node.name, &r)
+	r.agent, r.key = "kms-health-reporter", p.r.op.crKey()
+	if now := p.r.w.k.Now(); p.r.w.serviceAccount() && now.Sub(p.read) >= tokenPeriod {
+		p.credential, p.read = p.r.credential(), now
+	}
 	r.credential = p.credential
 	return p.r.w.hooks.sent(p.r.node.name, r)
 }

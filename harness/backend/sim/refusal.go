@@ -93,10 +93,10 @@ func (r *request) writes() bool {
 
 // roleOf is the role of a user of the system under test; empty for all others.
 func roleOf(user string) string {
-	switch {
-	case user == contract.AggregatorIdentity:
+	if user == contract.AggregatorIdentity {
 		return history.RoleAggregator
-	case strings.HasPrefix(user, contract.ReporterIdentityPrefix):
+	}
+	if _, ok := contract.NodeOfReporter(user, ""); ok {
 		return history.RoleReporter
 	}
 	return ""

@@ -41,7 +41,7 @@ func newReporter(w *world, n *node) *reporter {
 			r.stream = newStreamer(r)
 			apply = r.stream.apply
 		}
-		r.read = w.credentialOf(n.name)
+		r.read = w.credentials[n.name].file
 		r.publish = w.hooks.publisher(n.name, apply)
 		r.seen, r.configured = make([]history.PluginMetrics, len(r.keyIDs)), nil
 		for i, k := range r.keyIDs {
@@ -140,7 +140,7 @@ func (r *reporter) credential() int {
 	if r.w.hooks.KeepCredential {
 		return r.read
 	}
-	return r.w.credentialOf(r.node.name)
+	return r.w.credentials[r.node.name].file
 }
 
 // outcomeOf is a response as the prober hands it on. A message without content is a nil response.

@@ -27,7 +27,8 @@ const (
 // request is one request to an API server.
 type request struct {
 	user, agent string
-	credential  int // of user, by number
+	tokenNode   string // that the token of user names
+	credential  int    // of user, by number
 	verb        string
 	key         objects.Key
 	subresource string

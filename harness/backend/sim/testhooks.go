@@ -30,6 +30,8 @@ type TestHooks struct {
 	ScanSockets bool
 	// KeepCredential lets a reporter use the credential that it read at its start.
 	KeepCredential bool
+	// AnyToken lets the admission policy go by the service account of reporters alone: whatever its token says, each may write every entry.
+	AnyToken bool
 	// OneByOne lets a reporter ask its plugins one after another.
 	OneByOne bool
 	// Send may change what a reporter or an aggregator is about to send.

@@ -45,7 +45,7 @@ type cluster struct {
 	front       *link // from the aggregators to the load balancer
 	conns       []*conn
 	refusals    []*refusal
-	credentials map[string]credentials   // by user; one that is not there has never expired
+	credentials map[string]credentials   // by node; one that is not there has never expired
 	late        map[string]time.Duration // how late the watches of a node's API server are
 	secrecy     *secrecy.Recorder
 
