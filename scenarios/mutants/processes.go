@@ -59,6 +59,11 @@ func processes() []Mutant {
 			Scenario: "service-load-balancer-restarted", Caught: []string{"CADENCE"},
 		},
 		{
+			Name: "token-read-by-the-minute", Family: Reporter, Program: "mutant-reporter", Args: "--mutation token-read-by-the-minute" + reporterArgs,
+			Mistake:  "client-go's own source of tokens, which reads the file once in 50 s, and not because of a 401: a reporter whose kubelet was late is silent for as long, although a new token is there",
+			Scenario: "service-token-expires", Caught: []string{"steps[4].expect"},
+		},
+		{
 			Name: "failover-not-told", Family: Reporter, Program: "kms-health-reporter", Args: strings.TrimSpace(reporterArgs),
 			Mistake:  "a Deployment whose reporter was not given --connectivity=altsvc: it goes on as long as its load balancer does",
 			Scenario: "altsvc-load-balancer-removed", Caught: []string{"CADENCE"},

@@ -46,6 +46,10 @@ func emission() []Mutant {
 			Mistake: "a client that was given the certificate's text at its start: the file is renewed in time, and nobody reads it until somebody restarts the reporter",
 		},
 		{
+			Name: "token-read-once", Scenario: "service-token-rotates", Caught: []string{"CADENCE"}, Subject: hook(sim.TestHooks{KeepCredential: true}),
+			Mistake: "the token of the in-cluster configuration as text, in place of its file: a kubelet rotates it in time, and the first one is used for ever",
+		},
+		{
 			Name: "slow-ticks", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: tuned(func(t *contract.Timing) { t.Interval *= 4 }),
 			Mistake: "a reporter that backs off to four intervals while nothing changes: staleness is derived from the interval that it was given",
 		},

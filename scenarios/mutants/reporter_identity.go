@@ -51,6 +51,10 @@ func identity() []Mutant {
 			}),
 		},
 		{
+			Name: "policy-of-the-service-account", Scenario: "service-token-speaks-for-its-node", Caught: []string{"steps[1]", "OWNERSHIP"}, Subject: hook(sim.TestHooks{AnyToken: true}),
+			Mistake: "an admission policy that goes by the name of the service account, which all reporters of a Deployment share: the token of one node is worth the entries of all",
+		},
+		{
 			Name: "degraded-suffix", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE", "CADENCE"},
 			Mistake: "a condition type that ends in Degraded, as an operator's usually do: the status syncer unites it into the ClusterOperator",
 			Subject: sending(conditioned(func(c object) { c["type"] = fmt.Sprint(c["type"], "Degraded") })),

@@ -24,6 +24,7 @@ func mutations() map[string]func(options.Options) (reporter.Change, error) {
 		"no-rpc-deadline":           withoutDeadline,
 		"plugin-never-redialled":    dialPluginsOnce,
 		"apiserver-never-redialled": dialServerOnce,
+		"token-read-by-the-minute":  readTokenByTheMinute,
 	}
 }
 
