@@ -32,7 +32,12 @@ const (
 	// frontPing is how long a connection to the API server is silent until a PING checks it, and how long the answer may take: a client's own
 	// PINGs end at the Front.
 	frontPing = 2 * time.Second
+	// frontLinger is how long a client's connection outlives the one to the API server, so that the client gets the whole of its last response.
+	frontLinger = 100 * time.Millisecond
 )
+
+// anonymous is the user of a request without credentials.
+const anonymous = "system:anonymous"
 
 // FrontOptions of NewFront.
 type FrontOptions struct {
@@ -64,8 +69,14 @@ func NewFront(o FrontOptions) (*Front, error) {
 		Rewrite:       rewrite(o.Upstream),
 		Transport:     roundTripper(func(r *http.Request) (*http.Response, error) { return connectionOf(r).behind.RoundTrip(r) }),
 		FlushInterval: -1, // watches
-		ErrorLog:      log.New(io.Discard, "", 0),
-		ErrorHandler:  fail,
+		ModifyResponse: func(r *http.Response) error {
+			if r.Request.Header.Get(userHeader) == anonymous { // the API server ends their connections after each response (GOAWAY)
+				r.Header.Set("Connection", "close")
+			}
+			return nil
+		},
+		ErrorLog:     log.New(io.Discard, "", 0),
+		ErrorHandler: fail,
 	}, o.Field)
 	if err != nil {
 		return nil, err
@@ -81,6 +92,9 @@ func NewFront(o FrontOptions) (*Front, error) {
 		ErrorLog:          log.New(io.Discard, "", 0),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, c.(*tls.Conn).NetConn())
+		},
+		ConnState: func(c net.Conn, state http.ConnState) {
+			c.(*tls.Conn).NetConn().(*connection).became(state)
 		},
 	}}
 	go func() {
@@ -138,6 +152,10 @@ type connection struct {
 	behind   *http.Transport // on upstream alone, from the first read on
 	err      error           // why there is none
 	over     sync.Once
+
+	mu   sync.Mutex
+	busy bool        // a response is being sent
+	end  *time.Timer // upstream has ended
 }
 
 type connectionKey struct{}
@@ -159,8 +177,43 @@ func (c *connection) Read(b []byte) (int, error) {
 // Close implements net.Conn: it ends both.
 func (c *connection) Close() error {
 	err := net.ErrClosed
-	c.over.Do(func() { err = errors.Join(c.upstream.Close(), c.Conn.Close()) })
+	c.over.Do(func() {
+		c.mu.Lock()
+		if c.end != nil {
+			c.end.Stop()
+		}
+		c.mu.Unlock()
+		err = errors.Join(c.upstream.Close(), c.Conn.Close())
+	})
 	return err
+}
+
+// became notes whether a response is being sent. Upstream may end with it.
+func (c *connection) became(state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = state == http.StateActive
+	if c.end != nil && !c.busy {
+		c.end.Reset(frontLinger)
+	}
+}
+
+// upstreamEnded ends the client's connection, too, once the responses to it were sent.
+func (c *connection) upstreamEnded() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.end == nil {
+		c.end = time.AfterFunc(frontLinger, c.endUnlessBusy)
+	}
+}
+
+func (c *connection) endUnlessBusy() {
+	c.mu.Lock()
+	busy := c.busy
+	c.mu.Unlock()
+	if !busy {
+		_ = c.Close()
+	}
 }
 
 // bound is upstream as HTTP/2 uses it: the client's connection ends with it.
@@ -169,7 +222,10 @@ type bound struct {
 	c *connection
 }
 
-func (b bound) Close() error { return b.c.Close() }
+func (b bound) Close() error {
+	b.c.upstreamEnded()
+	return b.Conn.Close()
+}
 
 // connect begins to speak with the API server.
 func (c *connection) connect() (*http.Transport, error) {
@@ -205,7 +261,7 @@ func rewrite(upstream string) func(*httputil.ProxyRequest) {
 		case name == "" && p.In.Header.Get("Authorization") != "":
 			return // the API server reads the token
 		case name == "":
-			name, groups = "system:anonymous", []string{"system:unauthenticated"}
+			name, groups = anonymous, []string{"system:unauthenticated"}
 		}
 		p.Out.Header.Set(userHeader, name)
 		for _, group := range groups {

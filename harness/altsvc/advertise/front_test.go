@@ -167,7 +167,7 @@ func TestFrontSpeaksForItsClients(t *testing.T) {
 func TestFrontHasOneConnectionForAClient(t *testing.T) {
 	connections := make(chan string, 100)
 	b := newBehindFront(t, func(_ http.ResponseWriter, r *http.Request) { connections <- r.RemoteAddr })
-	client := b.client()
+	client := b.client(b.authority.issue("reporter:cp-1"))
 	client.Transport.(*http.Transport).MaxConnsPerHost = 1
 	var asking sync.WaitGroup
 	for range 50 {
@@ -185,6 +185,21 @@ func TestFrontHasOneConnectionForAClient(t *testing.T) {
 	}
 	if len(seen) != 1 {
 		t.Errorf("%d connections to the API server, expected one", len(seen))
+	}
+}
+
+// An API server ends the connection of an anonymous client with its response. The client gets all of it.
+func TestFrontSendsTheLastResponse(t *testing.T) {
+	text := strings.Repeat("all of it ", 4000)
+	b := newBehindFront(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close")
+		_, _ = io.WriteString(w, text)
+	})
+	client := b.client()
+	for range 50 {
+		if got, _, err := b.ask(t.Context(), client, nil); err != nil || got != text {
+			t.Fatalf("%d bytes of %d, %v", len(got), len(text), err)
+		}
 	}
 }
 
