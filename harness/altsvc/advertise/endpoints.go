@@ -56,6 +56,15 @@ func (e *Endpoints) Ready() []netip.AddrPort {
 	return nil
 }
 
+// At returns the addresses of all ready API servers with another port: that of the proxy in front of each. It is Ready of Options.
+func (e *Endpoints) At(port uint16) []netip.AddrPort {
+	ready := slices.Clone(e.Ready())
+	for i := range ready {
+		ready[i] = netip.AddrPortFrom(ready[i].Addr(), port)
+	}
+	return slices.Compact(ready)
+}
+
 func (e *Endpoints) update() {
 	all, err := e.lister.List(labels.Everything())
 	if err != nil {

@@ -41,6 +41,8 @@ const anonymous = "system:anonymous"
 
 // FrontOptions of NewFront.
 type FrontOptions struct {
+	// Listen is where clients connect, HOST:PORT. The default is a free port of 127.0.0.1.
+	Listen string
 	// Upstream is the API server, host:port.
 	Upstream string
 	// Serving is the certificate that clients see: that of the API server, valid for altsvc.DefaultAuthority.
@@ -63,7 +65,7 @@ type Front struct {
 	served   chan struct{}
 }
 
-// NewFront serves on a free port of 127.0.0.1. The owner must Close it.
+// NewFront serves. The owner must Close it.
 func NewFront(o FrontOptions) (*Front, error) {
 	handler, err := Handler(&httputil.ReverseProxy{
 		Rewrite:       rewrite(o.Upstream),
@@ -81,7 +83,10 @@ func NewFront(o FrontOptions) (*Front, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
+	}
+	listener, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen in front of the API server %s: %w", o.Upstream, err)
 	}
@@ -104,7 +109,7 @@ func NewFront(o FrontOptions) (*Front, error) {
 	return f, nil
 }
 
-// Addr is where it listens, 127.0.0.1:port.
+// Addr is where it listens, host:port.
 func (f *Front) Addr() string { return f.listener.Addr().String() }
 
 // Close ends all connections. Then no goroutine is left.

@@ -176,6 +176,11 @@ func TestReadyAddresses(t *testing.T) {
 	if want := addresses("10.0.0.2:6443", "10.0.0.3:6443", "10.0.0.5:6443", "[fd00::1]:7443"); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
+	var e Endpoints
+	e.ready.Store(&got)
+	if at, want := e.At(6444), addresses("10.0.0.2:6444", "10.0.0.3:6444", "10.0.0.5:6444", "[fd00::1]:6444"); !reflect.DeepEqual(at, want) || e.Ready()[0].Port() != 6443 {
+		t.Errorf("%v, want %v", at, want)
+	}
 }
 
 func slice(name string, port int32, ready ...string) *discoveryv1.EndpointSlice {

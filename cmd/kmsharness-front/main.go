@@ -1,0 +1,19 @@
+// Command kmsharness-front adds the Alt-Svc field to the responses of an API server; see package front.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kmsharness/kmsharness/harness/altsvc/advertise/front"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return front.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
+}
