@@ -24,14 +24,15 @@ var nightly = map[string]string{
 	"link mode lossy":          "another fault of the proxy that link mode slow needs",
 	"link mode slow-handshake": "another fault of the proxy that link mode slow needs, without the rule for existing connections",
 	"node outlived":            "the node is removed as any other, only later",
+	"Alt-Svc":                  "the proxies in front of the API servers need a cluster of another shape, which takes two minutes to boot",
 }
 
 // mechanisms are what a scenario needs of a real cluster that no other backend has: its actions say so.
 func mechanisms(s *scenario.Scenario) []string {
-	if s.Topology.Connectivity != history.ConnectLoopback {
-		return nil // kind does not run it
-	}
 	found := map[string]bool{}
+	if s.Topology.Connectivity == history.ConnectAltSvc {
+		found["Alt-Svc"] = true
+	}
 	if len(s.Topology.Aggregated()) > 0 {
 		found["aggregated API servers"] = true
 	}
@@ -184,11 +185,11 @@ func TestWrongSelectionsAreFound(t *testing.T) {
 		return all
 	}
 	unlabelled := func(s *scenario.Scenario) { s.OnlyKind = "" }
-	fresh := &scenario.Scenario{Name: "fresh", Steps: []scenario.Step{{Action: &scenario.Process{Do: scenario.VerbKill, Target: scenario.Selector{Role: history.RoleLoadBalancer}}}}}
+	fresh := &scenario.Scenario{Name: "fresh", Steps: []scenario.Step{{Action: &scenario.Process{Do: scenario.VerbPause, Target: scenario.Selector{Role: history.RoleNode, Node: "all"}}}}}
 	for want, all := range map[string][]*scenario.Scenario{
 		"static-pod-restarted: only kind can judge it (static pod)":        change("static-pod-restarted", unlabelled),
 		"node-removed: only kind can judge it (kubeadm removal)":           change("node-replaced-same-name", unlabelled),
-		"fresh: only kind can judge it (load balancer's container)":        append(slices.Clone(good), fresh.WithDefaults()),
+		"fresh: only kind can judge it (pause of all nodes)":               append(slices.Clone(good), fresh.WithDefaults()),
 		"no scenario with the label only-kind switches to and from aesgcm": change("encryption-type-round-trip", unlabelled),
 		"plugin-hangs: onlyKind is set, but its actions need nothing":      change("plugin-hangs", func(s *scenario.Scenario) { s.OnlyKind = "everything" }),
 		"nightly: no longer needed: operator":                              change("operator-prunes", func(s *scenario.Scenario) { s.OnlyKind = "operator" }),

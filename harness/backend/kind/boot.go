@@ -91,7 +91,7 @@ func (b *booting) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for _, name := range []string{supervisorProgram, proxyProgram} {
+	for _, name := range b.shape.programs() {
 		program, err := b.programs.Find(ctx, name)
 		if err != nil {
 			return err
@@ -265,6 +265,9 @@ func (b *booting) wireNodes(ctx context.Context) error {
 	}
 	for _, n := range nodes {
 		b.p.nodes.Add(n)
+	}
+	if err := b.p.startFronts(ctx, nodes); err != nil {
+		return err
 	}
 	b.p.units.startTailing()
 	for _, f := range b.p.fleets {

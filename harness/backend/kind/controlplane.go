@@ -27,10 +27,13 @@ type shape struct {
 	nodes   int    // that a scenario begins with
 	further string // API servers beside kube-apiserver, joined
 	crds    string // variant of the operators' CRDs; empty: the usual one
+	// advertises reports whether the API servers send Alt-Svc.
+	advertises bool
 }
 
 func shapeOf(s *scenario.Scenario) shape {
-	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Aggregated(), ","), crds: s.Topology.CRDs}
+	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Aggregated(), ","), crds: s.Topology.CRDs,
+		advertises: s.Topology.Connectivity == history.ConnectAltSvc}
 	if is.nodes == 0 {
 		is.nodes = 3
 	}
@@ -57,8 +60,10 @@ type controlPlane struct {
 	archives  archives
 	nodeImage string
 	shape     shape
-	began     time.Time
-	kindSaid  string // output of the command with which kind failed
+	// connectivity is how the reporters of kube-apiserver reach the API in the current scenario.
+	connectivity string
+	began        time.Time
+	kindSaid     string // output of the command with which kind failed
 
 	kms         *live.RemoteKMS
 	nodes       live.Nodes
@@ -83,7 +88,7 @@ func newControlPlane(b bootSpec) *controlPlane {
 		shape: b.shape, provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})), installed: map[string]bool{}}
 	p.aggregators = newDeployment("", replicas, p.layout.shared(), p.units)
 	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, record: host.Record}
-	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, &loadBalancer{}
+	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, &loadBalancer{fronts: b.shape.advertises}
 	p.links.broken = map[history.Link][]*breakage{}
 	return p
 }
@@ -222,6 +227,10 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	}
 	if err := p.bringIn(ctx, plan.In, keyIDs); err != nil {
 		return err
+	}
+	p.connectivity = s.Topology.Connectivity
+	for _, n := range p.nodes.List() {
+		n.ReporterPlace.Server = p.reporterServer(n.Name)
 	}
 	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kmsharness/kmsharness/harness/altsvc/advertise/front"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -58,7 +60,9 @@ func TestLacks(t *testing.T) {
 		"clock":            {with(&scenario.Clock{}), "share the clock"},
 		"etcd killed":      {with(&scenario.Process{Do: scenario.VerbKill, Target: scenario.Selector{Role: history.RoleEtcd}}), "paused and resumed"},
 		"etcd paused":      {with(&scenario.Process{Do: scenario.VerbPause, Target: scenario.Selector{Role: history.RoleEtcd}}), ""},
-		"service":          {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectService}}, "no service account"},
+		"service":          {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectService}}, ""},
+		"altsvc":           {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectAltSvc}}, ""},
+		"service, alone":   {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectService, ControlPlanes: 1}}, "no load balancer"},
 	} {
 		lacks := strings.Join(b.Unsupported(&c.s), "\n")
 		if (c.want == "") != (lacks == "") || !strings.Contains(lacks, c.want) {
@@ -162,18 +166,53 @@ resources:
 `
 
 func TestBackendsOfTheLoadBalancer(t *testing.T) {
-	text, err := withBackends([]byte(cds), func(names []string) []string { return append(names[1:], "c4") })
+	text, err := withBackends([]byte(cds), portFront, func(names []string) []string { return append(names[1:], "c4") })
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(string(text), "port_value: 6444") || strings.Contains(string(text), "6443") {
+		t.Errorf("expected the port of the fronts:\n%s", text)
+	}
 	var seen []string
-	again, err := withBackends(text, func(names []string) []string { seen = names; return names })
+	again, err := withBackends(text, portAPIServer, func(names []string) []string { seen = names; return names })
 	if err != nil || !slices.Equal(seen, []string{"c2", "c4"}) || !strings.Contains(string(again), "name: kube_apiservers") {
 		t.Errorf("%v, %v\n%s", seen, err, again)
 	}
 	for _, bad := range []string{"resources: []", "resources: [{}]", "[", "resources: [{load_assignment: {endpoints: [1]}}]"} {
-		if _, err := withBackends([]byte(bad), func(n []string) []string { return n }); err == nil {
+		if _, err := withBackends([]byte(bad), portAPIServer, func(n []string) []string { return n }); err == nil {
 			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+// The front is a flag away from its program, and scenarios with other connectivities share clusters without it.
+func TestFront(t *testing.T) {
+	service, err := front.Parse(strings.Fields(line(frontService(), "ExecStart="))[1:], io.Discard)
+	if err != nil || service.Listen != ":"+portFront || service.Upstream != ownAPIServer {
+		t.Errorf("%+v, %v", service, err)
+	}
+	of := func(connectivity string) shape {
+		return shapeOf(&scenario.Scenario{Topology: scenario.Topology{Connectivity: connectivity}})
+	}
+	if altsvc, other := of(history.ConnectAltSvc), of(history.ConnectLoopback); !slices.Contains(altsvc.programs(), frontProgram) || slices.Contains(other.programs(), frontProgram) ||
+		altsvc == other || other != of(history.ConnectService) {
+		t.Errorf("%+v and %+v", altsvc, other)
+	}
+}
+
+// line is what follows a prefix in a text.
+func line(text, prefix string) string {
+	_, after, _ := strings.Cut(text, prefix)
+	first, _, _ := strings.Cut(after, "\n")
+	return first
+}
+
+// Reporters of static pods go to their own node's API server, or through the load balancer.
+func TestServerOfAReporter(t *testing.T) {
+	for connectivity, want := range map[string]string{"": "https://127.0.0.1:6443", history.ConnectService: "https://9.9.9.9:6443", history.ConnectAltSvc: "https://9.9.9.9:6443"} {
+		p := &controlPlane{connectivity: connectivity, links: links{lb: &loadBalancer{ip: lbIP, fronts: true}}}
+		if got := p.reporterServer("cp-1"); got != want {
+			t.Errorf("%s: %s, want %s", connectivity, got, want)
 		}
 	}
 }

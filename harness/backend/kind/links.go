@@ -180,20 +180,24 @@ func (ls *links) waysOf(l history.Link) ([]way, error) {
 	case l.From == history.RoleReporter && l.To == history.RoleAPIServer:
 		return ls.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ownAPIServer,
 			match: []string{"--dport", portAPIServer, "-m", "owner", "--uid-owner", reporter}})
+	case l.From == history.RoleReporter && l.To == history.RoleLoadBalancer && ls.lb.ip != "":
+		return ls.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ls.lb.ip + ":" + portAPIServer,
+			match: []string{"-d", ls.lb.ip, "--dport", portAPIServer, "-m", "owner", "--uid-owner", reporter}})
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
 		return ls.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ownEtcd,
 			match: []string{"-d", "127.0.0.1", "--dport", portEtcd, "-m", "owner", "!", "--uid-owner", proxy},
 			back:  []string{"OUTPUT", "-p", "tcp", "-s", "127.0.0.1", "--sport", portEtcd}})
 	case l.From == history.RoleLoadBalancer && l.To == history.RoleAPIServer && ls.lb.ip != "":
-		return ls.onNode(way{link: l, filter: "INPUT", nat: "PREROUTING", upstream: ownAPIServer,
-			match: []string{"-s", ls.lb.ip, "--dport", portAPIServer},
-			back:  []string{"OUTPUT", "-p", "tcp", "-d", ls.lb.ip, "--sport", portAPIServer}})
+		port := ls.lb.backendPort()
+		return ls.onNode(way{link: l, filter: "INPUT", nat: "PREROUTING", upstream: "127.0.0.1:" + port,
+			match: []string{"-s", ls.lb.ip, "--dport", port},
+			back:  []string{"OUTPUT", "-p", "tcp", "-d", ls.lb.ip, "--sport", port}})
 	case l.From == history.RoleAggregator && l.To == history.RoleLoadBalancer:
 		return ls.fromPods(l), nil
 	case l.From == history.RoleNode && l.To == history.Network:
 		return ls.onNode(way{link: l, whole: true})
 	}
-	return nil, fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server, aggregators and clients to the load balancer", l.From, l.To)
+	return nil, fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server or to the load balancer, aggregators and clients to the load balancer", l.From, l.To)
 }
 
 func (ls *links) onNode(w way) ([]way, error) {

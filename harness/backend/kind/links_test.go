@@ -15,6 +15,7 @@ import (
 const (
 	lbIP     = "9.9.9.9"
 	reporter = "-p tcp --dport 6443 -m owner --uid-owner 65532"
+	toLB     = "-p tcp -d 9.9.9.9 --dport 6443 -m owner --uid-owner 65532"
 	etcdWay  = "-p tcp -d 127.0.0.1 --dport 2379 -m owner ! --uid-owner 65531"
 	lbWay    = "-p tcp -s 9.9.9.9 --dport 6443"
 	podsHA   = "-p tcp -d 9.9.9.9 --dport 6443"
@@ -34,6 +35,7 @@ func TestRulesOfLinks(t *testing.T) {
 	cut, reset, mute := netfault.Fault{Mode: netfault.Cut}, netfault.Fault{Mode: netfault.Reset}, netfault.Fault{Mode: netfault.Mute}
 	onReporter, onEtcd := history.Link{From: "reporter", To: "apiserver", Node: "cp-2"}, history.Link{From: "apiserver", To: "etcd", Node: "cp-1"}
 	onLB, fromPods := history.Link{From: "load-balancer", To: "apiserver", Node: "cp-1"}, history.Link{From: "aggregator", To: "load-balancer"}
+	onAny := history.Link{From: "reporter", To: "load-balancer", Node: "cp-2"}
 	whole := history.Link{From: history.RoleNode, To: history.Network, Node: "cp-2"}
 	for _, c := range []struct {
 		lb   string
@@ -46,6 +48,8 @@ func TestRulesOfLinks(t *testing.T) {
 		{"", onReporter, reset, []string{"c2: filter OUTPUT " + reporter + rst}},
 		{"", onReporter, mute, []string{"c2: nat OUTPUT " + reporter + turned, "c2: filter OUTPUT " + reporter + " -j DROP"}},
 		{"", onReporter, slow, []string{"c2: nat OUTPUT " + reporter + turned, "c2: filter OUTPUT " + reporter + rst}},
+		{lbIP, onAny, cut, []string{"c2: filter OUTPUT " + toLB + " -j DROP"}},
+		{lbIP, onAny, mute, []string{"c2: nat OUTPUT " + toLB + turned, "c2: filter OUTPUT " + toLB + " -j DROP"}},
 		{"", onEtcd, cut, []string{"c1: filter OUTPUT " + etcdWay + " -j DROP", "c1: filter OUTPUT " + etcdBack}},
 		{"", onEtcd, slow, []string{"c1: nat OUTPUT " + etcdWay + turned, "c1: filter OUTPUT " + etcdWay + rst}},
 		{"", onEtcd, netfault.Fault{Mode: netfault.Cut, Direction: netfault.Requests}, []string{"c1: filter OUTPUT " + etcdWay + " -j DROP"}},
@@ -76,8 +80,18 @@ func TestRulesOfLinks(t *testing.T) {
 	}
 }
 
+// The load balancer leads to the fronts, if there are any.
+func TestLinkToAFront(t *testing.T) {
+	ls := testLinks(lbIP)
+	ls.lb.fronts = true
+	ways, err := ls.waysOf(history.Link{From: "load-balancer", To: "apiserver", Node: "cp-1"})
+	if err != nil || len(ways) != 1 || ways[0].upstream != "127.0.0.1:6444" || !slices.Contains(ways[0].match, portFront) || !slices.Contains(ways[0].back, portFront) {
+		t.Errorf("%+v, %v", ways, err)
+	}
+}
+
 func TestLinksThatDoNotExist(t *testing.T) {
-	for _, l := range []history.Link{{From: "load-balancer", To: "apiserver", Node: "cp-1"}, {From: "reporter", To: "apiserver", Node: "cp-9"}, {From: "reporter", To: "etcd", Node: "cp-1"}} {
+	for _, l := range []history.Link{{From: "load-balancer", To: "apiserver", Node: "cp-1"}, {From: "reporter", To: "load-balancer", Node: "cp-1"}, {From: "reporter", To: "apiserver", Node: "cp-9"}, {From: "reporter", To: "etcd", Node: "cp-1"}} {
 		if ways, err := testLinks("").waysOf(l); err == nil {
 			t.Errorf("%+v: %+v", l, ways)
 		}
@@ -95,6 +109,7 @@ func TestLinksThatDoNotExist(t *testing.T) {
 func TestProxiesOfLinks(t *testing.T) {
 	for want, l := range map[string]history.Link{
 		"--upstream 127.0.0.1:6443 --ready /var/lib/kmsharness/proxy-reporter-apiserver.addr":      {From: "reporter", To: "apiserver", Node: "cp-1"},
+		"--upstream 9.9.9.9:6443 --ready /var/lib/kmsharness/proxy-reporter-load-balancer.addr":    {From: "reporter", To: "load-balancer", Node: "cp-1"},
 		"--upstream 127.0.0.1:2379 --ready /var/lib/kmsharness/proxy-apiserver-etcd.addr":          {From: "apiserver", To: "etcd", Node: "cp-1"},
 		"--upstream 127.0.0.1:6443 --ready /var/lib/kmsharness/proxy-load-balancer-apiserver.addr": {From: "load-balancer", To: "apiserver", Node: "cp-1"},
 		"--upstream 9.9.9.9:6443 --ready /var/lib/kmsharness/proxy-aggregator-load-balancer.addr":  {From: "aggregator", To: "load-balancer"},

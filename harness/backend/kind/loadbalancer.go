@@ -2,6 +2,7 @@ package kind
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 type loadBalancer struct {
 	container container
 	ip        string // on the nodes' network; empty: there is none
+	fronts    bool   // it leads to the fronts of the API servers
 	url       string // on this machine
 	http      *http.Client
 	record    func(at time.Time, p history.Process)
@@ -93,7 +95,7 @@ func (l *loadBalancer) change(ctx context.Context, other func([]string) []string
 	if err != nil {
 		return fmt.Errorf("load balancer: %w", err)
 	}
-	text, err := withBackends(old, other)
+	text, err := withBackends(old, l.backendPort(), other)
 	if err != nil {
 		return fmt.Errorf("load balancer: %s: %w", clusters, err)
 	}
@@ -103,20 +105,28 @@ func (l *loadBalancer) change(ctx context.Context, other func([]string) []string
 	return nil
 }
 
+// backendPort is the port of the nodes that it leads to.
+func (l *loadBalancer) backendPort() string {
+	if l.fronts {
+		return portFront
+	}
+	return portAPIServer
+}
+
 // lbEndpoint is an API server in the file.
 type lbEndpoint struct {
 	Endpoint struct {
 		Address struct {
 			SocketAddress struct {
-				Address   string `json:"address"`
-				PortValue int    `json:"port_value"`
+				Address   string      `json:"address"`
+				PortValue json.Number `json:"port_value"`
 			} `json:"socket_address"`
 		} `json:"address"`
 	} `json:"endpoint"`
 }
 
 // withBackends is a file of clusters with other API servers; everything else stays as kind wrote it.
-func withBackends(text []byte, other func([]string) []string) ([]byte, error) {
+func withBackends(text []byte, port string, other func([]string) []string) ([]byte, error) {
 	var file struct {
 		Resources []map[string]any `json:"resources"`
 	}
@@ -149,7 +159,7 @@ func withBackends(text []byte, other func([]string) []string) ([]byte, error) {
 	}
 	for _, name := range other(names) {
 		var e lbEndpoint
-		e.Endpoint.Address.SocketAddress.Address, e.Endpoint.Address.SocketAddress.PortValue = name, 6443
+		e.Endpoint.Address.SocketAddress.Address, e.Endpoint.Address.SocketAddress.PortValue = name, json.Number(port)
 		changed = append(changed, e)
 	}
 	group["lb_endpoints"] = changed

@@ -123,11 +123,19 @@ func (p *controlPlane) findNode(ctx context.Context, name string) (*live.Node, e
 		watchContainers(ctx, c, name, sink, &p.starting)
 	}
 	n.ReporterPlace = live.Place{
-		Server: "https://127.0.0.1:" + portAPIServer, Dir: l.state(), SeenDir: inNodeState, Mode: credentials, SocketDir: inNodeSocket,
+		Server: p.reporterServer(name), Dir: l.state(), SeenDir: inNodeState, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics",
 		Unit: p.units.placeOf(unitKey{l.state(), unitReporter}, name),
 	}
 	return n, p.units.followOne(s.unitKey, name, history.Process{Role: history.RoleAPIServer, Node: name})
+}
+
+// reporterServer is where the reporter in the static pod on a node finds the API.
+func (p *controlPlane) reporterServer(node string) string {
+	if history.AnyAPIServer(p.connectivity) {
+		return p.serverFor(node)
+	}
+	return "https://" + ownAPIServer
 }
 
 // kubeletKnows waits until the kubelet of a node knows from an API server which pods it has. Before that it deletes none, and would start

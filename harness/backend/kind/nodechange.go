@@ -54,6 +54,9 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if err := joined(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.startFront(ctx, n); err != nil {
+		return nil, err
+	}
 	if err := p.lb.change(ctx, func(members []string) []string { return append(members, string(made)) }); err != nil {
 		return nil, err
 	}

@@ -23,13 +23,10 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > replicas {
 		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
 	}
-	switch s.Topology.Connectivity {
-	case history.ConnectService:
-		add("connectivity service: the reporters of kube-apiserver are in its static pod, where there is no service account")
-	case history.ConnectStream:
+	if s.Topology.Connectivity == history.ConnectStream {
 		add("connectivity stream: the aggregator's Deployment serves no streams")
-	case history.ConnectAltSvc:
-		add("connectivity altsvc: no API server of the cluster sends Alt-Svc")
+	} else if history.AnyAPIServer(s.Topology.Connectivity) && s.Topology.ControlPlanes == 1 {
+		add("connectivity %s: there is no load balancer before a single node", s.Topology.Connectivity)
 	}
 	lacks = append(lacks, live.UnsupportedVerbs(s)...)
 	lacks = append(lacks, live.UnsupportedAggregated(s)...)

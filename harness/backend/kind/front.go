@@ -1,0 +1,67 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+)
+
+const (
+	// frontProgram adds Alt-Svc to the responses of the API server behind it. It is a unit of the node's systemd, so that it outlives the API
+	// server's pod and starts again with the node.
+	frontProgram = "kmsharness-front"
+	// portFront is where it listens on every node.
+	portFront = "6444"
+	frontUnit = "/etc/systemd/system/" + frontProgram + ".service"
+)
+
+// programs are those of this project that nodes run outside pods, or below which their pods run.
+func (s shape) programs() []string {
+	all := []string{supervisorProgram, proxyProgram}
+	if s.advertises {
+		all = append(all, frontProgram)
+	}
+	return all
+}
+
+// frontService is the unit of systemd.
+func frontService() string {
+	return `[Unit]
+Description=Alt-Svc in the responses of kube-apiserver
+StartLimitIntervalSec=0
+[Service]
+ExecStart=` + filepath.Join(inNodeShared, frontProgram) + ` --listen=:` + portFront + ` --upstream=` + ownAPIServer + `
+Restart=always
+RestartSec=1
+[Install]
+WantedBy=multi-user.target
+`
+}
+
+// startFronts puts a front before the API server of every node, and makes the load balancer lead there, if the API servers are to send Alt-Svc.
+func (p *controlPlane) startFronts(ctx context.Context, nodes []*live.Node) error {
+	if !p.shape.advertises {
+		return nil
+	}
+	if err := eachNode(ctx, nodes, p.startFront); err != nil {
+		return err
+	}
+	return p.lb.change(ctx, func(members []string) []string { return members })
+}
+
+// startFront puts a front before the API server of a node.
+func (p *controlPlane) startFront(ctx context.Context, n *live.Node) error {
+	if !p.shape.advertises {
+		return nil
+	}
+	c := p.container(n.Name)
+	if err := c.write(ctx, frontUnit, frontUnit+".next", []byte(frontService())); err != nil {
+		return err
+	}
+	if _, err := c.exec(ctx, "sh", "-c", "systemctl daemon-reload && systemctl enable --now "+frontProgram); err != nil {
+		return fmt.Errorf("start %s: %w", frontProgram, err)
+	}
+	return nil
+}
