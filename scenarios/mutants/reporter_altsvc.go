@@ -53,6 +53,11 @@ func failingOver() []Mutant {
 			Subject: options(func(o *altsvc.Options) { o.DialTimeout = time.Hour }),
 			Mistake: "no timeout of its own for a connection: the deadline of the write ends the attempt, nobody is blamed, and the next write tries the same API server",
 		},
+		{
+			Name: "fails-over-after-five-seconds", Scenario: "altsvc-apiserver-killed", Caught: []string{"steps[3].expect"},
+			Subject: hook(sim.TestHooks{Patience: 5 * time.Second}),
+			Mistake: "an API server is gone once it has been unreachable for five seconds, as with a lease or a health check: until then each write goes to it again",
+		},
 	}
 }
 

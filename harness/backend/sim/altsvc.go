@@ -20,6 +20,8 @@ type alternatives struct {
 	dialTimeout time.Duration
 	// used is the alternative that the reporter's connection leads to; empty: the load balancer.
 	used string
+	// unreachable is since when alternatives failed, as long as the reporter is to stay with them; see TestHooks.Patience.
+	unreachable map[string]time.Time
 }
 
 // alternativesOf is nil with another connectivity.
@@ -34,7 +36,7 @@ func alternativesOf(r *reporter) *alternatives {
 	if err != nil {
 		return nil // origin is valid
 	}
-	return &alternatives{r: r, table: table, dialTimeout: o.DialTimeout}
+	return &alternatives{r: r, table: table, dialTimeout: o.DialTimeout, unreachable: map[string]time.Time{}}
 }
 
 // next is where the next attempt of a request goes; empty: to the load balancer.
@@ -57,16 +59,30 @@ func (a *alternatives) heard(from string, rep reply) {
 		a.failed(from)
 	default:
 		if from != "" {
+			delete(a.unreachable, from)
 			a.table.Used(from, a.connected)
 		}
 		_ = a.table.Learn(a.r.w.hooks.heard(a.r.w.advertised()))
 	}
 }
 
-func (a *alternatives) failed(address string) {
-	if address != "" {
-		a.table.Failed(address, false)
+// failed reports whether another alternative may be tried.
+func (a *alternatives) failed(address string) bool {
+	if address == "" {
+		return false
 	}
+	now := a.r.w.k.Now()
+	since, known := a.unreachable[address]
+	if !known {
+		since = now
+		a.unreachable[address] = since
+	}
+	if now.Sub(since) < a.r.w.hooks.Patience {
+		return false
+	}
+	delete(a.unreachable, address)
+	a.table.Failed(address, false)
+	return true
 }
 
 // dial connects to an API server directly. A machine that is gone, or off the network, does not even refuse.

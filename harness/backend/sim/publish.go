@@ -64,8 +64,7 @@ func (p *publisher) connect(tried []string, current func(func()) func(), end fun
 	p.dial(to, func(c *conn, err error) {
 		current(func() {
 			switch {
-			case err != nil && to != "":
-				p.alternatives.failed(to)
+			case err != nil && to != "" && p.alternatives.failed(to):
 				p.connect(append(tried, to), current, end, then)
 				return
 			case err != nil:

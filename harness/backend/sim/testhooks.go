@@ -22,6 +22,8 @@ type TestHooks struct {
 	// Alternatives may change how a reporter with connectivity altsvc fails over, Heard the Alt-Svc field that it is sent.
 	Alternatives func(altsvc.Options) altsvc.Options
 	Heard        func(field string) string
+	// Patience is how long such a reporter sends its writes to an API server that it cannot reach, before it goes to another one.
+	Patience time.Duration
 	// Jitter takes the place of what was drawn for a reporter's next tick.
 	Jitter func(drawn time.Duration) time.Duration
 	// ProbeTimeout takes the place of the deadline of a probe.
