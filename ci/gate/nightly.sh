@@ -6,11 +6,11 @@
 #   OUT         the folder of all output (_nightly)
 #   SEEDS       seeds to simulate, with an operator and without (10000)
 #   FUZZTIME    how long each fuzz target runs (60s)
-#   TIME_LIMIT  seconds for everything (36000)
+#   TIME_LIMIT  seconds for everything (41400)
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . ci/gate/stages.sh
-default_time=36000
+default_time=41400
 supervised "$@"
 
 export OUT=${OUT:-_nightly}
@@ -41,7 +41,7 @@ for name in kind providers leftovers; do ! wanted "$name" || STAGES="${STAGES:+$
 stage build 1800 make build
 stage unit 5400 env CGO_ENABLED=1 go test -race -count=1 -timeout 60m ./...
 stage sim 600 make e2e BACKEND=sim LABELS=all CONTRACT=both OUT="$OUT"/sim
-stage local 7200 make e2e BACKEND=local LABELS=all CONTRACT=both OUT="$OUT"/local
+stage local 9000 make e2e BACKEND=local LABELS=all CONTRACT=both OUT="$OUT"/local
 stage diff-sim 300 bin/kmsharness diff "$OUT"/sim "$OUT"/local
 stage aggregators 3600 bash -c aggregators
 stage mutants 3600 make mutants CONTRACT=both
@@ -54,7 +54,7 @@ stage large 3600 make large
 stage bench 3600 make bench
 stage engine 600 make engine
 stage node-image 1800 make node-image
-stage kind 18000 make e2e BACKEND=kind LABELS=all CONTRACT=both OUT="$OUT"/kind
+stage kind 21600 make e2e BACKEND=kind LABELS=all CONTRACT=both OUT="$OUT"/kind
 stage diff-kind 300 bin/kmsharness diff "$OUT"/local "$OUT"/kind
 stage providers 3600 bash -c providers
 stage leftovers 1200 bash -c leftovers
