@@ -133,7 +133,7 @@ func TestAReporterWritesForItsNode(t *testing.T) {
 		{"a token, its node", account("cp-1"), "cp-1", true},
 		{"a token, another node", account("cp-1"), "cp-2", false},
 		{"a token that names no node", account(), "cp-1", false},
-		{"a certificate is not outdone by an extra field", both, "cp-2", false},
+		{"an extra field does not override a certificate", both, "cp-2", false},
 		{"another service account that names the node", rest.ImpersonationConfig{UserName: contract.ReporterAccount("default"), Extra: map[string][]string{contract.NodeNameExtra: {"cp-1"}}}, "cp-1", false},
 	} {
 		if err := in.apply(c.as, c.node); (err == nil) != c.allowed || err != nil && !apierrors.IsForbidden(err) {

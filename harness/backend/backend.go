@@ -65,7 +65,7 @@ type Environment interface {
 const CredentialLifetime = 3 * time.Second
 
 // TokenReload is how often a client reads the file of its token again, at least: client-go once in 50 s, others once a minute. CredentialOverlap is how long
-// the old credential is accepted when a new one is in its place, so that nobody who does so is refused.
+// the old credential is accepted when a new one is in its place, so that no such client is refused.
 const (
 	TokenReload       = time.Minute
 	CredentialOverlap = TokenReload + 10*time.Second

@@ -17,14 +17,14 @@ func ofAccount(node func(string) string) func() []history.Event {
 	}))
 }
 
-// TestReportersOfAServiceAccountAreToldApart: the node of a token is as good as that of a certificate, and who writes for another one is found.
-func TestReportersOfAServiceAccountAreToldApart(t *testing.T) {
+// TestReportersOfAServiceAccountAreDistinguished: a token names the node as a certificate does, and a write for another node is found.
+func TestReportersOfAServiceAccountAreDistinguished(t *testing.T) {
 	for name, tt := range map[string]struct {
 		node func(string) string
 		want string
 	}{
-		"its own node":           {func(n string) string { return n }, ""},
-		"the token of its other": {strings.NewReplacer("cp-1", "cp-2", "cp-2", "cp-1").Replace, "LEAST-PRIVILEGE OWNERSHIP"},
+		"its own node":              {func(n string) string { return n }, ""},
+		"the token of another node": {strings.NewReplacer("cp-1", "cp-2", "cp-2", "cp-1").Replace, "LEAST-PRIVILEGE OWNERSHIP"},
 	} {
 		failed := failedIDs(Run(ofAccount(tt.node)()))
 		for id := range failed {

@@ -21,7 +21,7 @@ import (
 // where a kubelet or a certificate syncer mounts one: it can be replaced while the reporter runs. A reporter that uses the in-cluster configuration has none.
 func (sut *systemUnderTest) reporterKubeconfig(ctx context.Context, n *Node) (string, error) {
 	if n.ReporterPlace.InCluster != nil {
-		if err := sut.prepareAccount(ctx, n); err != nil || sut.tellsConnectivity() {
+		if err := sut.prepareAccount(ctx, n); err != nil || sut.choosesConnectivity() {
 			return "", err
 		}
 		return sut.accountKubeconfig(n)
@@ -129,7 +129,7 @@ func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credenti
 				return err
 			}
 		}
-		clear(ends) // nobody is refused who reads the new one
+		clear(ends) // a reporter that reads the new one is not refused
 	}
 	timer := time.NewTimer(time.Until(last))
 	defer timer.Stop()

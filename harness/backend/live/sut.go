@@ -123,8 +123,8 @@ func (sut *systemUnderTest) connectivity(n *Node) string {
 	return history.ConnectLoopback
 }
 
-// tellsConnectivity reports whether reporters are told how to reach the API. Another one that has a kubeconfig goes by that.
-func (sut *systemUnderTest) tellsConnectivity() bool {
+// choosesConnectivity reports whether the command of reporters has {connectivity}. A reporter without it uses its kubeconfig.
+func (sut *systemUnderTest) choosesConnectivity() bool {
 	return strings.Contains(orDefault(sut.e.opts.ReporterCommand, DefaultReporter), "{connectivity}")
 }
 
