@@ -14,6 +14,8 @@ KINDS ?= compared,sim,local
 TIME ?=
 # Wire form of the reports, for scenarios that are not about one: conditions, healthreports or both.
 CONTRACT ?= conditions
+# Way of reports to the API server, for scenarios that name no connectivity: ssa or stream.
+PUBLISH ?= ssa
 # Where verdicts, histories and logs go.
 OUT ?= _artifacts
 # How long each fuzz target runs under `make fuzz`.
@@ -62,8 +64,8 @@ simulations: ## what make test leaves out and needs no binaries: the catalogue a
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
 	@STAGES='$(STAGES)' OUT='$(if $(filter _artifacts,$(OUT)),_nightly,$(OUT))' ci/gate/nightly.sh
 
-e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [CONTRACT=conditions|healthreports|both] [LABELS=…] [PROCS=…] [TIME=…] [OUT=…]
-	@bin/kmsharness e2e --backend='$(BACKEND)' --contract='$(CONTRACT)' --labels='$(LABELS)' $(if $(TIME),--time='$(TIME)') $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)'
+e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [CONTRACT=conditions|healthreports|both] [PUBLISH=ssa|stream] [LABELS=…] [PROCS=…] [TIME=…] [OUT=…]
+	@bin/kmsharness e2e --backend='$(BACKEND)' --contract='$(CONTRACT)' --publish='$(PUBLISH)' --labels='$(LABELS)' $(if $(TIME),--time='$(TIME)') $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)'
 
 mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on purpose, each of which must be caught: make mutants [BACKEND=auto|sim|plugin|library|local] [CONTRACT=…]; verdicts go to _mutants
 	@mkdir -p bin

@@ -42,6 +42,7 @@ stage build 1800 make build
 stage unit 5400 env CGO_ENABLED=1 go test -race -count=1 -timeout 60m ./...
 stage sim 600 make e2e BACKEND=sim LABELS=all CONTRACT=both OUT="$OUT"/sim
 stage local 9000 make e2e BACKEND=local LABELS=all CONTRACT=both OUT="$OUT"/local
+stage local-stream 9000 make e2e BACKEND=local LABELS=all CONTRACT=both PUBLISH=stream OUT="$OUT"/local-stream
 stage diff-sim 300 bin/kmsharness diff "$OUT"/sim "$OUT"/local
 stage aggregators 3600 bash -c aggregators
 stage mutants 3600 make mutants CONTRACT=both

@@ -32,6 +32,7 @@ type simulateFlags struct {
 	hours                  float64
 	keep, noShrink, asJSON bool
 	operator               bool
+	publish                string
 	scale                  scaleFlags
 }
 
@@ -64,6 +65,7 @@ not run.`,
 	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU(), "seeds at the same time")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the histories of seeds that passed, too")
 	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "do not look for the shortest timeline of what failed")
+	cmd.Flags().StringVar(&f.publish, "publish", scenario.PublishApply, "way of reports to the API server: ssa or stream")
 	cmd.Flags().BoolVar(&f.operator, "operator", false, "an operator switches the encryption in every seed, whatever goes wrong meanwhile; a few episodes each")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print summary.json and nothing else")
 	cmd.MarkFlagsMutuallyExclusive("seed", "seeds")
@@ -193,16 +195,19 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if f.contract != scenario.BothContracts && !slices.Contains(scenario.Contracts(), f.contract) {
 		return s, usage("--contract %q: expected %s or %s", f.contract, strings.Join(scenario.Contracts(), ", "), scenario.BothContracts)
 	}
+	if f.publish != scenario.PublishApply && f.publish != scenario.PublishStream {
+		return s, usage("--publish %q: expected %s or %s", f.publish, scenario.PublishApply, scenario.PublishStream)
+	}
 	timing, err := f.scale.timing(f.hours)
 	if err != nil {
 		return s, err
 	}
 	s.backend = sim.New(sim.Options{SSA: store.SSA(f.ssa), Timing: timing, Unhealthy: sim.UnhealthyDrawn})
-	s.plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.backend.Timing(), Operator: f.operator}
+	s.plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.backend.Timing(), Operator: f.operator, Streams: f.publish == scenario.PublishStream}
 	if f.contract != scenario.BothContracts {
 		s.plan.Contract = f.contract
 	}
-	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.plan.Timing.Interval.String(), "contract": f.contract}
+	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.plan.Timing.Interval.String(), "contract": f.contract, "publish": f.publish}
 	return s, nil
 }
 

@@ -217,7 +217,7 @@ func malformedInGeneral() []malformed {
 		{"keyID of a node", step("  - kill: {role: node, keyID: \"1\"}"),
 			file + `19:31: role node has no keyID, expected none`},
 		{"link that does not exist", step("  - link: {from: reporter, to: etcd, mode: cut}"),
-			file + `19:32: to (from reporter) is "etcd", expected apiserver or load-balancer`},
+			file + `19:32: to (from reporter) is "etcd", expected apiserver, load-balancer or aggregator`},
 		{"refusal of nobody we know", step("  - refuse: {role: etcd, mode: forbidden}"),
 			file + `19:20: role is "etcd", expected reporter or aggregator`},
 		{"refusal without mode", step("  - refuse: {role: reporter}"),

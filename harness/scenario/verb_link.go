@@ -108,7 +108,7 @@ func (l *Link) EndedBy(b Action) bool {
 func linkEnds() map[string][]string {
 	lb, api := history.RoleLoadBalancer, history.RoleAPIServer
 	return map[string][]string{
-		history.RoleReporter:   {api, lb},
+		history.RoleReporter:   {api, lb, history.RoleAggregator},
 		history.RoleAggregator: {lb},
 		"client":               {lb},
 		"harness":              {lb},
@@ -139,7 +139,10 @@ func linkModes() []string {
 func (l *Link) check(v *validation, at place) {
 	if l.From == history.RoleReporter && slices.Contains(linkEnds()[l.From], l.To) {
 		c, to := v.scenario.Topology.Connectivity, history.RoleAPIServer
-		if c != history.ConnectLoopback {
+		switch {
+		case c == history.ConnectStream:
+			to = history.RoleAggregator
+		case c != history.ConnectLoopback:
 			to = history.RoleLoadBalancer
 		}
 		v.keyword(at.at("to"), "to (from reporter with connectivity "+c+")", l.To, []string{to})

@@ -35,7 +35,7 @@ func (p Plan) drawing(seed int64) *drawing {
 func (d *drawing) begins() string {
 	return fmt.Sprintf("apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: %s\n", Name(d.seed)) +
 		"  title: \"Faults drawn at random break no promise, and when they are over everything gets well.\"\n  area: scale\nspec:\n" +
-		fmt.Sprintf("  contract: %s\n  topology: {controlPlanes: %d, keyIDs: [%s], aggregators: %d}\n", d.contract, len(d.nodes), strings.Join(d.keyIDs, ", "), d.aggregators)
+		fmt.Sprintf("  contract: %s\n  topology: {controlPlanes: %d, keyIDs: [%s], aggregators: %d%s}\n", d.contract, len(d.nodes), strings.Join(d.keyIDs, ", "), d.aggregators, d.plan.way())
 }
 
 // file is the scenario file with lanes that were drawn.

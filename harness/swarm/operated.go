@@ -14,7 +14,7 @@ func (o operatorDrawing) operated() []byte {
 	sockets := o.d.keyword("key", "key", "hash")
 	o.d.head = "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: " + Name(o.d.seed) + "\n" +
 		"  title: \"Whatever comes between an operator and its switches, no object is lost, and the last wish is granted.\"\n  area: lifecycle\nspec:\n" +
-		fmt.Sprintf("  contract: %s\n  topology: {lifecycle: operator, controlPlanes: %d, aggregators: %d, sockets: %s}\n", o.d.contract, len(o.d.nodes), o.d.aggregators, sockets)
+		fmt.Sprintf("  contract: %s\n  topology: {lifecycle: operator, controlPlanes: %d, aggregators: %d, sockets: %s%s}\n", o.d.contract, len(o.d.nodes), o.d.aggregators, sockets, o.d.plan.way())
 	return o.d.fileTo(append([][]string{o.desiredStates()}, o.beside()...), settled)
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // Plan says what is drawn.
@@ -19,6 +21,24 @@ type Plan struct {
 	Operator bool
 	// Contract is the wire form of every seed; empty: each seed draws its own. The rest of a seed is the same.
 	Contract string
+	// Streams has reporters stream in every seed. The rest of a seed is the same.
+	Streams bool
+}
+
+// way is the connectivity of the topology that is drawn, with a comma before it; empty for the default.
+func (p Plan) way() string {
+	if p.Streams {
+		return ", connectivity: " + history.ConnectStream
+	}
+	return ""
+}
+
+// reportsTo is the end of a reporter's link.
+func (p Plan) reportsTo() string {
+	if p.Streams {
+		return history.RoleAggregator
+	}
+	return history.RoleAPIServer
 }
 
 // flags are those of kmsharness simulate that ask for the plan.
@@ -31,6 +51,9 @@ func (p Plan) flags() (out string) {
 	}
 	if p.Contract != "" {
 		out += " --contract " + p.Contract
+	}
+	if p.Streams {
+		out += " --publish " + scenario.PublishStream
 	}
 	return out
 }

@@ -22,7 +22,7 @@ func (d *drawing) reporter(node string) []string {
 	case 0:
 		return d.refusal("role: reporter, node: "+node, "get", "patch")
 	case 1, 2:
-		return d.link("from: reporter, to: apiserver, node: " + node)
+		return d.link("from: reporter, to: " + d.plan.reportsTo() + ", node: " + node)
 	}
 	return d.lives("role: reporter, node: "+node, "stop")
 }

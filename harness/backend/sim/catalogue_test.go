@@ -18,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -157,6 +158,28 @@ func TestCatalogueInTheTypedForm(t *testing.T) {
 				t.Parallel()
 				pass(t, b, s, 1)
 			})
+		}
+	}
+}
+
+// Every scenario that names no connectivity passes with reporters that stream, in both wire forms.
+func TestCatalogueOfStreams(t *testing.T) {
+	b := sim.New(sim.Options{SSA: store.Model})
+	for _, form := range scenario.Contracts() {
+		all, err := scenario.InForms(some(catalogue(t)), form)
+		if err == nil {
+			all, err = scenario.Published(all, scenario.PublishStream)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range all {
+			if s.Topology.Connectivity == history.ConnectStream && (s.AnyContract || form == scenario.ContractConditions) {
+				t.Run(form+"/"+s.Name, func(t *testing.T) {
+					t.Parallel()
+					pass(t, b, s, 1)
+				})
+			}
 		}
 	}
 }
