@@ -13,6 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
+	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 // Controller keeps the rollups of one operator's reports.
@@ -64,7 +65,11 @@ func (c *Controller) mirrors() error {
 	c.cr = c.object(operatorGVR(c.Operator), core.OperatorObject)
 	c.operator = c.object(clusterOperatorGVR(), c.Operator.ClusterOperator)
 	if c.Streaming != nil {
-		c.health, c.reports = c.object(healthGVR(), c.Operator.Name), &reportServer{c: c}
+		applier, err := publish.NewApplier(c.REST, publish.Operator(c.Operator.Name))
+		if err != nil {
+			return err
+		}
+		c.health, c.reports = c.object(healthGVR(), c.Operator.Name), &reportServer{c: c, applier: applier}
 	}
 	if !c.AlwaysActive {
 		c.config = c.object(apiServerGVR(), core.OperatorObject)

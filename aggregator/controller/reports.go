@@ -17,9 +17,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
@@ -56,9 +54,10 @@ const (
 // reportServer serves the streams of reporters. A replica that does not lead refuses them.
 type reportServer struct {
 	healthv1.UnimplementedHealthServiceServer
-	c    *Controller
-	mu   sync.Mutex
-	term *term // nil while this replica does not lead
+	c       *Controller
+	applier *publish.Applier
+	mu      sync.Mutex
+	term    *term // nil while this replica does not lead
 }
 
 // term is the streams of one term as leader.
@@ -71,7 +70,18 @@ type term struct {
 	config   atomic.Pointer[healthv1.Configuration]
 	mu       sync.Mutex
 	streams  map[streams.ID]*reportStream
+	nodes    map[string]*sync.Mutex // by node: held while a report of it is being written
 	handlers sync.WaitGroup
+}
+
+// node is the lock of a node: its reports are written one after another, also those of two streams.
+func (t *term) node(name string) *sync.Mutex {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.nodes[name] == nil {
+		t.nodes[name] = &sync.Mutex{}
+	}
+	return t.nodes[name]
 }
 
 // reportStream is one stream that is served.
@@ -105,7 +115,7 @@ func (s *reportServer) serve(ctx context.Context) error {
 // lead begins a term; it ends with ctx, or with the function that is returned, which waits until nothing is written for its streams any more.
 func (s *reportServer) lead(ctx context.Context) (t *term, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	t = &term{ctx: ctx, sessions: &streams.Sessions{}, streams: map[streams.ID]*reportStream{}}
+	t = &term{ctx: ctx, sessions: &streams.Sessions{}, streams: map[streams.ID]*reportStream{}, nodes: map[string]*sync.Mutex{}}
 	s.mu.Lock()
 	s.term = t
 	s.mu.Unlock()
@@ -239,8 +249,15 @@ func (s *reportServer) relay(ctx context.Context, t *term, x *reportStream, r *h
 	if d := r.GetTimeout(); d.CheckValid() == nil {
 		timeout = min(timeout, max(d.AsDuration(), 0))
 	}
+	until := s.c.Clock.Now().Add(timeout)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	lock := t.node(x.node)
+	lock.Lock()
+	defer lock.Unlock()
+	if err := s.await(ctx, t.sessions.Decided(x.node)); err != nil {
+		return 0, fmt.Errorf("an earlier report of %s is not decided yet: %w", x.node, err)
+	}
 	t.removing.RLock()
 	defer t.removing.RUnlock()
 	if !t.sessions.Current(x.node, x.id) {
@@ -253,17 +270,35 @@ func (s *reportServer) relay(ctx context.Context, t *term, x *reportStream, r *h
 	if err != nil {
 		return http.StatusBadRequest, err
 	}
-	force := true
-	_, err = s.c.client.Resource(operatorGVR(s.c.Operator)).Patch(ctx, core.OperatorObject, types.ApplyPatchType, body,
-		metav1.PatchOptions{FieldManager: contract.FieldManager(x.node), Force: &force}, "status")
+	err = s.applier.Apply(ctx, contract.FieldManager(x.node), body)
 	s.c.metrics.wrote("report", err)
 	if err != nil {
-		return int32(codeOf(err)), fmt.Errorf("apply the report of %s: %w", x.node, err)
+		code := codeOf(err)
+		if code == 0 {
+			t.sessions.Unanswered(x.node, until)
+		}
+		return int32(code), fmt.Errorf("apply the report of %s: %w", x.node, err)
 	}
 	if t.sessions.Reported(x.id, report, r.GetObservedGeneration()) {
 		s.c.trigger.changed()
 	}
 	return http.StatusOK, nil
+}
+
+// await waits until an instant.
+func (s *reportServer) await(ctx context.Context, at time.Time) error {
+	wait := at.Sub(s.c.Clock.Now())
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	timer := s.c.Clock.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // transitionOf is the lastTransitionTime of a node's condition, which must not move; now if there is no such condition.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 )
@@ -25,6 +26,7 @@ type Sessions struct {
 	revision uint64 // counts changes
 	expected map[string]bool
 	of       map[string]*session
+	pending  pending
 }
 
 // session is the streams of a node, the oldest first. It stays when the last one has ended.
@@ -32,6 +34,9 @@ type session struct {
 	streams []stream
 	replica contract.ReplicaHealth
 }
+
+// pending is a report of a node that was sent to the API server without an answer: it may take effect until an instant.
+type pending map[string]time.Time
 
 type stream struct {
 	id    ID
@@ -104,6 +109,23 @@ func (s *Sessions) Current(node string, id ID) bool {
 	defer s.mu.Unlock()
 	_, i := s.find(node, id)
 	return i >= 0
+}
+
+// Unanswered notes that a report of a node was sent to the API server, which was given until an instant, and that nobody waits for the answer any more.
+func (s *Sessions) Unanswered(node string, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending == nil {
+		s.pending = pending{}
+	}
+	s.pending[node] = until
+}
+
+// Decided is when every earlier report of a node has taken effect or never will: the next one is not written before, for it would be overtaken.
+func (s *Sessions) Decided(node string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending[node]
 }
 
 // Reported notes a report that was written to the operator's CR, with the generation that its reporter observed. It reports whether the

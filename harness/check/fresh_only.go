@@ -112,13 +112,18 @@ func wasUnderWay(v *Facts, w write, probed time.Time, held spans, delivered map[
 func heldBack(v *Facts, node string) spans {
 	wide := span{v.complete.from.Add(-time.Hour), v.complete.to} // probes may be from before the recording
 	flowing := spans{wide}
-	for _, p := range append(v.processes.ofRole(history.RoleAPIServer), v.processes.ofRole(history.RoleEtcd)...) {
+	onWay := append(v.processes.ofRole(history.RoleAPIServer), v.processes.ofRole(history.RoleEtcd)...)
+	streams := v.run.Connectivity == history.ConnectStream
+	if streams {
+		onWay = append(onWay, v.processes.ofRole(history.RoleAggregator)...)
+	}
+	for _, p := range onWay {
 		if p.node == node || p.node == "" || history.AnyAPIServer(v.run.Connectivity) {
 			flowing = flowing.and(v.processes.in(p, procPaused).not(wide))
 		}
 	}
 	holds := func(l linkChange) bool {
-		return l.state != history.LinkReset && l.state != history.LinkStale && l.state != history.LinkSlowHandshake && l.from != history.RoleAggregator
+		return l.state != history.LinkReset && l.state != history.LinkStale && l.state != history.LinkSlowHandshake && (streams || l.from != history.RoleAggregator)
 	}
 	return flowing.and(v.network.fine(holds).not(v.complete).not(wide)).not(wide)
 }
@@ -134,7 +139,7 @@ func trickled(v *Facts) spans {
 // slowest is how much a slow link of the reporter's way added to the time of a request, at most.
 func slowest(v *Facts, node string, during span) (delay time.Duration) {
 	for i, l := range v.network.links {
-		if l.state != history.LinkSlow || l.from == history.RoleAggregator || l.node != node && l.node != "" {
+		if l.state != history.LinkSlow || l.from == history.RoleAggregator && v.run.Connectivity != history.ConnectStream || l.node != node && l.node != "" {
 			continue
 		}
 		until := v.complete.to

@@ -51,6 +51,8 @@ type Action struct {
 	// by keyID: the typed form needs one for a plugin that failed, too.
 	Report    contract.Report
 	LastKEKID map[string]string
+	// Next is when the next tick begins: what a Write carries may not be sent from then on.
+	Next time.Time
 	// Dropped says why this tick's results are not written; empty when nothing was dropped.
 	Dropped DropReason
 }
@@ -111,7 +113,7 @@ func (s State) write(cfg Config, now time.Time) (State, Action) {
 		return s.wait(why)
 	}
 	s.lastWrite, s.newest = now, newest(report)
-	return s, Action{Kind: Write, Until: now.Add(cfg.Timing.WriteTimeout), Report: report, LastKEKID: s.lastKEKID}
+	return s, Action{Kind: Write, Until: now.Add(cfg.Timing.WriteTimeout), Report: report, LastKEKID: s.lastKEKID, Next: s.due}
 }
 
 // hold is how long a write must still wait to stay I − J behind the one before, although that tick's probes took a

@@ -31,29 +31,55 @@ func newClient(config *rest.Config, alternatives *altsvc.Options, operator Opera
 	made := &client{path: operator.path()}
 	c := rest.CopyConfig(config)
 	rereadToken(c)
-	c.QPS = -1 // the interval limits the rate; client-go's limiter would only hold a write back
-	c.ContentType = runtime.ContentTypeJSON
 	if alternatives == nil {
 		// HTTP/1.1: there is one request at a time, and one that is given up closes its connection. Over HTTP/2 a
 		// connection that went silent would be used again until its health check notices, after 45 s.
 		c.TLSClientConfig.NextProtos = []string{"http/1.1"}
 	}
-	c.WarningHandler = rest.NoWarnings{}
-	scheme := runtime.NewScheme() // knows only metav1.Status, which errors come in
-	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
-	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	c.GroupVersion = &metav1.SchemeGroupVersion
 	var err error
 	if alternatives != nil {
 		if made.alternatives, err = altsvc.Wrap(c, *alternatives); err != nil {
 			return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
 		}
 	}
-	if made.rest, err = rest.RESTClientFor(c); err != nil {
+	if made.rest, err = restClient(c); err != nil {
 		made.close()
-		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+		return nil, err
 	}
 	return made, nil
+}
+
+// restClient makes a client of a configuration, which it changes.
+func restClient(c *rest.Config) (*rest.RESTClient, error) {
+	c.QPS = -1 // the interval limits the rate; client-go's limiter would only hold a write back
+	c.ContentType = runtime.ContentTypeJSON
+	c.WarningHandler = rest.NoWarnings{}
+	scheme := runtime.NewScheme() // knows only metav1.Status, which errors come in
+	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
+	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	c.GroupVersion = &metav1.SchemeGroupVersion
+	made, err := rest.RESTClientFor(c)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", c.Host, err)
+	}
+	return made, nil
+}
+
+// Applier applies the reports of many nodes, for an aggregator that reporters stream to. It is safe for concurrent use.
+type Applier struct{ client client }
+
+// NewApplier makes one that reaches the API server as config has it. Nothing is sent yet.
+func NewApplier(config *rest.Config, operator Operator) (*Applier, error) {
+	made, err := restClient(rest.CopyConfig(config))
+	if err != nil {
+		return nil, err
+	}
+	return &Applier{client{rest: made, path: operator.path()}}, nil
+}
+
+// Apply sends a body (see Body) under a field manager. The API server is given until the deadline of ctx.
+func (a *Applier) Apply(ctx context.Context, manager string, body []byte) error {
+	return a.client.apply(ctx, manager, body)
 }
 
 // rereadToken lets the request after a 401 have the token that is in the file by then. Without it client-go sends the token that it has read last for up

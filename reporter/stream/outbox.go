@@ -20,7 +20,6 @@ type Outbox struct {
 	Timing contract.Timing
 
 	report     *core.Action
-	due        time.Time // the report is too old to be sent from then on
 	unsent     bool      // on the present stream, since the configuration changed
 	waits      bool      // for the acknowledgement of what was sent last
 	sequence   uint64
@@ -29,8 +28,7 @@ type Outbox struct {
 
 // Put replaces the report. The one before is not sent any more.
 func (o *Outbox) Put(write core.Action) {
-	// Its tick began R before at most. When the next one begins, it brings a newer report.
-	o.report, o.due, o.unsent = &write, write.Until.Add(-o.Timing.WriteTimeout).Add(o.Timing.CadenceMin()), true
+	o.report, o.unsent = &write, true
 }
 
 // Stood notes that a new stream stands.
@@ -49,7 +47,8 @@ func (o *Outbox) Next(now time.Time) (*healthv1.ReportRequest, bool) {
 	if o.waits || !o.unsent {
 		return nil, false
 	}
-	timeout := min(o.due.Sub(now), o.Timing.WriteTimeout)
+	// When the next tick begins, it brings a newer report. The first try ends with the write.
+	timeout := min(o.report.Next.Sub(now), o.Timing.WriteTimeout)
 	if timeout <= 0 {
 		o.unsent = false
 		return nil, false

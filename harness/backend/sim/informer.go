@@ -201,7 +201,7 @@ func (a *aggregator) disconnect() {
 // ask makes a request with the aggregator's time-out.
 func (a *aggregator) ask(r request, done func(reply)) { a.askWithin(reconcile.RequestTimeout, r, done) }
 
-func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply)) {
+func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply)) *question {
 	q := &question{a: a, incarnation: a.incarnation, until: a.w.k.Now().Add(limit), r: r, done: done, etcd: r.asksEtcd()}
 	q.limit = a.w.k.AtIn(q.until, a, a.incarnation, func() { q.end(reply{err: errTimeout}) })
 	a.connected(func(c *conn, err error) {
@@ -209,8 +209,11 @@ func (a *aggregator) askWithin(limit time.Duration, r request, done func(reply))
 			q.end(reply{err: err})
 			return
 		}
-		c.ask(a.request(r), q.end)
+		if !q.canceled {
+			q.unsend = c.ask(a.request(r), q.end)
+		}
 	})
+	return q
 }
 
 // question is a request of an aggregator that it gives up at an instant.
@@ -223,6 +226,17 @@ type question struct {
 	r           request
 	etcd        bool // an answer shows that the API server has its etcd
 	done        func(reply)
+	unsend      func() // nil until it is sent
+	canceled    bool
+}
+
+// cancel lets nobody wait for the answer any more: the API server carries out what it has not begun with only by chance.
+func (q *question) cancel() {
+	q.over, q.canceled = true, true
+	q.limit.Stop()
+	if q.unsend != nil {
+		q.unsend()
+	}
 }
 
 // asksEtcd: a write, or a read of a lease, as for the real aggregator.

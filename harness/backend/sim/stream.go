@@ -27,9 +27,11 @@ type reports struct {
 	a        *aggregator
 	sessions *streams.Sessions
 	open     []*reportStream
-	relaying int      // reports that are being written
-	removing bool     // entries are being removed from the CR, or wait for the reports that are being written
-	held     []func() // what waits for the one or the other
+	relaying int                 // reports that are being written
+	removing bool                // entries are being removed from the CR, or wait for the reports that are being written
+	held     []func()            // what waits for the one or the other
+	writing  map[string]bool     // nodes of which a report is being written
+	queue    map[string][]func() // by node: what waits for that
 	config   *healthv1.Configuration
 }
 
@@ -42,6 +44,7 @@ type reportStream struct {
 	id         streams.ID
 	stands     bool
 	transition publish.Transition
+	cancel     func() // of the report that is being written; nil if there is none
 }
 
 // lead begins a term.
@@ -110,6 +113,9 @@ func (x *reportStream) end(err error) {
 	}
 	x.of.open = slices.DeleteFunc(x.of.open, func(o *reportStream) bool { return o == x })
 	x.refuse(err)
+	if x.cancel != nil {
+		x.cancel()
+	}
 	if !x.of.a.w.hooks.Streams.DeafToDisconnects && x.of.sessions.Close(x.node, x.id) {
 		x.of.a.changed()
 	}
@@ -148,24 +154,32 @@ func (x *reportStream) send(r *healthv1.ReportResponse) {
 	x.c.toClient(func() { x.client.receive(x.c, r) })
 }
 
-// relay writes a report to the operator's CR, and acknowledges it.
-func (x *reportStream) relay(r *healthv1.ReportRequest) {
-	s := x.of
-	if s.removing {
-		s.held = append(s.held, func() { x.relay(r) })
+// relay writes a report to the operator's CR, and acknowledges it. It may be under way until an instant.
+func (x *reportStream) relay(r *healthv1.ReportRequest, until time.Time) {
+	s, now := x.of, x.of.a.w.k.Now()
+	again := func() { x.relay(r, until) }
+	switch wait := s.sessions.Decided(x.node).Sub(s.a.clock()); {
+	case s.removing:
+		s.held = append(s.held, again)
 		return
-	}
-	acknowledge := func(code int32, text string) {
-		x.send(&healthv1.ReportResponse{Content: &healthv1.ReportResponse_Acknowledgement{
-			Acknowledgement: &healthv1.Acknowledgement{Sequence: r.GetSequence(), Code: code, Message: text}}})
+	case s.writing[x.node]:
+		s.queue[x.node] = append(s.queue[x.node], again)
+		return
+	case wait > 0:
+		s.begin(x.node)
+		s.a.after(wait, s.a.inTerm(func() { s.written(x.node, again) }))
+		return
+	case !now.Before(until):
+		x.acknowledge(r, 0, "an earlier report is not decided yet")
+		return
 	}
 	report, last, err := healthproto.Report(x.node, r.GetPlugins())
 	if err != nil {
-		acknowledge(http.StatusBadRequest, err.Error())
+		x.acknowledge(r, http.StatusBadRequest, err.Error())
 		return
 	}
 	if !s.sessions.Current(x.node, x.id) {
-		acknowledge(http.StatusConflict, "the stream does not speak for its node any more")
+		x.acknowledge(r, http.StatusConflict, "the stream does not speak for its node any more")
 		return
 	}
 	if _, known := x.transition.Known(); !known {
@@ -173,26 +187,74 @@ func (x *reportStream) relay(r *healthv1.ReportRequest) {
 	}
 	body, _, err := publish.Body(s.a.op.reporter, s.a.w.form, core.Action{Report: report, LastKEKID: last}, &x.transition)
 	if err != nil {
-		acknowledge(http.StatusBadRequest, err.Error())
+		x.acknowledge(r, http.StatusBadRequest, err.Error())
 		return
 	}
-	s.relaying++
-	limit := min(reconcile.RequestTimeout, r.GetTimeout().AsDuration())
+	limit := until.Sub(now)
 	apply := request{verb: verbPatch, key: s.a.cr.key, subresource: "status", manager: contract.FieldManager(x.node), force: true,
 		contentType: audit.ContentTypeApply, body: body, timeout: limit, relayed: x.node}
-	s.a.askWithin(limit, apply, s.a.inTermReply(func(rep reply) {
-		if s.relaying--; s.relaying == 0 {
-			s.release()
+	s.begin(x.node)
+	s.relaying++
+	undecided := func() { s.sessions.Unanswered(x.node, s.a.clock().Add(until.Sub(s.a.w.k.Now()))) }
+	var question *question
+	question = s.a.askWithin(limit, apply, s.a.inTermReply(func(rep reply) {
+		x.cancel = nil
+		s.relayed()
+		err := rep.problem()
+		switch {
+		case err != nil:
+			if rep.code == 0 {
+				question.cancel() // what is sent on the same connection afterwards comes with the word of it
+				undecided()
+			}
+			x.acknowledge(r, int32(rep.code), err.Error())
+		default:
+			if s.sessions.Reported(x.id, report, r.GetObservedGeneration()) {
+				s.a.changed()
+			}
+			x.acknowledge(r, http.StatusOK, "")
 		}
-		if err := rep.problem(); err != nil {
-			acknowledge(int32(rep.code), err.Error())
-			return
-		}
-		if s.sessions.Reported(x.id, report, r.GetObservedGeneration()) {
-			s.a.changed()
-		}
-		acknowledge(http.StatusOK, "")
+		s.written(x.node, nil)
 	}))
+	x.cancel = func() {
+		x.cancel = nil
+		question.cancel()
+		undecided()
+		s.relayed()
+		s.written(x.node, nil)
+	}
+}
+
+func (x *reportStream) acknowledge(r *healthv1.ReportRequest, code int32, text string) {
+	x.send(&healthv1.ReportResponse{Content: &healthv1.ReportResponse_Acknowledgement{
+		Acknowledgement: &healthv1.Acknowledgement{Sequence: r.GetSequence(), Code: code, Message: text}}})
+}
+
+// begin takes the turn of a node, whose reports are written one after another, and written gives it to the next.
+func (s *reports) begin(node string) {
+	if s.writing == nil {
+		s.writing, s.queue = map[string]bool{}, map[string][]func(){}
+	}
+	s.writing[node] = true
+}
+
+func (s *reports) written(node string, first func()) {
+	delete(s.writing, node)
+	queue := s.queue[node]
+	delete(s.queue, node)
+	if first != nil {
+		first()
+	}
+	for _, f := range queue {
+		f()
+	}
+}
+
+// relayed is the end of a write of a report.
+func (s *reports) relayed() {
+	if s.relaying--; s.relaying == 0 {
+		s.release()
+	}
 }
 
 // transitionOf is the lastTransitionTime of a node's condition, which must not move; now if there is no such condition.
@@ -241,7 +303,8 @@ func (t *streamer) greetingTimeout() time.Duration { return t.r.w.timing.WriteTi
 // receive is a request that arrives.
 func (s *reports) receive(c *conn, r *healthv1.ReportRequest) {
 	if i := slices.IndexFunc(s.open, func(x *reportStream) bool { return x.c == c }); i >= 0 {
-		s.open[i].relay(r)
+		limit := min(reconcile.RequestTimeout, r.GetTimeout().AsDuration())
+		s.open[i].relay(r, s.a.w.k.Now().Add(limit))
 	}
 }
 
