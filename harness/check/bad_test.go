@@ -258,7 +258,7 @@ func lastWords(writes int) func(*world) {
 
 func knownBad() []known {
 	rollup := "ROLLUP-TRUTH "
-	return []known{
+	return append([]known{
 		{"aggregator is deaf to errors", "FALSE-HEALTHY", rollup + "DETECTION", failing(degradedAs(value{"False", "AsExpected"}, isTrue))},
 		{"reporter says healthy of a failing plugin", "FALSE-HEALTHY", "DETECTION TRUTHFUL-PROBE FALSE-ALARM", failing(entriesAs(10*sec, 20*sec, func(w *world, e *wire) { *e = wire{"1", "kek-1", "healthy", e.LastChecked, ""} }))},
 		{"aggregator is deaf to a killed plugin", "FALSE-HEALTHY", rollup + "DETECTION", func() []history.Event {
@@ -539,7 +539,7 @@ func knownBad() []known {
 		{"an operator that never decides", "NOTHING-RAN", "", idleOperator(func() []history.Event { return faulty(nil, "") })},
 		{"no call of an operator's plugins", "NOTHING-RAN", "TRUTHFUL-PROBE RECOVERY", operated(without(history.KindCall))},
 		{"empty", "NOTHING-RAN", "", func() []history.Event { return nil }},
-	}
+	}, badStreams()...)
 }
 
 func (k known) String() string { return fmt.Sprintf("%s: %s", k.id, k.name) }

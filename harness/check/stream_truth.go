@@ -141,13 +141,24 @@ func judgeDeaf(v *Facts, f *Finding, all []health, node string) {
 	linked := v.network.bearable(func(l linkChange) bool {
 		return l.node == node && (l.from == history.RoleReporter || l.from == history.RoleNode)
 	}, func(linkChange) bool { return true })
-	deaf := lives.and(linked).or(v.processes.doubled[reporter]).not(v.complete)
-	for _, h := range all {
-		for _, s := range deaf.settled(silence + v.latency()).and(v.able.aggregator).and(v.expectations.ofNode(node)).clip(h.span) {
-			f.JudgedAt(s.from, s.to)
-			if r := h.of(node); r.NodeName != "" && r.Status != "Unknown" {
-				f.Violate(Violation{At: s.from, From: s.from.Add(-silence - v.latency()), To: s.from, Seq: h.seq, Node: node, Seen: "the EncryptionHealth says " + r.Status + " of " + node + ", whose reporter cannot be heard",
-					Allowed: "Unknown within " + short(silence+v.latency()) + " after a reporter is gone"})
+	doubled := v.processes.doubled[reporter]
+	// The kernel of a node that runs ends the streams of a process that does not.
+	killed := v.processes.in(reporter, procDown).and(doubled.not(v.complete)).and(linked).and(v.processes.upOrUnmentioned(process{role: history.RoleNode, node: node}))
+	for _, deaf := range []struct {
+		when  spans
+		bound time.Duration
+	}{
+		{lives.and(linked).or(doubled).not(v.complete), silence + v.latency()},
+		{killed, v.latency()},
+	} {
+		due := deaf.when.settled(deaf.bound).and(v.able.aggregator).and(v.expectations.ofNode(node))
+		for _, h := range all {
+			for _, s := range due.clip(h.span) {
+				f.JudgedAt(s.from, s.to)
+				if r := h.of(node); r.NodeName != "" && r.Status != "Unknown" {
+					f.Violate(Violation{At: s.from, From: s.from.Add(-deaf.bound), To: s.from, Seq: h.seq, Node: node, Seen: "the EncryptionHealth says " + r.Status + " of " + node + ", whose reporter cannot be heard",
+						Allowed: "Unknown within " + short(deaf.bound) + " after a reporter is gone"})
+				}
 			}
 		}
 	}
@@ -157,6 +168,7 @@ func judgeDeaf(v *Facts, f *Finding, all []health, node string) {
 func judgeHeard(v *Facts, f *Finding, all []health, node string) {
 	bound := v.run.Timing.CadenceMax() + v.latency()
 	heard := v.able.reporter(node).and(v.expectations.ofNode(node)).settled(bound).and(v.able.aggregator)
+	said := map[string][]span{}
 	changes := v.objects.reports[node]
 	for i, c := range changes {
 		if c.rep == nil || c.rep.foreign || c.rep.problem != "" {
@@ -170,7 +182,11 @@ func judgeHeard(v *Facts, f *Finding, all []health, node string) {
 		if slices.ContainsFunc(c.rep.entries, func(e entry) bool { return e.status != contract.StatusHealthy }) {
 			want = "False"
 		}
-		for _, due := range (spans{stood}).settled(v.latency()).and(heard) {
+		said[want] = append(said[want], stood)
+	}
+	for _, want := range []string{"True", "False"} {
+		// Each tick brings a report: those that say the same stand as one.
+		for _, due := range merged(said[want]).settled(v.latency()).and(heard) {
 			for _, h := range all {
 				s := h.clip(due)
 				if s.empty() {
@@ -178,7 +194,7 @@ func judgeHeard(v *Facts, f *Finding, all []health, node string) {
 				}
 				f.JudgedAt(s.from, s.to)
 				if r := h.of(node); r.Status != want {
-					f.Violate(Violation{At: s.from, From: c.at, To: s.from, Seq: h.seq, Node: node, Seen: "the EncryptionHealth says " + orNothing(r.Status) + " of " + node + ", although its reporter is heard and its last report says otherwise",
+					f.Violate(Violation{At: s.from, From: s.from.Add(-v.latency()), To: s.from, Seq: h.seq, Node: node, Seen: "the EncryptionHealth says " + orNothing(r.Status) + " of " + node + ", although its reporter is heard and its last report says otherwise",
 						Allowed: want + " within " + short(v.latency()) + " after its report, and after a reconnect within " + short(bound)})
 				}
 			}
@@ -186,7 +202,7 @@ func judgeHeard(v *Facts, f *Finding, all []health, node string) {
 	}
 }
 
-// judgeConnects: between the start of a reporter and its first report the EncryptionHealth says Unknown.
+// judgeConnects: between the start of a reporter and its first report the EncryptionHealth says Unknown, and nothing else after that.
 func judgeConnects(v *Facts, f *Finding, all []health, node string) {
 	reporter := process{role: history.RoleReporter, node: node}
 	writes := v.requests.writesOf(node)
@@ -195,15 +211,23 @@ func judgeConnects(v *Facts, f *Finding, all []health, node string) {
 		if c.event != history.ProcessStarted || i < 0 || v.processes.doubled[reporter].touches(span{c.at.Add(-silence), writes[i].to}) {
 			continue
 		}
-		connecting := span{c.at.Add(-v.tolerance()), writes[i].to.Add(1)}
+		first := writes[i]
+		connecting := span{c.at.Add(-v.tolerance()), first.to.Add(1)}
 		if !v.able.aggregator.covers(connecting) || !v.expectations.ofNode(node).covers(connecting) {
 			continue
 		}
 		f.JudgedAt(connecting.from, connecting.to)
 		unknown := func(h health) bool { s := h.clip(connecting); return !s.empty() && h.of(node).Status == "Unknown" }
 		if !slices.ContainsFunc(all, unknown) {
-			f.Violate(Violation{At: writes[i].to, From: c.at, To: writes[i].to, Seq: writes[i].seq, Node: node, Seen: "the reporter of " + node + " was started and reported, and the EncryptionHealth never said Unknown",
+			f.Violate(Violation{At: first.to, From: c.at, To: first.to, Seq: first.seq, Node: node, Seen: "the reporter of " + node + " was started and reported, and the EncryptionHealth never said Unknown",
 				Allowed: "Unknown from the connect to the first report"})
+		}
+		for i := 1; i < len(all); i++ {
+			h := all[i]
+			if r := h.of(node); !h.from.Before(c.at) && h.from.Before(first.from) && r.NodeName != "" && r.Status != "Unknown" && all[i-1].of(node).Status == "Unknown" {
+				f.Violate(Violation{At: h.from, From: c.at.Add(-v.tolerance()), To: h.from, Seq: h.seq, Node: node, Seen: "the EncryptionHealth says " + r.Status + " of " + node + ", whose reporter was started and has not reported yet",
+					Allowed: "Unknown from the connect to the first report"})
+			}
 		}
 	}
 }
