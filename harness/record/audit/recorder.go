@@ -89,7 +89,10 @@ func ReportIn(apply []byte) (node string) {
 	}
 	var nodes []string
 	for _, c := range object.Status.Conditions {
-		of, _ := contract.NodeOfCondition(c.Type)
+		of, ok := contract.NodeOfCondition(c.Type)
+		if !ok {
+			return ""
+		}
 		nodes = append(nodes, of)
 	}
 	for _, r := range slices.Concat(object.Status.EncryptionStatus.HealthReports, object.Status.OAuthAPIServer.EncryptionStatus.HealthReports) {
