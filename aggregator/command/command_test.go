@@ -45,6 +45,10 @@ func TestMistakes(t *testing.T) {
 		"lease times":        {[]string{"--leader-elect", "--leader-elect-lease-duration=5s"}, []string{"--leader-elect-renew-deadline 10s: must be less"}},
 		"retry period":       {[]string{"--leader-elect", "--leader-elect-retry-period=10s"}, []string{"--leader-elect-renew-deadline 10s: must be more than 12s"}},
 		"lease names":        {[]string{"--leader-elect", "--leader-elect-namespace=A", "--leader-elect-identity="}, []string{"--leader-elect-namespace", "--leader-elect-identity"}},
+		"stream, no files":   {[]string{"--stream-address=:9800"}, []string{`--stream-address ":9800": needs --stream-certificate, --stream-key and --stream-client-ca`}},
+		"files, no stream":   {[]string{"--stream-key=k"}, []string{"need --stream-address"}},
+		"stream address":     {[]string{"--stream-address=9800", "--stream-certificate=c", "--stream-key=k", "--stream-client-ca=a"}, []string{`--stream-address "9800": expected host:port`}},
+		"stream contract":    {[]string{"--stream-contract=both"}, []string{`--stream-contract "both": expected conditions or healthreports`}},
 		"two mistakes":       {[]string{"--interval=-1s", "--kms-active="}, []string{"--interval", "--kms-active"}},
 	} {
 		var stderr bytes.Buffer

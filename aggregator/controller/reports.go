@@ -100,6 +100,11 @@ func (s *reportServer) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for the streams of reporters: %w", err)
 	}
+	return s.serveOn(ctx, listener)
+}
+
+// serveOn serves streams on a listener until ctx ends, and closes it.
+func (s *reportServer) serveOn(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(s.c.Streaming.TLS)), grpc.MaxRecvMsgSize(maxReportBytes), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}), grpc.WaitForHandlers(true))
 	healthv1.RegisterHealthServiceServer(server, s)
@@ -260,6 +265,9 @@ func (s *reportServer) relay(ctx context.Context, t *term, x *reportStream, r *h
 	}
 	t.removing.RLock()
 	defer t.removing.RUnlock()
+	if ctx.Err() != nil { // the term or the reporter's patience ended meanwhile
+		return 0, fmt.Errorf("apply the report of %s: %w", x.node, context.Cause(ctx))
+	}
 	if !t.sessions.Current(x.node, x.id) {
 		return http.StatusConflict, errors.New("the stream does not speak for its node any more")
 	}

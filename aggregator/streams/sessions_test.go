@@ -121,7 +121,7 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// A stream stands once what was shown is no older than its opening, and only once.
+// S1-02: a stream stands once what was shown is no older than its opening, and only once.
 func TestShown(t *testing.T) {
 	s, first := opened(t)
 	before := s.Picture()

@@ -100,9 +100,10 @@ func signal(c chan struct{}) {
 func (p *Publisher) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		addresses, err := p.resolve(ctx)
-		i := p.rounds.Next(len(addresses))
-		if i >= 0 {
+		if i := p.rounds.Next(len(addresses)); i >= 0 {
 			err = p.stream(ctx, addresses[i])
+		} else if err == nil {
+			err = errors.New("there is no aggregator")
 		}
 		p.mu.Lock()
 		stoodBefore := p.why == nil
