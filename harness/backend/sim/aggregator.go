@@ -117,7 +117,9 @@ func (a *aggregator) lead() {
 
 // rest ends a term.
 func (a *aggregator) rest() {
-	a.reports.rest()
+	if !a.w.hooks.Streams.OutlivesTerm {
+		a.reports.rest()
+	}
 	a.terms++
 	a.leading, a.busy, a.dirty = false, false, false
 	a.wake.Stop()

@@ -40,6 +40,12 @@ func newReporter(w *world, n *node) *reporter {
 		if r.stream = nil; r.w.connectivity == history.ConnectStream {
 			r.stream = newStreamer(r)
 			apply = r.stream.apply
+			if w.hooks.Streams.WritesItself {
+				apply = func(a core.Action, done func(error)) {
+					r.pub.apply(a, func(error) {})
+					r.stream.apply(a, done)
+				}
+			}
 		}
 		r.read = w.credentials[n.name].file
 		r.publish = w.hooks.publisher(n.name, apply)
@@ -51,10 +57,14 @@ func newReporter(w *world, n *node) *reporter {
 	r.boot = func(ready func()) { r.after(w.k.Between(leastReporterBoot, mostReporterBoot), ready) }
 	r.up = func() {
 		begin := func() { r.step(r.timer()) }
-		if r.stream != nil {
-			r.stream.begin(begin)
-		} else {
+		switch {
+		case r.stream == nil:
 			begin()
+		case w.hooks.Streams.ProbeUnheard:
+			r.stream.begin(nil)
+			begin()
+		default:
+			r.stream.begin(begin)
 		}
 		r.scrape()
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -71,6 +72,7 @@ func (s *reports) accept(c *conn, client *streamer) {
 		return
 	case s.sessions == nil:
 		s.lead()
+		s.sessions.Expect(slices.Collect(maps.Keys(s.a.nodes.created()))) // no pass does
 	}
 	id, surplus, err := s.sessions.Open(node)
 	if err != nil {
@@ -89,6 +91,9 @@ func (s *reports) accept(c *conn, client *streamer) {
 		}
 	})
 	s.a.changed()
+	if !s.a.leading { // and none shows the stream
+		x.stand()
+	}
 }
 
 // streamGreeting is greetingTimeout of aggregator/controller.
@@ -135,12 +140,16 @@ func (s *reports) passed(done reconcile.Action) {
 		}
 	}
 	for _, x := range slices.Clone(s.open) {
-		stands := slices.Contains(done.Standing, x.id)
-		x.stands = x.stands || stands
-		if stands || changed && x.stands {
-			x.send(&healthv1.ReportResponse{Content: &healthv1.ReportResponse_Configuration{Configuration: config}})
+		if slices.Contains(done.Standing, x.id) || changed && x.stands {
+			x.stand()
 		}
 	}
+}
+
+// stand sends the configuration: the stream stands.
+func (x *reportStream) stand() {
+	x.stands = true
+	x.send(&healthv1.ReportResponse{Content: &healthv1.ReportResponse_Configuration{Configuration: x.of.configuration()}})
 }
 
 func (s *reports) configuration() *healthv1.Configuration {
@@ -197,7 +206,7 @@ func (x *reportStream) relay(r *healthv1.ReportRequest, until time.Time) {
 	s.relaying++
 	undecided := func() { s.sessions.Unanswered(x.node, s.a.clock().Add(until.Sub(s.a.w.k.Now()))) }
 	var question *question
-	question = s.a.askWithin(limit, apply, s.a.inTermReply(func(rep reply) {
+	question = s.a.askWithin(limit, apply, s.inTermReply(func(rep reply) {
 		x.cancel = nil
 		s.relayed()
 		err := rep.problem()
@@ -206,6 +215,9 @@ func (x *reportStream) relay(r *healthv1.ReportRequest, until time.Time) {
 			if rep.code == 0 {
 				question.cancel() // what is sent on the same connection afterwards comes with the word of it
 				undecided()
+			}
+			if s.a.w.hooks.Streams.RetryRelay {
+				s.a.after(reconcile.WriteRetryMin, func() { x.relay(r, s.a.w.k.Now().Add(limit)) })
 			}
 			x.acknowledge(r, int32(rep.code), err.Error())
 		default:
@@ -255,6 +267,14 @@ func (s *reports) relayed() {
 	if s.relaying--; s.relaying == 0 {
 		s.release()
 	}
+}
+
+// inTermReply is what becomes of an answer in the term of its request.
+func (s *reports) inTermReply(f func(reply)) func(reply) {
+	if s.a.w.hooks.Streams.OutlivesTerm {
+		return f
+	}
+	return s.a.inTermReply(f)
 }
 
 // transitionOf is the lastTransitionTime of a node's condition, which must not move; now if there is no such condition.

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"errors"
+	"net/http"
+	"time"
 
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
@@ -11,17 +13,16 @@ import (
 
 // streamer keeps a reporter's stream to the aggregator up, as Publisher of reporter/stream does.
 type streamer struct {
-	r       *reporter
-	rounds  streaming.Rounds
-	outbox  streaming.Outbox
-	c       *conn // of the stream, or of the one that is being begun
-	to      *aggregator
-	stands  bool
-	stood   bool // at some time
-	attempt int  // counts reports
-	done    func(error)
-	limit   *kernel.Timer // of the newest report
-	ready   func()        // what waits for the first stream
+	r      *reporter
+	rounds streaming.Rounds
+	outbox streaming.Outbox
+	c      *conn // of the stream, or of the one that is being begun
+	to     *aggregator
+	stands bool
+	done   func(error)
+	sent   time.Time     // of what was sent last: when its first plugin was asked
+	limit  *kernel.Timer // of the newest report
+	ready  func()        // what waits for the first stream
 }
 
 func newStreamer(r *reporter) *streamer {
@@ -100,20 +101,13 @@ func (t *streamer) receive(c *conn, r *healthv1.ReportResponse) {
 		if !t.stands {
 			t.stands = true
 			t.rounds.Stood()
-			if !t.r.w.hooks.Streams.ForgetOnReconnect || !t.stood {
-				t.outbox.Stood()
-			}
-			t.stood = true
+			t.outbox.Stood()
 		}
 		switch x := r.GetContent().(type) {
 		case *healthv1.ReportResponse_Configuration:
-			if !t.r.w.hooks.Streams.ForgetOnReconnect {
-				t.outbox.Configured(x.Configuration)
-			}
+			t.outbox.Configured(x.Configuration)
 		case *healthv1.ReportResponse_Acknowledgement:
-			if newest, err := t.outbox.Acknowledged(x.Acknowledgement); newest {
-				t.end(err)
-			}
+			t.acknowledged(x.Acknowledgement)
 		}
 		if ready := t.ready; ready != nil {
 			t.ready = nil
@@ -131,8 +125,24 @@ func (t *streamer) send() {
 	if !ok {
 		return
 	}
+	hooks := t.r.w.hooks.Streams
+	asked := request.GetPlugins()[0].GetLastChecked().AsTime()
+	if hooks.ForgetOnReconnect && asked.Equal(t.sent) {
+		t.acknowledged(&healthv1.Acknowledgement{Sequence: request.GetSequence(), Code: http.StatusOK})
+		return
+	}
+	t.sent = asked
+	if hooks.Request != nil {
+		hooks.Request(request)
+	}
 	c, to, incarnation := t.c, t.to, t.to.incarnation
 	c.toServer(func() { to.Enter(incarnation, func() { to.reports.receive(c, request) }) })
+}
+
+func (t *streamer) acknowledged(a *healthv1.Acknowledgement) {
+	if newest, err := t.outbox.Acknowledged(a); newest {
+		t.end(err)
+	}
 }
 
 // apply carries out a write and calls done at its deadline at the latest.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
@@ -85,8 +86,18 @@ type StreamHooks struct {
 	AnyReplica bool
 	// DeafToDisconnects lets an aggregator ignore the end of a stream.
 	DeafToDisconnects bool
+	// OutlivesTerm lets an aggregator that does not lead any more keep its streams, and write what they bring.
+	OutlivesTerm bool
+	// RetryRelay lets an aggregator try a report until it is written, however old it is by then.
+	RetryRelay bool
 	// ForgetOnReconnect lets a reporter send nothing again on a new stream.
 	ForgetOnReconnect bool
+	// ProbeUnheard lets a reporter probe before its stream stands.
+	ProbeUnheard bool
+	// WritesItself lets a reporter apply besides what it sends on its stream.
+	WritesItself bool
+	// Request may change what a reporter is about to send.
+	Request func(*healthv1.ReportRequest)
 }
 
 // identity is the node that an aggregator takes a client for.
