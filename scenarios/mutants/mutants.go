@@ -86,8 +86,8 @@ func (m Mutant) Backend() string {
 // All mutants, the simulated ones first. A new one needs an entry in one of these lists and nothing else.
 func All() []Mutant {
 	return slices.Concat(
-		of(Reporter, emission(), failingOver(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), aggregatedReporters()),
-		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), uniting(), providerAggregators(), refusedAggregators(), aggregatedAggregators()),
+		of(Reporter, emission(), failingOver(), streamingReporters(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), aggregatedReporters()),
+		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), uniting(), streamingAggregators(), providerAggregators(), refusedAggregators(), aggregatedAggregators()),
 		of(Plugin, plugins(), providerPlugins(), aggregatedPlugins()),
 		of(Operator, switches(), aggregatedSwitches(), deciders()),
 		of(Lifecycle, lifecycles()),

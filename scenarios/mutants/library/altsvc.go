@@ -5,8 +5,8 @@ const (
 	server = "harness/altsvc/advertise/"
 )
 
-// All are the mutants, by statement of the sources.
-func All() []Mutant {
+// failover are mutants of harness/altsvc, by statement of the sources.
+func failover() []Mutant {
 	return []Mutant{
 		{
 			Name: "altsvc-everybody-is-told", Mistake: "the addresses of API servers for each client, also for one whom RBAC does not allow them",

@@ -1,5 +1,5 @@
-// Package library is mutants of harness/altsvc. No cluster brings out all that a library promises, so its own tests judge it: a mutant is a
-// changed line, and the test that must fail.
+// Package library is mutants of harness/altsvc and of the streaming transport. No cluster brings out all that such a package promises, so its
+// own tests judge it: a mutant is a changed line, and the test that must fail.
 package library
 
 import (
@@ -11,11 +11,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
-// Mutant is the library with one mistake.
+// All are the mutants.
+func All() []Mutant { return slices.Concat(failover(), streams()) }
+
+// Mutant is a package with one mistake.
 type Mutant struct {
 	Name    string
 	Mistake string // one sentence
