@@ -2,8 +2,10 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
+	"github.com/kmsharness/kmsharness/reporter/core"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
@@ -71,32 +74,58 @@ func (b *Backend) Limit(ctx context.Context, servers int, timing contract.Timing
 // SizeLimit is how many nodes fit into one object, with healthy reports of so many plugins and with the longest that the contract
 // allows, and how etcd refuses one more.
 func (b *Backend) SizeLimit(plugins int, detail string) (nodes int, refusal error, err error) {
+	f, err := b.Fill(2*maxLimit, plugins, publish.Conditions, detail)
+	return f.Nodes, f.Refusal, err
+}
+
+// Filled is an operator's CR with reports of many nodes.
+type Filled struct {
+	Nodes   int
+	Refusal error // of one more node; nil: all fit
+	// Bytes of the object as etcd stores it, and those of them that are managedFields; Body those of the last apply.
+	Bytes, ManagedFields, Body int
+}
+
+// Fill writes reports of nodes into one object, each under a field manager of its own, until one is refused.
+func (b *Backend) Fill(nodes, plugins int, form publish.Form, detail string) (out Filled, err error) {
 	types, err := b.types[""]()
 	if err != nil {
-		return 0, nil, fmt.Errorf("sim backend: %w", err)
+		return out, fmt.Errorf("sim backend: %w", err)
 	}
 	w, err := newWorld(1, history.NewLog(nil), contract.DefaultTiming(), store.New(types, store.Options{SSA: store.Model}))
 	if err != nil {
-		return 0, nil, err
+		return out, err
 	}
 	if w.operator, err = operatorNamed(""); err != nil {
-		return 0, nil, err
+		return out, err
 	}
 	if err := w.populate(); err != nil {
-		return 0, nil, err
+		return out, err
 	}
-	for ; nodes < 2*maxLimit; nodes++ {
-		body, err := publish.ConditionsBody(publish.KubeAPIServer, fillerReport(fmt.Sprintf("node-%04d", nodes+1), plugins, detail, w.k.Now()), w.k.Now())
+	transition := publish.TransitionAt(w.k.Now())
+	for out.Nodes < nodes && out.Refusal == nil {
+		name := fmt.Sprintf("node-%04d", out.Nodes+1)
+		body, _, err := publish.Body(publish.KubeAPIServer, form, core.Action{Report: fillerReport(name, plugins, detail, w.k.Now())}, &transition)
 		if err != nil {
-			return 0, nil, err
+			return out, err
 		}
 		rep := (&server{proc: proc{w: w}, node: &node{w: w}}).perform(&request{verb: verbPatch, key: w.crKey(), subresource: "status", force: true,
-			manager: contract.FieldManager(fmt.Sprintf("node-%04d", nodes+1)), contentType: audit.ContentTypeApply, body: body})
-		if rep.code >= 400 {
-			return nodes, errors.New(rep.text), nil
+			manager: contract.FieldManager(name), contentType: audit.ContentTypeApply, body: body})
+		if rep.code >= http.StatusBadRequest {
+			out.Refusal = errors.New(rep.text)
+			break
 		}
+		out.Nodes++
+		out.Body = len(body)
 	}
-	return nodes, nil, nil
+	v, err := w.store.Get(w.crKey())
+	if err != nil {
+		return out, err
+	}
+	out.Bytes = v.Size()
+	managed, err := json.Marshal(v.ManagedFields())
+	out.ManagedFields = len(managed)
+	return out, err
 }
 
 func fillerReport(node string, plugins int, detail string, at time.Time) contract.Report {
