@@ -277,7 +277,7 @@ func (c *comparison) large(ctx context.Context, nodes int) error {
 		return err
 	}
 	for _, way := range c.ways {
-		const what = "reports that fail, of all (3 API servers with 2 processors each)"
+		const what = "reports that fail, of all (through 3 API servers, the stream through 1)"
 		if full.Refusal != nil {
 			c.table.put(nodes, scenario.ContractConditions, what, way, cell{text: fmt.Sprintf("not run: the object is full with %d nodes", full.Nodes)})
 			continue
