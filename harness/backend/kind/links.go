@@ -107,6 +107,11 @@ func (ls *links) mend(ctx context.Context, key history.Link) error {
 
 // mendWay ends the proxy last: whom it resets must come through without it.
 func (ls *links) mendWay(ctx context.Context, b *breakage) error {
+	if len(b.rules) > 0 && len(b.way.held) > 0 {
+		if _, err := b.way.container.exec(ctx, append([]string{"ss", "--kill", "--tcp", "--numeric"}, b.way.held...)...); err != nil {
+			return fmt.Errorf("end connections of %s: %w", b.way.node, err)
+		}
+	}
 	for len(b.rules) > 0 {
 		last := len(b.rules) - 1
 		if err := b.way.change(ctx, "-D", b.rules[last]); err != nil {
@@ -171,6 +176,9 @@ type way struct {
 	back     []string
 	upstream string // where a proxy on the node reaches what the link leads to
 	whole    bool   // everything that does not stay within the node
+	// held is the filter (ss) of sockets of the node that end before the link is whole again. A load balancer keeps what its clients sent, also
+	// when they have gone: reports of seconds ago would come in the midst of later ones, whenever TCP sends again.
+	held []string
 }
 
 // waysOf are where a link can be broken.
@@ -182,7 +190,8 @@ func (ls *links) waysOf(l history.Link) ([]way, error) {
 			match: []string{"--dport", portAPIServer, "-m", "owner", "--uid-owner", reporter}})
 	case l.From == history.RoleReporter && l.To == history.RoleLoadBalancer && ls.lb.ip != "":
 		return ls.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ls.lb.ip + ":" + portAPIServer,
-			match: []string{"-d", ls.lb.ip, "--dport", portAPIServer, "-m", "owner", "--uid-owner", reporter}})
+			match: []string{"-d", ls.lb.ip, "--dport", portAPIServer, "-m", "owner", "--uid-owner", reporter},
+			held:  []string{"dst", ls.lb.ip, "and", "dport", "=", ":" + portAPIServer}})
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
 		return ls.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ownEtcd,
 			match: []string{"-d", "127.0.0.1", "--dport", portEtcd, "-m", "owner", "!", "--uid-owner", proxy},
@@ -191,7 +200,8 @@ func (ls *links) waysOf(l history.Link) ([]way, error) {
 		port := ls.lb.backendPort()
 		return ls.onNode(way{link: l, filter: "INPUT", nat: "PREROUTING", upstream: "127.0.0.1:" + port,
 			match: []string{"-s", ls.lb.ip, "--dport", port},
-			back:  []string{"OUTPUT", "-p", "tcp", "-d", ls.lb.ip, "--sport", port}})
+			back:  []string{"OUTPUT", "-p", "tcp", "-d", ls.lb.ip, "--sport", port},
+			held:  []string{"dst", ls.lb.ip, "and", "sport", "=", ":" + port}})
 	case l.From == history.RoleAggregator && l.To == history.RoleLoadBalancer:
 		return ls.fromPods(l), nil
 	case l.From == history.RoleNode && l.To == history.Network:

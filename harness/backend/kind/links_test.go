@@ -85,6 +85,9 @@ func TestLinkToAFront(t *testing.T) {
 	ls := testLinks(lbIP)
 	ls.lb.fronts = true
 	ways, err := ls.waysOf(history.Link{From: "load-balancer", To: "apiserver", Node: "cp-1"})
+	if held := strings.Join(ways[0].held, " "); held != "dst 9.9.9.9 and sport = :6444" {
+		t.Errorf("held %q", held)
+	}
 	if err != nil || len(ways) != 1 || ways[0].upstream != "127.0.0.1:6444" || !slices.Contains(ways[0].match, portFront) || !slices.Contains(ways[0].back, portFront) {
 		t.Errorf("%+v, %v", ways, err)
 	}
