@@ -21,6 +21,10 @@ func failover() []Mutant {
 			File: server + "front.go", Old: "			if strings.HasPrefix(name, remoteHeaders) {\n", New: "			if strings.HasSuffix(name, remoteHeaders) {\n", Test: "TestFrontSpeaksForItsClients",
 		},
 		{
+			Name: "altsvc-front-loses-the-last-response", Mistake: "a front that ends a client's connection together with that of the API server: the response on its way is lost",
+			File: server + "front.go", Old: "	b.c.upstreamEnded()\n", New: "	_ = b.c.Close()\n", Test: "TestFrontSendsTheLastResponse",
+		},
+		{
 			Name: "altsvc-flaps-back", Mistake: "the best alternative for each request, instead of the one in use: clients flap with an API server that comes and goes",
 			File: client + "table.go", Old: `	if t.current != "" && !slices.Contains(s.tried, t.current) && t.usable(t.current, s) {`, New: `	if t.current == "none" {`,
 			Test: "TestStickAfterBlockade", Statements: []string{"S4-02"},
