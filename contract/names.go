@@ -61,6 +61,7 @@ func NodeOfIdentity(user string, groups []string) (node string, ok bool) {
 
 // AggregatorServerName is the name in the certificate with which the aggregator serves the streams of reporters.
 const AggregatorServerName = "kms-health-aggregator"
+
 // A reporter in a Deployment has the service account of its pod in place of a user of its own: the same for all nodes. Its node is in its token, which
 // the API server makes for the pod, and shows as the extra field NodeNameExtra of the user.
 const (

@@ -55,9 +55,14 @@ const (
 type reportServer struct {
 	healthv1.UnimplementedHealthServiceServer
 	c       *Controller
-	applier *publish.Applier
+	applier applier
 	mu      sync.Mutex
 	term    *term // nil while this replica does not lead
+}
+
+// applier applies a report under a field manager: publish.Applier.
+type applier interface {
+	Apply(ctx context.Context, manager string, body []byte) error
 }
 
 // term is the streams of one term as leader.

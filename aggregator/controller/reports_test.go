@@ -24,9 +24,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -91,15 +88,13 @@ func newReplica(t testing.TB, a authority, change func(*Controller)) *replica {
 	must(t, err)
 	r := &replica{TB: t, authority: a, nodes: []string{"cp-1", "cp-2", "cp-3"}, health: newObject(contract.HealthGroup+"/"+contract.HealthVersion, contract.HealthKind, op.Name, map[string]any{})}
 	r.health.SetGeneration(1)
-	client := fake.NewSimpleDynamicClient(runtime.NewScheme())
-	client.PrependReactor("patch", "*", r.apply)
 	r.c = &Controller{
 		Config: Config{Operator: op, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: clock.RealClock{}, Streaming: &Streaming{Form: publish.Conditions, TLS: &tls.Config{
 			MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool(), NextProtos: []string{"h2"},
 			Certificates: []tls.Certificate{*a.sign("aggregator", nil, time.Now().Add(time.Hour))}}}},
-		client: client, metrics: m, trigger: &trigger{clock: clock.RealClock{}},
+		metrics: m, trigger: &trigger{clock: clock.RealClock{}},
 	}
-	r.c.reports = &reportServer{c: r.c}
+	r.c.reports = &reportServer{c: r.c, applier: r}
 	if change != nil {
 		change(r.c)
 	}
@@ -117,12 +112,8 @@ func newReplica(t testing.TB, a authority, change func(*Controller)) *replica {
 	return r
 }
 
-// apply is the API server.
-func (r *replica) apply(action clienttesting.Action) (bool, runtime.Object, error) {
-	patch, ok := action.(clienttesting.PatchActionImpl)
-	if !ok {
-		return true, nil, errors.New("no patch")
-	}
+// Apply is the API server.
+func (r *replica) Apply(_ context.Context, manager string, _ []byte) error {
 	r.mu.Lock()
 	r.writing++
 	r.most = max(r.most, r.writing)
@@ -134,10 +125,10 @@ func (r *replica) apply(action clienttesting.Action) (bool, runtime.Object, erro
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.writing--; refuse != nil {
-		return true, nil, refuse
+		return refuse
 	}
-	r.applied = append(r.applied, patch.PatchOptions.FieldManager)
-	return true, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Any"}}, nil
+	r.applied = append(r.applied, manager)
+	return nil
 }
 
 // lead begins a term. With passes, each change is shown at once.
@@ -312,7 +303,7 @@ func (c client) ready(within time.Duration) bool {
 
 func (c client) report(node string, within time.Duration) error {
 	now := time.Now()
-	return c.Apply(context.Background(), reporter.Action{Kind: reporter.Write, Until: now.Add(within),
+	return c.Apply(context.Background(), reporter.Action{Kind: reporter.Write, Until: now.Add(within), Next: now.Add(within + time.Minute),
 		Report: contract.Report{Node: node, Entries: []contract.Entry{{KeyID: "1", KEKID: "kek", Status: contract.StatusHealthy, LastChecked: now}}}})
 }
 

@@ -48,7 +48,7 @@ func (s *showing) event(e history.Event) {
 			s.process(*e.Process)
 		}
 	case history.KindRequest:
-		if node, ok := e.Request.Reporter(); ok && e.Request.Verb == "patch" {
+		if node := e.Request.Reporter(); node != "" && e.Request.Verb == "patch" {
 			request := *e.Request
 			request.User, request.ReportOf = contract.AggregatorIdentity, node
 			e.Request = &request

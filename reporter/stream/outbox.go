@@ -20,8 +20,8 @@ type Outbox struct {
 	Timing contract.Timing
 
 	report     *core.Action
-	unsent     bool      // on the present stream, since the configuration changed
-	waits      bool      // for the acknowledgement of what was sent last
+	unsent     bool // on the present stream, since the configuration changed
+	waits      bool // for the acknowledgement of what was sent last
 	sequence   uint64
 	generation int64 // of the newest configuration that fits the plugins
 }

@@ -23,7 +23,7 @@ func second(s float64) time.Time {
 
 // write is a report that was made at a time.
 func write(at time.Time) core.Action {
-	return core.Action{Kind: core.Write, Until: at.Add(timing().WriteTimeout), LastKEKID: map[string]string{"1": "kek"},
+	return core.Action{Kind: core.Write, Until: at.Add(timing().WriteTimeout), Next: at.Add(timing().CadenceMin()), LastKEKID: map[string]string{"1": "kek"},
 		Report: contract.Report{Node: "cp-1", Entries: []contract.Entry{{KeyID: "1", KEKID: "kek", Status: contract.StatusHealthy, LastChecked: at}}}}
 }
 

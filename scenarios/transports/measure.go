@@ -113,7 +113,7 @@ func (f *facts) object(at time.Time, o *history.Object) {
 
 func (f *facts) request(r *history.Request) {
 	f.requests = append(f.requests, r)
-	if node, ok := r.Reporter(); ok && isWrite(r) && r.Code == http.StatusOK {
+	if node := r.Reporter(); node != "" && isWrite(r) && r.Code == http.StatusOK {
 		f.reports[node] = append(f.reports[node], r.Completed)
 	}
 }
@@ -130,7 +130,7 @@ func (f facts) steady() load {
 		return l
 	}
 	for _, r := range f.requests {
-		_, report := r.Reporter()
+		report := r.Reporter() != ""
 		if r.Completed.Before(f.steps) || !r.Completed.Before(f.after) || !report && r.User != contract.AggregatorIdentity {
 			continue
 		}
