@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -71,11 +72,11 @@ func (f *limitsFlags) run(cmd *cobra.Command) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	return sizeLimits(out, b)
+	return sizeLimits(cmd.Context(), out, b)
 }
 
 // sizeLimits prints how many nodes fit.
-func sizeLimits(out io.Writer, b *sim.Backend) error {
+func sizeLimits(ctx context.Context, out io.Writer, b *sim.Backend) error {
 	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "\nREPORTS\tMOST NODES THAT FIT\tONE MORE GETS")
 	for _, c := range []struct {
@@ -83,7 +84,7 @@ func sizeLimits(out io.Writer, b *sim.Backend) error {
 		plugins int
 		detail  string
 	}{{"one healthy plugin", 1, ""}, {"two healthy plugins", 2, ""}, {"two plugins with the longest detail", 2, sim.LongestDetail()}} {
-		nodes, refusal, err := b.SizeLimit(c.plugins, c.detail)
+		nodes, refusal, err := b.SizeLimit(ctx, c.plugins, c.detail)
 		if err != nil {
 			return fmt.Errorf("limits: %w", err)
 		}

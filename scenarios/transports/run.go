@@ -141,7 +141,7 @@ func (c *comparison) all(ctx context.Context, b backend.Backend) error {
 			}
 		}
 	}
-	return c.sizes()
+	return c.sizes(ctx)
 }
 
 // faulty runs every fault with one way and a number of nodes, and without a fault both wire forms.
@@ -272,7 +272,7 @@ func (c *comparison) compromised(ctx context.Context, b backend.Backend, way str
 // large is more nodes than are simulated with faults: what one object takes. Reporters write through three API servers, an aggregator through one.
 func (c *comparison) large(ctx context.Context, nodes int) error {
 	b := sim.New(sim.Options{SSA: store.Model})
-	full, err := c.filled(nodes, scenario.ContractConditions)
+	full, err := c.filled(ctx, nodes, scenario.ContractConditions)
 	if err != nil {
 		return err
 	}
@@ -297,10 +297,10 @@ func (c *comparison) large(ctx context.Context, nodes int) error {
 }
 
 // sizes puts how the object grows, which no way of publishing changes: each node has a field manager of its own with all of them.
-func (c *comparison) sizes() error {
+func (c *comparison) sizes(ctx context.Context) error {
 	for _, nodes := range c.nodes {
 		for _, form := range c.forms {
-			f, err := c.filled(nodes, form)
+			f, err := c.filled(ctx, nodes, form)
 			if err != nil {
 				return err
 			}
@@ -320,12 +320,12 @@ func (c *comparison) sizes() error {
 }
 
 // filled is the operator's CR with reports of so many nodes. Thousands take a minute, so each is made once.
-func (c *comparison) filled(nodes int, form string) (sim.Filled, error) {
+func (c *comparison) filled(ctx context.Context, nodes int, form string) (sim.Filled, error) {
 	key := fmt.Sprint(form, nodes)
 	if f, made := c.objects[key]; made {
 		return f, nil
 	}
-	f, err := sim.New(sim.Options{SSA: store.Model}).Fill(nodes, 1, publish.Form(form), "")
+	f, err := sim.New(sim.Options{SSA: store.Model}).Fill(ctx, nodes, 1, publish.Form(form), "")
 	if err == nil {
 		c.objects[key] = f
 	}

@@ -73,8 +73,8 @@ func (b *Backend) Limit(ctx context.Context, servers int, timing contract.Timing
 
 // SizeLimit is how many nodes fit into one object, with healthy reports of so many plugins and with the longest that the contract
 // allows, and how etcd refuses one more.
-func (b *Backend) SizeLimit(plugins int, detail string) (nodes int, refusal error, err error) {
-	f, err := b.Fill(2*maxLimit, plugins, publish.Conditions, detail)
+func (b *Backend) SizeLimit(ctx context.Context, plugins int, detail string) (nodes int, refusal error, err error) {
+	f, err := b.Fill(ctx, 2*maxLimit, plugins, publish.Conditions, detail)
 	return f.Nodes, f.Refusal, err
 }
 
@@ -87,7 +87,7 @@ type Filled struct {
 }
 
 // Fill writes reports of nodes into one object, each under a field manager of its own, until one is refused.
-func (b *Backend) Fill(nodes, plugins int, form publish.Form, detail string) (out Filled, err error) {
+func (b *Backend) Fill(ctx context.Context, nodes, plugins int, form publish.Form, detail string) (out Filled, err error) {
 	types, err := b.types[""]()
 	if err != nil {
 		return out, fmt.Errorf("sim backend: %w", err)
@@ -104,6 +104,9 @@ func (b *Backend) Fill(nodes, plugins int, form publish.Form, detail string) (ou
 	}
 	transition := publish.TransitionAt(w.k.Now())
 	for out.Nodes < nodes && out.Refusal == nil {
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
 		name := fmt.Sprintf("node-%04d", out.Nodes+1)
 		body, _, err := publish.Body(publish.KubeAPIServer, form, core.Action{Report: fillerReport(name, plugins, detail, w.k.Now())}, &transition)
 		if err != nil {
