@@ -26,7 +26,7 @@ func judgeCadence(v *Facts) (f Finding) {
 	for _, node := range sortedKeys(nodes) {
 		writes := v.requests.writesOf(node)
 		judgeSlow(v, &f, node, writes)
-		judgeFast(v, &f, node, withoutRepeats(v, writes), "writes", "", v.processes.runsOf(node))
+		judgeFast(v, &f, node, ticksOf(v, node, writes), "writes", "", v.processes.runsOf(node))
 		judgeTries(v, &f, node)
 		judgeLockstep(v, &f, node, writes)
 	}
@@ -80,13 +80,19 @@ func judgeFast(v *Facts, f *Finding, node string, writes []write, what, house st
 	}
 }
 
-// withoutRepeats are the writes that a tick brought. A reporter that streams reports again what it has reported, whenever a new stream stands
-// (docs/contract.md, "Streaming").
-func withoutRepeats(v *Facts, writes []write) []write {
+// ticksOf are the writes that a tick brought. A reporter that streams reports again what it has reported, or could not, whenever a new stream stands
+// (docs/contract.md, "Streaming"): there each result counts once, from its probe on.
+func ticksOf(v *Facts, node string, writes []write) []write {
 	if v.run.Connectivity != history.ConnectStream {
 		return writes
 	}
-	return slices.CompactFunc(slices.Clone(writes), func(a, b write) bool { return slices.Equal(a.entries, b.entries) })
+	out := slices.CompactFunc(slices.Clone(writes), func(a, b write) bool { return slices.Equal(a.entries, b.entries) })
+	for i := range out {
+		if probed := v.plugins.probedAt(node, out[i]); !probed.IsZero() && probed.Before(out[i].from) {
+			out[i].from = probed
+		}
+	}
+	return out
 }
 
 // runsOf cuts the run where the reporter of node was started or resumed: its ticks begin anew there. While two of them ran, both write at
