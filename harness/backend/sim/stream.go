@@ -45,6 +45,7 @@ type reportStream struct {
 	id         streams.ID
 	stands     bool
 	transition publish.Transition
+	credential int    // that the connection was made with
 	cancel     func() // of the report that is being written; nil if there is none
 }
 
@@ -62,9 +63,9 @@ func (s *reports) rest() {
 // accept begins a stream of a reporter on a connection of its own.
 func (s *reports) accept(c *conn, client *streamer) {
 	node := s.a.w.hooks.Streams.identity(client.r.node.name)
-	x := &reportStream{of: s, client: client, c: c, node: node}
+	x := &reportStream{of: s, client: client, c: c, node: node, credential: client.r.credential()}
 	switch {
-	case s.a.w.unauthorized(&request{user: contract.ReporterIdentity(client.r.node.name), credential: client.r.credential()}):
+	case s.a.w.unauthorized(&request{user: contract.ReporterIdentity(client.r.node.name), credential: x.credential}):
 		x.refuse(status.Error(codes.Unauthenticated, "the certificate has expired"))
 		return
 	case !s.a.leading && !s.a.w.hooks.Streams.AnyReplica:
@@ -366,11 +367,11 @@ func (w *world) dialStream(l *link, a *aggregator, client *proc, limit time.Dura
 	})
 }
 
-// expire ends the streams of reporters of a node, whose certificate has expired.
+// expire ends the streams of a node whose certificate has expired.
 func (w *world) expire(node string) {
 	for _, a := range w.aggregators {
 		for _, x := range slices.Clone(a.reports.open) {
-			if x.client.r.node.name == node {
+			if x.client.r.node.name == node && x.credential < w.credentials[node].oldest {
 				x.end(status.Error(codes.Unauthenticated, "the certificate has expired"))
 			}
 		}
