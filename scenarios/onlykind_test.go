@@ -30,6 +30,9 @@ var nightly = map[string]string{
 // mechanisms are what a scenario needs of a real cluster that no other backend has: its actions say so.
 func mechanisms(s *scenario.Scenario) []string {
 	found := map[string]bool{}
+	if s.Topology.Connectivity == history.ConnectStream {
+		return nil // not on kind
+	}
 	if s.Topology.Connectivity == history.ConnectAltSvc {
 		found["Alt-Svc"] = true
 	}
@@ -56,6 +59,9 @@ func mechanisms(s *scenario.Scenario) []string {
 func mechanismsOf(a scenario.Action) []string {
 	switch a := a.(type) {
 	case *scenario.Link:
+		if a.Mode == history.LinkStale { // not on kind
+			return nil
+		}
 		if !a.Lasts() || a.From == "client" || a.From == "harness" {
 			return nil // these connections are a proxy's on this machine, as on local
 		}

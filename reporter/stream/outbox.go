@@ -47,8 +47,9 @@ func (o *Outbox) Next(now time.Time) (*healthv1.ReportRequest, bool) {
 	if o.waits || !o.unsent {
 		return nil, false
 	}
-	// When the next tick begins, it brings a newer report. The first try ends with the write.
-	timeout := min(o.report.Next.Sub(now), o.Timing.WriteTimeout)
+	// When the next tick begins, it brings a newer report. A tenth is left for the acknowledgement: one that says that the API server gave no answer
+	// must come before the reporter gives up the stream.
+	timeout := min(o.report.Next.Sub(now), o.Timing.WriteTimeout) * 9 / 10
 	if timeout <= 0 {
 		o.unsent = false
 		return nil, false

@@ -91,7 +91,7 @@ func TestNothingOld(t *testing.T) {
 	}
 	o.Stood()
 	due := second(2).Add(timing().CadenceMin())
-	if r, sent := o.Next(due.Add(-time.Millisecond)); !sent || r.GetTimeout().AsDuration() != time.Millisecond {
+	if r, sent := o.Next(due.Add(-time.Millisecond)); !sent || r.GetTimeout().AsDuration() != 900*time.Microsecond {
 		t.Errorf("just before it is too old: %v, %v", sent, r)
 	}
 	o.Stood()

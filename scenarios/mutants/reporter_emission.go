@@ -118,7 +118,7 @@ func queueAndFlush(_ string, next sim.Publish) sim.Publish {
 				return
 			}
 			oldest := queue[0]
-			oldest.Until = write.Until
+			oldest.Until, oldest.Next = write.Until, write.Next
 			next(oldest, func(err error) {
 				if err == nil {
 					queue = queue[1:]
@@ -147,7 +147,7 @@ func olderAfterNewer(_ string, next sim.Publish) sim.Publish {
 				failed = &write
 			case err == nil && failed != nil:
 				again := *failed
-				again.Until, failed = write.Until, nil
+				again.Until, again.Next, failed = write.Until, write.Next, nil
 				next(again, done)
 				return
 			}

@@ -177,7 +177,7 @@ func (x *reportStream) relay(r *healthv1.ReportRequest, until time.Time) {
 		return
 	case wait > 0:
 		s.begin(x.node)
-		s.a.after(wait, s.a.inTerm(func() { s.written(x.node, again) }))
+		s.a.after(wait, s.inTerm(func() { s.written(x.node, again) }))
 		return
 	case !now.Before(until):
 		x.acknowledge(r, 0, "an earlier report is not decided yet")
@@ -218,7 +218,7 @@ func (x *reportStream) relay(r *healthv1.ReportRequest, until time.Time) {
 				undecided()
 			}
 			if s.a.w.hooks.Streams.RetryRelay {
-				s.a.after(reconcile.WriteRetryMin, func() { x.relay(r, s.a.w.k.Now().Add(limit)) })
+				s.a.after(reconcile.WriteRetryMin, func() { s.insist(apply) })
 			}
 			x.acknowledge(r, int32(rep.code), err.Error())
 		default:
@@ -236,6 +236,15 @@ func (x *reportStream) relay(r *healthv1.ReportRequest, until time.Time) {
 		s.relayed()
 		s.written(x.node, nil)
 	}
+}
+
+// insist tries a write until it is done.
+func (s *reports) insist(apply request) {
+	s.a.ask(apply, func(rep reply) {
+		if rep.problem() != nil {
+			s.a.after(reconcile.WriteRetryMin, func() { s.insist(apply) })
+		}
+	})
 }
 
 func (x *reportStream) acknowledge(r *healthv1.ReportRequest, code int32, text string) {
@@ -268,6 +277,14 @@ func (s *reports) relayed() {
 	if s.relaying--; s.relaying == 0 {
 		s.release()
 	}
+}
+
+// inTerm is what happens in the present term or never.
+func (s *reports) inTerm(f func()) func() {
+	if s.a.w.hooks.Streams.OutlivesTerm {
+		return s.a.bind(f)
+	}
+	return s.a.inTerm(f)
 }
 
 // inTermReply is what becomes of an answer in the term of its request.
