@@ -50,6 +50,7 @@ stage variants 1800 env KMSHARNESS_VARIANTS=1 go test -count=1 -timeout 30m -run
 stage confirm 3600 make confirm
 stage seeds 3600 bash -c 'simulated seeds --hours 1'
 stage operator-seeds 5400 bash -c 'simulated operator-seeds --operator'
+stage stream-seeds 3600 bash -c 'simulated stream-seeds --publish stream'
 stage fuzz 7200 make fuzz FUZZTIME="${FUZZTIME:-60s}"
 stage large 3600 make large
 stage bench 3600 make bench
