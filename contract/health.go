@@ -15,7 +15,7 @@ type HealthSpec struct {
 	KeyIDs []string `json:"keyIDs,omitempty"`
 }
 
-// HealthStatus is what the aggregator hears.
+// HealthStatus is the state of the streams of reporters.
 type HealthStatus struct {
 	// ObservedGeneration is the generation of the spec that the lists below were made for.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

@@ -47,8 +47,6 @@ const (
 	// pingAfter and pingTimeout find a reporter that is gone without a word as soon as the aggregator's own client finds an API server that is.
 	pingAfter   = time.Second
 	pingTimeout = 3 * time.Second
-	// greetingTimeout is how long the EncryptionHealth may take to show a stream before it is refused.
-	greetingTimeout = 2 * reconcile.RequestTimeout
 )
 
 // reportServer serves the streams of reporters. A replica that does not lead refuses them.
@@ -200,7 +198,7 @@ func nodeOfPeer(ctx context.Context) (node string, expires time.Time, err error)
 
 // converse serves a stream until it ends.
 func (s *reportServer) converse(ctx context.Context, t *term, x *reportStream, stream grpc.BidiStreamingServer[healthv1.ReportRequest, healthv1.ReportResponse]) error {
-	greet, cancel := context.WithTimeout(ctx, greetingTimeout)
+	greet, cancel := context.WithTimeout(ctx, reconcile.GreetingTimeout)
 	defer cancel()
 	select {
 	case <-x.stands:

@@ -20,6 +20,8 @@ const (
 	// FirstByteTimeout bounds the wait for the first byte on a new connection, which is the server's part of the TLS
 	// handshake. Longer than DialTimeout, because the server has to compute for it, but not client-go's ten seconds.
 	FirstByteTimeout = 2 * time.Second
+	// GreetingTimeout is how long the EncryptionHealth may take to show a stream before it is refused: a read and a write, each within its time-out.
+	GreetingTimeout = 2 * RequestTimeout
 	// ownReadMemory is how long what the API server returned is preferred to an older cache. It only has to outlast the
 	// watch's delay; it ends so that an API server restored from a backup is believed again.
 	ownReadMemory = 10 * time.Second

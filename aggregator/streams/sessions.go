@@ -26,7 +26,7 @@ type Sessions struct {
 	revision uint64 // counts changes
 	expected map[string]bool
 	of       map[string]*session
-	pending  pending
+	pending  map[string]time.Time // by node: until when a report that was sent to the API server, and got no answer, may take effect
 }
 
 // session is the streams of a node, the oldest first. It stays when the last one has ended.
@@ -34,9 +34,6 @@ type session struct {
 	streams []stream
 	replica contract.ReplicaHealth
 }
-
-// pending is a report of a node that was sent to the API server without an answer: it may take effect until an instant.
-type pending map[string]time.Time
 
 type stream struct {
 	id    ID
@@ -116,7 +113,7 @@ func (s *Sessions) Unanswered(node string, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pending == nil {
-		s.pending = pending{}
+		s.pending = map[string]time.Time{}
 	}
 	s.pending[node] = until
 }

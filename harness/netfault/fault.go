@@ -112,7 +112,7 @@ func Modes() string {
 // Breaks says whether there is a fault at all.
 func (f Fault) Breaks() bool { return f.Mode != OK && f.Mode != "" }
 
-// silent says whether the bytes of existing connections in a direction wait.
+// silent reports whether the bytes of existing connections in a direction wait.
 func (f Fault) silent(d Direction) bool {
 	return f.Mode == Mute || f.Mode == Cut && (f.Direction == "" || f.Direction == d)
 }

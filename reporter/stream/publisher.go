@@ -126,7 +126,7 @@ func (p *Publisher) Run(ctx context.Context) {
 
 // resolve is the addresses of all replicas, sorted, so that going round reaches each.
 func (p *Publisher) resolve(ctx context.Context) (addresses []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, p.dialTimeout())
+	ctx, cancel := context.WithTimeout(ctx, DialTimeout(p.o.Timing))
 	defer cancel()
 	for _, a := range p.o.Aggregators {
 		host, port, err := net.SplitHostPort(a)
@@ -145,8 +145,8 @@ func (p *Publisher) resolve(ctx context.Context) (addresses []string, err error)
 	return slices.Compact(addresses), nil
 }
 
-// dialTimeout leaves time to try three replicas within the deadline of a write.
-func (p *Publisher) dialTimeout() time.Duration { return p.o.Timing.WriteTimeout / 4 }
+// DialTimeout bounds connecting to a replica. It leaves time to try three of them within the deadline of a write.
+func DialTimeout(t contract.Timing) time.Duration { return t.WriteTimeout / 4 }
 
 // stream holds one stream until it ends, and returns why.
 func (p *Publisher) stream(ctx context.Context, address string) error {
@@ -162,7 +162,7 @@ func (p *Publisher) stream(ctx context.Context, address string) error {
 		return fmt.Errorf("dial aggregator %s: %w", address, err)
 	}
 	defer conn.Close()
-	opened := time.AfterFunc(p.dialTimeout(), cancel) // until the connection stands
+	opened := time.AfterFunc(DialTimeout(p.o.Timing), cancel) // until the connection stands
 	defer opened.Stop()
 	stream, err := healthv1.NewHealthServiceClient(conn).Report(ctx)
 	if err != nil {
@@ -172,8 +172,8 @@ func (p *Publisher) stream(ctx context.Context, address string) error {
 	return fmt.Errorf("aggregator %s: %w", address, p.converse(ctx, cancel, stream))
 }
 
-// greetingTimeout is how long an aggregator may take until it accepts a stream.
-func (p *Publisher) greetingTimeout() time.Duration { return p.o.Timing.WriteTimeout }
+// GreetingTimeout is how long a replica may take until it accepts a stream.
+func GreetingTimeout(t contract.Timing) time.Duration { return t.WriteTimeout }
 
 // converse serves a stream until it ends; cancel cancels its context.
 func (p *Publisher) converse(ctx context.Context, cancel context.CancelFunc, stream grpc.BidiStreamingClient[healthv1.ReportRequest, healthv1.ReportResponse]) error {
@@ -196,7 +196,7 @@ func (p *Publisher) converse(ctx context.Context, cancel context.CancelFunc, str
 			}
 		}
 	})
-	greeting := time.NewTimer(p.greetingTimeout())
+	greeting := time.NewTimer(GreetingTimeout(p.o.Timing))
 	defer greeting.Stop()
 	for stands := false; ; {
 		select {

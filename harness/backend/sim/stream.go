@@ -86,7 +86,7 @@ func (s *reports) accept(c *conn, client *streamer) {
 	}
 	s.open = append(s.open, x)
 	c.open(func(err error) { s.a.Enter(s.a.incarnation, func() { x.end(err) }) })
-	s.a.after(streamGreeting, func() {
+	s.a.after(reconcile.GreetingTimeout, func() {
 		if !x.stands {
 			x.end(status.Error(codes.Unavailable, "the stream could not be shown on the EncryptionHealth in time"))
 		}
@@ -96,9 +96,6 @@ func (s *reports) accept(c *conn, client *streamer) {
 		x.stand()
 	}
 }
-
-// streamGreeting is greetingTimeout of aggregator/controller.
-const streamGreeting = 2 * reconcile.RequestTimeout
 
 func (s *reports) stream(id streams.ID) *reportStream {
 	if i := slices.IndexFunc(s.open, func(x *reportStream) bool { return x.id == id }); i >= 0 {
@@ -334,10 +331,6 @@ func healthKey(o operator) objects.Key {
 	return objects.Key{Resource: healthObjects(), Name: o.core.Name}
 }
 
-// dialTimeout and the time until a stream is accepted are those of reporter/stream.
-func (t *streamer) dialTimeout() time.Duration     { return t.r.w.timing.WriteTimeout / 4 }
-func (t *streamer) greetingTimeout() time.Duration { return t.r.w.timing.WriteTimeout }
-
 // receive is a request that arrives.
 func (s *reports) receive(c *conn, r *healthv1.ReportRequest) {
 	if i := slices.IndexFunc(s.open, func(x *reportStream) bool { return x.c == c }); i >= 0 {
@@ -348,7 +341,7 @@ func (s *reports) receive(c *conn, r *healthv1.ReportRequest) {
 
 var errUnacknowledged = errors.New("a report was not acknowledged in time")
 
-// accepts says whether the aggregator takes connections.
+// accepts reports whether the aggregator takes connections.
 func (a *aggregator) accepts() bool { return a.phase == running }
 
 // dialStream connects a reporter to a replica of the aggregator.

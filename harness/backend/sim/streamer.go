@@ -44,7 +44,7 @@ func (t *streamer) dial() {
 	}
 	t.to = replicas[i]
 	incarnation := t.r.incarnation
-	t.r.w.dialStream(t.r.node.reports, t.to, &t.r.proc, t.dialTimeout(), func(c *conn, err error) {
+	t.r.w.dialStream(t.r.node.reports, t.to, &t.r.proc, streaming.DialTimeout(t.r.w.timing), func(c *conn, err error) {
 		if t.r.incarnation != incarnation {
 			if c != nil {
 				c.fail(errReset)
@@ -71,7 +71,7 @@ func (t *streamer) connected(c *conn) {
 	c.ended = t.r.bind(func() { t.ended(c) })
 	to, incarnation := t.to, t.to.incarnation
 	c.toServer(func() { to.Enter(incarnation, func() { to.reports.accept(c, t) }) })
-	t.r.after(t.greetingTimeout(), func() {
+	t.r.after(streaming.GreetingTimeout(t.r.w.timing), func() {
 		if t.c == c && !t.stands {
 			c.fail(errTimeout)
 		}
