@@ -212,7 +212,8 @@ const (
 )
 
 // Network is what a node loses when it is cut off: the To of a link from RoleNode. A node that is cut off has lost its links from
-// the load balancer and, where it cannot be without its peers, to etcd; these are told besides.
+// the load balancer, its reporter's link to the load balancer, and, where it cannot be without its peers, its link to etcd. These
+// links are recorded as well.
 const Network = "network"
 
 // Link is a change of state of a network link.

@@ -81,6 +81,11 @@ func AnyAPIServer(connectivity string) bool {
 	return connectivity != "" && connectivity != ConnectLoopback
 }
 
+// ThroughLoadBalancer reports whether, with a connectivity, reporters apply through the load balancer, always or at first.
+func ThroughLoadBalancer(connectivity string) bool {
+	return connectivity == ConnectService || connectivity == ConnectAltSvc
+}
+
 // Variants of the CRDs of the OpenShift API: values of Run.CRDs. The typed form has its field in CRDsTechPreview only.
 const (
 	CRDsDefault     = "Default"

@@ -41,8 +41,8 @@ func cut(name string, l scenario.Link) fault {
 	return fault{name: name, do: []scenario.Action{&l}, lasts: "6I", undo: []scenario.Action{l.Undo()}}
 }
 
-// faults are all of them, for one way. lasts is longer than a report is fresh, but for etcd.
-func faults(way string) []fault {
+// faults are all of them. lasts is longer than a report is fresh, but for etcd.
+func faults() []fault {
 	leader := killed("aggregator (leader) killed, a plugin fails", scenario.Selector{Role: history.RoleAggregator, Instance: "leader"})
 	last := scenario.Selector{Node: "cp-1"}
 	leader.plugin = true
@@ -50,10 +50,6 @@ func faults(way string) []fault {
 	leader.undo = append(leader.undo, &scenario.Release{Plugin: last})
 	network := cut("one node off the network", scenario.Link{From: history.RoleNode, To: history.Network, Node: "cp-1"})
 	network.nodes = 3
-	if way == history.ConnectService || way == history.ConnectAltSvc { // what a node loses leaves out its reporter's way to the load balancer
-		own := scenario.Link{From: history.RoleReporter, To: history.RoleLoadBalancer, Node: "cp-1", Mode: history.LinkCut}
-		network.do, network.undo = append(network.do, &own), append(network.undo, own.Undo())
-	}
 	return []fault{
 		{name: steady},
 		{name: pluginFails, plugin: true},

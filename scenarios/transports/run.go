@@ -147,7 +147,7 @@ func (c *comparison) all(ctx context.Context, b backend.Backend) error {
 // faulty runs every fault with one way and a number of nodes, and without a fault both wire forms.
 func (c *comparison) faulty(ctx context.Context, b backend.Backend, way string, nodes int) error {
 	for _, form := range c.forms {
-		for _, f := range faults(way) {
+		for _, f := range faults() {
 			if nodes < f.nodes || !strings.Contains(f.name, c.faults) || form != scenario.ContractConditions && f.name != steady {
 				continue
 			}
@@ -350,7 +350,7 @@ func (c *comparison) write(w io.Writer) error {
 		}
 	}
 	var names []string
-	for _, f := range faults(history.ConnectLoopback)[2:] {
+	for _, f := range faults()[2:] {
 		names = append(names, f.name)
 	}
 	files := map[string]string{

@@ -143,7 +143,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, way := range scenario.Connectivities() {
-		for _, f := range faults(way) {
+		for _, f := range faults() {
 			s := f.scenario(way, scenario.ContractConditions, max(3, f.nodes))
 			if err := parser.Validate(s); err != nil {
 				t.Errorf("%s: %v", s.Name, err)

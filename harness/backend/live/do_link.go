@@ -67,6 +67,9 @@ func (fs *faults) network(ctx context.Context, nodes []*Node, f netfault.Fault) 
 		}
 		fs.e.record(&history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: n.Name, State: stateOf(f.Mode)})
 		fs.e.record(&history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: n.Name, State: stateOf(f.Mode)})
+		if history.ThroughLoadBalancer(fs.e.scenario.Topology.Connectivity) {
+			fs.e.record(&history.Link{From: history.RoleReporter, To: history.RoleLoadBalancer, Node: n.Name, State: stateOf(f.Mode)})
+		}
 	}
 	return nil
 }

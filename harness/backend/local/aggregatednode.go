@@ -70,8 +70,15 @@ func (f *aggregatedServers) reporterPlace(name string) (live.Place, error) {
 	if err != nil {
 		return live.Place{}, fmt.Errorf("metrics of its reporter: %w", err)
 	}
+	link, err := f.frontUnit.join(f.Stub.APIServer+" reporter of "+name, f.controlPlane.lb.Addr())
+	if err != nil {
+		return live.Place{}, err
+	}
+	f.mu.Lock()
+	f.links[name] = link
+	f.mu.Unlock()
 	sockets, mounts := f.sockets(f.nodeDir(name))
-	at := f.at(f.place("https://"+f.front[fromReporter].Addr(), metrics, nil, mounts))
+	at := f.at(f.place("https://"+link.Addr(), metrics, nil, mounts))
 	at.SocketDir, at.MetricsURL = sockets, "http://"+metrics+"/metrics"
 	if f.streams != nil {
 		at.Aggregators = f.streams.addresses

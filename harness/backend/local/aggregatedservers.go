@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
@@ -13,11 +14,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Links to the load balancer of what a further API server has.
-const (
-	fromReporter   = history.RoleReporter
-	fromAggregated = history.RoleAggregatedAPIServer
-)
+// fromAggregated is the link of all further API servers to the load balancer.
+const fromAggregated = history.RoleAggregatedAPIServer
 
 // aggregatedServers is an API server beside kube-apiserver: a sample-apiserver for each node, as the pods of a Deployment, each with a folder for
 // its sockets as their emptyDir, and a Service in front of all.
@@ -31,6 +29,9 @@ type aggregatedServers struct {
 	streams *streams // nil where reporters do not stream
 	profile live.Profile
 	states  live.NodeStates
+
+	mu    sync.Mutex
+	links map[string]*netfault.Link // from each node's reporter to the load balancer
 }
 
 var _ live.AggregatedAPIServer = (*aggregatedServers)(nil)
@@ -42,7 +43,7 @@ func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 		if err != nil {
 			return err
 		}
-		f := &aggregatedServers{controlPlane: p, Stub: s, dir: filepath.Join(p.dir, name), program: program}
+		f := &aggregatedServers{controlPlane: p, Stub: s, dir: filepath.Join(p.dir, name), program: program, links: map[string]*netfault.Link{}}
 		if f.lb, err = netfault.NewLoadBalancer("service of "+name, 0); err != nil {
 			return err
 		}
@@ -56,14 +57,19 @@ func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 	if len(p.fleets) == 0 {
 		return nil
 	}
-	for _, from := range []string{fromReporter, fromAggregated} {
-		link, err := p.frontUnit.join(from, p.lb.Addr())
-		if err != nil {
-			return err
-		}
-		p.front[from] = link
+	link, err := p.frontUnit.join(fromAggregated, p.lb.Addr())
+	if err != nil {
+		return err
 	}
+	p.front[fromAggregated] = link
 	return nil
+}
+
+// link is that of a node's reporter.
+func (f *aggregatedServers) link(node string) *netfault.Link {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.links[node]
 }
 
 // AggregatedAPIServers implements live.WithAggregated.
@@ -159,5 +165,9 @@ func (f *aggregatedServers) close() error {
 	for _, n := range f.nodes.List() {
 		n.Close()
 	}
-	return f.lb.Close()
+	errs := []error{f.lb.Close()}
+	for _, l := range f.links {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
 }

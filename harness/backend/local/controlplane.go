@@ -177,19 +177,15 @@ func (p *controlPlane) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyV
 func (p *controlPlane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	switch {
 	case l.From == history.RoleNode && l.To == history.Network: // what a node of several has beyond itself
-		var streamed error
-		if p.streams != nil {
-			streamed = p.streams.set(l.Node, f)
-		}
-		return errors.Join(streamed,
+		return errors.Join(p.setReporterLinks(l.Node, f),
 			p.SetLink(ctx, history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: l.Node}, f),
 			p.SetLink(ctx, history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: l.Node}, f))
-	case l.To == history.RoleLoadBalancer && p.front[l.From] != nil:
-		return p.front[l.From].Set(f)
 	case l.From == history.RoleReporter && p.streams != nil:
 		return p.streams.set(l.Node, f)
 	case l.From == history.RoleReporter:
 		return p.link(l.Node).Set(f)
+	case l.To == history.RoleLoadBalancer && p.front[l.From] != nil:
+		return p.front[l.From].Set(f)
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
 		s, err := p.cp.Server(l.Node)
 		if err != nil {
@@ -200,6 +196,21 @@ func (p *controlPlane) SetLink(ctx context.Context, l history.Link, f netfault.F
 		return p.lb.Set(l.Node, f)
 	}
 	return fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server or to the load balancer, aggregators and clients to the load balancer", l.From, l.To)
+}
+
+// setReporterLinks sets what reporters on a node have to the load balancer or to the aggregator. A link to the node's own API server stays.
+func (p *controlPlane) setReporterLinks(node string, f netfault.Fault) error {
+	var errs []error
+	if p.streams != nil {
+		errs = append(errs, p.streams.set(node, f))
+	}
+	if history.ThroughLoadBalancer(p.shape.connectivity) {
+		errs = append(errs, p.link(node).Set(f))
+	}
+	for _, s := range p.fleets {
+		errs = append(errs, s.link(node).Set(f))
+	}
+	return errors.Join(errs...)
 }
 
 // StaleList implements live.StaleLister.

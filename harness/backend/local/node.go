@@ -109,7 +109,7 @@ func inClusterEnv(addr string) ([]string, error) {
 }
 
 func (p *controlPlane) reporterLink(name string, server *controlplane.APIServer) (*netfault.Link, error) {
-	if history.AnyAPIServer(p.shape.connectivity) && !p.shape.streams() {
+	if history.ThroughLoadBalancer(p.shape.connectivity) {
 		return p.frontUnit.join("reporter of "+name, p.lb.Addr())
 	}
 	return netfault.NewLink("reporter of "+name+" to "+server.Name(), server.Addr())

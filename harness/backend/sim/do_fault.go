@@ -187,7 +187,8 @@ func (fs *faults) staleList(a *scenario.Link) {
 	fs.w.record("backend", f)
 }
 
-// network takes a node of several off the network, or connects it again: it loses the load balancer and etcd, and its pods what they use.
+// network takes a node of several off the network, or connects it again: the load balancer and etcd lose it, and its reporter and
+// its pods lose what they use.
 func (fs *faults) network(n *node, state string) {
 	fs.w.record("backend", &history.Link{From: history.RoleNode, To: history.Network, Node: n.name, State: state})
 	for _, s := range []scenario.Selector{{From: history.RoleLoadBalancer, To: history.RoleAPIServer}, {From: history.RoleAPIServer, To: history.RoleEtcd}} {
@@ -195,8 +196,11 @@ func (fs *faults) network(n *node, state string) {
 	}
 	n.off = state != history.LinkOK && state != history.LinkSlow
 	n.direct.become(state, 0)
-	if n.reports.id.To == history.RoleAggregator {
+	switch n.reports.id.To {
+	case history.RoleAggregator:
 		n.reports.become(state, 0)
+	case history.RoleLoadBalancer:
+		n.reports.set(state, 0)
 	}
 	for _, b := range n.alongside {
 		for _, l := range []*link{b.reports, b.balanced, b.stored} {
