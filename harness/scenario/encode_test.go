@@ -18,7 +18,7 @@ func TestEncodeKeepsActions(t *testing.T) {
 		"rotate: {lag: {cp-1: 2I, cp-2: 500ms}}", "rotate: {lag: 2I}", "kms: {op: disable, kek: 1}", "kms: {op: cut, node: cp-2}",
 		"start: {role: plugin, node: cp-1, keyID: '7', unlisted: true}", "stop: {role: reporter, node: any}", "kill: {role: aggregator, instance: leader}", "pause: {role: etcd}", "resume: {role: etcd}",
 		"restart: {role: plugin, node: cp-2, with: container}", "restart: {role: reporter, node: cp-2, overlap: 2I}",
-		"link: {from: reporter, to: apiserver, node: cp-3, mode: slow, delay: 200ms}",
+		"link: {from: reporter, to: load-balancer, node: cp-3, mode: slow, delay: 200ms}", "link: {from: reporter, to: dns, node: cp-3, mode: servfail}",
 		"link: {from: load-balancer, to: apiserver, node: cp-3, mode: throttled, rate: 500}", "link: {from: aggregator, to: load-balancer, mode: lossy, loss: 5}",
 		"link: {from: apiserver, to: etcd, mode: cut, direction: answers}", "link: {from: load-balancer, to: apiserver, mode: stale}",
 		"refuse: {role: reporter, node: cp-2, mode: too-many-requests, retryAfter: 2, count: 3, for: 2I, verb: patch}", "watches: {node: cp-3, mode: late, by: 2I}",
@@ -28,7 +28,7 @@ func TestEncodeKeepsActions(t *testing.T) {
 		"attempt: {as: cp-1, verb: create, resource: secrets, namespace: default, name: x, body: {data: {a: b, c: null}, list: [null, d]}, expect: denied}",
 	}
 	p := parser(t)
-	text := []byte("apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: kept, title: Kept., area: scale}\nspec:\n  steps:\n  - " + strings.Join(examples, "\n  - ") + "\n")
+	text := []byte("apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: kept, title: Kept., area: scale}\nspec:\n  topology: {connectivity: service, dns: true}\n  steps:\n  - " + strings.Join(examples, "\n  - ") + "\n")
 	var kept []scenario.Action
 	for range 2 {
 		s, err := p.Parse("kept.yaml", text)

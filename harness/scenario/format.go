@@ -109,6 +109,7 @@ func (t *Topology) field() value {
 		optional("lifecycle", defaultText(&t.Lifecycle, keyword(Lifecycles()...), LifecycleDirect)).doc("who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"),
 		optional("crds", defaultText(&t.CRDs, keyword(variants()...), history.CRDsTechPreview)).doc("variant of the operators' CRDs; Default has no typed list of reports; default TechPreviewNoUpgrade"),
 		optional("connectivity", way).doc("how reporters reach the API: loopback, the API server of their own node; service, any through the load balancer; altsvc, any that advertises itself, after a first one through the load balancer; stream, none: they stream to the aggregator; default loopback"),
+		optional("dns", boolField(&t.DNS)).doc("reporters know the load balancer by a name, on loopback their API server by localhost, and have a resolver; default false"),
 		optional("sockets", defaultText(&t.Sockets, keyword(SocketSchemes()...), SocketsByKey)).doc("what the operator names sockets after: key, kms-{keyID}.sock; hash, kms-<config-hash>.sock; default key"),
 	))
 }

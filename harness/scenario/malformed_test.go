@@ -113,7 +113,7 @@ func beyondSchema() []string {
 		"node that is not there", "keyID of a node", "link that does not exist", "slow link without delay", "cut link with delay",
 		"slow handshake without delay", "throttled link without rate", "slow link with rate", "lossy link without loss",
 		"reset link with a direction", "node cut off in one direction", "stale list of a reporter", "stale list of a node",
-		"mute link with delay", "reset network", "node cut off from etcd alone", "single node cut off", "clock of nobody", "clock without by", "clock restored by", "node does two things",
+		"mute link with delay", "reset network", "node cut off from etcd alone", "single node cut off", "answer of a load balancer's dns", "dns cut in one direction", "dns without connectivity", "link to dns without one", "load balancer that moves on loopback", "slow dns", "clock of nobody", "clock without by", "clock restored by", "node does two things",
 		"refusal at a node that is not there", "refusal for no time", "refusal of a read by a webhook", "refusal that ends for a while", "refusal with Retry-After",
 		"late watches without by", "ended watches with by",
 		"node replaced by nothing", "node added twice", "node with a bad name", "kms disables on one node", "kms cuts a KEK",

@@ -73,6 +73,8 @@ type Topology struct {
 	// Connectivity is how the reporters of kube-apiserver reach the API: history.ConnectLoopback (default), history.ConnectService or history.ConnectAltSvc. Those of others
 	// go through the load balancer always.
 	Connectivity string
+	// DNS: the reporters of kube-apiserver know the load balancer by a name, or on loopback their API server by localhost, and have a resolver.
+	DNS bool
 	// AnyConnectivity: the scenario named none, and its reporters may stream (Published).
 	AnyConnectivity bool
 }

@@ -24,6 +24,10 @@ func (v *validation) topology() {
 		v.add(at.at("crds"), "crds %s without contract, expected %s or %s: the typed list is not in these CRDs", t.CRDs, ContractConditions, ContractHealthReports)
 	}
 	v.keyword(at.at("connectivity"), "connectivity", t.Connectivity, Connectivities())
+	if t.DNS && (t.AnyConnectivity || t.Connectivity == history.ConnectStream) {
+		v.add(at.at("dns"), "dns without connectivity %s, %s or %s, expected one of these: reporters that stream know the aggregator's replicas by their addresses",
+			history.ConnectLoopback, history.ConnectService, history.ConnectAltSvc)
+	}
 	v.keyword(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())
 	v.keyword(place{"spec", "operator"}, "operator", v.scenario.Operator, Operators())
 }

@@ -35,6 +35,9 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if t.Connectivity == history.ConnectStream {
 		add("connectivity stream: the hub has no addresses for the streams of reporters")
 	}
+	if t.DNS {
+		add("dns: the resolver of pods is a part of the cluster, which is not the harness's")
+	}
 	if t.Start == scenario.StartStopped {
 		add("a cold start: the API servers are not the harness's, and run")
 	}

@@ -28,6 +28,9 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	} else if history.AnyAPIServer(s.Topology.Connectivity) && s.Topology.ControlPlanes == 1 {
 		add("connectivity %s: there is no load balancer before a single node", s.Topology.Connectivity)
 	}
+	if s.Topology.DNS {
+		add("dns: the reporters share the resolver of their node with its kubelet")
+	}
 	lacks = append(lacks, live.UnsupportedVerbs(s)...)
 	lacks = append(lacks, live.UnsupportedAggregated(s)...)
 	lacks = append(lacks, live.UnsupportedRefusals(s)...)

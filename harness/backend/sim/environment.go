@@ -55,7 +55,7 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 		return nil, err
 	}
 	w.union = s.ClusterOperator.Union()
-	w.connectivity = s.Topology.Connectivity
+	w.connectivity, w.dns = s.Topology.Connectivity, s.Topology.DNS
 	w.form = publish.Form(orDefault(s.Contract, string(publish.Conditions)))
 	if s.Topology.Profile != "" {
 		if w.profile, err = profile.Builtin(s.Topology.Profile); err != nil {

@@ -76,7 +76,7 @@ func (b *builder) link(at time.Time, l history.Link, index int) word {
 		w.class, w.text = Warn, w.text+" to "+strconv.Itoa(l.Rate)+" B/s"
 	case history.LinkLossy:
 		w.class, w.text = Warn, w.text+" by "+strconv.Itoa(l.Loss)+" %"
-	case history.LinkStale:
+	case history.LinkStale, history.LinkServFail, history.LinkNXDomain:
 		w.class = Warn
 	case history.LinkCut:
 		w.text = strings.TrimSpace(w.text + " " + l.Direction)
