@@ -26,8 +26,7 @@ const claims = 32
 func claimAddress() (*address, error) {
 	var err error
 	for range claims {
-		// Not 127.0.*: 127.0.0.1 is everybody's, and systemd-resolved listens on 127.0.0.53.
-		ip := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
+		ip := anyLoopback()
 		var hold net.Listener
 		if hold, err = net.Listen("tcp4", net.JoinHostPort(ip, claimPort)); err == nil {
 			return &address{ip: ip, hold: hold}, nil
@@ -37,6 +36,11 @@ func claimAddress() (*address, error) {
 		}
 	}
 	return nil, fmt.Errorf("claim a loopback address: %w", err)
+}
+
+// anyLoopback is not 127.0.*: 127.0.0.1 is everybody's, and systemd-resolved listens on 127.0.0.53.
+func anyLoopback() string {
+	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }
 
 // port is a free port, as host:port.

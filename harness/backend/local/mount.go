@@ -7,10 +7,10 @@ import (
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
-// mount is a folder of this machine, and where a program sees it: below /var/run.
+// mount is a folder of this machine that a program sees below /var/run, or a file that it sees in the place of another.
 type mount struct{ from, at string }
 
-// mounted runs a command in a mount namespace of its own, in which each folder is at its mount point; without mounts it
+// mounted runs a command in a mount namespace of its own, in which each folder or file is at its mount point; without mounts it
 // leaves the command alone.
 //
 // The mounts are made by a shell between fork and exec, as root: first everything is made private, so that nothing
@@ -31,15 +31,20 @@ func mounted(spec process.Spec, mounts []mount) process.Spec {
 }
 
 // mountScript takes pairs of a folder and its mount point, -- and the command. A tmpfs on /var/run keeps what is mounted below it
-// unreachable: reporters need nothing else there. The folders are bound aside first, in case they lie there themselves.
+// unreachable: reporters need nothing else there. The folders are bound aside first, in case they lie there themselves. Files replace files; /etc/resolv.conf
+// may be a link to one that the tmpfs hides.
 const mountScript = `set -e
 mount --make-rprivate /
 aside=$(mktemp -d)
 points= missing= n=0
 while [ "$1" != -- ]; do
-  mkdir "$aside/$n"
+  if [ -d "$1" ]; then
+    mkdir "$aside/$n"
+    [ -d "$2" ] || missing=yes
+  else
+    : > "$aside/$n"
+  fi
   mount --bind "$1" "$aside/$n"
-  [ -d "$2" ] || missing=yes
   points="$points $2" n=$((n + 1))
   shift 2
 done
@@ -47,9 +52,14 @@ shift
 [ -z "$missing" ] || mount -t tmpfs -o mode=0755 tmpfs /var/run
 n=0
 for at in $points; do
-  mkdir -p "$at"
+  if [ -d "$aside/$n" ]; then
+    mkdir -p "$at"
+  else
+    at=$(readlink -m "$at")
+    case "$at" in /run/* | /var/run/*) mkdir -p "${at%/*}" && touch "$at" ;; esac
+  fi
   mount --move "$aside/$n" "$at"
-  rmdir "$aside/$n" 2>/dev/null || true
+  rmdir "$aside/$n" 2>/dev/null || rm -f "$aside/$n" 2>/dev/null || true
   n=$((n + 1))
 done
 rmdir "$aside" 2>/dev/null || true

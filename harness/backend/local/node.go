@@ -59,8 +59,8 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 }
 
 // reporterPlace is on a link of its own to the node's API server, or to the load balancer.
-func (p *controlPlane) reporterPlace(name string, server *controlplane.APIServer) (live.Place, error) {
-	link, err := p.reporterLink(name, server)
+func (p *controlPlane) reporterPlace(name string, own *controlplane.APIServer) (live.Place, error) {
+	link, err := p.reporterLink(name, own)
 	if err != nil {
 		return live.Place{}, err
 	}
@@ -72,16 +72,25 @@ func (p *controlPlane) reporterPlace(name string, server *controlplane.APIServer
 	p.links[name] = link
 	p.mu.Unlock()
 	sockets, mounts := p.sockets(p.nodeDir(name))
-	var env []string
+	server, env := link.Addr(), []string(nil)
+	if p.names != nil {
+		var files []mount
+		if server, files, err = p.names.join(name, link.Addr()); err != nil {
+			return live.Place{}, err
+		}
+		mounts, env = append(mounts, files...), append(env, "NO_PROXY="+balancerName, "no_proxy="+balancerName)
+	}
 	var inCluster *live.InCluster
 	if p.shape.connectivity == history.ConnectService {
 		inCluster = &live.InCluster{Dir: filepath.Join(p.dir, "account-"+name), Reissue: p.cp.Reissue}
 		mounts = append(mounts, mount{inCluster.Dir, live.ServiceAccountDir})
-		if env, err = inClusterEnv(link.Addr()); err != nil {
+		address, err := inClusterEnv(server)
+		if err != nil {
 			return live.Place{}, err
 		}
+		env = append(env, address...)
 	}
-	at := p.place("https://"+link.Addr(), metrics, env, mounts)
+	at := p.place("https://"+server, metrics, env, mounts)
 	at.SocketDir, at.MetricsURL, at.InCluster = sockets, "http://"+metrics+"/metrics", inCluster
 	if p.streams != nil {
 		if at.Aggregators, err = p.streams.join(name); err != nil {
@@ -191,6 +200,9 @@ func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.mu.Unlock()
 	if p.streams != nil {
 		err = errors.Join(err, p.streams.leave(n.Name))
+	}
+	if p.names != nil {
+		err = errors.Join(err, p.names.leave(n.Name))
 	}
 	if linked {
 		p.frontUnit.leave(link)
