@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -219,6 +220,27 @@ func TestStaticListStartsWithoutLoadBalancer(t *testing.T) {
 	c.origin.stop()
 	client := c.client(Options{Static: []string{c.servers["a"].address}})
 	client.get("a")
+}
+
+// S4-05: with a static list a client starts without DNS. The name of the load balancer is looked up when no alternative is left, and not before.
+func TestStaticListNeedsNoName(t *testing.T) {
+	c := newCluster(t, "a")
+	config := c.config()
+	config.Host = "https://api-int.invalid:6443"
+	lookup := errors.New("lookup api-int.invalid: no such host")
+	config.Dial = func(ctx context.Context, kind, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "api-int.invalid") {
+			return nil, lookup
+		}
+		return new(net.Dialer).DialContext(ctx, kind, address)
+	}
+	client := c.clientOf(config, Options{Static: []string{c.servers["a"].address}})
+	client.url = config.Host
+	client.get("a")
+	c.servers["a"].stop()
+	if _, err := client.do(http.MethodGet, nil); !errors.Is(err, lookup) {
+		t.Errorf("without alternatives: %v, want %v", err, lookup)
+	}
 }
 
 // S4-08: a new member with a new address takes over from removed ones; the client is not restarted. The request in progress ends
