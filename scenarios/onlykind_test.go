@@ -30,7 +30,7 @@ var nightly = map[string]string{
 // mechanisms are what a scenario needs of a real cluster that no other backend has: its actions say so.
 func mechanisms(s *scenario.Scenario) []string {
 	found := map[string]bool{}
-	if s.Topology.Connectivity == history.ConnectStream {
+	if s.Topology.Connectivity == history.ConnectStream || s.Topology.DNS {
 		return nil // not on kind
 	}
 	if s.Topology.Connectivity == history.ConnectAltSvc {
