@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,17 +36,6 @@ type Streaming struct {
 	// Form in which reports are written to the operator's CR.
 	Form publish.Form
 }
-
-// Bounds of a stream.
-const (
-	// A report has 32 plugins with a few texts of a thousand characters each.
-	maxReportBytes = 512 << 10
-	// A reporter has one stream on a connection. A second one takes its place.
-	maxStreams = 4
-	// pingAfter and pingTimeout find a reporter that is gone without a word as soon as the aggregator's own client finds an API server that is.
-	pingAfter   = time.Second
-	pingTimeout = 3 * time.Second
-)
 
 // reportServer serves the streams of reporters. A replica that does not lead refuses them.
 type reportServer struct {
@@ -108,8 +96,7 @@ func (s *reportServer) serve(ctx context.Context) error {
 
 // serveOn serves streams on a listener until ctx ends, and closes it.
 func (s *reportServer) serveOn(ctx context.Context, listener net.Listener) error {
-	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(s.c.Streaming.TLS)), grpc.MaxRecvMsgSize(maxReportBytes), grpc.MaxConcurrentStreams(maxStreams),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}), grpc.WaitForHandlers(true))
+	server := s.newServer()
 	healthv1.RegisterHealthServiceServer(server, s)
 	s.c.Log.Info("serving the streams of reporters", "address", listener.Addr().String())
 	defer context.AfterFunc(ctx, server.Stop)()
@@ -150,6 +137,7 @@ func (s *reportServer) enter() *term {
 func (s *reportServer) Report(stream grpc.BidiStreamingServer[healthv1.ReportRequest, healthv1.ReportResponse]) error {
 	node, expires, err := nodeOfPeer(stream.Context())
 	if err != nil {
+		s.c.Log.Warn("refused a stream", "client", addressOf(stream.Context()), "error", err)
 		return err
 	}
 	t := s.enter()

@@ -82,6 +82,13 @@ type replica struct {
 
 func newReplica(t testing.TB, a authority, change func(*Controller)) *replica {
 	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	return newReplicaOn(t, a, listener, change)
+}
+
+func newReplicaOn(t testing.TB, a authority, listener net.Listener, change func(*Controller)) *replica {
+	t.Helper()
 	op, err := core.OperatorByName("kubeapiserver")
 	must(t, err)
 	m, err := newMetrics(prometheus.NewRegistry())
@@ -98,8 +105,6 @@ func newReplica(t testing.TB, a authority, change func(*Controller)) *replica {
 	if change != nil {
 		change(r.c)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
 	r.listener = &countedListener{Listener: listener}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

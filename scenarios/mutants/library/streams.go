@@ -3,6 +3,7 @@ package library
 const (
 	sessions = "aggregator/streams/"
 	serving  = "aggregator/controller/reports.go"
+	bounds   = "aggregator/controller/bounds.go"
 	sending  = "reporter/stream/"
 )
 
@@ -80,6 +81,22 @@ func streams() []Mutant {
 		{
 			Name: "stream-status-is-sent", Mistake: "a configuration that is made of the whole object: each reporter learns which nodes are broken",
 			File: serving, Old: `unstructured.NestedStringSlice(health.Object, "spec", "keyIDs")`, New: `unstructured.NestedStringSlice(health.Object, "status", "readyNodes")`, Test: "TestStatusIsNotSent", Statements: []string{"S1-09"},
+		},
+		{
+			Name: "stream-idle-connections-kept", Mistake: "no bound for a connection without a stream: whoever has a certificate can hold as many as the aggregator has file descriptors",
+			File: bounds, Old: ", MaxConnectionIdle: idleTimeout", New: "", Test: "TestIdleConnectionsEnd", Statements: []string{"S1-10"},
+		},
+		{
+			Name: "stream-handshake-awaited", Mistake: "gRPC's own time for a handshake, two minutes: who shows no certificate holds a connection for as long",
+			File: bounds, Old: ", grpc.ConnectionTimeout(handshakeTimeout)", New: "", Test: "TestHandshakesEnd",
+		},
+		{
+			Name: "stream-pings-answered", Mistake: "a keepalive policy that permits everything, against complaints of clients: each can keep the aggregator busy with pings",
+			File: bounds, Old: "{MinTime: clientPing}", New: "{MinTime: clientPing / 1e6, PermitWithoutStream: true}", Test: "TestPingsAreBounded",
+		},
+		{
+			Name: "stream-headers-unbounded", Mistake: "gRPC's own bound of headers, 16 MB: nothing in them is read, and all of them is kept",
+			File: bounds, Old: ", grpc.MaxHeaderListSize(maxHeaderBytes)", New: "", Test: "TestHeadersAreBounded",
 		},
 	}
 }
