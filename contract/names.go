@@ -52,6 +52,13 @@ const (
 	AggregatorIdentity = "system:kms-health-aggregator"
 )
 
+// ReporterFlows and EndpointFlows are flow schemas of API servers, and the priority levels that they assign: of all requests of reporters, and of
+// reads of the addresses of the API servers.
+const (
+	ReporterFlows = "kms-health-reporters"
+	EndpointFlows = "kubernetes-endpoints"
+)
+
 // NodeOfIdentity is the node that a reporter's user speaks for; ok is false for every other user. It is the rule of the admission policy, for those who
 // authenticate reporters themselves.
 func NodeOfIdentity(user string, groups []string) (node string, ok bool) {

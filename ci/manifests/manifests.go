@@ -1,5 +1,5 @@
-// Package manifests holds what a cluster needs besides the programs: the identities' permissions, and the admission
-// policy that narrows a reporter to its own entry. The names come from package contract, so they cannot drift.
+// Package manifests holds what a cluster needs besides the programs: the identities' permissions, the admission
+// policy that narrows a reporter to its own entry, and the flow schemas that bound what reporters occupy of an API server. The names come from package contract, so they cannot drift.
 package manifests
 
 import (
@@ -75,12 +75,15 @@ type values struct {
 	Health                  string // resource of the EncryptionHealth; empty unless reporters stream
 	HealthGroup             string
 	OperatorName            string
+	ReporterFlows           string
+	EndpointFlows           string
+	Shared                  bool // other programs use the cluster, too
 }
 
 // Objects are the manifests in an order in which they can be created: the namespace comes first.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	names := []string{"namespace.yaml", "reporter-admission.yaml", "reporter-rbac.yaml", "aggregator-rbac.yaml"}
+	names := []string{"namespace.yaml", "reporter-admission.yaml", "reporter-rbac.yaml", "aggregator-rbac.yaml", "flow-control.yaml"}
 	if o.Streaming {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == "reporter-rbac.yaml" })
 	}
@@ -112,7 +115,7 @@ func rename(o *unstructured.Unstructured, suffix string) {
 		return
 	}
 	o.SetName(o.GetName() + suffix)
-	for _, reference := range [][]string{{"roleRef", "name"}, {"spec", "policyName"}} {
+	for _, reference := range [][]string{{"roleRef", "name"}, {"spec", "policyName"}, {"spec", "priorityLevelConfiguration", "name"}} {
 		if name, found, err := unstructured.NestedString(o.Object, reference...); found && err == nil {
 			_ = unstructured.SetNestedField(o.Object, name+suffix, reference...) // its parent is an object: a string was found in it
 		}
@@ -145,6 +148,7 @@ func Render(name string, o Options) ([]byte, error) {
 		AggregatorIdentity:      contract.AggregatorIdentity,
 		MaxEntries:              contract.MaxEntries,
 		Health:                  health, HealthGroup: contract.HealthGroup, OperatorName: cmp.Or(o.Operator, "kubeapiserver"),
+		ReporterFlows: contract.ReporterFlows, EndpointFlows: contract.EndpointFlows, Shared: o.Suffix != "",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("manifest %s: %w", name, err)

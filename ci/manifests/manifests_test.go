@@ -110,7 +110,7 @@ func TestInstallationsWithASuffix(t *testing.T) {
 		if o.GetNamespace() != "" && o.GetNamespace() != "run-1" {
 			t.Errorf("%s %s is in namespace %s", o.GetKind(), o.GetName(), o.GetNamespace())
 		}
-		for _, reference := range [][]string{{"roleRef", "name"}, {"spec", "policyName"}} {
+		for _, reference := range [][]string{{"roleRef", "name"}, {"spec", "policyName"}, {"spec", "priorityLevelConfiguration", "name"}} {
 			if name, found, _ := unstructured.NestedString(o.Object, reference...); found && !names[name] {
 				t.Errorf("%s %s refers to %s, which is none of the objects", o.GetKind(), o.GetName(), name)
 			}

@@ -20,12 +20,14 @@ import (
 // removed are the resources of a run's objects, in the order in which they are deleted: pods at once, so that nothing uses what goes after
 // them; the namespace last, by which a run that was interrupted here can be found again.
 func removed() []schema.GroupVersionResource {
-	const admission, rbac = "admissionregistration.k8s.io", "rbac.authorization.k8s.io"
+	const admission, rbac, flows = "admissionregistration.k8s.io", "rbac.authorization.k8s.io", "flowcontrol.apiserver.k8s.io"
 	return []schema.GroupVersionResource{
 		{Version: "v1", Resource: "pods"},
 		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 		{Group: admission, Version: "v1", Resource: "validatingadmissionpolicybindings"},
 		{Group: admission, Version: "v1", Resource: "validatingadmissionpolicies"},
+		{Group: flows, Version: "v1", Resource: "flowschemas"},
+		{Group: flows, Version: "v1", Resource: "prioritylevelconfigurations"},
 		{Group: rbac, Version: "v1", Resource: "clusterrolebindings"},
 		{Group: rbac, Version: "v1", Resource: "clusterroles"},
 		{Version: "v1", Resource: "namespaces"},
