@@ -86,7 +86,8 @@ func (a Authority) AdminConfig(server string) (*rest.Config, error) {
 	return a.RESTConfig(adminUser, []string{adminGroup}, server)
 }
 
-// Certificate is a certificate for user and groups with its key, in one PEM text. It expires after life, in whole seconds; 0: later than any run ends.
+// Certificate is a certificate for user and groups with its key, in one PEM text. It expires after life, in whole seconds; 0: later than any run ends;
+// less than 0: it has expired.
 func (a Authority) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
 	id, expires, err := a.pki.clientFor(user, groups, life)
 	return append(id.cert, id.key...), expires, err

@@ -125,7 +125,7 @@ func (p *pki) client(user string, groups []string) (identity, error) {
 // clientFor is client with an expiry, unless life is 0.
 func (p *pki) clientFor(user string, groups []string, life time.Duration) (id identity, expires time.Time, err error) {
 	template := certificate(user)
-	if life > 0 {
+	if life != 0 {
 		template.NotAfter = time.Now().Add(life).Truncate(time.Second)
 	}
 	template.Subject.Organization = groups

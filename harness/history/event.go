@@ -33,6 +33,7 @@ const (
 	KindStorageInventory Kind = "census"      // backend: by which keys the objects in etcd are encrypted
 	KindDecision         Kind = "decision"    // backend: what the API server operator decided, when that changed
 	KindSecrecy          Kind = "secrecy"     // recorders: a log was searched for what must not be in it
+	KindAttempt          Kind = "attempt"     // backend: how an aggregator answered a stream that the scenario attempted
 	KindEnd              Kind = "end"         // last event: the run is complete, nothing was lost
 )
 
@@ -71,5 +72,6 @@ type Event struct {
 	StorageInventory *StorageInventory `json:"census,omitempty"`
 	Decision         *Decision         `json:"decision,omitempty"`
 	Secrecy          *Secrecy          `json:"secrecy,omitempty"`
+	Attempt          *Attempt          `json:"attempt,omitempty"`
 	End              *End              `json:"end,omitempty"`
 }

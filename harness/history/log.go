@@ -196,6 +196,8 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 		e.Kind, e.Decision = KindDecision, p
 	case *Secrecy:
 		e.Kind, e.Secrecy = KindSecrecy, p
+	case *Attempt:
+		e.Kind, e.Attempt = KindAttempt, p
 	case *End:
 		e.Kind, e.End = KindEnd, p
 	default:

@@ -138,6 +138,8 @@ func (e *Event) HasPayload() bool {
 		return e.Decision != nil
 	case KindSecrecy:
 		return e.Secrecy != nil
+	case KindAttempt:
+		return e.Attempt != nil
 	case KindEnd:
 		return e.End != nil
 	}

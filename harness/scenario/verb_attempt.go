@@ -8,33 +8,58 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// VerbAttempt makes a request under a reporter's identity, to show what it may not do.
+// VerbAttempt makes a request, or many, under a reporter's identity, to show what it may not do.
 const VerbAttempt Verb = "attempt"
 
 // Values of Attempt.Expect.
 const (
 	AttemptDenied  = "denied"
 	AttemptAllowed = "allowed"
+	// AttemptLimited is for a flood: some of its requests are answered with 429, and none is carried out.
+	AttemptLimited = "limited"
 )
 
-// Attempt is a request under the identity of a node's reporter.
+// AttemptStream is the method of an attempt that opens a stream to the aggregator.
+const AttemptStream = "stream"
+
+// StreamNode is the key of a stream's metadata under which a client that lies names a node.
+const StreamNode = "node"
+
+// Certificates that an attempt to stream may show in place of that of the node's reporter.
+const (
+	CertificateNone    = "none"
+	CertificateExpired = "expired" // that of the reporter, of the past
+	CertificateForged  = "forged"  // with the name of a reporter, signed by itself
+	CertificateForeign = "foreign" // of the same authority, for a user that is no reporter
+)
+
+// Attempt is a request under the identity of a node's reporter, or a stream to the aggregator.
 type Attempt struct {
 	// As is the node.
 	As string
-	// Method is the request's verb, or apply-condition or apply-rollup.
+	// Method is the request's verb, or apply-condition, apply-rollup or stream.
 	Method string
+	// Certificate is what a stream shows; empty: that of the node's reporter.
+	Certificate string
 	// Resource is PLURAL, PLURAL.GROUP, or one of these with /SUBRESOURCE. The group of those that health reporting is about may be left out.
 	Resource        string
 	Namespace, Name string
-	// Node is the node whose condition apply-condition writes; empty: its own.
+	// Node is the node whose condition apply-condition writes, or that a stream calls its own: in a forged certificate, or in its metadata; empty: As.
 	Node string
 	// Body is JSON or a mapping; nil: an empty change.
 	Body any
-	// Expect is AttemptDenied or AttemptAllowed.
+	// Expect is AttemptDenied, AttemptAllowed or AttemptLimited.
 	Expect string
+	// Flow is the flow schema by which the API server must have classified the request; empty: any.
+	Flow string
+	// Flood sends the request for so long, from many clients at once and to every API server. Each withholds its body: nothing is carried out.
+	Flood Duration
 }
 
 // Verb implements Action.
@@ -43,7 +68,9 @@ func (*Attempt) Verb() Verb { return VerbAttempt }
 func (a *Attempt) fields() []field {
 	return []field{required("as", oneNodeField(&a.As)), required("verb", keywordField(&a.Method, attemptVerbs()...)), optional("resource", textField(&a.Resource)),
 		optional("namespace", textField(&a.Namespace)), optional("name", textField(&a.Name)), optional("node", nodeField(&a.Node)), optional("body", anyField(&a.Body)),
-		required("expect", keywordField(&a.Expect, AttemptDenied, AttemptAllowed))}
+		required("expect", keywordField(&a.Expect, AttemptDenied, AttemptAllowed, AttemptLimited)),
+		optional("certificate", keywordField(&a.Certificate, CertificateNone, CertificateExpired, CertificateForged, CertificateForeign)).doc("of a stream; default that of the node's reporter"),
+		optional("flow", textField(&a.Flow)).doc("flow schema that must have classified it"), optional("flood", positiveField(&a.Flood)).doc("so long, from many clients at once")}
 }
 
 // Describe implements Action.
@@ -94,19 +121,44 @@ func (a *Attempt) Judge(what string, code int, text string) error {
 	return fmt.Errorf("%s as the reporter of %s: answered %d, expected %s: %s", what, a.As, code, want, contract.SafeText(text, 300))
 }
 
+// JudgeStream is an error if an attempt to stream was not answered as expected. code is that of gRPC, of an aggregator that accepts connections.
+func (a *Attempt) JudgeStream(code codes.Code, text string) error {
+	// A certificate that TLS refuses ends the connection.
+	denied := slices.Contains([]codes.Code{codes.Unauthenticated, codes.PermissionDenied, codes.NotFound, codes.Unavailable}, code)
+	if a.Expect == AttemptDenied && denied || a.Expect == AttemptAllowed && code == codes.OK {
+		return nil
+	}
+	return fmt.Errorf("stream as the reporter of %s: answered %v, expected %s: %s", a.As, code, a.Expect, contract.SafeText(text, 300))
+}
+
+// History is what the history says of an attempt to stream.
+func (a *Attempt) History(node string, code codes.Code, text string) *history.Attempt {
+	return &history.Attempt{As: node, Certificate: a.Certificate, Node: a.Node, Code: code.String(), Message: contract.SafeText(text, 300)}
+}
+
 func attemptVerbs() []string {
-	return strings.Fields("get list watch create update patch apply delete apply-condition apply-rollup")
+	return strings.Fields("get list watch create update patch apply delete apply-condition apply-rollup stream")
 }
 
 func (a *Attempt) check(v *validation, at place) {
 	if !slices.Contains(attemptVerbs(), a.Method) {
 		return
 	}
-	own := strings.HasPrefix(a.Method, "apply-") // these say themselves what they write
+	own := strings.HasPrefix(a.Method, "apply-") || a.Method == AttemptStream // these say themselves what they are about
 	switch {
 	case own && a.Resource != "":
 		v.add(at.at("resource"), "resource with verb %s, expected none", a.Method)
 	case !own && a.Resource == "":
 		v.add(at, "verb %s without a resource, expected one such as secrets", a.Method)
+	}
+	if streams := a.Method == AttemptStream; streams && v.scenario.Topology.Connectivity != history.ConnectStream {
+		v.add(at.at("verb"), "verb stream with connectivity %s, expected connectivity stream", v.scenario.Topology.Connectivity)
+	} else if !streams && a.Certificate != "" {
+		v.add(at.at("certificate"), "certificate with verb %s, expected it with stream", a.Method)
+	} else if streams && (a.Flow != "" || !a.Flood.IsZero()) {
+		v.add(at, "flow or flood with verb stream, expected it with a request to the API server")
+	}
+	if limited, flood := a.Expect == AttemptLimited, !a.Flood.IsZero(); limited != flood {
+		v.add(at, "expect %s %s, expected limited with a flood, and only with one", a.Expect, map[bool]string{true: "with a flood", false: "without one"}[flood])
 	}
 }

@@ -11,6 +11,8 @@ package mutants
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/operator/model"
 )
@@ -23,12 +25,14 @@ const (
 	Aggregator Family = "aggregator"
 	Plugin     Family = "plugin"
 	Operator   Family = "operator"
+	// Cluster is how a cluster is set up for them.
+	Cluster Family = "cluster"
 	// Lifecycle is the decisions of operator.
 	Lifecycle Family = "lifecycle"
 )
 
 // Families are all of them.
-func Families() []Family { return []Family{Reporter, Aggregator, Plugin, Operator, Lifecycle} }
+func Families() []Family { return []Family{Reporter, Aggregator, Plugin, Operator, Cluster, Lifecycle} }
 
 // Beyond are the invariants that no mutant can break, and why.
 func Beyond() map[string]string {
@@ -59,6 +63,8 @@ type Mutant struct {
 	// or the further arguments of every plugin.
 	Program string
 	Args    string
+	// Manifest makes a cluster wrong that is set up with it; nil for all others.
+	Manifest func(*unstructured.Unstructured)
 	// MountSockets: it insists on the socket paths of a static pod, which takes root.
 	MountSockets bool
 }
@@ -91,6 +97,7 @@ func All() []Mutant {
 		of(Plugin, plugins(), providerPlugins(), aggregatedPlugins()),
 		of(Operator, switches(), aggregatedSwitches(), deciders()),
 		of(Lifecycle, lifecycles()),
+		of(Cluster, flowSchemas()),
 		processes())
 }
 

@@ -147,6 +147,8 @@ func (m Mutant) Options(dir string) local.Options {
 		return local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: command}, ReporterMountSockets: m.MountSockets}
 	case Aggregator:
 		return local.Options{SystemUnderTest: live.SystemUnderTest{AggregatorCommand: command}}
+	case Cluster:
+		return local.Options{Manifest: m.Manifest}
 	default:
 		return local.Options{PluginArgs: m.Args}
 	}
@@ -154,7 +156,7 @@ func (m Mutant) Options(dir string) local.Options {
 
 // Command is what a person types to run a mutant by hand, in the root of the repository.
 func (m Mutant) Command(dir string) string {
-	if m.Backend() != "local" {
+	if m.Backend() != "local" || m.Family == Cluster {
 		return "go run ./scenarios/mutants/cmd/mutants --verbose --name " + m.Name
 	}
 	o := m.Options(dir)

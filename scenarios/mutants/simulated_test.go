@@ -52,7 +52,8 @@ func TestTheUnmutatedPass(t *testing.T) {
 	options := trial.Options{Scenarios: catalogue(t), Out: t.TempDir()}
 	seen := map[string]bool{}
 	for _, m := range mutants.All() {
-		if seen[m.Scenario] || m.Modelled() { // of operators, the tests of the model say it
+		// Of operators, the tests of the model say it. Floods are for real API servers.
+		if seen[m.Scenario] || m.Modelled() || m.Family == mutants.Cluster {
 
 			continue
 		}

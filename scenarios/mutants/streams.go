@@ -60,14 +60,14 @@ func streamingAggregators() []Mutant {
 			Mistake: "a replica that loses the lease and keeps its streams, and writes what they bring: its successor waits for reporters in vain",
 		},
 		{
-			Name: "stream-identity-not-verified", Scenario: "stream-plugin-fails", Caught: []string{"TRUTHFUL-PROBE"},
-			Subject: streams(sim.StreamHooks{Identity: func(node string) string {
-				if node == "cp-2" {
-					return "cp-3"
-				}
-				return node
-			}}),
+			Name: "stream-identity-not-verified", Scenario: "stream-speaks-for-its-node", Caught: []string{"steps[2].parallel[1].never"},
+			Subject: streams(sim.StreamHooks{BelieveClaims: true}),
 			Mistake: "the node as the client calls it, in place of that of its certificate: one reporter speaks for another's node",
+		},
+		{
+			Name: "stream-certificate-forged", Scenario: "stream-speaks-for-its-node", Caught: []string{"steps[3]"},
+			Subject: streams(sim.StreamHooks{AnyAuthority: true}),
+			Mistake: "a server that asks for a certificate and takes any, RequireAnyClientCert in place of RequireAndVerifyClientCert: everybody can make one with the name of a reporter",
 		},
 		{
 			Name: "stream-relayed-late", Scenario: "stream-load-balancer-black-hole", Caught: []string{"FRESH-ONLY"}, Subject: streams(sim.StreamHooks{RetryRelay: true}),

@@ -58,6 +58,10 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 // unsupported says why an action cannot be done; empty: it can.
 func unsupported(a scenario.Action) string {
 	switch a := a.(type) {
+	case *scenario.Attempt:
+		if !a.Flood.IsZero() {
+			return "attempt with flood: others use the API server, too"
+		}
 	case *scenario.Encryption, *scenario.Data:
 		return fmt.Sprintf("%s: the API servers do not encrypt through the plugins of a scenario", a.Verb())
 	case *scenario.APIServer:

@@ -36,7 +36,7 @@ type ControlPlane interface {
 
 	// Identity is a client certificate's kubeconfig or configuration for a server.
 	Kubeconfig(user string, groups []string, server string) ([]byte, error)
-	// Certificate is one with its key, in one PEM text, that expires after life; 0: later than any run ends.
+	// Certificate is one with its key, in one PEM text, that expires after life; 0: later than any run ends; less than 0: it has expired.
 	Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error)
 	// Serving is a serving certificate for some names with its key, in PEM, of the authority that signs the others.
 	Serving(name string, names ...string) (cert, key []byte, err error)

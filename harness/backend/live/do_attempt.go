@@ -12,38 +12,58 @@ import (
 	"strings"
 	"time"
 
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// attempt makes one request under the identity of a node's reporter, straight to that node's API server, and says
-// whether it was treated as expected.
+// attempt makes a request under the identity of a node's reporter, straight to that node's API server, and says whether it was treated as expected.
+// A flood goes to every API server, a stream to the aggregator.
 func (st *statuses) attempt(ctx context.Context, a *scenario.Attempt) error {
 	nodes, err := st.e.procs.selectNodes(a.As, true)
 	if err != nil {
 		return err
 	}
 	as := nodes[0]
+	if a.Method == scenario.AttemptStream {
+		return st.attemptStream(ctx, a, as)
+	}
 	request, err := st.attemptOf(a, as.Name)
 	if err != nil {
 		return err
 	}
-	config, err := st.e.sut.configOf(ctx, as)
+	flows, err := st.flowSchemas(ctx, a)
 	if err != nil {
 		return err
 	}
-	config.UserAgent = "kmsharness-attempt"
-	c, err := NewClient(config)
+	if a.Flood.Value() > 0 {
+		return st.flood(ctx, a, as, request, flows)
+	}
+	c, err := st.clientOf(ctx, as, as)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	code, text, err := request.send(ctx, c)
+	answered, err := request.send(ctx, c)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", request.method, request.path, err)
 	}
-	return a.Judge(request.method+" "+request.path, code, text)
+	if err := a.Judge(request.method+" "+request.path, answered.code, answered.text); err != nil {
+		return err
+	}
+	return flows.judge(a, request, answered)
+}
+
+// clientOf is a client of a node's API server with the identity of a reporter.
+func (st *statuses) clientOf(ctx context.Context, as, at *Node) (*Client, error) {
+	config, err := st.e.sut.configOf(ctx, as)
+	if err != nil {
+		return nil, err
+	}
+	config.Host, config.UserAgent = at.Server.URL(), "kmsharness-attempt"
+	return NewClient(config)
 }
 
 // apiRequest is a request to the API by hand: a client library would refuse some of what is to be tried.
@@ -119,23 +139,34 @@ func resourcePath(a *scenario.Attempt) string {
 	return "/" + strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "/")
 }
 
-func (r apiRequest) send(ctx context.Context, c *Client) (code int, text string, err error) {
+// answer of an API server.
+type answer struct {
+	code int
+	text string
+	flow string // UID of the flow schema by which the request was classified
+}
+
+func (r apiRequest) send(ctx context.Context, c *Client) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
+	return r.sendBody(ctx, c, bytes.NewReader(r.body))
+}
+
+func (r apiRequest) sendBody(ctx context.Context, c *Client, content io.Reader) (answer, error) {
 	target := c.url + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
-	request, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(r.body))
+	request, err := http.NewRequestWithContext(ctx, r.method, target, content)
 	if err != nil {
-		return 0, "", err
+		return answer{}, err
 	}
 	request.Header.Set("Content-Type", r.contentType)
 	response, err := c.http.Do(request)
 	if err != nil {
-		return 0, "", err
+		return answer{}, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 4096))
-	return response.StatusCode, string(body), err
+	return answer{response.StatusCode, string(body), response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)}, err
 }

@@ -117,7 +117,9 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 		return nil, err
 	}
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.nodes, b.binaries.Origin))
-	return boot(ctx, shape, live.KeyIDs(s), dir, *b.binaries, b.programs, runDir, b.opts.ReporterMountSockets, sample)
+	p, err := boot(ctx, shape, live.KeyIDs(s), dir, *b.binaries, b.programs, runDir, b.opts.ReporterMountSockets, sample)
+	p.manifest = b.opts.Manifest
+	return p, err
 }
 
 // setUp makes what all planes share.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
@@ -37,9 +38,10 @@ type controlPlane struct {
 	frontUnit *loadBalancer
 	kms       *live.RemoteKMS
 	nodes     live.Nodes
-	profile   live.Profile    // of the plugins
-	installed map[string]bool // manifests of these operators
-	used      bool            // by a scenario
+	profile   live.Profile                     // of the plugins
+	installed map[string]bool                  // manifests of these operators
+	manifest  func(*unstructured.Unstructured) // Options.Manifest
+	used      bool                             // by a scenario
 	states    live.NodeStates
 	fleets    []*aggregatedServers // further API servers
 	repairs   repair

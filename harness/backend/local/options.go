@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -23,6 +25,8 @@ type Options struct {
 	// ReporterMountSockets gives each reporter a mount namespace in which its plugins listen at
 	// contract.SocketDir, for reporters that insist on that path. It needs root.
 	ReporterMountSockets bool
+	// Manifest may change a manifest before it is installed: a cluster that is set up wrongly shows what a run makes of it.
+	Manifest func(*unstructured.Unstructured)
 	// Assets says where etcd and kube-apiserver come from.
 	Assets assets.Options
 	// Idle is how many control planes are kept for later scenarios while none uses them; 0 means DefaultIdle. Each

@@ -76,6 +76,11 @@ func (r repair) install(ctx context.Context, operator string) error {
 	if err != nil || len(objects) == 0 {
 		return err
 	}
+	if r.p.manifest != nil {
+		for _, o := range objects {
+			r.p.manifest(o)
+		}
+	}
 	if err := r.p.cp.Install(ctx, objects...); err != nil {
 		return err
 	}

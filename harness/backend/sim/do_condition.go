@@ -85,6 +85,9 @@ func (st *statuses) attempt(_ context.Context, a *scenario.Attempt) error {
 		return err
 	}
 	as := nodes[0]
+	if a.Method == scenario.AttemptStream {
+		return st.attemptStream(a, as)
+	}
 	r, err := st.attemptOf(a, as.name)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter/core"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -39,14 +40,46 @@ type reports struct {
 // reportStream is one stream, as its server has it.
 type reportStream struct {
 	of         *reports
-	client     *streamer
+	client     streamClient
 	c          *conn
+	shown      shown
 	node       string
 	id         streams.ID
 	stands     bool
 	transition publish.Transition
-	credential int    // that the connection was made with
 	cancel     func() // of the report that is being written; nil if there is none
+}
+
+// streamClient receives what an aggregator sends on a stream, and why it ends it.
+type streamClient interface {
+	receive(c *conn, r *healthv1.ReportResponse)
+	refused(err error)
+}
+
+// shown is what a client shows of itself when it opens a stream.
+type shown struct {
+	node        string // of its certificate
+	credential  int    // which of the node's certificates
+	certificate string // in place of such a certificate (scenario.CertificateNone …); empty: none other
+	claims      string // the node that it calls its own besides
+}
+
+// identify is the node that a client speaks for, as nodeOfPeer of aggregator/controller says after TLS.
+func (s *reports) identify(x shown) (node string, err error) {
+	hooks := s.a.w.hooks.Streams
+	switch {
+	case x.certificate == scenario.CertificateForged && hooks.AnyAuthority:
+	case x.certificate == scenario.CertificateForeign:
+		return "", status.Error(codes.Unauthenticated, "the user is not the reporter of a node")
+	case x.certificate != "":
+		return "", status.Error(codes.Unavailable, "tls: the certificate is refused: "+x.certificate)
+	case s.a.w.unauthorized(&request{user: contract.ReporterIdentity(x.node), credential: x.credential}):
+		return "", status.Error(codes.Unauthenticated, "the certificate has expired")
+	}
+	if hooks.BelieveClaims && x.claims != "" {
+		return x.claims, nil
+	}
+	return x.node, nil
 }
 
 // lead begins a term.
@@ -61,12 +94,12 @@ func (s *reports) rest() {
 }
 
 // accept begins a stream of a reporter on a connection of its own.
-func (s *reports) accept(c *conn, client *streamer) {
-	node := s.a.w.hooks.Streams.identity(client.r.node.name)
-	x := &reportStream{of: s, client: client, c: c, node: node, credential: client.r.credential()}
+func (s *reports) accept(c *conn, client streamClient, by shown) {
+	node, err := s.identify(by)
+	x := &reportStream{of: s, client: client, c: c, node: node, shown: by}
 	switch {
-	case s.a.w.unauthorized(&request{user: contract.ReporterIdentity(client.r.node.name), credential: x.credential}):
-		x.refuse(status.Error(codes.Unauthenticated, "the certificate has expired"))
+	case err != nil:
+		x.refuse(err)
 		return
 	case !s.a.leading && !s.a.w.hooks.Streams.AnyReplica:
 		x.refuse(status.Error(codes.FailedPrecondition, "this replica is not the leader"))
@@ -106,8 +139,11 @@ func (s *reports) stream(id streams.ID) *reportStream {
 
 // refuse answers a stream that was not begun, or ends one.
 func (x *reportStream) refuse(err error) {
-	c := x.c
-	c.toClient(func() { c.fail(err) })
+	c, client := x.c, x.client
+	c.toClient(func() {
+		client.refused(err)
+		c.fail(err)
+	})
 }
 
 func (x *reportStream) end(err error) {
@@ -381,7 +417,7 @@ func (w *world) dialStream(l *link, a *aggregator, client *proc, limit time.Dura
 func (w *world) expire(node string) {
 	for _, a := range w.aggregators {
 		for _, x := range slices.Clone(a.reports.open) {
-			if x.client.r.node.name == node && x.credential < w.credentials[node].oldest {
+			if x.shown.node == node && x.shown.credential < w.credentials[node].oldest {
 				x.end(status.Error(codes.Unauthenticated, "the certificate has expired"))
 			}
 		}

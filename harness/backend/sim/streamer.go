@@ -70,13 +70,19 @@ func (t *streamer) connected(c *conn) {
 	t.c = c
 	c.ended = t.r.bind(func() { t.ended(c) })
 	to, incarnation := t.to, t.to.incarnation
-	c.toServer(func() { to.Enter(incarnation, func() { to.reports.accept(c, t) }) })
+	c.toServer(func() { to.Enter(incarnation, func() { to.reports.accept(c, t, t.shown()) }) })
 	t.r.after(streaming.GreetingTimeout(t.r.w.timing), func() {
 		if t.c == c && !t.stands {
 			c.fail(errTimeout)
 		}
 	})
 }
+
+// shown is what the reporter shows of itself: its certificate.
+func (t *streamer) shown() shown { return shown{node: t.r.node.name, credential: t.r.credential()} }
+
+// refused changes nothing: whatever the reason, the reporter tries the next replica.
+func (t *streamer) refused(error) {}
 
 // ended is the end of a stream.
 func (t *streamer) ended(c *conn) {

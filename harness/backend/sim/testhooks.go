@@ -87,8 +87,10 @@ type TestHooks struct {
 
 // StreamHooks are those of the streams of reporters.
 type StreamHooks struct {
-	// Identity is the node that an aggregator takes a client for; none: that of its certificate.
-	Identity func(node string) string
+	// BelieveClaims lets an aggregator take a client for the node that it calls its own, whatever its certificate says.
+	BelieveClaims bool
+	// AnyAuthority lets an aggregator accept certificates that it has not verified.
+	AnyAuthority bool
 	// AnyReplica lets a replica that does not lead serve streams.
 	AnyReplica bool
 	// DeafToDisconnects lets an aggregator ignore the end of a stream.
@@ -105,14 +107,6 @@ type StreamHooks struct {
 	WritesItself bool
 	// Request may change what a reporter is about to send.
 	Request func(*healthv1.ReportRequest)
-}
-
-// identity is the node that an aggregator takes a client for.
-func (s StreamHooks) identity(node string) string {
-	if s.Identity == nil {
-		return node
-	}
-	return s.Identity(node)
 }
 
 // Lookup asks for the address of the load balancer, and calls done once. Addresses are numbers.

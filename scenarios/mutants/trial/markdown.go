@@ -107,7 +107,7 @@ func broken(out *bytes.Buffer, all []mutants.Mutant, statements []coverage.State
 
 func heading(f mutants.Family) string {
 	return map[mutants.Family]string{mutants.Reporter: "Reporters", mutants.Aggregator: "Aggregators", mutants.Plugin: "Plugins",
-		mutants.Operator: "Operators", mutants.Lifecycle: "Decisions of an operator, in the model of a cluster"}[f]
+		mutants.Operator: "Operators", mutants.Cluster: "Clusters", mutants.Lifecycle: "Decisions of an operator, in the model of a cluster"}[f]
 }
 
 func code(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
