@@ -24,14 +24,18 @@ var nightly = map[string]string{
 	"link mode lossy":          "another fault of the proxy that link mode slow needs",
 	"link mode slow-handshake": "another fault of the proxy that link mode slow needs, without the rule for existing connections",
 	"node outlived":            "the node is removed as any other, only later",
+	"streams":                  "reporters without rights need a cluster of another shape, which takes two minutes to boot: the stage kind-stream",
 	"Alt-Svc":                  "the proxies in front of the API servers need a cluster of another shape, which takes two minutes to boot",
 }
 
 // mechanisms are what a scenario needs of a real cluster that no other backend has: its actions say so.
 func mechanisms(s *scenario.Scenario) []string {
 	found := map[string]bool{}
-	if s.Topology.Connectivity == history.ConnectStream || s.Topology.DNS {
+	if s.Topology.DNS {
 		return nil // not on kind
+	}
+	if s.Topology.Connectivity == history.ConnectStream {
+		return []string{"streams"} // the other mechanisms are judged with them in the night
 	}
 	if s.Topology.Connectivity == history.ConnectAltSvc {
 		found["Alt-Svc"] = true

@@ -35,7 +35,7 @@ export -f simulated aggregators providers leftovers
 export seeds
 
 # What needs clusters needs an engine, which an earlier run has stopped again.
-for name in kind providers leftovers; do ! wanted "$name" || STAGES="${STAGES:+$STAGES engine node-image}"; done
+for name in kind kind-stream providers leftovers; do ! wanted "$name" || STAGES="${STAGES:+$STAGES engine node-image}"; done
 [ -z "${STAGES:-}" ] || STAGES+=' build'
 
 stage build 1800 make build
@@ -57,6 +57,8 @@ stage bench 3600 make bench
 stage engine 600 make engine
 stage node-image 1800 make node-image
 stage kind 21600 make e2e BACKEND=kind LABELS=all CONTRACT=both OUT="$OUT"/kind
+# What only kind can judge, once more with reporters that stream.
+stage kind-stream 5400 make e2e BACKEND=kind PUBLISH=stream OUT="$OUT"/kind-stream
 stage diff-kind 300 bin/kmsharness diff "$OUT"/local "$OUT"/kind
 stage providers 3600 bash -c providers
 stage leftovers 1200 bash -c leftovers

@@ -16,11 +16,12 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 const (
 	aggregators     = "kms-health-aggregator" // name of the Deployment, its namespace and its label
-	replicas        = 2
+	replicas        = scenario.MaxAggregators
 	labelAggregator = "app"
 )
 
@@ -35,6 +36,7 @@ func aggregatorsOf(apiServer string) string {
 // deployment is the Deployment of the aggregators of an API server, and its replicas. It is safe for concurrent use.
 type deployment struct {
 	name     string
+	streams  bool // it serves the streams of reporters
 	replicas []*replica
 }
 
@@ -52,6 +54,9 @@ func (d *deployment) create(ctx context.Context, client kubernetes.Interface, im
 	if _, err := client.AppsV1().Deployments(aggregators).Create(ctx, d.object(image), metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("deploy the aggregator: %w", err)
 	}
+	if d.streams {
+		return d.serveStreams(ctx, client)
+	}
 	return nil
 }
 
@@ -62,7 +67,10 @@ func (d *deployment) assign(ctx context.Context, client kubernetes.Interface) er
 		if err != nil {
 			return err
 		}
-		return d.put(running(pods.Items))
+		if err := d.put(running(pods.Items)); err != nil || !d.streams {
+			return err
+		}
+		return d.label(ctx, client)
 	})
 }
 
@@ -104,6 +112,8 @@ func (d *deployment) put(pods map[string]string) error {
 type replica struct {
 	dir   string // of the units' files on this machine
 	units *units
+	// streams is the address of its Service for the streams of reporters; empty: there is none.
+	streams string
 
 	mu        sync.Mutex
 	pod, node string // empty: there is none yet
@@ -228,10 +238,14 @@ func (p *controlPlane) AggregatorPlace(i int) live.Place { return p.placeIn(p.ag
 func (p *controlPlane) placeIn(d *deployment, i int, apiServer string) live.Place {
 	r := d.replicas[(i-1)%len(d.replicas)]
 	_, node := r.where()
-	return live.Place{
+	at := live.Place{
 		Server: p.serverFor(node), Dir: filepath.Join(p.layout.shared(), apiServer), SeenDir: filepath.Join(inNodeShared, apiServer), Mode: credentials,
 		MetricsAddress: "127.0.0.1:0", Unit: r.take,
 	}
+	if d.streams {
+		at.StreamAddress = ":" + portStreams
+	}
+	return at
 }
 
 // serverFor is where a pod on a node finds the API: the load balancer, or the only node itself.

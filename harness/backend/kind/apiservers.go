@@ -39,7 +39,9 @@ func (p *controlPlane) makeFleets(apiServers []string) error {
 		if err != nil {
 			return err
 		}
-		p.fleets = append(p.fleets, &aggregatedServers{controlPlane: p, Stub: s, ports: portsOf(i), aggregators: newDeployment(name, 1, p.layout.shared(), p.units)})
+		d := newDeployment(name, 1, p.layout.shared(), p.units)
+		d.streams = p.shape.streams
+		p.fleets = append(p.fleets, &aggregatedServers{controlPlane: p, Stub: s, ports: portsOf(i), aggregators: d})
 	}
 	return nil
 }
@@ -121,7 +123,7 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, key
 	}
 	// A Deployment's sidecar has no API server of its own node, and goes through the load balancer.
 	n.ReporterPlace = live.Place{
-		Server: f.serverFor(name), Dir: at.dir, SeenDir: at.seen, Mode: credentials, SocketDir: inNodeSocket,
+		Server: f.serverFor(name), Aggregators: f.aggregators.addresses(), Dir: at.dir, SeenDir: at.seen, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: fmt.Sprintf("http://%s:%d/metrics", f.address(name), f.ports.metrics),
 		Unit: f.units.placeOf(unitKey{at.dir, unitReporter}, name),
 	}

@@ -29,11 +29,13 @@ type shape struct {
 	crds    string // variant of the operators' CRDs; empty: the usual one
 	// advertises reports whether the API servers send Alt-Svc.
 	advertises bool
+	// streams reports whether the reporters stream to the aggregator: then they have no rights, which the cluster's roles decide.
+	streams bool
 }
 
 func shapeOf(s *scenario.Scenario) shape {
 	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Aggregated(), ","), crds: s.Topology.CRDs,
-		advertises: s.Topology.Connectivity == history.ConnectAltSvc}
+		advertises: s.Topology.Connectivity == history.ConnectAltSvc, streams: s.Topology.Connectivity == history.ConnectStream}
 	if is.nodes == 0 {
 		is.nodes = 3
 	}
@@ -87,8 +89,10 @@ func newControlPlane(b bootSpec) *controlPlane {
 	p := &controlPlane{Host: host, units: newUnits(host), layout: layout{b.dir}, began: time.Now(), cluster: b.name, archives: b.archives, nodeImage: b.nodeImage,
 		shape: b.shape, provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})), installed: map[string]bool{}}
 	p.aggregators = newDeployment("", replicas, p.layout.shared(), p.units)
+	p.aggregators.streams = b.shape.streams
 	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, record: host.Record}
 	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, &loadBalancer{fronts: b.shape.advertises}
+	p.links.deployment = p.aggregators
 	p.links.broken = map[history.Link][]*breakage{}
 	return p
 }
@@ -96,7 +100,7 @@ func newControlPlane(b bootSpec) *controlPlane {
 // Traits implements live.ControlPlane.
 func (p *controlPlane) Traits() live.Traits {
 	return live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
-		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir}
+		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir, Streaming: p.shape.streams}
 }
 
 // Nodes implements live.ControlPlane, and so do the others.
@@ -230,7 +234,7 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	}
 	p.connectivity = s.Topology.Connectivity
 	for _, n := range p.nodes.List() {
-		n.ReporterPlace.Server = p.reporterServer(n.Name)
+		n.ReporterPlace.Server, n.ReporterPlace.Aggregators = p.reporterServer(n.Name), p.aggregators.addresses()
 	}
 	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {
 		return err

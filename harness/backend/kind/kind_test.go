@@ -42,7 +42,7 @@ func TestLacks(t *testing.T) {
 	}{
 		"nothing":          {scenario.Scenario{}, ""},
 		"nodes":            {scenario.Scenario{Topology: scenario.Topology{ControlPlanes: 6}}, "at most 5"},
-		"aggregators":      {scenario.Scenario{Topology: scenario.Topology{Aggregators: 3}}, "2 replicas"},
+		"aggregators":      {scenario.Scenario{Topology: scenario.Topology{Aggregators: scenario.MaxAggregators}}, ""},
 		"any keyID":        {scenario.Scenario{Topology: scenario.Topology{KeyIDs: []string{"7"}}}, ""},
 		"keyIDs":           {scenario.Scenario{Topology: scenario.Topology{KeyIDs: []string{"1", "2", "3", "4"}}}, "4 plugins on a node: the API servers' pods have 3 containers"},
 		"operator, hashes": {scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator, Sockets: "hash"}}, ""},
@@ -62,6 +62,10 @@ func TestLacks(t *testing.T) {
 		"etcd paused":      {with(&scenario.Process{Do: scenario.VerbPause, Target: scenario.Selector{Role: history.RoleEtcd}}), ""},
 		"service":          {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectService}}, ""},
 		"altsvc":           {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectAltSvc}}, ""},
+		"stream":           {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectStream}}, ""},
+		"stream, alone":    {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectStream, ControlPlanes: 1}}, ""},
+		"stolen stream":    {with(&scenario.Attempt{Method: scenario.AttemptStream}), "the harness is outside"},
+		"stolen identity":  {with(&scenario.Attempt{Method: "get"}), ""},
 		"service, alone":   {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectService, ControlPlanes: 1}}, "no load balancer"},
 	} {
 		lacks := strings.Join(b.Unsupported(&c.s), "\n")

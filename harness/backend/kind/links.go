@@ -28,6 +28,8 @@ type links struct {
 	machines *machines
 	lb       *loadBalancer
 	front    *netfault.Link // of clients on this machine
+	// deployment of kube-apiserver's aggregators.
+	deployment *deployment
 
 	mu     sync.Mutex
 	broken map[history.Link][]*breakage // by link, without its state
@@ -176,6 +178,7 @@ type way struct {
 	back     []string
 	upstream string // where a proxy on the node reaches what the link leads to
 	whole    bool   // everything that does not stay within the node
+	part     string // ends the name of the proxy of one of several ways of a link on a node
 	// held is the filter (ss) of sockets of the node that end before the link is whole again. A load balancer keeps what its clients sent, also
 	// when they have gone: reports of seconds ago would come in the midst of later ones, whenever TCP sends again.
 	held []string
@@ -192,6 +195,8 @@ func (ls *links) waysOf(l history.Link) ([]way, error) {
 		return ls.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ls.lb.ip + ":" + portAPIServer,
 			match: []string{"-d", ls.lb.ip, "--dport", portAPIServer, "-m", "owner", "--uid-owner", reporter},
 			held:  []string{"dst", ls.lb.ip, "and", "dport", "=", ":" + portAPIServer}})
+	case l.From == history.RoleReporter && l.To == history.RoleAggregator:
+		return ls.streams(way{link: l})
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
 		return ls.onNode(way{link: l, filter: "OUTPUT", nat: "OUTPUT", upstream: ownEtcd,
 			match: []string{"-d", "127.0.0.1", "--dport", portEtcd, "-m", "owner", "!", "--uid-owner", proxy},
@@ -207,7 +212,7 @@ func (ls *links) waysOf(l history.Link) ([]way, error) {
 	case l.From == history.RoleNode && l.To == history.Network:
 		return ls.onNode(way{link: l, whole: true})
 	}
-	return nil, fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server or to the load balancer, aggregators and clients to the load balancer", l.From, l.To)
+	return nil, fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server, to the load balancer or to the aggregator, aggregators and clients to the load balancer", l.From, l.To)
 }
 
 func (ls *links) onNode(w way) ([]way, error) {
@@ -302,7 +307,7 @@ const uidProxy = 65531
 const proxyTimeout = 20 * time.Second
 
 // proxyName names the proxy of a link in a node's state folder; its file says where it accepts.
-func (w way) proxyName() string { return "proxy-" + w.link.From + "-" + w.link.To }
+func (w way) proxyName() string { return "proxy-" + w.link.From + "-" + w.link.To + w.part }
 func (w way) proxyFile() string { return w.proxyName() + ".addr" }
 
 // proxyCommand is what starts the proxy; its mistakes are in its log, for nobody waits for it.

@@ -147,7 +147,7 @@ func TestFaultsOfANodeThatHasGone(t *testing.T) {
 }
 
 func testLinks(lb string) *links {
-	ls := &links{lb: &loadBalancer{ip: lb}, nodes: &live.Nodes{}, broken: map[history.Link][]*breakage{},
+	ls := &links{lb: &loadBalancer{ip: lb}, deployment: &deployment{}, nodes: &live.Nodes{}, broken: map[history.Link][]*breakage{},
 		machines: &machines{all: map[string]machine{"cp-1": {container: "c1"}, "cp-2": {container: "c2"}}}}
 	ls.nodes.Add(&live.Node{Name: "cp-1"})
 	ls.nodes.Add(&live.Node{Name: "cp-2"})

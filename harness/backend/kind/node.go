@@ -123,16 +123,17 @@ func (p *controlPlane) findNode(ctx context.Context, name string) (*live.Node, e
 		watchContainers(ctx, c, name, sink, &p.starting)
 	}
 	n.ReporterPlace = live.Place{
-		Server: p.reporterServer(name), Dir: l.state(), SeenDir: inNodeState, Mode: credentials, SocketDir: inNodeSocket,
+		Server: p.reporterServer(name), Aggregators: p.aggregators.addresses(),
+		Dir: l.state(), SeenDir: inNodeState, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics",
 		Unit: p.units.placeOf(unitKey{l.state(), unitReporter}, name),
 	}
 	return n, p.units.followOne(s.unitKey, name, history.Process{Role: history.RoleAPIServer, Node: name})
 }
 
-// reporterServer is where the reporter in the static pod on a node finds the API.
+// reporterServer is where the reporter in the static pod on a node finds the API. One that streams does not use it.
 func (p *controlPlane) reporterServer(node string) string {
-	if history.AnyAPIServer(p.connectivity) {
+	if history.AnyAPIServer(p.connectivity) && !p.shape.streams {
 		return p.serverFor(node)
 	}
 	return "https://" + ownAPIServer

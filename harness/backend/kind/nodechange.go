@@ -63,6 +63,9 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if err := serverOf(n).started(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.awaitStreams(ctx, name); err != nil {
+		return nil, err
+	}
 	p.nodes.Add(n)
 	return n, nil
 }

@@ -150,6 +150,9 @@ func (m *nodesUnit) isBack(ctx context.Context, n *live.Node) error {
 	for _, etcd.State = range []string{history.ProcessStarted, history.ProcessReady} {
 		m.Record(time.Now(), etcd)
 	}
+	reached, cancel := context.WithTimeout(ctx, readyGrace)
+	defer cancel()
+	_ = m.awaitStreams(reached, n.Name) // without the other nodes it does not
 	return runsAgain(ctx, n, m.units.regain(history.RoleNode, n.Name), m.ready)
 }
 

@@ -20,12 +20,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if s.Topology.ControlPlanes > maxNodes {
 		add("%d control-plane nodes: each is a container of 400 MB, at most %d were tried", s.Topology.ControlPlanes, maxNodes)
 	}
-	if s.Topology.Aggregators > replicas {
-		add("%d aggregators: the Deployment has %d replicas", s.Topology.Aggregators, replicas)
-	}
-	if s.Topology.Connectivity == history.ConnectStream {
-		add("connectivity stream: the aggregator's Deployment serves no streams")
-	} else if history.AnyAPIServer(s.Topology.Connectivity) && s.Topology.ControlPlanes == 1 {
+	if c := s.Topology.Connectivity; history.AnyAPIServer(c) && c != history.ConnectStream && s.Topology.ControlPlanes == 1 {
 		add("connectivity %s: there is no load balancer before a single node", s.Topology.Connectivity)
 	}
 	if s.Topology.DNS {
@@ -60,6 +55,10 @@ func lacking(a scenario.Action) []string {
 	case *scenario.Encryption:
 		if a.Type == scenario.TypeKMS {
 			return lackingPlugins(a.KeyIDs)
+		}
+	case *scenario.Attempt:
+		if a.Method == scenario.AttemptStream {
+			return []string{"attempt with verb stream: the addresses of the aggregators are inside of the cluster, and the harness is outside"}
 		}
 	case *scenario.Link:
 		switch {

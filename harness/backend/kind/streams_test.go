@@ -1,0 +1,98 @@
+package kind
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+)
+
+// A Service selects the pod of its replica, also after another pod has taken its place.
+func TestServicesSelectThePodsOfTheirReplicas(t *testing.T) {
+	pod := func(name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: aggregators, Name: name, Labels: map[string]string{labelAggregator: aggregators}}}
+	}
+	client := fake.NewClientset(pod("a"), pod("b"), pod("c"))
+	d := newDeployment("", 2, t.TempDir(), &units{})
+	if err := d.serveStreams(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(d.addresses()); got != 2 {
+		t.Errorf("%d addresses, expected one for each replica", got)
+	}
+	for _, pods := range []map[string]string{{"a": "cp-1", "b": "cp-1"}, {"b": "cp-1", "c": "cp-2"}} {
+		if err := d.put(pods); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.label(t.Context(), client); err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range d.replicas {
+			labels := metav1.FormatLabelSelector(metav1.SetAsLabelSelector(d.service(i + 1).Spec.Selector))
+			found, err := client.CoreV1().Pods(aggregators).List(t.Context(), metav1.ListOptions{LabelSelector: labels})
+			if err != nil || !slices.ContainsFunc(found.Items, func(p corev1.Pod) bool { return p.Name == r.pod }) {
+				t.Errorf("%s selects %d pods (%v), expected %s among them", labels, len(found.Items), err, r.pod)
+			}
+		}
+	}
+}
+
+func TestNoAddressesWithoutStreams(t *testing.T) {
+	if got := newDeployment("", 2, t.TempDir(), &units{}).addresses(); len(got) > 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+// The rules tell the streams to a replica from those to the others by the address of its Service, which packets lose on the node.
+func TestLinksOfStreams(t *testing.T) {
+	ls := testLinks(lbIP)
+	ls.deployment.replicas = []*replica{{streams: "10.96.0.7:9443"}, {streams: "10.96.0.8:9443"}}
+	ways, err := ls.waysOf(history.Link{From: "reporter", To: "aggregator", Node: "cp-2"})
+	if err != nil || len(ways) != 2 {
+		t.Fatalf("%+v, %v", ways, err)
+	}
+	const second = "-p tcp --dport 9443 -m conntrack --ctorigdst 10.96.0.8 -m owner --uid-owner 65532"
+	var got []string
+	for _, r := range ways[1].rules(netfault.Fault{Mode: netfault.Mute}, "7777") {
+		got = append(got, strings.Join(r, " "))
+	}
+	if want := []string{"nat OUTPUT " + second + turned, "filter OUTPUT " + second + " -j DROP"}; !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if command := strings.Join(ways[1].proxyCommand(slow), " "); !strings.Contains(command, "--upstream 10.96.0.8:9443 --ready /var/lib/kmsharness/proxy-reporter-aggregator-2.addr") {
+		t.Errorf("proxy %s", command)
+	}
+	if _, err := testLinks(lbIP).waysOf(history.Link{From: "reporter", To: "aggregator", Node: "cp-2"}); err == nil {
+		t.Error("there is a link to an aggregator that serves no streams")
+	}
+}
+
+// A node that reaches one replica, or is refused by it, has what it needs; one that nothing answers waits.
+func TestANodeWaitsForItsWayToTheAggregators(t *testing.T) {
+	for name, c := range map[string]struct {
+		docker string
+		well   bool
+	}{
+		"connected":          {"exit 0\n", true},
+		"refused":            {"echo 'bash: connect: Connection refused' >&2; exit 1\n", true},
+		"the second answers": {"case \"$*\" in *10.96.0.8*) exit 0;; esac; exit 124\n", true},
+		"nothing answers":    {"exit 124\n", false},
+	} {
+		fakeDocker(t, c.docker)
+		p := &controlPlane{aggregators: newDeployment("", 2, "", nil)}
+		p.aggregators.replicas[0].streams, p.aggregators.replicas[1].streams = "10.96.0.7:9443", "10.96.0.8:9443"
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		if err := p.awaitStreams(ctx, "cp-1"); (err == nil) != c.well {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
+	}
+}
