@@ -23,8 +23,8 @@ simulated() { bin/kmsharness $seeds --out "$OUT/$1" "${@:2}"; }
 # aggregators repeats what restarts an aggregator: whether a leader hands over in time depends on when it is asked to.
 aggregators() { bin/kmsharness run scenarios/catalogue/aggregator-{asked-to-leave,handed-over,restarted}.yaml --backend local --repeat 10 --out "$OUT"/aggregators; }
 
-# providers are e2e-framework's clusters on kind, for tests of other projects.
-providers() { KMSHARNESS_KIND=1 KMSHARNESS_BIN=$PWD/bin go test -count=1 -v -timeout 30m ./harness/backend/kind/provider; }
+# providers are e2e-framework's clusters on kind, for tests of other projects, and what a reporter may reach on one of kind's nodes.
+providers() { KMSHARNESS_KIND=1 KMSHARNESS_BIN=$PWD/bin go test -p 1 -count=1 -v -timeout 30m ./harness/backend/kind/...; }
 
 # leftovers compares what is on the machine before and after a run, on each backend.
 leftovers() {

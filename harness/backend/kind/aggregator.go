@@ -260,12 +260,8 @@ func (p *controlPlane) serverFor(node string) string {
 // object is the Deployment, of aggregators below the supervisor. It has no probes: what it does when it hangs is what is tested.
 func (d *deployment) object(image string) *appsv1.Deployment {
 	labels := map[string]string{labelAggregator: d.name}
-	var volumes []corev1.Volume
-	var mounts []corev1.VolumeMount
-	for _, m := range folders()[:2] {
-		volumes = append(volumes, hostPath(m.Name, m.HostPath, ""))
-		mounts = append(mounts, corev1.VolumeMount{Name: m.Name, MountPath: m.MountPath})
-	}
+	volumes := []corev1.Volume{hostPath(volumeShared, inNodeShared, "")}
+	mounts := []corev1.VolumeMount{{Name: volumeShared, MountPath: inNodeShared}}
 	unit := unitOfAggregator("$(POD)") // its files are where a pod on another node finds them
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: d.name},

@@ -122,10 +122,11 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, key
 		return err
 	}
 	// A Deployment's sidecar has no API server of its own node, and goes through the load balancer.
+	own := at.of(unitReporter)
 	n.ReporterPlace = live.Place{
-		Server: f.serverFor(name), Aggregators: f.aggregators.addresses(), Dir: at.dir, SeenDir: at.seen, Mode: credentials, SocketDir: inNodeSocket,
+		Server: f.serverFor(name), Aggregators: f.aggregators.addresses(), Dir: own.dir, SeenDir: own.seen, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: fmt.Sprintf("http://%s:%d/metrics", f.address(name), f.ports.metrics),
-		Unit: f.units.placeOf(unitKey{at.dir, unitReporter}, name),
+		Unit: f.units.placeOf(at.unit(unitReporter), name),
 	}
 	if err := s.plugins.prepare(ctx, n, keyIDs); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, key
 
 // writeFiles writes what an API server finds at its start.
 func (f *aggregatedServers) writeFiles(node string, at podFiles, told live.Encryption) error {
-	if err := shareFolder(at.dir); err != nil {
+	if err := at.make(); err != nil {
 		return err
 	}
 	text, err := encryptionText(told, []string{live.Flunders})
@@ -337,7 +338,7 @@ func (f *aggregatedServers) awaitSupervisors(ctx context.Context, n *live.Node) 
 		names = append(names, c.unit)
 	}
 	for _, name := range names {
-		u, err := newHeld(unitKey{serverOf(n).dir, name})
+		u, err := newHeld(podFiles{dir: serverOf(n).dir}.unit(name))
 		if err != nil {
 			return err
 		}

@@ -128,8 +128,8 @@ func TestContainersOfAFurtherAPIServer(t *testing.T) {
 	for _, c := range allOf(pod) {
 		got = append(got, c.Name+"="+c.Image)
 		words, unit := strings.Join(c.Command, " "), strings.TrimPrefix(strings.TrimPrefix(c.Name, "vault-kms-"), "kms-health-")
-		if !strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-supervisor --control unix:///var/lib/kmsharness/openshift-apiserver/"+unit+".sock ") ||
-			!strings.HasSuffix(words, "--command /var/lib/kmsharness/openshift-apiserver/"+unit+".json") {
+		file := podFiles{seen: "/var/lib/kmsharness/openshift-apiserver"}.of(unit).in(unit)
+		if !strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-supervisor --control unix://"+file+".sock ") || !strings.HasSuffix(words, "--command "+file+".json") {
 			t.Errorf("%s: %s", c.Name, words)
 		}
 		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volumeSocket && m.MountPath == inNodeSocket }) {

@@ -132,9 +132,13 @@ func (e *evidence) ofMachine(ctx context.Context, began time.Time) {
 func bootLogs(p *controlPlane) []live.LogDir {
 	all := []live.LogDir{{Dir: p.layout.logs()}, {Dir: p.layout.shared()}}
 	for _, name := range nodeNames(p.shape.nodes) {
-		all = append(all, live.LogDir{Dir: p.layout.node(name).state(), Prefix: name + "-"})
+		prefixes := map[string]string{"": name + "-"}
 		for _, f := range p.fleets {
-			all = append(all, live.LogDir{Dir: p.layout.node(name).pod(f.Stub.APIServer).dir, Prefix: f.Stub.APIServer + "-" + name + "-"})
+			prefixes[f.Stub.APIServer] = f.Stub.APIServer + "-" + name + "-"
+		}
+		for apiServer, prefix := range prefixes {
+			at := p.layout.node(name).pod(apiServer)
+			all = append(all, live.LogDir{Dir: at.dir, Prefix: prefix}, live.LogDir{Dir: at.of(unitReporter).dir, Prefix: prefix})
 		}
 	}
 	return all

@@ -117,7 +117,8 @@ func (p *controlPlane) Logs() []live.LogDir {
 		if n.APIServer != "" {
 			prefix = n.APIServer + "-" + prefix
 		}
-		all = append(all, live.LogDir{Dir: serverOf(n).dir, Prefix: prefix})
+		at := podFiles{dir: serverOf(n).dir}
+		all = append(all, live.LogDir{Dir: at.dir, Prefix: prefix}, live.LogDir{Dir: at.of(unitReporter).dir, Prefix: prefix})
 	}
 	return all
 }

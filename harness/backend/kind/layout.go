@@ -51,6 +51,23 @@ func (n nodeLayout) pod(apiServer string) podFiles {
 	return podFiles{filepath.Join(n.state(), apiServer), filepath.Join(inNodeState, apiServer)}
 }
 
+// of is the folder of the files of a unit of the pod. The reporter has a folder of its own, the only one that its container mounts: in that of the pod
+// are the control APIs of the plugins and of the supervisors.
+func (f podFiles) of(unit string) podFiles {
+	if unit != unitReporter {
+		return f
+	}
+	return podFiles{filepath.Join(f.dir, unit), filepath.Join(f.seen, unit)}
+}
+
+// unit is a unit of the pod.
+func (f podFiles) unit(name string) unitKey { return unitKey{f.of(name).dir, name} }
+
+// make makes the folders.
+func (f podFiles) make() error {
+	return errors.Join(shareFolder(f.dir), shareFolder(f.of(unitReporter).dir))
+}
+
 func (f podFiles) file(name string) string { return filepath.Join(f.dir, name) }
 func (f podFiles) in(name string) string   { return filepath.Join(f.seen, name) }
 

@@ -72,6 +72,9 @@ func aggregatedVolumes(s live.Stub) (volumes []corev1.Volume, mounts []corev1.Vo
 	for _, m := range mounts[:2] {
 		volumes = append(volumes, hostPath(m.Name, m.MountPath, corev1.HostPathDirectory))
 	}
+	for _, m := range reporterFolders(own)[:2] {
+		volumes = append(volumes, hostPath(m.Name, m.HostPath, m.Type))
+	}
 	for _, m := range etcdMounts() {
 		volumes = append(volumes, hostPath(m.Name, m.MountPath, corev1.HostPathFile))
 	}
@@ -94,9 +97,13 @@ func hostPath(name, path string, kind corev1.HostPathType) corev1.Volume {
 func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount) []corev1.Container {
 	var all []corev1.Container
 	for _, c := range img.pluginSidecars() {
-		all = append(all, containerIn(s, c.unit, c.image, c.user, mounts))
+		all = append(all, containerIn(s, c.unit, c.image, c.security(), mounts))
 	}
-	reporter := containerIn(s, unitReporter, img.reporter, uidReporter, mounts)
+	var own []corev1.VolumeMount
+	for _, m := range reporterFolders(filepath.Join(inNodeState, s.APIServer)) {
+		own = append(own, corev1.VolumeMount{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly})
+	}
+	reporter := containerIn(s, unitReporter, img.reporter, securityOf(uidReporter, uidReporter), own)
 	reporter.Ports = []corev1.ContainerPort{portOf("metrics", portMetrics, ports.metrics)}
 	all = append(all, reporter)
 	for i := range all {
@@ -108,7 +115,7 @@ func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.Volume
 // serverContainer is the API server's. One that is not ready, because a plugin is away for instance, is taken out of the Service; none is
 // restarted by a probe: what hangs is what is tested.
 func serverContainer(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount) corev1.Container {
-	c := containerIn(s, unitAPIServer, img.apiServer, 0, mounts, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String())
+	c := containerIn(s, unitAPIServer, img.apiServer, securityOf(0, 0), mounts, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String())
 	c.Ports = []corev1.ContainerPort{portOf("https", portAggregated, ports.apiServer)}
 	c.VolumeMounts = append(c.VolumeMounts, etcdMounts()...)
 	c.ReadinessProbe = &corev1.Probe{
@@ -119,11 +126,11 @@ func serverContainer(s live.Stub, img images, ports hostPorts, mounts []corev1.V
 }
 
 // containerIn is a container whose unit runs below the supervisor with a command from a file.
-func containerIn(s live.Stub, unit, image string, user int64, mounts []corev1.VolumeMount, more ...string) corev1.Container {
+func containerIn(s live.Stub, unit, image string, security *corev1.SecurityContext, mounts []corev1.VolumeMount, more ...string) corev1.Container {
 	return corev1.Container{
 		Name: containerName(unit), Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: append([]corev1.VolumeMount(nil), mounts...),
 		Command:         supervisedFromFile(filepath.Join(inNodeState, s.APIServer), unit, more...),
-		SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To(user), RunAsGroup: ptr.To(user)},
+		SecurityContext: security,
 	}
 }
 
@@ -180,12 +187,32 @@ const uidReporter = 65532
 
 // Names of the volumes.
 const (
-	volumeState  = "state"
-	volumeShared = "shared"
-	volumeSocket = "sockets"
+	volumeState      = "state"
+	volumeShared     = "shared"
+	volumeSocket     = "sockets"
+	volumeReporter   = "reporter"
+	volumeSupervisor = "supervisor"
 )
 
-// folders of the node in every container. The sockets may come and go, so their folder is mounted, not they.
+// Permissions of the plugins' sockets and of their folder. API servers are root, as the plugins are; reporters are not. The plugins have the reporters'
+// group, which their sockets get with them.
+const (
+	socketMode   = "0660"
+	socketFolder = 0o755
+)
+
+// reporterFolders are what the container of a reporter has of its node, and nothing else: its own files, the supervisor and the sockets. dir is the folder of
+// its pod, as the pod sees it.
+func reporterFolders(dir string) []sidecar.Mount {
+	own, supervisor := podFiles{seen: dir}.of(unitReporter).seen, filepath.Join(inNodeShared, supervisorProgram)
+	return []sidecar.Mount{
+		{Name: volumeReporter, HostPath: own, Type: corev1.HostPathDirectory, MountPath: own},
+		{Name: volumeSupervisor, HostPath: supervisor, Type: corev1.HostPathFile, MountPath: supervisor, ReadOnly: true},
+		{Name: volumeSocket, HostPath: inNodeSocket, Type: corev1.HostPathDirectory, MountPath: inNodeSocket, ReadOnly: true},
+	}
+}
+
+// folders of the node in every other container. The sockets may come and go, so their folder is mounted, not they.
 func folders() []sidecar.Mount {
 	var all []sidecar.Mount
 	for _, f := range [][2]string{{volumeState, inNodeState}, {volumeShared, inNodeShared}, {volumeSocket, inNodeSocket}} {
@@ -203,7 +230,13 @@ func (img images) underTest() bool { return img.pluginUnderTest != "" }
 // pluginSidecar is a container for a plugin in the pod of an API server.
 type pluginSidecar struct {
 	unit, image string
-	user        int64
+	user, group int64
+}
+
+func (s pluginSidecar) security() *corev1.SecurityContext { return securityOf(s.user, s.group) }
+
+func securityOf(user, group int64) *corev1.SecurityContext {
+	return &corev1.SecurityContext{RunAsUser: ptr.To(user), RunAsGroup: ptr.To(group)}
 }
 
 // pluginSidecars are the containers for plugins of a pod. With a plugin under test there is one for it behind each for a fake plugin. It
@@ -211,9 +244,9 @@ type pluginSidecar struct {
 func (img images) pluginSidecars() []pluginSidecar {
 	var all []pluginSidecar
 	for _, unit := range pluginContainerUnits() {
-		all = append(all, pluginSidecar{unit, img.plugin, 0})
+		all = append(all, pluginSidecar{unit, img.plugin, 0, uidReporter})
 		if img.underTest() {
-			all = append(all, pluginSidecar{unitUnderTest(unit), img.pluginUnderTest, int64(os.Getuid())})
+			all = append(all, pluginSidecar{unitUnderTest(unit), img.pluginUnderTest, int64(os.Getuid()), int64(os.Getgid())})
 		}
 	}
 	return all
@@ -226,13 +259,12 @@ func spec(img images) sidecar.Spec {
 	for _, c := range img.pluginSidecars() {
 		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
 			Name: containerName(c.unit), Image: c.image, Command: supervisedFromFile(inNodeState, c.unit),
-			Mounts: folders(), SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To(c.user)},
+			Mounts: folders(), SecurityContext: c.security(),
 		})
 	}
 	s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
 		Name: containerName(unitReporter), Image: img.reporter, Command: supervisedFromFile(inNodeState, unitReporter),
-		Mounts: folders(), AfterAPIServer: true,
-		SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](uidReporter), RunAsGroup: ptr.To[int64](uidReporter)},
+		Mounts: reporterFolders(inNodeState), AfterAPIServer: true, SecurityContext: securityOf(uidReporter, uidReporter),
 	})
 	s.APIServer = sidecar.APIServer{
 		Flags: []sidecar.Flag{
@@ -252,15 +284,16 @@ func spec(img images) sidecar.Spec {
 	return s
 }
 
-// supervisedIn runs a unit below the supervisor, with its files in a folder of the node; the program follows.
+// supervisedIn runs a unit below the supervisor, with the files of its pod in a folder of the node; the program follows.
 func supervisedIn(dir, unit string, more ...string) []string {
+	at := podFiles{seen: dir}.of(unit)
 	return append([]string{
-		filepath.Join(inNodeShared, supervisorProgram), "--control", "unix://" + filepath.Join(dir, supervisorSocket(unit)),
-		"--journal", filepath.Join(dir, supervisorJournal(unit)), "--log", filepath.Join(dir, logFile(unit)),
+		filepath.Join(inNodeShared, supervisorProgram), "--control", "unix://" + at.in(supervisorSocket(unit)),
+		"--journal", at.in(supervisorJournal(unit)), "--log", at.in(logFile(unit)),
 	}, more...)
 }
 
 // supervisedFromFile is supervisedIn for a program whose words are in a file of the folder.
 func supervisedFromFile(dir, unit string, more ...string) []string {
-	return append(supervisedIn(dir, unit, more...), "--command", filepath.Join(dir, commandFile(unit)))
+	return append(supervisedIn(dir, unit, more...), "--command", podFiles{seen: dir}.of(unit).in(commandFile(unit)))
 }

@@ -122,11 +122,12 @@ func (p *controlPlane) findNode(ctx context.Context, name string) (*live.Node, e
 	n.Containers = func(ctx context.Context, sink record.Sink) {
 		watchContainers(ctx, c, name, sink, &p.starting)
 	}
+	own := l.pod("").of(unitReporter)
 	n.ReporterPlace = live.Place{
 		Server: p.reporterServer(name), Aggregators: p.aggregators.addresses(),
-		Dir: l.state(), SeenDir: inNodeState, Mode: credentials, SocketDir: inNodeSocket,
+		Dir: own.dir, SeenDir: own.seen, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics",
-		Unit: p.units.placeOf(unitKey{l.state(), unitReporter}, name),
+		Unit: p.units.placeOf(l.pod("").unit(unitReporter), name),
 	}
 	return n, p.units.followOne(s.unitKey, name, history.Process{Role: history.RoleAPIServer, Node: name})
 }

@@ -198,7 +198,7 @@ func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	if err := p.container(n.Name).remove(ctx); err != nil {
 		return err
 	}
-	p.units.forget(func(s *unitState) bool { return s.dir == serverOf(n).dir })
+	p.units.forget(func(s *unitState) bool { return s.pod() == serverOf(n).dir })
 	p.machines.forget(n.Name)
 	return nil
 }

@@ -280,8 +280,7 @@ func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, 
 			}
 		}
 		u.command = func(context.Context) ([]string, error) {
-			// The reporter is not root, and nobody else can reach the folder.
-			return slices.Concat([]string{"/" + live.PluginProgram}, args(), []string{"--socket-mode=0666"}, profile.Args(), p.Programs.PluginArgs), nil
+			return slices.Concat([]string{"/" + live.PluginProgram}, args(), []string{"--socket-mode=" + socketMode}, profile.Args(), p.Programs.PluginArgs), nil
 		}
 		return g, nil
 	})

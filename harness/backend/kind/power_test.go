@@ -221,7 +221,7 @@ func names(all []unitState) string {
 func TestUnits(t *testing.T) {
 	var told []string
 	u := newTable(&told)
-	put(t, u, "cp-1", unitKey{"/1", "reporter"}, history.ProcessStarted)
+	put(t, u, "cp-1", unitKey{"/1/reporter", "reporter"}, history.ProcessStarted)
 	put(t, u, "cp-1", unitKey{"/1", "plugin-1"}, history.ProcessPaused)
 	put(t, u, "cp-1", unitKey{"/1", "plugin-2"}, history.ProcessStopped)
 	put(t, u, "cp-1", unitKey{"/1", "apiserver"}, history.ProcessExited)
@@ -233,8 +233,8 @@ func TestUnits(t *testing.T) {
 	if got := names(u.take(inDir("/1"), nil)); got != "plugin-1 reporter" {
 		t.Errorf("in the pod: %s", got)
 	}
-	u.forget(func(s *unitState) bool { return s.dir == "/1" })
-	u.record(time.Time{}, unitKey{"/1", "reporter"}, history.Process{State: history.ProcessStarted})
+	u.forget(func(s *unitState) bool { return s.pod() == "/1" })
+	u.record(time.Time{}, unitKey{"/1/reporter", "reporter"}, history.Process{State: history.ProcessStarted})
 	if got := names(u.take(onNode("cp-1"), nil)); got != "aggregator-a" {
 		t.Errorf("after the pod went for good: %s", got)
 	}

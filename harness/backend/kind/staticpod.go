@@ -167,7 +167,7 @@ func (p *controlPlane) restart(ctx context.Context, t live.Target, apiServer str
 		return err
 	}
 	node := t.Identity.Node
-	u, err := newHeld(unitKey{p.layout.node(node).pod(apiServer).dir, unit})
+	u, err := newHeld(p.layout.node(node).pod(apiServer).unit(unit))
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func runsAgain(ctx context.Context, n *live.Node, lost []unitState, ready func(*
 	all, ctx := errgroup.WithContext(ctx)
 	for _, s := range lost {
 		all.Go(func() error {
-			at := nodeOfFiles(n, s.dir)
+			at := nodeOfFiles(n, s.pod())
 			u, err := newHeld(s.unitKey)
 			if err != nil {
 				return err

@@ -100,7 +100,7 @@ func TestCommandsOfAPluginUnderTest(t *testing.T) {
 		words := strings.Join(commandIn(t, f, "plugin-2"), " ")
 		upstream, _, _ := strings.Cut(strings.TrimPrefix(want, "/p --listen "), " ")
 		if !strings.HasPrefix(words, "/fake-kms-plugin serve --listen=unix:///var/run/kmsplugin/kms-2.sock ") || !strings.Contains(words, " --upstream="+upstream+" ") ||
-			!strings.HasSuffix(words, " --socket-mode=0666 --fault=hang") || strings.Contains(words, "--remote") {
+			!strings.HasSuffix(words, " --socket-mode=0660 --fault=hang") || strings.Contains(words, "--remote") {
 			t.Errorf("front %s", words)
 		}
 		if _, err := os.Stat(f.file(commandFile("plugin-2-under-test"))); !errors.Is(err, os.ErrNotExist) {

@@ -21,6 +21,14 @@ import (
 // unitKey names a unit: a program below kmsharness-supervisor in a container, and the folder of this machine that its files are in.
 type unitKey struct{ dir, unit string }
 
+// pod is the folder of the files of the pod that the unit is in.
+func (k unitKey) pod() string {
+	if k.unit == unitReporter {
+		return filepath.Dir(k.dir)
+	}
+	return k.dir
+}
+
 // program is the program of the system under test that a container's journal is about; false: none is in it.
 type program = func() (history.Process, bool)
 
@@ -172,7 +180,7 @@ func onNode(node string) func(*unitState) bool {
 }
 
 func inDir(dir string) func(*unitState) bool {
-	return func(s *unitState) bool { return s.dir == dir && s.lives() }
+	return func(s *unitState) bool { return s.pod() == dir && s.lives() }
 }
 
 // lose notes of the units which a node or a pod takes along that its start brings them back, and returns them.

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -129,6 +130,7 @@ func TestFaultsShowAndGo(t *testing.T) {
 	s := &scenario.Scenario{Name: "smoke", Topology: scenario.Topology{ControlPlanes: 1, KeyIDs: []string{"2", "1"}}}
 	w := newWorld(t, b, ctx, s)
 	w.degraded("False", contract.ReasonAsExpected)
+	w.closed()
 	w.do(&scenario.Inject{Plugin: plugin, Fault: "hang", Method: "Status"})
 	w.degraded("True", contract.ReasonPluginUnreachable)
 	w.do(&scenario.Release{Plugin: plugin})
@@ -158,6 +160,57 @@ func TestFaultsShowAndGo(t *testing.T) {
 			t.Errorf("process %d is left", pid)
 		}
 	}
+}
+
+// closed checks that no other user may connect to a socket of plugins, of their control APIs or of the remote KMS, nor reach one.
+func (w *world) closed() {
+	w.t.Helper()
+	dir := w.env.(*live.Environment).ControlPlane().Traits().Dir
+	found, open := openSockets(w.t, dir)
+	if len(found) < 5 || len(open) > 0 { // two plugins with their control APIs, and the remote KMS
+		w.t.Errorf("of the sockets %v others may reach %v, expected none", found, open)
+	}
+	i := slices.IndexFunc(found, func(path string) bool { return strings.HasPrefix(filepath.Base(path), "ctl-") })
+	if i < 0 {
+		w.t.Fatalf("there is no control API among %v", found)
+	}
+	w.chmod(found[i], 0o666)
+	defer w.chmod(found[i], 0o600)
+	if _, open := openSockets(w.t, dir); !slices.Equal(open, found[i:i+1]) {
+		w.t.Errorf("a control API that is open to everybody: found %v", open)
+	}
+}
+
+func (w *world) chmod(path string, mode os.FileMode) {
+	w.t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// openSockets finds the sockets below a folder, and those of them that are for more than one user, as the folder itself may be.
+func openSockets(t *testing.T, dir string) (found, open []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.Type() != os.ModeSocket && path != dir {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if path != dir {
+			found = append(found, path)
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			open = append(open, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found, open
 }
 
 func (w *world) finish() {
