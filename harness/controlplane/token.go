@@ -2,8 +2,10 @@ package controlplane
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -26,14 +28,23 @@ const (
 // Reissue signs a token of a service account again, as one that an API server made so much earlier. All other claims stay as they were. API servers refuse
 // to make a token that is valid for less than ten minutes, so a token that expires soon is an older one.
 func (cp *ControlPlane) Reissue(token string, earlier time.Duration) (string, error) {
-	made, err := cp.pki.reissue(token, earlier)
+	key, err := os.ReadFile(cp.pki.serviceAccountFile())
+	if err != nil {
+		return "", fmt.Errorf("reissue the token of a service account: read the key: %w", err)
+	}
+	return Reissue(key, token, earlier)
+}
+
+// Reissue is ControlPlane.Reissue with the API servers' key for the tokens of service accounts, in PEM.
+func Reissue(key []byte, token string, earlier time.Duration) (string, error) {
+	made, err := reissue(key, token, earlier)
 	if err != nil {
 		return "", fmt.Errorf("reissue the token of a service account: %w", err)
 	}
 	return made, nil
 }
 
-func (p *pki) reissue(token string, earlier time.Duration) (string, error) {
+func reissue(key []byte, token string, earlier time.Duration) (string, error) {
 	header, rest, _ := strings.Cut(token, ".")
 	payload, _, ok := strings.Cut(rest, ".")
 	if !ok {
@@ -43,27 +54,32 @@ func (p *pki) reissue(token string, earlier time.Duration) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := os.ReadFile(p.serviceAccountFile())
-	if err != nil {
-		return "", fmt.Errorf("read the key of service accounts: %w", err)
-	}
-	parsed, err := keyutil.ParsePrivateKeyPEM(text)
+	parsed, err := keyutil.ParsePrivateKeyPEM(key)
 	if err != nil {
 		return "", fmt.Errorf("key of service accounts: %w", err)
 	}
-	key, ok := parsed.(*ecdsa.PrivateKey)
-	if !ok {
-		return "", fmt.Errorf("key of service accounts: expected an ECDSA key, got %T", parsed)
-	}
 	signed := header + "." + claims
-	digest := sha256.Sum256([]byte(signed))
-	r, s, err := ecdsa.Sign(rand.Reader, key, digest[:])
+	signature, err := sign(parsed, sha256.Sum256([]byte(signed)))
 	if err != nil {
 		return "", fmt.Errorf("sign: %w", err)
 	}
-	half := (key.Params().BitSize + 7) / 8
-	signature := append(r.FillBytes(make([]byte, half)), s.FillBytes(make([]byte, half))...) // RFC 7518, 3.4
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+}
+
+// sign signs as API servers do: ES256 (RFC 7518, 3.4) or RS256 (3.3), by the kind of the key.
+func sign(key any, digest [sha256.Size]byte) ([]byte, error) {
+	switch key := key.(type) {
+	case *ecdsa.PrivateKey:
+		r, s, err := ecdsa.Sign(rand.Reader, key, digest[:])
+		if err != nil {
+			return nil, err
+		}
+		half := (key.Params().BitSize + 7) / 8
+		return append(r.FillBytes(make([]byte, half)), s.FillBytes(make([]byte, half))...), nil
+	case *rsa.PrivateKey:
+		return rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, digest[:])
+	}
+	return nil, fmt.Errorf("expected an ECDSA or an RSA key, got %T", key)
 }
 
 // dated are claims whose times are earlier.

@@ -182,7 +182,8 @@ func (b *booting) wire(ctx context.Context) error {
 	first := b.p.container(b.names[0])
 	cert, err1 := first.read(ctx, pkiDir+"ca.crt")
 	key, err2 := first.read(ctx, pkiDir+"ca.key")
-	if err := errors.Join(err1, err2); err != nil {
+	accounts, err3 := first.read(ctx, pkiDir+"sa.key")
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
 	authority, err := controlplane.LoadAuthority(append(cert, '\n'), append(key, '\n'))
@@ -190,7 +191,7 @@ func (b *booting) wire(ctx context.Context) error {
 		return err
 	}
 	authority.ServerName = "localhost" // in every certificate that kind makes
-	b.p.Authority = authority
+	b.p.Authority, b.p.accountKey = authority, append(accounts, '\n')
 	if err := b.p.loadTLS(ctx, first); err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func (b *booting) wireNodes(ctx context.Context) error {
 		return err
 	}
 	inject := func(ctx context.Context, n *live.Node) error {
-		return b.p.container(n.Name).inject(ctx, serverOf(n), b.archives.images)
+		return b.p.container(n.Name).inject(ctx, serverOf(n), b.p.spec())
 	}
 	if err := eachNode(ctx, nodes, inject); err != nil {
 		return err

@@ -62,6 +62,8 @@ type controlPlane struct {
 	archives  archives
 	nodeImage string
 	shape     shape
+	// accountKey signs the tokens of service accounts, in PEM.
+	accountKey []byte
 	// connectivity is how the reporters of kube-apiserver reach the API in the current scenario.
 	connectivity string
 	began        time.Time
@@ -235,7 +237,7 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	}
 	p.connectivity = s.Topology.Connectivity
 	for _, n := range p.nodes.List() {
-		n.ReporterPlace.Server, n.ReporterPlace.Aggregators = p.reporterServer(n.Name), p.aggregators.addresses()
+		p.connect(n)
 	}
 	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {
 		return err

@@ -133,7 +133,7 @@ func TestControlPlanes(t *testing.T) {
 
 // Plugins come before the API server, the reporter waits for it, and everything runs below the supervisor.
 func TestSpecOfThePod(t *testing.T) {
-	s := spec(images{plugin: "p", reporter: "r"})
+	s := spec(images{plugin: "p", reporter: "r"}, "lb")
 	var names []string
 	for _, c := range s.Sidecars {
 		names = append(names, c.Name)
@@ -143,6 +143,11 @@ func TestSpecOfThePod(t *testing.T) {
 	}
 	if got := strings.Join(names, " "); got != "vault-kms-plugin-1 vault-kms-plugin-2 vault-kms-plugin-3 kms-health-reporter" || !s.Sidecars[3].AfterAPIServer {
 		t.Errorf("sidecars %s", got)
+	}
+	account := s.Sidecars[3].Mounts[3]
+	if words := strings.Join(s.Sidecars[3].Command, " "); account.MountPath != live.ServiceAccountDir || account.HostPath != "/var/lib/kmsharness/reporter/account" ||
+		!strings.Contains(words, "--env KUBERNETES_SERVICE_HOST=lb --env KUBERNETES_SERVICE_PORT=6443") {
+		t.Errorf("the reporter has no in-cluster configuration: %s, %+v", words, account)
 	}
 	if w := s.APIServer.Wrap; w[len(w)-1] != "--" || !s.APIServer.WithoutLiveness {
 		t.Errorf("the API server: %+v", s.APIServer)
@@ -213,10 +218,20 @@ func line(text, prefix string) string {
 
 // Reporters of static pods go to their own node's API server, or through the load balancer.
 func TestServerOfAReporter(t *testing.T) {
-	for connectivity, want := range map[string]string{"": "https://127.0.0.1:6443", history.ConnectService: "https://9.9.9.9:6443", history.ConnectAltSvc: "https://9.9.9.9:6443"} {
-		p := &controlPlane{connectivity: connectivity, links: links{lb: &loadBalancer{ip: lbIP, fronts: true}}}
-		if got := p.reporterServer("cp-1"); got != want {
-			t.Errorf("%s: %s, want %s", connectivity, got, want)
+	p := &controlPlane{layout: layout{"/run/k1"}, links: links{lb: &loadBalancer{ip: lbIP, container: "lb", fronts: true}}, aggregators: newDeployment("", 1, "", nil)}
+	p.aggregators.replicas[0].streams = "10.96.0.7:9443"
+	n := &live.Node{Name: "cp-1"}
+	for _, c := range []struct{ connectivity, want string }{
+		{"", "https://127.0.0.1:6443"}, {history.ConnectService, "https://lb:6443"}, {history.ConnectAltSvc, "https://9.9.9.9:6443"}, {history.ConnectStream, "https://127.0.0.1:6443"},
+	} {
+		p.connectivity = c.connectivity
+		p.connect(n)
+		at := n.ReporterPlace
+		if at.Server != c.want || !slices.Equal(at.Aggregators, []string{"10.96.0.7:9443"}) || (at.InCluster != nil) != (c.connectivity == history.ConnectService) {
+			t.Errorf("%s: %+v, want %s", c.connectivity, at, c.want)
+		}
+		if at.InCluster != nil && at.InCluster.Dir != "/run/k1/cp-1/state/reporter/account" {
+			t.Errorf("the service account is in %s", at.InCluster.Dir)
 		}
 	}
 }

@@ -63,9 +63,15 @@ func (f podFiles) of(unit string) podFiles {
 // unit is a unit of the pod.
 func (f podFiles) unit(name string) unitKey { return unitKey{f.of(name).dir, name} }
 
+// account is the folder of the reporter's service account.
+func (f podFiles) account() podFiles {
+	own := f.of(unitReporter)
+	return podFiles{own.file("account"), own.in("account")}
+}
+
 // make makes the folders.
 func (f podFiles) make() error {
-	return errors.Join(shareFolder(f.dir), shareFolder(f.of(unitReporter).dir))
+	return errors.Join(shareFolder(f.dir), shareFolder(f.of(unitReporter).dir), os.MkdirAll(f.account().dir, 0o755))
 }
 
 func (f podFiles) file(name string) string { return filepath.Join(f.dir, name) }

@@ -31,6 +31,9 @@ type loadBalancer struct {
 
 var _ live.Unit = (*loadBalancer)(nil)
 
+// host is its name on the nodes' network, for clients of the in-cluster configuration: the API servers' certificates have it, and not its address.
+func (l *loadBalancer) host() string { return string(l.container) }
+
 func (l *loadBalancer) do(ctx context.Context, phase live.Phase, state string, args ...string) error {
 	if l.ip == "" {
 		return fmt.Errorf("there is no load balancer before a single node")

@@ -192,6 +192,7 @@ const (
 	volumeSocket     = "sockets"
 	volumeReporter   = "reporter"
 	volumeSupervisor = "supervisor"
+	volumeAccount    = "account"
 )
 
 // Permissions of the plugins' sockets and of their folder. API servers are root, as the plugins are; reporters are not. The plugins have the reporters'
@@ -253,8 +254,9 @@ func (img images) pluginSidecars() []pluginSidecar {
 }
 
 // spec is what the API server's static pod of a node gets: containers for plugins, the API server's own wiring, the reporter. The
-// words of their commands are in files, so a scenario that needs others does not change the pod.
-func spec(img images) sidecar.Spec {
+// words of their commands are in files, so a scenario that needs others does not change the pod. lb is the host of the load balancer, for the in-cluster
+// configuration of the reporter. A static pod has no service account, so the harness does with the volume what a kubelet does.
+func spec(img images, lb string) sidecar.Spec {
 	var s sidecar.Spec
 	for _, c := range img.pluginSidecars() {
 		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
@@ -263,8 +265,11 @@ func spec(img images) sidecar.Spec {
 		})
 	}
 	s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
-		Name: containerName(unitReporter), Image: img.reporter, Command: supervisedFromFile(inNodeState, unitReporter),
-		Mounts: reporterFolders(inNodeState), AfterAPIServer: true, SecurityContext: securityOf(uidReporter, uidReporter),
+		Name: containerName(unitReporter), Image: img.reporter,
+		Command: supervisedFromFile(inNodeState, unitReporter, "--env", "KUBERNETES_SERVICE_HOST="+lb, "--env", "KUBERNETES_SERVICE_PORT="+portAPIServer),
+		Mounts: append(reporterFolders(inNodeState), sidecar.Mount{
+			Name: volumeAccount, HostPath: podFiles{seen: inNodeState}.account().seen, Type: corev1.HostPathDirectory, MountPath: live.ServiceAccountDir, ReadOnly: true,
+		}), AfterAPIServer: true, SecurityContext: securityOf(uidReporter, uidReporter),
 	})
 	s.APIServer = sidecar.APIServer{
 		Flags: []sidecar.Flag{

@@ -124,21 +124,33 @@ func (p *controlPlane) findNode(ctx context.Context, name string) (*live.Node, e
 	}
 	own := l.pod("").of(unitReporter)
 	n.ReporterPlace = live.Place{
-		Server: p.reporterServer(name), Aggregators: p.aggregators.addresses(),
 		Dir: own.dir, SeenDir: own.seen, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics",
 		Unit: p.units.placeOf(l.pod("").unit(unitReporter), name),
 	}
+	p.connect(n)
 	return n, p.units.followOne(s.unitKey, name, history.Process{Role: history.RoleAPIServer, Node: name})
 }
 
-// reporterServer is where the reporter in the static pod on a node finds the API. One that streams does not use it.
-func (p *controlPlane) reporterServer(node string) string {
-	if history.AnyAPIServer(p.connectivity) && !p.shape.streams {
-		return p.serverFor(node)
+// connect gives the reporter in the static pod on a node the way to the API of the current scenario. One that streams has no use for the API.
+func (p *controlPlane) connect(n *live.Node) {
+	at := &n.ReporterPlace
+	at.Aggregators, at.InCluster = p.aggregators.addresses(), nil
+	switch p.connectivity {
+	case history.ConnectService:
+		at.Server = "https://" + p.lb.host() + ":" + portAPIServer
+		at.InCluster = &live.InCluster{Dir: p.layout.node(n.Name).pod("").account().dir, Reissue: func(token string, earlier time.Duration) (string, error) {
+			return controlplane.Reissue(p.accountKey, token, earlier)
+		}}
+	case history.ConnectAltSvc:
+		at.Server = p.serverFor(n.Name)
+	default:
+		at.Server = "https://" + ownAPIServer
 	}
-	return "https://" + ownAPIServer
 }
+
+// spec is that of the static pod of every node.
+func (p *controlPlane) spec() sidecar.Spec { return spec(p.archives.images, p.lb.host()) }
 
 // kubeletKnows waits until the kubelet of a node knows from an API server which pods it has. Before that it deletes none, and would start
 // the API server that kubeadm made again instead of the one of the new manifest, for minutes. One that has joined a moment ago is not so
@@ -158,10 +170,10 @@ func (c container) kubeletKnows(ctx context.Context, node string) error {
 // inject changes the manifest of an API server that runs, and waits until it runs below the supervisor and is ready. The old one, which
 // the kubelet ends now, would take all of its 30 s of grace, so it is killed. Should the kubelet see its death before the
 // manifest, it is killed again.
-func (c container) inject(ctx context.Context, s *server, img images) error {
+func (c container) inject(ctx context.Context, s *server, spec sidecar.Spec) error {
 	ctx, cancel := context.WithTimeout(ctx, injectTimeout)
 	defer cancel()
-	if err := c.injectManifest(ctx, img); err != nil {
+	if err := c.injectManifest(ctx, spec); err != nil {
 		return err
 	}
 	// It is not below the supervisor: its parent is the runtime's shim. The script fails until there is none.
@@ -180,12 +192,12 @@ done
 }
 
 // injectManifest changes the manifest in one step.
-func (c container) injectManifest(ctx context.Context, img images) error {
+func (c container) injectManifest(ctx context.Context, spec sidecar.Spec) error {
 	old, err := c.read(ctx, manifest)
 	if err != nil {
 		return err
 	}
-	text, err := sidecar.InjectManifest(append(old, '\n'), spec(img))
+	text, err := sidecar.InjectManifest(append(old, '\n'), spec)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
 // joinTimeout bounds kubeadm join: half a minute on an idle machine.
@@ -48,7 +49,7 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if p.lb.ip != "" {
 		endpoint = p.lb.container
 	}
-	if err := made.join(ctx, p.container(donor.Name), endpoint, p.archives.images); err != nil {
+	if err := made.join(ctx, p.container(donor.Name), endpoint, p.spec()); err != nil {
 		return nil, fmt.Errorf("join %s: %w", name, err)
 	}
 	if err := joined(ctx); err != nil {
@@ -89,7 +90,7 @@ func (p *controlPlane) makeContainer(ctx context.Context, name string) (containe
 
 // join lets kubeadm join the node to the cluster of a donor. Its API server's manifest is changed between the phase that writes it and the
 // one that starts the kubelet: so the pod starts once, with its sidecars.
-func (c container) join(ctx context.Context, donor, endpoint container, img images) error {
+func (c container) join(ctx context.Context, donor, endpoint container, spec sidecar.Spec) error {
 	if err := copyShared(ctx, donor, c); err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (c container) join(ctx context.Context, donor, endpoint container, img imag
 	if _, err := c.exec(ctx, "kubeadm", "join", "phase", "control-plane-prepare", "all", "--config", file); err != nil {
 		return err
 	}
-	if err := c.injectManifest(ctx, img); err != nil {
+	if err := c.injectManifest(ctx, spec); err != nil {
 		return err
 	}
 	// The preflight checks object to what kind's nodes are; and the last wait, which this harness does itself, to an API server

@@ -61,7 +61,7 @@ func commandIn(t *testing.T, f podFiles, unit string) []string {
 
 // The plugin under test has a container behind each fake plugin, of its own image and below the supervisor.
 func TestSpecWithAPluginUnderTest(t *testing.T) {
-	s := spec(images{plugin: "p", reporter: "r", pluginUnderTest: "mine"})
+	s := spec(images{plugin: "p", reporter: "r", pluginUnderTest: "mine"}, "lb")
 	var got []string
 	for _, c := range s.Sidecars {
 		got = append(got, c.Name+"="+c.Image)

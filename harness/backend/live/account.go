@@ -1,8 +1,10 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -68,9 +70,11 @@ func (sut *systemUnderTest) prepareAccount(ctx context.Context, n *Node) error {
 	return err
 }
 
+// reporterPod is a pod on a node that no kubelet runs: its selector fits no node.
 func reporterPod(node string) *unstructured.Unstructured {
 	return newObject("v1", "Pod", podName(node), object{"spec": object{
 		"nodeName": node, "serviceAccountName": contract.ReporterServiceAccount,
+		"nodeSelector": object{"kmsharness.io/run-by": "harness"}, "restartPolicy": "Never",
 		"containers": []any{object{"name": "reporter", "image": "kms-health-reporter"}},
 	}})
 }
@@ -167,7 +171,7 @@ func (sut *systemUnderTest) writeToken(ctx context.Context, n *Node, life time.D
 	if err != nil {
 		return refused, err
 	}
-	return refused, project(at.InCluster.Dir, map[string][]byte{"token": []byte(token), "ca.crt": config.CAData, "namespace": []byte(sut.accountNamespace())})
+	return refused, project(at.InCluster.Dir, at.Mode, map[string][]byte{"token": []byte(token), "ca.crt": config.CAData, "namespace": []byte(sut.accountNamespace())})
 }
 
 // configOf is that of a client with the identity of a node's reporter, of least privilege, straight to the node's API server.
@@ -181,8 +185,9 @@ func (sut *systemUnderTest) configOf(ctx context.Context, n *Node) (*rest.Config
 	return config, err
 }
 
-// project replaces the files of a volume all at once, as a kubelet does: each is a link into ..data, which is a link to the folder with the newest files.
-func project(dir string, files map[string][]byte) error {
+// project replaces the files of a volume all at once, as a kubelet does: each is a link into ..data, which is a link to the folder with the newest files. The
+// mode is that of the files; 0 is 0600. Who may read them may also list their folder.
+func project(dir string, mode fs.FileMode, files map[string][]byte) error {
 	fail := func(err error) error { return fmt.Errorf("volume of a service account: %w", err) }
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fail(err)
@@ -193,10 +198,14 @@ func project(dir string, files map[string][]byte) error {
 	if err != nil {
 		return fail(err)
 	}
+	mode = cmp.Or(mode, 0o600)
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name), text, mode); err != nil {
 			return fail(err)
 		}
+	}
+	if err := os.Chmod(folder, mode|(mode&0o444)>>2); err != nil {
+		return fail(err)
 	}
 	next := filepath.Join(dir, "..data_tmp")
 	if err := os.Symlink(filepath.Base(folder), next); err != nil {
