@@ -110,7 +110,7 @@ func (ls *links) mend(ctx context.Context, key history.Link) error {
 // mendWay ends the proxy last: whom it resets must come through without it.
 func (ls *links) mendWay(ctx context.Context, b *breakage) error {
 	if len(b.rules) > 0 && len(b.way.held) > 0 {
-		if _, err := b.way.container.exec(ctx, append([]string{"ss", "--kill", "--tcp", "--numeric"}, b.way.held...)...); err != nil {
+		if _, err := b.way.container.exec(ctx, b.way.killCommand()...); err != nil {
 			return fmt.Errorf("end connections of %s: %w", b.way.node, err)
 		}
 	}
@@ -129,6 +129,16 @@ func (ls *links) mendWay(ctx context.Context, b *breakage) error {
 	}
 	b.proxy = false
 	return nil
+}
+
+// killCommand ends the sockets that a way holds. A pod may go meanwhile, and a node may have none.
+func (w way) killCommand() []string {
+	kill := append([]string{"ss", "--kill", "--tcp", "--numeric"}, w.held...)
+	if !w.pods {
+		return kill
+	}
+	const inPods = `for n in /run/netns/*; do [ ! -e "$n" ] || nsenter --net="$n" "$@" || [ ! -e "$n" ] || exit 1; done`
+	return append([]string{"sh", "-c", inPods, "sh"}, kill...)
 }
 
 // change puts a rule in or takes it out: the table, the chain, the rest.
@@ -179,9 +189,11 @@ type way struct {
 	upstream string // where a proxy on the node reaches what the link leads to
 	whole    bool   // everything that does not stay within the node
 	part     string // ends the name of the proxy of one of several ways of a link on a node
-	// held is the filter (ss) of sockets of the node that end before the link is whole again. A load balancer keeps what its clients sent, also
-	// when they have gone: reports of seconds ago would come in the midst of later ones, whenever TCP sends again.
+	// held is the filter (ss) of sockets that end before the link is whole again, of the node or of its pods. A load balancer keeps what its clients
+	// sent, and the kernel what a client sent before it closed a connection: reports of seconds ago would come in the midst of later ones, whenever
+	// TCP sends again.
 	held []string
+	pods bool // these sockets are in the network namespaces of the node's pods
 }
 
 // waysOf are where a link can be broken.
@@ -230,10 +242,11 @@ func (ls *links) fromPods(l history.Link) []way {
 	for _, n := range ls.nodes.List() {
 		w := way{link: l, node: n.Name, container: ls.machines.container(n.Name), filter: "FORWARD", nat: "PREROUTING",
 			match: []string{"-d", ls.lb.ip, "--dport", portAPIServer},
-			back:  []string{"FORWARD", "-p", "tcp", "-s", ls.lb.ip, "--sport", portAPIServer}, upstream: ls.lb.ip + ":" + portAPIServer}
+			back:  []string{"FORWARD", "-p", "tcp", "-s", ls.lb.ip, "--sport", portAPIServer}, upstream: ls.lb.ip + ":" + portAPIServer,
+			held: []string{"dst", ls.lb.ip, "and", "dport", "=", ":" + portAPIServer}, pods: true}
 		if ls.lb.ip == "" {
 			direct := []string{"-m", "conntrack", "--ctorigdstport", portAPIServer}
-			w.filter, w.upstream = "INPUT", ownAPIServer
+			w.filter, w.upstream, w.held = "INPUT", ownAPIServer, []string{"dport", "=", ":" + portAPIServer}
 			w.match = append([]string{"!", "-i", "lo", "-s", podSubnet, "--dport", portAPIServer}, direct...)
 			w.back = append([]string{"OUTPUT", "-p", "tcp", "!", "-o", "lo", "-d", podSubnet, "--sport", portAPIServer}, direct...)
 		}

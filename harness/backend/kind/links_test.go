@@ -93,6 +93,30 @@ func TestLinkToAFront(t *testing.T) {
 	}
 }
 
+// What the kernel keeps of an aggregator's requests is in the network namespace of its pod.
+func TestSocketsThatEndWithAFault(t *testing.T) {
+	fromPods, onReporter := history.Link{From: "aggregator", To: "load-balancer"}, history.Link{From: "reporter", To: "load-balancer", Node: "cp-1"}
+	for _, c := range []struct {
+		lb   string
+		l    history.Link
+		pods bool
+		want string
+	}{
+		{lbIP, fromPods, true, "sh ss --kill --tcp --numeric dst 9.9.9.9 and dport = :6443"},
+		{"", fromPods, true, "sh ss --kill --tcp --numeric dport = :6443"},
+		{lbIP, onReporter, false, "ss --kill --tcp --numeric dst 9.9.9.9 and dport = :6443"},
+	} {
+		ways, err := testLinks(c.lb).waysOf(c.l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(ways[0].killCommand(), " ")
+		if !strings.HasSuffix(got, c.want) || c.pods != strings.Contains(got, "nsenter --net=") {
+			t.Errorf("%+v: %s, want %s", c.l, got, c.want)
+		}
+	}
+}
+
 func TestLinksThatDoNotExist(t *testing.T) {
 	for _, l := range []history.Link{{From: "load-balancer", To: "apiserver", Node: "cp-1"}, {From: "reporter", To: "load-balancer", Node: "cp-1"}, {From: "reporter", To: "apiserver", Node: "cp-9"}, {From: "reporter", To: "etcd", Node: "cp-1"}} {
 		if ways, err := testLinks("").waysOf(l); err == nil {
