@@ -67,11 +67,12 @@ func (d *Decision) problem(condition, message string) {
 }
 
 const (
-	stuckAfter = 2 * time.Minute // without progress of a roll-out or a pre-flight check
-	retryAfter = time.Minute     // after a failed migration or check
-	keptKeys   = 2               // unused key Secrets that are not pruned
+	stuckAfter = 90 * time.Second // without progress of a roll-out or a pre-flight check
+	retryAfter = time.Minute      // after a failed migration or check
+	keptKeys   = 2                // unused key Secrets that are not pruned
 )
 
+// decide is the decision of an operator without a defect, but for a change of the next file.
 func decide(o Observed, alter func(Observed, File) File) (d Decision) {
 	if o.Desired.Problem != "" {
 		d.problem(KeyDegraded, o.Desired.Problem)
@@ -191,7 +192,7 @@ func (d *Decision) rollout(o Observed, missing string) {
 		}
 	}
 	if d.Step.Do == "" && o.Waiting == ForRollout && o.Waited > stuckAfter {
-		d.problem(StateDegraded, fmt.Sprintf("the roll-out has not ended after %s: %s", o.Waited.Round(time.Second), missing))
+		d.problem(StateDegraded, fmt.Sprintf("the roll-out has made no progress for %s: %s", stuckAfter, missing))
 	}
 }
 
@@ -275,7 +276,7 @@ func (d *Decision) checked(o Observed) bool {
 		d.retryPreflight(o)
 	default:
 		if o.Waiting == ForPreflight && o.Waited > stuckAfter {
-			d.problem(PreflightDegraded, fmt.Sprintf("the pre-flight pod has not reported a result after %s", o.Waited.Round(time.Second)))
+			d.problem(PreflightDegraded, fmt.Sprintf("the pre-flight pod has not reported a result for %s", stuckAfter))
 		}
 		d.wait(ForPreflight, "the pre-flight check runs")
 	}

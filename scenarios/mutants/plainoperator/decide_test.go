@@ -73,7 +73,7 @@ func TestDecide(t *testing.T) {
 		"an old pod that has ended": {with(switching, func(o *Observed) { o.Pods = append(o.Pods[:2:2], Pod{"b", 4, false, true}) }),
 			Decision{Step: Step{Do: WriteTarget, File: file(2, 2, 1)}}},
 		"a roll-out that is stuck": {with(switching, func(o *Observed) { o.Pods, o.Waiting, o.Waited = o.Pods[:1], ForRollout, 3*time.Minute }),
-			Decision{Waiting: ForRollout, Message: "node b", Problems: map[string]string{StateDegraded: "has not ended"}}},
+			Decision{Waiting: ForRollout, Message: "node b", Problems: map[string]string{StateDegraded: "no progress"}}},
 		"a stuck roll-out whose plugin gets other credentials": {with(switching, func(o *Observed) {
 			o.Pods, o.Desired.Fingerprint, o.Preflight = o.Pods[:1], "new", Preflight{Asked: "h", Hash: "h", OK: true}
 		}), Decision{Step: Step{Do: UpdateKey, Key: 2}, Waiting: ForRollout, Message: "node b"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator/model"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/library"
+	"github.com/kmsharness/kmsharness/scenarios/mutants/plainoperator"
 )
 
 // What stands between these lines of docs/mutants.md is written by Document.
@@ -39,6 +40,7 @@ func Document(page []byte, all []mutants.Mutant, statements []coverage.Statement
 		}
 	}
 	libraries(&out)
+	secondOperator(&out)
 	invariants(&out, all)
 	laws(&out, all)
 	broken(&out, all, statements, catalogue)
@@ -52,6 +54,20 @@ func libraries(out *bytes.Buffer) {
 	out.WriteString("\n### Libraries\n\n| mutant | the mistake | caught by | file |\n|---|---|---|---|\n")
 	for _, m := range library.All() {
 		fmt.Fprintf(out, "| `%s` | %s | `%s` | `%s` |\n", m.Name, m.Mistake, m.Test, m.File)
+	}
+}
+
+// secondOperator is the defects of the operator in another style. What they are expected to be caught by in a run of the harness is not verified here.
+func secondOperator(out *bytes.Buffer) {
+	out.WriteString("\n### Defects of the second operator\n\n| `--defect` | the mistake | rule of its model | expected to fail | scenario |\n|---|---|---|---|---|\n")
+	for _, d := range plainoperator.Defects() {
+		cell := func(text string) string {
+			if text == "" {
+				return "–"
+			}
+			return "`" + text + "`"
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", d.Name, d.Mistake, cell(d.Breaks), code(d.Caught), cell(d.Scenario))
 	}
 }
 
