@@ -49,6 +49,8 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&settings.artifacts, "kmsharness.artifacts", "", "when artifacts are collected")
 	flag.StringVar(&settings.sut.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
 	flag.StringVar(&settings.sut.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
+	flag.StringVar(&settings.sut.OperatorCommand, "kmsharness.operator-command", "", "operator under test")
+	flag.IntVar(&settings.sut.OperatorPatience, "kmsharness.operator-patience", 1, "factor of its times")
 	flag.StringVar(&settings.sut.ReporterIdentity, "kmsharness.reporter-identity", "", "credentials of reporters")
 	flag.StringVar(&settings.sut.PluginArgs, "kmsharness.plugin-args", "", "further arguments of every plugin")
 	flag.StringVar(&settings.sut.Plugin.Command, "kmsharness.plugin-command", "", "plugin under test")

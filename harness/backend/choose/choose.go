@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -122,6 +123,8 @@ type Options struct {
 	ReporterForm string
 	// Streaming: the run is about reporters that stream.
 	Streaming bool
+	// OperatorPatience is by how much times of real time within which a scenario with an operator expects something are multiplied; 0 and 1 leave them.
+	OperatorPatience int
 	// Strict makes house rules fail also programs that are not this project's.
 	Strict bool
 }
@@ -134,6 +137,9 @@ func (o Options) Flags() []string {
 		if f[1] != "" {
 			flags = append(flags, f[0], local.Quote(f[1]))
 		}
+	}
+	if o.OperatorPatience > 1 {
+		flags = append(flags, "--operator-patience", strconv.Itoa(o.OperatorPatience))
 	}
 	if o.Strict {
 		flags = append(flags, "--strict")
@@ -158,6 +164,9 @@ func New(name string, o Options) (Backend, error) {
 	}
 	if name != cluster.Name && o.Placing != (cluster.Placing{}) {
 		return nil, fmt.Errorf("--kubeconfig, --namespace-prefix, --image-prefix and --image-tag: expected with --backend cluster only")
+	}
+	if name != local.Name && o.OperatorCommand != "" {
+		return nil, fmt.Errorf("--operator-command: expected with --backend local only")
 	}
 	return e.make(o)
 }
@@ -193,7 +202,7 @@ func (o Options) watchCluster(ctx context.Context) func(context.Context, func(st
 func (o Options) simulated() (Backend, error) {
 	if o.SystemUnderTest != (live.SystemUnderTest{}) || o.PluginArgs != "" || o.ReporterMountSockets {
 		return nil, fmt.Errorf("--backend sim runs the decisions of this project's own reporter and aggregator, and no programs: " +
-			"--reporter-command, --aggregator-command, --reporter-identity, --plugin-command, --plugin-args and --reporter-mount-sockets are for --backend local")
+			"--reporter-command, --aggregator-command, --operator-command, --reporter-identity, --plugin-command, --plugin-args and --reporter-mount-sockets are for --backend local")
 	}
 	return simulated{sim.New(sim.Options{})}, nil
 }

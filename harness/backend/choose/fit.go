@@ -17,7 +17,7 @@ type Fit struct {
 
 // Others reports whether a program under test is not this project's. Then house rules fail nothing, unless Strict.
 func (o Options) Others() bool {
-	return o.ReporterCommand != "" || o.AggregatorCommand != "" || o.ReporterImage != ""
+	return o.ReporterCommand != "" || o.AggregatorCommand != "" || o.OperatorCommand != "" || o.ReporterImage != ""
 }
 
 // SourceOnly reports whether the system under test is judged by sources alone, and not by the decisions of this project.
@@ -76,6 +76,9 @@ func (o Options) Fit(s *scenario.Scenario) Fit {
 		if f.Scenario, changed = f.Scenario.StatusesOnly(); len(changed) > 0 {
 			f.Notes = append(f.Notes, "the reasons in "+strings.Join(changed, ", ")+" are this project's own: of another aggregator the status that goes with each is expected, with --strict the reason")
 		}
+	}
+	if o.OperatorCommand != "" {
+		f.ofOperator(o.OperatorPatience)
 	}
 	if !o.Plugin.IsZero() {
 		f.ofPlugin(o.Plugin)

@@ -25,6 +25,9 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
 		return errors.Join(c.removeOperated(ctx), c.removeAll(ctx))
 	})
+	if err == nil && op.e.pods.operand != nil {
+		err = op.e.pods.clearOperand(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("take back what the operator made: %w", err)
 	}
@@ -45,7 +48,7 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 // removeOperated deletes keys, revisions and credentials.
 func (c *Client) removeOperated(ctx context.Context) error {
 	list := metav1.ListOptions{LabelSelector: revision.ComponentLabel}
-	for _, r := range []schema.GroupVersionResource{secretObjects(), {Version: "v1", Resource: "configmaps"}} {
+	for _, r := range []schema.GroupVersionResource{secretObjects(), configMapObjects()} {
 		if err := c.Resource(r).Namespace(revision.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, list); err != nil {
 			return fmt.Errorf("delete %s in %s: %w", r.Resource, revision.Namespace, err)
 		}

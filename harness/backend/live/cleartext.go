@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 )
 
@@ -37,5 +39,10 @@ func (sw *encryptionSwitch) clearText(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("leave clear text: %w", err)
 	}
-	return sw.e.data.rewriteAll(ctx)
+	for _, resource := range []schema.GroupVersionResource{sw.e.objects.Resource, configMapObjects()} {
+		if err := sw.e.data.rewriteAll(ctx, resource); err != nil {
+			return err
+		}
+	}
+	return nil
 }

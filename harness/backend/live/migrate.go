@@ -38,40 +38,43 @@ type place struct {
 func (ds *dataset) migrate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	if err := ds.rewriteAll(ctx); err != nil {
+	if err := ds.rewriteAll(ctx, ds.e.objects.Resource); err != nil {
 		return fmt.Errorf("migrate the data: %w", err)
 	}
 	ds.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: ds.e.encrypting.current().Providers.Names()})
 	return nil
 }
 
-func (ds *dataset) rewriteAll(ctx context.Context) error {
-	all, err := ds.listSecrets(ctx)
+// rewriteAll writes every object of a resource anew.
+func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionResource) error {
+	all, err := ds.listAll(ctx, resource)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(migrationWriters)
 	for i, p := range all {
-		group.Go(func() error { return ds.rewrite(ctx, i, p) })
+		group.Go(func() error { return ds.rewrite(ctx, resource, i, p) })
 	}
 	return group.Wait()
 }
 
-// listSecrets is every secret of the cluster. A list that takes so long that its version is compacted begins anew.
-func (ds *dataset) listSecrets(ctx context.Context) ([]place, error) {
+// listAll lists every object of a resource. A list that takes so long that its version is compacted begins anew.
+func (ds *dataset) listAll(ctx context.Context, resource schema.GroupVersionResource) ([]place, error) {
 	var all []place
 	token := ""
 	for try := 0; ; {
 		var list *metav1.PartialObjectMetadataList
 		err := ds.through(ctx, try, func(ctx context.Context, c *Client) (err error) {
-			list, err = c.meta.Resource(ds.e.objects.Resource).List(ctx, metav1.ListOptions{Limit: migrationPage, Continue: token})
+			list, err = c.meta.Resource(resource).List(ctx, metav1.ListOptions{Limit: migrationPage, Continue: token})
 			return err
 		})
 		switch {
 		case apierrors.IsResourceExpired(err):
 			all, token = nil, ""
 			continue
+		case apierrors.IsNotFound(err): // the version is not served
+			return nil, fmt.Errorf("list the %s: %w", resource.GroupResource(), err)
 		case err != nil && ctx.Err() == nil:
 			if err := pause(ctx, migrationRetry); err != nil {
 				return nil, err
@@ -79,7 +82,7 @@ func (ds *dataset) listSecrets(ctx context.Context) ([]place, error) {
 			try++
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("list the %s: %w", ds.e.objects.name(), err)
+			return nil, fmt.Errorf("list the %s: %w", resource.GroupResource(), err)
 		}
 		for _, o := range list.Items {
 			all = append(all, place{o.Namespace, o.Name, o.UID, o.ResourceVersion})
@@ -92,11 +95,11 @@ func (ds *dataset) listSecrets(ctx context.Context) ([]place, error) {
 
 // rewrite writes one object anew. One that has changed meanwhile is read again, one that has gone needs nothing, and one that an
 // API server could not write waits a moment for the next.
-func (ds *dataset) rewrite(ctx context.Context, try int, p place) error {
+func (ds *dataset) rewrite(ctx context.Context, resource schema.GroupVersionResource, try int, p place) error {
 	for ; ; try++ {
-		err := ds.through(ctx, try, func(ctx context.Context, c *Client) error { return c.touch(ctx, ds.e.objects.Resource, p) })
+		err := ds.through(ctx, try, func(ctx context.Context, c *Client) error { return c.touch(ctx, resource, p) })
 		if apierrors.IsConflict(err) {
-			err = ds.through(ctx, try, func(ctx context.Context, c *Client) error { return c.see(ctx, ds.e.objects.Resource, &p) })
+			err = ds.through(ctx, try, func(ctx context.Context, c *Client) error { return c.see(ctx, resource, &p) })
 			if err == nil {
 				continue
 			}
@@ -105,7 +108,7 @@ func (ds *dataset) rewrite(ctx context.Context, try int, p place) error {
 		case err == nil || apierrors.IsNotFound(err):
 			return nil
 		case pause(ctx, migrationRetry) != nil:
-			return fmt.Errorf("%s/%s/%s: %w", ds.e.objects.name(), p.namespace, p.name, err)
+			return fmt.Errorf("%s/%s/%s: %w", resource.GroupResource(), p.namespace, p.name, err)
 		}
 	}
 }

@@ -39,7 +39,13 @@ func (op *operatedParts) prepareOperators(ctx context.Context) error {
 	if err := op.e.data.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
 		return fmt.Errorf("prepare the operator: %w", err)
 	}
-	return op.eachOperated(func(f *Environment) error { return f.operated.prepareOperator() })
+	if err := op.eachOperated(func(f *Environment) error { return f.operated.prepareOperator() }); err != nil {
+		return err
+	}
+	if op.e.opts.OperatorCommand == "" {
+		return nil
+	}
+	return op.e.pods.prepareOperand(ctx)
 }
 
 // prepareOperator does what each has of its own.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -29,9 +30,13 @@ type pods struct {
 	decided *history.Decision
 	lags    map[string]time.Duration // of what is rolled out, by node
 	load    context.CancelFunc       // ends the load of a switch; nil: nothing is switched
+	operand *operand.Cluster         // around an operator under test; nil: the operator is this project's
 }
 
-var _ lifecycle.Executor = (*pods)(nil)
+var (
+	_ lifecycle.Executor = (*pods)(nil)
+	_ operand.Pods       = (*pods)(nil)
+)
 
 // pod is one of them. The zero value is an API server with clear text and nothing beside it.
 type pod struct {

@@ -19,8 +19,8 @@ import (
 
 // beginning is what a new pod begins with: the newest revisions, whether the operator runs or not. A static pod is made of objects of the API.
 type beginning struct {
-	revision int // 0: nothing was ever encrypted
-	file     []byte
+	revision int
+	file     []byte // nil: nothing was ever encrypted
 	plugins  []revision.Plugin
 }
 
@@ -45,6 +45,10 @@ func (p *pods) configuredOn(b beginning) Encryption {
 
 // readBeginning reads the newest revisions, through any API server.
 func (op *operatedParts) readBeginning(ctx context.Context) (b beginning, err error) {
+	if op.e.pods.operand != nil {
+		rev, c := op.e.pods.operand.Installer.Current()
+		return beginning{rev, c.File, c.Plugins}, nil
+	}
 	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
 		seen, err := c.seen(ctx, op.revised())
 		if err != nil {
@@ -67,8 +71,7 @@ func (c *Client) seen(ctx context.Context, of revision.Component) (exchange.Seen
 	if err != nil {
 		return s, err
 	}
-	maps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	return s, each(ctx, c, maps, of, func(one *corev1.ConfigMap) error { return s.Add(exchange.ReadConfigMap(one)) })
+	return s, each(ctx, c, configMapObjects(), of, func(one *corev1.ConfigMap) error { return s.Add(exchange.ReadConfigMap(one)) })
 }
 
 // each does something with every object of a kind that an operator has made.

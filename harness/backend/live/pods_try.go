@@ -47,7 +47,7 @@ func (p *pods) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementSe
 func (p *pods) Rewrite(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	if err := p.e.data.rewriteAll(ctx); err != nil {
+	if err := p.e.data.rewriteAll(ctx, p.e.objects.Resource); err != nil {
 		return fmt.Errorf("migrate the data: %w", err)
 	}
 	p.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().providers})

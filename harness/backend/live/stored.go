@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
@@ -75,7 +76,11 @@ func parseStored(value []byte) (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("encrypted object: %w", err)
 	}
-	return stored{under{string(name), string(kekID)}, data, source}, nil
+	provider, ok := operated.KMSProvider(string(name))
+	if !ok {
+		return stored{}, fmt.Errorf("the storage prefix names the provider %q: expected kms-KEYID or KEYID_RESOURCE", name)
+	}
+	return stored{under{provider.Name(), string(kekID)}, data, source}, nil
 }
 
 // parseLocal reads the storage prefix of a value that no plugin has encrypted.

@@ -21,6 +21,9 @@ type SystemUnderTest struct {
 	// ReporterCommand and AggregatorCommand are command templates; empty: this project's own. The first word is a program (a path, a name of this
 	// project's programs, or a name on PATH), the others are arguments; quotes group words. See Placeholders.
 	ReporterCommand, AggregatorCommand string
+	// OperatorCommand is the command template of an operator of kube-apiserver, which meets the cluster through the API alone (package operand); empty:
+	// this project's own, in the harness's process.
+	OperatorCommand string
 	// ReporterIdentity is which credentials reporters get: history.IdentityLeast (also when empty) or history.IdentityAdmin.
 	ReporterIdentity string
 	// Plugin takes the fake plugin's place.
@@ -37,6 +40,12 @@ func (s SystemUnderTest) Validate() error {
 	}
 	if _, err := command.Parse(orDefault(s.AggregatorCommand, DefaultAggregator), Placeholders()...); err != nil {
 		return fmt.Errorf("aggregator command: %w", err)
+	}
+	if s.OperatorCommand == "" {
+		return s.Plugin.validate()
+	}
+	if _, err := command.Parse(s.OperatorCommand, Placeholders()...); err != nil {
+		return fmt.Errorf("operator command: %w", err)
 	}
 	return s.Plugin.validate()
 }

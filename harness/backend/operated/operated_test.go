@@ -109,3 +109,25 @@ func TestSettleIsLongEnough(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// A file as OpenShift's operators write it has a list for each resource, providers that are named after key and resource, and identity keys as empty
+// aesgcm keys at the end.
+func TestReadRollOutOfOpenShift(t *testing.T) {
+	const zeroes = "AAAAAAAAAAAAAAAAAAAAAA=="
+	list := func(resource, providers string) string {
+		return "- resources: [" + resource + "]\n  providers: " + strings.ReplaceAll(providers, "RESOURCE", resource) + "\n"
+	}
+	for _, test := range []struct{ providers, want, writer, reads string }{
+		{`[{kms: {apiVersion: v2, name: 3_RESOURCE, endpoint: "unix:///var/run/kmsplugin/kms-3.sock"}}, {identity: {}}, {aesgcm: {keys: [{name: "2", secret: ` + zeroes + `}]}}]`, "kms-3 identity", "3", "2"},
+		{`[{identity: {}}, {aesgcm: {keys: [{name: "4", secret: ` + zeroes + `}]}}, {aescbc: {keys: [{name: "1", secret: QUJD}]}}]`, "identity aescbc-1", "4", "1"},
+		{`[{identity: {}}, {aescbc: {keys: [{name: "1", secret: QUJD}]}}]`, "identity aescbc-1", "", "1"},
+	} {
+		read, err := operated.ReadRollOut([]byte("resources:\n" + list("configmaps", test.providers) + list("secrets", test.providers)))
+		if err != nil || strings.Join(read.Providers.Names(), " ") != test.want || read.Writer() != test.writer || !read.Reads(test.reads) || read.Reads("9") || len(read.Plugins) > 0 {
+			t.Errorf("%s: %+v, %v", test.providers, read, err)
+		}
+		if strings.Join(read.Resources, " ") != "configmaps secrets" {
+			t.Errorf("resources %v", read.Resources)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package choose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// ofOperator names what an operator under test cannot be given or asked for: OpenShift's API has no place for it, or it is of this project's operator
+// alone. patience is Options.OperatorPatience.
+func (f *Fit) ofOperator(patience int) {
+	s := f.Scenario
+	if !s.Topology.ByOperator() {
+		return
+	}
+	if len(s.Topology.Aggregated()) > 0 {
+		f.lacks("--operator-command: the operator under test is that of kube-apiserver, and the scenario has operators of aggregated API servers")
+	}
+	if s.Topology.Sockets == scenario.SocketsByHash {
+		f.lacks("--operator-command: topology.sockets hash: OpenShift's operators name sockets by key")
+	}
+	for _, a := range s.Actions() {
+		switch a := a.(type) {
+		case *scenario.APIServer:
+			for section := range a.Sections {
+				if section != "vault" {
+					f.lacks("--operator-command: apiserver.%s: OpenShift's API has Vault only", section)
+				}
+			}
+		case *scenario.Process:
+			if a.Release != "" {
+				f.lacks("--operator-command: release %s: the harness has one program of the operator under test", a.Release)
+			}
+		}
+	}
+	scenario.Walk(s.Steps, func(step scenario.Step) {
+		if step.Expect == nil {
+			return
+		}
+		for _, word := range ownWords() {
+			if strings.Contains(step.Expect.CEL, word) {
+				f.lacks("--operator-command: %s in an expectation: it is of this project's operator alone", word)
+			}
+		}
+	})
+	slices.Sort(f.Unsupported)
+	f.Unsupported = slices.Compact(f.Unsupported)
+	if patience > 1 {
+		f.Scenario = s.Patient(patience)
+		f.Notes = append(f.Notes, fmt.Sprintf("times in seconds that the scenario gives the operator are multiplied by %d (--operator-patience)", patience))
+	}
+}
+
+// ownWords are conditions, reasons and objects that OpenShift's operators do not have.
+func ownWords() []string {
+	return []string{"KMSPluginCredentialsPending", "KMSPluginDegraded", "Reencrypting", `"PreparingKey"`, "operator.pluginRevision", "operator.revisions"}
+}

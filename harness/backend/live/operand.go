@@ -1,0 +1,110 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// operandUser is who writes what a cluster around an operator writes.
+const operandUser = "kmsharness-operand"
+
+// operandOptions are those of the cluster around an operator under test.
+func (p *pods) operandOptions(log *slog.Logger) (operand.Options, error) {
+	rest, err := p.e.controlPlane.RESTConfig(operandUser, []string{"system:masters"}, p.e.controlPlane.ClientServer())
+	if err != nil {
+		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
+	}
+	rest.QPS, rest.Burst = operatorRequests, operatorRequests
+	client, err := kubernetes.NewForConfig(rest)
+	if err != nil {
+		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
+	}
+	dyn, err := dynamic.NewForConfig(rest)
+	if err != nil {
+		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
+	}
+	return operand.Options{Client: client, Dynamic: dyn, Pods: p, Clock: clock.RealClock{}, Observed: p.observed, Log: log}, nil
+}
+
+// prepareOperand makes an operator under test a unit, and begins what is around it.
+func (p *pods) prepareOperand(ctx context.Context) error {
+	log, err := os.OpenFile(p.operandLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("log of the cluster around the operator: %w", err)
+	}
+	o, err := p.operandOptions(slog.New(slog.NewTextHandler(log, nil)))
+	if err == nil {
+		err = operand.Prepare(ctx, o)
+	}
+	if err == nil {
+		err = p.operatorProgram()
+	}
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	p.operand = operand.New(o)
+	p.work.Go(func() {
+		defer log.Close()
+		p.operand.Run(p.ctx)
+	})
+	return nil
+}
+
+// operatorProgram is the operator under test as a process. It has the rights of an administrator, and reaches the API as an aggregator does.
+func (p *pods) operatorProgram() error {
+	at := p.e.controlPlane.AggregatorPlace(1)
+	kubeconfig, err := p.e.sut.kubeconfig(at, "operator", operatorUser, []string{"system:masters"})
+	if err != nil {
+		return fmt.Errorf("kubeconfig of the operator: %w", err)
+	}
+	p.operator.Unit = at.Unit(p.operator.Identity, func(context.Context) (Command, error) {
+		return p.e.sut.command(p.e.opts.OperatorCommand, p.e.sut.commonValues(at, kubeconfig), "operator")
+	})
+	return nil
+}
+
+// operandLog is the log of what is around an operator under test.
+func (p *pods) operandLog() string { return p.logFile() + ".cluster" }
+
+// observed leaves in the history what the objects of an operator under test say.
+func (p *pods) observed(d *history.Decision) {
+	p.mu.Lock()
+	news := p.decided == nil || !operated.Same(*p.decided, *d)
+	p.decided = d
+	p.mu.Unlock()
+	if news {
+		p.e.record(d)
+	}
+	p.switching(d.Stage != "")
+}
+
+// Migrate implements operand.Pods.
+func (p *pods) Migrate(ctx context.Context, resource schema.GroupVersionResource) error {
+	if resource == p.e.objects.Resource {
+		return p.Rewrite(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
+	defer cancel()
+	return p.e.data.rewriteAll(ctx, resource)
+}
+
+// clearOperand deletes what an operator under test and the cluster around it have made.
+func (p *pods) clearOperand(ctx context.Context) error {
+	o, err := p.operandOptions(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return operand.Clear(ctx, o)
+}

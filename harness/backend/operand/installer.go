@@ -1,0 +1,258 @@
+package operand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// Installer rolls out what an operator wants: each change of the Secret DesiredName is a revision, which one node after another gets.
+type Installer struct {
+	Options
+	mirrors *mirrors
+
+	mu        sync.Mutex
+	revision  int // the newest
+	desired   map[string][]byte
+	current   Configuration // of the newest revision; zero before there is one
+	installed map[string]int
+}
+
+// firstRevision is that of the pods that an operator finds. It has no encryption configuration.
+const firstRevision = 1
+
+func newInstaller(o Options) *Installer {
+	return &Installer{Options: o, mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revision: firstRevision, installed: map[string]int{}}
+}
+
+// Current is the newest revision, with which a new pod begins. Configuration is zero if it has no encryption configuration.
+func (i *Installer) Current() (int, Configuration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.revision, i.current
+}
+
+// Joined notes that a node's pod has begun with a revision.
+func (i *Installer) Joined(node string, revision int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.installed[node] = revision
+}
+
+// step reads what is wanted, brings one node further towards it, and shows in the API what came of it.
+func (i *Installer) step(ctx context.Context) error {
+	nodes, err := i.Pods.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("inspect the nodes: %w", err)
+	}
+	desired, err := i.read(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(i.roll(ctx, nodes), i.show(ctx, desired))
+}
+
+// read reads what is wanted, and makes a revision of it if it has changed. It is nil before there is anything.
+func (i *Installer) read(ctx context.Context) (*operated.RollOut, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	s, err := i.Client.CoreV1().Secrets(ManagedNamespace).Get(ctx, DesiredName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration that is wanted: %w", err)
+	}
+	c, err := ReadConfiguration(s)
+	if err != nil {
+		return nil, err
+	}
+	read, err := operated.ReadRollOut(c.File)
+	if err != nil {
+		return nil, fmt.Errorf("secret %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	return &read, i.revise(ctx, s, c)
+}
+
+// revise makes a revision of a configuration, unless the newest has it.
+func (i *Installer) revise(ctx context.Context, s *corev1.Secret, c Configuration) error {
+	i.mu.Lock()
+	next, same := i.revision+1, reflect.DeepEqual(i.desired, s.Data)
+	i.mu.Unlock()
+	if same {
+		return nil
+	}
+	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigName(next)}, Data: s.Data}
+	_, err := i.Client.CoreV1().Secrets(Namespace).Create(ctx, copied, metav1.CreateOptions{FieldManager: fieldManager})
+	if apierrors.IsAlreadyExists(err) { // the answer to a request before was lost
+		_, err = i.Client.CoreV1().Secrets(Namespace).Update(ctx, copied, metav1.UpdateOptions{FieldManager: fieldManager})
+	}
+	if err != nil {
+		return fmt.Errorf("make revision %d: %w", next, err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.revision, i.desired, i.current = next, s.Data, c
+	i.Log.Info("a new revision", "revision", next, "plugins", c.keyIDs())
+	return nil
+}
+
+// roll brings the first node that does not have the newest revision further. The others wait for it.
+func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error {
+	rev, c := i.Current()
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		i.mu.Lock()
+		has := i.installed[name]
+		if has == 0 {
+			has, i.installed[name] = firstRevision, firstRevision
+		}
+		i.mu.Unlock()
+		if has == rev {
+			continue
+		}
+		if nodes[name].Unavailable {
+			return fmt.Errorf("install revision %d on %s: the node is unavailable", rev, name)
+		}
+		i.mirrors.replace(name, rev)
+		if err := i.install(ctx, name, nodes[name], rev, c); err != nil {
+			return fmt.Errorf("install revision %d on %s: %w", rev, name, err)
+		}
+		i.Joined(name, rev)
+		return nil
+	}
+	return nil
+}
+
+// install gives a node's pod what a revision has: its plugins before its API server, its API server before its reporter. What the pod loses goes in
+// the opposite order.
+func (i *Installer) install(ctx context.Context, name string, n core.Node, rev int, c Configuration) error {
+	if err := i.Pods.StartPlugins(ctx, name, c.Plugins); err != nil {
+		return err
+	}
+	if n.Loaded != rev || !n.Up {
+		if err := i.Pods.RollOut(ctx, name, rev, c.File); err != nil {
+			return err
+		}
+		return errNotLoaded
+	}
+	if !sameSet(n.Reporter, c.keyIDs()) {
+		if err := i.Pods.Report(ctx, name, c.keyIDs()); err != nil {
+			return err
+		}
+	}
+	var ends []uint64
+	for id := range n.Plugins {
+		if !slices.Contains(c.keyIDs(), id) {
+			ends = append(ends, id)
+		}
+	}
+	return i.Pods.StopPlugins(ctx, name, ends)
+}
+
+// errNotLoaded is the usual state of an installation.
+var errNotLoaded = errors.New("the API server has not loaded it yet")
+
+func sameSet(a, b []uint64) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// show writes the pods and the operator's node statuses as they are now, and passes on what the objects say.
+func (i *Installer) show(ctx context.Context, desired *operated.RollOut) error {
+	nodes, err := i.Pods.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("inspect the nodes: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	i.mu.Lock()
+	for name := range i.installed {
+		if _, there := nodes[name]; !there {
+			delete(i.installed, name)
+		}
+	}
+	rev, c, installed := i.revision, i.current, maps.Clone(i.installed)
+	i.mu.Unlock()
+	return errors.Join(i.mirrors.sync(ctx, nodes, installed, rev, c), i.observe(ctx, nodes, desired, rev, c, installed))
+}
+
+func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, desired *operated.RollOut, rev int, c Configuration, installed map[string]int) error {
+	o := Observed{Desired: desired, Revision: rev, Converged: true}
+	keys, err := i.Client.CoreV1().Secrets(ManagedNamespace).List(ctx, metav1.ListOptions{LabelSelector: KeySelector})
+	if err != nil {
+		return fmt.Errorf("list the keys: %w", err)
+	}
+	for n := range keys.Items {
+		k, err := ReadKey(&keys.Items[n])
+		if err != nil {
+			return err
+		}
+		o.Keys = append(o.Keys, k)
+	}
+	for n := firstRevision + 1; n <= rev; n++ { // the installer removes none
+		o.Revisions = append(o.Revisions, n)
+	}
+	for name, n := range nodes {
+		if installed[name] == rev {
+			continue
+		}
+		o.Converged = false
+		for id := range n.Plugins {
+			if !slices.ContainsFunc(c.Plugins, func(p revision.Plugin) bool { return p.KeyID == id }) {
+				o.Ends = append(o.Ends, name)
+				break
+			}
+		}
+	}
+	slices.Sort(o.Ends)
+	i.Observed(o.Decision())
+	return nil
+}
+
+// Clear deletes what operator and installer made in the namespaces of both: finalizers are taken away first.
+func Clear(ctx context.Context, o Options) error {
+	secrets := o.Client.CoreV1().Secrets
+	for _, in := range []struct{ namespace, prefix string }{{ManagedNamespace, "encryption-"}, {Namespace, configKey}, {OperatorNamespace, preflightName}, {Namespace, preflightName}} {
+		list, err := secrets(in.namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("list secrets in %s: %w", in.namespace, err)
+		}
+		for n := range list.Items {
+			s := &list.Items[n]
+			if !strings.HasPrefix(s.Name, in.prefix) {
+				continue
+			}
+			if len(s.Finalizers) > 0 {
+				s.Finalizers = nil
+				if _, err := secrets(in.namespace).Update(ctx, s, metav1.UpdateOptions{}); err != nil {
+					return fmt.Errorf("take the finalizers from secret %s/%s: %w", s.Namespace, s.Name, err)
+				}
+			}
+			if err := secrets(in.namespace).Delete(ctx, s.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("delete secret %s/%s: %w", s.Namespace, s.Name, err)
+			}
+		}
+	}
+	now := int64(0)
+	for _, namespace := range []string{Namespace, OperatorNamespace} {
+		if err := o.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
+			return fmt.Errorf("delete the pods in %s: %w", namespace, err)
+		}
+	}
+	if err := o.Dynamic.Resource(Migrations()).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the migrations: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package operand
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed migrations.crd.yaml
+var migrationsCRD []byte
+
+// Prepare makes what an operator finds in a cluster: namespaces with a default service account, the API of storage migrations, and a CR that says
+// that the API server is managed.
+func Prepare(ctx context.Context, o Options) error {
+	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
+	defer cancel()
+	for _, name := range []string{ManagedNamespace, Namespace, OperatorNamespace} {
+		_, err := o.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create namespace %s: %w", name, err)
+		}
+		// Pods need one, and nobody else makes it where no controllers run.
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: name}}
+		if _, err = o.Client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create service account %s/default: %w", name, err)
+		}
+	}
+	managed := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": OperatorResource().GroupVersion().String(), "kind": "KubeAPIServer", "metadata": map[string]any{"name": cr},
+		"spec": map[string]any{"managementState": "Managed"},
+	}}
+	if _, err := o.Dynamic.Resource(OperatorResource()).Apply(ctx, cr, managed, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+		return fmt.Errorf("write %s/%s: %w", OperatorResource().Resource, cr, err)
+	}
+	return o.serveMigrations(ctx)
+}
+
+// prepareTimeout bounds Prepare. An API server serves a new CRD after a second.
+const prepareTimeout = 30 * time.Second
+
+func (o Options) serveMigrations(ctx context.Context) error {
+	var crd unstructured.Unstructured
+	if err := yaml.Unmarshal(migrationsCRD, &crd.Object); err != nil {
+		return fmt.Errorf("CRD of migrations: %w", err)
+	}
+	_, err := o.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(ctx, &crd, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create the CRD of migrations: %w", err)
+	}
+	ticker := o.Clock.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		_, err := o.Dynamic.Resource(Migrations()).List(ctx, metav1.ListOptions{})
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the API of migrations is not served: %w", err)
+		case <-ticker.C():
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package operand_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/operator/config"
+)
+
+const vault = `{"kind":"APIServer","apiVersion":"config.openshift.io/v1","spec":{"encryption":{"kms":{"type":"Vault","vault":{
+"kmsPluginImage":"registry.example.com/kms/plugin@sha256:0000000000000000000000000000000000000000000000000000000000000000","vaultAddress":"https://vault.example.com:8200",
+"vaultKeyPath":"transit/keys/one","authentication":{"type":"AppRole","appRole":{"secret":{"name":"vault-approle"}}}}}}}}`
+
+func secret(name string, data map[string]string) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n"}, Data: map[string][]byte{}}
+	for k, v := range data {
+		s.Data[k] = []byte(v)
+	}
+	return s
+}
+
+// A configuration has the file and the plugins, the newest first.
+func TestReadConfiguration(t *testing.T) {
+	c, err := operand.ReadConfiguration(secret("encryption-config-x", map[string]string{
+		"encryption-config": "file", "kms-plugin-config-2": vault, "kms-plugin-config-10": vault, "kms-plugin-secret-vault-approle_role-id-2": "role"}))
+	if err != nil || string(c.File) != "file" || len(c.Plugins) != 2 || c.Plugins[0].KeyID != 10 || c.Plugins[1].KeyID != 2 ||
+		c.Plugins[1].Config.Settings()["vaultKeyPath"] != "transit/keys/one" {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	for _, test := range []struct {
+		data map[string]string
+		want string
+	}{
+		{map[string]string{}, "secret n/s: data[encryption-config] is missing"},
+		{map[string]string{"encryption-config": "f", "kms-plugin-config-x": vault}, "data[kms-plugin-config-x]: expected kms-plugin-config-N"},
+		{map[string]string{"encryption-config": "f", "kms-plugin-config-1": "7"}, "data[kms-plugin-config-1]: expected an APIServer object"},
+		{map[string]string{"encryption-config": "f", "kms-plugin-config-1": `{"spec":{"encryption":{}}}`}, "data[kms-plugin-config-1]: "},
+	} {
+		if _, err := operand.ReadConfiguration(secret("s", test.data)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: error %v, expected %q", test.data, err, test.want)
+		}
+	}
+}
+
+func TestReadKey(t *testing.T) {
+	s := secret("encryption-key-openshift-kube-apiserver-12", nil)
+	s.Annotations = map[string]string{"encryption.apiserver.operator.openshift.io/mode": "KMS",
+		"encryption.apiserver.operator.openshift.io/migrated-resources": `{"resources":[{"Group":"","Resource":"secrets"},{"Group":"route.openshift.io","Resource":"routes"}]}`}
+	k, err := operand.ReadKey(s)
+	if err != nil || k.ID != 12 || k.Type != config.KMS || len(k.Migrated) != 2 || k.Migrated[0] != (schema.GroupResource{Resource: "secrets"}) {
+		t.Fatalf("%+v, %v", k, err)
+	}
+	s.Annotations["encryption.apiserver.operator.openshift.io/migrated-resources"] = "["
+	if _, err := operand.ReadKey(s); err == nil {
+		t.Error("an annotation that is not JSON is accepted")
+	}
+	if _, err := operand.ReadKey(secret("encryption-key-x", nil)); err == nil {
+		t.Error("a name without a number is accepted")
+	}
+}
+
+// The stage of a switch follows from what the objects say, whichever operator wrote them.
+func TestStage(t *testing.T) {
+	secrets := []schema.GroupResource{{Resource: "secrets"}}
+	keys := func(newest ...schema.GroupResource) []operand.Key {
+		return []operand.Key{{ID: 1, Migrated: secrets}, {ID: 2, Migrated: newest}}
+	}
+	file := func(providers string) *operated.RollOut {
+		r, err := operated.ReadRollOut([]byte("resources: [{resources: [secrets], providers: [" + providers + "]}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &r
+	}
+	const one, two = `{aescbc: {keys: [{name: "1", secret: QUJD}]}}`, `{aescbc: {keys: [{name: "2", secret: QUJD}]}}`
+	const placeholder = `{aesgcm: {keys: [{name: "2", secret: AAAA}]}}`
+	for _, test := range []struct {
+		o    operand.Observed
+		want string
+	}{
+		{operand.Observed{Converged: true}, ""},
+		{operand.Observed{Keys: keys()}, "PreparingKey"},
+		{operand.Observed{Keys: keys(), Desired: file(one + ", {identity: {}}")}, "PreparingKey"},
+		{operand.Observed{Keys: keys(), Desired: file(one + "," + two + ", {identity: {}}"), Converged: true}, "DistributingReadKey"},
+		{operand.Observed{Keys: keys(), Desired: file(two + "," + one + ", {identity: {}}")}, "PromotingWriteKey"},
+		{operand.Observed{Keys: keys(), Desired: file(two + "," + one + ", {identity: {}}"), Converged: true}, "Migrating"},
+		{operand.Observed{Keys: keys(secrets...), Desired: file(two + "," + one + ", {identity: {}}"), Converged: true}, ""},
+		{operand.Observed{Keys: keys(secrets...), Desired: file(two + ", {identity: {}}")}, "RemovingOldKeys"},
+		{operand.Observed{Keys: keys(), Desired: file(one + ", {identity: {}}, " + placeholder), Converged: true}, "DistributingReadKey"},
+		{operand.Observed{Keys: keys(), Desired: file("{identity: {}}, " + one + ", " + placeholder), Converged: true}, "Migrating"},
+	} {
+		if got := test.o.Stage(); got != test.want {
+			t.Errorf("%+v: stage %q, expected %q", test.o, got, test.want)
+		}
+	}
+	d := operand.Observed{Keys: keys(), Revision: 3, Revisions: []int{2, 3}, Ends: []string{"cp-1"}}.Decision()
+	if d.Key != 2 || len(d.Keys) != 2 || d.Keys[0] != 1 || d.Revision != 3 || d.Stage != "PreparingKey" || len(d.Ends) != 1 {
+		t.Errorf("%+v", d)
+	}
+}

@@ -1,0 +1,62 @@
+package operand
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/operator/core"
+)
+
+// Observed is what the objects of an operator say.
+type Observed struct {
+	Keys []Key
+	// Desired is the configuration that the operator wants; nil before there is one.
+	Desired *operated.RollOut
+	// Revision is the newest one that there is, Revisions are all. Converged reports whether every node serves with the newest, and that has what is wanted.
+	Revision  int
+	Revisions []int
+	Converged bool
+	// Ends are the nodes whose pods lose a plugin with the revision that is rolled out.
+	Ends []string
+}
+
+// Stage is the stage of a switch, by the names of this project's operator (core.StagePreparing …), as the objects show it; empty at rest. What the
+// operator says of itself does not count.
+func (o Observed) Stage() string {
+	newest := Newest(o.Keys)
+	id := strconv.FormatUint(newest.ID, 10)
+	switch {
+	case newest.ID == 0:
+		return ""
+	case o.Desired == nil || !o.Desired.Reads(id):
+		return core.StagePreparing
+	case newest.migrated(o.Desired.Resources) && o.Converged:
+		return ""
+	case newest.migrated(o.Desired.Resources):
+		return core.StageRemoving
+	case o.Desired.Writer() != id:
+		return core.StageReading
+	case !o.Converged:
+		return core.StageWriting
+	}
+	return core.StageMigrating
+}
+
+// migrated reports whether all of the resources lie under the key.
+func (k Key) migrated(resources []string) bool {
+	return !slices.ContainsFunc(resources, func(r string) bool { return !slices.Contains(k.Migrated, schema.ParseGroupResource(r)) })
+}
+
+// Decision is what was observed, for the history.
+func (o Observed) Decision() *history.Decision {
+	d := &history.Decision{Key: Newest(o.Keys).ID, Revision: o.Revision, Revisions: o.Revisions, Stage: o.Stage(), Ends: o.Ends}
+	for _, k := range o.Keys {
+		d.Keys = append(d.Keys, k.ID)
+	}
+	slices.Sort(d.Keys)
+	return d
+}
