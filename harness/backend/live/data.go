@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"sync"
@@ -106,16 +107,25 @@ func (ds *dataset) writeNew(ctx context.Context, n *Node, size int) error {
 	return ds.writeOne(ctx, n, name, value)
 }
 
+// of is what an object of a scenario is. An operator under test encrypts ConfigMaps, too: every fourth object is one.
+func (ds *dataset) of(name string) Encrypted {
+	if ds.e.pods != nil && ds.e.pods.operand != nil && crc32.ChecksumIEEE([]byte(name))%4 == 0 {
+		return encryptedConfigMaps()
+	}
+	return ds.e.objects
+}
+
 // writeOne creates a secret, or replaces the one that was written before. A write that is refused is an event, not an error:
 // whether it should have been is the checker's and the scenario's business.
 func (ds *dataset) writeOne(ctx context.Context, n *Node, name string, value []byte) error {
 	ds.mu.Lock()
 	_, there := ds.written[name]
 	ds.mu.Unlock()
-	object := ds.e.objects.objectName(name)
+	of := ds.of(name)
+	object := of.objectName(name)
 	ds.e.recorder.secrecy.Add(object, secrecy.Plain, value)
 	d := history.Data{Op: history.DataWritten, Object: object, Digest: digest(value), Node: n.Name, Want: ds.wantNow()}
-	err := n.Admin.put(ctx, ds.e.objects.Resource, ds.e.objects.object(name, value), there)
+	err := n.Admin.put(ctx, of.Resource, of.object(name, value), there)
 	if d.Want != ds.wantNow() {
 		d.Want = "" // it changed meanwhile
 	}
@@ -157,7 +167,7 @@ func (ds *dataset) wantNow() string {
 // inspect looks at a secret in etcd, past every API server.
 func (ds *dataset) inspect(ctx context.Context, name string, written history.Data) error {
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
-	stored, err := ds.stored(ctx, ds.e.objects.Registry+dataNamespace+"/"+name)
+	stored, err := ds.stored(ctx, ds.of(name).Registry+dataNamespace+"/"+name)
 	ds.e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.data)
 	ds.e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dekSource)
 	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, journal.Digest(stored.dekSource)
@@ -192,10 +202,11 @@ func (ds *dataset) readOne(ctx context.Context, n *Node, name string) error {
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	d := history.Data{Op: history.DataRead, Object: written.Object, Node: n.Name}
-	got, err := n.direct().Resource(ds.e.objects.Resource).Namespace(dataNamespace).Get(reading, name, metav1.GetOptions{})
+	of := ds.of(name)
+	got, err := n.direct().Resource(of.Resource).Namespace(dataNamespace).Get(reading, name, metav1.GetOptions{})
 	if err == nil {
 		var value []byte
-		if value, err = ds.e.objects.value(got); err == nil {
+		if value, err = of.value(got); err == nil {
 			d.Digest = digest(value)
 		}
 	}

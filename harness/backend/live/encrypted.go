@@ -25,6 +25,11 @@ func encryptedSecrets() Encrypted {
 	return Encrypted{Resource: secretObjects(), Kind: "Secret", Registry: "/registry/secrets/", Field: []string{"data", dataField}}
 }
 
+// encryptedConfigMaps are encrypted by OpenShift's operators as secrets are.
+func encryptedConfigMaps() Encrypted {
+	return Encrypted{Resource: configMapObjects(), Kind: "ConfigMap", Registry: "/registry/configmaps/", Field: []string{"binaryData", dataField}}
+}
+
 // name is that of the resource, as encryption configurations have it.
 func (o Encrypted) name() string {
 	if o.Resource.Group == "" {

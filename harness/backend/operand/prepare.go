@@ -17,8 +17,7 @@ import (
 //go:embed migrations.crd.yaml
 var migrationsCRD []byte
 
-// Prepare makes what an operator finds in a cluster: namespaces with a default service account, the API of storage migrations, and a CR that says
-// that the API server is managed.
+// Prepare makes what an operator finds in a cluster besides its CR: namespaces with a default service account, and the API of storage migrations.
 func Prepare(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
@@ -32,13 +31,6 @@ func Prepare(ctx context.Context, o Options) error {
 		if _, err = o.Client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create service account %s/default: %w", name, err)
 		}
-	}
-	managed := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": OperatorResource().GroupVersion().String(), "kind": "KubeAPIServer", "metadata": map[string]any{"name": cr},
-		"spec": map[string]any{"managementState": "Managed"},
-	}}
-	if _, err := o.Dynamic.Resource(OperatorResource()).Apply(ctx, cr, managed, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
-		return fmt.Errorf("write %s/%s: %w", OperatorResource().Resource, cr, err)
 	}
 	return o.serveMigrations(ctx)
 }
