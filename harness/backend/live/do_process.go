@@ -32,7 +32,9 @@ func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 		ps.e.controlPlane.MarkDirty(TaintedEtcd)
 	}
 	if a.Target.Role == history.RoleOperator {
-		ps.e.pods.operator.Unit.(*operatorUnit).release(a.Release)
+		if u, ok := ps.e.pods.operator.Unit.(*operatorUnit); ok { // one under test has one release
+			u.release(a.Release)
+		}
 	}
 	errs := make([]error, len(targets))
 	var all sync.WaitGroup
