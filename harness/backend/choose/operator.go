@@ -47,13 +47,17 @@ func (f *Fit) ofOperator(patience int) {
 	})
 	slices.Sort(f.Unsupported)
 	f.Unsupported = slices.Compact(f.Unsupported)
+	var changed []string
+	if f.Scenario, changed = s.WithLastKey(); len(changed) > 0 {
+		f.Notes = append(f.Notes, "in "+strings.Join(changed, ", ")+" the plugin of an old key and its reports may stay: an operator may keep the last old key until the next is migrated")
+	}
 	if patience > 1 {
-		f.Scenario = s.Patient(patience)
+		f.Scenario = f.Scenario.Patient(patience)
 		f.Notes = append(f.Notes, fmt.Sprintf("times in seconds that the scenario gives the operator are multiplied by %d (--operator-patience)", patience))
 	}
 }
 
 // ownWords are conditions, reasons and objects that OpenShift's operators do not have.
 func ownWords() []string {
-	return []string{"KMSPluginCredentialsPending", "KMSPluginDegraded", "Reencrypting", `"PreparingKey"`, "operator.pluginRevision", "operator.revisions"}
+	return []string{"KMSPluginCredentialsPending", "KMSPluginDegraded", "Reencrypting", `"PreparingKey"`, "operator.keys == [", "operator.pluginRevision", "operator.revisions"}
 }

@@ -107,12 +107,18 @@ func (ds *dataset) writeNew(ctx context.Context, n *Node, size int) error {
 	return ds.writeOne(ctx, n, name, value)
 }
 
-// of is what an object of a scenario is. An operator under test encrypts ConfigMaps, too: every fourth object is one.
-func (ds *dataset) of(name string) Encrypted {
-	if ds.e.pods != nil && ds.e.pods.operand != nil && crc32.ChecksumIEEE([]byte(name))%4 == 0 {
-		return encryptedConfigMaps()
+// kinds are the objects that are encrypted. An operator under test encrypts ConfigMaps, too.
+func (ds *dataset) kinds() []Encrypted {
+	if ds.e.pods != nil && ds.e.pods.operand != nil {
+		return []Encrypted{ds.e.objects, encryptedConfigMaps()}
 	}
-	return ds.e.objects
+	return []Encrypted{ds.e.objects}
+}
+
+// of is what an object of a scenario is: one of the kinds, by its name.
+func (ds *dataset) of(name string) Encrypted {
+	kinds := ds.kinds()
+	return kinds[crc32.ChecksumIEEE([]byte(name))%uint32(len(kinds))]
 }
 
 // writeOne creates a secret, or replaces the one that was written before. A write that is refused is an event, not an error:

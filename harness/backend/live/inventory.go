@@ -19,7 +19,17 @@ func (ds *dataset) takeInventory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
 	defer cancel()
 	counted := map[under]*history.Under{}
-	registry := ds.e.objects.Registry
+	for _, k := range ds.kinds() {
+		if err := ds.countAll(ctx, counted, k.Registry); err != nil {
+			return err
+		}
+	}
+	ds.e.record(&history.StorageInventory{Resource: ds.e.objects.name(), Under: sortedUnder(counted)})
+	return nil
+}
+
+// countAll counts the objects whose keys begin with registry.
+func (ds *dataset) countAll(ctx context.Context, counted map[under]*history.Under, registry string) error {
 	end := prefixEnd(registry)
 	for r := (Range{From: registry, End: end, Limit: inventoryPage}); r.From != ""; {
 		found, more, err := ds.e.controlPlane.RangeEtcd(ctx, r)
@@ -38,7 +48,6 @@ func (ds *dataset) takeInventory(ctx context.Context) error {
 			r.From = string(found[len(found)-1].Key) + "\x00"
 		}
 	}
-	ds.e.record(&history.StorageInventory{Resource: ds.e.objects.name(), Under: sortedUnder(counted)})
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -90,14 +91,26 @@ func (p *pods) observed(d *history.Decision) {
 	p.switching(d.Stage != "")
 }
 
-// Migrate implements operand.Pods.
+// Migrate implements operand.Pods. Everything is migrated when every encrypted resource was, under the same revision.
 func (p *pods) Migrate(ctx context.Context, resource schema.GroupVersionResource) error {
-	if resource == p.e.objects.Resource {
-		return p.Rewrite(ctx)
-	}
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	return p.e.data.rewriteAll(ctx, resource)
+	under := p.newest().revision
+	if err := p.e.data.rewriteAll(ctx, resource); err != nil {
+		return fmt.Errorf("migrate the data: %w", err)
+	}
+	p.mu.Lock()
+	if p.migrated.under != under {
+		p.migrated.under, p.migrated.resources = under, nil
+	}
+	p.migrated.resources = append(p.migrated.resources, resource)
+	all := !slices.ContainsFunc(p.e.data.kinds(), func(k Encrypted) bool { return !slices.Contains(p.migrated.resources, k.Resource) })
+	p.mu.Unlock()
+	if !all {
+		return nil
+	}
+	p.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().providers})
+	return p.e.data.takeInventory(ctx)
 }
 
 // clearOperand deletes what an operator under test and the cluster around it have made.

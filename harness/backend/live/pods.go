@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
@@ -30,7 +32,12 @@ type pods struct {
 	decided *history.Decision
 	lags    map[string]time.Duration // of what is rolled out, by node
 	load    context.CancelFunc       // ends the load of a switch; nil: nothing is switched
-	operand *operand.Cluster         // around an operator under test; nil: the operator is this project's
+	// migrated are the resources that were written anew under a revision, of an operator under test.
+	migrated struct {
+		under     int
+		resources []schema.GroupVersionResource
+	}
+	operand *operand.Cluster // around an operator under test; nil: the operator is this project's
 }
 
 var (
