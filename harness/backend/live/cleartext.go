@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 )
 
@@ -39,8 +37,8 @@ func (sw *encryptionSwitch) clearText(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("leave clear text: %w", err)
 	}
-	for _, resource := range []schema.GroupVersionResource{sw.e.objects.Resource, configMapObjects()} {
-		if err := sw.e.data.rewriteAll(ctx, resource); err != nil {
+	for _, k := range sw.e.data.kinds() {
+		if err := sw.e.data.rewriteAll(ctx, k.Resource); err != nil {
 			return err
 		}
 	}

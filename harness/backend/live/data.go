@@ -109,7 +109,7 @@ func (ds *dataset) writeNew(ctx context.Context, n *Node, size int) error {
 
 // kinds are the objects that are encrypted. An operator under test encrypts ConfigMaps, too.
 func (ds *dataset) kinds() []Encrypted {
-	if ds.e.pods != nil && ds.e.pods.operand != nil {
+	if ds.e.pods.underTest() {
 		return []Encrypted{ds.e.objects, encryptedConfigMaps()}
 	}
 	return []Encrypted{ds.e.objects}

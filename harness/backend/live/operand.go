@@ -21,6 +21,9 @@ import (
 // operandUser is who writes what a cluster around an operator writes.
 const operandUser = "kmsharness-operand"
 
+// underTest reports whether the operator is one under test. It encrypts ConfigMaps of kube-system, which no reset replaces.
+func (p *pods) underTest() bool { return p != nil && p.operand != nil }
+
 // operandOptions are those of the cluster around an operator under test.
 func (p *pods) operandOptions(log *slog.Logger) (operand.Options, error) {
 	rest, err := p.e.controlPlane.RESTConfig(operandUser, []string{"system:masters"}, p.e.controlPlane.ClientServer())
