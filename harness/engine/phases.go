@@ -23,7 +23,9 @@ const (
 	// fresh is demanded after the steps, when a report may still be one from before an outage.
 	fresh = `APIplugins.all(p, APIreport[p.node][p.keyID].fresh)`
 	// gone is what a cluster looks like that does not use KMS.
-	gone = `!APIkmsActive && APIreports.size() == 0 && !APIrollup.degraded.exists && !APIrollup.available.exists && !APIrollup.progressing.exists`
+	gone           = `!APIkmsActive && APIreports.size() == 0 && ` + noRollups
+	goneButReports = `!APIkmsActive && ` + noRollups
+	noRollups      = `!APIrollup.degraded.exists && !APIrollup.available.exists && !APIrollup.progressing.exists`
 	// well is the control after: the steps may have disabled KMS.
 	well = gone + " || " + healthy + " && " + fresh
 )
@@ -38,6 +40,9 @@ func (r *run) before() string {
 
 // ofEach is an expression that demands the same of every API server.
 func (r *run) ofEach(text string) string {
+	if r.scenario.LastKeyStays {
+		text = strings.ReplaceAll(text, gone, goneButReports)
+	}
 	all := strings.ReplaceAll(text, "API", "")
 	if further := r.scenario.Topology.Aggregated(); len(further) > 0 {
 		all = "(" + all + ")"

@@ -10,6 +10,7 @@ import (
 func TestWithLastKey(t *testing.T) {
 	for _, test := range []struct{ cel, want string }{
 		{`data.under["kms-2"] > 3 && reports.size() == 3 && operator.stage == ""`, `data.under["kms-2"] > 3 && operator.stage == ""`},
+		{`encryption["cp-5"] == ["kms-2", "identity"] && data.lost == 0`, `data.lost == 0`},
 		{`data.lost == 0 && !("1" in report["cp-1"])`, `data.lost == 0`},
 		{`process["plugin"].all(p, process["plugin"][p] == "stopped") && data.lost == 0`, `data.lost == 0`},
 		{`reports.size() > 0 && data.lost == 0`, `reports.size() > 0 && data.lost == 0`},

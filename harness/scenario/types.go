@@ -31,6 +31,8 @@ type Scenario struct {
 	// in either (InForms).
 	Contract    string
 	AnyContract bool
+	// LastKeyStays: the plugin of an old key may go on reporting (WithLastKey).
+	LastKeyStays bool
 	// AnyReason: rollups may have reasons of their own (StatusesOnly).
 	AnyReason bool
 	// Operator is the operator whose CR is reported to: "kubeapiserver" (default), "openshiftapiserver", "authentication".

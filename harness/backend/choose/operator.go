@@ -35,6 +35,9 @@ func (f *Fit) ofOperator(patience int) {
 			}
 		}
 	}
+	if slices.Contains(s.Labels, ownOperator) {
+		f.lacks("--operator-command: the scenario judges a decision of this project's operator")
+	}
 	scenario.Walk(s.Steps, func(step scenario.Step) {
 		if step.Expect == nil {
 			return
@@ -56,6 +59,9 @@ func (f *Fit) ofOperator(patience int) {
 		f.Notes = append(f.Notes, fmt.Sprintf("times in seconds that the scenario gives the operator are multiplied by %d (--operator-patience)", patience))
 	}
 }
+
+// ownOperator labels scenarios that judge a decision of this project's operator.
+const ownOperator = "own-operator"
 
 // ownWords are conditions, reasons and objects that OpenShift's operators do not have.
 func ownWords() []string {
