@@ -25,9 +25,6 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
 		return errors.Join(c.removeOperated(ctx), c.removeAll(ctx))
 	})
-	if err == nil && op.e.pods.operand != nil {
-		err = op.e.pods.clearOperand(ctx)
-	}
 	if err != nil {
 		return fmt.Errorf("take back what the operator made: %w", err)
 	}

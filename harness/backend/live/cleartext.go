@@ -37,10 +37,5 @@ func (sw *encryptionSwitch) clearText(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("leave clear text: %w", err)
 	}
-	for _, k := range sw.e.data.kinds() {
-		if err := sw.e.data.rewriteAll(ctx, k.Resource); err != nil {
-			return err
-		}
-	}
-	return nil
+	return sw.e.data.rewriteAll(ctx, sw.e.objects.Resource)
 }

@@ -33,12 +33,16 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	if keep {
 		return errors.Join(finished, e.opts.Release(ctx, e, true))
 	}
+	if e.pods.underTest() {
+		e.controlPlane.MarkDirty(TaintedData)
+		return errors.Join(finished, e.EndSystemUnderTest(ctx), e.opts.Release(ctx, e, false))
+	}
 	for _, one := range e.all() {
 		if one.procs.reachable(one.nodes(), "") != nil {
 			e.controlPlane.MarkDirty(TaintedPower)
 		}
 	}
-	if (e.traits.Outlives || e.pods.underTest()) && errors.Join(e.encrypting.clear(ctx), e.eachAggregated(func(f *Environment) error { return f.encrypting.clear(ctx) })) != nil {
+	if e.traits.Outlives && errors.Join(e.encrypting.clear(ctx), e.eachAggregated(func(f *Environment) error { return f.encrypting.clear(ctx) })) != nil {
 		e.controlPlane.MarkDirty(TaintedData)
 	}
 	if e.pods != nil && e.operated.clearOperators(ctx) != nil {

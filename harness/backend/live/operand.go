@@ -21,7 +21,8 @@ import (
 // operandUser is who writes what a cluster around an operator writes.
 const operandUser = "kmsharness-operand"
 
-// underTest reports whether the operator is one under test. It encrypts ConfigMaps of kube-system, which no reset replaces.
+// underTest reports whether the operator is one under test. What it leaves behind may be readable with no key that is there, ConfigMaps of kube-system
+// included, so the control plane serves no other scenario.
 func (p *pods) underTest() bool { return p != nil && p.operand != nil }
 
 // operandOptions are those of the cluster around an operator under test.
@@ -114,13 +115,4 @@ func (p *pods) Migrate(ctx context.Context, resource schema.GroupVersionResource
 	}
 	p.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().providers})
 	return p.e.data.takeInventory(ctx)
-}
-
-// clearOperand deletes what an operator under test and the cluster around it have made.
-func (p *pods) clearOperand(ctx context.Context) error {
-	o, err := p.operandOptions(slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	return operand.Clear(ctx, o)
 }

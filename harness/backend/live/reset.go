@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/ci/manifests"
@@ -152,20 +151,17 @@ func Purge(ctx context.Context, p ControlPlane) error {
 	return c.removeAll(ctx)
 }
 
-// removeAll deletes what a scenario may have left beside the objects that are recreated: leases of aggregators,
-// secrets and ConfigMaps.
+// removeAll deletes what a scenario may have left beside the objects that are recreated: leases of aggregators and
+// secrets.
 func (c *Client) removeAll(ctx context.Context) error {
 	if err := c.removeLeases(ctx, manifests.Namespace); err != nil {
 		return err
 	}
 	options := metav1.ListOptions{LabelSelector: dataLabel}
-	for _, of := range []struct {
-		resource  schema.GroupVersionResource
-		namespace string
-	}{{secretObjects(), dataNamespace}, {secretObjects(), keyNamespace}, {configMapObjects(), dataNamespace}} {
-		err := c.Resource(of.resource).Namespace(of.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, options)
+	for _, ns := range []string{dataNamespace, keyNamespace} {
+		err := c.Resource(secretObjects()).Namespace(ns).DeleteCollection(ctx, metav1.DeleteOptions{}, options)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete %s in %s: %w", of.resource.Resource, of.namespace, err)
+			return fmt.Errorf("delete secrets in %s: %w", ns, err)
 		}
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -218,41 +217,5 @@ func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, des
 	}
 	slices.Sort(o.Ends)
 	i.Observed(o.Decision())
-	return nil
-}
-
-// Clear deletes what operator and installer made in the namespaces of both: finalizers are taken away first.
-func Clear(ctx context.Context, o Options) error {
-	secrets := o.Client.CoreV1().Secrets
-	for _, in := range []struct{ namespace, prefix string }{{ManagedNamespace, "encryption-"}, {Namespace, configKey}, {OperatorNamespace, preflightName}, {Namespace, preflightName}} {
-		list, err := secrets(in.namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return fmt.Errorf("list secrets in %s: %w", in.namespace, err)
-		}
-		for n := range list.Items {
-			s := &list.Items[n]
-			if !strings.HasPrefix(s.Name, in.prefix) {
-				continue
-			}
-			if len(s.Finalizers) > 0 {
-				s.Finalizers = nil
-				if _, err := secrets(in.namespace).Update(ctx, s, metav1.UpdateOptions{}); err != nil {
-					return fmt.Errorf("take the finalizers from secret %s/%s: %w", s.Namespace, s.Name, err)
-				}
-			}
-			if err := secrets(in.namespace).Delete(ctx, s.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-				return fmt.Errorf("delete secret %s/%s: %w", s.Namespace, s.Name, err)
-			}
-		}
-	}
-	now := int64(0)
-	for _, namespace := range []string{Namespace, OperatorNamespace} {
-		if err := o.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
-			return fmt.Errorf("delete the pods in %s: %w", namespace, err)
-		}
-	}
-	if err := o.Dynamic.Resource(Migrations()).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete the migrations: %w", err)
-	}
 	return nil
 }

@@ -88,21 +88,21 @@ func Only(k Key) File {
 func Defects() []Defect {
 	const roundTrip, middle, first, toKMS = "operator-keys-of-api-servers", "operator-changes-its-mind", "operator-initial-configuration", "operator-kms-to-kms"
 	return []Defect{
-		{Name: "promotes-before-the-roll-out", Breaks: WriteKeyRead, Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
+		{Name: "promotes-before-the-roll-out", Seen: true, Breaks: WriteKeyRead, Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "the Secret that was written taken for what runs: the read key is promoted before any node has it",
 			wrong: decides(func(o Observed, d *Decision) {
 				if d.Waiting == ForRollout && o.Target.Has(o.Newest().ID) && o.Target.Layout("secrets").Write != o.Newest().ID {
 					d.Step = Step{Do: WriteTarget, File: everywhere(o.Target, func(l Layout) Layout { l.Write = o.Newest().ID; return l })}
 				}
 			})},
-		{Name: "one-node-is-enough", Breaks: WriteKeyRead, Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
+		{Name: "one-node-is-enough", Seen: true, Breaks: WriteKeyRead, Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "the first pod of the new revision settles it: the others cannot read what the next revision writes",
 			wrong: sees(func(o *Observed) {
 				top := newestRevision(o.Pods)
 				o.Pods = slices.DeleteFunc(slices.Clone(o.Pods), func(p Pod) bool { return p.Revision < top })
 				o.Nodes = nodesOf(o.Pods)
 			})},
-		{Name: "newest-revision-wins", Breaks: WriteKeyRead, Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
+		{Name: "newest-revision-wins", Seen: true, Breaks: WriteKeyRead, Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "the highest revision among the pods, in place of the one that they have in common",
 			wrong: sees(func(o *Observed) {
 				top := newestRevision(o.Pods)
@@ -111,7 +111,7 @@ func Defects() []Defect {
 					o.Pods[i].Revision = top
 				}
 			})},
-		{Name: "unready-pods-count", Breaks: MigratedTrue, Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
+		{Name: "unready-pods-count", Seen: true, Breaks: MigratedTrue, Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "a pod's label says its revision, and its readiness is not read: the API server of before still serves",
 			wrong: sees(func(o *Observed) {
 				o.Pods = slices.Clone(o.Pods)
@@ -134,7 +134,7 @@ func Defects() []Defect {
 					o.Pods = slices.DeleteFunc(slices.Clone(o.Pods), func(p Pod) bool { return !slices.Contains(first, p.Node) })
 				}}
 			}},
-		{Name: "adds-and-promotes-at-once", Breaks: WriteKeyRead, Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
+		{Name: "adds-and-promotes-at-once", Seen: true, Breaks: WriteKeyRead, Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "two steps in one revision, to spare a roll-out: the first node that has it writes what the others cannot read",
 			wrong: plans(func(o Observed, f File) File {
 				return everywhere(f, func(l Layout) Layout { l.Write = o.Newest().ID; return l })

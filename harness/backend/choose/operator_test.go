@@ -1,0 +1,51 @@
+package choose_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// What OpenShift's API has no place for is not asked of an operator under test, and nor is what this project's operator alone says.
+func TestFitOfOperator(t *testing.T) {
+	o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "operator --kubeconfig {kubeconfig}"}}, OperatorPatience: 2}
+	operated := func(change func(*scenario.Scenario)) *scenario.Scenario {
+		s := &scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}, Steps: []scenario.Step{
+			{Action: &scenario.APIServer{Type: scenario.TypeKMS, Sections: map[string]map[string]any{"vault": {}}}},
+			{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: `data.lost == 0 && reports.size() == 3`, Bound: scenario.D("40s")}},
+		}}
+		if change != nil {
+			change(s)
+		}
+		return s
+	}
+	f := o.Fit(operated(nil))
+	if e := f.Scenario.Steps[1].Expect; len(f.Unsupported) > 0 || e.CEL != "data.lost == 0" || e.Bound.Text != "80s" || len(f.Notes) != 2 || !f.Scenario.LastKeyStays {
+		t.Errorf("%+v, %v, %v", e, f.Unsupported, f.Notes)
+	}
+	if f := o.Fit(&scenario.Scenario{Labels: []string{"own-operator"}}); len(f.Unsupported)+len(f.Notes) > 0 {
+		t.Errorf("without an operator: %v, %v", f.Unsupported, f.Notes)
+	}
+	for want, change := range map[string]func(*scenario.Scenario){
+		"operators of aggregated API servers": func(s *scenario.Scenario) {
+			s.Topology.APIServers = []string{"kube-apiserver", "oauth-apiserver"}
+		},
+		"topology.sockets hash": func(s *scenario.Scenario) { s.Topology.Sockets = scenario.SocketsByHash },
+		"apiserver.aws": func(s *scenario.Scenario) {
+			s.Steps[0].Action = &scenario.APIServer{Type: scenario.TypeKMS, Sections: map[string]map[string]any{"aws": {}}}
+		},
+		"release older": func(s *scenario.Scenario) { s.Steps[0].Action = &scenario.Process{Release: "older"} },
+		"KMSPluginCredentialsPending": func(s *scenario.Scenario) {
+			s.Steps[1].Expect.CEL = `conditions["KMSPluginCredentialsPending"].status == "True"`
+		},
+		"decision of this project's operator": func(s *scenario.Scenario) { s.Labels = []string{"own-operator"} },
+	} {
+		if got := strings.Join(o.Fit(operated(change)).Unsupported, "\n"); !strings.Contains(got, want) {
+			t.Errorf("unsupported: %q, expected %q", got, want)
+		}
+	}
+}
