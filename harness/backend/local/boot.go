@@ -54,7 +54,7 @@ func nodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
 func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool, sample string) (p *controlPlane, err error) {
 	p = &controlPlane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
 		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, leaving: map[string]bool{}, installed: map[string]bool{}}
-	p.repairs = repair{p}
+	p.network, p.repairs = network{p}, repair{p}
 	if s.dns {
 		p.names = &names{p: p, resolvers: map[string]*netfault.Resolver{}}
 	}

@@ -23,6 +23,7 @@ import (
 // controlPlane is a control plane that scenarios can share one after another.
 type controlPlane struct {
 	*live.Host
+	network
 	shape        shape
 	dir          string // short: sockets are below it
 	logs         string
@@ -59,6 +60,7 @@ type controlPlane struct {
 var (
 	_ live.ControlPlane = (*controlPlane)(nil)
 	_ live.StaleLister  = (*controlPlane)(nil)
+	_ live.Resolving    = (*controlPlane)(nil)
 )
 
 // Traits implements live.ControlPlane.
@@ -174,61 +176,6 @@ func (p *controlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error)
 // RangeEtcd implements live.ControlPlane.
 func (p *controlPlane) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
 	return live.RangeEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), r)
-}
-
-// SetLink implements live.ControlPlane.
-func (p *controlPlane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
-	switch {
-	case l.From == history.RoleNode && l.To == history.Network: // what a node of several has beyond itself
-		return errors.Join(p.setReporterLinks(l.Node, f),
-			p.SetLink(ctx, history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: l.Node}, f),
-			p.SetLink(ctx, history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: l.Node}, f))
-	case l.From == history.RoleReporter && p.streams != nil:
-		return p.streams.set(l.Node, f)
-	case l.From == history.RoleReporter:
-		return p.link(l.Node).Set(f)
-	case l.To == history.RoleLoadBalancer && p.front[l.From] != nil:
-		return p.front[l.From].Set(f)
-	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
-		s, err := p.cp.Server(l.Node)
-		if err != nil {
-			return err
-		}
-		return s.EtcdLink().Set(f)
-	case l.From == history.RoleLoadBalancer && l.To == history.RoleAPIServer:
-		return p.lb.Set(l.Node, f)
-	}
-	return fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server or to the load balancer, aggregators and clients to the load balancer", l.From, l.To)
-}
-
-// setReporterLinks sets what reporters on a node have to the load balancer or to the aggregator. A link to the node's own API server stays.
-func (p *controlPlane) setReporterLinks(node string, f netfault.Fault) error {
-	var errs []error
-	if p.streams != nil {
-		errs = append(errs, p.streams.set(node, f))
-	}
-	if history.ThroughLoadBalancer(p.shape.connectivity) {
-		errs = append(errs, p.link(node).Set(f))
-	}
-	for _, s := range p.fleets {
-		errs = append(errs, s.link(node).Set(f))
-	}
-	return errors.Join(errs...)
-}
-
-// StaleList implements live.StaleLister.
-func (p *controlPlane) StaleList(stale bool) {
-	if stale {
-		p.lb.Freeze()
-	} else {
-		p.lb.Update()
-	}
-}
-
-func (p *controlPlane) link(node string) *netfault.Link {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.links[node]
 }
 
 // Close implements pool.Plane. It is safe for a plane that was not booted to its end.

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
@@ -22,22 +21,12 @@ const (
 	loopbackName = "localhost"
 )
 
-var _ live.Resolving = (*controlPlane)(nil)
-
 // names are the resolvers of reporters that know their servers by names, one for each node.
 type names struct {
 	p *controlPlane
 
 	mu        sync.Mutex
 	resolvers map[string]*netfault.Resolver
-}
-
-// SetDNS implements live.Resolving.
-func (p *controlPlane) SetDNS(node, state string) error {
-	if p.names == nil {
-		return fmt.Errorf("the reporter of %s has no resolver: the scenario has no topology with dns: true", node)
-	}
-	return p.names.set(node, state)
 }
 
 // join gives a reporter a name for an address (host:port): the name with the port, and the files of its resolver in a mount namespace of its own.

@@ -1,0 +1,76 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+)
+
+// network is the links of a control plane and their faults.
+type network struct{ p *controlPlane }
+
+// SetLink implements live.ControlPlane.
+func (n network) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
+	switch {
+	case l.From == history.RoleNode && l.To == history.Network: // what a node of several has beyond itself
+		return errors.Join(n.setReporterLinks(l.Node, f),
+			n.SetLink(ctx, history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: l.Node}, f),
+			n.SetLink(ctx, history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: l.Node}, f))
+	case l.From == history.RoleReporter && n.p.streams != nil:
+		return n.p.streams.set(l.Node, f)
+	case l.From == history.RoleReporter:
+		return n.link(l.Node).Set(f)
+	case l.To == history.RoleLoadBalancer && n.p.front[l.From] != nil:
+		return n.p.front[l.From].Set(f)
+	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
+		s, err := n.p.cp.Server(l.Node)
+		if err != nil {
+			return err
+		}
+		return s.EtcdLink().Set(f)
+	case l.From == history.RoleLoadBalancer && l.To == history.RoleAPIServer:
+		return n.p.lb.Set(l.Node, f)
+	}
+	return fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server or to the load balancer, aggregators and clients to the load balancer", l.From, l.To)
+}
+
+// setReporterLinks sets what reporters on a node have to the load balancer or to the aggregator. A link to the node's own API server stays.
+func (n network) setReporterLinks(node string, f netfault.Fault) error {
+	var errs []error
+	if n.p.streams != nil {
+		errs = append(errs, n.p.streams.set(node, f))
+	}
+	if history.ThroughLoadBalancer(n.p.shape.connectivity) {
+		errs = append(errs, n.link(node).Set(f))
+	}
+	for _, s := range n.p.fleets {
+		errs = append(errs, s.link(node).Set(f))
+	}
+	return errors.Join(errs...)
+}
+
+// StaleList implements live.StaleLister.
+func (n network) StaleList(stale bool) {
+	if stale {
+		n.p.lb.Freeze()
+	} else {
+		n.p.lb.Update()
+	}
+}
+
+func (n network) link(node string) *netfault.Link {
+	n.p.mu.Lock()
+	defer n.p.mu.Unlock()
+	return n.p.links[node]
+}
+
+// SetDNS implements live.Resolving.
+func (n network) SetDNS(node, state string) error {
+	if n.p.names == nil {
+		return fmt.Errorf("the reporter of %s has no resolver: the scenario has no topology with dns: true", node)
+	}
+	return n.p.names.set(node, state)
+}
