@@ -19,7 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// attempt makes a request under the identity of a node's reporter, straight to that node's API server, and says whether it was treated as expected.
+// attempt makes a request under the identity of a node's reporter, straight to that node's API server, and checks how it was treated.
 // A flood goes to every API server, a stream to the aggregator.
 func (st *statuses) attempt(ctx context.Context, a *scenario.Attempt) error {
 	nodes, err := st.e.procs.selectNodes(a.As, true)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -14,20 +15,60 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // operandUser is who writes what a cluster around an operator writes.
 const operandUser = "kmsharness-operand"
 
+// operatorUnderTest is an operator that is a program of its own, and the cluster around it. It does to the pods what this project's operator does.
+type operatorUnderTest struct {
+	*pods
+	cluster *operand.Cluster
+
+	mu sync.Mutex
+	// migrated are the resources that were written anew under a revision.
+	migrated struct {
+		under     int
+		resources []schema.GroupVersionResource
+	}
+}
+
+var _ operand.Pods = (*operatorUnderTest)(nil)
+
 // underTest reports whether the operator is one under test. What it leaves behind may be readable with no key that is there, ConfigMaps of kube-system
 // included, so the control plane serves no other scenario.
-func (p *pods) underTest() bool { return p != nil && p.operand != nil }
+func (p *pods) underTest() bool { return p != nil && p.tested != nil }
 
-// operandOptions are those of the cluster around an operator under test.
-func (p *pods) operandOptions(log *slog.Logger) (operand.Options, error) {
-	rest, err := p.e.controlPlane.RESTConfig(operandUser, []string{"system:masters"}, p.e.controlPlane.ClientServer())
+// testOperator makes an operator under test the operator of the pods, as a unit, and begins what is around it.
+func (p *pods) testOperator(ctx context.Context) error {
+	o := &operatorUnderTest{pods: p}
+	log, err := os.OpenFile(p.logFile()+".cluster", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("log of the cluster around the operator: %w", err)
+	}
+	options, err := o.options(slog.New(slog.NewTextHandler(log, nil)))
+	if err == nil {
+		err = operand.Prepare(ctx, options)
+	}
+	if err == nil {
+		err = o.program()
+	}
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	o.cluster = operand.New(options)
+	p.tested = o
+	p.work.Go(func() {
+		defer log.Close()
+		o.cluster.Run(p.ctx)
+	})
+	return nil
+}
+
+// options are those of the cluster around the operator.
+func (o *operatorUnderTest) options(log *slog.Logger) (operand.Options, error) {
+	rest, err := o.e.controlPlane.RESTConfig(operandUser, []string{"system:masters"}, o.e.controlPlane.ClientServer())
 	if err != nil {
 		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
 	}
@@ -40,79 +81,44 @@ func (p *pods) operandOptions(log *slog.Logger) (operand.Options, error) {
 	if err != nil {
 		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
 	}
-	return operand.Options{Client: client, Dynamic: dyn, Pods: p, Clock: clock.RealClock{}, Observed: p.observed, Log: log}, nil
+	return operand.Options{Client: client, Dynamic: dyn, Pods: o, Clock: clock.RealClock{}, Observed: o.decidedOn, Log: log}, nil
 }
 
-// prepareOperand makes an operator under test a unit, and begins what is around it.
-func (p *pods) prepareOperand(ctx context.Context) error {
-	log, err := os.OpenFile(p.operandLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("log of the cluster around the operator: %w", err)
-	}
-	o, err := p.operandOptions(slog.New(slog.NewTextHandler(log, nil)))
-	if err == nil {
-		err = operand.Prepare(ctx, o)
-	}
-	if err == nil {
-		err = p.operatorProgram()
-	}
-	if err != nil {
-		return errors.Join(err, log.Close())
-	}
-	p.operand = operand.New(o)
-	p.work.Go(func() {
-		defer log.Close()
-		p.operand.Run(p.ctx)
-	})
-	return nil
-}
-
-// operatorProgram is the operator under test as a process. It has the rights of an administrator, and reaches the API as an aggregator does.
-func (p *pods) operatorProgram() error {
-	at := p.e.controlPlane.AggregatorPlace(1)
-	kubeconfig, err := p.e.sut.kubeconfig(at, "operator", operatorUser, []string{"system:masters"})
+// program makes the operator a process. It has the rights of an administrator, and reaches the API as an aggregator does.
+func (o *operatorUnderTest) program() error {
+	at := o.e.controlPlane.AggregatorPlace(1)
+	kubeconfig, err := o.e.sut.kubeconfig(at, "operator", operatorUser, []string{"system:masters"})
 	if err != nil {
 		return fmt.Errorf("kubeconfig of the operator: %w", err)
 	}
-	p.operator.Unit = at.Unit(p.operator.Identity, func(context.Context) (Command, error) {
-		return p.e.sut.command(p.e.opts.OperatorCommand, p.e.sut.commonValues(at, kubeconfig), "operator")
+	o.operator.Unit = at.Unit(o.operator.Identity, func(context.Context) (Command, error) {
+		return o.e.sut.command(o.e.opts.OperatorCommand, o.e.sut.commonValues(at, kubeconfig), "operator")
 	})
 	return nil
 }
 
-// operandLog is the log of what is around an operator under test.
-func (p *pods) operandLog() string { return p.logFile() + ".cluster" }
-
-// observed leaves in the history what the objects of an operator under test say.
-func (p *pods) observed(d *history.Decision) {
-	p.mu.Lock()
-	news := p.decided == nil || !operated.Same(*p.decided, *d)
-	p.decided = d
-	p.mu.Unlock()
-	if news {
-		p.e.record(d)
-	}
-	p.switching(d.Stage != "")
-}
-
 // Migrate implements operand.Pods. Everything is migrated when every encrypted resource was, under the same revision.
-func (p *pods) Migrate(ctx context.Context, resource schema.GroupVersionResource) error {
+func (o *operatorUnderTest) Migrate(ctx context.Context, resource schema.GroupVersionResource) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	under := p.newest().revision
-	if err := p.e.data.rewriteAll(ctx, resource); err != nil {
+	under := o.newest()
+	if err := o.e.data.rewriteAll(ctx, resource); err != nil {
 		return fmt.Errorf("migrate the data: %w", err)
 	}
-	p.mu.Lock()
-	if p.migrated.under != under {
-		p.migrated.under, p.migrated.resources = under, nil
-	}
-	p.migrated.resources = append(p.migrated.resources, resource)
-	all := !slices.ContainsFunc(p.e.data.kinds(), func(k Encrypted) bool { return !slices.Contains(p.migrated.resources, k.Resource) })
-	p.mu.Unlock()
-	if !all {
+	if !o.migratedAll(under.revision, resource) {
 		return nil
 	}
-	p.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().providers})
-	return p.e.data.takeInventory(ctx)
+	o.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: under.providers})
+	return o.e.data.takeInventory(ctx)
+}
+
+// migratedAll notes that a resource was migrated under a revision, and reports whether all are.
+func (o *operatorUnderTest) migratedAll(under int, resource schema.GroupVersionResource) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.migrated.under != under {
+		o.migrated.under, o.migrated.resources = under, nil
+	}
+	o.migrated.resources = append(o.migrated.resources, resource)
+	return !slices.ContainsFunc(o.e.data.kinds(), func(k Encrypted) bool { return !slices.Contains(o.migrated.resources, k.Resource) })
 }

@@ -45,7 +45,7 @@ func (op *operatedParts) prepareOperators(ctx context.Context) error {
 	if op.e.opts.OperatorCommand == "" {
 		return nil
 	}
-	return op.e.pods.prepareOperand(ctx)
+	return op.e.pods.testOperator(ctx)
 }
 
 // prepareOperator does what each has of its own.

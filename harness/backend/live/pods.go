@@ -7,9 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -32,18 +29,10 @@ type pods struct {
 	decided *history.Decision
 	lags    map[string]time.Duration // of what is rolled out, by node
 	load    context.CancelFunc       // ends the load of a switch; nil: nothing is switched
-	// migrated are the resources that were written anew under a revision, of an operator under test.
-	migrated struct {
-		under     int
-		resources []schema.GroupVersionResource
-	}
-	operand *operand.Cluster // around an operator under test; nil: the operator is this project's
+	tested  *operatorUnderTest       // nil: the operator is this project's
 }
 
-var (
-	_ lifecycle.Executor = (*pods)(nil)
-	_ operand.Pods       = (*pods)(nil)
-)
+var _ lifecycle.Executor = (*pods)(nil)
 
 // pod is one of them. The zero value is an API server with clear text and nothing beside it.
 type pod struct {

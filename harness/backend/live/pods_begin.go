@@ -45,8 +45,8 @@ func (p *pods) configuredOn(b beginning) Encryption {
 
 // readBeginning reads the newest revisions, through any API server.
 func (op *operatedParts) readBeginning(ctx context.Context) (b beginning, err error) {
-	if op.e.pods.operand != nil {
-		rev, c := op.e.pods.operand.Installer.Current()
+	if tested := op.e.pods.tested; tested != nil {
+		rev, c := tested.cluster.Installer.Current()
 		return beginning{rev, c.File, c.Plugins}, nil
 	}
 	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {

@@ -73,8 +73,8 @@ func (p *pods) expect(name string, b beginning) {
 
 // began notes what an API server has begun with, and leaves it in the history.
 func (p *pods) began(ctx context.Context, n *Node, b beginning) error {
-	if p.operand != nil {
-		p.operand.Installer.Joined(n.Name, b.revision)
+	if p.tested != nil {
+		p.tested.cluster.Installer.Joined(n.Name, b.revision)
 	}
 	if b.file == nil {
 		p.e.encrypting.recordConfiguredOn(n.Name)

@@ -101,7 +101,7 @@ func (m *mirrors) one(ctx context.Context, node string, wanted mirror, c Configu
 	}
 	pod.Status.Phase = corev1.PodPending
 	ready := corev1.ConditionFalse
-	if m.coming[node] <= wanted.revision && (wanted.ready || there && has.revision == wanted.revision && has.ready) {
+	if wanted.ready || has == (mirror{wanted.revision, true}) { // one that was ready still runs
 		pod.Status.Phase = corev1.PodRunning
 	}
 	if wanted.ready {

@@ -83,7 +83,7 @@ func streams() []Mutant {
 			File: serving, Old: `unstructured.NestedStringSlice(health.Object, "spec", "keyIDs")`, New: `unstructured.NestedStringSlice(health.Object, "status", "readyNodes")`, Test: "TestStatusIsNotSent", Statements: []string{"S1-09"},
 		},
 		{
-			Name: "stream-idle-connections-kept", Mistake: "no bound for a connection without a stream: whoever has a certificate can hold as many as the aggregator has file descriptors",
+			Name: "stream-idle-connections-kept", Mistake: "no bound for a connection without a stream: a client with a certificate can hold as many connections as the aggregator has file descriptors",
 			File: bounds, Old: ", MaxConnectionIdle: idleTimeout", New: "", Test: "TestIdleConnectionsEnd", Statements: []string{"S1-10"},
 		},
 		{
