@@ -86,11 +86,15 @@ func (p *program) State() State {
 	return p.state
 }
 
-// process is the current or last one; nil before the first start.
-func (p *program) process() *process.Process {
+// process is the one that a verb is for; without one that has not ended, the verb is refused. A start that goes on comes to its end
+// first: its program may be seen to run before its state says so.
+func (p *program) process(verb string) (*process.Process, error) {
 	p.forking.Lock()
 	defer p.forking.Unlock()
-	return p.current
+	if s := p.State(); !s.alive() {
+		return nil, conflict("%s: the program is %s; start it first", verb, s.State)
+	}
+	return p.current, nil
 }
 
 // launch starts a process. The caller holds forking.
@@ -216,20 +220,22 @@ func (p *program) hold(state string, end func(*process.Process) error) error {
 
 // pause freezes the program and its children.
 func (p *program) pause(ctx context.Context) error {
-	if s := p.State(); !s.alive() {
-		return conflict("pause: the program is %s; start it first", s.State)
+	current, err := p.process("pause")
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, pauseLimit)
 	defer cancel()
-	return p.process().Pause(ctx)
+	return current.Pause(ctx)
 }
 
 // resume lets a paused program continue.
 func (p *program) resume(context.Context) error {
-	if s := p.State(); !s.alive() {
-		return conflict("resume: the program is %s; start it first", s.State)
+	current, err := p.process("resume")
+	if err != nil {
+		return err
 	}
-	return p.process().Resume()
+	return current.Resume()
 }
 
 // markerSuffix is added to the path of the control socket.
