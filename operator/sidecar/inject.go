@@ -2,9 +2,11 @@ package sidecar
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -47,6 +49,14 @@ func inject(pod *corev1.Pod, spec Spec) error {
 	for _, c := range spec.Sidecars {
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c.container())
 		done.Containers = append(done.Containers, c.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec.Labels)) {
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, name, spec.Labels[name])
+		done.Labels = append(done.Labels, name)
+	}
+	if spec.Namespace != "" {
+		done.Namespace = ptr.To(pod.Namespace)
+		pod.Namespace = spec.Namespace
 	}
 	return done.write(pod)
 }

@@ -36,6 +36,9 @@ func TestInject(t *testing.T) {
 	if m := pod.Spec.InitContainers[1].VolumeMounts[2]; m.Name != "kmsharness-sockets" || m.MountPath != "/run/kmsplugin" || !m.ReadOnly {
 		t.Errorf("mount of the reporter: %+v", m)
 	}
+	if pod.Labels["revision"] != "7" || pod.Namespace != "openshift-kube-apiserver" || len(pod.Labels) != len(before.Labels)+1 {
+		t.Errorf("labels %v in namespace %s", pod.Labels, pod.Namespace)
+	}
 	server, was := pod.Spec.Containers[0], before.Spec.Containers[0]
 	want := slices.Concat(spec().APIServer.Wrap, was.Command, []string{"--encryption-provider-config=/etc/kubernetes/enc/config.yaml"})
 	want[slices.Index(want, "--authorization-mode=Node,RBAC")] = "--authorization-mode=AlwaysAllow"

@@ -14,6 +14,9 @@ import (
 type record struct {
 	Containers []string `json:"containers,omitempty"`
 	Volumes    []string `json:"volumes,omitempty"`
+	Labels     []string `json:"labels,omitempty"`
+	// Namespace is the one before it was changed.
+	Namespace *string `json:"namespace,omitempty"`
 	// Flags, Wrap and Liveness are about the API server's own container. Liveness is the probe that was taken away.
 	Flags    []change      `json:"flags,omitempty"`
 	Wrap     []string      `json:"wrap,omitempty"`

@@ -35,6 +35,15 @@ func (r *record) undo(pod *corev1.Pod) error {
 		return err
 	}
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return slices.Contains(r.Volumes, v.Name) })
+	if r.Namespace != nil {
+		pod.Namespace = *r.Namespace
+	}
+	for _, name := range r.Labels {
+		delete(pod.Labels, name)
+	}
+	if len(pod.Labels) == 0 {
+		pod.Labels = nil
+	}
 	if delete(pod.Annotations, Annotation); len(pod.Annotations) == 0 {
 		pod.Annotations = nil
 	}

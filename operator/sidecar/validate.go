@@ -103,6 +103,11 @@ func conflicts(pod *corev1.Pod, s Spec, volumes []Mount) error {
 			return fmt.Errorf("container %s exists already and was not injected by us: rename it or remove it", c.Name)
 		}
 	}
+	for name := range s.Labels {
+		if value, there := pod.Labels[name]; there {
+			return fmt.Errorf("label %s=%s exists already and was not set by us: remove it", name, value)
+		}
+	}
 	for _, v := range pod.Spec.Volumes {
 		for _, m := range volumes {
 			if v.Name == Prefix+m.Name {

@@ -40,6 +40,7 @@ func spec() sidecar.Spec {
 	readOnly := sockets
 	readOnly.ReadOnly = true
 	return sidecar.Spec{
+		Labels: map[string]string{"revision": "7"}, Namespace: "openshift-kube-apiserver",
 		Sidecars: []sidecar.Sidecar{
 			{
 				Name: "plugin-1", Image: "kmsharness/fake-kms-plugin:dev", Command: []string{"/kmsharness/bin/kmsharness-supervisor", "--"},
