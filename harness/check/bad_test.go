@@ -227,6 +227,16 @@ func expecting(keyIDs ...string) *history.Expected {
 	return x
 }
 
+// rolled is the pod of the API server on cp-1 that is made anew; the end of its API server comes before the others, its start after them.
+func rolled(others ...any) several {
+	server := func(state string) *history.Process {
+		return &history.Process{Role: history.RoleAPIServer, Node: "cp-1", State: state}
+	}
+	all := append(several{server(history.ProcessStopped)}, others...)
+	return append(all, server(history.ProcessStarted), server(history.ProcessReady),
+		&history.Container{Node: "cp-1", Namespace: "kube-system", Pod: "kube-apiserver-cp-1", State: history.PodRevised, Revision: 2})
+}
+
 func pluginStopped() *history.Process {
 	return &history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: "9", State: history.ProcessStopped}
 }
@@ -517,6 +527,7 @@ func knownBad() []known {
 		{"a plugin ends before its reporter", "SWITCH-ORDER", "", switching(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped())},
 		{"an operator ends a plugin while its API server needs it", "SWITCH-ORDER", "", operated(extra(toldAll("identity", "kms-9"), pluginStopped()))},
 		{"an operator ends a plugin, named by a hash, while its API server needs it", "SWITCH-ORDER", "", operated(extra(hashed("kms-2", toldAll("identity", "kms-2")), pluginStopped()))},
+		{"a pod is made anew without a plugin that its API server needs", "SWITCH-ORDER", "", operated(extra(toldAll("identity", "kms-9"), rolled(pluginStopped())))},
 		{"an operator ends a plugin before its reporter", "SWITCH-ORDER", "", operated(extra(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped()))},
 		{"an entry is refused for its content", "ACCEPTED", "", extra(byReporter(refusedApply("Invalid", history.Cause{Reason: "FieldValueRequired",
 			Message: "Required value", Field: "status.encryptionStatus.healthReports[0].remoteKeyID"}), 422))},

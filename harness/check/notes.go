@@ -22,7 +22,7 @@ func notes(v *Facts) []string {
 	}
 	for n := range v.events {
 		e := &v.events[n]
-		if text, node := death(*e, watched); text != "" && v.complete.has(e.At) && !asked(v, node, e.At) {
+		if text, node := death(*e, watched); text != "" && v.complete.has(e.At) && !asked(v, node, e.At) && !v.processes.revising(node).has(e.At) {
 			all = append(all, fmt.Sprintf("at %s (%s): %s, and no action asked for that", short(e.At.Sub(v.complete.from)), e.At.UTC().Format("15:04:05.000"), text))
 		}
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,8 @@ func judgeSwitchOrder(v *Facts) (f Finding) {
 			k.judgeConfigured(v, &f, e)
 		case e.Kind == history.KindProcess && e.Process.Role == history.RolePlugin && e.Process.State == history.ProcessStopped:
 			k.judgeStopped(v, &f, e)
+		case revised(e) && k.judgeable(e.Container.Node):
+			k.judgeRevised(v, &f, e)
 		}
 		k.apply(e)
 	}
@@ -68,6 +71,9 @@ func (k *keepers) judgeConfigured(v *Facts, f *Finding, e *history.Event) {
 // judgeStopped judges the end of a plugin in a switch. What a scenario does to plugins itself is its own business.
 func (k *keepers) judgeStopped(v *Facts, f *Finding, e *history.Event) {
 	p := e.Process
+	if v.processes.revising(p.Node).has(e.At) {
+		return // with its pod: the next one is judged
+	}
 	if !switchedAt(v, e.At) || handled(v, e.At) || !k.expected[p.Node] || !slices.Contains(k.ends, p.Node) && v.processes.startedAnew(p, e.At) {
 		return
 	}
@@ -84,6 +90,23 @@ func (k *keepers) judgeStopped(v *Facts, f *Finding, e *history.Event) {
 	if reportsStill(v, plugin{p.Node, p.KeyID}, e.At) {
 		f.Violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped while the reporter of its node asked it",
 			Allowed: "after the reporter has ended, or has been started again without it"})
+	}
+}
+
+// judgeRevised judges a pod that was made anew: a plugin that its API server needs runs in it, unless the scenario has ended it.
+func (k *keepers) judgeRevised(v *Facts, f *Finding, e *history.Event) {
+	node := e.Container.Node
+	if handled(v, e.At) {
+		return
+	}
+	f.JudgedAt(e.At, e.At)
+	for _, provider := range k.configured[node] {
+		keyID := k.pluginOf(provider)
+		if keyID != "" && !v.processes.up(process{role: history.RolePlugin, node: node, keyID: keyID}, e.At) {
+			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: node, KeyID: keyID, Seen: fmt.Sprintf("revision %d of the pod has no plugin that runs for %s", e.Container.Revision, provider),
+				Allowed: "a plugin for every provider of its API server's configuration"})
+			return
+		}
 	}
 }
 

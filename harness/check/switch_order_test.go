@@ -1,6 +1,7 @@
 package check
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -48,6 +49,23 @@ func TestPluginStartedAnew(t *testing.T) {
 	for _, f := range v.Invariants {
 		if f.ID == "SWITCH-ORDER" && (f.Judged == 0 || len(f.Violations) > 0) {
 			t.Errorf("judged %d, %+v", f.Judged, f.Violations)
+		}
+	}
+}
+
+// A plugin ends with its pod, whatever its API server has loaded, when the next pod has it again.
+func TestPodMadeAnewWithItsPlugin(t *testing.T) {
+	started, ready := pluginStopped(), pluginStopped()
+	started.State, ready.State = history.ProcessStarted, history.ProcessReady
+	v := Run(operated(extra(toldAll("identity", "kms-9"), started, ready, rolled(pluginStopped(), started, ready)))())
+	for _, f := range v.Invariants {
+		if f.ID == "SWITCH-ORDER" && (f.Judged == 0 || len(f.Violations) > 0) {
+			t.Errorf("judged %d, %+v", f.Judged, f.Violations)
+		}
+	}
+	for _, note := range v.Notes {
+		if strings.Contains(note, "no action asked for that") {
+			t.Error(note)
 		}
 	}
 }

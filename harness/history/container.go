@@ -16,6 +16,9 @@ const (
 	ContainerUnseen   = "unseen"   // no change of it: until further notice nobody says what happens in Node
 )
 
+// PodRevised is a state of a pod as a whole: it was made anew, as Revision has it, and its API server and plugins run. Name is empty.
+const PodRevised = "revised"
+
 // Container is a change of a container, as the engine or containerd tells it. What a process below hold does is a Process: its
 // container changes only when hold itself ends, or passes on that its program did.
 type Container struct {
@@ -24,8 +27,12 @@ type Container struct {
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	// Name in the pod, or of the engine.
-	Name  string `json:"name"`
+	Name  string `json:"name,omitempty"`
 	State string `json:"state"`
+	// PodUID is that of the pod of a container that started. For a static pod it is the kubelet's, which changes with every revision.
+	PodUID string `json:"podUID,omitempty"`
+	// Revision of a pod that was revised.
+	Revision int `json:"revision,omitempty"`
 	// ExitCode of one that exited, Restarts of one that started: how many were in its place before. nil: nobody told.
 	ExitCode *int   `json:"exitCode,omitempty"`
 	Restarts *int   `json:"restarts,omitempty"`
@@ -36,14 +43,20 @@ type Container struct {
 func (c Container) String() string {
 	name := c.Name
 	if c.Pod != "" {
-		name = c.Pod + "/" + c.Name
+		name = strings.TrimSuffix(c.Pod+"/"+c.Name, "/")
 	}
 	parts := []string{strings.Join([]string{c.Node, name, c.State}, " ")}
+	if c.Revision != 0 {
+		parts = append(parts, fmt.Sprintf("revision %d", c.Revision))
+	}
 	if c.ExitCode != nil {
 		parts = append(parts, fmt.Sprintf("exit code %d", *c.ExitCode))
 	}
 	if c.Restarts != nil {
 		parts = append(parts, fmt.Sprintf("restart %d", *c.Restarts))
+	}
+	if c.PodUID != "" {
+		parts = append(parts, "pod "+c.PodUID)
 	}
 	if c.Detail != "" {
 		parts = append(parts, c.Detail)

@@ -51,7 +51,7 @@ func (r *Recorder) Containerd(line []byte) error {
 	}
 	c := &history.Container{Node: r.Node, Namespace: i.Namespace, Pod: i.Pod, Name: i.Name, State: change.State, ExitCode: change.ExitCode}
 	if change.State == history.ContainerStarted {
-		c.Restarts = i.Restarts
+		c.Restarts, c.PodUID = i.Restarts, i.PodUID
 	}
 	r.Sink.Record(change.At, r.Source, c)
 	return nil
@@ -76,6 +76,7 @@ func (r *Recorder) identity(id string) (Identity, bool, error) {
 // Identity is what Kubernetes calls a container.
 type Identity struct {
 	Namespace, Pod, Name string
+	PodUID               string
 	Restarts             *int // nil: unknown
 }
 
@@ -84,6 +85,7 @@ const (
 	labelKind          = "io.cri-containerd.kind"
 	labelNamespace     = "io.kubernetes.pod.namespace"
 	labelPod           = "io.kubernetes.pod.name"
+	labelUID           = "io.kubernetes.pod.uid"
 	labelName          = "io.kubernetes.container.name"
 	annotationRestarts = "io.kubernetes.container.restartCount"
 )
@@ -99,7 +101,7 @@ func Info(text []byte) (Identity, bool, error) {
 	if err := json.Unmarshal(text, &info); err != nil {
 		return Identity{}, false, fmt.Errorf("information about a container: %w", err)
 	}
-	i := Identity{Namespace: info.Labels[labelNamespace], Pod: info.Labels[labelPod], Name: info.Labels[labelName]}
+	i := Identity{Namespace: info.Labels[labelNamespace], Pod: info.Labels[labelPod], Name: info.Labels[labelName], PodUID: info.Labels[labelUID]}
 	if info.Labels[labelKind] != "container" || i.Pod == "" || i.Name == "" {
 		return Identity{}, false, nil
 	}
