@@ -10,8 +10,8 @@ import (
 // VerbLink breaks a link of the network, or restores it.
 const VerbLink Verb = "link"
 
-// modeRestore ends what another mode of the same verb began.
-const modeRestore = "restore"
+// LinkRestore is the mode that ends a fault of a link.
+const LinkRestore = "restore"
 
 // Link breaks a link of the network, or restores it.
 type Link struct {
@@ -53,7 +53,7 @@ func (l *Link) Ends() Selector { return Selector{From: l.From, To: l.To, Node: l
 
 // State is the link's state in a history.
 func (l *Link) State() string {
-	if l.Mode == modeRestore {
+	if l.Mode == LinkRestore {
 		return history.LinkOK
 	}
 	return l.Mode
@@ -76,7 +76,7 @@ func (l *Link) harm() string { return harmOf(l) }
 
 // harmOf is the verb and the mode, unless it restores.
 func harmOf(a Action) string {
-	if mode, _ := Params(a)["mode"].(string); mode != modeRestore {
+	if mode, _ := Params(a)["mode"].(string); mode != LinkRestore {
 		return string(a.Verb()) + "-" + mode
 	}
 	return ""
@@ -84,7 +84,7 @@ func harmOf(a Action) string {
 
 // Undo implements Undoable.
 func (l *Link) Undo() Action {
-	if l.Mode == modeRestore {
+	if l.Mode == LinkRestore {
 		return nil
 	}
 	return RestoreLink(l.Ends())
@@ -92,16 +92,16 @@ func (l *Link) Undo() Action {
 
 // RestoreLink is the action that makes a link whole.
 func RestoreLink(s Selector) *Link {
-	return &Link{From: s.From, To: s.To, Node: s.Node, Mode: modeRestore}
+	return &Link{From: s.From, To: s.To, Node: s.Node, Mode: LinkRestore}
 }
 
 // Lasts implements Lasting.
-func (l *Link) Lasts() bool { return l.Mode != modeRestore }
+func (l *Link) Lasts() bool { return l.Mode != LinkRestore }
 
 // EndedBy implements Lasting.
 func (l *Link) EndedBy(b Action) bool {
 	other, ok := b.(*Link)
-	return ok && other.Mode == modeRestore && other.Ends().covers(l.Ends())
+	return ok && other.Mode == LinkRestore && other.Ends().covers(l.Ends())
 }
 
 // linkEnds are the links that exist, from and to.
@@ -138,7 +138,7 @@ func linkModes() []string {
 
 // dnsModes are those of a link to DNS. Nothing else has the last but one.
 func dnsModes() []string {
-	return []string{history.LinkCut, history.LinkStale, history.LinkServFail, history.LinkNXDomain, modeRestore}
+	return []string{history.LinkCut, history.LinkStale, history.LinkServFail, history.LinkNXDomain, LinkRestore}
 }
 
 func (l *Link) check(v *validation, at place) {
@@ -158,7 +158,7 @@ func (l *Link) check(v *validation, at place) {
 		v.keyword(at.at("to"), "to (from reporter with connectivity "+c+")", l.To, []string{to})
 	}
 	if l.From == history.RoleNode { // its whole connection
-		v.keyword(at.at("mode"), "mode (from node to network)", l.Mode, []string{"cut", modeRestore})
+		v.keyword(at.at("mode"), "mode (from node to network)", l.Mode, []string{"cut", LinkRestore})
 		if v.scenario.Topology.ControlPlanes == 1 {
 			v.add(at, "a link from node to network with one control-plane node, expected several: alone it reaches all that it needs")
 		}
