@@ -238,8 +238,8 @@ func (p *program) resume(context.Context) error {
 	return current.Resume()
 }
 
-// markerSuffix is added to the path of the control socket.
-const markerSuffix = ".held"
+// MarkerSuffix is added to the path of the control socket: the file says that the program is to stay down when the next container starts.
+const MarkerSuffix = ".held"
 
 // marker is a file that says, across restarts of the container, that the program is down on request.
 type marker struct {
@@ -250,7 +250,7 @@ func markerOf(control endpoint.Endpoint) marker {
 	if !control.IsFile() {
 		return marker{}
 	}
-	return marker{control.Address + markerSuffix}
+	return marker{control.Address + MarkerSuffix}
 }
 
 // read gives Stopped or Killed, or "" if the program is not held.

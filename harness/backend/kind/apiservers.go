@@ -112,7 +112,7 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, key
 	if err != nil {
 		return err
 	}
-	s.resources, s.plugins = []string{live.Flunders}, f.pluginsOf(apiServer, name, &f.profile, func(string) string { return "" })
+	s.resources, s.plugins = []string{live.Flunders}, f.pluginsOf(apiServer, name, &f.profile, f.containersFor(keyIDs), func(string) string { return "" })
 	s.command = func(context.Context) ([]string, error) { return f.words(at, f.address(name)), nil }
 	n := &live.Node{Name: name, APIServer: apiServer, Server: s}
 	if n.Admin, err = f.client(beside.Server.URL()); err != nil {
@@ -198,8 +198,16 @@ func (f *aggregatedServers) words(at podFiles, address string) []string {
 func (f *aggregatedServers) deploy(ctx context.Context, server string) error {
 	objects := objectsOf(f.Stub)
 	for _, n := range f.nodes.List() {
-		objects = append(objects, deploymentOf(f.Stub, f.archives.images, n.Name, f.ports))
+		objects = append(objects, deploymentOf(f.Stub, f.archives.images, n.Name, f.ports, serverOf(n).podRevision()))
 	}
+	if err := f.create(ctx, server, objects...); err != nil {
+		return err
+	}
+	return eachNode(ctx, f.nodes.List(), f.awaitSupervisors)
+}
+
+// create is apply for objects of types.
+func (f *aggregatedServers) create(ctx context.Context, server string, objects ...runtime.Object) error {
 	var all []*unstructured.Unstructured
 	for _, o := range objects {
 		u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
@@ -209,10 +217,7 @@ func (f *aggregatedServers) deploy(ctx context.Context, server string) error {
 		delete(u, "status")
 		all = append(all, &unstructured.Unstructured{Object: u})
 	}
-	if err := f.apply(ctx, server, all...); err != nil {
-		return err
-	}
-	return eachNode(ctx, f.nodes.List(), f.awaitSupervisors)
+	return f.apply(ctx, server, all...)
 }
 
 // apply applies objects through an API server.
@@ -251,7 +256,13 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 
 // reset is for the next scenario; what it proves is live.ResetFurther's.
 func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario) error {
-	err := eachNode(ctx, f.nodes.List(), func(ctx context.Context, n *live.Node) error { return serverOf(n).reset(ctx, n, live.KeyIDs(s)) })
+	keyIDs := live.KeyIDs(s)
+	err := eachNode(ctx, f.nodes.List(), func(ctx context.Context, n *live.Node) error {
+		if err := reshape(ctx, f.podShape, f, n, keyIDs); err != nil {
+			return err
+		}
+		return serverOf(n).reset(ctx, n, keyIDs)
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
 	}
@@ -333,8 +344,11 @@ func (f *aggregatedServers) scale(ctx context.Context, n *live.Node, replicas in
 
 // awaitSupervisors returns when the supervisor of every container of a node's pod answers.
 func (f *aggregatedServers) awaitSupervisors(ctx context.Context, n *live.Node) error {
-	names := []string{unitAPIServer, unitReporter}
-	for _, c := range f.archives.images.pluginSidecars() {
+	names := []string{unitAPIServer}
+	if len(serverOf(n).plugins.names()) > 0 {
+		names = append(names, unitReporter)
+	}
+	for _, c := range f.archives.images.pluginSidecars(serverOf(n).plugins.names()) {
 		names = append(names, c.unit)
 	}
 	for _, name := range names {

@@ -25,6 +25,7 @@ type bootSpec struct {
 	name, dir, nodeImage, runDir string
 	shape                        shape
 	plain                        bool // nothing of this project in it
+	tested                       bool // the operator is one under test
 	programs                     *live.Programs
 	archives                     archives
 	progress                     func(string)
@@ -224,7 +225,7 @@ func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 func (b *booting) wirePlain(ctx context.Context) error {
 	b.p.units.startTailing()
 	for _, name := range b.names {
-		n, err := b.p.findNode(ctx, name)
+		n, err := b.p.findNode(ctx, name, nil)
 		if err != nil {
 			return fmt.Errorf("node %s: %w", name, err)
 		}
@@ -259,7 +260,7 @@ func (b *booting) wireNodes(ctx context.Context) error {
 		return err
 	}
 	inject := func(ctx context.Context, n *live.Node) error {
-		return b.p.container(n.Name).inject(ctx, serverOf(n), b.p.spec())
+		return b.p.container(n.Name).inject(ctx, serverOf(n), b.p.spec(n))
 	}
 	if err := eachNode(ctx, nodes, inject); err != nil {
 		return err

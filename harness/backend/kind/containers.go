@@ -11,7 +11,10 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	events "github.com/kmsharness/kmsharness/harness/record/container"
@@ -86,7 +89,7 @@ func watchInside(ctx context.Context, in container, node string, sink record.Sin
 
 // watched are the containers of the API servers' pods, with the plugins and reporters, of etcd, and of the aggregators.
 func watched(i events.Identity) bool {
-	static := i.Namespace == "kube-system" && (strings.HasPrefix(i.Pod, "kube-apiserver-") || strings.HasPrefix(i.Pod, "etcd-"))
+	static := (i.Namespace == metav1.NamespaceSystem || i.Namespace == operand.Namespace) && (strings.HasPrefix(i.Pod, "kube-apiserver-") || strings.HasPrefix(i.Pod, "etcd-"))
 	return static || i.Namespace == aggregators || ofAggregated(i.Namespace)
 }
 

@@ -66,6 +66,7 @@ type controlPlane struct {
 	accountKey []byte
 	// connectivity is how the reporters of kube-apiserver reach the API in the current scenario.
 	connectivity string
+	podShape     // of the current scenario
 	began        time.Time
 	kindSaid     string // output of the command with which kind failed
 
@@ -89,7 +90,7 @@ var _ live.ControlPlane = (*controlPlane)(nil)
 func newControlPlane(b bootSpec) *controlPlane {
 	host := live.NewHost(b.programs, b.runDir)
 	p := &controlPlane{Host: host, units: newUnits(host), layout: layout{b.dir}, began: time.Now(), cluster: b.name, archives: b.archives, nodeImage: b.nodeImage,
-		shape: b.shape, provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})), installed: map[string]bool{}}
+		shape: b.shape, podShape: podShape{tested: b.tested}, provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})), installed: map[string]bool{}}
 	p.aggregators = newDeployment("", replicas, p.layout.shared(), p.units)
 	p.aggregators.streams = b.shape.streams
 	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, record: host.Record}
@@ -218,10 +219,17 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 		return err
 	}
 	keyIDs := live.KeyIDs(s)
+	p.operated = s.Topology.ByOperator()
+	if err := makeNamespace(ctx, p); err != nil {
+		return err
+	}
 	stay := slices.DeleteFunc(p.nodes.List(), func(n *live.Node) bool { return slices.Contains(plan.Out, n.Name) })
 	err = eachNode(ctx, stay, func(ctx context.Context, n *live.Node) error {
 		// A scenario may have left etcd paused.
 		if _, err := p.container(n.Name).exec(ctx, "pkill", "-CONT", "-x", "etcd"); err != nil {
+			return err
+		}
+		if err := reshape(ctx, p.podShape, p, n, keyIDs); err != nil {
 			return err
 		}
 		return serverOf(n).reset(ctx, n, keyIDs)

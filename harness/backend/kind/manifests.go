@@ -3,6 +3,7 @@ package kind
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +37,7 @@ func deploymentName(s live.Stub, node string) string { return s.APIServer + "-" 
 
 // deploymentOf is an aggregated API server on a node: its pod and no other, so that one action can take the pod of one node away. The pod is
 // tied to the node, where its files are, past the scheduler. The sockets are in an emptyDir.
-func deploymentOf(s live.Stub, img images, node string, ports hostPorts) *appsv1.Deployment {
+func deploymentOf(s live.Stub, img images, node string, ports hostPorts, r podRevision) *appsv1.Deployment {
 	labels := map[string]string{labelAPIServer: s.APIServer, labelNode: node}
 	volumes, mounts := aggregatedVolumes(s)
 	return &appsv1.Deployment{
@@ -47,13 +48,13 @@ func deploymentOf(s live.Stub, img images, node string, ports hostPorts) *appsv1
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}, // both would use the same files
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{labelAPIServer: s.APIServer, labelNode: node, labelRevision: strconv.Itoa(r.number)}},
 				Spec: corev1.PodSpec{
 					NodeName: node, ServiceAccountName: s.APIServer, AutomountServiceAccountToken: ptr.To(false),
 					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, // also a node that was without power for long
 					TerminationGracePeriodSeconds: ptr.To[int64](podGrace),
 					Volumes:                       volumes,
-					InitContainers:                sidecarsOf(s, img, ports, mounts),
+					InitContainers:                sidecarsOf(s, img, ports, mounts, r.plugins),
 					Containers:                    []corev1.Container{serverContainer(s, img, ports, mounts)},
 				},
 			},
@@ -94,9 +95,12 @@ func hostPath(name, path string, kind corev1.HostPathType) corev1.Volume {
 }
 
 // sidecarsOf are the plugins and the reporter, all of which wait for their command.
-func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount) []corev1.Container {
+func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount, plugins []string) []corev1.Container {
+	if len(plugins) == 0 {
+		return nil
+	}
 	var all []corev1.Container
-	for _, c := range img.pluginSidecars() {
+	for _, c := range img.pluginSidecars(plugins) {
 		all = append(all, containerIn(s, c.unit, c.image, c.security(), mounts))
 	}
 	var own []corev1.VolumeMount
@@ -145,6 +149,10 @@ const (
 	portAggregated = "8443"
 	// labelAPIServer and labelNode are the labels of its pods.
 	labelAPIServer, labelNode = "kmsharness.io/apiserver", "kmsharness.io/node"
+	// labelRevision has the revision of every API server's pod, as OpenShift's installer sets it.
+	labelRevision = "revision"
+	// labelServes marks every pod of a kube-apiserver, as OpenShift does.
+	labelServes = "apiserver"
 )
 
 // hostPorts are those of a node that lead to the pod of an aggregated API server there, ready or not: a Service leads to any, and to ready
@@ -242,9 +250,9 @@ func securityOf(user, group int64) *corev1.SecurityContext {
 
 // pluginSidecars are the containers for plugins of a pod. With a plugin under test there is one for it behind each for a fake plugin. It
 // runs as the user of the harness: no other user but root can enter its folders, and hooks can change its files.
-func (img images) pluginSidecars() []pluginSidecar {
+func (img images) pluginSidecars(units []string) []pluginSidecar {
 	var all []pluginSidecar
-	for _, unit := range pluginContainerUnits() {
+	for _, unit := range units {
 		all = append(all, pluginSidecar{unit, img.plugin, 0, uidReporter})
 		if img.underTest() {
 			all = append(all, pluginSidecar{unitUnderTest(unit), img.pluginUnderTest, int64(os.Getuid()), int64(os.Getgid())})
@@ -253,24 +261,20 @@ func (img images) pluginSidecars() []pluginSidecar {
 	return all
 }
 
-// spec is what the API server's static pod of a node gets: containers for plugins, the API server's own wiring, the reporter. The
-// words of their commands are in files, so a scenario that needs others does not change the pod. lb is the host of the load balancer, for the in-cluster
+// spec is what the API server's static pod of a node gets: containers for plugins, the API server's own wiring, the reporter if there are plugins. The
+// words of their commands are in files, so other words do not change the pod. lb is the host of the load balancer, for the in-cluster
 // configuration of the reporter. A static pod has no service account, so the harness does with the volume what a kubelet does.
-func spec(img images, lb string) sidecar.Spec {
-	var s sidecar.Spec
-	for _, c := range img.pluginSidecars() {
+func spec(img images, lb string, r podRevision) sidecar.Spec {
+	s := sidecar.Spec{Labels: map[string]string{labelRevision: strconv.Itoa(r.number), labelServes: "true"}}
+	for _, c := range img.pluginSidecars(r.plugins) {
 		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
 			Name: containerName(c.unit), Image: c.image, Command: supervisedFromFile(inNodeState, c.unit),
 			Mounts: folders(), SecurityContext: c.security(),
 		})
 	}
-	s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
-		Name: containerName(unitReporter), Image: img.reporter,
-		Command: supervisedFromFile(inNodeState, unitReporter, "--env", "KUBERNETES_SERVICE_HOST="+lb, "--env", "KUBERNETES_SERVICE_PORT="+portAPIServer),
-		Mounts: append(reporterFolders(inNodeState), sidecar.Mount{
-			Name: volumeAccount, HostPath: podFiles{seen: inNodeState}.account().seen, Type: corev1.HostPathDirectory, MountPath: live.ServiceAccountDir, ReadOnly: true,
-		}), AfterAPIServer: true, SecurityContext: securityOf(uidReporter, uidReporter),
-	})
+	if len(r.plugins) > 0 {
+		s.Sidecars = append(s.Sidecars, reporterSidecar(img, lb))
+	}
 	s.APIServer = sidecar.APIServer{
 		Flags: []sidecar.Flag{
 			{Name: "encryption-provider-config", Value: inNode(encryptionFile)},
@@ -287,6 +291,17 @@ func spec(img images, lb string) sidecar.Spec {
 		Wrap: append(supervisedIn(inNodeState, unitAPIServer, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String()), "--"),
 	}
 	return s
+}
+
+// reporterSidecar is the container of the reporter in a static pod.
+func reporterSidecar(img images, lb string) sidecar.Sidecar {
+	return sidecar.Sidecar{
+		Name: containerName(unitReporter), Image: img.reporter,
+		Command: supervisedFromFile(inNodeState, unitReporter, "--env", "KUBERNETES_SERVICE_HOST="+lb, "--env", "KUBERNETES_SERVICE_PORT="+portAPIServer),
+		Mounts: append(reporterFolders(inNodeState), sidecar.Mount{
+			Name: volumeAccount, HostPath: podFiles{seen: inNodeState}.account().seen, Type: corev1.HostPathDirectory, MountPath: live.ServiceAccountDir, ReadOnly: true,
+		}), AfterAPIServer: true, SecurityContext: securityOf(uidReporter, uidReporter),
+	}
 }
 
 // supervisedIn runs a unit below the supervisor, with the files of its pod in a folder of the node; the program follows.

@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -83,15 +85,15 @@ func (p *controlPlane) readyNode(ctx context.Context, name string, keyIDs []stri
 	if _, err := p.container(name).exec(ctx, "sh", "-c", each); err != nil {
 		return nil, err
 	}
-	n, err := p.findNode(ctx, name)
+	n, err := p.findNode(ctx, name, keyIDs)
 	if err != nil {
 		return nil, err
 	}
 	return n, serverOf(n).plugins.prepare(ctx, n, keyIDs)
 }
 
-// findNode is a node where its container is now.
-func (p *controlPlane) findNode(ctx context.Context, name string) (*live.Node, error) {
+// findNode is a node where its container is now, with a pod for the plugins of keyIDs.
+func (p *controlPlane) findNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
 	c := p.container(name)
 	ip, err := c.address(ctx)
 	if err != nil {
@@ -109,7 +111,7 @@ func (p *controlPlane) findNode(ctx context.Context, name string) (*live.Node, e
 		return nil, err
 	}
 	s.auditLog = l.file(auditLog)
-	s.plugins = p.pluginsOf("", name, &p.profile, func(keyID string) string { return live.HostSocket(l.sockets(), keyID) })
+	s.plugins = p.pluginsOf("", name, &p.profile, p.containersFor(keyIDs), func(keyID string) string { return live.HostSocket(l.sockets(), keyID) })
 	config, err := p.AdminConfig(url)
 	if err != nil {
 		return nil, err
@@ -149,8 +151,14 @@ func (p *controlPlane) connect(n *live.Node) {
 	}
 }
 
-// spec is that of the static pod of every node.
-func (p *controlPlane) spec() sidecar.Spec { return spec(p.archives.images, p.lb.host()) }
+// spec is that of the static pod of a node, in the revision that comes.
+func (p *controlPlane) spec(n *live.Node) sidecar.Spec {
+	s := spec(p.archives.images, p.lb.host(), serverOf(n).podRevision())
+	if p.podNamespace() != metav1.NamespaceSystem {
+		s.Namespace = p.podNamespace()
+	}
+	return s
+}
 
 // kubeletKnows waits until the kubelet of a node knows from an API server which pods it has. Before that it deletes none, and would start
 // the API server that kubeadm made again instead of the one of the new manifest, for minutes. One that has joined a moment ago is not so
@@ -173,7 +181,7 @@ func (c container) kubeletKnows(ctx context.Context, node string) error {
 func (c container) inject(ctx context.Context, s *server, spec sidecar.Spec) error {
 	ctx, cancel := context.WithTimeout(ctx, injectTimeout)
 	defer cancel()
-	if err := c.injectManifest(ctx, spec); err != nil {
+	if err := c.injectManifest(ctx, manifest, spec); err != nil {
 		return err
 	}
 	// It is not below the supervisor: its parent is the runtime's shim. The script fails until there is none.
@@ -191,9 +199,9 @@ done
 	return s.started(ctx)
 }
 
-// injectManifest changes the manifest in one step.
-func (c container) injectManifest(ctx context.Context, spec sidecar.Spec) error {
-	old, err := c.read(ctx, manifest)
+// injectManifest changes the manifest in a file in one step.
+func (c container) injectManifest(ctx context.Context, file string, spec sidecar.Spec) error {
+	old, err := c.read(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -201,7 +209,7 @@ func (c container) injectManifest(ctx context.Context, spec sidecar.Spec) error 
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, manifest, "/etc/kubernetes/kube-apiserver.next", text)
+	return c.write(ctx, file, "/etc/kubernetes/kube-apiserver.next", text)
 }
 
 // server is the API server of a node.
@@ -213,6 +221,7 @@ type server struct {
 	// resources that it encrypts, as encryption configurations name them; none: secrets.
 	resources []string
 	plugins   *podPlugins
+	revision  atomic.Int64 // of its pod
 }
 
 var _ live.Server = (*server)(nil)
@@ -227,7 +236,9 @@ func newServer(a controlplane.Authority, dir, url string) (*server, error) {
 		return nil, err
 	}
 	client, err := adminHTTP(a, url)
-	return &server{held: unit, url: url, http: client}, err
+	s := &server{held: unit, url: url, http: client}
+	s.revision.Store(firstRevision)
+	return s, err
 }
 
 // adminHTTP is a plain client of an administrator.

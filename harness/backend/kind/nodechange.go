@@ -45,11 +45,14 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if err != nil {
 		return nil, err
 	}
+	if told.Revision > 0 {
+		serverOf(n).revision.Store(int64(told.Revision))
+	}
 	endpoint := p.container(donor.Name) // of the control plane, as every node's container can reach it
 	if p.lb.ip != "" {
 		endpoint = p.lb.container
 	}
-	if err := made.join(ctx, p.container(donor.Name), endpoint, p.spec()); err != nil {
+	if err := made.join(ctx, p.container(donor.Name), endpoint, p.spec(n)); err != nil {
 		return nil, fmt.Errorf("join %s: %w", name, err)
 	}
 	if err := joined(ctx); err != nil {
@@ -109,7 +112,7 @@ func (c container) join(ctx context.Context, donor, endpoint container, spec sid
 	if _, err := c.exec(ctx, "kubeadm", "join", "phase", "control-plane-prepare", "all", "--config", file); err != nil {
 		return err
 	}
-	if err := c.injectManifest(ctx, spec); err != nil {
+	if err := c.injectManifest(ctx, manifest, spec); err != nil {
 		return err
 	}
 	// The preflight checks object to what kind's nodes are; and the last wait, which this harness does itself, to an API server

@@ -16,11 +16,10 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// pluginContainers is how many containers for plugins every pod of an API server has. An operator never needs more than two plugins at a time, the
-// writer and the one before it or after it; one that could not be ended yet is not in the way of the next.
+// pluginContainers is how many containers for plugins the pod of an API server has where no operator says which plugins there are.
 const pluginContainers = 3
 
-// pluginContainerUnits are the units of a pod's containers for plugins.
+// pluginContainerUnits are the units of such a pod's containers for plugins.
 func pluginContainerUnits() []string {
 	units := make([]string, pluginContainers)
 	for i := range units {
@@ -29,8 +28,16 @@ func pluginContainerUnits() []string {
 	return units
 }
 
-// pluginContainer is a container for a plugin. The containers of a pod are fixed, and the keyIDs of an operator's plugins are not: each container waits
-// below the supervisor for a command, and has whichever plugin is in it at the moment.
+// unitsOfPlugins are the units of the containers for plugins of a pod whose plugins an operator chose.
+func unitsOfPlugins(keyIDs []string) []string {
+	units := make([]string, len(keyIDs))
+	for i, k := range keyIDs {
+		units[i] = unitOfPlugin(k)
+	}
+	return units
+}
+
+// pluginContainer is a container for a plugin. It waits below the supervisor for a command, and has whichever plugin is in it at the moment.
 type pluginContainer struct {
 	unit string
 	is   atomic.Pointer[live.Plugin] // that is in it, or was the last; nil: none was
@@ -73,20 +80,57 @@ type podPlugins struct {
 	underTest bool
 
 	mu               sync.Mutex
-	pluginContainers []*pluginContainer
+	pluginContainers []*pluginContainer          // of the pod as it is
+	known            map[string]*pluginContainer // of the pod as it ever was, by unit
 }
 
-func newPodPlugins(files podFiles, u *units, create func(keyID, unit string) (*live.Plugin, error)) *podPlugins {
-	p := &podPlugins{files: files, units: u, make: create}
-	for _, unit := range pluginContainerUnits() {
-		p.pluginContainers = append(p.pluginContainers, &pluginContainer{unit: unit})
-	}
+func newPodPlugins(files podFiles, u *units, containers []string, create func(keyID, unit string) (*live.Plugin, error)) *podPlugins {
+	p := &podPlugins{files: files, units: u, make: create, known: map[string]*pluginContainer{}}
+	p.become(containers, nil)
 	return p
+}
+
+// names are the units of the pod's containers for plugins.
+func (p *podPlugins) names() []string {
+	var units []string
+	for _, s := range p.containers() {
+		units = append(units, s.unit)
+	}
+	return units
+}
+
+func (p *podPlugins) containers() []*pluginContainer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.pluginContainers)
+}
+
+// become gives the pod other containers for plugins, while it is down. Plugins that were in containers which are gone are the node's no longer; n is
+// nil if there are none yet.
+func (p *podPlugins) become(units []string, n *live.Node) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.pluginContainers {
+		if g := s.is.Load(); g != nil && !slices.Contains(units, s.unit) {
+			if s.usedBy(n) {
+				n.RemovePlugin(g.KeyID)
+			}
+			g.Forget()
+			s.is.Store(nil)
+		}
+	}
+	p.pluginContainers = nil
+	for _, unit := range units {
+		if p.known[unit] == nil {
+			p.known[unit] = &pluginContainer{unit: unit}
+		}
+		p.pluginContainers = append(p.pluginContainers, p.known[unit])
+	}
 }
 
 // prepare makes the containers known before they are there; the fake plugins of keyIDs find their command, the other containers wait for one.
 func (p *podPlugins) prepare(ctx context.Context, n *live.Node, keyIDs []string) error {
-	for _, s := range p.pluginContainers {
+	for _, s := range p.containers() {
 		unit := s.unit
 		if p.underTest {
 			unit = unitUnderTest(unit)
@@ -170,7 +214,7 @@ func (p *podPlugins) start(ctx context.Context, n *live.Node, keyID string) (*li
 // startUnderTest starts the plugins under test when the supervisors of their containers answer, in turn where they share a folder. No
 // supervisor starts one for the first time by itself: it finds no command.
 func (p *podPlugins) startUnderTest(ctx context.Context) error {
-	for _, s := range p.pluginContainers {
+	for _, s := range p.containers() {
 		g := s.is.Load()
 		if g == nil || !p.underTest {
 			continue
@@ -194,7 +238,7 @@ func (p *podPlugins) startUnderTest(ctx context.Context) error {
 // remembers of the scenario before is not known.
 func (p *podPlugins) reset(ctx context.Context, n *live.Node, keyIDs []string) error {
 	var errs []error
-	for _, s := range p.pluginContainers {
+	for _, s := range p.containers() {
 		if g := s.is.Load(); g != nil && !(s.usedBy(n) && slices.Contains(keyIDs, g.KeyID)) {
 			errs = append(errs, g.End(ctx))
 			if s.usedBy(n) {
@@ -251,11 +295,11 @@ func forget(journal string) error {
 	return nil
 }
 
-// pluginsOf are the containers for plugins of the pod of an API server on a node; socket gives a plugin's on this machine, empty where
+// pluginsOf are the plugins of the pod of an API server on a node, in containers; socket gives a plugin's on this machine, empty where
 // it cannot be seen there.
-func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, socket func(keyID string) string) *podPlugins {
+func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, containers []string, socket func(keyID string) string) *podPlugins {
 	f := p.layout.node(node).pod(apiServer)
-	all := newPodPlugins(f, p.units, func(keyID, unit string) (*live.Plugin, error) {
+	all := newPodPlugins(f, p.units, containers, func(keyID, unit string) (*live.Plugin, error) {
 		control, journal := "ctl-"+keyID+".sock", journalPrefix+node+"-"+keyID+journalSuffix
 		g, err := live.NewPlugin(node, keyID, socket(keyID), f.file(control), f.file(journal))
 		if err != nil {

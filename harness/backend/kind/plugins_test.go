@@ -42,7 +42,7 @@ type aPlace struct {
 func newPlace(t *testing.T) *aPlace {
 	a := &aPlace{t: t, node: live.Node{Name: "cp-1"}, dir: t.TempDir()}
 	u := &units{journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
-	a.podPlugins = newPodPlugins(podFiles{a.dir, a.dir}, u, func(keyID, unit string) (*live.Plugin, error) {
+	a.podPlugins = newPodPlugins(podFiles{a.dir, a.dir}, u, pluginContainerUnits(), func(keyID, unit string) (*live.Plugin, error) {
 		g, err := live.NewPlugin("cp-1", keyID, "", "/s", filepath.Join(a.dir, journalPrefix+"cp-1-"+keyID+journalSuffix))
 		if err == nil {
 			g.Unit = inSlot{where: keyID + "@" + unit, ended: &a.ended, fails: a.fails}
@@ -198,5 +198,39 @@ func TestInUnit(t *testing.T) {
 	}
 	if !inUnit(g, "plugin-1") || inUnit(g, "plugin-2") || inUnit(&live.Plugin{Target: live.Target{Unit: broken{}}}, "plugin-1") {
 		t.Error("the container counts, not the keyID")
+	}
+}
+
+// A pod that is made anew has other containers. A plugin whose container is gone is the node's no longer; one that comes back is another.
+func TestPodBecomesAnother(t *testing.T) {
+	a := newPlace(t)
+	a.become(unitsOfPlugins([]string{"1", "2"}), &a.node)
+	a.add("1@plugin-1", "2@plugin-2")
+	first := a.node.Plugin("1")
+	a.become(unitsOfPlugins([]string{"2"}), &a.node)
+	if got := strings.Join(a.names(), " "); got != "plugin-2" || a.node.Plugin("1") != nil || a.node.Plugin("2") == nil {
+		t.Errorf("containers %s, plugins of the node: %v", got, a.node.Plugins())
+	}
+	if _, err := a.start(t.Context(), &a.node, "1"); err == nil {
+		t.Error("the pod has no container for it")
+	}
+	a.become(unitsOfPlugins([]string{"2", "1"}), &a.node)
+	a.add("1@plugin-1")
+	if a.node.Plugin("1") == first || len(a.ended) > 0 {
+		t.Errorf("the plugin of the pod before is back, or was ended by hand: %v", a.ended)
+	}
+}
+
+// The kubelet's pod has a container for each plugin, and no reporter without one.
+func TestSpecOfARevision(t *testing.T) {
+	for want, plugins := range map[string][]string{"": nil, "vault-kms-plugin-7 kms-health-reporter": {"7"}} {
+		s := spec(images{plugin: "p", reporter: "r"}, "lb", podRevision{3, unitsOfPlugins(plugins)})
+		var names []string
+		for _, c := range s.Sidecars {
+			names = append(names, c.Name)
+		}
+		if got := strings.Join(names, " "); got != want || s.Labels[labelRevision] != "3" {
+			t.Errorf("sidecars %q, labels %v, want %q", got, s.Labels, want)
+		}
 	}
 }

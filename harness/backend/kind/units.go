@@ -41,6 +41,7 @@ type unitState struct {
 	// lostWith is the role (history.RoleNode, history.RolePod) whose end ended the unit, which its start brings back; else empty.
 	lostWith string
 	frozen   bool // paused with its node
+	absent   bool // its pod has no container for it
 }
 
 // lives reports whether the process exists.
@@ -248,6 +249,8 @@ type held struct {
 	// command is asked at every start and written where the supervisor reads it; nil: the container knows it.
 	command func(context.Context) ([]string, error)
 	ready   func(context.Context) error
+	// absent reports whether the pod has no container for the unit, which has ended then; nil: it always has.
+	absent func() bool
 }
 
 var _ live.Unit = (*held)(nil)
@@ -298,6 +301,9 @@ func (u *held) Pause(ctx context.Context) error  { return u.do(ctx, "pause", u.c
 func (u *held) Resume(ctx context.Context) error { return u.do(ctx, "resume", u.client.Resume) }
 
 func (u *held) do(ctx context.Context, verb string, act func(context.Context) (supervisor.State, error)) error {
+	if u.absent != nil && u.absent() {
+		return nil
+	}
 	if _, err := act(ctx); err != nil {
 		return fmt.Errorf("%s %s: %w", verb, u.unit, err)
 	}
@@ -342,12 +348,21 @@ func (b broken) Status() live.Status          { return live.Status{} }
 // makeUnit makes the unit of a program of the system under test, which is asked for its command at every start.
 type makeUnit = func(history.Process, func(context.Context) (live.Command, error)) live.Unit
 
+// setAbsent notes whether a pod has no container for a unit.
+func (u *units) setAbsent(k unitKey, absent bool) {
+	u.take(func(s *unitState) bool { return s.unitKey == k }, func(s *unitState) { s.absent = absent })
+}
+
+func (u *units) absent(k unitKey) bool {
+	return len(u.take(func(s *unitState) bool { return s.unitKey == k && s.absent }, nil)) > 0
+}
+
 // placeOf makes units in a container of a node.
 func (u *units) placeOf(k unitKey, node string) makeUnit {
 	return func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
 		one, err := newHeld(k)
 		if err == nil {
-			one.command = argumentsOf(command)
+			one.command, one.absent = argumentsOf(command), func() bool { return u.absent(k) }
 			err = u.followOne(k, node, identity)
 		}
 		if err != nil {

@@ -15,9 +15,10 @@ type Encryption struct {
 	Providers encryption.List
 	Keys      map[encryption.Provider][]byte
 	// File is the configuration that an operator has made, with sockets below contract.SocketDir, and takes the place of both; nil: there is none.
-	// Sockets are the names of all the plugins that a node with an operator begins with.
-	File    []byte
-	Sockets []string
+	// Sockets are the names of all the plugins that a node with an operator begins with, and Revision is that of its pod; 0: there are none.
+	File     []byte
+	Sockets  []string
+	Revision int
 }
 
 // Plugins is the encryption by plugins alone, the write key first; clear text is read.

@@ -41,6 +41,20 @@ func (h *Host) Unit(identity history.Process, ready process.Probe, spec func(con
 	return &child{name: name, supervisor: h.Supervisor, ready: ready, spec: spec}
 }
 
+// Place is this machine for a program that uses a server and keeps its files in a folder.
+func (h *Host) Place(server, dir string) Place {
+	return Place{Server: server, Dir: dir, SeenDir: dir, MetricsAddress: "127.0.0.1:0", Unit: func(identity history.Process, command func(context.Context) (Command, error)) Unit {
+		return h.Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
+			c, err := command(ctx)
+			if err != nil {
+				return process.Spec{}, err
+			}
+			path, err := h.Programs.Find(ctx, c.Program)
+			return process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile}, err
+		})
+	}}
+}
+
 // first is the lock for the first starts of plugins that share a folder.
 func (h *Host) first(dir string) *sync.Mutex {
 	h.mu.Lock()

@@ -102,7 +102,7 @@ func (s SystemUnderTest) CheckPrograms(check func(program, replaced string) erro
 	if err := checkProgram("--aggregator-command", s.AggregatorCommand, DefaultAggregator, check); err != nil {
 		return err
 	}
-	if err := checkProgram("--operator-command", s.OperatorCommand, "", check); err != nil {
+	if err := checkProgram("--operator-command", s.OperatorCommand, "", Findable); err != nil {
 		return err
 	}
 	return s.Plugin.checkPrograms()

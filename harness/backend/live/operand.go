@@ -16,6 +16,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
 )
 
 // operandUser is who writes what a cluster around an operator writes.
@@ -34,7 +35,16 @@ type operatorUnderTest struct {
 	}
 }
 
-var _ operand.Pods = (*operatorUnderTest)(nil)
+// podsUnderTest are the pods as the cluster around the operator handles them.
+type podsUnderTest struct {
+	lifecycle.Executor
+	*operatorUnderTest
+}
+
+var _ operand.Pods = podsUnderTest{}
+
+// Anew implements operand.Pods.
+func (p podsUnderTest) Anew() bool { return p.installer != nil }
 
 // underTest reports whether the operator is one under test. What it leaves behind may be readable with no key that is there, ConfigMaps of kube-system
 // included, so the control plane serves no other scenario.
@@ -81,12 +91,18 @@ func (o *operatorUnderTest) options(log *slog.Logger) (operand.Options, error) {
 	if err != nil {
 		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
 	}
-	return operand.Options{Client: client, Dynamic: dyn, Pods: o, Clock: clock.RealClock{}, Observed: o.decidedOn, Log: log}, nil
+	return operand.Options{Client: client, Dynamic: dyn, Pods: podsUnderTest{o.executor(), o}, Clock: clock.RealClock{}, Observed: o.decidedOn, Log: log}, nil
 }
+
+// HostPlacer is a control plane whose aggregators do not run on this machine. HostPlace does: an operator under test is a program of this machine.
+type HostPlacer interface{ HostPlace() Place }
 
 // program makes the operator a process. It has the rights of an administrator, and reaches the API as an aggregator does.
 func (o *operatorUnderTest) program() error {
 	at := o.e.controlPlane.AggregatorPlace(1)
+	if p, ok := o.e.controlPlane.(HostPlacer); ok {
+		at = p.HostPlace()
+	}
 	kubeconfig, err := o.e.sut.kubeconfig(at, "operator", operatorUser, []string{"system:masters"})
 	if err != nil {
 		return fmt.Errorf("kubeconfig of the operator: %w", err)

@@ -65,7 +65,7 @@ func (op *operatedParts) prepareOperator() error {
 		return fmt.Errorf("log of the operator: %w", err)
 	}
 	p.work.Go(p.askReadiness)
-	return nil
+	return p.withInstaller()
 }
 
 // operators is the one there is for the API server.

@@ -91,6 +91,9 @@ func (n *Node) Close() {
 	}
 }
 
+// Forget drops the harness's connections to a plugin that its pod has taken along.
+func (g *Plugin) Forget() { g.control.Close() }
+
 // close ends the plugin for good.
 func (g *Plugin) close(ctx context.Context) error {
 	err := g.End(ctx)

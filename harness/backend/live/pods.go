@@ -30,6 +30,8 @@ type pods struct {
 	lags    map[string]time.Duration // of what is rolled out, by node
 	load    context.CancelFunc       // ends the load of a switch; nil: nothing is switched
 	tested  *operatorUnderTest       // nil: the operator is this project's
+
+	installer *installer // nil: what is in a pod changes while the pod stays
 }
 
 var _ lifecycle.Executor = (*pods)(nil)

@@ -22,6 +22,7 @@ type beginning struct {
 	revision int
 	file     []byte // nil: nothing was ever encrypted
 	plugins  []revision.Plugin
+	pod      int // its own revision; 0: pods have none
 }
 
 // keyIDs of the plugins, the writer's first.
@@ -34,7 +35,7 @@ func (b beginning) keyIDs() (ids []uint64) {
 
 // configuredOn is that for a plane, whose plugins know their keys from now on.
 func (p *pods) configuredOn(b beginning) Encryption {
-	configured := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.file}
+	configured := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.file, Revision: b.pod}
 	for _, g := range b.plugins {
 		called := p.scheme().Name(g)
 		p.e.controlPlane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(g.Config))
@@ -47,7 +48,7 @@ func (p *pods) configuredOn(b beginning) Encryption {
 func (op *operatedParts) readBeginning(ctx context.Context) (b beginning, err error) {
 	if tested := op.e.pods.tested; tested != nil {
 		rev, c := tested.cluster.Installer.Current()
-		return beginning{rev, c.File, c.Plugins}, nil
+		return beginning{revision: rev, file: c.File, plugins: c.Plugins}, nil
 	}
 	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
 		seen, err := c.seen(ctx, op.revised())

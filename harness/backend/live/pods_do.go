@@ -102,10 +102,7 @@ func (p *pods) report(ctx context.Context, n *Node, ids []uint64) error {
 	p.mu.Lock()
 	p.of(n.Name).sockets = slices.Clone(ids)
 	p.mu.Unlock()
-	p.e.mu.Lock()
-	p.e.keyIDs = p.sockets(n.Name) // what a rotation rotates
-	p.e.mu.Unlock()
-	p.e.recordExpected()
+	p.toldSockets(n.Name)
 	if err := n.Reporter().Stop(ctx); err != nil {
 		return fmt.Errorf("stop the reporter of %s: %w", n.Name, err)
 	}
@@ -113,6 +110,14 @@ func (p *pods) report(ctx context.Context, n *Node, ids []uint64) error {
 		return nil
 	}
 	return p.e.procs.start(ctx, n.Reporter())
+}
+
+// toldSockets notes that a node's reporter has other sockets from now on.
+func (p *pods) toldSockets(name string) {
+	p.e.mu.Lock()
+	p.e.keyIDs = p.sockets(name) // what a rotation rotates
+	p.e.mu.Unlock()
+	p.e.recordExpected()
 }
 
 // delay has revisions reach the API servers of nodes so much later than the operator rolls them out.

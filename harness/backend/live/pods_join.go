@@ -17,7 +17,7 @@ func (op *operatedParts) join(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("read the newest revisions: %w", err)
 	}
-	op.e.pods.expect(name, b)
+	b.pod = op.e.pods.expect(name, b)
 	n, err := op.e.controlPlane.AddNode(ctx, name, op.e.pods.configuredOn(b), func(ctx context.Context) error { return op.e.changes.joined(ctx, name) })
 	if err != nil {
 		op.e.pods.leave(name)
@@ -60,8 +60,8 @@ func (op *operatedParts) become(name string) {
 	delete(op.e.coming, name)
 }
 
-// expect notes what the pod of a node that comes has, and so what its reporter is to report.
-func (p *pods) expect(name string, b beginning) {
+// expect notes what the pod of a node that comes has, and so what its reporter is to report, and gives the revision of the pod.
+func (p *pods) expect(name string, b beginning) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.of(name)
@@ -69,6 +69,10 @@ func (p *pods) expect(name string, b beginning) {
 		pod.plugins[g.KeyID], pod.names[g.KeyID] = g.Config, p.scheme().Name(g)
 	}
 	pod.sockets = b.keyIDs()
+	if p.installer == nil {
+		return 0
+	}
+	return p.installer.revisions.begins(name, b)
 }
 
 // began notes what an API server has begun with, and leaves it in the history.
@@ -95,4 +99,7 @@ func (p *pods) leave(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.pods, name)
+	if p.installer != nil {
+		p.installer.revisions.leaves(name)
+	}
 }

@@ -1,0 +1,234 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/supervisor"
+)
+
+// podRevision is what changes of an API server's pod from one revision to the next.
+type podRevision struct {
+	number  int
+	plugins []string // units of its containers for plugins; without any there is no reporter either
+}
+
+// podRevision of the pod on a node.
+func (s *server) podRevision() podRevision {
+	return podRevision{int(s.revision.Load()), s.plugins.names()}
+}
+
+// podShape is what the pods of a scenario are like: whether an operator chooses their plugins, and whether it is one under test.
+type podShape struct{ operated, tested bool }
+
+// containersFor are the units of the containers that a pod has for the plugins of keyIDs.
+func (s podShape) containersFor(keyIDs []string) []string {
+	if s.operated {
+		return unitsOfPlugins(keyIDs)
+	}
+	return pluginContainerUnits()
+}
+
+// podNamespace is the namespace of static pods: kubeadm's, or the one in which an operator under test looks for them.
+func (s podShape) podNamespace() string {
+	if s.operated && s.tested {
+		return operand.Namespace
+	}
+	return metav1.NamespaceSystem
+}
+
+var _ live.Roller = (*controlPlane)(nil)
+
+// HostPlace implements live.HostPlacer.
+func (p *controlPlane) HostPlace() live.Place { return p.Host.Place(p.ClientServer(), p.layout.dir) }
+
+// makeNamespace makes the namespace of the static pods: without it a kubelet cannot show them.
+func makeNamespace(ctx context.Context, p *controlPlane) error {
+	through, err := p.donor("")
+	if err != nil {
+		return err
+	}
+	client, err := typed(p.Authority, through.Server.URL())
+	if err != nil {
+		return err
+	}
+	_, err = client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.podNamespace()}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create namespace %s: %w", p.podNamespace(), err)
+	}
+	return nil
+}
+
+// Roll implements live.Roller: the kubelet ends the pod, its manifest changes, and the kubelet starts it.
+func (p *controlPlane) Roll(ctx context.Context, n *live.Node, r live.PodRevision) (made live.Pod, err error) {
+	s := serverOf(n)
+	pods, ran := &staticPods{controlPlane: p, nodes: []*live.Node{n}, ready: r.Ready}, s.Status().Running()
+	if ran {
+		err = s.Stop(ctx) // the grace of a kubelet is long, and then it ends all containers at once
+	}
+	if err == nil {
+		err = pods.Stop(ctx)
+	}
+	if err == nil {
+		err = revise(ctx, p, n, r)
+	}
+	if err == nil && ran {
+		err = s.release()
+	}
+	if err != nil {
+		return made, err
+	}
+	spec := p.spec(n)
+	if err := p.container(n.Name).injectManifest(ctx, parked, spec); err != nil {
+		return made, err
+	}
+	if err := pods.Start(ctx); err != nil {
+		return made, err
+	}
+	made = live.Pod{Namespace: p.podNamespace(), Name: staticPod(n.Name)}
+	for _, c := range spec.Sidecars {
+		made.Containers = append(made.Containers, c.Name)
+	}
+	return made, s.answer(ctx, n, ran, r.Ready)
+}
+
+// release has the supervisor of the container that comes start the API server by itself, though the last was told to keep it down.
+func (s *server) release() error {
+	if err := os.Remove(filepath.Join(s.dir, supervisorSocket(s.unit)+supervisor.MarkerSuffix)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("let the API server start: %w", err)
+	}
+	return nil
+}
+
+// answer returns when everything in a pod that was made anew answers; ran is whether its API server is to run.
+func (s *server) answer(ctx context.Context, n *live.Node, ran bool, ready func(*live.Target)) error {
+	if err := s.plugins.answer(ctx, n, ready); err != nil || !ran {
+		return err
+	}
+	supervised := func(ctx context.Context) error {
+		_, err := s.state(ctx)
+		return err
+	}
+	if err := until(ctx, readyPoll, "wait for the container of the API server", supervised); err != nil {
+		return err
+	}
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	ready(&live.Target{Unit: s, Identity: history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}})
+	return nil
+}
+
+// Roll implements live.Roller: the programs end, the Deployment changes while it has no pod, and the next pod has what the revision has.
+func (f *aggregatedServers) Roll(ctx context.Context, n *live.Node, r live.PodRevision) (made live.Pod, err error) {
+	s := serverOf(n)
+	ran := s.Status().Running()
+	if r := n.Reporter(); r != nil {
+		err = r.Stop(ctx)
+	}
+	err = errors.Join(err, s.Stop(ctx))
+	for _, g := range n.Plugins() {
+		err = errors.Join(err, g.End(ctx))
+	}
+	if err == nil {
+		err = f.scale(ctx, n, 0)
+	}
+	if err == nil {
+		err = revise(ctx, f.controlPlane, n, r)
+	}
+	if err != nil {
+		return made, err
+	}
+	through, err := f.donor("")
+	if err != nil {
+		return made, err
+	}
+	deployment := deploymentOf(f.Stub, f.archives.images, n.Name, f.ports, s.podRevision())
+	if err := f.create(ctx, through.Server.URL(), deployment); err != nil {
+		return made, err
+	}
+	if err := f.awaitSupervisors(ctx, n); err != nil {
+		return made, err
+	}
+	made = live.Pod{Namespace: f.Namespace, Name: deployment.Name}
+	for _, c := range deployment.Spec.Template.Spec.InitContainers {
+		made.Containers = append(made.Containers, c.Name)
+	}
+	return made, s.answer(ctx, n, ran, r.Ready)
+}
+
+// firstRevision is that of a pod with which a scenario begins.
+const firstRevision = 1
+
+// reshape makes the pod of a node one for a scenario, with containers for the plugins of keyIDs or for any.
+func reshape(ctx context.Context, is podShape, by live.Roller, n *live.Node, keyIDs []string) error {
+	s := serverOf(n)
+	if slices.Equal(s.plugins.names(), is.containersFor(keyIDs)) && s.revision.Load() == firstRevision {
+		return nil
+	}
+	_, err := by.Roll(ctx, n, live.PodRevision{Number: firstRevision, Plugins: keyIDs, Ready: func(*live.Target) {}, Change: func(context.Context) error {
+		_, err := s.SetEncryption(live.Plugins(keyIDs...))
+		return err
+	}})
+	return err
+}
+
+// revise prepares the next revision of a pod that is down. What is gone with the old one does not come again; the reporter waits for its words.
+func revise(ctx context.Context, p *controlPlane, n *live.Node, r live.PodRevision) error {
+	s := serverOf(n)
+	before := s.plugins.names()
+	s.revision.Store(int64(r.Number))
+	s.plugins.become(p.containersFor(r.Plugins), n)
+	if err := s.plugins.prepare(ctx, n, r.Plugins); err != nil {
+		return err
+	}
+	reporter := s.plugins.files.unit(unitReporter)
+	if err := os.Remove(filepath.Join(reporter.dir, commandFile(unitReporter))); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("the reporter's command of the revision before: %w", err)
+	}
+	now := s.plugins.names()
+	p.units.setAbsent(reporter, len(now) == 0)
+	p.units.take(func(u *unitState) bool {
+		gone := slices.Contains(before, u.unit) && !slices.Contains(now, u.unit)
+		return u.pod() == s.dir && u.lostWith == history.RolePod && (u.unit == unitReporter || gone)
+	}, func(u *unitState) { u.lostWith = "" })
+	return r.Change(ctx)
+}
+
+// answer starts the plugins of the pod that do not run yet, and returns when all answer.
+func (p *podPlugins) answer(ctx context.Context, n *live.Node, ready func(*live.Target)) error {
+	for _, s := range p.containers() {
+		if !s.usedBy(n) {
+			continue
+		}
+		g := s.is.Load()
+		if err := until(ctx, readyPoll, "wait for the container of "+s.unit, func(ctx context.Context) error {
+			_, err := supervisorOf(g).state(ctx)
+			return err
+		}); err != nil {
+			return err
+		}
+		if err := g.Start(ctx); err != nil {
+			return err
+		}
+		ready(&g.Target)
+	}
+	return nil
+}
+
+// supervisorOf is that of the container of a plugin.
+func supervisorOf(g *live.Plugin) *held {
+	plugin, _ := heldBy(g.Unit)
+	return plugin
+}

@@ -1,0 +1,174 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/tail"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// installer stands between this project's operator and pods that are made anew, as OpenShift's installer does: what the operator asks of a node is the
+// next revision of its pod, and one node after another gets it. What is asked for within a moment is one revision.
+type installer struct {
+	*pods
+	roller    Roller
+	log       *slog.Logger
+	revisions *podRevisions
+}
+
+var _ lifecycle.Executor = (*installer)(nil)
+
+// rollPoll is how often the installer looks for something to do.
+const rollPoll = 250 * time.Millisecond
+
+// withInstaller lets an installer handle the pods of a control plane that makes them anew.
+func (p *pods) withInstaller() error {
+	roller, ok := p.e.controlPlane.(Roller)
+	if !ok {
+		return nil
+	}
+	log, err := os.OpenFile(p.logFile()+".installer", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("log of the installer: %w", err)
+	}
+	p.installer = &installer{pods: p, roller: roller, log: slog.New(slog.NewTextHandler(log, nil)), revisions: newPodRevisions()}
+	p.work.Go(func() {
+		defer log.Close()
+		p.installer.run(p.ctx)
+	})
+	return nil
+}
+
+// executor is what the operator acts through.
+func (p *pods) executor() lifecycle.Executor {
+	if p.installer != nil {
+		return p.installer
+	}
+	return p
+}
+
+// want changes what is wanted of a node's pod.
+func (i *installer) want(name, what string, change func(*content)) error {
+	n := i.e.controlPlane.Nodes().Get(name)
+	if n == nil {
+		return fmt.Errorf("%s: there is no node %q: there are %v", what, name, i.e.Nodes())
+	}
+	if err := errors.Join(i.e.operated.present(n), i.same(name)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	i.revisions.change(name, time.Now(), change)
+	return nil
+}
+
+// StartPlugins implements operator.Executor.
+func (i *installer) StartPlugins(_ context.Context, name string, plugins []revision.Plugin) error {
+	return i.want(name, "start plugins", func(c *content) {
+		for _, g := range plugins {
+			c.plugins = append(slices.DeleteFunc(c.plugins, func(old revision.Plugin) bool { return old.KeyID == g.KeyID }), g)
+		}
+		c.sort()
+	})
+}
+
+// StopPlugins implements operator.Executor.
+func (i *installer) StopPlugins(_ context.Context, name string, ids []uint64) error {
+	return i.want(name, "stop plugins", func(c *content) {
+		c.plugins = slices.DeleteFunc(c.plugins, func(g revision.Plugin) bool { return slices.Contains(ids, g.KeyID) })
+	})
+}
+
+// Report implements operator.Executor.
+func (i *installer) Report(_ context.Context, name string, ids []uint64) error {
+	return i.want(name, "start the reporter anew", func(c *content) { c.sockets = slices.Clone(ids) })
+}
+
+// RollOut implements operator.Executor.
+func (i *installer) RollOut(_ context.Context, name string, rev int, file []byte) error {
+	if i.underway(name, rev) {
+		return nil
+	}
+	return i.want(name, "roll out", func(c *content) { c.config, c.file = rev, file })
+}
+
+// Nodes implements operator.Executor. What is wanted of a pod counts as there: the operator waits for what its plugins report and what its API server
+// has loaded, as ever.
+func (i *installer) Nodes(ctx context.Context) (map[string]core.Node, error) {
+	nodes, err := i.pods.Nodes(ctx)
+	for name, n := range nodes {
+		want := i.revisions.of(name)
+		n.Plugins, n.Reporter = want.configs(), slices.Clone(want.sockets)
+		nodes[name] = n
+	}
+	return nodes, err
+}
+
+func (i *installer) run(ctx context.Context) {
+	ticker := time.NewTicker(rollPoll)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, name := range i.revisions.due(time.Now()) {
+			if err := i.install(ctx, name); err != nil {
+				i.log.Error("install", "node", name, "error", err)
+			}
+		}
+	}
+}
+
+// install makes the pod of a node anew. It is not given up when the environment ends: a pod that is half made cannot be used again.
+func (i *installer) install(ctx context.Context, name string) error {
+	return i.on(name, "make the pod anew", func(n *Node) error {
+		ctx := context.WithoutCancel(ctx)
+		want, number := i.revisions.next(name)
+		i.log.Info("install", "node", name, "revision", number, "plugins", len(want.plugins), "configuration", want.config)
+		r := PodRevision{Number: number, Change: func(context.Context) error { return i.change(n, want) }, Ready: i.e.changes.recordReady}
+		for _, g := range want.plugins {
+			called := i.scheme().Name(g)
+			i.e.controlPlane.KMS().Call(i.e.apiServer, called, operated.RemoteKey(g.Config))
+			r.Plugins = append(r.Plugins, called)
+		}
+		i.e.procs.recordStopping(Target{n.Server, n.identity()})
+		pod, err := i.roller.Roll(ctx, n, r)
+		if err != nil {
+			return err
+		}
+		i.e.record(&history.Container{Node: name, Namespace: pod.Namespace, Pod: pod.Name, State: history.PodRevised, Revision: number, Detail: pod.describe()})
+		i.revisions.installed(name, want)
+		return i.e.procs.start(ctx, n.Reporter())
+	})
+}
+
+// change notes what the pod of a node has from now on, and gives its API server its file.
+func (i *installer) change(n *Node, c content) error {
+	i.pods.mu.Lock()
+	pod := i.of(n.Name)
+	pod.plugins, pod.sockets = c.configs(), slices.Clone(c.sockets)
+	for _, g := range c.plugins {
+		pod.names[g.KeyID] = i.scheme().Name(g)
+	}
+	i.pods.mu.Unlock()
+	i.toldSockets(n.Name)
+	for _, g := range n.Plugins() {
+		if err := i.e.recorder.followPlugin(g, tail.FromStart); err != nil {
+			return err
+		}
+	}
+	if c.file == nil {
+		return nil
+	}
+	return i.send(n, c.config, c.file)
+}

@@ -1,0 +1,143 @@
+package live
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// content is what a revision of a pod is made of.
+type content struct {
+	plugins []revision.Plugin
+	sockets []uint64 // of the reporter
+	config  int      // revision of the encryption configuration, 0: none, and its text
+	file    []byte
+}
+
+// configs are the plugins by keyID.
+func (c content) configs() map[uint64]config.Plugin {
+	all := map[uint64]config.Plugin{}
+	for _, g := range c.plugins {
+		all[g.KeyID] = g.Config
+	}
+	return all
+}
+
+// sort puts the plugins in the order of their keys.
+func (c content) sort() {
+	slices.SortFunc(c.plugins, func(a, b revision.Plugin) int { return cmp.Compare(a.KeyID, b.KeyID) })
+}
+
+func (c content) clone() content {
+	c.plugins, c.sockets = slices.Clone(c.plugins), slices.Clone(c.sockets)
+	return c
+}
+
+func (c content) equal(other content) bool {
+	return slices.Equal(c.plugins, other.plugins) && slices.Equal(c.sockets, other.sockets) && c.config == other.config && bytes.Equal(c.file, other.file)
+}
+
+// podRevisions are what is wanted of every node's pod, what each has, and the revisions that were made so far. It is safe for concurrent use.
+type podRevisions struct {
+	mu     sync.Mutex
+	wanted map[string]content // by node
+	has    map[string]content
+	asked  time.Time // when something was asked for last
+	all    []content // of the revisions; the first has the number firstPod
+}
+
+const (
+	// settle is how long nothing must be asked for before a revision is made: an operator asks for plugins, and, once they are there, for the rest.
+	settle = 2 * time.Second
+	// firstPod is the revision of the pods that an operator finds, without plugins.
+	firstPod = 1
+)
+
+func newPodRevisions() *podRevisions {
+	return &podRevisions{wanted: map[string]content{}, has: map[string]content{}, all: []content{{}}}
+}
+
+// of is what is wanted of a node's pod.
+func (r *podRevisions) of(name string) content {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.wanted[name].clone()
+}
+
+// change changes what is wanted.
+func (r *podRevisions) change(name string, now time.Time, change func(*content)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := r.wanted[name].clone()
+	change(&next)
+	if !next.equal(r.wanted[name]) {
+		r.wanted[name], r.asked = next, now
+	}
+}
+
+// due are the nodes whose pods are not as is wanted, sorted; none as long as an operator is still asking.
+func (r *podRevisions) due(now time.Time) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.asked) < settle {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(r.wanted))
+	return slices.DeleteFunc(names, func(name string) bool { return r.has[name].equal(r.wanted[name]) })
+}
+
+// next is what is wanted of a node's pod, and the number of the revision with it: of the first after the one that the node has, or of a new one.
+func (r *podRevisions) next(name string) (content, int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	want, last := r.wanted[name].clone(), 0
+	for at, c := range r.all {
+		if c.equal(r.has[name]) {
+			last = at
+		}
+	}
+	for at := last + 1; at < len(r.all); at++ {
+		if r.all[at].equal(want) {
+			return want, firstPod + at
+		}
+	}
+	r.all = append(r.all, want)
+	return want, firstPod + len(r.all) - 1
+}
+
+// installed notes what a node's pod has.
+func (r *podRevisions) installed(name string, c content) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.has[name] = c
+}
+
+// begins notes what the pod of a node that comes has, and gives the number of the newest revision that is like it.
+func (r *podRevisions) begins(name string, b beginning) int {
+	c := content{plugins: slices.Clone(b.plugins), sockets: b.keyIDs(), config: b.revision, file: b.file}
+	c.sort()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wanted[name], r.has[name] = c, c
+	for at, is := range slices.Backward(r.all) {
+		if is.equal(c) {
+			return firstPod + at
+		}
+	}
+	r.all = append(r.all, c)
+	return firstPod + len(r.all) - 1
+}
+
+// leaves forgets the pod of a node that is gone.
+func (r *podRevisions) leaves(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.wanted, name)
+	delete(r.has, name)
+}

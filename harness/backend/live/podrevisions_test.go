@@ -1,0 +1,63 @@
+package live
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// What is asked for within a moment is one revision, and all nodes get the same.
+func TestPodRevisions(t *testing.T) {
+	r, now := newPodRevisions(), time.Unix(0, 0).Add(time.Hour)
+	plugin := func(id uint64) func(*content) {
+		return func(c *content) { c.plugins, c.sockets = []revision.Plugin{{KeyID: id}}, []uint64{id} }
+	}
+	file := func(n int) func(*content) {
+		return func(c *content) { c.config, c.file = n, []byte{byte(n)} }
+	}
+	due := func(want ...string) {
+		t.Helper()
+		if got := r.due(now); !slices.Equal(got, want) {
+			t.Errorf("due are %v, want %v", got, want)
+		}
+	}
+	install := func(name string, want int) {
+		t.Helper()
+		c, number := r.next(name)
+		if r.installed(name, c); number != want {
+			t.Errorf("%s gets revision %d, want %d", name, number, want)
+		}
+	}
+	due()
+	r.change("cp-2", now, plugin(1))
+	r.change("cp-1", now, plugin(1))
+	now = now.Add(settle / 2)
+	r.change("cp-1", now, file(1))
+	now = now.Add(settle / 2)
+	due()
+	r.change("cp-2", now, file(1))
+	r.change("cp-2", now, file(1))
+	now = now.Add(settle)
+	due("cp-1", "cp-2")
+	install("cp-1", 2)
+	due("cp-2")
+	r.change("cp-1", now, file(2))
+	now = now.Add(settle)
+	install("cp-2", 2)
+	install("cp-1", 3)
+	r.change("cp-1", now, file(1))
+	now = now.Add(settle)
+	install("cp-1", 4) // what was before is no way back: it is another revision
+	due()
+	if number := r.begins("cp-3", beginning{plugins: []revision.Plugin{{KeyID: 1}}, revision: 1, file: []byte{1}}); number != 4 {
+		t.Errorf("a node that comes has revision %d", number)
+	}
+	due()
+	r.change("cp-3", now, plugin(2))
+	now = now.Add(settle)
+	due("cp-3")
+	r.leaves("cp-3")
+	due()
+}
