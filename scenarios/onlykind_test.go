@@ -18,7 +18,6 @@ const onlyKind = "only-kind"
 // nightly are the mechanisms of a real cluster that the gate leaves to LABELS=all, and why.
 var nightly = map[string]string{
 	"aggregated API servers":   "their Deployments need a cluster of another shape, which takes two minutes to boot",
-	"operator":                 "it changes static pods by the same functions of the backend as the verb encryption, and takes minutes",
 	"kubeadm join, new name":   "it takes the steps of a join under the same name, and the reset joins a third node afterwards",
 	"link mode throttled":      "another fault of the proxy that link mode slow needs",
 	"link mode lossy":          "another fault of the proxy that link mode slow needs",
@@ -44,7 +43,7 @@ func mechanisms(s *scenario.Scenario) []string {
 		found["aggregated API servers"] = true
 	}
 	if s.Topology.ByOperator() {
-		found["operator"] = true
+		found["pods that are made anew"] = true
 	}
 	encrypted := "KMS"
 	for _, a := range s.Actions() {
@@ -202,7 +201,7 @@ func TestWrongSelectionsAreFound(t *testing.T) {
 		"fresh: only kind can judge it (pause of all nodes)":               append(slices.Clone(good), fresh.WithDefaults()),
 		"no scenario with the label only-kind switches to and from aesgcm": change("encryption-type-round-trip", unlabelled),
 		"plugin-hangs: onlyKind is set, but its actions need nothing":      change("plugin-hangs", func(s *scenario.Scenario) { s.OnlyKind = "everything" }),
-		"nightly: no longer needed: operator":                              change("operator-prunes", func(s *scenario.Scenario) { s.OnlyKind = "operator" }),
+		"nightly: no longer needed: streams":                               change("stream-resets", func(s *scenario.Scenario) { s.OnlyKind = "streams" }),
 		"plugin-hangs: the label only-kind comes from metadata.onlyKind":   change("plugin-hangs", func(s *scenario.Scenario) { s.Labels = []string{onlyKind} }),
 	} {
 		if !slices.ContainsFunc(wrongSelection(all), func(w string) bool { return strings.HasPrefix(w, want) }) {

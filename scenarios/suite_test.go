@@ -164,7 +164,7 @@ func run(ctx context.Context, s *scenario.Scenario) {
 	if settings.again {
 		execute = engine.ExecuteAgain
 	}
-	fit := settings.sut.Fit(s)
+	fit := settings.sut.Fit(s, booted.Name())
 	r := execute(ctx, booted, fit.Scenario, engine.Execution{
 		NotAfter: notAfter, Unsupported: fit.Unsupported, Notes: fit.Notes,
 		Options: engine.Options{

@@ -191,7 +191,7 @@ var errUnsuitable = errors.New("the subject cannot be judged")
 type execute func(context.Context, backend.Backend, *scenario.Scenario, engine.Execution) result.Result
 
 func (o Options) one(ctx context.Context, s Suite, sc *scenario.Scenario, execute execute) Observed {
-	fit := o.Subject.Fit(sc)
+	fit := o.Subject.Fit(sc, o.Backend.Name())
 	var verdict check.Verdict
 	r := execute(ctx, o.Backend, fit.Scenario, engine.Execution{
 		Options: engine.Options{

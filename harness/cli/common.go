@@ -40,7 +40,7 @@ func (c *common) register(cmd *cobra.Command) {
 	f.Int64Var(&c.seed, "seed", 1, "seed of what a scenario leaves to chance")
 	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {"+strings.Join(live.Placeholders(), "} {")+"} (default: this project's)")
 	f.StringVar(&c.sut.AggregatorCommand, "aggregator-command", "", "aggregator under test, as a command template (default: this project's)")
-	f.StringVar(&c.sut.OperatorCommand, "operator-command", "", "local: operator of kube-apiserver under test, as a command template with {kubeconfig}, for scenarios with an operator (default: this project's)")
+	f.StringVar(&c.sut.OperatorCommand, "operator-command", "", "local and kind: operator of kube-apiserver under test, as a command template with {kubeconfig}, for scenarios with an operator (default: this project's)")
 	f.IntVar(&c.sut.OperatorPatience, "operator-patience", 1, "multiply the times in seconds within which scenarios with an operator expect something, for an operator under test that is slower than this project's")
 	f.StringVar(&c.sut.ReporterIdentity, "reporter-identity", "", "credentials of reporters: least, which may write their own entry and nothing else, or admin, as OpenShift's reporter has on a static pod (default least)")
 	f.StringVar(&c.sut.PluginArgs, "plugin-args", "", "further arguments of every fake plugin, for example '--fault key-id-flip-flop'")

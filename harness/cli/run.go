@@ -167,7 +167,7 @@ type execute func(context.Context, backend.Backend, *scenario.Scenario, engine.E
 
 func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *scenario.Scenario, execute execute) result.Result {
 	fmt.Fprintf(w, "== %s: %s\n", s.Name, s.Title)
-	fit := f.sut.Fit(s)
+	fit := f.sut.Fit(s, b.Name())
 	r := execute(ctx, b, fit.Scenario, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: f.seed,

@@ -165,8 +165,8 @@ func New(name string, o Options) (Backend, error) {
 	if name != cluster.Name && o.Placing != (cluster.Placing{}) {
 		return nil, fmt.Errorf("--kubeconfig, --namespace-prefix, --image-prefix and --image-tag: expected with --backend cluster only")
 	}
-	if name != local.Name && o.OperatorCommand != "" {
-		return nil, fmt.Errorf("--operator-command: expected with --backend local only")
+	if name != local.Name && name != kind.Name && o.OperatorCommand != "" {
+		return nil, fmt.Errorf("--operator-command: expected with --backend local or kind only")
 	}
 	return e.make(o)
 }

@@ -46,8 +46,9 @@ const (
 	streamPlaceholder      = "{streamAddress}"
 )
 
-// Fit leaves out of a scenario what the system under test does not have, as its command template and its credentials tell.
-func (o Options) Fit(s *scenario.Scenario) Fit {
+// Fit leaves out of a scenario what the system under test does not have, as its command template and its credentials tell, and gives an operator the time
+// that it takes on a backend.
+func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	f := Fit{Scenario: s}
 	if o.ReporterForm != "" && s.Contract != o.ReporterForm {
 		f.Unsupported = append(f.Unsupported, fmt.Sprintf("a reporter that writes %s: the one under test is given no %s, so it writes %s only", s.Contract, formPlaceholder, o.ReporterForm))
@@ -78,8 +79,9 @@ func (o Options) Fit(s *scenario.Scenario) Fit {
 		}
 	}
 	if o.OperatorCommand != "" {
-		f.ofOperator(o.OperatorPatience)
+		f.ofOperator()
 	}
+	f.patient(o.OperatorPatience, backend)
 	if !o.Plugin.IsZero() {
 		f.ofPlugin(o.Plugin)
 	}

@@ -44,7 +44,7 @@ func TestFit(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		f := o.Fit(c.s)
+		f := o.Fit(c.s, "local")
 		lacks, notes := strings.Join(f.Unsupported, "\n"), strings.Join(f.Notes, "\n")
 		if !strings.Contains(lacks, c.lacks) || (c.lacks == "") != (lacks == "") || !strings.Contains(notes, c.notes) || (c.notes == "") != (notes == "") {
 			t.Errorf("%s: lacks %q, notes %q", name, lacks, notes)
@@ -70,7 +70,7 @@ func TestLacksUnion(t *testing.T) {
 		{"mine --inertia {degradedInertia}", asking(inertia), ""},
 		{"mine", asking(unknown), "clusterOperator.unknownStatus: --aggregator-command has no {unknownStatus}"},
 	} {
-		if got := strings.Join(under(live.SystemUnderTest{AggregatorCommand: c.command}).Fit(c.s).Unsupported, "; "); got != c.want {
+		if got := strings.Join(under(live.SystemUnderTest{AggregatorCommand: c.command}).Fit(c.s, "local").Unsupported, "; "); got != c.want {
 			t.Errorf("%q with %+v: %q, want %q", c.command, c.s.ClusterOperator, got, c.want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestLacksConnectivity(t *testing.T) {
 		{"mine {metricsAddress} --way {connectivity}", failingOver, ""},
 		{"mine {metricsAddress}", failingOver, "connectivity altsvc: the reporter under test is given no {connectivity}"},
 	} {
-		if got := strings.Join(under(live.SystemUnderTest{ReporterCommand: c.command}).Fit(c.s).Unsupported, "; "); got != c.want {
+		if got := strings.Join(under(live.SystemUnderTest{ReporterCommand: c.command}).Fit(c.s, "local").Unsupported, "; "); got != c.want {
 			t.Errorf("%q with %s: %q, want %q", c.command, c.s.Topology.Connectivity, got, c.want)
 		}
 	}

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // ofOperator names what an operator under test cannot be given or asked for: OpenShift's API has no place for it, or it is of this project's operator
-// alone. patience is Options.OperatorPatience.
-func (f *Fit) ofOperator(patience int) {
+// alone.
+func (f *Fit) ofOperator() {
 	s := f.Scenario
 	if !s.Topology.ByOperator() {
 		return
@@ -54,9 +55,24 @@ func (f *Fit) ofOperator(patience int) {
 	if f.Scenario, changed = s.WithLastKey(); len(changed) > 0 {
 		f.Notes = append(f.Notes, "in "+strings.Join(changed, ", ")+" the plugin of an old key and its reports may stay: an operator may keep the last old key until the next is migrated")
 	}
-	if patience > 1 {
-		f.Scenario = f.Scenario.Patient(patience)
-		f.Notes = append(f.Notes, fmt.Sprintf("times in seconds that the scenario gives the operator are multiplied by %d (--operator-patience)", patience))
+}
+
+// rollPatience is by how much an operator is slower on kind, where every change is a revision of the pods, and one node after another gets it: a switch
+// that takes 30 s elsewhere was seen to take four minutes with three nodes.
+const rollPatience = 8
+
+// patient gives an operator more time: asked is Options.OperatorPatience.
+func (f *Fit) patient(asked int, backend string) {
+	if !f.Scenario.Topology.ByOperator() {
+		return
+	}
+	why := "--operator-patience"
+	if backend == kind.Name && asked < rollPatience {
+		asked, why = rollPatience, "on kind the pods are made anew for every change"
+	}
+	if asked > 1 {
+		f.Scenario = f.Scenario.Patient(asked)
+		f.Notes = append(f.Notes, fmt.Sprintf("times in seconds that the scenario gives the operator are multiplied by %d (%s)", asked, why))
 	}
 }
 

@@ -23,11 +23,11 @@ func TestFitOfOperator(t *testing.T) {
 		}
 		return s
 	}
-	f := o.Fit(operated(nil))
+	f := o.Fit(operated(nil), "local")
 	if e := f.Scenario.Steps[1].Expect; len(f.Unsupported) > 0 || e.CEL != "data.lost == 0" || e.Bound.Text != "80s" || len(f.Notes) != 2 || !f.Scenario.LastKeyStays {
 		t.Errorf("%+v, %v, %v", e, f.Unsupported, f.Notes)
 	}
-	if f := o.Fit(&scenario.Scenario{Labels: []string{"own-operator"}}); len(f.Unsupported)+len(f.Notes) > 0 {
+	if f := o.Fit(&scenario.Scenario{Labels: []string{"own-operator"}}, "local"); len(f.Unsupported)+len(f.Notes) > 0 {
 		t.Errorf("without an operator: %v, %v", f.Unsupported, f.Notes)
 	}
 	for want, change := range map[string]func(*scenario.Scenario){
@@ -44,7 +44,7 @@ func TestFitOfOperator(t *testing.T) {
 		},
 		"decision of this project's operator": func(s *scenario.Scenario) { s.Labels = []string{"own-operator"} },
 	} {
-		if got := strings.Join(o.Fit(operated(change)).Unsupported, "\n"); !strings.Contains(got, want) {
+		if got := strings.Join(o.Fit(operated(change), "local").Unsupported, "\n"); !strings.Contains(got, want) {
 			t.Errorf("unsupported: %q, expected %q", got, want)
 		}
 	}

@@ -54,7 +54,7 @@ func TestFitPlugin(t *testing.T) {
 		"an old KEK":               {hooked, does(&scenario.KMS{Op: "disable", KEK: 1}), "no version of it"},
 		"the KMS's process":        {hooked, does(&scenario.Process{Do: scenario.VerbKill, Target: scenario.Selector{Role: history.RoleRemoteKMS}}), "no process of the harness"},
 	} {
-		lacks := strings.Join(under(live.SystemUnderTest{Plugin: c.p}).Fit(c.s.WithDefaults()).Unsupported, "\n")
+		lacks := strings.Join(under(live.SystemUnderTest{Plugin: c.p}).Fit(c.s.WithDefaults(), "local").Unsupported, "\n")
 		if !strings.Contains(lacks, c.lacks) || (c.lacks == "") != (lacks == "") || strings.Contains(lacks, "\n") {
 			t.Errorf("%s: %q, want %q", name, lacks, c.lacks)
 		}
