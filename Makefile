@@ -69,7 +69,7 @@ nightly: ## everything that the gate leaves out, with one summary: make nightly 
 e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [CONTRACT=conditions|healthreports|both] [PUBLISH=ssa|stream] [LABELS=…] [PROCS=…] [TIME=…] [OUT=…]
 	@bin/kmsharness e2e --backend='$(BACKEND)' --contract='$(CONTRACT)' --publish='$(PUBLISH)' --labels='$(LABELS)' $(if $(TIME),--time='$(TIME)') $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)'
 
-mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on purpose, each of which must be caught: make mutants [BACKEND=auto|sim|plugin|library|local] [CONTRACT=…]; verdicts go to _mutants
+mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on purpose, each of which must be caught: make mutants [BACKEND=auto|sim|plugin|library|local|kind] [CONTRACT=…]; verdicts go to _mutants
 	@mkdir -p bin
 	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
 	@KMSHARNESS_BIN='$(CURDIR)/bin' bin/mutants --backend='$(BACKEND)' --contract='$(CONTRACT)' --programs=bin --out=_mutants

@@ -136,17 +136,28 @@ func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error 
 }
 
 // install gives a node's pod what a revision has: its plugins before its API server, its API server before its reporter. What the pod loses goes in
-// the opposite order.
+// the opposite order. A pod that is made anew gets all of it together.
 func (i *Installer) install(ctx context.Context, name string, n core.Node, rev int, c Configuration) error {
 	if err := i.Pods.StartPlugins(ctx, name, c.Plugins); err != nil {
 		return err
 	}
-	if n.Loaded != rev || !n.Up {
+	loaded := n.Loaded == rev && n.Up
+	if i.Pods.Anew() && !loaded {
+		if err := i.sidecars(ctx, name, n, c); err != nil {
+			return err
+		}
+	}
+	if !loaded {
 		if err := i.Pods.RollOut(ctx, name, rev, c.File); err != nil {
 			return err
 		}
 		return errNotLoaded
 	}
+	return i.sidecars(ctx, name, n, c)
+}
+
+// sidecars gives a node's reporter its sockets, and ends the plugins that a revision does not have.
+func (i *Installer) sidecars(ctx context.Context, name string, n core.Node, c Configuration) error {
 	if !sameSet(n.Reporter, c.keyIDs()) {
 		if err := i.Pods.Report(ctx, name, c.keyIDs()); err != nil {
 			return err

@@ -55,6 +55,9 @@ func (m *mirrors) sync(ctx context.Context, nodes map[string]core.Node, installe
 			return err
 		}
 	}
+	if m.Pods.Anew() {
+		return m.statuses(ctx, nodes, installed, newest)
+	}
 	for _, node := range slices.Sorted(maps.Keys(nodes)) {
 		wanted := mirror{installed[node], nodes[node].Up}
 		if coming := m.coming[node]; coming > wanted.revision {

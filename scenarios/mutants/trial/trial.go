@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
+	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
@@ -29,6 +31,8 @@ type Options struct {
 	Programs string
 	// Out gets history and verdict of each mutant.
 	Out string
+	// Kind runs operators that are programs on kind, where pods are made anew.
+	Kind bool
 	// Progress gets what happens on a real control plane; nil: nobody is told.
 	Progress func(line string)
 }
@@ -36,8 +40,12 @@ type Options struct {
 // seed of every run: a mutant must be caught without luck.
 const seed = 1
 
-// limit is for one mutant on a real control plane: a boot, a scenario of some ten seconds, and room for a busy machine.
-const limit = 3 * time.Minute
+// limit is for one mutant on a real control plane: a boot, a scenario of some ten seconds, and room for a busy machine. On kind a cluster is made, and each
+// revision of the pods takes a minute.
+const (
+	limit       = 3 * time.Minute
+	limitOnKind = 20 * time.Minute
+)
 
 // Outcome is what became of a mutant.
 type Outcome struct {
@@ -58,6 +66,9 @@ func (o Outcome) Killed() bool { return o.Survived == "" }
 func Run(ctx context.Context, m mutants.Mutant, o Options) Outcome {
 	began := clock.RealClock{}.Now()
 	out := Outcome{Mutant: m, Backend: m.Backend()}
+	if o.Kind {
+		out.Backend = kind.Name
+	}
 	if m.Modelled() {
 		out.Result = tryOperator(ctx, m)
 	} else {
@@ -76,13 +87,19 @@ func execute(ctx context.Context, m mutants.Mutant, o Options) (r result.Result,
 	if i < 0 {
 		return r, "there is no scenario " + m.Scenario
 	}
+	s, bound := o.Scenarios[i], limit
 	b, err := subject(m, o.Programs)
+	if o.Kind {
+		on := choose.Options{Options: m.Options(o.Programs)}
+		s, bound = on.Fit(s, kind.Name).Scenario, limitOnKind
+		b, err = choose.New(kind.Name, on)
+	}
 	if err != nil {
 		return r, err.Error()
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	r = engine.Execute(ctx, b, o.Scenarios[i], engine.Execution{
+	r = engine.Execute(ctx, b, s, engine.Execution{
 		Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Reproduce: m.Command(o.Programs),
 			Progress: o.Progress},
 		Out: filepath.Join(o.Out, m.Name),

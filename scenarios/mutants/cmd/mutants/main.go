@@ -10,10 +10,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/pflag"
 
+	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios"
@@ -42,7 +44,7 @@ type flags struct {
 func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set := pflag.NewFlagSet("mutants", pflag.ContinueOnError)
 	set.SetOutput(stderr)
-	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), plugin (of the conformance suite for KMS v2 plugins), library (of packages that their own tests judge), local, or auto for all, in this order")
+	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), plugin (of the conformance suite for KMS v2 plugins), library (of packages that their own tests judge), local, or auto for all, in this order; kind: operators that are programs, where pods are made anew")
 	set.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both; of a mistake that can be made in one form only it is that one")
 	set.StringVar(&f.name, "name", "", "only the mutant of this name")
 	set.BoolVar(&f.verbose, "verbose", false, "print the verdict of each")
@@ -119,12 +121,15 @@ func document(file string) error {
 
 // choose is the mutants that were asked for.
 func choose(backend, name string) ([]mutants.Mutant, error) {
-	if backend != "auto" && backend != "sim" && backend != "local" {
-		return nil, fmt.Errorf("--backend %q: expected auto, sim, plugin, library or local", backend)
+	if !slices.Contains([]string{"auto", "sim", "local", kind.Name}, backend) {
+		return nil, fmt.Errorf("--backend %q: expected auto, sim, plugin, library, local or kind", backend)
 	}
 	var chosen []mutants.Mutant
 	for _, m := range mutants.All() {
 		wanted := backend == "auto" || (backend == "local") == (m.Backend() == "local")
+		if backend == kind.Name {
+			wanted = m.Family == mutants.Operator && m.Program != ""
+		}
 		if wanted && (name == "" || name == m.Name) {
 			chosen = append(chosen, m)
 		}
@@ -145,7 +150,7 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 	if err != nil {
 		return nil, err
 	}
-	o := trial.Options{}
+	o := trial.Options{Kind: f.backend == kind.Name}
 	if o.Programs, err = filepath.Abs(f.programs); err != nil {
 		return nil, err
 	}
@@ -171,8 +176,11 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 				return nil, fmt.Errorf("--contract %w", err)
 			}
 			o.Out = filepath.Join(f.out, form)
-			if m.Backend() == "local" {
-				fmt.Fprintf(progress, "%s on local (%s) …\n", m.Name, form)
+			if on := m.Backend(); on == "local" {
+				if o.Kind {
+					on = kind.Name
+				}
+				fmt.Fprintf(progress, "%s on %s (%s) …\n", m.Name, on, form)
 			}
 			outcomes = append(outcomes, trial.Run(ctx, m, o))
 		}

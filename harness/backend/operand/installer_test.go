@@ -1,0 +1,64 @@
+package operand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// notedPods notes what is done to a pod.
+type notedPods struct {
+	Pods
+	anew  bool
+	calls []string
+}
+
+func (p *notedPods) note(format string, args ...any) error {
+	p.calls = append(p.calls, fmt.Sprintf(format, args...))
+	return nil
+}
+
+func (p *notedPods) Anew() bool { return p.anew }
+func (p *notedPods) StartPlugins(_ context.Context, _ string, plugins []revision.Plugin) error {
+	return p.note("start %d", plugins[0].KeyID)
+}
+func (p *notedPods) StopPlugins(_ context.Context, _ string, ids []uint64) error {
+	return p.note("stop %v", ids)
+}
+func (p *notedPods) Report(_ context.Context, _ string, ids []uint64) error {
+	return p.note("report %v", ids)
+}
+func (p *notedPods) RollOut(_ context.Context, _ string, rev int, _ []byte) error {
+	return p.note("roll out %d", rev)
+}
+
+// In a pod that stays, what a revision does not have ends after its API server has loaded the rest. A pod that is made anew gets all of it at once.
+func TestInstall(t *testing.T) {
+	before := core.Node{Up: true, Loaded: 2, Plugins: map[uint64]config.Plugin{1: {}}, Reporter: []uint64{1}}
+	after := before
+	after.Loaded = 3
+	want := Configuration{Plugins: []revision.Plugin{{KeyID: 2}}}
+	for _, test := range []struct {
+		anew         bool
+		node         core.Node
+		want, notYet string
+	}{
+		{false, before, "start 2, roll out 3", "not loaded"},
+		{false, after, "start 2, report [2], stop [1]", ""},
+		{true, before, "start 2, report [2], stop [1], roll out 3", "not loaded"},
+		{true, after, "start 2, report [2], stop [1]", ""},
+	} {
+		pods := &notedPods{anew: test.anew}
+		i := &Installer{Options: Options{Pods: pods}}
+		err := i.install(t.Context(), "cp-1", test.node, 3, want)
+		if got := strings.Join(pods.calls, ", "); got != test.want || errors.Is(err, errNotLoaded) != (test.notYet != "") {
+			t.Errorf("anew %t, loaded %d: %s, %v, want %s", test.anew, test.node.Loaded, got, err, test.want)
+		}
+	}
+}
