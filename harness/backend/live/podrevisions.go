@@ -48,6 +48,7 @@ type podRevisions struct {
 	mu     sync.Mutex
 	wanted map[string]content // by node
 	has    map[string]content
+	since  time.Time // when something was asked for that no pod has got yet
 	asked  time.Time // when something was asked for last
 	all    []content // of the revisions; the first has the number firstPod
 }
@@ -55,6 +56,8 @@ type podRevisions struct {
 const (
 	// settle is how long nothing must be asked for before a revision is made: an operator asks for plugins, and, once they are there, for the rest.
 	settle = 2 * time.Second
+	// settled is when a revision is made although more is asked for: an operator that never stops is no reason to do nothing.
+	settled = 5 * settle
 	// firstPod is the revision of the pods that an operator finds, without plugins.
 	firstPod = 1
 )
@@ -76,16 +79,20 @@ func (r *podRevisions) change(name string, now time.Time, change func(*content))
 	defer r.mu.Unlock()
 	next := r.wanted[name].clone()
 	change(&next)
-	if !next.equal(r.wanted[name]) {
-		r.wanted[name], r.asked = next, now
+	if next.equal(r.wanted[name]) {
+		return
 	}
+	if r.since.IsZero() {
+		r.since = now
+	}
+	r.wanted[name], r.asked = next, now
 }
 
-// due are the nodes whose pods are not as is wanted, sorted; none as long as an operator is still asking.
+// due are the nodes whose pods are not as is wanted, sorted; none as long as an operator is still asking, within bounds.
 func (r *podRevisions) due(now time.Time) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now.Sub(r.asked) < settle {
+	if !r.since.IsZero() && now.Sub(r.asked) < settle && now.Sub(r.since) < settled {
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(r.wanted))
@@ -115,7 +122,7 @@ func (r *podRevisions) next(name string) (content, int) {
 func (r *podRevisions) installed(name string, c content) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.has[name] = c
+	r.has[name], r.since = c, time.Time{}
 }
 
 // begins notes what the pod of a node that comes has, and gives the number of the newest revision that is like it.

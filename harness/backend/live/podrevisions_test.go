@@ -60,4 +60,12 @@ func TestPodRevisions(t *testing.T) {
 	due("cp-3")
 	r.leaves("cp-3")
 	due()
+	for at := range 8 { // an operator that asks for ever
+		r.change("cp-1", now, file(100+at))
+		now = now.Add(settle - 1)
+		if got, bounded := len(r.due(now)) > 0, now.Sub(r.since) >= settled; got != bounded {
+			t.Errorf("due %t, asked for since %v", got, now.Sub(r.since))
+		}
+	}
+	due("cp-1")
 }

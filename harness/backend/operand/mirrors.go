@@ -140,14 +140,14 @@ func podOf(node string, revision int, c Configuration) *corev1.Pod {
 
 // statuses writes the revisions of the nodes into the operator's CR, as the installer of a static pod operator does.
 func (m *mirrors) statuses(ctx context.Context, nodes map[string]core.Node, installed map[string]int, newest int) error {
-	shown := []any{}
+	shown, targeted := []any{}, false
 	for _, node := range slices.Sorted(maps.Keys(nodes)) {
 		one := map[string]any{"nodeName": node}
 		if m.known[node] { // the API refuses a revision of an entry that it does not have yet
 			one["currentRevision"] = int64(installed[node])
 		}
-		if installed[node] != newest {
-			one["targetRevision"] = int64(newest)
+		if installed[node] != newest && !targeted { // one node after another, and the API allows no more
+			one["targetRevision"], targeted = int64(newest), true
 		}
 		shown = append(shown, one)
 	}
