@@ -49,3 +49,19 @@ func TestFitOfOperator(t *testing.T) {
 		}
 	}
 }
+
+// On kind every step of an operator is a revision of the pods, whoever the operator is.
+func TestOperatorsHaveMoreTimeOnKind(t *testing.T) {
+	s := &scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}, Steps: []scenario.Step{
+		{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: "data.lost == 0", Bound: scenario.D("10s")}},
+	}}
+	for _, test := range []struct {
+		asked         int
+		backend, want string
+	}{{0, "local", "10s"}, {0, "kind", "80s"}, {9, "kind", "90s"}, {3, "local", "30s"}} {
+		f := choose.Options{OperatorPatience: test.asked}.Fit(s, test.backend)
+		if got := f.Scenario.Steps[0].Expect.Bound.Text; got != test.want || (len(f.Notes) > 0) != (test.want != "10s") {
+			t.Errorf("on %s, asked for %d: within %s, %v, want %s", test.backend, test.asked, got, f.Notes, test.want)
+		}
+	}
+}
