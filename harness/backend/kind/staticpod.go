@@ -100,7 +100,20 @@ func (p *staticPods) end(ctx context.Context, n *live.Node, kill bool) error {
 	if !kill { // what did not end in time was killed by the kubelet, and nothing recorded it
 		at = time.Now()
 	}
-	return units.killed(at, pod, "with its pod")
+	if err := units.killed(at, pod, "with its pod"); err != nil {
+		return err
+	}
+	return until(ctx, readyPoll, "wait until the kubelet has forgotten it", c.forgetsPod)
+}
+
+// forgetsPod returns an error as long as the kubelet keeps the folder of a static pod of an API server that has ended. One with the same name that
+// comes before is not looked at again for 10 to 15 s: the backOffPeriod of the kubelet's pod workers.
+func (c container) forgetsPod(ctx context.Context) error {
+	folders, err := c.exec(ctx, "find", "/var/lib/kubelet/pods", "-mindepth", "3", "-maxdepth", "3", "-name", sidecar.APIServerContainer)
+	if err == nil && folders != "" {
+		err = fmt.Errorf("%s is there", folders)
+	}
+	return err
 }
 
 // Start implements live.Unit.
