@@ -26,7 +26,7 @@ func secondOperator() (all []Mutant) {
 	for _, d := range plainoperator.Defects() {
 		if d.Seen {
 			all = append(all, Mutant{Name: "plain-" + d.Name, Family: Operator, Program: "plain-operator", Args: "--kubeconfig={kubeconfig} --defect=" + d.Name,
-				Mistake: d.Mistake, Scenario: d.Scenario, Caught: d.Caught})
+				Mistake: d.Mistake, Scenario: d.Scenario, Caught: d.Caught, NotOnKind: d.NotOnKind})
 		}
 	}
 	return all

@@ -128,7 +128,7 @@ func choose(backend, name string) ([]mutants.Mutant, error) {
 	for _, m := range mutants.All() {
 		wanted := backend == "auto" || (backend == "local") == (m.Backend() == "local")
 		if backend == kind.Name {
-			wanted = m.Family == mutants.Operator && m.Program != ""
+			wanted = m.Family == mutants.Operator && m.Program != "" && m.NotOnKind == ""
 		}
 		if wanted && (name == "" || name == m.Name) {
 			chosen = append(chosen, m)
