@@ -151,6 +151,15 @@ apiVersion: kubeadm.k8s.io/v1beta4
 etcd: {local: {extraArgs: [{name: unsafe-no-fsync, value: "true"}]}}
 `
 
+// longLeases lets controller manager and scheduler of a single node keep their leases while its API server is replaced. Those that lose a lease end, and
+// after a few revisions a kubelet starts them only every five minutes. OpenShift gives them more time on a single node, too.
+const longLeases = `kind: ClusterConfiguration
+apiVersion: kubeadm.k8s.io/v1beta4
+controllerManager: ` + leases + `
+scheduler: ` + leases + "\n"
+
+const leases = `{extraArgs: [{name: leader-elect-lease-duration, value: 75s}, {name: leader-elect-renew-deadline, value: 60s}]}`
+
 // config is the kind cluster of a plane with control-plane nodes of these names. The nodes have the names that scenarios
 // use, whatever kind calls their containers.
 func config(cluster string, l layout, names []string) *v1alpha4.Cluster {
@@ -159,6 +168,9 @@ func config(cluster string, l layout, names []string) *v1alpha4.Cluster {
 		Name:     cluster,
 
 		KubeadmConfigPatches: []string{noFsync},
+	}
+	if len(names) == 1 {
+		c.KubeadmConfigPatches = append(c.KubeadmConfigPatches, longLeases)
 	}
 	for _, name := range names {
 		var patches []string

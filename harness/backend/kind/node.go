@@ -222,6 +222,8 @@ type server struct {
 	resources []string
 	plugins   *podPlugins
 	revision  atomic.Int64 // of its pod
+	// rolling is whether the program ran when the revision was begun that its pod is being made for; nil: none is. One revision is made at a time.
+	rolling *bool
 }
 
 var _ live.Server = (*server)(nil)

@@ -53,8 +53,11 @@ var _ live.Roller = (*controlPlane)(nil)
 // HostPlace implements live.HostPlacer.
 func (p *controlPlane) HostPlace() live.Place { return p.Host.Place(p.ClientServer(), p.layout.dir) }
 
-// makeNamespace makes the namespace of the static pods: without it a kubelet cannot show them.
+// makeNamespace makes the namespace of the static pods: without it a kubelet cannot show them. kubeadm's is always there.
 func makeNamespace(ctx context.Context, p *controlPlane) error {
+	if p.podNamespace() == metav1.NamespaceSystem {
+		return nil
+	}
 	through, err := p.donor("")
 	if err != nil {
 		return err
@@ -111,7 +114,7 @@ func (s *server) release() error {
 	return nil
 }
 
-// answer returns when everything in a pod that was made anew answers; ran is whether its API server is to run.
+// answer returns when everything in a pod that was replaced answers; ran is whether its API server is to run.
 func (s *server) answer(ctx context.Context, n *live.Node, ran bool, ready func(*live.Target)) error {
 	if err := s.plugins.answer(ctx, n, ready); err != nil || !ran {
 		return err
@@ -130,24 +133,23 @@ func (s *server) answer(ctx context.Context, n *live.Node, ran bool, ready func(
 	return nil
 }
 
-// Roll implements live.Roller: the programs end, the Deployment changes while it has no pod, and the next pod has what the revision has.
+// Roll implements live.Roller: the programs end, the Deployment changes while it has no pod, and the next pod has what the revision has. A
+// kube-apiserver that is away, as that of a single node at its own revision, makes it fail; the next attempt goes on.
 func (f *aggregatedServers) Roll(ctx context.Context, n *live.Node, r live.PodRevision) (made live.Pod, err error) {
+	ctx, cancel := context.WithTimeout(ctx, podTimeout)
+	defer cancel()
 	s := serverOf(n)
-	ran := s.Status().Running()
-	if r := n.Reporter(); r != nil {
-		err = r.Stop(ctx)
+	if s.rolling == nil {
+		ran := s.Status().Running()
+		if err := f.endPrograms(ctx, n); err != nil {
+			return made, err
+		}
+		s.rolling = &ran
 	}
-	err = errors.Join(err, s.Stop(ctx))
-	for _, g := range n.Plugins() {
-		err = errors.Join(err, g.End(ctx))
+	if err := f.scale(ctx, n, 0); err != nil {
+		return made, err
 	}
-	if err == nil {
-		err = f.scale(ctx, n, 0)
-	}
-	if err == nil {
-		err = revise(ctx, f.controlPlane, n, r)
-	}
-	if err != nil {
+	if err := revise(ctx, f.controlPlane, n, r); err != nil {
 		return made, err
 	}
 	through, err := f.donor("")
@@ -165,7 +167,24 @@ func (f *aggregatedServers) Roll(ctx context.Context, n *live.Node, r live.PodRe
 	for _, c := range deployment.Spec.Template.Spec.InitContainers {
 		made.Containers = append(made.Containers, c.Name)
 	}
-	return made, s.answer(ctx, n, ran, r.Ready)
+	if err := s.answer(ctx, n, *s.rolling, r.Ready); err != nil {
+		return made, err
+	}
+	s.rolling = nil
+	return made, nil
+}
+
+// endPrograms ends what runs in the pod of a node. A pod without plugins has no reporter.
+func (f *aggregatedServers) endPrograms(ctx context.Context, n *live.Node) error {
+	s := serverOf(n)
+	err := s.Stop(ctx)
+	if r := n.Reporter(); r != nil && len(s.plugins.names()) > 0 {
+		err = errors.Join(err, r.Stop(ctx))
+	}
+	for _, g := range n.Plugins() {
+		err = errors.Join(err, g.End(ctx))
+	}
+	return err
 }
 
 // firstRevision is that of a pod with which a scenario begins.
