@@ -6,12 +6,12 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// revised reports whether an event says that the pod of an API server was made anew.
+// revised reports whether an event says that the pod of an API server was replaced.
 func revised(e *history.Event) bool {
 	return e.Container != nil && e.Container.State == history.PodRevised
 }
 
-// revising is when the pod of a node's API server was made anew: from the end of the old API server until everything in the new pod ran.
+// revising is when the pod of a node's API server was replaced: from the end of the old API server until everything in the new pod ran.
 func (ps *processFacts) revising(node string) spans {
 	var all []span
 	for n := range ps.facts.events {

@@ -93,7 +93,7 @@ func (k *keepers) judgeStopped(v *Facts, f *Finding, e *history.Event) {
 	}
 }
 
-// judgeRevised judges a pod that was made anew: a plugin that its API server needs runs in it, unless the scenario has ended it.
+// judgeRevised judges a pod that was replaced: a plugin that its API server needs runs in it, unless the scenario has ended it.
 func (k *keepers) judgeRevised(v *Facts, f *Finding, e *history.Event) {
 	node := e.Container.Node
 	if handled(v, e.At) {

@@ -16,7 +16,7 @@ const (
 	ContainerUnseen   = "unseen"   // no change of it: until further notice nobody says what happens in Node
 )
 
-// PodRevised is a state of a pod as a whole: it was made anew, as Revision has it, and its API server and plugins run. Name is empty.
+// PodRevised is a state of a pod as a whole: it was replaced, as Revision has it, and its API server and plugins run. Name is empty.
 const PodRevised = "revised"
 
 // Container is a change of a container, as the engine or containerd tells it. What a process below hold does is a Process: its

@@ -68,7 +68,7 @@ func (f *Fit) patient(asked int, backend string) {
 	}
 	why := "--operator-patience"
 	if backend == kind.Name && asked < rollPatience {
-		asked, why = rollPatience, "on kind the pods are made anew for every change"
+		asked, why = rollPatience, "on kind the pods are replaced for every change"
 	}
 	if asked > 1 {
 		f.Scenario = f.Scenario.Patient(asked)

@@ -17,7 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// installer stands between this project's operator and pods that are made anew, as OpenShift's installer does: what the operator asks of a node is the
+// installer stands between this project's operator and pods that are replaced, as OpenShift's installer does: what the operator asks of a node is the
 // next revision of its pod, and one node after another gets it. What is asked for within a moment is one revision.
 type installer struct {
 	*pods
@@ -31,7 +31,7 @@ var _ lifecycle.Executor = (*installer)(nil)
 // rollPoll is how often the installer looks for something to do.
 const rollPoll = 250 * time.Millisecond
 
-// withInstaller lets an installer handle the pods of a control plane that makes them anew.
+// withInstaller lets an installer handle the pods of a control plane that replaces them.
 func (p *pods) withInstaller() error {
 	roller, ok := p.e.controlPlane.(Roller)
 	if !ok {
@@ -129,9 +129,9 @@ func (i *installer) run(ctx context.Context) {
 	}
 }
 
-// install makes the pod of a node anew. It is not given up when the environment ends: a pod that is half made cannot be used again.
+// install replaces the pod of a node. It is not given up when the environment ends: a pod that is half made cannot be used again.
 func (i *installer) install(ctx context.Context, name string) error {
-	return i.on(name, "make the pod anew", func(n *Node) error {
+	return i.on(name, "replace the pod", func(n *Node) error {
 		ctx := context.WithoutCancel(ctx)
 		want, number := i.revisions.next(name)
 		i.log.Info("install", "node", name, "revision", number, "plugins", len(want.plugins), "configuration", want.config)

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Roller is a control plane that makes an API server's pod anew for every revision of what is in it. On others plugins, reporters and configurations
+// Roller is a control plane that replaces an API server's pod for every revision of what is in it. On others plugins, reporters and configurations
 // change in a pod that stays.
 type Roller interface {
-	// Roll makes the pod of a node anew, and returns when its API server and its plugins run. The reporter, if there is one, waits to be started.
+	// Roll replaces the pod of a node, and returns when its API server and its plugins run. The reporter, if there is one, waits to be started.
 	Roll(ctx context.Context, n *Node, r PodRevision) (Pod, error)
 }
 

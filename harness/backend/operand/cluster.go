@@ -20,7 +20,7 @@ type Pods interface {
 	operator.Executor
 	// Migrate writes every object of a resource anew, through the API.
 	Migrate(ctx context.Context, resource schema.GroupVersionResource) error
-	// Anew reports whether a pod is made anew for a revision, with everything that the revision has, and shown in the API by its kubelet.
+	// Anew reports whether a pod is replaced for a revision, with everything that the revision has, and shown in the API by its kubelet.
 	Anew() bool
 }
 

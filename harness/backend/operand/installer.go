@@ -136,7 +136,7 @@ func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error 
 }
 
 // install gives a node's pod what a revision has: its plugins before its API server, its API server before its reporter. What the pod loses goes in
-// the opposite order. A pod that is made anew gets all of it together.
+// the opposite order. A pod that is replaced gets all of it together.
 func (i *Installer) install(ctx context.Context, name string, n core.Node, rev int, c Configuration) error {
 	if err := i.Pods.StartPlugins(ctx, name, c.Plugins); err != nil {
 		return err

@@ -16,7 +16,7 @@ type Defect struct {
 	Caught   []string
 	// Seen: it was. Without it both are expectations that nothing verifies.
 	Seen bool
-	// NotOnKind is why the mistake makes no difference where pods are made anew; empty: it does, or nobody has tried.
+	// NotOnKind is why the mistake makes no difference where pods are replaced; empty: it does, or nobody has tried.
 	NotOnKind string
 	// Replaces: conditions are written with an update of the whole list.
 	Replaces bool

@@ -31,7 +31,7 @@ type Options struct {
 	Programs string
 	// Out gets history and verdict of each mutant.
 	Out string
-	// Kind runs operators that are programs on kind, where pods are made anew.
+	// Kind runs operators that are programs on kind, where pods are replaced.
 	Kind bool
 	// Progress gets what happens on a real control plane; nil: nobody is told.
 	Progress func(line string)

@@ -44,7 +44,7 @@ type flags struct {
 func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set := pflag.NewFlagSet("mutants", pflag.ContinueOnError)
 	set.SetOutput(stderr)
-	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), plugin (of the conformance suite for KMS v2 plugins), library (of packages that their own tests judge), local, or auto for all, in this order; kind: operators that are programs, where pods are made anew")
+	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), plugin (of the conformance suite for KMS v2 plugins), library (of packages that their own tests judge), local, or auto for all, in this order; kind: operators that are programs, where pods are replaced")
 	set.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both; of a mistake that can be made in one form only it is that one")
 	set.StringVar(&f.name, "name", "", "only the mutant of this name")
 	set.BoolVar(&f.verbose, "verbose", false, "print the verdict of each")
