@@ -11,6 +11,10 @@ type Decision struct {
 	Keys            []uint64 `json:"keys,omitempty"`
 	Revisions       []int    `json:"revisions,omitempty"`
 	PluginRevisions []int    `json:"pluginRevisions,omitempty"`
+	// ConvergedKEK is the kekID that all nodes agree on, as the newest key's annotation remote-key-converged-id has it, and MigratedKEK the one that
+	// everything is encrypted under (migrated-remote-key-id). Empty: there is no annotation.
+	ConvergedKEK string `json:"convergedKEK,omitempty"`
+	MigratedKEK  string `json:"migratedKEK,omitempty"`
 	// Stage is what it is at, by the reason of its condition EncryptionMigrationControllerProgressing; empty at rest.
 	Stage  string `json:"stage,omitempty"`
 	Detail string `json:"detail,omitempty"`

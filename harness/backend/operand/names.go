@@ -36,6 +36,9 @@ const (
 	// Annotations of a key's Secret.
 	modeAnnotation     = "encryption.apiserver.operator.openshift.io/mode"
 	migratedAnnotation = "encryption.apiserver.operator.openshift.io/migrated-resources"
+	// Annotations of a rotation of the KEK (openshift/enhancements#2041).
+	convergedKEKAnnotation = "encryption.apiserver.operator.openshift.io/remote-key-converged-id"
+	migratedKEKAnnotation  = "encryption.apiserver.operator.openshift.io/migrated-remote-key-id"
 	// KeySelector selects the keys of the API server.
 	KeySelector = revision.ComponentLabel + "=" + Component
 	// fieldManager of what the installer and the migrator write.

@@ -74,6 +74,8 @@ type Key struct {
 	Type config.Type
 	// Migrated are the resources that lie under the key.
 	Migrated []schema.GroupResource
+	// ConvergedKEK and MigratedKEK are as in history.Decision.
+	ConvergedKEK, MigratedKEK string
 }
 
 // ReadKey reads the Secret of a key.
@@ -82,7 +84,7 @@ func ReadKey(s *corev1.Secret) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("secret %s/%s: expected a name that ends with -N, the number of the key", s.Namespace, s.Name)
 	}
-	k := Key{ID: id, Type: config.Type(s.Annotations[modeAnnotation])}
+	k := Key{ID: id, Type: config.Type(s.Annotations[modeAnnotation]), ConvergedKEK: s.Annotations[convergedKEKAnnotation], MigratedKEK: s.Annotations[migratedKEKAnnotation]}
 	text := s.Annotations[migratedAnnotation]
 	if text == "" {
 		return k, nil

@@ -51,9 +51,10 @@ func TestReadConfiguration(t *testing.T) {
 func TestReadKey(t *testing.T) {
 	s := secret("encryption-key-openshift-kube-apiserver-12", nil)
 	s.Annotations = map[string]string{"encryption.apiserver.operator.openshift.io/mode": "KMS",
-		"encryption.apiserver.operator.openshift.io/migrated-resources": `{"resources":[{"Group":"","Resource":"secrets"},{"Group":"route.openshift.io","Resource":"routes"}]}`}
+		"encryption.apiserver.operator.openshift.io/migrated-resources":      `{"resources":[{"Group":"","Resource":"secrets"},{"Group":"route.openshift.io","Resource":"routes"}]}`,
+		"encryption.apiserver.operator.openshift.io/remote-key-converged-id": "two", "encryption.apiserver.operator.openshift.io/migrated-remote-key-id": "one"}
 	k, err := operand.ReadKey(s)
-	if err != nil || k.ID != 12 || k.Type != config.KMS || len(k.Migrated) != 2 || k.Migrated[0] != (schema.GroupResource{Resource: "secrets"}) {
+	if err != nil || k.ConvergedKEK != "two" || k.MigratedKEK != "one" || k.ID != 12 || k.Type != config.KMS || len(k.Migrated) != 2 || k.Migrated[0] != (schema.GroupResource{Resource: "secrets"}) {
 		t.Fatalf("%+v, %v", k, err)
 	}
 	s.Annotations["encryption.apiserver.operator.openshift.io/migrated-resources"] = "["
@@ -99,8 +100,10 @@ func TestStage(t *testing.T) {
 			t.Errorf("%+v: stage %q, expected %q", test.o, got, test.want)
 		}
 	}
-	d := operand.Observed{Keys: keys(), Revision: 3, Revisions: []int{2, 3}, Ends: []string{"cp-1"}}.Decision()
-	if d.Key != 2 || len(d.Keys) != 2 || d.Keys[0] != 1 || d.Revision != 3 || d.Stage != "PreparingKey" || len(d.Ends) != 1 {
+	rotating := keys()
+	rotating[0].ConvergedKEK, rotating[1].ConvergedKEK, rotating[1].MigratedKEK = "zero", "two", "one"
+	d := operand.Observed{Keys: rotating, Revision: 3, Revisions: []int{2, 3}, Ends: []string{"cp-1"}}.Decision()
+	if d.ConvergedKEK != "two" || d.MigratedKEK != "one" || d.Key != 2 || len(d.Keys) != 2 || d.Keys[0] != 1 || d.Revision != 3 || d.Stage != "PreparingKey" || len(d.Ends) != 1 {
 		t.Errorf("%+v", d)
 	}
 }

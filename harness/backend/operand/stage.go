@@ -53,7 +53,9 @@ func (k Key) migrated(resources []string) bool {
 
 // Decision is what was observed, for the history.
 func (o Observed) Decision() *history.Decision {
-	d := &history.Decision{Key: Newest(o.Keys).ID, Revision: o.Revision, Revisions: o.Revisions, Stage: o.Stage(), Ends: o.Ends}
+	newest := Newest(o.Keys)
+	d := &history.Decision{Key: newest.ID, Revision: o.Revision, Revisions: o.Revisions, Stage: o.Stage(), Ends: o.Ends,
+		ConvergedKEK: newest.ConvergedKEK, MigratedKEK: newest.MigratedKEK}
 	for _, k := range o.Keys {
 		d.Keys = append(d.Keys, k.ID)
 	}

@@ -14,7 +14,9 @@ import (
 
 // Decision is a decision for the history.
 func Decision(o core.Observed, plan core.Plan) *history.Decision {
-	d := &history.Decision{Key: revision.NewestKey(o.Keys).ID, Revision: revision.Newest(o.Configs).Revision, PluginRevision: revision.Newest(o.PluginConfigs).Revision}
+	key := revision.NewestKey(o.Keys)
+	d := &history.Decision{Key: key.ID, Revision: revision.Newest(o.Configs).Revision, PluginRevision: revision.Newest(o.PluginConfigs).Revision}
+	d.ConvergedKEK, d.MigratedKEK = key.Converged.KEK, key.KEK
 	d.Keys = sorted(o.Keys, func(k revision.Key) uint64 { return k.ID })
 	d.Revisions = sorted(o.Configs, func(c revision.Config) int { return c.Revision })
 	d.PluginRevisions = sorted(o.PluginConfigs, func(c revision.PluginConfig) int { return c.Revision })

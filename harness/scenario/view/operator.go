@@ -5,7 +5,7 @@ import "github.com/kmsharness/kmsharness/harness/history"
 // operatorOf is a decision as expressions see it.
 func operatorOf(d history.Decision) Operator {
 	return Operator{
-		Key: int64(d.Key), Revision: int64(d.Revision), PluginRevision: int64(d.PluginRevision), Stage: d.Stage,
+		Key: int64(d.Key), Revision: int64(d.Revision), PluginRevision: int64(d.PluginRevision), Stage: d.Stage, ConvergedKEK: d.ConvergedKEK,
 		Keys: numbers(d.Keys), Revisions: numbers(d.Revisions), PluginRevisions: numbers(d.PluginRevisions),
 	}
 }

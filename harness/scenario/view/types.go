@@ -79,7 +79,8 @@ type Data struct {
 type Encryption = map[string][]string
 
 // Operator is what an API server operator (lifecycle: operator) has made: the newest key and revisions, and all there are. Stage is what it is
-// at, as the reason of its condition EncryptionMigrationControllerProgressing; empty at rest.
+// at, as the reason of its condition EncryptionMigrationControllerProgressing; empty at rest. ConvergedKEK is the kekID that its newest key is
+// annotated with as agreed on by all nodes; empty: there is no annotation.
 type Operator struct {
 	Key             int64   `cel:"key"`
 	Revision        int64   `cel:"revision"`
@@ -88,6 +89,7 @@ type Operator struct {
 	Revisions       []int64 `cel:"revisions"`
 	PluginRevisions []int64 `cel:"pluginRevisions"`
 	Stage           string  `cel:"stage"`
+	ConvergedKEK    string  `cel:"convergedKEK"`
 }
 
 // Operations counts the envelope operations of the run: calls of Encrypt and Decrypt that were answered, those of them that carried no uid,
