@@ -135,6 +135,7 @@ func caught() map[string][]string {
 		"HO-MIGRATES":                {"never-migrates-simulated", "oldest-wins-simulated"},
 		"HO-SWITCH":                  {},
 		"HO-KEK-ROTATION":            {"rotation-makes-no-difference-simulated"},
+		"HO-CONVERGENCE":             {"converged-by-the-first-node", "converged-although-unhealthy", "converged-although-stale", "converged-although-empty"},
 		"HO-PREFLIGHT":               {"no-preflight-simulated"},
 		"HO-INVALID":                 {"invalid-is-identity-simulated"},
 		"HO-CREDENTIALS":             {"missing-credentials-block-simulated"},

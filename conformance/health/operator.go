@@ -77,6 +77,16 @@ func operatorRules() []Check {
 		},
 		{
 			Check: conformance.Check{
+				ID: "HO-CONVERGENCE", Profile: conformance.Core, Title: "Converged means all nodes, fresh and healthy",
+				Rule:        "The operator notes that all nodes agree on a KEK only when each freshly reports it of a healthy plugin.",
+				Source:      sourceAggregator + " (S0-20, S3-07)",
+				Consequence: "An API server that is left out writes under the old KEK, and somebody deletes that.",
+			},
+			Claims:    []Claim{invariant("OPERATOR-CONVERGENCE")},
+			Scenarios: []string{"operator-kek-rotation-held-back"},
+		},
+		{
+			Check: conformance.Check{
 				ID: "HO-PREFLIGHT", Profile: conformance.Core, Title: "A KMS is tried before it is used",
 				Rule:        "A KMS that denies access is found before a key is made, and the switch goes on when the KMS does.",
 				Source:      "docs/lifecycle.md (S3-17)",

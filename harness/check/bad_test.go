@@ -94,6 +94,27 @@ func operated(build func() []history.Event) func() []history.Event {
 	}
 }
 
+const convergedID = "OPERATOR-CONVERGENCE"
+
+// noted is a decision of an operator whose key 1 has these annotations.
+func noted(converged, migrated string) *history.Decision {
+	return &history.Decision{Key: 1, Keys: []uint64{1}, ConvergedKEK: converged, MigratedKEK: migrated}
+}
+
+// deciding is a history with decisions at 16 s, a second from one to the next.
+func deciding(change func(*world), decisions ...*history.Decision) func() []history.Event {
+	return func() []history.Event {
+		return faulty(func(w *world) {
+			for i, d := range decisions {
+				w.at(time.Duration(16+i)*sec, func(w *world) { w.record("test", d) })
+			}
+			if change != nil {
+				change(w)
+			}
+		}, "")
+	}
+}
+
 // idleOperator is one with an operator that decides nothing.
 func idleOperator(build func() []history.Event) func() []history.Event {
 	return func() []history.Event {
@@ -529,6 +550,30 @@ func knownBad() []known {
 		{"an operator ends a plugin, named by a hash, while its API server needs it", "SWITCH-ORDER", "", operated(extra(hashed("kms-2", toldAll("identity", "kms-2")), pluginStopped()))},
 		{"a pod is made anew without a plugin that its API server needs", "SWITCH-ORDER", "", operated(extra(toldAll("identity", "kms-9"), rolled(pluginStopped())))},
 		{"an operator ends a plugin before its reporter", "SWITCH-ORDER", "", operated(extra(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped()))},
+		{"nodes agree on a kekID that none reports", convergedID, "", deciding(nil, noted("kek-2", ""))},
+		{"nodes agree although one reports another kekID", convergedID, "", deciding(func(w *world) {
+			w.at(12*sec, func(w *world) { w.plugins["cp-1/1"].kek, w.plugins["cp-2/1"].kek = "kek-2", "kek-2" })
+		}, noted("kek-2", ""))},
+		{"nodes agree although one plugin is unhealthy", convergedID, "", deciding(func(w *world) { w.at(12*sec, func(w *world) { w.fault("cp-2/1", "unhealthy") }) }, noted("kek-1", ""))},
+		{"nodes agree although one plugin does not answer", convergedID, "", deciding(func(w *world) { w.at(12*sec, func(w *world) { w.fault("cp-2/1", "error") }) }, noted("kek-1", ""))},
+		{"nodes agree although one report has no kekID", convergedID, "TRUTHFUL-PROBE CONVERGENCE", deciding(entriesAs(12*sec, 25*sec, func(_ *world, e *wire) { e.KEKID = "" }), noted("kek-1", ""))},
+		{"nodes agree although one report is stale", convergedID, "", deciding(func(w *world) { w.at(10*sec, func(w *world) { w.pauseReporter("cp-2", true) }) }, noted("kek-1", ""))},
+		{"nodes agree although one has not reported", convergedID, "", func() []history.Event {
+			w := newWorld(3, "1")
+			w.at(2*sec, func(w *world) { w.record("test", noted("kek-1", "")) }).at(4*sec, func(w *world) { w.startReporter("cp-3") })
+			w.boot("cp-3")
+			return w.finish(20 * sec)
+		}},
+		{"a single node agrees although its plugin is unhealthy", convergedID, "", func() []history.Event {
+			w := newWorld(1, "1")
+			w.at(10*sec, func(w *world) { w.fault("cp-1/1", "unhealthy") }).at(16*sec, func(w *world) { w.record("test", noted("kek-1", "")) })
+			w.boot()
+			return w.finish(25 * sec)
+		}},
+		{"nodes agree on the key of another plugin", convergedID, "", deciding(nil, &history.Decision{Key: 2, ConvergedKEK: "kek-1"})},
+		{"everything is encrypted anew although one report is stale meanwhile", convergedID, "", deciding(func(w *world) {
+			w.at(8*sec, func(w *world) { w.record("test", noted("kek-1", "")) }).at(10*sec, func(w *world) { w.pauseReporter("cp-2", true) })
+		}, noted("", "kek-1"))},
 		{"an entry is refused for its content", "ACCEPTED", "", extra(byReporter(refusedApply("Invalid", history.Cause{Reason: "FieldValueRequired",
 			Message: "Required value", Field: "status.encryptionStatus.healthReports[0].remoteKeyID"}), 422))},
 		{"an apply without force meets another manager", "ACCEPTED", "", extra(byReporter(refusedApply("Conflict", history.Cause{Reason: "FieldManagerConflict",

@@ -9,6 +9,7 @@ const (
 	houseTries     = "whatever a write is refused with, the next try is that of the next interval"
 	houseReasons   = "the reasons of the rollups, and which of several is shown"
 	houseBound     = "the message of a rollup has at most 4096 characters"
+	houseAttempt   = "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID"
 	houseRestraint = "an aggregator that is refused asks at most ten times in a second, and keeps to Retry-After"
 )
 

@@ -2,8 +2,11 @@ package mutants
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/core"
 )
 
 // deciders are operators of the family Lifecycle that switch the encryption of a simulated cluster, too: what the model's laws say of them, the
@@ -28,7 +31,84 @@ func deciders() []Mutant {
 		decider("newcomer-gets-the-first-revision", "operator-node-added-during-a-switch", "steps[7].holds"),
 		decider("newcomer-gets-no-plugins", "operator-node-added-during-a-switch", "steps[13].expect"),
 		decider("oldest-wins", "operator-initial-configuration", "steps[2].expect"),
+		agreeing("converged-by-the-first-node", heldBack, "the first node's kekID taken for all: the plugin of another still has the old KEK, and what that encrypts is called migrated",
+			func(top uint64, o *core.Observed, _ time.Time) {
+				eachEntryOf(o, top, func(e *core.Entry) { e.KEK = anyKEK(*o, top) })
+			}),
+		agreeing("converged-although-unhealthy", heldBack, "the status of a report not looked at: a plugin that says that it cannot encrypt agrees all the same",
+			func(top uint64, o *core.Observed, _ time.Time) {
+				eachEntryOf(o, top, func(e *core.Entry) { e.Healthy = e.Healthy || e.KEK != "" })
+			}),
+		agreeing("converged-although-stale", heldBack, "lastChecked not looked at: what a node reported before it fell silent agrees for ever",
+			func(top uint64, o *core.Observed, now time.Time) {
+				eachEntryOf(o, top, func(e *core.Entry) { e.Checked = now })
+			}),
+		agreeing("converged-although-empty", heldBack, "empty kekIDs left out of the comparison: a plugin that answers nothing contradicts nobody",
+			func(top uint64, o *core.Observed, _ time.Time) {
+				eachEntryOf(o, top, func(e *core.Entry) {
+					if e.KEK == "" {
+						e.KEK, e.Healthy = anyKEK(*o, top), true
+					}
+				})
+			}),
+		agreeing("converged-on-a-single-node", "operator-kek-rotation-single-node", "a single node has nobody to disagree with: its report is taken as it is",
+			func(top uint64, o *core.Observed, now time.Time) {
+				if len(o.Nodes) == 1 {
+					eachEntryOf(o, top, func(e *core.Entry) { e.Checked, e.Healthy = now, true })
+				}
+			}),
+		inConditions(agreeing("converged-without-the-absent", "operator-kek-rotation-report-removed", "the reports that there are compared: a node without one contradicts nobody",
+			func(top uint64, o *core.Observed, now time.Time) {
+				eachNode(o, func(n *core.Node) {
+					if _, reports := n.Report[top]; !reports && anyKEK(*o, top) != "" {
+						n.Report = map[uint64]core.Entry{top: {KEK: anyKEK(*o, top), Healthy: true, Checked: now}}
+					}
+				})
+			})),
 	}
+}
+
+const (
+	converged = "OPERATOR-CONVERGENCE"
+	heldBack  = "operator-kek-rotation-held-back"
+)
+
+// agreeing is an operator that takes reports of the newest key for others while it asks whether all nodes agree on a kekID. What else it decides by
+// reports is right.
+func agreeing(name, scenario, mistake string, change func(top uint64, o *core.Observed, now time.Time)) Mutant {
+	wrong := mistaking(func(o *core.Observed, _ *core.Options, now time.Time) {
+		if top, cur := newest(*o); top.ID == cur.Writes() {
+			change(top.ID, o, now)
+		}
+	})
+	return Mutant{Name: name, Scenario: scenario, Mistake: mistake, Caught: []string{converged},
+		Subject: func() sim.Options { return sim.Options{Cores: sim.Cores{Operate: wrong().Decide}} }}
+}
+
+// inConditions is a mistake that its scenario brings out in the form of conditions alone.
+func inConditions(m Mutant) Mutant {
+	m.Contract = scenario.ContractConditions
+	return m
+}
+
+// eachEntryOf changes what is reported of the plugin of a key.
+func eachEntryOf(o *core.Observed, id uint64, change func(*core.Entry)) {
+	eachNode(o, func(n *core.Node) {
+		if e, reports := n.Report[id]; reports {
+			change(&e)
+			n.Report[id] = e
+		}
+	})
+}
+
+// anyKEK is a kekID that some node reports of the plugin of a key; empty if none does.
+func anyKEK(o core.Observed, id uint64) string {
+	for _, name := range nodesOf(o) {
+		if kek := o.Nodes[name].Report[id].KEK; kek != "" {
+			return kek
+		}
+	}
+	return ""
 }
 
 // decider is one of them, in a scenario that brings it out.
