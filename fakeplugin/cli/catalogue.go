@@ -98,6 +98,9 @@ func printProfile(w io.Writer, p *profile.Profile) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
+	if l := p.Lease; l != nil {
+		fmt.Fprintf(w, "\nlease: %v, with renewals %v; calls after its end fail with %s, log-ins that are refused with %s\n", l.TTL, l.Longest, l.Lost, l.Refused)
+	}
 	for _, f := range p.Failures {
 		fmt.Fprintf(w, "\n%s: %s\n  from: %s\n", f.Name, f.Summary, f.Source)
 		for _, m := range f.Strikes() {

@@ -105,6 +105,8 @@ func ruleCommand(to connect[*remotekms.Client]) *cobra.Command {
 		})
 	cmd.Flags().StringVar(&r.CutOff, "cut-off", "", "refuse (the connection breaks) or hang (no answer)")
 	cmd.Flags().DurationVar((*time.Duration)(&r.Latency), "latency", 0, "added to every answer")
+	cmd.Flags().StringVar(&r.LogIn, "log-in", "", "refuse log-ins in the words of this failure of the caller's profile; refused: of the one that the profile names")
+	cmd.Flags().BoolVar(&r.Revoke, "revoke", false, "end the leases that there are")
 	cmd.Flags().BoolVar(&r.Deny, "deny", false, "answer access denied to every Encrypt and Decrypt")
 	return cmd
 }

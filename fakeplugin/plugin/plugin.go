@@ -29,6 +29,8 @@ type Options struct {
 	Poll      time.Duration
 	NoticeLag time.Duration
 	Profile   *profile.Profile // of a provider; nil: its key_id is the KEK's id
+	// Decide is what to do about the lease, where the provider has leases; nil: the package's Decide.
+	Decide func(Session, time.Time) Act
 	// UIDOptional accepts requests without a uid; otherwise they are an InvalidArgument.
 	UIDOptional bool
 }
@@ -40,6 +42,8 @@ type Plugin struct {
 	view atomic.Pointer[View]
 	of   atomic.Pointer[profile.Profile]
 	mu   sync.Mutex // one update of the view at a time
+
+	session session
 }
 
 // New is a plugin that knows nothing yet; Run or Poll lets it look.
@@ -49,6 +53,9 @@ func New(o Options) *Plugin {
 	}
 	if o.Poll <= 0 {
 		o.Poll = DefaultPoll
+	}
+	if o.Decide == nil {
+		o.Decide = Decide
 	}
 	p := &Plugin{o: o}
 	p.lag.Store(int64(o.NoticeLag))
@@ -78,7 +85,11 @@ func (p *Plugin) Poll(ctx context.Context) error { return p.look(ctx, p.NoticeLa
 func (p *Plugin) Notice(ctx context.Context) error { return p.look(ctx, 0) }
 
 func (p *Plugin) look(ctx context.Context, lag time.Duration) error {
-	key, err := p.o.Service.Describe(ctx, remotekms.Caller{Plugin: p.o.Name}, p.o.Key)
+	var key remotekms.Key
+	err := p.leased(ctx, "", func(caller remotekms.Caller) (err error) {
+		key, err = p.o.Service.Describe(ctx, caller, p.o.Key)
+		return err
+	})
 	if ctx.Err() != nil {
 		return ctx.Err() // stopped, which says nothing about the KMS
 	}

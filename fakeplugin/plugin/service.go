@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -29,9 +30,13 @@ type Service struct {
 // Status implements the KMS v2 service. A plugin that cannot use its KMS says so in healthz; that is an answer.
 func (s *Service) Status(context.Context, *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
 	v := s.view.Load()
+	a, worded := s.inWords(v.Code, "Status")
+	if worded && a.Code != codes.OK {
+		return nil, status.Error(a.Code, a.Text)
+	}
 	resp := &kmsapi.StatusResponse{Version: Version, Healthz: Healthy, KeyId: s.keyID(v.Noticed)}
 	if v.Problem != "" {
-		resp.Healthz = v.Problem
+		resp.Healthz = cmp.Or(a.Healthz, v.Problem)
 	}
 	return resp, nil
 }
@@ -43,11 +48,15 @@ func (s *Service) Encrypt(ctx context.Context, req *kmsapi.EncryptRequest) (*kms
 	}
 	v := s.view.Load()
 	if v.Noticed.ID == "" {
-		return nil, status.Error(codes.Unavailable, v.Problem)
+		return nil, s.asStatus("Encrypt", v.Code, status.Error(codes.Unavailable, v.Problem))
 	}
-	sealed, err := s.o.Service.Encrypt(ctx, s.caller(req.Uid), s.o.Key, keyring.Ref{Version: v.Noticed.Version}, req.Plaintext)
+	var sealed remotekms.Sealed
+	err := s.leased(ctx, req.Uid, func(caller remotekms.Caller) (err error) {
+		sealed, err = s.o.Service.Encrypt(ctx, caller, s.o.Key, keyring.Ref{Version: v.Noticed.Version}, req.Plaintext)
+		return err
+	})
 	if err != nil {
-		return nil, asStatus(err)
+		return nil, s.asStatus("Encrypt", remotekms.Code(err), asStatus(err))
 	}
 	return &kmsapi.EncryptResponse{Ciphertext: sealed.Ciphertext, KeyId: s.keyID(sealed.KEK)}, nil
 }
@@ -58,15 +67,23 @@ func (s *Service) Decrypt(ctx context.Context, req *kmsapi.DecryptRequest) (*kms
 	if err := s.demandUID(ctx, req.Uid); err != nil {
 		return nil, err
 	}
-	plain, err := s.o.Service.Decrypt(ctx, s.caller(req.Uid), s.o.Key, req.Ciphertext)
+	var plain []byte
+	err := s.leased(ctx, req.Uid, func(caller remotekms.Caller) (err error) {
+		plain, err = s.o.Service.Decrypt(ctx, caller, s.o.Key, req.Ciphertext)
+		return err
+	})
 	if err != nil {
-		return nil, asStatus(err)
+		return nil, s.asStatus("Decrypt", remotekms.Code(err), asStatus(err))
 	}
 	return &kmsapi.DecryptResponse{Plaintext: plain}, nil
 }
 
-func (s *Service) caller(uid string) remotekms.Caller {
-	return remotekms.Caller{Plugin: s.o.Name, UID: uid}
+// asStatus is the answer of the plugin's provider after a refusal that is about the lease, else other.
+func (s *Service) asStatus(method, code string, other error) error {
+	if a, worded := s.inWords(code, method); worded && a.Code != codes.OK {
+		return status.Error(a.Code, a.Text)
+	}
+	return other
 }
 
 // asStatus gives an error of the remote KMS the gRPC code that real plugins use for it.

@@ -14,6 +14,7 @@ type View struct {
 	Seen    time.Time     // when Latest was first seen
 	KEKs    []keyring.KEK // every KEK that was ever seen
 	Problem string        // why the plugin is not healthy; "" if it is
+	Code    string        // of the remote KMS's refusal, if that is the problem
 }
 
 // observe is the view after the KMS described the key at now. The first contact is noticed at once: a plugin that
@@ -26,7 +27,7 @@ func (v View) observe(key remotekms.Key, now time.Time, lag time.Duration) View 
 	if v.Noticed.ID == "" || now.Sub(v.Seen) >= lag {
 		v.Noticed = v.Latest
 	}
-	v.Problem = key.Denied
+	v.Problem, v.Code = key.Denied, ""
 	for _, kek := range key.KEKs {
 		if kek.ID == v.Noticed.ID {
 			v.Noticed = kek // its state may have changed
@@ -42,7 +43,7 @@ func (v View) observe(key remotekms.Key, now time.Time, lag time.Duration) View 
 
 // fail is the view after the KMS could not be asked. What was noticed stays: it is still the plugin's key_id.
 func (v View) fail(err error) View {
-	v.Problem = err.Error()
+	v.Problem, v.Code = err.Error(), remotekms.Code(err)
 	return v
 }
 

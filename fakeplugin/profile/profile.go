@@ -18,6 +18,17 @@ type Profile struct {
 	KeyID    KeyID
 	Latency  map[string]Latency // by method
 	Failures []Failure
+	// Lease is how the plugin logs in; nil: it does not.
+	Lease *Lease
+}
+
+// Lease is what a log-in gets, and in which words calls and log-ins are refused.
+type Lease struct {
+	// TTL is how long calls are allowed after a log-in or a renewal, Longest how long after the log-in at most. TTL <= Longest; where both are the same
+	// nothing is renewed. Real leases last an hour or more: a scenario does not.
+	TTL, Longest time.Duration
+	// Lost is the failure of calls whose lease has expired or was revoked, Refused that of a log-in.
+	Lost, Refused string
 }
 
 // KeyID says what the plugin answers as key_id.

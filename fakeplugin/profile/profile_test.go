@@ -146,6 +146,10 @@ func TestMistakes(t *testing.T) {
 		{"failures:\n", "failures: none\nx:\n", `f.yaml:9: failures: expected a list`},
 		{"summary: s\nplugin", "summary: &a s\nplugin", `f.yaml:2: an anchor or alias`},
 		{"summary: s\nplugin", "summary: !x s\nplugin", `f.yaml:2: tag !x`},
+		{"failures:", "lease: {ttl: 1s, longest: 5s, lost: gone, refused: gone}\nfailures:", "f.yaml:9: lease: got ttl 1s and longest 5s, expected 2s <= ttl <= longest"},
+		{"failures:", "lease: {ttl: 6s, longest: 5s, lost: gone, refused: gone}\nfailures:", "f.yaml:9: lease: got ttl 6s and longest 5s"},
+		{"failures:", "lease: {ttl: 6s, longest: 9s, lost: away, refused: gone}\nfailures:", `f.yaml:9: lost: the profile mine has no failure "away"`},
+		{"failures:", "lease: {ttl: 6s, longest: 9s, lost: gone}\nfailures:", `f.yaml:9: field "refused" is missing in lease`},
 		{good, good + "---\nname: other\n", "f.yaml:15: a second document"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)

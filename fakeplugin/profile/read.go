@@ -19,6 +19,8 @@ const (
 	maxLatency  = time.Second      // of a call that is as it should be; what takes longer is a failure
 	maxAfter    = 10 * time.Minute // of a failure
 	maxFailures = 100
+	minLease    = 2 * time.Second // a plugin asks its KMS five times a second
+	maxLease    = time.Hour
 )
 
 var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
@@ -26,7 +28,7 @@ var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 func fields() []string { return []string{"name", "summary", "plugin", "keyID", "latency", "failures"} }
 
 func (r *reader) profile(n *yaml.Node) *Profile {
-	v := r.mapping(n, "the profile", fields())
+	v := r.mapping(n, "the profile", fields(), "lease")
 	p := &Profile{Name: r.name(v["name"]), Summary: r.text(v["summary"], "summary", maxProse), Plugin: r.text(v["plugin"], "plugin", maxProse)}
 	if v["keyID"] != nil {
 		p.KeyID = r.keyID(v["keyID"])
@@ -36,6 +38,9 @@ func (r *reader) profile(n *yaml.Node) *Profile {
 	}
 	if v["failures"] != nil {
 		p.Failures = r.failures(v["failures"])
+	}
+	if v["lease"] != nil {
+		p.Lease = r.lease(v["lease"], p)
 	}
 	return p
 }
@@ -88,6 +93,25 @@ func (r *reader) latencies(n *yaml.Node) map[string]Latency {
 		out[m] = l
 	}
 	return out
+}
+
+// lease reads how the plugin logs in. Its failures are those of the profile.
+func (r *reader) lease(n *yaml.Node, p *Profile) *Lease {
+	v := r.mapping(n, "lease", []string{"ttl", "longest", "lost", "refused"})
+	l := &Lease{TTL: r.duration(v["ttl"], "ttl", maxLease), Longest: r.duration(v["longest"], "longest", maxLease), Lost: r.text(v["lost"], "lost", maxProse),
+		Refused: r.text(v["refused"], "refused", maxProse)}
+	if l.TTL < minLease || l.TTL > l.Longest {
+		r.add(n.Line, "lease: got ttl %v and longest %v, expected %v <= ttl <= longest", l.TTL, l.Longest, minLease)
+	}
+	for _, name := range []string{"lost", "refused"} {
+		if v[name] == nil {
+			continue
+		}
+		if _, err := p.Failure(v[name].Value); err != nil {
+			r.add(v[name].Line, "%s: %v", name, err)
+		}
+	}
+	return l
 }
 
 func (r *reader) failures(n *yaml.Node) []Failure {

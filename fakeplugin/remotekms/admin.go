@@ -2,6 +2,7 @@ package remotekms
 
 import (
 	"context"
+	"path"
 	"slices"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
@@ -54,6 +55,9 @@ func (k *KMS) SetRule(r Rule) error {
 	if err := r.Validate(); err != nil {
 		return refuse(keyring.CodeInvalid, "%v", err)
 	}
+	if r.Revoke {
+		k.revoke(r)
+	}
 	return k.changeRules("rule", r.Caller, func(rules []Rule) ([]Rule, error) {
 		if i := indexRule(rules, r.Caller); i >= 0 {
 			rules[i] = r
@@ -64,6 +68,17 @@ func (k *KMS) SetRule(r Rule) error {
 		}
 		return append(rules, r), nil
 	})
+}
+
+// revoke ends the leases of the callers that a rule is for.
+func (k *KMS) revoke(r Rule) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for plugin := range k.leases {
+		if matched, err := path.Match(r.Caller, plugin); err == nil && matched {
+			delete(k.leases, plugin)
+		}
+	}
 }
 
 // DeleteRule ends the rule for a caller pattern.

@@ -47,7 +47,7 @@ func (c *Client) Describe(ctx context.Context, caller Caller, key string) (out K
 
 // Encrypt implements Service.
 func (c *Client) Encrypt(ctx context.Context, caller Caller, key string, ref keyring.Ref, plain []byte) (out Sealed, err error) {
-	return out, c.do(ctx, http.MethodPost, keyPath(key, "encrypt"), cryptRequest{caller, ref, plain}, &out)
+	return out, c.do(ctx, http.MethodPost, keyPath(key, "encrypt"), cryptRequest{Caller: caller, KEK: ref, Data: plain}, &out)
 }
 
 // Decrypt implements Service.
@@ -55,6 +55,11 @@ func (c *Client) Decrypt(ctx context.Context, caller Caller, key string, ciphert
 	var out plaintext
 	err := c.do(ctx, http.MethodPost, keyPath(key, "decrypt"), cryptRequest{Caller: caller, Data: ciphertext}, &out)
 	return out.Plaintext, err
+}
+
+// Lease implements Service.
+func (c *Client) Lease(ctx context.Context, caller Caller, terms Terms) (out Lease, err error) {
+	return out, c.do(ctx, http.MethodPost, "/v1/leases", cryptRequest{Caller: caller, Terms: terms}, &out)
 }
 
 // Rotate implements Service.

@@ -1,5 +1,5 @@
 // Package remotekms models the key management service that the plugins of all nodes share: named keys with versions of
-// KEKs, rotation, KEKs that are disabled, deleted or denied, and callers that are disconnected or delayed. It has the
+// KEKs, rotation, KEKs that are disabled, deleted or denied, leases of callers that log in, and callers that are disconnected or delayed. It has the
 // model, a server with a socket of its own, and a client; the model can also run inside a plugin's process.
 //
 // It is independent of the KMS v2 API, which package plugin implements.
@@ -18,6 +18,8 @@ type Service interface {
 	Describe(ctx context.Context, caller Caller, key string) (Key, error)
 	Encrypt(ctx context.Context, caller Caller, key string, kek keyring.Ref, plaintext []byte) (Sealed, error)
 	Decrypt(ctx context.Context, caller Caller, key string, ciphertext []byte) ([]byte, error)
+	// Lease logs a caller in, or renews the lease that it has. The refusal has CodeLease, or a code that begins with CodeLogIn.
+	Lease(ctx context.Context, caller Caller, terms Terms) (Lease, error)
 	// Rotate makes a new KEK current, or with reuse > 0 that old version under its old id, which no KMS should do.
 	Rotate(ctx context.Context, key string, reuse int) (keyring.KEK, error)
 }
@@ -26,6 +28,8 @@ type Service interface {
 type Caller struct {
 	Plugin string `json:"plugin"`        // NODE/KEYID
 	UID    string `json:"uid,omitempty"` // of the KMS v2 request
+	// Lease is that of its log-in; empty: it needs none.
+	Lease string `json:"lease,omitempty"`
 }
 
 // Key is a remote key as its administrator sees it.

@@ -14,7 +14,7 @@ type Operation struct {
 	Seq     uint64    `json:"seq"`
 	Time    time.Time `json:"time"`           // when it was done
 	Began   time.Time `json:"began,omitzero"` // encrypt, decrypt
-	Op      string    `json:"op"`             // encrypt, decrypt, describe, create, rotate, reuse, state, rule, unrule
+	Op      string    `json:"op"`             // encrypt, decrypt, describe, create, rotate, reuse, state, rule, unrule, log-in, renew
 	Key     string    `json:"key,omitempty"`
 	Plugin  string    `json:"plugin,omitempty"`
 	UID     string    `json:"uid,omitempty"`

@@ -46,11 +46,13 @@ type KMS struct {
 	mu     sync.RWMutex
 	rings  map[string]*keyring.Ring
 	rules  []Rule
+	leases map[string]Lease // by plugin; a restart ends them
+	logIns int              // so far
 }
 
 // New is a KMS with what its state file holds, if there is one.
 func New(o Options) (*KMS, error) {
-	k := &KMS{clock: o.Clock, rand: o.Rand, journal: o.Journal, log: o.Log, stateFile: o.StateFile, rings: map[string]*keyring.Ring{}}
+	k := &KMS{clock: o.Clock, rand: o.Rand, journal: o.Journal, log: o.Log, stateFile: o.StateFile, rings: map[string]*keyring.Ring{}, leases: map[string]Lease{}}
 	if k.clock == nil {
 		k.clock = clock.RealClock{}
 	}
@@ -141,8 +143,52 @@ func (k *KMS) use(ctx context.Context, caller Caller, key string, do func(*keyri
 	return do(ring)
 }
 
-// admit makes a caller wait as its rules say, and turns it away if it is cut off.
+// admit makes a caller wait as its rules say, and turns it away if it is cut off or its lease is not usable.
 func (k *KMS) admit(ctx context.Context, caller Caller) (Rule, error) {
+	t, err := k.reach(ctx, caller)
+	if err != nil || caller.Lease == "" {
+		return t, err
+	}
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return t, k.leases[caller.Plugin].Usable(caller.Lease, k.clock.Now())
+}
+
+// Lease implements Service.
+func (k *KMS) Lease(ctx context.Context, caller Caller, terms Terms) (Lease, error) {
+	lease, err := k.grant(ctx, caller, terms)
+	op := "log-in"
+	if caller.Lease != "" {
+		op = "renew"
+	}
+	if err != nil || op == "log-in" { // renewals that succeed are many
+		k.record(Operation{Op: op, Plugin: caller.Plugin}, err)
+	}
+	return lease, err
+}
+
+func (k *KMS) grant(ctx context.Context, caller Caller, terms Terms) (lease Lease, err error) {
+	t, err := k.reach(ctx, caller)
+	if err != nil {
+		return Lease{}, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.clock.Now()
+	if caller.Lease != "" {
+		lease, err = k.leases[caller.Plugin].Renewed(caller.Lease, terms, now)
+	} else {
+		k.logIns++
+		lease, err = Grant(fmt.Sprintf("%s#%d", caller.Plugin, k.logIns), terms, t.LogIn, now)
+	}
+	if err == nil {
+		k.leases[caller.Plugin] = lease
+	}
+	return lease, err
+}
+
+// reach makes a caller wait as its rules say, and turns it away if it is cut off.
+func (k *KMS) reach(ctx context.Context, caller Caller) (Rule, error) {
 	k.mu.RLock()
 	t := treat(k.rules, caller.Plugin)
 	k.mu.RUnlock()

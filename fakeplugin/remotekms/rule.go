@@ -15,14 +15,21 @@ const (
 	CutHang   = "hang"   // no answer until the caller gives up
 )
 
-// Rule is how the KMS treats some callers. Every matching rule applies: any cut-off cuts, latencies add up.
+// Rule is how the KMS treats some callers. Every matching rule applies: any cut-off cuts, latencies add up, and the first LogIn is the refusal.
 type Rule struct {
 	// Caller is a pattern (path.Match) over NODE/KEYID: "cp-1/1", "cp-1/*" for a node, "*/*" for all.
 	Caller  string   `json:"caller"`
 	CutOff  string   `json:"cutOff,omitempty"` // "", CutRefuse or CutHang
 	Latency Duration `json:"latency,omitzero"`
 	Deny    bool     `json:"deny,omitempty"` // answer "access denied" to every Encrypt and Decrypt
+	// LogIn refuses log-ins, in the words of that failure of the caller's provider (RefusedAsEver: the one that the provider names).
+	LogIn string `json:"logIn,omitempty"`
+	// Revoke ends the leases that there are when the rule is set.
+	Revoke bool `json:"revoke,omitempty"`
 }
+
+// maxFailure bounds the name of a failure.
+const maxFailure = 64
 
 // Validate says what is wrong with r.
 func (r Rule) Validate() error {
@@ -34,6 +41,9 @@ func (r Rule) Validate() error {
 	}
 	if r.Latency < 0 || time.Duration(r.Latency) > MaxLatency {
 		return fmt.Errorf("latency %v: expected 0 to %v", time.Duration(r.Latency), MaxLatency)
+	}
+	if len(r.LogIn) > maxFailure {
+		return fmt.Errorf("logIn has %d bytes: expected the name of a failure, at most %d", len(r.LogIn), maxFailure)
 	}
 	return nil
 }
@@ -47,6 +57,9 @@ func treat(rules []Rule, plugin string) Rule {
 		}
 		if all.CutOff == "" {
 			all.CutOff = r.CutOff
+		}
+		if all.LogIn == "" {
+			all.LogIn = r.LogIn
 		}
 		all.Latency += r.Latency
 		all.Deny = all.Deny || r.Deny

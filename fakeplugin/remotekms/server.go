@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
@@ -16,6 +17,7 @@ type (
 		Caller Caller      `json:"caller"`
 		KEK    keyring.Ref `json:"kek,omitzero"`
 		Data   []byte      `json:"data,omitempty"`
+		Terms  Terms       `json:"terms,omitzero"`
 	}
 	rotateRequest struct {
 		Reuse int `json:"reuse,omitempty"`
@@ -37,6 +39,9 @@ func Handler(k *KMS) http.Handler {
 	mux.Handle("POST /v1/keys/{key}/describe", k.data(k.serveDescribe))
 	mux.Handle("POST /v1/keys/{key}/encrypt", k.data(k.serveEncrypt))
 	mux.Handle("POST /v1/keys/{key}/decrypt", k.data(k.serveDecrypt))
+	mux.Handle("POST /v1/leases", k.data(func(r *http.Request, req cryptRequest) (any, error) {
+		return k.Lease(r.Context(), req.Caller, req.Terms)
+	}))
 	mux.Handle("POST /v1/keys/{key}/rotate", problems(k.serveRotate))
 	mux.Handle("PUT /v1/keys/{key}/keks/{version}", problems(k.serveState))
 	mux.Handle("GET /v1/rules", httpjson.Handler(func(*http.Request) (any, error) { return k.Rules(), nil }))
@@ -87,10 +92,13 @@ func asProblem(err error) error {
 	switch refusal.Code {
 	case keyring.CodeUnknown, CodeNoKey, CodeNoRule:
 		status = http.StatusNotFound
-	case keyring.CodeDenied:
+	case keyring.CodeDenied, CodeLease:
 		status = http.StatusForbidden
 	case keyring.CodeInvalid, keyring.CodeCiphertext:
 		status = http.StatusUnprocessableEntity
+	}
+	if strings.HasPrefix(refusal.Code, CodeLogIn) {
+		status = http.StatusForbidden
 	}
 	return &httpjson.Problem{Status: status, Code: refusal.Code, Message: refusal.Message}
 }

@@ -38,7 +38,7 @@ func newPlugin(w *world, node, keyID string) *kmsPlugin {
 	p.init = func() {
 		p.program = fault.NewProgram(w.k.Clock(), w.k.Rand().Uint64())
 		p.service = &plugin.Service{Plugin: plugin.New(plugin.Options{Name: node + "/" + keyID, Key: w.hooks.key(w.apiServer, w.remoteKey(keyID)), Service: remote{w.kms},
-			Clock: w.k.Clock(), NoticeLag: p.lag, Profile: w.profile})}
+			Clock: w.k.Clock(), NoticeLag: p.lag, Profile: w.profile, Decide: w.hooks.Session})}
 		p.program.SetProfile(w.profile)
 		p.own = w.hooks.inject(p.program)
 		p.cut, p.stale, p.exited = "", false, false
@@ -57,8 +57,8 @@ func newPlugin(w *world, node, keyID string) *kmsPlugin {
 	return p
 }
 
-// pollNow asks the remote KMS, and again as long as there is a rotation to be noticed: when that is due, or soon if it got no answer. In
-// between nothing changes that it would not be told of.
+// pollNow asks the remote KMS, and again as long as there is a rotation to be noticed: when that is due, or soon if it got no answer. It also asks
+// when its lease is to be renewed. In between nothing changes that it would not be told of.
 func (p *kmsPlugin) pollNow() {
 	p.poll = nil
 	err := p.service.Poll(p.w.ctx) // the view keeps the problem
@@ -68,6 +68,9 @@ func (p *kmsPlugin) pollNow() {
 		p.pollWithin(0)
 	default:
 		p.pollWithin(max(v.Seen.Add(p.service.NoticeLag()).Sub(p.w.k.Now()), 0))
+	}
+	if due := p.service.Due(); !due.IsZero() {
+		p.pollWithin(max(due.Sub(p.w.k.Now()), 0))
 	}
 }
 

@@ -108,6 +108,13 @@ func (r remote) Decrypt(ctx context.Context, caller remotekms.Caller, key string
 	return r.kms.model.Decrypt(ctx, r.kms.w.hooks.caller(caller), key, ciphertext)
 }
 
+func (r remote) Lease(ctx context.Context, caller remotekms.Caller, terms remotekms.Terms) (remotekms.Lease, error) {
+	if err := r.reach(); err != nil {
+		return remotekms.Lease{}, err
+	}
+	return r.kms.model.Lease(ctx, caller, terms)
+}
+
 func (r remote) Rotate(ctx context.Context, key string, reuse int) (keyring.KEK, error) {
 	if err := r.reach(); err != nil {
 		return keyring.KEK{}, err

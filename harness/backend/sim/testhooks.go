@@ -9,6 +9,7 @@ import (
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/harness/altsvc"
 	"github.com/kmsharness/kmsharness/operator/encryption"
@@ -44,6 +45,8 @@ type TestHooks struct {
 	AnyToken bool
 	// OneByOne lets a reporter ask its plugins one after another.
 	OneByOne bool
+	// Session takes the place of what a plugin decides about its lease.
+	Session func(plugin.Session, time.Time) plugin.Act
 	// Send may change what a reporter or an aggregator is about to send.
 	Send func(*Outgoing)
 	// EarlyUnion lets an aggregator give the ClusterOperator the union that it decided before it wrote the rollups, and CarelessUnion one
