@@ -33,6 +33,8 @@ type KMS struct {
 	Node string
 	// KEK is a version; 0: the newest.
 	KEK int
+	// Failure of the profile in whose words log-ins are refused; empty: the one that the profile names.
+	Failure string
 }
 
 // Operations of the verb kms: kekOps change the state of a KEK, accessOps the access of a node to the remote KMS.
@@ -44,16 +46,24 @@ const (
 	KMSAllow   = "allow"
 	KMSCut     = "cut"
 	KMSRestore = "restore"
+	// The credential that a plugin logs in with. Expired: no log-in is accepted, and the lease that there is goes on to its end. Revoked: that ends, too.
+	KMSExpire = "expire"
+	KMSRevoke = "revoke"
+	KMSRenew  = "renew"
 )
 
-func kekOps() []string    { return []string{KMSDisable, KMSEnable, KMSDelete} }
-func accessOps() []string { return []string{KMSDeny, KMSAllow, KMSCut, KMSRestore} }
+func kekOps() []string   { return []string{KMSDisable, KMSEnable, KMSDelete} }
+func logInOps() []string { return []string{KMSExpire, KMSRevoke, KMSRenew} }
+func accessOps() []string {
+	return append([]string{KMSDeny, KMSAllow, KMSCut, KMSRestore}, logInOps()...)
+}
 
 // Verb implements Action.
 func (*KMS) Verb() Verb { return VerbKMS }
 
 func (k *KMS) fields() []field {
-	return []field{required("op", keywordField(&k.Op, append(kekOps(), accessOps()...)...)), optional("node", nodeField(&k.Node)), optional("kek", intField(&k.KEK, 1, maxKEKs))}
+	return []field{required("op", keywordField(&k.Op, append(kekOps(), accessOps()...)...)), optional("node", nodeField(&k.Node)), optional("kek", intField(&k.KEK, 1, maxKEKs)),
+		optional("failure", formField(&k.Failure, nameForm)).doc("with expire and revoke: failure of the profile in whose words log-ins are refused; default the one that the profile names")}
 }
 
 // Describe implements Action.
@@ -62,7 +72,7 @@ func (k *KMS) Describe() string {
 }
 
 func (k *KMS) harm() string {
-	if k.Op == KMSRestore {
+	if k.Op == KMSRestore || k.Op == KMSRenew {
 		return ""
 	}
 	return "kms-" + k.Op
@@ -70,7 +80,7 @@ func (k *KMS) harm() string {
 
 // opposite is the operation that takes back another; empty: none does.
 func opposite(op string) string {
-	return map[string]string{KMSDisable: KMSEnable, KMSDeny: KMSAllow, KMSCut: KMSRestore}[op]
+	return map[string]string{KMSDisable: KMSEnable, KMSDeny: KMSAllow, KMSCut: KMSRestore, KMSExpire: KMSRenew, KMSRevoke: KMSRenew}[op]
 }
 
 // Undo implements Undoable. A deleted KEK does not come back: only a new one lets the plugins encrypt again.
@@ -82,7 +92,7 @@ func (k *KMS) Undo() Action {
 		return nil
 	}
 	undo := *k
-	undo.Op = opposite(k.Op)
+	undo.Op, undo.Failure = opposite(k.Op), ""
 	return &undo
 }
 
@@ -97,11 +107,28 @@ func (k *KMS) EndedBy(b Action) bool {
 
 func (k *KMS) check(v *validation, at place) {
 	ofKEK := slices.Contains(kekOps(), k.Op)
+	k.checkLogIn(v, at)
 	switch {
 	case !ofKEK && !slices.Contains(accessOps(), k.Op):
 	case ofKEK && k.Node != "":
 		v.add(at.at("node"), "a node with op %s, expected none: a KEK has one state for all nodes; cut and deny are per node", k.Op)
 	case !ofKEK && k.KEK != 0:
 		v.add(at.at("kek"), "a kek with op %s, expected it with %s only", k.Op, oneOf(kekOps()))
+	}
+}
+
+// checkLogIn checks what is about the log-in of a plugin.
+func (k *KMS) checkLogIn(v *validation, at place) {
+	refuses := k.Op == KMSExpire || k.Op == KMSRevoke
+	switch profile := v.scenario.Topology.Profile; {
+	case k.Failure != "" && !refuses:
+		v.add(at.at("failure"), "a failure with op %s, expected it with expire or revoke only", k.Op)
+	case !slices.Contains(logInOps(), k.Op):
+	case profile == "":
+		v.add(at.at("op"), "op %s without a provider, expected profile in the topology: other plugins do not log in", k.Op)
+	case k.Failure != "" && v.parser.faults != nil:
+		for _, p := range v.parser.faults.CheckFault(ProviderFailure, "", map[string]any{"profile": profile, "failure": k.Failure}) {
+			v.add(at.at("failure"), "%s", p.What)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	aggregator "github.com/kmsharness/kmsharness/aggregator/core"
+	kmsplugin "github.com/kmsharness/kmsharness/fakeplugin/plugin"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	reporter "github.com/kmsharness/kmsharness/reporter/core"
 )
@@ -63,6 +64,27 @@ func providerAggregators() []Mutant {
 // providerPlugins are plugins that a provider refuses from the start.
 func providerPlugins() []Mutant {
 	return []Mutant{{
+		Name: "lease-never-renewed", Scenario: "vault-approle-then-certificate", Caught: []string{"steps[5].holds"},
+		Mistake: "a token that is used until it is refused: a certificate that has expired ends it at once, in place of at the end of the time for which it could be renewed",
+		Subject: hook(sim.TestHooks{Session: func(s kmsplugin.Session, now time.Time) kmsplugin.Act {
+			if s.ID != "" {
+				return ""
+			}
+			return kmsplugin.Decide(s, now)
+		}}),
+	}, {
+		Name: "log-in-tried-once", Scenario: "vault-approle-then-certificate", Caught: []string{"steps[3].expect"},
+		Mistake: "a refused log-in taken for final: the credential is renewed, and the plugin needs a restart to notice",
+		Subject: hook(sim.TestHooks{Session: func(s kmsplugin.Session, now time.Time) kmsplugin.Act {
+			if s.Refused > 0 {
+				return ""
+			}
+			return kmsplugin.Decide(s, now)
+		}}),
+	}, {
+		Name: "healthy-without-a-lease", Scenario: "aws-credentials-expire", Caught: []string{"steps[3].expect"}, Subject: plugin("healthz:text=ok"),
+		Mistake: "a Status that does not ask whether the credentials are still good: ok is what the plugin says until somebody needs a key",
+	}, {
 		Name: "policy-without-decrypt", Scenario: "uid-followed", Caught: []string{"NO-DATA-LOSS"}, Subject: plugin("provider-failure:profile=vault,failure=encrypt-denied,method=Decrypt"),
 		Mistake: "a Vault policy that has encrypt and not decrypt: Status says ok, and the first API server that restarts cannot read",
 	}}

@@ -178,7 +178,9 @@ func (fs *faults) remote(ctx context.Context, a *scenario.KMS) error {
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, CutOff: remotekms.CutRefuse})
 	case "deny":
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, Deny: true})
-	case "restore", "allow":
+	case scenario.KMSExpire, scenario.KMSRevoke:
+		return client.SetRule(ctx, remotekms.Rule{Caller: caller, LogIn: cmp.Or(a.Failure, remotekms.RefusedAsEver), Revoke: op == scenario.KMSRevoke})
+	case "restore", "allow", scenario.KMSRenew:
 		err := client.DeleteRule(ctx, caller)
 		if remotekms.Code(err) == remotekms.CodeNoRule {
 			return nil // it is as it should be
@@ -199,7 +201,7 @@ func (fs *faults) setKEKs(ctx context.Context, op string, version int) error {
 	case "delete":
 		state = keyring.Deleted
 	default:
-		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut or restore", op)
+		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut, restore, expire, revoke or renew", op)
 	}
 	keys, err := fs.e.controlPlane.KMS().client.Keys(ctx)
 	if err != nil {

@@ -118,7 +118,9 @@ func (fs *faults) remote(_ context.Context, a *scenario.KMS) error {
 		return model.SetRule(remotekms.Rule{Caller: caller, CutOff: remotekms.CutRefuse})
 	case "deny":
 		return model.SetRule(remotekms.Rule{Caller: caller, Deny: true})
-	case "restore", "allow":
+	case scenario.KMSExpire, scenario.KMSRevoke:
+		return model.SetRule(remotekms.Rule{Caller: caller, LogIn: cmp.Or(a.Failure, remotekms.RefusedAsEver), Revoke: op == scenario.KMSRevoke})
+	case "restore", "allow", scenario.KMSRenew:
 		if err := model.DeleteRule(caller); err != nil && remotekms.Code(err) != remotekms.CodeNoRule {
 			return err
 		}
@@ -127,7 +129,7 @@ func (fs *faults) remote(_ context.Context, a *scenario.KMS) error {
 	states := map[string]keyring.State{"disable": keyring.Disabled, "enable": keyring.Enabled, "delete": keyring.Deleted}
 	state, ok := states[op]
 	if !ok {
-		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut or restore", op)
+		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut, restore, expire, revoke or renew", op)
 	}
 	var errs []error
 	for _, key := range model.Keys() {

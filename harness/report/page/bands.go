@@ -98,7 +98,7 @@ func lasts(a history.Action) bool {
 	case "link":
 		return param(a, "mode") != "restore"
 	case "kms":
-		return slices.Contains([]string{"disable", "deny", "cut", "delete"}, param(a, "op"))
+		return slices.Contains([]string{"disable", "deny", "cut", "delete", "expire", "revoke"}, param(a, "op"))
 	case "encryption":
 		return param(a, "type") == "identity"
 	}
@@ -118,7 +118,7 @@ func undoes(a, earlier history.Action) bool {
 	case "link":
 		return a.Verb == "link" && covers(a.Target, earlier.Target)
 	case "kms":
-		return a.Verb == "kms" && slices.Contains([]string{"enable", "allow", "restore"}, param(a, "op"))
+		return a.Verb == "kms" && slices.Contains([]string{"enable", "allow", "restore", "renew"}, param(a, "op"))
 	}
 	return a.Verb == earlier.Verb
 }
