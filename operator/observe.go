@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,7 +36,8 @@ func (o *Operator) observe(ctx context.Context) (exchange.Seen, error) {
 	if cr := single(o.sources.operator); cr != nil {
 		o.failing.Add(&s, o.Core.Scheme, exchange.Reports(cr, o.Kind))
 	}
-	s.Wanted = exchange.Wanted(single(o.sources.config), o.Config, o.there)
+	s.Credentials = o.contents()
+	s.Wanted = exchange.Wanted(single(o.sources.config), o.Config, s.Credentials)
 	s.Migration, s.Preflight = o.migration.get(), o.preflight.get()
 	return s, nil
 }
@@ -49,12 +51,23 @@ func single(of cache.SharedIndexInformer) map[string]any {
 	return item.(*unstructured.Unstructured).Object
 }
 
-// there says whether there are credentials of a name.
-func (o *Operator) there(r config.Reference) bool {
-	store := o.sources.credentialSecrets.GetStore()
-	if r.Kind == "ConfigMap" {
-		store = o.sources.credentialMaps.GetStore()
+// contents are the credentials that there are, by hashes of their content.
+func (o *Operator) contents() map[config.Reference]string {
+	all := map[config.Reference]string{}
+	for _, one := range o.sources.credentialSecrets.GetStore().List() {
+		s := one.(*corev1.Secret)
+		all[config.Reference{Kind: "Secret", Name: s.Name}] = config.ContentHash(s.Data)
 	}
-	_, there, err := store.GetByKey(credentials + "/" + r.Name)
-	return err == nil && there
+	for _, one := range o.sources.credentialMaps.GetStore().List() {
+		m := one.(*corev1.ConfigMap)
+		data := maps.Clone(m.BinaryData)
+		if data == nil {
+			data = map[string][]byte{}
+		}
+		for name, text := range m.Data { // a name is in one of the two only
+			data[name] = []byte(text)
+		}
+		all[config.Reference{Kind: "ConfigMap", Name: m.Name}] = config.ContentHash(data)
+	}
+	return all
 }

@@ -102,3 +102,27 @@ func FuzzAnnotation(f *testing.F) {
 		}
 	})
 }
+
+// TestContent: the hash changes with the content of the credentials, and no key does; without all of them nothing is known.
+func TestContent(t *testing.T) {
+	w := read(t, vault())
+	of := func(data string) config.Wanted {
+		one := w
+		one.KMS = w.KMS.WithContent(map[config.Reference]string{{Kind: "Secret", Name: w.KMS.Settings()["authentication.appRole.secret.name"]}: config.ContentHash(map[string][]byte{"secret-id": []byte(data)}),
+			{Kind: "ConfigMap", Name: w.KMS.Settings()["tls.caBundle.name"]}: "ca"})
+		return one
+	}
+	one, two := of("one"), of("two")
+	if one.Hash() == two.Hash() || one.Hash() == w.Hash() || one != of("one") {
+		t.Errorf("hashes %s and %s, %s without", one.Hash(), two.Hash(), w.Hash())
+	}
+	if one.KeyHash() != two.KeyHash() || one.KMS.WithoutContent() != w.KMS || strings.Contains(one.KMS.Content, "one") {
+		t.Errorf("%+v, %+v", one, two)
+	}
+	if missing := w.KMS.WithContent(nil); missing.Content != "" {
+		t.Errorf("content %q of what is not there", missing.Content)
+	}
+	if a, b := config.ContentHash(map[string][]byte{"a": []byte("b c")}), config.ContentHash(map[string][]byte{"a": []byte("b"), "c": nil}); a == b {
+		t.Error("two contents have one hash")
+	}
+}

@@ -18,6 +18,9 @@ type Plugin struct {
 	Image string
 	// settings in canonical form: sorted JSON of path to value. A string, so that plugins can be compared.
 	settings string
+	// Content is a hash over the content of Credentials, for telling one content from another; empty: the plugin has no credentials, or
+	// some of them are missing or were never observed. Keys have none: it belongs to a revision of the plugin configuration.
+	Content string
 }
 
 // Settings are the values by their path in the provider's section: "authentication.appRole.secret.name".
@@ -42,6 +45,29 @@ func (p Plugin) Credentials() []Reference {
 	}
 	slices.SortFunc(all, func(a, b Reference) int { return strings.Compare(a.String(), b.String()) })
 	return all
+}
+
+// WithContent is the plugin with the credentials of these contents, hashes by reference. Without one of them Content is empty.
+func (p Plugin) WithContent(contents map[Reference]string) Plugin {
+	p.Content = ""
+	all := map[string]string{}
+	for _, r := range p.Credentials() {
+		content, there := contents[r]
+		if !there {
+			return p
+		}
+		all[r.String()] = content
+	}
+	if len(all) > 0 {
+		p.Content = hash("", "", all)
+	}
+	return p
+}
+
+// WithoutContent is the plugin as the configuration has it, whatever the content of its credentials.
+func (p Plugin) WithoutContent() Plugin {
+	p.Content = ""
+	return p
 }
 
 // Reference is an object in openshift-config.

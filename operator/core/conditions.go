@@ -25,6 +25,7 @@ const (
 	ReasonPreflightFailed = "PreflightFailed"
 	ReasonHealthy         = "KMSPluginHealthy"
 	ReasonUnhealthy       = "KMSPluginUnhealthy"
+	ReasonCannotStart     = "KMSPluginCannotStart"
 	ReasonMissing         = "CredentialsMissing"
 )
 
@@ -52,11 +53,24 @@ func (d *decision) conditions() {
 	d.say(ConditionConfig, w.Invalid != "", ReasonInvalid, ReasonAsExpected, w.Invalid+": what was in force stays in force")
 	d.say(ConditionProgressing, d.stage != "", d.stage, ReasonAsExpected, d.detail)
 	p := d.Preflight
-	failed := w.Invalid == "" && w.Type == config.KMS && p.Hash == w.Hash() && !p.OK && !p.At.IsZero() // one without a time is under way
+	failed := w.Invalid == "" && w.Type == config.KMS && p.Hash == d.asked.Hash() && !p.OK && !p.At.IsZero() // one without a time is under way
 	d.say(ConditionPreflight, failed, ReasonPreflightFailed, ReasonAsExpected, p.Message)
 	d.say(ConditionCredentials, len(w.Missing) > 0, ReasonMissing, ReasonAsExpected, "no plugin is started without "+list(w.Missing))
-	worst := d.worst()
-	d.say(ConditionPlugin, worst != "", ReasonUnhealthy, ReasonHealthy, worst)
+	reason, message := ReasonCannotStart, d.cannotStart()
+	if message == "" {
+		reason, message = ReasonUnhealthy, d.worst()
+	}
+	d.say(ConditionPlugin, message != "", reason, ReasonHealthy, message)
+}
+
+// cannotStart is the first plugin that cannot run where it was started, and why.
+func (d *decision) cannotStart() string {
+	for _, p := range d.plugins.Plugins {
+		if waits := d.waits(p); len(waits) > 0 {
+			return fmt.Sprintf("plugin %d cannot start on %s: %s", p.KeyID, list(waits), d.Nodes[waits[0]].Waiting[p.KeyID].Reason)
+		}
+	}
+	return ""
 }
 
 // say adds a condition; the message is for a status that is true.

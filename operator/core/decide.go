@@ -13,6 +13,8 @@ type decision struct {
 	Observed
 	Options
 	now time.Time
+	// asked is what is wanted with the content of its credentials, as the pre-flight check gets it. In Wanted the plugin is without, as in keys.
+	asked config.Wanted
 	// top is the newest key: the one that is to write.
 	top revision.Key
 	// cur and plugins are the newest revisions, which are in force for all nodes.
@@ -20,17 +22,21 @@ type decision struct {
 	plugins revision.PluginConfig
 
 	plan Plan
+	// replaced is the node on which a plugin that runs is started anew by this plan.
+	replaced string
 	// stage is what the operator is at, for the administrator.
 	stage, detail string
 }
 
 // Decide says what to do. It looks at the newest revisions only, whatever revision the API servers' own pods have.
 func Decide(o Observed, opts Options, now time.Time) Plan {
-	d := &decision{Observed: o, Options: opts, now: now, top: revision.NewestKey(o.Keys), cur: revision.Newest(o.Configs), plugins: revision.Newest(o.PluginConfigs)}
+	d := &decision{Observed: o, Options: opts, now: now, asked: o.Wanted.Wanted, top: revision.NewestKey(o.Keys), cur: revision.Newest(o.Configs), plugins: revision.Newest(o.PluginConfigs)}
+	d.Wanted.KMS = o.Wanted.KMS.WithoutContent()
 	if d.cur.Revision == 0 {
 		d.cur.Keys = []uint64{revision.Plain}
 	}
 	doubtful := d.doubt()
+	d.recheck()
 	if ready := d.plugIn() && d.rollOut(); ready && doubtful {
 		d.at(d.upcoming(), "what the nodes agreed on is no longer believed")
 	} else if ready {

@@ -38,13 +38,16 @@ type Observed struct {
 	Configs       []revision.Config
 	PluginConfigs []revision.PluginConfig
 
+	// Credentials are what there is for plugins to log in: hashes of the content (config.ContentHash) by reference.
+	Credentials map[config.Reference]string
+
 	// Nodes are those that are expected to have a pod of the API server, whether they have one or not.
 	Nodes map[string]Node
 	// Migration is the one that was begun last.
 	Migration Migration
 }
 
-// Wanted is what the administrator asks for.
+// Wanted is what the administrator asks for. Its plugin has the content of its credentials.
 type Wanted struct {
 	config.Wanted
 	// Invalid says what is wrong with the configuration. Nothing else of it is used then.
@@ -76,10 +79,19 @@ type Node struct {
 	Loaded int
 	// Plugins that run, by keyID.
 	Plugins map[uint64]config.Plugin
+	// Waiting are plugins that were started and cannot run, by keyID. The kubelet tries again.
+	Waiting map[uint64]Waiting
 	// Reporter has the plugins whose sockets the reporter was given, in order; empty: there is no reporter.
 	Reporter []uint64
 	// Report is what the reporter said last, by keyID.
 	Report map[uint64]Entry
+}
+
+// Waiting is a plugin whose container does not run.
+type Waiting struct {
+	Config config.Plugin
+	// Reason in the kubelet's words: "ImagePullBackOff: …".
+	Reason string
 }
 
 // Entry is what is reported of one plugin.

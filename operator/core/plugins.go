@@ -1,6 +1,7 @@
 package core
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -49,11 +50,25 @@ func (d *decision) needed() []revision.Plugin {
 	for i, id := range ids {
 		k, there := revision.Find(d.Keys, id)
 		if there && k.Type == config.KMS && slices.Index(ids, id) == i {
-			out = append(out, revision.Plugin{KeyID: id, Config: k.Plugin})
+			out = append(out, revision.Plugin{KeyID: id, Config: d.configured(k)})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b revision.Plugin) int { return d.rank(a.KeyID) - d.rank(b.KeyID) })
 	return out
+}
+
+// configured is the plugin of a key as it is to run, with the content that its credentials have now. A plugin of the configuration that is wanted
+// gets other content when it has passed the check with it; one whose credentials are missing keeps what it has.
+func (d *decision) configured(k revision.Key) config.Plugin {
+	p := k.Plugin.WithContent(d.Credentials)
+	old, there := d.plugins.Of(k.ID)
+	if !there || old.WithoutContent() != k.Plugin || old == p {
+		return p
+	}
+	if p.Content == "" || k.Plugin == d.Wanted.KMS && !d.checked() {
+		return old
+	}
+	return p
 }
 
 // rank puts the writer first and the next one last.
@@ -65,23 +80,44 @@ func (d *decision) rank(id uint64) int {
 }
 
 // startOn starts plugins that do not run, or run with another configuration. Without credentials none is started, and nothing else
-// waits for that.
+// waits for that. A plugin that runs is started anew on one node after another, and on none while one that was started before it cannot run.
 func (d *decision) startOn(name string) {
 	n := d.Nodes[name]
 	var start []revision.Plugin
 	for _, p := range d.plugins.Plugins {
-		if runs, there := n.Plugins[p.KeyID]; (!there || runs != p.Config) && !d.missing(p.Config) {
-			start = append(start, p)
+		runs, there := n.Plugins[p.KeyID]
+		if there && runs == p.Config || d.missing(p.Config) {
+			continue
 		}
+		if waits := d.waits(p); len(waits) > 0 && (there || n.Waiting[p.KeyID].Config == p.Config) {
+			d.at(StagePlugins, "plugin %d cannot start on %s", p.KeyID, list(waits))
+			continue
+		}
+		if there && d.replaced != "" && d.replaced != name {
+			d.at(StagePlugins, "plugin %d is started anew on %s", p.KeyID, d.replaced)
+			continue
+		}
+		if there {
+			d.replaced = name
+		}
+		start = append(start, p)
 	}
 	if len(start) > 0 {
 		d.plan.do(StartPlugins{Node: name, Plugins: start})
 	}
 }
 
+// waits are the nodes on which a plugin was started with its present configuration and cannot run.
+func (d *decision) waits(p revision.Plugin) []string {
+	return slices.DeleteFunc(d.present(), func(name string) bool {
+		w, there := d.Nodes[name].Waiting[p.KeyID]
+		return !there || w.Config != p.Config
+	})
+}
+
 // missing says whether a plugin has no credentials. Those of plugins that the administrator no longer asks for are not looked at.
 func (d *decision) missing(p config.Plugin) bool {
-	return len(d.Wanted.Missing) > 0 && p == d.Wanted.KMS
+	return len(d.Wanted.Missing) > 0 && p.WithoutContent() == d.Wanted.KMS
 }
 
 // reportOn gives the reporter the sockets of the configuration. A new one it gets when the plugin listens: plugins first, reporters
@@ -103,13 +139,13 @@ func (d *decision) reportOn(name string) {
 func (d *decision) stopOn(name string) {
 	n := d.Nodes[name]
 	var stop []uint64
-	for id := range n.Plugins {
+	for _, id := range slices.AppendSeq(slices.Collect(maps.Keys(n.Plugins)), maps.Keys(n.Waiting)) {
 		if !d.plugins.Has(id) && !slices.Contains(n.Reporter, id) {
 			stop = append(stop, id)
 		}
 	}
 	slices.Sort(stop)
-	if len(stop) > 0 {
+	if stop = slices.Compact(stop); len(stop) > 0 { // one may run and wait for its start with other settings
 		d.plan.do(StopPlugins{Node: name, Plugins: stop})
 	}
 }

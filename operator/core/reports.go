@@ -18,7 +18,7 @@ func (d *decision) fresh(node string, id uint64) (Entry, bool) {
 func (d *decision) usable() bool {
 	for _, name := range d.names() {
 		runs, there := d.Nodes[name].Plugins[d.top.ID]
-		if !there || runs != d.top.Plugin {
+		if !there || runs.WithoutContent() != d.top.Plugin {
 			d.detail = "its plugin does not run on " + name
 			return false
 		}

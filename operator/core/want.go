@@ -61,18 +61,36 @@ func (d *decision) preflight() bool {
 		d.detail = "credentials are missing: " + list(d.Wanted.Missing)
 		return false
 	}
-	p := d.Preflight
-	if p.Hash == d.Wanted.Hash() && p.OK && d.now.Sub(p.At) <= d.Valid {
+	if d.checked() {
 		return true
 	}
+	p := d.Preflight
 	d.detail = "the configuration is checked before it is used"
-	if rest := p.At.Add(d.Retry).Sub(d.now); p.Hash == d.Wanted.Hash() && !p.OK && rest > 0 {
+	if rest := p.At.Add(d.Retry).Sub(d.now); p.Hash == d.asked.Hash() && !p.OK && rest > 0 {
 		d.detail = "the check failed and is repeated: " + p.Message
 		d.plan.wake(rest)
 		return false
 	}
-	d.plan.do(RunPreflight{d.Wanted.KMS})
+	d.plan.do(RunPreflight{d.asked.KMS})
 	return false
+}
+
+// checked says whether what is wanted, with the present content of its credentials, has passed the check.
+func (d *decision) checked() bool {
+	p := d.Preflight
+	return p.Hash == d.asked.Hash() && p.OK && d.now.Sub(p.At) <= d.Valid
+}
+
+// recheck has the configuration that is in force checked again when its credentials have other content.
+func (d *decision) recheck() {
+	w := d.Wanted
+	if w.Invalid != "" || w.Type != config.KMS || len(w.Missing) > 0 || w.Wanted != d.top.Wanted() {
+		return
+	}
+	if p, there := d.plugins.Of(d.top.ID); there && p.WithoutContent() == w.KMS && p.Content != d.asked.KMS.Content {
+		d.at(StagePlugins, "the credentials have other content")
+		d.preflight()
+	}
 }
 
 // calm says whether it is a time for a new key: with the plugins of the present one all healthy. What cannot be read cannot be migrated.

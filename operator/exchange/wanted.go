@@ -17,9 +17,9 @@ const Object = "cluster"
 // Credentials is the namespace of what plugins need to log in.
 const Credentials = "openshift-config"
 
-// Wanted is what the administrator asks for with an APIServer configuration, which is nil where there is none. there says whether something
-// that a plugin refers to is in the namespace Credentials.
-func Wanted(configuration map[string]any, o config.Options, there func(config.Reference) bool) core.Wanted {
+// Wanted is what the administrator asks for with an APIServer configuration, which is nil where there is none. credentials are what is in the
+// namespace Credentials, by hashes of the content.
+func Wanted(configuration map[string]any, o config.Options, credentials map[config.Reference]string) core.Wanted {
 	var a *configv1.APIServer
 	if configuration != nil {
 		a = &configv1.APIServer{}
@@ -31,14 +31,15 @@ func Wanted(configuration map[string]any, o config.Options, there func(config.Re
 	if err != nil {
 		return core.Wanted{Invalid: err.Error()}
 	}
-	return core.Wanted{Wanted: w, Missing: missing(w.KMS, there)}
+	w.KMS = w.KMS.WithContent(credentials)
+	return core.Wanted{Wanted: w, Missing: missing(w.KMS, credentials)}
 }
 
 // missing are credentials that are not there.
-func missing(p config.Plugin, there func(config.Reference) bool) []string {
+func missing(p config.Plugin, credentials map[config.Reference]string) []string {
 	var missing []string
 	for _, r := range p.Credentials() {
-		if !there(r) {
+		if _, there := credentials[r]; !there {
 			missing = append(missing, r.String())
 		}
 	}

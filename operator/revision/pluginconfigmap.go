@@ -30,7 +30,17 @@ type wireContainer struct {
 	Name  string   `json:"name"`
 	Image string   `json:"image,omitempty"`
 	Args  []string `json:"args"`
+	// Env has contentVariable, if there are credentials: a pod with other credentials is another pod.
+	Env []wireVariable `json:"env,omitempty"`
 }
+
+type wireVariable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// contentVariable is the variable with the hash of the content of the credentials.
+const contentVariable = "KMS_CREDENTIALS_HASH"
 
 // PluginConfigMap is a revision as an object. Sockets are named by scheme, below dir.
 func PluginConfigMap(c Component, r PluginConfig, scheme Scheme, dir string) (*corev1.ConfigMap, error) {
@@ -57,7 +67,11 @@ func container(p Plugin, socket string) wireContainer {
 	for _, path := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "--"+path+"="+settings[path])
 	}
-	return wireContainer{Name: containerPrefix + fmt.Sprint(p.KeyID), Image: p.Config.Image, Args: args}
+	c := wireContainer{Name: containerPrefix + fmt.Sprint(p.KeyID), Image: p.Config.Image, Args: args}
+	if p.Config.Content != "" {
+		c.Env = []wireVariable{{contentVariable, p.Config.Content}}
+	}
+	return c
 }
 
 // ReadPluginConfig is the opposite of PluginConfigMap.
@@ -106,5 +120,11 @@ func (w wireContainer) plugin() (Plugin, error) {
 		}
 	}
 	p, err := config.NewPlugin(provider, w.Image, settings)
+	for _, v := range w.Env {
+		if v.Name != contentVariable {
+			return Plugin{}, fmt.Errorf("env: %q: expected %s", v.Name, contentVariable)
+		}
+		p.Content = v.Value
+	}
 	return Plugin{KeyID: id, Config: p}, err
 }

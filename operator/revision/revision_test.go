@@ -53,7 +53,9 @@ func TestRoundTrip(t *testing.T) {
 			f.Keys, f.Material[k.ID] = append(f.Keys, k), material
 			r.Keys = append(r.Keys, k.ID)
 			if k.Type == config.KMS {
-				p.Plugins = append(p.Plugins, revision.Plugin{KeyID: k.ID, Config: k.Plugin})
+				runs := k.Plugin
+				runs.Content = rapid.SampledFrom([]string{"", "ab23cdef"}).Draw(t, "content")
+				p.Plugins = append(p.Plugins, revision.Plugin{KeyID: k.ID, Config: runs})
 			}
 		}
 		if rapid.Bool().Draw(t, "plain") {

@@ -17,6 +17,7 @@ const (
 	// ByKey is kms-{keyID}.sock. A plugin with other settings for the same key listens at the same socket.
 	ByKey Scheme = "key"
 	// ByHash is kms-<config-hash>.sock. Plugins of two configurations can run side by side, so a change of any setting is a change of key.
+	// The content of credentials is not a setting.
 	ByHash Scheme = "hash"
 )
 
@@ -28,7 +29,7 @@ func (s Scheme) Socket(dir string, p Plugin) string {
 // Name is what a socket is called after: the keyID, or the hash of the configuration. Reporters call the plugin by it.
 func (s Scheme) Name(p Plugin) string {
 	if s == ByHash {
-		return config.Wanted{Type: config.KMS, KMS: p.Config}.Hash()
+		return config.Wanted{Type: config.KMS, KMS: p.Config.WithoutContent()}.Hash()
 	}
 	return strconv.FormatUint(p.KeyID, 10)
 }

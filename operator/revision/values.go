@@ -82,7 +82,17 @@ type Plugin struct {
 
 // Has says whether there is a plugin of a key.
 func (p PluginConfig) Has(id uint64) bool {
-	return slices.ContainsFunc(p.Plugins, func(one Plugin) bool { return one.KeyID == id })
+	_, there := p.Of(id)
+	return there
+}
+
+// Of is the plugin of a key.
+func (p PluginConfig) Of(id uint64) (of config.Plugin, there bool) {
+	i := slices.IndexFunc(p.Plugins, func(one Plugin) bool { return one.KeyID == id })
+	if i < 0 {
+		return config.Plugin{}, false
+	}
+	return p.Plugins[i].Config, true
 }
 
 func (c Config) revision() int       { return c.Revision }

@@ -22,9 +22,9 @@ import (
 
 // caches are what an operator saw last.
 type caches struct {
-	full     bool                      // after the first look
-	objects  map[string]object         // keys and revisions, by name: those of Secrets and ConfigMaps differ
-	referred map[config.Reference]bool // credentials that are there
+	full     bool                        // after the first look
+	objects  map[string]object           // keys and revisions, by name: those of Secrets and ConfigMaps differ
+	referred map[config.Reference]string // credentials that are there, by hashes of their content
 	config   map[string]any
 	reported *objects.Version // that the reports are of
 	reports  []exchange.Report
@@ -32,7 +32,7 @@ type caches struct {
 
 // newCaches are those of who has seen nothing yet.
 func newCaches() caches {
-	return caches{referred: map[config.Reference]bool{}, objects: map[string]object{}}
+	return caches{referred: map[config.Reference]string{}, objects: map[string]object{}}
 }
 
 // object is one that was read, in a version.
@@ -73,7 +73,8 @@ func (s *shift) observe() (exchange.Seen, error) {
 	}
 	seen.Nodes = s.o.e.pods.nodes()
 	s.failing.Add(&seen, s.o.e.pods.scheme(), c.reports)
-	seen.Wanted = exchange.Wanted(c.config, release, func(r config.Reference) bool { return c.referred[r] })
+	seen.Credentials = c.referred
+	seen.Wanted = exchange.Wanted(c.config, release, c.referred)
 	seen.Migration, seen.Preflight = s.migration.Result, s.preflight.Result
 	return seen, nil
 }
@@ -120,7 +121,7 @@ func (s *shift) refreshSecrets(before map[string]object) {
 	for name, stored := range s.o.w.main.secrets {
 		switch namespaceOf(name) {
 		case exchange.Credentials:
-			s.caches.referred[config.Reference{Kind: "Secret", Name: name}] = true
+			s.caches.referred[config.Reference{Kind: "Secret", Name: name}] = s.o.w.hooks.content(stored)
 		case revision.Namespace:
 			if !s.o.w.owns(name) {
 				continue
@@ -155,7 +156,7 @@ func (s *shift) refreshMaps(before map[string]object) error {
 		name := v.Key.Name
 		switch v.Key.Namespace {
 		case exchange.Credentials:
-			s.caches.referred[config.Reference{Kind: "ConfigMap", Name: name}] = true
+			s.caches.referred[config.Reference{Kind: "ConfigMap", Name: name}] = v.ResourceVersion() // no scenario writes one
 		case revision.Namespace:
 			if !strings.HasPrefix(name, pluginConfigPrefix+string(s.o.w.component())+"-") {
 				continue

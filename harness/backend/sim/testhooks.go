@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -62,6 +63,8 @@ type TestHooks struct {
 	NoWake bool
 	// Faults are in force on every plugin from its start, and are not released.
 	Faults []fault.Fault
+	// CredentialVersions lets an operator tell contents of credentials by the versions of their Secrets.
+	CredentialVersions bool
 	// Stages takes the place of the stages of a switch of the encryption.
 	Stages func(good []encryption.Stage) []encryption.Stage
 	// SkipObject keeps an object from being migrated.
@@ -124,6 +127,14 @@ type Outgoing struct {
 	Verb, Name, Subresource, FieldManager, MediaType string
 	Force                                            bool
 	Body                                             []byte
+}
+
+// content is what an operator tells the content of a credential by.
+func (s TestHooks) content(of *secret) string {
+	if s.CredentialVersions {
+		return strconv.FormatInt(of.revision, 10)
+	}
+	return of.digest()
 }
 
 // sent is a request as it leaves.
