@@ -7,6 +7,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
+// digest is that of an image.
+const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 // operated is the valid file with an operator and one action.
 func operated(topology, action string) [2]string {
 	head := "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: plugin-hangs, title: T, area: lifecycle}\nspec:\n"
@@ -60,6 +63,26 @@ func malformedLifecycles() []malformed {
 		{"a lag of a node that is not there", operated("", "apiserver: {type: aescbc, lag: {cp-9: 1s, cp-1: soon}}"),
 			file + `7:43: node "cp-9" is not in the topology, expected cp-1, cp-2 or cp-3` + "\n" +
 				file + `7:53: duration "soon": expected a number and a unit of I, J, R, W, A, ms, s or m, or detection, recovery, staleness, cleanup`},
+		{"an image without an operator", step("  - image: {image: registry/p@sha256:" + digest + ", fault: missing}"),
+			file + `19:12: image without an operator that starts plugins, expected lifecycle: operator in the topology`},
+		{"an image without a digest", operated("", "image: {image: registry/p:latest, fault: missing}"),
+			file + `7:20: image is "registry/p:latest", expected one with a digest such as registry.example.com/kms/plugin@sha256:0123…, 64 digits`},
+		{"a fault that no image has", operated("", "image: {image: registry/p@sha256:"+digest+", fault: crashloop}"),
+			file + `7:111: fault is "crashloop", expected missing, crash-loop, wrong-architecture, read-only or none, did you mean "crash-loop"?`},
+		{"an image on a node that is not there", operated("", "image: {image: registry/p@sha256:"+digest+", fault: none, node: cp-9}"),
+			file + `7:123: node "cp-9" is not in the topology, expected cp-1, cp-2, cp-3, any or all`},
+		{"a provider's credential without an operator", step("  - credential: {provider: true, mode: change}"),
+			file + `19:28: provider without an operator that gives plugins their credentials, expected lifecycle: operator in the topology`},
+		{"a provider's credential of a node", operated("", "credential: {provider: true, node: cp-1, mode: change}"),
+			file + `7:40: node with provider, expected none: all plugins have the same Secret`},
+		{"a provider's credential that expires", operated("", "credential: {provider: true, mode: expire}"),
+			file + `7:40: mode expire with provider, expected change, rewrite, remove or restore`},
+		{"a reporter's credential beside an operator", operated("", "credential: {node: cp-1, mode: expire}"),
+			file + `7:17: credential with lifecycle operator, expected provider: true: its operator starts reporters itself`},
+		{"a reporter's credential of no node", step("  - credential: {mode: expire}"),
+			file + `19:17: credential without a node, expected one, all, or provider: true`},
+		{"a reporter's credential that is removed", step("  - credential: {node: cp-1, mode: remove}"),
+			file + `19:36: mode remove of a reporter, expected expire, renew or rotate`},
 		{"a type that nobody knows", operated("", "apiserver: {type: secretbox}"),
 			file + `7:23: type is "secretbox", expected KMS, identity, aescbc or aesgcm`},
 	}
@@ -94,6 +117,7 @@ func TestSockets(t *testing.T) {
 func TestLifecycle(t *testing.T) {
 	p := parser(t)
 	text := operated("", "apiserver: {type: aescbc}\n  - apiserver: {type: KMS, vault: {vaultKeyPath: transit/keys/one}}\n  - kill: {role: operator}\n"+
+		"  - credential: {provider: true, mode: remove}\n  - image: {image: \"registry/p@sha256:"+digest+"\", fault: missing, node: cp-1}\n"+
 		"  - expect: 'report[\"cp-1\"][\"2\"].status == \"healthy\"'\n    within: 1I")[1]
 	s, err := p.Parse("plugin-hangs.yaml", []byte(text))
 	if err != nil {
@@ -110,8 +134,16 @@ func TestLifecycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Parse("plugin-hangs.yaml", again); err != nil {
-		t.Errorf("%v in\n%s", err, again)
+	s, err = p.Parse("plugin-hangs.yaml", again)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, again)
+	}
+	removed, missing := s.Actions()[3].(*scenario.Credential), s.Actions()[4].(*scenario.Image)
+	if undo, is := removed.Undo().(*scenario.Credential); !is || !removed.Provider || undo.Mode != scenario.CredentialRestore {
+		t.Errorf("%+v", removed)
+	}
+	if undo := missing.Undo(); !missing.EndedBy(undo) || !missing.EndedBy(&scenario.Image{Image: missing.Image, Fault: scenario.ImageNone}) || missing.EndedBy(missing) || !scenario.OfCluster(missing) {
+		t.Errorf("%+v", missing)
 	}
 	if d := (scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}}).WithDefaults(); len(d.Topology.KeyIDs) != 0 {
 		t.Errorf("defaults %+v", d.Topology)

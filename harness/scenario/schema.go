@@ -40,7 +40,7 @@ func (s schema) of(sh *shape, name string) map[string]any {
 		return map[string]any{"$ref": "#/$defs/duration"}
 	case sh.kind == kindAny:
 		return map[string]any{}
-	case name == "fault":
+	case name == "fault" && sh.keywords == nil:
 		return keywordSchema(s.faults)
 	case sh.form != nil:
 		return map[string]any{"type": "string", "pattern": sh.form.String()}

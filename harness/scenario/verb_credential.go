@@ -1,48 +1,101 @@
 package scenario
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// VerbCredential lets the credential of a reporter expire, renews or rotates it.
+// VerbCredential lets the credential of a reporter expire, renews or rotates it, or changes the Secret with that of the plugins.
 const VerbCredential Verb = "credential"
 
-// Modes of Credential.
+// Modes of Credential, of a reporter.
 const (
 	CredentialExpire = "expire"
 	CredentialRenew  = "renew"
 	CredentialRotate = "rotate"
 )
 
-// Credential lets the credential of a node's reporter expire, renews or rotates it.
-type Credential struct{ Node, Mode string }
+// Modes of Credential, of a provider.
+const (
+	CredentialChange  = "change"
+	CredentialRewrite = "rewrite"
+	CredentialRemove  = "remove"
+	CredentialRestore = "restore"
+)
+
+func reporterModes() []string {
+	return []string{CredentialExpire, CredentialRenew, CredentialRotate}
+}
+
+func providerModes() []string {
+	return []string{CredentialChange, CredentialRewrite, CredentialRemove, CredentialRestore}
+}
+
+// Credential lets the credential of a node's reporter expire, renews or rotates it, or changes that of the plugins.
+type Credential struct {
+	Node, Mode string
+	// Provider is for the Secret with which plugins log in at their KMS. It is the cluster's, without a node.
+	Provider bool
+}
 
 // Verb implements Action.
 func (*Credential) Verb() Verb { return VerbCredential }
 
 func (c *Credential) fields() []field {
-	return append(ofTarget(required("node", nodeField(&c.Node)).doc("whose reporter")), required("mode", keywordField(&c.Mode, CredentialExpire, CredentialRenew, CredentialRotate)).doc(
-		"expire: the reporter is restarted with one that expires soon, and has expired when the step is over; renew: a new one is in its file; "+
-			"rotate: as a kubelet does, a new one is in its file 70 s before the old one expires, which it has when the step is over"))
+	return append(ofTarget(optional("node", nodeField(&c.Node)).doc("whose reporter"), optional("provider", boolField(&c.Provider)).doc("the Secret of the plugins, beside an operator")),
+		required("mode", keywordField(&c.Mode, append(reporterModes(), providerModes()...)...)).doc(
+			"of a reporter: expire: it is restarted with one that expires soon, and has expired when the step is over; renew: a new one is in its file; "+
+				"rotate: as a kubelet does, a new one is in its file 70 s before the old one expires, which it has when the step is over. "+
+				"Of a provider: change: the Secret has other content; rewrite: the same content is written again; remove: it is deleted; restore: it is there again, as it was"))
 }
 
-func (c *Credential) target([]string) string { return strings.TrimSpace("credential " + c.Node) }
+func (c *Credential) target([]string) string {
+	if c.Provider {
+		return "credential of the plugins"
+	}
+	return strings.TrimSpace("credential " + c.Node)
+}
 
 // Describe implements Action.
 func (c *Credential) Describe() string {
+	if c.Provider {
+		return "credential of the plugins: " + c.Mode
+	}
 	return "credential of the reporter" + ofNode(c.Node) + ": " + c.Mode
 }
 
-func (c *Credential) harm() string { return harmOf(c) }
+func (c *Credential) harm() string {
+	if c.Provider {
+		return string(VerbCredential) + "-of-plugins-" + c.Mode
+	}
+	return harmOf(c)
+}
 
 // Undo implements Undoable.
 func (c *Credential) Undo() Action {
-	if c.Mode != CredentialExpire {
-		return nil
+	switch c.Mode {
+	case CredentialExpire:
+		return &Credential{Node: c.Node, Mode: CredentialRenew}
+	case CredentialRemove:
+		return &Credential{Provider: true, Mode: CredentialRestore}
 	}
-	return &Credential{Node: c.Node, Mode: CredentialRenew}
+	return nil
 }
 
 func (c *Credential) check(v *validation, at place) {
-	if v.scenario.Topology.ByOperator() {
-		v.add(at, "credential with lifecycle operator, expected none: its operator starts reporters itself")
+	operated := v.scenario.Topology.ByOperator()
+	switch {
+	case c.Provider && !operated:
+		v.add(at.at("provider"), "provider without an operator that gives plugins their credentials, expected lifecycle: operator in the topology")
+	case c.Provider && c.Node != "":
+		v.add(at.at("node"), "node with provider, expected none: all plugins have the same Secret")
+	case c.Provider && slices.Contains(reporterModes(), c.Mode):
+		v.add(at.at("mode"), "mode %s with provider, expected %s", c.Mode, oneOf(providerModes()))
+	case !c.Provider && operated:
+		v.add(at, "credential with lifecycle operator, expected provider: true: its operator starts reporters itself")
+	case !c.Provider && c.Node == "":
+		v.add(at, "credential without a node, expected one, all, or provider: true")
+	case !c.Provider && slices.Contains(providerModes(), c.Mode):
+		v.add(at.at("mode"), "mode %s of a reporter, expected %s", c.Mode, oneOf(reporterModes()))
 	}
 }

@@ -30,6 +30,8 @@ func (f *Fit) ofOperator() {
 					f.lacks("--operator-command: apiserver.%s: OpenShift's API has Vault only", section)
 				}
 			}
+		case *scenario.Image:
+			f.lacks("--operator-command: image: the harness starts its plugins from programs, whatever image it names")
 		case *scenario.Process:
 			if a.Release != "" {
 				f.lacks("--operator-command: release %s: the harness has one program of the operator under test", a.Release)

@@ -71,6 +71,8 @@ func lacking(a scenario.Action) []string {
 		if a.Type == scenario.TypeKMS {
 			return lackingPlugins(a.KeyIDs)
 		}
+	case *scenario.Image:
+		return []string{"image: its pods have the images that were built for the cluster, and are made anew as a whole, with the old plugin ended first"}
 	case *scenario.Attempt:
 		if a.Method == scenario.AttemptStream {
 			return []string{"attempt with verb stream: the addresses of the aggregators are inside of the cluster, and the harness is outside"}

@@ -2,12 +2,14 @@ package live
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -69,10 +71,15 @@ func (c *Client) prepareOperator(ctx context.Context) error {
 			return fmt.Errorf("create namespace %s: %w", name, err)
 		}
 	}
-	s := newObject("v1", "Secret", credentialSecret, object{"stringData": object{"role-id": "role", "secret-id": "secret"}})
-	_, err := c.Resource(secretObjects()).Namespace(credentialNamespace).Create(ctx, s, metav1.CreateOptions{})
+	_, err := c.Resource(secretObjects()).Namespace(credentialNamespace).Create(ctx, credentialObject(0), metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create the credentials of plugins: %w", err)
 	}
 	return c.configureEncryption(ctx, string(encryption.Identity))
+}
+
+// credentialObject is the Secret of the plugins with a content, by number.
+func credentialObject(content int) *unstructured.Unstructured {
+	data := object{"role-id": base64.StdEncoding.EncodeToString([]byte("role")), "secret-id": base64.StdEncoding.EncodeToString(operated.CredentialContent(content))}
+	return newObject("v1", "Secret", credentialSecret, object{"data": data})
 }

@@ -85,6 +85,9 @@ func (p Place) write(name string, text []byte) (string, error) {
 
 // credential lets the credential of reporters expire, renews it, or does both in the order of a kubelet.
 func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credential) error {
+	if a.Provider {
+		return sut.e.faults.providerCredential(ctx, a)
+	}
 	nodes, err := sut.e.procs.selectNodes(a.Node, true)
 	if err == nil {
 		err = sut.e.procs.reachable(nodes, "")

@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
@@ -31,6 +33,10 @@ type pods struct {
 	load    context.CancelFunc       // ends the load of a switch; nil: nothing is switched
 	tested  *operatorUnderTest       // nil: the operator is this project's
 
+	images  operated.Images // with which plugins do not start
+	content int             // of the plugins' credential, by number
+	writes  int             // of it
+
 	installer *installer // nil: what is in a pod changes while the pod stays
 }
 
@@ -39,6 +45,7 @@ var _ lifecycle.Executor = (*pods)(nil)
 // pod is one of them. The zero value is an API server with clear text and nothing beside it.
 type pod struct {
 	plugins    map[uint64]config.Plugin // it is configured with
+	waiting    map[uint64]core.Waiting  // that cannot start; one with other settings may run meanwhile
 	names      map[uint64]string        // of their sockets, by keyID; also of those that have ended
 	sockets    []uint64                 // of its reporter
 	files      map[string]rolledOut     // by the hash of the file
@@ -75,7 +82,7 @@ func newPods(e *Environment) *pods {
 func (p *pods) of(node string) *pod {
 	if p.pods[node] == nil {
 		clear := rolledOut{providers: []string{encryption.Clear().Name()}}
-		p.pods[node] = &pod{plugins: map[uint64]config.Plugin{}, names: map[uint64]string{}, files: map[string]rolledOut{}, inForce: clear}
+		p.pods[node] = &pod{plugins: map[uint64]config.Plugin{}, waiting: map[uint64]core.Waiting{}, names: map[uint64]string{}, files: map[string]rolledOut{}, inForce: clear}
 	}
 	return p.pods[node]
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
+	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
@@ -37,7 +38,8 @@ func (p *pods) same(name string) error {
 	return nil
 }
 
-// StartPlugins implements operator.Executor. One that runs with other settings for the same key is started again.
+// StartPlugins implements operator.Executor. One that runs with other settings for the same key is started again, unless the new one cannot start:
+// then it runs on.
 func (p *pods) StartPlugins(ctx context.Context, name string, plugins []revision.Plugin) error {
 	return p.on(name, "start plugins", func(n *Node) error { return p.startPlugins(ctx, n, plugins) })
 }
@@ -46,6 +48,9 @@ func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plu
 	name := n.Name
 	for _, g := range plugins {
 		called := p.scheme().Name(g)
+		if p.waits(name, called, g) {
+			continue
+		}
 		p.e.controlPlane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(g.Config))
 		p.mu.Lock()
 		before, there := p.of(name).plugins[g.KeyID]
@@ -63,6 +68,18 @@ func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plu
 		p.mu.Unlock()
 	}
 	return nil
+}
+
+// waits reports whether a plugin cannot start on a node, and notes it for the operator to see.
+func (p *pods) waits(node, called string, g revision.Plugin) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pod, why := p.of(node), p.images.CannotStart(node, g.Config.Image)
+	delete(pod.waiting, g.KeyID)
+	if why != "" {
+		pod.waiting[g.KeyID], pod.names[g.KeyID] = core.Waiting{Config: g.Config, Reason: why}, called
+	}
+	return why != ""
 }
 
 // scheme is how the operator names sockets. The harness, as a reporter, knows a plugin by the name of its socket.
@@ -88,6 +105,7 @@ func (p *pods) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
 		}
 		p.mu.Lock()
 		delete(p.of(n.Name).plugins, id)
+		delete(p.of(n.Name).waiting, id)
 		p.mu.Unlock()
 	}
 	return nil

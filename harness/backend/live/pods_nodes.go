@@ -41,7 +41,9 @@ func (p *pods) look(ctx context.Context, n *Node) core.Node {
 	if pod == nil { // it has just been removed
 		return core.Node{Unavailable: true, Since: n.since}
 	}
-	return core.Node{Up: up, Unavailable: unavailable, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
+	pod.waiting = p.images.StillWaiting(n.Name, pod.waiting)
+	return core.Node{Up: up, Unavailable: unavailable, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Waiting: maps.Clone(pod.waiting),
+		Reporter: slices.Clone(pod.sockets)}
 }
 
 // askLoaded sees to it that what an API server has in force is known, and says whether it is. Its metrics are long, and no file is unloaded

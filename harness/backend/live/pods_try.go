@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"google.golang.org/grpc"
@@ -18,8 +19,11 @@ import (
 func (p *pods) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
 	p.mu.Lock()
 	p.tries++
-	keyID := fmt.Sprintf("try-%d", p.tries)
+	keyID, why := fmt.Sprintf("try-%d", p.tries), p.images.CannotStart("", c.Image)
 	p.mu.Unlock()
+	if why != "" {
+		return nil, nil, errors.New(why)
+	}
 	p.e.controlPlane.KMS().Call(p.e.apiServer, keyID, operated.RemoteKey(c))
 	g, err := p.e.controlPlane.TryPlugin(ctx, keyID)
 	if err != nil {

@@ -19,6 +19,14 @@ import (
 // CredentialSecret is what plugins need to log in, in the namespace exchange.Credentials. Every scenario with an operator finds it there.
 const CredentialSecret = "vault-approle"
 
+// CredentialContent is a content of CredentialSecret, by number from 0: what every scenario finds there.
+func CredentialContent(number int) []byte {
+	if number == 0 {
+		return []byte("{}")
+	}
+	return fmt.Appendf(nil, `{"secret-id":"secret-%d"}`, number)
+}
+
 // Desired is the APIServer configuration that an action asks for.
 func Desired(a *scenario.APIServer) (*unstructured.Unstructured, error) {
 	kind := a.Type

@@ -42,6 +42,9 @@ func (c *cluster) unauthorized(r *request) bool {
 // credential lets the credential of reporters expire, renews or rotates it. They are restarted before, as where the time of a credential's end is
 // fixed when it is made.
 func (fs *faults) credential(_ context.Context, a *scenario.Credential) error {
+	if a.Provider {
+		return fs.providerCredential(a)
+	}
 	nodes, err := fs.e.procs.selectNodes(a.Node, true)
 	if err == nil {
 		err = reachable(nodes, "")

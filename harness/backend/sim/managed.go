@@ -42,7 +42,7 @@ func (w *world) owns(name string) bool {
 func (w *world) keepCredentials() {
 	w.secretRevision++
 	clear := encryption.Clear()
-	w.secrets[operated.CredentialSecret] = &secret{revision: w.secretRevision, value: []byte("{}"), provider: clear.Name(), local: clear.Type}
+	w.secrets[operated.CredentialSecret] = &secret{revision: w.secretRevision, value: operated.CredentialContent(0), provider: clear.Name(), local: clear.Type}
 }
 
 // manage makes a request for a Secret of the operator. An update is made only to the version that was seen.

@@ -73,6 +73,9 @@ func (s *shift) check(c config.Plugin) {
 
 // try starts a plugin on no node, for a check of its configuration, and ends it.
 func (s *shift) try(c config.Plugin, hash string) core.Preflight {
+	if why := s.o.e.pods.images.CannotStart(preflightNode, c.Image); why != "" {
+		return core.Preflight{Hash: hash, Message: why, At: s.k.Now()}
+	}
 	t := newTrial(s, c)
 	if err := t.start(); err != nil {
 		return core.Preflight{Hash: hash, Message: err.Error(), At: s.k.Now()}

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
@@ -26,11 +28,14 @@ type pods struct {
 	lags     map[string]time.Duration // of what is rolled out, by node
 	load     *switchLoad              // nil: nothing is switched
 	writing  int                      // writes of loads that are under way
+	images   operated.Images          // with which plugins do not start
+	content  int                      // of the plugins' credential, by number
 }
 
 // pod is one of them. The zero value is an API server with clear text and nothing beside it.
 type pod struct {
 	plugins     map[uint64]config.Plugin // it is configured with
+	waiting     map[uint64]core.Waiting  // that cannot start; one with other settings may run meanwhile
 	names       map[uint64]string        // of their sockets, by keyID; also of those that have ended
 	sockets     []uint64                 // of its reporter
 	files       []rolledOut              // what it was told, the newest last
@@ -98,7 +103,7 @@ func (p *pods) lifecycle() string {
 func (p *pods) of(node string) *pod {
 	if p.pods[node] == nil {
 		clear := rolledOut{config: encryptionConfig{providers: encryption.List{encryption.Clear()}}}
-		p.pods[node] = &pod{plugins: map[uint64]config.Plugin{}, names: map[uint64]string{}, inForce: clear}
+		p.pods[node] = &pod{plugins: map[uint64]config.Plugin{}, waiting: map[uint64]core.Waiting{}, names: map[uint64]string{}, inForce: clear}
 	}
 	return p.pods[node]
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
+	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -33,7 +34,7 @@ func (p *pods) on(name, what string, do func(*node) error) error {
 // scheme is how the operator names sockets. A plugin is known by the name of its socket.
 func (p *pods) scheme() revision.Scheme { return revision.Scheme(p.e.scenario.Topology.Sockets) }
 
-// startPlugins starts plugins. One that runs with other settings for the same key is started again.
+// startPlugins starts plugins. One that runs with other settings for the same key is started again, unless the new one cannot start: then it runs on.
 func (p *pods) startPlugins(name string, plugins []revision.Plugin) error {
 	return p.on(name, "start plugins", func(n *node) error { return p.startOn(n, plugins) })
 }
@@ -42,6 +43,12 @@ func (p *pods) startOn(n *node, plugins []revision.Plugin) error {
 	name, pod := n.name, p.of(n.name)
 	for _, g := range plugins {
 		called := p.scheme().Name(g)
+		pod.names[g.KeyID] = called
+		if why := p.images.CannotStart(name, g.Config.Image); why != "" {
+			pod.waiting[g.KeyID] = core.Waiting{Config: g.Config, Reason: why}
+			continue
+		}
+		delete(pod.waiting, g.KeyID)
 		p.e.w.call(called, operated.RemoteKey(g.Config))
 		one := &n.add(called).proc
 		if before, there := pod.plugins[g.KeyID]; there && before != g.Config {
@@ -52,7 +59,7 @@ func (p *pods) startOn(n *node, plugins []revision.Plugin) error {
 		if err := p.await(one, start); err != nil {
 			return fmt.Errorf("start plugin %s/%s: %w", name, called, err)
 		}
-		pod.plugins[g.KeyID], pod.names[g.KeyID] = g.Config, called
+		pod.plugins[g.KeyID] = g.Config
 	}
 	return nil
 }
@@ -71,6 +78,10 @@ func (p *pods) stopOn(n *node, ids []uint64) error {
 	name, pod := n.name, p.of(n.name)
 	for _, id := range ids {
 		called := pod.names[id]
+		delete(pod.waiting, id)
+		if n.plugin(called) == nil { // it never ran
+			continue
+		}
 		if err := p.await(&n.plugin(called).proc, stop); err != nil {
 			return fmt.Errorf("stop plugin %s/%s: %w", name, called, err)
 		}

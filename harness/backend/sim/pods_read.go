@@ -18,7 +18,9 @@ func (p *pods) nodes() map[string]core.Node {
 		if up {
 			p.poll(n, pod)
 		}
-		out[n.name] = core.Node{Up: up, Unavailable: unavailable, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Reporter: slices.Clone(pod.sockets)}
+		pod.waiting = p.images.StillWaiting(n.name, pod.waiting)
+		out[n.name] = core.Node{Up: up, Unavailable: unavailable, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Waiting: maps.Clone(pod.waiting),
+			Reporter: slices.Clone(pod.sockets)}
 	}
 	p.coming(out)
 	p.met()

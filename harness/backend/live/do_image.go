@@ -1,0 +1,47 @@
+package live
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// image lets plugins with an image not start, or start again. Those that wait are started by the operator, which sees that they can be.
+func (fs *faults) image(_ context.Context, a *scenario.Image) error {
+	p := fs.e.pods
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.images.Set(a)
+	return nil
+}
+
+// writesAnnotation counts the writes of a Secret: one with the same content would otherwise be none to the API server.
+const writesAnnotation = "kmsharness.io/writes"
+
+// providerCredential changes the Secret with which plugins log in at their KMS, as an administrator does.
+func (fs *faults) providerCredential(ctx context.Context, a *scenario.Credential) error {
+	p := fs.e.pods
+	p.mu.Lock()
+	if a.Mode == scenario.CredentialChange {
+		p.content++
+	}
+	p.writes++
+	content, writes := p.content, p.writes
+	p.mu.Unlock()
+	err := fs.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+		if a.Mode == scenario.CredentialRemove {
+			return c.remove(ctx, secretObjects(), credentialNamespace, credentialSecret)
+		}
+		s := credentialObject(content)
+		s.SetAnnotations(map[string]string{writesAnnotation: fmt.Sprint(writes)})
+		_, err := c.Resource(secretObjects()).Namespace(credentialNamespace).Apply(ctx, credentialSecret, s, metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s the credential of plugins: %w", a.Mode, err)
+	}
+	return nil
+}

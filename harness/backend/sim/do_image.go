@@ -1,0 +1,40 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/exchange"
+)
+
+// image lets plugins with an image not start, or start again. Those that wait are started by the operator, which sees that they can be.
+func (fs *faults) image(_ context.Context, a *scenario.Image) error {
+	fs.e.pods.images.Set(a)
+	return nil
+}
+
+// providerCredential changes the Secret with which plugins log in at their KMS, as an administrator does.
+func (fs *faults) providerCredential(a *scenario.Credential) error {
+	if a.Mode == scenario.CredentialChange {
+		fs.e.pods.content++
+	}
+	value := operated.CredentialContent(fs.e.pods.content)
+	err := fs.e.switching.persist(func(n *node) error {
+		return fs.e.within(requestTimeout, func(done func(error)) {
+			if a.Mode == scenario.CredentialRemove {
+				n.kube().manage(exchange.Delete, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: exchange.Credentials, Name: operated.CredentialSecret}}, done)
+				return
+			}
+			n.kube().store(operated.CredentialSecret, value, done)
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("%s the credential of plugins: %w", a.Mode, err)
+	}
+	return nil
+}
