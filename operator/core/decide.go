@@ -37,6 +37,10 @@ func Decide(o Observed, opts Options, now time.Time) Plan {
 	}
 	doubtful := d.doubt()
 	d.recheck()
+	if d.mend() {
+		d.conditions()
+		return d.plan
+	}
 	if ready := d.plugIn() && d.rollOut(); ready && doubtful {
 		d.at(d.upcoming(), "what the nodes agreed on is no longer believed")
 	} else if ready {

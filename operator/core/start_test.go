@@ -129,6 +129,15 @@ func TestCannotStart(t *testing.T) {
 			t.Errorf("%+v is not in %+v", want, got.Conditions)
 		}
 	}
+	// Another image for the key is taken up, though the key is not promoted yet.
+	o.Wanted = wants(config.KMS, plugin(t, "b", "mended"))
+	if acts := plan(core.Decide(o, core.DefaultOptions(), now)); acts != "RunPreflight" {
+		t.Errorf("with another image it does %q", acts)
+	}
+	o.Preflight = core.Preflight{Hash: o.Wanted.Hash(), OK: true, At: now}
+	if acts := core.Decide(o, core.DefaultOptions(), now).Actions; len(acts) != 1 || acts[0].(core.UpdateKey).Key.Plugin != o.Wanted.KMS {
+		t.Errorf("with another image that serves it does %+v", acts)
+	}
 	// One that nobody needs any more is ended, though it never ran, and once though it waits and runs.
 	o = atRest(t)
 	node(&o, "cp-2", func(n *core.Node) {

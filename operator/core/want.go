@@ -81,6 +81,16 @@ func (d *decision) checked() bool {
 	return p.Hash == d.asked.Hash() && p.OK && d.now.Sub(p.At) <= d.Valid
 }
 
+// mend takes up other settings for the newest key at any stage while its plugin cannot start somewhere: nothing else might end that. It says
+// whether it has done something.
+func (d *decision) mend() bool {
+	p, there := d.plugins.Of(d.top.ID)
+	if !there || d.Wanted.Invalid != "" || d.otherKey() || len(d.waits(revision.Plugin{KeyID: d.top.ID, Config: p})) == 0 {
+		return false
+	}
+	return d.want()
+}
+
 // recheck has the configuration that is in force checked again when its credentials have other content.
 func (d *decision) recheck() {
 	w := d.Wanted
