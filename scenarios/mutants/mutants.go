@@ -97,7 +97,7 @@ func All() []Mutant {
 		of(Reporter, emission(), failingOver(), resolving(), streamingReporters(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), aggregatedReporters()),
 		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), uniting(), streamingAggregators(), providerAggregators(), refusedAggregators(), aggregatedAggregators()),
 		of(Plugin, plugins(), providerPlugins(), aggregatedPlugins()),
-		of(Operator, switches(), aggregatedSwitches(), deciders()),
+		of(Operator, switches(), aggregatedSwitches(), deciders(), starters()),
 		of(Lifecycle, lifecycles()),
 		of(Cluster, flowSchemas()),
 		processes())

@@ -23,6 +23,7 @@ func deciders() []Mutant {
 		decider("plugins-never-end", "operator-downgrade-after-migrating-away", "steps[6].expect"),
 		decider("plugins-end-with-the-type", "operator-downgrade-after-migrating-away", "SWITCH-ORDER"),
 		decider("missing-credentials-block", "operator-credentials-missing", "steps[11].expect"),
+		decider("new-key-while-a-plugin-fails", "operator-key-waits-for-a-healthy-plugin", "steps[6].holds"),
 		decider("no-preflight", "operator-preflight-fails", "steps[4].expect"),
 		decider("invalid-is-identity", "operator-invalid-configuration", "steps[4].expect"),
 		decider("rotation-makes-no-difference", "operator-kek-rotation", "steps[4].expect"),
@@ -117,10 +118,7 @@ func decider(name, scenario string, caught ...string) Mutant {
 	all := lifecycles()
 	if i := slices.IndexFunc(all, func(l Mutant) bool { return l.Name == name }); i >= 0 {
 		m.Mistake = all[i].Mistake
-		m.Subject = func() sim.Options {
-			wrong := all[i].Wrong()
-			return sim.Options{Cores: sim.Cores{Operate: wrong.Decide, Serve: wrong.Serve}}
-		}
+		m.Subject = simulating(all[i].Wrong)
 	}
 	return m
 }

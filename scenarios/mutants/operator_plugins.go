@@ -1,0 +1,72 @@
+package mutants
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/model"
+)
+
+// starters are operators that start plugins wrongly: with an image that cannot start, or with other credentials.
+func starters() []Mutant {
+	const image, credential = "operator-plugin-image-cannot-start", "operator-credential-changes"
+	return []Mutant{
+		{
+			Name: "progresses-for-ever", Scenario: image, Caught: []string{"steps[4].expect"},
+			Mistake: "an image that cannot be pulled is tried again and again, and logged: the conditions say that the operator is at work",
+			Subject: simulating(planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPreflight) })),
+		},
+		{
+			Name: "plugin-cannot-start-unsaid", Scenario: image, Caught: []string{"steps[10].expect"},
+			Mistake: "KMSPluginDegraded from reports alone: a plugin that never ran is in none, and the switch waits without a word",
+			Subject: simulating(planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPlugin) })),
+		},
+		{
+			Name: "ends-the-old-plugin-first", Scenario: image, Caught: []string{"SWITCH-ORDER"},
+			Mistake: "a container that is deleted and created: where the new image does not start the API server has no plugin",
+			Subject: simulating(planning(func(o core.Observed, p *core.Plan, _ time.Time) {
+				replace(p, func(s core.StartPlugins) []core.Action {
+					stop := core.StopPlugins{Node: s.Node}
+					for _, g := range s.Plugins {
+						if runs, there := o.Nodes[s.Node].Plugins[g.KeyID]; there && runs != g.Config {
+							stop.Plugins = append(stop.Plugins, g.KeyID)
+						}
+					}
+					if len(stop.Plugins) == 0 {
+						return []core.Action{s}
+					}
+					return []core.Action{stop, s}
+				})
+			})),
+		},
+		{
+			Name: "credentials-by-name", Scenario: credential, Caught: []string{"steps[3].expect"},
+			Mistake: "a Secret is the same as long as its name is: plugins go on with what was revoked, until somebody restarts them",
+			Subject: simulating(mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
+				o.Credentials, o.Wanted.KMS = nil, o.Wanted.KMS.WithoutContent()
+			})),
+		},
+		{
+			Name: "credentials-by-version", Scenario: credential, Caught: []string{"steps[1].expect"},
+			Mistake: "the resource version in the place of the content: the migration writes every Secret, so that each switch ends with plugins that are started anew",
+			Subject: hook(sim.TestHooks{CredentialVersions: true}),
+		},
+	}
+}
+
+// simulating puts an operator of the model into a simulated cluster.
+func simulating(wrong func() model.Subject) func() sim.Options {
+	return func() sim.Options {
+		s := wrong()
+		return sim.Options{Cores: sim.Cores{Operate: s.Decide, Serve: s.Serve}}
+	}
+}
+
+// withoutCondition has a plan say that all is as expected with a condition.
+func withoutCondition(p *core.Plan, kind string) {
+	if i := slices.IndexFunc(p.Conditions, func(c core.Condition) bool { return c.Type == kind }); i >= 0 {
+		p.Conditions[i] = core.Condition{Type: kind, Reason: core.ReasonAsExpected}
+	}
+}
