@@ -83,6 +83,26 @@ func malformedLifecycles() []malformed {
 			file + `19:17: credential without a node, expected one, all, or provider: true`},
 		{"a reporter's credential that is removed", step("  - credential: {node: cp-1, mode: remove}"),
 			file + `19:36: mode remove of a reporter, expected expire, renew or rotate`},
+		{"a rollback without an operator", step("  - rollback: {node: cp-1, to: previous}"),
+			file + `19:15: rollback without an operator that makes revisions, expected lifecycle: operator in the topology`},
+		{"a rollback of no node", operated("", "rollback: {to: previous}"),
+			file + `7:15: rollback without node, expected one, any or all: each static pod has a revision of its own`},
+		{"a rollback of a node that is not there", operated("", "rollback: {node: cp-9, to: 3}"),
+			file + `7:22: node "cp-9" is not in the topology, expected cp-1, cp-2, cp-3, any or all`},
+		{"a rollback to nothing", operated("", "rollback: {node: cp-1}"),
+			file + `7:15: field "to" is missing in rollback`},
+		{"a rollback to no revision", operated("", "rollback: {node: cp-1, to: 0}"),
+			file + `7:32: to is "0", expected previous, newest or the number of a revision`},
+		{"a rollback to a list", operated("", "rollback: {node: cp-1, to: [3]}"),
+			file + `7:32: to is a list, expected previous, newest or the number of a revision`},
+		{"a rollback with an outcome that nobody knows", operated("", "rollback: {node: cp-1, to: 3, expect: denied}"),
+			file + `7:43: expect is "denied", expected accepted or refused`},
+		{"a rollback to the newest that is refused", operated("", "rollback: {node: cp-1, to: newest, expect: refused}"),
+			file + `7:48: expect is "refused" with to: newest, expected an older revision`},
+		{"a rollback of one pod of a Deployment", operated(", apiServers: [kube-apiserver, oauth-apiserver]", "rollback: {apiServer: oauth-apiserver, node: cp-1, to: previous}"),
+			file + `7:50: node "cp-1" with oauth-apiserver, expected none or all: its pods are those of one Deployment`},
+		{"a rollback of an API server that is not there", operated("", "rollback: {apiServer: oauth-apiserver, to: previous}"),
+			file + `7:27: API server "oauth-apiserver" is not in the topology, expected kube-apiserver, did you mean "kube-apiserver"?`},
 		{"a type that nobody knows", operated("", "apiserver: {type: secretbox}"),
 			file + `7:23: type is "secretbox", expected KMS, identity, aescbc or aesgcm`},
 	}
@@ -110,6 +130,36 @@ func TestSockets(t *testing.T) {
 	}
 	if d := (scenario.Scenario{}).WithDefaults(); d.Topology.Sockets != scenario.SocketsByKey {
 		t.Errorf("defaults %+v", d.Topology)
+	}
+}
+
+// A rollback keeps its revision, as a number or a word, and its pods.
+func TestRollback(t *testing.T) {
+	p := parser(t)
+	text := []byte(operated(", apiServers: [kube-apiserver, oauth-apiserver]", "rollback: {node: cp-2, to: previous}\n  - rollback: {node: any, to: 3, expect: refused}\n  - rollback: {apiServer: oauth-apiserver, to: \"4\"}\n  - rollback: {node: all, to: newest}")[1])
+	for range 2 {
+		s, err := p.Parse("plugin-hangs.yaml", text)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		want := []scenario.Rollback{
+			{Pods: scenario.Selector{Node: "cp-2"}, To: "previous"}, {Pods: scenario.Selector{Node: "any"}, To: "3", Expect: "refused"},
+			{Pods: scenario.Selector{APIServer: "oauth-apiserver"}, To: "4"}, {Pods: scenario.Selector{Node: "all"}, To: "newest"},
+		}
+		for i, a := range s.Actions() {
+			if got := *a.(*scenario.Rollback); got != want[i] {
+				t.Errorf("%+v, expected %+v", got, want[i])
+			}
+		}
+		if harm := scenario.Harm(s.Actions()[3]); harm != "" || scenario.Harm(s.Actions()[0]) != "rollback" {
+			t.Errorf("the end of a rollback does the harm %q", harm)
+		}
+		if got := s.Actions()[0].Describe(); got != "pods of kube-apiserver of cp-2: rollback (to previous)" {
+			t.Errorf("%q", got)
+		}
+		if text, err = s.Encode(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -125,6 +125,8 @@ func beyondSchema() []string {
 		"apiserver without an operator", "role operator without one", "encryption beside an operator", "node beside operators of several API servers",
 		"migrate beside an operator", "keyIDs of an operator", "sockets by hash without an operator",
 		"a keyID where sockets have hashes", "a keyID of a process where sockets have hashes", "cold start of an operator",
+		"a rollback without an operator", "a rollback of no node", "a rollback of a node that is not there", "a rollback of one pod of a Deployment",
+		"a rollback to the newest that is refused", "a rollback of an API server that is not there",
 		"an operator that stands still", "KMS without a provider", "two providers", "a provider beside a cipher",
 	}
 }

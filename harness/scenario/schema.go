@@ -86,6 +86,8 @@ func (s schema) custom(name string) map[string]any {
 	switch name {
 	case "instance":
 		return map[string]any{"enum": []any{1, 2, 3, "1", "2", "3", "leader", "standby"}}
+	case "to":
+		return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 1}, map[string]any{"type": "string", "pattern": toRevision.String()}}}
 	case "lag":
 		return map[string]any{"anyOf": []any{duration, map[string]any{"type": "object", "additionalProperties": duration}}}
 	default:

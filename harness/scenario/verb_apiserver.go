@@ -9,13 +9,13 @@ import (
 // VerbAPIServer writes the cluster's APIServer configuration, for an API server operator to act upon.
 const VerbAPIServer Verb = "apiserver"
 
-// Outcomes of writing the APIServer configuration.
+// Outcomes of an apiserver or a rollback.
 const (
-	OutcomeAccepted = "accepted" // by the API; whether the operator takes it, its conditions say
+	OutcomeAccepted = "accepted" // by the API; whether the operator takes a configuration, its conditions say
 	OutcomeRefused  = "refused"
 )
 
-func apiServerOutcomes() []string { return []string{OutcomeAccepted, OutcomeRefused} }
+func outcomes() []string { return []string{OutcomeAccepted, OutcomeRefused} }
 
 // Sections are the providers' fields beside type: KMS, in the form of the API.
 func Sections() []string { return []string{"vault", "aws", "azure", "gcp", "thales"} }
@@ -38,7 +38,7 @@ func (a *APIServer) fields() (fields []field) {
 	for _, name := range Sections() {
 		fields = append(fields, optional(name, a.section(name)).doc("settings of the provider, in the form of the API; required ones of vault that are left out are filled in"))
 	}
-	return append(fields, required("type", keywordField(&a.Type, encryptionTypes()...)), optional("expect", keywordField(&a.Expect, apiServerOutcomes()...)),
+	return append(fields, required("type", keywordField(&a.Type, encryptionTypes()...)), optional("expect", keywordField(&a.Expect, outcomes()...)),
 		optional("lag", lagField(&a.Lag)).doc("how much later than the others a node's API server gets each revision that comes of it"))
 }
 

@@ -1,0 +1,96 @@
+package scenario
+
+import (
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// VerbRollback makes a pod of an API server anew, of another revision.
+const VerbRollback Verb = "rollback"
+
+// Values of Rollback.To beside numbers of revisions.
+const (
+	// RevisionPrevious is the newest revision that is older than that of the pod.
+	RevisionPrevious = "previous"
+	// RevisionNewest ends a rollback, as an installer does that tries again.
+	RevisionNewest = "newest"
+)
+
+// toRevision is what Rollback.To may be.
+var toRevision = regexp.MustCompile("^(" + RevisionPrevious + "|" + RevisionNewest + "|[1-9][0-9]{0,5})$")
+
+// Rollback makes the pod of a node, or all pods of an aggregated API server, anew, of another revision: what the startup monitor of a static pod
+// does, or kubectl rollout undo to a Deployment.
+type Rollback struct {
+	// Pods are those of kube-apiserver on Node, or all of the aggregated APIServer.
+	Pods Selector
+	// To is RevisionPrevious, RevisionNewest, or the number of a revision of the encryption configuration.
+	To string
+	// Expect is OutcomeRefused if there must be no such pod; empty: there must.
+	Expect string
+}
+
+// Verb implements Action.
+func (*Rollback) Verb() Verb { return VerbRollback }
+
+func (r *Rollback) fields() []field {
+	to := textField(&r.To)
+	to.shape = &shape{custom: checkRevision}
+	to.check = func(v *validation, at place, _ string) {
+		if !toRevision.MatchString(r.To) {
+			v.add(at, "to is %s, expected %s", quote(r.To), revisionWords)
+		}
+	}
+	return append(ofTarget(optional("apiServer", apiServerField(&r.Pods.APIServer)).doc("an aggregated API server: all of its pods"),
+		optional("node", nodeField(&r.Pods.Node)).doc("of kube-apiserver's pod")),
+		required("to", to).doc("the number of a revision (operator.revisions), the previous one, or the newest again"),
+		optional("expect", keywordField(&r.Expect, outcomes()...)).doc("refused: there is no such revision any more, or its pod could not read what is stored"))
+}
+
+const revisionWords = "previous, newest or the number of a revision"
+
+// checkRevision accepts 3 and "3" alike.
+func checkRevision(c *checker, n *yaml.Node, at place) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" && n.ShortTag() != "!!str" {
+		c.add(n, at, "to is %s, expected %s", describe(n), revisionWords)
+	}
+}
+
+func (r *Rollback) selector() *Selector { return &r.Pods }
+
+func (r *Rollback) target([]string) string {
+	return "process " + Selector{Role: history.RolePod, Node: r.Pods.Node}.processes()
+}
+
+// Describe implements Action.
+func (r *Rollback) Describe() string {
+	of := r.Pods.APIServer
+	if of == "" {
+		of = history.KubeAPIServer
+	}
+	return "pods of " + of + ofNode(r.Pods.Node) + ": rollback" + parameters(r)
+}
+
+func (r *Rollback) harm() string {
+	if r.To == RevisionNewest {
+		return ""
+	}
+	return string(VerbRollback)
+}
+
+func (r *Rollback) check(v *validation, at place) {
+	aggregated := r.Pods.APIServer != "" && r.Pods.APIServer != history.KubeAPIServer
+	switch node := r.Pods.Node; {
+	case !v.scenario.Topology.ByOperator():
+		v.add(at, "rollback without an operator that makes revisions, expected lifecycle: operator in the topology")
+	case !aggregated && node == "":
+		v.add(at, "rollback without node, expected one, any or all: each static pod has a revision of its own")
+	case aggregated && node != "" && node != NodeAll:
+		v.add(at.at("node"), "node %s with %s, expected none or all: its pods are those of one Deployment", quote(node), r.Pods.APIServer)
+	case r.To == RevisionNewest && r.Expect == OutcomeRefused:
+		v.add(at.at("expect"), "expect is %s with to: %s, expected an older revision", quote(r.Expect), r.To)
+	}
+}
