@@ -123,7 +123,7 @@ func faultFamily(a action) string {
 		if mode := a.param("mode"); mode == history.WatchesExpired || mode == history.WatchesClosed {
 			return ""
 		}
-	case "restart", "rotate", "node", "encryption", "apiserver", "data", "attempt":
+	case "restart", "rollback", "rotate", "node", "encryption", "apiserver", "data", "attempt":
 		return ""
 	}
 	return a.Verb

@@ -46,6 +46,7 @@ func (e *environment) handlers() backend.Handlers {
 		scenario.VerbNode:       backend.Handle(e.topology.changeNodes),
 		scenario.VerbEncryption: backend.Handle(e.switching.changeEncryption),
 		scenario.VerbAPIServer:  backend.Handle(e.faults.configureAPIServer),
+		scenario.VerbRollback:   backend.Handle(e.pods.rollback),
 		scenario.VerbData:       backend.Handle(e.data.data),
 		scenario.VerbCondition:  backend.Handle(e.statuses.condition),
 		scenario.VerbEntries:    backend.Handle(e.statuses.entries),

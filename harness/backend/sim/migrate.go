@@ -105,6 +105,11 @@ func (ds *dataset) migrateData() error {
 
 // takeInventory looks at every secret in etcd, and records by which keys they are encrypted.
 func (ds *dataset) takeInventory() {
+	ds.w.record("backend", &history.StorageInventory{Resource: ds.w.encrypts.name, Under: ds.under()})
+}
+
+// under are the keys by which the secrets in etcd are encrypted.
+func (ds *dataset) under() []history.Under {
 	counted := map[history.Under]*history.Under{}
 	for _, name := range slices.Sorted(maps.Keys(ds.w.secrets)) {
 		s := ds.w.secrets[name]
@@ -121,5 +126,5 @@ func (ds *dataset) takeInventory() {
 	slices.SortFunc(all, func(a, b history.Under) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.KEKID, b.KEKID))
 	})
-	ds.w.record("backend", &history.StorageInventory{Resource: ds.w.encrypts.name, Under: all})
+	return all
 }

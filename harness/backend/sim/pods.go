@@ -41,6 +41,7 @@ type pod struct {
 	files       []rolledOut              // what it was told, the newest last
 	coming      rollingOut               // what is on its way
 	inForce     rolledOut                // in the API server
+	older       int                      // revision that it was rolled back to; 0: its own is that of its newest file
 	incarnation int                      // of the process that was seen to have the newest file in force; 0: none was
 }
 

@@ -141,6 +141,7 @@ func (p *pods) rollOutOn(n *node, rev int, file []byte) error {
 	if f, configured := p.of(n.name).newest(); p.underway(n.name, rev) || configured && f.revision == rev {
 		return nil
 	}
+	p.of(n.name).older = 0
 	return p.writeConfig(n, rev, file)
 }
 
