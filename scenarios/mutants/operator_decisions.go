@@ -31,6 +31,8 @@ func deciders() []Mutant {
 		decider("counts-a-removed-node", "operator-node-removed-while-it-lags", "steps[7].expect"),
 		decider("newcomer-gets-the-first-revision", "operator-node-added-during-a-switch", "steps[7].holds"),
 		decider("newcomer-gets-no-plugins", "operator-node-added-during-a-switch", "steps[13].expect"),
+		decider("old-revision-old-plugins", "operator-replicaset-rollback", "SWITCH-ORDER"),
+		decider("old-revision-old-configuration", "operator-rollback-during-kms-to-kms", "SWITCH-ORDER"),
 		decider("oldest-wins", "operator-initial-configuration", "steps[2].expect"),
 		agreeing("converged-by-the-first-node", heldBack, "the first node's kekID taken for all: the plugin of another still has the old KEK, and what that encrypts is called migrated",
 			func(top uint64, o *core.Observed, _ time.Time) {
@@ -66,6 +68,17 @@ func deciders() []Mutant {
 					}
 				})
 			})),
+		{
+			Name: "never-prunes", Scenario: "operator-rollback-refused", Caught: []string{"steps[9]"},
+			Mistake: "revisions that are kept for ever: a rollback goes to one whose key nobody has had for a year",
+			Subject: func() sim.Options {
+				return sim.Options{Cores: sim.Cores{Operate: func(o core.Observed, opts core.Options, now time.Time) core.Plan {
+					p := core.Decide(o, opts, now)
+					drop[core.Prune](&p)
+					return p
+				}}}
+			},
+		},
 	}
 }
 

@@ -32,7 +32,7 @@ func judged() map[string][]string {
 		"CONVERGENCE":           "S0-20 S3-07",
 		"UID":                   "S2-01 S2-02 S2-03 S2-04",
 		"NO-DATA-LOSS":          "S3-06 S3-07 S3-08 S3-19 S3-21",
-		"SWITCH-ORDER":          "S0-14 S3-03 S3-04 S3-07 S3-09 S3-21",
+		"SWITCH-ORDER":          "S0-14 S3-03 S3-04 S3-05 S3-07 S3-08 S3-09 S3-21",
 		"OPERATOR-CONVERGENCE":  "S0-20 S3-07",
 		"LEAST-PRIVILEGE":       "S0-19",
 		"STREAM-TRUTH":          "S1-02 S1-04 S1-05 S1-06 S1-07 S1-08",
