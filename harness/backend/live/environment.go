@@ -200,6 +200,7 @@ func (e *Environment) handlers() backend.Handlers {
 		scenario.VerbNode:       backend.Handle(e.changes.changeNodes),
 		scenario.VerbEncryption: backend.Handle(e.encrypting.changeEncryption),
 		scenario.VerbAPIServer:  backend.Handle(e.faults.configure),
+		scenario.VerbRollback:   backend.Handle(e.operated.rollback),
 		scenario.VerbData:       backend.Handle(e.data.data),
 		scenario.VerbCondition:  backend.Handle(e.statuses.condition),
 		scenario.VerbEntries:    backend.Handle(e.statuses.entries),

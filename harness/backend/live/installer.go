@@ -132,24 +132,29 @@ func (i *installer) run(ctx context.Context) {
 // install replaces the pod of a node. It is not given up when the environment ends: a pod that is half made cannot be used again.
 func (i *installer) install(ctx context.Context, name string) error {
 	return i.on(name, "replace the pod", func(n *Node) error {
-		ctx := context.WithoutCancel(ctx)
 		want, number := i.revisions.next(name)
-		i.log.Info("install", "node", name, "revision", number, "plugins", len(want.plugins), "configuration", want.config)
-		r := PodRevision{Number: number, Change: func(context.Context) error { return i.change(n, want) }, Ready: i.e.changes.recordReady}
-		for _, g := range want.plugins {
-			called := i.scheme().Name(g)
-			i.e.controlPlane.KMS().Call(i.e.apiServer, called, operated.RemoteKey(g.Config))
-			r.Plugins = append(r.Plugins, called)
-		}
-		i.e.procs.recordStopping(Target{n.Server, n.identity()})
-		pod, err := i.roller.Roll(ctx, n, r)
-		if err != nil {
-			return err
-		}
-		i.e.record(&history.Container{Node: name, Namespace: pod.Namespace, Pod: pod.Name, State: history.PodRevised, Revision: number, Detail: pod.describe()})
-		i.revisions.installed(name, want)
-		return i.e.procs.start(ctx, n.Reporter())
+		return i.roll(ctx, n, want, number)
 	})
+}
+
+// roll makes the pod of a node anew, as one of a revision.
+func (i *installer) roll(ctx context.Context, n *Node, want content, number int) error {
+	ctx = context.WithoutCancel(ctx)
+	i.log.Info("install", "node", n.Name, "revision", number, "plugins", len(want.plugins), "configuration", want.config)
+	r := PodRevision{Number: number, Change: func(context.Context) error { return i.change(n, want) }, Ready: i.e.changes.recordReady}
+	for _, g := range want.plugins {
+		called := i.scheme().Name(g)
+		i.e.controlPlane.KMS().Call(i.e.apiServer, called, operated.RemoteKey(g.Config))
+		r.Plugins = append(r.Plugins, called)
+	}
+	i.e.procs.recordStopping(Target{n.Server, n.identity()})
+	pod, err := i.roller.Roll(ctx, n, r)
+	if err != nil {
+		return err
+	}
+	i.e.record(&history.Container{Node: n.Name, Namespace: pod.Namespace, Pod: pod.Name, State: history.PodRevised, Revision: number, Detail: pod.describe()})
+	i.revisions.installed(n.Name, want)
+	return i.e.procs.start(ctx, n.Reporter())
 }
 
 // change notes what the pod of a node has from now on, and gives its API server its file.

@@ -16,16 +16,25 @@ const inventoryPage = 128
 // takeInventory looks at every encrypted object in etcd, past every API server, and records by which keys they are encrypted. One that cannot be
 // taken is recorded as well: nobody knows then what is left.
 func (ds *dataset) takeInventory(ctx context.Context) error {
+	all, err := ds.under(ctx)
+	if err != nil {
+		return err
+	}
+	ds.e.record(&history.StorageInventory{Resource: ds.e.objects.name(), Under: all})
+	return nil
+}
+
+// under are the keys by which the encrypted objects in etcd are encrypted.
+func (ds *dataset) under(ctx context.Context) ([]history.Under, error) {
 	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
 	defer cancel()
 	counted := map[under]*history.Under{}
 	for _, k := range ds.kinds() {
 		if err := ds.countAll(ctx, counted, k.Registry); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	ds.e.record(&history.StorageInventory{Resource: ds.e.objects.name(), Under: sortedUnder(counted)})
-	return nil
+	return sortedUnder(counted), nil
 }
 
 // countAll counts the objects whose keys begin with registry.

@@ -125,6 +125,20 @@ func (r *podRevisions) installed(name string, c content) {
 	r.has[name], r.since = c, time.Time{}
 }
 
+// rollBack makes what a node's pod gets what is wanted of it, and gives the number of the newest revision of pods that has an encryption configuration, by
+// its revision, or an older one.
+func (r *podRevisions) rollBack(name string, config int, gets content) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wanted[name] = gets
+	for at, is := range slices.Backward(r.all) {
+		if is.config <= config {
+			return firstPod + at
+		}
+	}
+	return firstPod
+}
+
 // begins notes what the pod of a node that comes has, and gives the number of the newest revision that is like it.
 func (r *podRevisions) begins(name string, b beginning) int {
 	c := content{plugins: slices.Clone(b.plugins), sockets: b.keyIDs(), config: b.revision, file: b.file}

@@ -51,6 +51,7 @@ type pod struct {
 	files      map[string]rolledOut     // by the hash of the file
 	configured string                   // hash of the newest file; empty: none, or it is just being written
 	telling    bool
+	older      int        // revision that it was rolled back to; 0: its own is that of its newest file
 	coming     rollingOut // what is on its way
 	inForce    rolledOut  // in the API server
 	asked      time.Time  // when it was asked last what it has in force

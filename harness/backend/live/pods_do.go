@@ -204,6 +204,6 @@ func (p *pods) begin(name string, rev int) bool {
 	if pod.configured != "" && pod.files[pod.configured].revision == rev {
 		return false
 	}
-	pod.telling = true
+	pod.telling, pod.older = true, 0
 	return true
 }

@@ -23,18 +23,20 @@ type Installer struct {
 	Options
 	mirrors *mirrors
 
+	turn      sync.Mutex // of a step, or of a rollback
 	mu        sync.Mutex
 	revision  int // the newest
 	desired   map[string][]byte
 	current   Configuration // of the newest revision; zero before there is one
 	installed map[string]int
+	back      map[string]int // nodes that were rolled back, with the newest revision of that time: they stay until there is another
 }
 
 // firstRevision is that of the pods that an operator finds. It has no encryption configuration.
 const firstRevision = 1
 
 func newInstaller(o Options) *Installer {
-	return &Installer{Options: o, mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revision: firstRevision, installed: map[string]int{}}
+	return &Installer{Options: o, mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revision: firstRevision, installed: map[string]int{}, back: map[string]int{}}
 }
 
 // Current is the newest revision, with which a new pod begins. Configuration is zero if it has no encryption configuration.
@@ -51,8 +53,50 @@ func (i *Installer) Joined(node string, revision int) {
 	i.installed[node] = revision
 }
 
+// Revisions reads the revisions that there are with an encryption configuration, by number.
+func (i *Installer) Revisions(ctx context.Context) (map[int]Configuration, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list, err := i.Client.CoreV1().Secrets(Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the revisions: %w", err)
+	}
+	all := map[int]Configuration{}
+	for n := range list.Items {
+		number, is := revisionNamed(list.Items[n].Name)
+		if !is {
+			continue
+		}
+		if all[number], err = ReadConfiguration(&list.Items[n]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// RollBack has a node's pod made anew, of a revision that is there. The node gets the newest again with the next revision that is made, or by a RollBack
+// to the newest.
+func (i *Installer) RollBack(ctx context.Context, node string, revision int, remake func() error) error {
+	i.turn.Lock()
+	defer i.turn.Unlock()
+	all, err := i.Revisions(ctx)
+	if err != nil {
+		return err
+	}
+	if err := remake(); err != nil {
+		return err
+	}
+	i.mirrors.replace(node, revision, all[revision])
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.installed[node], i.back[node] = revision, i.revision
+	return nil
+}
+
 // step reads what is wanted, brings one node further towards it, and shows in the API what came of it.
 func (i *Installer) step(ctx context.Context) error {
+	i.turn.Lock()
+	defer i.turn.Unlock()
 	nodes, err := i.Pods.Nodes(ctx)
 	if err != nil {
 		return fmt.Errorf("inspect the nodes: %w", err)
@@ -118,14 +162,15 @@ func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error 
 		if has == 0 {
 			has, i.installed[name] = firstRevision, firstRevision
 		}
+		back := i.back[name] == rev
 		i.mu.Unlock()
-		if has == rev {
+		if has == rev || back {
 			continue
 		}
 		if nodes[name].Unavailable {
 			return fmt.Errorf("install revision %d on %s: the node is unavailable", rev, name)
 		}
-		i.mirrors.replace(name, rev)
+		i.mirrors.replace(name, rev, c)
 		if err := i.install(ctx, name, nodes[name], rev, c); err != nil {
 			return fmt.Errorf("install revision %d on %s: %w", rev, name, err)
 		}
@@ -191,6 +236,7 @@ func (i *Installer) show(ctx context.Context, desired *operated.RollOut) error {
 	for name := range i.installed {
 		if _, there := nodes[name]; !there {
 			delete(i.installed, name)
+			delete(i.back, name)
 		}
 	}
 	rev, c, installed := i.revision, i.current, maps.Clone(i.installed)

@@ -22,9 +22,10 @@ type mirrors struct {
 
 	mu     sync.Mutex
 	pods   map[string]mirror
-	coming map[string]int  // revisions that are being installed, by node
-	shown  []any           // node statuses of the operator's CR
-	known  map[string]bool // nodes that have one
+	coming map[string]int           // revisions that are being installed, by node
+	have   map[string]Configuration // of these revisions
+	shown  []any                    // node statuses of the operator's CR
+	known  map[string]bool          // nodes that have one
 }
 
 // mirror is a pod that was written.
@@ -34,13 +35,13 @@ type mirror struct {
 }
 
 // replace notes that a node's pod gives way to one of another revision, which is not ready.
-func (m *mirrors) replace(node string, revision int) {
+func (m *mirrors) replace(node string, revision int, c Configuration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.coming == nil {
-		m.coming = map[string]int{}
+		m.coming, m.have = map[string]int{}, map[string]Configuration{}
 	}
-	m.coming[node] = revision
+	m.coming[node], m.have[node] = revision, c
 }
 
 // sync writes pods and node statuses where they have changed.
@@ -54,6 +55,7 @@ func (m *mirrors) sync(ctx context.Context, nodes map[string]core.Node, installe
 		if err := m.remove(ctx, node); err != nil {
 			return err
 		}
+		delete(m.have, node)
 	}
 	if m.Pods.Anew() {
 		return m.statuses(ctx, nodes, installed, newest)
@@ -66,7 +68,11 @@ func (m *mirrors) sync(ctx context.Context, nodes map[string]core.Node, installe
 		if wanted.revision == 0 {
 			continue // it has just joined
 		}
-		if err := m.one(ctx, node, wanted, c); err != nil {
+		has, installed := m.have[node]
+		if !installed { // it began with the newest
+			has = c
+		}
+		if err := m.one(ctx, node, wanted, has); err != nil {
 			return fmt.Errorf("pod %s/%s: %w", Namespace, PodName(node), err)
 		}
 	}

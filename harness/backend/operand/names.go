@@ -2,6 +2,7 @@ package operand
 
 import (
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -47,6 +48,13 @@ const (
 
 // ConfigName is the name of the Secret of a revision.
 func ConfigName(revision int) string { return configKey + "-" + strconv.Itoa(revision) }
+
+// revisionNamed is the number of the revision whose Secret has a name.
+func revisionNamed(name string) (number int, ok bool) {
+	text, ok := strings.CutPrefix(name, configKey+"-")
+	number, err := strconv.Atoi(text)
+	return number, ok && err == nil
+}
 
 // PodName is the name of a node's pod.
 func PodName(node string) string { return "kube-apiserver-" + node }

@@ -1,0 +1,194 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// rollback makes pods anew, of another revision, one after another. None is made if one must not be.
+func (op *operatedParts) rollback(ctx context.Context, a *scenario.Rollback) error {
+	return operated.RollbackOutcome(a, op.rollBack(ctx, a))
+}
+
+// podRollback is a pod that is to be made anew.
+type podRollback struct {
+	node     *Node
+	revision int
+	gets     beginning
+}
+
+func (op *operatedParts) rollBack(ctx context.Context, a *scenario.Rollback) error {
+	nodes, err := op.e.procs.selectNodes(a.Pods.Node, false)
+	if err != nil {
+		return err
+	}
+	existing, err := op.readRevisions(ctx)
+	if err != nil {
+		return fmt.Errorf("read the revisions: %w", err)
+	}
+	stored, err := op.e.data.under(ctx)
+	if err != nil {
+		return err
+	}
+	var all []podRollback
+	for _, n := range nodes {
+		r, err := op.rollbackOf(n, a.To, existing, stored)
+		if refusal := new(operated.Refusal); errors.As(err, &refusal) {
+			op.e.record(operated.Refused(op.e.apiServer, n.Name, err))
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, r)
+	}
+	for _, r := range all {
+		if err := op.remake(ctx, r); err != nil {
+			return fmt.Errorf("rollback of %s to revision %d: %w", r.node.Name, r.revision, err)
+		}
+	}
+	return nil
+}
+
+// readRevisions reads the revisions that there are, by number, with what a pod of each gets: of this project's operator the newest of all.
+func (op *operatedParts) readRevisions(ctx context.Context) (map[int]beginning, error) {
+	all := map[int]beginning{}
+	if tested := op.e.pods.tested; tested != nil {
+		stored, err := tested.cluster.Installer.Revisions(ctx)
+		for number, c := range stored {
+			all[number] = beginning{revision: number, file: c.File, plugins: c.Plugins}
+		}
+		return all, err
+	}
+	b, err := op.readBeginning(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+		seen, err := c.seen(ctx, op.revised())
+		for _, one := range seen.Configs {
+			all[one.Revision] = b
+		}
+		return err
+	})
+	return all, err
+}
+
+// rollbackOf is what the pod of a node is rolled back to. A pod that could not read what is stored must not be.
+func (op *operatedParts) rollbackOf(n *Node, to string, existing map[int]beginning, stored []history.Under) (podRollback, error) {
+	r := operated.Rollback{Pods: n.Name, To: to}
+	if !n.Server.Status().Running() {
+		return podRollback{}, fmt.Errorf("%s: its API server does not run: start it first", r)
+	}
+	number, err := r.Revision(op.e.pods.revisionOf(n.Name), slices.Collect(maps.Keys(existing)), stored, func(number int) []string { return op.e.pods.providersOf(n.Name, number) })
+	if err != nil {
+		return podRollback{}, err
+	}
+	gets := existing[number]
+	read, err := operated.ReadRollOut(gets.file)
+	if err != nil {
+		return podRollback{}, fmt.Errorf("%s: %w", r, err)
+	}
+	if unread := operated.Unread(read.Providers.Names(), stored); unread != "" {
+		return podRollback{}, &operated.Refusal{Rollback: r, Why: unread}
+	}
+	return podRollback{n, number, gets}, nil
+}
+
+// remake makes a pod anew, unless its node is away.
+func (op *operatedParts) remake(ctx context.Context, r podRollback) error {
+	do := func() error {
+		defer op.e.changes.stay()()
+		if err := op.e.operated.present(r.node); err != nil {
+			return err
+		}
+		if op.e.pods.installer != nil {
+			return op.e.pods.installer.remake(ctx, r)
+		}
+		return op.e.pods.remake(ctx, r)
+	}
+	if tested := op.e.pods.tested; tested != nil {
+		return tested.cluster.Installer.RollBack(ctx, r.node.Name, r.revision, do)
+	}
+	return do()
+}
+
+// remake ends everything in the pod of a node, and starts what is in the next. Nothing that is half made is given up.
+func (p *pods) remake(ctx context.Context, r podRollback) error {
+	n, ctx := r.node, context.WithoutCancel(ctx)
+	p.e.procs.recordStopping(Target{n.Server, n.identity()})
+	err := errors.Join(n.Server.Stop(ctx), n.endReporter(ctx))
+	for _, g := range n.Plugins() {
+		err = errors.Join(err, g.Stop(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	gone := slices.DeleteFunc(slices.Sorted(maps.Keys(p.of(n.Name).plugins)), func(id uint64) bool { return slices.Contains(r.gets.keyIDs(), id) })
+	p.mu.Unlock()
+	if err := p.stopPlugins(ctx, n, gone); err != nil {
+		return err
+	}
+	if err := p.send(n, r.gets.revision, r.gets.file); err != nil {
+		return err
+	}
+	p.rolledBack(n.Name, r.revision)
+	if err := p.startPlugins(ctx, n, r.gets.plugins); err != nil {
+		return err
+	}
+	if err := p.e.procs.start(ctx, &Target{n.Server, n.identity()}); err != nil {
+		return err
+	}
+	p.askLoaded(ctx, n)
+	p.e.record(operated.Revised(p.e.apiServer, n.Name, r.revision, r.gets.revision, r.gets.plugins))
+	return p.report(ctx, n, r.gets.keyIDs())
+}
+
+// remake makes the pod of a node anew on a control plane that does so for every revision.
+func (i *installer) remake(ctx context.Context, r podRollback) error {
+	want := content{plugins: slices.Clone(r.gets.plugins), sockets: r.gets.keyIDs(), config: r.gets.revision, file: r.gets.file}
+	want.sort()
+	number := i.revisions.rollBack(r.node.Name, r.revision, want)
+	if err := i.roll(ctx, r.node, want, number); err != nil {
+		return err
+	}
+	i.rolledBack(r.node.Name, r.revision)
+	return nil
+}
+
+// rolledBack notes the revision of a node's pod.
+func (p *pods) rolledBack(node string, revision int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.of(node).older = revision
+}
+
+// revisionOf is the revision of a node's pod.
+func (p *pods) revisionOf(node string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pod := p.of(node)
+	if pod.older > 0 {
+		return pod.older
+	}
+	return pod.files[pod.configured].revision
+}
+
+// providersOf are those of a revision that a node's API server was given; none of one that it was not.
+func (p *pods) providersOf(node string, revision int) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.of(node).files {
+		if f.revision == revision {
+			return f.providers
+		}
+	}
+	return nil
+}
