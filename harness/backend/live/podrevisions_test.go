@@ -69,3 +69,25 @@ func TestPodRevisions(t *testing.T) {
 	}
 	due("cp-1")
 }
+
+// A pod that is rolled back has an older number, and stays until something is asked for.
+func TestPodRevisionsRolledBack(t *testing.T) {
+	r, now := newPodRevisions(), time.Unix(0, 0).Add(time.Hour)
+	file := func(n int) content { return content{config: n, file: []byte{byte(n)}} }
+	for n := range 3 {
+		r.change("cp-1", now, func(c *content) { *c = file(n + 1) })
+		c, _ := r.next("cp-1")
+		r.installed("cp-1", c)
+	}
+	if number := r.rollBack("cp-1", 2, file(2)); number != firstPod+2 {
+		t.Errorf("revision %d", number)
+	}
+	r.installed("cp-1", file(2))
+	if due := r.due(now.Add(settled)); len(due) > 0 {
+		t.Errorf("due are %v", due)
+	}
+	r.change("cp-1", now, func(c *content) { *c = file(3) })
+	if _, number := r.next("cp-1"); number != firstPod+3 {
+		t.Errorf("it goes forward to revision %d", number)
+	}
+}

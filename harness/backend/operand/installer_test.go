@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -60,5 +64,32 @@ func TestInstall(t *testing.T) {
 		if got := strings.Join(pods.calls, ", "); got != test.want || errors.Is(err, errNotLoaded) != (test.notYet != "") {
 			t.Errorf("anew %t, loaded %d: %s, %v, want %s", test.anew, test.node.Loaded, got, err, test.want)
 		}
+	}
+}
+
+// A node that was rolled back stays until there is another revision. One that could not be made anew is as before.
+func TestRollBack(t *testing.T) {
+	secret := func(n int) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigName(n)}, Data: map[string][]byte{configKey: []byte("file")}}
+	}
+	pods := &notedPods{}
+	i := newInstaller(Options{Pods: pods, Client: fake.NewClientset(secret(2), secret(3))})
+	i.revision, i.installed["cp-1"], i.current = 3, 3, Configuration{Plugins: []revision.Plugin{{KeyID: 2}}}
+	if all, err := i.Revisions(t.Context()); err != nil || len(all) != 2 || string(all[2].File) != "file" {
+		t.Fatalf("%v, %v", all, err)
+	}
+	if err := i.RollBack(t.Context(), "cp-1", 2, func() error { return errNotLoaded }); err == nil || i.installed["cp-1"] != 3 {
+		t.Errorf("%v, it has revision %d", err, i.installed["cp-1"])
+	}
+	if err := i.RollBack(t.Context(), "cp-1", 2, func() error { return nil }); err != nil || i.installed["cp-1"] != 2 {
+		t.Errorf("%v, it has revision %d", err, i.installed["cp-1"])
+	}
+	nodes := map[string]core.Node{"cp-1": {Up: true, Loaded: 2}}
+	if err := i.roll(t.Context(), nodes); err != nil || len(pods.calls) > 0 {
+		t.Errorf("%v, %v", err, pods.calls)
+	}
+	i.revision = 4
+	if err := i.roll(t.Context(), nodes); !errors.Is(err, errNotLoaded) || len(pods.calls) == 0 {
+		t.Errorf("%v, %v", err, pods.calls)
 	}
 }
