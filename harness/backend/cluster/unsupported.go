@@ -64,8 +64,8 @@ func unsupported(a scenario.Action) string {
 		}
 	case *scenario.Encryption, *scenario.Data:
 		return fmt.Sprintf("%s: the API servers do not encrypt through the plugins of a scenario", a.Verb())
-	case *scenario.APIServer:
-		return "apiserver: the encryption configuration is for an operator"
+	case *scenario.APIServer, *scenario.Rollback:
+		return fmt.Sprintf("%s: the encryption configuration is for an operator", a.Verb())
 	case *scenario.Link:
 		own := a.From == history.RoleReporter && a.To == history.RoleAPIServer || a.From == history.RoleAggregator && a.To == history.RoleLoadBalancer
 		if !own {
