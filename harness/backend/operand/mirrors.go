@@ -20,12 +20,13 @@ import (
 type mirrors struct {
 	Options
 
-	mu     sync.Mutex
-	pods   map[string]mirror
-	coming map[string]int           // revisions that are being installed, by node
-	have   map[string]Configuration // of these revisions
-	shown  []any                    // node statuses of the operator's CR
-	known  map[string]bool          // nodes that have one
+	mu      sync.Mutex
+	pods    map[string]mirror
+	coming  map[string]int           // revisions that are being installed, by node
+	have    map[string]Configuration // of these revisions
+	shown   []any                    // node statuses of the operator's CR
+	known   map[string]bool          // nodes that have one
+	highest map[string]int           // current revisions that were shown, by node
 }
 
 // mirror is a pod that was written.
@@ -147,10 +148,15 @@ func podOf(node string, revision int, c Configuration) *corev1.Pod {
 // statuses writes the revisions of the nodes into the operator's CR, as the installer of a static pod operator does.
 func (m *mirrors) statuses(ctx context.Context, nodes map[string]core.Node, installed map[string]int, newest int) error {
 	shown, targeted := []any{}, false
+	if m.highest == nil {
+		m.highest = map[string]int{}
+	}
+	maps.DeleteFunc(m.highest, func(node string, _ int) bool { _, there := nodes[node]; return !there })
 	for _, node := range slices.Sorted(maps.Keys(nodes)) {
 		one := map[string]any{"nodeName": node}
 		if m.known[node] { // the API refuses a revision of an entry that it does not have yet
-			one["currentRevision"] = int64(installed[node])
+			m.highest[node] = max(m.highest[node], installed[node])
+			one["currentRevision"] = int64(m.highest[node]) // the API lets it only increase, also when the pod goes back
 		}
 		if installed[node] != newest && !targeted { // one node after another, and the API allows no more
 			one["targetRevision"], targeted = int64(newest), true
