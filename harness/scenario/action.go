@@ -76,7 +76,7 @@ var definitions = sync.OnceValue(func() []definition {
 		{VerbNode, "removes, adds or replaces a node", func() Action { return &Node{} }},
 		{VerbEncryption, "changes the cluster's encryption type, or its plugins", func() Action { return &Encryption{} }},
 		{VerbAPIServer, "writes the configuration that the API server operator acts upon", func() Action { return &APIServer{} }},
-		{VerbRollback, "makes a pod of an API server anew, of another revision", func() Action { return &Rollback{} }},
+		{VerbRollback, "replaces a pod of an API server by one of another revision", func() Action { return &Rollback{} }},
 		{VerbData, "writes secrets, or reads them all back", func() Action { return &Data{} }},
 		{VerbCondition, "sets or deletes somebody else's condition on the operator CR", func() Action { return &Condition{} }},
 		{VerbEntries, "fills the typed list with entries of nodes that do not exist", func() Action { return &Entries{} }},

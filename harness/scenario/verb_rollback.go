@@ -8,7 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// VerbRollback makes a pod of an API server anew, of another revision.
+// VerbRollback replaces a pod of an API server by one of another revision.
 const VerbRollback Verb = "rollback"
 
 // Values of Rollback.To beside numbers of revisions.
@@ -22,7 +22,7 @@ const (
 // toRevision is what Rollback.To may be.
 var toRevision = regexp.MustCompile("^(" + RevisionPrevious + "|" + RevisionNewest + "|[1-9][0-9]{0,5})$")
 
-// Rollback makes the pod of a node, or all pods of an aggregated API server, anew, of another revision: what the startup monitor of a static pod
+// Rollback replaces the pod of a node, or all pods of an aggregated API server, by one of another revision: what the startup monitor of a static pod
 // does, or kubectl rollout undo to a Deployment.
 type Rollback struct {
 	// Pods are those of kube-apiserver on Node, or all of the aggregated APIServer.

@@ -12,12 +12,12 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// rollback makes pods anew, of another revision, one after another. None is made if one must not be.
+// rollback replaces pods by those of another revision, one after another. None is made if one must not be.
 func (op *operatedParts) rollback(ctx context.Context, a *scenario.Rollback) error {
 	return operated.RollbackOutcome(a, op.rollBack(ctx, a))
 }
 
-// podRollback is a pod that is to be made anew.
+// podRollback is a pod that is to be replaced.
 type podRollback struct {
 	node     *Node
 	revision int
@@ -101,7 +101,7 @@ func (op *operatedParts) rollbackOf(n *Node, to string, existing map[int]beginni
 	return podRollback{n, number, gets}, nil
 }
 
-// remake makes a pod anew, unless its node is away.
+// remake replaces a pod, unless its node is away.
 func (op *operatedParts) remake(ctx context.Context, r podRollback) error {
 	do := func() error {
 		defer op.e.changes.stay()()
@@ -151,7 +151,7 @@ func (p *pods) remake(ctx context.Context, r podRollback) error {
 	return p.report(ctx, n, r.gets.keyIDs())
 }
 
-// remake makes the pod of a node anew on a control plane that does so for every revision.
+// remake replaces the pod of a node on a control plane that does so for every revision.
 func (i *installer) remake(ctx context.Context, r podRollback) error {
 	want := content{plugins: slices.Clone(r.gets.plugins), sockets: r.gets.keyIDs(), config: r.gets.revision, file: r.gets.file}
 	want.sort()

@@ -137,7 +137,7 @@ func (i *installer) install(ctx context.Context, name string) error {
 	})
 }
 
-// roll makes the pod of a node anew, as one of a revision.
+// roll replaces the pod of a node by one of a revision.
 func (i *installer) roll(ctx context.Context, n *Node, want content, number int) error {
 	ctx = context.WithoutCancel(ctx)
 	i.log.Info("install", "node", n.Name, "revision", number, "plugins", len(want.plugins), "configuration", want.config)

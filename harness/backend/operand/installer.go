@@ -74,7 +74,7 @@ func (i *Installer) Revisions(ctx context.Context) (map[int]Configuration, error
 	return all, nil
 }
 
-// RollBack has a node's pod made anew, of a revision that is there. The node gets the newest again with the next revision that is made, or by a RollBack
+// RollBack has a node's pod replaced by one of a revision that is there. The node gets the newest again with the next revision that is made, or by a RollBack
 // to the newest.
 func (i *Installer) RollBack(ctx context.Context, node string, revision int, remake func() error) error {
 	i.turn.Lock()

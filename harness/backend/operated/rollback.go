@@ -110,7 +110,7 @@ func RollbackOutcome(a *scenario.Rollback, err error) error {
 	return err
 }
 
-// Revised is a pod that was made anew, of another revision, with an encryption configuration and plugins that need not be those of its time.
+// Revised is a pod of another revision that took the place of one, with an encryption configuration and plugins that need not be those of its time.
 func Revised(apiServer, node string, number, config int, plugins []revision.Plugin) *history.Container {
 	with := []string{fmt.Sprintf("with encryption configuration %d", config)}
 	for _, g := range plugins {

@@ -13,7 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// rollback makes pods anew, of another revision, one after another. None is made if one must not be.
+// rollback replaces pods by those of another revision, one after another. None is made if one must not be.
 func (p *pods) rollback(_ context.Context, a *scenario.Rollback) error {
 	return operated.RollbackOutcome(a, p.rollBack(a))
 }
@@ -79,7 +79,7 @@ func (p *pods) rollbackOf(n *node, to string, seen exchange.Seen) (int, error) {
 	})
 }
 
-// remake makes the pod of a node anew, of a revision, with what a pod of that revision gets.
+// remake replaces the pod of a node by one of a revision, with what a pod of that revision gets.
 func (p *pods) remake(n *node, number int, seen exchange.Seen) error {
 	c, plugins := p.e.w.cores.Serve(seen.Observed, revision.Newest(seen.Configs).Revision-number)
 	file, err := seen.File(c.Revision)
