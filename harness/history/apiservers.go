@@ -146,6 +146,8 @@ func sharedByAll(e *Event) bool {
 		return e.Process != nil && !ownRole(e.Process.Role)
 	case KindLink:
 		return e.Link != nil && e.Link.From != RoleReporter
+	case KindContainer: // a revision is that of one API server's pod
+		return e.Container != nil && e.Container.State != PodRevised && e.Container.State != PodRefused
 	}
 	return true
 }

@@ -26,6 +26,10 @@ func furtherEvents() []Event {
 		x(&Action{ID: "steps[0]", Verb: "inject"}),
 		&Action{ID: "steps[1]", Verb: "rotate"},
 		&End{Complete: true},
+		&Container{Node: "cp-1", Name: "kube-apiserver", State: ContainerExited},
+		&Container{Node: "cp-1", State: PodRevised, Revision: 2},
+		&Container{Node: "cp-1", State: PodRefused},
+		x(&Container{Node: "cp-1", State: PodRevised, Revision: 3}),
 	} {
 		log.Record(start.Add(time.Duration(i)*time.Second), "test", p)
 	}
@@ -43,10 +47,10 @@ func seqs(events []Event) (out []int64) {
 func TestAbout(t *testing.T) {
 	all := furtherEvents()
 	main, aggregated := About(all, ""), About(all, OpenShiftAPIServer)
-	if want := []int64{1, 2, 4, 6, 10, 11, 12, 13, 14, 15}; !reflect.DeepEqual(seqs(main), want) {
+	if want := []int64{1, 2, 4, 6, 10, 11, 12, 13, 14, 15, 16, 17, 18}; !reflect.DeepEqual(seqs(main), want) {
 		t.Errorf("kube-apiserver's are %v, expected %v", seqs(main), want)
 	}
-	if want := []int64{1, 2, 3, 5, 7, 8, 9, 10, 12, 13, 14, 15}; !reflect.DeepEqual(seqs(aggregated), want) {
+	if want := []int64{1, 2, 3, 5, 7, 8, 9, 10, 12, 13, 14, 15, 16, 19}; !reflect.DeepEqual(seqs(aggregated), want) {
 		t.Errorf("openshift-apiserver's are %v, expected %v", seqs(aggregated), want)
 	}
 	if r := aggregated[0].Run; r.Operator != "openshiftapiservers" || r.Connectivity != "service" || len(r.APIServers) != 0 {

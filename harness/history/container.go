@@ -19,7 +19,7 @@ const (
 // PodRevised is a state of a pod as a whole: it was replaced, as Revision has it, and its API server and plugins run. Name is empty.
 const PodRevised = "revised"
 
-// PodRefused is a state of a pod as a whole: it was to be made anew, of an older revision, and Detail has why not. The pod stays.
+// PodRefused is a state of a pod as a whole: it was to be replaced by one of an older revision, and Detail has why not. The pod stays.
 const PodRefused = "refused"
 
 // Container is a change of a container, as the engine or containerd tells it. What a process below hold does is a Process: its
