@@ -556,7 +556,7 @@ func knownBad() []known {
 		}, noted("kek-2", ""))},
 		{"nodes agree although one plugin is unhealthy", convergedID, "", deciding(func(w *world) { w.at(12*sec, func(w *world) { w.fault("cp-2/1", "unhealthy") }) }, noted("kek-1", ""))},
 		{"nodes agree although one plugin does not answer", convergedID, "", deciding(func(w *world) { w.at(12*sec, func(w *world) { w.fault("cp-2/1", "error") }) }, noted("kek-1", ""))},
-		{"nodes agree although one report has no kekID", convergedID, "TRUTHFUL-PROBE CONVERGENCE", deciding(entriesAs(12*sec, 25*sec, func(_ *world, e *wire) { e.KEKID = "" }), noted("kek-1", ""))},
+		{"nodes agree although one report has no kekID", convergedID, "TRUTHFUL-PROBE FORMAT ROLLUP-TRUTH CONVERGENCE", deciding(entriesAs(12*sec, 25*sec, func(_ *world, e *wire) { e.KEKID = "" }), noted("kek-1", ""))},
 		{"nodes agree although one report is stale", convergedID, "", deciding(func(w *world) { w.at(10*sec, func(w *world) { w.pauseReporter("cp-2", true) }) }, noted("kek-1", ""))},
 		{"nodes agree although one has not reported", convergedID, "", func() []history.Event {
 			w := newWorld(3, "1")
