@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -92,10 +93,15 @@ func (pl *pluginFacts) begunBy(p plugin, from, to time.Time) time.Time {
 }
 
 // wasUnderWay reports whether a late write can be the request that was under way when its way was held up: what an API server or etcd had begun takes effect
-// when it goes on, although its sender has given it up. Each hold delivers one. What is sent later is cancelled in the same bytes that bring it.
+// when it goes on, although its sender has given it up. Each hold delivers one. What is sent later is cancelled in the same bytes that bring it; of the
+// first into a mute link the API server may be done before it looks at that, and the sender gives up the connection with it.
 func wasUnderWay(v *Facts, w write, probed time.Time, held spans, delivered map[time.Time]int64) bool {
 	for _, h := range held {
-		if h.clip(span{probed, w.from}).empty() || probed.After(h.from.Add(v.tolerance())) {
+		sent := h.from.Add(v.tolerance())
+		if slices.ContainsFunc(v.network.links, func(l linkChange) bool { return l.state == history.LinkMute && l.at.Equal(h.from) }) {
+			sent = sent.Add(v.interval() + v.run.Timing.Jitter)
+		}
+		if h.clip(span{probed, w.from}).empty() || probed.After(sent) {
 			continue
 		}
 		if one, known := delivered[h.from]; known && one != w.seq {

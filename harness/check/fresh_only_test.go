@@ -28,3 +28,28 @@ func TestLateWritesOverImpairedLinks(t *testing.T) {
 		}
 	}
 }
+
+// A way that is held up delivers one write late: what was under way or, over a mute link, the first that was sent after that. A write of a later tick was
+// kept.
+func TestOneLateWriteOfAHold(t *testing.T) {
+	for state, first := range map[string]bool{history.LinkMute: true, history.LinkCut: false} {
+		w := newWorld(1, "1")
+		w.at(5*sec, func(w *world) {
+			w.record("backend", &history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, State: state})
+		})
+		w.boot()
+		v := newFacts(w.finish(10 * sec))
+		began := v.network.links[0].at
+		held := spans{{began, began.Add(8 * sec)}}
+		for after, excused := range map[time.Duration]bool{-sec / 2: true, sec * 4 / 5: first, 3 * sec: false} {
+			delivered := map[time.Time]int64{}
+			late := write{from: held[0].to, seq: 7}
+			if got := wasUnderWay(v, late, began.Add(after), held, delivered); got != excused {
+				t.Errorf("%s: probed %v after the hold began: excused %v, expected %v", state, after, got, excused)
+			}
+			if late.seq++; excused && wasUnderWay(v, late, began.Add(after), held, delivered) {
+				t.Errorf("%s: probed %v after the hold began: a second write is excused as well", state, after)
+			}
+		}
+	}
+}
