@@ -108,6 +108,7 @@ func (op *operatedParts) remake(ctx context.Context, r podRollback) error {
 		if err := op.e.operated.present(r.node); err != nil {
 			return err
 		}
+		defer op.e.pods.outdate(r.node.Name)
 		if op.e.pods.installer != nil {
 			return op.e.pods.installer.remake(ctx, r)
 		}
@@ -168,6 +169,13 @@ func (p *pods) rolledBack(node string, revision int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.of(node).older = revision
+}
+
+// outdate has the operator look again before it acts on a node: what it has decided was about the pod of before.
+func (p *pods) outdate(node string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.seen, node)
 }
 
 // revisionOf is the revision of a node's pod.
