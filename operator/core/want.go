@@ -75,7 +75,7 @@ func (d *decision) preflight() bool {
 	return false
 }
 
-// checked says whether what is wanted, with the present content of its credentials, has passed the check.
+// checked reports whether the requested configuration, with the present content of its credentials, has passed the pre-flight check.
 func (d *decision) checked() bool {
 	p := d.Preflight
 	return p.Hash == d.asked.Hash() && p.OK && d.now.Sub(p.At) <= d.Valid

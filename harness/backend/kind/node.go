@@ -222,7 +222,7 @@ type server struct {
 	resources []string
 	plugins   *podPlugins
 	revision  atomic.Int64 // of its pod
-	// rolling is whether the program ran when the revision was begun that its pod is being made for; nil: none is. One revision is made at a time.
+	// rolling is set while the pod is being replaced, and reports whether the API server ran before. One revision is rolled out at a time.
 	rolling *bool
 }
 

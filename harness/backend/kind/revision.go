@@ -114,7 +114,7 @@ func (s *server) release() error {
 	return nil
 }
 
-// answer returns when everything in a pod that was replaced answers; ran is whether its API server is to run.
+// answer waits until the plugins of a new pod respond, and its API server too if ran is true.
 func (s *server) answer(ctx context.Context, n *live.Node, ran bool, ready func(*live.Target)) error {
 	if err := s.plugins.answer(ctx, n, ready); err != nil || !ran {
 		return err

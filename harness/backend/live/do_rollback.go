@@ -171,7 +171,7 @@ func (p *pods) rolledBack(node string, revision int) {
 	p.of(node).older = revision
 }
 
-// outdate has the operator look again before it acts on a node: what it has decided was about the pod of before.
+// outdate makes the operator observe a node again before it acts on it: its last decision was about the previous pod.
 func (p *pods) outdate(node string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
