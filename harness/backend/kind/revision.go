@@ -133,8 +133,8 @@ func (s *server) answer(ctx context.Context, n *live.Node, ran bool, ready func(
 	return nil
 }
 
-// Roll implements live.Roller: the programs end, the Deployment changes while it has no pod, and the next pod has what the revision has. A
-// kube-apiserver that is away, as that of a single node at its own revision, makes it fail; the next attempt goes on.
+// Roll implements live.Roller: the programs end, the Deployment changes while it has no pod, and the next pod has what the revision has. It
+// fails after podTimeout, for example while no controller manager runs; the next attempt goes on from there.
 func (f *aggregatedServers) Roll(ctx context.Context, n *live.Node, r live.PodRevision) (made live.Pod, err error) {
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
