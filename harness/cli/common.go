@@ -41,7 +41,7 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {"+strings.Join(live.Placeholders(), "} {")+"} (default: this project's)")
 	f.StringVar(&c.sut.AggregatorCommand, "aggregator-command", "", "aggregator under test, as a command template (default: this project's)")
 	f.StringVar(&c.sut.OperatorCommand, "operator-command", "", "local and kind: operator of kube-apiserver under test, as a command template with {kubeconfig}, for scenarios with an operator (default: this project's)")
-	f.IntVar(&c.sut.OperatorPatience, "operator-patience", 1, "multiply the times in seconds within which scenarios with an operator expect something, for an operator under test that is slower than this project's")
+	f.IntVar(&c.sut.OperatorPatience, "operator-patience", 1, patienceUsage)
 	f.StringVar(&c.sut.ReporterIdentity, "reporter-identity", "", "credentials of reporters: least, which may write their own entry and nothing else, or admin, as OpenShift's reporter has on a static pod (default least)")
 	f.StringVar(&c.sut.PluginArgs, "plugin-args", "", "further arguments of every fake plugin, for example '--fault key-id-flip-flop'")
 	pluginFlags(f, &c.sut.Plugin)
@@ -56,6 +56,8 @@ func (c *common) register(cmd *cobra.Command) {
 	f.BoolVar(&c.keepGoing, "keep-going", false, "after an expectation failed go on with the steps, and judge each later one on its own")
 	f.BoolVar(&c.sut.ReporterMountSockets, "reporter-mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
 }
+
+const patienceUsage = "multiply the times in seconds within which scenarios with an operator expect something, for an operator under test that is slower than this project's"
 
 // pluginFlags are the flags of a plugin under test.
 func pluginFlags(f *pflag.FlagSet, p *live.RealPlugin) {

@@ -19,7 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
-// healthFlags are the flags of the commands that certify reporters, aggregators and the operator.
+// healthFlags are the flags of the commands that certify reporters, aggregators and operators.
 type healthFlags struct {
 	conformFlags
 	suite    health.Suite
@@ -57,15 +57,21 @@ House rules, such as the reasons of the rollups, fail nothing without --strict.`
 
 func newConformOperatorCommand() *cobra.Command {
 	f := healthFlags{suite: health.Operator(), contract: scenario.ContractConditions}
-	return f.command(`Run scenarios of the catalogue with this project's operator, and report which rules it keeps. No other operator can take its place yet: the
-scenarios judge the operator that this program carries.`, `  kmsharness conform operator --focus 'HO-PREFLIGHT'`)
+	cmd := f.command(`Run scenarios of the catalogue with an encryption operator of yours on a control plane with the real CRDs, and report which rules it keeps.
+Checks of what only this project's operator promises are not supported, each with its reason.`,
+		`  kmsharness conform operator --command 'my-operator --kubeconfig {kubeconfig}' --patience 4
+  kmsharness conform operator --backend sim --focus 'HO-PREFLIGHT'`)
+	flags := cmd.Flags()
+	flags.StringVar(&f.sut.OperatorCommand, "command", "", "operator of kube-apiserver under test, as a command template with {kubeconfig}: docs/own-programs.md (default: this project's)")
+	flags.IntVar(&f.sut.OperatorPatience, "patience", 1, patienceUsage)
+	return cmd
 }
 
 func (f *healthFlags) command(long, example string) *cobra.Command {
 	subject := f.suite.Name
 	cmd := &cobra.Command{
 		Use:     subject,
-		Short:   "Certify " + map[string]string{"reporter": "a reporter", "aggregator": "an aggregator", "operator": "this project's operator"}[subject] + " by scenarios of the catalogue",
+		Short:   "Certify " + map[string]string{"reporter": "a reporter", "aggregator": "an aggregator", "operator": "an operator"}[subject] + " by scenarios of the catalogue",
 		Long:    long + "\nExit codes: 0 conformant, 1 not conformant, 2 could not run or inconclusive.",
 		Example: example,
 		Args:    cobra.NoArgs,
@@ -177,7 +183,7 @@ func (f *healthFlags) rounds(ctx context.Context, o health.Options) (all health.
 
 // subjectName is what the report calls a subject that was given no name.
 func (f *healthFlags) subjectName() string {
-	words, err := template.Split(cmp.Or(f.sut.ReporterCommand, f.sut.AggregatorCommand))
+	words, err := template.Split(cmp.Or(f.sut.ReporterCommand, f.sut.AggregatorCommand, f.sut.OperatorCommand))
 	if err != nil || len(words) == 0 {
 		return "kmsharness " + f.suite.Name
 	}

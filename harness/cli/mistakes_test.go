@@ -53,6 +53,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"run with an open quote":     {[]string{"run", file, "--out", dir, "--plugin-args", "--fault 'hang"}, "a quote ' is not closed"},
 		"run with no such reporter":  {[]string{"run", file, "--out", dir, "--reporter-command", dir + "/none --x"}, "--reporter-command: program \"" + dir + "/none\": there is no file"},
 		"e2e with no aggregator":     {[]string{"e2e", "--out", dir, "--aggregator-command", "no-such-program"}, `--aggregator-command: program "no-such-program": no executable file of this name is on PATH`},
+		"certify no such operator":   {[]string{"conform", "operator", "--out", dir + "/o", "--backend", "local", "--command", "no-such-program"}, `--operator-command: program "no-such-program": no executable file`},
 		"e2e with a folder, on kind": {[]string{"e2e", "--out", dir, "--backend", "kind", "--reporter-command", dir}, "which has /kms-health-reporter only"},
 		"run with an unknown flag":   {[]string{"run", file, "--labels", "x"}, "unknown flag: --labels"},
 		"run an image on local":      {[]string{"run", file, "--out", dir + "/o", "--backend", "local", "--reporter-image", "i"}, "with --backend kind only"},
