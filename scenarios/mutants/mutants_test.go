@@ -169,4 +169,11 @@ func TestStatementsOfInvariants(t *testing.T) {
 	if !slices.Contains(by["S0-07"], "queue-and-flush") || slices.Contains(by["S0-19"], "queue-and-flush") {
 		t.Errorf("a queue breaks S0-07 and not S0-19: %v, %v", by["S0-07"], by["S0-19"])
 	}
+	for name, about := range mutants.StepsAbout() {
+		for _, id := range about {
+			if !slices.Contains(by[id], name) {
+				t.Errorf("%s: expected a mutant of this name, and a scenario that covers %s", name, id)
+			}
+		}
+	}
 }

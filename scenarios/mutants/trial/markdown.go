@@ -113,7 +113,7 @@ func laws(out *bytes.Buffer, all []mutants.Mutant) {
 
 // broken is which mutants break each statement of the sources.
 func broken(out *bytes.Buffer, all []mutants.Mutant, statements []coverage.Statement, catalogue []*scenario.Scenario) {
-	out.WriteString("### Statements\n\nA mutant breaks a statement if its scenario covers it and an invariant that must catch the mutant judges it, or if such an invariant judges that statement alone. Where there is none, nothing shows that a run would notice.\n\n| statement | mutants that break it |\n|---|---|\n")
+	out.WriteString("### Statements\n\nA mutant breaks a statement if its scenario covers it and what must catch the mutant is about it: an invariant that judges it, or an expectation of which that was written down. An invariant that judges one statement alone is about it in any scenario. Where there is none, nothing shows that a run would notice.\n\n| statement | mutants that break it |\n|---|---|\n")
 	by := Breakers(all, catalogue)
 	for _, s := range statements {
 		text := "**" + NotCovered + "**: " + s.Text
