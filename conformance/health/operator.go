@@ -52,7 +52,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S3-01, S3-04, S3-21)",
 				Consequence: "Objects that nobody writes stay under the old key for ever.",
 			},
-			Claims:    []Claim{steps("operator-initial-configuration")},
+			Claims:    []Claim{seen("SWITCH-ORDER", "was said to be written anew"), steps("operator-initial-configuration")},
 			Scenarios: []string{"operator-initial-configuration"},
 		},
 		{

@@ -13,7 +13,7 @@ func switchOrder() Invariant {
 	return Invariant{
 		ID: "SWITCH-ORDER",
 		Statement: "no API server is told to write with a provider that another cannot read, no provider goes while objects may lie under it, " +
-			"and no plugin is stopped while an API server or a reporter needs it",
+			"nothing counts as migrated while an API server writes with another, and no plugin is stopped while an API server or a reporter needs it",
 		Source:    "Switching the encryption",
 		Tolerance: Tolerance{window: restartWindow, reporter: true, Why: "order, but for a plugin that is started again at once: that has a bound"},
 		Judge:     judgeSwitchOrder,
@@ -29,6 +29,8 @@ func judgeSwitchOrder(v *Facts) (f Finding) {
 			k.ends = e.Decision.Ends
 		case e.Kind == history.KindEncryption && e.Encryption.State == history.EncryptionConfigured && k.judgeable(e.Encryption.Node):
 			k.judgeConfigured(v, &f, e)
+		case e.Kind == history.KindEncryption && e.Encryption.State == history.EncryptionMigrated:
+			k.judgeMigrated(v, &f, e)
 		case e.Kind == history.KindProcess && e.Process.Role == history.RolePlugin && e.Process.State == history.ProcessStopped:
 			k.judgeStopped(v, &f, e)
 		case revised(e) && k.judgeable(e.Container.Node):
@@ -39,8 +41,31 @@ func judgeSwitchOrder(v *Facts) (f Finding) {
 	return f
 }
 
-// judgeConfigured judges a new configuration by what the others have loaded, and by what may lie in etcd. An API server that is down will
-// read the newest file.
+// has is the configuration that the API server of a node has loaded; of one that is down, the newest, which it will read.
+func (k *keepers) has(v *Facts, node string, at time.Time) []string {
+	if v.processes.up(process{role: encryptor(v), node: node}, at) {
+		return k.loaded[node]
+	}
+	return k.configured[node]
+}
+
+// judgeMigrated judges the end of a migration: an API server that still writes with another provider leaves objects under that.
+func (k *keepers) judgeMigrated(v *Facts, f *Finding, e *history.Event) {
+	if len(e.Encryption.Providers) == 0 {
+		return
+	}
+	f.JudgedAt(e.At, e.At)
+	writer := e.Encryption.Providers[0]
+	for _, n := range k.nodes() {
+		if has := k.has(v, n, e.At); len(has) > 0 && has[0] != writer {
+			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: n, Seen: "every object was said to be written anew under " + writer + " while the API server of " + n + " wrote with " + has[0],
+				Allowed: "after all API servers write with " + writer})
+			return
+		}
+	}
+}
+
+// judgeConfigured judges a new configuration by what the others have loaded, and by what may lie in etcd.
 func (k *keepers) judgeConfigured(v *Facts, f *Finding, e *history.Event) {
 	x := e.Encryption
 	if len(x.Providers) == 0 {
@@ -49,10 +74,7 @@ func (k *keepers) judgeConfigured(v *Facts, f *Finding, e *history.Event) {
 	f.JudgedAt(e.At, e.At)
 	writer := x.Providers[0]
 	for _, n := range k.nodes() {
-		reads := k.loaded[n]
-		if !v.processes.up(process{role: encryptor(v), node: n}, e.At) {
-			reads = k.configured[n]
-		}
+		reads := k.has(v, n, e.At)
 		if n != x.Node && !slices.Contains(reads, writer) {
 			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told to write with " + writer,
 				Allowed: "after that of " + n + " has loaded it for reading; it has " + strings.Join(reads, ", ")})
@@ -78,10 +100,7 @@ func (k *keepers) judgeStopped(v *Facts, f *Finding, e *history.Event) {
 		return
 	}
 	f.JudgedAt(e.At, e.At)
-	needs := k.loaded[p.Node]
-	if !v.processes.up(process{role: encryptor(v), node: p.Node}, e.At) {
-		needs = k.configured[p.Node]
-	}
+	needs := k.has(v, p.Node, e.At)
 	if slices.ContainsFunc(needs, func(provider string) bool { return k.pluginOf(provider) == p.KeyID }) {
 		f.Violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped",
 			Allowed: "after the API server of its node has loaded a configuration without it; it has " + strings.Join(needs, ", ")})
