@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kmsharness/kmsharness/internal/informer"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/exchange"
 )
@@ -16,12 +16,12 @@ import (
 // observe reads the caches and asks the nodes. An object that cannot be read stops the operator: guessing would lose data.
 func (o *Operator) observe(ctx context.Context) (exchange.Seen, error) {
 	s := exchange.NewSeen()
-	for _, one := range o.sources.secrets.GetStore().List() {
+	for _, one := range o.sources.secrets.List() {
 		if err := s.Add(exchange.ReadSecret(one.(*corev1.Secret))); err != nil {
 			return exchange.Seen{}, err
 		}
 	}
-	for _, one := range o.sources.maps.GetStore().List() {
+	for _, one := range o.sources.maps.List() {
 		if err := s.Add(exchange.ReadConfigMap(one.(*corev1.ConfigMap))); err != nil {
 			return exchange.Seen{}, err
 		}
@@ -43,8 +43,8 @@ func (o *Operator) observe(ctx context.Context) (exchange.Seen, error) {
 }
 
 // single is the one object of a cache; nil if there is none.
-func single(of cache.SharedIndexInformer) map[string]any {
-	item, there, err := of.GetStore().GetByKey(object)
+func single(of *informer.Cache) map[string]any {
+	item, there, err := of.GetByKey(object)
 	if err != nil || !there {
 		return nil
 	}
@@ -54,11 +54,11 @@ func single(of cache.SharedIndexInformer) map[string]any {
 // contents are the credentials that there are, by hashes of their content.
 func (o *Operator) contents() map[config.Reference]string {
 	all := map[config.Reference]string{}
-	for _, one := range o.sources.credentialSecrets.GetStore().List() {
+	for _, one := range o.sources.credentialSecrets.List() {
 		s := one.(*corev1.Secret)
 		all[config.Reference{Kind: "Secret", Name: s.Name}] = config.ContentHash(s.Data)
 	}
-	for _, one := range o.sources.credentialMaps.GetStore().List() {
+	for _, one := range o.sources.credentialMaps.List() {
 		m := one.(*corev1.ConfigMap)
 		data := maps.Clone(m.BinaryData)
 		if data == nil {

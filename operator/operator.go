@@ -46,17 +46,16 @@ func New(o Options) (*Operator, error) {
 		return nil, fmt.Errorf("operator of %s: %w", o.Component, err)
 	}
 	op := &Operator{Options: o, client: client, dynamic: dyn, changed: make(chan struct{}, 1), failing: exchange.Failing{}}
-	op.sources, err = newSources(op)
-	return op, err
+	op.sources = newSources(op)
+	return op, nil
 }
 
 // Run works until ctx ends, and returns when nothing of it runs any more. Migrations and checks end with it.
 func (o *Operator) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer o.work.Wait()
-	defer o.sources.end()
 	defer cancel()
-	if err := o.sources.start(ctx); err != nil {
+	if err := o.sources.start(ctx, &o.work); err != nil {
 		return nil // stopped before the first list: there is nothing to undo
 	}
 	for ctx.Err() == nil {

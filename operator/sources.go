@@ -2,74 +2,62 @@ package operator
 
 import (
 	"context"
-	"errors"
+	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kmsharness/kmsharness/internal/informer"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// sources are caches of what an operator watches.
+// sources are caches of what an operator watches. They list again soon after an outage: each revision of a single node's pod is one.
 type sources struct {
-	managed, referred  informers.SharedInformerFactory
-	configs, operators dynamicinformer.DynamicSharedInformerFactory
-
-	secrets, maps                     cache.SharedIndexInformer // keys and revisions
-	credentialSecrets, credentialMaps cache.SharedIndexInformer
-	config, operator                  cache.SharedIndexInformer
+	secrets, maps                     *informer.Cache // keys and revisions
+	credentialSecrets, credentialMaps *informer.Cache
+	config, operator                  *informer.Cache
 }
 
-func newSources(o *Operator) (*sources, error) {
-	labelled := informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.LabelSelector = revision.ComponentLabel + "=" + string(o.Component) })
-	only := func(l *metav1.ListOptions) {
-		l.FieldSelector = fields.OneTermEqualSelector("metadata.name", object).String()
+func newSources(o *Operator) *sources {
+	labelled := func(s informer.Source) *informer.Cache {
+		s.Labels = revision.ComponentLabel + "=" + string(o.Component)
+		return informer.New(s, o.notify)
 	}
-	s := &sources{
-		managed:   informers.NewSharedInformerFactoryWithOptions(o.client, 0, informers.WithNamespace(revision.Namespace), labelled),
-		referred:  informers.NewSharedInformerFactoryWithOptions(o.client, 0, informers.WithNamespace(credentials)),
-		configs:   dynamicinformer.NewFilteredDynamicSharedInformerFactory(o.dynamic, 0, metav1.NamespaceAll, only),
-		operators: dynamicinformer.NewFilteredDynamicSharedInformerFactory(o.dynamic, 0, metav1.NamespaceAll, only),
+	one := func(resource schema.GroupVersionResource) *informer.Cache {
+		s := informer.Of(resource.Resource, &unstructured.Unstructured{}, o.dynamic.Resource(resource).Namespace(metav1.NamespaceAll))
+		s.Fields = fields.OneTermEqualSelector("metadata.name", object).String()
+		return informer.New(s, o.notify)
 	}
-	s.secrets, s.maps = s.managed.Core().V1().Secrets().Informer(), s.managed.Core().V1().ConfigMaps().Informer()
-	s.credentialSecrets, s.credentialMaps = s.referred.Core().V1().Secrets().Informer(), s.referred.Core().V1().ConfigMaps().Informer()
-	s.config, s.operator = s.configs.ForResource(apiServers()).Informer(), s.operators.ForResource(o.Resource).Informer()
-	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { o.notify() }, UpdateFunc: func(any, any) { o.notify() }, DeleteFunc: func(any) { o.notify() },
+	api := o.client.CoreV1()
+	secrets := func(namespace string) informer.Source {
+		return informer.Of("secrets of "+namespace, &corev1.Secret{}, api.Secrets(namespace))
 	}
-	for _, i := range s.all() {
-		if _, err := i.AddEventHandler(handler); err != nil {
-			return nil, err
-		}
+	maps := func(namespace string) informer.Source {
+		return informer.Of("configmaps of "+namespace, &corev1.ConfigMap{}, api.ConfigMaps(namespace))
 	}
-	return s, nil
+	return &sources{
+		secrets: labelled(secrets(revision.Namespace)), maps: labelled(maps(revision.Namespace)),
+		credentialSecrets: informer.New(secrets(credentials), o.notify), credentialMaps: informer.New(maps(credentials), o.notify),
+		config: one(apiServers()), operator: one(o.Resource),
+	}
 }
 
-func (s *sources) all() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{s.secrets, s.maps, s.credentialSecrets, s.credentialMaps, s.config, s.operator}
+func (s *sources) all() []*informer.Cache {
+	return []*informer.Cache{s.secrets, s.maps, s.credentialSecrets, s.credentialMaps, s.config, s.operator}
 }
 
-// start returns when every cache has its first list.
-func (s *sources) start(ctx context.Context) error {
-	s.managed.Start(ctx.Done())
-	s.referred.Start(ctx.Done())
-	s.configs.Start(ctx.Done())
-	s.operators.Start(ctx.Done())
-	for _, i := range s.all() {
-		if !cache.WaitForCacheSync(ctx.Done(), i.HasSynced) {
-			return errors.New("stopped before the first list")
+// start begins to list and watch, and returns when every cache has its first list. What runs ends with ctx, and is waited for by work.
+func (s *sources) start(ctx context.Context, work *sync.WaitGroup) error {
+	for _, c := range s.all() {
+		work.Go(func() { c.Run(ctx) })
+	}
+	for _, c := range s.all() {
+		if err := c.WaitSynced(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// end returns when no watch runs any more; their context has ended.
-func (s *sources) end() {
-	s.managed.Shutdown()
-	s.referred.Shutdown()
-	s.configs.Shutdown()
-	s.operators.Shutdown()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
+	"github.com/kmsharness/kmsharness/internal/informer"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
@@ -27,9 +28,9 @@ type Controller struct {
 	operator *object // the ClusterOperator
 	config   *object // apiservers.config.openshift.io; nil when KMS is always active
 	expected *listed
-	nodes    *informerCache // that expected looks into
-	health   *object        // the EncryptionHealth; nil without reporters that stream
-	reports  *reportServer  // nil without reporters that stream
+	nodes    *informer.Cache // that expected looks into
+	health   *object         // the EncryptionHealth; nil without reporters that stream
+	reports  *reportServer   // nil without reporters that stream
 	metrics  *metrics
 	absent   map[string]bool // objects that were missing in the last pass, to log it once
 }
@@ -60,7 +61,7 @@ func (c *Controller) mirrors() error {
 	if err != nil {
 		return err
 	}
-	c.nodes = newInformerCache(nodes, c.trigger.changed)
+	c.nodes = informer.New(nodes, c.trigger.changed)
 	c.expected = &listed{informerCache: c.nodes, clock: c.Clock}
 	c.cr = c.object(operatorGVR(c.Operator), core.OperatorObject)
 	c.operator = c.object(clusterOperatorGVR(), c.Operator.ClusterOperator)
@@ -78,7 +79,7 @@ func (c *Controller) mirrors() error {
 }
 
 func (c *Controller) object(gvr schema.GroupVersionResource, name string) *object {
-	m := newInformerCache(one(c.client, gvr, name), c.trigger.changed)
+	m := informer.New(one(c.client, gvr, name), c.trigger.changed)
 	return &object{informerCache: m, resource: c.client.Resource(gvr), key: name, clock: c.Clock}
 }
 
@@ -88,7 +89,7 @@ func (c *Controller) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for _, m := range c.all() {
-		wg.Go(func() { m.run(ctx) })
+		wg.Go(func() { m.Run(ctx) })
 	}
 	wg.Go(func() { c.checkLiveness(ctx) })
 	var served error
@@ -118,8 +119,8 @@ func (c *Controller) Run(ctx context.Context) (err error) {
 // WaitSynced returns once every cache holds its first list. Nothing is decided before.
 func (c *Controller) WaitSynced(ctx context.Context) error {
 	for _, m := range c.all() {
-		if err := m.waitSynced(ctx); err != nil {
-			return fmt.Errorf("wait for the first list: %w", err)
+		if err := m.WaitSynced(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -128,17 +129,15 @@ func (c *Controller) WaitSynced(ctx context.Context) error {
 // Synced says whether every cache holds its first list.
 func (c *Controller) Synced() bool {
 	for _, m := range c.all() {
-		select {
-		case <-m.synced:
-		default:
+		if !m.Synced() {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *Controller) all() []*informerCache {
-	out := []*informerCache{c.cr.informerCache, c.operator.informerCache, c.nodes}
+func (c *Controller) all() []*informer.Cache {
+	out := []*informer.Cache{c.cr.informerCache, c.operator.informerCache, c.nodes}
 	for _, o := range []*object{c.config, c.health} {
 		if o != nil {
 			out = append(out, o.informerCache)

@@ -2,11 +2,7 @@ package controller
 
 import (
 	"context"
-	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 
@@ -31,48 +27,25 @@ type list struct {
 // shown is what list and watch have shown, at a version, and what the API server has.
 type shown interface {
 	List() []any
-	version() string
-	listLive(ctx context.Context) (items []any, version string, err error)
+	Version() string
+	ListLive(ctx context.Context) (items []any, version string, err error)
 }
 
 // latest is shared: not to be changed.
 func (l *listed) latest() []any {
-	cached := list{l.informerCache.List(), l.informerCache.version()}
+	cached := list{l.informerCache.List(), l.informerCache.Version()}
 	return l.own.Latest(cached, l.clock.Now(), func(own list) bool { return before(cached.version, own.version) }).items
 }
 
 // get asks the API server.
 func (l *listed) get(ctx context.Context) ([]any, error) {
-	items, version, err := l.informerCache.listLive(ctx)
+	items, version, err := l.informerCache.ListLive(ctx)
 	if err != nil {
 		return nil, err
 	}
 	l.own.Saw(list{items, version}, l.clock.Now())
 	return items, nil
 }
-
-// listLive asks the API server for what the mirror is a copy of, and its version.
-func (m *informerCache) listLive(ctx context.Context) (items []any, version string, err error) {
-	result, err := m.source.list(ctx, metav1.ListOptions{LabelSelector: m.source.labels, FieldSelector: m.source.fields})
-	if err != nil {
-		return nil, "", fmt.Errorf("list %s: %w", m.source.name, err)
-	}
-	err = meta.EachListItem(result, func(item runtime.Object) error {
-		items = append(items, item)
-		return nil
-	})
-	if err != nil {
-		return nil, "", fmt.Errorf("list %s: %w", m.source.name, err)
-	}
-	list, err := meta.ListAccessor(result)
-	if err != nil {
-		return nil, "", fmt.Errorf("list %s: %w", m.source.name, err)
-	}
-	return items, list.GetResourceVersion(), nil
-}
-
-// version of the newest thing that list and watch have shown.
-func (m *informerCache) version() string { return m.reflector.LastSyncResourceVersion() }
 
 // before is false for versions that cannot be compared.
 func before(a, b string) bool {

@@ -18,8 +18,8 @@ type late struct {
 }
 
 func (l *late) List() []any     { return l.cached }
-func (l *late) version() string { return l.cachedAt }
-func (l *late) listLive(context.Context) ([]any, string, error) {
+func (l *late) Version() string { return l.cachedAt }
+func (l *late) ListLive(context.Context) ([]any, string, error) {
 	return l.live, l.liveAt, l.failed
 }
 

@@ -12,12 +12,13 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
+	"github.com/kmsharness/kmsharness/internal/informer"
 )
 
 // object is the newest known version of one mirrored object: the cache's, or what the API server returned to a
 // request of the aggregator's own; see reconcile.Newest. It is used by one goroutine at a time.
 type object struct {
-	informerCache *informerCache
+	informerCache *informer.Cache
 	resource      dynamic.ResourceInterface
 	key           string
 	clock         clock.PassiveClock

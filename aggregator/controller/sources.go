@@ -1,20 +1,18 @@
 package controller
 
 import (
-	"context"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/informer"
 )
 
 func operatorGVR(op core.Operator) schema.GroupVersionResource {
@@ -34,49 +32,30 @@ func healthGVR() schema.GroupVersionResource {
 }
 
 // objects is a source of one resource's full objects, in one namespace or (empty) all.
-func objects(client dynamic.Interface, gvr schema.GroupVersionResource, namespace string) source {
-	resource := client.Resource(gvr).Namespace(namespace)
-	return source{
-		name:     gvr.Resource,
-		expected: &unstructured.Unstructured{},
-		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return resource.List(ctx, o)
-		},
-		watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return resource.Watch(ctx, o)
-		},
-	}
+func objects(client dynamic.Interface, gvr schema.GroupVersionResource, namespace string) informer.Source {
+	return informer.Of(gvr.Resource, &unstructured.Unstructured{}, client.Resource(gvr).Namespace(namespace))
 }
 
 // one is a source of a single cluster-scoped object.
-func one(client dynamic.Interface, gvr schema.GroupVersionResource, name string) source {
+func one(client dynamic.Interface, gvr schema.GroupVersionResource, name string) informer.Source {
 	s := objects(client, gvr, "")
-	s.fields = "metadata.name=" + name
+	s.Fields = "metadata.name=" + name
 	return s
 }
 
 // expectedSource is the nodes that should report: Node objects by their metadata, which is all that counts of them,
 // or pods.
-func expectedSource(config *rest.Config, client dynamic.Interface, e Expected) (source, error) {
+func expectedSource(config *rest.Config, client dynamic.Interface, e Expected) (informer.Source, error) {
 	if e.PodSelector != "" {
 		s := objects(client, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, e.PodNamespace)
-		s.labels = e.PodSelector
+		s.Labels = e.PodSelector
 		return s, nil
 	}
 	meta, err := metadata.NewForConfig(config)
 	if err != nil {
-		return source{}, fmt.Errorf("client for node metadata: %w", err)
+		return informer.Source{}, fmt.Errorf("client for node metadata: %w", err)
 	}
-	nodes := meta.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
-	return source{
-		name:     "nodes",
-		expected: &metav1.PartialObjectMetadata{},
-		labels:   e.NodeSelector,
-		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return nodes.List(ctx, o)
-		},
-		watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return nodes.Watch(ctx, o)
-		},
-	}, nil
+	s := informer.Of("nodes", &metav1.PartialObjectMetadata{}, meta.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}))
+	s.Labels = e.NodeSelector
+	return s, nil
 }

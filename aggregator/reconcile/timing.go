@@ -5,10 +5,6 @@ import "time"
 // Every time-out of the aggregator, with its reason. The aggregator promises A = 1 s from a visible change to the
 // rollup, also right after an outage, so nothing here may wait longer once the API server answers again.
 const (
-	// WatchRetryMin and WatchRetryMax bound the back-off of list and watch. client-go's own goes up to 30 s, which
-	// is made for thousands of clients; there is one aggregator per operator.
-	WatchRetryMin = 50 * time.Millisecond
-	WatchRetryMax = 400 * time.Millisecond
 	// WriteRetryMin and WriteRetryMax bound the back-off of a pass that failed. It doubles from one to the other.
 	WriteRetryMin = 25 * time.Millisecond
 	WriteRetryMax = 400 * time.Millisecond

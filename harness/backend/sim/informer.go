@@ -12,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	watch "github.com/kmsharness/kmsharness/internal/informer"
 )
 
 // informer is an aggregator's cache of one object, or of all of a resource, in the way of client-go's Reflector: one list, then a watch,
@@ -96,7 +97,7 @@ func (i *informer) later(least time.Duration, try func()) {
 		i.backoff = 0
 	}
 	i.failed = now
-	i.backoff = min(max(2*i.backoff, reconcile.WatchRetryMin), reconcile.WatchRetryMax)
+	i.backoff = min(max(2*i.backoff, watch.RetryMin), watch.RetryMax)
 	i.a.after(max(least, i.backoff+i.a.w.k.Between(0, i.backoff/10)), try)
 }
 
