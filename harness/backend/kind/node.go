@@ -175,6 +175,28 @@ func (c container) kubeletKnows(ctx context.Context, node string) error {
 	})
 }
 
+// settled makes sure that the kubelet of a node has written its CSINode. One that could not in the 20 s after its start tries once more, two minutes
+// after, and ends if no API server answers then: for example while a pod is replaced. The kubelet that follows has no API server, and before it has
+// spoken to one it deletes no pod, so that the new one never comes. Therefore it starts again now, while the API answers.
+func (c container) settled(ctx context.Context, node string) error {
+	ctx, cancel := context.WithTimeout(ctx, injectTimeout)
+	defer cancel()
+	written := func(ctx context.Context) error {
+		name, err := c.kubectl(ctx, "get", "csinode", node, "--ignore-not-found", "--output=name")
+		if err == nil && name == "" {
+			err = fmt.Errorf("there is no CSINode %s", node)
+		}
+		return err
+	}
+	if written(ctx) == nil {
+		return nil
+	}
+	if _, err := c.exec(ctx, "systemctl", "restart", "kubelet"); err != nil {
+		return err
+	}
+	return until(ctx, readyPoll, "wait until the kubelet of "+node+" has written its CSINode", written)
+}
+
 // inject changes the manifest of an API server that runs, and waits until it runs below the supervisor and is ready. The old one, which
 // the kubelet ends now, would take all of its 30 s of grace, so it is killed. Should the kubelet see its death before the
 // manifest, it is killed again.
