@@ -24,5 +24,5 @@ func (p *pods) decidedOn(d *history.Decision) {
 	if news {
 		p.e.record(d)
 	}
-	p.switching(d.Stage != "")
+	p.load.switching(d.Stage != "")
 }

@@ -112,7 +112,7 @@ func (op *operatedParts) remake(ctx context.Context, r podRollback) error {
 		if op.e.pods.installer != nil {
 			return op.e.pods.installer.remake(ctx, r)
 		}
-		return op.e.pods.remake(ctx, r)
+		return inPlace{op.e.pods}.remake(ctx, r)
 	}
 	if tested := op.e.pods.tested; tested != nil {
 		return tested.cluster.Installer.RollBack(ctx, r.node.Name, r.revision, do)
@@ -121,7 +121,7 @@ func (op *operatedParts) remake(ctx context.Context, r podRollback) error {
 }
 
 // remake ends everything in the pod of a node, and starts what is in the next. Nothing that is half made is given up.
-func (p *pods) remake(ctx context.Context, r podRollback) error {
+func (p inPlace) remake(ctx context.Context, r podRollback) error {
 	n, ctx := r.node, context.WithoutCancel(ctx)
 	p.e.procs.recordStopping(Target{n.Server, n.identity()})
 	err := errors.Join(n.Server.Stop(ctx), n.endReporter(ctx))

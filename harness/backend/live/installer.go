@@ -20,7 +20,7 @@ import (
 // installer stands between this project's operator and pods that are replaced, as OpenShift's installer does: what the operator asks of a node is the
 // next revision of its pod, and one node after another gets it. What is asked for within a moment is one revision.
 type installer struct {
-	*pods
+	inPlace
 	roller    Roller
 	log       *slog.Logger
 	revisions *podRevisions
@@ -41,7 +41,7 @@ func (p *pods) withInstaller() error {
 	if err != nil {
 		return fmt.Errorf("log of the installer: %w", err)
 	}
-	p.installer = &installer{pods: p, roller: roller, log: slog.New(slog.NewTextHandler(log, nil)), revisions: newPodRevisions()}
+	p.installer = &installer{inPlace: inPlace{p}, roller: roller, log: slog.New(slog.NewTextHandler(log, nil)), revisions: newPodRevisions()}
 	p.work.Go(func() {
 		defer log.Close()
 		p.installer.run(p.ctx)
@@ -54,7 +54,7 @@ func (p *pods) executor() lifecycle.Executor {
 	if p.installer != nil {
 		return p.installer
 	}
-	return p
+	return inPlace{p}
 }
 
 // want changes what is wanted of a node's pod.
@@ -103,7 +103,7 @@ func (i *installer) RollOut(_ context.Context, name string, rev int, file []byte
 // Nodes implements operator.Executor. What is wanted of a pod counts as there: the operator waits for what its plugins report and what its API server
 // has loaded, as ever.
 func (i *installer) Nodes(ctx context.Context) (map[string]core.Node, error) {
-	nodes, err := i.pods.Nodes(ctx)
+	nodes, err := i.inPlace.Nodes(ctx)
 	for name, n := range nodes {
 		want := i.revisions.of(name)
 		n.Plugins, n.Reporter = want.configs(), slices.Clone(want.sockets)

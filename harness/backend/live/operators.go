@@ -64,7 +64,7 @@ func (op *operatedParts) prepareOperator() error {
 	if err := op.e.recorder.files.Add(p.logFile(), tail.FromStart, log); err != nil {
 		return fmt.Errorf("log of the operator: %w", err)
 	}
-	p.work.Go(p.askReadiness)
+	p.work.Go(p.load.askReadiness)
 	return p.withInstaller()
 }
 

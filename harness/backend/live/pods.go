@@ -9,7 +9,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
-	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/encryption"
@@ -25,22 +24,20 @@ type pods struct {
 	work     sync.WaitGroup
 
 	mu      sync.Mutex
-	pods    map[string]*pod
+	all     map[string]*pod // by node
 	seen    map[string]*pod // as the operator saw them last
 	tries   int
 	decided *history.Decision
 	lags    map[string]time.Duration // of what is rolled out, by node
-	load    context.CancelFunc       // ends the load of a switch; nil: nothing is switched
 	tested  *operatorUnderTest       // nil: the operator is this project's
 
 	images  operated.Images // with which plugins do not start
 	content int             // of the plugins' credential, by number
 	writes  int             // of it
 
+	load      *switchLoad
 	installer *installer // nil: what is in a pod changes while the pod stays
 }
-
-var _ lifecycle.Executor = (*pods)(nil)
 
 // pod is one of them. The zero value is an API server with clear text and nothing beside it.
 type pod struct {
@@ -73,19 +70,20 @@ type rollingOut struct {
 }
 
 func newPods(e *Environment) *pods {
-	p := &pods{e: e, pods: map[string]*pod{}, seen: map[string]*pod{}}
+	p := &pods{e: e, all: map[string]*pod{}, seen: map[string]*pod{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.operator.Unit = &operatorUnit{pods: p}
+	p.load = &switchLoad{e: e, ctx: p.ctx, work: &p.work}
 	return p
 }
 
 // of is the pod of a node; p.mu is held.
 func (p *pods) of(node string) *pod {
-	if p.pods[node] == nil {
+	if p.all[node] == nil {
 		clear := rolledOut{providers: []string{encryption.Clear().Name()}}
-		p.pods[node] = &pod{plugins: map[uint64]config.Plugin{}, waiting: map[uint64]core.Waiting{}, names: map[uint64]string{}, files: map[string]rolledOut{}, inForce: clear}
+		p.all[node] = &pod{plugins: map[uint64]config.Plugin{}, waiting: map[uint64]core.Waiting{}, names: map[uint64]string{}, files: map[string]rolledOut{}, inForce: clear}
 	}
-	return p.pods[node]
+	return p.all[node]
 }
 
 // sockets are the names of the sockets that a node's reporter was given, in order: keyIDs, or hashes of configurations.
@@ -93,7 +91,7 @@ func (p *pods) sockets(node string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []string
-	if pod := p.pods[node]; pod != nil { // a node may be gone by now
+	if pod := p.all[node]; pod != nil { // a node may be gone by now
 		for _, id := range pod.sockets {
 			out = append(out, pod.names[id])
 		}
@@ -106,8 +104,8 @@ func (p *pods) writer() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	writer := encryption.Clear().Name()
-	for i, node := range slices.Sorted(maps.Keys(p.pods)) {
-		n := p.pods[node]
+	for i, node := range slices.Sorted(maps.Keys(p.all)) {
+		n := p.all[node]
 		if n.telling || n.configured != "" && n.pid == 0 || i > 0 && n.inForce.providers[0] != writer {
 			return ""
 		}
@@ -121,7 +119,7 @@ func (p *pods) newest() rolledOut {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var newest rolledOut
-	for _, n := range p.pods {
+	for _, n := range p.all {
 		if f := n.files[n.configured]; f.revision >= newest.revision {
 			newest = f
 		}

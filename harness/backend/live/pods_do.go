@@ -10,10 +10,16 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
+
+// inPlace is the hands of an operator, and its eyes: what is in a pod changes while the pod stays.
+type inPlace struct{ *pods }
+
+var _ lifecycle.Executor = inPlace{}
 
 // on does something on a node, which does not come or go meanwhile.
 func (p *pods) on(name, what string, do func(*Node) error) error {
@@ -32,7 +38,7 @@ func (p *pods) on(name, what string, do func(*Node) error) error {
 func (p *pods) same(name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.pods[name] == nil || p.pods[name] != p.seen[name] {
+	if p.all[name] == nil || p.all[name] != p.seen[name] {
 		return fmt.Errorf("node %q is gone, or another one by now: %w", name, exchange.ErrBehind)
 	}
 	return nil
@@ -40,11 +46,11 @@ func (p *pods) same(name string) error {
 
 // StartPlugins implements operator.Executor. One that runs with other settings for the same key is started again, unless the new one cannot start:
 // then it runs on.
-func (p *pods) StartPlugins(ctx context.Context, name string, plugins []revision.Plugin) error {
+func (p inPlace) StartPlugins(ctx context.Context, name string, plugins []revision.Plugin) error {
 	return p.on(name, "start plugins", func(n *Node) error { return p.startPlugins(ctx, n, plugins) })
 }
 
-func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plugin) error {
+func (p inPlace) startPlugins(ctx context.Context, n *Node, plugins []revision.Plugin) error {
 	name := n.Name
 	for _, g := range plugins {
 		called := p.scheme().Name(g)
@@ -88,11 +94,11 @@ func (p *pods) scheme() revision.Scheme {
 }
 
 // StopPlugins implements operator.Executor.
-func (p *pods) StopPlugins(ctx context.Context, name string, ids []uint64) error {
+func (p inPlace) StopPlugins(ctx context.Context, name string, ids []uint64) error {
 	return p.on(name, "stop plugins", func(n *Node) error { return p.stopPlugins(ctx, n, ids) })
 }
 
-func (p *pods) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
+func (p inPlace) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
 	for _, id := range ids {
 		p.mu.Lock()
 		called := p.of(n.Name).names[id]
@@ -112,11 +118,11 @@ func (p *pods) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
 }
 
 // Report implements operator.Executor. What is expected is told first: a reporter that starts reports it, and none that ends does.
-func (p *pods) Report(ctx context.Context, name string, ids []uint64) error {
+func (p inPlace) Report(ctx context.Context, name string, ids []uint64) error {
 	return p.on(name, "start the reporter anew", func(n *Node) error { return p.report(ctx, n, ids) })
 }
 
-func (p *pods) report(ctx context.Context, n *Node, ids []uint64) error {
+func (p inPlace) report(ctx context.Context, n *Node, ids []uint64) error {
 	p.mu.Lock()
 	p.of(n.Name).sockets = slices.Clone(ids)
 	p.mu.Unlock()
@@ -157,11 +163,11 @@ func (p *pods) underway(name string, rev int) bool {
 }
 
 // RollOut implements operator.Executor. The same file again is left alone.
-func (p *pods) RollOut(_ context.Context, name string, rev int, file []byte) error {
+func (p inPlace) RollOut(_ context.Context, name string, rev int, file []byte) error {
 	return p.on(name, "roll out", func(n *Node) error { return p.rollOut(n, rev, file) })
 }
 
-func (p *pods) rollOut(n *Node, rev int, file []byte) error {
+func (p inPlace) rollOut(n *Node, rev int, file []byte) error {
 	if p.underway(n.Name, rev) {
 		return nil
 	}
@@ -169,7 +175,7 @@ func (p *pods) rollOut(n *Node, rev int, file []byte) error {
 }
 
 // send writes the file of an API server.
-func (p *pods) send(n *Node, rev int, file []byte) error {
+func (p inPlace) send(n *Node, rev int, file []byte) error {
 	name := n.Name
 	read, err := operated.ReadRollOut(file)
 	if err != nil {

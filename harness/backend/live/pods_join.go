@@ -23,11 +23,11 @@ func (op *operatedParts) join(ctx context.Context, name string) error {
 		op.e.pods.leave(name)
 		return err
 	}
-	if err := op.e.changes.meet(ctx, n, func() error { return op.e.pods.began(ctx, n, b) }); err != nil {
+	if err := op.e.changes.meet(ctx, n, func() error { return inPlace{op.e.pods}.began(ctx, n, b) }); err != nil {
 		return err
 	}
 	op.become(name)
-	return op.e.pods.report(ctx, n, b.keyIDs())
+	return inPlace{op.e.pods}.report(ctx, n, b.keyIDs())
 }
 
 // setComing says that a node counts, and that nobody else sees it yet.
@@ -76,7 +76,7 @@ func (p *pods) expect(name string, b beginning) int {
 }
 
 // began notes what an API server has begun with, and leaves it in the history.
-func (p *pods) began(ctx context.Context, n *Node, b beginning) error {
+func (p inPlace) began(ctx context.Context, n *Node, b beginning) error {
 	if p.tested != nil {
 		p.tested.cluster.Installer.Joined(n.Name, b.revision)
 	}
@@ -98,7 +98,7 @@ func (p *pods) leave(name string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.pods, name)
+	delete(p.all, name)
 	if p.installer != nil {
 		p.installer.revisions.leaves(name)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Nodes implements operator.Executor. A plugin that has crashed is there all the same: it is the pod's, and the kubelet's to start again.
-func (p *pods) Nodes(ctx context.Context) (map[string]core.Node, error) {
+func (p inPlace) Nodes(ctx context.Context) (map[string]core.Node, error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	out := p.e.operated.comes() // before the others: whoever comes is in one of the two
@@ -31,12 +31,12 @@ func (p *pods) Nodes(ctx context.Context) (map[string]core.Node, error) {
 // askEvery is how often an API server is asked at most: as often as it looks for a new file.
 const askEvery = 500 * time.Millisecond
 
-func (p *pods) look(ctx context.Context, n *Node) core.Node {
+func (p inPlace) look(ctx context.Context, n *Node) core.Node {
 	unavailable := p.e.operated.present(n) != nil
 	up := !unavailable && n.Server.Status().Phase == Running && p.askLoaded(ctx, n)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	pod := p.pods[n.Name]
+	pod := p.all[n.Name]
 	p.seen[n.Name] = pod
 	if pod == nil { // it has just been removed
 		return core.Node{Unavailable: true, Since: n.since}
@@ -48,10 +48,10 @@ func (p *pods) look(ctx context.Context, n *Node) core.Node {
 
 // askLoaded sees to it that what an API server has in force is known, and says whether it is. Its metrics are long, and no file is unloaded
 // by itself, so it is asked until it names the newest one.
-func (p *pods) askLoaded(ctx context.Context, n *Node) bool {
+func (p inPlace) askLoaded(ctx context.Context, n *Node) bool {
 	pid := n.Server.Status().PID
 	p.mu.Lock()
-	pod := p.pods[n.Name]
+	pod := p.all[n.Name]
 	if pod == nil {
 		p.mu.Unlock()
 		return false
@@ -70,9 +70,9 @@ func (p *pods) askLoaded(ctx context.Context, n *Node) bool {
 }
 
 // names notes what an API server says that it has in force. What nobody has rolled out is what it began with.
-func (p *pods) names(node, hash string, pid int, answers bool) {
+func (p inPlace) names(node, hash string, pid int, answers bool) {
 	p.mu.Lock()
-	pod := p.pods[node]
+	pod := p.all[node]
 	if pod == nil {
 		p.mu.Unlock()
 		return

@@ -16,7 +16,7 @@ import (
 )
 
 // Try implements operator.Executor: a plugin process of its own, on no node, at a socket of its own.
-func (p *pods) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
+func (p inPlace) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
 	p.mu.Lock()
 	p.tries++
 	keyID, why := fmt.Sprintf("try-%d", p.tries), p.images.CannotStart("", c.Image)
@@ -48,7 +48,7 @@ func (p *pods) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementSe
 }
 
 // Rewrite implements operator.Executor, and looks at the outcome in etcd. All API servers encrypt alike by now.
-func (p *pods) Rewrite(ctx context.Context) error {
+func (p inPlace) Rewrite(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
 	if err := p.e.data.rewriteAll(ctx, p.e.objects.Resource); err != nil {
