@@ -107,7 +107,7 @@ func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.Volume
 	for _, m := range reporterFolders(filepath.Join(inNodeState, s.APIServer)) {
 		own = append(own, corev1.VolumeMount{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly})
 	}
-	reporter := containerIn(s, unitReporter, img.reporter, securityOf(uidReporter, uidReporter), own)
+	reporter := containerIn(s, unitReporter, img.reporter, confined(uidReporter, uidReporter), own)
 	reporter.Ports = []corev1.ContainerPort{portOf("metrics", portMetrics, ports.metrics)}
 	all = append(all, reporter)
 	for i := range all {
@@ -240,12 +240,26 @@ func (img images) underTest() bool { return img.pluginUnderTest != "" }
 type pluginSidecar struct {
 	unit, image string
 	user, group int64
+	underTest   bool
 }
 
-func (s pluginSidecar) security() *corev1.SecurityContext { return securityOf(s.user, s.group) }
+// security of the container: a plugin under test may expect to write where it likes.
+func (s pluginSidecar) security() *corev1.SecurityContext {
+	if s.underTest {
+		return securityOf(s.user, s.group)
+	}
+	return confined(s.user, s.group)
+}
 
 func securityOf(user, group int64) *corev1.SecurityContext {
 	return &corev1.SecurityContext{RunAsUser: ptr.To(user), RunAsGroup: ptr.To(group)}
+}
+
+// confined is securityOf without a right to write to the image's files, as OpenShift's reporters have it.
+func confined(user, group int64) *corev1.SecurityContext {
+	s := securityOf(user, group)
+	s.ReadOnlyRootFilesystem = ptr.To(true)
+	return s
 }
 
 // pluginSidecars are the containers for plugins of a pod. With a plugin under test there is one for it behind each for a fake plugin. It
@@ -253,9 +267,9 @@ func securityOf(user, group int64) *corev1.SecurityContext {
 func (img images) pluginSidecars(units []string) []pluginSidecar {
 	var all []pluginSidecar
 	for _, unit := range units {
-		all = append(all, pluginSidecar{unit, img.plugin, 0, uidReporter})
+		all = append(all, pluginSidecar{unit: unit, image: img.plugin, group: uidReporter})
 		if img.underTest() {
-			all = append(all, pluginSidecar{unitUnderTest(unit), img.pluginUnderTest, int64(os.Getuid()), int64(os.Getgid())})
+			all = append(all, pluginSidecar{unitUnderTest(unit), img.pluginUnderTest, int64(os.Getuid()), int64(os.Getgid()), true})
 		}
 	}
 	return all
@@ -300,7 +314,7 @@ func reporterSidecar(img images, lb string) sidecar.Sidecar {
 		Command: supervisedFromFile(inNodeState, unitReporter, "--env", "KUBERNETES_SERVICE_HOST="+lb, "--env", "KUBERNETES_SERVICE_PORT="+portAPIServer),
 		Mounts: append(reporterFolders(inNodeState), sidecar.Mount{
 			Name: volumeAccount, HostPath: podFiles{seen: inNodeState}.account().seen, Type: corev1.HostPathDirectory, MountPath: live.ServiceAccountDir, ReadOnly: true,
-		}), AfterAPIServer: true, SecurityContext: securityOf(uidReporter, uidReporter),
+		}), AfterAPIServer: true, SecurityContext: confined(uidReporter, uidReporter),
 	}
 }
 

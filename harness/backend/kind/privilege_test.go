@@ -95,7 +95,7 @@ func TestWhatAReporterSeesOfItsNode(t *testing.T) {
 const envKind = "KMSHARNESS_KIND"
 
 // On a real node a reporter may connect to the plugins' KMS sockets and to the supervisor that runs it, and to nothing else. Plugins serve their sockets
-// to their API server and to reporters only, in a folder that nobody else may change.
+// to their API server and to reporters only, in a folder that nobody else may change. Neither can write to the filesystem of its image.
 func TestPrivilegesOfAReporter(t *testing.T) {
 	if os.Getenv(envKind) == "" {
 		t.Skipf("makes a kind cluster, which takes minutes: set %s=1", envKind)
@@ -134,6 +134,16 @@ func TestPrivilegesOfAReporter(t *testing.T) {
 	// The known-bad subject: with the folders of a plugin's container it would reach a supervisor of the plugins.
 	if got := sockets(plugin); !slices.Contains(got, "lib/kmsharness/plugin-1.sock") {
 		t.Errorf("with the folders of a plugin it would reach %v, expected lib/kmsharness/plugin-1.sock among them", got)
+	}
+	// No sidecar can change what is in its image. The API server can, so the probe is one that can fail.
+	for program, want := range map[string]bool{reporter: false, plugin: false, "kube-apiserver": true} {
+		text, err := node.exec(ctx, "sh", "-c", `touch "/proc/$(pgrep -xo "$0")/root/probe" 2>&1 || true`, program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text == ""; got != want || !want && !strings.Contains(text, "Read-only file system") {
+			t.Errorf("%s can write to its root filesystem: %t (%s), expected %t", program, got, text, want)
+		}
 	}
 	served := func() string {
 		t.Helper()
