@@ -34,6 +34,7 @@ type Sequence struct {
 type state struct {
 	version uint64
 	present bool
+	at      time.Time
 }
 
 // NewSequence records to sink.
@@ -59,7 +60,8 @@ func (s *Sequence) Absent(t Target, resourceVersion string, at time.Time) {
 	s.offer(t, &history.Object{Resource: t.Resource(), Name: t.Name, ResourceVersion: resourceVersion, Deleted: true}, at)
 }
 
-// offer records under the lock: two watches must not be able to swap two states between judging and recording.
+// offer records under the lock: two watches must not be able to swap two states between judging and recording. A watch that had no processor time since
+// its delivery comes with an instant before that of an older state, which another watch has recorded meanwhile: states are in order in time, too.
 func (s *Sequence) offer(t Target, o *history.Object, at time.Time) {
 	v, err := version(o.ResourceVersion)
 	if err != nil {
@@ -72,7 +74,10 @@ func (s *Sequence) offer(t Target, o *history.Object, at time.Time) {
 	if v <= last.version || o.Deleted && !last.present {
 		return
 	}
-	s.seen[t] = state{v, !o.Deleted}
+	if at.Before(last.at) {
+		at = last.at
+	}
+	s.seen[t] = state{v, !o.Deleted, at}
 	s.sink.Record(at, "watch", o)
 	close(s.changed)
 	s.changed = make(chan struct{})

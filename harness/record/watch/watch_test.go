@@ -79,6 +79,17 @@ func TestSequenceNeverGoesBack(t *testing.T) {
 	}
 }
 
+// Two watches deliver: the one with the newer state had no processor time after it, and comes second with the earlier instant.
+func TestSequenceIsInOrderInTime(t *testing.T) {
+	log := history.NewLog(nil)
+	s := watch.NewSequence(log)
+	s.Present(target(), cr("5"), time.Unix(7, 0))
+	s.Present(target(), cr("6"), time.Unix(6, 0))
+	if e := history.InTime(log.Events()); len(e) != 2 || e[0].Object.ResourceVersion != "5" {
+		t.Fatalf("in time: %v, want 5 before 6", e)
+	}
+}
+
 func TestWatcherRecordsAndSettles(t *testing.T) {
 	gvr := target().GVR
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
