@@ -54,7 +54,7 @@ func probing() []Mutant {
 			Subject: misread(answered(func(a *core.Answer) { a.Healthz = "ok" })),
 		},
 		{
-			Name: "contains-ok", Scenario: "observability-metrics", Caught: []string{"TRUTHFUL-PROBE"},
+			Name: "contains-ok", Scenario: "observability-metrics", Caught: []string{"TRUTHFUL-PROBE", "steps[2].expect"},
 			Mistake: `strings.Contains(healthz, "ok"): a plugin whose token has expired is healthy, and so is one that is not ok`,
 			Subject: misread(answered(func(a *core.Answer) {
 				if strings.Contains(a.Healthz, "ok") {

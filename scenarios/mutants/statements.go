@@ -7,7 +7,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// judged are the statements of the sources (scenarios/statements.yaml) that an invariant judges.
+// judged are the statements of the sources (scenarios/statements.yaml) that an invariant judges, or a law of the model of a cluster.
 func judged() map[string][]string {
 	out := map[string][]string{}
 	for id, statements := range map[string]string{
@@ -38,6 +38,7 @@ func judged() map[string][]string {
 		"STREAM-TRUTH":          "S1-02 S1-04 S1-05 S1-06 S1-07 S1-08",
 		"KEY-ID-STABLE":         "S3-07 S3-10",
 		"NOTHING-SECRET":        "S2-02",
+		"SOCKETS":               "S3-03",
 	} {
 		out[id] = strings.Fields(statements)
 	}
@@ -49,6 +50,11 @@ func StepsAbout() map[string][]string {
 	return map[string][]string{
 		"progresses-for-ever":                    {"S3-01", "S3-04"},
 		"plugin-cannot-start-unsaid":             {"S3-04"},
+		"operator-of-the-default":                {"S0-03"},
+		"sockets-of-the-static-pod":              {"S3-02"},
+		"deadline-of-a-local-plugin":             {"S3-12"},
+		"first-words-of-the-error":               {"S3-15"},
+		"contains-ok":                            {"S3-16"},
 		"credentials-by-name":                    {"S3-04"},
 		"credentials-by-version":                 {"S3-04"},
 		"invalid-is-identity-simulated":          {"S3-01"},
@@ -64,8 +70,11 @@ func StepsAbout() map[string][]string {
 }
 
 // Breaks are the statements that the mistake breaks, as far as that is shown: those that its scenario covers and that what must catch it is about. An
-// invariant that judges one statement alone says so in any scenario.
+// invariant that judges one statement alone says so in any scenario, and a law of the model without one (s is nil).
 func (m Mutant) Breaks(s *scenario.Scenario) []string {
+	if s == nil {
+		s = &scenario.Scenario{}
+	}
 	var out []string
 	of := judged()
 	for _, id := range m.Caught {
