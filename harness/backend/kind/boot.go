@@ -280,10 +280,6 @@ func (b *booting) wireNodes(ctx context.Context) error {
 	for _, n := range nodes {
 		b.p.nodes.Add(n)
 	}
-	settled := func(ctx context.Context, n *live.Node) error { return b.p.container(n.Name).settled(ctx, n.Name) }
-	if err := eachNode(ctx, nodes, settled); err != nil {
-		return err
-	}
 	if err := b.p.startFronts(ctx, nodes); err != nil {
 		return err
 	}

@@ -163,6 +163,9 @@ func (p *controlPlane) spec(n *live.Node) sidecar.Spec {
 // kubeletKnows waits until the kubelet of a node knows from an API server which pods it has. Before that it deletes none, and would start
 // the API server that kubeadm made again instead of the one of the new manifest, for minutes. One that has joined a moment ago is not so
 // far: it tells by the status of its API server's mirror pod, which it can write only when it knows that pod.
+//
+// It also waits for the kubelet's CSINode. A kubelet that could not write it in the 20 s after its start tries once more, two minutes after, and ends if
+// no API server answers then, for example while the pod is replaced for a revision: the kubelet that follows knows no pods, and the revision never comes.
 func (c container) kubeletKnows(ctx context.Context, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, injectTimeout)
 	defer cancel()
@@ -171,30 +174,11 @@ func (c container) kubeletKnows(ctx context.Context, node string) error {
 		if err == nil && phase != string(corev1.PodRunning) {
 			err = fmt.Errorf("the phase of %s is %q, expected %s", staticPod(node), phase, corev1.PodRunning)
 		}
-		return err
-	})
-}
-
-// settled makes sure that the kubelet of a node has written its CSINode. One that could not in the 20 s after its start tries once more, two minutes
-// after, and ends if no API server answers then: for example while a pod is replaced. The kubelet that follows has no API server, and before it has
-// spoken to one it deletes no pod, so that the new one never comes. Therefore it starts again now, while the API answers.
-func (c container) settled(ctx context.Context, node string) error {
-	ctx, cancel := context.WithTimeout(ctx, injectTimeout)
-	defer cancel()
-	written := func(ctx context.Context) error {
-		name, err := c.kubectl(ctx, "get", "csinode", node, "--ignore-not-found", "--output=name")
-		if err == nil && name == "" {
-			err = fmt.Errorf("there is no CSINode %s", node)
+		if err == nil {
+			_, err = c.kubectl(ctx, "get", "csinode", node)
 		}
 		return err
-	}
-	if written(ctx) == nil {
-		return nil
-	}
-	if _, err := c.exec(ctx, "systemctl", "restart", "kubelet"); err != nil {
-		return err
-	}
-	return until(ctx, readyPoll, "wait until the kubelet of "+node+" has written its CSINode", written)
+	})
 }
 
 // inject changes the manifest of an API server that runs, and waits until it runs below the supervisor and is ready. The old one, which

@@ -67,9 +67,6 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if err := serverOf(n).started(ctx); err != nil {
 		return nil, err
 	}
-	if err := made.settled(ctx, name); err != nil {
-		return nil, err
-	}
 	if err := p.awaitStreams(ctx, name); err != nil {
 		return nil, err
 	}
