@@ -147,6 +147,9 @@ func podOf(node string, revision int, c Configuration) *corev1.Pod {
 
 // statuses writes the revisions of the nodes into the operator's CR, as the installer of a static pod operator does.
 func (m *mirrors) statuses(ctx context.Context, nodes map[string]core.Node, installed map[string]int, newest int) error {
+	if m.Whole {
+		return nil // they are the operator's
+	}
 	shown, targeted := []any{}, false
 	if m.highest == nil {
 		m.highest = map[string]int{}
