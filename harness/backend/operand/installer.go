@@ -215,11 +215,11 @@ func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error 
 		rev, c := newest, current
 		i.mu.Lock()
 		has := i.installed[name]
-		switch {
-		case i.Whole:
-			rev, c = i.assigned[name].revision, i.assigned[name].Configuration
-		case has == 0:
+		if has == 0 {
 			has, i.installed[name] = firstRevision, firstRevision
+		}
+		if assigned := i.assigned[name]; i.Whole {
+			rev, c = max(assigned.revision, firstRevision), assigned.Configuration
 		}
 		back := i.back[name] == rev
 		i.mu.Unlock()

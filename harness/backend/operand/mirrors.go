@@ -118,6 +118,9 @@ func (m *mirrors) one(ctx context.Context, node string, wanted mirror, c Configu
 		ready = corev1.ConditionTrue
 	}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(m.Clock.Now())}}
+	if m.Whole { // guard pods ask the address
+		pod.Status.PodIP, pod.Status.PodIPs = "127.0.0.1", []corev1.PodIP{{IP: "127.0.0.1"}}
+	}
 	if _, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
 		return err
 	}

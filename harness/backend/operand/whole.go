@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -112,7 +113,35 @@ func (o Options) prepareWhole(ctx context.Context) error {
 			return fmt.Errorf("create ConfigMap %s/%s: %w", bundle.namespace, bundle.name, err)
 		}
 	}
-	return o.recoveryToken(ctx)
+	return errors.Join(o.recoveryToken(ctx), o.firstStatuses(ctx))
+}
+
+// firstStatuses writes that every node has the first revision, as after an upgrade. From a revision of 0, which means that there is none, updates of the
+// status by the operator would be refused: they leave a 0 out, and the API lets no revision be unset.
+func (o Options) firstStatuses(ctx context.Context) error {
+	nodes, err := o.Pods.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("inspect the nodes: %w", err)
+	}
+	for _, revised := range []bool{false, true} { // the API refuses a revision of an entry that it does not have yet
+		u, err := o.Dynamic.Resource(OperatorResource()).Get(ctx, cr, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read %s/%s: %w", OperatorResource().Resource, cr, err)
+		}
+		var statuses []any
+		for _, node := range slices.Sorted(maps.Keys(nodes)) {
+			status := map[string]any{"nodeName": node}
+			if revised {
+				status["currentRevision"] = int64(firstRevision)
+			}
+			statuses = append(statuses, status)
+		}
+		u.Object["status"] = map[string]any{"latestAvailableRevision": int64(firstRevision), "nodeStatuses": statuses}
+		if _, err := o.Dynamic.Resource(OperatorResource()).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+			return fmt.Errorf("write the first revision of %s/%s: %w", OperatorResource().Resource, cr, err)
+		}
+	}
+	return nil
 }
 
 // createObjects creates the objects of whole.yaml, and the feature gates.
