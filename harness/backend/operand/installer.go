@@ -230,7 +230,7 @@ func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error 
 			return fmt.Errorf("install revision %d on %s: the node is unavailable", rev, name)
 		}
 		i.mirrors.replace(name, rev, c)
-		if len(c.File) == 0 { // nothing of it is in the pod
+		if i.Whole && len(c.File) == 0 { // nothing of it is in the pod
 			i.Joined(name, rev)
 			return nil
 		}
