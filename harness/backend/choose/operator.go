@@ -59,7 +59,7 @@ func (f *Fit) ofOperator() {
 	}
 }
 
-// ofWholeOperator names what the harness cannot do where the operator installs revisions itself.
+// ofWholeOperator names what the harness cannot do where the operator installs revisions itself, and excuses what two programs write.
 func (f *Fit) ofWholeOperator() {
 	if !f.Scenario.Topology.ByOperator() {
 		return
@@ -74,6 +74,11 @@ func (f *Fit) ofWholeOperator() {
 	}
 	slices.Sort(f.Unsupported)
 	f.Unsupported = slices.Compact(f.Unsupported)
+	const why = "a whole operator writes the conditions of the ClusterOperator, too, by rules of its own"
+	copied := *f.Scenario
+	copied.Excused = append(slices.Clone(copied.Excused), scenario.Excuse{Invariant: "UNION", Reason: why})
+	f.Scenario = &copied
+	f.Notes = append(f.Notes, "UNION fails nothing: "+why)
 }
 
 // rollPatience is by how much an operator is slower on kind, where every change is a revision of the pods, and one node after another gets it: a switch
