@@ -50,6 +50,7 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&settings.sut.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
 	flag.StringVar(&settings.sut.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
 	flag.StringVar(&settings.sut.OperatorCommand, "kmsharness.operator-command", "", "operator under test")
+	flag.StringVar(&settings.sut.OperatorDoor, "kmsharness.operator-door", "", "controllers or whole")
 	flag.IntVar(&settings.sut.OperatorPatience, "kmsharness.operator-patience", 1, "factor of its times")
 	flag.StringVar(&settings.sut.ReporterIdentity, "kmsharness.reporter-identity", "", "credentials of reporters")
 	flag.StringVar(&settings.sut.PluginArgs, "kmsharness.plugin-args", "", "further arguments of every plugin")

@@ -41,6 +41,7 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {"+strings.Join(live.Placeholders(), "} {")+"} (default: this project's)")
 	f.StringVar(&c.sut.AggregatorCommand, "aggregator-command", "", "aggregator under test, as a command template (default: this project's)")
 	f.StringVar(&c.sut.OperatorCommand, "operator-command", "", "local and kind: operator of kube-apiserver under test, as a command template with {kubeconfig}, for scenarios with an operator (default: this project's)")
+	f.StringVar(&c.sut.OperatorDoor, "operator-door", "", doorUsage)
 	f.IntVar(&c.sut.OperatorPatience, "operator-patience", 1, patienceUsage)
 	f.StringVar(&c.sut.ReporterIdentity, "reporter-identity", "", "credentials of reporters: least, which may write their own entry and nothing else, or admin, as OpenShift's reporter has on a static pod (default least)")
 	f.StringVar(&c.sut.PluginArgs, "plugin-args", "", "further arguments of every fake plugin, for example '--fault key-id-flip-flop'")
@@ -56,6 +57,8 @@ func (c *common) register(cmd *cobra.Command) {
 	f.BoolVar(&c.keepGoing, "keep-going", false, "after an expectation failed go on with the steps, and judge each later one on its own")
 	f.BoolVar(&c.sut.ReporterMountSockets, "reporter-mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
 }
+
+const doorUsage = "what the operator under test is: controllers, whose configuration the harness makes revisions of, or whole (local), which installs revisions by pods and is given {version} (default controllers)"
 
 const patienceUsage = "multiply the times in seconds within which scenarios with an operator expect something, for an operator under test that is slower than this project's"
 
@@ -76,6 +79,7 @@ func (c *common) suiteArgs() []string {
 		"--kmsharness.reporter-command":   c.sut.ReporterCommand,
 		"--kmsharness.aggregator-command": c.sut.AggregatorCommand,
 		"--kmsharness.operator-command":   c.sut.OperatorCommand,
+		"--kmsharness.operator-door":      c.sut.OperatorDoor,
 		"--kmsharness.reporter-identity":  c.sut.ReporterIdentity,
 		"--kmsharness.plugin-args":        c.sut.PluginArgs,
 		"--kmsharness.reporter-image":     c.sut.ReporterImage,

@@ -64,6 +64,7 @@ func (s *APIServer) args() []string {
 		"--service-account-signing-key-file="+pki.serviceAccountFile(),
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--authorization-mode=RBAC",
+		"--allow-privileged", // pods of operators under test are
 		// There is no controller that makes the service accounts that this plugin insists on.
 		"--disable-admission-plugins=ServiceAccount",
 	)

@@ -168,6 +168,9 @@ func New(name string, o Options) (Backend, error) {
 	if name != local.Name && name != kind.Name && o.OperatorCommand != "" {
 		return nil, fmt.Errorf("--operator-command: expected with --backend local or kind only")
 	}
+	if name == kind.Name && o.WholeOperator() {
+		return nil, fmt.Errorf("--operator-door %s: expected with --backend local only: on kind installer pods would have no image to run", o.OperatorDoor)
+	}
 	return e.make(o)
 }
 

@@ -80,6 +80,9 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	}
 	if o.OperatorCommand != "" {
 		f.ofOperator()
+		if o.WholeOperator() {
+			f.ofWholeOperator()
+		}
 	}
 	f.patient(o.OperatorPatience, backend)
 	if !o.Plugin.IsZero() {

@@ -59,6 +59,28 @@ func (f *Fit) ofOperator() {
 	}
 }
 
+// ofWholeOperator names what the harness cannot do where the operator installs revisions itself, and excuses what two programs write.
+func (f *Fit) ofWholeOperator() {
+	if !f.Scenario.Topology.ByOperator() {
+		return
+	}
+	for _, a := range f.Scenario.Actions() {
+		switch a.(type) {
+		case *scenario.Rollback:
+			f.lacks("--operator-door whole: rollback: the revision of a pod is that of the operator's installer pod")
+		case *scenario.Node:
+			f.lacks("--operator-door whole: node: a pod begins with the revision of the operator's installer pod, and the harness joins nodes with the newest")
+		}
+	}
+	slices.Sort(f.Unsupported)
+	f.Unsupported = slices.Compact(f.Unsupported)
+	const why = "a whole operator writes the conditions of the ClusterOperator, too, by rules of its own"
+	copied := *f.Scenario
+	copied.Excused = append(slices.Clone(copied.Excused), scenario.Excuse{Invariant: "UNION", Reason: why})
+	f.Scenario = &copied
+	f.Notes = append(f.Notes, "UNION fails nothing: "+why)
+}
+
 // rollPatience is by how much an operator is slower on kind, where every change is a revision of the pods, and one node after another gets it: a switch
 // that takes 30 s elsewhere was seen to take four minutes with three nodes.
 const rollPatience = 8

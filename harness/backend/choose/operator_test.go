@@ -50,6 +50,23 @@ func TestFitOfOperator(t *testing.T) {
 	}
 }
 
+// An operator that installs revisions itself cannot be given pods of other revisions.
+func TestFitOfWholeOperator(t *testing.T) {
+	for _, action := range []scenario.Action{&scenario.Rollback{}, &scenario.Node{}} {
+		s := &scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}, Steps: []scenario.Step{{Action: action}}}
+		for door, want := range map[string]int{live.DoorControllers: 0, live.DoorWhole: 1} {
+			o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "operator", OperatorDoor: door}}}
+			f := o.Fit(s, "local")
+			if len(f.Unsupported) != want {
+				t.Errorf("%s with door %s: unsupported %q, want %d", action.Verb(), door, f.Unsupported, want)
+			}
+			if len(f.Scenario.Excused) != want || len(s.Excused) > 0 {
+				t.Errorf("%s with door %s: excused %v, and %v in the scenario itself", action.Verb(), door, f.Scenario.Excused, s.Excused)
+			}
+		}
+	}
+}
+
 // On kind every step of an operator is a revision of the pods, whoever the operator is.
 func TestOperatorsHaveMoreTimeOnKind(t *testing.T) {
 	s := &scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}, Steps: []scenario.Step{

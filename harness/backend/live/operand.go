@@ -91,7 +91,7 @@ func (o *operatorUnderTest) options(log *slog.Logger) (operand.Options, error) {
 	if err != nil {
 		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
 	}
-	return operand.Options{Client: client, Dynamic: dyn, Pods: podsUnderTest{o.executor(), o}, Clock: clock.RealClock{}, Observed: o.decidedOn, Log: log}, nil
+	return operand.Options{Whole: o.e.opts.WholeOperator(), CA: rest.CAData, Client: client, Dynamic: dyn, Pods: podsUnderTest{o.executor(), o}, Clock: clock.RealClock{}, Observed: o.decidedOn, Log: log}, nil
 }
 
 // HostPlacer is a control plane whose aggregators do not run on this machine. HostPlace does: an operator under test is a program of this machine.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/command"
@@ -24,11 +25,24 @@ type SystemUnderTest struct {
 	// OperatorCommand is the command template of an operator of kube-apiserver, which meets the cluster through the API alone (package operand); empty:
 	// this project's own, in the harness's process.
 	OperatorCommand string
+	// OperatorDoor is what the operator under test is: DoorControllers (also when empty) or DoorWhole.
+	OperatorDoor string
 	// ReporterIdentity is which credentials reporters get: history.IdentityLeast (also when empty) or history.IdentityAdmin.
 	ReporterIdentity string
 	// Plugin takes the fake plugin's place.
 	Plugin RealPlugin
 }
+
+// Values of SystemUnderTest.OperatorDoor.
+const (
+	// DoorControllers is an operator that writes keys and the configuration that it wants. The harness makes revisions of it and rolls them out.
+	DoorControllers = "controllers"
+	// DoorWhole is an operator that also makes the revisions, and installs them by pods.
+	DoorWhole = "whole"
+)
+
+// WholeOperator reports whether the operator under test is a whole one.
+func (s SystemUnderTest) WholeOperator() bool { return s.OperatorDoor == DoorWhole }
 
 // Validate returns an error that names what is wrong with the templates and the identity.
 func (s SystemUnderTest) Validate() error {
@@ -40,6 +54,12 @@ func (s SystemUnderTest) Validate() error {
 	}
 	if _, err := command.Parse(orDefault(s.AggregatorCommand, DefaultAggregator), Placeholders()...); err != nil {
 		return fmt.Errorf("aggregator command: %w", err)
+	}
+	if !slices.Contains([]string{"", DoorControllers, DoorWhole}, s.OperatorDoor) {
+		return fmt.Errorf("--operator-door %q: expected %s or %s", s.OperatorDoor, DoorControllers, DoorWhole)
+	}
+	if s.OperatorCommand == "" && s.WholeOperator() {
+		return fmt.Errorf("--operator-door %s: expected with --operator-command only", s.OperatorDoor)
 	}
 	if s.OperatorCommand == "" {
 		return s.Plugin.validate()
@@ -198,8 +218,8 @@ func (sut *systemUnderTest) commonValues(at Place, kubeconfig string) map[string
 	return map[string]string{
 		"kubeconfig": kubeconfig, "interval": t.Interval.String(), "jitter": t.Jitter.String(),
 		"readTimeout": t.ProbeTimeout.String(), "writeTimeout": t.WriteTimeout.String(),
-		"metricsAddress": at.MetricsAddress,
-		"contract":       orDefault(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.flag,
+		"metricsAddress": at.MetricsAddress, "version": operand.Version,
+		"contract": orDefault(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.flag,
 		"degradedInertia": sut.e.scenario.ClusterOperator.Union().Inertia.String(),
 		"unknownStatus":   orDefault(sut.e.scenario.ClusterOperator.UnknownStatus, contract.UnknownYields),
 	}

@@ -5,7 +5,7 @@ import "strings"
 // Placeholders are what a command template may contain.
 func Placeholders() []string {
 	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
-		"contract", "operator", "connectivity", "instance", "leaderElect", "degradedInertia", "unknownStatus",
+		"contract", "operator", "version", "connectivity", "instance", "leaderElect", "degradedInertia", "unknownStatus",
 		"publish", "aggregators", "streamAddress", "streamCertificate", "streamKey", "streamClientCA"}
 }
 

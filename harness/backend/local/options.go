@@ -48,7 +48,7 @@ func (o Options) idle() int {
 func (o Options) Flags() []string {
 	var flags []string
 	for _, f := range [][2]string{
-		{"--reporter-command", o.ReporterCommand}, {"--aggregator-command", o.AggregatorCommand}, {"--operator-command", o.OperatorCommand}, {"--reporter-identity", o.ReporterIdentity},
+		{"--reporter-command", o.ReporterCommand}, {"--aggregator-command", o.AggregatorCommand}, {"--operator-command", o.OperatorCommand}, {"--operator-door", o.OperatorDoor}, {"--reporter-identity", o.ReporterIdentity},
 		{"--plugin-args", o.PluginArgs},
 	} {
 		if f[1] != "" {

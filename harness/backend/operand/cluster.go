@@ -24,8 +24,12 @@ type Pods interface {
 	Anew() bool
 }
 
-// Options of a Cluster. All are required.
+// Options of a Cluster. All are required, but CA only with Whole.
 type Options struct {
+	// Whole: the operator makes revisions and installs them by pods of its own. What is in the nodes' pods follows.
+	Whole bool
+	// CA is the certificate of the cluster's authority, in PEM.
+	CA      []byte
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 	Pods    Pods

@@ -22,6 +22,7 @@ import (
 type Installer struct {
 	Options
 	mirrors *mirrors
+	kubelet *kubelet // of the pods of a whole operator
 
 	turn      sync.Mutex // of a step, or of a rollback
 	mu        sync.Mutex
@@ -29,14 +30,23 @@ type Installer struct {
 	desired   map[string][]byte
 	current   Configuration // of the newest revision; zero before there is one
 	installed map[string]int
-	back      map[string]int // nodes that were rolled back, with the newest revision of that time: they stay until there is another
+	assigned  map[string]assignment // by the pods of a whole operator, to nodes
+	wanted    Configuration         // by a whole operator
+	back      map[string]int        // nodes that were rolled back, with the newest revision of that time: they stay until there is another
 }
 
 // firstRevision is that of the pods that an operator finds. It has no encryption configuration.
 const firstRevision = 1
 
 func newInstaller(o Options) *Installer {
-	return &Installer{Options: o, mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revision: firstRevision, installed: map[string]int{}, back: map[string]int{}}
+	return &Installer{Options: o, mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, kubelet: &kubelet{o}, revision: firstRevision,
+		installed: map[string]int{}, assigned: map[string]assignment{}, back: map[string]int{}}
+}
+
+// assignment is the revision that a node is to have, and what is in it; zero before it has one.
+type assignment struct {
+	revision int
+	Configuration
 }
 
 // Current is the newest revision, with which a new pod begins. Configuration is zero if it has no encryption configuration.
@@ -101,11 +111,50 @@ func (i *Installer) step(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("inspect the nodes: %w", err)
 	}
+	if i.Whole {
+		if err := i.follow(ctx, nodes); err != nil {
+			return err
+		}
+	}
 	desired, err := i.read(ctx)
 	if err != nil {
 		return err
 	}
 	return errors.Join(i.roll(ctx, nodes), i.show(ctx, desired))
+}
+
+// follow notes what the pods of a whole operator have installed. A revision whose Secret is not there has no encryption configuration.
+func (i *Installer) follow(ctx context.Context, nodes map[string]core.Node) error {
+	assigned, err := i.kubelet.step(ctx, nodes)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for _, node := range slices.Sorted(maps.Keys(assigned)) {
+		i.mu.Lock()
+		has := i.assigned[node].revision
+		i.mu.Unlock()
+		if assigned[node] <= has {
+			continue
+		}
+		var c Configuration
+		s, err := i.Client.CoreV1().Secrets(Namespace).Get(ctx, ConfigName(assigned[node]), metav1.GetOptions{})
+		if err == nil {
+			c, err = ReadConfiguration(s)
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("read revision %d: %w", assigned[node], err)
+		}
+		i.mu.Lock()
+		i.assigned[node] = assignment{assigned[node], c}
+		if assigned[node] >= i.revision {
+			i.revision, i.current = assigned[node], c
+		}
+		i.mu.Unlock()
+		i.Log.Info("an installer pod has ended", "node", node, "revision", assigned[node], "plugins", c.keyIDs())
+	}
+	return nil
 }
 
 // read reads what is wanted, and makes a revision of it if it has changed. It is nil before there is anything.
@@ -132,6 +181,12 @@ func (i *Installer) read(ctx context.Context) (*operated.RollOut, error) {
 
 // revise makes a revision of a configuration, unless the newest has it.
 func (i *Installer) revise(ctx context.Context, s *corev1.Secret, c Configuration) error {
+	if i.Whole {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.wanted = c
+		return nil
+	}
 	i.mu.Lock()
 	next, same := i.revision+1, reflect.DeepEqual(i.desired, s.Data)
 	i.mu.Unlock()
@@ -155,12 +210,16 @@ func (i *Installer) revise(ctx context.Context, s *corev1.Secret, c Configuratio
 
 // roll brings the first node that does not have the newest revision further. The others wait for it.
 func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error {
-	rev, c := i.Current()
+	newest, current := i.Current()
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		rev, c := newest, current
 		i.mu.Lock()
 		has := i.installed[name]
 		if has == 0 {
 			has, i.installed[name] = firstRevision, firstRevision
+		}
+		if assigned := i.assigned[name]; i.Whole {
+			rev, c = max(assigned.revision, firstRevision), assigned.Configuration
 		}
 		back := i.back[name] == rev
 		i.mu.Unlock()
@@ -171,6 +230,10 @@ func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error 
 			return fmt.Errorf("install revision %d on %s: the node is unavailable", rev, name)
 		}
 		i.mirrors.replace(name, rev, c)
+		if i.Whole && len(c.File) == 0 { // nothing of it is in the pod
+			i.Joined(name, rev)
+			return nil
+		}
 		if err := i.install(ctx, name, nodes[name], rev, c); err != nil {
 			return fmt.Errorf("install revision %d on %s: %w", rev, name, err)
 		}
@@ -236,12 +299,20 @@ func (i *Installer) show(ctx context.Context, desired *operated.RollOut) error {
 	for name := range i.installed {
 		if _, there := nodes[name]; !there {
 			delete(i.installed, name)
+			delete(i.assigned, name)
 			delete(i.back, name)
 		}
 	}
 	rev, c, installed := i.revision, i.current, maps.Clone(i.installed)
 	i.mu.Unlock()
 	return errors.Join(i.mirrors.sync(ctx, nodes, installed, rev, c), i.observe(ctx, nodes, desired, rev, c, installed))
+}
+
+// hasWanted reports whether a whole operator has assigned to a node what it wants.
+func (i *Installer) hasWanted(node string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return reflect.DeepEqual(i.assigned[node].Configuration, i.wanted)
 }
 
 func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, desired *operated.RollOut, rev int, c Configuration, installed map[string]int) error {
@@ -257,10 +328,21 @@ func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, des
 		}
 		o.Keys = append(o.Keys, k)
 	}
-	for n := firstRevision + 1; n <= rev; n++ { // the installer removes none
-		o.Revisions = append(o.Revisions, n)
+	if i.Whole {
+		all, err := i.Revisions(ctx)
+		if err != nil {
+			return err
+		}
+		o.Revisions = slices.Sorted(maps.Keys(all))
+	} else {
+		for n := firstRevision + 1; n <= rev; n++ { // the installer removes none
+			o.Revisions = append(o.Revisions, n)
+		}
 	}
 	for name, n := range nodes {
+		if i.Whole && !i.hasWanted(name) { // a revision with what is wanted may not be there yet
+			o.Converged = false
+		}
 		if installed[name] == rev {
 			continue
 		}

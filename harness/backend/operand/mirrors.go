@@ -118,6 +118,9 @@ func (m *mirrors) one(ctx context.Context, node string, wanted mirror, c Configu
 		ready = corev1.ConditionTrue
 	}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(m.Clock.Now())}}
+	if m.Whole { // guard pods ask the address
+		pod.Status.PodIP, pod.Status.PodIPs = "127.0.0.1", []corev1.PodIP{{IP: "127.0.0.1"}}
+	}
 	if _, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
 		return err
 	}
@@ -147,6 +150,9 @@ func podOf(node string, revision int, c Configuration) *corev1.Pod {
 
 // statuses writes the revisions of the nodes into the operator's CR, as the installer of a static pod operator does.
 func (m *mirrors) statuses(ctx context.Context, nodes map[string]core.Node, installed map[string]int, newest int) error {
+	if m.Whole {
+		return nil // they are the operator's
+	}
 	shown, targeted := []any{}, false
 	if m.highest == nil {
 		m.highest = map[string]int{}

@@ -22,17 +22,40 @@ func Prepare(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
 	for _, name := range []string{ManagedNamespace, Namespace, OperatorNamespace} {
-		_, err := o.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create namespace %s: %w", name, err)
+		if err := o.namespace(ctx, name); err != nil {
+			return err
 		}
 		// Pods need one, and nobody else makes it where no controllers run.
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: name}}
-		if _, err = o.Client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := o.Client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create service account %s/default: %w", name, err)
 		}
 	}
-	return o.serveMigrations(ctx)
+	if err := o.serveMigrations(ctx); err != nil || !o.Whole {
+		return err
+	}
+	return o.prepareWhole(ctx)
+}
+
+func (o Options) namespace(ctx context.Context, name string) error {
+	_, err := o.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+// create creates an object, unless it is there.
+func (o Options) create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	_, err := o.Dynamic.Resource(r).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: fieldManager})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create %s %s: %w", u.GetKind(), u.GetName(), err)
+	}
+	return nil
+}
+
+func crdResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
 // prepareTimeout bounds Prepare. An API server serves a new CRD after a second.
@@ -43,20 +66,24 @@ func (o Options) serveMigrations(ctx context.Context) error {
 	if err := yaml.Unmarshal(migrationsCRD, &crd.Object); err != nil {
 		return fmt.Errorf("CRD of migrations: %w", err)
 	}
-	_, err := o.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(ctx, &crd, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create the CRD of migrations: %w", err)
+	if err := o.create(ctx, crdResource(), &crd); err != nil {
+		return err
 	}
+	return o.served(ctx, Migrations())
+}
+
+// served waits until the API of a new CRD is served.
+func (o Options) served(ctx context.Context, r schema.GroupVersionResource) error {
 	ticker := o.Clock.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for {
-		_, err := o.Dynamic.Resource(Migrations()).List(ctx, metav1.ListOptions{})
+		_, err := o.Dynamic.Resource(r).List(ctx, metav1.ListOptions{})
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the API of migrations is not served: %w", err)
+			return fmt.Errorf("the API of %s is not served: %w", r.GroupResource(), err)
 		case <-ticker.C():
 		}
 	}

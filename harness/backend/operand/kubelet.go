@@ -1,0 +1,125 @@
+package operand
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kmsharness/kmsharness/operator/core"
+)
+
+// kubelet does what kubelets do with the pods that a whole operator creates: installer, pruner and guard.
+type kubelet struct{ Options }
+
+// labels of pods that an operator creates, by the label "app".
+const (
+	appInstaller = "installer"
+	appPruner    = "pruner"
+	appGuard     = "guard"
+)
+
+// kubeletPlan is what becomes of the pods of a namespace.
+type kubeletPlan struct {
+	// succeed and serve are pods that end with success, and that become ready. remove are pods that are deleted.
+	succeed, serve, remove []*corev1.Pod
+	// assigned are the highest revisions that installer pods have installed, by node.
+	assigned map[string]int
+}
+
+// planPods decides on the pods of available nodes. Pods of other nodes stay as they are: their kubelet does not run. An installer pod whose revision
+// cannot be read is an error, because its revision would never be rolled out.
+func planPods(pods []corev1.Pod, available func(node string) bool) (kubeletPlan, error) {
+	plan := kubeletPlan{assigned: map[string]int{}}
+	for n := range pods {
+		pod := &pods[n]
+		app, node := pod.Labels["app"], pod.Spec.NodeName
+		if app != appInstaller && app != appPruner && app != appGuard || !available(node) {
+			continue
+		}
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		switch {
+		case pod.DeletionTimestamp != nil:
+			plan.remove = append(plan.remove, pod)
+		case app == appGuard && pod.Status.Phase != corev1.PodRunning:
+			plan.serve = append(plan.serve, pod)
+		case app == appGuard:
+		case app == appInstaller:
+			revision, err := installedRevision(pod)
+			if err != nil {
+				return kubeletPlan{}, err
+			}
+			plan.assigned[node] = max(plan.assigned[node], revision)
+			if !ended {
+				plan.succeed = append(plan.succeed, pod)
+			}
+		case !ended:
+			plan.succeed = append(plan.succeed, pod)
+		}
+	}
+	return plan, nil
+}
+
+// installedRevision is the revision that an installer pod installs.
+func installedRevision(pod *corev1.Pod) (int, error) {
+	for _, c := range pod.Spec.Containers {
+		for _, arg := range c.Args {
+			if text, is := strings.CutPrefix(arg, "--revision="); is {
+				revision, err := strconv.Atoi(text)
+				if err != nil || revision < 1 {
+					return 0, fmt.Errorf("installer pod %s: %s: expected a number above 0", pod.Name, arg)
+				}
+				return revision, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("installer pod %s: expected an argument --revision=N", pod.Name)
+}
+
+// step carries out the plan, and gives the revisions that nodes are to have.
+func (k *kubelet) step(ctx context.Context, nodes map[string]core.Node) (map[string]int, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list, err := k.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app in (" + appInstaller + "," + appPruner + "," + appGuard + ")"})
+	if err != nil {
+		return nil, fmt.Errorf("list the operator's pods: %w", err)
+	}
+	plan, err := planPods(list.Items, func(node string) bool { n, there := nodes[node]; return there && !n.Unavailable })
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range plan.remove {
+		now := int64(0)
+		if err := k.Client.CoreV1().Pods(Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("end pod %s: %w", pod.Name, err)
+		}
+	}
+	for _, pod := range plan.succeed {
+		if err := k.write(ctx, pod, corev1.PodSucceeded, corev1.ConditionFalse); err != nil {
+			return nil, err
+		}
+	}
+	for _, pod := range plan.serve {
+		if err := k.write(ctx, pod, corev1.PodRunning, corev1.ConditionTrue); err != nil {
+			return nil, err
+		}
+	}
+	return maps.Clone(plan.assigned), nil
+}
+
+// write sets the status of a pod that may be gone by now.
+func (k *kubelet) write(ctx context.Context, pod *corev1.Pod, phase corev1.PodPhase, ready corev1.ConditionStatus) error {
+	now := metav1.NewTime(k.Clock.Now())
+	pod.Status.Phase, pod.Status.StartTime = phase, &now
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: now}}
+	_, err := k.Client.CoreV1().Pods(Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("write the status of pod %s: %w", pod.Name, err)
+	}
+	return nil
+}

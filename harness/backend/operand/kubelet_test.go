@@ -1,0 +1,84 @@
+package operand
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func operatorPod(app, name, node string, phase corev1.PodPhase, args ...string) corev1.Pod {
+	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}},
+		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Args: args}}}, Status: corev1.PodStatus{Phase: phase}}
+}
+
+func TestPlanPods(t *testing.T) {
+	deleted := operatorPod(appGuard, "deleted", "cp-1", corev1.PodRunning)
+	deleted.DeletionTimestamp = &metav1.Time{}
+	pods := []corev1.Pod{
+		operatorPod(appInstaller, "installer-2-cp-1", "cp-1", corev1.PodSucceeded, "-v=2", "--revision=2"),
+		operatorPod(appInstaller, "installer-3-cp-1", "cp-1", corev1.PodPending, "--revision=3"),
+		operatorPod(appInstaller, "installer-3-cp-2", "cp-2", corev1.PodPending, "--revision=3"), // the node is unavailable
+		operatorPod(appPruner, "revision-pruner-2-cp-1", "cp-1", corev1.PodPending),
+		operatorPod(appPruner, "revision-pruner-1-cp-1", "cp-1", corev1.PodSucceeded),
+		operatorPod(appGuard, "guard-cp-1", "cp-1", corev1.PodPending),
+		operatorPod(appGuard, "guard-cp-3", "cp-3", corev1.PodRunning),
+		operatorPod(Component, "kube-apiserver-cp-1", "cp-1", corev1.PodPending), // the harness's own
+		deleted,
+	}
+	plan, err := planPods(pods, func(node string) bool { return node != "cp-2" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(pods []*corev1.Pod) (all []string) {
+		for _, pod := range pods {
+			all = append(all, pod.Name)
+		}
+		return all
+	}
+	for what, c := range map[string]struct{ got, want []string }{
+		"succeed": {names(plan.succeed), []string{"installer-3-cp-1", "revision-pruner-2-cp-1"}},
+		"serve":   {names(plan.serve), []string{"guard-cp-1"}},
+		"remove":  {names(plan.remove), []string{"deleted"}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: %v, want %v", what, c.got, c.want)
+		}
+	}
+	if want := map[string]int{"cp-1": 3}; !maps.Equal(plan.assigned, want) {
+		t.Errorf("assigned %v, want %v", plan.assigned, want)
+	}
+}
+
+func TestPlanPodsNamesAnInstallerWithoutRevision(t *testing.T) {
+	for _, args := range [][]string{nil, {"--revision=x"}, {"--revision=0"}} {
+		_, err := planPods([]corev1.Pod{operatorPod(appInstaller, "installer-2-cp-1", "cp-1", corev1.PodPending, args...)}, func(string) bool { return true })
+		if err == nil || !strings.Contains(err.Error(), "installer-2-cp-1") {
+			t.Errorf("%v: %v, want an error with the pod", args, err)
+		}
+	}
+}
+
+// The feature gates are of the version that the operator is given, and KMS is the only one that is enabled.
+func TestWholeObjects(t *testing.T) {
+	all, err := readObjects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version := all[0].Object["status"].(map[string]any)["desired"].(map[string]any)["version"]; all[0].GetKind() != "ClusterVersion" || version != Version {
+		t.Errorf("%s of version %v, want ClusterVersion of %s", all[0].GetKind(), version, Version)
+	}
+	gates := featureGates().Object["status"].(map[string]any)["featureGates"].([]any)[0].(map[string]any)
+	enabled, disabled := gates["enabled"].([]any), gates["disabled"].([]any)
+	if gates["version"] != Version || len(enabled) != 1 || enabled[0].(map[string]any)["name"] != "KMSEncryption" || len(disabled) < 50 {
+		t.Errorf("version %v, enabled %v, %d disabled", gates["version"], enabled, len(disabled))
+	}
+	for _, gate := range disabled {
+		if gate.(map[string]any)["name"] == "KMSEncryption" {
+			t.Error("KMSEncryption is disabled, too")
+		}
+	}
+}
