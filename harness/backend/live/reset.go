@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/ci/manifests"
@@ -86,9 +90,46 @@ func Reset(ctx context.Context, p ControlPlane, operator string) error {
 	}
 	for _, n := range p.Nodes().List() {
 		group.Go(func() error { return n.prove(ctx) })
+		group.Go(func() error { return proveAdmission(ctx, p, n, op) })
 	}
 	return group.Wait()
 }
+
+// proveAdmission returns when an API server keeps reporters to their own entries: it enforces an admission policy a moment after it was created. A write
+// by a reporter of no node is refused by the policy, and before that by nobody. Reporters that stream may write nothing at all.
+func proveAdmission(ctx context.Context, p ControlPlane, n *Node, op operator) error {
+	if p.Traits().Streaming {
+		return nil
+	}
+	config, err := p.RESTConfig(contract.ReporterIdentity(""), []string{contract.ReporterGroup}, n.Server.URL())
+	if err != nil {
+		return fmt.Errorf("credentials of a reporter: %w", err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("client of a reporter: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, policyTimeout)
+	defer cancel()
+	status := newObject("operator.openshift.io/v1", op.kind, cluster, object{"status": object{"conditions": []any{object{
+		"type": contract.ConditionType("proof"), "status": "True", "reason": contract.ReporterConditionReason, "message": "[]", "lastTransitionTime": "2026-01-01T00:00:00Z"}}}})
+	options := metav1.ApplyOptions{FieldManager: contract.FieldManager("proof"), Force: true, DryRun: []string{metav1.DryRunAll}}
+	var last error
+	err = wait.PollUntilContextCancel(ctx, policyPoll, true, func(ctx context.Context) (bool, error) {
+		_, last = client.Resource(op.resource).ApplyStatus(ctx, cluster, status, options)
+		return apierrors.IsForbidden(last) && strings.Contains(last.Error(), "ValidatingAdmissionPolicy"), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the API server of %s enforces the admission policy for %s: it answered a reporter of no node: %v: %w", n.Name, op.resource.Resource, last, err)
+	}
+	return nil
+}
+
+// A new policy is enforced within a second, on a busy machine within some. policyPoll is small against that.
+const (
+	policyPoll    = 50 * time.Millisecond
+	policyTimeout = 20 * time.Second
+)
 
 // resetObjects recreates everything that a system under test reads or writes.
 func resetObjects(ctx context.Context, p ControlPlane, op operator) error {

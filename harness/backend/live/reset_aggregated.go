@@ -26,6 +26,9 @@ func ResetAggregated(ctx context.Context, p ControlPlane, f AggregatedAPIServer)
 		return fmt.Errorf("%s: %w", f.APIServer(), err)
 	}
 	all, ctx := errgroup.WithContext(ctx)
+	for _, n := range p.Nodes().List() {
+		all.Go(func() error { return proveAdmission(ctx, p, n, op) })
+	}
 	for _, n := range f.Nodes().List() {
 		n.since = p.Nodes().Get(n.Name).since
 		all.Go(func() error {
