@@ -114,13 +114,19 @@ func proveAdmission(ctx context.Context, p ControlPlane, n *Node, op operator) e
 	status := newObject("operator.openshift.io/v1", op.kind, cluster, object{"status": object{"conditions": []any{object{
 		"type": contract.ConditionType("proof"), "status": "True", "reason": contract.ReporterConditionReason, "message": "[]", "lastTransitionTime": "2026-01-01T00:00:00Z"}}}})
 	options := metav1.ApplyOptions{FieldManager: contract.FieldManager("proof"), Force: true, DryRun: []string{metav1.DryRunAll}}
-	var last error
+	last := "no answer"
 	err = wait.PollUntilContextCancel(ctx, policyPoll, true, func(ctx context.Context) (bool, error) {
-		_, last = client.Resource(op.resource).ApplyStatus(ctx, cluster, status, options)
-		return apierrors.IsForbidden(last) && strings.Contains(last.Error(), "ValidatingAdmissionPolicy"), nil
+		_, err := client.Resource(op.resource).ApplyStatus(ctx, cluster, status, options)
+		switch {
+		case err == nil:
+			last = "the write was accepted"
+		case ctx.Err() == nil:
+			last = err.Error()
+		}
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy"), nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until the API server of %s enforces the admission policy for %s: it answered a reporter of no node: %v: %w", n.Name, op.resource.Resource, last, err)
+		return fmt.Errorf("wait until the API server of %s refuses the write of a reporter of no node, by the admission policy for %s: %w; its last answer: %s", n.Name, op.resource.Resource, err, last)
 	}
 	return nil
 }
