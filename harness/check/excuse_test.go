@@ -175,3 +175,35 @@ func TestWrongClockDelaysStaleness(t *testing.T) {
 		}
 	}
 }
+
+// TestWriteOfUnknownOutcomeCounts: an API server that gives up on a request may have written it before. The report that the CR shows is as fresh as any.
+func TestWriteOfUnknownOutcomeCounts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		landed   bool
+		unknown  time.Duration // when the rollup turns
+		violated bool
+	}{
+		"landed, in time":       {true, 17 * sec, false},
+		"landed, too late":      {true, 20 * sec, true},
+		"did not land, as late": {false, 17 * sec, true},
+	} {
+		w := newWorld(3, "1")
+		givenUp := func() bool { return w.now.Sub(w.start) > 9*sec }
+		w.bad.request = func(w *world, r *history.Request) {
+			if r.FieldManager == contract.FieldManager("cp-2") && givenUp() {
+				r.Code, r.ResourceVersion = 504, ""
+			}
+		}
+		w.at(9*sec, func(w *world) { w.rep["cp-2"].cut = !tt.landed })
+		w.at(13*sec, func(w *world) { w.stopReporter("cp-2") })
+		w.bad.table = func(w *world, rollups map[string]value, _ *string) {
+			if w.now.Sub(w.start) < tt.unknown {
+				rollups[contract.ConditionDegraded] = value{"False", contract.ReasonAsExpected}
+			}
+		}
+		w.boot()
+		if _, violated := failedIDs(Run(w.finish(30 * sec)))["STALE-UNKNOWN"]; violated != tt.violated {
+			t.Errorf("%s: STALE-UNKNOWN violated %v, expected %v", name, violated, tt.violated)
+		}
+	}
+}

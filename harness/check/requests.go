@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -255,6 +256,26 @@ func (rq *requestFacts) writesOf(node string) []write {
 		}
 	}
 	rq.writes[node] = out
+	return out
+}
+
+// landed is the writes of node's reporter that took effect: the successful ones, and those of unknown outcome whose report the CR shows.
+func (rq *requestFacts) landed(node string) []write {
+	out := slices.Clone(rq.writesOf(node))
+	for _, i := range rq.requestsOf[node] {
+		r := rq.all[i]
+		if !r.write || !r.onCR || !r.undecided() {
+			continue
+		}
+		entries := r.body.reportOf(node)
+		shows := func(c reportChange) bool {
+			return c.rep != nil && !c.rep.foreign && !c.at.Before(r.received) && slices.Equal(c.rep.entries, entries)
+		}
+		if len(entries) > 0 && slices.ContainsFunc(rq.facts.objects.reports[node], shows) {
+			out = append(out, write{r.received, r.at, r.seq, entries})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b write) int { return a.to.Compare(b.to) })
 	return out
 }
 

@@ -32,11 +32,11 @@ func judgeStaleUnknown(v *Facts) (f Finding) {
 	return f
 }
 
-// silences is when the last successful write of node was older than 4 I + A. What was checked by a clock that was ahead is believed for as much longer; one that
+// silences is when the last write of node that took effect was older than 4 I + A. What was checked by a clock that was ahead is believed for as much longer; one that
 // was behind is believed for less.
 func (ob *objectFacts) silences(node string) []span {
 	var out []span
-	writes := ob.facts.requests.writesOf(node)
+	writes := ob.facts.requests.landed(node)
 	for i, w := range writes {
 		ahead := ob.facts.clocks.aheadIn(node, span{w.from.Add(-ob.facts.run.Timing.MaxProbeAge() - ob.facts.tolerance()), w.from.Add(1)})
 		bound := contract.StaleAfter(ob.facts.interval()) + ob.facts.latency() + ahead
