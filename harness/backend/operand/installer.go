@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,42 +16,30 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// Installer rolls out what an operator wants: each change of the Secret DesiredName is a revision, which one node after another gets.
+// Installer gives one node after another the revision that it is to have.
 type Installer struct {
 	Options
-	mirrors *mirrors
-	kubelet *kubelet // of the pods of a whole operator
+	mirrors   *mirrors
+	revisions revisions
 
 	turn      sync.Mutex // of a step, or of a rollback
 	mu        sync.Mutex
-	revision  int // the newest
-	desired   map[string][]byte
-	current   Configuration // of the newest revision; zero before there is one
 	installed map[string]int
-	assigned  map[string]assignment // by the pods of a whole operator, to nodes
-	wanted    Configuration         // by a whole operator
-	back      map[string]int        // nodes that were rolled back, with the newest revision of that time: they stay until there is another
+	back      map[string]int // nodes that were rolled back, with the newest revision of that time: they stay until there is another
 }
-
-// firstRevision is that of the pods that an operator finds. It has no encryption configuration.
-const firstRevision = 1
 
 func newInstaller(o Options) *Installer {
-	return &Installer{Options: o, mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, kubelet: &kubelet{o}, revision: firstRevision,
-		installed: map[string]int{}, assigned: map[string]assignment{}, back: map[string]int{}}
-}
-
-// assignment is the revision that a node is to have, and what is in it; zero before it has one.
-type assignment struct {
-	revision int
-	Configuration
+	i := &Installer{Options: o, mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revisions: newMade(o), installed: map[string]int{}, back: map[string]int{}}
+	if o.Whole {
+		i.revisions = newFollowed(o)
+	}
+	return i
 }
 
 // Current is the newest revision, with which a new pod begins. Configuration is zero if it has no encryption configuration.
 func (i *Installer) Current() (int, Configuration) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.revision, i.current
+	newest := i.revisions.newest()
+	return newest.number, newest.Configuration
 }
 
 // Joined notes that a node's pod has begun with a revision.
@@ -99,7 +85,7 @@ func (i *Installer) RollBack(ctx context.Context, node string, revision int, rem
 	i.mirrors.replace(node, revision, all[revision])
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.installed[node], i.back[node] = revision, i.revision
+	i.installed[node], i.back[node] = revision, i.revisions.newest().number
 	return nil
 }
 
@@ -111,10 +97,8 @@ func (i *Installer) step(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("inspect the nodes: %w", err)
 	}
-	if i.Whole {
-		if err := i.follow(ctx, nodes); err != nil {
-			return err
-		}
+	if err := i.revisions.look(ctx, nodes); err != nil {
+		return err
 	}
 	desired, err := i.read(ctx)
 	if err != nil {
@@ -123,41 +107,7 @@ func (i *Installer) step(ctx context.Context) error {
 	return errors.Join(i.roll(ctx, nodes), i.show(ctx, desired))
 }
 
-// follow notes what the pods of a whole operator have installed. A revision whose Secret is not there has no encryption configuration.
-func (i *Installer) follow(ctx context.Context, nodes map[string]core.Node) error {
-	assigned, err := i.kubelet.step(ctx, nodes)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	for _, node := range slices.Sorted(maps.Keys(assigned)) {
-		i.mu.Lock()
-		has := i.assigned[node].revision
-		i.mu.Unlock()
-		if assigned[node] <= has {
-			continue
-		}
-		var c Configuration
-		s, err := i.Client.CoreV1().Secrets(Namespace).Get(ctx, ConfigName(assigned[node]), metav1.GetOptions{})
-		if err == nil {
-			c, err = ReadConfiguration(s)
-		}
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("read revision %d: %w", assigned[node], err)
-		}
-		i.mu.Lock()
-		i.assigned[node] = assignment{assigned[node], c}
-		if assigned[node] >= i.revision {
-			i.revision, i.current = assigned[node], c
-		}
-		i.mu.Unlock()
-		i.Log.Info("an installer pod has ended", "node", node, "revision", assigned[node], "plugins", c.keyIDs())
-	}
-	return nil
-}
-
-// read reads what is wanted, and makes a revision of it if it has changed. It is nil before there is anything.
+// read reads what is wanted, and notes it. It is nil before there is anything.
 func (i *Installer) read(ctx context.Context) (*operated.RollOut, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -176,68 +126,33 @@ func (i *Installer) read(ctx context.Context) (*operated.RollOut, error) {
 	if err != nil {
 		return nil, fmt.Errorf("secret %s/%s: %w", s.Namespace, s.Name, err)
 	}
-	return &read, i.revise(ctx, s, c)
+	return &read, i.revisions.want(ctx, s, c)
 }
 
-// revise makes a revision of a configuration, unless the newest has it.
-func (i *Installer) revise(ctx context.Context, s *corev1.Secret, c Configuration) error {
-	if i.Whole {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		i.wanted = c
-		return nil
-	}
-	i.mu.Lock()
-	next, same := i.revision+1, reflect.DeepEqual(i.desired, s.Data)
-	i.mu.Unlock()
-	if same {
-		return nil
-	}
-	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigName(next)}, Data: s.Data}
-	_, err := i.Client.CoreV1().Secrets(Namespace).Create(ctx, copied, metav1.CreateOptions{FieldManager: fieldManager})
-	if apierrors.IsAlreadyExists(err) { // the answer to a request before was lost
-		_, err = i.Client.CoreV1().Secrets(Namespace).Update(ctx, copied, metav1.UpdateOptions{FieldManager: fieldManager})
-	}
-	if err != nil {
-		return fmt.Errorf("make revision %d: %w", next, err)
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.revision, i.desired, i.current = next, s.Data, c
-	i.Log.Info("a new revision", "revision", next, "plugins", c.keyIDs())
-	return nil
-}
-
-// roll brings the first node that does not have the newest revision further. The others wait for it.
+// roll brings the first node that does not have its revision further. The others wait for it.
 func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error {
-	newest, current := i.Current()
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		rev, c := newest, current
+		rev := i.revisions.of(name)
 		i.mu.Lock()
 		has := i.installed[name]
 		if has == 0 {
 			has, i.installed[name] = firstRevision, firstRevision
 		}
-		if assigned := i.assigned[name]; i.Whole {
-			rev, c = max(assigned.revision, firstRevision), assigned.Configuration
-		}
-		back := i.back[name] == rev
+		back := i.back[name] == rev.number
 		i.mu.Unlock()
-		if has == rev || back {
+		if has == rev.number || back {
 			continue
 		}
 		if nodes[name].Unavailable {
-			return fmt.Errorf("install revision %d on %s: the node is unavailable", rev, name)
+			return fmt.Errorf("install revision %d on %s: the node is unavailable", rev.number, name)
 		}
-		i.mirrors.replace(name, rev, c)
-		if i.Whole && len(c.File) == 0 { // nothing of it is in the pod
-			i.Joined(name, rev)
-			return nil
+		i.mirrors.replace(name, rev.number, rev.Configuration)
+		if len(rev.File) > 0 { // otherwise nothing of it is in the pod
+			if err := i.install(ctx, name, nodes[name], rev); err != nil {
+				return fmt.Errorf("install revision %d on %s: %w", rev.number, name, err)
+			}
 		}
-		if err := i.install(ctx, name, nodes[name], rev, c); err != nil {
-			return fmt.Errorf("install revision %d on %s: %w", rev, name, err)
-		}
-		i.Joined(name, rev)
+		i.Joined(name, rev.number)
 		return nil
 	}
 	return nil
@@ -245,23 +160,23 @@ func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error 
 
 // install gives a node's pod what a revision has: its plugins before its API server, its API server before its reporter. What the pod loses goes in
 // the opposite order. A pod that is replaced gets all of it together.
-func (i *Installer) install(ctx context.Context, name string, n core.Node, rev int, c Configuration) error {
-	if err := i.Pods.StartPlugins(ctx, name, c.Plugins); err != nil {
+func (i *Installer) install(ctx context.Context, name string, n core.Node, rev numbered) error {
+	if err := i.Pods.StartPlugins(ctx, name, rev.Plugins); err != nil {
 		return err
 	}
-	loaded := n.Loaded == rev && n.Up
+	loaded := n.Loaded == rev.number && n.Up
 	if i.Pods.Anew() && !loaded {
-		if err := i.sidecars(ctx, name, n, c); err != nil {
+		if err := i.sidecars(ctx, name, n, rev.Configuration); err != nil {
 			return err
 		}
 	}
 	if !loaded {
-		if err := i.Pods.RollOut(ctx, name, rev, c.File); err != nil {
+		if err := i.Pods.RollOut(ctx, name, rev.number, rev.File); err != nil {
 			return err
 		}
 		return errNotLoaded
 	}
-	return i.sidecars(ctx, name, n, c)
+	return i.sidecars(ctx, name, n, rev.Configuration)
 }
 
 // sidecars gives a node's reporter its sockets, and ends the plugins that a revision does not have.
@@ -299,23 +214,18 @@ func (i *Installer) show(ctx context.Context, desired *operated.RollOut) error {
 	for name := range i.installed {
 		if _, there := nodes[name]; !there {
 			delete(i.installed, name)
-			delete(i.assigned, name)
 			delete(i.back, name)
+			i.revisions.forget(name)
 		}
 	}
-	rev, c, installed := i.revision, i.current, maps.Clone(i.installed)
+	installed := maps.Clone(i.installed)
 	i.mu.Unlock()
-	return errors.Join(i.mirrors.sync(ctx, nodes, installed, rev, c), i.observe(ctx, nodes, desired, rev, c, installed))
+	rev, c := i.Current()
+	return errors.Join(i.mirrors.sync(ctx, nodes, installed, rev, c), i.observe(ctx, nodes, desired, installed))
 }
 
-// hasWanted reports whether a whole operator has assigned to a node what it wants.
-func (i *Installer) hasWanted(node string) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return reflect.DeepEqual(i.assigned[node].Configuration, i.wanted)
-}
-
-func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, desired *operated.RollOut, rev int, c Configuration, installed map[string]int) error {
+func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, desired *operated.RollOut, installed map[string]int) error {
+	rev, c := i.Current()
 	o := Observed{Desired: desired, Revision: rev, Converged: true}
 	keys, err := i.Client.CoreV1().Secrets(ManagedNamespace).List(ctx, metav1.ListOptions{LabelSelector: KeySelector})
 	if err != nil {
@@ -328,19 +238,13 @@ func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, des
 		}
 		o.Keys = append(o.Keys, k)
 	}
-	if i.Whole {
-		all, err := i.Revisions(ctx)
-		if err != nil {
-			return err
-		}
-		o.Revisions = slices.Sorted(maps.Keys(all))
-	} else {
-		for n := firstRevision + 1; n <= rev; n++ { // the installer removes none
-			o.Revisions = append(o.Revisions, n)
-		}
+	all, err := i.Revisions(ctx)
+	if err != nil {
+		return err
 	}
+	o.Revisions = slices.Sorted(maps.Keys(all))
 	for name, n := range nodes {
-		if i.Whole && !i.hasWanted(name) { // a revision with what is wanted may not be there yet
+		if !i.revisions.wanted(name) {
 			o.Converged = false
 		}
 		if installed[name] == rev {

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
@@ -59,8 +62,8 @@ func TestInstall(t *testing.T) {
 		{true, after, "start 2, report [2], stop [1]", ""},
 	} {
 		pods := &notedPods{anew: test.anew}
-		i := &Installer{Options: Options{Pods: pods}}
-		err := i.install(t.Context(), "cp-1", test.node, 3, want)
+		i := newInstaller(Options{Pods: pods})
+		err := i.install(t.Context(), "cp-1", test.node, numbered{3, want})
 		if got := strings.Join(pods.calls, ", "); got != test.want || errors.Is(err, errNotLoaded) != (test.notYet != "") {
 			t.Errorf("anew %t, loaded %d: %s, %v, want %s", test.anew, test.node.Loaded, got, err, test.want)
 		}
@@ -74,7 +77,8 @@ func TestRollBack(t *testing.T) {
 	}
 	pods := &notedPods{}
 	i := newInstaller(Options{Pods: pods, Client: fake.NewClientset(secret(2), secret(3))})
-	i.revision, i.installed["cp-1"], i.current = 3, 3, Configuration{Plugins: []revision.Plugin{{KeyID: 2}}}
+	newest := &made{last: numbered{3, Configuration{File: []byte("file"), Plugins: []revision.Plugin{{KeyID: 2}}}}}
+	i.revisions, i.installed["cp-1"] = newest, 3
 	if all, err := i.Revisions(t.Context()); err != nil || len(all) != 2 || string(all[2].File) != "file" {
 		t.Fatalf("%v, %v", all, err)
 	}
@@ -88,8 +92,37 @@ func TestRollBack(t *testing.T) {
 	if err := i.roll(t.Context(), nodes); err != nil || len(pods.calls) > 0 {
 		t.Errorf("%v, %v", err, pods.calls)
 	}
-	i.revision = 4
+	newest.last.number = 4
 	if err := i.roll(t.Context(), nodes); !errors.Is(err, errNotLoaded) || len(pods.calls) == 0 {
 		t.Errorf("%v, %v", err, pods.calls)
+	}
+}
+
+// Each node of a whole operator has the revision that its own installer pod has installed. Until that has what the operator wants, nothing has converged.
+func TestFollow(t *testing.T) {
+	pod := func(node string, revision int) *corev1.Pod {
+		p := operatorPod(appInstaller, fmt.Sprintf("installer-%d-%s", revision, node), node, corev1.PodPending, fmt.Sprintf("--revision=%d", revision))
+		p.Namespace = Namespace
+		return &p
+	}
+	file := map[string][]byte{configKey: []byte("file")}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigName(3)}, Data: file}
+	f := newFollowed(Options{Client: fake.NewClientset(pod("cp-1", 3), pod("cp-2", 2), secret), Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
+	if err := f.look(t.Context(), map[string]core.Node{"cp-1": {}, "cp-2": {}, "cp-3": {}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.want(t.Context(), secret, Configuration{File: file[configKey]}); err != nil {
+		t.Fatal(err)
+	}
+	for node, want := range map[string]int{"cp-1": 3, "cp-2": 2, "cp-3": firstRevision} {
+		if got := f.of(node); got.number != want || f.wanted(node) != (node == "cp-1") {
+			t.Errorf("%s is to have revision %d, want %d; what is wanted: %t", node, got.number, want, f.wanted(node))
+		}
+	}
+	if newest := f.newest(); newest.number != 3 || string(newest.File) != "file" {
+		t.Errorf("the newest is %+v", newest)
+	}
+	if f.forget("cp-1"); f.of("cp-1").number != firstRevision {
+		t.Error("another node of that name would have its revision")
 	}
 }

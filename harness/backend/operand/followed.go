@@ -1,0 +1,102 @@
+package operand
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kmsharness/kmsharness/operator/core"
+)
+
+// followed are the revisions of a whole operator, which makes them itself and assigns them to nodes by its installer pods.
+type followed struct {
+	Options
+	kubelet *kubelet
+
+	mu       sync.Mutex
+	last     numbered
+	assigned map[string]numbered // by node
+	asked    Configuration       // what the operator wants
+}
+
+func newFollowed(o Options) *followed {
+	return &followed{Options: o, kubelet: &kubelet{o}, last: numbered{number: firstRevision}, assigned: map[string]numbered{}}
+}
+
+// look notes what the installer pods have installed. A revision whose Secret is not there has no encryption configuration.
+func (f *followed) look(ctx context.Context, nodes map[string]core.Node) error {
+	assigned, err := f.kubelet.step(ctx, nodes)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for _, node := range slices.Sorted(maps.Keys(assigned)) {
+		if assigned[node] <= f.of(node).number {
+			continue
+		}
+		var c Configuration
+		s, err := f.Client.CoreV1().Secrets(Namespace).Get(ctx, ConfigName(assigned[node]), metav1.GetOptions{})
+		if err == nil {
+			c, err = ReadConfiguration(s)
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("read revision %d: %w", assigned[node], err)
+		}
+		f.assign(node, numbered{assigned[node], c})
+		f.Log.Info("an installer pod has ended", "node", node, "revision", assigned[node], "plugins", c.keyIDs())
+	}
+	return nil
+}
+
+func (f *followed) assign(node string, rev numbered) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.assigned[node] = rev
+	if rev.number >= f.last.number {
+		f.last = rev
+	}
+}
+
+// want makes no revision: the operator does.
+func (f *followed) want(_ context.Context, _ *corev1.Secret, c Configuration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = c
+	return nil
+}
+
+func (f *followed) newest() numbered {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
+}
+
+func (f *followed) of(node string) numbered {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if rev, there := f.assigned[node]; there {
+		return rev
+	}
+	return numbered{number: firstRevision}
+}
+
+// wanted: a revision with what is wanted may not be there yet.
+func (f *followed) wanted(node string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return reflect.DeepEqual(f.assigned[node].Configuration, f.asked)
+}
+
+func (f *followed) forget(node string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.assigned, node)
+}
