@@ -15,6 +15,8 @@ type Union struct {
 	Inertia Inertia `json:"inertia,omitzero"`
 	// UnknownStatus is one of UnknownRules; empty: UnknownYields.
 	UnknownStatus string `json:"unknownStatus,omitempty"`
+	// Leave: the status controller of another program writes the ClusterOperator, and the aggregator does not. Two writers would fight.
+	Leave bool `json:"leave,omitempty"`
 }
 
 // Rules for a condition whose status is neither good nor bad.
@@ -31,7 +33,7 @@ func UnknownRules() []string { return []string{UnknownYields, UnknownIsBad} }
 
 // Equal reports whether two unions are the same rule.
 func (u Union) Equal(o Union) bool {
-	return u.UnknownIsBad() == o.UnknownIsBad() && u.Inertia.All == o.Inertia.All && maps.Equal(u.Inertia.Types, o.Inertia.Types)
+	return u.Leave == o.Leave && u.UnknownIsBad() == o.UnknownIsBad() && u.Inertia.All == o.Inertia.All && maps.Equal(u.Inertia.Types, o.Inertia.Types)
 }
 
 // UnknownIsBad reports whether the rule is library-go's.

@@ -14,21 +14,23 @@ import (
 
 // Options are the flags.
 type Options struct {
-	Kubeconfig     string
-	Operator       string
-	Interval       time.Duration
-	NodeSelector   string
-	PodSelector    string
-	PodNamespace   string
-	PodNodeLabel   string
-	KMSActive      string
-	Inertia        []string
-	UnknownStatus  string
-	MetricsAddress string
-	LogFormat      string
-	LeaderElect    bool
-	Lease          LeaseOptions
-	Stream         StreamOptions
+	Kubeconfig    string
+	Operator      string
+	Interval      time.Duration
+	NodeSelector  string
+	PodSelector   string
+	PodNamespace  string
+	PodNodeLabel  string
+	KMSActive     string
+	Inertia       []string
+	UnknownStatus string
+	// ClusterOperator is unite or leave.
+	ClusterOperator string
+	MetricsAddress  string
+	LogFormat       string
+	LeaderElect     bool
+	Lease           LeaseOptions
+	Stream          StreamOptions
 }
 
 // StreamOptions are the flags for reporters that stream; none is served without an address.
@@ -50,10 +52,13 @@ type LeaseOptions struct {
 	RetryPeriod   time.Duration
 }
 
-// The values of --kms-active and --log-format.
+// The values of --kms-active, --cluster-operator and --log-format.
 const (
 	kmsAuto   = "auto"
 	kmsAlways = "always"
+
+	operatorUnite = "unite"
+	operatorLeave = "leave"
 
 	logJSON = "json"
 	logText = "text"
@@ -62,13 +67,14 @@ const (
 // Defaults are what production needs; the lease times are those of kube-controller-manager.
 func Defaults() Options {
 	return Options{
-		Operator:       "kubeapiserver",
-		Interval:       contract.DefaultTiming().Interval,
-		NodeSelector:   "node-role.kubernetes.io/control-plane",
-		KMSActive:      kmsAuto,
-		UnknownStatus:  contract.UnknownRules()[0],
-		MetricsAddress: "127.0.0.1:9798",
-		LogFormat:      logJSON,
+		Operator:        "kubeapiserver",
+		Interval:        contract.DefaultTiming().Interval,
+		NodeSelector:    "node-role.kubernetes.io/control-plane",
+		KMSActive:       kmsAuto,
+		UnknownStatus:   contract.UnknownRules()[0],
+		ClusterOperator: operatorUnite,
+		MetricsAddress:  "127.0.0.1:9798",
+		LogFormat:       logJSON,
 		Lease: LeaseOptions{
 			Namespace: "kms-health", Identity: identity(),
 			Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
@@ -98,6 +104,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.KMSActive, "kms-active", o.KMSActive, "auto: as apiservers.config.openshift.io/cluster says; always: do not look there")
 	f.StringSliceVar(&o.Inertia, "degraded-inertia", o.Inertia, "how long a condition must be True or Unknown before the ClusterOperator's Degraded shows it: a duration, and TYPE=DURATION for single types, such as 2m,NodeControllerDegraded=10m (default none)")
 	f.StringVar(&o.UnknownStatus, "unknown-status", o.UnknownStatus, "yields: a condition that is Unknown yields to bad ones in the ClusterOperator; is-bad: it is one of the bad ones, as in library-go")
+	f.StringVar(&o.ClusterOperator, "cluster-operator", o.ClusterOperator, "unite: write the union of the conditions to the ClusterOperator; leave: the status controller of another program does")
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "host:port of /metrics, /healthz and /readyz; empty for none")
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	f.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "work only while holding a lease")

@@ -33,6 +33,7 @@ func (o Options) Validate() []error {
 	_, err = contract.ParseInertia(o.Inertia)
 	c.noError("--degraded-inertia", err)
 	c.that(slices.Contains(contract.UnknownRules(), o.UnknownStatus), "--unknown-status %q: expected %s", o.UnknownStatus, strings.Join(contract.UnknownRules(), " or "))
+	c.that(o.ClusterOperator == operatorUnite || o.ClusterOperator == operatorLeave, "--cluster-operator %q: expected unite or leave", o.ClusterOperator)
 	c.that(o.LogFormat == logJSON || o.LogFormat == logText, "--log-format %q: expected json or text", o.LogFormat)
 	if o.MetricsAddress != "" {
 		_, _, err := net.SplitHostPort(o.MetricsAddress)

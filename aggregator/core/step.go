@@ -54,9 +54,12 @@ func Step(in Input, m Memory) Decision {
 	return d.Say(in, []Condition{degraded(nodes), available(nodes), progressing(nodes)})
 }
 
-// Say makes the rollups those that are given, and the ClusterOperator their union with the conditions of others.
+// Say makes the rollups those that are given, and the ClusterOperator, unless it is left to another, their union with the conditions of others.
 func (d Decision) Say(in Input, rollups []Condition) Decision {
 	d.Rollups, d.WriteRollups = settle(rollups, in.Observed.Conditions, in.Now)
+	if in.Union.Leave {
+		return d
+	}
 	united, expires := union(append(others(in.Observed.Conditions), d.Rollups...), in.Union, in.Now)
 	d.NextWake = sooner(d.NextWake, expires)
 	d.ClusterOperator, d.WriteClusterOperator = settle(united, in.ClusterOperator, in.Now)

@@ -141,3 +141,16 @@ func TestInertiaWakes(t *testing.T) {
 		t.Errorf("ClusterOperator Degraded is %s after the recovery", got)
 	}
 }
+
+// A ClusterOperator that is left to another program is not written, whatever stands there.
+func TestUnionLeft(t *testing.T) {
+	in := Input{Now: noon(), Union: contract.Union{Leave: true}, ClusterOperator: []Condition{{Type: contract.ClusterOperatorDegraded, Status: True}}}
+	rollups := []Condition{{Type: contract.ConditionDegraded, Status: False, Reason: "R"}}
+	if d := (Decision{}).Say(in, rollups); d.WriteClusterOperator || !d.WriteRollups {
+		t.Errorf("writes the ClusterOperator: %t, the rollups: %t", d.WriteClusterOperator, d.WriteRollups)
+	}
+	in.Union.Leave = false
+	if d := (Decision{}).Say(in, rollups); !d.WriteClusterOperator {
+		t.Error("without Leave the ClusterOperator is written")
+	}
+}
