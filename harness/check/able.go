@@ -155,6 +155,18 @@ func (ab *ability) aggregatorInCharge() spans {
 	return ran.and(path).and(ab.facts.network.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(ab.calm()).and(ab.facts.clocks.right("")).and(ab.facts.network.refused(history.RoleAggregator, "", "").not(ab.facts.complete))
 }
 
+// operatorStarts is how long an operator under test may take from its start until it has written the ClusterOperator. In library-go the lease of one that
+// was killed is valid for 137 s, and its successor tries to take it every 26 s.
+const operatorStarts = 3 * time.Minute
+
+// uniting is when whoever writes the ClusterOperator could do so. An operator under test that does has the aggregator's way to the API.
+func (ab *ability) uniting() spans {
+	if !ab.facts.run.Union.Leave {
+		return ab.aggregator
+	}
+	return ab.aggregator.and(ab.facts.processes.in(process{role: history.RoleOperator}, procUp).settled(operatorStarts))
+}
+
 // crossings of a link that lie between what the aggregator has to answer to and its answer, at most: the news comes to it; a step
 // that is under way looks, writes the rollups, removes, and writes the union; the next one looks and writes.
 const crossings = 12

@@ -27,10 +27,11 @@ func judgeUnion(v *Facts) (f Finding) {
 			}
 		}
 	}
+	judgeLeft(v, &f)
 	for _, suffix := range suffixes() {
 		unions := unions(v, suffix)
 		for _, s := range v.objects.clusterOperator(suffix) {
-			judged := v.able.aggregator.clip(s.span)
+			judged := v.able.uniting().clip(s.span)
 			if len(judged) == 0 || len(unions) == 0 {
 				continue
 			}
@@ -54,6 +55,18 @@ func judgeUnion(v *Facts) (f Finding) {
 		}
 	}
 	return f
+}
+
+// judgeLeft: an aggregator that leaves the ClusterOperator to another program does not write it.
+func judgeLeft(v *Facts, f *Finding) {
+	if !v.run.Union.Leave {
+		return
+	}
+	for _, r := range v.requests.all {
+		if r.aggregator() && r.write && v.isClusterOperator(r.Resource, r.Name) {
+			f.Violate(Violation{At: r.at, Seq: r.seq, Seen: "the aggregator writes the ClusterOperator, which is left to the operator", Allowed: "one writer"})
+		}
+	}
 }
 
 // suffixes are the conditions of the ClusterOperator.

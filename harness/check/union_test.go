@@ -260,3 +260,35 @@ func TestUnionOfAvailableHasNoInertia(t *testing.T) {
 		}
 	}
 }
+
+// An operator under test that writes the ClusterOperator is judged like the aggregator, while it runs, and the aggregator may not write it.
+func TestClusterOperatorLeftToAnOperator(t *testing.T) {
+	hides := func(co []history.Condition) []history.Condition {
+		co[0].Status = "False"
+		return co
+	}
+	for name, tt := range map[string]struct {
+		union  func([]history.Condition) []history.Condition
+		killed bool
+		seizes bool
+		want   Status
+	}{
+		"right":                         {want: Passed},
+		"hides a failure":               {union: hides, want: Failed},
+		"does not run":                  {union: hides, killed: true, want: NotJudged},
+		"the aggregator writes it, too": {seizes: true, want: Failed},
+	} {
+		w := newWorld(3, "1")
+		w.run.Union.Leave, w.bad.union, w.bad.seizes = true, tt.union, tt.seizes
+		operator := func(state string) { w.record("backend", &history.Process{Role: history.RoleOperator, State: state}) }
+		w.boot()
+		operator(history.ProcessReady)
+		if tt.killed {
+			operator(history.ProcessKilled)
+		}
+		w.at(190*sec, func(w *world) { w.fault("cp-1/1", "unhealthy") })
+		if got := statusOf(Run(w.finish(200*sec)), "UNION"); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}

@@ -50,6 +50,7 @@ type hooks struct {
 	meddle   bool                                                // the aggregator touches a foreign condition
 	owners   func(map[string][]string)
 	steady   bool // reporters without jitter
+	seizes   bool // the aggregator writes the ClusterOperator that is left to an operator
 }
 
 type fakePlugin struct {
@@ -510,7 +511,11 @@ func (w *world) unite(want map[string]value, message string) {
 		co = w.bad.union(co)
 	}
 	w.rv++
-	w.log.Record(w.now.Add(3*time.Millisecond), "audit", &history.Request{ResourceVersion: fmt.Sprint(w.rv), User: contract.AggregatorIdentity, Verb: "patch", Resource: "clusteroperators.config.openshift.io", Subresource: "status",
+	user := contract.AggregatorIdentity
+	if w.run.Union.Leave && !w.bad.seizes {
+		user = "operator"
+	}
+	w.log.Record(w.now.Add(3*time.Millisecond), "audit", &history.Request{ResourceVersion: fmt.Sprint(w.rv), User: user, Verb: "patch", Resource: "clusteroperators.config.openshift.io", Subresource: "status",
 		Name: "kube-apiserver", FieldManager: contract.AggregatorFieldManager, Code: 200, Received: w.now, Completed: w.now.Add(3 * time.Millisecond)})
 	w.log.Record(w.now.Add(3*time.Millisecond), "watch", &history.Object{Resource: "clusteroperators.config.openshift.io", Name: "kube-apiserver", ResourceVersion: fmt.Sprint(w.rv), Conditions: co})
 }
