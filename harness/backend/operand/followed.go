@@ -27,7 +27,7 @@ type followed struct {
 }
 
 func newFollowed(o Options) *followed {
-	return &followed{Options: o, kubelet: &kubelet{o}, last: numbered{number: firstRevision}, assigned: map[string]numbered{}}
+	return &followed{Options: o, kubelet: &kubelet{o, map[string]corev1.ConditionStatus{}}, last: numbered{number: firstRevision}, assigned: map[string]numbered{}}
 }
 
 // look notes what the installer pods have installed. A revision whose Secret is not there has no encryption configuration.

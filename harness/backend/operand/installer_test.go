@@ -107,8 +107,10 @@ func TestFollow(t *testing.T) {
 	}
 	file := map[string][]byte{configKey: []byte("file")}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigName(3)}, Data: file}
-	f := newFollowed(Options{Client: fake.NewClientset(pod("cp-1", 3), pod("cp-2", 2), secret), Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
-	if err := f.look(t.Context(), map[string]core.Node{"cp-1": {}, "cp-2": {}, "cp-3": {}}); err != nil {
+	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	client := fake.NewClientset(pod("cp-1", 3), pod("cp-2", 2), secret, node("cp-1"), node("cp-2"), node("cp-3"))
+	f := newFollowed(Options{Client: client, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
+	if err := f.look(t.Context(), map[string]core.Node{"cp-1": {}, "cp-2": {}, "cp-3": {Unavailable: true}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.want(t.Context(), secret, Configuration{File: file[configKey]}); err != nil {
@@ -117,6 +119,11 @@ func TestFollow(t *testing.T) {
 	for node, want := range map[string]int{"cp-1": 3, "cp-2": 2, "cp-3": firstRevision} {
 		if got := f.of(node); got.number != want || f.wanted(node) != (node == "cp-1") {
 			t.Errorf("%s is to have revision %d, want %d; what is wanted: %t", node, got.number, want, f.wanted(node))
+		}
+	}
+	for name, want := range map[string]corev1.ConditionStatus{"cp-1": corev1.ConditionTrue, "cp-3": corev1.ConditionUnknown} {
+		if n, err := client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{}); err != nil || len(n.Status.Conditions) != 1 || n.Status.Conditions[0].Status != want {
+			t.Errorf("%s: %v, %v, want Ready %s", name, n.Status.Conditions, err, want)
 		}
 	}
 	if newest := f.newest(); newest.number != 3 || string(newest.File) != "file" {

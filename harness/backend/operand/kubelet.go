@@ -2,20 +2,27 @@ package operand
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kmsharness/kmsharness/operator/core"
 )
 
-// kubelet does what kubelets do with the pods that a whole operator creates: installer, pruner and guard.
-type kubelet struct{ Options }
+// kubelet does what kubelets do for a whole operator: with the pods that it creates, installer, pruner and guard, and with the condition of the nodes that
+// it looks at.
+type kubelet struct {
+	Options
+	ready map[string]corev1.ConditionStatus // what was written, by node
+}
 
 // labels of pods that an operator creates, by the label "app".
 const (
@@ -81,10 +88,36 @@ func installedRevision(pod *corev1.Pod) (int, error) {
 	return 0, fmt.Errorf("installer pod %s: expected an argument --revision=N", pod.Name)
 }
 
+// showReady writes the condition Ready of nodes where it has changed. Of a node whose kubelet does not run it is Unknown.
+func (k *kubelet) showReady(ctx context.Context, nodes map[string]core.Node) error {
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		ready := corev1.ConditionTrue
+		if nodes[name].Unavailable {
+			ready = corev1.ConditionUnknown
+		}
+		if k.ready[name] == ready {
+			continue
+		}
+		patch, err := json.Marshal(corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready,
+			LastTransitionTime: metav1.NewTime(k.Clock.Now())}}}})
+		if err == nil {
+			_, err = k.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+		}
+		if err != nil {
+			return fmt.Errorf("write the condition Ready of node %s: %w", name, err)
+		}
+		k.ready[name] = ready
+	}
+	return nil
+}
+
 // step carries out the plan, and gives the revisions that nodes are to have.
 func (k *kubelet) step(ctx context.Context, nodes map[string]core.Node) (map[string]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	if err := k.showReady(ctx, nodes); err != nil {
+		return nil, err
+	}
 	list, err := k.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app in (" + appInstaller + "," + appPruner + "," + appGuard + ")"})
 	if err != nil {
 		return nil, fmt.Errorf("list the operator's pods: %w", err)
