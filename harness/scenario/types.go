@@ -88,6 +88,8 @@ type ClusterOperator struct {
 	DegradedInertia []string
 	// UnknownStatus is one of contract.UnknownRules, the default first.
 	UnknownStatus string
+	// Left: the operator under test writes the ClusterOperator, by these rules. No scenario file says so.
+	Left bool
 }
 
 // Union is the value of the flags. Inertia that cannot be parsed is none: the validation has reported it.
@@ -96,7 +98,7 @@ func (c ClusterOperator) Union() contract.Union {
 	if err != nil {
 		inertia = contract.Inertia{}
 	}
-	return contract.Union{Inertia: inertia, UnknownStatus: c.UnknownStatus}
+	return contract.Union{Inertia: inertia, UnknownStatus: c.UnknownStatus, Leave: c.Left}
 }
 
 // Values of Topology.Start.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -59,7 +60,7 @@ func (f *Fit) ofOperator() {
 	}
 }
 
-// ofWholeOperator names what the harness cannot do where the operator installs revisions itself, and excuses what two programs write.
+// ofWholeOperator names what the harness cannot do where the operator installs revisions itself, and leaves the ClusterOperator to it.
 func (f *Fit) ofWholeOperator() {
 	if !f.Scenario.Topology.ByOperator() {
 		return
@@ -72,13 +73,21 @@ func (f *Fit) ofWholeOperator() {
 			f.lacks("--operator-door whole: node: a pod begins with the revision of the operator's installer pod, and the harness joins nodes with the newest")
 		}
 	}
+	if u := f.Scenario.ClusterOperator; len(u.DegradedInertia) > 0 || u.UnknownStatus != "" {
+		f.lacks("--operator-door whole: clusterOperator: a whole operator has rules of its own")
+	}
 	slices.Sort(f.Unsupported)
 	f.Unsupported = slices.Compact(f.Unsupported)
-	const why = "a whole operator writes the conditions of the ClusterOperator, too, by rules of its own"
 	copied := *f.Scenario
-	copied.Excused = append(slices.Clone(copied.Excused), scenario.Excuse{Invariant: "UNION", Reason: why})
+	copied.ClusterOperator = wholeClusterOperator()
 	f.Scenario = &copied
-	f.Notes = append(f.Notes, "UNION fails nothing: "+why)
+	f.Notes = append(f.Notes, "the operator under test writes the ClusterOperator, and UNION judges it by library-go's rules")
+}
+
+// wholeClusterOperator are the rules of the kube-apiserver operator (docs/contract.md, "Inertia and Unknown, as in library-go").
+func wholeClusterOperator() scenario.ClusterOperator {
+	return scenario.ClusterOperator{Left: true, UnknownStatus: contract.UnknownIsBad,
+		DegradedInertia: []string{"2m", "NodeControllerDegraded=10m", "StaticPodsDegraded=10m", "GuardControllerDegraded=10m"}}
 }
 
 // rollPatience is by how much an operator is slower on kind, where every change is a revision of the pods, and one node after another gets it: a switch

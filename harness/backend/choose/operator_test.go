@@ -60,10 +60,19 @@ func TestFitOfWholeOperator(t *testing.T) {
 			if len(f.Unsupported) != want {
 				t.Errorf("%s with door %s: unsupported %q, want %d", action.Verb(), door, f.Unsupported, want)
 			}
-			if len(f.Scenario.Excused) != want || len(s.Excused) > 0 {
-				t.Errorf("%s with door %s: excused %v, and %v in the scenario itself", action.Verb(), door, f.Scenario.Excused, s.Excused)
+			if left := f.Scenario.ClusterOperator.Union().Leave; left != (door == live.DoorWhole) || s.ClusterOperator.Left {
+				t.Errorf("%s with door %s: the ClusterOperator is left to the operator: %t, and %t in the scenario itself", action.Verb(), door, left, s.ClusterOperator.Left)
 			}
 		}
+	}
+}
+
+// A whole operator has rules of its own for the ClusterOperator.
+func TestFitOfWholeOperatorWithInertia(t *testing.T) {
+	s := &scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}, ClusterOperator: scenario.ClusterOperator{DegradedInertia: []string{"1m"}}}
+	o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "operator", OperatorDoor: live.DoorWhole}}}
+	if f := o.Fit(s, "local"); len(f.Unsupported) != 1 {
+		t.Errorf("unsupported %q, want one reason", f.Unsupported)
 	}
 }
 

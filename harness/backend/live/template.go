@@ -5,7 +5,7 @@ import "strings"
 // Placeholders are what a command template may contain.
 func Placeholders() []string {
 	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
-		"contract", "operator", "version", "connectivity", "instance", "leaderElect", "degradedInertia", "unknownStatus",
+		"contract", "operator", "version", "connectivity", "instance", "leaderElect", "degradedInertia", "unknownStatus", "clusterOperator",
 		"publish", "aggregators", "streamAddress", "streamCertificate", "streamKey", "streamClientCA"}
 }
 
@@ -17,7 +17,7 @@ const (
 	DefaultAggregator = "kms-health-aggregator --kubeconfig={kubeconfig} --interval={interval} --operator={operator}" +
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
 		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +
-		" --degraded-inertia={degradedInertia} --unknown-status={unknownStatus}"
+		" --degraded-inertia={degradedInertia} --unknown-status={unknownStatus} --cluster-operator={clusterOperator}"
 	// What they are given besides, where reporters stream.
 	StreamingReporter   = " --publish={publish} --aggregators={aggregators}"
 	StreamingAggregator = " --stream-address={streamAddress} --stream-certificate={streamCertificate} --stream-key={streamKey}" +
