@@ -100,13 +100,12 @@ func (i *installer) RollOut(_ context.Context, name string, rev int, file []byte
 	return i.want(name, "roll out", func(c *content) { c.config, c.file = rev, file })
 }
 
-// Nodes implements operator.Executor. What is wanted of a pod counts as there: the operator waits for what its plugins report and what its API server
-// has loaded, as ever.
+// Nodes implements operator.Executor. What is wanted of a pod counts as there, but for new settings of a plugin that runs: the operator waits for what its
+// plugins report and what its API server has loaded, as ever.
 func (i *installer) Nodes(ctx context.Context) (map[string]core.Node, error) {
 	nodes, err := i.inPlace.Nodes(ctx)
 	for name, n := range nodes {
-		want := i.revisions.of(name)
-		n.Plugins, n.Reporter = want.configs(), slices.Clone(want.sockets)
+		n.Plugins, n.Reporter = i.revisions.plugins(name), i.revisions.of(name).sockets
 		nodes[name] = n
 	}
 	return nodes, err

@@ -73,6 +73,20 @@ func (r *podRevisions) of(name string) content {
 	return r.wanted[name].clone()
 }
 
+// plugins are those that an operator is told to run in a node's pod: what is wanted counts as there, but of a plugin that runs with other settings
+// nothing else would tell whether the pod has been replaced.
+func (r *podRevisions) plugins(name string) map[uint64]config.Plugin {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.wanted[name].configs()
+	for id, runs := range r.has[name].configs() {
+		if _, stays := all[id]; stays {
+			all[id] = runs
+		}
+	}
+	return all
+}
+
 // change changes what is wanted.
 func (r *podRevisions) change(name string, now time.Time, change func(*content)) {
 	r.mu.Lock()

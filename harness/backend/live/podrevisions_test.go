@@ -1,10 +1,12 @@
 package live
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -90,4 +92,30 @@ func TestPodRevisionsRolledBack(t *testing.T) {
 	if _, number := r.next("cp-1"); number != firstPod+3 {
 		t.Errorf("it goes forward to revision %d", number)
 	}
+}
+
+// A plugin that is asked for counts as there. One that runs keeps its settings until its pod has been replaced, and one that is to end does not run.
+func TestPluginsOfPodRevisions(t *testing.T) {
+	r, now := newPodRevisions(), time.Unix(0, 0)
+	ask := func(plugins ...revision.Plugin) {
+		r.change("cp-1", now, func(c *content) { c.plugins = plugins })
+	}
+	settings := func(hash string) config.Plugin { return config.Plugin{Content: hash} }
+	expect := func(what string, want map[uint64]config.Plugin) {
+		t.Helper()
+		if got := r.plugins("cp-1"); !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	ask(revision.Plugin{KeyID: 1, Config: settings("a")})
+	expect("asked for", map[uint64]config.Plugin{1: settings("a")})
+	c, _ := r.next("cp-1")
+	r.installed("cp-1", c)
+	ask(revision.Plugin{KeyID: 1, Config: settings("b")}, revision.Plugin{KeyID: 2})
+	expect("other settings, and another one", map[uint64]config.Plugin{1: settings("a"), 2: {}})
+	c, _ = r.next("cp-1")
+	r.installed("cp-1", c)
+	expect("replaced", map[uint64]config.Plugin{1: settings("b"), 2: {}})
+	ask(revision.Plugin{KeyID: 2})
+	expect("to end", map[uint64]config.Plugin{2: {}})
 }
