@@ -6,16 +6,20 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -209,7 +213,11 @@ func (ds *dataset) readOne(ctx context.Context, n *Node, name string) error {
 	defer cancel()
 	d := history.Data{Op: history.DataRead, Object: written.Object, Node: n.Name}
 	of := ds.of(name)
-	got, err := n.direct().Resource(of.Resource).Namespace(dataNamespace).Get(reading, name, metav1.GetOptions{})
+	var got *unstructured.Unstructured
+	err := untilAnswered(reading, func(ctx context.Context) (err error) {
+		got, err = n.direct().Resource(of.Resource).Namespace(dataNamespace).Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
 	if err == nil {
 		var value []byte
 		if value, err = of.value(got); err == nil {
@@ -218,6 +226,22 @@ func (ds *dataset) readOne(ctx context.Context, n *Node, name string) error {
 	}
 	ds.recordData(d, err) // what it should be the checker knows: a write that failed may have been made
 	return ctx.Err()
+}
+
+// readAgain is the pause before a read that was not answered is tried again.
+const readAgain = 250 * time.Millisecond
+
+// untilAnswered tries a request again until the API server answers or ctx ends: its pod may be replaced while objects are read, and comes back.
+func untilAnswered(ctx context.Context, request func(context.Context) error) (err error) {
+	ended := wait.PollUntilContextCancel(ctx, readAgain, true, func(ctx context.Context) (bool, error) {
+		err = request(ctx)
+		var answer apierrors.APIStatus
+		return err == nil || errors.As(err, &answer), nil
+	})
+	if err == nil {
+		return ended
+	}
+	return err
 }
 
 // migrateData is a storage migration without a switch: after a rotation nothing is left under the old KEK.
