@@ -93,12 +93,13 @@ func (d *decision) startOn(name string) {
 			d.at(StagePlugins, "plugin %d cannot start on %s", p.KeyID, list(waits))
 			continue
 		}
-		if there && d.replaced != "" && d.replaced != name {
-			d.at(StagePlugins, "plugin %d is started anew on %s", p.KeyID, d.replaced)
-			continue
-		}
 		if there {
-			d.replaced = name
+			if d.replaced == "" {
+				d.replaced = name
+			}
+			if d.at(StagePlugins, "plugin %d is started anew on %s", p.KeyID, d.replaced); d.replaced != name {
+				continue
+			}
 		}
 		start = append(start, p)
 	}

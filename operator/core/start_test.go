@@ -90,6 +90,9 @@ func TestOneAfterAnother(t *testing.T) {
 	if got := started(o); got != "cp-2" {
 		t.Errorf("then on %q", got)
 	}
+	if p := core.Decide(o, core.DefaultOptions(), now); !progresses(p) {
+		t.Errorf("it is done before the last one: %v", p.Conditions)
+	}
 	o = atRest(t)
 	o.Wanted, o.Keys[0].Plugin, o.PluginConfigs[0].Plugins[0].Config = wants(config.KMS, newer), newer, newer
 	node(&o, "cp-1", func(n *core.Node) {
@@ -104,6 +107,10 @@ func TestOneAfterAnother(t *testing.T) {
 	if got := started(o); got != "cp-1" {
 		t.Errorf("with another image on %q", got)
 	}
+}
+
+func progresses(p core.Plan) bool {
+	return slices.ContainsFunc(p.Conditions, func(c core.Condition) bool { return c.Type == core.ConditionProgressing && c.Status })
 }
 
 // TestCannotStart: a plugin that cannot start is degraded, with the words of the kubelet, and never only in progress.
