@@ -73,7 +73,7 @@ func (f *Fit) ofWholeOperator() {
 			f.lacks("--operator-door whole: node: a pod begins with the revision of the operator's installer pod, and the harness joins nodes with the newest")
 		}
 	}
-	if u := f.Scenario.ClusterOperator; len(u.DegradedInertia) > 0 || u.UnknownStatus != "" {
+	if !f.Scenario.ClusterOperator.Union().Equal(contract.Union{}) {
 		f.lacks("--operator-door whole: clusterOperator: a whole operator has rules of its own")
 	}
 	slices.Sort(f.Unsupported)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
@@ -69,10 +70,12 @@ func TestFitOfWholeOperator(t *testing.T) {
 
 // A whole operator has rules of its own for the ClusterOperator.
 func TestFitOfWholeOperatorWithInertia(t *testing.T) {
-	s := &scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}, ClusterOperator: scenario.ClusterOperator{DegradedInertia: []string{"1m"}}}
 	o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "operator", OperatorDoor: live.DoorWhole}}}
-	if f := o.Fit(s, "local"); len(f.Unsupported) != 1 {
-		t.Errorf("unsupported %q, want one reason", f.Unsupported)
+	for want, rules := range map[int]scenario.ClusterOperator{0: {UnknownStatus: contract.UnknownYields}, 1: {DegradedInertia: []string{"1m"}}} {
+		s := &scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}, ClusterOperator: rules}
+		if f := o.Fit(s, "local"); len(f.Unsupported) != want {
+			t.Errorf("%+v: unsupported %q, want %d reasons", rules, f.Unsupported, want)
+		}
 	}
 }
 
