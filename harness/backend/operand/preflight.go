@@ -2,11 +2,8 @@ package operand
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	"time"
 
-	"github.com/google/uuid"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,11 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/operator/config"
-	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/exchange"
-	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
 // preflightPods runs the checks of pre-flight pods, as kubelet and container would.
@@ -67,7 +60,7 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	p.Log.Info("a pre-flight check begins", "pod", pod.Namespace+"/"+pod.Name)
-	result := p.try(ctx, plugin)
+	result := p.Pods.Check(ctx, plugin, "")
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -87,19 +80,6 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 		return fmt.Errorf("write its status: %w", err)
 	}
 	return nil
-}
-
-// try starts the plugin and checks it.
-func (p *preflightPods) try(ctx context.Context, plugin config.Plugin) core.Preflight {
-	ctx, cancel := context.WithTimeout(ctx, operated.Check)
-	defer cancel()
-	client, end, err := p.Pods.Try(ctx, plugin)
-	if err != nil {
-		return core.Preflight{Message: err.Error()}
-	}
-	defer end()
-	return preflight.Check(ctx, client, "", preflight.Options{Time: preflight.Real(p.Clock), Random: rand.Reader, UID: uuid.NewString, Pause: 250 * time.Millisecond,
-		Call: exchange.CheckCall(operated.Check)})
 }
 
 // plugin is what is checked: the newest plugin of the configuration beside the pod, or of the cluster's APIServer configuration where there is none.
