@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +17,10 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
-// Installer rolls out what an operator wants: each change of the Secret DesiredName is a revision, which one node after another gets.
+// Installer rolls out what an operator wants: each change of the Secret staticpods.DesiredName is a revision, which one node after another gets.
 type Installer struct {
 	Options
 	mirrors *mirrors
@@ -28,11 +30,11 @@ type Installer struct {
 	mu        sync.Mutex
 	revision  int // the newest
 	desired   map[string][]byte
-	current   Configuration // of the newest revision; zero before there is one
+	current   staticpods.Configuration // of the newest revision; zero before there is one
 	installed map[string]int
-	assigned  map[string]assignment // by the pods of a whole operator, to nodes
-	wanted    Configuration         // by a whole operator
-	back      map[string]int        // nodes that were rolled back, with the newest revision of that time: they stay until there is another
+	assigned  map[string]assignment    // by the pods of a whole operator, to nodes
+	wanted    staticpods.Configuration // by a whole operator
+	back      map[string]int           // nodes that were rolled back, with the newest revision of that time: they stay until there is another
 }
 
 // firstRevision is that of the pods that an operator finds. It has no encryption configuration.
@@ -46,11 +48,11 @@ func newInstaller(o Options) *Installer {
 // assignment is the revision that a node is to have, and what is in it; zero before it has one.
 type assignment struct {
 	revision int
-	Configuration
+	staticpods.Configuration
 }
 
-// Current is the newest revision, with which a new pod begins. Configuration is zero if it has no encryption configuration.
-func (i *Installer) Current() (int, Configuration) {
+// Current is the newest revision, with which a new pod begins. The configuration is zero if it has no encryption configuration.
+func (i *Installer) Current() (int, staticpods.Configuration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.revision, i.current
@@ -64,20 +66,20 @@ func (i *Installer) Joined(node string, revision int) {
 }
 
 // Revisions reads the revisions that there are with an encryption configuration, by number.
-func (i *Installer) Revisions(ctx context.Context) (map[int]Configuration, error) {
+func (i *Installer) Revisions(ctx context.Context) (map[int]staticpods.Configuration, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	list, err := i.Client.CoreV1().Secrets(Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list the revisions: %w", err)
 	}
-	all := map[int]Configuration{}
+	all := map[int]staticpods.Configuration{}
 	for n := range list.Items {
 		number, is := revisionNamed(list.Items[n].Name)
 		if !is {
 			continue
 		}
-		if all[number], err = ReadConfiguration(&list.Items[n]); err != nil {
+		if all[number], err = staticpods.ReadConfiguration(&list.Items[n]); err != nil {
 			return nil, err
 		}
 	}
@@ -138,10 +140,10 @@ func (i *Installer) follow(ctx context.Context, nodes map[string]core.Node) erro
 		if assigned[node] <= has {
 			continue
 		}
-		var c Configuration
-		s, err := i.Client.CoreV1().Secrets(Namespace).Get(ctx, ConfigName(assigned[node]), metav1.GetOptions{})
+		var c staticpods.Configuration
+		s, err := i.Client.CoreV1().Secrets(Namespace).Get(ctx, staticpods.ConfigName(assigned[node]), metav1.GetOptions{})
 		if err == nil {
-			c, err = ReadConfiguration(s)
+			c, err = staticpods.ReadConfiguration(s)
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("read revision %d: %w", assigned[node], err)
@@ -152,7 +154,7 @@ func (i *Installer) follow(ctx context.Context, nodes map[string]core.Node) erro
 			i.revision, i.current = assigned[node], c
 		}
 		i.mu.Unlock()
-		i.Log.Info("an installer pod has ended", "node", node, "revision", assigned[node], "plugins", c.keyIDs())
+		i.Log.Info("an installer pod has ended", "node", node, "revision", assigned[node], "plugins", c.KeyIDs())
 	}
 	return nil
 }
@@ -161,14 +163,14 @@ func (i *Installer) follow(ctx context.Context, nodes map[string]core.Node) erro
 func (i *Installer) read(ctx context.Context) (*operated.RollOut, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	s, err := i.Client.CoreV1().Secrets(ManagedNamespace).Get(ctx, DesiredName, metav1.GetOptions{})
+	s, err := i.Client.CoreV1().Secrets(ManagedNamespace).Get(ctx, staticpods.DesiredName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration that is wanted: %w", err)
 	}
-	c, err := ReadConfiguration(s)
+	c, err := staticpods.ReadConfiguration(s)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +182,7 @@ func (i *Installer) read(ctx context.Context) (*operated.RollOut, error) {
 }
 
 // revise makes a revision of a configuration, unless the newest has it.
-func (i *Installer) revise(ctx context.Context, s *corev1.Secret, c Configuration) error {
+func (i *Installer) revise(ctx context.Context, s *corev1.Secret, c staticpods.Configuration) error {
 	if i.Whole {
 		i.mu.Lock()
 		defer i.mu.Unlock()
@@ -193,7 +195,7 @@ func (i *Installer) revise(ctx context.Context, s *corev1.Secret, c Configuratio
 	if same {
 		return nil
 	}
-	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigName(next)}, Data: s.Data}
+	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: staticpods.ConfigName(next)}, Data: s.Data}
 	_, err := i.Client.CoreV1().Secrets(Namespace).Create(ctx, copied, metav1.CreateOptions{FieldManager: fieldManager})
 	if apierrors.IsAlreadyExists(err) { // the answer to a request before was lost
 		_, err = i.Client.CoreV1().Secrets(Namespace).Update(ctx, copied, metav1.UpdateOptions{FieldManager: fieldManager})
@@ -204,7 +206,7 @@ func (i *Installer) revise(ctx context.Context, s *corev1.Secret, c Configuratio
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.revision, i.desired, i.current = next, s.Data, c
-	i.Log.Info("a new revision", "revision", next, "plugins", c.keyIDs())
+	i.Log.Info("a new revision", "revision", next, "plugins", c.KeyIDs())
 	return nil
 }
 
@@ -245,7 +247,7 @@ func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error 
 
 // install gives a node's pod what a revision has: its plugins before its API server, its API server before its reporter. What the pod loses goes in
 // the opposite order. A pod that is replaced gets all of it together.
-func (i *Installer) install(ctx context.Context, name string, n core.Node, rev int, c Configuration) error {
+func (i *Installer) install(ctx context.Context, name string, n core.Node, rev int, c staticpods.Configuration) error {
 	if err := i.Pods.StartPlugins(ctx, name, c.Plugins); err != nil {
 		return err
 	}
@@ -265,15 +267,15 @@ func (i *Installer) install(ctx context.Context, name string, n core.Node, rev i
 }
 
 // sidecars gives a node's reporter its sockets, and ends the plugins that a revision does not have.
-func (i *Installer) sidecars(ctx context.Context, name string, n core.Node, c Configuration) error {
-	if !sameSet(n.Reporter, c.keyIDs()) {
-		if err := i.Pods.Report(ctx, name, c.keyIDs()); err != nil {
+func (i *Installer) sidecars(ctx context.Context, name string, n core.Node, c staticpods.Configuration) error {
+	if !sameSet(n.Reporter, c.KeyIDs()) {
+		if err := i.Pods.Report(ctx, name, c.KeyIDs()); err != nil {
 			return err
 		}
 	}
 	var ends []uint64
 	for id := range n.Plugins {
-		if !slices.Contains(c.keyIDs(), id) {
+		if !slices.Contains(c.KeyIDs(), id) {
 			ends = append(ends, id)
 		}
 	}
@@ -315,13 +317,16 @@ func (i *Installer) hasWanted(node string) bool {
 	return reflect.DeepEqual(i.assigned[node].Configuration, i.wanted)
 }
 
-func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, desired *operated.RollOut, rev int, c Configuration, installed map[string]int) error {
+func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, desired *operated.RollOut, rev int, c staticpods.Configuration, installed map[string]int) error {
 	o := Observed{Desired: desired, Revision: rev, Converged: true}
 	keys, err := i.Client.CoreV1().Secrets(ManagedNamespace).List(ctx, metav1.ListOptions{LabelSelector: KeySelector})
 	if err != nil {
 		return fmt.Errorf("list the keys: %w", err)
 	}
 	for n := range keys.Items {
+		if !strings.HasPrefix(keys.Items[n].Name, keyPrefix) {
+			continue
+		}
 		k, err := ReadKey(&keys.Items[n])
 		if err != nil {
 			return err

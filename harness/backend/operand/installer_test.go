@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // notedPods notes what is done to a pod.
@@ -47,7 +48,7 @@ func TestInstall(t *testing.T) {
 	before := core.Node{Up: true, Loaded: 2, Plugins: map[uint64]config.Plugin{1: {}}, Reporter: []uint64{1}}
 	after := before
 	after.Loaded = 3
-	want := Configuration{Plugins: []revision.Plugin{{KeyID: 2}}}
+	want := staticpods.Configuration{Plugins: []revision.Plugin{{KeyID: 2}}}
 	for _, test := range []struct {
 		anew         bool
 		node         core.Node
@@ -70,11 +71,11 @@ func TestInstall(t *testing.T) {
 // A node that was rolled back stays until there is another revision. One that could not be made anew is as before.
 func TestRollBack(t *testing.T) {
 	secret := func(n int) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigName(n)}, Data: map[string][]byte{configKey: []byte("file")}}
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: staticpods.ConfigName(n)}, Data: map[string][]byte{staticpods.ConfigKey: []byte("file")}}
 	}
 	pods := &notedPods{}
 	i := newInstaller(Options{Pods: pods, Client: fake.NewClientset(secret(2), secret(3))})
-	i.revision, i.installed["cp-1"], i.current = 3, 3, Configuration{Plugins: []revision.Plugin{{KeyID: 2}}}
+	i.revision, i.installed["cp-1"], i.current = 3, 3, staticpods.Configuration{Plugins: []revision.Plugin{{KeyID: 2}}}
 	if all, err := i.Revisions(t.Context()); err != nil || len(all) != 2 || string(all[2].File) != "file" {
 		t.Fatalf("%v, %v", all, err)
 	}

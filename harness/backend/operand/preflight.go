@@ -12,32 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // preflightPods runs the checks of pre-flight pods, as kubelet and container would.
 type preflightPods struct{ Options }
 
-const (
-	preflightName     = "kms-preflight"
-	preflightSelector = "app=openshift-kms-preflight"
-	// preflightSecret has the encryption configuration whose newest plugin is checked.
-	preflightSecret = preflightName + "-encryption-config"
-	// preflightHash is the annotation with the hash of the configuration.
-	preflightHash = "encryption.apiserver.operator.openshift.io/kms-preflight-config-hash"
-)
-
-// Conditions of a pre-flight pod.
-const (
-	preflightResult    corev1.PodConditionType = "KMSPreflightResult"
-	preflightConfig    corev1.PodConditionType = "KMSPreflightConfigHash"
-	preflightRemoteKey corev1.PodConditionType = "KMSPreflightRemoteKeyID"
-)
-
 // step runs the check of the first pod that has no result.
 func (p *preflightPods) step(ctx context.Context) error {
 	listing, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, err := p.Client.CoreV1().Pods("").List(listing, metav1.ListOptions{LabelSelector: preflightSelector})
+	list, err := p.Client.CoreV1().Pods("").List(listing, metav1.ListOptions{LabelSelector: staticpods.PreflightSelector})
 	if err != nil {
 		return fmt.Errorf("list the pre-flight pods: %w", err)
 	}
@@ -71,10 +56,10 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 	now := metav1.NewTime(p.Clock.Now())
 	pod.Status.Phase = phase
 	pod.Status.Conditions = append(pod.Status.Conditions,
-		corev1.PodCondition{Type: preflightResult, Status: status, Reason: reason, Message: result.Message, LastTransitionTime: now},
-		corev1.PodCondition{Type: preflightConfig, Status: corev1.ConditionTrue, Message: pod.Annotations[preflightHash], LastTransitionTime: now})
+		corev1.PodCondition{Type: staticpods.PreflightResult, Status: status, Reason: reason, Message: result.Message, LastTransitionTime: now},
+		corev1.PodCondition{Type: staticpods.PreflightConfig, Status: corev1.ConditionTrue, Message: pod.Annotations[staticpods.PreflightHash], LastTransitionTime: now})
 	if result.KEK != "" {
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: preflightRemoteKey, Status: corev1.ConditionTrue, Message: result.KEK, LastTransitionTime: now})
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: staticpods.PreflightRemoteKey, Status: corev1.ConditionTrue, Message: result.KEK, LastTransitionTime: now})
 	}
 	if _, err := p.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("write its status: %w", err)
@@ -84,9 +69,9 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 
 // plugin is what is checked: the newest plugin of the configuration beside the pod, or of the cluster's APIServer configuration where there is none.
 func (p *preflightPods) plugin(ctx context.Context, namespace string) (config.Plugin, error) {
-	s, err := p.Client.CoreV1().Secrets(namespace).Get(ctx, preflightSecret, metav1.GetOptions{})
+	s, err := p.Client.CoreV1().Secrets(namespace).Get(ctx, staticpods.PreflightSecret, metav1.GetOptions{})
 	if err == nil {
-		c, err := ReadConfiguration(s)
+		c, err := staticpods.ReadConfiguration(s)
 		if err != nil {
 			return config.Plugin{}, err
 		}

@@ -1,0 +1,42 @@
+package staticpods
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// Decide is core.Decide with the condition Encrypted, which OpenShift's encryption controllers have besides.
+func Decide(o core.Observed, opts core.Options, now time.Time) core.Plan {
+	plan := core.Decide(o, opts, now)
+	plan.Conditions = append(plan.Conditions, encrypted(o))
+	return plan
+}
+
+// encrypted is true while every object is encrypted, and stays so throughout a switch from one encrypting type to another.
+func encrypted(o core.Observed) core.Condition {
+	c := core.Condition{Type: "Encrypted", Reason: "EncryptionDisabled", Message: "there is no key"}
+	newest := revision.NewestKey(o.Keys)
+	under := revision.NewestKey(nil) // the newest key that everything was migrated to
+	for _, k := range o.Keys {
+		if k.Migrated && k.ID > under.ID {
+			under = k
+		}
+	}
+	writes, _ := revision.Find(o.Keys, revision.Newest(o.Configs).Writes())
+	switch {
+	case newest.ID == revision.Plain:
+	case newest.Type == config.Identity && newest.Migrated:
+		c.Reason, c.Message = "DecryptionCompleted", "everything is stored in clear text"
+	case under.Type != config.Identity && writes.Type != config.Identity:
+		c.Status, c.Reason, c.Message = true, "EncryptionCompleted", fmt.Sprintf("everything is encrypted, with key %d or a newer one", under.ID)
+	case newest.Type == config.Identity:
+		c.Reason, c.Message = "DecryptionInProgress", fmt.Sprintf("key %d, which stands for clear text, is not migrated", newest.ID)
+	default:
+		c.Reason, c.Message = "EncryptionInProgress", fmt.Sprintf("key %d is not migrated", newest.ID)
+	}
+	return c
+}
