@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -92,5 +93,18 @@ func TestRollBack(t *testing.T) {
 	i.revision = 4
 	if err := i.roll(t.Context(), nodes); !errors.Is(err, errNotLoaded) || len(pods.calls) == 0 {
 		t.Errorf("%v, %v", err, pods.calls)
+	}
+}
+
+// What has the label of the keys and another name is no key: this project's operator has its revisions so.
+func TestKeysByName(t *testing.T) {
+	secret := func(name string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ManagedNamespace, Name: name, Labels: map[string]string{revision.ComponentLabel: Component}}}
+	}
+	var seen *history.Decision
+	i := newInstaller(Options{Observed: func(d *history.Decision) { seen = d },
+		Client: fake.NewClientset(secret(revision.KeyName(staticpods.Component, 2)), secret(revision.ConfigName(staticpods.Component, 3)), secret(staticpods.DesiredName))})
+	if err := i.observe(t.Context(), nil, nil, firstRevision, staticpods.Configuration{}, nil); err != nil || seen.Key != 2 || len(seen.Keys) != 1 {
+		t.Errorf("%v, %+v", err, seen)
 	}
 }
