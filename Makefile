@@ -32,7 +32,7 @@ export CGO_ENABLED = 0
 export GOFLAGS = -trimpath -tags=grpcnotrace
 GOFLAGS_BUILD := -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin kmsharness-agent kmsharness
-PROGRAMS := kmsharness-supervisor kmsharness-proxy kmsharness-front $(IMAGE_PROGRAMS)
+PROGRAMS := encryption-operator kmsharness-supervisor kmsharness-proxy kmsharness-front $(IMAGE_PROGRAMS)
 
 .PHONY: help build images test simulations nightly golden confirm diff-backends alerts readme lint bench bench-kind e2e large compare-transports mutants fuzz crds proto browser engine engine-down node-image clean
 

@@ -3,6 +3,7 @@ package operator_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +28,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	kmsapi "k8s.io/kms/apis/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
@@ -35,6 +38,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/preflight"
 	"github.com/kmsharness/kmsharness/operator/revision"
 	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/options"
@@ -272,22 +276,24 @@ func (b *bench) RollOut(_ context.Context, node string, rev int, file []byte) er
 	return os.Rename(tmp, n.server.EncryptionFile())
 }
 
-func (b *bench) Try(ctx context.Context, p config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
+func (b *bench) Check(ctx context.Context, p config.Plugin, hash string) core.Preflight {
 	socket := contract.SocketPath(b.dir, "try")
 	r, err := b.plugin(ctx, "none", socket, "0", p)
 	if err != nil {
-		return nil, nil, err
+		return core.Preflight{Hash: hash, Message: err.Error()}
 	}
+	defer r.stop()
 	conn, err := grpc.NewClient(socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		r.stop()
-		return nil, nil, err
+		return core.Preflight{Hash: hash, Message: err.Error()}
 	}
-	return kmsapi.NewKeyManagementServiceClient(conn), func() { conn.Close(); r.stop() }, nil
+	defer conn.Close()
+	return preflight.Check(ctx, kmsapi.NewKeyManagementServiceClient(conn), hash, preflight.Options{Time: preflight.Real(clock.RealClock{}), Random: rand.Reader,
+		UID: uuid.NewString, Pause: 100 * time.Millisecond, Call: 10 * time.Second})
 }
 
 // Rewrite goes through one API server after another.
-func (b *bench) Rewrite(ctx context.Context) error {
+func (b *bench) Rewrite(ctx context.Context, _ uint64) error {
 	var clients []kubernetes.Interface
 	for _, n := range b.nodes {
 		clients = append(clients, n.client)

@@ -3,8 +3,6 @@ package operator
 import (
 	"context"
 
-	kmsapi "k8s.io/kms/apis/v2"
-
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -20,8 +18,8 @@ type Executor interface {
 	Report(ctx context.Context, node string, keyIDs []uint64) error
 	// RollOut gives the API server a file, with sockets below contract.SocketDir. It does not wait until it is loaded.
 	RollOut(ctx context.Context, node string, revision int, file []byte) error
-	// Try starts a plugin on its own, for a check; end stops it.
-	Try(ctx context.Context, p config.Plugin) (client kmsapi.KeyManagementServiceClient, end func(), err error)
-	// Rewrite updates every encrypted object without a change, through the API.
-	Rewrite(ctx context.Context) error
+	// Check starts a plugin on its own, checks it and stops it. The result is for hash; its time may be left out.
+	Check(ctx context.Context, p config.Plugin, hash string) core.Preflight
+	// Rewrite updates every encrypted object without a change, through the API. key is the one that API servers write with.
+	Rewrite(ctx context.Context, key uint64) error
 }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"sync"
 
-	"github.com/google/uuid"
-
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/exchange"
-	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
 // job is one thing at a time in the background. The zero value has never run.
@@ -44,7 +41,7 @@ func (o *Operator) migrate(ctx context.Context, a core.Attempt) {
 	j.mu.Unlock()
 	o.work.Go(func() {
 		result := core.Migration{Attempt: a, Done: true}
-		if err := o.Executor.Rewrite(ctx); err != nil {
+		if err := o.Executor.Rewrite(ctx, a.Key); err != nil {
 			result.Done, result.Failed = false, err.Error()
 			o.Log.Warn("the migration failed and is begun again", "key", a.Key, "error", err.Error())
 		}
@@ -65,20 +62,13 @@ func (o *Operator) check(ctx context.Context, p config.Plugin) {
 	ctx, serial := j.begin(ctx, core.Preflight{Hash: hash, Message: "it is under way"})
 	j.mu.Unlock()
 	o.work.Go(func() {
-		j.end(serial, o.tryPlugin(ctx, p, hash))
+		ctx, cancel := context.WithTimeout(ctx, o.Check)
+		defer cancel()
+		result := o.Executor.Check(ctx, p, hash)
+		result.At = o.Clock.Now()
+		j.end(serial, result)
 		o.notify()
 	})
-}
-
-func (o *Operator) tryPlugin(ctx context.Context, p config.Plugin, hash string) core.Preflight {
-	ctx, cancel := context.WithTimeout(ctx, o.Check)
-	defer cancel()
-	client, end, err := o.Executor.Try(ctx, p)
-	if err != nil {
-		return core.Preflight{Hash: hash, Message: err.Error(), At: o.Clock.Now()}
-	}
-	defer end()
-	return preflight.Check(ctx, client, hash, preflight.Options{Time: preflight.Real(o.Clock), Random: o.Random, UID: uuid.NewString, Pause: exchange.Pause, Call: exchange.CheckCall(o.Check)})
 }
 
 // begin ends what runs; j.mu is held.

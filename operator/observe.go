@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,14 +59,7 @@ func (o *Operator) contents() map[config.Reference]string {
 	}
 	for _, one := range o.sources.credentialMaps.List() {
 		m := one.(*corev1.ConfigMap)
-		data := maps.Clone(m.BinaryData)
-		if data == nil {
-			data = map[string][]byte{}
-		}
-		for name, text := range m.Data { // a name is in one of the two only
-			data[name] = []byte(text)
-		}
-		all[config.Reference{Kind: "ConfigMap", Name: m.Name}] = config.ContentHash(data)
+		all[config.Reference{Kind: "ConfigMap", Name: m.Name}] = config.ContentHash(exchange.ConfigMapData(m))
 	}
 	return all
 }

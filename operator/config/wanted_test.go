@@ -73,6 +73,16 @@ func TestRead(t *testing.T) {
 		if (w.KMS.Image == digest) != (c.want == config.KMS) {
 			t.Errorf("%s: image %q", name, w.KMS.Image)
 		}
+		if w.Type != config.KMS {
+			continue
+		}
+		text, err := w.KMS.APIServer()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if read, err := config.ReadAPIServer(text); err != nil || read != w.KMS {
+			t.Errorf("%s: stored as %s, it is read as %+v, %v", name, text, read, err)
+		}
 	}
 }
 

@@ -3,9 +3,11 @@ package exchange
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -78,6 +80,46 @@ func TestWhatIsMadeIsSeen(t *testing.T) {
 		t.Errorf("%+v, %v", read, err)
 	}
 	if all := requests(t, s, core.Prune{Keys: []uint64{1}, Configs: []int{7}, PluginConfigs: []int{3}}); len(all) != 3 || all[2].ConfigMap == nil || all[2].Verb != Delete {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A key of OpenShift's kube-apiserver names what was migrated to it, and is protected until it is pruned.
+func TestUpstreamKey(t *testing.T) {
+	c := clerk()
+	c.Component, c.Encrypted = revision.OpenShiftKubeAPIServer, []string{"configmaps", "secrets"}
+	k := revision.Key{ID: 4, Type: config.Identity}
+	ask := func(s Seen, a core.Action) []Request {
+		t.Helper()
+		all, err := c.Requests(s, a, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	seen := func(one *corev1.Secret) Seen {
+		t.Helper()
+		s := NewSeen()
+		if err := s.Add(ReadSecret(one)); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	secret := ask(NewSeen(), core.CreateKey{Key: k})[0].Secret
+	if secret.Name != "encryption-key-openshift-kube-apiserver-4" || !slices.Equal(secret.Finalizers, []string{revision.Finalizer}) || secret.Annotations[revision.ResourcesAnnotation] != "" {
+		t.Errorf("%+v", secret.ObjectMeta)
+	}
+	k.Migrated = true
+	secret = ask(seen(secret), core.UpdateKey{Key: k})[0].Secret
+	if got := secret.Annotations[revision.ResourcesAnnotation]; got != `{"resources":[{"Group":"","Resource":"configmaps"},{"Group":"","Resource":"secrets"}]}` {
+		t.Error(got)
+	}
+	all := ask(seen(secret), core.Prune{Keys: []uint64{4}})
+	if len(all) != 2 || all[0].Verb != Update || len(all[0].Secret.Finalizers) > 0 || all[1].Verb != Delete {
+		t.Fatalf("%+v", all)
+	}
+	// One that ended between the two is seen to the end.
+	if all = ask(seen(all[0].Secret), core.Prune{Keys: []uint64{4}}); len(all) != 1 || all[0].Verb != Delete {
 		t.Errorf("%+v", all)
 	}
 }

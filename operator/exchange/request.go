@@ -3,6 +3,7 @@ package exchange
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +57,7 @@ func (c Clerk) Requests(s Seen, a core.Action, now time.Time) ([]Request, error)
 		m, err := revision.PluginConfigMap(c.Component, a.Config, c.Scheme, contract.SocketDir)
 		return one(Request{Verb: Create, ConfigMap: m}, err)
 	case core.Prune:
-		return c.prune(a), nil
+		return c.prune(s, a), nil
 	}
 	return nil, fmt.Errorf("action %T is unknown", a)
 }
@@ -92,15 +93,21 @@ func (c Clerk) updateKey(s Seen, k revision.Key, now time.Time) ([]Request, erro
 	}
 	secret = secret.DeepCopy()
 	secret.Data = changed.Data
-	revision.Annotate(secret, k, now)
+	revision.Annotate(secret, k, now, c.Encrypted)
 	return []Request{{Verb: Update, Secret: secret}}, nil
 }
 
-func (c Clerk) prune(p core.Prune) (all []Request) {
+// prune removes finalizers first.
+func (c Clerk) prune(s Seen, p core.Prune) (all []Request) {
 	named := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: revision.Namespace, Name: name}
 	}
 	for _, id := range p.Keys {
+		if key := s.secrets[id]; key != nil && len(key.Finalizers) > 0 {
+			key = key.DeepCopy()
+			key.Finalizers = slices.DeleteFunc(key.Finalizers, func(f string) bool { return f == revision.Finalizer })
+			all = append(all, Request{Verb: Update, Secret: key})
+		}
 		all = append(all, Request{Verb: Delete, Secret: &corev1.Secret{ObjectMeta: named(revision.KeyName(c.Component, id))}})
 	}
 	for _, r := range p.Configs {

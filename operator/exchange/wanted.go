@@ -2,9 +2,11 @@ package exchange
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -33,6 +35,16 @@ func Wanted(configuration map[string]any, o config.Options, credentials map[conf
 	}
 	w.KMS = w.KMS.WithContent(credentials)
 	return core.Wanted{Wanted: w, Missing: missing(w.KMS, credentials)}
+}
+
+// ConfigMapData is the content of a ConfigMap with credentials, in the form of a Secret's.
+func ConfigMapData(m *corev1.ConfigMap) map[string][]byte {
+	data := map[string][]byte{}
+	maps.Copy(data, m.BinaryData)
+	for name, text := range m.Data { // a name is in one of the two only
+		data[name] = []byte(text)
+	}
+	return data
 }
 
 // missing are credentials that are not there.

@@ -21,6 +21,8 @@ type File struct {
 	// Scheme of sockets, below Dir.
 	Scheme Scheme
 	Dir    string
+	// Placeholders name identity keys, as OpenShift does.
+	Placeholders bool
 }
 
 // The wire form, apiserver.config.k8s.io/v1.
@@ -76,6 +78,9 @@ func (f File) YAML(r Config) ([]byte, error) {
 	if !slices.ContainsFunc(providers, func(p wireProvider) bool { return p.Identity != nil }) {
 		providers = append(providers, wireProvider{Identity: &struct{}{}})
 	}
+	if f.Placeholders {
+		providers = append(providers, f.placeholders(r)...)
+	}
 	return yaml.Marshal(wireFile{APIVersion: "apiserver.config.k8s.io/v1", Kind: "EncryptionConfiguration",
 		Resources: []wireResource{{Resources: f.Resources, Providers: providers}}})
 }
@@ -109,6 +114,9 @@ func keysInFile(text []byte) (ids []uint64, plainAt int, err error) {
 	}
 	plainAt = -1
 	for i, p := range file.Resources[0].Providers {
+		if p.isPlaceholder() {
+			continue
+		}
 		name, ok := p.name()
 		if !ok {
 			return nil, 0, fmt.Errorf("providers[%d]: expected one of aescbc, aesgcm, kms and identity, with one key", i)

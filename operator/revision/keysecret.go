@@ -36,12 +36,17 @@ func KeySecret(c Component, k Key, material []byte) (*corev1.Secret, error) {
 		}
 		s.Data[pluginKey] = text
 	}
-	Annotate(s, k, time.Time{})
+	Annotate(s, k, time.Time{}, nil)
+	if c.upstream() {
+		if err := asUpstream(s, k); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
 	return s, nil
 }
 
-// Annotate puts what changes of a key into its Secret. now is when it was migrated, if it says so for the first time.
-func Annotate(s *corev1.Secret, k Key, now time.Time) {
+// Annotate puts what changes of a key into its Secret. now is when it was migrated, and resources what, if it says so for the first time.
+func Annotate(s *corev1.Secret, k Key, now time.Time, resources []string) {
 	set := func(name, value string) {
 		if s.Annotations == nil {
 			s.Annotations = map[string]string{}
@@ -54,6 +59,11 @@ func Annotate(s *corev1.Secret, k Key, now time.Time) {
 	}
 	set(modeAnnotation, string(k.Type))
 	set(reasonAnnotation, k.Reason)
+	upstream := Component(s.Labels[ComponentLabel]).upstream()
+	quoted := quoted
+	if upstream {
+		quoted = func(text string) string { return text }
+	}
 	set(kekAnnotation, quoted(k.KEK))
 	set(initialAnnotation, quoted(k.Initial))
 	set(convergedKEK, quoted(k.Converged.KEK))
@@ -61,8 +71,12 @@ func Annotate(s *corev1.Secret, k Key, now time.Time) {
 	switch {
 	case !k.Migrated:
 		set(migratedAnnotation, "")
+		set(ResourcesAnnotation, "")
 	case s.Annotations[migratedAnnotation] == "":
 		set(migratedAnnotation, now.UTC().Format(time.RFC3339))
+		if upstream {
+			set(ResourcesAnnotation, migratedResources(resources))
+		}
 	}
 }
 
@@ -76,11 +90,17 @@ func ReadKey(s *corev1.Secret) (Component, Key, []byte, error) {
 		return "", Key{}, nil, err
 	}
 	k := Key{ID: uint64(n), Type: config.Type(s.Annotations[modeAnnotation]), Reason: s.Annotations[reasonAnnotation], Migrated: s.Annotations[migratedAnnotation] != ""}
-	material := s.Data[materialKey]
+	material, unquoted := s.Data[materialKey], unquoted
+	if c.upstream() {
+		unquoted = func(text string) (string, error) { return text, nil }
+		if material, k.Plugin, err = fromUpstream(s, k.Type); err != nil {
+			return fail("%w", err)
+		}
+	}
 	if err := checkMaterial(k.Type, material); err != nil {
 		return fail("%w", err)
 	}
-	if k.Type == config.KMS {
+	if k.Type == config.KMS && !c.upstream() {
 		if err := json.Unmarshal(s.Data[pluginKey], &k.Plugin); err != nil {
 			return fail("data[%s]: %w", pluginKey, err)
 		}

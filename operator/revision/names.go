@@ -69,7 +69,7 @@ func numbered(c Component, kind, name string, revision int) metav1.ObjectMeta {
 func identify(m metav1.ObjectMeta, kind string, name func(Component, int) string) (Component, int, error) {
 	c := Component(m.Labels[ComponentLabel])
 	switch c {
-	case KubeAPIServer, OpenShiftAPIServer, OAuthAPIServer:
+	case KubeAPIServer, OpenShiftAPIServer, OAuthAPIServer, OpenShiftKubeAPIServer:
 	default:
 		return "", 0, fmt.Errorf("%s: label %s is %q: expected an API server", m.Name, ComponentLabel, c)
 	}

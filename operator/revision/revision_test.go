@@ -19,7 +19,7 @@ const dir = "/var/run/kmsplugin"
 
 func vault(t rapid.TB, key string) config.Plugin {
 	t.Helper()
-	p, err := config.NewPlugin("Vault", "image", map[string]string{"vaultAddress": "https://vault.example.com", "vaultKeyPath": "transit/keys/" + key,
+	p, err := config.NewPlugin("Vault", "registry.example.com/kms/vault@sha256:"+strings.Repeat("1", 64), map[string]string{"vaultAddress": "https://vault.example.com", "vaultKeyPath": "transit/keys/" + key,
 		"authentication.type": "AppRole", "authentication.appRole.secret.name": "approle"})
 	if err != nil {
 		t.Fatalf("%v", err)
@@ -62,26 +62,30 @@ func TestRoundTrip(t *testing.T) {
 			r.Keys = append(r.Keys, revision.Plain)
 		}
 		r.Keys = rapid.Permutation(r.Keys).Draw(t, "order")
-		s, err := revision.ConfigSecret(revision.OAuthAPIServer, r, f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, got, text, err := revision.ReadConfig(s)
-		if err != nil || c != revision.OAuthAPIServer || got.Revision != r.Revision || !slices.Equal(got.Keys, r.Keys) || len(text) == 0 {
-			t.Fatalf("%v %+v %v, expected %+v\n%s", c, got, err, r, s.Data["encryption-config"])
+		for _, component := range []revision.Component{revision.OAuthAPIServer, revision.OpenShiftKubeAPIServer} {
+			s, err := revision.ConfigSecret(component, r, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, got, text, err := revision.ReadConfig(s)
+			if err != nil || c != component || got.Revision != r.Revision || !slices.Equal(got.Keys, r.Keys) || len(text) == 0 {
+				t.Fatalf("%v %+v %v, expected %+v\n%s", c, got, err, r, s.Data["encryption-config"])
+			}
 		}
 		pluginRoundTrip(t, p, f.Scheme)
 	})
 }
 
 func keyRoundTrip(t *rapid.T, k revision.Key, material []byte) {
-	s, err := revision.KeySecret(revision.KubeAPIServer, k, material)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, got, read, err := revision.ReadKey(s)
-	if err != nil || c != revision.KubeAPIServer || got != k || !bytes.Equal(read, material) {
-		t.Fatalf("%v %+v %v, expected %+v", c, got, err, k)
+	for _, component := range []revision.Component{revision.KubeAPIServer, revision.OpenShiftKubeAPIServer} {
+		s, err := revision.KeySecret(component, k, material)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, got, read, err := revision.ReadKey(s)
+		if err != nil || c != component || got != k || !bytes.Equal(read, material) {
+			t.Fatalf("%v %+v %v, expected %+v", c, got, err, k)
+		}
 	}
 }
 

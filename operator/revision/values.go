@@ -15,6 +15,9 @@ const (
 	KubeAPIServer      Component = "kube-apiserver"
 	OpenShiftAPIServer Component = "openshift-apiserver"
 	OAuthAPIServer     Component = "oauth-apiserver"
+	// OpenShiftKubeAPIServer is kube-apiserver by OpenShift's name. Its keys are in the shape that OpenShift's encryption controllers give them
+	// (library-go, pkg/operator/encryption/secrets): see upstream.go.
+	OpenShiftKubeAPIServer Component = "openshift-kube-apiserver"
 )
 
 // Plain is the keyID of what was never encrypted: nothing has it as a key.

@@ -2,21 +2,40 @@ package live
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	kmsapi "k8s.io/kms/apis/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/exchange"
+	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
-// Try implements operator.Executor: a plugin process of its own, on no node, at a socket of its own.
-func (p inPlace) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
+// Check implements operator.Executor. It takes operated.Check at most.
+func (p inPlace) Check(ctx context.Context, c config.Plugin, hash string) core.Preflight {
+	ctx, cancel := context.WithTimeout(ctx, operated.Check)
+	defer cancel()
+	client, end, err := p.try(ctx, c)
+	if err != nil {
+		return core.Preflight{Hash: hash, Message: err.Error()}
+	}
+	defer end()
+	return preflight.Check(ctx, client, hash, preflight.Options{Time: preflight.Real(clock.RealClock{}), Random: rand.Reader, UID: uuid.NewString,
+		Pause: exchange.Pause, Call: exchange.CheckCall(operated.Check)})
+}
+
+// try starts a plugin process of its own, on no node, at a socket of its own; end stops it.
+func (p inPlace) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
 	p.mu.Lock()
 	p.tries++
 	keyID, why := fmt.Sprintf("try-%d", p.tries), p.images.CannotStart("", c.Image)
@@ -48,7 +67,7 @@ func (p inPlace) Try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagement
 }
 
 // Rewrite implements operator.Executor, and looks at the outcome in etcd. All API servers encrypt alike by now.
-func (p inPlace) Rewrite(ctx context.Context) error {
+func (p inPlace) Rewrite(ctx context.Context, _ uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
 	if err := p.e.data.rewriteAll(ctx, p.e.objects.Resource); err != nil {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // followed are the revisions of a whole operator, which makes them itself and assigns them to nodes by its installer pods.
@@ -22,8 +23,8 @@ type followed struct {
 
 	mu       sync.Mutex
 	last     numbered
-	assigned map[string]numbered // by node
-	asked    Configuration       // what the operator wants
+	assigned map[string]numbered      // by node
+	asked    staticpods.Configuration // what the operator wants
 }
 
 func newFollowed(o Options) *followed {
@@ -42,16 +43,16 @@ func (f *followed) look(ctx context.Context, nodes map[string]core.Node) error {
 		if assigned[node] <= f.of(node).number {
 			continue
 		}
-		var c Configuration
-		s, err := f.Client.CoreV1().Secrets(Namespace).Get(ctx, ConfigName(assigned[node]), metav1.GetOptions{})
+		var c staticpods.Configuration
+		s, err := f.Client.CoreV1().Secrets(Namespace).Get(ctx, staticpods.ConfigName(assigned[node]), metav1.GetOptions{})
 		if err == nil {
-			c, err = ReadConfiguration(s)
+			c, err = staticpods.ReadConfiguration(s)
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("read revision %d: %w", assigned[node], err)
 		}
 		f.assign(node, numbered{assigned[node], c})
-		f.Log.Info("an installer pod has ended", "node", node, "revision", assigned[node], "plugins", c.keyIDs())
+		f.Log.Info("an installer pod has ended", "node", node, "revision", assigned[node], "plugins", c.KeyIDs())
 	}
 	return nil
 }
@@ -66,7 +67,7 @@ func (f *followed) assign(node string, rev numbered) {
 }
 
 // want makes no revision: the operator does.
-func (f *followed) want(_ context.Context, _ *corev1.Secret, c Configuration) error {
+func (f *followed) want(_ context.Context, _ *corev1.Secret, c staticpods.Configuration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked = c

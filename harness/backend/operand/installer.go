@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // Installer gives one node after another the revision that it is to have.
@@ -37,7 +39,7 @@ func newInstaller(o Options) *Installer {
 }
 
 // Current is the newest revision, with which a new pod begins. Configuration is zero if it has no encryption configuration.
-func (i *Installer) Current() (int, Configuration) {
+func (i *Installer) Current() (int, staticpods.Configuration) {
 	newest := i.revisions.newest()
 	return newest.number, newest.Configuration
 }
@@ -50,20 +52,20 @@ func (i *Installer) Joined(node string, revision int) {
 }
 
 // Revisions reads the revisions that there are with an encryption configuration, by number.
-func (i *Installer) Revisions(ctx context.Context) (map[int]Configuration, error) {
+func (i *Installer) Revisions(ctx context.Context) (map[int]staticpods.Configuration, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	list, err := i.Client.CoreV1().Secrets(Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list the revisions: %w", err)
 	}
-	all := map[int]Configuration{}
+	all := map[int]staticpods.Configuration{}
 	for n := range list.Items {
 		number, is := revisionNamed(list.Items[n].Name)
 		if !is {
 			continue
 		}
-		if all[number], err = ReadConfiguration(&list.Items[n]); err != nil {
+		if all[number], err = staticpods.ReadConfiguration(&list.Items[n]); err != nil {
 			return nil, err
 		}
 	}
@@ -111,14 +113,14 @@ func (i *Installer) step(ctx context.Context) error {
 func (i *Installer) read(ctx context.Context) (*operated.RollOut, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	s, err := i.Client.CoreV1().Secrets(ManagedNamespace).Get(ctx, DesiredName, metav1.GetOptions{})
+	s, err := i.Client.CoreV1().Secrets(ManagedNamespace).Get(ctx, staticpods.DesiredName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration that is wanted: %w", err)
 	}
-	c, err := ReadConfiguration(s)
+	c, err := staticpods.ReadConfiguration(s)
 	if err != nil {
 		return nil, err
 	}
@@ -180,15 +182,15 @@ func (i *Installer) install(ctx context.Context, name string, n core.Node, rev n
 }
 
 // sidecars gives a node's reporter its sockets, and ends the plugins that a revision does not have.
-func (i *Installer) sidecars(ctx context.Context, name string, n core.Node, c Configuration) error {
-	if !sameSet(n.Reporter, c.keyIDs()) {
-		if err := i.Pods.Report(ctx, name, c.keyIDs()); err != nil {
+func (i *Installer) sidecars(ctx context.Context, name string, n core.Node, c staticpods.Configuration) error {
+	if !sameSet(n.Reporter, c.KeyIDs()) {
+		if err := i.Pods.Report(ctx, name, c.KeyIDs()); err != nil {
 			return err
 		}
 	}
 	var ends []uint64
 	for id := range n.Plugins {
-		if !slices.Contains(c.keyIDs(), id) {
+		if !slices.Contains(c.KeyIDs(), id) {
 			ends = append(ends, id)
 		}
 	}
@@ -232,6 +234,9 @@ func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, des
 		return fmt.Errorf("list the keys: %w", err)
 	}
 	for n := range keys.Items {
+		if !strings.HasPrefix(keys.Items[n].Name, keyPrefix) {
+			continue
+		}
 		k, err := ReadKey(&keys.Items[n])
 		if err != nil {
 			return err

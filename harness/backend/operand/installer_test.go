@@ -14,9 +14,11 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // notedPods notes what is done to a pod.
@@ -50,7 +52,7 @@ func TestInstall(t *testing.T) {
 	before := core.Node{Up: true, Loaded: 2, Plugins: map[uint64]config.Plugin{1: {}}, Reporter: []uint64{1}}
 	after := before
 	after.Loaded = 3
-	want := Configuration{Plugins: []revision.Plugin{{KeyID: 2}}}
+	want := staticpods.Configuration{Plugins: []revision.Plugin{{KeyID: 2}}}
 	for _, test := range []struct {
 		anew         bool
 		node         core.Node
@@ -73,11 +75,11 @@ func TestInstall(t *testing.T) {
 // A node that was rolled back stays until there is another revision. One that could not be made anew is as before.
 func TestRollBack(t *testing.T) {
 	secret := func(n int) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigName(n)}, Data: map[string][]byte{configKey: []byte("file")}}
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: staticpods.ConfigName(n)}, Data: map[string][]byte{staticpods.ConfigKey: []byte("file")}}
 	}
 	pods := &notedPods{}
 	i := newInstaller(Options{Pods: pods, Client: fake.NewClientset(secret(2), secret(3))})
-	newest := &made{last: numbered{3, Configuration{File: []byte("file"), Plugins: []revision.Plugin{{KeyID: 2}}}}}
+	newest := &made{last: numbered{3, staticpods.Configuration{File: []byte("file"), Plugins: []revision.Plugin{{KeyID: 2}}}}}
 	i.revisions, i.installed["cp-1"] = newest, 3
 	if all, err := i.Revisions(t.Context()); err != nil || len(all) != 2 || string(all[2].File) != "file" {
 		t.Fatalf("%v, %v", all, err)
@@ -105,15 +107,15 @@ func TestFollow(t *testing.T) {
 		p.Namespace = Namespace
 		return &p
 	}
-	file := map[string][]byte{configKey: []byte("file")}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigName(3)}, Data: file}
+	file := map[string][]byte{staticpods.ConfigKey: []byte("file")}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: staticpods.ConfigName(3)}, Data: file}
 	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	client := fake.NewClientset(pod("cp-1", 3), pod("cp-2", 2), secret, node("cp-1"), node("cp-2"), node("cp-3"))
 	f := newFollowed(Options{Client: client, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
 	if err := f.look(t.Context(), map[string]core.Node{"cp-1": {}, "cp-2": {}, "cp-3": {Unavailable: true}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.want(t.Context(), secret, Configuration{File: file[configKey]}); err != nil {
+	if err := f.want(t.Context(), secret, staticpods.Configuration{File: file[staticpods.ConfigKey]}); err != nil {
 		t.Fatal(err)
 	}
 	for node, want := range map[string]int{"cp-1": 3, "cp-2": 2, "cp-3": firstRevision} {
@@ -131,5 +133,18 @@ func TestFollow(t *testing.T) {
 	}
 	if f.forget("cp-1"); f.of("cp-1").number != firstRevision {
 		t.Error("another node of that name would have its revision")
+	}
+}
+
+// What has the label of the keys and another name is no key: this project's operator has its revisions so.
+func TestKeysByName(t *testing.T) {
+	secret := func(name string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ManagedNamespace, Name: name, Labels: map[string]string{revision.ComponentLabel: Component}}}
+	}
+	var seen *history.Decision
+	i := newInstaller(Options{Observed: func(d *history.Decision) { seen = d },
+		Client: fake.NewClientset(secret(revision.KeyName(staticpods.Component, 2)), secret(revision.ConfigName(staticpods.Component, 3)), secret(staticpods.DesiredName))})
+	if err := i.observe(t.Context(), nil, nil, nil); err != nil || seen.Key != 2 || len(seen.Keys) != 1 {
+		t.Errorf("%v, %+v", err, seen)
 	}
 }

@@ -11,29 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // migrator does what kube-storage-version-migrator does: it carries out StorageVersionMigrations, one at a time.
 type migrator struct{ Options }
 
-// Conditions of a StorageVersionMigration.
-const (
-	migrationRunning   = "Running"
-	migrationSucceeded = "Succeeded"
-	migrationFailed    = "Failed"
-)
-
 // step carries out the first migration that has no result.
 func (m *migrator) step(ctx context.Context) error {
 	listing, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, err := m.Dynamic.Resource(Migrations()).List(listing, metav1.ListOptions{})
+	list, err := m.Dynamic.Resource(staticpods.Migrations()).List(listing, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list the migrations: %w", err)
 	}
 	for n := range list.Items {
 		u := &list.Items[n]
-		if has(u, migrationSucceeded) || has(u, migrationFailed) {
+		if has(u, staticpods.MigrationSucceeded) || has(u, staticpods.MigrationFailed) {
 			continue
 		}
 		if err := m.carryOut(ctx, u); err != nil {
@@ -51,7 +45,7 @@ func (m *migrator) carryOut(ctx context.Context, u *unstructured.Unstructured) e
 		return text
 	}
 	resource := schema.GroupVersionResource{Group: of("group"), Version: of("version"), Resource: of("resource")}
-	if err := m.result(ctx, u, migrationRunning, ""); err != nil {
+	if err := m.result(ctx, u, staticpods.MigrationRunning, ""); err != nil {
 		return err
 	}
 	m.Log.Info("a migration begins", "name", u.GetName(), "resource", resource.String())
@@ -67,9 +61,9 @@ func (m *migrator) carryOut(ctx context.Context, u *unstructured.Unstructured) e
 		return ctx.Err()
 	case err != nil:
 		m.Log.Warn("a migration failed", "name", u.GetName(), "error", err.Error())
-		return m.result(ctx, u, migrationFailed, err.Error())
+		return m.result(ctx, u, staticpods.MigrationFailed, err.Error())
 	}
-	return m.result(ctx, u, migrationSucceeded, "")
+	return m.result(ctx, u, staticpods.MigrationSucceeded, "")
 }
 
 // watchGone ends a migration whose object was deleted or replaced, as the operator does when it wants something else.
@@ -82,7 +76,7 @@ func (m *migrator) watchGone(ctx context.Context, u *unstructured.Unstructured, 
 			return
 		case <-ticker.C():
 		}
-		now, err := m.Dynamic.Resource(Migrations()).Get(ctx, u.GetName(), metav1.GetOptions{})
+		now, err := m.Dynamic.Resource(staticpods.Migrations()).Get(ctx, u.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) || err == nil && now.GetUID() != u.GetUID() {
 			gone()
 			return
@@ -105,7 +99,7 @@ func has(u *unstructured.Unstructured, kind string) bool {
 func (m *migrator) result(ctx context.Context, u *unstructured.Unstructured, kind, message string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	now, err := m.Dynamic.Resource(Migrations()).Get(ctx, u.GetName(), metav1.GetOptions{})
+	now, err := m.Dynamic.Resource(staticpods.Migrations()).Get(ctx, u.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && now.GetUID() != u.GetUID() {
 		return nil
 	}
@@ -113,7 +107,7 @@ func (m *migrator) result(ctx context.Context, u *unstructured.Unstructured, kin
 		return fmt.Errorf("read it: %w", err)
 	}
 	var all []any
-	for _, one := range []string{migrationRunning, migrationSucceeded, migrationFailed} {
+	for _, one := range []string{staticpods.MigrationRunning, staticpods.MigrationSucceeded, staticpods.MigrationFailed} {
 		c := map[string]any{"type": one, "status": "False", "lastUpdateTime": m.Clock.Now().UTC().Format(time.RFC3339)}
 		if one == kind {
 			c["status"], c["message"] = "True", contract.SafeText(message, contract.MaxDetailChars)
@@ -123,7 +117,7 @@ func (m *migrator) result(ctx context.Context, u *unstructured.Unstructured, kin
 	if err := unstructured.SetNestedSlice(now.Object, all, "status", "conditions"); err != nil {
 		return fmt.Errorf("set its conditions: %w", err)
 	}
-	if _, err := m.Dynamic.Resource(Migrations()).UpdateStatus(ctx, now, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := m.Dynamic.Resource(staticpods.Migrations()).UpdateStatus(ctx, now, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("write its status: %w", err)
 	}
 	return nil

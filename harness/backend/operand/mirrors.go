@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // mirrors are the API server's pods as the API has them, which a kubelet would write: one for each node, another one for each revision.
@@ -22,11 +23,11 @@ type mirrors struct {
 
 	mu      sync.Mutex
 	pods    map[string]mirror
-	coming  map[string]int           // revisions that are being installed, by node
-	have    map[string]Configuration // of these revisions
-	shown   []any                    // node statuses of the operator's CR
-	known   map[string]bool          // nodes that have one
-	highest map[string]int           // current revisions that were shown, by node
+	coming  map[string]int                      // revisions that are being installed, by node
+	have    map[string]staticpods.Configuration // of these revisions
+	shown   []any                               // node statuses of the operator's CR
+	known   map[string]bool                     // nodes that have one
+	highest map[string]int                      // current revisions that were shown, by node
 }
 
 // mirror is a pod that was written.
@@ -36,17 +37,17 @@ type mirror struct {
 }
 
 // replace notes that a node's pod gives way to one of another revision, which is not ready.
-func (m *mirrors) replace(node string, revision int, c Configuration) {
+func (m *mirrors) replace(node string, revision int, c staticpods.Configuration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.coming == nil {
-		m.coming, m.have = map[string]int{}, map[string]Configuration{}
+		m.coming, m.have = map[string]int{}, map[string]staticpods.Configuration{}
 	}
 	m.coming[node], m.have[node] = revision, c
 }
 
 // sync writes pods and node statuses where they have changed.
-func (m *mirrors) sync(ctx context.Context, nodes map[string]core.Node, installed map[string]int, newest int, c Configuration) error {
+func (m *mirrors) sync(ctx context.Context, nodes map[string]core.Node, installed map[string]int, newest int, c staticpods.Configuration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for node := range m.pods {
@@ -91,7 +92,7 @@ func (m *mirrors) remove(ctx context.Context, node string) error {
 }
 
 // one makes a node's pod what it should be.
-func (m *mirrors) one(ctx context.Context, node string, wanted mirror, c Configuration) error {
+func (m *mirrors) one(ctx context.Context, node string, wanted mirror, c staticpods.Configuration) error {
 	has, there := m.pods[node]
 	if there && has == wanted {
 		return nil
@@ -129,7 +130,7 @@ func (m *mirrors) one(ctx context.Context, node string, wanted mirror, c Configu
 }
 
 // podOf is a static pod in the shape that OpenShift gives it: plugins and reporter are init containers that go on running.
-func podOf(node string, revision int, c Configuration) *corev1.Pod {
+func podOf(node string, revision int, c staticpods.Configuration) *corev1.Pod {
 	always := corev1.ContainerRestartPolicyAlways
 	sidecar := func(name, image string) corev1.Container {
 		return corev1.Container{Name: name, Image: image, RestartPolicy: &always}
@@ -143,7 +144,7 @@ func podOf(node string, revision int, c Configuration) *corev1.Pod {
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: PodName(node), Namespace: Namespace,
-			Labels: map[string]string{apiServerLabel: "true", "app": Component, revisionLabel: strconv.Itoa(revision)}},
+			Labels: map[string]string{staticpods.APIServerLabel: "true", "app": Component, staticpods.RevisionLabel: strconv.Itoa(revision)}},
 		Spec: spec,
 	}
 }
@@ -173,11 +174,11 @@ func (m *mirrors) statuses(ctx context.Context, nodes map[string]core.Node, inst
 		return nil
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": OperatorResource().GroupVersion().String(), "kind": "KubeAPIServer", "metadata": map[string]any{"name": cr},
+		"apiVersion": staticpods.OperatorResource().GroupVersion().String(), "kind": "KubeAPIServer", "metadata": map[string]any{"name": cr},
 		"status": map[string]any{"latestAvailableRevision": int64(newest), "nodeStatuses": shown},
 	}}
-	if _, err := m.Dynamic.Resource(OperatorResource()).ApplyStatus(ctx, cr, u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
-		return fmt.Errorf("write the node statuses of %s/%s: %w", OperatorResource().Resource, cr, err)
+	if _, err := m.Dynamic.Resource(staticpods.OperatorResource()).ApplyStatus(ctx, cr, u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+		return fmt.Errorf("write the node statuses of %s/%s: %w", staticpods.OperatorResource().Resource, cr, err)
 	}
 	m.shown, m.known = shown, map[string]bool{}
 	for node := range nodes {

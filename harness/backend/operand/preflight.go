@@ -2,11 +2,8 @@ package operand
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	"time"
 
-	"github.com/google/uuid"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,37 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/operator/config"
-	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/exchange"
-	"github.com/kmsharness/kmsharness/operator/preflight"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // preflightPods runs the checks of pre-flight pods, as kubelet and container would.
 type preflightPods struct{ Options }
 
-const (
-	preflightName     = "kms-preflight"
-	preflightSelector = "app=openshift-kms-preflight"
-	// preflightSecret has the encryption configuration whose newest plugin is checked.
-	preflightSecret = preflightName + "-encryption-config"
-	// preflightHash is the annotation with the hash of the configuration.
-	preflightHash = "encryption.apiserver.operator.openshift.io/kms-preflight-config-hash"
-)
-
-// Conditions of a pre-flight pod.
-const (
-	preflightResult    corev1.PodConditionType = "KMSPreflightResult"
-	preflightConfig    corev1.PodConditionType = "KMSPreflightConfigHash"
-	preflightRemoteKey corev1.PodConditionType = "KMSPreflightRemoteKeyID"
-)
-
 // step runs the check of the first pod that has no result.
 func (p *preflightPods) step(ctx context.Context) error {
 	listing, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, err := p.Client.CoreV1().Pods("").List(listing, metav1.ListOptions{LabelSelector: preflightSelector})
+	list, err := p.Client.CoreV1().Pods("").List(listing, metav1.ListOptions{LabelSelector: staticpods.PreflightSelector})
 	if err != nil {
 		return fmt.Errorf("list the pre-flight pods: %w", err)
 	}
@@ -67,7 +45,7 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	p.Log.Info("a pre-flight check begins", "pod", pod.Namespace+"/"+pod.Name)
-	result := p.try(ctx, plugin)
+	result := p.Pods.Check(ctx, plugin, "")
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -78,10 +56,10 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 	now := metav1.NewTime(p.Clock.Now())
 	pod.Status.Phase = phase
 	pod.Status.Conditions = append(pod.Status.Conditions,
-		corev1.PodCondition{Type: preflightResult, Status: status, Reason: reason, Message: result.Message, LastTransitionTime: now},
-		corev1.PodCondition{Type: preflightConfig, Status: corev1.ConditionTrue, Message: pod.Annotations[preflightHash], LastTransitionTime: now})
+		corev1.PodCondition{Type: staticpods.PreflightResult, Status: status, Reason: reason, Message: result.Message, LastTransitionTime: now},
+		corev1.PodCondition{Type: staticpods.PreflightConfig, Status: corev1.ConditionTrue, Message: pod.Annotations[staticpods.PreflightHash], LastTransitionTime: now})
 	if result.KEK != "" {
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: preflightRemoteKey, Status: corev1.ConditionTrue, Message: result.KEK, LastTransitionTime: now})
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: staticpods.PreflightRemoteKey, Status: corev1.ConditionTrue, Message: result.KEK, LastTransitionTime: now})
 	}
 	if _, err := p.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("write its status: %w", err)
@@ -89,24 +67,11 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// try starts the plugin and checks it.
-func (p *preflightPods) try(ctx context.Context, plugin config.Plugin) core.Preflight {
-	ctx, cancel := context.WithTimeout(ctx, operated.Check)
-	defer cancel()
-	client, end, err := p.Pods.Try(ctx, plugin)
-	if err != nil {
-		return core.Preflight{Message: err.Error()}
-	}
-	defer end()
-	return preflight.Check(ctx, client, "", preflight.Options{Time: preflight.Real(p.Clock), Random: rand.Reader, UID: uuid.NewString, Pause: 250 * time.Millisecond,
-		Call: exchange.CheckCall(operated.Check)})
-}
-
 // plugin is what is checked: the newest plugin of the configuration beside the pod, or of the cluster's APIServer configuration where there is none.
 func (p *preflightPods) plugin(ctx context.Context, namespace string) (config.Plugin, error) {
-	s, err := p.Client.CoreV1().Secrets(namespace).Get(ctx, preflightSecret, metav1.GetOptions{})
+	s, err := p.Client.CoreV1().Secrets(namespace).Get(ctx, staticpods.PreflightSecret, metav1.GetOptions{})
 	if err == nil {
-		c, err := ReadConfiguration(s)
+		c, err := staticpods.ReadConfiguration(s)
 		if err != nil {
 			return config.Plugin{}, err
 		}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 //go:embed migrations.crd.yaml
@@ -69,7 +71,7 @@ func (o Options) serveMigrations(ctx context.Context) error {
 	if err := o.create(ctx, crdResource(), &crd); err != nil {
 		return err
 	}
-	return o.served(ctx, Migrations())
+	return o.served(ctx, staticpods.Migrations())
 }
 
 // served waits until the API of a new CRD is served.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // firstRevision is that of the pods that an operator finds. It has no encryption configuration.
@@ -19,7 +20,7 @@ const firstRevision = 1
 // numbered is a revision. Configuration is zero if it has no encryption configuration.
 type numbered struct {
 	number int
-	Configuration
+	staticpods.Configuration
 }
 
 // revisions are those that there are, and which of them each node is to have.
@@ -27,7 +28,7 @@ type revisions interface {
 	// look learns of revisions that others have made since.
 	look(ctx context.Context, nodes map[string]core.Node) error
 	// want notes that the operator wants a configuration, which was read of a Secret.
-	want(ctx context.Context, s *corev1.Secret, c Configuration) error
+	want(ctx context.Context, s *corev1.Secret, c staticpods.Configuration) error
 	newest() numbered
 	// of is the revision that a node is to have.
 	of(node string) numbered
@@ -37,7 +38,7 @@ type revisions interface {
 	forget(node string)
 }
 
-// made makes a revision of each change of the Secret DesiredName. All nodes are to have the newest.
+// made makes a revision of each change of the Secret staticpods.DesiredName. All nodes are to have the newest.
 type made struct {
 	Options
 
@@ -50,14 +51,14 @@ func newMade(o Options) *made { return &made{Options: o, last: numbered{number: 
 
 func (m *made) look(context.Context, map[string]core.Node) error { return nil }
 
-func (m *made) want(ctx context.Context, s *corev1.Secret, c Configuration) error {
+func (m *made) want(ctx context.Context, s *corev1.Secret, c staticpods.Configuration) error {
 	m.mu.Lock()
 	next, same := m.last.number+1, reflect.DeepEqual(m.desired, s.Data)
 	m.mu.Unlock()
 	if same {
 		return nil
 	}
-	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: ConfigName(next)}, Data: s.Data}
+	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: staticpods.ConfigName(next)}, Data: s.Data}
 	_, err := m.Client.CoreV1().Secrets(Namespace).Create(ctx, copied, metav1.CreateOptions{FieldManager: fieldManager})
 	if apierrors.IsAlreadyExists(err) { // the answer to a request before was lost
 		_, err = m.Client.CoreV1().Secrets(Namespace).Update(ctx, copied, metav1.UpdateOptions{FieldManager: fieldManager})
@@ -68,7 +69,7 @@ func (m *made) want(ctx context.Context, s *corev1.Secret, c Configuration) erro
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last, m.desired = numbered{next, c}, s.Data
-	m.Log.Info("a new revision", "revision", next, "plugins", c.keyIDs())
+	m.Log.Info("a new revision", "revision", next, "plugins", c.KeyIDs())
 	return nil
 }
 

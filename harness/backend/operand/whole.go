@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // Version is the release that the cluster around a whole operator has. The operator must have the same: it waits for the feature gates of its own release.
@@ -124,9 +126,9 @@ func (o Options) firstStatuses(ctx context.Context) error {
 		return fmt.Errorf("inspect the nodes: %w", err)
 	}
 	for _, revised := range []bool{false, true} { // the API refuses a revision of an entry that it does not have yet
-		u, err := o.Dynamic.Resource(OperatorResource()).Get(ctx, cr, metav1.GetOptions{})
+		u, err := o.Dynamic.Resource(staticpods.OperatorResource()).Get(ctx, cr, metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("read %s/%s: %w", OperatorResource().Resource, cr, err)
+			return fmt.Errorf("read %s/%s: %w", staticpods.OperatorResource().Resource, cr, err)
 		}
 		var statuses []any
 		for _, node := range slices.Sorted(maps.Keys(nodes)) {
@@ -137,8 +139,8 @@ func (o Options) firstStatuses(ctx context.Context) error {
 			statuses = append(statuses, status)
 		}
 		u.Object["status"] = map[string]any{"latestAvailableRevision": int64(firstRevision), "nodeStatuses": statuses}
-		if _, err := o.Dynamic.Resource(OperatorResource()).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
-			return fmt.Errorf("write the first revision of %s/%s: %w", OperatorResource().Resource, cr, err)
+		if _, err := o.Dynamic.Resource(staticpods.OperatorResource()).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+			return fmt.Errorf("write the first revision of %s/%s: %w", staticpods.OperatorResource().Resource, cr, err)
 		}
 	}
 	return nil

@@ -1,0 +1,125 @@
+// Command encryption-operator is this project's encryption operator (package operator) for kube-apiserver's static pods in OpenShift. It meets the cluster
+// through the API alone (operator/staticpods).
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1 // could not run
+	exitUsage  = 2 // bad command line
+)
+
+// Requests a second to the API, and how many at once. A step makes up to fifteen, with three nodes.
+const (
+	requests = 50
+	burst    = 100
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	kubeconfig, opts, err := parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "encryption-operator:", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := operate(ctx, kubeconfig, opts); err != nil {
+		fmt.Fprintln(os.Stderr, "encryption-operator:", err)
+		return exitFailed
+	}
+	return 0
+}
+
+// parse reads a command line.
+func parse(args []string) (kubeconfig string, opts core.Options, err error) {
+	opts = core.DefaultOptions()
+	flags := pflag.NewFlagSet("encryption-operator", pflag.ContinueOnError)
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "a kubeconfig; empty: that of the cluster that it runs in")
+	flags.DurationVar(&opts.Interval, "interval", opts.Interval, "interval of the reporters; it decides when a report is stale")
+	flags.DurationVar(&opts.Settle, "settle", opts.Settle, "how long all nodes must report a new kekID before everything is encrypted anew under it")
+	flags.DurationVar(&opts.Retry, "retry", opts.Retry, "pause after a pre-flight check that failed")
+	flags.IntVar(&opts.Keep, "keep", opts.Keep, "how many old revisions, and unused keys, are kept")
+	if err := flags.Parse(args); err != nil {
+		return "", opts, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("%q: expected flags only", flags.Arg(0))
+	case opts.Interval <= 0:
+		err = fmt.Errorf("--interval %v: expected a time above 0", opts.Interval)
+	case opts.Settle < 0:
+		err = fmt.Errorf("--settle %v: expected 0 or more", opts.Settle)
+	case opts.Retry <= 0:
+		err = fmt.Errorf("--retry %v: expected a time above 0", opts.Retry)
+	case opts.Keep < 1:
+		err = fmt.Errorf("--keep %d: expected 1 or more", opts.Keep)
+	}
+	return kubeconfig, opts, err
+}
+
+// connection is how the API server is reached.
+func connection(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("expected --kubeconfig outside of a cluster: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig %q: %w", kubeconfig, err)
+	}
+	return config, nil
+}
+
+// operate runs the operator until ctx ends.
+func operate(ctx context.Context, kubeconfig string, opts core.Options) error {
+	config, err := connection(kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS, config.Burst = requests, burst
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	dyn, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	encrypted := []string{"configmaps", "secrets"}
+	op, err := operator.New(operator.Options{REST: config, Component: staticpods.Component, Resource: staticpods.OperatorResource(), Kind: "KubeAPIServer", Core: opts,
+		Encrypted: encrypted, Executor: &staticpods.Executor{Client: client, Dynamic: dyn, Encrypted: encrypted}, Clock: clock.RealClock{}, Random: rand.Reader,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Decide: staticpods.Decide})
+	if err != nil {
+		return err
+	}
+	return op.Run(ctx)
+}

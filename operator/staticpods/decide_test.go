@@ -1,0 +1,59 @@
+package staticpods_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
+	"github.com/kmsharness/kmsharness/operator/staticpods"
+)
+
+// The operator is at rest when the plugins that nobody needs have ended on every node.
+func TestEnding(t *testing.T) {
+	for plugins, want := range map[bool]core.Condition{
+		true:  {Type: core.ConditionProgressing, Status: true, Reason: core.StagePlugins, Message: "plugin 1 ends on cp-2"},
+		false: {Type: core.ConditionProgressing, Reason: core.ReasonAsExpected},
+	} {
+		n := core.Node{Up: true, Loaded: 1, Plugins: map[uint64]config.Plugin{}}
+		if plugins {
+			n.Plugins[1] = config.Plugin{}
+		}
+		o := core.Observed{Keys: []revision.Key{{ID: 2, Type: config.AESCBC, Migrated: true}}, Configs: []revision.Config{{Revision: 1, Keys: []uint64{2}}},
+			Wanted: core.Wanted{Wanted: config.Wanted{Type: config.AESCBC}}, Nodes: map[string]core.Node{"cp-1": {Up: true, Loaded: 1}, "cp-2": n}}
+		if all := staticpods.Decide(o, core.DefaultOptions(), time.Now()).Conditions; !slices.Contains(all, want) {
+			t.Errorf("%t: %+v", plugins, all)
+		}
+	}
+}
+
+// The condition follows the objects through aescbc, KMS and clear text.
+func TestEncrypted(t *testing.T) {
+	aescbc, kms, identity := revision.Key{ID: 1, Type: config.AESCBC}, revision.Key{ID: 2, Type: config.KMS}, revision.Key{ID: 3, Type: config.Identity}
+	migrated := func(k revision.Key) revision.Key { k.Migrated = true; return k }
+	for _, test := range []struct {
+		keys   []revision.Key
+		config []uint64
+		want   string
+	}{
+		{nil, nil, "EncryptionDisabled"},
+		{[]revision.Key{aescbc}, []uint64{1, 0}, "EncryptionInProgress"},
+		{[]revision.Key{migrated(aescbc)}, []uint64{1}, "EncryptionCompleted"},
+		{[]revision.Key{migrated(aescbc), kms}, []uint64{2, 1}, "EncryptionCompleted"},
+		{[]revision.Key{migrated(aescbc), migrated(kms), identity}, []uint64{2, 3}, "EncryptionCompleted"},
+		{[]revision.Key{migrated(aescbc), migrated(kms), identity}, []uint64{3, 2}, "DecryptionInProgress"},
+		{[]revision.Key{migrated(kms), migrated(identity)}, []uint64{3}, "DecryptionCompleted"},
+		{[]revision.Key{migrated(identity), {ID: 4, Type: config.AESGCM}}, []uint64{4, 3}, "EncryptionInProgress"},
+	} {
+		o := core.Observed{Keys: test.keys}
+		if test.config != nil {
+			o.Configs = []revision.Config{{Revision: 1, Keys: test.config}}
+		}
+		all := staticpods.Decide(o, core.DefaultOptions(), time.Now()).Conditions
+		if got := all[len(all)-1]; got.Type != "Encrypted" || got.Reason != test.want || got.Status != (test.want == "EncryptionCompleted") {
+			t.Errorf("%v with %v: %+v, want %s", test.keys, test.config, got, test.want)
+		}
+	}
+}

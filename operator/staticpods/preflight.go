@@ -1,0 +1,99 @@
+package staticpods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/exchange"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
+
+// checkedKey is the keyID of a plugin that is checked: a key of its own it gets only when it has passed.
+const checkedKey = 1
+
+// endTimeout bounds the removal of what was made for a check, also of an operator that ends.
+const endTimeout = time.Second
+
+// Check implements operator.Executor, by a pod with the plugin, whose conditions have the result, and a Secret with its configuration.
+func (e *Executor) Check(ctx context.Context, p config.Plugin, hash string) core.Preflight {
+	result, err := e.check(ctx, p, hash)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	if err = errors.Join(err, e.endCheck(ending)); err != nil {
+		return core.Preflight{Hash: hash, Message: contract.SafeDetail(err.Error())}
+	}
+	return result
+}
+
+func (e *Executor) check(ctx context.Context, p config.Plugin, hash string) (result core.Preflight, err error) {
+	if err := e.endCheck(ctx); err != nil {
+		return result, err
+	}
+	data, err := e.pluginConfig(ctx, revision.Plugin{KeyID: checkedKey, Config: p})
+	if err != nil {
+		return result, fmt.Errorf("configuration of the check: %w", err)
+	}
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: Namespace, Name: name, Labels: map[string]string{"app": PreflightApp}}
+	}
+	secret := &corev1.Secret{ObjectMeta: meta(PreflightSecret), Data: data}
+	if _, err := e.Client.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: exchange.FieldManager}); err != nil {
+		return result, fmt.Errorf("create secret %s/%s: %w", Namespace, PreflightSecret, err)
+	}
+	pod := &corev1.Pod{ObjectMeta: meta(PreflightName), Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
+		Containers: []corev1.Container{{Name: "kms-preflight-check", Image: p.Image, Args: []string{"--config-hash=" + hash}}}}}
+	pod.Annotations = map[string]string{PreflightHash: hash}
+	if _, err = e.Client.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: exchange.FieldManager}); err != nil {
+		return result, fmt.Errorf("create pod %s/%s: %w", Namespace, PreflightName, err)
+	}
+	why := errors.New("the pod has no result")
+	err = wait.PollUntilContextCancel(ctx, poll, false, func(ctx context.Context) (bool, error) {
+		now, err := e.Client.CoreV1().Pods(Namespace).Get(ctx, PreflightName, metav1.GetOptions{})
+		if err != nil {
+			why = err
+			return false, nil
+		}
+		var done bool
+		result, done = resultOf(now, hash)
+		return done, nil
+	})
+	if err != nil {
+		return result, fmt.Errorf("pod %s/%s: %w: %w", Namespace, PreflightName, err, why)
+	}
+	return result, nil
+}
+
+// resultOf is what the conditions of a pre-flight pod say of a configuration; done: they say something.
+func resultOf(pod *corev1.Pod, hash string) (result core.Preflight, done bool) {
+	said := map[corev1.PodConditionType]corev1.PodCondition{}
+	for _, c := range pod.Status.Conditions {
+		said[c.Type] = c
+	}
+	c, done := said[PreflightResult]
+	done = done && said[PreflightConfig].Message == hash
+	return core.Preflight{Hash: hash, OK: c.Status == corev1.ConditionTrue, KEK: said[PreflightRemoteKey].Message, Message: c.Message}, done
+}
+
+// endCheck removes pod and Secret of a check.
+func (e *Executor) endCheck(ctx context.Context) error {
+	now := int64(0)
+	err := e.Client.CoreV1().Pods(Namespace).Delete(ctx, PreflightName, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete pod %s/%s: %w", Namespace, PreflightName, err)
+	}
+	err = e.Client.CoreV1().Secrets(Namespace).Delete(ctx, PreflightSecret, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete secret %s/%s: %w", Namespace, PreflightSecret, err)
+	}
+	return nil
+}
