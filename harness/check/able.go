@@ -159,7 +159,8 @@ func (ab *ability) aggregatorInCharge() spans {
 // was killed is valid for 137 s, and its successor tries to take it every 26 s.
 const operatorStarts = 3 * time.Minute
 
-// uniting is when whoever writes the ClusterOperator could do so. An operator under test that does has the aggregator's way to the API.
+// uniting returns when the writer of the ClusterOperator could write it. The writer is the aggregator, or with Union.Leave the operator under test, which
+// reaches the API in the same way as the aggregator.
 func (ab *ability) uniting() spans {
 	if !ab.facts.run.Union.Leave {
 		return ab.aggregator

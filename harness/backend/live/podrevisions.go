@@ -73,8 +73,8 @@ func (r *podRevisions) of(name string) content {
 	return r.wanted[name].clone()
 }
 
-// plugins are those that an operator is told to run in a node's pod: what is wanted counts as there, but of a plugin that runs with other settings
-// nothing else would tell whether the pod has been replaced.
+// plugins returns the plugins that the operator sees in a node's pod: those that are wanted. A plugin that runs with other settings keeps them here until
+// its pod is replaced, so that the operator waits for that.
 func (r *podRevisions) plugins(name string) map[uint64]config.Plugin {
 	r.mu.Lock()
 	defer r.mu.Unlock()
