@@ -235,6 +235,9 @@ func TestConditions(t *testing.T) {
 	}{
 		"invalid": {func(o *core.Observed) { o.Wanted = core.Wanted{Invalid: "spec.x: wrong"} }, core.ConditionConfig, core.ReasonInvalid, "spec.x: wrong: what was in force stays in force"},
 		"stage":   {func(o *core.Observed) { node(o, "cp-2", func(n *core.Node) { n.Up = false }) }, core.ConditionProgressing, core.StageRollingOut, "revision 10 of the encryption configuration is not loaded by cp-2"},
+		"a plugin ends": {func(o *core.Observed) {
+			node(o, "cp-2", func(n *core.Node) { n.Plugins[7], n.Reporter = config.Plugin{}, []uint64{1, 7} })
+		}, core.ConditionProgressing, core.StagePlugins, "plugin 7 ends on cp-2"},
 		"missing": {func(o *core.Observed) { o.Wanted.Missing = []string{"Secret/x"} }, core.ConditionCredentials, core.ReasonMissing, "no plugin is started without Secret/x"},
 		"preflight": {func(o *core.Observed) {
 			o.Preflight = core.Preflight{Hash: o.Wanted.Hash(), Message: "denied", At: now}

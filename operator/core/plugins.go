@@ -136,17 +136,22 @@ func (d *decision) reportOn(name string) {
 	}
 }
 
-// stopOn ends plugins that nobody needs and no reporter asks.
+// stopOn ends plugins that nobody needs and no reporter asks. As long as one is there, the change of plugins is not over.
 func (d *decision) stopOn(name string) {
 	n := d.Nodes[name]
+	has := slices.AppendSeq(slices.Collect(maps.Keys(n.Plugins)), maps.Keys(n.Waiting))
+	slices.Sort(has)
 	var stop []uint64
-	for _, id := range slices.AppendSeq(slices.Collect(maps.Keys(n.Plugins)), maps.Keys(n.Waiting)) {
-		if !d.plugins.Has(id) && !slices.Contains(n.Reporter, id) {
+	for _, id := range slices.Compact(has) { // one may run and wait for its start with other settings
+		if d.plugins.Has(id) {
+			continue
+		}
+		d.at(StagePlugins, "plugin %d ends on %s", id, name)
+		if !slices.Contains(n.Reporter, id) {
 			stop = append(stop, id)
 		}
 	}
-	slices.Sort(stop)
-	if stop = slices.Compact(stop); len(stop) > 0 { // one may run and wait for its start with other settings
+	if len(stop) > 0 {
 		d.plan.do(StopPlugins{Node: name, Plugins: stop})
 	}
 }

@@ -2,8 +2,6 @@ package staticpods
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -11,30 +9,11 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// Decide is core.Decide with the condition Encrypted, which OpenShift's encryption controllers have besides. Plugins end with a later revision of the pods,
-// so that the operator is not at rest before that is installed.
+// Decide is core.Decide with the condition Encrypted, which OpenShift's encryption controllers have besides.
 func Decide(o core.Observed, opts core.Options, now time.Time) core.Plan {
 	plan := core.Decide(o, opts, now)
-	for i, c := range plan.Conditions {
-		if c.Type == core.ConditionProgressing && !c.Status {
-			plan.Conditions[i] = ending(o, c)
-		}
-	}
 	plan.Conditions = append(plan.Conditions, encrypted(o))
 	return plan
-}
-
-// ending is a condition that nothing is in progress, unless a node has a plugin that ends.
-func ending(o core.Observed, rest core.Condition) core.Condition {
-	wanted := revision.Newest(o.PluginConfigs)
-	for _, name := range slices.Sorted(maps.Keys(o.Nodes)) {
-		for _, id := range slices.Sorted(maps.Keys(o.Nodes[name].Plugins)) {
-			if !wanted.Has(id) {
-				return core.Condition{Type: rest.Type, Status: true, Reason: core.StagePlugins, Message: fmt.Sprintf("plugin %d ends on %s", id, name)}
-			}
-		}
-	}
-	return rest
 }
 
 // encrypted is true while every object is encrypted, and stays so throughout a switch from one encrypting type to another.

@@ -1,7 +1,6 @@
 package staticpods_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -10,24 +9,6 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
-
-// The operator is at rest when the plugins that nobody needs have ended on every node.
-func TestEnding(t *testing.T) {
-	for plugins, want := range map[bool]core.Condition{
-		true:  {Type: core.ConditionProgressing, Status: true, Reason: core.StagePlugins, Message: "plugin 1 ends on cp-2"},
-		false: {Type: core.ConditionProgressing, Reason: core.ReasonAsExpected},
-	} {
-		n := core.Node{Up: true, Loaded: 1, Plugins: map[uint64]config.Plugin{}}
-		if plugins {
-			n.Plugins[1] = config.Plugin{}
-		}
-		o := core.Observed{Keys: []revision.Key{{ID: 2, Type: config.AESCBC, Migrated: true}}, Configs: []revision.Config{{Revision: 1, Keys: []uint64{2}}},
-			Wanted: core.Wanted{Wanted: config.Wanted{Type: config.AESCBC}}, Nodes: map[string]core.Node{"cp-1": {Up: true, Loaded: 1}, "cp-2": n}}
-		if all := staticpods.Decide(o, core.DefaultOptions(), time.Now()).Conditions; !slices.Contains(all, want) {
-			t.Errorf("%t: %+v", plugins, all)
-		}
-	}
-}
 
 // The condition follows the objects through aescbc, KMS and clear text.
 func TestEncrypted(t *testing.T) {

@@ -73,17 +73,13 @@ func (r *podRevisions) of(name string) content {
 	return r.wanted[name].clone()
 }
 
-// plugins returns the plugins that the operator sees in a node's pod: those that are wanted. A plugin that runs with other settings keeps them here until
-// its pod is replaced, so that the operator waits for that.
+// plugins returns the plugins that the operator sees in a node's pod: those that it has, with the settings that it has, and those that are wanted. The
+// operator waits until a pod with the settings that are wanted, and without the plugins that are not, has taken its place.
 func (r *podRevisions) plugins(name string) map[uint64]config.Plugin {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := r.wanted[name].configs()
-	for id, runs := range r.has[name].configs() {
-		if _, stays := all[id]; stays {
-			all[id] = runs
-		}
-	}
+	maps.Copy(all, r.has[name].configs())
 	return all
 }
 

@@ -94,7 +94,8 @@ func TestPodRevisionsRolledBack(t *testing.T) {
 	}
 }
 
-// A plugin that is asked for counts as there. One that runs keeps its settings until its pod has been replaced, and one that is to end does not run.
+// A plugin that is asked for counts as there. One that runs keeps its settings until its pod has been replaced, and one that is to end
+// runs until then.
 func TestPluginsOfPodRevisions(t *testing.T) {
 	r, now := newPodRevisions(), time.Unix(0, 0)
 	ask := func(plugins ...revision.Plugin) {
@@ -117,5 +118,8 @@ func TestPluginsOfPodRevisions(t *testing.T) {
 	r.installed("cp-1", c)
 	expect("replaced", map[uint64]config.Plugin{1: settings("b"), 2: {}})
 	ask(revision.Plugin{KeyID: 2})
-	expect("to end", map[uint64]config.Plugin{2: {}})
+	expect("to end", map[uint64]config.Plugin{1: settings("b"), 2: {}})
+	c, _ = r.next("cp-1")
+	r.installed("cp-1", c)
+	expect("ended", map[uint64]config.Plugin{2: {}})
 }
