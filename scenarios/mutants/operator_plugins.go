@@ -11,7 +11,7 @@ import (
 
 // starters are operators that start plugins wrongly: with an image that cannot start, or with other credentials.
 func starters() []Mutant {
-	const image, credential = "operator-plugin-image-cannot-start", "operator-credential-changes"
+	const image = "operator-plugin-image-cannot-start"
 	return []Mutant{
 		{
 			Name: "progresses-for-ever", Scenario: image, Caught: []string{"steps[4].expect"},
@@ -42,14 +42,14 @@ func starters() []Mutant {
 			})),
 		},
 		{
-			Name: "credentials-by-name", Scenario: credential, Caught: []string{"steps[3].expect"},
+			Name: "credentials-by-name", Scenario: "operator-credential-revoked", Caught: []string{"steps[7].expect"},
 			Mistake: "a Secret is the same as long as its name is: plugins go on with what was revoked, until somebody restarts them",
 			Subject: simulating(mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
 				o.Credentials, o.Wanted.KMS = nil, o.Wanted.KMS.WithoutContent()
 			})),
 		},
 		{
-			Name: "credentials-by-version", Scenario: credential, Caught: []string{"steps[1].expect"},
+			Name: "credentials-by-version", Scenario: "operator-credential-changes", Caught: []string{"steps[1].expect"},
 			Mistake: "the resource version in the place of the content: the migration writes every Secret, so that each switch ends with plugins that are started anew",
 			Subject: hook(sim.TestHooks{CredentialVersions: true}),
 		},

@@ -25,11 +25,22 @@ const writesAnnotation = "kmsharness.io/writes"
 func (fs *faults) providerCredential(ctx context.Context, a *scenario.Credential) error {
 	p := fs.e.pods
 	p.mu.Lock()
-	if a.Mode == scenario.CredentialChange {
-		p.content++
+	switch a.Mode {
+	case scenario.CredentialExpire, scenario.CredentialRevoke, scenario.CredentialRenew:
+		rules := p.logIns.Refuse(a.Mode != scenario.CredentialRenew)
+		p.mu.Unlock()
+		for _, r := range rules {
+			r.Revoke = a.Mode == scenario.CredentialRevoke
+			if err := fs.e.controlPlane.KMS().rule(ctx, r); err != nil {
+				return fmt.Errorf("%s the credential of plugins: %w", a.Mode, err)
+			}
+		}
+		return nil
+	case scenario.CredentialChange:
+		p.logIns.Change()
 	}
 	p.writes++
-	content, writes := p.content, p.writes
+	content, writes := p.logIns.Content(), p.writes
 	p.mu.Unlock()
 	err := fs.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
 		if a.Mode == scenario.CredentialRemove {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
@@ -143,7 +142,9 @@ func (i *installer) roll(ctx context.Context, n *Node, want content, number int)
 	r := PodRevision{Number: number, Change: func(context.Context) error { return i.change(n, want) }, Ready: i.e.changes.recordReady}
 	for _, g := range want.plugins {
 		called := i.scheme().Name(g)
-		i.e.controlPlane.KMS().Call(i.e.apiServer, called, operated.RemoteKey(g.Config))
+		if err := i.introduce(ctx, n.Name, called, g.Config); err != nil {
+			return err
+		}
 		r.Plugins = append(r.Plugins, called)
 	}
 	i.e.procs.recordStopping(Target{n.Server, n.identity()})

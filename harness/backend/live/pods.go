@@ -31,9 +31,9 @@ type pods struct {
 	lags    map[string]time.Duration // of what is rolled out, by node
 	tested  *operatorUnderTest       // nil: the operator is this project's
 
-	images  operated.Images // with which plugins do not start
-	content int             // of the plugins' credential, by number
-	writes  int             // of it
+	images operated.Images // with which plugins do not start
+	logIns operated.LogIns // of the plugins
+	writes int             // of their credential
 
 	load      *switchLoad
 	installer *installer // nil: what is in a pod changes while the pod stays

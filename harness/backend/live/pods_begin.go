@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/operator/exchange"
@@ -33,15 +32,17 @@ func (b beginning) keyIDs() (ids []uint64) {
 	return ids
 }
 
-// configuredOn is that for a plane, whose plugins know their keys from now on.
-func (p *pods) configuredOn(b beginning) Encryption {
+// configuredOn is that for a plane, whose remote KMS knows the plugins of a node from now on.
+func (p *pods) configuredOn(ctx context.Context, node string, b beginning) (Encryption, error) {
 	configured := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.file, Revision: b.pod}
 	for _, g := range b.plugins {
 		called := p.scheme().Name(g)
-		p.e.controlPlane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(g.Config))
+		if err := p.introduce(ctx, node, called, g.Config); err != nil {
+			return Encryption{}, err
+		}
 		configured.Sockets = append(configured.Sockets, called)
 	}
-	return configured
+	return configured, nil
 }
 
 // readBeginning reads the newest revisions, through any API server.

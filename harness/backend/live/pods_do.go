@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -57,10 +58,14 @@ func (p inPlace) startPlugins(ctx context.Context, n *Node, plugins []revision.P
 		if p.waits(name, called, g) {
 			continue
 		}
-		p.e.controlPlane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(g.Config))
 		p.mu.Lock()
 		before, there := p.of(name).plugins[g.KeyID]
 		p.mu.Unlock()
+		if !there || before != g.Config {
+			if err := p.introduce(ctx, name, called, g.Config); err != nil {
+				return err
+			}
+		}
 		if old := n.Plugin(called); there && before != g.Config && old != nil {
 			if err := old.Stop(ctx); err != nil {
 				return fmt.Errorf("start plugin %s/%s with other settings: %w", name, called, err)
@@ -72,6 +77,21 @@ func (p inPlace) startPlugins(ctx context.Context, n *Node, plugins []revision.P
 		p.mu.Lock()
 		p.of(name).plugins[g.KeyID], p.of(name).names[g.KeyID] = g.Config, called
 		p.mu.Unlock()
+	}
+	return nil
+}
+
+// introduce has the remote KMS know a plugin that is about to be started: its key, and whether its log-ins are accepted.
+func (p *pods) introduce(ctx context.Context, node, called string, c config.Plugin) error {
+	p.e.controlPlane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(c))
+	p.mu.Lock()
+	r := p.logIns.Start(node + "/" + called)
+	p.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	if err := p.e.controlPlane.KMS().rule(ctx, *r); err != nil {
+		return fmt.Errorf("tell the remote KMS of plugin %s/%s: %w", node, called, err)
 	}
 	return nil
 }

@@ -18,7 +18,11 @@ func (op *operatedParts) join(ctx context.Context, name string) error {
 		return fmt.Errorf("read the newest revisions: %w", err)
 	}
 	b.pod = op.e.pods.expect(name, b)
-	n, err := op.e.controlPlane.AddNode(ctx, name, op.e.pods.configuredOn(b), func(ctx context.Context) error { return op.e.changes.joined(ctx, name) })
+	var n *Node
+	configured, err := op.e.pods.configuredOn(ctx, name, b)
+	if err == nil {
+		n, err = op.e.controlPlane.AddNode(ctx, name, configured, func(ctx context.Context) error { return op.e.changes.joined(ctx, name) })
+	}
 	if err != nil {
 		op.e.pods.leave(name)
 		return err

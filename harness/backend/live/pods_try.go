@@ -43,7 +43,9 @@ func (p inPlace) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagement
 	if why != "" {
 		return nil, nil, errors.New(why)
 	}
-	p.e.controlPlane.KMS().Call(p.e.apiServer, keyID, operated.RemoteKey(c))
+	if err := p.introduce(ctx, Preflight, keyID, c); err != nil {
+		return nil, nil, err
+	}
 	g, err := p.e.controlPlane.TryPlugin(ctx, keyID)
 	if err != nil {
 		return nil, nil, err

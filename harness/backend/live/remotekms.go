@@ -63,6 +63,17 @@ func (k *RemoteKMS) Call(apiServer, keyID, key string) {
 	k.named[keyOf{apiServer, keyID}] = key
 }
 
+// rule sets a rule; one without an effect takes away the one that there is.
+func (k *RemoteKMS) rule(ctx context.Context, r remotekms.Rule) error {
+	if r != (remotekms.Rule{Caller: r.Caller}) {
+		return k.client.SetRule(ctx, r)
+	}
+	if err := k.client.DeleteRule(ctx, r.Caller); remotekms.Code(err) != remotekms.CodeNoRule {
+		return err
+	}
+	return nil // it is as it should be
+}
+
 // RemoteKey is the name, unless somebody gave it another, of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
 func RemoteKey(apiServer, keyID string) string { return apiservers.RemoteKey(apiServer, keyID) }
 
@@ -181,11 +192,7 @@ func (fs *faults) remote(ctx context.Context, a *scenario.KMS) error {
 	case scenario.KMSExpire, scenario.KMSRevoke:
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, LogIn: cmp.Or(a.Failure, remotekms.RefusedAsEver), Revoke: op == scenario.KMSRevoke})
 	case "restore", "allow", scenario.KMSRenew:
-		err := client.DeleteRule(ctx, caller)
-		if remotekms.Code(err) == remotekms.CodeNoRule {
-			return nil // it is as it should be
-		}
-		return err
+		return fs.e.controlPlane.KMS().rule(ctx, remotekms.Rule{Caller: caller})
 	}
 	return fs.setKEKs(ctx, op, a.KEK)
 }

@@ -121,10 +121,7 @@ func (fs *faults) remote(_ context.Context, a *scenario.KMS) error {
 	case scenario.KMSExpire, scenario.KMSRevoke:
 		return model.SetRule(remotekms.Rule{Caller: caller, LogIn: cmp.Or(a.Failure, remotekms.RefusedAsEver), Revoke: op == scenario.KMSRevoke})
 	case "restore", "allow", scenario.KMSRenew:
-		if err := model.DeleteRule(caller); err != nil && remotekms.Code(err) != remotekms.CodeNoRule {
-			return err
-		}
-		return nil
+		return fs.w.kmsRule(remotekms.Rule{Caller: caller})
 	}
 	states := map[string]keyring.State{"disable": keyring.Disabled, "enable": keyring.Enabled, "delete": keyring.Deleted}
 	state, ok := states[op]

@@ -20,10 +20,20 @@ func (fs *faults) image(_ context.Context, a *scenario.Image) error {
 
 // providerCredential changes the Secret with which plugins log in at their KMS, as an administrator does.
 func (fs *faults) providerCredential(a *scenario.Credential) error {
-	if a.Mode == scenario.CredentialChange {
-		fs.e.pods.content++
+	switch a.Mode {
+	case scenario.CredentialExpire, scenario.CredentialRevoke, scenario.CredentialRenew:
+		for _, r := range fs.e.pods.logIns.Refuse(a.Mode != scenario.CredentialRenew) {
+			r.Revoke = a.Mode == scenario.CredentialRevoke
+			if err := fs.e.w.kmsRule(r); err != nil {
+				return fmt.Errorf("%s the credential of plugins: %w", a.Mode, err)
+			}
+		}
+		fs.e.w.kmsChanged()
+		return nil
+	case scenario.CredentialChange:
+		fs.e.pods.logIns.Change()
 	}
-	value := operated.CredentialContent(fs.e.pods.content)
+	value := operated.CredentialContent(fs.e.pods.logIns.Content())
 	err := fs.e.switching.persist(func(n *node) error {
 		return fs.e.within(requestTimeout, func(done func(error)) {
 			if a.Mode == scenario.CredentialRemove {

@@ -76,8 +76,11 @@ func (s *shift) try(c config.Plugin, hash string) core.Preflight {
 	if why := s.o.e.pods.images.CannotStart(preflightNode, c.Image); why != "" {
 		return core.Preflight{Hash: hash, Message: why, At: s.k.Now()}
 	}
-	t := newTrial(s, c)
-	if err := t.start(); err != nil {
+	t, err := newTrial(s, c)
+	if err == nil {
+		err = t.start()
+	}
+	if err != nil {
 		return core.Preflight{Hash: hash, Message: err.Error(), At: s.k.Now()}
 	}
 	defer t.end()

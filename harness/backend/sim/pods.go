@@ -29,7 +29,7 @@ type pods struct {
 	load     *switchLoad              // nil: nothing is switched
 	writing  int                      // writes of loads that are under way
 	images   operated.Images          // with which plugins do not start
-	content  int                      // of the plugins' credential, by number
+	logIns   operated.LogIns          // of the plugins
 }
 
 // pod is one of them. The zero value is an API server with clear text and nothing beside it.

@@ -8,6 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
+	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
@@ -49,9 +50,14 @@ func (p *pods) startOn(n *node, plugins []revision.Plugin) error {
 			continue
 		}
 		delete(pod.waiting, g.KeyID)
-		p.e.w.call(called, operated.RemoteKey(g.Config))
+		before, there := pod.plugins[g.KeyID]
+		if !there || before != g.Config {
+			if err := p.introduce(name, called, g.Config); err != nil {
+				return err
+			}
+		}
 		one := &n.add(called).proc
-		if before, there := pod.plugins[g.KeyID]; there && before != g.Config {
+		if there && before != g.Config {
 			if err := p.await(one, stop); err != nil {
 				return fmt.Errorf("start plugin %s/%s with other settings: %w", name, called, err)
 			}
@@ -60,6 +66,19 @@ func (p *pods) startOn(n *node, plugins []revision.Plugin) error {
 			return fmt.Errorf("start plugin %s/%s: %w", name, called, err)
 		}
 		pod.plugins[g.KeyID] = g.Config
+	}
+	return nil
+}
+
+// introduce has the remote KMS know a plugin that is about to be started: its key, and whether its log-ins are accepted.
+func (p *pods) introduce(node, called string, c config.Plugin) error {
+	p.e.w.call(called, operated.RemoteKey(c))
+	r := p.logIns.Start(node + "/" + called)
+	if r == nil {
+		return nil
+	}
+	if err := p.e.w.kmsRule(*r); err != nil {
+		return fmt.Errorf("tell the remote KMS of plugin %s/%s: %w", node, called, err)
 	}
 	return nil
 }

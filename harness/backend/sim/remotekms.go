@@ -38,6 +38,17 @@ func newKMS(w *world) (*kms, error) {
 	return k, nil
 }
 
+// kmsRule sets a rule of the remote KMS; one without an effect takes away the one that there is.
+func (w *world) kmsRule(r remotekms.Rule) error {
+	if r != (remotekms.Rule{Caller: r.Caller}) {
+		return w.kms.model.SetRule(r)
+	}
+	if err := w.kms.model.DeleteRule(r.Caller); err != nil && remotekms.Code(err) != remotekms.CodeNoRule {
+		return err
+	}
+	return nil
+}
+
 // kmsChanged lets every plugin look at its KMS.
 func (w *world) kmsChanged() { w.eachPlugin((*kmsPlugin).pollSoon) }
 

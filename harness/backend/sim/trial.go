@@ -33,14 +33,16 @@ var (
 // preflightNode is the node of a plugin that is on none.
 const preflightNode = "preflight"
 
-func newTrial(s *shift, c config.Plugin) *trial {
+func newTrial(s *shift, c config.Plugin) (*trial, error) {
 	p := s.o.e.pods
 	p.tries++
 	keyID := fmt.Sprintf("try-%d", p.tries)
-	p.e.w.call(keyID, operated.RemoteKey(c))
+	if err := p.introduce(preflightNode, keyID, c); err != nil {
+		return nil, err
+	}
 	t := &trial{s: s, plugin: newPlugin(p.e.w, preflightNode, keyID), limit: operated.Check}
 	t.ctx, _ = t.Within(p.e.w.ctx, t.limit)
-	return t
+	return t, nil
 }
 
 func (t *trial) start() error { return t.s.o.e.pods.await(&t.plugin.proc, start) }

@@ -1,0 +1,61 @@
+package operated
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+)
+
+// LogIns are what plugins log in with at the remote KMS: the content of CredentialSecret when an operator had them started. A plugin that was started
+// before the content changed has the old one. The zero value is for plugins that were not started yet; it is not safe for concurrent use.
+type LogIns struct {
+	content int            // of the Secret, by number (CredentialContent)
+	refused map[int]bool   // contents that the KMS does not accept
+	started map[string]int // content by the plugin's name, NODE/KEYID
+}
+
+// Content is the content that the Secret has, or had before it was removed.
+func (l *LogIns) Content() int { return l.content }
+
+// Change gives the Secret a content that no plugin has yet.
+func (l *LogIns) Change() { l.content++ }
+
+// Start notes that a plugin is about to be started, and returns what the KMS has to be told of it; nil: nothing.
+func (l *LogIns) Start(plugin string) *remotekms.Rule {
+	before, there := l.started[plugin]
+	if l.started == nil {
+		l.started = map[string]int{}
+	}
+	l.started[plugin] = l.content
+	if l.refused[l.content] == (there && l.refused[before]) {
+		return nil
+	}
+	return l.rule(plugin)
+}
+
+// Refuse has the KMS refuse the content that the Secret has, or accept it again, and returns what the KMS has to be told.
+func (l *LogIns) Refuse(refused bool) (rules []remotekms.Rule) {
+	if l.refused[l.content] == refused {
+		return nil
+	}
+	if l.refused == nil {
+		l.refused = map[int]bool{}
+	}
+	l.refused[l.content] = refused
+	for _, plugin := range slices.Sorted(maps.Keys(l.started)) {
+		if l.started[plugin] == l.content {
+			rules = append(rules, *l.rule(plugin))
+		}
+	}
+	return rules
+}
+
+// rule says whether the KMS accepts the log-ins of a plugin: one without LogIn is to be deleted.
+func (l *LogIns) rule(plugin string) *remotekms.Rule {
+	r := &remotekms.Rule{Caller: plugin}
+	if l.refused[l.started[plugin]] {
+		r.LogIn = remotekms.RefusedAsEver
+	}
+	return r
+}
