@@ -63,6 +63,8 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&settings.sut.Plugin.Version, "kmsharness.plugin-version", "", "its version in reports")
 	flag.StringVar(&settings.sut.ReporterImage, "kmsharness.reporter-image", "", "image of the reporter under test")
 	flag.StringVar(&settings.sut.ReporterArgs, "kmsharness.reporter-args", "", "its arguments")
+	flag.StringVar(&settings.sut.OperatorImage, "kmsharness.operator-image", "", "image of the operator under test")
+	flag.StringVar(&settings.sut.OperatorArgs, "kmsharness.operator-args", "", "its arguments")
 	flag.StringVar(&settings.sut.Kubeconfig, "kmsharness.kubeconfig", "", "kubeconfig of an existing cluster")
 	flag.StringVar(&settings.sut.NamespacePrefix, "kmsharness.namespace-prefix", "", "how names of runs begin there")
 	flag.StringVar(&settings.sut.ImagePrefix, "kmsharness.image-prefix", "", "what goes before the names of images")
@@ -170,7 +172,7 @@ func run(ctx context.Context, s *scenario.Scenario) {
 		NotAfter: notAfter, Unsupported: fit.Unsupported, Notes: fit.Notes,
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
-			Reproduce: reproduce(s), Progress: progress(s), SourceOnly: settings.sut.SourceOnly(), Plugin: settings.sut.Plugin.Implementation(), KeepGoing: settings.keepGoing,
+			Reproduce: reproduce(s), Progress: progress(s), SourceOnly: settings.sut.SourceOnly(), Plugin: settings.sut.Plugin.Implementation(), Operator: settings.sut.OperatorUnderTest(), KeepGoing: settings.keepGoing,
 		},
 		Out: settings.out, Artifacts: engine.Artifacts(settings.artifacts), Preparing: func(line string) { say("%-40s %s", s.Name, line) },
 	})

@@ -196,7 +196,7 @@ func (o Options) one(ctx context.Context, s Suite, sc *scenario.Scenario, execut
 	r := execute(ctx, o.Backend, fit.Scenario, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: o.Seed, SourceOnly: o.Subject.SourceOnly(), KeepGoing: !s.FirstFailureEnds,
-			Reproduce: o.reproduce(s, sc),
+			Reproduce: o.reproduce(s, sc), Operator: o.Subject.OperatorUnderTest(),
 		},
 		Unsupported: fit.Unsupported, Notes: fit.Notes, Out: o.Out, Artifacts: engine.ArtifactsOnFailure,
 		Invariants: s.Invariants, Verdict: func(v check.Verdict) { verdict = v },

@@ -323,6 +323,18 @@ func TestGoodHistoriesAreJudged(t *testing.T) {
 	}
 }
 
+// TestVerdictNamesTheOperatorUnderTest: one that is this project's is not named.
+func TestVerdictNamesTheOperatorUnderTest(t *testing.T) {
+	for name, want := range map[string]string{"": "model on model: ", "o:dev": `model on model with operator "o:dev": `} {
+		w := newWorld(1, "1")
+		w.run.OperatorUnderTest.Name = name
+		w.boot()
+		if v := Run(w.finish(2 * time.Second)); v.Operator != name || !strings.HasPrefix(printed(t, v), want) {
+			t.Errorf("operator %q: %.200s", v.Operator, printed(t, v))
+		}
+	}
+}
+
 func printed(t *testing.T, v Verdict) string {
 	t.Helper()
 	var b strings.Builder

@@ -24,6 +24,9 @@ func Print(w io.Writer, v Verdict) error {
 	if v.Plugin != "" {
 		backend += " with plugin " + quoted(v.Plugin)
 	}
+	if v.Operator != "" {
+		backend += " with operator " + quoted(v.Operator)
+	}
 	fmt.Fprintf(&b, "%s on %s: %s (%d events in %s, %d actions, %d expectations)\n\n", orUnnamed(v.Scenario), backend, word,
 		v.Events, short(v.Duration), v.Actions, v.Expectations.Judged)
 	printTable(&b, v)

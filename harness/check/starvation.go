@@ -68,6 +68,8 @@ func (d Tolerance) concerns(v *Facts, node string) func(process) bool {
 			return true // shared
 		case history.RoleAggregator:
 			return d.aggregator
+		case history.RoleOperator: // in its pod; no invariant bounds the time of its writes there
+			return false
 		case history.RoleAPIServer:
 			if d.aggregator || history.AnyAPIServer(v.run.Connectivity) { // any of them may have served the request
 				return true

@@ -115,6 +115,7 @@ func TestStarvationDoesNotExplain(t *testing.T) {
 		"an error of another kind": {starvedAt(ranOutOfTime("Unavailable: connection refused"), history.RoleReporter, "cp-2", 740*milli, 12*sec+150*milli), "TRUTHFUL-PROBE"},
 		"too short for a deadline": {starvedAt(ranOutOfTime(outOfTime), history.RoleReporter, "cp-2", 200*milli, 12*sec+150*milli), "TRUTHFUL-PROBE"},
 		"on another node":          {starvedAt(ranOutOfTime(outOfTime), history.RoleReporter, "cp-1", 740*milli, 12*sec+150*milli), "TRUTHFUL-PROBE"},
+		"of an operator":           {starvedAt(stoodStill(), history.RoleOperator, "", 5400*milli, 12*sec+10*milli), "FALSE-ALARM"},
 		"at another time":          {starvedAt(ranOutOfTime(outOfTime), history.RoleReporter, "cp-2", 740*milli, 15*sec), "TRUTHFUL-PROBE"},
 		"an invented answer": {starvedAt(faulty(entriesAs(12*sec, 13*sec, func(_ *world, e *wire) { e.Status, e.Detail = "unhealthy", "deadline exceeded" }), ""),
 			history.RoleHarness, "", 900*milli, 12*sec), "TRUTHFUL-PROBE"},

@@ -55,7 +55,8 @@ type Verdict struct {
 	OK           bool         `json:"ok"`
 	Scenario     string       `json:"scenario"`
 	Backend      string       `json:"backend"`
-	Plugin       string       `json:"plugin,omitempty"` // under test, with its version; empty: the plugins are fake
+	Plugin       string       `json:"plugin,omitempty"`   // under test, with its version; empty: the plugins are fake
+	Operator     string       `json:"operator,omitempty"` // under test; empty: there is none, or it is this project's
 	Reproduce    string       `json:"reproduce,omitempty"`
 	Events       int          `json:"events"`
 	Actions      int          `json:"actions"`
@@ -83,7 +84,7 @@ type Verdict struct {
 func Run(events []history.Event, own ...Invariant) Verdict {
 	events = sound(events)
 	v, aggregated := newFacts(history.About(events, "")), aggregatedFacts(events)
-	out := Verdict{Scenario: v.run.Scenario, Backend: v.run.Backend, Plugin: v.run.Plugin.String(), Reproduce: v.run.Reproduce, Events: len(events)}
+	out := Verdict{Scenario: v.run.Scenario, Backend: v.run.Backend, Plugin: v.run.Plugin.String(), Operator: v.run.OperatorUnderTest.String(), Reproduce: v.run.Reproduce, Events: len(events)}
 	if !v.complete.from.IsZero() {
 		out.Duration = v.complete.length()
 	}

@@ -49,6 +49,8 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.sut.Plugin.Image, "plugin-image", "", "kind: image that has the program of --plugin-command, which the engine has")
 	f.StringVar(&c.sut.ReporterImage, "reporter-image", "", "kind: image of the reporter under test, which the engine has; its entrypoint is run (default: this project's)")
 	f.StringVar(&c.sut.ReporterArgs, "reporter-args", "", "kind: arguments of that image's entrypoint, as a template (default: those of this project's reporter)")
+	f.StringVar(&c.sut.OperatorImage, "operator-image", "", "kind: image of the operator of kube-apiserver under test, which the engine has; its entrypoint is run in a pod (default: this project's)")
+	f.StringVar(&c.sut.OperatorArgs, "operator-args", "", "kind: arguments of that image's entrypoint, as a template (default: those of this project's operator)")
 	f.StringVar(&c.sut.Kubeconfig, "kubeconfig", "", "cluster: kubeconfig of the cluster (default: $KUBECONFIG, or kubectl's)")
 	f.StringVar(&c.sut.NamespacePrefix, "namespace-prefix", "", "cluster: how the name of the run's namespace begins (default "+cluster.DefaultPrefix+")")
 	f.StringVar(&c.sut.ImagePrefix, "image-prefix", "", "cluster: what goes before the names of this project's images (default "+cluster.DefaultImagePrefix+")")
@@ -84,6 +86,8 @@ func (c *common) suiteArgs() []string {
 		"--kmsharness.plugin-args":        c.sut.PluginArgs,
 		"--kmsharness.reporter-image":     c.sut.ReporterImage,
 		"--kmsharness.reporter-args":      c.sut.ReporterArgs,
+		"--kmsharness.operator-image":     c.sut.OperatorImage,
+		"--kmsharness.operator-args":      c.sut.OperatorArgs,
 		"--kmsharness.kubeconfig":         c.sut.Kubeconfig,
 		"--kmsharness.namespace-prefix":   c.sut.NamespacePrefix,
 		"--kmsharness.image-prefix":       c.sut.ImagePrefix,

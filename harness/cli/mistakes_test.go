@@ -61,6 +61,11 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"run with an unknown flag":   {[]string{"run", file, "--labels", "x"}, "unknown flag: --labels"},
 		"run an image on local":      {[]string{"run", file, "--out", dir + "/o", "--backend", "local", "--reporter-image", "i"}, "with --backend kind only"},
 		"run an image and a command": {[]string{"run", file, "--out", dir + "/o", "--backend", "kind", "--reporter-image", "i", "--reporter-command", "r"}, "expected one of them"},
+		"an operator image on sim":   {[]string{"run", file, "--out", dir + "/o", "--backend", "sim", "--operator-image", "i"}, "--operator-image and --operator-args: expected with --backend kind only"},
+		"an operator image, local":   {[]string{"e2e", "--out", dir + "/o", "--backend", "local", "--operator-image", "i"}, "--operator-image and --operator-args: expected with --backend kind only"},
+		"two operators":              {[]string{"run", file, "--out", dir + "/o", "--backend", "kind", "--operator-image", "i", "--operator-command", "true"}, "--operator-image beside --operator-command: expected one of them"},
+		"arguments of no operator":   {[]string{"run", file, "--out", dir + "/o", "--backend", "kind", "--operator-args", "--x"}, "--operator-args without --operator-image: expected both"},
+		"a whole operator's image":   {[]string{"run", file, "--out", dir + "/o", "--backend", "kind", "--operator-image", "i", "--operator-door", "whole"}, "--operator-door whole: expected with --backend local only"},
 		"run a plugin image on sim":  {[]string{"run", file, "--out", dir + "/o", "--backend", "sim", "--plugin-image", "i", "--plugin-command", "/p {socket}"}, "--plugin-image: expected with --backend kind only"},
 		"e2e a plugin image, local":  {[]string{"e2e", "--out", dir + "/o", "--plugin-image", "i", "--plugin-command", "/p {socket}"}, "--plugin-image: expected with --backend kind only"},
 		"run a plugin image alone":   {[]string{"run", file, "--out", dir + "/o", "--backend", "kind", "--plugin-image", "i"}, "expected with --plugin-command only"},
@@ -90,8 +95,8 @@ func TestMistakesAreOneLine(t *testing.T) {
 
 // What is printed to reproduce a failure is understood by the same commands.
 func TestFlagsReproduceTheOptions(t *testing.T) {
-	o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r --note 'it''s'", AggregatorCommand: "a", ReporterIdentity: "admin"}, PluginArgs: "--fault hang", ReporterMountSockets: true}, ReporterImage: "i"}
-	want := `--reporter-command 'r --note '\''it'\'''\''s'\''' --aggregator-command 'a' --reporter-identity 'admin' --plugin-args '--fault hang' --reporter-mount-sockets --reporter-image 'i'`
+	o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r --note 'it''s'", AggregatorCommand: "a", ReporterIdentity: "admin"}, PluginArgs: "--fault hang", ReporterMountSockets: true}, ReporterImage: "i", OperatorImage: "o", OperatorArgs: "--x"}
+	want := `--reporter-command 'r --note '\''it'\'''\''s'\''' --aggregator-command 'a' --reporter-identity 'admin' --plugin-args '--fault hang' --reporter-mount-sockets --reporter-image 'i' --operator-image 'o' --operator-args '--x'`
 	if got := strings.Join(o.Flags(), " "); got != want {
 		t.Errorf("flags %s, want %s", got, want)
 	}

@@ -171,7 +171,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 	r := execute(ctx, b, fit.Scenario, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: f.seed,
-			Reproduce: f.reproduce(s), Progress: printer(w), SourceOnly: f.sut.SourceOnly(), Plugin: f.sut.Plugin.Implementation(), KeepGoing: f.keepGoing,
+			Reproduce: f.reproduce(s), Progress: printer(w), SourceOnly: f.sut.SourceOnly(), Plugin: f.sut.Plugin.Implementation(), Operator: f.sut.OperatorUnderTest(), KeepGoing: f.keepGoing,
 		},
 		Unsupported: fit.Unsupported, Notes: fit.Notes, Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
 	})

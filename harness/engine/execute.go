@@ -52,7 +52,7 @@ func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Exe
 	x.Options = x.Options.withDefaults()
 	x.Backend = b.Name()
 	dir := filepath.Join(x.Out, s.Name)
-	r := result.Result{Scenario: s.Name, Title: s.Title, Area: s.Area, File: s.File, Backend: b.Name(), Form: s.Contract, Plugin: x.Plugin.String(), Seed: x.Seed,
+	r := result.Result{Scenario: s.Name, Title: s.Title, Area: s.Area, File: s.File, Backend: b.Name(), Form: s.Contract, Plugin: x.Plugin.String(), Operator: x.operatorOf(s).String(), Seed: x.Seed,
 		Began: x.Began, Reproduce: x.Reproduce, Dir: dir, JudgedAgain: x.Again}
 	r.Notes = append(r.Notes, x.Notes...)
 	if lacks := append(b.Unsupported(s), x.Unsupported...); len(lacks) > 0 {

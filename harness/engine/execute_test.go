@@ -57,6 +57,18 @@ func execute(t *testing.T, b *worlds, text string) (result.Result, string) {
 	return r, out
 }
 
+// The operator under test is named in results of scenarios that have one.
+func TestOperatorUnderTestIsNamed(t *testing.T) {
+	for lifecycle, want := range map[string]string{"": "", scenario.LifecycleOperator: "o:dev"} {
+		b := &worlds{world: newWorld(t), lacks: []string{"everything"}}
+		s := scenario.Scenario{Name: "try", Topology: scenario.Topology{Lifecycle: lifecycle}}
+		r := engine.Execute(t.Context(), b, s.WithDefaults(), engine.Execution{Out: t.TempDir(), Options: engine.Options{Operator: history.Implementation{Name: "o:dev"}}})
+		if r.Operator != want {
+			t.Errorf("lifecycle %q: operator %q, want %q", lifecycle, r.Operator, want)
+		}
+	}
+}
+
 func TestExecuteFailed(t *testing.T) {
 	b := &worlds{world: newWorld(t)}
 	r, out := execute(t, b, `rollup.degraded.status == "Unknown"`)

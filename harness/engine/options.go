@@ -35,6 +35,8 @@ type Options struct {
 	SourceOnly bool
 	// Plugin is the KMS v2 plugin under test; zero: the plugins are fake.
 	Plugin history.Implementation
+	// Operator is the encryption operator under test; zero: it is this project's. Scenarios without an operator do not name it.
+	Operator history.Implementation
 	// KeepGoing lets steps go on after an expectation failed. What fails in the same way again is marked as a repetition.
 	KeepGoing bool
 	// OnFailure is called once, before anything is healed, when an expectation or an action failed; nil: nobody is told.
@@ -60,6 +62,14 @@ type Limits struct {
 // DefaultLimits are those of the programs.
 func DefaultLimits() Limits {
 	return Limits{Prepare: 20 * time.Minute, Action: 15 * time.Minute, StartUp: 20 * time.Second, Finish: 5 * time.Minute}
+}
+
+// operatorOf is the operator under test of a scenario; zero: it has none.
+func (o Options) operatorOf(s *scenario.Scenario) history.Implementation {
+	if !s.Topology.ByOperator() {
+		return history.Implementation{}
+	}
+	return o.Operator
 }
 
 func (o Options) withDefaults() Options {

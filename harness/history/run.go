@@ -48,6 +48,8 @@ type Run struct {
 
 	// Plugin is the KMS v2 plugin under test; zero: the plugins are fake.
 	Plugin Implementation `json:"plugin,omitzero"`
+	// OperatorUnderTest is the encryption operator under test; zero: there is no operator, or it is this project's.
+	OperatorUnderTest Implementation `json:"operatorUnderTest,omitzero"`
 
 	// Excused are invariants whose violation this scenario provokes on purpose, with the reason.
 	Excused []Excuse `json:"excused,omitempty"`

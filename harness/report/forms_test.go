@@ -29,6 +29,18 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestOperatorUnderTest: the table of a run and the text of a result name the operator that is not this project's.
+func TestOperatorUnderTest(t *testing.T) {
+	r := result.Result{Scenario: "s", Area: "a", Backend: "kind", Operator: "o:dev", Status: result.Passed}
+	var text strings.Builder
+	if err := (Summary{Backend: "kind", Results: []result.Result{r}}).WriteText(&text); err != nil || !strings.Contains(text.String(), " on kind with operator o:dev in ") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+	if got := r.On(); got != "kind with operator o:dev" {
+		t.Error(got)
+	}
+}
+
 // TestCauseBeforeWhatFollows: a comment on a pull request names the cause, also where what follows from it was seen before.
 func TestCauseBeforeWhatFollows(t *testing.T) {
 	s := Summary{Results: []result.Result{{Scenario: "s", Status: result.Failed, Failures: []result.Failure{

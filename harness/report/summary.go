@@ -116,11 +116,14 @@ func (s Summary) forms() string {
 	return " (" + strings.Join(forms, ", ") + ")"
 }
 
-// plugin names the plugin under test, if there is one.
-func (s Summary) plugin() string {
+// underTest names the plugin or the operator under test, if there is one.
+func (s Summary) underTest() string {
 	for _, r := range s.Results {
 		if r.Plugin != "" {
 			return " with plugin " + r.Plugin
+		}
+		if r.Operator != "" {
+			return " with operator " + r.Operator
 		}
 	}
 	return ""
@@ -128,7 +131,7 @@ func (s Summary) plugin() string {
 
 func (s Summary) backend() string {
 	if s.Backend != "" {
-		return s.Backend + s.forms() + s.plugin()
+		return s.Backend + s.forms() + s.underTest()
 	}
 	if len(s.Results) > 0 {
 		return s.Results[0].Backend

@@ -46,10 +46,12 @@ type Result struct {
 	// Form is the wire form that reporters wrote: a value of history.Run.Contract.
 	Form string `json:"form,omitempty"`
 	// Plugin is the one under test, with its version; empty: the plugins are fake.
-	Plugin string    `json:"plugin,omitempty"`
-	Seed   int64     `json:"seed"`
-	Status Status    `json:"status"`
-	Began  time.Time `json:"began"`
+	Plugin string `json:"plugin,omitempty"`
+	// Operator is the encryption operator under test; empty: there is no operator, or it is this project's.
+	Operator string    `json:"operator,omitempty"`
+	Seed     int64     `json:"seed"`
+	Status   Status    `json:"status"`
+	Began    time.Time `json:"began"`
 	// Took is the whole time, with the preparation of the environment.
 	Took time.Duration `json:"took"`
 	// Preparation is the part of it before the run began; Waits are the longest, if time was real.
@@ -80,7 +82,7 @@ type Result struct {
 	Dir       string `json:"dir,omitempty"`
 }
 
-// On is the backend, with the wire form where that is not the default, and with the plugin under test.
+// On is the backend, with the wire form where that is not the default, and with the plugin or the operator under test.
 func (r Result) On() string {
 	on := r.Backend
 	if r.OtherForm() {
@@ -88,6 +90,9 @@ func (r Result) On() string {
 	}
 	if r.Plugin != "" {
 		on += " with plugin " + r.Plugin
+	}
+	if r.Operator != "" {
+		on += " with operator " + r.Operator
 	}
 	return on
 }

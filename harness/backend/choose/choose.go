@@ -117,8 +117,9 @@ type Options struct {
 	local.Options
 	// Placing is cluster's.
 	cluster.Placing
-	// ReporterImage and ReporterArgs are kind's.
+	// ReporterImage and ReporterArgs, OperatorImage and OperatorArgs are kind's.
 	ReporterImage, ReporterArgs string
+	OperatorImage, OperatorArgs string
 	// ReporterForm is the wire form of a reporter under test whose template has no {contract}: InForm sets it.
 	ReporterForm string
 	// Streaming: the run is about reporters that stream.
@@ -132,7 +133,8 @@ type Options struct {
 // Flags are the command-line flags of kmsharness run and e2e that ask for the same again, quoted for a shell.
 func (o Options) Flags() []string {
 	flags := o.Options.Flags()
-	for _, f := range [][2]string{{"--reporter-image", o.ReporterImage}, {"--reporter-args", o.ReporterArgs}, {"--kubeconfig", o.Kubeconfig},
+	for _, f := range [][2]string{{"--reporter-image", o.ReporterImage}, {"--reporter-args", o.ReporterArgs},
+		{"--operator-image", o.OperatorImage}, {"--operator-args", o.OperatorArgs}, {"--kubeconfig", o.Kubeconfig},
 		{"--namespace-prefix", o.NamespacePrefix}, {"--image-prefix", o.ImagePrefix}, {"--image-tag", o.ImageTag}} {
 		if f[1] != "" {
 			flags = append(flags, f[0], local.Quote(f[1]))
@@ -155,6 +157,9 @@ func New(name string, o Options) (Backend, error) {
 	}
 	if name != kind.Name && (o.ReporterImage != "" || o.ReporterArgs != "") {
 		return nil, fmt.Errorf("--reporter-image and --reporter-args: expected with --backend kind only; here it is --reporter-command")
+	}
+	if name != kind.Name && (o.OperatorImage != "" || o.OperatorArgs != "") {
+		return nil, fmt.Errorf("--operator-image and --operator-args: expected with --backend kind only; with local it is --operator-command")
 	}
 	if name != kind.Name && o.Plugin.Image != "" {
 		return nil, fmt.Errorf("--plugin-image: expected with --backend kind only")
@@ -182,7 +187,7 @@ func (o Options) kind() (Backend, error) {
 	}
 	return kind.New(kind.Options{
 		SystemUnderTest: o.SystemUnderTest,
-		PluginArgs:      o.PluginArgs, ReporterImage: o.ReporterImage, ReporterArgs: o.ReporterArgs,
+		PluginArgs:      o.PluginArgs, ReporterImage: o.ReporterImage, ReporterArgs: o.ReporterArgs, OperatorImage: o.OperatorImage, OperatorArgs: o.OperatorArgs,
 	})
 }
 

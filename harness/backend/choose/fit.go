@@ -17,7 +17,7 @@ type Fit struct {
 
 // Others reports whether a program under test is not this project's. Then house rules fail nothing, unless Strict.
 func (o Options) Others() bool {
-	return o.ReporterCommand != "" || o.AggregatorCommand != "" || o.OperatorCommand != "" || o.ReporterImage != ""
+	return o.ReporterCommand != "" || o.AggregatorCommand != "" || o.ReporterImage != "" || !o.OperatorUnderTest().IsZero()
 }
 
 // SourceOnly reports whether the system under test is judged by sources alone, and not by the decisions of this project.
@@ -78,7 +78,7 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 			f.Notes = append(f.Notes, "the reasons in "+strings.Join(changed, ", ")+" are this project's own: of another aggregator the status that goes with each is expected, with --strict the reason")
 		}
 	}
-	if o.OperatorCommand != "" {
+	if !o.OperatorUnderTest().IsZero() {
 		f.ofOperator()
 		if o.WholeOperator() {
 			f.ofWholeOperator()

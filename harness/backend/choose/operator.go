@@ -7,8 +7,17 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
+
+// OperatorUnderTest names the operator under test, by its image or by its program; zero: it is this project's.
+func (o Options) OperatorUnderTest() history.Implementation {
+	if o.OperatorImage != "" {
+		return history.Implementation{Name: o.OperatorImage}
+	}
+	return o.Operator()
+}
 
 // ofOperator names what an operator under test cannot be given or asked for: OpenShift's API has no place for it, or it is of this project's operator
 // alone.
@@ -18,29 +27,29 @@ func (f *Fit) ofOperator() {
 		return
 	}
 	if len(s.Topology.Aggregated()) > 0 {
-		f.lacks("--operator-command: the operator under test is that of kube-apiserver, and the scenario has operators of aggregated API servers")
+		f.lacks("the operator under test is that of kube-apiserver, and the scenario has operators of aggregated API servers")
 	}
 	if s.Topology.Sockets == scenario.SocketsByHash {
-		f.lacks("--operator-command: topology.sockets hash: OpenShift's operators name sockets by key")
+		f.lacks("operator under test: topology.sockets hash: OpenShift's operators name sockets by key")
 	}
 	for _, a := range s.Actions() {
 		switch a := a.(type) {
 		case *scenario.APIServer:
 			for section := range a.Sections {
 				if section != "vault" {
-					f.lacks("--operator-command: apiserver.%s: OpenShift's API has Vault only", section)
+					f.lacks("operator under test: apiserver.%s: OpenShift's API has Vault only", section)
 				}
 			}
 		case *scenario.Image:
-			f.lacks("--operator-command: image: the harness starts its plugins from programs, whatever image it names")
+			f.lacks("operator under test: image: the harness starts its plugins from programs, whatever image it names")
 		case *scenario.Process:
 			if a.Release != "" {
-				f.lacks("--operator-command: release %s: the harness has one program of the operator under test", a.Release)
+				f.lacks("operator under test: release %s: the harness has one program of the operator under test", a.Release)
 			}
 		}
 	}
 	if slices.Contains(s.Labels, ownOperator) {
-		f.lacks("--operator-command: the scenario judges a decision of this project's operator")
+		f.lacks("operator under test: the scenario judges a decision of this project's operator")
 	}
 	scenario.Walk(s.Steps, func(step scenario.Step) {
 		if step.Expect == nil {
@@ -48,7 +57,7 @@ func (f *Fit) ofOperator() {
 		}
 		for _, word := range ownWords() {
 			if strings.Contains(step.Expect.CEL, word) {
-				f.lacks("--operator-command: %s in an expectation: it is of this project's operator alone", word)
+				f.lacks("operator under test: %s in an expectation: it is of this project's operator alone", word)
 			}
 		}
 	})

@@ -13,7 +13,15 @@ import (
 
 // What OpenShift's API has no place for is not asked of an operator under test, and nor is what this project's operator alone says.
 func TestFitOfOperator(t *testing.T) {
-	o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "operator --kubeconfig {kubeconfig}"}}, OperatorPatience: 2}
+	for _, o := range []choose.Options{
+		{Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "operator --kubeconfig {kubeconfig}"}}, OperatorPatience: 2},
+		{OperatorImage: "operator:dev", OperatorPatience: 2},
+	} {
+		t.Run(o.OperatorUnderTest().Name, func(t *testing.T) { fitOfOperator(t, o) })
+	}
+}
+
+func fitOfOperator(t *testing.T, o choose.Options) {
 	operated := func(change func(*scenario.Scenario)) *scenario.Scenario {
 		s := &scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}, Steps: []scenario.Step{
 			{Action: &scenario.APIServer{Type: scenario.TypeKMS, Sections: map[string]map[string]any{"vault": {}}}},
@@ -47,6 +55,19 @@ func TestFitOfOperator(t *testing.T) {
 	} {
 		if got := strings.Join(o.Fit(operated(change), "local").Unsupported, "\n"); !strings.Contains(got, want) {
 			t.Errorf("unsupported: %q, expected %q", got, want)
+		}
+	}
+}
+
+// An operator under test has the name of its image or of its program, and house rules do not fail it.
+func TestOperatorUnderTest(t *testing.T) {
+	for want, o := range map[string]choose.Options{
+		"":              {},
+		"my-operator":   {Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "/bin/my-operator --kubeconfig {kubeconfig}"}}},
+		"quay.io/o:dev": {OperatorImage: "quay.io/o:dev"},
+	} {
+		if got := o.OperatorUnderTest().String(); got != want || o.SourceOnly() != (want != "") {
+			t.Errorf("operator %q, judged by sources alone: %t; want operator %q", got, o.SourceOnly(), want)
 		}
 	}
 }

@@ -23,6 +23,8 @@ const (
 	aggregators     = "kms-health-aggregator" // name of the Deployment, its namespace and its label
 	replicas        = scenario.MaxAggregators
 	labelAggregator = "app"
+	// operatorUnderTest is the name of the Deployment of an operator under test, in the namespace of the aggregators.
+	operatorUnderTest = "encryption-operator"
 )
 
 // aggregatorsOf is the name of the Deployment for an API server. It is part of the paths of sockets, which must be short.
@@ -33,18 +35,18 @@ func aggregatorsOf(apiServer string) string {
 	return "health-" + apiServer
 }
 
-// deployment is the Deployment of the aggregators of an API server, and its replicas. It is safe for concurrent use.
+// deployment is the Deployment of the aggregators of an API server, or of the operator under test, and its replicas. It is safe for concurrent use.
 type deployment struct {
-	name     string
-	streams  bool // it serves the streams of reporters
-	replicas []*replica
+	name, role string
+	streams    bool // it serves the streams of reporters
+	replicas   []*replica
 }
 
-// newDeployment is one of which nothing runs yet; dir is of the units' files on this machine.
-func newDeployment(apiServer string, count int, dir string, u *units) *deployment {
-	d := &deployment{name: aggregatorsOf(apiServer)}
+// newDeployment is one of programs of a role, of which nothing runs yet; dir is of the units' files on this machine.
+func newDeployment(name, role string, count int, dir string, u *units) *deployment {
+	d := &deployment{name: name, role: role}
 	for range count {
-		d.replicas = append(d.replicas, &replica{dir: dir, units: u})
+		d.replicas = append(d.replicas, &replica{role: role, dir: dir, units: u})
 	}
 	return d
 }
@@ -52,7 +54,7 @@ func newDeployment(apiServer string, count int, dir string, u *units) *deploymen
 // create makes the Deployment, through an API server.
 func (d *deployment) create(ctx context.Context, client kubernetes.Interface, image string) error {
 	if _, err := client.AppsV1().Deployments(aggregators).Create(ctx, d.object(image), metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("deploy the aggregator: %w", err)
+		return fmt.Errorf("deploy the %s: %w", d.role, err)
 	}
 	if d.streams {
 		return d.serveStreams(ctx, client)
@@ -107,9 +109,10 @@ func (d *deployment) put(pods map[string]string) error {
 	return nil
 }
 
-// replica is one replica of the aggregator as a unit. Its pod changes when its node is drained: the Deployment makes another, whose
+// replica is one replica of a Deployment as a unit. Its pod changes when its node is drained: the Deployment makes another, whose
 // program waits for its command.
 type replica struct {
+	role  string
 	dir   string // of the units' files on this machine
 	units *units
 	// streams is the address of its Service for the streams of reporters; empty: there is none.
@@ -137,7 +140,7 @@ func (r *replica) move(pod, node string) (err error) {
 	defer r.mu.Unlock()
 	r.units.forget(func(s *unitState) bool { return r.unit != nil && s.unitKey == r.unit.unitKey })
 	r.pod, r.node = pod, node
-	if r.unit, err = newHeld(unitKey{r.dir, unitOfAggregator(pod)}); err != nil {
+	if r.unit, err = newHeld(unitKey{r.dir, unitOfReplica(r.role, pod)}); err != nil {
 		return err
 	}
 	return r.follow()
@@ -177,8 +180,8 @@ func (r *replica) Pause(ctx context.Context) error  { return r.held().Pause(ctx)
 func (r *replica) Resume(ctx context.Context) error { return r.held().Resume(ctx) }
 func (r *replica) Status() live.Status              { return r.held().Status() }
 
-// deployAggregators makes a Deployment for each API server, through one of them, and waits for the pods.
-func (p *controlPlane) deployAggregators(ctx context.Context, server string) error {
+// deploy makes the Deployments, through an API server, and waits for the pods.
+func (p *controlPlane) deploy(ctx context.Context, server string) error {
 	client, err := typed(p.Authority, server)
 	if err != nil {
 		return err
@@ -188,15 +191,15 @@ func (p *controlPlane) deployAggregators(ctx context.Context, server string) err
 		return fmt.Errorf("namespace of the aggregator: %w", err)
 	}
 	for _, d := range p.deployments() {
-		if err := d.create(ctx, client, p.archives.images.aggregator); err != nil {
+		if err := d.create(ctx, client, p.archives.images.of(d.role)); err != nil {
 			return err
 		}
 	}
-	return p.assignAggregators(ctx, server)
+	return p.assign(ctx, server)
 }
 
-// assignAggregators gives every pod of an aggregator a replica, as an API server knows the pods.
-func (p *controlPlane) assignAggregators(ctx context.Context, server string) error {
+// assign gives every pod of a Deployment a replica, as an API server knows the pods.
+func (p *controlPlane) assign(ctx context.Context, server string) error {
 	client, err := typed(p.Authority, server)
 	if err != nil {
 		return err
@@ -209,16 +212,19 @@ func (p *controlPlane) assignAggregators(ctx context.Context, server string) err
 	return nil
 }
 
-// deployments are those of the aggregators of all API servers.
+// deployments are those of the aggregators of all API servers, and of the operator under test.
 func (p *controlPlane) deployments() []*deployment {
 	all := []*deployment{p.aggregators}
+	if p.operator != nil {
+		all = append(all, p.operator)
+	}
 	for _, f := range p.fleets {
 		all = append(all, f.aggregators)
 	}
 	return all
 }
 
-// replicasOn are the replicas on a node in which an aggregator runs.
+// replicasOn are the replicas on a node in which a program runs.
 func replicasOn(node string, deployments []*deployment) []*replica {
 	var all []*replica
 	for _, d := range deployments {
@@ -229,6 +235,16 @@ func replicasOn(node string, deployments []*deployment) []*replica {
 		}
 	}
 	return all
+}
+
+// OperatorPlace implements live.OperatorPlacer: the pod of an operator that is an image, or else this machine.
+func (p *controlPlane) OperatorPlace() live.Place {
+	if p.operator == nil {
+		return p.Host.Place(p.ClientServer(), p.layout.dir)
+	}
+	at := p.placeIn(p.operator, 1, "")
+	at.LogFile = filepath.Join(p.layout.shared(), logFile(p.operator.role))
+	return at
 }
 
 // AggregatorPlace implements live.ControlPlane.
@@ -257,12 +273,16 @@ func (p *controlPlane) serverFor(node string) string {
 	return "https://" + host + ":" + portAPIServer
 }
 
-// object is the Deployment, of aggregators below the supervisor. It has no probes: what it does when it hangs is what is tested.
+// object is the Deployment, of programs below the supervisor. It has no probes: what a program does when it hangs is what is tested. The pods
+// of the operator, one after another, append to one log.
 func (d *deployment) object(image string) *appsv1.Deployment {
 	labels := map[string]string{labelAggregator: d.name}
 	volumes := []corev1.Volume{hostPath(volumeShared, inNodeShared, "")}
 	mounts := []corev1.VolumeMount{{Name: volumeShared, MountPath: inNodeShared}}
-	unit := unitOfAggregator("$(POD)") // its files are where a pod on another node finds them
+	command := supervisedFromFile(inNodeShared, unitOfReplica(d.role, "$(POD)")) // its files are where a pod on another node finds them
+	if d.role == history.RoleOperator {
+		command = append(command, "--log", filepath.Join(inNodeShared, logFile(d.role))) // the last --log counts
+	}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: d.name},
 		Spec: appsv1.DeploymentSpec{
@@ -278,9 +298,9 @@ func (d *deployment) object(image string) *appsv1.Deployment {
 					AutomountServiceAccountToken:  ptr.To(false),
 					TerminationGracePeriodSeconds: ptr.To[int64](podGrace),
 					Containers: []corev1.Container{{
-						Name: "aggregator", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mounts,
+						Name: d.role, Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mounts,
 						Env:     []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
-						Command: supervisedFromFile(inNodeShared, unit),
+						Command: command,
 					}},
 				},
 			},
@@ -288,7 +308,7 @@ func (d *deployment) object(image string) *appsv1.Deployment {
 	}
 }
 
-// preferring keeps the aggregator away from the nodes that most scenarios remove: that a Deployment moves a pod is seldom meant.
+// preferring keeps the pods away from the nodes that most scenarios remove: that a Deployment moves a pod is seldom meant.
 func preferring(node string) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
 		Weight: 100,

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 func TestRunningPods(t *testing.T) {
@@ -23,7 +25,7 @@ func TestRunningPods(t *testing.T) {
 // podsOf are the pods of two replicas after pods were assigned one after another.
 func podsOf(t *testing.T, rounds ...map[string]string) [2]string {
 	t.Helper()
-	d := newDeployment("", 2, t.TempDir(), &units{})
+	d := newDeployment(aggregators, history.RoleAggregator, 2, t.TempDir(), &units{})
 	for _, pods := range rounds {
 		if err := d.put(pods); err != nil {
 			t.Fatal(err)
@@ -51,7 +53,7 @@ func TestAPodKeepsItsReplica(t *testing.T) {
 }
 
 func TestAnIncompleteDeploymentIsNotAssigned(t *testing.T) {
-	d := newDeployment("", 2, t.TempDir(), &units{})
+	d := newDeployment(aggregators, history.RoleAggregator, 2, t.TempDir(), &units{})
 	for _, pods := range []map[string]string{{}, {"a": "cp-1"}, {"a": "cp-1", "b": "cp-1", "c": "cp-1"}} {
 		if err := d.put(pods); err == nil {
 			t.Errorf("%v were assigned", pods)

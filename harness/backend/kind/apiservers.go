@@ -39,7 +39,7 @@ func (p *controlPlane) makeFleets(apiServers []string) error {
 		if err != nil {
 			return err
 		}
-		d := newDeployment(name, 1, p.layout.shared(), p.units)
+		d := newDeployment(aggregatorsOf(name), history.RoleAggregator, 1, p.layout.shared(), p.units)
 		d.streams = p.shape.streams
 		p.fleets = append(p.fleets, &aggregatedServers{controlPlane: p, Stub: s, ports: portsOf(i), aggregators: d})
 	}

@@ -225,7 +225,7 @@ func TestObjectsOfAFurtherAPIServer(t *testing.T) {
 func TestSocketsOfAggregatorsAreShort(t *testing.T) {
 	for _, name := range []string{aggregators, aggregatorsOf(history.OpenShiftAPIServer), aggregatorsOf(history.OAuthAPIServer)} {
 		pod := name + "-6d4b75cb6d-x7k2p"
-		if path := filepath.Join(inNodeShared, supervisorSocket(unitOfAggregator(pod))); len(path) > 107 {
+		if path := filepath.Join(inNodeShared, supervisorSocket(unitOfReplica(history.RoleAggregator, pod))); len(path) > 107 {
 			t.Errorf("%s has %d bytes", path, len(path))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/kind/image"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/command"
@@ -48,17 +49,18 @@ var _ backend.Backend = (*Backend)(nil)
 
 // New checks the options; it starts nothing.
 func New(opts Options) (*Backend, error) {
-	if opts.ReporterImage != "" && opts.ReporterCommand != "" {
-		return nil, errors.New("--reporter-image beside --reporter-command: expected one of them; an image has its own program and takes --reporter-args")
+	if err := checkImage(history.RoleReporter, opts.ReporterCommand, opts.ReporterImage, opts.ReporterArgs); err != nil {
+		return nil, err
 	}
-	if opts.ReporterArgs != "" && opts.ReporterImage == "" {
-		return nil, errors.New("--reporter-args without --reporter-image: expected both, or --reporter-command")
+	if err := checkImage(history.RoleOperator, opts.OperatorCommand, opts.OperatorImage, opts.OperatorArgs); err != nil {
+		return nil, err
 	}
 	if !opts.Plugin.IsZero() && opts.Plugin.Image == "" {
 		return nil, errors.New("--plugin-command without --plugin-image: expected both, because on kind a plugin under test runs in a container")
 	}
 	templates := opts.SystemUnderTest
 	templates.ReporterCommand += opts.ReporterArgs
+	templates.OperatorCommand += opts.OperatorArgs
 	if err := templates.Validate(); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
 	}
@@ -74,6 +76,17 @@ func New(opts Options) (*Backend, error) {
 		Boot: b.boot, Begin: b.begin, Explain: explain, Idle: idleClusters,
 	})
 	return b, nil
+}
+
+// checkImage returns an error unless the flags of a role name a command, an image with or without arguments, or nothing.
+func checkImage(role, command, image, args string) error {
+	if image != "" && command != "" {
+		return fmt.Errorf("--%[1]s-image beside --%[1]s-command: expected one of them; an image has its own program and takes --%[1]s-args", role)
+	}
+	if args != "" && image == "" {
+		return fmt.Errorf("--%[1]s-args without --%[1]s-image: expected both, or --%[1]s-command", role)
+	}
+	return nil
 }
 
 // Name implements backend.Backend.
@@ -143,6 +156,9 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 	}
 	if err == nil && b.opts.ReporterImage != "" {
 		b.opts.ReporterCommand, err = b.archives.takeReporterImage(ctx, b.opts, dir.Path)
+	}
+	if err == nil && b.opts.OperatorImage != "" {
+		b.opts.OperatorCommand, err = b.archives.takeOperatorImage(ctx, b.opts, dir.Path)
 	}
 	if err == nil && b.opts.Plugin.Image != "" {
 		err = b.archives.takePluginImage(ctx, b.opts.Plugin.Image, dir.Path)

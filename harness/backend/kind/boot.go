@@ -259,7 +259,7 @@ func (b *booting) wireNodes(ctx context.Context) error {
 		return err
 	}
 	server := nodes[0].Server.URL()
-	if err := b.p.deployAggregators(ctx, server); err != nil {
+	if err := b.p.deploy(ctx, server); err != nil {
 		return err
 	}
 	if err := b.deployFleets(ctx, nodes, server); err != nil {

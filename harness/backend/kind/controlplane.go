@@ -75,6 +75,7 @@ type controlPlane struct {
 	fleets      []*aggregatedServers // aggregated API servers
 	profile     live.Profile         // of the plugins
 	aggregators *deployment
+	operator    *deployment // of an operator under test that is an image; nil: there is none
 	installed   map[string]bool
 	starting    starting   // execs of recorders
 	kept        *addresses // of nodes without power; changed by one action at a time
@@ -91,8 +92,11 @@ func newControlPlane(b bootSpec) *controlPlane {
 	host := live.NewHost(b.programs, b.runDir)
 	p := &controlPlane{Host: host, units: newUnits(host), layout: layout{b.dir}, began: time.Now(), cluster: b.name, archives: b.archives, nodeImage: b.nodeImage,
 		shape: b.shape, podShape: podShape{tested: b.tested}, provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})), installed: map[string]bool{}}
-	p.aggregators = newDeployment("", replicas, p.layout.shared(), p.units)
+	p.aggregators = newDeployment(aggregatorsOf(""), history.RoleAggregator, replicas, p.layout.shared(), p.units)
 	p.aggregators.streams = b.shape.streams
+	if b.archives.images.operatorUnderTest != "" {
+		p.operator = newDeployment(operatorUnderTest, history.RoleOperator, 1, p.layout.shared(), p.units)
+	}
 	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, record: host.Record}
 	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, &loadBalancer{fronts: b.shape.advertises}
 	p.links.deployment = p.aggregators
@@ -254,7 +258,7 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	if err := p.assignAggregators(ctx, through.Server.URL()); err != nil {
+	if err := p.assign(ctx, through.Server.URL()); err != nil {
 		return err
 	}
 	if err := p.install(ctx, s.Operator); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/ci/images/archive"
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // archives are the images of this project as files that nodes import. They are made of the programs at hand, without the
@@ -81,16 +82,28 @@ func (b *Backend) archivesFor(ctx context.Context, s shape, progress func(string
 
 // takeReporterImage puts an image of the engine among the archives and gives the command template of its reporter.
 func (a *archives) takeReporterImage(ctx context.Context, o Options, dir string) (command string, err error) {
-	text, err := a.takeImage(ctx, "--reporter-image", o.ReporterImage, filepath.Join(dir, "reporter-under-test.tar"))
+	a.images.reporter = o.ReporterImage
+	return a.takeProgram(ctx, history.RoleReporter, o.ReporterImage, argsOr(o.ReporterArgs, live.DefaultReporter), dir)
+}
+
+// takeOperatorImage puts an image of the engine among the archives and gives the command template of its operator.
+func (a *archives) takeOperatorImage(ctx context.Context, o Options, dir string) (command string, err error) {
+	a.images.operatorUnderTest = o.OperatorImage
+	return a.takeProgram(ctx, history.RoleOperator, o.OperatorImage, argsOr(o.OperatorArgs, live.DefaultOperator), dir)
+}
+
+// takeProgram puts the image of the program of a role among the archives and gives the command template of its entrypoint with arguments.
+func (a *archives) takeProgram(ctx context.Context, role, image, args, dir string) (command string, err error) {
+	flag := "--" + role + "-image"
+	text, err := a.takeImage(ctx, flag, image, filepath.Join(dir, role+"-under-test.tar"))
 	if err != nil {
 		return "", err
 	}
 	program, err := entrypoint(text)
 	if err != nil {
-		return "", fmt.Errorf("--reporter-image %s: %w", o.ReporterImage, err)
+		return "", fmt.Errorf("%s %s: %w", flag, image, err)
 	}
-	a.images.reporter = o.ReporterImage
-	return program + " " + reporterArgs(o), nil
+	return program + " " + args, nil
 }
 
 // takePluginImage puts the image of the plugin under test among the archives.
@@ -113,7 +126,7 @@ func (a *archives) takeImage(ctx context.Context, flag, image, file string) (ent
 	return entrypoint, nil
 }
 
-// entrypoint is what an image runs, as words of a command template. the supervisor runs it directly, so it has to be a path.
+// entrypoint is what an image runs, as words of a command template. The supervisor runs it directly, so it has to be a path.
 func entrypoint(text string) (string, error) {
 	var words []string
 	if err := json.Unmarshal([]byte(text), &words); err != nil {
@@ -128,11 +141,11 @@ func entrypoint(text string) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// reporterArgs are those that were given, or those of this project's reporter.
-func reporterArgs(o Options) string {
-	if o.ReporterArgs != "" {
-		return o.ReporterArgs
+// argsOr are arguments that were given, or those of the command template of this project's program.
+func argsOr(given, own string) string {
+	if given != "" {
+		return given
 	}
-	_, args, _ := strings.Cut(live.DefaultReporter, " ")
+	_, args, _ := strings.Cut(own, " ")
 	return args
 }

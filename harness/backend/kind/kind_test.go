@@ -88,7 +88,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		"program \"p\": expected an absolute path": {SystemUnderTest: live.SystemUnderTest{Plugin: live.RealPlugin{Command: "p {socket}", Image: "i"}}},
 		"--plugin-rotate: program \"no-such\"": {
 			SystemUnderTest: live.SystemUnderTest{Plugin: live.RealPlugin{Command: "/p {socket}", Image: "i", Rotate: "no-such"}}},
-		"expected one of them": {ReporterImage: "i", SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}},
+		"without --operator-image":                    {OperatorArgs: "--x"},
+		`operator command: command "--x {nodes}"`:     {OperatorImage: "i", OperatorArgs: "--x {nodes}"},
+		"--operator-image beside --operator-command:": {OperatorImage: "i", SystemUnderTest: live.SystemUnderTest{OperatorCommand: "o"}},
+		"expected one of them":                        {ReporterImage: "i", SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
@@ -218,7 +221,7 @@ func line(text, prefix string) string {
 
 // Reporters of static pods go to their own node's API server, or through the load balancer.
 func TestServerOfAReporter(t *testing.T) {
-	p := &controlPlane{layout: layout{"/run/k1"}, links: links{lb: &loadBalancer{ip: lbIP, container: "lb", fronts: true}}, aggregators: newDeployment("", 1, "", nil)}
+	p := &controlPlane{layout: layout{"/run/k1"}, links: links{lb: &loadBalancer{ip: lbIP, container: "lb", fronts: true}}, aggregators: newDeployment(aggregators, history.RoleAggregator, 1, "", nil)}
 	p.aggregators.replicas[0].streams = "10.96.0.7:9443"
 	n := &live.Node{Name: "cp-1"}
 	for _, c := range []struct{ connectivity, want string }{
@@ -301,7 +304,7 @@ func TestEntrypoint(t *testing.T) {
 			t.Errorf("%s: %s", bad, got)
 		}
 	}
-	if got := reporterArgs(Options{}); !strings.HasPrefix(got, "--kms-sockets={sockets} ") {
+	if got := argsOr("", live.DefaultReporter); !strings.HasPrefix(got, "--kms-sockets={sockets} ") {
 		t.Error(got)
 	}
 }

@@ -122,8 +122,8 @@ func containerName(unit string) string {
 	return unit
 }
 
-// unitOfAggregator names a replica of the aggregator by its pod.
-func unitOfAggregator(pod string) string { return "aggregator-" + pod }
+// unitOfReplica names a replica of a Deployment by the role of its program and by its pod.
+func unitOfReplica(role, pod string) string { return role + "-" + pod }
 
 // nodeName is the i-th node's, from 1.
 func nodeName(i int) string { return "cp-" + strconv.Itoa(i) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
@@ -230,8 +231,16 @@ func folders() []sidecar.Mount {
 	return all
 }
 
-// images of the containers; without a plugin under test there is no pluginUnderTest.
-type images struct{ plugin, reporter, aggregator, apiServer, pluginUnderTest string }
+// images of the containers; without a plugin or an operator under test that is an image there is no pluginUnderTest or operatorUnderTest.
+type images struct{ plugin, reporter, aggregator, apiServer, pluginUnderTest, operatorUnderTest string }
+
+// of is the image of the Deployments of a role.
+func (img images) of(role string) string {
+	if role == history.RoleOperator {
+		return img.operatorUnderTest
+	}
+	return img.aggregator
+}
 
 // underTest reports whether the pods have containers for a plugin under test.
 func (img images) underTest() bool { return img.pluginUnderTest != "" }

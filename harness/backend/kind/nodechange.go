@@ -166,8 +166,8 @@ func (p *controlPlane) Isolate(ctx context.Context, n *live.Node) error {
 	return p.drain(ctx, n)
 }
 
-// drain takes the pods off a node as an administrator does, through another node's API server, and gives aggregators that were
-// there their new pod. A node that does not answer any more cannot be drained, and is removed all the same.
+// drain takes the pods off a node as an administrator does, through another node's API server, and gives programs of Deployments
+// that were there their new pod. A node that does not answer any more cannot be drained, and is removed all the same.
 func (p *controlPlane) drain(ctx context.Context, n *live.Node) error {
 	through, err := p.donor(n.Name)
 	if err != nil {
@@ -182,7 +182,7 @@ func (p *controlPlane) drain(ctx context.Context, n *live.Node) error {
 	if len(moving) == 0 {
 		return nil
 	}
-	if err := p.assignAggregators(ctx, through.Server.URL()); err != nil {
+	if err := p.assign(ctx, through.Server.URL()); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)

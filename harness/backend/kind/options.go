@@ -15,6 +15,9 @@ type Options struct {
 	// ReporterImage takes the place of this project's reporter: an image that the engine has. What it runs is its entrypoint
 	// with ReporterArgs, a template of arguments; empty: those of this project's own reporter.
 	ReporterImage, ReporterArgs string
+	// OperatorImage is an operator of kube-apiserver under test: an image that the engine has, which runs in a pod of the cluster. What it runs is its
+	// entrypoint with OperatorArgs, a template of arguments; empty: those of this project's own operator.
+	OperatorImage, OperatorArgs string
 	// NodeImage of the clusters; empty: see harness/backend/kind/image.
 	NodeImage string
 }

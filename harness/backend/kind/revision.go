@@ -50,9 +50,6 @@ func (s podShape) podNamespace() string {
 
 var _ live.Roller = (*controlPlane)(nil)
 
-// HostPlace implements live.HostPlacer.
-func (p *controlPlane) HostPlace() live.Place { return p.Host.Place(p.ClientServer(), p.layout.dir) }
-
 // makeNamespace makes the namespace of the static pods: without it a kubelet cannot show them. kubeadm's is always there.
 func makeNamespace(ctx context.Context, p *controlPlane) error {
 	if p.podNamespace() == metav1.NamespaceSystem {

@@ -21,7 +21,7 @@ func TestServicesSelectThePodsOfTheirReplicas(t *testing.T) {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: aggregators, Name: name, Labels: map[string]string{labelAggregator: aggregators}}}
 	}
 	client := fake.NewClientset(pod("a"), pod("b"), pod("c"))
-	d := newDeployment("", 2, t.TempDir(), &units{})
+	d := newDeployment(aggregators, history.RoleAggregator, 2, t.TempDir(), &units{})
 	if err := d.serveStreams(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestServicesSelectThePodsOfTheirReplicas(t *testing.T) {
 }
 
 func TestNoAddressesWithoutStreams(t *testing.T) {
-	if got := newDeployment("", 2, t.TempDir(), &units{}).addresses(); len(got) > 0 {
+	if got := newDeployment(aggregators, history.RoleAggregator, 2, t.TempDir(), &units{}).addresses(); len(got) > 0 {
 		t.Errorf("%v", got)
 	}
 }
@@ -87,7 +87,7 @@ func TestANodeWaitsForItsWayToTheAggregators(t *testing.T) {
 		"nothing answers":    {"exit 124\n", false},
 	} {
 		fakeDocker(t, c.docker)
-		p := &controlPlane{aggregators: newDeployment("", 2, "", nil)}
+		p := &controlPlane{aggregators: newDeployment(aggregators, history.RoleAggregator, 2, "", nil)}
 		p.aggregators.replicas[0].streams, p.aggregators.replicas[1].streams = "10.96.0.7:9443", "10.96.0.8:9443"
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		if err := p.awaitStreams(ctx, "cp-1"); (err == nil) != c.well {

@@ -38,8 +38,15 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	}
 	for _, a := range s.Actions() {
 		lacks = append(lacks, lacking(a)...)
-		if l, ok := a.(*scenario.Link); ok && l.From == history.RoleAggregator && len(s.Topology.Aggregated()) > 0 {
+		l, ok := a.(*scenario.Link)
+		if !ok || l.From != history.RoleAggregator {
+			continue
+		}
+		if len(s.Topology.Aggregated()) > 0 {
 			add("a link from aggregator to load-balancer with further API servers: their pods go the same way, and cannot be told apart")
+		}
+		if b.opts.OperatorImage != "" && s.Topology.ByOperator() {
+			add("a link from aggregator to load-balancer with --operator-image: the operator's pod goes the same way, and cannot be told apart")
 		}
 	}
 	return lacks

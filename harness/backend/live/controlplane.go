@@ -179,6 +179,8 @@ type Place struct {
 	MetricsAddress, MetricsURL string
 	// Command is the default command template there.
 	Command string
+	// LogFile is where the output of the program is on this machine; empty: in that of its Command.
+	LogFile string
 	// InCluster is set where the program runs as in a pod.
 	InCluster *InCluster
 	// Put brings a file with credentials to where the program sees it, under a name in SeenDir; nil: Dir is that place.

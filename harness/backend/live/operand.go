@@ -94,14 +94,19 @@ func (o *operatorUnderTest) options(log *slog.Logger) (operand.Options, error) {
 	return operand.Options{Whole: o.e.opts.WholeOperator(), CA: rest.CAData, Client: client, Dynamic: dyn, Pods: podsUnderTest{o.executor(), o}, Clock: clock.RealClock{}, Observed: o.decidedOn, Log: log}, nil
 }
 
-// HostPlacer is a control plane whose aggregators do not run on this machine. HostPlace does: an operator under test is a program of this machine.
-type HostPlacer interface{ HostPlace() Place }
+// OperatorPlacer is a control plane with a place of its own for an operator under test, which else runs where the first aggregator does.
+type OperatorPlacer interface{ OperatorPlace() Place }
 
 // program makes the operator a process. It has the rights of an administrator, and reaches the API as an aggregator does.
 func (o *operatorUnderTest) program() error {
 	at := o.e.controlPlane.AggregatorPlace(1)
-	if p, ok := o.e.controlPlane.(HostPlacer); ok {
-		at = p.HostPlace()
+	if p, ok := o.e.controlPlane.(OperatorPlacer); ok {
+		at = p.OperatorPlace()
+	}
+	if at.LogFile != "" {
+		if err := o.e.operated.searchLog(at.LogFile); err != nil {
+			return err
+		}
 	}
 	kubeconfig, err := o.e.sut.kubeconfig(at, "operator", operatorUser, []string{"system:masters"})
 	if err != nil {

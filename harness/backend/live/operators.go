@@ -60,12 +60,20 @@ func (op *operatedParts) prepareOperator() error {
 	if err := os.WriteFile(p.logFile(), nil, 0o644); err != nil {
 		return fmt.Errorf("log of the operator: %w", err)
 	}
-	log := op.e.recorder.searched(op.e.recorder.prefix+"log/operator", func([]byte) error { return nil })
-	if err := op.e.recorder.files.Add(p.logFile(), tail.FromStart, log); err != nil {
-		return fmt.Errorf("log of the operator: %w", err)
+	if err := op.searchLog(p.logFile()); err != nil {
+		return err
 	}
 	p.work.Go(p.load.askReadiness)
 	return p.withInstaller()
+}
+
+// searchLog searches a log of the operator for what must not be in it.
+func (op *operatedParts) searchLog(file string) error {
+	log := op.e.recorder.searched(op.e.recorder.prefix+"log/operator", func([]byte) error { return nil })
+	if err := op.e.recorder.files.Add(file, tail.FromStart, log); err != nil {
+		return fmt.Errorf("log of the operator: %w", err)
+	}
+	return nil
 }
 
 // operators is the one there is for the API server.

@@ -44,6 +44,14 @@ const (
 // WholeOperator reports whether the operator under test is a whole one.
 func (s SystemUnderTest) WholeOperator() bool { return s.OperatorDoor == DoorWhole }
 
+// Operator names the operator under test by its program; zero: it is this project's.
+func (s SystemUnderTest) Operator() history.Implementation {
+	if s.OperatorCommand == "" {
+		return history.Implementation{}
+	}
+	return history.Implementation{Name: filepath.Base(programOf(s.OperatorCommand))}
+}
+
 // Validate returns an error that names what is wrong with the templates and the identity.
 func (s SystemUnderTest) Validate() error {
 	if !slices.Contains([]string{"", history.IdentityLeast, history.IdentityAdmin}, s.ReporterIdentity) {

@@ -9,7 +9,7 @@ func Placeholders() []string {
 		"publish", "aggregators", "streamAddress", "streamCertificate", "streamKey", "streamClientCA"}
 }
 
-// The commands of this project's own reporter and aggregator.
+// The commands of this project's own reporter, aggregator and operator.
 const (
 	DefaultReporter = "kms-health-reporter --kms-sockets={sockets} --node-name={node} --kubeconfig={kubeconfig}" +
 		" --interval={interval} --jitter={jitter} --read-timeout={readTimeout} --write-timeout={writeTimeout}" +
@@ -18,6 +18,8 @@ const (
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
 		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +
 		" --degraded-inertia={degradedInertia} --unknown-status={unknownStatus} --cluster-operator={clusterOperator}"
+	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for.
+	DefaultOperator = "encryption-operator --kubeconfig={kubeconfig} --interval={interval} --settle=30s --retry=2s --keep=3"
 	// What they are given besides, where reporters stream.
 	StreamingReporter   = " --publish={publish} --aggregators={aggregators}"
 	StreamingAggregator = " --stream-address={streamAddress} --stream-certificate={streamCertificate} --stream-key={streamKey}" +

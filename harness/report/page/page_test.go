@@ -37,6 +37,15 @@ func someRun(t *testing.T, column, name string, status result.Status, text strin
 	return r
 }
 
+// The page names the operator under test beside the numbers of its run.
+func TestOperatorUnderTestIsNamed(t *testing.T) {
+	r := someRun(t, "kind", "s", result.Passed, "ok")
+	r.Result.Operator = "quay.io/o:dev"
+	if text := written(t, r); !strings.Contains(text, "operator quay.io/o:dev") {
+		t.Error("no operator quay.io/o:dev in the page")
+	}
+}
+
 func TestMatrix(t *testing.T) {
 	html := written(t, someRun(t, "local", "a", result.Passed, "x"), someRun(t, "sim", "a", result.Failed, "x"), someRun(t, "sim", "b", result.NotSupported, "x"),
 		someRun(t, "sim", "c", result.Inconclusive, "x"), someRun(t, "sim", "d", result.Interrupted, "x"))

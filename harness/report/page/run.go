@@ -103,6 +103,9 @@ func (r Run) Facts() string {
 	if r.Result.Plugin != "" {
 		words = append(words, "plugin "+safe(r.Result.Plugin))
 	}
+	if r.Result.Operator != "" {
+		words = append(words, "operator "+safe(r.Result.Operator))
+	}
 	if r.Verdict != nil {
 		words[0] += " in " + seconds(r.Verdict.Duration)
 	}
