@@ -15,6 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
@@ -281,10 +282,17 @@ func (img images) pluginSidecars(units []string) []pluginSidecar {
 func spec(img images, lb string, r podRevision) sidecar.Spec {
 	s := sidecar.Spec{Labels: map[string]string{labelRevision: strconv.Itoa(r.number), labelServes: "true"}}
 	for _, c := range img.pluginSidecars(r.plugins) {
-		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
+		one := sidecar.Sidecar{
 			Name: containerName(c.unit), Image: c.image, Command: supervisedFromFile(inNodeState, c.unit),
-			Mounts: folders(), SecurityContext: c.security(),
-		})
+			Mounts: folders(), SecurityContext: c.security(), TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		}
+		if image, chosen := r.images[c.unit]; chosen {
+			one.Image = image.Reference
+			for i := range one.Mounts {
+				one.Mounts[i].ReadOnly = image.Fault == scenario.ImageReadOnly && one.Mounts[i].Name == volumeSocket
+			}
+		}
+		s.Sidecars = append(s.Sidecars, one)
 	}
 	if len(r.plugins) > 0 {
 		s.Sidecars = append(s.Sidecars, reporterSidecar(img, lb))
