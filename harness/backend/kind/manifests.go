@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -286,8 +287,8 @@ func spec(img images, lb string, r podRevision) sidecar.Spec {
 			Name: containerName(c.unit), Image: c.image, Command: supervisedFromFile(inNodeState, c.unit),
 			Mounts: folders(), SecurityContext: c.security(), TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		}
-		if image, chosen := r.images[c.unit]; chosen {
-			one.Image = image.Reference
+		if image, chosen := r.images[c.unit]; chosen && !img.underTest() {
+			one.Image, one.StartupProbe = image.Reference, answersProbe(c.unit)
 			for i := range one.Mounts {
 				one.Mounts[i].ReadOnly = image.Fault == scenario.ImageReadOnly && one.Mounts[i].Name == volumeSocket
 			}
@@ -313,6 +314,15 @@ func spec(img images, lb string, r podRevision) sidecar.Spec {
 		Wrap: append(supervisedIn(inNodeState, unitAPIServer, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String()), "--"),
 	}
 	return s
+}
+
+// answersProbe succeeds when the plugin of a unit answers. Without it a kubelet starts the API server although the plugin has ended at once. A plugin that
+// does not answer is not ended for it within two hours.
+func answersProbe(unit string) *corev1.Probe {
+	const attempts = 2 * 60 * 60
+	socket := podFiles{seen: inNodeState}.in(controlSocket(strings.TrimPrefix(unit, unitOfPlugin(""))))
+	return &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 10, FailureThreshold: attempts,
+		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{inImage(live.PluginProgram), "status", "--control=unix://" + socket}}}}
 }
 
 // reporterSidecar is the container of the reporter in a static pod.

@@ -182,8 +182,8 @@ func TestSpecWithImages(t *testing.T) {
 	for _, fault := range scenario.ImageFaults() {
 		r := podRevision{number: 3, plugins: unitsOfPlugins([]string{"1", "2"}), images: map[string]live.PluginImage{unitOfPlugin("2"): {Reference: chosen, Fault: fault}}}
 		s := spec(images{plugin: "p", reporter: "r"}, "lb", r)
-		if s.Sidecars[0].Image != "p" || s.Sidecars[1].Image != chosen {
-			t.Errorf("images %s, %s", s.Sidecars[0].Image, s.Sidecars[1].Image)
+		if s.Sidecars[0].Image != "p" || s.Sidecars[1].Image != chosen || s.Sidecars[0].StartupProbe != nil || s.Sidecars[1].StartupProbe == nil {
+			t.Errorf("images %s, %s, probes %v, %v", s.Sidecars[0].Image, s.Sidecars[1].Image, s.Sidecars[0].StartupProbe, s.Sidecars[1].StartupProbe)
 		}
 		for i, c := range s.Sidecars[:2] {
 			for _, m := range c.Mounts {

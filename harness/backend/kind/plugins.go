@@ -319,7 +319,7 @@ func forget(journal string) error {
 func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, containers []string, socket func(keyID string) string) *podPlugins {
 	f := p.layout.node(node).pod(apiServer)
 	all := newPodPlugins(f, p.units, containers, func(keyID, unit string) (*live.Plugin, error) {
-		control, journal := "ctl-"+keyID+".sock", journalPrefix+node+"-"+keyID+journalSuffix
+		control, journal := controlSocket(keyID), journalPrefix+node+"-"+keyID+journalSuffix
 		g, err := live.NewPlugin(node, keyID, socket(keyID), f.file(control), f.file(journal))
 		if err != nil {
 			return nil, err

@@ -81,7 +81,7 @@ func (p inPlace) tryImage(ctx context.Context, image string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("try the image %s: it has a fault on every node whose API server runs", image)
+	return fmt.Errorf("try the image %s: no API server runs on a node without a fault of its own", image)
 }
 
 // try starts a plugin process of its own, on no node, at a socket of its own; end stops it.
