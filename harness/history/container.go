@@ -13,6 +13,7 @@ const (
 	ContainerPaused   = "paused"   // frozen with all that is in it
 	ContainerUnpaused = "unpaused" // goes on
 	ContainerOOM      = "oom"      // the kernel ended something in it for want of memory
+	ContainerWaiting  = "waiting"  // it cannot run; Detail has why, in the kubelet's words
 	ContainerUnseen   = "unseen"   // no change of it: until further notice nobody says what happens in Node
 )
 
@@ -34,7 +35,7 @@ type Container struct {
 	State string `json:"state"`
 	// PodUID is that of the pod of a container that started. For a static pod it is the kubelet's, which changes with every revision.
 	PodUID string `json:"podUID,omitempty"`
-	// Revision of a pod that was revised.
+	// Revision of a pod that was revised, or of that of a container that waits.
 	Revision int `json:"revision,omitempty"`
 	// ExitCode of one that exited, Restarts of one that started: how many were in its place before. nil: nobody told.
 	ExitCode *int   `json:"exitCode,omitempty"`

@@ -73,7 +73,7 @@ func apiServer(pod *corev1.Pod) (*corev1.Container, error) {
 func (s Sidecar) container() corev1.Container {
 	c := corev1.Container{
 		Name: s.Name, Image: s.Image, Command: s.Command, Args: s.Args, Env: s.Env,
-		StartupProbe: s.StartupProbe, SecurityContext: s.SecurityContext,
+		StartupProbe: s.StartupProbe, SecurityContext: s.SecurityContext, TerminationMessagePolicy: s.TerminationMessagePolicy,
 		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways),
 		ImagePullPolicy: corev1.PullIfNotPresent, // images are loaded into nodes, there may be no registry to pull from
 	}

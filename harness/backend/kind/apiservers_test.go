@@ -97,7 +97,7 @@ func standOf(t *testing.T, apiServer string) live.Stub {
 
 func podOf(t *testing.T, apiServer string, i int) (*appsv1.Deployment, corev1.PodSpec) {
 	t.Helper()
-	d := deploymentOf(standOf(t, apiServer), images{plugin: "plugin:1", reporter: "reporter:1", aggregator: "aggregator:1", apiServer: "sample:1"}, "cp-2", portsOf(i), podRevision{1, pluginContainerUnits()})
+	d := deploymentOf(standOf(t, apiServer), images{plugin: "plugin:1", reporter: "reporter:1", aggregator: "aggregator:1", apiServer: "sample:1"}, "cp-2", portsOf(i), podRevision{number: 1, plugins: pluginContainerUnits()})
 	return d, d.Spec.Template.Spec
 }
 

@@ -167,7 +167,7 @@ func config(cluster string, l layout, names []string) *v1alpha4.Cluster {
 		TypeMeta: v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:     cluster,
 
-		KubeadmConfigPatches: []string{noFsync},
+		KubeadmConfigPatches: []string{noFsync, kubeletAnswers},
 	}
 	if len(names) == 1 {
 		c.KubeadmConfigPatches = append(c.KubeadmConfigPatches, longLeases)

@@ -194,14 +194,14 @@ func (c container) copyOut(ctx context.Context, from, to string) error {
 	return err
 }
 
-// importArchive imports an archive of images into a node's store.
-func (c container) importArchive(ctx context.Context, file string) (err error) {
+// importArchive imports an archive of images into a node's store, with further flags.
+func (c container) importArchive(ctx context.Context, file string, flags ...string) (err error) {
 	archive, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, archive.Close()) }()
-	return c.feed(ctx, archive, "ctr", "--namespace=k8s.io", "images", "import", "--digests", "-")
+	return c.feed(ctx, archive, slices.Concat([]string{"ctr", "--namespace=k8s.io", "images", "import", "--digests"}, flags, []string{"-"})...)
 }
 
 // tasks are the ids of the containers of a node that the filters pick and that run. A container that has ended stays known for a while.

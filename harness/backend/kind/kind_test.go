@@ -136,7 +136,7 @@ func TestControlPlanes(t *testing.T) {
 
 // Plugins come before the API server, the reporter waits for it, and everything runs below the supervisor.
 func TestSpecOfThePod(t *testing.T) {
-	s := spec(images{plugin: "p", reporter: "r"}, "lb", podRevision{7, pluginContainerUnits()})
+	s := spec(images{plugin: "p", reporter: "r"}, "lb", podRevision{number: 7, plugins: pluginContainerUnits()})
 	var names []string
 	for _, c := range s.Sidecars {
 		names = append(names, c.Name)

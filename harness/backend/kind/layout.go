@@ -79,6 +79,7 @@ func (f podFiles) in(name string) string   { return filepath.Join(f.seen, name) 
 
 // Names of files in a node's state folder, by the unit that they belong to.
 func supervisorSocket(unit string) string  { return unit + ".sock" }
+func controlSocket(keyID string) string    { return "ctl-" + keyID + ".sock" } // of the plugin's control API
 func commandFile(unit string) string       { return unit + ".json" }
 func supervisorJournal(unit string) string { return "supervisor-" + unit + ".jsonl" }
 func logFile(unit string) string           { return unit + ".log" }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
@@ -290,10 +292,17 @@ func (img images) pluginSidecars(units []string) []pluginSidecar {
 func spec(img images, lb string, r podRevision) sidecar.Spec {
 	s := sidecar.Spec{Labels: map[string]string{labelRevision: strconv.Itoa(r.number), labelServes: "true"}}
 	for _, c := range img.pluginSidecars(r.plugins) {
-		s.Sidecars = append(s.Sidecars, sidecar.Sidecar{
+		one := sidecar.Sidecar{
 			Name: containerName(c.unit), Image: c.image, Command: supervisedFromFile(inNodeState, c.unit),
-			Mounts: folders(), SecurityContext: c.security(),
-		})
+			Mounts: folders(), SecurityContext: c.security(), TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		}
+		if image, chosen := r.images[c.unit]; chosen && !img.underTest() {
+			one.Image, one.StartupProbe = image.Reference, answersProbe(c.unit)
+			for i := range one.Mounts {
+				one.Mounts[i].ReadOnly = image.Fault == scenario.ImageReadOnly && one.Mounts[i].Name == volumeSocket
+			}
+		}
+		s.Sidecars = append(s.Sidecars, one)
 	}
 	if len(r.plugins) > 0 {
 		s.Sidecars = append(s.Sidecars, reporterSidecar(img, lb))
@@ -314,6 +323,15 @@ func spec(img images, lb string, r podRevision) sidecar.Spec {
 		Wrap: append(supervisedIn(inNodeState, unitAPIServer, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String()), "--"),
 	}
 	return s
+}
+
+// answersProbe succeeds when the plugin of a unit answers. Without it a kubelet starts the API server although the plugin has ended at once. A plugin that
+// does not answer is not ended for it within two hours.
+func answersProbe(unit string) *corev1.Probe {
+	const attempts = 2 * 60 * 60
+	socket := podFiles{seen: inNodeState}.in(controlSocket(strings.TrimPrefix(unit, unitOfPlugin(""))))
+	return &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 10, FailureThreshold: attempts,
+		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{inImage(live.PluginProgram), "status", "--control=unix://" + socket}}}}
 }
 
 // reporterSidecar is the container of the reporter in a static pod.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,6 +83,7 @@ type podPlugins struct {
 	mu               sync.Mutex
 	pluginContainers []*pluginContainer          // of the pod as it is
 	known            map[string]*pluginContainer // of the pod as it ever was, by unit
+	images           map[string]live.PluginImage // of those for which the operator chose one, by unit
 }
 
 func newPodPlugins(files podFiles, u *units, containers []string, create func(keyID, unit string) (*live.Plugin, error)) *podPlugins {
@@ -126,6 +128,23 @@ func (p *podPlugins) become(units []string, n *live.Node) {
 		}
 		p.pluginContainers = append(p.pluginContainers, p.known[unit])
 	}
+}
+
+// run gives the containers of plugins, by keyID, images of their own, while the pod is down.
+func (p *podPlugins) run(images map[string]live.PluginImage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.images = map[string]live.PluginImage{}
+	for keyID, image := range images {
+		p.images[unitOfPlugin(keyID)] = image
+	}
+}
+
+// chosen are the images of containers for which the operator chose one, by unit.
+func (p *podPlugins) chosen() map[string]live.PluginImage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.images)
 }
 
 // prepare makes the containers known before they are there; the fake plugins of keyIDs find their command, the other containers wait for one.
@@ -300,7 +319,7 @@ func forget(journal string) error {
 func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, containers []string, socket func(keyID string) string) *podPlugins {
 	f := p.layout.node(node).pod(apiServer)
 	all := newPodPlugins(f, p.units, containers, func(keyID, unit string) (*live.Plugin, error) {
-		control, journal := "ctl-"+keyID+".sock", journalPrefix+node+"-"+keyID+journalSuffix
+		control, journal := controlSocket(keyID), journalPrefix+node+"-"+keyID+journalSuffix
 		g, err := live.NewPlugin(node, keyID, socket(keyID), f.file(control), f.file(journal))
 		if err != nil {
 			return nil, err

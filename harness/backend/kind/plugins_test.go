@@ -224,7 +224,7 @@ func TestPodBecomesAnother(t *testing.T) {
 // The kubelet's pod has a container for each plugin, and no reporter without one.
 func TestSpecOfARevision(t *testing.T) {
 	for want, plugins := range map[string][]string{"": nil, "vault-kms-plugin-7 kms-health-reporter": {"7"}} {
-		s := spec(images{plugin: "p", reporter: "r"}, "lb", podRevision{3, unitsOfPlugins(plugins)})
+		s := spec(images{plugin: "p", reporter: "r"}, "lb", podRevision{number: 3, plugins: unitsOfPlugins(plugins)})
 		var names []string
 		for _, c := range s.Sidecars {
 			names = append(names, c.Name)

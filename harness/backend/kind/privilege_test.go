@@ -70,7 +70,7 @@ func holdsControl(mounts []sidecar.Mount, pod string) (bad []string) {
 
 // A compromised reporter sees neither the control APIs of plugins and supervisors nor the files of anything beside it.
 func TestWhatAReporterSeesOfItsNode(t *testing.T) {
-	static := spec(images{plugin: "p", reporter: "r"}, "lb", podRevision{1, pluginContainerUnits()}).Sidecars
+	static := spec(images{plugin: "p", reporter: "r"}, "lb", podRevision{number: 1, plugins: pluginContainerUnits()}).Sidecars
 	if bad := holdsControl(static[len(static)-1].Mounts, inNodeState); len(bad) > 0 {
 		t.Errorf("static pod: %v", bad)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,12 +22,13 @@ import (
 // podRevision is what changes of an API server's pod from one revision to the next.
 type podRevision struct {
 	number  int
-	plugins []string // units of its containers for plugins; without any there is no reporter either
+	plugins []string                    // units of its containers for plugins; without any there is no reporter either
+	images  map[string]live.PluginImage // by unit, for which the operator chose one
 }
 
 // podRevision of the pod on a node.
 func (s *server) podRevision() podRevision {
-	return podRevision{int(s.revision.Load()), s.plugins.names()}
+	return podRevision{int(s.revision.Load()), s.plugins.names(), s.plugins.chosen()}
 }
 
 // podShape is what the pods of a scenario are like: whether an operator chooses their plugins, and whether it is one under test.
@@ -70,11 +72,16 @@ func makeNamespace(ctx context.Context, p *controlPlane) error {
 	return nil
 }
 
-// Roll implements live.Roller: the kubelet ends the pod, its manifest changes, and the kubelet starts it.
+// Roll implements live.Roller: the kubelet ends the pod, its manifest changes, and the kubelet starts it. The next attempt goes on where one failed, or
+// where a plugin could not run.
 func (p *controlPlane) Roll(ctx context.Context, n *live.Node, r live.PodRevision) (made live.Pod, err error) {
 	s := serverOf(n)
-	pods, ran := &staticPods{controlPlane: p, nodes: []*live.Node{n}, ready: r.Ready}, s.Status().Running()
-	if ran {
+	pods, runs := &staticPods{controlPlane: p, nodes: []*live.Node{n}, ready: r.Ready}, s.Status().Running()
+	if s.rolling == nil {
+		s.rolling = &runs
+	}
+	ran := *s.rolling
+	if runs {
 		err = s.Stop(ctx) // the grace of a kubelet is long, and then it ends all containers at once
 	}
 	if err == nil {
@@ -82,6 +89,11 @@ func (p *controlPlane) Roll(ctx context.Context, n *live.Node, r live.PodRevisio
 	}
 	if err == nil {
 		err = revise(ctx, p, n, r)
+	}
+	for _, image := range r.Images {
+		if err == nil {
+			err = p.provide(ctx, n.Name, image)
+		}
 	}
 	if err == nil && ran {
 		err = s.release()
@@ -93,14 +105,70 @@ func (p *controlPlane) Roll(ctx context.Context, n *live.Node, r live.PodRevisio
 	if err := p.container(n.Name).injectManifest(ctx, parked, spec); err != nil {
 		return made, err
 	}
-	if err := pods.Start(ctx); err != nil {
-		return made, err
-	}
 	made = live.Pod{Namespace: p.podNamespace(), Name: staticPod(n.Name)}
 	for _, c := range spec.Sidecars {
 		made.Containers = append(made.Containers, c.Name)
 	}
-	return made, s.answer(ctx, n, ran, r.Ready)
+	made.Waiting, err = p.startUnlessWaiting(ctx, n, func(ctx context.Context) error {
+		if err := pods.Start(ctx); err != nil {
+			return err
+		}
+		return s.answer(ctx, n, ran, r.Ready)
+	})
+	if err == nil && len(made.Waiting) == 0 {
+		s.rolling = nil
+	}
+	return made, err
+}
+
+// errWaiting ends the start of a pod of which the kubelet says that it does not come.
+var errWaiting = errors.New("a plugin cannot run")
+
+// startUnlessWaiting starts the pod of a node, until the kubelet says that containers of plugins cannot run.
+func (p *controlPlane) startUnlessWaiting(ctx context.Context, n *live.Node, start func(context.Context) error) ([]live.WaitingContainer, error) {
+	url, client, err := p.kubelet(n.Name)
+	if err != nil {
+		return nil, err
+	}
+	is := serverOf(n).podRevision()
+	return unlessWaiting(ctx, start, func(ctx context.Context) ([]live.WaitingContainer, error) {
+		pods, err := kubeletPods(ctx, url, client)
+		if err != nil {
+			return nil, err
+		}
+		pod := revisedPod(pods, p.podNamespace(), staticPod(n.Name), is.number)
+		if pod == nil {
+			return nil, errors.New("the kubelet has no pod of this revision")
+		}
+		return waitingPlugins(pod, is.plugins), nil
+	})
+}
+
+// unlessWaiting starts something, and gives it up with the cause errWaiting when look finds containers that wait. They are returned then.
+func unlessWaiting(ctx context.Context, start func(context.Context) error, look func(context.Context) ([]live.WaitingContainer, error)) (waiting []live.WaitingContainer, err error) {
+	starting, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	watching, started := context.WithCancel(ctx)
+	defer started()
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		found := func(ctx context.Context) (err error) {
+			if waiting, err = look(ctx); err == nil && len(waiting) == 0 {
+				err = errors.New("no plugin waits")
+			}
+			return err
+		}
+		if until(watching, trialPoll, "look for plugins that cannot run", found) == nil {
+			giveUp(errWaiting)
+		}
+	})
+	err = start(starting)
+	started()
+	watch.Wait()
+	if err != nil && len(waiting) > 0 {
+		return waiting, nil
+	}
+	return nil, err
 }
 
 // release has the supervisor of the container that comes start the API server by itself, though the last was told to keep it down.
@@ -206,6 +274,7 @@ func revise(ctx context.Context, p *controlPlane, n *live.Node, r live.PodRevisi
 	before := s.plugins.names()
 	s.revision.Store(int64(r.Number))
 	s.plugins.become(p.containersFor(r.Plugins), n)
+	s.plugins.run(r.Images)
 	if err := s.plugins.prepare(ctx, n, r.Plugins); err != nil {
 		return err
 	}

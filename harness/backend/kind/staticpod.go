@@ -43,7 +43,8 @@ func (p *staticPods) each(ctx context.Context, do func(context.Context, *live.No
 	return eachPod(ctx, p.controlPlane, "pod of the API server on %s", p.nodes, do)
 }
 
-// eachPod does something to the pods of nodes at the same time; name is a format that names the one of a node. What cannot be done is not worth another try.
+// eachPod does something to the pods of nodes at the same time; name is a format that names the one of a node. What cannot be done is not worth another
+// try, unless it was given up because a plugin cannot run.
 func eachPod(ctx context.Context, p *controlPlane, name string, nodes []*live.Node, do func(context.Context, *live.Node) error) error {
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
@@ -51,7 +52,9 @@ func eachPod(ctx context.Context, p *controlPlane, name string, nodes []*live.No
 	for _, n := range nodes {
 		all.Go(func() error {
 			if err := do(ctx, n); err != nil {
-				p.MarkDirty(live.TaintedPower)
+				if !errors.Is(context.Cause(ctx), errWaiting) {
+					p.MarkDirty(live.TaintedPower)
+				}
 				return fmt.Errorf("%s: %w", fmt.Sprintf(name, n.Name), err)
 			}
 			return nil

@@ -61,7 +61,7 @@ func commandIn(t *testing.T, f podFiles, unit string) []string {
 
 // The plugin under test has a container behind each fake plugin, of its own image and below the supervisor.
 func TestSpecWithAPluginUnderTest(t *testing.T) {
-	s := spec(images{plugin: "p", reporter: "r", pluginUnderTest: "mine"}, "lb", podRevision{1, pluginContainerUnits()})
+	s := spec(images{plugin: "p", reporter: "r", pluginUnderTest: "mine"}, "lb", podRevision{number: 1, plugins: pluginContainerUnits()})
 	var got []string
 	for _, c := range s.Sidecars {
 		got = append(got, c.Name+"="+c.Image)
@@ -79,7 +79,7 @@ func TestSpecWithAPluginUnderTest(t *testing.T) {
 	if *c.SecurityContext.RunAsUser != int64(os.Getuid()) || *s.Sidecars[0].SecurityContext.RunAsUser != 0 {
 		t.Errorf("users %v and %v", c.SecurityContext, s.Sidecars[0].SecurityContext)
 	}
-	pod := deploymentOf(standOf(t, history.OAuthAPIServer), images{pluginUnderTest: "mine"}, "cp-1", portsOf(0), podRevision{1, pluginContainerUnits()}).Spec.Template.Spec
+	pod := deploymentOf(standOf(t, history.OAuthAPIServer), images{pluginUnderTest: "mine"}, "cp-1", portsOf(0), podRevision{number: 1, plugins: pluginContainerUnits()}).Spec.Template.Spec
 	if !slices.ContainsFunc(pod.InitContainers, func(c corev1.Container) bool { return c.Name == "vault-kms-plugin-3-under-test" && c.Image == "mine" }) {
 		t.Error("the pod of an aggregated API server has no container for it")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	lacks = append(lacks, live.UnsupportedAggregated(s)...)
 	lacks = append(lacks, live.UnsupportedRefusals(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
+	lacks = append(lacks, b.lackingImages(s)...)
 	if err := live.CheckOperator(s.Operator); err != nil {
 		add("%v", err)
 	}
@@ -64,6 +66,24 @@ func resetsForAMoment(s *scenario.Scenario) bool {
 	return found
 }
 
+// lackingImages says why images of plugins cannot have faults.
+func (b *Backend) lackingImages(s *scenario.Scenario) []string {
+	faulty := func(a scenario.Action) bool {
+		i, ok := a.(*scenario.Image)
+		return ok && i.Lasts()
+	}
+	switch {
+	case !slices.ContainsFunc(s.Actions(), faulty):
+	case s.Topology.ControlPlanes == 1:
+		return []string{"image with a fault on one node: its API server waits for the plugin, so nothing can ask for another image"}
+	case len(s.Topology.Aggregated()) > 0:
+		return []string{"image with further API servers: their pods have the images that were built for the cluster"}
+	case b.opts.Plugin.Image != "":
+		return []string{"image with a plugin under test: its container has the image that was given on the command line"}
+	}
+	return nil
+}
+
 func lackingPlugins(keyIDs []string) (lacks []string) {
 	if len(keyIDs) > pluginContainers {
 		lacks = append(lacks, fmt.Sprintf("%d plugins on a node: the API servers' pods have %d containers for them", len(keyIDs), pluginContainers))
@@ -78,8 +98,6 @@ func lacking(a scenario.Action) []string {
 		if a.Type == scenario.TypeKMS {
 			return lackingPlugins(a.KeyIDs)
 		}
-	case *scenario.Image:
-		return []string{"image: its pods have the images that were built for the cluster, and are made anew as a whole, with the old plugin ended first"}
 	case *scenario.Attempt:
 		if a.Method == scenario.AttemptStream {
 			return []string{"attempt with verb stream: the addresses of the aggregators are inside of the cluster, and the harness is outside"}

@@ -9,9 +9,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
@@ -99,12 +102,13 @@ func (i *installer) RollOut(_ context.Context, name string, rev int, file []byte
 	return i.want(name, "roll out", func(c *content) { c.config, c.file = rev, file })
 }
 
-// Nodes implements operator.Executor. What is wanted of a pod counts as there, but for new settings of a plugin that runs: the operator waits for what its
-// plugins report and what its API server has loaded, as ever.
+// Nodes implements operator.Executor. What is wanted of a pod counts as there, but for plugins that cannot run and for new settings of a plugin that runs:
+// the operator waits for what its plugins report and what its API server has loaded, as ever.
 func (i *installer) Nodes(ctx context.Context) (map[string]core.Node, error) {
 	nodes, err := i.inPlace.Nodes(ctx)
 	for name, n := range nodes {
-		n.Plugins, n.Reporter = i.revisions.plugins(name), i.revisions.of(name).sockets
+		n.Plugins, n.Waiting = i.revisions.plugins(name)
+		n.Reporter = i.revisions.of(name).sockets
 		nodes[name] = n
 	}
 	return nodes, err
@@ -119,7 +123,7 @@ func (i *installer) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		for _, name := range i.revisions.due(time.Now()) {
+		for _, name := range i.revisions.due(time.Now(), i.canStart) {
 			if err := i.install(ctx, name); err != nil {
 				i.log.Error("install", "node", name, "error", err)
 			}
@@ -139,22 +143,44 @@ func (i *installer) install(ctx context.Context, name string) error {
 func (i *installer) roll(ctx context.Context, n *Node, want content, number int) error {
 	ctx = context.WithoutCancel(ctx)
 	i.log.Info("install", "node", n.Name, "revision", number, "plugins", len(want.plugins), "configuration", want.config)
-	r := PodRevision{Number: number, Change: func(context.Context) error { return i.change(n, want) }, Ready: i.e.changes.recordReady}
+	r := PodRevision{Number: number, Images: map[string]PluginImage{}, Change: func(context.Context) error { return i.change(n, want) }, Ready: i.e.changes.recordReady}
+	named := operated.NamedImages(i.e.scenario)
 	for _, g := range want.plugins {
 		called := i.scheme().Name(g)
 		if err := i.introduce(ctx, n.Name, called, g.Config); err != nil {
 			return err
 		}
 		r.Plugins = append(r.Plugins, called)
+		if slices.Contains(named, g.Config.Image) {
+			r.Images[called] = PluginImage{g.Config.Image, i.fault(n.Name, g.Config.Image)}
+		}
 	}
 	i.e.procs.recordStopping(Target{n.Server, n.identity()})
 	pod, err := i.roller.Roll(ctx, n, r)
 	if err != nil {
 		return err
 	}
+	i.recordWaiting(n, pod, number)
+	if waiting := want.waiting(pod, i.scheme()); len(waiting) > 0 {
+		i.log.Info("plugins cannot start", "node", n.Name, "revision", number, "waiting", waiting)
+		i.revisions.installed(n.Name, want, waiting)
+		return nil
+	}
 	i.e.record(&history.Container{Node: n.Name, Namespace: pod.Namespace, Pod: pod.Name, State: history.PodRevised, Revision: number, Detail: pod.describe()})
-	i.revisions.installed(n.Name, want)
+	i.revisions.installed(n.Name, want, nil)
 	return i.e.procs.start(ctx, n.Reporter())
+}
+
+// recordWaiting records the containers of a pod on a node that cannot run; the revision is 0 for a pod that is no API server's.
+func (p *pods) recordWaiting(n *Node, pod Pod, number int) {
+	for _, w := range pod.Waiting {
+		p.e.record(&history.Container{Node: n.Name, Namespace: pod.Namespace, Pod: pod.Name, Name: w.Name, State: history.ContainerWaiting, Revision: number, Detail: w.Reason})
+	}
+}
+
+// canStart reports whether nothing keeps a plugin from starting on a node.
+func (i *installer) canStart(node string, g config.Plugin) bool {
+	return i.fault(node, g.Image) == scenario.ImageNone
 }
 
 // change notes what the pod of a node has from now on, and gives its API server its file.

@@ -128,7 +128,7 @@ func (p *pods) newOperator(older bool, log *slog.Logger) (*lifecycle.Operator, e
 	rest.QPS, rest.Burst = operatorRequests, operatorRequests
 	opts := operated.CoreOptions(p.e.traits.Timing, p.scheme())
 	return lifecycle.New(lifecycle.Options{
-		REST: rest, Component: p.e.operated.revised(), Resource: p.e.operator.resource, Kind: p.e.operator.kind, Core: opts, Config: config.Options{BeforeKMS: older}, Check: operated.Check,
+		REST: rest, Component: p.e.operated.revised(), Resource: p.e.operator.resource, Kind: p.e.operator.kind, Core: opts, Config: config.Options{BeforeKMS: older}, Check: p.checkLimit(),
 		Encrypted: []string{p.e.objects.name()}, Executor: p.executor(), Clock: clock.RealClock{}, Random: rand.Reader, Log: log, Decide: p.decide,
 	})
 }

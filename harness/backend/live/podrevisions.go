@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -25,6 +26,19 @@ func (c content) configs() map[uint64]config.Plugin {
 	all := map[uint64]config.Plugin{}
 	for _, g := range c.plugins {
 		all[g.KeyID] = g.Config
+	}
+	return all
+}
+
+// waiting are the plugins that cannot run in a pod that was made of the content, whose names of sockets follow a scheme.
+func (c content) waiting(pod Pod, scheme revision.Scheme) map[uint64]core.Waiting {
+	all := map[uint64]core.Waiting{}
+	for _, w := range pod.Waiting {
+		for _, g := range c.plugins {
+			if scheme.Name(g) == w.Plugin {
+				all[g.KeyID] = core.Waiting{Config: g.Config, Reason: w.Reason}
+			}
+		}
 	}
 	return all
 }
@@ -48,9 +62,10 @@ type podRevisions struct {
 	mu     sync.Mutex
 	wanted map[string]content // by node
 	has    map[string]content
-	since  time.Time // when something was asked for that no pod has got yet
-	asked  time.Time // when something was asked for last
-	all    []content // of the revisions; the first has the number firstPod
+	waits  map[string]map[uint64]core.Waiting // plugins that cannot run in the pod that a node has
+	since  time.Time                          // when something was asked for that no pod has got yet
+	asked  time.Time                          // when something was asked for last
+	all    []content                          // of the revisions; the first has the number firstPod
 }
 
 const (
@@ -63,7 +78,7 @@ const (
 )
 
 func newPodRevisions() *podRevisions {
-	return &podRevisions{wanted: map[string]content{}, has: map[string]content{}, all: []content{{}}}
+	return &podRevisions{wanted: map[string]content{}, has: map[string]content{}, waits: map[string]map[uint64]core.Waiting{}, all: []content{{}}}
 }
 
 // of is what is wanted of a node's pod.
@@ -73,14 +88,18 @@ func (r *podRevisions) of(name string) content {
 	return r.wanted[name].clone()
 }
 
-// plugins returns the plugins that the operator sees in a node's pod: those that it has, with the settings that it has, and those that are wanted. The
-// operator waits until a pod with the settings that are wanted, and without the plugins that are not, has taken its place.
-func (r *podRevisions) plugins(name string) map[uint64]config.Plugin {
+// plugins returns the plugins that the operator sees in a node's pod, and those that cannot run. The first are those that it has, with the settings that it
+// has, and those that are wanted: the operator waits until a pod with the settings that are wanted, and without the plugins that are not, has taken its
+// place.
+func (r *podRevisions) plugins(name string) (all map[uint64]config.Plugin, waiting map[uint64]core.Waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := r.wanted[name].configs()
+	all = r.wanted[name].configs()
 	maps.Copy(all, r.has[name].configs())
-	return all
+	for id := range r.waits[name] {
+		delete(all, id)
+	}
+	return all, maps.Clone(r.waits[name])
 }
 
 // change changes what is wanted.
@@ -98,15 +117,23 @@ func (r *podRevisions) change(name string, now time.Time, change func(*content))
 	r.wanted[name], r.asked = next, now
 }
 
-// due are the nodes whose pods are not as is wanted, sorted; none as long as an operator is still asking, within bounds.
-func (r *podRevisions) due(now time.Time) []string {
+// due are the nodes whose pods are not as is wanted, sorted; none as long as an operator is still asking, within bounds. While plugins cannot run on
+// some nodes, their pods are the only ones that are replaced: by what is wanted now, or by the same again once canStart says that a plugin can.
+func (r *podRevisions) due(now time.Time, canStart func(node string, g config.Plugin) bool) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.since.IsZero() && now.Sub(r.asked) < settle && now.Sub(r.since) < settled {
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(r.wanted))
-	return slices.DeleteFunc(names, func(name string) bool { return r.has[name].equal(r.wanted[name]) })
+	return slices.DeleteFunc(names, func(name string) bool {
+		for _, w := range r.waits[name] {
+			if canStart(name, w.Config) {
+				return false
+			}
+		}
+		return r.has[name].equal(r.wanted[name]) || len(r.waits) > 0 && r.waits[name] == nil // others wait for it
+	})
 }
 
 // next is what is wanted of a node's pod, and the number of the revision with it: of the first after the one that the node has, or of a new one.
@@ -128,11 +155,14 @@ func (r *podRevisions) next(name string) (content, int) {
 	return want, firstPod + len(r.all) - 1
 }
 
-// installed notes what a node's pod has.
-func (r *podRevisions) installed(name string, c content) {
+// installed notes what a node's pod has, and which of its plugins cannot run.
+func (r *podRevisions) installed(name string, c content, waiting map[uint64]core.Waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.has[name], r.since = c, time.Time{}
+	if delete(r.waits, name); len(waiting) > 0 {
+		r.waits[name] = waiting
+	}
 }
 
 // rollBack makes what a node's pod gets what is wanted of it, and gives the number of the newest revision of pods that has an encryption configuration, by
@@ -171,4 +201,5 @@ func (r *podRevisions) leaves(name string) {
 	defer r.mu.Unlock()
 	delete(r.wanted, name)
 	delete(r.has, name)
+	delete(r.waits, name)
 }

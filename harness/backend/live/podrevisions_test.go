@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/operator/config"
+	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
+
+func never(string, config.Plugin) bool { return false }
 
 // What is asked for within a moment is one revision, and all nodes get the same.
 func TestPodRevisions(t *testing.T) {
@@ -21,14 +24,14 @@ func TestPodRevisions(t *testing.T) {
 	}
 	due := func(want ...string) {
 		t.Helper()
-		if got := r.due(now); !slices.Equal(got, want) {
+		if got := r.due(now, never); !slices.Equal(got, want) {
 			t.Errorf("due are %v, want %v", got, want)
 		}
 	}
 	install := func(name string, want int) {
 		t.Helper()
 		c, number := r.next(name)
-		if r.installed(name, c); number != want {
+		if r.installed(name, c, nil); number != want {
 			t.Errorf("%s gets revision %d, want %d", name, number, want)
 		}
 	}
@@ -65,7 +68,7 @@ func TestPodRevisions(t *testing.T) {
 	for at := range 8 { // an operator that asks for ever
 		r.change("cp-1", now, file(100+at))
 		now = now.Add(settle - 1)
-		if got, bounded := len(r.due(now)) > 0, now.Sub(r.since) >= settled; got != bounded {
+		if got, bounded := len(r.due(now, never)) > 0, now.Sub(r.since) >= settled; got != bounded {
 			t.Errorf("due %t, asked for since %v", got, now.Sub(r.since))
 		}
 	}
@@ -79,13 +82,13 @@ func TestPodRevisionsRolledBack(t *testing.T) {
 	for n := range 3 {
 		r.change("cp-1", now, func(c *content) { *c = file(n + 1) })
 		c, _ := r.next("cp-1")
-		r.installed("cp-1", c)
+		r.installed("cp-1", c, nil)
 	}
 	if number := r.rollBack("cp-1", 2, file(2)); number != firstPod+2 {
 		t.Errorf("revision %d", number)
 	}
-	r.installed("cp-1", file(2))
-	if due := r.due(now.Add(settled)); len(due) > 0 {
+	r.installed("cp-1", file(2), nil)
+	if due := r.due(now.Add(settled), never); len(due) > 0 {
 		t.Errorf("due are %v", due)
 	}
 	r.change("cp-1", now, func(c *content) { *c = file(3) })
@@ -104,22 +107,67 @@ func TestPluginsOfPodRevisions(t *testing.T) {
 	settings := func(hash string) config.Plugin { return config.Plugin{Content: hash} }
 	expect := func(what string, want map[uint64]config.Plugin) {
 		t.Helper()
-		if got := r.plugins("cp-1"); !maps.Equal(got, want) {
+		if got, _ := r.plugins("cp-1"); !maps.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
 	ask(revision.Plugin{KeyID: 1, Config: settings("a")})
 	expect("asked for", map[uint64]config.Plugin{1: settings("a")})
 	c, _ := r.next("cp-1")
-	r.installed("cp-1", c)
+	r.installed("cp-1", c, nil)
 	ask(revision.Plugin{KeyID: 1, Config: settings("b")}, revision.Plugin{KeyID: 2})
 	expect("other settings, and another one", map[uint64]config.Plugin{1: settings("a"), 2: {}})
 	c, _ = r.next("cp-1")
-	r.installed("cp-1", c)
+	r.installed("cp-1", c, nil)
 	expect("replaced", map[uint64]config.Plugin{1: settings("b"), 2: {}})
 	ask(revision.Plugin{KeyID: 2})
 	expect("to end", map[uint64]config.Plugin{1: settings("b"), 2: {}})
 	c, _ = r.next("cp-1")
-	r.installed("cp-1", c)
+	r.installed("cp-1", c, nil)
 	expect("ended", map[uint64]config.Plugin{2: {}})
+}
+
+// While a plugin cannot run on a node, the pods of the others stay as they are. Its own is replaced when something else is wanted, or when it can run.
+func TestPodRevisionsWait(t *testing.T) {
+	r, now := newPodRevisions(), time.Unix(0, 0).Add(time.Hour)
+	bad, good := config.Plugin{Image: "bad"}, config.Plugin{Image: "good"}
+	mended := false
+	due := func(what string, want ...string) {
+		t.Helper()
+		now = now.Add(settled)
+		if got := r.due(now, func(string, config.Plugin) bool { return mended }); !slices.Equal(got, want) {
+			t.Errorf("%s: due are %v, want %v", what, got, want)
+		}
+	}
+	ask := func(g config.Plugin, names ...string) {
+		for _, name := range names {
+			r.change(name, now, func(c *content) { c.plugins = []revision.Plugin{{KeyID: 1, Config: g}} })
+		}
+	}
+	install := func(name string, pod Pod) {
+		c, _ := r.next(name)
+		r.installed(name, c, c.waiting(pod, revision.ByKey))
+	}
+	ask(bad, "cp-1", "cp-2", "cp-3")
+	due("asked for", "cp-1", "cp-2", "cp-3")
+	install("cp-1", Pod{})
+	install("cp-2", Pod{Waiting: []WaitingContainer{{Plugin: revision.ByKey.Name(revision.Plugin{KeyID: 1}), Reason: "CrashLoopBackOff"}}})
+	due("it waits")
+	plugins, waiting := r.plugins("cp-2")
+	if len(plugins) != 0 || len(waiting) != 1 || waiting[1] != (core.Waiting{Config: bad, Reason: "CrashLoopBackOff"}) {
+		t.Errorf("plugins %v, waiting %v", plugins, waiting)
+	}
+	mended = true
+	due("it can run", "cp-2")
+	mended = false
+	ask(good, "cp-1", "cp-2", "cp-3")
+	due("another image", "cp-2")
+	install("cp-2", Pod{})
+	due("mended", "cp-1", "cp-3")
+	if plugins, waiting := r.plugins("cp-2"); plugins[1] != good || len(waiting) != 0 {
+		t.Errorf("plugins %v, waiting %v", plugins, waiting)
+	}
+	install("cp-1", Pod{Waiting: []WaitingContainer{{Plugin: "1"}}})
+	r.leaves("cp-1")
+	due("the node that waits has gone", "cp-3")
 }

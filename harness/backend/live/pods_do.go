@@ -108,6 +108,13 @@ func (p *pods) waits(node, called string, g revision.Plugin) bool {
 	return why != ""
 }
 
+// fault is the fault of an image on a node, or scenario.ImageNone. A pre-flight check is on no node.
+func (p *pods) fault(node, image string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.images.Fault(node, image)
+}
+
 // scheme is how the operator names sockets. The harness, as a reporter, knows a plugin by the name of its socket.
 func (p *pods) scheme() revision.Scheme {
 	return revision.Scheme(p.e.scenario.Topology.Sockets)

@@ -2,6 +2,7 @@ package operated
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/core"
@@ -38,13 +39,19 @@ func (i *Images) Set(a *scenario.Image) {
 	i.faults[on] = a.Fault
 }
 
+// Fault is the fault of an image on a node, or scenario.ImageNone. A pre-flight check is on no node.
+func (i *Images) Fault(node, image string) string {
+	for _, on := range []imageOn{{image, ""}, {image, node}} {
+		if fault, there := i.faults[on]; there {
+			return fault
+		}
+	}
+	return scenario.ImageNone
+}
+
 // CannotStart is why a container with an image does not run on a node, in the words of a kubelet; empty: it runs. A pre-flight check is on no node.
 func (i *Images) CannotStart(node, image string) string {
-	fault, there := i.faults[imageOn{image, ""}]
-	if !there {
-		fault = i.faults[imageOn{image, node}]
-	}
-	switch fault {
+	switch i.Fault(node, image) {
 	case scenario.ImageMissing:
 		return fmt.Sprintf("ImagePullBackOff: Back-off pulling image %q: manifest unknown", image)
 	case scenario.ImageCrashLoop:
@@ -66,4 +73,23 @@ func (i *Images) StillWaiting(node string, all map[uint64]core.Waiting) map[uint
 		}
 	}
 	return out
+}
+
+// NamedImages are the images of plugins that a scenario names, sorted. The others stand for whatever image there is.
+func NamedImages(s *scenario.Scenario) []string {
+	var all []string
+	for _, a := range s.Actions() {
+		switch a := a.(type) {
+		case *scenario.Image:
+			all = append(all, a.Image)
+		case *scenario.APIServer:
+			for _, section := range a.Sections {
+				if image, ok := section["kmsPluginImage"].(string); ok {
+					all = append(all, image)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

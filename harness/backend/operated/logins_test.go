@@ -11,7 +11,9 @@ import (
 // A plugin is refused as long as the KMS refuses the content with which it was started, and no longer.
 func TestLogIns(t *testing.T) {
 	var l operated.LogIns
-	refused := func(plugin string) remotekms.Rule { return remotekms.Rule{Caller: plugin, LogIn: remotekms.RefusedAsEver} }
+	refused := func(plugin string) remotekms.Rule {
+		return remotekms.Rule{Caller: plugin, LogIn: remotekms.RefusedAsEver}
+	}
 	accepted := func(plugin string) remotekms.Rule { return remotekms.Rule{Caller: plugin} }
 	start := func(what, plugin string, want *remotekms.Rule) {
 		t.Helper()

@@ -1,0 +1,115 @@
+package kind
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+)
+
+const (
+	portKubelet = "10250"
+	// maxPods bounds the answer of a kubelet in bytes: a node has some ten pods, of some 10 kB each.
+	maxPods = 16 << 20
+)
+
+// kubelet is a client of the kubelet of a node. A kubelet uses the API server of its own node, so what it says of a pod that keeps this API server from
+// starting can be read nowhere else. Kubeadm signs the kubelet's certificate with nothing that is known here.
+func (p *controlPlane) kubelet(node string) (url string, client *http.Client, err error) {
+	url = "https://" + p.address(node) + ":" + portKubelet
+	config, err := p.AdminConfig(url)
+	if err != nil {
+		return "", nil, err
+	}
+	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData}
+	client, err = rest.HTTPClientFor(config)
+	return url, client, err
+}
+
+// kubeletAnswers lets every client with a certificate of the cluster ask a kubelet. By default a kubelet asks the API server of its own node who may,
+// and this API server may be down.
+const kubeletAnswers = `kind: KubeletConfiguration
+apiVersion: kubelet.config.k8s.io/v1beta1
+authorization: {mode: AlwaysAllow}
+`
+
+// kubeletPods are the pods of a node, as its kubelet has them.
+func kubeletPods(ctx context.Context, url string, client *http.Client) (*corev1.PodList, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/pods", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxPods))
+	if err != nil {
+		return nil, fmt.Errorf("%s/pods: %w", url, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s/pods: %s: %.200s", url, response.Status, text)
+	}
+	var pods corev1.PodList
+	if err := json.Unmarshal(text, &pods); err != nil {
+		return nil, fmt.Errorf("%s/pods: %w", url, err)
+	}
+	return &pods, nil
+}
+
+// revisedPod is the pod of a name and revision, if the kubelet has it. The one of the revision before may be there as well.
+func revisedPod(pods *corev1.PodList, namespace, name string, revision int) *corev1.Pod {
+	for i := range pods.Items {
+		if is := &pods.Items[i]; is.Namespace == namespace && is.Name == name && is.Labels[labelRevision] == strconv.Itoa(revision) {
+			return is
+		}
+	}
+	return nil
+}
+
+// waitingPlugins are the containers for plugins of a pod that cannot run; units are those of the pod's plugins.
+func waitingPlugins(pod *corev1.Pod, units []string) []live.WaitingContainer {
+	var all []live.WaitingContainer
+	for _, s := range pod.Status.InitContainerStatuses {
+		for _, unit := range units {
+			if why := whyWaiting(s); why != "" && s.Name == containerName(unit) {
+				all = append(all, live.WaitingContainer{Name: s.Name, Plugin: strings.TrimPrefix(unit, unitOfPlugin("")), Reason: why})
+			}
+		}
+	}
+	return all
+}
+
+// cannotRun are the reasons for which a kubelet says that a container cannot run. ErrImagePull is not among them: at the next attempt it becomes
+// ImagePullBackOff. An end of a container becomes CrashLoopBackOff when the next one has ended as well.
+func cannotRun() []string {
+	return []string{"ImagePullBackOff", "CrashLoopBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"}
+}
+
+// whyWaiting is why a container cannot run, in the words of the kubelet and the last ones of the container before; empty: it runs, or the kubelet has
+// not tried often enough to say so.
+func whyWaiting(s corev1.ContainerStatus) string {
+	waiting := s.State.Waiting
+	if waiting == nil || !slices.Contains(cannotRun(), waiting.Reason) {
+		return ""
+	}
+	words := []string{waiting.Reason}
+	if waiting.Message != "" {
+		words = append(words, waiting.Message)
+	}
+	if ended := s.LastTerminationState.Terminated; ended != nil && strings.TrimSpace(ended.Message) != "" {
+		lines := strings.Split(strings.TrimSpace(ended.Message), "\n")
+		words = append(words, lines[len(lines)-1])
+	}
+	return strings.Join(words, ": ")
+}
