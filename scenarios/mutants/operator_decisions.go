@@ -20,7 +20,7 @@ func deciders() []Mutant {
 		decider("never-migrates", "operator-initial-configuration", "steps[2].expect"),
 		decider("teardown-order-reversed", "operator-kms-to-kms", "SWITCH-ORDER"),
 		decider("one-plugin-per-pod", "operator-kms-to-kms", "SWITCH-ORDER"),
-		decider("plugins-never-end", "operator-downgrade-after-migrating-away", "steps[6].expect"),
+		decider("plugins-never-end", "operator-downgrade-after-migrating-away", "steps[4].expect"),
 		decider("plugins-end-with-the-type", "operator-downgrade-after-migrating-away", "SWITCH-ORDER"),
 		decider("missing-credentials-block", "operator-credentials-missing", "steps[11].expect"),
 		decider("new-key-while-a-plugin-fails", "operator-key-waits-for-a-healthy-plugin", "steps[6].holds"),
