@@ -27,11 +27,11 @@ func (fs *faults) providerCredential(ctx context.Context, a *scenario.Credential
 	p.mu.Lock()
 	switch a.Mode {
 	case scenario.CredentialExpire, scenario.CredentialRevoke, scenario.CredentialRenew:
-		rules := p.logIns.Refuse(a.Mode != scenario.CredentialRenew)
+		refused := a.Mode != scenario.CredentialRenew
+		plugins := p.logIns.Refuse(refused)
 		p.mu.Unlock()
-		for _, r := range rules {
-			r.Revoke = a.Mode == scenario.CredentialRevoke
-			if err := fs.e.controlPlane.KMS().rule(ctx, r); err != nil {
+		for _, plugin := range plugins {
+			if err := fs.e.controlPlane.KMS().logIns(ctx, plugin, refused, a.Mode == scenario.CredentialRevoke); err != nil {
 				return fmt.Errorf("%s the credential of plugins: %w", a.Mode, err)
 			}
 		}

@@ -85,12 +85,12 @@ func (p inPlace) startPlugins(ctx context.Context, n *Node, plugins []revision.P
 func (p *pods) introduce(ctx context.Context, node, called string, c config.Plugin) error {
 	p.e.controlPlane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(c))
 	p.mu.Lock()
-	r := p.logIns.Start(node + "/" + called)
+	refused, news := p.logIns.Start(node + "/" + called)
 	p.mu.Unlock()
-	if r == nil {
+	if !news {
 		return nil
 	}
-	if err := p.e.controlPlane.KMS().rule(ctx, *r); err != nil {
+	if err := p.e.controlPlane.KMS().logIns(ctx, node+"/"+called, refused, false); err != nil {
 		return fmt.Errorf("tell the remote KMS of plugin %s/%s: %w", node, called, err)
 	}
 	return nil

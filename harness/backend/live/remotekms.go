@@ -74,6 +74,15 @@ func (k *RemoteKMS) rule(ctx context.Context, r remotekms.Rule) error {
 	return nil // it is as it should be
 }
 
+// logIns refuses the log-ins of a plugin, NODE/KEYID, or accepts them; revoke ends its lease, too.
+func (k *RemoteKMS) logIns(ctx context.Context, plugin string, refused, revoke bool) error {
+	r := remotekms.Rule{Caller: plugin, Revoke: revoke}
+	if refused {
+		r.LogIn = remotekms.RefusedAsEver
+	}
+	return k.rule(ctx, r)
+}
+
 // RemoteKey is the name, unless somebody gave it another, of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
 func RemoteKey(apiServer, keyID string) string { return apiservers.RemoteKey(apiServer, keyID) }
 

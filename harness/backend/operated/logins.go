@@ -3,8 +3,6 @@ package operated
 import (
 	"maps"
 	"slices"
-
-	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 )
 
 // LogIns are what plugins log in with at the remote KMS: the content of CredentialSecret when an operator had them started. A plugin that was started
@@ -21,21 +19,19 @@ func (l *LogIns) Content() int { return l.content }
 // Change gives the Secret a content that no plugin has yet.
 func (l *LogIns) Change() { l.content++ }
 
-// Start notes that a plugin is about to be started, and returns what the KMS has to be told of it; nil: nothing.
-func (l *LogIns) Start(plugin string) *remotekms.Rule {
+// Start notes that a plugin is about to be started. It returns whether the KMS refuses its log-ins, and whether that is news to the KMS.
+func (l *LogIns) Start(plugin string) (refused, news bool) {
 	before, there := l.started[plugin]
 	if l.started == nil {
 		l.started = map[string]int{}
 	}
 	l.started[plugin] = l.content
-	if l.refused[l.content] == (there && l.refused[before]) {
-		return nil
-	}
-	return l.rule(plugin)
+	refused = l.refused[l.content]
+	return refused, refused != (there && l.refused[before])
 }
 
-// Refuse has the KMS refuse the content that the Secret has, or accept it again, and returns what the KMS has to be told.
-func (l *LogIns) Refuse(refused bool) (rules []remotekms.Rule) {
+// Refuse has the KMS refuse the content that the Secret has, or accept it again, and returns the plugins with it, sorted; none if that is so already.
+func (l *LogIns) Refuse(refused bool) (plugins []string) {
 	if l.refused[l.content] == refused {
 		return nil
 	}
@@ -45,17 +41,8 @@ func (l *LogIns) Refuse(refused bool) (rules []remotekms.Rule) {
 	l.refused[l.content] = refused
 	for _, plugin := range slices.Sorted(maps.Keys(l.started)) {
 		if l.started[plugin] == l.content {
-			rules = append(rules, *l.rule(plugin))
+			plugins = append(plugins, plugin)
 		}
 	}
-	return rules
-}
-
-// rule says whether the KMS accepts the log-ins of a plugin: one without LogIn is to be deleted.
-func (l *LogIns) rule(plugin string) *remotekms.Rule {
-	r := &remotekms.Rule{Caller: plugin}
-	if l.refused[l.started[plugin]] {
-		r.LogIn = remotekms.RefusedAsEver
-	}
-	return r
+	return plugins
 }

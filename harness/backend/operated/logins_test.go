@@ -1,44 +1,37 @@
 package operated_test
 
 import (
-	"reflect"
+	"slices"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 )
 
 // A plugin is refused as long as the KMS refuses the content with which it was started, and no longer.
 func TestLogIns(t *testing.T) {
 	var l operated.LogIns
-	refused := func(plugin string) remotekms.Rule {
-		return remotekms.Rule{Caller: plugin, LogIn: remotekms.RefusedAsEver}
-	}
-	accepted := func(plugin string) remotekms.Rule { return remotekms.Rule{Caller: plugin} }
-	start := func(what, plugin string, want *remotekms.Rule) {
+	start := func(what, plugin string, refused, news bool) {
 		t.Helper()
-		if got := l.Start(plugin); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, want %+v", what, got, want)
+		if r, n := l.Start(plugin); r != refused || n != news {
+			t.Errorf("%s: refused %t, news %t; want %t, %t", what, r, n, refused, news)
 		}
 	}
-	refuse := func(what string, refuse bool, want ...remotekms.Rule) {
+	refuse := func(what string, refused bool, want ...string) {
 		t.Helper()
-		if got := l.Refuse(refuse); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, want %+v", what, got, want)
+		if got := l.Refuse(refused); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
-	one, two := refused("cp-1/1"), refused("cp-1/2")
-	start("the first", "cp-1/1", nil)
-	refuse("its content", true, one)
+	start("the first", "cp-1/1", false, false)
+	refuse("its content", true, "cp-1/1")
 	refuse("the same again", true)
-	start("another one with it", "cp-1/2", &two)
-	start("the same plugin again", "cp-1/1", nil)
+	start("another one with it", "cp-1/2", true, true)
+	start("the same plugin again", "cp-1/1", true, false)
 	l.Change()
-	again := accepted("cp-1/1")
-	start("with other content", "cp-1/1", &again)
-	refuse("that is refused, too", true, one)
-	refuse("and accepted", false, accepted("cp-1/1"))
-	start("the other one", "cp-1/2", &remotekms.Rule{Caller: "cp-1/2"})
+	start("with other content", "cp-1/1", false, true)
+	refuse("that is refused, too", true, "cp-1/1")
+	refuse("and accepted", false, "cp-1/1")
+	start("the other one", "cp-1/2", false, true)
 	if l.Content() != 1 {
 		t.Errorf("content %d", l.Content())
 	}

@@ -22,9 +22,9 @@ func (fs *faults) image(_ context.Context, a *scenario.Image) error {
 func (fs *faults) providerCredential(a *scenario.Credential) error {
 	switch a.Mode {
 	case scenario.CredentialExpire, scenario.CredentialRevoke, scenario.CredentialRenew:
-		for _, r := range fs.e.pods.logIns.Refuse(a.Mode != scenario.CredentialRenew) {
-			r.Revoke = a.Mode == scenario.CredentialRevoke
-			if err := fs.e.w.kmsRule(r); err != nil {
+		refused := a.Mode != scenario.CredentialRenew
+		for _, plugin := range fs.e.pods.logIns.Refuse(refused) {
+			if err := fs.e.w.logIns(plugin, refused, a.Mode == scenario.CredentialRevoke); err != nil {
 				return fmt.Errorf("%s the credential of plugins: %w", a.Mode, err)
 			}
 		}

@@ -73,11 +73,11 @@ func (p *pods) startOn(n *node, plugins []revision.Plugin) error {
 // introduce has the remote KMS know a plugin that is about to be started: its key, and whether its log-ins are accepted.
 func (p *pods) introduce(node, called string, c config.Plugin) error {
 	p.e.w.call(called, operated.RemoteKey(c))
-	r := p.logIns.Start(node + "/" + called)
-	if r == nil {
+	refused, news := p.logIns.Start(node + "/" + called)
+	if !news {
 		return nil
 	}
-	if err := p.e.w.kmsRule(*r); err != nil {
+	if err := p.e.w.logIns(node+"/"+called, refused, false); err != nil {
 		return fmt.Errorf("tell the remote KMS of plugin %s/%s: %w", node, called, err)
 	}
 	return nil

@@ -49,6 +49,15 @@ func (w *world) kmsRule(r remotekms.Rule) error {
 	return nil
 }
 
+// logIns refuses the log-ins of a plugin, NODE/KEYID, or accepts them; revoke ends its lease, too.
+func (w *world) logIns(plugin string, refused, revoke bool) error {
+	r := remotekms.Rule{Caller: plugin, Revoke: revoke}
+	if refused {
+		r.LogIn = remotekms.RefusedAsEver
+	}
+	return w.kmsRule(r)
+}
+
 // kmsChanged lets every plugin look at its KMS.
 func (w *world) kmsChanged() { w.eachPlugin((*kmsPlugin).pollSoon) }
 
