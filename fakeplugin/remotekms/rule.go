@@ -28,6 +28,15 @@ type Rule struct {
 	Revoke bool `json:"revoke,omitempty"`
 }
 
+// LogIns is the rule by which the log-ins of a caller are refused, in the words of its provider, or accepted; revoke ends its leases, too.
+func LogIns(caller string, refused, revoke bool) Rule {
+	r := Rule{Caller: caller, Revoke: revoke}
+	if refused {
+		r.LogIn = RefusedAsEver
+	}
+	return r
+}
+
 // maxFailure bounds the name of a failure.
 const maxFailure = 64
 

@@ -76,11 +76,7 @@ func (k *RemoteKMS) rule(ctx context.Context, r remotekms.Rule) error {
 
 // logIns refuses the log-ins of a plugin, NODE/KEYID, or accepts them; revoke ends its lease, too.
 func (k *RemoteKMS) logIns(ctx context.Context, plugin string, refused, revoke bool) error {
-	r := remotekms.Rule{Caller: plugin, Revoke: revoke}
-	if refused {
-		r.LogIn = remotekms.RefusedAsEver
-	}
-	return k.rule(ctx, r)
+	return k.rule(ctx, remotekms.LogIns(plugin, refused, revoke))
 }
 
 // RemoteKey is the name, unless somebody gave it another, of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.

@@ -51,11 +51,7 @@ func (w *world) kmsRule(r remotekms.Rule) error {
 
 // logIns refuses the log-ins of a plugin, NODE/KEYID, or accepts them; revoke ends its lease, too.
 func (w *world) logIns(plugin string, refused, revoke bool) error {
-	r := remotekms.Rule{Caller: plugin, Revoke: revoke}
-	if refused {
-		r.LogIn = remotekms.RefusedAsEver
-	}
-	return w.kmsRule(r)
+	return w.kmsRule(remotekms.LogIns(plugin, refused, revoke))
 }
 
 // kmsChanged lets every plugin look at its KMS.
