@@ -19,6 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/ci/images/archive"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -100,6 +101,8 @@ const (
 	// trialPoll is how often the kubelet is asked about a container that starts.
 	trialPoll = 500 * time.Millisecond
 	trial     = "kms-preflight-check"
+	// trialPlugin is its container. What a plugin's container does is not told as a death that no action asked for.
+	trialPlugin = "kms-" + history.RolePlugin
 )
 
 // TryImage implements live.Roller.
@@ -166,7 +169,7 @@ func trialPod(node string, image live.PluginImage) *corev1.Pod {
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Volumes:     []corev1.Volume{{Name: volumeSocket, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 			Containers: []corev1.Container{{
-				Name: trial, Image: image.Reference, ImagePullPolicy: corev1.PullIfNotPresent, SecurityContext: confined(0, uidReporter),
+				Name: trialPlugin, Image: image.Reference, ImagePullPolicy: corev1.PullIfNotPresent, SecurityContext: confined(0, uidReporter),
 				Args:                     []string{"serve", "--listen=" + contract.SocketPath(inNodeSocket, keyID)},
 				VolumeMounts:             []corev1.VolumeMount{{Name: volumeSocket, MountPath: inNodeSocket, ReadOnly: image.Fault == scenario.ImageReadOnly}},
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
