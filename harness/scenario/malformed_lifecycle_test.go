@@ -79,6 +79,8 @@ func malformedLifecycles() []malformed {
 			file + `7:40: mode rotate with provider, expected change, rewrite, remove, restore, expire, revoke or renew`},
 		{"a provider's credential that expires, and nobody logs in", operated("", "credential: {provider: true, mode: expire}"),
 			file + `7:40: mode expire without a provider, expected profile in the topology: other plugins do not log in`},
+		{"a provider's credential that is revoked, and several API servers", operated(", profile: aws, apiServers: [kube-apiserver, oauth-apiserver]", "credential: {provider: true, mode: revoke}"),
+			file + `7:40: mode revoke with several API servers, expected kube-apiserver alone: at the KMS the plugins of a node have the same name`},
 		{"a reporter's credential beside an operator", operated("", "credential: {node: cp-1, mode: expire}"),
 			file + `7:17: credential with lifecycle operator, expected provider: true: its operator starts reporters itself`},
 		{"a reporter's credential of no node", step("  - credential: {mode: expire}"),

@@ -121,7 +121,7 @@ func beyondSchema() []string {
 		"deep inside", "CEL syntax", "CEL unknown field", "CEL unknown variable", "CEL wrong type", "CEL not a bool",
 		"CEL status that cannot be", "CEL node that cannot be", "CEL keyID that cannot be", "CEL in a literal block",
 		"CEL in a folded block", "CEL over two lines", "CEL report status",
-		"a provider's credential of a node", "a provider's credential that expires, and nobody logs in", "a provider's credential that is rotated", "a provider's credential without an operator", "a reporter's credential beside an operator", "a reporter's credential of no node", "a reporter's credential that is removed", "an image on a node that is not there", "an image without an operator",
+		"a provider's credential of a node", "a provider's credential that expires, and nobody logs in", "a provider's credential that is revoked, and several API servers", "a provider's credential that is rotated", "a provider's credential without an operator", "a reporter's credential beside an operator", "a reporter's credential of no node", "a reporter's credential that is removed", "an image on a node that is not there", "an image without an operator",
 		"apiserver without an operator", "role operator without one", "encryption beside an operator", "node beside operators of several API servers",
 		"migrate beside an operator", "keyIDs of an operator", "sockets by hash without an operator",
 		"a keyID where sockets have hashes", "a keyID of a process where sockets have hashes", "cold start of an operator",

@@ -109,5 +109,7 @@ func (c *Credential) check(v *validation, at place) {
 		v.add(at.at("mode"), "mode %s of a reporter, expected %s", c.Mode, oneOf(reporterModes()))
 	case c.Provider && c.Mode != CredentialRenew && slices.Contains(logInOps(), c.Mode) && v.scenario.Topology.Profile == "":
 		v.add(at.at("mode"), "mode %s without a provider, expected profile in the topology: other plugins do not log in", c.Mode)
+	case c.Provider && slices.Contains(logInOps(), c.Mode) && len(v.scenario.Topology.Aggregated()) > 0:
+		v.add(at.at("mode"), "mode %s with several API servers, expected kube-apiserver alone: at the KMS the plugins of a node have the same name", c.Mode)
 	}
 }
