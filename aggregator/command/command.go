@@ -15,6 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/controller"
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/aggregator/election"
 	"github.com/kmsharness/kmsharness/contract"
 )
 
@@ -146,12 +147,10 @@ func (o Options) config(log *slog.Logger, registry prometheus.Registerer) (contr
 	}, nil
 }
 
-func (o Options) election() *controller.Election {
+func (o Options) election() *election.Options {
 	if !o.LeaderElect {
 		return nil
 	}
-	return &controller.Election{
-		Namespace: o.Lease.Namespace, Name: o.leaseName(), Identity: o.Lease.Identity,
-		LeaseDuration: o.Lease.Duration, RenewDeadline: o.Lease.RenewDeadline, RetryPeriod: o.Lease.RetryPeriod,
-	}
+	lease := o.lease()
+	return &lease
 }

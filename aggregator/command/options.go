@@ -1,13 +1,11 @@
 package command
 
 import (
-	"fmt"
-	"os"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/pflag"
 
+	"github.com/kmsharness/kmsharness/aggregator/election"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -29,7 +27,7 @@ type Options struct {
 	MetricsAddress  string
 	LogFormat       string
 	LeaderElect     bool
-	Lease           LeaseOptions
+	Lease           election.Options
 	Stream          StreamOptions
 }
 
@@ -40,16 +38,6 @@ type StreamOptions struct {
 	Key         string
 	ClientCA    string
 	Contract    string
-}
-
-// LeaseOptions are the flags of leader election.
-type LeaseOptions struct {
-	Namespace     string
-	Name          string
-	Identity      string
-	Duration      time.Duration
-	RenewDeadline time.Duration
-	RetryPeriod   time.Duration
 }
 
 // The values of --kms-active, --cluster-operator and --log-format.
@@ -75,21 +63,9 @@ func Defaults() Options {
 		ClusterOperator: operatorUnite,
 		MetricsAddress:  "127.0.0.1:9798",
 		LogFormat:       logJSON,
-		Lease: LeaseOptions{
-			Namespace: "kms-health", Identity: identity(),
-			Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
-		},
-		Stream: StreamOptions{Contract: string(publish.Conditions)},
+		Lease:           election.Defaults("kms-health", ""),
+		Stream:          StreamOptions{Contract: string(publish.Conditions)},
 	}
-}
-
-// identity differs between two processes of one host, and between two lives of one process id.
-func identity() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%s_%s", host, uuid.NewString())
 }
 
 // AddFlags registers the flags with o's values as defaults.
@@ -108,12 +84,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "host:port of /metrics, /healthz and /readyz; empty for none")
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	f.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "work only while holding a lease")
-	f.StringVar(&o.Lease.Namespace, "leader-elect-namespace", o.Lease.Namespace, "namespace of the lease")
-	f.StringVar(&o.Lease.Name, "leader-elect-name", o.Lease.Name, "name of the lease; default kms-health-aggregator-OPERATOR")
-	f.StringVar(&o.Lease.Identity, "leader-elect-identity", o.Lease.Identity, "holder identity, unique per process")
-	f.DurationVar(&o.Lease.Duration, "leader-elect-lease-duration", o.Lease.Duration, "a standby takes over this long after the last renewal")
-	f.DurationVar(&o.Lease.RenewDeadline, "leader-elect-renew-deadline", o.Lease.RenewDeadline, "a leader that could not renew for this long stops leading")
-	f.DurationVar(&o.Lease.RetryPeriod, "leader-elect-retry-period", o.Lease.RetryPeriod, "time between two tries to acquire or renew")
+	o.Lease.AddFlags(f, "kms-health-aggregator-OPERATOR")
 	f.StringVar(&o.Stream.Address, "stream-address", o.Stream.Address, "serve the streams of reporters (--publish stream) on this host:port; empty for none")
 	f.StringVar(&o.Stream.Certificate, "stream-certificate", o.Stream.Certificate, "PEM file of the serving certificate, for the name "+contract.AggregatorServerName)
 	f.StringVar(&o.Stream.Key, "stream-key", o.Stream.Key, "PEM file of its key")
@@ -121,10 +92,10 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Stream.Contract, "stream-contract", o.Stream.Contract, "form in which streamed reports are written: conditions or healthreports")
 }
 
-// leaseName is the lease's name; one per operator, since each has an aggregator of its own.
-func (o Options) leaseName() string {
-	if o.Lease.Name != "" {
-		return o.Lease.Name
+// lease has the name of the lease: one for each operator, since each has an aggregator of its own.
+func (o Options) lease() election.Options {
+	if o.Lease.Name == "" {
+		o.Lease.Name = "kms-health-aggregator-" + o.Operator
 	}
-	return "kms-health-aggregator-" + o.Operator
+	return o.Lease
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
@@ -41,7 +39,7 @@ func (o Options) Validate() []error {
 	}
 	c.stream(o.Stream)
 	if o.LeaderElect {
-		c.lease(o.Lease, o.leaseName())
+		c.errs = append(c.errs, o.lease().Validate()...)
 	}
 	return c.errs
 }
@@ -60,18 +58,6 @@ func (c *checks) positive(flag string, d time.Duration) {
 	c.that(d > 0, "%s %v: must be positive", flag, d)
 }
 
-// lease holds client-go's own rules, which it would otherwise tell only once it runs.
-func (c *checks) lease(l LeaseOptions, name string) {
-	c.name("--leader-elect-namespace", l.Namespace, validation.IsDNS1123Label)
-	c.name("--leader-elect-name", name, validation.IsDNS1123Subdomain)
-	c.that(l.Identity != "", "--leader-elect-identity: must not be empty")
-	c.positive("--leader-elect-retry-period", l.RetryPeriod)
-	c.that(l.Duration >= time.Second, "--leader-elect-lease-duration %v: must be at least 1s, the precision of a lease", l.Duration)
-	c.that(l.RenewDeadline < l.Duration, "--leader-elect-renew-deadline %v: must be less than the lease duration %v", l.RenewDeadline, l.Duration)
-	least := time.Duration(float64(l.RetryPeriod) * leaderelection.JitterFactor)
-	c.that(l.RenewDeadline > least, "--leader-elect-renew-deadline %v: must be more than %v, the retry period with its jitter", l.RenewDeadline, least)
-}
-
 func (c *checks) stream(o StreamOptions) {
 	c.that(slices.Contains(publish.Forms(), publish.Form(o.Contract)), "--stream-contract %q: expected conditions or healthreports", o.Contract)
 	if o.Address == "" {
@@ -81,16 +67,4 @@ func (c *checks) stream(o StreamOptions) {
 	_, _, err := net.SplitHostPort(o.Address)
 	c.that(err == nil, "--stream-address %q: expected host:port, or nothing for none", o.Address)
 	c.that(o.Certificate != "" && o.Key != "" && o.ClientCA != "", "--stream-address %q: needs --stream-certificate, --stream-key and --stream-client-ca", o.Address)
-}
-
-func (c *checks) name(flag, value string, check func(string) []string) {
-	problems := check(value)
-	c.that(len(problems) == 0, "%s %q: %s", flag, value, first(problems))
-}
-
-func first(texts []string) string {
-	if len(texts) == 0 {
-		return ""
-	}
-	return texts[0]
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/aggregator/election"
 	"github.com/kmsharness/kmsharness/contract"
 )
 
@@ -28,7 +29,7 @@ type Config struct {
 	// Union is how the conditions of the CR are united into those of the ClusterOperator.
 	Union contract.Union
 	// Election is nil for an aggregator that runs alone.
-	Election *Election
+	Election *election.Options
 	// Streaming is nil for reporters that write themselves.
 	Streaming *Streaming
 	// Log receives structured logs.
@@ -51,14 +52,4 @@ type Expected struct {
 	// PodNodeLabel is the label of the pods that names their node, where several nodes of one API server may run on one machine; empty:
 	// a pod's node is the one that it runs on.
 	PodNodeLabel string
-}
-
-// Election configures leader election over a Lease.
-type Election struct {
-	Namespace     string
-	Name          string
-	Identity      string        // unique per process
-	LeaseDuration time.Duration // a standby takes over this long after the last renewal
-	RenewDeadline time.Duration // a leader that could not renew for this long stops; less than LeaseDuration
-	RetryPeriod   time.Duration // between two tries of either; RenewDeadline must exceed it by client-go's factor 1.2
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kmsharness/kmsharness/aggregator/election"
 	"github.com/kmsharness/kmsharness/contract"
 )
 
@@ -122,7 +123,7 @@ func TestHandover(t *testing.T) {
 	e.reporter("cp-1", healthyEntry("1", "kek-a")).keepWriting()
 	elected := func(identity string) func(*Config) {
 		return func(c *Config) {
-			c.Election = &Election{
+			c.Election = &election.Options{
 				Namespace: "kms-health", Name: "test", Identity: identity,
 				LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond,
 			}

@@ -236,14 +236,27 @@ func (w *world) background(run func(context.Context)) (end func()) {
 	return end
 }
 
-// operate runs the operator until end is called.
-func (w *world) operate() (end func()) {
-	opts := core.DefaultOptions()
-	opts.Interval, opts.Settle, opts.Retry, opts.Keep = 2*time.Second, 0, time.Second, 1
+// operate runs a replica of the operator until end is called.
+func (w *world) operate(identity string) (end func()) {
+	opts, err := parse([]string{"--kubeconfig", w.kubeconfig, "--interval=2s", "--settle=0s", "--retry=1s", "--keep=1", "--leader-elect", "--leader-elect-identity", identity,
+		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms"})
+	w.must(err)
 	return w.background(func(ctx context.Context) {
-		if err := operate(ctx, w.kubeconfig, opts); err != nil {
+		if err := operate(ctx, opts); err != nil {
 			w.Error(err)
 		}
+	})
+}
+
+// leads waits until a replica leads.
+func (w *world) leads(identity string) {
+	w.Helper()
+	w.await(identity+" leads", func() string {
+		lease, err := w.client.CoordinationV1().Leases(staticpods.OperatorNamespace).Get(w.Context(), "encryption-operator-lock", metav1.GetOptions{})
+		if err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity == identity {
+			return ""
+		}
+		return fmt.Sprint(lease.Spec.HolderIdentity, " ", err)
 	})
 }
 
@@ -318,10 +331,12 @@ func vault(key string) string {
 		"vaultAddress": "https://vault.example.com:8200", "vaultKeyPath": "v1/transit/keys/` + key + `", "authentication": {"type": "AppRole", "appRole": {"secret": {"name": "approle"}}}}}}`
 }
 
-// The operator switches through every type behind the door of an operator under test, and goes on after it was killed in a switch.
+// The operator switches through every type behind the door of an operator under test. When its leader ends in a switch, the replica that stands by goes on.
 func TestSwitches(t *testing.T) {
 	w := start(t)
-	end := w.operate()
+	end := w.operate("first")
+	w.leads("first")
+	w.operate("second")
 	w.request(`{"type": "aescbc"}`)
 	w.reaches(1)
 	w.is("Encrypted", "True ")
@@ -344,8 +359,9 @@ func TestSwitches(t *testing.T) {
 		}
 		return fmt.Sprintf("%+v", nodes)
 	})
+	w.leads("first")
 	end()
-	w.operate()
+	w.leads("second")
 	w.reaches(3, 3)
 
 	w.request(`{"type": "identity", "kms": null}`)

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"github.com/kmsharness/kmsharness/aggregator/election"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/staticpods"
@@ -39,7 +40,7 @@ const (
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	kubeconfig, opts, err := parse(args)
+	o, err := parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
 		return 0
 	}
@@ -49,24 +50,34 @@ func run(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := operate(ctx, kubeconfig, opts); err != nil {
+	if err := operate(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "encryption-operator:", err)
 		return exitFailed
 	}
 	return 0
 }
 
+// options are the flags.
+type options struct {
+	core.Options
+	kubeconfig  string
+	leaderElect bool
+	lease       election.Options
+}
+
 // parse reads a command line.
-func parse(args []string) (kubeconfig string, opts core.Options, err error) {
-	opts = core.DefaultOptions()
+func parse(args []string) (opts options, err error) {
+	opts = options{Options: core.DefaultOptions(), lease: election.Defaults(staticpods.OperatorNamespace, "encryption-operator-lock")}
 	flags := pflag.NewFlagSet("encryption-operator", pflag.ContinueOnError)
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "a kubeconfig; empty: that of the cluster that it runs in")
+	flags.StringVar(&opts.kubeconfig, "kubeconfig", "", "a kubeconfig; empty: that of the cluster that it runs in")
 	flags.DurationVar(&opts.Interval, "interval", opts.Interval, "interval of the reporters; it decides when a report is stale")
 	flags.DurationVar(&opts.Settle, "settle", opts.Settle, "how long all nodes must report a new kekID before everything is encrypted anew under it")
 	flags.DurationVar(&opts.Retry, "retry", opts.Retry, "pause after a pre-flight check that failed")
 	flags.IntVar(&opts.Keep, "keep", opts.Keep, "how many old revisions, and unused keys, are kept")
+	flags.BoolVar(&opts.leaderElect, "leader-elect", opts.leaderElect, "work only while holding a lease")
+	opts.lease.AddFlags(flags, opts.lease.Name)
 	if err := flags.Parse(args); err != nil {
-		return "", opts, err
+		return opts, err
 	}
 	switch {
 	case flags.NArg() > 0:
@@ -79,8 +90,12 @@ func parse(args []string) (kubeconfig string, opts core.Options, err error) {
 		err = fmt.Errorf("--retry %v: expected a time above 0", opts.Retry)
 	case opts.Keep < 1:
 		err = fmt.Errorf("--keep %d: expected 1 or more", opts.Keep)
+	case opts.leaderElect:
+		if wrong := opts.lease.Validate(); len(wrong) > 0 {
+			err = wrong[0]
+		}
 	}
-	return kubeconfig, opts, err
+	return opts, err
 }
 
 // connection is how the API server is reached.
@@ -99,13 +114,23 @@ func connection(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// operate runs the operator until ctx ends.
-func operate(ctx context.Context, kubeconfig string, opts core.Options) error {
-	config, err := connection(kubeconfig)
+// operate runs the operator until ctx ends, or whenever it leads.
+func operate(ctx context.Context, opts options) error {
+	config, err := connection(opts.kubeconfig)
 	if err != nil {
 		return err
 	}
 	config.QPS, config.Burst = requests, burst
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	work := func(ctx context.Context) error { return work(ctx, config, opts.Options, log) }
+	if opts.leaderElect {
+		return opts.lease.Lead(ctx, config, log, work)
+	}
+	return work(ctx)
+}
+
+// work decides from what it finds in the API, until ctx ends.
+func work(ctx context.Context, config *rest.Config, opts core.Options, log *slog.Logger) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
@@ -117,7 +142,7 @@ func operate(ctx context.Context, kubeconfig string, opts core.Options) error {
 	encrypted := []string{"configmaps", "secrets"}
 	op, err := operator.New(operator.Options{REST: config, Component: staticpods.Component, Resource: staticpods.OperatorResource(), Kind: "KubeAPIServer", Core: opts,
 		Encrypted: encrypted, Executor: &staticpods.Executor{Client: client, Dynamic: dyn, Encrypted: encrypted}, Clock: clock.RealClock{}, Random: rand.Reader,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Decide: staticpods.Decide})
+		Log: log, Decide: staticpods.Decide})
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,11 @@ import (
 
 // A bad command line is one line and exit code 2.
 func TestParse(t *testing.T) {
-	kubeconfig, opts, err := parse([]string{"--kubeconfig", "k", "--interval", "1s", "--settle=30s", "--retry", "2s", "--keep", "3"})
+	opts, err := parse([]string{"--kubeconfig", "k", "--interval", "1s", "--settle=30s", "--retry", "2s", "--keep", "3"})
 	want := core.DefaultOptions()
 	want.Interval, want.Settle, want.Retry, want.Keep = time.Second, 30*time.Second, 2*time.Second, 3
-	if err != nil || kubeconfig != "k" || opts != want {
-		t.Errorf("%s %+v %v", kubeconfig, opts, err)
+	if err != nil || opts.kubeconfig != "k" || opts.Options != want || opts.leaderElect {
+		t.Errorf("%+v %v", opts, err)
 	}
 	for want, args := range map[string]string{
 		`"extra": expected flags only`:                   "extra",
@@ -23,16 +23,17 @@ func TestParse(t *testing.T) {
 		"--settle -1s: expected 0 or more":               "--settle -1s",
 		"--retry 0s: expected a time above 0":            "--retry 0s",
 		"--keep 0: expected 1 or more":                   "--keep 0",
+		"--leader-elect-identity: must not be empty":     "--leader-elect --leader-elect-identity=",
 		`invalid argument "soon" for "--interval" flag:`: "--interval soon",
 	} {
-		if _, _, err := parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, expected %q", args, err, want)
 		}
 	}
-	if err := operate(t.Context(), "/nowhere", want); err == nil || !strings.Contains(err.Error(), `read the kubeconfig "/nowhere"`) {
+	if err := operate(t.Context(), options{kubeconfig: "/nowhere"}); err == nil || !strings.Contains(err.Error(), `read the kubeconfig "/nowhere"`) {
 		t.Error(err)
 	}
-	if err := operate(t.Context(), "", want); err == nil || !strings.Contains(err.Error(), "expected --kubeconfig outside of a cluster") {
+	if err := operate(t.Context(), options{}); err == nil || !strings.Contains(err.Error(), "expected --kubeconfig outside of a cluster") {
 		t.Error(err)
 	}
 }

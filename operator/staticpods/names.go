@@ -15,6 +15,8 @@ const Component = revision.OpenShiftKubeAPIServer
 const (
 	// Namespace has the pods of the API server, and a Secret for each of their revisions.
 	Namespace = "openshift-kube-apiserver"
+	// OperatorNamespace is the operator's own.
+	OperatorNamespace = "openshift-kube-apiserver-operator"
 	// DesiredName is the Secret in revision.Namespace with the configuration that the operator wants.
 	DesiredName = ConfigKey + "-" + string(Component)
 	// ConfigKey is the data key with the EncryptionConfiguration, and with a revision the name of a Secret in Namespace.

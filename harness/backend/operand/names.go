@@ -16,7 +16,7 @@ const (
 	// Namespace has the pods of the API server and the Secrets of its revisions.
 	Namespace = staticpods.Namespace
 	// OperatorNamespace is the operator's own.
-	OperatorNamespace = "openshift-kube-apiserver-operator"
+	OperatorNamespace = staticpods.OperatorNamespace
 	// ManagedNamespace has the keys and the configuration that the operator wants.
 	ManagedNamespace = revision.Namespace
 )
