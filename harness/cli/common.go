@@ -60,7 +60,7 @@ func (c *common) register(cmd *cobra.Command) {
 	f.BoolVar(&c.sut.ReporterMountSockets, "reporter-mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
 }
 
-const doorUsage = "what the operator under test is: controllers, whose configuration the harness makes revisions of, or whole (local), which installs revisions by pods and is given {version} (default controllers)"
+const doorUsage = "what the operator under test is: controllers, whose configuration the harness makes revisions of, or whole, which installs revisions by pods and is given {version}, and on kind {podImage} for the image of these pods (default controllers)"
 
 const patienceUsage = "multiply the times in seconds within which scenarios with an operator expect something, for an operator under test that is slower than this project's"
 

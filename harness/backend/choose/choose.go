@@ -173,8 +173,11 @@ func New(name string, o Options) (Backend, error) {
 	if name != local.Name && name != kind.Name && o.OperatorCommand != "" {
 		return nil, fmt.Errorf("--operator-command: expected with --backend local or kind only")
 	}
-	if name == kind.Name && o.WholeOperator() {
-		return nil, fmt.Errorf("--operator-door %s: expected with --backend local only: on kind installer pods would have no image to run", o.OperatorDoor)
+	if o.WholeOperator() && o.OperatorImage != "" {
+		return nil, fmt.Errorf("--operator-door %s: expected with --operator-command only: the pod of --operator-image is for one of controllers", o.OperatorDoor)
+	}
+	if name == kind.Name && o.WholeOperator() && !strings.Contains(o.OperatorCommand, "{podImage}") {
+		return nil, fmt.Errorf("--operator-door %s: expected {podImage} in --operator-command, as the image of the pods that the operator creates: on kind kubelets run them", o.OperatorDoor)
 	}
 	return e.make(o)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	containers "github.com/kmsharness/kmsharness/ci/images"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -240,7 +241,9 @@ func replicasOn(node string, deployments []*deployment) []*replica {
 // OperatorPlace implements live.OperatorPlacer: the pod of an operator that is an image, or else this machine.
 func (p *controlPlane) OperatorPlace() live.Place {
 	if p.operator == nil {
-		return p.Host.Place(p.ClientServer(), p.layout.dir)
+		at := p.Host.Place(p.ClientServer(), p.layout.dir)
+		at.PodImage = containers.Registry + p.archives.images.plugin
+		return at
 	}
 	at := p.placeIn(p.operator, 1, "")
 	at.LogFile = filepath.Join(p.layout.shared(), logFile(p.operator.role))

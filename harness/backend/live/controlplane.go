@@ -181,6 +181,8 @@ type Place struct {
 	Command string
 	// LogFile is where the output of the program is on this machine; empty: in that of its Command.
 	LogFile string
+	// PodImage is the image of pods that the program creates, for a whole operator; empty: nothing runs them.
+	PodImage string
 	// InCluster is set where the program runs as in a pod.
 	InCluster *InCluster
 	// Put brings a file with credentials to where the program sees it, under a name in SeenDir; nil: Dir is that place.

@@ -44,6 +44,7 @@ func (p *pods) withInstaller() error {
 		return fmt.Errorf("log of the installer: %w", err)
 	}
 	p.installer = &installer{inPlace: inPlace{p}, roller: roller, log: slog.New(slog.NewTextHandler(log, nil)), revisions: newPodRevisions()}
+	p.installer.revisions.given = p.e.opts.WholeOperator()
 	p.work.Go(func() {
 		defer log.Close()
 		p.installer.run(p.ctx)
@@ -109,6 +110,9 @@ func (i *installer) Nodes(ctx context.Context) (map[string]core.Node, error) {
 	for name, n := range nodes {
 		n.Plugins, n.Waiting = i.revisions.plugins(name)
 		n.Reporter = i.revisions.of(name).sockets
+		if revision, plain := i.revisions.plain(name); plain {
+			n.Loaded = revision
+		}
 		nodes[name] = n
 	}
 	return nodes, err

@@ -66,6 +66,7 @@ type podRevisions struct {
 	since  time.Time                          // when something was asked for that no pod has got yet
 	asked  time.Time                          // when something was asked for last
 	all    []content                          // of the revisions; the first has the number firstPod
+	given  bool                               // revisions have the number of their encryption configuration: a whole operator makes them
 }
 
 const (
@@ -100,6 +101,14 @@ func (r *podRevisions) plugins(name string) (all map[uint64]config.Plugin, waiti
 		delete(all, id)
 	}
 	return all, maps.Clone(r.waits[name])
+}
+
+// plain returns the revision of a node's pod, if it has no encryption configuration and its number was given.
+func (r *podRevisions) plain(name string) (revision int, is bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	has := r.has[name]
+	return has.config, r.given && has.config > 0 && has.file == nil
 }
 
 // change changes what is wanted.
@@ -141,6 +150,9 @@ func (r *podRevisions) next(name string) (content, int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	want, last := r.wanted[name].clone(), 0
+	if r.given {
+		return want, want.config
+	}
 	for at, c := range r.all {
 		if c.equal(r.has[name]) {
 			last = at

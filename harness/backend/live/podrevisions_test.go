@@ -171,3 +171,26 @@ func TestPodRevisionsWait(t *testing.T) {
 	r.leaves("cp-1")
 	due("the node that waits has gone", "cp-3")
 }
+
+// A whole operator numbers the revisions. One without an encryption configuration is in force when the pod has it.
+func TestGivenRevisions(t *testing.T) {
+	r, now := newPodRevisions(), time.Unix(0, 0)
+	r.given = true
+	for _, c := range []struct {
+		number int
+		file   []byte
+	}{{2, nil}, {5, []byte("file")}, {6, []byte("file")}} {
+		r.change("cp-1", now, func(is *content) { is.config, is.file = c.number, c.file })
+		now = now.Add(settled)
+		if due := r.due(now, nil); len(due) != 1 {
+			t.Errorf("revision %d: due are %v", c.number, due)
+		}
+		want, number := r.next("cp-1")
+		if r.installed("cp-1", want, nil); number != c.number {
+			t.Errorf("revision %d is number %d", c.number, number)
+		}
+		if got, plain := r.plain("cp-1"); plain != (c.file == nil) || got != c.number {
+			t.Errorf("revision %d: %d %t", c.number, got, plain)
+		}
+	}
+}

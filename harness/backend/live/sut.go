@@ -226,7 +226,7 @@ func (sut *systemUnderTest) commonValues(at Place, kubeconfig string) map[string
 	return map[string]string{
 		"kubeconfig": kubeconfig, "interval": t.Interval.String(), "jitter": t.Jitter.String(),
 		"readTimeout": t.ProbeTimeout.String(), "writeTimeout": t.WriteTimeout.String(),
-		"metricsAddress": at.MetricsAddress, "version": operand.Version,
+		"metricsAddress": at.MetricsAddress, "version": operand.Version, "podImage": orDefault(at.PodImage, "none"),
 		"contract": orDefault(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.flag,
 		"degradedInertia": sut.e.scenario.ClusterOperator.Union().Inertia.String(),
 		"unknownStatus":   orDefault(sut.e.scenario.ClusterOperator.UnknownStatus, contract.UnknownYields),

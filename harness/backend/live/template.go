@@ -5,7 +5,7 @@ import "strings"
 // Placeholders are what a command template may contain.
 func Placeholders() []string {
 	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
-		"contract", "operator", "version", "connectivity", "instance", "leaderElect", "degradedInertia", "unknownStatus", "clusterOperator",
+		"contract", "operator", "version", "podImage", "connectivity", "instance", "leaderElect", "degradedInertia", "unknownStatus", "clusterOperator",
 		"publish", "aggregators", "streamAddress", "streamCertificate", "streamKey", "streamClientCA"}
 }
 

@@ -149,7 +149,7 @@ func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error 
 			return fmt.Errorf("install revision %d on %s: the node is unavailable", rev.number, name)
 		}
 		i.mirrors.replace(name, rev.number, rev.Configuration)
-		if len(rev.File) > 0 { // otherwise nothing of it is in the pod
+		if len(rev.File) > 0 || i.Pods.Anew() { // otherwise nothing of it is in the pod
 			if err := i.install(ctx, name, nodes[name], rev); err != nil {
 				return fmt.Errorf("install revision %d on %s: %w", rev.number, name, err)
 			}

@@ -111,7 +111,7 @@ func TestFollow(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: staticpods.ConfigName(3)}, Data: file}
 	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	client := fake.NewClientset(pod("cp-1", 3), pod("cp-2", 2), secret, node("cp-1"), node("cp-2"), node("cp-3"))
-	f := newFollowed(Options{Client: client, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
+	f := newFollowed(Options{Client: client, Pods: &notedPods{}, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
 	if err := f.look(t.Context(), map[string]core.Node{"cp-1": {}, "cp-2": {}, "cp-3": {Unavailable: true}}); err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +133,35 @@ func TestFollow(t *testing.T) {
 	}
 	if f.forget("cp-1"); f.of("cp-1").number != firstRevision {
 		t.Error("another node of that name would have its revision")
+	}
+}
+
+// Where kubelets run, an installer pod is left alone, and so is the condition of its node.
+func TestFollowKubelets(t *testing.T) {
+	pod := operatorPod(appInstaller, "installer-2-cp-1", "cp-1", corev1.PodPending, "--revision=2")
+	pod.Namespace = Namespace
+	client := fake.NewClientset(&pod, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-1"}})
+	f := newFollowed(Options{Client: client, Pods: &notedPods{anew: true}, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
+	look := func() int {
+		if err := f.look(t.Context(), map[string]core.Node{"cp-1": {}}); err != nil {
+			t.Fatal(err)
+		}
+		return f.of("cp-1").number
+	}
+	if got := look(); got != firstRevision {
+		t.Errorf("revision %d of an installer pod that has not ended", got)
+	}
+	for _, a := range client.Actions() {
+		if a.GetVerb() != "list" && a.GetVerb() != "get" {
+			t.Errorf("%s %s", a.GetVerb(), a.GetResource().Resource)
+		}
+	}
+	pod.Status.Phase = corev1.PodSucceeded
+	if _, err := client.CoreV1().Pods(Namespace).UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(); got != 2 {
+		t.Errorf("revision %d, want that of the installer pod that ended", got)
 	}
 }
 

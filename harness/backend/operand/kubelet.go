@@ -17,8 +17,8 @@ import (
 	"github.com/kmsharness/kmsharness/operator/core"
 )
 
-// kubelet does what kubelets do for a whole operator: with the pods that it creates, installer, pruner and guard, and with the condition of the nodes that
-// it looks at.
+// kubelet sees what becomes of the pods that a whole operator creates: installer, pruner and guard. Where no kubelets run, it does what they would do with
+// these pods, and with the condition of the nodes that the operator looks at.
 type kubelet struct {
 	Options
 	ready map[string]corev1.ConditionStatus // what was written, by node
@@ -31,18 +31,13 @@ const (
 	appGuard     = "guard"
 )
 
-// kubeletPlan is what becomes of the pods of a namespace.
+// kubeletPlan is what becomes of the pods of a namespace: they end with success, become ready, or are deleted.
 type kubeletPlan struct {
-	// succeed and serve are pods that end with success, and that become ready. remove are pods that are deleted.
 	succeed, serve, remove []*corev1.Pod
-	// assigned are the highest revisions that installer pods have installed, by node.
-	assigned map[string]int
 }
 
-// planPods decides on the pods of available nodes. Pods of other nodes stay as they are: their kubelet does not run. An installer pod whose revision
-// cannot be read is an error, because its revision would never be rolled out.
-func planPods(pods []corev1.Pod, available func(node string) bool) (kubeletPlan, error) {
-	plan := kubeletPlan{assigned: map[string]int{}}
+// planPods decides on the pods of available nodes. Pods of other nodes stay as they are: their kubelet does not run.
+func planPods(pods []corev1.Pod, available func(node string) bool) (plan kubeletPlan) {
 	for n := range pods {
 		pod := &pods[n]
 		app, node := pod.Labels["app"], pod.Spec.NodeName
@@ -55,21 +50,29 @@ func planPods(pods []corev1.Pod, available func(node string) bool) (kubeletPlan,
 			plan.remove = append(plan.remove, pod)
 		case app == appGuard && pod.Status.Phase != corev1.PodRunning:
 			plan.serve = append(plan.serve, pod)
-		case app == appGuard:
-		case app == appInstaller:
-			revision, err := installedRevision(pod)
-			if err != nil {
-				return kubeletPlan{}, err
-			}
-			plan.assigned[node] = max(plan.assigned[node], revision)
-			if !ended {
-				plan.succeed = append(plan.succeed, pod)
-			}
-		case !ended:
+		case app != appGuard && !ended:
 			plan.succeed = append(plan.succeed, pod)
 		}
 	}
-	return plan, nil
+	return plan
+}
+
+// installedRevisions are the highest revisions that installer pods have installed, by node: they ended with success. One whose revision cannot be read is an
+// error, because its revision would never be rolled out.
+func installedRevisions(pods []corev1.Pod) (map[string]int, error) {
+	all := map[string]int{}
+	for n := range pods {
+		pod := &pods[n]
+		if pod.Labels["app"] != appInstaller || pod.Status.Phase != corev1.PodSucceeded || pod.DeletionTimestamp != nil {
+			continue
+		}
+		revision, err := installedRevision(pod)
+		if err != nil {
+			return nil, err
+		}
+		all[pod.Spec.NodeName] = max(all[pod.Spec.NodeName], revision)
+	}
+	return all, nil
 }
 
 // installedRevision is the revision that an installer pod installs.
@@ -111,38 +114,45 @@ func (k *kubelet) showReady(ctx context.Context, nodes map[string]core.Node) err
 	return nil
 }
 
-// step carries out the plan, and gives the revisions that nodes are to have.
+// step gives the revisions that nodes are to have. Before that it lets the pods do what is planned, if there are no kubelets.
 func (k *kubelet) step(ctx context.Context, nodes map[string]core.Node) (map[string]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if err := k.showReady(ctx, nodes); err != nil {
-		return nil, err
-	}
 	list, err := k.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app in (" + appInstaller + "," + appPruner + "," + appGuard + ")"})
 	if err != nil {
 		return nil, fmt.Errorf("list the operator's pods: %w", err)
 	}
-	plan, err := planPods(list.Items, func(node string) bool { n, there := nodes[node]; return there && !n.Unavailable })
-	if err != nil {
-		return nil, err
+	if !k.Pods.Anew() {
+		err := k.showReady(ctx, nodes)
+		if err == nil {
+			err = k.carryOut(ctx, planPods(list.Items, func(node string) bool { n, there := nodes[node]; return there && !n.Unavailable }))
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
+	return installedRevisions(list.Items)
+}
+
+// carryOut carries out a plan, and notes in the pods what has become of them.
+func (k *kubelet) carryOut(ctx context.Context, plan kubeletPlan) error {
 	for _, pod := range plan.remove {
 		now := int64(0)
 		if err := k.Client.CoreV1().Pods(Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("end pod %s: %w", pod.Name, err)
+			return fmt.Errorf("end pod %s: %w", pod.Name, err)
 		}
 	}
 	for _, pod := range plan.succeed {
 		if err := k.write(ctx, pod, corev1.PodSucceeded, corev1.ConditionFalse); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, pod := range plan.serve {
 		if err := k.write(ctx, pod, corev1.PodRunning, corev1.ConditionTrue); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return maps.Clone(plan.assigned), nil
+	return nil
 }
 
 // write sets the status of a pod that may be gone by now.

@@ -29,10 +29,7 @@ func TestPlanPods(t *testing.T) {
 		operatorPod(Component, "kube-apiserver-cp-1", "cp-1", corev1.PodPending), // the harness's own
 		deleted,
 	}
-	plan, err := planPods(pods, func(node string) bool { return node != "cp-2" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := planPods(pods, func(node string) bool { return node != "cp-2" })
 	names := func(pods []*corev1.Pod) (all []string) {
 		for _, pod := range pods {
 			all = append(all, pod.Name)
@@ -48,14 +45,27 @@ func TestPlanPods(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, c.got, c.want)
 		}
 	}
-	if want := map[string]int{"cp-1": 3}; !maps.Equal(plan.assigned, want) {
-		t.Errorf("assigned %v, want %v", plan.assigned, want)
+	for _, pod := range plan.succeed {
+		pod.Status.Phase = corev1.PodSucceeded
+	}
+	if got, err := installedRevisions(pods); err != nil || !maps.Equal(got, map[string]int{"cp-1": 3}) {
+		t.Errorf("installed %v %v, want revision 3 on cp-1 alone", got, err)
 	}
 }
 
-func TestPlanPodsNamesAnInstallerWithoutRevision(t *testing.T) {
+// An installer pod of a kubelet counts when it has ended with success.
+func TestInstalledRevisions(t *testing.T) {
+	pods := []corev1.Pod{
+		operatorPod(appInstaller, "installer-2-cp-1", "cp-1", corev1.PodSucceeded, "--revision=2"),
+		operatorPod(appInstaller, "installer-3-cp-1", "cp-1", corev1.PodRunning, "--revision=3"),
+		operatorPod(appInstaller, "installer-3-cp-2", "cp-2", corev1.PodFailed, "--revision=3"),
+		operatorPod(appPruner, "revision-pruner-4-cp-1", "cp-1", corev1.PodSucceeded, "--revision=4"),
+	}
+	if got, err := installedRevisions(pods); err != nil || !maps.Equal(got, map[string]int{"cp-1": 2}) {
+		t.Errorf("installed %v %v, want revision 2 on cp-1 alone", got, err)
+	}
 	for _, args := range [][]string{nil, {"--revision=x"}, {"--revision=0"}} {
-		_, err := planPods([]corev1.Pod{operatorPod(appInstaller, "installer-2-cp-1", "cp-1", corev1.PodPending, args...)}, func(string) bool { return true })
+		_, err := installedRevisions([]corev1.Pod{operatorPod(appInstaller, "installer-2-cp-1", "cp-1", corev1.PodSucceeded, args...)})
 		if err == nil || !strings.Contains(err.Error(), "installer-2-cp-1") {
 			t.Errorf("%v: %v, want an error with the pod", args, err)
 		}
@@ -64,7 +74,7 @@ func TestPlanPodsNamesAnInstallerWithoutRevision(t *testing.T) {
 
 // The feature gates are of the version that the operator is given, and KMS is the only one that is enabled.
 func TestWholeObjects(t *testing.T) {
-	all, err := readObjects()
+	all, err := readObjects(wholeObjects)
 	if err != nil {
 		t.Fatal(err)
 	}

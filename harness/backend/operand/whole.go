@@ -12,11 +12,13 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/api/features"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/kmsharness/kmsharness/operator/staticpods"
@@ -28,8 +30,15 @@ const Version = "5.0.0"
 // release is the major version of Version.
 const release = 5
 
-//go:embed whole.yaml
-var wholeObjects []byte
+var (
+	//go:embed whole.yaml
+	wholeObjects []byte
+	//go:embed podcommands.yaml
+	podCommands []byte
+)
+
+// labelMaster is on the nodes that an operator of static pods has pods on.
+const labelMaster = "node-role.kubernetes.io/master"
 
 // Namespaces that a whole operator reads besides those of Prepare.
 const (
@@ -102,7 +111,7 @@ func (o Options) prepareWhole(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := o.createObjects(ctx); err != nil {
+	if err := errors.Join(o.createObjects(ctx, wholeObjects), o.create(ctx, configv1.SchemeGroupVersion.WithResource("featuregates"), featureGates())); err != nil {
 		return err
 	}
 	for _, bundle := range []struct{ namespace, name string }{
@@ -115,7 +124,26 @@ func (o Options) prepareWhole(ctx context.Context) error {
 			return fmt.Errorf("create ConfigMap %s/%s: %w", bundle.namespace, bundle.name, err)
 		}
 	}
-	return errors.Join(o.recoveryToken(ctx), o.firstStatuses(ctx))
+	return errors.Join(o.recoveryToken(ctx), o.firstStatuses(ctx), o.prepareKubelets(ctx))
+}
+
+// prepareKubelets lets kubelets run the pods of the operator, if there are any: the nodes get the label by which it finds them, and a policy gives the pods
+// commands that the image of this project's plugin has.
+func (o Options) prepareKubelets(ctx context.Context) error {
+	if !o.Pods.Anew() {
+		return nil
+	}
+	nodes, err := o.Pods.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("inspect the nodes: %w", err)
+	}
+	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+		if _, err := o.Client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(`{"metadata":{"labels":{"`+labelMaster+`":""}}}`),
+			metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+			return fmt.Errorf("label node %s: %w", node, err)
+		}
+	}
+	return o.createObjects(ctx, podCommands)
 }
 
 // firstStatuses writes that every node has the first revision, as after an upgrade. From a revision of 0, which means that there is none, updates of the
@@ -146,17 +174,19 @@ func (o Options) firstStatuses(ctx context.Context) error {
 	return nil
 }
 
-// createObjects creates the objects of whole.yaml, and the feature gates.
-func (o Options) createObjects(ctx context.Context) error {
-	resources := map[string]schema.GroupVersionResource{"ConfigMap": corev1.SchemeGroupVersion.WithResource("configmaps"), "Secret": corev1.SchemeGroupVersion.WithResource("secrets")}
+// createObjects creates the objects of a text in YAML.
+func (o Options) createObjects(ctx context.Context, text []byte) error {
+	resources := map[string]schema.GroupVersionResource{"ConfigMap": corev1.SchemeGroupVersion.WithResource("configmaps"), "Secret": corev1.SchemeGroupVersion.WithResource("secrets"),
+		"MutatingAdmissionPolicy":        admissionv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicies"),
+		"MutatingAdmissionPolicyBinding": admissionv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicybindings")}
 	for _, k := range stubKinds() {
 		resources[k.kind] = k.resource()
 	}
-	all, err := readObjects()
+	all, err := readObjects(text)
 	if err != nil {
 		return err
 	}
-	for _, u := range append(all, featureGates()) {
+	for _, u := range all {
 		if err := o.create(ctx, resources[u.GetKind()], u); err != nil {
 			return err
 		}
@@ -164,9 +194,10 @@ func (o Options) createObjects(ctx context.Context) error {
 	return nil
 }
 
-// readObjects are the objects of whole.yaml.
-func readObjects() (all []*unstructured.Unstructured, err error) {
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(bytes.ReplaceAll(wholeObjects, []byte("VERSION"), []byte(Version))), 4096)
+// readObjects reads the objects of a text in YAML. VERSION stands for that of the cluster, NAMESPACE for that of the API server's pods.
+func readObjects(text []byte) (all []*unstructured.Unstructured, err error) {
+	text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("VERSION"), []byte(Version)), []byte("NAMESPACE"), []byte(Namespace))
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
 		u := &unstructured.Unstructured{}
 		err := decoder.Decode(&u.Object)
