@@ -139,3 +139,22 @@ func programOf(text string) string {
 	}
 	return words[0]
 }
+
+// nameOf is the name of the program of a template. Of one that is started by env, as in "env A=1 program", it is not env.
+func nameOf(text string) string {
+	words, err := command.Split(text)
+	if err != nil || len(words) == 0 {
+		return "" // Validate says what is wrong
+	}
+	if filepath.Base(words[0]) == "env" {
+		for _, word := range words[1:] {
+			if strings.HasPrefix(word, "-") { // an option
+				break
+			}
+			if !strings.Contains(word, "=") {
+				return filepath.Base(word)
+			}
+		}
+	}
+	return filepath.Base(words[0])
+}

@@ -65,3 +65,13 @@ func TestOwn(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestNameOf(t *testing.T) {
+	for text, want := range map[string]string{
+		"/bin/mine --x": "mine", "env A=1 B='2 3' /bin/mine --x=y": "mine", "/usr/bin/env -i A=1 mine": "env", "env A=1": "env", "": "",
+	} {
+		if got := nameOf(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}

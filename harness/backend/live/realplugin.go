@@ -3,7 +3,6 @@ package live
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -47,7 +46,7 @@ func (p RealPlugin) Implementation() history.Implementation {
 	}
 	name := p.Name
 	if name == "" {
-		name = filepath.Base(programOf(p.Command))
+		name = nameOf(p.Command)
 	}
 	return history.Implementation{Name: name, Version: p.Version}
 }

@@ -49,7 +49,7 @@ func (s SystemUnderTest) Operator() history.Implementation {
 	if s.OperatorCommand == "" {
 		return history.Implementation{}
 	}
-	return history.Implementation{Name: filepath.Base(programOf(s.OperatorCommand))}
+	return history.Implementation{Name: nameOf(s.OperatorCommand)}
 }
 
 // Validate returns an error that names what is wrong with the templates and the identity.
