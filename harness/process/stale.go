@@ -26,14 +26,14 @@ func removeStale(ctx context.Context, root string) error {
 		if !e.IsDir() {
 			continue
 		}
-		if err := removeIfStale(filepath.Join(root, e.Name())); err != nil {
+		if err := removeIfStale(ctx, filepath.Join(root, e.Name())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func removeIfStale(dir string) error {
+func removeIfStale(ctx context.Context, dir string) error {
 	lock, err := lockFile(filepath.Join(dir, lockName), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil // its harness lives
@@ -42,54 +42,85 @@ func removeIfStale(dir string) error {
 		return err
 	}
 	defer lock.Close()
-	if err := killLeftovers(dir); err != nil {
+	looking, cancel := context.WithTimeout(ctx, execTimeout)
+	defer cancel()
+	if err := killLeftovers(looking, dir); err != nil {
 		return err
 	}
 	return os.RemoveAll(dir)
 }
 
-// killLeftovers kills every process that is marked with the run directory and waits until it is gone.
-func killLeftovers(dir string) error {
+// killLeftovers kills every process that is marked with the run directory and waits until it is gone. A process without an environment is looked at again
+// until ctx ends: one that is just being replaced by a program has none for a moment.
+func killLeftovers(ctx context.Context, dir string) error {
 	procs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return err
 	}
+	var pids []int
 	for _, proc := range procs {
-		pid, err := strconv.Atoi(filepath.Base(proc))
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		if err := killIfMarked(pid, dir); err != nil {
-			return fmt.Errorf("end process %d left by a dead harness: %w", pid, err)
+		if pid, err := strconv.Atoi(filepath.Base(proc)); err == nil && pid != os.Getpid() {
+			pids = append(pids, pid)
 		}
 	}
-	return nil
+	again := time.NewTicker(execPoll)
+	defer again.Stop()
+	for {
+		var blank []int
+		for _, pid := range pids {
+			nothing, err := killIfMarked(pid, dir)
+			if err != nil {
+				return fmt.Errorf("end process %d left by a dead harness: %w", pid, err)
+			}
+			if nothing {
+				blank = append(blank, pid)
+			}
+		}
+		if pids = blank; len(pids) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil // they have no environment
+		case <-again.C:
+		}
+	}
 }
 
-// leftoverTimeout bounds the wait for a killed process: only one in uninterruptible I/O takes longer.
-const leftoverTimeout = 5 * time.Second
+const (
+	// leftoverTimeout bounds the wait for a killed process: only one in uninterruptible I/O takes longer.
+	leftoverTimeout = 5 * time.Second
+	// execTimeout is how long processes without an environment are looked at, execPoll how often.
+	execTimeout = 200 * time.Millisecond
+	execPoll    = 5 * time.Millisecond
+)
 
-// killIfMarked opens a descriptor of the process before it looks, so that the signal reaches the one that it looked at.
-func killIfMarked(pid int, dir string) error {
+// killIfMarked opens a descriptor of the process before it looks, so that the signal reaches the one that it looked at. It reports whether the process
+// has no environment to look at.
+func killIfMarked(pid int, dir string) (blank bool, err error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return nil // it has ended meanwhile
+		return false, nil // it has ended meanwhile
 	}
 	defer unix.Close(fd)
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
-		return nil // not ours to read, so not our child
+		return false, nil // not ours to read, so not our child
+	}
+	if len(environ) == 0 {
+		_, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		return err == nil, nil // the kernel's own processes, and those that have ended, have no program
 	}
 	if !bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+EnvRunDir+"="+dir+"\x00")) {
-		return nil
+		return false, nil
 	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 		if errors.Is(err, unix.ESRCH) {
-			return nil
+			return false, nil
 		}
-		return err
+		return false, err
 	}
-	return waitGone(fd)
+	return false, waitGone(fd)
 }
 
 // waitGone returns when the process behind the descriptor has ended.
