@@ -60,6 +60,15 @@ func plugins() []Mutant {
 			Subject: plugin("no-uid"),
 		},
 		{
+			Name: "uid-required", Scenario: "uid-older-apiserver", Caught: []string{"steps[5].expect"}, Subject: plugin("no-uid:plugin=requires"),
+			Mistake: "a plugin that requires a uid, behind an API server of before it: no key is made, and no secret can be written",
+		},
+		{
+			Name: "keys-not-kept", Scenario: "uid-costs-no-operation", Caught: []string{"steps[3].expect"},
+			Mistake: "an API server that unseals the key of each object anew, to have a uid for each request: every read is a call to the KMS",
+			Subject: hook(sim.TestHooks{UnsealEachTime: true}),
+		},
+		{
 			Name: "always-ok", Scenario: "remote-kms-lost-by-one-node", Caught: []string{"steps[1].expect"}, Subject: plugin("healthz:text=ok"),
 			Mistake: "healthz that says that the process runs: a plugin without its KMS is healthy until somebody needs a key",
 		},

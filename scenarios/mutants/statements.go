@@ -51,6 +51,8 @@ func StepsAbout() map[string][]string {
 		"progresses-for-ever":                    {"S3-01", "S3-04"},
 		"plugin-cannot-start-unsaid":             {"S3-04"},
 		"operator-of-the-default":                {"S0-03"},
+		"uid-required":                           {"S2-05"},
+		"keys-not-kept":                          {"S2-06"},
 		"sockets-of-the-static-pod":              {"S3-02"},
 		"deadline-of-a-local-plugin":             {"S3-12"},
 		"first-words-of-the-error":               {"S3-15"},

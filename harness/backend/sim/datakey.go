@@ -108,7 +108,7 @@ func (p *provider) open(s *secret, by asked, done func(error)) {
 	case p.key == nil:
 		done(errNoKey)
 		return
-	case p.clock().Before(p.opened[s.uid]):
+	case p.clock().Before(p.opened[s.uid]) && !p.e.s.w.hooks.UnsealEachTime:
 		done(nil)
 		return
 	}

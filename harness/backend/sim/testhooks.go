@@ -77,6 +77,8 @@ type TestHooks struct {
 	Caller func(remotekms.Caller) remotekms.Caller
 	// UID may change the uid that an API server made for an envelope operation.
 	UID func(made string) string
+	// UnsealEachTime lets an API server keep no key that it has unsealed.
+	UnsealEachTime bool
 	// Operator names the API server whose operator a reporter or an aggregator is told; none: its own.
 	Operator func(role, apiServer string) string
 	// Key may change the key of the remote KMS that the plugins of an API server (empty: kube-apiserver) are told.
