@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 )
 
@@ -27,7 +28,7 @@ func newObject(apiVersion, kind, name string, more object) *unstructured.Unstruc
 // controlPlaneNode is the Node object of a control-plane node. Nobody runs a kubelet for it.
 func controlPlaneNode(name string) *unstructured.Unstructured {
 	n := newObject("v1", "Node", name, nil)
-	n.SetLabels(map[string]string{"node-role.kubernetes.io/control-plane": "", "node-role.kubernetes.io/master": "", "kubernetes.io/hostname": name})
+	n.SetLabels(map[string]string{"node-role.kubernetes.io/control-plane": "", operand.LabelMaster: "", "kubernetes.io/hostname": name})
 	return n
 }
 

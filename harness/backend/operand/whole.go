@@ -37,8 +37,8 @@ var (
 	podCommands []byte
 )
 
-// labelMaster is on the nodes that an operator of static pods has pods on.
-const labelMaster = "node-role.kubernetes.io/master"
+// LabelMaster is on the nodes that an operator of static pods has pods on. A label of OpenShift: kind sets none.
+const LabelMaster = "node-role.kubernetes.io/master"
 
 // Namespaces that a whole operator reads besides those of Prepare.
 const (
@@ -138,7 +138,7 @@ func (o Options) prepareKubelets(ctx context.Context) error {
 		return fmt.Errorf("inspect the nodes: %w", err)
 	}
 	for _, node := range slices.Sorted(maps.Keys(nodes)) {
-		if _, err := o.Client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(`{"metadata":{"labels":{"`+labelMaster+`":""}}}`),
+		if _, err := o.Client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(`{"metadata":{"labels":{"`+LabelMaster+`":""}}}`),
 			metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
 			return fmt.Errorf("label node %s: %w", node, err)
 		}
