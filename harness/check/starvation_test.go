@@ -137,6 +137,26 @@ func TestStarvationDoesNotExplain(t *testing.T) {
 	}
 }
 
+// TestStaleByItsClock: an aggregator reads the reports, gets no processor time for so long that they are stale by its clock, and decides on what it read.
+func TestStaleByItsClock(t *testing.T) {
+	events := faulty(func(w *world) {
+		w.at(10*sec, func(w *world) { w.agg.paused = true }).at(18*sec+400*milli, func(w *world) { w.agg.paused = false })
+		w.bad.table = func(w *world, t map[string]value, message *string) {
+			if d := w.now.Sub(w.start); d > 18*sec && d < 18*sec+700*milli {
+				t[contract.ConditionDegraded], *message = value{"Unknown", "ReportStale"}, "cp-1/1, cp-2/1, cp-3/1: report is stale"
+			}
+		}
+	}, "")
+	for outcome, all := range map[Outcome][]history.Event{
+		RunFailed:       starvedAt(events, history.RoleAggregator, "", 700*milli, 10*sec),
+		RunInconclusive: starvedAt(events, history.RoleEtcd, "", 14*sec, 10*sec),
+	} {
+		if v := Run(all); v.Outcome != outcome || statusOf(v, "ROLLUP-TRUTH") == Passed {
+			t.Errorf("expected %s:\n%s", outcome, printed(t, v))
+		}
+	}
+}
+
 // TestStarvationWithinTheToleranceExplainsNothing: a little starvation, all the time, hides nothing of what is known to be wrong.
 func TestStarvationWithinTheToleranceExplainsNothing(t *testing.T) {
 	if testing.Short() {

@@ -58,6 +58,9 @@ func (tr *truths) read() []truth {
 			if part.from.Before(x.sure) {
 				allowed = tr.orAsBefore(x, middle, allowed, awaiting, s.reports)
 			}
+			if part.to.Equal(epoch.to) {
+				allowed = tr.orLater(epoch.to, allowed, x, s.reports, graces)
+			}
 			add(truth{span: part, allowed: allowed})
 		}
 	}
@@ -72,6 +75,21 @@ func (tr *truths) orAsBefore(x expectation, now time.Time, allowed []rollups, a 
 	}
 	for _, r := range tr.allowedAt(now, before, reports, a.graces(now, before, reports)) {
 		allowed = addRollups(allowed, r)
+	}
+	return allowed
+}
+
+// orLater adds, where starvation has made the tolerance longer, what an aggregator says that read these reports before they changed at to, and its clock
+// that much later: some may be stale by then.
+func (tr *truths) orLater(to time.Time, allowed []rollups, x expectation, reports map[string]*report, graces map[string]grace) []rollups {
+	added := tr.facts.starvation.added
+	if added == nil {
+		return allowed
+	}
+	for _, part := range tr.thresholds(span{to, to.Add(*added)}, reports, graces) {
+		for _, r := range tr.allowedAt(part.from.Add(part.length()/2), x, reports, graces) {
+			allowed = addRollups(allowed, r)
+		}
 	}
 	return allowed
 }
