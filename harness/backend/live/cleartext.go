@@ -37,5 +37,5 @@ func (sw *encryptionSwitch) clearText(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("leave clear text: %w", err)
 	}
-	return sw.e.data.rewriteAll(ctx, sw.e.objects.Resource)
+	return sw.e.data.rewriteAll(ctx, sw.e.objects.Resource, inHaste())
 }

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -19,11 +21,26 @@ import (
 const (
 	// migrationPage is how many objects are listed at once; only their metadata are.
 	migrationPage = 500
-	// migrationWriters is how many objects are written at once.
-	migrationWriters = 8
 	// migrationRetry is how long an object waits that could not be written, because an API server has just been killed, say.
 	migrationRetry = 100 * time.Millisecond
 )
+
+// pace is how fast objects are written anew.
+type pace struct {
+	// writers is how many objects are written at once.
+	writers int
+	// limit is for all of them. None: as fast as API servers answer.
+	limit flowcontrol.RateLimiter
+}
+
+// inHaste is the pace of a migration that is not under test.
+func inHaste() pace { return pace{writers: 8} }
+
+// asInOpenShift is the pace of OpenShift's kube-storage-version-migrator: one object after another, with client-go's default of five
+// requests a second. A hundred Secrets take 20 s there, in which pods can change.
+func asInOpenShift() pace {
+	return pace{writers: 1, limit: flowcontrol.NewTokenBucketRateLimiter(rest.DefaultQPS, rest.DefaultBurst)}
+}
 
 // place says where an object is, and which version of it was seen.
 type place struct {
@@ -38,7 +55,7 @@ type place struct {
 func (ds *dataset) migrate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	if err := ds.rewriteAll(ctx, ds.e.objects.Resource); err != nil {
+	if err := ds.rewriteAll(ctx, ds.e.objects.Resource, inHaste()); err != nil {
 		return fmt.Errorf("migrate the data: %w", err)
 	}
 	ds.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: ds.e.encrypting.current().Providers.Names()})
@@ -46,15 +63,21 @@ func (ds *dataset) migrate(ctx context.Context) error {
 }
 
 // rewriteAll writes every object of a resource anew.
-func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionResource) error {
+func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionResource, at pace) error {
 	all, err := ds.listAll(ctx, resource)
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(migrationWriters)
+	group, writing := errgroup.WithContext(ctx)
+	group.SetLimit(at.writers)
 	for i, p := range all {
-		group.Go(func() error { return ds.rewrite(ctx, resource, i, p) })
+		if at.limit != nil {
+			if err := at.limit.Wait(writing); err != nil {
+				group.Go(func() error { return fmt.Errorf("wait until %s/%s/%s may be written: %w", resource.GroupResource(), p.namespace, p.name, err) })
+				break
+			}
+		}
+		group.Go(func() error { return ds.rewrite(writing, resource, i, p) })
 	}
 	return group.Wait()
 }

@@ -123,7 +123,7 @@ func (o *operatorUnderTest) Migrate(ctx context.Context, resource schema.GroupVe
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
 	under := o.newest()
-	if err := o.e.data.rewriteAll(ctx, resource); err != nil {
+	if err := o.e.data.rewriteAll(ctx, resource, asInOpenShift()); err != nil {
 		return fmt.Errorf("migrate the data: %w", err)
 	}
 	if !o.migratedAll(under.revision, resource) {

@@ -119,7 +119,7 @@ func (p inPlace) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagement
 func (p inPlace) Rewrite(ctx context.Context, _ uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	if err := p.e.data.rewriteAll(ctx, p.e.objects.Resource); err != nil {
+	if err := p.e.data.rewriteAll(ctx, p.e.objects.Resource, inHaste()); err != nil {
 		return fmt.Errorf("migrate the data: %w", err)
 	}
 	p.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().providers})
