@@ -49,7 +49,7 @@ func kmsCommand() *cobra.Command {
 		to.verb("rules", "List how callers are treated", "  kmsharness plugin kms rules",
 			cobra.NoArgs, func(ctx context.Context, c *remotekms.Client, _ []string) (any, error) { return c.Rules(ctx) }),
 		ruleCommand(to),
-		to.verb("unrule CALLER", "End the rule for a pattern", "  kmsharness plugin kms unrule 'cp-1/*'", cobra.ExactArgs(1),
+		to.verb("unrule CALLER", "End the rules for a pattern, and for the callers that it covers", "  kmsharness plugin kms unrule 'cp-1/*'", cobra.ExactArgs(1),
 			func(ctx context.Context, c *remotekms.Client, args []string) (any, error) {
 				return nil, c.DeleteRule(ctx, args[0])
 			}),

@@ -81,14 +81,17 @@ func (k *KMS) revoke(r Rule) {
 	}
 }
 
-// DeleteRule ends the rule for a caller pattern.
+// DeleteRule ends the rules for a caller pattern, and for the callers that it covers: "*/*" ends them all.
 func (k *KMS) DeleteRule(caller string) error {
 	return k.changeRules("unrule", caller, func(rules []Rule) ([]Rule, error) {
-		i := indexRule(rules, caller)
-		if i < 0 {
+		left := slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool {
+			covered, err := path.Match(caller, r.Caller)
+			return r.Caller == caller || err == nil && covered
+		})
+		if len(left) == len(rules) {
 			return nil, refuse(CodeNoRule, "there is no rule for %.64q", caller)
 		}
-		return slices.Delete(rules, i, i+1), nil
+		return left, nil
 	})
 }
 

@@ -110,6 +110,9 @@ func TestRefusals(t *testing.T) {
 			{"another caller denied", func() error {
 				return errors.Join(k.DeleteRule("cp-1/*"), k.SetRule(Rule{Caller: "cp-2/*", Deny: true}))
 			}, ""},
+			{"one of its plugins denied", func() error { return k.SetRule(Rule{Caller: "cp-1/1", Deny: true}) }, keyring.CodeDenied},
+			{"another node's rules ended", func() error { return k.DeleteRule("cp-2/*") }, keyring.CodeDenied},
+			{"all rules ended", func() error { return k.DeleteRule("*/*") }, ""},
 		} {
 			if err := c.set(); err != nil {
 				t.Fatalf("%s: %v", c.name, err)

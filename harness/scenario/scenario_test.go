@@ -144,3 +144,16 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
+
+func TestAccessIsRestored(t *testing.T) {
+	of := func(op, node string) *scenario.KMS { return &scenario.KMS{Op: op, Node: node} }
+	cut := of(scenario.KMSCut, "cp-2")
+	for b, ends := range map[*scenario.KMS]bool{
+		of(scenario.KMSRestore, "cp-2"): true, of(scenario.KMSRestore, ""): true, of(scenario.KMSRestore, scenario.NodeAll): true,
+		of(scenario.KMSRestore, "cp-1"): false, of(scenario.KMSAllow, "cp-2"): false,
+	} {
+		if cut.EndedBy(b) != ends {
+			t.Errorf("%s is ended by %s: expected %v", cut.Describe(), b.Describe(), ends)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (k *KMS) Lasts() bool { return opposite(k.Op) != "" }
 // EndedBy implements Lasting.
 func (k *KMS) EndedBy(b Action) bool {
 	other, ok := b.(*KMS)
-	return ok && other.Op == opposite(k.Op) && other.Node == k.Node
+	return ok && other.Op == opposite(k.Op) && Selector{Node: other.Node}.covers(Selector{Node: k.Node})
 }
 
 func (k *KMS) check(v *validation, at place) {
