@@ -181,22 +181,18 @@ func (r *replica) Pause(ctx context.Context) error  { return r.held().Pause(ctx)
 func (r *replica) Resume(ctx context.Context) error { return r.held().Resume(ctx) }
 func (r *replica) Status() live.Status              { return r.held().Status() }
 
-// deploy makes the Deployments, through an API server, and waits for the pods.
-func (p *controlPlane) deploy(ctx context.Context, server string) error {
-	client, err := typed(p.Authority, server)
-	if err != nil {
-		return err
-	}
+// deploy makes Deployments.
+func deploy(ctx context.Context, client kubernetes.Interface, all []*deployment, from images) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: aggregators}}
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("namespace of the aggregator: %w", err)
 	}
-	for _, d := range p.deployments() {
-		if err := d.create(ctx, client, p.archives.images.of(d.role)); err != nil {
+	for _, d := range all {
+		if err := d.create(ctx, client, from.of(d.role)); err != nil {
 			return err
 		}
 	}
-	return p.assign(ctx, server)
+	return nil
 }
 
 // assign gives every pod of a Deployment a replica, as an API server knows the pods.

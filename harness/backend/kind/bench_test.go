@@ -68,7 +68,7 @@ func timeOurs(b *testing.B, nodeImage string, nodes int) time.Duration {
 		b.Fatal(err)
 	}
 	preparing := time.Since(begin)
-	took := timeCreate(b, p.provider, name, nodeImage, config(name, p.layout, boot.names))
+	took := timeCreate(b, p.clusters.provider, name, nodeImage, config(name, p.layout, boot.names))
 	if err := p.Close(b.Context()); err != nil {
 		b.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func (n nodeLayout) prepare(told live.Encryption) error {
 
 // create lets kind make the cluster. It cannot be interrupted; what it made is deleted by Close.
 func (b *booting) create(ctx context.Context) error {
-	err := createCluster(b.p.provider, b.name, b.nodeImage, filepath.Join(b.dir, "kubeconfig"), config(b.name, b.p.layout, b.names))
+	err := createCluster(b.p.clusters.provider, b.name, b.nodeImage, filepath.Join(b.dir, "kubeconfig"), config(b.name, b.p.layout, b.names))
 	if ended := exec.RunErrorForError(err); ended != nil {
 		b.p.kindSaid = string(ended.Output)
 	}
@@ -259,7 +259,14 @@ func (b *booting) wireNodes(ctx context.Context) error {
 		return err
 	}
 	server := nodes[0].Server.URL()
-	if err := b.p.deploy(ctx, server); err != nil {
+	client, err := typed(b.p.Authority, server)
+	if err != nil {
+		return err
+	}
+	if err := deploy(ctx, client, b.p.deployments(), b.p.archives.images); err != nil {
+		return err
+	}
+	if err := b.p.assign(ctx, server); err != nil {
 		return err
 	}
 	if err := b.deployFleets(ctx, nodes, server); err != nil {

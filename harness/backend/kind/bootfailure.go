@@ -67,7 +67,7 @@ func explain(ctx context.Context, p *controlPlane, failed error, dir string) str
 	defer cancel()
 	e := &evidence{dir: dir}
 	e.keep(sourceError, strings.TrimSpace(failed.Error()+"\n"+p.kindSaid))
-	containers, err := everyContainer(ctx, p.clusters())
+	containers, err := everyContainer(ctx, p.clusters.names())
 	if err != nil {
 		e.keep("containers-unknown.txt", err.Error())
 	}

@@ -56,12 +56,10 @@ type controlPlane struct {
 	*etcdMembers
 	units *units
 
-	layout    layout
-	cluster   string
-	provider  *cluster.Provider
-	archives  archives
-	nodeImage string
-	shape     shape
+	layout   layout
+	clusters *kindClusters
+	archives archives
+	shape    shape
 	// accountKey signs the tokens of service accounts, in PEM.
 	accountKey []byte
 	// connectivity is how the reporters of kube-apiserver reach the API in the current scenario.
@@ -81,8 +79,7 @@ type controlPlane struct {
 	kept        *addresses // of nodes without power; changed by one action at a time
 
 	mu    sync.Mutex
-	later []string // clusters of one node that joined this one
-	dirty string   // why it cannot be used again; empty: it can
+	dirty string // why it cannot be used again; empty: it can
 }
 
 var _ live.ControlPlane = (*controlPlane)(nil)
@@ -90,8 +87,11 @@ var _ live.ControlPlane = (*controlPlane)(nil)
 // newControlPlane is a plane of which nothing has been made yet.
 func newControlPlane(b bootSpec) *controlPlane {
 	host := live.NewHost(b.programs, b.runDir)
-	p := &controlPlane{Host: host, units: newUnits(host), layout: layout{b.dir}, began: time.Now(), cluster: b.name, archives: b.archives, nodeImage: b.nodeImage,
-		shape: b.shape, podShape: podShape{tested: b.tested}, provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress})), installed: map[string]bool{}}
+	p := &controlPlane{Host: host, units: newUnits(host), layout: layout{b.dir}, began: time.Now(), archives: b.archives,
+		shape: b.shape, podShape: podShape{tested: b.tested}, installed: map[string]bool{}}
+	p.archives.dir = p.layout.dir
+	p.clusters = &kindClusters{name: b.name, nodeImage: b.nodeImage, layout: p.layout,
+		provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress}))}
 	p.aggregators = newDeployment(aggregatorsOf(""), history.RoleAggregator, replicas, p.layout.shared(), p.units)
 	p.aggregators.streams = b.shape.streams
 	if b.archives.images.operatorUnderTest != "" {
@@ -183,13 +183,6 @@ func (p *controlPlane) everyNode() []*live.Node {
 	return all
 }
 
-// clusters are the names of the cluster, and of those of one node that joined it.
-func (p *controlPlane) clusters() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return append([]string{p.cluster}, p.later...)
-}
-
 // Close implements pool.Plane: it ends the cluster and everything beside it. It is safe for a plane that was not booted to its end.
 func (p *controlPlane) Close(ctx context.Context) error {
 	var errs []error
@@ -200,9 +193,7 @@ func (p *controlPlane) Close(ctx context.Context) error {
 	if p.front != nil {
 		errs = append(errs, p.front.Close())
 	}
-	for _, name := range p.clusters() {
-		errs = append(errs, deleteCluster(ctx, p.provider, name, filepath.Join(p.layout.dir, "kubeconfig")))
-	}
+	errs = append(errs, p.clusters.delete(ctx))
 	if p.kms != nil {
 		p.kms.Close()
 	}
@@ -327,20 +318,7 @@ func (p *controlPlane) Collect(ctx context.Context, dir string, progress func(st
 			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
 		}
 	}
-	began := time.Now()
-	for _, name := range p.clusters() {
-		err := ctx.Err() // kind writes what it can of every node, and cannot be interrupted
-		if err == nil {
-			err = p.provider.CollectLogs(name, filepath.Join(dir, "kind"))
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("export the logs of %s: %w", name, err))
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	progress(fmt.Sprintf("kind exported its logs in %v", time.Since(began).Round(100*time.Millisecond)))
+	errs = append(errs, p.clusters.export(ctx, filepath.Join(dir, "kind"), progress))
 	return errors.Join(errs...)
 }
 

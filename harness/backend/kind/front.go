@@ -45,18 +45,15 @@ func (p *controlPlane) startFronts(ctx context.Context, nodes []*live.Node) erro
 	if !p.shape.advertises {
 		return nil
 	}
-	if err := eachNode(ctx, nodes, p.startFront); err != nil {
+	start := func(ctx context.Context, n *live.Node) error { return p.container(n.Name).startFront(ctx) }
+	if err := eachNode(ctx, nodes, start); err != nil {
 		return err
 	}
 	return p.lb.change(ctx, func(members []string) []string { return members })
 }
 
 // startFront puts a front before the API server of a node.
-func (p *controlPlane) startFront(ctx context.Context, n *live.Node) error {
-	if !p.shape.advertises {
-		return nil
-	}
-	c := p.container(n.Name)
+func (c container) startFront(ctx context.Context) error {
 	if err := c.write(ctx, frontUnit, frontUnit+".next", []byte(frontService())); err != nil {
 		return err
 	}

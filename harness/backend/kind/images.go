@@ -20,13 +20,15 @@ import (
 // archives are the images of this project as files that nodes import. They are made of the programs at hand, without the
 // engine and without a registry.
 type archives struct {
-	images images
-	files  []string
+	images   images
+	files    []string
+	programs *live.Programs
+	dir      string // where a control plane has those that are made during a scenario
 }
 
 // makeArchives writes them to dir.
 func makeArchives(ctx context.Context, programs *live.Programs, dir string) (archives, error) {
-	var a archives
+	a := archives{programs: programs}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return a, err
 	}
@@ -52,6 +54,10 @@ func writeArchive(path, dir string, d containers.Definition) (file, name string,
 	if err != nil {
 		return "", "", err
 	}
+	return writeArchiveOf(program, dir, d)
+}
+
+func writeArchiveOf(program []byte, dir string, d containers.Definition) (file, name string, err error) {
 	described, text, err := archive.Build(d, program)
 	if err != nil {
 		return "", "", err
@@ -67,7 +73,8 @@ func (b *Backend) archivesFor(ctx context.Context, s shape, progress func(string
 	if len(s.aggregatedNames()) == 0 {
 		return b.archives, nil
 	}
-	with := archives{files: slices.Clone(b.archives.files), images: b.archives.images}
+	with := b.archives
+	with.files = slices.Clone(with.files)
 	programs, err := assets.Obtain(ctx, assets.SampleAPIServer, progress)
 	if err != nil {
 		return with, err

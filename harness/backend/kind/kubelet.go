@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
 )
 
 const (
@@ -22,11 +23,11 @@ const (
 	maxPods = 16 << 20
 )
 
-// kubelet is a client of the kubelet of a node. A kubelet uses the API server of its own node, so what it says of a pod that keeps this API server from
+// kubelet is a client of the kubelet of the node with an address. A kubelet uses the API server of its own node, so what it says of a pod that keeps this API server from
 // starting can be read nowhere else. Kubeadm signs the kubelet's certificate with nothing that is known here.
-func (p *controlPlane) kubelet(node string) (url string, client *http.Client, err error) {
-	url = "https://" + p.address(node) + ":" + portKubelet
-	config, err := p.AdminConfig(url)
+func kubelet(a controlplane.Authority, address string) (url string, client *http.Client, err error) {
+	url = "https://" + address + ":" + portKubelet
+	config, err := a.AdminConfig(url)
 	if err != nil {
 		return "", nil, err
 	}

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -36,7 +34,7 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if err := p.layout.node(name).prepare(told); err != nil {
 		return nil, err
 	}
-	made, err := p.makeContainer(ctx, name)
+	made, err := p.clusters.join(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +56,10 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if err := joined(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.startFront(ctx, n); err != nil {
-		return nil, err
+	if p.shape.advertises {
+		if err := made.startFront(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.lb.change(ctx, func(members []string) []string { return append(members, string(made)) }); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if err := serverOf(n).started(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.awaitStreams(ctx, name); err != nil {
+	if err := p.aggregators.awaitStreams(ctx, made); err != nil {
 		return nil, err
 	}
 	p.nodes.Add(n)
@@ -75,22 +75,6 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 }
 
 // makeContainer lets kind make the container of a node, as a cluster of its own that is not set up: so it has whatever kind
-// gives to nodes on this machine.
-func (p *controlPlane) makeContainer(ctx context.Context, name string) (container, error) {
-	p.mu.Lock()
-	own := fmt.Sprintf("%s-%d", p.cluster, len(p.later)+1)
-	p.later = append(p.later, own)
-	p.mu.Unlock()
-	quiet := cluster.NewProvider(cluster.ProviderWithDocker()) // its progress is that of a scenario's step
-	err := createCluster(quiet, own, p.nodeImage, filepath.Join(p.layout.dir, "kubeconfig-"+own), config(own, p.layout, []string{name}),
-		cluster.CreateWithStopBeforeSettingUpKubernetes(true))
-	made := controlPlanes(own, 1)[0]
-	if err != nil {
-		err = fmt.Errorf("%w; the last that the node said: %s", err, made.lastOutput(context.WithoutCancel(ctx)))
-	}
-	return made, err
-}
-
 // join lets kubeadm join the node to the cluster of a donor. Its API server's manifest is changed between the phase that writes it and the
 // one that starts the kubelet: so the pod starts once, with its sidecars.
 func (c container) join(ctx context.Context, donor, endpoint container, spec sidecar.Spec) error {

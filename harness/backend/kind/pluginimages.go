@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	containers "github.com/kmsharness/kmsharness/ci/images"
-	"github.com/kmsharness/kmsharness/ci/images/archive"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -24,8 +22,8 @@ import (
 )
 
 // provide makes an image in the store of a node what a scenario has made of it: this project's plugin, one that does not run, or missing.
-func (p *controlPlane) provide(ctx context.Context, node string, image live.PluginImage) error {
-	c, source := p.container(node), p.archives.images.plugin
+func (a archives) provide(ctx context.Context, c container, image live.PluginImage) error {
+	source := a.images.plugin
 	switch image.Fault {
 	case scenario.ImageMissing:
 		if _, err := c.ctr(ctx, "images", "rm", image.Reference); err != nil {
@@ -33,7 +31,7 @@ func (p *controlPlane) provide(ctx context.Context, node string, image live.Plug
 		}
 		return nil
 	case scenario.ImageArchitecture, scenario.ImageCrashLoop:
-		file, name, err := p.brokenImage(ctx, image.Fault)
+		file, name, err := a.broken(ctx, image.Fault)
 		if err == nil {
 			err = c.importArchive(ctx, file, "--all-platforms") // also of one for another machine
 		}
@@ -48,13 +46,13 @@ func (p *controlPlane) provide(ctx context.Context, node string, image live.Plug
 	return nil
 }
 
-// brokenImage makes the archive of an image whose program does not run, for a fault.
-func (p *controlPlane) brokenImage(ctx context.Context, fault string) (file, name string, err error) {
+// broken makes the archive of an image whose program does not run, for a fault.
+func (a archives) broken(ctx context.Context, fault string) (file, name string, err error) {
 	d, is := definition("plugin"), definition("plugin")
 	if fault == scenario.ImageCrashLoop {
 		is = definition("reporter") // a program that does not know a plugin's flags, and ends
 	}
-	path, err := p.Programs.Find(ctx, is.Program)
+	path, err := a.programs.Find(ctx, is.Program)
 	if err != nil {
 		return "", "", err
 	}
@@ -66,12 +64,7 @@ func (p *controlPlane) brokenImage(ctx context.Context, fault string) (file, nam
 		return "", "", err
 	}
 	d.Name, d.Repository, d.Description = d.Name+"-"+fault, d.Repository+"-"+fault, "A plugin that does not run: "+fault
-	described, tar, err := archive.Build(d, text)
-	if err != nil {
-		return "", "", err
-	}
-	file = filepath.Join(p.layout.dir, d.Name+".tar")
-	return file, described.Content, os.WriteFile(file, tar, 0o644)
+	return writeArchiveOf(text, a.dir, d)
 }
 
 // definition is that of an image of this project, which exists.
@@ -107,7 +100,7 @@ const (
 
 // TryImage implements live.Roller.
 func (p *controlPlane) TryImage(ctx context.Context, n *live.Node, image live.PluginImage) (made live.Pod, err error) {
-	if err := p.provide(ctx, n.Name, image); err != nil {
+	if err := p.archives.provide(ctx, p.container(n.Name), image); err != nil {
 		return made, err
 	}
 	through, err := p.donor("")

@@ -152,7 +152,7 @@ func (m *nodesUnit) isBack(ctx context.Context, n *live.Node) error {
 	}
 	reached, cancel := context.WithTimeout(ctx, readyGrace)
 	defer cancel()
-	_ = m.awaitStreams(reached, n.Name) // without the other nodes it does not
+	_ = m.aggregators.awaitStreams(reached, m.container(n.Name)) // without the other nodes it does not
 	return runsAgain(ctx, n, m.units.regain(history.RoleNode, n.Name), m.ready)
 }
 
@@ -170,7 +170,7 @@ func (m *nodesUnit) keepAddresses(ctx context.Context, nodes []*live.Node) error
 		if err != nil {
 			return err
 		}
-		m.kept = newAddresses(placeholders{m.cluster, m.nodeImage, network})
+		m.kept = newAddresses(placeholders{m.clusters.name, m.clusters.nodeImage, network})
 	}
 	return m.kept.keep(ctx, slices.AppendSeq(wanted, maps.Keys(m.kept.held))...)
 }

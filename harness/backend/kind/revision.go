@@ -92,7 +92,7 @@ func (p *controlPlane) Roll(ctx context.Context, n *live.Node, r live.PodRevisio
 	}
 	for _, image := range r.Images {
 		if err == nil {
-			err = p.provide(ctx, n.Name, image)
+			err = p.archives.provide(ctx, p.container(n.Name), image)
 		}
 	}
 	if err == nil && ran {
@@ -126,7 +126,7 @@ var errWaiting = errors.New("a plugin cannot run")
 
 // startUnlessWaiting starts the pod of a node, until the kubelet says that containers of plugins cannot run.
 func (p *controlPlane) startUnlessWaiting(ctx context.Context, n *live.Node, start func(context.Context) error) ([]live.WaitingContainer, error) {
-	url, client, err := p.kubelet(n.Name)
+	url, client, err := kubelet(p.Authority, p.address(n.Name))
 	if err != nil {
 		return nil, err
 	}

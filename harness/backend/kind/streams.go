@@ -70,17 +70,17 @@ func (d *deployment) addresses() []string {
 	return all
 }
 
-// awaitStreams returns when a node reaches a Service of the aggregators. On a node that has joined or booted, kube-proxy and the pods' network take seconds
+// awaitStreams returns when a node reaches a Service of the replicas. On a node that has joined or booted, kube-proxy and the pods' network take seconds
 // longer than the API server, which needs neither. A replica without an aggregator refuses connections.
-func (p *controlPlane) awaitStreams(ctx context.Context, node string) error {
-	addresses := p.aggregators.addresses()
+func (d *deployment) awaitStreams(ctx context.Context, node container) error {
+	addresses := d.addresses()
 	if len(addresses) == 0 {
 		return nil
 	}
-	return until(ctx, 10*readyPoll, "wait until "+node+" reaches the aggregators", func(ctx context.Context) (err error) {
+	return until(ctx, 10*readyPoll, "wait until "+string(node)+" reaches the aggregators", func(ctx context.Context) (err error) {
 		for _, address := range addresses {
 			ip, port, _ := net.SplitHostPort(address) // made by serveStreams
-			if _, err = p.container(node).exec(ctx, "timeout", "1", "bash", "-c", `exec 3<>"/dev/tcp/$0/$1"`, ip, port); err == nil || strings.Contains(err.Error(), "refused") {
+			if _, err = node.exec(ctx, "timeout", "1", "bash", "-c", `exec 3<>"/dev/tcp/$0/$1"`, ip, port); err == nil || strings.Contains(err.Error(), "refused") {
 				return nil
 			}
 		}

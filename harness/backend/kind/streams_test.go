@@ -90,7 +90,7 @@ func TestANodeWaitsForItsWayToTheAggregators(t *testing.T) {
 		p := &controlPlane{aggregators: newDeployment(aggregators, history.RoleAggregator, 2, "", nil)}
 		p.aggregators.replicas[0].streams, p.aggregators.replicas[1].streams = "10.96.0.7:9443", "10.96.0.8:9443"
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		if err := p.awaitStreams(ctx, "cp-1"); (err == nil) != c.well {
+		if err := p.aggregators.awaitStreams(ctx, p.container("cp-1")); (err == nil) != c.well {
 			t.Errorf("%s: %v", name, err)
 		}
 		cancel()
