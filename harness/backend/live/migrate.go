@@ -73,7 +73,9 @@ func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionR
 	for i, p := range all {
 		if at.limit != nil {
 			if err := at.limit.Wait(writing); err != nil {
-				group.Go(func() error { return fmt.Errorf("wait until %s/%s/%s may be written: %w", resource.GroupResource(), p.namespace, p.name, err) })
+				group.Go(func() error {
+					return fmt.Errorf("wait until %s/%s/%s may be written: %w", resource.GroupResource(), p.namespace, p.name, err)
+				})
 				break
 			}
 		}
