@@ -18,6 +18,7 @@ const (
 	StartMigration  Action = "StartMigration"  // Key, Resource: create the StorageVersionMigration
 	DropMigration   Action = "DropMigration"   // Resource: delete it
 	MarkMigrated    Action = "MarkMigrated"    // Key, Resource: annotate the key Secret
+	ForgetMigrated  Action = "ForgetMigrated"  // Key: take these annotations back
 	AskPreflight    Action = "AskPreflight"    // Hash: record that it needs a check
 	StartPreflight  Action = "StartPreflight"  // Hash, Key: create the pod
 	RecordPreflight Action = "RecordPreflight" // Hash, OK, RemoteKeyID: record the result
@@ -87,7 +88,9 @@ func decide(o Observed, alter func(Observed, File) File) (d Decision) {
 	}
 	revision, missing := o.converged()
 	if missing != "" {
-		d.rollout(o, missing)
+		if d.repeat(o); d.Step.Do == "" {
+			d.rollout(o, missing)
+		}
 		return d
 	}
 	deployed := o.Deployed[revision]
@@ -247,6 +250,30 @@ func (d *Decision) migrate(o Observed) {
 	d.wait(ForMigration, fmt.Sprintf("resources are being migrated to key %d", newest.ID))
 }
 
+// repeat gives up what was migrated, or is being migrated, while not all nodes run the same revision: a pod of an older one writes under an older key.
+func (d *Decision) repeat(o Observed) {
+	for _, k := range o.Keys {
+		outdated := o.outdated(k)
+		for _, r := range Resources() {
+			if m, ok := o.Migrations[r]; ok && m.Key == k.ID && (outdated || !k.Done()) {
+				d.Step = Step{Do: DropMigration, Resource: r}
+				return
+			}
+		}
+		if outdated {
+			d.Step = Step{Do: ForgetMigrated, Key: k.ID}
+			return
+		}
+	}
+}
+
+// outdated reports whether a node writes a resource that was migrated to a key with an older one.
+func (o Observed) outdated(k Key) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(o.Deployed)), func(f File) bool {
+		return slices.ContainsFunc(k.Migrated, func(r string) bool { return f.Layout(r).Write < k.ID })
+	})
+}
+
 // checked reports whether the desired encryption may be used. For a KMS, it runs the pre-flight check first.
 func (d *Decision) checked(o Observed) bool {
 	p, hash := o.Preflight, o.Desired.Hash
@@ -311,7 +338,7 @@ func (d Decision) stage(o Observed) string {
 	switch d.Step.Do {
 	case CreateKey, UpdateKey, AskPreflight, StartPreflight, RecordPreflight:
 		return "PreparingKey"
-	case StartMigration, DropMigration, MarkMigrated:
+	case StartMigration, DropMigration, MarkMigrated, ForgetMigrated:
 		return "Migrating"
 	case WriteTarget:
 		file = d.Step.File

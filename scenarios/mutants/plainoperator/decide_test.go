@@ -77,6 +77,16 @@ func TestDecide(t *testing.T) {
 		"a stuck roll-out whose plugin gets other credentials": {with(switching, func(o *Observed) {
 			o.Pods, o.Desired.Fingerprint, o.Preflight = o.Pods[:1], "new", Preflight{Asked: "h", Hash: "h", OK: true}
 		}), Decision{Step: Step{Do: UpdateKey, Key: 2}, Waiting: ForRollout, Message: "node b"}},
+		"a pod is away during a migration": {with(migrating, func(o *Observed) {
+			o.Pods, o.Migrations = o.Pods[:1], map[string]Migration{"secrets": {Key: 2}, "configmaps": {Key: 1}}
+		}), Decision{Step: Step{Do: DropMigration, Resource: "secrets"}}},
+		"a pod of an older revision after a migration": {with(at(file(2, 2, 1), vault, done, old), func(o *Observed) {
+			o.Deployed[4], o.Pods = file(1, 2, 1), []Pod{{"a", 5, true, false}, {"b", 4, true, false}}
+		}), Decision{Step: Step{Do: ForgetMigrated, Key: 2}}},
+		"a pod of an older revision that writes with the same key": {with(at(file(2, 2), vault, done, old), func(o *Observed) {
+			o.Deployed[4], o.Pods = file(2, 2, 1), []Pod{{"a", 5, true, false}, {"b", 4, true, false}}
+			o.Migrations = map[string]Migration{"secrets": {Key: 2, Succeeded: true}}
+		}), Decision{Waiting: ForRollout, Message: "revisions 4 and 5"}},
 		"a pod is away and nothing is to be done": {with(at(file(2, 2, 1), vault, done, old), func(o *Observed) { o.Pods = o.Pods[:1] }), Decision{}},
 		"the promotion": {switching, Decision{Step: Step{Do: WriteTarget, File: file(2, 2, 1)}}},
 		"a migration":   {migrating, Decision{Step: Step{Do: StartMigration, Key: 2, Resource: "configmaps"}}},

@@ -202,9 +202,20 @@ func Defects() []Defect {
 		{Name: "failed-migration-counts", Breaks: MigratedTrue, Caught: []string{"NO-DATA-LOSS"},
 			Mistake: "a migration that has ended taken for one that has succeeded",
 			wrong:   migrations(func(_ Observed, m *Migration) { m.Succeeded = m.Succeeded || m.Failed })},
+		{Name: "older-pod-in-a-migration", Seen: true, Breaks: MigratedTrue, Scenario: "operator-rollback-during-kms-to-kms", Caught: []string{"NO-DATA-LOSS"},
+			Mistake: "a migration that succeeded is taken as it is, also when a pod of an older revision served meanwhile and wrote with the key of before",
+			wrong: decides(func(o Observed, d *Decision) {
+				if _, missing := o.converged(); missing != "" && (d.Step.Do == DropMigration || d.Step.Do == ForgetMigrated) {
+					d.Step = Step{}
+				}
+			})},
 		{Name: "last-migration-counts", Breaks: MigratedTrue, Scenario: roundTrip, Caught: []string{"NO-DATA-LOSS"},
 			Mistake: "the write key's annotation is not read: the success of the switch before passes for that of this one",
-			wrong:   migrations(func(o Observed, m *Migration) { m.Key = o.Newest().ID })},
+			wrong: decides(func(o Observed, d *Decision) {
+				if m := o.Migrations[d.Step.Resource]; d.Step.Do == DropMigration && m.Key != o.Newest().ID && m.Succeeded {
+					d.Step = Step{Do: MarkMigrated, Key: o.Newest().ID, Resource: d.Step.Resource}
+				}
+			})},
 		{Name: "configmaps-not-migrated", Breaks: MigratedTrue, Scenario: roundTrip, Caught: []string{"NO-DATA-LOSS"},
 			Mistake: "the resources are a constant, and configmaps were added to the encryption later: secrets alone are migrated, and both are marked",
 			wrong: decides(func(o Observed, d *Decision) {

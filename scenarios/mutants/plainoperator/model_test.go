@@ -171,6 +171,10 @@ func (c *cluster) carry(s Step) error {
 		k := c.keys[s.Key]
 		k.Migrated = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(k.Migrated), s.Resource))))
 		c.keys[s.Key] = k
+	case ForgetMigrated:
+		k := c.keys[s.Key]
+		k.Migrated = nil
+		c.keys[s.Key] = k
 	case AskPreflight:
 		c.preflight.Asked, c.preflight.Hash, c.preflight.OK = s.Hash, "", false
 	case StartPreflight:
@@ -353,10 +357,26 @@ func (c *cluster) happen() {
 		top := len(c.revisions) - 1
 		c.nodes = append(c.nodes, &machine{name: "cp-4", serving: top, absent: true})
 		c.note("cp-4 joins")
+	case n == 38:
+		c.rollBack(c.some())
 	default:
 		c.now = c.now.Add(20 * time.Second)
 	}
 	c.judge()
+}
+
+// rollBack replaces a node's pod by one of the revision before, and the operator is told. No other revision is to be installed: no operator could
+// keep a node that cannot read the next key from meeting one that writes with it.
+func (c *cluster) rollBack(n *machine) {
+	if top := len(c.revisions) - 1; !n.ready || n.pod != top || n.pod < 2 || c.refused || !c.revisions[top].Equal(c.target) {
+		return
+	}
+	n.pod--
+	n.serving = n.pod
+	c.note("%s goes back to revision %d", n.name, n.pod)
+	for range 4 {
+		c.pass()
+	}
 }
 
 // settle ends what goes wrong, waits until nothing happens any more, and holds what is left against the request.

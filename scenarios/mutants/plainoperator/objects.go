@@ -205,6 +205,12 @@ func SetMigrated(s *corev1.Secret, resource, timestamp string) error {
 	return err
 }
 
+// ForgetMigration takes back what SetMigrated wrote.
+func ForgetMigration(s *corev1.Secret) {
+	delete(s.Annotations, migratedAnnotation)
+	delete(s.Annotations, timestampAnnotation)
+}
+
 // ReadKey reads a key Secret.
 func ReadKey(s *corev1.Secret) (Key, error) {
 	id, err := strconv.Atoi(s.Name[strings.LastIndex(s.Name, "-")+1:])

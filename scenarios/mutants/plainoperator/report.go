@@ -56,7 +56,7 @@ func Unread(err error) []Condition {
 	return all
 }
 
-// encrypted is judged by what nodes run. It is empty where they run different files: the condition stays as it was.
+// encrypted is judged by what nodes run. It is empty where they run different files that all encrypt: the condition stays as it was.
 func encrypted(o Observed) Condition {
 	revision, missing := o.converged()
 	newest := o.Newest()
@@ -67,6 +67,8 @@ func encrypted(o Observed) Condition {
 		return Condition{Encrypted, "False", "DecryptionCompleted", "all resources are stored in clear text"}
 	case newest.Mode == Identity:
 		return Condition{Encrypted, "False", "DecryptionInProgress", fmt.Sprintf("key %d has mode identity, and not all resources are migrated to it", newest.ID)}
+	case missing != "" && o.writesClearText():
+		return Condition{Encrypted, "False", "EncryptionInProgress", "not all nodes encrypt: " + missing}
 	case missing != "":
 		return Condition{Type: Encrypted}
 	}
@@ -76,6 +78,18 @@ func encrypted(o Observed) Condition {
 		}
 	}
 	return Condition{Encrypted, "True", "EncryptionCompleted", "all resources are encrypted: " + strings.Join(Resources(), ", ")}
+}
+
+// writesClearText reports whether a node stores objects of a resource in clear text.
+func (o Observed) writesClearText() bool {
+	for _, f := range o.Deployed {
+		for _, r := range Resources() {
+			if key, _ := o.Key(f.Layout(r).Write); key.ID == 0 || key.Mode == Identity {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // encrypts reports whether everything of a resource is under an encrypting key: it was migrated to one since clear text could be written.
@@ -99,7 +113,7 @@ func owner(a Action) string {
 		return KeyDegraded
 	case WriteTarget:
 		return StateDegraded
-	case StartMigration, DropMigration, MarkMigrated:
+	case StartMigration, DropMigration, MarkMigrated, ForgetMigrated:
 		return MigrationDegraded
 	case PruneKey:
 		return PruneDegraded

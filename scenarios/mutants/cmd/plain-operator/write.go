@@ -51,6 +51,11 @@ func (e *edge) carry(ctx context.Context, s snapshot, step plainoperator.Step) e
 		return e.updateKey(ctx, s, step.Key, func(key *corev1.Secret) error {
 			return plainoperator.SetMigrated(key, step.Resource, s.Now.UTC().Format(time.RFC3339))
 		})
+	case plainoperator.ForgetMigrated:
+		return e.updateKey(ctx, s, step.Key, func(key *corev1.Secret) error {
+			plainoperator.ForgetMigration(key)
+			return nil
+		})
 	case plainoperator.PruneKey:
 		if err := e.updateKey(ctx, s, step.Key, func(key *corev1.Secret) error {
 			key.Finalizers = slices.DeleteFunc(key.Finalizers, func(f string) bool { return f == plainoperator.Finalizer })
