@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -26,13 +24,6 @@ const operandUser = "kmsharness-operand"
 type operatorUnderTest struct {
 	*pods
 	cluster *operand.Cluster
-
-	mu sync.Mutex
-	// migrated are the resources that were written anew under a revision.
-	migrated struct {
-		under     int
-		resources []schema.GroupVersionResource
-	}
 }
 
 // podsUnderTest are the pods as the cluster around the operator handles them.
@@ -118,28 +109,15 @@ func (o *operatorUnderTest) program() error {
 	return nil
 }
 
-// Migrate implements operand.Pods. Everything is migrated when every encrypted resource was, under the same revision.
+// Migrate implements operand.Pods.
 func (o *operatorUnderTest) Migrate(ctx context.Context, resource schema.GroupVersionResource) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	under := o.newest()
-	if err := o.e.data.rewriteAll(ctx, resource, asInOpenShift()); err != nil {
-		return fmt.Errorf("migrate the data: %w", err)
-	}
-	if !o.migratedAll(under.revision, resource) {
-		return nil
-	}
-	o.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: under.providers})
-	return o.e.data.takeInventory(ctx)
+	return o.e.data.rewriteAll(ctx, resource, asInOpenShift())
 }
 
-// migratedAll notes that a resource was migrated under a revision, and reports whether all are.
-func (o *operatorUnderTest) migratedAll(under int, resource schema.GroupVersionResource) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.migrated.under != under {
-		o.migrated.under, o.migrated.resources = under, nil
-	}
-	o.migrated.resources = append(o.migrated.resources, resource)
-	return !slices.ContainsFunc(o.e.data.kinds(), func(k Encrypted) bool { return !slices.Contains(o.migrated.resources, k.Resource) })
+// Migrated implements operand.Pods.
+func (o *operatorUnderTest) Migrated(ctx context.Context) error {
+	o.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: o.newest().providers})
+	return o.e.data.takeInventory(ctx)
 }

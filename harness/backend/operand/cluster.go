@@ -20,6 +20,8 @@ type Pods interface {
 	operator.Executor
 	// Migrate writes every object of a resource anew, through the API.
 	Migrate(ctx context.Context, resource schema.GroupVersionResource) error
+	// Migrated is called when the operator says that every object lies under its newest key, and each time that it says so again after it did not.
+	Migrated(ctx context.Context) error
 	// Anew reports whether a pod is replaced for a revision, with everything that the revision has, and shown in the API by its kubelet.
 	Anew() bool
 }

@@ -28,6 +28,13 @@ type Installer struct {
 	mu        sync.Mutex
 	installed map[string]int
 	back      map[string]int // nodes that were rolled back, with the newest revision of that time: they stay until there is another
+	said      claim          // of the round before
+}
+
+// claim is what an operator says of a key that everything lies under. The zero claim: there is no such key.
+type claim struct {
+	key uint64
+	kek string
 }
 
 func newInstaller(o Options) *Installer {
@@ -106,7 +113,11 @@ func (i *Installer) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(i.roll(ctx, nodes), i.show(ctx, desired))
+	keys, err := i.readKeys(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(i.pass(ctx, desired, keys), i.roll(ctx, nodes), i.show(ctx, desired, keys))
 }
 
 // read reads what is wanted, and notes it. It is nil before there is anything.
@@ -204,8 +215,43 @@ func sameSet(a, b []uint64) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
+// readKeys reads the operator's keys.
+func (i *Installer) readKeys(ctx context.Context) (all []Key, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	keys, err := i.Client.CoreV1().Secrets(ManagedNamespace).List(ctx, metav1.ListOptions{LabelSelector: KeySelector})
+	if err != nil {
+		return nil, fmt.Errorf("list the keys: %w", err)
+	}
+	for n := range keys.Items {
+		if !strings.HasPrefix(keys.Items[n].Name, keyPrefix) {
+			continue
+		}
+		k, err := ReadKey(&keys.Items[n])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+// pass passes a claim on that is news: before a revision is installed that lacks a key because of it. What a migrator did is no claim: an operator may
+// know that it does not count.
+func (i *Installer) pass(ctx context.Context, desired *operated.RollOut, keys []Key) error {
+	before := i.said
+	i.said = claim{}
+	if newest := Newest(keys); newest.ID != 0 && desired != nil && newest.migrated(desired.Resources) {
+		i.said = claim{newest.ID, newest.MigratedKEK}
+	}
+	if i.said == before || i.said.key == 0 {
+		return nil
+	}
+	return i.Pods.Migrated(ctx)
+}
+
 // show writes the pods and the operator's node statuses as they are now, and passes on what the objects say.
-func (i *Installer) show(ctx context.Context, desired *operated.RollOut) error {
+func (i *Installer) show(ctx context.Context, desired *operated.RollOut, keys []Key) error {
 	nodes, err := i.Pods.Nodes(ctx)
 	if err != nil {
 		return fmt.Errorf("inspect the nodes: %w", err)
@@ -223,26 +269,12 @@ func (i *Installer) show(ctx context.Context, desired *operated.RollOut) error {
 	installed := maps.Clone(i.installed)
 	i.mu.Unlock()
 	rev, c := i.Current()
-	return errors.Join(i.mirrors.sync(ctx, nodes, installed, rev, c), i.observe(ctx, nodes, desired, installed))
+	return errors.Join(i.mirrors.sync(ctx, nodes, installed, rev, c), i.observe(ctx, nodes, desired, keys, installed))
 }
 
-func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, desired *operated.RollOut, installed map[string]int) error {
+func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, desired *operated.RollOut, keys []Key, installed map[string]int) error {
 	rev, c := i.Current()
-	o := Observed{Desired: desired, Revision: rev, Converged: true}
-	keys, err := i.Client.CoreV1().Secrets(ManagedNamespace).List(ctx, metav1.ListOptions{LabelSelector: KeySelector})
-	if err != nil {
-		return fmt.Errorf("list the keys: %w", err)
-	}
-	for n := range keys.Items {
-		if !strings.HasPrefix(keys.Items[n].Name, keyPrefix) {
-			continue
-		}
-		k, err := ReadKey(&keys.Items[n])
-		if err != nil {
-			return err
-		}
-		o.Keys = append(o.Keys, k)
-	}
+	o := Observed{Keys: keys, Desired: desired, Revision: rev, Converged: true}
 	all, err := i.Revisions(ctx)
 	if err != nil {
 		return err

@@ -11,10 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -170,10 +171,48 @@ func TestKeysByName(t *testing.T) {
 	secret := func(name string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ManagedNamespace, Name: name, Labels: map[string]string{revision.ComponentLabel: Component}}}
 	}
-	var seen *history.Decision
-	i := newInstaller(Options{Observed: func(d *history.Decision) { seen = d },
-		Client: fake.NewClientset(secret(revision.KeyName(staticpods.Component, 2)), secret(revision.ConfigName(staticpods.Component, 3)), secret(staticpods.DesiredName))})
-	if err := i.observe(t.Context(), nil, nil, nil); err != nil || seen.Key != 2 || len(seen.Keys) != 1 {
-		t.Errorf("%v, %+v", err, seen)
+	i := newInstaller(Options{Client: fake.NewClientset(secret(revision.KeyName(staticpods.Component, 2)), secret(revision.ConfigName(staticpods.Component, 3)), secret(staticpods.DesiredName))})
+	if keys, err := i.readKeys(t.Context()); err != nil || len(keys) != 1 || keys[0].ID != 2 {
+		t.Errorf("%v, %+v", err, keys)
+	}
+}
+
+// claimedPods counts what an operator says of its migrations.
+type claimedPods struct {
+	Pods
+	claims int
+}
+
+func (p *claimedPods) Migrated(context.Context) error { p.claims++; return nil }
+
+// An operator says that everything lies under a key by the annotation of the key, and may take that back.
+func TestClaims(t *testing.T) {
+	secrets, maps := schema.GroupResource{Resource: "secrets"}, schema.GroupResource{Resource: "configmaps"}
+	key := func(id uint64, kek string, migrated ...schema.GroupResource) Key {
+		return Key{ID: id, MigratedKEK: kek, Migrated: migrated}
+	}
+	both := &operated.RollOut{Resources: []string{"configmaps", "secrets"}}
+	pods := &claimedPods{}
+	i := newInstaller(Options{Pods: pods})
+	for n, c := range []struct {
+		keys    []Key
+		desired *operated.RollOut
+		claims  int // in all
+	}{
+		{nil, both, 0},
+		{[]Key{key(1, "")}, both, 0},
+		{[]Key{key(1, "", secrets, maps)}, nil, 0},
+		{[]Key{key(1, "", secrets)}, both, 0},
+		{[]Key{key(1, "", secrets, maps)}, both, 1},
+		{[]Key{key(1, "", secrets, maps)}, both, 1},
+		{[]Key{key(1, "", secrets, maps), key(2, "")}, both, 1},
+		{[]Key{key(1, "", secrets, maps), key(2, "a", secrets, maps)}, both, 2},
+		{[]Key{key(2, "a")}, both, 2}, // a pod of an older revision is back
+		{[]Key{key(2, "a", secrets, maps)}, both, 3},
+		{[]Key{key(2, "b", secrets, maps)}, both, 4}, // the KEK was rotated
+	} {
+		if err := i.pass(t.Context(), c.desired, c.keys); err != nil || pods.claims != c.claims {
+			t.Errorf("round %d: %v, %d claims, want %d", n, err, pods.claims, c.claims)
+		}
 	}
 }
