@@ -45,6 +45,7 @@ type pods struct {
 	named    map[string][]uint64 // keys in the files of API servers
 	denied   bool                // the next check fails
 	migrated []string
+	claims   int // how often the operator said that everything is migrated
 }
 
 func (p *pods) Anew() bool { return false }
@@ -124,6 +125,13 @@ func (p *pods) Migrate(_ context.Context, r schema.GroupVersionResource) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.migrated = append(p.migrated, r.Resource)
+	return nil
+}
+
+func (p *pods) Migrated(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.claims++
 	return nil
 }
 
@@ -377,6 +385,9 @@ func TestSwitches(t *testing.T) {
 	})
 	if got := slices.Compact(slices.Sorted(slices.Values(w.pods.migrated))); !slices.Equal(got, []string{"configmaps", "secrets"}) {
 		t.Errorf("%v were migrated", got)
+	}
+	if w.pods.claims == 0 {
+		t.Error("the annotation of no key said so")
 	}
 	key, err := w.client.CoreV1().Secrets(revision.Namespace).Get(t.Context(), "encryption-key-openshift-kube-apiserver-3", metav1.GetOptions{})
 	w.must(err)
