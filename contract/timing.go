@@ -50,6 +50,9 @@ func (t Timing) Validate() error {
 	return errors.Join(errs...)
 }
 
+// DialTimeout is how long a connection may take: W/4. A write that meets a silent API server, or one behind a load balancer, has time to try three more.
+func (t Timing) DialTimeout() time.Duration { return t.WriteTimeout / 4 }
+
 // DetectionBound is the most from a plugin's first failure to a rollup that shows it: I + J + R + W + A.
 func (t Timing) DetectionBound() time.Duration {
 	return t.Interval + t.Jitter + t.ProbeTimeout + t.WriteTimeout + t.AggregatorLatency

@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// DefaultDialTimeout is how long a load balancer waits for a member that does not answer at all before it tries the next.
-const DefaultDialTimeout = time.Second
-
 // LoadBalancer spreads new connections over its members in turn. It has no health checks: it tries the next member only
 // when a dial fails, like the simplest balancers in front of control planes. A connection stays with its member.
 type LoadBalancer struct {
@@ -34,12 +31,10 @@ var (
 	ErrClosed       = errors.New("it is closed")
 )
 
-// NewLoadBalancer opens a load balancer without members on a free port of 127.0.0.1. dialTimeout 0 means DefaultDialTimeout.
+// NewLoadBalancer opens a load balancer without members on a free port of 127.0.0.1. It waits for a member that does not answer at all for dialTimeout,
+// and then tries the next. A client that gives up before has lost its request.
 // The owner must Close it.
 func NewLoadBalancer(name string, dialTimeout time.Duration) (*LoadBalancer, error) {
-	if dialTimeout == 0 {
-		dialTimeout = DefaultDialTimeout
-	}
 	lb := &LoadBalancer{name: name, timeout: dialTimeout}
 	s, err := listen(name, "127.0.0.1:0", lb.handle)
 	if err != nil {

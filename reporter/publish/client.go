@@ -96,7 +96,7 @@ func rereadToken(c *rest.Config) {
 // API servers in turn. One that has gone silent is noticed before the next write, and one that was given up is tried again after an interval:
 // it may be the only one that is left.
 func Alternatives(t contract.Timing) altsvc.Options {
-	return altsvc.Options{DialTimeout: t.WriteTimeout / 4, PingAfter: t.WriteTimeout / 2, PingTimeout: t.WriteTimeout / 4, Block: t.Interval}
+	return altsvc.Options{DialTimeout: t.DialTimeout(), PingAfter: t.WriteTimeout / 2, PingTimeout: t.WriteTimeout / 4, Block: t.Interval}
 }
 
 // get reads the CR.

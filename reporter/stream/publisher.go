@@ -126,7 +126,7 @@ func (p *Publisher) Run(ctx context.Context) {
 
 // resolve is the addresses of all replicas, sorted, so that going round reaches each.
 func (p *Publisher) resolve(ctx context.Context) (addresses []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, DialTimeout(p.o.Timing))
+	ctx, cancel := context.WithTimeout(ctx, p.o.Timing.DialTimeout())
 	defer cancel()
 	for _, a := range p.o.Aggregators {
 		host, port, err := net.SplitHostPort(a)
@@ -145,9 +145,6 @@ func (p *Publisher) resolve(ctx context.Context) (addresses []string, err error)
 	return slices.Compact(addresses), nil
 }
 
-// DialTimeout bounds connecting to a replica. It leaves time to try three of them within the deadline of a write.
-func DialTimeout(t contract.Timing) time.Duration { return t.WriteTimeout / 4 }
-
 // stream holds one stream until it ends, and returns why.
 func (p *Publisher) stream(ctx context.Context, address string) error {
 	config, err := p.o.TLS()
@@ -162,7 +159,7 @@ func (p *Publisher) stream(ctx context.Context, address string) error {
 		return fmt.Errorf("dial aggregator %s: %w", address, err)
 	}
 	defer conn.Close()
-	opened := time.AfterFunc(DialTimeout(p.o.Timing), cancel) // until the connection stands
+	opened := time.AfterFunc(p.o.Timing.DialTimeout(), cancel) // until the connection stands
 	defer opened.Stop()
 	stream, err := healthv1.NewHealthServiceClient(conn).Report(ctx)
 	if err != nil {

@@ -44,7 +44,7 @@ func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 			return err
 		}
 		f := &aggregatedServers{controlPlane: p, Stub: s, dir: filepath.Join(p.dir, name), program: program, links: map[string]*netfault.Link{}}
-		if f.lb, err = netfault.NewLoadBalancer("service of "+name, 0); err != nil {
+		if f.lb, err = netfault.NewLoadBalancer("service of "+name, timing().DialTimeout()); err != nil {
 			return err
 		}
 		if p.shape.streams() {

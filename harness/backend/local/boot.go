@@ -96,7 +96,7 @@ func (p *controlPlane) makeControlPlane() (err error) {
 	if p.address, err = claimAddress(); err != nil {
 		return err
 	}
-	if p.lb, err = netfault.NewLoadBalancer("load balancer", 0); err != nil {
+	if p.lb, err = netfault.NewLoadBalancer("load balancer", timing().DialTimeout()); err != nil {
 		return err
 	}
 	if p.shape.streams() {

@@ -49,7 +49,7 @@ func (w *world) tryInstances(kube *server, members []*node, do func(*server, fun
 	aggregated := func() { w.tryInstances(kube, members[1:], do, done) }
 	switch {
 	case n.balanced.state == history.LinkCut:
-		kube.after(memberTimeout, aggregated)
+		kube.after(w.timing.DialTimeout(), aggregated)
 	case n.balanced.state == history.LinkReset || !n.server.accepts():
 		kube.after(leastLatency, aggregated)
 	default:

@@ -1,15 +1,10 @@
 package sim
 
 import (
-	"time"
-
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/kernel"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
-
-// memberTimeout is how long the load balancer of the local backend waits for a member that does not answer.
-const memberTimeout = time.Second
 
 // dialNode connects to the API server of a node, past the load balancer. A way on which nothing gets through is accepted by
 // nobody: done is never called.
@@ -105,14 +100,14 @@ func (b *balancer) tryMembers(front *link, members []*node, done func(*conn, err
 	}
 	switch {
 	case n.balanced.state == history.LinkCut || n.isolated: // a machine that is gone does not even refuse
-		b.after(memberTimeout, aggregated)
+		b.after(b.w.timing.DialTimeout(), aggregated)
 	case n.balanced.state == history.LinkMute:
 		established(&conn{unheard: true})
 	case n.balanced.state == history.LinkReset || !n.server.accepts():
 		b.after(leastLatency, aggregated)
 	default:
-		if wait := n.balanced.establishing(); wait > memberTimeout {
-			b.after(memberTimeout, aggregated)
+		if wait := n.balanced.establishing(); wait > b.w.timing.DialTimeout() {
+			b.after(b.w.timing.DialTimeout(), aggregated)
 		} else if wait > 0 {
 			b.after(wait, func() { established(&conn{server: n.server}) })
 		} else {

@@ -6,7 +6,6 @@ import (
 
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	streaming "github.com/kmsharness/kmsharness/reporter/stream"
 )
 
 // streamAttempt is the client of one attempt to stream.
@@ -45,7 +44,7 @@ func (st *statuses) attemptStream(a *scenario.Attempt, as *node) error {
 		t := &streamAttempt{}
 		err := st.e.within(requestTimeout, func(done func(error)) {
 			t.done = done
-			st.w.dialStream(as.reports, to, nil, streaming.DialTimeout(st.w.timing), func(c *conn, err error) {
+			st.w.dialStream(as.reports, to, nil, st.w.timing.DialTimeout(), func(c *conn, err error) {
 				if err != nil {
 					t.end(status.Error(codes.Unavailable, err.Error()))
 					return

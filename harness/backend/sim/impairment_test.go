@@ -134,11 +134,12 @@ func TestStaleList(t *testing.T) {
 		}
 	}
 	l.n.isolated = true
-	if c, took := dial(); c != nil || took < memberTimeout {
-		t.Errorf("%+v after %v, expected nothing after %v", c, took, memberTimeout)
+	within := l.w.timing.DialTimeout()
+	if c, took := dial(); c != nil || took < within {
+		t.Errorf("%+v after %v, expected nothing after %v", c, took, within)
 	}
 	b.stale = nil
-	if c, took := dial(); c == nil || c.server != added.server || took > memberTimeout {
+	if c, took := dial(); c == nil || c.server != added.server || took > within {
 		t.Errorf("%+v after %v, expected the one that is new", c, took)
 	}
 }

@@ -44,7 +44,7 @@ func (t *streamer) dial() {
 	}
 	t.to = replicas[i]
 	incarnation := t.r.incarnation
-	t.r.w.dialStream(t.r.node.reports, t.to, &t.r.proc, streaming.DialTimeout(t.r.w.timing), func(c *conn, err error) {
+	t.r.w.dialStream(t.r.node.reports, t.to, &t.r.proc, t.r.w.timing.DialTimeout(), func(c *conn, err error) {
 		if t.r.incarnation != incarnation {
 			if c != nil {
 				c.fail(errReset)

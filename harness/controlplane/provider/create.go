@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
+
+// memberTimeout is how long the load balancer waits for an API server that does not answer at all.
+const memberTimeout = time.Second
 
 // create leaves what it made in p for Destroy, also when it fails.
 func (p *Provider) create(ctx context.Context) error {
@@ -27,7 +31,7 @@ func (p *Provider) create(ctx context.Context) error {
 		return err
 	}
 	p.supervisor = process.New(process.Options{RunDir: p.dir.Path})
-	if p.balancer, err = netfault.NewLoadBalancer(p.name, 0); err != nil {
+	if p.balancer, err = netfault.NewLoadBalancer(p.name, memberTimeout); err != nil {
 		return err
 	}
 	p.cp, err = controlplane.New(controlplane.Options{
