@@ -104,7 +104,7 @@ func (i *installer) RollOut(_ context.Context, name string, rev int, file []byte
 }
 
 // Nodes implements operator.Executor. What is wanted of a pod counts as there, but for plugins that cannot run and for new settings of a plugin that runs:
-// the operator waits for what its plugins report and what its API server has loaded, as ever.
+// the operator waits for what its plugins report, and until the pod is complete whose API server has loaded a configuration.
 func (i *installer) Nodes(ctx context.Context) (map[string]core.Node, error) {
 	nodes, err := i.inPlace.Nodes(ctx)
 	for name, n := range nodes {
@@ -112,6 +112,8 @@ func (i *installer) Nodes(ctx context.Context) (map[string]core.Node, error) {
 		n.Reporter = i.revisions.of(name).sockets
 		if revision, plain := i.revisions.plain(name); plain {
 			n.Loaded = revision
+		} else {
+			n.Loaded = min(n.Loaded, i.revisions.configured(name))
 		}
 		nodes[name] = n
 	}

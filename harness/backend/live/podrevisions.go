@@ -111,6 +111,13 @@ func (r *podRevisions) plain(name string) (revision int, is bool) {
 	return has.config, r.given && has.config > 0 && has.file == nil
 }
 
+// configured is the revision of the encryption configuration of the pod that a node has; of the one that is being replaced until the next is complete.
+func (r *podRevisions) configured(name string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.has[name].config
+}
+
 // change changes what is wanted.
 func (r *podRevisions) change(name string, now time.Time, change func(*content)) {
 	r.mu.Lock()

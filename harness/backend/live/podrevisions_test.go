@@ -46,7 +46,13 @@ func TestPodRevisions(t *testing.T) {
 	r.change("cp-2", now, file(1))
 	now = now.Add(settle)
 	due("cp-1", "cp-2")
+	if has := r.configured("cp-1"); has != 0 {
+		t.Errorf("a pod that is not complete has configuration %d", has)
+	}
 	install("cp-1", 2)
+	if has := r.configured("cp-1"); has != 1 {
+		t.Errorf("the pod has configuration %d, expected 1", has)
+	}
 	due("cp-2")
 	r.change("cp-1", now, file(2))
 	now = now.Add(settle)
