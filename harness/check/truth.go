@@ -86,6 +86,7 @@ func (tr *truths) orLater(to time.Time, allowed []rollups, x expectation, report
 	if added == nil {
 		return allowed
 	}
+	allowed = slices.Clip(allowed) // others have it, too
 	for _, part := range tr.thresholds(span{to, to.Add(*added)}, reports, graces) {
 		for _, r := range tr.allowedAt(part.from.Add(part.length()/2), x, reports, graces) {
 			allowed = addRollups(allowed, r)

@@ -117,7 +117,7 @@ func (i *Installer) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(i.pass(ctx, desired, keys), i.roll(ctx, nodes), i.show(ctx, desired, keys))
+	return errors.Join(i.reportClaim(ctx, desired, keys), i.roll(ctx, nodes), i.show(ctx, desired, keys))
 }
 
 // read reads what is wanted, and notes it. It is nil before there is anything.
@@ -236,18 +236,20 @@ func (i *Installer) readKeys(ctx context.Context) (all []Key, err error) {
 	return all, nil
 }
 
-// pass passes a claim on that is news: before a revision is installed that lacks a key because of it. What a migrator did is no claim: an operator may
+// reportClaim reports a claim that is news: before a revision is installed that lacks a key because of it. What a migrator did is no claim: an operator may
 // know that it does not count.
-func (i *Installer) pass(ctx context.Context, desired *operated.RollOut, keys []Key) error {
-	before := i.said
-	i.said = claim{}
+func (i *Installer) reportClaim(ctx context.Context, desired *operated.RollOut, keys []Key) error {
+	var said claim
 	if newest := Newest(keys); newest.ID != 0 && desired != nil && newest.migrated(desired.Resources) {
-		i.said = claim{newest.ID, newest.MigratedKEK}
+		said = claim{newest.ID, newest.MigratedKEK}
 	}
-	if i.said == before || i.said.key == 0 {
-		return nil
+	if said != i.said && said.key != 0 {
+		if err := i.Pods.Migrated(ctx); err != nil {
+			return err
+		}
 	}
-	return i.Pods.Migrated(ctx)
+	i.said = said
+	return nil
 }
 
 // show writes the pods and the operator's node statuses as they are now, and passes on what the objects say.

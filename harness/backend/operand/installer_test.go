@@ -181,9 +181,10 @@ func TestKeysByName(t *testing.T) {
 type claimedPods struct {
 	Pods
 	claims int
+	fails  error
 }
 
-func (p *claimedPods) Migrated(context.Context) error { p.claims++; return nil }
+func (p *claimedPods) Migrated(context.Context) error { p.claims++; return p.fails }
 
 // An operator says that everything lies under a key by the annotation of the key, and may take that back.
 func TestClaims(t *testing.T) {
@@ -211,8 +212,17 @@ func TestClaims(t *testing.T) {
 		{[]Key{key(2, "a", secrets, maps)}, both, 3},
 		{[]Key{key(2, "b", secrets, maps)}, both, 4}, // the KEK was rotated
 	} {
-		if err := i.pass(t.Context(), c.desired, c.keys); err != nil || pods.claims != c.claims {
+		if err := i.reportClaim(t.Context(), c.desired, c.keys); err != nil || pods.claims != c.claims {
 			t.Errorf("round %d: %v, %d claims, want %d", n, err, pods.claims, c.claims)
 		}
+	}
+	news := []Key{key(3, "c", secrets, maps)}
+	pods.fails = errors.New("no inventory")
+	if err := i.reportClaim(t.Context(), both, news); !errors.Is(err, pods.fails) {
+		t.Errorf("error %v, want %v", err, pods.fails)
+	}
+	pods.fails = nil
+	if err := i.reportClaim(t.Context(), both, news); err != nil || pods.claims != 6 { // once more: nobody has heard of it
+		t.Errorf("%v, %d claims, want 6", err, pods.claims)
 	}
 }
