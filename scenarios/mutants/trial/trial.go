@@ -40,11 +40,13 @@ type Options struct {
 // seed of every run: a mutant must be caught without luck.
 const seed = 1
 
-// limit is for one mutant on a real control plane: a boot, a scenario of some ten seconds, and room for a busy machine. On kind a cluster is made, and each
-// revision of the pods takes a minute: an expectation that fails does so after 16 minutes.
+// limit is for one mutant on a real control plane: a boot, a scenario of some ten seconds, and room for a busy machine. An operator that is a program
+// is waited for by expectations of two minutes each. On kind a cluster is made, and each revision of the pods takes a minute: an expectation that fails does
+// so after 16 minutes.
 const (
-	limit       = 3 * time.Minute
-	limitOnKind = 30 * time.Minute
+	limit            = 3 * time.Minute
+	limitOfOperators = 6 * time.Minute
+	limitOnKind      = 30 * time.Minute
 )
 
 // Outcome is what became of a mutant.
@@ -89,6 +91,9 @@ func execute(ctx context.Context, m mutants.Mutant, o Options) (r result.Result,
 	}
 	s, bound := o.Scenarios[i], limit
 	b, err := subject(m, o.Programs)
+	if m.Options(o.Programs).OperatorCommand != "" {
+		bound = limitOfOperators
+	}
 	if o.Kind {
 		on := choose.Options{Options: m.Options(o.Programs)}
 		s, bound = on.Fit(s, kind.Name).Scenario, limitOnKind
