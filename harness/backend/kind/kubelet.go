@@ -23,8 +23,8 @@ const (
 	maxPods = 16 << 20
 )
 
-// kubelet is a client of the kubelet of the node with an address. A kubelet uses the API server of its own node, so what it says of a pod that keeps this API server from
-// starting can be read nowhere else. Kubeadm signs the kubelet's certificate with nothing that is known here.
+// kubelet is a client of the kubelet of the node with an address. A kubelet uses the API server of its own node, so what it says of a pod that keeps this API
+// server from starting can be read nowhere else. Kubeadm signs the kubelet's certificate with nothing that is known here.
 func kubelet(a controlplane.Authority, address string) (url string, client *http.Client, err error) {
 	url = "https://" + address + ":" + portKubelet
 	config, err := a.AdminConfig(url)
