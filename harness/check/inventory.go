@@ -121,7 +121,7 @@ func judgeInventory(v *Facts, f *Finding) {
 }
 
 func (k *keepers) judgeUnder(f *Finding, e *history.Event, u history.Under) {
-	lies := number(int64(u.Count)) + " " + e.StorageInventory.Resource + " lie under " + u.Provider + ", such as " + u.Example
+	lies := number(int64(u.Count)) + " objects lie under " + u.Provider + ", such as " + u.Example
 	for _, n := range k.nodes() {
 		if !slices.Contains(k.configured[n], u.Provider) {
 			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: n, Seen: lies, Allowed: "the providers that the API server of " + n + " was told: " + strings.Join(k.configured[n], ", ")})
