@@ -50,7 +50,8 @@ func (t Timing) Validate() error {
 	return errors.Join(errs...)
 }
 
-// DialTimeout is how long a connection may take: W/4. A write that meets a silent API server, or one behind a load balancer, has time to try three more.
+// DialTimeout is how long a connection may take: W/4. A write that meets a silent API server behind a load balancer has three quarters of its time
+// left for the others.
 func (t Timing) DialTimeout() time.Duration { return t.WriteTimeout / 4 }
 
 // DetectionBound is the most from a plugin's first failure to a rollup that shows it: I + J + R + W + A.

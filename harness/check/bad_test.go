@@ -233,7 +233,7 @@ func hashed(provider string, all several) several {
 func moved(to string) *history.Encryption { return configured("", "migrated", to) }
 
 func under(providers ...string) *history.StorageInventory {
-	c := &history.StorageInventory{Resource: "secrets"}
+	c := &history.StorageInventory{}
 	for _, p := range providers {
 		c.Under = append(c.Under, history.Under{Provider: p, Count: 2, Example: "secrets/ns/a"})
 	}

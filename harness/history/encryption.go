@@ -23,7 +23,6 @@ type Encryption struct {
 
 // StorageInventory is how all objects of a resource lie in etcd, read past every API server.
 type StorageInventory struct {
-	Resource string `json:"resource"` // plural: "secrets"
 	// Under counts them by provider and key.
 	Under []Under `json:"under"`
 }

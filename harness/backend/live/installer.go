@@ -110,11 +110,7 @@ func (i *installer) Nodes(ctx context.Context) (map[string]core.Node, error) {
 	for name, n := range nodes {
 		n.Plugins, n.Waiting = i.revisions.plugins(name)
 		n.Reporter = i.revisions.of(name).sockets
-		if revision, plain := i.revisions.plain(name); plain {
-			n.Loaded = revision
-		} else {
-			n.Loaded = min(n.Loaded, i.revisions.configured(name))
-		}
+		n.Loaded = i.revisions.loaded(name, n.Loaded)
 		nodes[name] = n
 	}
 	return nodes, err

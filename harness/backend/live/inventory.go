@@ -20,7 +20,7 @@ func (ds *dataset) takeInventory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ds.e.record(&history.StorageInventory{Resource: ds.e.objects.name(), Under: all})
+	ds.e.record(&history.StorageInventory{Under: all})
 	return nil
 }
 

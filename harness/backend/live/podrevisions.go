@@ -103,19 +103,16 @@ func (r *podRevisions) plugins(name string) (all map[uint64]config.Plugin, waiti
 	return all, maps.Clone(r.waits[name])
 }
 
-// plain returns the revision of a node's pod, if it has no encryption configuration and its number was given.
-func (r *podRevisions) plain(name string) (revision int, is bool) {
+// loaded is the revision of the encryption configuration that a node's API server has, of which it says itself that it has loaded the revision said: that
+// of the pod before until the next one is complete. A pod without a configuration, whose number was given, has nothing to load.
+func (r *podRevisions) loaded(name string, said int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	has := r.has[name]
-	return has.config, r.given && has.config > 0 && has.file == nil
-}
-
-// configured is the revision of the encryption configuration of the pod that a node has; of the one that is being replaced until the next is complete.
-func (r *podRevisions) configured(name string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.has[name].config
+	if r.given && has.config > 0 && has.file == nil {
+		return has.config
+	}
+	return min(said, has.config)
 }
 
 // change changes what is wanted.

@@ -46,12 +46,14 @@ func TestPodRevisions(t *testing.T) {
 	r.change("cp-2", now, file(1))
 	now = now.Add(settle)
 	due("cp-1", "cp-2")
-	if has := r.configured("cp-1"); has != 0 {
-		t.Errorf("a pod that is not complete has configuration %d", has)
+	if loaded := r.loaded("cp-1", 1); loaded != 0 {
+		t.Errorf("a pod that is not complete has loaded revision %d", loaded)
 	}
 	install("cp-1", 2)
-	if has := r.configured("cp-1"); has != 1 {
-		t.Errorf("the pod has configuration %d, expected 1", has)
+	for said, want := range []int{0, 1, 1} {
+		if loaded := r.loaded("cp-1", said); loaded != want {
+			t.Errorf("an API server that says %d has loaded revision %d, expected %d", said, loaded, want)
+		}
 	}
 	due("cp-2")
 	r.change("cp-1", now, file(2))
@@ -183,9 +185,10 @@ func TestGivenRevisions(t *testing.T) {
 	r, now := newPodRevisions(), time.Unix(0, 0)
 	r.given = true
 	for _, c := range []struct {
-		number int
-		file   []byte
-	}{{2, nil}, {5, []byte("file")}, {6, []byte("file")}} {
+		number       int
+		file         []byte
+		said, loaded int
+	}{{2, nil, 0, 2}, {5, []byte("file"), 0, 0}, {6, []byte("file"), 6, 6}} {
 		r.change("cp-1", now, func(is *content) { is.config, is.file = c.number, c.file })
 		now = now.Add(settled)
 		if due := r.due(now, nil); len(due) != 1 {
@@ -195,8 +198,8 @@ func TestGivenRevisions(t *testing.T) {
 		if r.installed("cp-1", want, nil); number != c.number {
 			t.Errorf("revision %d is number %d", c.number, number)
 		}
-		if got, plain := r.plain("cp-1"); plain != (c.file == nil) || got != c.number {
-			t.Errorf("revision %d: %d %t", c.number, got, plain)
+		if loaded := r.loaded("cp-1", c.said); loaded != c.loaded {
+			t.Errorf("revision %d: loaded is %d, expected %d", c.number, loaded, c.loaded)
 		}
 	}
 }

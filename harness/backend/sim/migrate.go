@@ -105,7 +105,7 @@ func (ds *dataset) migrateData() error {
 
 // takeInventory looks at every secret in etcd, and records by which keys they are encrypted.
 func (ds *dataset) takeInventory() {
-	ds.w.record("backend", &history.StorageInventory{Resource: ds.w.encrypts.name, Under: ds.under()})
+	ds.w.record("backend", &history.StorageInventory{Under: ds.under()})
 }
 
 // under are the keys by which the secrets in etcd are encrypted.

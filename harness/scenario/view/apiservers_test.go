@@ -23,7 +23,7 @@ func TestFurtherAPIServer(t *testing.T) {
 		{APIServer: name, Process: &history.Process{Role: history.RolePlugin, APIServer: name, Node: "cp-1", KeyID: "1", State: history.ProcessKilled}},
 		{APIServer: name, Data: &history.Data{Op: history.DataWritten, OK: true, Object: "flunders.wardle.example.com/default/a"}},
 		{APIServer: name, Encryption: &history.Encryption{Node: "cp-1", State: history.EncryptionConfigured, Providers: []string{"kms-1", "identity"}}},
-		{APIServer: name, StorageInventory: &history.StorageInventory{Resource: "flunders", Under: []history.Under{{Provider: "kms-1", KEKID: "kek-o", Count: 4}}}},
+		{APIServer: name, StorageInventory: &history.StorageInventory{Under: []history.Under{{Provider: "kms-1", KEKID: "kek-o", Count: 4}}}},
 		{APIServer: "nobody", Data: &history.Data{Op: history.DataWritten, OK: true, Object: "x"}},
 	}...)
 	head := *events(t)[0].Run

@@ -69,8 +69,8 @@ func events(t *testing.T) []history.Event {
 		{Encryption: &history.Encryption{Node: "cp-1", State: history.EncryptionConfigured, Providers: []string{"aescbc-2", "kms-1", "identity"}}},
 		{Encryption: &history.Encryption{Node: "cp-1", State: history.EncryptionLoaded, Providers: []string{"aescbc-2", "kms-1", "identity"}}},
 		{Encryption: &history.Encryption{Node: "cp-2", State: history.EncryptionConfigured, Providers: []string{"aescbc-2", "kms-1", "identity"}}},
-		{StorageInventory: &history.StorageInventory{Resource: "secrets", Under: []history.Under{{Provider: "kms-1", KEKID: "a", Count: 9}}}},
-		{StorageInventory: &history.StorageInventory{Resource: "secrets", Under: []history.Under{{Provider: "aescbc-2", Count: 2}, {Provider: "kms-1", KEKID: "a", Count: 3}, {Provider: "kms-1", KEKID: "b", Count: 4}}}},
+		{StorageInventory: &history.StorageInventory{Under: []history.Under{{Provider: "kms-1", KEKID: "a", Count: 9}}}},
+		{StorageInventory: &history.StorageInventory{Under: []history.Under{{Provider: "aescbc-2", Count: 2}, {Provider: "kms-1", KEKID: "a", Count: 3}, {Provider: "kms-1", KEKID: "b", Count: 4}}}},
 	}
 }
 

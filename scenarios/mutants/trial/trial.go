@@ -40,8 +40,8 @@ type Options struct {
 // seed of every run: a mutant must be caught without luck.
 const seed = 1
 
-// limit is for one mutant on a real control plane: a boot, a scenario of some ten seconds, and room for a busy machine. An operator that is a program
-// is waited for by expectations of two minutes each. On kind a cluster is made, and each revision of the pods takes a minute: an expectation that fails does
+// limit is for one mutant on a real control plane: a boot, a scenario of some ten seconds, and room for a busy machine. A scenario waits up to two
+// minutes at a time for an operator that is a program. On kind a cluster is made, and each revision of the pods takes a minute: an expectation that fails does
 // so after 16 minutes.
 const (
 	limit            = 3 * time.Minute
@@ -91,7 +91,7 @@ func execute(ctx context.Context, m mutants.Mutant, o Options) (r result.Result,
 	}
 	s, bound := o.Scenarios[i], limit
 	b, err := subject(m, o.Programs)
-	if m.Options(o.Programs).OperatorCommand != "" {
+	if !m.Simulated() && m.Options(o.Programs).OperatorCommand != "" {
 		bound = limitOfOperators
 	}
 	if o.Kind {
