@@ -168,13 +168,14 @@ func run(ctx context.Context, s *scenario.Scenario) {
 		execute = engine.ExecuteAgain
 	}
 	fit := settings.sut.Fit(s, booted.Name())
+	steps, preparing := progress(s)
 	r := execute(ctx, booted, fit.Scenario, engine.Execution{
 		NotAfter: notAfter, Unsupported: fit.Unsupported, Notes: fit.Notes,
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
-			Reproduce: reproduce(s), Progress: progress(s), SourceOnly: settings.sut.SourceOnly(), Plugin: settings.sut.Plugin.Implementation(), Operator: settings.sut.OperatorUnderTest(), KeepGoing: settings.keepGoing,
+			Reproduce: reproduce(s), Progress: steps, SourceOnly: settings.sut.SourceOnly(), Plugin: settings.sut.Plugin.Implementation(), Operator: settings.sut.OperatorUnderTest(), KeepGoing: settings.keepGoing,
 		},
-		Out: settings.out, Artifacts: engine.Artifacts(settings.artifacts), Preparing: func(line string) { say("%-40s %s", s.Name, line) },
+		Out: settings.out, Artifacts: engine.Artifacts(settings.artifacts), Preparing: preparing,
 	})
 	switch r.Status {
 	case result.Passed:
@@ -205,9 +206,26 @@ func say(format string, args ...any) {
 	}
 }
 
-// progress goes to Ginkgo's writer: it is shown for specs that fail.
-func progress(s *scenario.Scenario) func(string) {
-	return func(line string) { fmt.Fprintf(GinkgoWriter, "%s: %s\n", s.Name, line) }
+// silence is how long a scenario may run before its steps are told as well: most have ended by then.
+const silence = time.Minute
+
+// progress goes to Ginkgo's writer, which is shown for specs that fail. How a scenario is prepared is told at once, and so are the steps of one that
+// takes longer than silence.
+func progress(s *scenario.Scenario) (steps, preparing func(string)) {
+	began := time.Now()
+	write := func(line string) { fmt.Fprintf(GinkgoWriter, "%s: %s\n", s.Name, line) }
+	tell := func(line string) {
+		write(line)
+		say("%-40s %s", s.Name, line)
+	}
+	steps = func(line string) {
+		if time.Since(began) < silence {
+			write(line)
+			return
+		}
+		tell(line)
+	}
+	return steps, tell
 }
 
 func reproduce(s *scenario.Scenario) string {

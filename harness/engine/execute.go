@@ -42,7 +42,7 @@ type Execution struct {
 	Unsupported, Notes []string
 	// Again marks the result as that of a second try, with nothing beside it (ExecuteAgain).
 	Again bool
-	// Preparing receives, beside Progress, what the backend tells while it prepares the environment, which can take minutes.
+	// Preparing, where it is set, receives in place of Progress what the backend tells while it prepares the environment, which can take minutes.
 	Preparing func(string)
 }
 
@@ -93,10 +93,7 @@ func (x Execution) preparing() func(string) {
 	if x.Preparing == nil {
 		return x.Progress
 	}
-	return func(line string) {
-		x.Progress(line)
-		x.Preparing(line)
-	}
+	return x.Preparing
 }
 
 func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, dir string, r *result.Result) (err error) {
