@@ -48,9 +48,9 @@ func death(e history.Event, watched []string) (text, node string) {
 	return name + " ended by itself", p.Node
 }
 
-// watchedRoles die only when told to. A fake plugin may be told by a fault, and etcd is no part of what is tested.
+// watchedRoles end only when told to. A fake plugin may be told by a fault, and etcd is no part of what is tested.
 func watchedRoles() []string {
-	return []string{history.RoleAPIServer, history.RoleReporter, history.RoleAggregator}
+	return []string{history.RoleAPIServer, history.RoleReporter, history.RoleAggregator, history.RoleOperator}
 }
 
 // watchedContainer: of a node, or of a pod the containers of the same roles. Plugins' are named after them, and so is etcd's.

@@ -55,6 +55,7 @@ func TestDeathsNobodyAskedFor(t *testing.T) {
 		"another node was removed":   {withDeath(died("cp-2", pod, "kube-apiserver"), history.Action{Verb: "node", Params: map[string]any{"remove": "cp-3"}}), "no action asked for that"},
 		"a reporter ended by itself": {withDeath(&history.Process{Role: history.RoleReporter, Node: "cp-2", State: history.ProcessExited, Detail: "exit status 2"}), `reporter/cp-2 ended by itself ("exit status 2")`},
 		"an aggregator":              {withDeath(&history.Process{Role: history.RoleAggregator, Instance: 2, State: history.ProcessExited}), "aggregator 2 ended by itself"},
+		"an operator":                {withDeath(&history.Process{Role: history.RoleOperator, State: history.ProcessExited, Detail: "exit code 1"}), `operator ended by itself ("exit code 1")`},
 		"a plugin":                   {withDeath(&history.Process{Role: history.RolePlugin, Node: "cp-2", KeyID: "9", State: history.ProcessExited}), ""},
 		"a stopped reporter":         {withDeath(&history.Process{Role: history.RoleReporter, Node: "cp-2", State: history.ProcessStopped}), ""},
 	} {

@@ -3,8 +3,8 @@ package page
 import "slices"
 
 // beside are the kinds of rows that matter only when something happens in them.
-var beside = []rowKind{rowHarness, rowAggregator, rowAggregatorWrites, rowForeign, rowAPIServer, rowPlugin, rowReporter, rowEnvelopeCalls, rowMetrics,
-	rowLoadBalancer, rowEtcd, rowRemoteKMS, rowHops}
+var beside = []rowKind{rowHarness, rowAggregator, rowAggregatorWrites, rowOperator, rowForeign, rowAPIServer, rowPlugin, rowReporter, rowEnvelopeCalls,
+	rowMetrics, rowLoadBalancer, rowEtcd, rowRemoteKMS, rowHops}
 
 // markDull finds the rows beside the point in which all was well: no mark, and nothing but good news. The more there is to see, the less is
 // seen.

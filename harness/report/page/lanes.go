@@ -42,6 +42,7 @@ const (
 	rowClusterOperator
 	rowAggregator
 	rowAggregatorWrites
+	rowOperator
 	rowForeign
 	rowAnswers
 	rowReport
@@ -138,6 +139,7 @@ var rowTexts = map[rowKind]struct{ title, help string }{
 	rowClusterOperator:  {"CO %", "The condition of the ClusterOperator."},
 	rowAggregator:       {"aggregator %", "The process of the aggregator."},
 	rowAggregatorWrites: {"its requests", "API requests of the aggregator; writes are tall."},
+	rowOperator:         {"operator", "The process of the operator of the API server."},
 	rowForeign:          {"other changes", "Changes of the watched objects by others."},
 	rowAnswers:          {"plugin % says", "What the plugin answered to Status, from its own journal."},
 	rowReport:           {"report %", "What the operator CR says of this plugin."},

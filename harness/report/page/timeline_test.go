@@ -91,6 +91,7 @@ func TestLanes(t *testing.T) {
 	s.at(1.3, &history.Request{User: contract.ReporterIdentity("cp-2"), Verb: "patch", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", Code: 403, Message: "no", APIServer: "cp-1"})
 	s.at(1.4, &history.Link{From: "aggregator", To: "load-balancer", State: history.LinkCut})
 	s.at(1.5, &history.Process{Role: history.RoleReporter, Node: "cp-2", State: history.ProcessKilled})
+	s.at(1.6, &history.Process{Role: history.RoleOperator, State: history.ProcessExited, Detail: "exit code 1"})
 	tl := page.NewTimeline(s.end(3), check.Verdict{}, 0)
 	var lanes []string
 	for _, g := range tl.Groups {
@@ -109,6 +110,7 @@ func TestLanes(t *testing.T) {
 		{"node/cp-2", "report 1", page.Warn, "report of cp-2/1: unhealthy sealed"},
 		{"node/cp-2", "writes", page.Bad, "403 no, at cp-1"},
 		{"node/cp-2", "reporter", page.Off, "reporter cp-2 killed"},
+		{"rollups", "operator", page.Bad, "operator exited: exit code 1"},
 		{"network", "aggregator → load-balancer", page.Bad, "cut"},
 	} {
 		found := false

@@ -10,7 +10,7 @@ import (
 
 // process is a change of a process, in the row of what it is.
 func (b *builder) process(at time.Time, p history.Process, index int) word {
-	w := word{at: placeOfProcess(p), class: classOfProcess(p.State), text: strings.Join([]string{p.Role, nameOf(p), p.State}, " ")}
+	w := word{at: placeOfProcess(p), class: classOfProcess(p.State), text: strings.Join(append(strings.Fields(p.Role+" "+nameOf(p)), p.State), " ")}
 	if p.Detail != "" {
 		w.text += ": " + p.Detail
 	}
@@ -41,6 +41,8 @@ func placeOfProcess(p history.Process) place {
 		return place{lane: laneNode, node: p.Node, row: rowNode}
 	case history.RoleAggregator:
 		return place{lane: laneRollups, row: rowAggregator, of: strings.TrimPrefix(strconv.Itoa(p.Instance), "0")}
+	case history.RoleOperator:
+		return place{lane: laneRollups, row: rowOperator}
 	case history.RoleLoadBalancer:
 		return place{lane: laneNetwork, row: rowLoadBalancer}
 	case history.RoleRemoteKMS:
