@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -19,8 +22,8 @@ import (
 
 const (
 	portKubelet = "10250"
-	// maxPods bounds the answer of a kubelet in bytes: a node has some ten pods, of some 10 kB each.
-	maxPods = 16 << 20
+	// maxAnswer bounds the answer of a kubelet in bytes: a node has some ten pods, of some 10 kB each, and 250 kB of metrics.
+	maxAnswer = 16 << 20
 )
 
 // kubelet is a client of the kubelet of the node with an address. A kubelet uses the API server of its own node, so what it says of a pod that keeps this API
@@ -45,7 +48,45 @@ authorization: {mode: AlwaysAllow}
 
 // kubeletPods are the pods of a node, as its kubelet has them.
 func kubeletPods(ctx context.Context, url string, client *http.Client) (*corev1.PodList, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/pods", nil)
+	text, err := askKubelet(ctx, client, url+"/pods")
+	if err != nil {
+		return nil, err
+	}
+	var pods corev1.PodList
+	if err := json.Unmarshal(text, &pods); err != nil {
+		return nil, fmt.Errorf("%s/pods: %w", url, err)
+	}
+	return &pods, nil
+}
+
+// workingPods is the metric of a kubelet for the pods that it has something to do for. It is set at the end of each round of its housekeeping.
+const workingPods = "kubelet_working_pods"
+
+// endingStaticPods is how many static pods a kubelet has something to do for that have no manifest any more. One that has no such metric has none.
+func endingStaticPods(ctx context.Context, url string, client *http.Client) (n int, err error) {
+	text, err := askKubelet(ctx, client, url+"/metrics")
+	if err != nil {
+		return 0, err
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return 0, fmt.Errorf("%s/metrics: %w", url, err)
+	}
+	for _, m := range families[workingPods].GetMetric() {
+		is := map[string]string{}
+		for _, l := range m.GetLabel() {
+			is[l.GetName()] = l.GetValue()
+		}
+		if is["config"] == "orphan" && is["static"] == "true" {
+			n += int(m.GetGauge().GetValue())
+		}
+	}
+	return n, nil
+}
+
+func askKubelet(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -54,18 +95,14 @@ func kubeletPods(ctx context.Context, url string, client *http.Client) (*corev1.
 		return nil, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxPods))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("%s/pods: %w", url, err)
+		return nil, fmt.Errorf("%s: %w", url, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s/pods: %s: %.200s", url, response.Status, text)
+		return nil, fmt.Errorf("%s: %s: %.200s", url, response.Status, text)
 	}
-	var pods corev1.PodList
-	if err := json.Unmarshal(text, &pods); err != nil {
-		return nil, fmt.Errorf("%s/pods: %w", url, err)
-	}
-	return &pods, nil
+	return text, nil
 }
 
 // revisedPod is the pod of a name and revision, if the kubelet has it. The one of the revision before may be there as well.

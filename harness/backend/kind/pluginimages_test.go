@@ -176,6 +176,26 @@ func TestKubeletPods(t *testing.T) {
 	}
 }
 
+// A static pod without a manifest ends in the kubelet some time after its containers.
+func TestEndingStaticPods(t *testing.T) {
+	const gauge = "# TYPE kubelet_working_pods gauge\n"
+	for text, want := range map[string]int{
+		"": 0,
+		gauge + `kubelet_working_pods{config="desired",lifecycle="terminating",static="true"} 4` + "\n": 0,
+		gauge + `kubelet_working_pods{config="orphan",lifecycle="terminated",static=""} 3` + "\n":       0,
+		gauge + `kubelet_working_pods{config="orphan",lifecycle="terminating",static="true"} 1` + "\n" +
+			`kubelet_working_pods{config="orphan",lifecycle="terminated",static="true"} 1` + "\n": 2,
+		"{": -1,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }))
+		n, err := endingStaticPods(t.Context(), server.URL, server.Client())
+		if (err != nil) != (want < 0) || err == nil && n != want {
+			t.Errorf("%q: %d, %v, expected %d", text, n, err, want)
+		}
+		server.Close()
+	}
+}
+
 // A plugin for which the operator chose an image runs from it, and with a path that cannot be written where that is its fault.
 func TestSpecWithImages(t *testing.T) {
 	const chosen = "registry.example.com/kms/newer@sha256:11"

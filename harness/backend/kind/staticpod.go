@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -106,15 +107,27 @@ func (p *staticPods) end(ctx context.Context, n *live.Node, kill bool) error {
 	if err := units.killed(at, pod, "with its pod"); err != nil {
 		return err
 	}
-	return until(ctx, readyPoll, "wait until the kubelet has forgotten it", c.forgetsPod)
+	url, client, err := kubelet(p.controlPlane.Authority, p.controlPlane.address(n.Name))
+	if err != nil {
+		return err
+	}
+	return until(ctx, readyPoll, "wait until the kubelet has forgotten it", func(ctx context.Context) error { return c.forgetsPod(ctx, url, client) })
 }
 
-// forgetsPod returns an error as long as the kubelet keeps the folder of a static pod of an API server that has ended. One with the same name that
-// comes before is not looked at again for 10 to 15 s: the backOffPeriod of the kubelet's pod workers.
-func (c container) forgetsPod(ctx context.Context) error {
+// forgetsPod returns an error as long as the kubelet keeps the folder of a static pod of an API server that has ended, or a worker for it, which may
+// end with the next round of its housekeeping, 2 s later. A pod with the same name that comes before is not looked at again for 10 to 15 s: the
+// backOffPeriod of the kubelet's pod workers.
+func (c container) forgetsPod(ctx context.Context, kubelet string, client *http.Client) error {
 	folders, err := c.exec(ctx, "find", "/var/lib/kubelet/pods", "-mindepth", "3", "-maxdepth", "3", "-name", sidecar.APIServerContainer)
-	if err == nil && folders != "" {
-		err = fmt.Errorf("%s is there", folders)
+	if err != nil {
+		return err
+	}
+	if folders != "" {
+		return fmt.Errorf("%s is there", folders)
+	}
+	n, err := endingStaticPods(ctx, kubelet, client)
+	if err == nil && n > 0 {
+		err = fmt.Errorf("%d static pods are ending", n)
 	}
 	return err
 }
