@@ -21,7 +21,7 @@ type Encryption struct {
 	Plugins map[string]string `json:"plugins,omitempty"`
 }
 
-// StorageInventory is how all objects of a resource lie in etcd, read past every API server.
+// StorageInventory is how all objects of the encrypted resources lie in etcd, read past every API server.
 type StorageInventory struct {
 	// Under counts them by provider and key.
 	Under []Under `json:"under"`
