@@ -11,20 +11,27 @@ func (tr *truths) unexplained(s span, judged spans, accepts func(truth) bool) sp
 	var explained []span
 	for _, t := range tr.near(s) {
 		if t.open || accepts(t) {
-			explained = append(explained, t.grow(tr.facts.tolerance(), tr.facts.latency()))
+			explained = append(explained, t.span)
 		}
 	}
 	return judged.clip(s).and(merged(explained).not(s))
 }
 
-// truthsNear are the truths that may explain what stands in s.
+// near are the truths that may explain what stands in s. Their spans are when they may be said.
 func (tr *truths) near(s span) []truth {
-	i := sort.Search(len(tr.all), func(i int) bool { return tr.all[i].to.Add(tr.facts.latency()).After(s.from) })
-	j := i
-	for j < len(tr.all) && tr.all[j].from.Add(-tr.facts.tolerance()).Before(s.to) {
-		j++
+	var out []truth
+	tolerance, latency := tr.facts.tolerance(), tr.facts.latency()
+	i := sort.Search(len(tr.all), func(i int) bool { return tr.all[i].to.Add(latency).After(s.from) })
+	for ; i < len(tr.all) && tr.all[i].from.Add(-tolerance).Before(s.to); i++ {
+		out = append(out, truth{tr.all[i].grow(tolerance, latency), tr.all[i].open, tr.all[i].allowed})
 	}
-	return tr.all[i:j]
+	i = sort.Search(len(tr.overtaken), func(i int) bool { return tr.overtaken[i].to.After(s.from) })
+	for ; i < len(tr.overtaken) && tr.overtaken[i].to.Add(-latency).Before(s.to); i++ {
+		if t := tr.overtaken[i]; t.from.Before(s.to) {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // allowedNear is what the truths of the last A plus tolerance before at allowed, for people.

@@ -79,7 +79,7 @@ func digest(events []history.Event, added *time.Duration) *Facts {
 	v.able.aggregator = v.able.inCharge.settled(v.latency())
 	v.plugins.readActions()
 	v.plugins.read()
-	v.truths.all = v.truths.read()
+	v.truths.read()
 	return v
 }
 

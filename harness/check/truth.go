@@ -23,22 +23,23 @@ func (t truth) equals(o truth) bool {
 	})
 }
 
-// truths are what the rollups may say, over time.
+// truths are what the rollups may say.
 type truths struct {
 	facts *Facts
-	all   []truth
+	all   []truth // over time
+	// overtaken are of reports that were read before they changed, by a clock that was read after that. Their spans are when they may be said.
+	overtaken []truth
 }
 
-// rollupTruths is the whole run, cut at every instant at which what the rollups must say may change: a report
+// read reads the whole run, cut at every instant at which what the rollups must say may change: a report
 // changed, the expectation changed, or the clock passed a threshold.
-func (tr *truths) read() []truth {
-	var out []truth
+func (tr *truths) read() {
 	add := func(t truth) {
-		if n := len(out); n > 0 && out[n-1].to.Equal(t.from) && out[n-1].equals(t) {
-			out[n-1].to = t.to
+		if n := len(tr.all); n > 0 && tr.all[n-1].to.Equal(t.from) && tr.all[n-1].equals(t) {
+			tr.all[n-1].to = t.to
 			return
 		}
-		out = append(out, t)
+		tr.all = append(tr.all, t)
 	}
 	awaiting := newAwaiting(tr.facts)
 	var last settled
@@ -58,13 +59,10 @@ func (tr *truths) read() []truth {
 			if part.from.Before(x.sure) {
 				allowed = tr.orAsBefore(x, middle, allowed, awaiting, s.reports)
 			}
-			if part.to.Equal(epoch.to) {
-				allowed = tr.orLater(epoch.to, allowed, x, s.reports, graces)
-			}
 			add(truth{span: part, allowed: allowed})
 		}
+		tr.overtake(epoch.to, x, s.reports, graces, &last)
 	}
-	return out
 }
 
 // orAsBefore adds to what x allows what the expectation before it does, while it is not sure that x holds already.
@@ -79,20 +77,16 @@ func (tr *truths) orAsBefore(x expectation, now time.Time, allowed []rollups, a 
 	return allowed
 }
 
-// orLater adds, where starvation has made the tolerance longer, what an aggregator says that read these reports before they changed at to, and its clock
-// that much later: some may be stale by then.
-func (tr *truths) orLater(to time.Time, allowed []rollups, x expectation, reports map[string]*report, graces map[string]grace) []rollups {
-	added := tr.facts.starvation.added
-	if added == nil {
-		return allowed
-	}
-	allowed = slices.Clip(allowed) // others have it, too
-	for _, part := range tr.thresholds(span{to, to.Add(*added)}, reports, graces) {
-		for _, r := range tr.allowedAt(part.from.Add(part.length()/2), x, reports, graces) {
-			allowed = addRollups(allowed, r)
+// overtake adds what an aggregator says that read these reports before they changed at to, and its clock within its latency after: an entry may be
+// stale by then, or a grace over.
+func (tr *truths) overtake(to time.Time, x expectation, reports map[string]*report, graces map[string]grace, last *settled) {
+	until := to.Add(tr.facts.latency())
+	for _, part := range tr.thresholds(span{to, until}, reports, graces) {
+		t := truth{span: span{part.from, until}.grow(tr.facts.tolerance(), 0), allowed: last.allowed(tr.facts, part.from.Add(part.length()/2), x, reports, graces)}
+		if now := (truth{allowed: tr.all[len(tr.all)-1].allowed}); !now.equals(truth{allowed: t.allowed}) {
+			tr.overtaken = append(tr.overtaken, t)
 		}
 	}
-	return allowed
 }
 
 // epochs are the instants at which something visible changed.
