@@ -37,7 +37,7 @@ func judgeFreshOnly(v *Facts) (f Finding) {
 				f.JudgedAt(w.from, w.from)
 				limit := bound + slowest(v, node, span{e.checked, w.from})
 				age := w.from.Sub(e.checked.Add(e.precision))
-				if age <= limit || trickling.touches(span{e.checked, w.from}) || wasUnderWay(v, w, e.checked, held, delivered) {
+				if age <= limit || trickling.touches(span{e.checked, w.from}) || wasUnderWay(v, node, w, e.checked, held, delivered) {
 					continue
 				}
 				f.Violate(Violation{At: w.from, From: e.checked, To: e.checked.Add(limit), Seq: w.seq, Node: node, KeyID: e.keyID, Seen: "a write carries the probe of " + e.checkedText + ", " + short(age) + " old",
@@ -57,7 +57,7 @@ func judgeKept(v *Facts, f *Finding, node string, w, next write, held, trickling
 	}
 	slack := v.tolerance() + slowest(v, node, span{probed, w.from})
 	f.JudgedAt(w.from, w.from)
-	if !w.from.After(probedNext.Add(slack)) || trickling.touches(span{probed, w.from}) || wasUnderWay(v, w, probed, held, delivered) {
+	if !w.from.After(probedNext.Add(slack)) || trickling.touches(span{probed, w.from}) || wasUnderWay(v, node, w, probed, held, delivered) {
 		return
 	}
 	f.Violate(Violation{At: w.from, From: probedNext, To: probedNext.Add(slack), Seq: w.seq, Node: node,
@@ -93,15 +93,16 @@ func (pl *pluginFacts) begunBy(p plugin, from, to time.Time) time.Time {
 }
 
 // wasUnderWay reports whether a late write can be the request that was under way when its way was held up: what an API server or etcd had begun takes effect
-// when it goes on, although its sender has given it up. Each hold delivers one. What is sent later is cancelled in the same bytes that bring it; of the
-// first into a mute link the API server may be done before it looks at that, and the sender gives up the connection with it.
-func wasUnderWay(v *Facts, w write, probed time.Time, held spans, delivered map[time.Time]int64) bool {
+// when it goes on, although its sender has given it up. Each hold delivers one. What is sent later is cancelled in the same bytes that bring it, and an API
+// server may be done before it looks at that: with the first into a mute link, for the sender gives up the connection with it, and with one that comes with
+// others that were given up.
+func wasUnderWay(v *Facts, node string, w write, probed time.Time, held spans, delivered map[time.Time]int64) bool {
 	for _, h := range held {
 		sent := h.from.Add(v.tolerance())
 		if slices.ContainsFunc(v.network.links, func(l linkChange) bool { return l.state == history.LinkMute && l.at.Equal(h.from) }) {
 			sent = sent.Add(v.interval() + v.run.Timing.Jitter)
 		}
-		if h.clip(span{probed, w.from}).empty() || probed.After(sent) {
+		if h.clip(span{probed, w.from}).empty() || probed.After(sent) && !v.requests.amongGivenUp(node, w) {
 			continue
 		}
 		if one, known := delivered[h.from]; known && one != w.seq {
@@ -109,6 +110,19 @@ func wasUnderWay(v *Facts, w write, probed time.Time, held spans, delivered map[
 		}
 		delivered[h.from] = w.seq
 		return true
+	}
+	return false
+}
+
+// amongGivenUp reports whether a write of node came at the same moment as another of its writes, with the results of other probes, that the API server saw
+// was given up: both waited on the way. What is kept and sent anew comes alone, or with itself.
+func (rq *requestFacts) amongGivenUp(node string, w write) bool {
+	for _, i := range rq.requestsOf[node] {
+		r := rq.all[i]
+		apart := r.received.Sub(w.from).Abs()
+		if r.write && r.onCR && r.undecided() && apart <= rq.facts.tolerance() && len(r.body.reportOf(node)) > 0 && !slices.Equal(r.body.reportOf(node), w.entries) {
+			return true
+		}
 	}
 	return false
 }
