@@ -35,37 +35,46 @@ type objectFacts struct {
 
 func (ob *objectFacts) read() {
 	ob.reports, ob.crConds, ob.coConds = map[string][]reportChange{}, map[string][]condChange{}, map[string][]condChange{}
-	lastCO := &history.Object{}
-	var crAt, coAt time.Time
-	for n := range ob.facts.events {
-		if ob.facts.events[n].Kind != history.KindObject {
-			continue
-		}
-		e := ob.facts.events[n]
+	var crs, cos []history.Event
+	for _, e := range ob.facts.events {
 		switch o := e.Object; {
+		case e.Kind != history.KindObject:
 		case ob.facts.isCR(o.Resource, o.Name):
-			crAt = latest(crAt, ob.written(e))
-			e.At = crAt
-			ob.addSnapshot(e, o)
+			crs = append(crs, e)
 		case ob.facts.isClusterOperator(o.Resource, o.Name):
-			coAt = latest(coAt, ob.written(e))
-			e.At = coAt
-			if ob.coSeen.IsZero() && !o.Deleted {
-				ob.coSeen = coAt
-			}
-			diff(ob.coConds, lastCO, o, e)
-			lastCO = o
+			cos = append(cos, e)
 		}
+	}
+	for _, e := range ob.written(crs) {
+		ob.addSnapshot(e, e.Object)
+	}
+	last := &history.Object{}
+	for _, e := range ob.written(cos) {
+		if ob.coSeen.IsZero() && !e.Object.Deleted {
+			ob.coSeen = e.At
+		}
+		diff(ob.coConds, last, e.Object, e)
+		last = e.Object
 	}
 }
 
-// written is when a state came to be: when the watch delivered it, or before that, when the write that made it was
-// done. A watch that had to connect anew delivers late.
-func (ob *objectFacts) written(e history.Event) time.Time {
-	if i, ok := ob.facts.requests.byRV[e.Object.ResourceVersion]; ok && e.Object.ResourceVersion != "" {
-		return earliest(e.At, ob.facts.requests.all[i].at)
+// written sets the time of each state of an object to when it came to be: when the watch delivered it, or before that, when the write that made it was
+// done. A watch that had to connect anew delivers late. Of a write whose outcome nobody knows, the state came before that of the write after it.
+func (ob *objectFacts) written(states []history.Event) []history.Event {
+	var next time.Time
+	for i := len(states) - 1; i >= 0; i-- {
+		e := &states[i]
+		if made, ok := ob.facts.requests.byRV[e.Object.ResourceVersion]; ok {
+			e.At = earliest(e.At, ob.facts.requests.all[made].at)
+			next = e.At
+		} else if !next.IsZero() {
+			e.At = earliest(e.At, next)
+		}
 	}
-	return e.At
+	for i := 1; i < len(states); i++ {
+		states[i].At = latest(states[i-1].At, states[i].At)
+	}
+	return states
 }
 
 func (ob *objectFacts) addSnapshot(e history.Event, o *history.Object) {
