@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,6 +53,8 @@ func TestMistakesGetOneLineAndACode(t *testing.T) {
 		"serve " + listen + " --profile=aws --fault=provider-failure:failure=gone": "the profile aws has no failure",
 		"serve " + listen + " --fault=provider-failure:failure=gone":               "this plugin has no profile",
 		"serve " + listen + " --upstream=unix:///x.sock --remote=unix:///k":        "--remote and --upstream: expected one of them",
+		"serve " + listen + " --state=" + dir + " --remote=unix:///k":              "--state and --remote: expected one of them",
+		"serve " + listen + " --state=" + file:                                     "--state",
 		"serve " + listen + " --upstream=tcp://127.0.0.1:1":                        "--upstream",
 		"profiles ibm": "there is no profile",
 		"remote":       "--listen is missing",
@@ -89,14 +92,14 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	}
 }
 
-// start runs a command in the background until the test ends.
-func start(t *testing.T, args ...string) {
+// start runs a command in the background until the test ends, or until the caller ends it.
+func start(t *testing.T, args ...string) (end func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	var stderr bytes.Buffer
 	code := make(chan int, 1)
 	go func() { code <- Main(ctx, args, &bytes.Buffer{}, &stderr) }()
-	t.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		stop()
 		select {
 		case c := <-code:
@@ -107,6 +110,31 @@ func start(t *testing.T, args ...string) {
 			t.Errorf("%v does not stop within 2 s", args)
 		}
 	})
+	t.Cleanup(end)
+	return end
+}
+
+// TestStateKeepsTheKeys: a plugin with --state decrypts after a restart what it encrypted before, under the same key_id.
+func TestStateKeepsTheKeys(t *testing.T) {
+	g, dir := NewWithT(t), t.TempDir()
+	at := "unix://" + dir + "/kms-1.sock"
+	serve := []string{"serve", "--listen", at, "--state", dir + "/state", "--poll", "5ms"}
+	conn, err := grpc.NewClient(at, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer conn.Close()
+	client, ctx := kmsapi.NewKeyManagementServiceClient(conn), t.Context()
+	end := start(t, serve...)
+	sealed, err := client.Encrypt(ctx, &kmsapi.EncryptRequest{Uid: "1", Plaintext: []byte("seed")})
+	g.Expect(err).NotTo(HaveOccurred())
+	end()
+	start(t, serve...)
+	g.Eventually(func() (string, error) {
+		opened, err := client.Decrypt(ctx, &kmsapi.DecryptRequest{Uid: "2", Ciphertext: sealed.Ciphertext, KeyId: sealed.KeyId, Annotations: sealed.Annotations})
+		return string(opened.GetPlaintext()), err
+	}).Should(Equal("seed"))
+	status, err := client.Status(ctx, &kmsapi.StatusRequest{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(status.KeyId).To(Equal(sealed.KeyId))
 }
 
 // verb runs a verb and returns what it printed.

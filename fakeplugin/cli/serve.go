@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ import (
 type serveFlags struct {
 	listen, mode, node, keyID   string
 	remote, key, upstream       string
+	state                       string
 	control, tokenFile          string
 	profile                     string
 	journal, logFormat, uid     string
@@ -52,6 +54,7 @@ func NewServeCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve a programmable KMS v2 plugin on a unix socket",
 		Example: `  fake-kms-plugin serve --listen unix:///var/run/kmsplugin/kms-1.sock --control unix:///var/run/kmsplugin/control-1.sock
+  fake-kms-plugin serve --listen unix:///tmp/kms-1.sock --state /tmp/kms-1
   fake-kms-plugin serve --listen unix:///tmp/kms-1.sock --fault hang:method=Status,for=30s --fault grpc-status:code=Internal,method=Decrypt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -61,7 +64,8 @@ func NewServeCommand() *cobra.Command {
 	flags.StringVar(&f.mode, "socket-mode", "0600", "permissions of the socket file, octal")
 	flags.StringVar(&f.node, "node", "", "name of the node, for the journal and the remote KMS (default: the host's name)")
 	flags.StringVar(&f.keyID, "key-id", "", "keyID of this instance (default: from the name of the socket, else 1)")
-	flags.StringVar(&f.remote, "remote", "", "endpoint of the remote KMS (fake-kms-plugin remote); empty: one of its own, in memory")
+	flags.StringVar(&f.remote, "remote", "", "endpoint of the remote KMS (fake-kms-plugin remote); empty: one of its own")
+	flags.StringVar(&f.state, "state", "", "folder that keeps the keys of a plugin without --remote over a restart; they protect test data only (default: keys in memory)")
 	flags.StringVar(&f.upstream, "upstream", "", "endpoint of another KMS v2 plugin: stand in front of it, pass calls and answers on, and add faults, journal and control API")
 	flags.StringVar(&f.key, "key", "default", "name of the key in the remote KMS")
 	flags.StringVar(&f.profile, "profile", "", "provider that the plugin stands for, a name ("+strings.Join(profile.Names(), ", ")+") or the path of a file (docs/profiles.md): its key_id, latencies and failures")
@@ -130,7 +134,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 
 // ofKeys are the flags of a plugin with keys of its own.
 func ofKeys() []string {
-	return []string{"remote", "key", "profile", "notice-lag", "poll", "remote-timeout", "uid"}
+	return []string{"remote", "state", "key", "profile", "notice-lag", "poll", "remote-timeout", "uid"}
 }
 
 // behind is the plugin in front of the one that --upstream names.
@@ -236,8 +240,11 @@ func (f *serveFlags) controlEndpoint() (at endpoint.Endpoint, token string, err 
 
 // service is the remote KMS: a server that all plugins share, or one in this process.
 func (f *serveFlags) service() (remotekms.Service, func(), error) {
-	if f.remote == "" {
-		kms, err := remotekms.New(remotekms.Options{})
+	switch {
+	case f.remote != "" && f.state != "":
+		return nil, nil, errors.New("--state and --remote: expected one of them, because the remote KMS keeps the keys")
+	case f.remote == "":
+		kms, err := f.ownKMS()
 		return kms, func() {}, err
 	}
 	at, err := endpoint.Parse(f.remote)
@@ -247,6 +254,21 @@ func (f *serveFlags) service() (remotekms.Service, func(), error) {
 	client := remotekms.NewClient(at)
 	client.Timeout = f.remoteWait
 	return client, client.Close, nil
+}
+
+// ownKMS is a KMS in this process. Its keys are in memory only, unless --state names a folder.
+func (f *serveFlags) ownKMS() (*remotekms.KMS, error) {
+	if f.state == "" {
+		return remotekms.New(remotekms.Options{})
+	}
+	if err := os.MkdirAll(f.state, 0o700); err != nil {
+		return nil, fmt.Errorf("--state: %w", err)
+	}
+	kms, err := remotekms.New(remotekms.Options{StateFile: filepath.Join(f.state, "keys.json")})
+	if err != nil {
+		return nil, fmt.Errorf("--state: %w", err)
+	}
+	return kms, nil
 }
 
 // keyID is the one that was named, else the number in the socket's name, else 1.
