@@ -18,8 +18,6 @@ CONTRACT ?= conditions
 PUBLISH ?= ssa
 # Where verdicts, histories and logs go.
 OUT ?= _artifacts
-# Control-plane nodes of `make compare-transports`. Empty: 3,30,100,300,3000 on sim, 1,3 on local.
-NODES ?=
 # How long each fuzz target runs under `make fuzz`.
 FUZZTIME ?= 60s
 
@@ -31,10 +29,10 @@ STAGES ?=
 export CGO_ENABLED = 0
 export GOFLAGS = -trimpath -tags=grpcnotrace
 GOFLAGS_BUILD := -ldflags '-s -w'
-IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin kmsharness-agent kmsharness
+IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin kmsharness
 PROGRAMS := encryption-operator kmsharness-supervisor kmsharness-proxy kmsharness-front $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test simulations nightly golden confirm diff-backends alerts readme lint bench bench-kind e2e large compare-transports mutants fuzz crds proto browser engine engine-down node-image clean
+.PHONY: help build images test simulations nightly golden confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds proto browser engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
@@ -78,11 +76,6 @@ large: build ## a switch through every type of encryption with many objects, API
 	@mkdir -p _large
 	go run ./scenarios/large --objects='$(or $(OBJECTS),10000)' --seed='$(or $(SEED),1)' > '_large/encryption-large-$(or $(OBJECTS),10000).yaml'
 	@bin/kmsharness run '_large/encryption-large-$(or $(OBJECTS),10000).yaml' --backend='$(if $(filter auto,$(BACKEND)),local,$(BACKEND))' --out=_large/run
-
-compare-transports: $(if $(filter local,$(BACKEND)),build) ## the same faults over every way of publishing, as one table and plots: make compare-transports [BACKEND=sim|local] [NODES=3,30,100,300,3000] [OUT=…]
-	@mkdir -p bin
-	@go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/transports
-	@bin/transports --backend='$(if $(filter auto,$(BACKEND)),sim,$(BACKEND))' --nodes='$(NODES)' --out='$(if $(filter _artifacts,$(OUT)),_transports,$(OUT))'
 
 golden: build ## results that a refactoring must not change: histories of 2,000 seeds with and without an operator, the catalogue on sim, verdicts of saved histories: make golden [UPDATE=1]
 	@go run ./ci/golden --kmsharness=bin/kmsharness $(if $(UPDATE),--update)
@@ -136,4 +129,4 @@ node-image: ## make sure that there is a node image for kind; where none can be 
 	@go run ./ci/nodeimage
 
 clean: ## remove what the other targets made (not the cache of control-plane binaries)
-	rm -rf bin _artifacts* _large _mutants _nightly _transports
+	rm -rf bin _artifacts* _large _mutants _nightly

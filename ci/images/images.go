@@ -44,11 +44,9 @@ func Definitions() []Definition {
 	}
 }
 
-// All are Definitions, and the images that are for clusters which the harness did not make: its agent in the pods there, and itself, for
-// Jobs.
+// All are Definitions, and the image of the harness itself, for Jobs in clusters that it did not make.
 func All() []Definition {
 	return append(Definitions(),
-		Definition{"agent", "kmsharness/kmsharness-agent", "kmsharness-agent", nonRoot, "The harness's part of a pod: files, sockets and recorded requests", 0},
 		Definition{"kmsharness", "kmsharness/kmsharness", "kmsharness", nonRoot, "Simulates, judges histories and certifies plugins", 40},
 	)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
-	"github.com/kmsharness/kmsharness/harness/backend/cluster"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -51,10 +50,6 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.sut.ReporterArgs, "reporter-args", "", "kind: arguments of that image's entrypoint, as a template (default: those of this project's reporter)")
 	f.StringVar(&c.sut.OperatorImage, "operator-image", "", "kind: image of the operator of kube-apiserver under test, which the engine has; its entrypoint is run in a pod (default: this project's)")
 	f.StringVar(&c.sut.OperatorArgs, "operator-args", "", "kind: arguments of that image's entrypoint, as a template (default: those of this project's operator)")
-	f.StringVar(&c.sut.Kubeconfig, "kubeconfig", "", "cluster: kubeconfig of the cluster (default: $KUBECONFIG, or kubectl's)")
-	f.StringVar(&c.sut.NamespacePrefix, "namespace-prefix", "", "cluster: how the name of the run's namespace begins (default "+cluster.DefaultPrefix+")")
-	f.StringVar(&c.sut.ImagePrefix, "image-prefix", "", "cluster: what goes before the names of this project's images (default "+cluster.DefaultImagePrefix+")")
-	f.StringVar(&c.sut.ImageTag, "image-tag", "", "cluster: tag of this project's images (default dev)")
 	f.BoolVar(&c.sut.Strict, "strict", false, "house rules, which no source demands, fail also programs that are not this project's; without it they are listed")
 	f.BoolVar(&c.keepGoing, "keep-going", false, "after an expectation failed go on with the steps, and judge each later one on its own")
 	f.BoolVar(&c.sut.ReporterMountSockets, "reporter-mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
@@ -88,10 +83,6 @@ func (c *common) suiteArgs() []string {
 		"--kmsharness.reporter-args":      c.sut.ReporterArgs,
 		"--kmsharness.operator-image":     c.sut.OperatorImage,
 		"--kmsharness.operator-args":      c.sut.OperatorArgs,
-		"--kmsharness.kubeconfig":         c.sut.Kubeconfig,
-		"--kmsharness.namespace-prefix":   c.sut.NamespacePrefix,
-		"--kmsharness.image-prefix":       c.sut.ImagePrefix,
-		"--kmsharness.image-tag":          c.sut.ImageTag,
 	} {
 		if value != "" {
 			args = append(args, flag, value)

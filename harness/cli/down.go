@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/kmsharness/kmsharness/harness/backend/cluster"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
@@ -23,44 +21,15 @@ const (
 )
 
 func newDownCommand() *cobra.Command {
-	var run, kubeconfig string
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "down",
-		Short: "End the environment of kmsharness up, or remove a run from a cluster",
-		Long: `End the environment of kmsharness up, and return when all of it is gone. Its history and logs stay until the next one.
-With --run, remove all objects of a run on the backend cluster that was killed.`,
-		Example: "  kmsharness down\n  kmsharness down --run kmsharness-k3v7qa --kubeconfig admin.kubeconfig",
-		Args:    cobra.NoArgs,
+		Short: "End the environment of kmsharness up",
+		Long:  "End the environment of kmsharness up, and return when all of it is gone. Its history and logs stay until the next one.",
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if run != "" {
-				return downRun(cmd.Context(), cmd.OutOrStdout(), kubeconfig, run)
-			}
 			return down(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&run, "run", "", "name of a run, which is that of its namespace")
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the cluster of --run (default: $KUBECONFIG, or kubectl's)")
-	return cmd
-}
-
-// downRun removes a run from a cluster. The name of one that has no namespace is most likely mistyped.
-func downRun(ctx context.Context, w io.Writer, kubeconfig, name string) error {
-	runs, err := cluster.Runs(ctx, kubeconfig)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, r := range runs {
-		names = append(names, r.Name)
-	}
-	if !slices.Contains(names, name) {
-		return usage("--run %s: there is no such run in the cluster: there are %q", name, names)
-	}
-	if err := cluster.Remove(ctx, kubeconfig, name); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "removed: nothing of run %s is left\n", name)
-	return nil
 }
 
 func down(ctx context.Context, w io.Writer) error {

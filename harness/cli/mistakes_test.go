@@ -48,7 +48,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"simulate backwards":         {[]string{"simulate", "--seeds", "9-1"}, `--seeds "9-1": expected a seed`},
 		"simulate by magic":          {[]string{"simulate", "--ssa", "magic"}, `--ssa "magic": expected real or model`},
 		"simulate nothing at a time": {[]string{"simulate", "--jobs", "0"}, "--jobs 0: expected at least 1"},
-		"run on an unknown backend":  {[]string{"run", file, "--backend", "cloud"}, `--backend "cloud": expected auto, sim, local, kind or cluster`},
+		"run on an unknown backend":  {[]string{"run", file, "--backend", "cloud"}, `--backend "cloud": expected auto, sim, local or kind`},
 		"run with a bad template":    {[]string{"run", file, "--out", dir, "--reporter-command", "r {nodes}"}, "{nodes} is unknown: expected one of {sockets}"},
 		"run with an open quote":     {[]string{"run", file, "--out", dir, "--plugin-args", "--fault 'hang"}, "a quote ' is not closed"},
 		"run with no such reporter":  {[]string{"run", file, "--out", dir, "--reporter-command", dir + "/none --x"}, "--reporter-command: program \"" + dir + "/none\": there is no file"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/check"
@@ -33,7 +34,7 @@ type simulateFlags struct {
 	keep, noShrink, asJSON bool
 	operator               bool
 	publish                string
-	scale                  scaleFlags
+	interval               time.Duration
 }
 
 func newSimulateCommand() *cobra.Command {
@@ -71,8 +72,8 @@ not run.`,
 	cmd.MarkFlagsMutuallyExclusive("seed", "seeds")
 	cmd.MarkFlagsMutuallyExclusive("seed", "shard")
 	cmd.MarkFlagsMutuallyExclusive("operator", "hours")
-	cmd.AddCommand(newMergeCommand(), newShrinkCommand(), newLimitsCommand())
-	f.scale.add(cmd)
+	cmd.Flags().DurationVar(&f.interval, "interval", 0, "of the reporters; default 30s with --hours (production), else 1s (as on the local backend)")
+	cmd.AddCommand(newMergeCommand(), newShrinkCommand())
 	return cmd
 }
 
@@ -90,9 +91,6 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer sim.SpareCollector()()
-	if cmd.Flags().Changed("nodes") {
-		return f.scale.run(cmd, f.ssa, s.wanted.From, f.hours)
-	}
 	if err := prepareOut(f.out); err != nil {
 		return err
 	}
@@ -172,6 +170,24 @@ func (f *simulateFlags) shrinker(line *progress) swarm.Shrinker {
 	return swarm.Shrinker{Backends: []*sim.Backend{sim.New(sim.Options{SSA: store.SSA(f.ssa), Unhealthy: sim.UnhealthyDrawn})}, Out: f.out, Progress: line.shrinking}
 }
 
+// timing of reporters and aggregators. Another interval than production's has jitter and deadlines in the same proportion, but no
+// longer ones.
+func (f *simulateFlags) timing() (contract.Timing, error) {
+	t := sim.ProductionTiming()
+	switch {
+	case f.interval == 0 && f.hours == 0, f.interval == sim.LocalTiming().Interval:
+		return sim.LocalTiming(), nil
+	case f.interval == 0:
+		return t, nil
+	}
+	t.Interval, t.Jitter = f.interval, f.interval/10
+	t.ProbeTimeout, t.WriteTimeout = min(t.ProbeTimeout, f.interval/6), min(t.WriteTimeout, f.interval/3)
+	if err := t.Validate(); err != nil || f.interval < time.Second {
+		return t, usage("--interval %v: expected at least 1s", f.interval)
+	}
+	return t, nil
+}
+
 // simulation reads the flags.
 func (f *simulateFlags) simulation() (s simulation, err error) {
 	if f.seed >= 0 {
@@ -198,7 +214,7 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if f.publish != scenario.PublishApply && f.publish != scenario.PublishStream {
 		return s, usage("--publish %q: expected %s or %s", f.publish, scenario.PublishApply, scenario.PublishStream)
 	}
-	timing, err := f.scale.timing(f.hours)
+	timing, err := f.timing()
 	if err != nil {
 		return s, err
 	}

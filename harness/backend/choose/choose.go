@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/backend/cluster"
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
@@ -33,7 +32,6 @@ func (simulated) Kept() []*live.Environment { return nil }
 var (
 	_ Backend = (*local.Backend)(nil)
 	_ Backend = (*kind.Backend)(nil)
-	_ Backend = (*cluster.Backend)(nil)
 	_ Backend = simulated{}
 )
 
@@ -70,9 +68,6 @@ func entries() []entry {
 		// processors: the boot of one node took 91 s and what follows it 190 s, in place of 53 s and 5 s.
 		{name: kind.Name, about: "nodes in containers", make: Options.kind, processes: min(max(runtime.NumCPU()/2, 1), 2), keepTogether: true, watch: Options.watchKind, sideBySide: kind.HasMemoryForTwo,
 			part: "only-kind", partAbout: "scenarios with the label only-kind, which no other backend can judge"},
-		// Runs cannot be side by side: the CRDs have one name.
-		{name: cluster.Name, about: "pods in an existing cluster", make: Options.cluster, processes: 1, keepTogether: true, watch: Options.watchCluster,
-			part: "!slow", partAbout: "everything but scenarios with the label slow"},
 	}
 }
 
@@ -105,7 +100,7 @@ func Name(name string) (chosen, why string, err error) {
 	return "", "", fmt.Errorf("--backend %q: expected %s", name, Expected())
 }
 
-// Expected are the values of --backend, for a message: "auto, sim, local, kind or cluster".
+// Expected are the values of --backend, for a message: "auto, sim, local or kind".
 func Expected() string {
 	names := append([]string{"auto"}, Names()...)
 	last := len(names) - 1
@@ -115,8 +110,6 @@ func Expected() string {
 // Options of whatever backend it is. Local has what all have in common, too.
 type Options struct {
 	local.Options
-	// Placing is cluster's.
-	cluster.Placing
 	// ReporterImage and ReporterArgs, OperatorImage and OperatorArgs are kind's.
 	ReporterImage, ReporterArgs string
 	OperatorImage, OperatorArgs string
@@ -134,8 +127,7 @@ type Options struct {
 func (o Options) Flags() []string {
 	flags := o.Options.Flags()
 	for _, f := range [][2]string{{"--reporter-image", o.ReporterImage}, {"--reporter-args", o.ReporterArgs},
-		{"--operator-image", o.OperatorImage}, {"--operator-args", o.OperatorArgs}, {"--kubeconfig", o.Kubeconfig},
-		{"--namespace-prefix", o.NamespacePrefix}, {"--image-prefix", o.ImagePrefix}, {"--image-tag", o.ImageTag}} {
+		{"--operator-image", o.OperatorImage}, {"--operator-args", o.OperatorArgs}} {
 		if f[1] != "" {
 			flags = append(flags, f[0], local.Quote(f[1]))
 		}
@@ -164,12 +156,6 @@ func New(name string, o Options) (Backend, error) {
 	if name != kind.Name && o.Plugin.Image != "" {
 		return nil, fmt.Errorf("--plugin-image: expected with --backend kind only")
 	}
-	if name == cluster.Name && !o.Plugin.IsZero() {
-		return nil, fmt.Errorf("--plugin-command: expected with --backend local or kind only")
-	}
-	if name != cluster.Name && o.Placing != (cluster.Placing{}) {
-		return nil, fmt.Errorf("--kubeconfig, --namespace-prefix, --image-prefix and --image-tag: expected with --backend cluster only")
-	}
 	if name != local.Name && name != kind.Name && o.OperatorCommand != "" {
 		return nil, fmt.Errorf("--operator-command: expected with --backend local or kind only")
 	}
@@ -194,19 +180,8 @@ func (o Options) kind() (Backend, error) {
 	})
 }
 
-func (o Options) cluster() (Backend, error) {
-	if o.ReporterMountSockets {
-		return nil, fmt.Errorf("--reporter-mount-sockets: on cluster every reporter has its sockets in /var/run/kmsplugin")
-	}
-	return cluster.New(cluster.Options{SystemUnderTest: o.SystemUnderTest, PluginArgs: o.PluginArgs, Placing: o.Placing})
-}
-
 func (o Options) watchKind(ctx context.Context) func(context.Context, func(string)) error {
 	return kind.Watch(ctx)
-}
-
-func (o Options) watchCluster(ctx context.Context) func(context.Context, func(string)) error {
-	return cluster.Watch(ctx, o.Placing)
 }
 
 // simulated refuses what needs a program to run.

@@ -9,12 +9,12 @@ import (
 )
 
 func TestName(t *testing.T) {
-	for name, want := range map[string]string{"auto": "local", "local": "local", "kind": "kind", "sim": "sim", "cluster": "cluster"} {
+	for name, want := range map[string]string{"auto": "local", "local": "local", "kind": "kind", "sim": "sim"} {
 		if got, why, err := Name(name); got != want || why == "" || err != nil {
 			t.Errorf("%s: %s (%s), %v", name, got, why, err)
 		}
 	}
-	for name, want := range map[string]string{"": "expected auto, sim, local, kind or cluster"} {
+	for name, want := range map[string]string{"": "expected auto, sim, local or kind"} {
 		if _, _, err := Name(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

@@ -62,14 +62,14 @@ func TestFitPlugin(t *testing.T) {
 }
 
 func TestPluginOnOtherBackends(t *testing.T) {
-	for name, flag := range map[string]string{"sim": "--plugin-command", "cluster": "--plugin-command", "kind": "--plugin-command without --plugin-image"} {
+	for name, flag := range map[string]string{"sim": "--plugin-command", "kind": "--plugin-command without --plugin-image"} {
 		_, err := New(name, under(live.SystemUnderTest{Plugin: live.RealPlugin{Command: "p {socket}"}}))
 		if err == nil || !strings.Contains(err.Error(), flag) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	image := live.SystemUnderTest{Plugin: live.RealPlugin{Command: "/p {socket}", Image: "p:dev"}}
-	for _, name := range []string{"sim", "local", "cluster"} {
+	for _, name := range []string{"sim", "local"} {
 		if _, err := New(name, under(image)); err == nil || !strings.Contains(err.Error(), "--plugin-image: expected with --backend kind only") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -34,7 +34,7 @@ func NewPrograms(dir string, progress func(string)) *Programs {
 }
 
 // ownPrograms are this project's.
-var ownPrograms = []string{"kms-health-reporter", "kms-health-aggregator", "encryption-operator", "fake-kms-plugin", "kmsharness-supervisor", "kmsharness-proxy", "kmsharness-front", "kmsharness-agent"}
+var ownPrograms = []string{"kms-health-reporter", "kms-health-aggregator", "encryption-operator", "fake-kms-plugin", "kmsharness-supervisor", "kmsharness-proxy", "kmsharness-front"}
 
 // own reports whether a name is that of one of this project's programs.
 func own(name string) bool { return slices.Contains(ownPrograms, name) }
