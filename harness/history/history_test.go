@@ -69,7 +69,13 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestReadErrorsNameTheLine(t *testing.T) {
-	head := `{"seq":1,"kind":"run","run":{"schema":"` + Schema + `"}}` + "\n"
+	run := func(rest string) string {
+		return `{"seq":1,"kind":"run","run":{"schema":"` + Schema + `"` + rest + "}}\n"
+	}
+	timing := func(interval string) string {
+		return `,"timing":{"interval":` + interval + `,"jitter":0,"probeTimeout":1000,"writeTimeout":1000,"aggregatorLatency":1000}`
+	}
+	head := run(timing("1000000000"))
 	cases := map[string]struct{ text, want string }{
 		"empty":             {"", "history is empty: expected a run event on line 1"},
 		"only blank lines":  {"\n\n", "history is empty"},
@@ -82,6 +88,11 @@ func TestReadErrorsNameTheLine(t *testing.T) {
 		"unknown kind":      {head + `{"seq":2,"kind":"magic"}`, `line 2: event 2: kind "magic" without its payload, or unknown`},
 		"missing payload":   {head + `{"seq":2,"kind":"call","phase":{}}`, `line 2: event 2: kind "call" without its payload`},
 		"second run":        {head + "\n\n" + `{"seq":7,"kind":"run"}`, `line 4: event 7: kind "run" without its payload`},
+		"no timing":         {run(""), "line 1: timing: interval 0s: expected 1ms to 24h"},
+		"tiny interval":     {run(timing("1")), "line 1: timing: interval 1ns: expected 1ms to 24h"},
+		"endless interval":  {run(timing("9000000000000000000")), "line 1: timing: interval 2500000h"},
+		"no deadlines":      {run(`,"timing":{"interval":1000000000}`), "line 1: timing: probe timeout 0s: must be positive and at most the interval 1s; write timeout"},
+		"odd tolerance":     {run(timing("1000000000") + `,"tolerance":-1`), "line 1: tolerance -1ns: expected 0 to 24h"},
 		"line too long":     {head + "\n" + strings.Repeat("x", MaxLineBytes+1), "line 3: "},
 	}
 	for name, c := range cases {
@@ -166,7 +177,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(file.Bytes())
 	f.Add([]byte("{}\n"))
-	f.Add([]byte(`{"kind":"run","run":{"schema":"` + Schema + `"},"at":"9999-12-31T23:59:59Z"}`))
+	f.Add([]byte(`{"kind":"run","run":{"schema":"` + Schema + `","timing":{"interval":1000000000}},"at":"9999-12-31T23:59:59Z"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		events, err := Read(bytes.NewReader(text))
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
+	"time"
 )
 
 // MaxLineBytes bounds one event of a saved history. The largest legitimate one is an object of 200 typed reports
@@ -87,6 +89,32 @@ func (e Event) validate(first bool) error {
 	}
 	if !e.HasPayload() {
 		return fmt.Errorf("event %d: kind %q without its payload, or unknown", e.Seq, e.Kind)
+	}
+	if e.Kind == KindRun {
+		return e.Run.validate()
+	}
+	return nil
+}
+
+// Bounds of the times of a run. The checker divides by the interval and counts the intervals of a run.
+const (
+	minInterval = time.Millisecond
+	maxInterval = 24 * time.Hour
+)
+
+// validate returns an error for timing with which no history can be judged.
+func (r *Run) validate() error {
+	if r.Timing.Interval < minInterval || r.Timing.Interval > maxInterval {
+		return fmt.Errorf("timing: interval %v: expected %v to %v", r.Timing.Interval, minInterval, maxInterval)
+	}
+	if err := r.Timing.Validate(); err != nil {
+		return fmt.Errorf("timing: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	if r.Tolerance < 0 || r.Tolerance > maxInterval {
+		return fmt.Errorf("tolerance %v: expected 0 to %v", r.Tolerance, maxInterval)
+	}
+	if r.TakeoverAllowance < 0 || r.TakeoverAllowance > maxInterval {
+		return fmt.Errorf("takeoverAllowance %v: expected 0 to %v", r.TakeoverAllowance, maxInterval)
 	}
 	return nil
 }

@@ -50,11 +50,11 @@ func isRun(dir string) bool {
 // is taken from the result that was saved, if there is one.
 func load(dir, out string) (page.Run, error) {
 	saved, err := result.ReadResult(filepath.Join(dir, result.ResultFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return page.Run{}, err
-	}
 	known := err == nil
 	r := page.Run{Result: saved, Files: files(dir, out)}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // one damaged file must not cost the report of the others
+		r.Warnings = append(r.Warnings, "The saved result is not used: "+err.Error())
+	}
 	r.Result.Dir = dir
 	events, err := history.ReadFile(filepath.Join(dir, result.HistoryFile))
 	switch {

@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/render"
 	"github.com/kmsharness/kmsharness/harness/result"
@@ -139,6 +140,18 @@ func TestOddFolders(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(broken, result.HistoryFile), []byte("{\"seq\":1"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	for name, file := range map[string]string{"timeless": result.HistoryFile, "damaged": result.ResultFile} {
+		if err := os.Mkdir(filepath.Join(out, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := `{"seq":1,"kind":"run","run":{"schema":"` + history.Schema + `"}}`
+		if err := os.WriteFile(filepath.Join(out, name, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(out, "damaged", result.ResultFile), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := (result.Result{Scenario: "unsupported", Backend: "sim", Status: result.NotSupported, Reasons: []string{"no engine"}}).Save(filepath.Join(out, "unsupported")); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +165,7 @@ func TestOddFolders(t *testing.T) {
 	}
 	w := write(t, render.Options{Dirs: []string{out}, Out: out})
 	html := read(t, w.Page)
-	for _, want := range []string{"line 1: not a history event", "no engine", "When it was run its result was passed; from the same history it is failed now."} {
+	for _, want := range []string{"line 1: not a history event", "line 1: timing: interval 0s", "The saved result is not used", "no engine", "When it was run its result was passed; from the same history it is failed now."} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q in the page", want)
 		}
