@@ -40,6 +40,24 @@ func SafeText(text string, maxChars int) string {
 	return cut(b.String(), maxChars)
 }
 
+// SafeLines is SafeText of each line, which keeps its indentation and its columns: for a text of several lines whose parts came from outside.
+func SafeLines(text string, maxChars int) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if plainLine(line) && len(line) <= maxChars {
+			continue
+		}
+		rest := strings.TrimLeft(line, " ")
+		lines[i] = line[:len(line)-len(rest)] + SafeText(rest, maxChars)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// plainLine reports whether a line is printable as it stands. Unlike SafeText it allows columns, which are several spaces.
+func plainLine(line string) bool {
+	return utf8.ValidString(line) && !strings.ContainsFunc(line, unsafe)
+}
+
 // plainKeywords says that a text is words of printable ASCII with one space between them, as most are: nothing of it has to change.
 func plainKeywords(text string) bool {
 	space := true // before the first word

@@ -85,3 +85,17 @@ func BenchmarkSafeDetailOfOneMiB(b *testing.B) {
 		SafeDetail(text)
 	}
 }
+
+func TestSafeLines(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{"", ""},
+		{"INVARIANT  STATUS\n  seen:    a\n", "INVARIANT  STATUS\n  seen:    a\n"},
+		{"  node \x1b]0;title\x07cp-1\nnext\u202e", "  node ]0;title cp-1\nnext"},
+		{"bad \xff", "bad \ufffd"},
+		{strings.Repeat("x", 60), strings.Repeat("x", 43) + CutMark},
+	} {
+		if got := SafeLines(tt.in, 50); got != tt.want {
+			t.Errorf("SafeLines(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}

@@ -147,6 +147,10 @@ func TestPrintIsBoundedAndNamesTheInstant(t *testing.T) {
 			t.Errorf("output lacks %q:\n%s", want, text)
 		}
 	}
+	v.Scenario, v.Reproduce, v.Notes = "a\x1b]0;b", "kmsharness\x1b[2J", []string{"\u202etxt"}
+	if text := printed(t, v); strings.ContainsAny(text, "\x1b\u202e") {
+		t.Errorf("an escape sequence of the history reaches the terminal:\n%q", text)
+	}
 	for i := range v.Invariants {
 		v.Invariants[i].Status, v.Invariants[i].Count = Failed, 1_000_000
 		v.Invariants[i].Violations = make([]Violation, MaxViolations)

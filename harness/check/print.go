@@ -12,6 +12,9 @@ import (
 // maxPrinted bounds the violations of one invariant that Print shows.
 const maxPrinted = 5
 
+// maxLineChars bounds one line of Print.
+const maxLineChars = 8192
+
 // Print writes a verdict for people: a line for every invariant, then each violation with what was seen, what was
 // allowed, when, and how to run it again. The output is bounded whatever the history holds.
 func Print(w io.Writer, v Verdict) error {
@@ -56,7 +59,7 @@ func Print(w io.Writer, v Verdict) error {
 	if !v.OK && v.Reproduce != "" {
 		fmt.Fprintf(&b, "\nreproduce: %s\n", v.Reproduce)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, contract.SafeLines(b.String(), maxLineChars)) // names and texts of a history are anybody's
 	return err
 }
 

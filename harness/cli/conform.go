@@ -15,6 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/command"
 )
 
 func newConformCommand() *cobra.Command {
@@ -160,11 +161,11 @@ func reproduce(cmd *cobra.Command) string {
 		}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			for _, value := range list.GetSlice() {
-				words = append(words, "--"+flag.Name+"="+quoted(value))
+				words = append(words, "--"+flag.Name+"="+quoted(command.Redacted(value)))
 			}
 			return
 		}
-		words = append(words, "--"+flag.Name+"="+quoted(flag.Value.String()))
+		words = append(words, "--"+flag.Name+"="+quoted(command.Redacted(flag.Value.String())))
 	})
 	return strings.Join(words, " ")
 }

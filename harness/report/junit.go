@@ -87,7 +87,7 @@ func caseOf(r result.Result) junitCase {
 	if r.Form != "" {
 		c.Properties = []junitProperty{{"form", r.Form}}
 	}
-	p := &junitProblem{Message: xmlText(headline(r), 512), Text: xmlText(r.Text(), maxJUnitText)}
+	p := &junitProblem{Message: contract.SafeLines(headline(r), 512), Text: contract.SafeLines(r.Text(), maxJUnitText)}
 	switch r.Status {
 	case result.Failed:
 		c.Failure = p
@@ -138,14 +138,4 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 func parseSeconds(s string) time.Duration {
 	d, _ := time.ParseDuration(s + "s")
 	return d
-}
-
-// xmlText keeps the lines of a text and makes each safe: what plugins say may hold anything, and XML must not.
-func xmlText(s string, most int) string {
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		spaces := line[:len(line)-len(strings.TrimLeft(line, " "))]
-		lines[i] = spaces + contract.SafeText(line, most)
-	}
-	return strings.Join(lines, "\n")
 }

@@ -89,8 +89,10 @@ func TestText(t *testing.T) {
 	if !strings.HasSuffix(b.String(), "\ne2e: 1 passed, 1 failed, 1 not supported on local in 1m23s\n") {
 		t.Errorf("last line of\n%s", b.String())
 	}
-	if strings.ContainsRune(b.String(), 0x1b) {
-		t.Error("an escape sequence reaches the terminal")
+	hostile := summary(result.Failed)
+	hostile.Results[0].Scenario, hostile.Results[0].Area, hostile.Results[0].Reproduce = "a\x1b[31m", "\x1b]0;b\x07", "kmsharness \u202e"
+	if err := hostile.WriteText(&b); err != nil || strings.ContainsAny(b.String(), "\x1b\x07\u202e") {
+		t.Errorf("an escape sequence reaches the terminal, %v", err)
 	}
 	b.Reset()
 	again := summary(result.Passed, result.Inconclusive)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/result"
 )
 
@@ -26,7 +27,7 @@ func (s Summary) WriteText(w io.Writer) error {
 		b.WriteString("\n" + waits + "\n")
 	}
 	b.WriteString("\n" + s.bootedTwice() + s.Line() + "\n")
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, contract.SafeLines(b.String(), maxReproduced)) // names and texts of a result are anybody's
 	return err
 }
 

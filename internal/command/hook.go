@@ -56,7 +56,7 @@ func hookError(name string, words []string, output []byte, err error) error {
 	}
 	last := strings.TrimSpace(string(output[max(0, len(output)-maxHookOutput):]))
 	if last == "" {
-		return fmt.Errorf("%s: %w; it wrote nothing; the command was %s", name, err, strings.Join(words, " "))
+		return fmt.Errorf("%s: %w; it wrote nothing; the command was %s", name, err, Shown(words))
 	}
-	return fmt.Errorf("%s: %w; its last output: %s; the command was %s", name, err, last, strings.Join(words, " "))
+	return fmt.Errorf("%s: %w; its last output: %s; the command was %s", name, err, last, Shown(words))
 }

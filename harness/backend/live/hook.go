@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -86,12 +85,12 @@ func (fs *faults) hookCommands(ctx context.Context, t command.Template, plugins 
 }
 
 // logHook keeps what a hook wrote with the logs of the run.
-func (fs *faults) logHook(flag string, command []string, output []byte) error {
+func (fs *faults) logHook(flag string, words []string, output []byte) error {
 	f, err := os.OpenFile(filepath.Join(fs.e.logDir, hookLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("log of the hooks: %w", err)
 	}
-	_, err = fmt.Fprintf(f, "%s %s: %s\n%s", time.Now().UTC().Format(time.RFC3339Nano), flag, strings.Join(command, " "), output)
+	_, err = fmt.Fprintf(f, "%s %s: %s\n%s", time.Now().UTC().Format(time.RFC3339Nano), flag, command.Shown(words), output)
 	return errors.Join(err, f.Close())
 }
 

@@ -66,8 +66,10 @@ func (o Options) Flags() []string {
 	return flags
 }
 
-// Quote makes one word of a text for a shell.
-func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// Quote makes one word of a text for a shell. A credential in it is not shown.
+func Quote(text string) string {
+	return "'" + strings.ReplaceAll(command.Redacted(text), "'", `'\''`) + "'"
+}
 
 func (o Options) validate() error {
 	if err := o.SystemUnderTest.Validate(); err != nil {
