@@ -56,7 +56,7 @@ func Compare(w io.Writer, reports []*Report, all bool) (equal bool, err error) {
 			word := "-"
 			for _, result := range r.Profiles {
 				if result.Profile == p {
-					word = result.Word()
+					word = string(result.Verdict())
 				}
 			}
 			row = append(row, word)

@@ -16,8 +16,8 @@ section { border-left: 4px solid #a40e26; padding-left: 1rem; margin: 1.5rem 0 }
 <h1>{{.Subject}}: <span class="{{if eq .Verdict "conformant"}}conformant{{else}}not{{end}}">{{.Verdict}}</span></h1>
 <p>Suite {{.Suite}}{{with .Implementation}}{{if .Organization}}, {{.Organization}}{{end}}{{if .URL}}, <a href="{{.URL}}">{{.URL}}</a>{{end}}{{end}}.
 Judged on {{.Date.Format "2006-01-02"}}{{range $k, $v := .Versions}}, {{$k}} {{$v}}{{end}}, seed {{.Seed}}.</p>
-<table><tr><th>profile<th>result<th>passed<th>failed<th>not supported<th>skipped<th>blocked</tr>
-{{range .Profiles}}<tr><td>{{.Profile}}<td class="{{if .Conformant}}conformant{{else}}not{{end}}">{{.Word}}<td class="n">{{.Passed}}<td class="n">{{.Failed}}<td class="n">{{.NotSupported}}<td class="n">{{.Skipped}}<td class="n">{{.Blocked}}</tr>
+<table><tr><th>profile<th>result<th>passed<th>failed<th>not supported<th>skipped<th>blocked<th>inconclusive<th>not run</tr>
+{{range .Profiles}}<tr><td>{{.Profile}}<td class="{{if .Conformant}}conformant{{else}}not{{end}}">{{.Verdict}}<td class="n">{{.Passed}}<td class="n">{{.Failed}}<td class="n">{{.NotSupported}}<td class="n">{{.Skipped}}<td class="n">{{.Blocked}}<td class="n">{{.Inconclusive}}<td class="n">{{.NotRun}}</tr>
 {{end}}</table>
 {{if .Failed}}<h2>Failed</h2>{{end}}
 {{range .Failed}}<section id="{{.ID}}"><h3>{{.ID}}</h3><p>{{.Rule}}</p>

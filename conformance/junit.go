@@ -46,7 +46,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 				message = "blocked: " + result.Reason
 			}
 			c.Failure = &junitText{Message: message, Text: text.String()}
-		case NotSupported, Skipped:
+		case NotSupported, Skipped, Inconclusive:
 			doc.Skipped++
 			c.Skipped = &junitText{Message: string(result.Outcome) + ": " + result.Reason}
 		}

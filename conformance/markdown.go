@@ -17,7 +17,7 @@ type view struct {
 	*Report
 	Failed   []failure
 	NotRun   []Result
-	Verdict  string
+	Verdict  Verdict
 	Subject  string
 	Measured []Result
 }
@@ -28,10 +28,7 @@ type failure struct {
 }
 
 func (r *Report) view() view {
-	v := view{Report: r, Verdict: "conformant", Subject: r.Implementation.Name}
-	if !r.Conformant() {
-		v.Verdict = "NOT conformant"
-	}
+	v := view{Report: r, Verdict: r.Verdict(), Subject: r.Implementation.Name}
 	if r.Implementation.Version != "" {
 		v.Subject += " " + r.Implementation.Version
 	}
@@ -69,9 +66,9 @@ var markdown = template.Must(template.New("markdown").Funcs(helpers).Parse(`# {{
 
 {{with .Implementation}}{{if .Organization}}{{.Organization}}. {{end}}{{if .URL}}<{{.URL}}>. {{end}}{{end}}Judged on {{.Date.Format "2006-01-02"}}{{range $k, $v := .Versions}}, {{$k}} {{$v}}{{end}}, seed {{.Seed}}.
 
-| profile | result | passed | failed | not supported | skipped | blocked |
-|---|---|---:|---:|---:|---:|---:|
-{{range .Profiles}}| {{.Profile}} | {{.Word}} | {{.Passed}} | {{.Failed}} | {{.NotSupported}} | {{.Skipped}} | {{.Blocked}} |
+| profile | result | passed | failed | not supported | skipped | blocked | inconclusive | not run |
+|---|---|---:|---:|---:|---:|---:|---:|---:|
+{{range .Profiles}}| {{.Profile}} | {{.Verdict}} | {{.Passed}} | {{.Failed}} | {{.NotSupported}} | {{.Skipped}} | {{.Blocked}} | {{.Inconclusive}} | {{.NotRun}} |
 {{end}}{{if .Failed}}
 ## Failed
 {{range .Failed}}

@@ -28,16 +28,47 @@ type Implementation struct {
 	URL          string `json:"url,omitempty"`
 }
 
+// Verdict is what a run, or one profile of it, says about the subject.
+type Verdict string
+
+const (
+	Conformant    Verdict = "conformant"
+	NotConformant Verdict = "NOT conformant"
+	// Undecided is the verdict where the machine starved during a check that failed, and nothing else failed.
+	Undecided Verdict = "inconclusive"
+	// Partial is the verdict where checks of the profile were not run, and none of the others failed.
+	Partial Verdict = "partial"
+)
+
 // ProfileResult sums up one profile of a run.
 type ProfileResult struct {
 	Profile Profile `json:"profile"`
-	// Conformant reports whether no check of the profile failed or was blocked, no core check was skipped, and at least one passed.
+	// Conformant reports whether the verdict is conformant: all checks of the profile were run, none failed, was blocked or inconclusive, no core
+	// check was skipped, and at least one passed.
 	Conformant   bool `json:"conformant"`
 	Passed       int  `json:"passed"`
 	Failed       int  `json:"failed"`
 	NotSupported int  `json:"notSupported"`
 	Skipped      int  `json:"skipped"`
 	Blocked      int  `json:"blocked"`
+	Inconclusive int  `json:"inconclusive,omitempty"`
+	// NotRun are the checks of the suite that have no result.
+	NotRun int `json:"notRun,omitempty"`
+}
+
+// Verdict of the profile.
+func (p ProfileResult) Verdict() Verdict {
+	switch {
+	case p.Failed+p.Blocked > 0 || p.Profile == Core && p.Skipped > 0:
+		return NotConformant
+	case p.Inconclusive > 0:
+		return Undecided
+	case p.NotRun > 0:
+		return Partial
+	case p.Passed == 0:
+		return NotConformant
+	}
+	return Conformant
 }
 
 // Report is what one run of a suite found.
@@ -59,17 +90,27 @@ type Report struct {
 	Profiles  []ProfileResult `json:"profiles"`
 	// Results are in the order of the suite.
 	Results []Result `json:"results"`
+
+	suite []Check // all checks of the suite
 }
 
-// Conclude fills the header and the profiles of a report from its results.
-func (r *Report) Conclude() {
-	r.APIVersion, r.Kind = APIVersion, Kind
+// Conclude fills the header and the profiles of a report from its results. The suite has all its checks, also those that were not run: a profile
+// with a result for only some of its checks is partial.
+func (r *Report) Conclude(suite []Check) {
+	r.APIVersion, r.Kind, r.suite = APIVersion, Kind, suite
 	r.Profiles = nil
 	for _, p := range Profiles() {
-		if sum := r.sum(p); sum != (ProfileResult{Profile: p}) {
-			sum.Conformant = sum.Passed > 0 && sum.Failed+sum.Blocked == 0 && (p != Core || sum.Skipped == 0)
-			r.Profiles = append(r.Profiles, sum)
+		sum := r.sum(p)
+		if sum == (ProfileResult{Profile: p}) {
+			continue
 		}
+		for _, c := range suite {
+			if c.Profile == p && !slices.ContainsFunc(r.Results, func(have Result) bool { return have.ID == c.ID }) {
+				sum.NotRun++
+			}
+		}
+		sum.Conformant = sum.Verdict() == Conformant
+		r.Profiles = append(r.Profiles, sum)
 	}
 }
 
@@ -90,14 +131,24 @@ func (r *Report) sum(p Profile) ProfileResult {
 			sum.Skipped++
 		case Blocked:
 			sum.Blocked++
+		case Inconclusive:
+			sum.Inconclusive++
 		}
 	}
 	return sum
 }
 
-// Conformant reports whether every profile of the run is conformant. A run without results is not.
-func (r *Report) Conformant() bool {
-	return len(r.Profiles) > 0 && !slices.ContainsFunc(r.Profiles, func(p ProfileResult) bool { return !p.Conformant })
+// Verdict of the run: the worst of its profiles. A run without results is not conformant.
+func (r *Report) Verdict() Verdict {
+	for _, v := range []Verdict{NotConformant, Undecided, Partial} {
+		if slices.ContainsFunc(r.Profiles, func(p ProfileResult) bool { return p.Verdict() == v }) {
+			return v
+		}
+	}
+	if len(r.Profiles) == 0 {
+		return NotConformant
+	}
+	return Conformant
 }
 
 // With returns the results with an outcome, in the order of the suite.
@@ -120,8 +171,9 @@ func (r *Report) Write(w io.Writer) error {
 	return err
 }
 
-// ReadReport reads a report that Write wrote. Unknown fields are errors: a report with a misspelt field would be read as a better one.
-func ReadReport(file string) (*Report, error) {
+// ReadReport reads a report that Write wrote. Unknown fields are errors: a report with a misspelt field would be read as a better one. The function
+// suite returns all checks of a suite, by its name: a report without the results of some of them is partial, whatever it says.
+func ReadReport(file string, suite func(name string) []Check) (*Report, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("read a report: %w", err)
@@ -142,10 +194,17 @@ func ReadReport(file string) (*Report, error) {
 		return nil, fmt.Errorf("read the report %s: apiVersion %q, kind %q: expected %s, %s", file, r.APIVersion, r.Kind, APIVersion, Kind)
 	}
 	profiles := r.Profiles
-	r.Conclude()
+	r.Conclude(nil)
+	for i := range r.Profiles {
+		if sum := &r.Profiles[i]; i < len(profiles) { // a suite of another version may have more checks
+			sum.NotRun = profiles[i].NotRun
+			sum.Conformant = sum.Verdict() == Conformant
+		}
+	}
 	if !slices.Equal(profiles, r.Profiles) {
 		return nil, fmt.Errorf("read the report %s: the profiles do not sum up the results: expected %+v", file, r.Profiles)
 	}
+	r.Conclude(suite(r.Suite))
 	return &r, nil
 }
 
@@ -168,7 +227,7 @@ func (r *Report) Merge(next *Report) {
 			have.Outcome, have.Reason, have.Evidence = n.Outcome, n.Reason, n.Evidence
 		}
 	}
-	r.Conclude()
+	r.Conclude(r.suite)
 }
 
 func failures(o Outcome) int {

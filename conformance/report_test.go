@@ -22,7 +22,7 @@ func sample(outcomes ...Outcome) *Report {
 		}
 		r.Results = append(r.Results, result)
 	}
-	r.Conclude()
+	r.Conclude(nil)
 	return r
 }
 
@@ -38,12 +38,44 @@ func TestConformant(t *testing.T) {
 		{[]Outcome{Passed, Skipped}, false},
 		{[]Outcome{Passed, Blocked}, false},
 		{[]Outcome{Passed, Failed}, false},
+		{[]Outcome{Passed, Inconclusive}, false},
 	} {
-		if got := sample(c.outcomes...).Conformant(); got != c.want {
+		if got := sample(c.outcomes...).Verdict() == Conformant; got != c.want {
 			t.Errorf("%v: conformant is %v, want %v", c.outcomes, got, c.want)
 		}
 	}
 }
+
+// TestPartial: a report without the results of some checks of its suite is partial, also if it says that it is conformant.
+func TestPartial(t *testing.T) {
+	suite := func(string) []Check {
+		return []Check{{ID: "KMS2-A", Profile: Core}, {ID: "KMS2-B", Profile: Core}, {ID: "KMS2-C", Profile: Extended}}
+	}
+	for _, c := range []struct {
+		outcomes []Outcome
+		want     Verdict
+	}{
+		{[]Outcome{Passed}, Partial},
+		{[]Outcome{Passed, Passed}, Conformant}, // of the profile core
+		{[]Outcome{Failed}, NotConformant},
+		{[]Outcome{Inconclusive}, Undecided},
+	} {
+		cut, err := ReadReport(save(t, yamlOf(t, sample(c.outcomes...))), suite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadReport(save(t, yamlOf(t, cut)), suite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cut.Verdict() != c.want || again.Verdict() != c.want || (cut.Profiles[0].NotRun == 1) != (len(c.outcomes) == 1) {
+			t.Errorf("%v: %s, then %s, want %s: %+v", c.outcomes, cut.Verdict(), again.Verdict(), c.want, cut.Profiles)
+		}
+	}
+}
+
+// none is a suite of unknown checks.
+func none(string) []Check { return nil }
 
 func save(t *testing.T, text string) string {
 	t.Helper()
@@ -65,7 +97,7 @@ func yamlOf(t *testing.T, r *Report) string {
 
 func TestReportIsReadAsWritten(t *testing.T) {
 	text := yamlOf(t, sample(Passed, Failed, NotSupported))
-	r, err := ReadReport(save(t, text))
+	r, err := ReadReport(save(t, text), none)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +115,7 @@ func TestReadReportNamesTheMistake(t *testing.T) {
 		strings.Replace(good, "outcome: failed", "outcome: passed", 1):    "do not sum up",
 		"{": "read the report",
 	} {
-		if _, err := ReadReport(save(t, mistake)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadReport(save(t, mistake), none); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

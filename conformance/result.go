@@ -14,10 +14,9 @@ const (
 	Skipped Outcome = "skipped"
 	// Blocked is the outcome where another check failed without which this one can show nothing. The failure is counted there.
 	Blocked Outcome = "blocked"
+	// Inconclusive is the outcome where the rule was broken by a lapse of time while the machine starved. It is neither a pass nor a failure.
+	Inconclusive Outcome = "inconclusive"
 )
-
-// Outcomes are all outcomes, in the order of tables.
-func Outcomes() []Outcome { return []Outcome{Passed, Failed, NotSupported, Skipped, Blocked} }
 
 // Evidence is what a failed check saw.
 type Evidence struct {
@@ -30,7 +29,7 @@ type Evidence struct {
 type Result struct {
 	Check   `json:",inline"`
 	Outcome Outcome `json:"outcome"`
-	// Reason says why a check was not supported, skipped or blocked.
+	// Reason says why a check was not supported, skipped, blocked or inconclusive.
 	Reason   string    `json:"reason,omitempty"`
 	Evidence *Evidence `json:"evidence,omitempty"`
 	// Measured are numbers that the check found, for people; they differ from run to run.
@@ -43,7 +42,11 @@ type Result struct {
 }
 
 // Finding is a broken rule with its evidence. It is the error that a check returns.
-type Finding struct{ Evidence }
+type Finding struct {
+	Evidence
+	// Consequence takes the place of that of the check, where the rule was broken in another way.
+	Consequence string
+}
 
 // Error is the evidence on one line.
 func (f *Finding) Error() string {

@@ -24,7 +24,7 @@ func (r *Report) Print(w io.Writer) {
 			fmt.Fprintf(w, "    %-12s %s\n", line.label+":", strings.ReplaceAll(line.text, "\n", "\n                 "))
 		}
 	}
-	for _, o := range []Outcome{Blocked, Skipped} {
+	for _, o := range []Outcome{Inconclusive, Blocked, Skipped} {
 		for _, s := range r.With(o) {
 			fmt.Fprintf(w, "\n- %s (%s): %s: %s\n", s.ID, s.Profile, o, s.Reason)
 		}
@@ -37,19 +37,11 @@ func (r *Report) Print(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PROFILE\tRESULT\tPASSED\tFAILED\tNOT SUPPORTED\tSKIPPED\tBLOCKED")
+	fmt.Fprintln(t, "PROFILE\tRESULT\tPASSED\tFAILED\tNOT SUPPORTED\tSKIPPED\tBLOCKED\tINCONCLUSIVE\tNOT RUN")
 	for _, p := range r.Profiles {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", p.Profile, p.Word(), p.Passed, p.Failed, p.NotSupported, p.Skipped, p.Blocked)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", p.Profile, p.Verdict(), p.Passed, p.Failed, p.NotSupported, p.Skipped, p.Blocked, p.Inconclusive, p.NotRun)
 	}
 	_ = t.Flush() // to w, whose errors a terminal does not have
-}
-
-// Word is the result of a profile in words.
-func (p ProfileResult) Word() string {
-	if p.Conformant {
-		return "conformant"
-	}
-	return "NOT conformant"
 }
 
 func count(n int, noun string) string {

@@ -53,6 +53,14 @@ type Suite struct {
 // Suites are all suites.
 func Suites() []Suite { return []Suite{Reporter(), Aggregator(), Operator()} }
 
+// Rules are the checks of the suite without what shows them.
+func (s Suite) Rules() (rules []conformance.Check) {
+	for _, c := range s.Checks {
+		rules = append(rules, c.Check)
+	}
+	return rules
+}
+
 // Only returns the suite with the checks that keep returns true for.
 func (s Suite) Only(keep func(Check) bool) Suite {
 	s.Checks = slices.DeleteFunc(slices.Clone(s.Checks), func(c Check) bool { return !keep(c) })

@@ -60,6 +60,7 @@ func Run(ctx context.Context, s Suite, o Options) (Conclusion, error) {
 	if err := o.validate(s); err != nil {
 		return Conclusion{}, err
 	}
+	suite := s.Rules()
 	s = s.Only(o.selects)
 	judged := s.Only(func(c Check) bool { _, skipped := o.Skip[c.ID]; return !skipped })
 	scenarios, err := judged.find(o.Catalogue)
@@ -78,7 +79,7 @@ func Run(ctx context.Context, s Suite, o Options) (Conclusion, error) {
 			*r = conformance.Result{Check: r.Check, Outcome: conformance.Skipped, Reason: reason}
 		}
 	}
-	c.Report.Conclude()
+	c.Report.Conclude(suite)
 	for _, r := range runs {
 		if !r.Result.Status.Skipped() && r.Result.Status != result.Passed && r.Result.Status != result.Failed {
 			c.Undecided = append(c.Undecided, fmt.Sprintf("%s: %s: %s", r.Result.Scenario, r.Result.Status, strings.Join(r.Result.Reasons, "; ")))

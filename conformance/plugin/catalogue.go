@@ -1,11 +1,23 @@
 package plugin
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kmsharness/kmsharness/conformance"
+)
 
 // Catalogue lists all checks, in the order in which they run: what others depend on comes first, what ends the plugin's process comes late, and the
 // search for secrets comes last, in all that was sent before.
 func Catalogue() []Check {
 	return slices.Concat(transport(), statusChecks(), wires(), envelope(), hostile(), load(), rotation(), honesty(), lifecycle(), secrecy())
+}
+
+// Rules are checks without their functions.
+func Rules(checks []Check) (rules []conformance.Check) {
+	for _, c := range checks {
+		rules = append(rules, c.Check)
+	}
+	return rules
 }
 
 // Sources that many checks cite.

@@ -41,7 +41,7 @@ func Run(ctx context.Context, subject Subject, o Options) (*conformance.Report, 
 			o.Progress(result)
 		}
 	}
-	report.Conclude()
+	report.Conclude(Rules(o.checks()))
 	return report, nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/conformance"
+	"github.com/kmsharness/kmsharness/conformance/health"
+	"github.com/kmsharness/kmsharness/conformance/plugin"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/internal/command"
 )
@@ -23,7 +25,7 @@ func newConformCommand() *cobra.Command {
 		Use:   "conform",
 		Short: "Certify programs of others: KMS v2 plugins, reporters, aggregators",
 		Long: `Run a suite of checks and write a report that can be published and compared. Each check has a stable id, a rule and the source of the rule.
-Exit codes: 0 conformant, 1 not conformant, 2 could not run.`,
+Exit codes: 0 conformant, 1 not conformant, 2 could not run, inconclusive, or partial: checks were left out by --focus.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -49,7 +51,7 @@ func (f *conformFlags) register(flags *pflag.FlagSet, suite string) {
 	flags.StringVar(&f.organization, "organization", "", "who makes the "+suite+", in the report")
 	flags.StringVar(&f.url, "url", "", "home page of the "+suite+", in the report")
 	flags.StringVar(&f.profiles, "profile", "", "profiles to check, separated by commas: core, extended, robustness (default: all)")
-	flags.StringVar(&f.focus, "focus", "", "check only ids that match this regular expression")
+	flags.StringVar(&f.focus, "focus", "", "check only ids that match this regular expression; such a run is partial and ends with 2 unless a check fails")
 	flags.StringArrayVar(&f.skip, "skip", nil, "leave a check out, ID=REASON; the report shows the reason; may be repeated")
 	flags.IntVar(&f.repeat, "repeat", 1, "run the suite so often; a check that fails once has failed")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of what is random in the requests")
@@ -107,10 +109,25 @@ func (f *conformFlags) conclude(cmd *cobra.Command, report *conformance.Report, 
 			return err
 		}
 	}
-	if !report.Conformant() {
+	return verdictError(report)
+}
+
+// verdictError gives the exit code of a verdict. A partial run is not conformance, and an inconclusive one neither a pass nor a failure.
+func verdictError(report *conformance.Report) error {
+	verdict := report.Verdict()
+	switch verdict {
+	case conformance.Conformant:
+		return nil
+	case conformance.NotConformant:
 		return failed()
+	case conformance.Partial:
+		notRun := 0
+		for _, p := range report.Profiles {
+			notRun += p.NotRun
+		}
+		return usage("%s: %d checks of these profiles were not run: this is no conformance", verdict, notRun)
 	}
-	return nil
+	return usage("%s: the machine starved during %d checks: run again on a quieter machine", verdict, len(report.With(conformance.Inconclusive)))
 }
 
 func saveConformance(dir string, report *conformance.Report) error {
@@ -233,12 +250,25 @@ func newConformRenderCommand() *cobra.Command {
 	return cmd
 }
 
+// rules are all checks of a suite; none if there is no such suite.
+func rules(suite string) []conformance.Check {
+	if suite == "plugin" {
+		return plugin.Rules(plugin.Catalogue())
+	}
+	for _, s := range health.Suites() {
+		if s.Name == suite {
+			return s.Rules()
+		}
+	}
+	return nil
+}
+
 func readReports(files []string) (reports []*conformance.Report, err error) {
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && info.IsDir() {
 			file = filepath.Join(file, "report.yaml")
 		}
-		r, err := conformance.ReadReport(file)
+		r, err := conformance.ReadReport(file, rules)
 		if err != nil {
 			return nil, err
 		}

@@ -48,6 +48,14 @@ slow, restore and rotate the KMS behind it, the plugin's log. Commands are split
 					fmt.Fprintln(cmd.OutOrStdout(), r.Line())
 				}
 			}
+			if err := subject.Validate(); err != nil {
+				return err
+			}
+			if f.out != "" {
+				if err := prepareOut(f.out); err != nil {
+					return err
+				}
+			}
 			var report *conformance.Report
 			for range f.repeat {
 				next, err := plugin.Run(cmd.Context(), subject, o)
