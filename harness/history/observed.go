@@ -84,6 +84,8 @@ type Request struct {
 	// TokenNode is the node that the token of a service account names; empty for other users.
 	TokenNode string `json:"tokenNode,omitempty"`
 	UserAgent string `json:"userAgent,omitempty"`
+	// ByHarness: the harness made it with the credential of User, as the scenario told it.
+	ByHarness bool `json:"byHarness,omitempty"`
 	// ReportOf is the node whose report an aggregator wrote, where reporters stream; else empty.
 	ReportOf string `json:"reportOf,omitempty"`
 	Verb     string `json:"verb"` // get, patch, update …
@@ -111,6 +113,9 @@ type Request struct {
 
 // Reporter is the node whose reporter made the request, or whose report an aggregator wrote with it; empty for other requests.
 func (r *Request) Reporter() string {
+	if r.ByHarness {
+		return ""
+	}
 	if r.ReportOf != "" {
 		return r.ReportOf
 	}

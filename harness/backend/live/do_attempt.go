@@ -34,6 +34,7 @@ func (st *statuses) attempt(ctx context.Context, a *scenario.Attempt) error {
 	if err != nil {
 		return err
 	}
+	request.auditID = st.e.recorder.nameAttempt
 	flows, err := st.flowSchemas(ctx, a)
 	if err != nil {
 		return err
@@ -71,6 +72,7 @@ type apiRequest struct {
 	method, path, contentType string
 	query                     url.Values
 	body                      []byte
+	auditID                   func() string // names the next request
 }
 
 func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error) {
@@ -162,6 +164,7 @@ func (r apiRequest) sendBody(ctx context.Context, c *Client, content io.Reader) 
 		return answer{}, err
 	}
 	request.Header.Set("Content-Type", r.contentType)
+	request.Header.Set("Audit-ID", r.auditID())
 	response, err := c.http.Do(request)
 	if err != nil {
 		return answer{}, err

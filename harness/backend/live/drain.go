@@ -44,6 +44,21 @@ func (r *recorder) drain(ctx context.Context) error {
 	return errors.Join(append(errs, r.files.Poll())...)
 }
 
+// nameAttempt makes the audit id of a request that the harness makes with a credential of the system under test.
+func (r *recorder) nameAttempt() string {
+	id := uuid.NewString()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.attempts[id] = true
+	return id
+}
+
+func (r *recorder) attempted(auditID string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.attempts[auditID]
+}
+
 func (r *recorder) anyServing() bool {
 	_, err := r.controlPlane.Nodes().Admin()
 	return err == nil

@@ -41,6 +41,7 @@ type recorder struct {
 
 	mu       sync.Mutex
 	markers  map[string]bool // user agents of marker requests, true when seen
+	attempts map[string]bool // audit ids of the harness's own requests with credentials of the system under test
 	canaries map[string]context.CancelFunc
 	watches  map[string]context.CancelFunc // of containers, by node
 	clients  []*Client
@@ -49,13 +50,13 @@ type recorder struct {
 
 func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 	r := &recorder{
-		controlPlane: e.controlPlane, sink: gate, to: gate, wg: &sync.WaitGroup{}, files: tail.NewSet(), markers: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
+		controlPlane: e.controlPlane, sink: gate, to: gate, wg: &sync.WaitGroup{}, files: tail.NewSet(), markers: map[string]bool{}, attempts: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
 		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.targets()...),
 		envelope: &envelope.Recorder{Sink: e.sink, Now: e.traits.clockOfLogs()},
 		journal:  &journal.Recorder{Sink: e.sink, Of: apiservers.OfKey},
 		secrecy:  &secrecy.Recorder{Sink: e.sink, Now: time.Now},
 	}
-	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Also: traced, Seen: r.seen, Streams: e.traits.Streaming}
+	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Also: traced, Harness: r.attempted, Seen: r.seen, Streams: e.traits.Streaming}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if err := r.follow(); err != nil {
 		return nil, errors.Join(err, r.close())

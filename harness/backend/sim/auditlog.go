@@ -17,7 +17,7 @@ func (s *server) note(r *request) *history.Request {
 		return nil
 	}
 	s.w.requests++
-	e := &history.Request{AuditID: "request-" + strconv.Itoa(s.w.requests), APIServer: s.node.name, User: r.user, TokenNode: r.tokenNode, UserAgent: r.agent, ReportOf: r.relayed, Verb: r.verb,
+	e := &history.Request{AuditID: "request-" + strconv.Itoa(s.w.requests), APIServer: s.node.name, User: r.user, TokenNode: r.tokenNode, UserAgent: r.agent, ByHarness: r.byHarness, ReportOf: r.relayed, Verb: r.verb,
 		Resource: s.w.resourceName(r.key.Resource), Subresource: r.subresource, Namespace: r.key.Namespace, Name: r.key.Name, Received: s.w.k.Now()}
 	if writes {
 		e.FieldManager, e.Force, e.ContentType = r.manager, r.force, r.contentType

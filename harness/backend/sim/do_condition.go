@@ -93,7 +93,7 @@ func (st *statuses) attempt(_ context.Context, a *scenario.Attempt) error {
 		return err
 	}
 	st.w.asReporter(as.name, &r)
-	r.agent = "kmsharness-attempt"
+	r.agent, r.byHarness = "kmsharness-attempt", true
 	rep := st.e.ask(as, r)
 	if rep.err != nil {
 		return fmt.Errorf("%s %s: %w", r.verb, r.key.Resource.Resource, rep.err)

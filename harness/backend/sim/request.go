@@ -27,6 +27,7 @@ const (
 // request is one request to an API server.
 type request struct {
 	user, agent string
+	byHarness   bool   // with the credential of user
 	tokenNode   string // that the token of user names
 	credential  int    // of user, by number
 	verb        string

@@ -100,6 +100,23 @@ func TestRecorderChooses(t *testing.T) {
 	}
 }
 
+// A request of the harness is known by its audit id, which no other client can know, and not by its user agent, which any client can send.
+func TestRecorderTellsTheHarnessByItsAuditID(t *testing.T) {
+	log := history.NewLog(nil)
+	r := audit.Recorder{Sink: log, Identity: audit.SystemUnderTest, Resource: func(string) bool { return false }, Harness: func(id string) bool { return id == "a1" }}
+	harness := strings.ReplaceAll(apply, "\n", "")
+	imitated := strings.NewReplacer(`"a1"`, `"a2"`, `"userAgent":"kms-health-reporter"`, `"userAgent":"kmsharness-attempt"`).Replace(harness)
+	for _, line := range []string{harness, imitated} {
+		if err := r.Line("cp-1", []byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events := log.Events()
+	if len(events) != 2 || events[0].Request.Reporter() != "" || events[1].Request.Reporter() != "cp-1" {
+		t.Fatalf("recorded %+v", events)
+	}
+}
+
 func TestRecorderTellsOfWritesWithoutAnAnswer(t *testing.T) {
 	log := history.NewLog(nil)
 	r := audit.Recorder{Sink: log, Identity: audit.SystemUnderTest, Resource: func(string) bool { return false }}

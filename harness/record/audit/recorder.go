@@ -23,6 +23,8 @@ type Recorder struct {
 	Also func(*history.Request) bool
 	// Streams: reporters stream, and an aggregator writes their reports.
 	Streams bool
+	// Harness reports whether the harness made the request with an audit id. It alone knows these ids, so that no other client can use one. May be nil.
+	Harness func(auditID string) bool
 	// Seen is told the user agent of every request, recorded or not: a marker request proves that the log was read
 	// up to it. May be nil.
 	Seen func(node, userAgent string)
@@ -128,6 +130,7 @@ func (r *Recorder) Line(node string, line []byte) error {
 	if err != nil || request == nil {
 		return err
 	}
+	request.ByHarness = r.Harness != nil && r.Harness(request.AuditID)
 	if r.Streams && request.User == contract.AggregatorIdentity {
 		request.ReportOf = r.relayed(request)
 	}
