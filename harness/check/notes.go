@@ -16,6 +16,11 @@ func notes(v *Facts) []string {
 	if v.run.ReporterIdentity == history.IdentityAdmin {
 		all = append(all, "the reporters had an administrator's credentials, which allow more than a reporter needs: LEAST-PRIVILEGE judged what they wrote")
 	}
+	for n := range v.all {
+		if x := v.all[n].Expectation; x != nil && x.NotJudged {
+			all = append(all, "expectation "+x.ID+" was not judged: it assumes "+quoted(x.Given)+", which was never true")
+		}
+	}
 	watched := watchedRoles()
 	if !v.run.Plugin.IsZero() {
 		watched = append(watched, history.RolePlugin)

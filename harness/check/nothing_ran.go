@@ -26,7 +26,9 @@ func judgeNothingRan(v *Facts) (f Finding) {
 				counts["action that was done"]++
 			}
 		case history.KindExpectation:
-			counts["judged expectation"]++
+			if !e.Expectation.NotJudged {
+				counts["judged expectation"]++
+			}
 		case history.KindObject:
 			counts["observed state of an object"]++
 		case history.KindCall:

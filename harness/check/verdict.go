@@ -188,7 +188,9 @@ func (out *Verdict) addEngine(v *Facts) (starved []string) {
 		e := &v.all[n]
 		switch e.Kind {
 		case history.KindExpectation:
-			out.Expectations.Judged++
+			if !e.Expectation.NotJudged {
+				out.Expectations.Judged++
+			}
 			switch {
 			case e.Expectation.OK:
 			case e.Expectation.House && v.run.SourceOnly:

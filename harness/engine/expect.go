@@ -18,6 +18,8 @@ type expectation struct {
 	id      string
 	mode    scenario.Mode
 	program *view.Program
+	given   *view.Program // what it assumes; nil: nothing
+	assumed bool          // given was true
 	bound   time.Duration // as written, resolved
 	house   bool          // it rests on a decision of this project
 	control bool          // of the phase, not of the scenario
@@ -37,6 +39,11 @@ func (r *run) expect(e scenario.Expectation, id string) *expectation {
 		x.broken = fmt.Sprintf("%s: %v", e.CEL, issues)
 	}
 	x.program = program
+	if e.Given != "" {
+		if x.given, issues = r.compiler.Compile(e.Given); x.given == nil {
+			x.broken = fmt.Sprintf("%s: %v", e.Given, issues)
+		}
+	}
 	return x
 }
 
@@ -83,7 +90,8 @@ func (x *expectation) begin(now time.Time) {
 // task is advanced to an event's instant before the event is folded.
 func (x *expectation) judge(at time.Time, last bool) (over bool) {
 	x.version = x.run.version
-	if x.program.UsesTime() {
+	x.assumed = x.assumed || x.given == nil || x.given.Eval(x.run.state, at)
+	if x.program.UsesTime() || !x.assumed && x.given.UsesTime() {
 		x.tick = at.Add(x.run.metadata.Timing.Interval / ticksPerInterval)
 	}
 	value := x.program.Eval(x.run.state, at)
@@ -108,6 +116,8 @@ func (x *expectation) end(at time.Time, ok bool, detail string) {
 	}
 	word := "met"
 	switch {
+	case !ok && x.given != nil && !x.assumed:
+		e.OK, e.NotJudged, e.Given, word = true, true, x.given.Text(), "not judged, for this was never true: "+oneLine(x.given.Text())
 	case ok:
 	case x.house && x.run.opts.SourceOnly:
 		word = "not met (a house rule)"

@@ -49,6 +49,24 @@ func TestGoodRun(t *testing.T) {
 	}
 }
 
+// An expectation that assumes the effect of a fault is judged only where that effect showed.
+func TestGivenEffect(t *testing.T) {
+	for given, want := range map[string]string{
+		`report["cp-2"]["1"].status == "error"`: "steps[1].expect failed 3.6s",
+		`report["cp-1"]["1"].status == "error"`: "steps[1].expect ok 3.6s", // not judged
+	} {
+		w := newWorld(t)
+		events, err := w.run(context.Background(), "", hang+"  - expect: rollup.degraded.status == \"Unknown\"\n    within: detection\n    given: '"+given+"'\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(events, func(e history.Event) bool { return e.Expectation != nil && e.Expectation.ID == "steps[1].expect" })
+		if got := expectations(events); !slices.Contains(got, want) || events[i].Expectation.NotJudged != events[i].Expectation.OK {
+			t.Errorf("given %s: %q, expected %s: %+v", given, got, want, events[i].Expectation)
+		}
+	}
+}
+
 func TestFailedExpectationHealsAndEnds(t *testing.T) {
 	w := newWorld(t)
 	events, err := w.run(context.Background(), "", hang+`  - expect: report["cp-1"]["1"].status == "error"

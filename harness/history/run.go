@@ -151,6 +151,9 @@ type Expectation struct {
 	Mode string `json:"mode"` // within, holds, never
 	Text string `json:"text"` // the CEL expression
 	OK   bool   `json:"ok"`
+	// NotJudged, with OK: it was not met, and neither was Given, the effect of a fault that it assumes.
+	NotJudged bool   `json:"notJudged,omitempty"`
+	Given     string `json:"given,omitempty"`
 	// House: it rests on a decision of this project, not on a source.
 	House bool `json:"house,omitempty"`
 	// Repeats is the expectation that failed before in the same way; only with --keep-going, where steps go on.

@@ -117,7 +117,8 @@ func (s *Step) fields() []field {
 	switch {
 	case s.Expect != nil:
 		keyword := s.Expect.Mode.Keyword()
-		fields = append(fields, required(keyword, formField(&s.Expect.CEL, someText)), required(boundOf(keyword), durationField(&s.Expect.Bound)).doc("for how long it is watched"), origin(&s.Expect.Origin))
+		fields = append(fields, required(keyword, formField(&s.Expect.CEL, someText)), required(boundOf(keyword), durationField(&s.Expect.Bound)).doc("for how long it is watched"), origin(&s.Expect.Origin),
+			optional(keyGiven, formField(&s.Expect.Given, someText)).doc("the effect of a fault: if it never was true meanwhile, what was not met is not judged"))
 	case s.Repeat != nil:
 		fields = append(fields, required(keyRepeat, mappingField(keyRepeat, s.Repeat.fields()...)))
 	case s.Action == nil:

@@ -173,6 +173,7 @@ const (
 	keyAt       = "at"
 	keyAfter    = "after"
 	keyOrigin   = "origin"
+	keyGiven    = "given"
 )
 
 // keywords are what a step can be: a verb or one of these; it has exactly one.

@@ -127,7 +127,7 @@ func malformedInGeneral() []malformed {
 			file + `20:5: a second verb "rotate" in the step that has "wait", expected one verb per step`},
 		{"within beside holds", step("  - holds: rollup.degraded.exists\n    within: 2I"),
 			file + `19:5: field "for" is missing in a step with holds` + "\n" +
-				file + `20:5: unknown field "within" in a step with holds, expected holds, for, origin, at or after`},
+				file + `20:5: unknown field "within" in a step with holds, expected holds, for, origin, given, at or after`},
 		{"expect without within", step("  - expect: rollup.degraded.exists"),
 			file + `19:5: field "within" is missing in a step with expect`},
 		{"wait with a wrong unit", step("  - wait: 2x"),

@@ -165,6 +165,9 @@ type Expectation struct {
 	Mode  Mode
 	CEL   string
 	Bound Duration
+	// Given is an expression that must have been true while the expectation was watched: the effect of a fault, where a correct subject may escape it.
+	// If it never was, an expectation that was not met is not judged. Empty: none.
+	Given string
 	// Origin is what it rests on: OriginSource (also when empty) or OriginHouse.
 	Origin string
 }

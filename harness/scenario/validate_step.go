@@ -109,6 +109,9 @@ func (v *validation) expectation(e Expectation, at place) {
 	}
 	v.duration(at.at(boundOf(e.Mode.Keyword())), e.Bound, true)
 	v.expression(e.CEL, at.at(e.Mode.Keyword()))
+	if e.Given != "" {
+		v.expression(e.Given, at.at(keyGiven))
+	}
 }
 
 func (v *validation) expression(cel string, at place) {
