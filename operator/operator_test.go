@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
-	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/process"
@@ -56,10 +56,7 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T) *cluster {
-	binaries, err := assets.Ensure(t.Context(), assets.Options{LocalOnly: true})
-	if err != nil {
-		t.Skipf("needs etcd and kube-apiserver (%v): set %s, or let the harness build them", err, assets.EnvAssets)
-	}
+	binaries := assetstest.Find(t)
 	if !binaries.EncryptionPoll {
 		t.Skip("needs a kube-apiserver that looks at its encryption configuration more than once a minute")
 	}

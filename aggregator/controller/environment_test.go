@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"log/slog"
-	"os"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/ci/manifests"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 )
 
 const interval = time.Second
@@ -35,13 +35,9 @@ type environment struct {
 // start boots it, or skips: the end-to-end suite covers the same with processes.
 func start(t *testing.T, operator string) *environment {
 	t.Helper()
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		t.Skip("needs etcd and kube-apiserver: set KUBEBUILDER_ASSETS to their directory")
-	}
 	list, err := crds.List(crds.TechPreview)
 	must(t, err)
-	env := &envtest.Environment{BinaryAssetsDirectory: assets, CRDInstallOptions: envtest.CRDInstallOptions{CRDs: list}}
+	env := &envtest.Environment{BinaryAssetsDirectory: assetstest.Dir(t), CRDInstallOptions: envtest.CRDInstallOptions{CRDs: list}}
 	config, err := env.Start()
 	must(t, err)
 	t.Cleanup(func() { must(t, env.Stop()) })

@@ -143,9 +143,6 @@ func (in *installed) metrics() string {
 // Requests of reporters have a flow schema of their own, and one reporter's flood leaves a place in the queues for another one. A schema for nobody
 // and one without a distinguisher are found.
 func TestFlowSchemas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: make simulations")
-	}
 	in := install(t)
 	in.settleFlow(contract.ReporterFlows)
 	endpoints := "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"

@@ -3,7 +3,6 @@ package manifests
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 )
 
 func operatorCR() schema.GroupVersionResource {
@@ -36,15 +36,11 @@ type installed struct {
 
 func install(t *testing.T) *installed {
 	t.Helper()
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		t.Skip("needs etcd and kube-apiserver: set KUBEBUILDER_ASSETS to their directory")
-	}
 	list, err := crds.List(crds.TechPreview)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &envtest.Environment{BinaryAssetsDirectory: assets, CRDInstallOptions: envtest.CRDInstallOptions{CRDs: list}}
+	env := &envtest.Environment{BinaryAssetsDirectory: assetstest.Dir(t), CRDInstallOptions: envtest.CRDInstallOptions{CRDs: list}}
 	in := &installed{t: t}
 	if in.config, err = env.Start(); err != nil {
 		t.Fatal(err)

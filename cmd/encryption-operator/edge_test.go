@@ -22,7 +22,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/controlplane/provider"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -186,9 +186,7 @@ func start(t *testing.T) *world {
 	if testing.Short() {
 		t.Skip("it boots a control plane")
 	}
-	if _, err := assets.Ensure(t.Context(), assets.Options{LocalOnly: true}); err != nil {
-		t.Skipf("needs etcd and kube-apiserver: %v", err)
-	}
+	assetstest.Find(t)
 	w := &world{T: t}
 	p := provider.NewProvider()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

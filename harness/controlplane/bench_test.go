@@ -7,13 +7,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 )
 
 // BenchmarkBoot boots etcd and one API server until /readyz, and the same binaries by controller-runtime's envtest, in turn so
 // that both meet the same load. The metric "ratio" is ours divided by envtest's: 1 or less is wanted.
 func BenchmarkBoot(b *testing.B) {
-	assets := binaries(b)
+	assets := assetstest.Find(b)
 	var ours, theirs time.Duration
 	for b.Loop() {
 		theirs += bootEnvtest(b, assets)

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
@@ -28,16 +28,6 @@ rules:
 - level: Metadata
 `
 
-// binaries skips the test where there are none: making them takes minutes, which is not for a unit test.
-func binaries(t testing.TB) assets.Binaries {
-	t.Helper()
-	b, err := assets.Ensure(t.Context(), assets.Options{LocalOnly: true})
-	if err != nil {
-		t.Skipf("needs etcd and kube-apiserver (%v): set %s, or let the harness build them", err, assets.EnvAssets)
-	}
-	return b
-}
-
 // world is a control plane with everything below it.
 type world struct {
 	*controlplane.ControlPlane
@@ -49,7 +39,7 @@ type world struct {
 // newWorld makes a control plane that is gone when the test ends, and whose logs are shown when the test failed.
 func newWorld(t testing.TB, change func(*controlplane.Options), servers ...controlplane.ServerSpec) world {
 	t.Helper()
-	opts := controlplane.Options{Binaries: binaries(t), LogDir: t.TempDir(), AuditPolicy: []byte(auditPolicy), Servers: servers}
+	opts := controlplane.Options{Binaries: assetstest.Find(t), LogDir: t.TempDir(), AuditPolicy: []byte(auditPolicy), Servers: servers}
 	dir, err := process.NewRunDir(t.Context())
 	if err != nil {
 		t.Fatal(err)

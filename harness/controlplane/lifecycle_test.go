@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
@@ -216,7 +217,7 @@ func TestEncryptionReload(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it boots a control plane: make nightly")
 	}
-	if !binaries(t).EncryptionPoll {
+	if !assetstest.Find(t).EncryptionPoll {
 		t.Skip("this kube-apiserver looks once a minute")
 	}
 	const poll = 200 * time.Millisecond

@@ -3,7 +3,6 @@ package local
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -55,9 +55,7 @@ func newBackend(t *testing.T, opts Options) *Backend {
 		t.Skip("it boots a control plane")
 	}
 	opts.Assets = assets.Options{LocalOnly: true}
-	if _, err := assets.Ensure(t.Context(), opts.Assets); errors.Is(err, assets.ErrNotFound) {
-		t.Skip("a control plane is needed: set " + assets.EnvAssets + " to a directory with etcd and kube-apiserver")
-	}
+	assetstest.Find(t)
 	b, err := New(opts)
 	if err != nil {
 		t.Fatal(err)

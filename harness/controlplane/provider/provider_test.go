@@ -16,26 +16,19 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/support"
 
-	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 	"github.com/kmsharness/kmsharness/harness/controlplane/provider"
 )
 
 // patience bounds a boot on a machine that is busy with other things.
 const patience = 3 * time.Minute
 
-func needBinaries(t *testing.T) {
-	t.Helper()
-	if _, err := assets.Ensure(t.Context(), assets.Options{LocalOnly: true}); err != nil {
-		t.Skipf("needs etcd and kube-apiserver (%v): set %s, or let the harness build them", err, assets.EnvAssets)
-	}
-}
-
 // The framework's own environment creates, uses and destroys a cluster, as another project's TestMain would.
 func TestInEnvironment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it boots a control plane: make nightly")
 	}
-	needBinaries(t)
+	assetstest.Find(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cluster := provider.NewProvider()

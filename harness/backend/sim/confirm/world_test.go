@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
@@ -39,10 +39,7 @@ func newWorld(t testing.TB, poll time.Duration, plugins ...*plugin) (*controlpla
 	if os.Getenv("KMSHARNESS_CONFIRM") == "" {
 		t.Skip("takes minutes, and needs etcd and kube-apiserver: make confirm")
 	}
-	binaries, err := assets.Ensure(t.Context(), assets.Options{LocalOnly: true})
-	if err != nil {
-		t.Skipf("needs etcd and kube-apiserver (%v): set %s, or let the harness build them", err, assets.EnvAssets)
-	}
+	binaries := assetstest.Find(t)
 	if poll > 0 && !binaries.EncryptionPoll {
 		t.Skip("this kube-apiserver looks at its encryption configuration once a minute")
 	}

@@ -57,7 +57,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// A real API server refuses the same. It needs KUBEBUILDER_ASSETS, and is skipped without.
+// A real API server refuses the same.
 func TestConfigurationEqualsAPIServer(t *testing.T) {
 	client := realClient(t)
 	for _, c := range settings() {

@@ -22,7 +22,7 @@
 // type from the CRD's schema. Its cost grows with the number of managers of the object. Model handles the common case,
 // a manager that applies the same fields with other values, with an index of the owners of fields, and uses the real
 // code for all other cases. Tests with random histories check that both give equal objects and errors after every
-// operation, and that these are those of a real API server (with KUBEBUILDER_ASSETS).
+// operation, and that these are those of a real API server.
 //
 // The store leaves out admission, RBAC, conversion between versions, finalizers, dry run, and CEL rules other than
 // those in rules.go and specrules.go. Built-in kinds have no schema here: a manager owns their lists as a whole.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,11 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
-	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 )
 
-// The store gives the objects and errors of a real API server, after every operation of random histories. It needs
-// KUBEBUILDER_ASSETS, and is skipped without.
+// The store gives the objects and errors of a real API server, after every operation of random histories.
 func TestStoreEqualsAPIServer(t *testing.T) {
 	client := realClient(t)
 	types := allTypes(t)
@@ -44,22 +41,11 @@ func TestStoreEqualsAPIServer(t *testing.T) {
 // realClient is of a real API server with the CRDs.
 func realClient(t *testing.T) dynamic.Interface {
 	t.Helper()
-	directory := os.Getenv("KUBEBUILDER_ASSETS")
-	if directory == "" && os.Getenv("KMSHARNESS_CONFIRM") != "" {
-		b, err := assets.Ensure(t.Context(), assets.Options{LocalOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		directory = filepath.Dir(b.KubeAPIServer)
-	}
-	if directory == "" {
-		t.Skip("needs etcd and kube-apiserver: set KUBEBUILDER_ASSETS to their directory, or make confirm")
-	}
 	list, err := crds.List(crds.TechPreview)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &envtest.Environment{BinaryAssetsDirectory: directory, CRDInstallOptions: envtest.CRDInstallOptions{CRDs: list}}
+	env := &envtest.Environment{BinaryAssetsDirectory: assetstest.Dir(t), CRDInstallOptions: envtest.CRDInstallOptions{CRDs: list}}
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)
