@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stops the dockerd that up.sh started. An engine that was there before is never touched.
+# Stops the dockerd that up.sh started, by itself or with systemd. An engine that was there before is never touched.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . ci/engine/lib.sh
@@ -7,6 +7,13 @@ cd "$(dirname "$0")/../.."
 # stop_timeout is dockerd's own limit for its containers (15 s) and some more.
 stop_timeout=30
 
+if our_service >/dev/null; then
+  say "stopping docker.service"
+  systemctl stop docker.socket docker.service || die "systemctl stop docker failed: journalctl -u docker says why"
+  rm -f "$service"
+  say "stopped after $SECONDS s"
+  exit 0
+fi
 if ! pid=$(our_daemon); then
   say "nothing to stop: no dockerd of ours runs"
   exit 0

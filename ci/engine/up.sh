@@ -58,7 +58,8 @@ allow_nodes() {
 start_with_systemd() {
   lacks_sys_resource && say "this host lacks CAP_SYS_RESOURCE: privileged containers may fail; see docs/troubleshooting.md"
   systemctl start docker || die "systemctl start docker failed: journalctl -u docker says why"
-  say "started docker.service"
+  printf '%s\n' "$(service_run)" "${STAGES_ROOM:--}" >"$service"
+  say "started docker.service; stop it with: make engine-down"
 }
 
 # start_daemon starts dockerd in a session of its own, so that it outlives this shell and its terminal.
@@ -95,7 +96,7 @@ fi
 [ "$(id -u)" = 0 ] || die "no container engine answers, and starting one needs root: start yours, or run: sudo make engine"
 mkdir -p "$state"
 command -v dockerd >/dev/null || install_engine
-if [ -d /run/systemd/system ]; then
+if systemctl show --property Version >/dev/null 2>&1; then
   start_with_systemd
 else
   runtime_arguments

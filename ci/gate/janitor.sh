@@ -55,11 +55,11 @@ remove_clusters() {
   done
 }
 
-# stop_engine stops a dockerd that was started in the gate.
+# stop_engine stops an engine that was started in the gate.
 stop_engine() {
   . ci/engine/lib.sh
   local pid
-  pid=$(our_daemon) && grep -qsxzF "STAGES_ROOM=$room" "/proc/$pid/environ" && timeout 120 ci/engine/down.sh
+  if [ "$(our_service)" = "$room" ] || { pid=$(our_daemon) && grep -qsxzF "STAGES_ROOM=$room" "/proc/$pid/environ"; }; then timeout 120 ci/engine/down.sh; fi
 }
 
 while lives "$worker" && lives "$supervisor"; do sleep 0.5; done
