@@ -24,6 +24,12 @@ FUZZTIME ?= 60s
 # The stages of make nightly. Empty: all.
 STAGES ?=
 
+# Values are text: without this make would execute $(shell …) in them, and quoted keeps an apostrophe from ending the shell's word.
+$(foreach v,BACKEND LABELS PROCS KINDS TIME CONTRACT PUBLISH OUT FUZZTIME STAGES OBJECTS SEED,$(eval override $v := $$(value $v)))
+# Prow's folder for results: Kubernetes does not always expand it.
+override OUT := $(subst $$(ARTIFACTS),$(value ARTIFACTS),$(OUT))
+quoted = '$(subst ','\'',$(1))'
+
 # Static, reproducible programs; the same flags everywhere, tools and tests included, so that everything is compiled once. grpcnotrace
 # leaves out gRPC's trace pages, which would cost the reporter 2.5 MiB of memory.
 export CGO_ENABLED = 0
@@ -62,20 +68,20 @@ simulations: ## what make test leaves out and needs no binaries: the catalogue a
 	$(GOTEST) $(SEQUENTIAL) ./harness/cli ./harness/swarm/... ./ci/outside
 
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
-	@STAGES='$(STAGES)' OUT='$(if $(filter _artifacts,$(OUT)),_nightly,$(OUT))' ci/gate/nightly.sh
+	@STAGES=$(call quoted,$(STAGES)) OUT=$(call quoted,$(if $(filter _artifacts,$(OUT)),_nightly,$(OUT))) ci/gate/nightly.sh
 
 e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [CONTRACT=conditions|healthreports|both] [PUBLISH=ssa|stream] [LABELS=…] [PROCS=…] [TIME=…] [OUT=…]
-	@bin/kmsharness e2e --backend='$(BACKEND)' --contract='$(CONTRACT)' --publish='$(PUBLISH)' --labels='$(LABELS)' $(if $(TIME),--time='$(TIME)') $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)'
+	@bin/kmsharness e2e --backend=$(call quoted,$(BACKEND)) --contract=$(call quoted,$(CONTRACT)) --publish=$(call quoted,$(PUBLISH)) --labels=$(call quoted,$(LABELS)) $(if $(TIME),--time=$(call quoted,$(TIME))) $(if $(PROCS),--procs=$(call quoted,$(PROCS))) --out=$(call quoted,$(OUT))
 
 mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on purpose, each of which must be caught: make mutants [BACKEND=auto|sim|plugin|library|local|kind] [CONTRACT=…]; verdicts go to _mutants
 	@mkdir -p bin
 	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
-	@KMSHARNESS_BIN='$(CURDIR)/bin' bin/mutants --backend='$(BACKEND)' --contract='$(CONTRACT)' --programs=bin --out=_mutants
+	@KMSHARNESS_BIN='$(CURDIR)/bin' bin/mutants --backend=$(call quoted,$(BACKEND)) --contract=$(call quoted,$(CONTRACT)) --programs=bin --out=_mutants
 
 large: build ## a switch through every type of encryption with many objects, API servers killed at random: make large [OBJECTS=10000] [SEED=1] [BACKEND=local]
 	@mkdir -p _large
-	go run ./scenarios/large --objects='$(or $(OBJECTS),10000)' --seed='$(or $(SEED),1)' > '_large/encryption-large-$(or $(OBJECTS),10000).yaml'
-	@bin/kmsharness run '_large/encryption-large-$(or $(OBJECTS),10000).yaml' --backend='$(if $(filter auto,$(BACKEND)),local,$(BACKEND))' --out=_large/run
+	go run ./scenarios/large --objects=$(call quoted,$(or $(OBJECTS),10000)) --seed=$(call quoted,$(or $(SEED),1)) > $(call quoted,_large/encryption-large-$(or $(OBJECTS),10000).yaml)
+	@bin/kmsharness run $(call quoted,_large/encryption-large-$(or $(OBJECTS),10000).yaml) --backend=$(call quoted,$(if $(filter auto,$(BACKEND)),local,$(BACKEND))) --out=_large/run
 
 golden: build ## results that a refactoring must not change: histories of 2,000 seeds with and without an operator, the catalogue on sim, verdicts of saved histories: make golden [UPDATE=1]
 	@go run ./ci/golden --kmsharness=bin/kmsharness $(if $(UPDATE),--update)
@@ -84,9 +90,9 @@ confirm: ## hold what the simulation's models say of an API server against a rea
 	KMSHARNESS_CONFIRM=1 go test -p 1 -count=1 -v -timeout 30m -run 'TestStoreEqualsAPIServer|TestRequest|TestWatch|TestPlugin|TestConfiguration|TestApply|TestLockstep|TestEveryRule|TestStartWith' ./harness/backend/sim/store ./harness/backend/sim/confirm
 
 diff-backends: build ## run the catalogue on sim and local, and report every difference in verdict: make diff-backends [LABELS=…] [OUT=…]
-	@bin/kmsharness e2e --backend=sim --labels='$(LABELS)' --out='$(OUT)/sim' || true
-	@bin/kmsharness e2e --backend=local --labels='$(LABELS)' $(if $(PROCS),--procs='$(PROCS)') --out='$(OUT)/local' || true
-	@bin/kmsharness diff '$(OUT)/sim' '$(OUT)/local'
+	@bin/kmsharness e2e --backend=sim --labels=$(call quoted,$(LABELS)) --out=$(call quoted,$(OUT)/sim) || true
+	@bin/kmsharness e2e --backend=local --labels=$(call quoted,$(LABELS)) $(if $(PROCS),--procs=$(call quoted,$(PROCS))) --out=$(call quoted,$(OUT)/local) || true
+	@bin/kmsharness diff $(call quoted,$(OUT)/sim) $(call quoted,$(OUT)/local)
 
 alerts: ## test the alerting rules with Prometheus' own rule engine, on series of hand and of simulated failures
 	@mkdir -p _artifacts-alerts
@@ -94,7 +100,7 @@ alerts: ## test the alerting rules with Prometheus' own rule engine, on series o
 	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go -C ci/alerts test -count=1 ./...
 
 readme: build ## write the output of commands in README.md and docs again: make readme [KINDS=compared,sim,local]
-	@go run ./ci/readme --kinds='$(KINDS)' README.md docs/*.md
+	@go run ./ci/readme --kinds=$(call quoted,$(KINDS)) README.md docs/*.md
 
 lint: ## formatting, vet, staticcheck, imports, tidy modules, house rules, messages of new commits
 	@ci/lint.sh
@@ -106,7 +112,7 @@ bench-kind: build ## time until a cluster is ready, as a ratio to plain kind wit
 	KMSHARNESS_BIN='$(CURDIR)/bin' go test -run '^$$' -bench BenchmarkReady -benchtime 1x -timeout 60m ./harness/backend/kind
 
 fuzz: ## run every fuzz target for FUZZTIME
-	@ci/fuzz.sh '$(FUZZTIME)'
+	@ci/fuzz.sh $(call quoted,$(FUZZTIME))
 
 crds: ## copy the CRDs again from the OpenShift API module that go.mod names
 	go generate ./ci/crds

@@ -10,12 +10,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// makefile is what a command line may name.
-type makefile struct{ targets, variables map[string]bool }
+// makefile is what a command line may name, and the stages that job files must run: those of the night, and those of the gate with their commands.
+type makefile struct {
+	targets, variables map[string]bool
+	night              []string
+	gate               map[string][]string
+}
 
 var (
 	targetLine   = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
 	variableLine = regexp.MustCompile(`(?m)^([A-Z]+) \?=`)
+	stageLine    = regexp.MustCompile(`(?m)^[^#\n]*\bstage ([a-z-]+) \S+ (.*)$`)
+	action       = regexp.MustCompile(`@[0-9a-f]{40}$`)
 	// shellWord is a word with its quotes; a quoted blank does not end it.
 	shellWord = regexp.MustCompile(`(?:[^\s"']|"[^"]*"|'[^']*')+`)
 )
@@ -34,6 +40,53 @@ func parseMakefile(text string) makefile {
 	return makefile{targets: names(targetLine), variables: names(variableLine)}
 }
 
+// provided are stages that judge nothing, which the others bring with them.
+var provided = []string{"build", "browser", "binaries", "engine", "node-image"}
+
+// readStages adds the stages of the gate and of the night.
+func (mk *makefile) readStages(gate, night string) {
+	for _, m := range stageLine.FindAllStringSubmatch(night, -1) {
+		if !slices.Contains(provided, m[1]) {
+			mk.night = append(mk.night, m[1])
+		}
+	}
+	mk.gate = map[string][]string{}
+	for _, m := range stageLine.FindAllStringSubmatch(gate, -1) {
+		words := shellWord.FindAllString(strings.TrimSuffix(m[2], " || {"), -1)
+		mk.gate[m[1]] = slices.DeleteFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "OUT=") || strings.HasPrefix(w, "TIME=") })
+	}
+}
+
+// missing are the stages that no job of a file runs.
+func (w *walk) missing() {
+	for _, name := range slices.Sorted(maps.Keys(w.mk.gate)) {
+		if !slices.ContainsFunc(w.calls, func(call []string) bool { return containsAll(call, w.mk.gate[name]) }) {
+			w.problem("no job runs the gate's stage %s: make %s", name, strings.Join(w.mk.gate[name], " "))
+		}
+	}
+	for _, name := range w.mk.night {
+		if len(w.night) > 0 && !slices.Contains(w.night, name) {
+			w.problem("no job runs the night's stage %s", name)
+		}
+	}
+	for _, name := range w.night {
+		if !slices.Contains(append(w.mk.night, provided...), name) {
+			w.problem("%s is not a stage of the night", name)
+		}
+	}
+}
+
+// containsAll compares words without their quotes.
+func containsAll(call, words []string) bool {
+	plain := func(s string) string { return strings.NewReplacer("'", "", `"`, "").Replace(s) }
+	for _, word := range words {
+		if !slices.ContainsFunc(call, func(c string) bool { return plain(c) == plain(word) }) {
+			return false
+		}
+	}
+	return true
+}
+
 // problems are what is wrong with a job file, one line each. Its commands are found by the keys that CI systems give them:
 // run of a step, command and args of a container.
 func problems(file []byte, mk makefile) []string {
@@ -46,12 +99,15 @@ func problems(file []byte, mk makefile) []string {
 	if w.commands == 0 {
 		w.problem("it calls no make target")
 	}
+	w.missing()
 	return w.found
 }
 
 type walk struct {
 	mk       makefile
 	commands int
+	calls    [][]string // of make, with their words
+	night    []string   // stages of the night that jobs name; all of them, if a job names none
 	found    []string
 }
 
@@ -75,6 +131,9 @@ func (w *walk) node(n any) {
 
 func (w *walk) mapping(m map[string]any) {
 	if run, ok := m["run"].(string); ok {
+		if strings.Contains(run, "${{") {
+			w.problem("%s: an expression in a command is code: pass it in env", strings.TrimSpace(run))
+		}
 		for line := range strings.Lines(run) {
 			w.command(shellWord.FindAllString(line, -1))
 		}
@@ -85,7 +144,14 @@ func (w *walk) mapping(m map[string]any) {
 	if _, ok := m["continue-on-error"]; ok {
 		w.problem("continue-on-error: a red step would look green")
 	}
-	if uses, _ := m["uses"].(string); strings.HasPrefix(uses, "actions/upload-artifact@") && m["if"] != "always()" {
+	for _, list := range texts(m["stages"]) {
+		w.night = append(w.night, strings.Fields(list)...)
+	}
+	uses, _ := m["uses"].(string)
+	if uses != "" && !action.MatchString(uses) {
+		w.problem("%s: expected a commit, which nobody can move", uses)
+	}
+	if strings.HasPrefix(uses, "actions/upload-artifact@") && m["if"] != "always()" {
 		w.problem("%s without if: always(): a red run would leave no evidence", uses)
 	}
 }
@@ -101,6 +167,7 @@ func (w *walk) command(words []string) {
 		w.problem("it calls %s, expected make targets only", line)
 		return
 	}
+	w.calls = append(w.calls, words[1:])
 	targets := 0
 	for _, word := range words[1:] {
 		name, _, assigned := strings.Cut(word, "=")
