@@ -161,3 +161,39 @@ func TestEndedInAStage(t *testing.T) {
 		})
 	}
 }
+
+// A test that is skipped and not listed fails the night; a listed one, and a failure, are as ever.
+func TestSkips(t *testing.T) {
+	listed, err := os.ReadFile("skips.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(listed)) {
+		name, reason, _ := strings.Cut(line, " ")
+		if found, err := exec.Command("git", "grep", "-qw", "func "+name, "--", "../../*_test.go").CombinedOutput(); err != nil || strings.TrimSpace(reason) == "" {
+			t.Errorf("skips.txt: %q: expected a test and a reason: %v\n%s", line, err, found)
+		}
+	}
+	for output, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"--- PASS: TestA (0.00s)\nok  \tx\t0.1s":                                   {0, "ok  \tx"},
+		"    --- SKIP: TestCatalogue/x (0.00s)\n--- SKIP: TestPlain (0.00s)\nok  ": {0, "ok"},
+		"--- SKIP: TestPlainOnes (0.00s)\nok  \tx":                                 {1, "TestPlainOnes"},
+		"    --- SKIP: TestA/sub (0.00s)\nok  \tx":                                 {1, "TestA"},
+		"--- FAIL: TestA (0.00s)\nFAIL\tx":                                         {1, "--- FAIL: TestA"},
+	} {
+		dir := t.TempDir()
+		stub := "#!/bin/bash\nprintf '%s\\n' '" + output + "'\n! grep -q FAIL <<<'" + output + "'\n"
+		if err := os.WriteFile(filepath.Join(dir, "go"), []byte(stub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("./unit.sh", filepath.Join(dir, "log"))
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != want.code || !strings.Contains(string(out), want.text) {
+			t.Errorf("%q: exit code %d, want %d and %q in:\n%s", output, cmd.ProcessState.ExitCode(), want.code, want.text, out)
+		}
+	}
+}
