@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/aggregator/election"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // Exit codes of the program.
@@ -80,6 +81,7 @@ func New(stderr io.Writer, configure ...Configure) *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	o.AddFlags(cmd.Flags())
+	program.Versioned(cmd)
 	return cmd
 }
 

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/aggregator/election"
+	"github.com/kmsharness/kmsharness/internal/version"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/staticpods"
@@ -40,6 +41,9 @@ const (
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
+	if version.Asked("encryption-operator", args, os.Stdout) {
+		return 0
+	}
 	o, err := parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
 		return 0

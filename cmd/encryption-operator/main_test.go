@@ -30,6 +30,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v, expected %q", args, err, want)
 		}
 	}
+	if code := run([]string{"--version"}); code != 0 {
+		t.Errorf("--version: exit %d", code)
+	}
 	if err := operate(t.Context(), options{kubeconfig: "/nowhere"}); err == nil || !strings.Contains(err.Error(), `read the kubeconfig "/nowhere"`) {
 		t.Error(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/version"
 	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/options"
 )
@@ -31,6 +32,9 @@ const (
 func main() { os.Exit(run()) }
 
 func run() int {
+	if version.Asked("kms-health-reporter", os.Args[1:], os.Stdout) {
+		return 0
+	}
 	o, errs := options.Parse(os.Args[1:], os.Stdout)
 	if len(errs) == 1 && errors.Is(errs[0], pflag.ErrHelp) {
 		return 0

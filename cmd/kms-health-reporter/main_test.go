@@ -278,6 +278,7 @@ func TestExitCodes(t *testing.T) {
 		text  string
 	}{
 		{"help", []string{"--help"}, 0, 0, "Examples:"},
+		{"version", []string{"--version"}, 0, 0, "Kubernetes 1."},
 		{"three mistakes", nil, exitUsage, 3, "kms-health-reporter: --node-name is required\n"},
 		{"no kubeconfig", []string{"--kms-sockets=unix:///a/kms-1.sock", "--node-name=n", "--kubeconfig=/nonexistent"}, exitFailed, 1, "read kubeconfig /nonexistent"},
 		{"not in a cluster", []string{"--kms-sockets=unix:///a/kms-1.sock", "--node-name=n", "--connectivity=service"}, exitFailed, 1, "in-cluster configuration"},

@@ -10,6 +10,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // Main is the program fake-kms-plugin. Its exit code is 0, or 2 with one line on stderr.
@@ -20,7 +22,6 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Short: "A KMS v2 plugin that misbehaves on command",
 		Long: `A KMS v2 plugin with real cryptography, a model of the remote KMS behind it, and faults that can be put in force and
 released while it runs.`,
-		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(NewServeCommand(), NewRemoteCommand())
 	for _, verb := range verbs(&t) {
@@ -29,10 +30,7 @@ released while it runs.`,
 		}
 		root.AddCommand(verb)
 	}
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	if err := root.ExecuteContext(ctx); err != nil {
+	if err := program.Execute(ctx, root, args, stdout, stderr); err != nil {
 		fmt.Fprintln(stderr, "fake-kms-plugin:", err)
 		return 2
 	}

@@ -26,8 +26,6 @@ func newConformCommand() *cobra.Command {
 		Short: "Certify programs of others: KMS v2 plugins, reporters, aggregators",
 		Long: `Run a suite of checks and write a report that can be published and compared. Each check has a stable id, a rule and the source of the rule.
 Exit codes: 0 conformant, 1 not conformant, 2 could not run, inconclusive, or partial: checks were left out by --focus.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newConformPluginCommand(), newConformReporterCommand(), newConformAggregatorCommand(), newConformOperatorCommand(), newConformCompareCommand(), newConformRenderCommand())
 	return cmd

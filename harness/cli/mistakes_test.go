@@ -82,7 +82,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"check of no history":        {[]string{"check", write("h.jsonl", "{}\n")}, `h.jsonl: line 1: first event is "", expected "run"`},
 		"diff of no run":             {[]string{"diff", dir, dir}, "no scenario has a result.json in it, expected the output folder of a run"},
 		"diff of a file and a run":   {[]string{"diff", file, dir}, "plugin-hangs.yaml: expected the output folder of a run"},
-		"an unknown command":         {[]string{"rum"}, `unknown command "rum" for "kmsharness", did you mean run or up?`},
+		"an unknown command":         {[]string{"rum"}, `unknown command "rum" for "kmsharness", did you mean "run"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := command(t, c.args...)

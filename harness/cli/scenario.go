@@ -13,7 +13,6 @@ func newScenarioCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
 		Short: "Write, check, explain and list scenarios",
-		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(newScenarioNewCommand(), newScenarioLintCommand(), newScenarioListCommand(), newScenarioExplainCommand(),
 		newScenarioWatchCommand(), newScenarioSchemaCommand())
