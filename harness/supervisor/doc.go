@@ -11,6 +11,9 @@
 // starvation, the wait for a URL, and the collection of orphans. Its flags name the program; operator/sidecar adds the
 // supervisor to a container; harness/record/supervisor reads the journal.
 //
+// The program must not excuse itself: by a line in the journal, or by a request to the control API. With --user it is another user than the supervisor,
+// and neither its user nor its group can enter the folders of the two.
+//
 // Stop and kill outlive the container. A marker beside the control socket records that the program is down on request.
 // If a kubelet restarts the container meanwhile, for instance after a failed liveness probe, the new supervisor keeps
 // the program down. A pause does not outlive it: when its container is told to end, a paused program resumes and ends.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -62,10 +63,12 @@ type Options struct {
 	CommandFile string
 	// Env is added to the environment of the program, NAME=VALUE each.
 	Env []string
+	// User runs the program; nil: the user of the supervisor. With it the folders of Control and Journal become root's alone, and their group's.
+	User *syscall.Credential
 }
 
-// controlMode lets everybody who can reach the socket use it. It lies in a folder that the harness made for one
-// environment; the supervisor is root or not, as its image says, and the harness on the other side of the mount need not be.
+// controlMode lets everybody who can reach the socket use it: the harness on the other side of the mount need not be root. The folder that the socket
+// is in keeps others out; see Options.User.
 const controlMode fs.FileMode = 0o666
 
 const usage = `usage: kmsharness-supervisor --control unix:///PATH --journal FILE --log FILE [--wait-for URL] (--command FILE | -- PROGRAM [ARGUMENT…])
@@ -91,6 +94,10 @@ func Parse(args []string, out io.Writer) (Options, error) {
 		}
 		o.Env = append(o.Env, v)
 		return nil
+	})
+	f.Func("user", "`UID:GID` of the program, which can then reach neither control API nor journal; the supervisor has to be root", func(v string) (err error) {
+		o.User, err = parseUser(v)
+		return err
 	})
 	f.StringVar(&o.WaitFor, "wait-for", "", "`URL` on a loopback address that must answer 200 before the program is started")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -119,6 +126,8 @@ func (o Options) validate() error {
 		return errors.New("the program is missing: expected -- PROGRAM [ARGUMENT…] after the flags, or --command")
 	case len(o.Argv) != 0 && o.CommandFile != "":
 		return fmt.Errorf("--command and -- %s: expected one of them", o.Argv[0])
+	case o.User != nil && !o.Control.IsFile():
+		return fmt.Errorf("--control %s: with --user expected unix:///PATH, which a folder protects", o.Control)
 	case o.WaitFor != "":
 		return parseWaitFor(o.WaitFor)
 	}
@@ -174,7 +183,7 @@ func ParseCommand(text []byte) (argv []string, err error) {
 // Run runs the program until it ends by itself, or, when ctx ends, until it has stopped. It returns the exit code for the
 // container. An error means that the supervisor itself could not do its work.
 func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (code int, err error) {
-	if err := adopt(); err != nil {
+	if err := errors.Join(adopt(), o.protect()); err != nil {
 		return 0, err
 	}
 	j, err := openJournal(o.Journal)
@@ -193,6 +202,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (code int, er
 	}
 	p := newProgram(o.command, out.stdout, out.stderr, j, markerOf(o.Control))
 	p.spec.Env = o.Env
+	p.spec.Attr = func(a *syscall.SysProcAttr) { a.Credential = o.User }
 	if o.commandMissing() {
 		p.settle(Stopped)
 	}

@@ -18,16 +18,19 @@ func TestParse(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for text, args := range map[string][]string{
-		"--control":               nil,
-		"unix:///PATH":            {"--control", "tcp://127.0.0.1:1"},
-		"--journal is missing":    good[:2],
-		"--log is missing":        good[:4],
-		"the program is missing":  good,
-		"expected one of them":    append(slices.Clone(good), "--command", "f", "--", "p"),
-		"not defined: -holdd":     {"--holdd"},
-		"expected http[s]":        append(slices.Clone(good), "--wait-for", "127.0.0.1:6443", "--", "p"),
-		"certificate is not":      append(slices.Clone(good), "--wait-for", "https://example.org/", "--", "p"),
-		"expected http[s]://127.": append(slices.Clone(good), "--wait-for", "ftp://127.0.0.1/", "--", "p"),
+		"--control":                nil,
+		"unix:///PATH":             {"--control", "tcp://127.0.0.1:1"},
+		"--journal is missing":     good[:2],
+		"--log is missing":         good[:4],
+		"the program is missing":   good,
+		"expected one of them":     append(slices.Clone(good), "--command", "f", "--", "p"),
+		"not defined: -holdd":      {"--holdd"},
+		"expected http[s]":         append(slices.Clone(good), "--wait-for", "127.0.0.1:6443", "--", "p"),
+		"certificate is not":       append(slices.Clone(good), "--wait-for", "https://example.org/", "--", "p"),
+		"two numbers that are not": append(slices.Clone(good), "--user", "0:7", "--", "p"),
+		"which a folder protects":  {"--control", "unix:///@h", "--journal", "j", "--log", "l", "--user", "7:7", "--", "p"},
+		"expected UID:GID":         append(slices.Clone(good), "--user", "nobody", "--", "p"),
+		"expected http[s]://127.":  append(slices.Clone(good), "--wait-for", "ftp://127.0.0.1/", "--", "p"),
 	} {
 		if _, err := supervisor.Parse(args, io.Discard); err == nil || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want one line with %q", args, err, text)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -47,7 +46,7 @@ type deployment struct {
 func newDeployment(name, role string, count int, dir string, u *units) *deployment {
 	d := &deployment{name: name, role: role}
 	for range count {
-		d.replicas = append(d.replicas, &replica{role: role, dir: dir, units: u})
+		d.replicas = append(d.replicas, &replica{dir: dir, units: u})
 	}
 	return d
 }
@@ -113,7 +112,6 @@ func (d *deployment) put(pods map[string]string) error {
 // replica is one replica of a Deployment as a unit. Its pod changes when its node is drained: the Deployment makes another, whose
 // program waits for its command.
 type replica struct {
-	role  string
 	dir   string // of the units' files on this machine
 	units *units
 	// streams is the address of its Service for the streams of reporters; empty: there is none.
@@ -141,7 +139,7 @@ func (r *replica) move(pod, node string) (err error) {
 	defer r.mu.Unlock()
 	r.units.forget(func(s *unitState) bool { return r.unit != nil && s.unitKey == r.unit.unitKey })
 	r.pod, r.node = pod, node
-	if r.unit, err = newHeld(unitKey{r.dir, unitOfReplica(r.role, pod)}); err != nil {
+	if r.unit, err = newHeld(unitKey{r.dir, pod}); err != nil {
 		return err
 	}
 	return r.follow()
@@ -242,7 +240,7 @@ func (p *controlPlane) OperatorPlace() live.Place {
 		return at
 	}
 	at := p.placeIn(p.operator, 1, "")
-	at.LogFile = filepath.Join(p.layout.shared(), logFile(p.operator.role))
+	at.LogFile = p.layout.deployed(p.operator.role).file(logFile(p.operator.role))
 	return at
 }
 
@@ -253,8 +251,9 @@ func (p *controlPlane) AggregatorPlace(i int) live.Place { return p.placeIn(p.ag
 func (p *controlPlane) placeIn(d *deployment, i int, apiServer string) live.Place {
 	r := d.replicas[(i-1)%len(d.replicas)]
 	_, node := r.where()
+	own := p.layout.deployedConfig(d.role).sub(apiServer)
 	at := live.Place{
-		Server: p.serverFor(node), Dir: filepath.Join(p.layout.shared(), apiServer), SeenDir: filepath.Join(inNodeShared, apiServer), Mode: credentials,
+		Server: p.serverFor(node), Dir: own.dir, SeenDir: own.seen, Mode: credentials,
 		MetricsAddress: "127.0.0.1:0", Unit: r.take,
 	}
 	if d.streams {
@@ -276,11 +275,15 @@ func (p *controlPlane) serverFor(node string) string {
 // of the operator, one after another, append to one log.
 func (d *deployment) object(image string) *appsv1.Deployment {
 	labels := map[string]string{labelAggregator: d.name}
-	volumes := []corev1.Volume{hostPath(volumeShared, inNodeShared, "")}
-	mounts := []corev1.VolumeMount{{Name: volumeShared, MountPath: inNodeShared}}
-	command := supervisedFromFile(inNodeShared, unitOfReplica(d.role, "$(POD)")) // its files are where a pod on another node finds them
+	own, config := layout{}.deployed(d.role), layout{}.deployedConfig(d.role) // where a pod on another node finds them
+	mounts := append(supervised(d.role, own), folder(volumeConfig, config.seen, true))
+	var volumes []corev1.Volume
+	for _, m := range mounts {
+		volumes = append(volumes, hostPath(m.Name, m.HostPath, m.Type))
+	}
+	command := append(supervisedFromFile(own.seen, "$(POD)"), "--user", userOf(d.role))
 	if d.role == history.RoleOperator {
-		command = append(command, "--log", filepath.Join(inNodeShared, logFile(d.role))) // the last --log counts
+		command = append(command, "--log", own.in(logFile(d.role))) // the last --log counts
 	}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: d.name},
@@ -297,9 +300,9 @@ func (d *deployment) object(image string) *appsv1.Deployment {
 					AutomountServiceAccountToken:  ptr.To(false),
 					TerminationGracePeriodSeconds: ptr.To[int64](podGrace),
 					Containers: []corev1.Container{{
-						Name: d.role, Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mounts,
+						Name: d.role, Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mountsOf(mounts),
 						Env:     []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
-						Command: command,
+						Command: command, SecurityContext: forSupervisor(),
 					}},
 				},
 			},

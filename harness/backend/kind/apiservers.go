@@ -39,7 +39,7 @@ func (p *controlPlane) makeFleets(apiServers []string) error {
 		if err != nil {
 			return err
 		}
-		d := newDeployment(aggregatorsOf(name), history.RoleAggregator, 1, p.layout.shared(), p.units)
+		d := newDeployment(aggregatorsOf(name), history.RoleAggregator, 1, p.layout.deployed(history.RoleAggregator).dir, p.units)
 		d.streams = p.shape.streams
 		p.fleets = append(p.fleets, &aggregatedServers{controlPlane: p, Stub: s, ports: portsOf(i), aggregators: d})
 	}
@@ -122,7 +122,7 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, key
 		return err
 	}
 	// A Deployment's sidecar has no API server of its own node, and goes through the load balancer.
-	own := at.of(unitReporter)
+	own := at.config()
 	n.ReporterPlace = live.Place{
 		Server: f.serverFor(name), Aggregators: f.aggregators.addresses(), Dir: own.dir, SeenDir: own.seen, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: fmt.Sprintf("http://%s:%d/metrics", f.address(name), f.ports.metrics),

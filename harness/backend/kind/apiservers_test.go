@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -224,9 +223,12 @@ func TestObjectsOfAFurtherAPIServer(t *testing.T) {
 // The kernel takes no socket path of more than 107 bytes.
 func TestSocketsOfAggregatorsAreShort(t *testing.T) {
 	for _, name := range []string{aggregators, aggregatorsOf(history.OpenShiftAPIServer), aggregatorsOf(history.OAuthAPIServer)} {
-		pod := name + "-6d4b75cb6d-x7k2p"
-		if path := filepath.Join(inNodeShared, supervisorSocket(unitOfReplica(history.RoleAggregator, pod))); len(path) > 107 {
-			t.Errorf("%s has %d bytes", path, len(path))
+		socket := supervisorSocket(name + "-6d4b75cb6d-x7k2p")
+		at := layout{"/tmp/kmsh-1234567890/r1234567890/k10"}.deployed(history.RoleAggregator)
+		for _, path := range []string{at.file(socket), at.in(socket)} {
+			if len(path) > 107 {
+				t.Errorf("%s has %d bytes", path, len(path))
+			}
 		}
 	}
 }

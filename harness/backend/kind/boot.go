@@ -17,6 +17,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
@@ -65,7 +66,11 @@ func timed(begin time.Time, progress func(string)) func(string) {
 // prepareFolders makes the folders that the nodes mount.
 func (b *booting) prepareFolders(context.Context) error {
 	l := b.p.layout
-	if err := errors.Join(os.MkdirAll(l.images(), 0o755), shareFolder(l.shared()), os.MkdirAll(l.logs(), 0o755)); err != nil {
+	err := errors.Join(os.MkdirAll(l.images(), 0o755), os.MkdirAll(l.logs(), 0o755), os.MkdirAll(l.pluginsUnderTest().dir, 0o700))
+	for _, role := range deployedRoles() {
+		err = errors.Join(err, os.MkdirAll(l.deployed(role).dir, 0o700), os.MkdirAll(l.deployedConfig(role).dir, 0o755))
+	}
+	if err != nil {
 		return err
 	}
 	for _, name := range b.names {
@@ -83,7 +88,7 @@ func (b *booting) prepare(ctx context.Context) (err error) {
 	}
 	shared := b.p.layout.shared()
 	for _, name := range b.shape.aggregatedNames() { // of the files of its aggregators
-		if err := os.MkdirAll(filepath.Join(shared, name), 0o755); err != nil {
+		if err := os.MkdirAll(b.p.layout.deployedConfig(history.RoleAggregator).file(name), 0o755); err != nil {
 			return err
 		}
 	}

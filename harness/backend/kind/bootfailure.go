@@ -130,15 +130,14 @@ func (e *evidence) ofMachine(ctx context.Context, began time.Time) {
 
 // bootLogs are the folders with logs of programs under test, also of nodes that are not known yet.
 func bootLogs(p *controlPlane) []live.LogDir {
-	all := []live.LogDir{{Dir: p.layout.logs()}, {Dir: p.layout.shared()}}
+	all := p.layout.sharedLogs()
 	for _, name := range nodeNames(p.shape.nodes) {
 		prefixes := map[string]string{"": name + "-"}
 		for _, f := range p.fleets {
 			prefixes[f.Stub.APIServer] = f.Stub.APIServer + "-" + name + "-"
 		}
 		for apiServer, prefix := range prefixes {
-			at := p.layout.node(name).pod(apiServer)
-			all = append(all, live.LogDir{Dir: at.dir, Prefix: prefix}, live.LogDir{Dir: at.of(unitReporter).dir, Prefix: prefix})
+			all = append(all, p.layout.node(name).pod(apiServer).logs(prefix)...)
 		}
 	}
 	return all

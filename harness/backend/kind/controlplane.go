@@ -92,10 +92,10 @@ func newControlPlane(b bootSpec) *controlPlane {
 	p.archives.dir = p.layout.dir
 	p.clusters = &kindClusters{name: b.name, nodeImage: b.nodeImage, layout: p.layout,
 		provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress}))}
-	p.aggregators = newDeployment(aggregatorsOf(""), history.RoleAggregator, replicas, p.layout.shared(), p.units)
+	p.aggregators = newDeployment(aggregatorsOf(""), history.RoleAggregator, replicas, p.layout.deployed(history.RoleAggregator).dir, p.units)
 	p.aggregators.streams = b.shape.streams
 	if b.archives.images.operatorUnderTest != "" {
-		p.operator = newDeployment(operatorUnderTest, history.RoleOperator, 1, p.layout.shared(), p.units)
+		p.operator = newDeployment(operatorUnderTest, history.RoleOperator, 1, p.layout.deployed(history.RoleOperator).dir, p.units)
 	}
 	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, record: host.Record}
 	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, &loadBalancer{fronts: b.shape.advertises}
@@ -118,14 +118,13 @@ func (p *controlPlane) LoadBalancer() live.Unit { return p.lb }
 
 // Logs implements live.ControlPlane.
 func (p *controlPlane) Logs() []live.LogDir {
-	all := []live.LogDir{{Dir: p.layout.logs()}, {Dir: p.layout.shared()}}
+	all := p.layout.sharedLogs()
 	for _, n := range p.everyNode() {
 		prefix := n.Name + "-"
 		if n.APIServer != "" {
 			prefix = n.APIServer + "-" + prefix
 		}
-		at := podFiles{dir: serverOf(n).dir}
-		all = append(all, live.LogDir{Dir: at.dir, Prefix: prefix}, live.LogDir{Dir: at.of(unitReporter).dir, Prefix: prefix})
+		all = append(all, podFiles{dir: serverOf(n).dir}.logs(prefix)...)
 	}
 	return all
 }

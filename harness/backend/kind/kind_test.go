@@ -147,8 +147,8 @@ func TestSpecOfThePod(t *testing.T) {
 	if got := strings.Join(names, " "); got != "vault-kms-plugin-1 vault-kms-plugin-2 vault-kms-plugin-3 kms-health-reporter" || !s.Sidecars[3].AfterAPIServer {
 		t.Errorf("sidecars %s", got)
 	}
-	account := s.Sidecars[3].Mounts[3]
-	if words := strings.Join(s.Sidecars[3].Command, " "); account.MountPath != live.ServiceAccountDir || account.HostPath != "/var/lib/kmsharness/reporter/account" ||
+	account := s.Sidecars[3].Mounts[4]
+	if words := strings.Join(s.Sidecars[3].Command, " "); account.MountPath != live.ServiceAccountDir || account.HostPath != "/var/lib/kmsharness/config/account" ||
 		!strings.Contains(words, "--env KUBERNETES_SERVICE_HOST=lb --env KUBERNETES_SERVICE_PORT=6443") {
 		t.Errorf("the reporter has no in-cluster configuration: %s, %+v", words, account)
 	}
@@ -233,7 +233,7 @@ func TestServerOfAReporter(t *testing.T) {
 		if at.Server != c.want || !slices.Equal(at.Aggregators, []string{"10.96.0.7:9443"}) || (at.InCluster != nil) != (c.connectivity == history.ConnectService) {
 			t.Errorf("%s: %+v, want %s", c.connectivity, at, c.want)
 		}
-		if at.InCluster != nil && at.InCluster.Dir != "/run/k1/cp-1/state/reporter/account" {
+		if at.InCluster != nil && at.InCluster.Dir != "/run/k1/cp-1/state/config/account" {
 			t.Errorf("the service account is in %s", at.InCluster.Dir)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // Folders of a node, as it and the pods on it see them.
@@ -29,6 +31,28 @@ func (l layout) shared() string              { return filepath.Join(l.dir, "s") 
 func (l layout) images() string              { return filepath.Join(l.shared(), "images") }
 func (l layout) node(name string) nodeLayout { return nodeLayout{filepath.Join(l.dir, name)} }
 func (l layout) logs() string                { return filepath.Join(l.dir, "logs") }
+
+// deployed is the folder of the files that the supervisors of the Deployments of a role have, on all nodes. It is theirs alone, as that of a unit under test.
+func (l layout) deployed(role string) podFiles { return podFiles{l.shared(), inNodeShared}.sub(role) }
+
+// deployedConfig is the folder of what the programs of the Deployments of a role read.
+func (l layout) deployedConfig(role string) podFiles {
+	return podFiles{l.shared(), inNodeShared}.sub(role + "-config")
+}
+
+// pluginsUnderTest is the folder of what plugins under test share over all nodes.
+func (l layout) pluginsUnderTest() podFiles {
+	return podFiles{l.shared(), inNodeShared}.sub(live.PluginShared)
+}
+
+// sharedLogs are the folders with logs that belong to no node.
+func (l layout) sharedLogs() []live.LogDir {
+	all := []live.LogDir{{Dir: l.logs()}, {Dir: l.shared()}}
+	for _, role := range deployedRoles() {
+		all = append(all, live.LogDir{Dir: l.deployed(role).dir})
+	}
+	return all
+}
 
 // preflight has the sockets of plugins that an operator tries.
 func (l layout) preflight(apiServer string) string { return filepath.Join(l.dir, "p", apiServer) }
@@ -51,27 +75,39 @@ func (n nodeLayout) pod(apiServer string) podFiles {
 	return podFiles{filepath.Join(n.state(), apiServer), filepath.Join(inNodeState, apiServer)}
 }
 
-// of is the folder of the files of a unit of the pod. The reporter has a folder of its own, the only one that its container mounts: in that of the pod
-// are the control APIs of the plugins and of the supervisors.
+// of is the folder of the files that the supervisor of a unit of the pod has. That of a unit under test is its own and the supervisor's alone: the
+// container mounts it, and the program, which is another user, cannot enter it.
 func (f podFiles) of(unit string) podFiles {
-	if unit != unitReporter {
+	if !isUnderTest(unit) {
 		return f
 	}
-	return podFiles{filepath.Join(f.dir, unit), filepath.Join(f.seen, unit)}
+	return f.sub(unit)
 }
+
+func (f podFiles) sub(name string) podFiles { return podFiles{f.file(name), f.in(name)} }
+
+// config is the folder of what the reporter reads.
+func (f podFiles) config() podFiles { return f.sub("config") }
 
 // unit is a unit of the pod.
 func (f podFiles) unit(name string) unitKey { return unitKey{f.of(name).dir, name} }
 
 // account is the folder of the reporter's service account.
-func (f podFiles) account() podFiles {
-	own := f.of(unitReporter)
-	return podFiles{own.file("account"), own.in("account")}
-}
+func (f podFiles) account() podFiles { return f.config().sub("account") }
 
 // make makes the folders.
 func (f podFiles) make() error {
-	return errors.Join(shareFolder(f.dir), shareFolder(f.of(unitReporter).dir), os.MkdirAll(f.account().dir, 0o755))
+	return errors.Join(os.MkdirAll(f.account().dir, 0o755), os.MkdirAll(f.of(unitReporter).dir, 0o700))
+}
+
+// logs are the folders with logs of the pod.
+func (f podFiles) logs(prefix string) []live.LogDir {
+	all := []live.LogDir{{Dir: f.dir, Prefix: prefix}, {Dir: f.of(unitReporter).dir, Prefix: prefix}}
+	behind, _ := filepath.Glob(f.file("*" + suffixUnderTest)) // the pattern is a good one
+	for _, dir := range behind {
+		all = append(all, live.LogDir{Dir: dir, Prefix: prefix})
+	}
+	return all
 }
 
 func (f podFiles) file(name string) string { return filepath.Join(f.dir, name) }
@@ -92,11 +128,6 @@ const (
 	encryptionFile = "encryption.yaml"
 )
 
-// shareFolder makes a folder that programs of several users write into. Nobody else can reach it: the folder above is the harness's alone.
-func shareFolder(dir string) error {
-	return errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o777))
-}
-
 // credentials are read by users of several containers, and nobody else can reach the folder that they are in.
 const credentials = 0o644
 
@@ -104,7 +135,17 @@ const credentials = 0o644
 func unitOfPlugin(keyID string) string { return "plugin-" + keyID }
 
 // unitUnderTest names the container for the plugin under test that stands behind one for plugins.
-func unitUnderTest(unit string) string { return unit + "-under-test" }
+func unitUnderTest(unit string) string { return unit + suffixUnderTest }
+
+const suffixUnderTest = "-under-test"
+
+// isUnderTest reports whether the program of a unit of an API server's pod is judged: the fake plugins and the API servers are not.
+func isUnderTest(unit string) bool {
+	return unit == unitReporter || strings.HasSuffix(unit, suffixUnderTest)
+}
+
+// deployedRoles are the roles of the programs of Deployments under test.
+func deployedRoles() []string { return []string{history.RoleAggregator, history.RoleOperator} }
 
 // Names of the other units.
 const (
@@ -122,9 +163,6 @@ func containerName(unit string) string {
 	}
 	return unit
 }
-
-// unitOfReplica names a replica of a Deployment by the role of its program and by its pod.
-func unitOfReplica(role, pod string) string { return role + "-" + pod }
 
 // nodeName is the i-th node's, from 1.
 func nodeName(i int) string { return "cp-" + strconv.Itoa(i) }

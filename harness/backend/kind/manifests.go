@@ -1,8 +1,10 @@
 package kind
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +44,8 @@ func deploymentName(s live.Stub, node string) string { return s.APIServer + "-" 
 // tied to the node, where its files are, past the scheduler. The sockets are in an emptyDir.
 func deploymentOf(s live.Stub, img images, node string, ports hostPorts, r podRevision) *appsv1.Deployment {
 	labels := map[string]string{labelAPIServer: s.APIServer, labelNode: node}
-	volumes, mounts := aggregatedVolumes(s)
+	sidecars := img.pluginSidecars(r.plugins)
+	volumes, mounts := aggregatedVolumes(s, sidecars)
 	return &appsv1.Deployment{
 		TypeMeta:   typeOf("apps/v1", "Deployment"),
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: deploymentName(s, node)},
@@ -57,7 +60,7 @@ func deploymentOf(s live.Stub, img images, node string, ports hostPorts, r podRe
 					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, // also a node that was without power for long
 					TerminationGracePeriodSeconds: ptr.To[int64](podGrace),
 					Volumes:                       volumes,
-					InitContainers:                sidecarsOf(s, img, ports, mounts, r.plugins),
+					InitContainers:                sidecarsOf(s, img, ports, mounts, sidecars),
 					Containers:                    []corev1.Container{serverContainer(s, img, ports, mounts)},
 				},
 			},
@@ -67,7 +70,7 @@ func deploymentOf(s live.Stub, img images, node string, ports hostPorts, r podRe
 
 // aggregatedVolumes are the folder of the pod's files on the node, that of all nodes, and the sockets, for every container; and what the API
 // server's alone mounts.
-func aggregatedVolumes(s live.Stub) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+func aggregatedVolumes(s live.Stub, sidecars []pluginSidecar) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	own := filepath.Join(inNodeState, s.APIServer)
 	mounts = []corev1.VolumeMount{
 		{Name: volumeState, MountPath: own}, {Name: volumeShared, MountPath: inNodeShared}, {Name: volumeSocket, MountPath: inNodeSocket},
@@ -76,13 +79,26 @@ func aggregatedVolumes(s live.Stub) (volumes []corev1.Volume, mounts []corev1.Vo
 	for _, m := range mounts[:2] {
 		volumes = append(volumes, hostPath(m.Name, m.MountPath, corev1.HostPathDirectory))
 	}
-	for _, m := range reporterFolders(own)[:2] {
-		volumes = append(volumes, hostPath(m.Name, m.HostPath, m.Type))
-	}
 	for _, m := range etcdMounts() {
 		volumes = append(volumes, hostPath(m.Name, m.MountPath, corev1.HostPathFile))
 	}
+	more := reporterFolders(own)
+	for _, c := range sidecars {
+		more = append(more, c.foldersUnderTest(own)...)
+	}
+	for _, m := range more {
+		if !slices.ContainsFunc(volumes, func(v corev1.Volume) bool { return v.Name == m.Name }) {
+			volumes = append(volumes, hostPath(m.Name, m.HostPath, m.Type))
+		}
+	}
 	return volumes, mounts
+}
+
+func mountsOf(all []sidecar.Mount) (mounts []corev1.VolumeMount) {
+	for _, m := range all {
+		mounts = append(mounts, corev1.VolumeMount{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly})
+	}
+	return mounts
 }
 
 // etcdMounts are the files of a client of etcd, which are where they are on the node.
@@ -98,19 +114,20 @@ func hostPath(name, path string, kind corev1.HostPathType) corev1.Volume {
 }
 
 // sidecarsOf are the plugins and the reporter, all of which wait for their command.
-func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount, plugins []string) []corev1.Container {
+func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount, plugins []pluginSidecar) []corev1.Container {
 	if len(plugins) == 0 {
 		return nil
 	}
+	own := filepath.Join(inNodeState, s.APIServer)
 	var all []corev1.Container
-	for _, c := range img.pluginSidecars(plugins) {
-		all = append(all, containerIn(s, c.unit, c.image, c.security(), mounts))
+	for _, c := range plugins {
+		sees := mounts
+		if c.underTest {
+			sees = mountsOf(c.foldersUnderTest(own))
+		}
+		all = append(all, containerIn(s, c.unit, c.image, c.security(), sees))
 	}
-	var own []corev1.VolumeMount
-	for _, m := range reporterFolders(filepath.Join(inNodeState, s.APIServer)) {
-		own = append(own, corev1.VolumeMount{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly})
-	}
-	reporter := containerIn(s, unitReporter, img.reporter, confined(uidReporter, uidReporter), own)
+	reporter := containerIn(s, unitReporter, img.reporter, confined(forSupervisor()), mountsOf(reporterFolders(own)))
 	reporter.Ports = []corev1.ContainerPort{portOf("metrics", portMetrics, ports.metrics)}
 	all = append(all, reporter)
 	for i := range all {
@@ -193,15 +210,36 @@ func typeOf(apiVersion, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
 }
 
-// uidReporter is the user of the reporter's container, so that its connections can be told from others'.
-const uidReporter = 65532
+const (
+	// uidReporter is the user of the reporter, so that its connections can be told from others', and of the programs of Deployments.
+	uidReporter = 65532
+	// uidPlugin is the group of a plugin under test, and its user where the harness is root.
+	uidPlugin = 65533
+)
+
+// userUnderTest is that of a plugin under test. It is the harness's, so that hooks can change its files, unless that is root, which can do so anyway.
+func userUnderTest() (user, group int64) {
+	if user = int64(os.Getuid()); user == 0 {
+		user = uidPlugin
+	}
+	return user, uidPlugin
+}
+
+// userOf is the user of the program of a unit under test, for its supervisor.
+func userOf(unit string) string {
+	user, group := int64(uidReporter), int64(uidReporter)
+	if strings.HasSuffix(unit, suffixUnderTest) {
+		user, group = userUnderTest()
+	}
+	return fmt.Sprintf("%d:%d", user, group)
+}
 
 // Names of the volumes.
 const (
 	volumeState      = "state"
 	volumeShared     = "shared"
 	volumeSocket     = "sockets"
-	volumeReporter   = "reporter"
+	volumeConfig     = "config"
 	volumeSupervisor = "supervisor"
 	volumeAccount    = "account"
 )
@@ -213,18 +251,40 @@ const (
 	socketFolder = 0o755
 )
 
-// reporterFolders are what the container of a reporter has of its node, and nothing else: its own files, the supervisor and the sockets. dir is the folder of
-// its pod, as the pod sees it.
-func reporterFolders(dir string) []sidecar.Mount {
-	own, supervisor := podFiles{seen: dir}.of(unitReporter).seen, filepath.Join(inNodeShared, supervisorProgram)
+// folder is mounted where it is on the node.
+func folder(name, path string, readOnly bool) sidecar.Mount {
+	return sidecar.Mount{Name: name, HostPath: path, Type: corev1.HostPathDirectory, MountPath: path, ReadOnly: readOnly}
+}
+
+// supervised are what the supervisor of a unit under test mounts: the program that it is, and its files, which the program under test cannot enter.
+func supervised(unit string, at podFiles) []sidecar.Mount {
+	program := filepath.Join(inNodeShared, supervisorProgram)
 	return []sidecar.Mount{
-		{Name: volumeReporter, HostPath: own, Type: corev1.HostPathDirectory, MountPath: own},
-		{Name: volumeSupervisor, HostPath: supervisor, Type: corev1.HostPathFile, MountPath: supervisor, ReadOnly: true},
-		{Name: volumeSocket, HostPath: inNodeSocket, Type: corev1.HostPathDirectory, MountPath: inNodeSocket, ReadOnly: true},
+		{Name: volumeSupervisor, HostPath: program, Type: corev1.HostPathFile, MountPath: program, ReadOnly: true}, folder(unit, at.seen, false),
 	}
 }
 
-// folders of the node in every other container. The sockets may come and go, so their folder is mounted, not they.
+// reporterFolders are what the container of a reporter has of its node, and nothing else: what it reads, its supervisor and the sockets. dir is the folder
+// of its pod, as the pod sees it.
+func reporterFolders(dir string) []sidecar.Mount {
+	at := podFiles{seen: dir}
+	return append(supervised(unitReporter, at.of(unitReporter)), folder(volumeConfig, at.config().seen, true), folder(volumeSocket, inNodeSocket, true))
+}
+
+// foldersUnderTest are what the container of a plugin under test has of its node; none: it is not under test.
+func (s pluginSidecar) foldersUnderTest(dir string) []sidecar.Mount {
+	if !s.underTest {
+		return nil
+	}
+	at := podFiles{seen: dir}
+	all := supervised(s.unit, at.of(s.unit))
+	for _, own := range at.underTest("") {
+		all = append(all, folder(filepath.Base(own.seen), own.seen, false))
+	}
+	return all
+}
+
+// folders of the node in the containers of the API server and of the fake plugins. The sockets may come and go, so their folder is mounted, not they.
 func folders() []sidecar.Mount {
 	var all []sidecar.Mount
 	for _, f := range [][2]string{{volumeState, inNodeState}, {volumeShared, inNodeShared}, {volumeSocket, inNodeSocket}} {
@@ -250,37 +310,52 @@ func (img images) underTest() bool { return img.pluginUnderTest != "" }
 // pluginSidecar is a container for a plugin in the pod of an API server.
 type pluginSidecar struct {
 	unit, image string
-	user, group int64
 	underTest   bool
 }
 
-// security of the container: a plugin under test may expect to write where it likes.
+// security of the container: a plugin under test may expect to write to its image.
 func (s pluginSidecar) security() *corev1.SecurityContext {
 	if s.underTest {
-		return securityOf(s.user, s.group)
+		return forSupervisor()
 	}
-	return confined(s.user, s.group)
+	return confined(securityOf(0, uidReporter))
+}
+
+// mounts of the container in a static pod.
+func (s pluginSidecar) mounts() []sidecar.Mount {
+	if s.underTest {
+		return s.foldersUnderTest(inNodeState)
+	}
+	return folders()
 }
 
 func securityOf(user, group int64) *corev1.SecurityContext {
 	return &corev1.SecurityContext{RunAsUser: ptr.To(user), RunAsGroup: ptr.To(group)}
 }
 
-// confined is securityOf without a right to write to the image's files, as OpenShift's reporters have it.
-func confined(user, group int64) *corev1.SecurityContext {
-	s := securityOf(user, group)
+// forSupervisor is for the container of a unit under test: its supervisor is root, which starts the program as another user, who stays it.
+func forSupervisor() *corev1.SecurityContext {
+	s := securityOf(0, 0)
+	s.AllowPrivilegeEscalation = ptr.To(false)
+	s.Capabilities = &corev1.Capabilities{
+		Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"},
+	}
+	return s
+}
+
+// confined takes the right to write to the image's files, as OpenShift's reporters have it.
+func confined(s *corev1.SecurityContext) *corev1.SecurityContext {
 	s.ReadOnlyRootFilesystem = ptr.To(true)
 	return s
 }
 
-// pluginSidecars are the containers for plugins of a pod. With a plugin under test there is one for it behind each for a fake plugin. It
-// runs as the user of the harness: no other user but root can enter its folders, and hooks can change its files.
+// pluginSidecars are the containers for plugins of a pod. With a plugin under test there is one for it behind each for a fake plugin.
 func (img images) pluginSidecars(units []string) []pluginSidecar {
 	var all []pluginSidecar
 	for _, unit := range units {
-		all = append(all, pluginSidecar{unit: unit, image: img.plugin, group: uidReporter})
+		all = append(all, pluginSidecar{unit: unit, image: img.plugin})
 		if img.underTest() {
-			all = append(all, pluginSidecar{unitUnderTest(unit), img.pluginUnderTest, int64(os.Getuid()), int64(os.Getgid()), true})
+			all = append(all, pluginSidecar{unitUnderTest(unit), img.pluginUnderTest, true})
 		}
 	}
 	return all
@@ -294,7 +369,7 @@ func spec(img images, lb string, r podRevision) sidecar.Spec {
 	for _, c := range img.pluginSidecars(r.plugins) {
 		one := sidecar.Sidecar{
 			Name: containerName(c.unit), Image: c.image, Command: supervisedFromFile(inNodeState, c.unit),
-			Mounts: folders(), SecurityContext: c.security(), TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+			Mounts: c.mounts(), SecurityContext: c.security(), TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		}
 		if image, chosen := r.images[c.unit]; chosen && !img.underTest() {
 			one.Image, one.StartupProbe = image.Reference, answersProbe(c.unit)
@@ -341,17 +416,21 @@ func reporterSidecar(img images, lb string) sidecar.Sidecar {
 		Command: supervisedFromFile(inNodeState, unitReporter, "--env", "KUBERNETES_SERVICE_HOST="+lb, "--env", "KUBERNETES_SERVICE_PORT="+portAPIServer),
 		Mounts: append(reporterFolders(inNodeState), sidecar.Mount{
 			Name: volumeAccount, HostPath: podFiles{seen: inNodeState}.account().seen, Type: corev1.HostPathDirectory, MountPath: live.ServiceAccountDir, ReadOnly: true,
-		}), AfterAPIServer: true, SecurityContext: confined(uidReporter, uidReporter),
+		}), AfterAPIServer: true, SecurityContext: confined(forSupervisor()),
 	}
 }
 
 // supervisedIn runs a unit below the supervisor, with the files of its pod in a folder of the node; the program follows.
 func supervisedIn(dir, unit string, more ...string) []string {
 	at := podFiles{seen: dir}.of(unit)
-	return append([]string{
+	words := []string{
 		filepath.Join(inNodeShared, supervisorProgram), "--control", "unix://" + at.in(supervisorSocket(unit)),
 		"--journal", at.in(supervisorJournal(unit)), "--log", at.in(logFile(unit)),
-	}, more...)
+	}
+	if isUnderTest(unit) {
+		words = append(words, "--user", userOf(unit))
+	}
+	return append(words, more...)
 }
 
 // supervisedFromFile is supervisedIn for a program whose words are in a file of the folder.

@@ -124,7 +124,7 @@ func (p *controlPlane) findNode(ctx context.Context, name string, keyIDs []strin
 	n.Containers = func(ctx context.Context, sink record.Sink) {
 		watchContainers(ctx, c, name, sink, &p.starting)
 	}
-	own := l.pod("").of(unitReporter)
+	own := l.pod("").config()
 	n.ReporterPlace = live.Place{
 		Dir: own.dir, SeenDir: own.seen, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics",

@@ -34,7 +34,7 @@ func operatorPlane(t *testing.T, image string) *controlPlane {
 			t.Error(err)
 		}
 	})
-	if err := os.MkdirAll(p.layout.shared(), 0o755); err != nil {
+	if err := os.MkdirAll(p.layout.deployed(history.RoleOperator).dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -57,11 +57,11 @@ func TestDeploymentsWithAnOperatorUnderTest(t *testing.T) {
 	c := pod.Template.Spec.Containers[0]
 	words := strings.Join(c.Command, " ")
 	if *pod.Replicas != 1 || c.Name != "operator" || c.Image != "mine" ||
-		!strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-supervisor --control unix:///var/lib/kmsharness-shared/operator-$(POD).sock ") ||
-		!strings.HasSuffix(words, " --log /var/lib/kmsharness-shared/operator.log") {
+		!strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-supervisor --control unix:///var/lib/kmsharness-shared/operator/$(POD).sock ") ||
+		!strings.HasSuffix(words, " --log /var/lib/kmsharness-shared/operator/operator.log") {
 		t.Errorf("%d replicas, container %s of %s: %s", *pod.Replicas, c.Name, c.Image, words)
 	}
-	if other := p.aggregators.object(p.archives.images.of(p.aggregators.role)).Spec.Template.Spec.Containers[0]; other.Image != "a" || slices.Contains(other.Command, "/var/lib/kmsharness-shared/operator.log") {
+	if other := p.aggregators.object(p.archives.images.of(p.aggregators.role)).Spec.Template.Spec.Containers[0]; other.Image != "a" || slices.Contains(other.Command, "/var/lib/kmsharness-shared/operator/operator.log") {
 		t.Errorf("the aggregator is %+v", other)
 	}
 }
@@ -79,7 +79,7 @@ func TestOperatorUnderTestInItsPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := p.OperatorPlace()
-	if at.Dir != p.layout.shared() || at.SeenDir != inNodeShared || at.LogFile != filepath.Join(p.layout.shared(), "operator.log") {
+	if at.Dir != filepath.Join(p.layout.shared(), "operator-config") || at.SeenDir != inNodeShared+"/operator-config" || at.LogFile != filepath.Join(p.layout.shared(), "operator", "operator.log") {
 		t.Errorf("place %+v", at)
 	}
 	u := at.Unit(history.Process{Role: history.RoleOperator}, func(context.Context) (live.Command, error) {
@@ -91,11 +91,11 @@ func TestOperatorUnderTestInItsPod(t *testing.T) {
 	if err := u.Start(t.Context()); err == nil {
 		t.Error("it started in a pod that is not there")
 	}
-	if got := commandIn(t, podFiles{dir: p.layout.shared()}, "operator-second"); !slices.Equal(got, []string{"/o", "--kubeconfig", "/k"}) {
+	if got := commandIn(t, p.layout.deployed(history.RoleOperator), "second"); !slices.Equal(got, []string{"/o", "--kubeconfig", "/k"}) {
 		t.Errorf("command %q", got)
 	}
 	line := `{"time":"2026-11-22T10:00:00Z","state":"started","pid":7}` + "\n"
-	if err := os.WriteFile(filepath.Join(p.layout.shared(), supervisorJournal("operator-second")), []byte(line), 0o600); err != nil {
+	if err := os.WriteFile(p.layout.deployed(history.RoleOperator).file(supervisorJournal("second")), []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.units.journals.Poll(); err != nil {

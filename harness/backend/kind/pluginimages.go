@@ -162,7 +162,7 @@ func trialPod(node string, image live.PluginImage) *corev1.Pod {
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Volumes:     []corev1.Volume{{Name: volumeSocket, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 			Containers: []corev1.Container{{
-				Name: trialPlugin, Image: image.Reference, ImagePullPolicy: corev1.PullIfNotPresent, SecurityContext: confined(0, uidReporter),
+				Name: trialPlugin, Image: image.Reference, ImagePullPolicy: corev1.PullIfNotPresent, SecurityContext: confined(securityOf(0, uidReporter)),
 				Args:                     []string{"serve", "--listen=" + contract.SocketPath(inNodeSocket, keyID)},
 				VolumeMounts:             []corev1.VolumeMount{{Name: volumeSocket, MountPath: inNodeSocket, ReadOnly: image.Fault == scenario.ImageReadOnly}},
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,

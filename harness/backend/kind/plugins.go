@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -153,8 +154,11 @@ func (p *podPlugins) prepare(ctx context.Context, n *live.Node, keyIDs []string)
 		unit := s.unit
 		if p.underTest {
 			unit = unitUnderTest(unit)
+			if err := p.files.makeUnderTest(unit); err != nil {
+				return err
+			}
 		}
-		if err := p.units.follow(unitKey{p.files.dir, unit}, n.Name, s.who); err != nil {
+		if err := p.units.follow(p.files.unit(unit), n.Name, s.who); err != nil {
 			return err
 		}
 	}
@@ -362,17 +366,53 @@ func (f podFiles) putUnderTest(g *live.Plugin, front *held, h *live.Host, shared
 	if err != nil {
 		return nil, err
 	}
-	u, err := newHeld(unitKey{f.dir, unitUnderTest(front.unit)})
+	u, err := newHeld(f.unit(unitUnderTest(front.unit)))
 	if err != nil {
 		return nil, err
 	}
 	u.ready = onHost.Answers
 	u.command = func(context.Context) ([]string, error) {
 		program, args, err := h.Programs.Plugin.CommandOf(inPod)
-		return append([]string{program}, args...), errors.Join(err, onHost.MakeFolders())
+		return append([]string{program}, args...), errors.Join(err, onHost.MakeFolders(), f.giveUnderTest(shared))
 	}
 	g.PutUnderTest(h, u, front, onHost)
 	return inPod, nil
+}
+
+// underTest are the folders of the plugins under test of a pod; shared is the folder of all nodes, on this machine.
+func (f podFiles) underTest(shared string) []podFiles {
+	return []podFiles{f.sub(realSockets), f.sub(live.PluginState), podFiles{shared, inNodeShared}.sub(live.PluginShared)}
+}
+
+// makeUnderTest makes what the container of a unit mounts, apart from the folder of all nodes.
+func (f podFiles) makeUnderTest(unit string) error {
+	var errs []error
+	for _, at := range []podFiles{f.of(unit), f.sub(realSockets), f.sub(live.PluginState)} {
+		errs = append(errs, os.MkdirAll(at.dir, 0o700))
+	}
+	return errors.Join(errs...)
+}
+
+// giveUnderTest makes the folders, with all that is in them, the plugins' own where the harness is root. Otherwise they are the harness's, and so are the
+// plugins.
+func (f podFiles) giveUnderTest(shared string) error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	user, group := userUnderTest()
+	var errs []error
+	for _, at := range f.underTest(shared) {
+		errs = append(errs, filepath.WalkDir(at.dir, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil {
+				err = os.Lchown(path, int(user), int(group))
+			}
+			if errors.Is(err, fs.ErrNotExist) { // a plugin of another node has removed it
+				return nil
+			}
+			return err
+		}))
+	}
+	return errors.Join(errs...)
 }
 
 // AddPlugin implements live.ControlPlane, also for aggregated API servers.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
 // underTestIn is the unit of a plugin under test, behind the fake plugin in a container.
@@ -40,7 +41,7 @@ func podUnderTest(t *testing.T, apiServer string) (*controlPlane, *podPlugins, p
 		}
 	})
 	f := p.layout.node("cp-1").pod(apiServer)
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+	if err := errors.Join(f.make(), os.MkdirAll(p.layout.pluginsUnderTest().dir, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	return p, p.pluginsOf(apiServer, "cp-1", &p.profile, pluginContainerUnits(), func(string) string { return "" }), f
@@ -48,7 +49,7 @@ func podUnderTest(t *testing.T, apiServer string) (*controlPlane, *podPlugins, p
 
 func commandIn(t *testing.T, f podFiles, unit string) []string {
 	t.Helper()
-	text, err := os.ReadFile(f.file(commandFile(unit)))
+	text, err := os.ReadFile(f.of(unit).file(commandFile(unit)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,11 +74,12 @@ func TestSpecWithAPluginUnderTest(t *testing.T) {
 	}
 	c := s.Sidecars[1]
 	if words := strings.Join(c.Command, " "); !strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-supervisor ") ||
-		!strings.HasSuffix(words, "--command /var/lib/kmsharness/plugin-1-under-test.json") {
+		!strings.HasSuffix(words, "--command /var/lib/kmsharness/plugin-1-under-test/plugin-1-under-test.json") {
 		t.Errorf("command %s", words)
 	}
-	if *c.SecurityContext.RunAsUser != int64(os.Getuid()) || *s.Sidecars[0].SecurityContext.RunAsUser != 0 {
-		t.Errorf("users %v and %v", c.SecurityContext, s.Sidecars[0].SecurityContext)
+	server := corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: sidecar.APIServerContainer, Command: []string{"kube-apiserver"}}}}}
+	if injected, err := sidecar.Inject(&server, s); err != nil || len(injected.Spec.InitContainers) != len(want) {
+		t.Errorf("%+v, %v", injected, err)
 	}
 	pod := deploymentOf(standOf(t, history.OAuthAPIServer), images{pluginUnderTest: "mine"}, "cp-1", portsOf(0), podRevision{number: 1, plugins: pluginContainerUnits()}).Spec.Template.Spec
 	if !slices.ContainsFunc(pod.InitContainers, func(c corev1.Container) bool { return c.Name == "vault-kms-plugin-3-under-test" && c.Image == "mine" }) {
@@ -103,7 +105,7 @@ func TestCommandsOfAPluginUnderTest(t *testing.T) {
 			!strings.HasSuffix(words, " --socket-mode=0660 --fault=hang") || strings.Contains(words, "--remote") {
 			t.Errorf("front %s", words)
 		}
-		if _, err := os.Stat(f.file(commandFile("plugin-2-under-test"))); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(f.of("plugin-2-under-test").file(commandFile("plugin-2-under-test"))); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a command before its first start: %v", err)
 		}
 		plugin, front := heldBy(n.Plugin("2").Unit)
@@ -139,7 +141,7 @@ func TestWhoIsThePluginUnderTest(t *testing.T) {
 	}
 	for unit, state := range map[string]string{"plugin-1": history.ProcessKilled, "plugin-1-under-test": history.ProcessStarted} {
 		line := `{"time":"2026-11-22T10:00:00Z","state":"` + state + `","pid":7}` + "\n"
-		if err := os.WriteFile(f.file(supervisorJournal(unit)), []byte(line), 0o600); err != nil {
+		if err := os.WriteFile(f.of(unit).file(supervisorJournal(unit)), []byte(line), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

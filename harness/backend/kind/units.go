@@ -23,7 +23,7 @@ type unitKey struct{ dir, unit string }
 
 // pod is the folder of the files of the pod that the unit is in.
 func (k unitKey) pod() string {
-	if k.unit == unitReporter {
+	if isUnderTest(k.unit) {
 		return filepath.Dir(k.dir)
 	}
 	return k.dir

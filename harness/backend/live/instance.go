@@ -21,6 +21,9 @@ import (
 // Instance is a plugin under test on a node: the values of its placeholders.
 type Instance map[string]string
 
+// PluginState and PluginShared are the folders below which the plugins under test have their own.
+const PluginState, PluginShared = "plugin-state", "plugin-shared"
+
 // NewInstance gives the plugin of an identity its socket in a folder, and its other folders: one below a folder of its own, and one below a
 // folder of all nodes.
 func NewInstance(p history.Process, sockets, own, all string) (Instance, error) {
@@ -34,7 +37,7 @@ func NewInstance(p history.Process, sockets, own, all string) (Instance, error) 
 	}
 	return Instance{
 		placeSocket: at.Address, placeEndpoint: at.String(), placeNode: p.Node, placeKeyID: p.KeyID,
-		placeState: filepath.Join(own, "plugin-state", state), placeShared: filepath.Join(all, "plugin-shared", shared),
+		placeState: filepath.Join(own, PluginState, state), placeShared: filepath.Join(all, PluginShared, shared),
 	}, nil
 }
 
