@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 )
 
@@ -23,6 +24,14 @@ func openJournal[T journal.Entry[T]](file string) (*journal.Log[T], func(), erro
 		return nil, nil, fmt.Errorf("--journal: %w", err)
 	}
 	return journal.New[T](journal.DefaultCapacity, f), func() { _ = f.Close() }, nil
+}
+
+// listenToken is the token that the clients of an API must have. One that is not a file can be reached by every user.
+func listenToken(flag string, at endpoint.Endpoint, file string) (string, error) {
+	if !at.IsUnix() && file == "" {
+		return "", fmt.Errorf("--%s %s: TCP needs --token-file, or anybody could use it", flag, at)
+	}
+	return readToken(file)
 }
 
 func readToken(file string) (string, error) {

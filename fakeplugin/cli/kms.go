@@ -23,7 +23,7 @@ const EnvRemoteKMS = "KMSHARNESS_REMOTE_KMS"
 
 // kmsCommand has the verbs that administer the remote KMS behind the plugins.
 func kmsCommand() *cobra.Command {
-	var remote string
+	var remote, tokenFile string
 	cmd := &cobra.Command{
 		Use: "kms", Short: "Administer the remote KMS that the plugins share",
 		Long: "Administer the remote KMS (fake-kms-plugin remote). Its endpoint is --remote, or " + EnvRemoteKMS + ".",
@@ -32,6 +32,7 @@ func kmsCommand() *cobra.Command {
 	}
 	cmd.PersistentFlags().StringVar(&remote, "remote", os.Getenv(EnvRemoteKMS),
 		"endpoint of the remote KMS, unix:///PATH (default: $"+EnvRemoteKMS+")")
+	remoteTokenFlag(cmd.PersistentFlags(), &tokenFile)
 	to := connect[*remotekms.Client](func() (*remotekms.Client, error) {
 		if remote == "" {
 			return nil, fmt.Errorf("--remote is missing: expected the endpoint of the remote KMS, or %s", EnvRemoteKMS)
@@ -40,7 +41,8 @@ func kmsCommand() *cobra.Command {
 		if err != nil {
 			return nil, fmt.Errorf("--remote: %w", err)
 		}
-		return remotekms.NewClient(at), nil
+		token, err := readToken(tokenFile)
+		return remotekms.NewClient(at, token), err
 	})
 	cmd.AddCommand(
 		to.verb("keys", "List every key with its KEKs", "  kmsharness plugin kms keys",
@@ -113,7 +115,7 @@ func ruleCommand(to connect[*remotekms.Client]) *cobra.Command {
 
 // NewRemoteCommand serves the remote KMS that the plugins of all nodes share.
 func NewRemoteCommand() *cobra.Command {
-	var listen, file, state, format string
+	var listen, tokenFile, file, state, format string
 	cmd := &cobra.Command{
 		Use:   "remote",
 		Short: "Serve the model of the remote KMS that several plugins share",
@@ -127,6 +129,10 @@ func NewRemoteCommand() *cobra.Command {
 			at, err := endpoint.Parse(listen)
 			if err != nil {
 				return fmt.Errorf("--listen: %w", err)
+			}
+			token, err := listenToken("listen", at, tokenFile)
+			if err != nil {
+				return err
 			}
 			log, err := newLog(cmd.ErrOrStderr(), format)
 			if err != nil {
@@ -146,10 +152,11 @@ func NewRemoteCommand() *cobra.Command {
 				return fmt.Errorf("listen at %s: %w", at, err)
 			}
 			log.Info("serving the remote KMS", "listen", at.String())
-			return httpjson.Serve(cmd.Context(), l, remotekms.Handler(kms))
+			return httpjson.Serve(cmd.Context(), l, remotekms.Handler(kms, token))
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "", "endpoint, unix:///PATH or unix:///@NAME, or tcp://HOST:PORT where only the plugins can reach it (required)")
+	cmd.Flags().StringVar(&listen, "listen", "", "endpoint, unix:///PATH, unix:///@NAME or tcp://HOST:PORT (required)")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the bearer token that clients need; required with tcp")
 	cmd.Flags().StringVar(&file, "journal", "", "file that every operation is appended to as a JSON line")
 	cmd.Flags().StringVar(&state, "state", "", "file that keys and rules are kept in, so that a killed KMS can go on; they protect test data only")
 	cmd.Flags().StringVar(&format, "log-format", "json", "json or text")

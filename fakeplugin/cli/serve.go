@@ -34,6 +34,7 @@ type serveFlags struct {
 	remote, key, upstream       string
 	state                       string
 	control, tokenFile          string
+	remoteToken                 string
 	profile                     string
 	journal, logFormat, uid     string
 	noticeLag, poll, remoteWait time.Duration
@@ -66,6 +67,7 @@ func NewServeCommand() *cobra.Command {
 	flags.StringVar(&f.keyID, "key-id", "", "keyID of this instance (default: from the name of the socket, else 1)")
 	flags.StringVar(&f.remote, "remote", "", "endpoint of the remote KMS (fake-kms-plugin remote); empty: one of its own")
 	flags.StringVar(&f.state, "state", "", "folder that keeps the keys of a plugin without --remote over a restart; they protect test data only (default: keys in memory)")
+	remoteTokenFlag(flags, &f.remoteToken)
 	flags.StringVar(&f.upstream, "upstream", "", "endpoint of another KMS v2 plugin: stand in front of it, pass calls and answers on, and add faults, journal and control API")
 	flags.StringVar(&f.key, "key", "default", "name of the key in the remote KMS")
 	flags.StringVar(&f.profile, "profile", "", "provider that the plugin stands for, a name ("+strings.Join(profile.Names(), ", ")+") or the path of a file (docs/profiles.md): its key_id, latencies and failures")
@@ -134,7 +136,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 
 // ofKeys are the flags of a plugin with keys of its own.
 func ofKeys() []string {
-	return []string{"remote", "state", "key", "profile", "notice-lag", "poll", "remote-timeout", "uid"}
+	return []string{"remote", "remote-token-file", "state", "key", "profile", "notice-lag", "poll", "remote-timeout", "uid"}
 }
 
 // behind is the plugin in front of the one that --upstream names.
@@ -229,13 +231,13 @@ func (f *serveFlags) controlEndpoint() (at endpoint.Endpoint, token string, err 
 	if at, err = endpoint.Parse(f.control); err != nil {
 		return at, "", fmt.Errorf("--control: %w", err)
 	}
-	if token, err = readToken(f.tokenFile); err != nil {
-		return at, "", err
-	}
-	if !at.IsUnix() && token == "" {
-		return at, "", fmt.Errorf("--control %s: TCP needs --token-file, or anybody could drive the plugin", f.control)
-	}
-	return at, token, nil
+	token, err = listenToken("control", at, f.tokenFile)
+	return at, token, err
+}
+
+// remoteTokenFlag registers the token of a client of the remote KMS.
+func remoteTokenFlag(flags *pflag.FlagSet, file *string) {
+	flags.StringVar(file, "remote-token-file", "", "file with the bearer token of the remote KMS; required where that listens on tcp")
 }
 
 // service is the remote KMS: a server that all plugins share, or one in this process.
@@ -251,7 +253,11 @@ func (f *serveFlags) service() (remotekms.Service, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("--remote: %w", err)
 	}
-	client := remotekms.NewClient(at)
+	token, err := readToken(f.remoteToken)
+	if err != nil {
+		return nil, nil, err
+	}
+	client := remotekms.NewClient(at, token)
 	client.Timeout = f.remoteWait
 	return client, client.Close, nil
 }

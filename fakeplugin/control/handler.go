@@ -1,9 +1,7 @@
 package control
 
 import (
-	"crypto/subtle"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
@@ -53,18 +51,7 @@ func (a API) Handler() http.Handler {
 	for _, r := range a.Routes() {
 		mux.Handle(r.Method+" "+r.Path, r.handler)
 	}
-	h := httpjson.NotFound(mux)
-	if a.Token == "" {
-		return h
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || subtle.ConstantTimeCompare([]byte(token), []byte(a.Token)) != 1 {
-			httpjson.WriteError(w, httpjson.Errorf(http.StatusUnauthorized, "this control API needs its bearer token (--token-file)"))
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
+	return httpjson.WithToken(httpjson.NotFound(mux), a.Token)
 }
 
 func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {

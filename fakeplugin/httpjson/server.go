@@ -4,6 +4,7 @@ package httpjson
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,6 +47,21 @@ func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		write(w, http.StatusOK, body)
 	}
+}
+
+// WithToken lets those who have a bearer token use h; everybody if token is empty.
+func WithToken(h http.Handler, token string) http.Handler {
+	if token == "" {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+			WriteError(w, Errorf(http.StatusUnauthorized, "this API needs its bearer token (--token-file)"))
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // WriteError answers with err.

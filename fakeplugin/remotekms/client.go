@@ -32,9 +32,9 @@ var (
 	_ Service = (*KMS)(nil)
 )
 
-// NewClient talks to the KMS at the endpoint; it does not connect yet.
-func NewClient(at endpoint.Endpoint) *Client {
-	return &Client{DefaultTimeout, httpjson.NewClient(at, "")}
+// NewClient talks to the KMS at the endpoint, with a token if that needs one; it does not connect yet.
+func NewClient(at endpoint.Endpoint, token string) *Client {
+	return &Client{DefaultTimeout, httpjson.NewClient(at, token)}
 }
 
 // Close drops the idle connections.

@@ -31,6 +31,12 @@ func newKMS(t testing.TB, stateFile string) *KMS {
 // served is a client of k over a real socket.
 func served(t testing.TB, k *KMS) *Client {
 	t.Helper()
+	_, c := servedAt(t, k)
+	return c
+}
+
+func servedAt(t testing.TB, k *KMS) (endpoint.Endpoint, *Client) {
+	t.Helper()
 	at := endpoint.Endpoint{Network: "unix", Address: filepath.Join(t.TempDir(), "kms.sock")}
 	l, err := endpoint.Listen(at, endpoint.DefaultMode)
 	if err != nil {
@@ -38,8 +44,8 @@ func served(t testing.TB, k *KMS) *Client {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- httpjson.Serve(ctx, l, Handler(k)) }()
-	c := NewClient(at)
+	go func() { done <- httpjson.Serve(ctx, l, Handler(k, token)) }()
+	c := NewClient(at, token)
 	t.Cleanup(func() {
 		c.Close()
 		stop()
@@ -47,7 +53,28 @@ func served(t testing.TB, k *KMS) *Client {
 			t.Error(err)
 		}
 	})
-	return c
+	return at, c
+}
+
+const token = "of the test"
+
+// A client without the token is refused, whatever it asks for.
+func TestClientsNeedTheToken(t *testing.T) {
+	at, c := servedAt(t, newKMS(t, ""))
+	for _, given := range []string{"", "another"} {
+		other := NewClient(at, given)
+		_, err1 := other.Describe(ctx, Caller{Plugin: "cp-1/1"}, "k")
+		err2 := other.SetRule(ctx, Rule{Caller: "*/*", Deny: true})
+		other.Close()
+		for _, err := range []error{err1, err2} {
+			if err == nil || !strings.Contains(err.Error(), "bearer token") {
+				t.Errorf("token %q: %v", given, err)
+			}
+		}
+	}
+	if rules, err := c.Rules(ctx); err != nil || len(rules) > 0 {
+		t.Errorf("rules %v, %v", rules, err)
+	}
 }
 
 // each runs a test in process and over the socket: the two must not differ.
@@ -262,7 +289,7 @@ func TestClientAdministersTheKMS(t *testing.T) {
 }
 
 func TestNobodyServes(t *testing.T) {
-	c := NewClient(endpoint.Endpoint{Network: "unix", Address: filepath.Join(t.TempDir(), "none.sock")})
+	c := NewClient(endpoint.Endpoint{Network: "unix", Address: filepath.Join(t.TempDir(), "none.sock")}, "")
 	defer c.Close()
 	if _, err := c.Describe(ctx, me, "key-1"); !errors.Is(err, ErrUnreachable) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("no server: %v", err)

@@ -31,8 +31,8 @@ type (
 	}
 )
 
-// Handler serves k: the plugins' operations and the administrator's on one socket, since both are test tools.
-func Handler(k *KMS) http.Handler {
+// Handler serves k: the plugins' operations and the administrator's on one socket, since both are test tools. Clients need a token, if there is one.
+func Handler(k *KMS, token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", httpjson.Handler(func(*http.Request) (any, error) { return map[string]string{"status": "ok"}, nil }))
 	mux.Handle("GET /v1/keys", httpjson.Handler(func(*http.Request) (any, error) { return k.Keys(), nil }))
@@ -48,7 +48,7 @@ func Handler(k *KMS) http.Handler {
 	mux.Handle("PUT /v1/rules", problems(k.serveSetRule))
 	mux.Handle("DELETE /v1/rules", problems(func(r *http.Request) (any, error) { return nil, k.DeleteRule(r.URL.Query().Get("caller")) }))
 	mux.HandleFunc("GET /v1/journal", func(w http.ResponseWriter, r *http.Request) { journal.Serve(w, r, k.journal, nil) })
-	return httpjson.NotFound(mux)
+	return httpjson.WithToken(httpjson.NotFound(mux), token)
 }
 
 // data serves a plugin. A caller that is cut off gets no answer at all, as from a network that is down.

@@ -88,7 +88,7 @@ func NewRemoteKMS(socket, journal string) (*RemoteKMS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &RemoteKMS{Target: Target{Identity: history.Process{Role: history.RoleRemoteKMS}}, Socket: socket, Journal: journal, client: remotekms.NewClient(at)}, nil
+	return &RemoteKMS{Target: Target{Identity: history.Process{Role: history.RoleRemoteKMS}}, Socket: socket, Journal: journal, client: remotekms.NewClient(at, "")}, nil
 }
 
 // Healthy is nil if it answers.
