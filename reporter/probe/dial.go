@@ -15,6 +15,9 @@ const (
 	// unhealthy answer that it is. Anything bigger becomes ResourceExhausted.
 	maxResponse = 4 << 20
 
+	// maxHeaders bounds what a plugin may send beside it, where gRPC reads 16 MiB by default. The headers of a Status have some hundred bytes.
+	maxHeaders = 16 << 10
+
 	// bufferSize of a connection. gRPC's default of 32 KiB each way is for streams; a StatusResponse has some
 	// hundred bytes.
 	bufferSize = 4 << 10
@@ -37,6 +40,7 @@ func dial(ctx context.Context, socket string) (*grpc.ClientConn, error) {
 		grpc.WithReadBufferSize(bufferSize),
 		grpc.WithWriteBufferSize(bufferSize),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxResponse)),
+		grpc.WithMaxHeaderListSize(maxHeaders),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("prepare a connection to %s: %w", socket, err)
