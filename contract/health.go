@@ -1,5 +1,11 @@
 package contract
 
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
 // EncryptionHealth is a cluster-scoped resource of this project (ci/manifests/encryptionhealth-crd.yaml). With reporters that stream, the aggregator shows
 // in its status which of them it hears; docs/contract.md, "Streaming". There is one object for each operator, which has the operator's name.
 const (
@@ -54,6 +60,24 @@ type ReplicaHealth struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// LastTransitionTime is when Status changed, in RFC 3339.
 	LastTransitionTime string `json:"lastTransitionTime"`
+}
+
+// Validate says why the schema of the EncryptionHealth refuses r, apart from LastTransitionTime.
+func (r ReplicaHealth) Validate() error {
+	chars := func(field, text string, least, most int) error {
+		if n := utf8.RuneCountInString(text); n < least || n > most {
+			return fmt.Errorf("%s has %d characters, expected %d to %d", field, n, least, most)
+		}
+		return nil
+	}
+	err := errors.Join(chars("nodeName", r.NodeName, 1, 253), chars("reason", r.Reason, 1, 1024), chars("message", r.Message, 0, 32768))
+	if r.Status != "True" && r.Status != "False" && r.Status != "Unknown" {
+		err = errors.Join(err, fmt.Errorf("status is %q, expected True, False or Unknown", SafeText(r.Status, 64)))
+	}
+	if r.ObservedGeneration < 0 {
+		err = errors.Join(err, fmt.Errorf("observedGeneration is %d, expected 0 or more", r.ObservedGeneration))
+	}
+	return err
 }
 
 // Reasons of a ReplicaHealth.

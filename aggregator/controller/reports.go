@@ -241,6 +241,10 @@ func (s *reportServer) relay(ctx context.Context, t *term, x *reportStream, r *h
 	if err != nil {
 		return http.StatusBadRequest, err
 	}
+	replica, err := streams.Replica(report, r.GetObservedGeneration())
+	if err != nil {
+		return http.StatusBadRequest, fmt.Errorf("the EncryptionHealth cannot show the report: %w", err)
+	}
 	timeout := reconcile.RequestTimeout
 	if d := r.GetTimeout(); d.CheckValid() == nil {
 		timeout = min(timeout, max(d.AsDuration(), 0))
@@ -248,6 +252,13 @@ func (s *reportServer) relay(ctx context.Context, t *term, x *reportStream, r *h
 	until := s.c.Clock.Now().Add(timeout)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	at, ok := t.sessions.Admit(x.node, s.c.Interval, s.c.Clock.Now(), until)
+	if !ok {
+		return http.StatusTooManyRequests, fmt.Errorf("the node sends too many reports: the next one is accepted at %s", at.UTC().Format(time.RFC3339))
+	}
+	if err := s.await(ctx, at); err != nil {
+		return http.StatusTooManyRequests, fmt.Errorf("the node sends too many reports: %w", err)
+	}
 	lock := t.node(x.node)
 	lock.Lock()
 	defer lock.Unlock()
@@ -278,7 +289,7 @@ func (s *reportServer) relay(ctx context.Context, t *term, x *reportStream, r *h
 		}
 		return int32(code), fmt.Errorf("apply the report of %s: %w", x.node, err)
 	}
-	if t.sessions.Reported(x.id, report, r.GetObservedGeneration()) {
+	if t.sessions.Reported(x.id, replica) {
 		s.c.trigger.changed()
 	}
 	return http.StatusOK, nil

@@ -583,6 +583,46 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Errorf("%d writes", r.writes())
 		}
 	})
+	t.Run("rate", func(t *testing.T) {
+		r := newReplica(t, newAuthority(t), func(c *Controller) { c.Interval = time.Hour }).lead(true)
+		s, codes := r.dial(r.authority.client(r.authority.reporter("cp-1"))), map[int32]int{}
+		const flood = 50
+		for n := range flood {
+			must(t, s.Send(requestOf(uint64(n+1))))
+		}
+		for n := 0; n < flood; {
+			m, err := s.Recv()
+			must(t, err)
+			if a := m.GetAcknowledgement(); a != nil {
+				codes[a.GetCode()]++
+				n++
+			}
+		}
+		if r.writes() > 10 || codes[http.StatusOK] != r.writes() || codes[http.StatusTooManyRequests] != flood-r.writes() {
+			t.Errorf("%d writes, answers %v", r.writes(), codes)
+		}
+		must(t, r.publisher("cp-2").report("cp-2", soon))
+	})
+	t.Run("what the EncryptionHealth cannot show", func(t *testing.T) {
+		r := newReplica(t, newAuthority(t), nil).lead(true)
+		s := r.dial(r.authority.client(r.authority.reporter("cp-1")))
+		bad := requestOf(1)
+		bad.ObservedGeneration = -1
+		must(t, s.Send(bad))
+		for code := int32(0); code != http.StatusBadRequest; {
+			m, err := s.Recv()
+			must(t, err)
+			if a := m.GetAcknowledgement(); a != nil && a.GetCode() != http.StatusBadRequest {
+				t.Fatalf("answered %v", a)
+			} else if a != nil {
+				code = a.GetCode()
+			}
+		}
+		if r.says("cp-1") != "Unknown/Connected" || r.writes() != 0 {
+			t.Errorf("cp-1 is %s after %d writes", r.says("cp-1"), r.writes())
+		}
+		must(t, r.publisher("cp-2").report("cp-2", soon))
+	})
 	t.Run("streams", func(t *testing.T) {
 		r := newReplica(t, newAuthority(t), nil).lead(true)
 		var all []reportClient

@@ -10,8 +10,8 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 )
 
-// reported is the replica of a report.
-func reported(report contract.Report, generation int64) contract.ReplicaHealth {
+// Replica of a report, with the generation that its reporter observed. It is an error if the EncryptionHealth cannot show it.
+func Replica(report contract.Report, generation int64) (contract.ReplicaHealth, error) {
 	r := contract.ReplicaHealth{NodeName: report.Node, Status: "True", Reason: contract.ReplicaHealthy, ObservedGeneration: generation}
 	var bad []string
 	for _, e := range report.Entries {
@@ -22,7 +22,7 @@ func reported(report contract.Report, generation int64) contract.ReplicaHealth {
 	if len(bad) > 0 {
 		r.Status, r.Reason, r.Message = "False", contract.ReplicaUnhealthy, strings.Join(bad, ", ")
 	}
-	return r
+	return r, r.Validate()
 }
 
 // Status is what the EncryptionHealth should say of a picture, and whether that differs from what stands there. generation is that of its spec. A node is
@@ -37,6 +37,9 @@ func (p Picture) Status(standing contract.HealthStatus, generation int64, active
 	if active {
 		for _, node := range slices.Sorted(maps.Keys(p.Replicas)) {
 			r := p.Replicas[node]
+			if r.Validate() != nil { // one replica that the API server refuses would take all others with it
+				r = unknown(node, contract.ReplicaConnected)
+			}
 			r.LastTransitionTime = transition(before[node].Status, before[node].LastTransitionTime, r.Status, now)
 			status.Replicas = append(status.Replicas, r)
 			if r.Status == "True" && r.ObservedGeneration == generation {

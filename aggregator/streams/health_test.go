@@ -1,10 +1,18 @@
 package streams
 
 import (
+	"bytes"
+	"encoding/json"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/contract"
 )
 
@@ -68,8 +76,93 @@ func TestNotActive(t *testing.T) {
 }
 
 func TestReported(t *testing.T) {
-	r := reported(reportOf("cp-1", contract.StatusHealthy, contract.StatusUnhealthy, contract.StatusError), 3)
-	if want := (contract.ReplicaHealth{NodeName: "cp-1", Status: "False", Reason: contract.ReplicaUnhealthy, Message: "2 is unhealthy, 3 is error", ObservedGeneration: 3}); r != want {
-		t.Errorf("got %+v, want %+v", r, want)
+	r, err := Replica(reportOf("cp-1", contract.StatusHealthy, contract.StatusUnhealthy, contract.StatusError), 3)
+	if want := (contract.ReplicaHealth{NodeName: "cp-1", Status: "False", Reason: contract.ReplicaUnhealthy, Message: "2 is unhealthy, 3 is error", ObservedGeneration: 3}); r != want || err != nil {
+		t.Errorf("got %+v, %v, want %+v", r, err, want)
+	}
+}
+
+// schema is that of the EncryptionHealth.
+func schema(t *testing.T) func(contract.HealthStatus) error {
+	t.Helper()
+	list, err := crds.List(crds.TechPreview)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(c *apiextensionsv1.CustomResourceDefinition) bool {
+		return c.Spec.Names.Kind == contract.HealthKind
+	})
+	text, err := json.Marshal(list[i].Spec.Versions[0].Schema.OpenAPIV3Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("schema.json", document); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := compiler.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(s contract.HealthStatus) error {
+		text, err := json.Marshal(map[string]any{"status": s})
+		if err != nil {
+			return err
+		}
+		object, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			return err
+		}
+		return compiled.Validate(object)
+	}
+}
+
+// Validate refuses what the schema of the EncryptionHealth refuses, and nothing else.
+func TestReplicasAreValidatedAsTheSchemaDoes(t *testing.T) {
+	refuses := schema(t)
+	good := contract.ReplicaHealth{NodeName: "cp-1", Status: "True", Reason: contract.ReplicaHealthy, LastTransitionTime: "2026-01-01T00:00:00Z"}
+	for name, change := range map[string]func(*contract.ReplicaHealth){
+		"as it is":                   func(*contract.ReplicaHealth) {},
+		"generation -1":              func(r *contract.ReplicaHealth) { r.ObservedGeneration = -1 },
+		"the least generation":       func(r *contract.ReplicaHealth) { r.ObservedGeneration = math.MinInt64 },
+		"the greatest generation":    func(r *contract.ReplicaHealth) { r.ObservedGeneration = math.MaxInt64 },
+		"no node":                    func(r *contract.ReplicaHealth) { r.NodeName = "" },
+		"a long node":                func(r *contract.ReplicaHealth) { r.NodeName = strings.Repeat("é", 253) },
+		"a node that is too long":    func(r *contract.ReplicaHealth) { r.NodeName = strings.Repeat("n", 254) },
+		"another status":             func(r *contract.ReplicaHealth) { r.Status = "true" },
+		"no status":                  func(r *contract.ReplicaHealth) { r.Status = "" },
+		"no reason":                  func(r *contract.ReplicaHealth) { r.Reason = "" },
+		"a reason that is too long":  func(r *contract.ReplicaHealth) { r.Reason = strings.Repeat("r", 1025) },
+		"a long message":             func(r *contract.ReplicaHealth) { r.Message = strings.Repeat("é", 32768) },
+		"a message that is too long": func(r *contract.ReplicaHealth) { r.Message = strings.Repeat("m", 32769) },
+	} {
+		r := good
+		change(&r)
+		if own, schema := r.Validate(), refuses(contract.HealthStatus{Replicas: []contract.ReplicaHealth{r}}); (own == nil) != (schema == nil) {
+			t.Errorf("%s: Validate says %v, the schema %v", name, own, schema)
+		}
+	}
+}
+
+// A replica that is invalid all the same, of a server that does not validate, leaves those of the others as they are.
+func TestAnInvalidReplicaAffectsItselfOnly(t *testing.T) {
+	refuses := schema(t)
+	s, id := opened(t)
+	other, _, err := s.Open("cp-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Reported(id, replicaOf(reportOf("cp-1", contract.StatusHealthy), -1))
+	s.Reported(other, replicaOf(reportOf("cp-2", contract.StatusHealthy), 1))
+	status, _ := s.Picture().Status(contract.HealthStatus{}, 1, true, at(0))
+	if err := refuses(status); err != nil {
+		t.Errorf("the EncryptionHealth would be refused: %v", err)
+	}
+	if !slices.Equal(status.ReadyNodes, []string{"cp-2"}) || !slices.Equal(status.NotReadyNodes, []string{"cp-1"}) {
+		t.Errorf("got %+v", status)
 	}
 }

@@ -26,6 +26,7 @@ type Sessions struct {
 	revision uint64 // counts changes
 	expected map[string]bool
 	of       map[string]*session
+	full     map[string]time.Time // by node: when its bucket is full again
 	pending  map[string]time.Time // by node: until when a report that was sent to the API server, and got no answer, may take effect
 }
 
@@ -108,6 +109,32 @@ func (s *Sessions) Current(node string, id ID) bool {
 	return i >= 0
 }
 
+// Rate of the reports of a node. A reporter sends one in an interval, and again after each reconnect and change of the configuration.
+const (
+	perInterval = 4
+	burst       = 8
+)
+
+// Admit takes a place for a report of a node, from a bucket that has burst of them and gets perInterval new ones in an interval. It returns when the report
+// may be carried out; false, and no place is taken, if that is after an instant.
+func (s *Sessions) Admit(node string, interval time.Duration, now, until time.Time) (at time.Time, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	every := interval / perInterval
+	full := s.full[node]
+	if full.Before(now) {
+		full = now
+	}
+	if at = full.Add(-(burst - 1) * every); at.After(until) {
+		return at, false
+	}
+	if s.full == nil {
+		s.full = map[string]time.Time{}
+	}
+	s.full[node] = full.Add(every)
+	return at, true
+}
+
 // Unanswered notes that a report of a node was sent to the API server, which was given until an instant, and that nobody waits for the answer any more.
 func (s *Sessions) Unanswered(node string, until time.Time) {
 	s.mu.Lock()
@@ -125,13 +152,11 @@ func (s *Sessions) Decided(node string) time.Time {
 	return s.pending[node]
 }
 
-// Reported notes a report that was written to the operator's CR, with the generation that its reporter observed. It reports whether the
-// EncryptionHealth has to change.
-func (s *Sessions) Reported(id ID, report contract.Report, generation int64) bool {
+// Reported notes the replica of a report that was written to the operator's CR. It reports whether the EncryptionHealth has to change.
+func (s *Sessions) Reported(id ID, replica contract.ReplicaHealth) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x, i := s.find(report.Node, id)
-	replica := reported(report, generation)
+	x, i := s.find(replica.NodeName, id)
 	if i < 0 || x.replica == replica {
 		return false
 	}

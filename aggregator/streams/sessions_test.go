@@ -20,6 +20,12 @@ func reportOf(node string, statuses ...contract.Status) contract.Report {
 	return r
 }
 
+// replicaOf is the replica of a report, valid or not.
+func replicaOf(r contract.Report, generation int64) contract.ReplicaHealth {
+	out, _ := Replica(r, generation)
+	return out
+}
+
 // opened is sessions with two expected nodes and a stream of cp-1.
 func opened(t *testing.T) (*Sessions, ID) {
 	t.Helper()
@@ -46,9 +52,11 @@ func TestUnknownOnConnectAndDisconnect(t *testing.T) {
 		want    string
 	}{
 		{func() bool { return true }, true, "Unknown/Connected"},
-		{func() bool { return s.Reported(id, reportOf("cp-1", contract.StatusHealthy), 1) }, true, "True/AsExpected"},
-		{func() bool { return s.Reported(id, reportOf("cp-1", contract.StatusHealthy), 1) }, false, "True/AsExpected"},
-		{func() bool { return s.Reported(id, reportOf("cp-1", contract.StatusHealthy, contract.StatusError), 1) }, true, "False/PluginNotHealthy"},
+		{func() bool { return s.Reported(id, replicaOf(reportOf("cp-1", contract.StatusHealthy), 1)) }, true, "True/AsExpected"},
+		{func() bool { return s.Reported(id, replicaOf(reportOf("cp-1", contract.StatusHealthy), 1)) }, false, "True/AsExpected"},
+		{func() bool {
+			return s.Reported(id, replicaOf(reportOf("cp-1", contract.StatusHealthy, contract.StatusError), 1))
+		}, true, "False/PluginNotHealthy"},
 		{func() bool { return s.Close("cp-1", id) }, true, "Unknown/Disconnected"},
 		{func() bool { return s.Close("cp-1", id) }, false, "Unknown/Disconnected"},
 		{func() bool { _, _, err := s.Open("cp-1"); return err == nil }, true, "Unknown/Connected"},
@@ -76,7 +84,7 @@ func TestNobodyIsExpectedAtFirst(t *testing.T) {
 // The end of one of two streams of a node changes nothing: the other one goes on.
 func TestCloseLeavesTheOtherStream(t *testing.T) {
 	s, older := opened(t)
-	s.Reported(older, reportOf("cp-1", contract.StatusHealthy), 1)
+	s.Reported(older, replicaOf(reportOf("cp-1", contract.StatusHealthy), 1))
 	newer, surplus, err := s.Open("cp-1")
 	if err != nil || surplus != 0 || replica(s, "cp-1") != "True/AsExpected" {
 		t.Fatalf("second stream: surplus %v, %v, %s", surplus, err, replica(s, "cp-1"))
@@ -106,11 +114,11 @@ func TestSurplusStream(t *testing.T) {
 func TestExpect(t *testing.T) {
 	s, id := opened(t)
 	other, _, _ := s.Open("cp-2")
-	s.Reported(id, reportOf("cp-1", contract.StatusHealthy), 1)
+	s.Reported(id, replicaOf(reportOf("cp-1", contract.StatusHealthy), 1))
 	if ended := s.Expect([]string{"cp-2", "cp-3"}); !slices.Equal(ended, []ID{id}) {
 		t.Errorf("ended %v, want %v", ended, id)
 	}
-	if s.Reported(id, reportOf("cp-1", contract.StatusHealthy), 1) || s.Current("cp-1", id) || !s.Current("cp-2", other) {
+	if s.Reported(id, replicaOf(reportOf("cp-1", contract.StatusHealthy), 1)) || s.Current("cp-1", id) || !s.Current("cp-2", other) {
 		t.Error("a stream of a node that is gone still speaks")
 	}
 	if p := s.Picture(); len(p.Replicas) != 2 || replica(s, "cp-2") != "Unknown/Connected" || replica(s, "cp-3") != "Unknown/Disconnected" {
@@ -213,7 +221,7 @@ func TestSessions(t *testing.T) {
 				if len(open[n]) == 0 {
 					t.Skip("it has none")
 				}
-				s.Reported(rapid.SampledFrom(open[n]).Draw(t, "stream"), reportOf(n, status.Draw(t, "status")), rapid.Int64Range(0, 2).Draw(t, "generation"))
+				s.Reported(rapid.SampledFrom(open[n]).Draw(t, "stream"), replicaOf(reportOf(n, status.Draw(t, "status")), rapid.Int64Range(0, 2).Draw(t, "generation")))
 			},
 			"show": func(t *rapid.T) {
 				for _, id := range s.Shown(s.Picture()) {
@@ -225,7 +233,7 @@ func TestSessions(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				for id, n := range ended { // who ended never speaks
-					if before := s.Picture().Replicas[n]; s.Current(n, id) || s.Reported(id, reportOf(n, contract.StatusHealthy), 7) || s.Close(n, id) || s.Picture().Replicas[n] != before {
+					if before := s.Picture().Replicas[n]; s.Current(n, id) || s.Reported(id, replicaOf(reportOf(n, contract.StatusHealthy), 7)) || s.Close(n, id) || s.Picture().Replicas[n] != before {
 						t.Fatalf("stream %v of %s has ended, and speaks", id, n)
 					}
 				}
@@ -260,5 +268,34 @@ func listed(t *rapid.T, p Picture, expected map[string]bool, open map[string][]I
 	}
 	if c := status.Conditions; len(c) != 1 || c[0].Type != contract.HealthReady || (c[0].Status == "True") != (len(status.NotReadyNodes) == 0) {
 		t.Fatalf("conditions %+v of %+v", c, status)
+	}
+}
+
+// A node may send burst reports at once and perInterval in each interval after that. What is refused takes no place.
+func TestAdmit(t *testing.T) {
+	const interval = 40 * time.Second
+	var s Sessions
+	now := time.Unix(1000, 0)
+	sent := func(node string, now time.Time) (n int) {
+		for range 100 {
+			if at, ok := s.Admit(node, interval, now, now); ok && at.After(now) {
+				t.Errorf("%s: admitted at %v, after %v", node, at, now)
+			} else if ok {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range []struct {
+		node  string
+		after time.Duration
+		want  int
+	}{{"cp-1", 0, burst}, {"cp-2", 0, burst}, {"cp-1", interval / perInterval, 1}, {"cp-1", 2 * interval, perInterval + 3}, {"cp-1", 100 * interval, burst}} {
+		if got := sent(c.node, now.Add(c.after)); got != c.want {
+			t.Errorf("%s after %v: %d reports, want %d", c.node, c.after, got, c.want)
+		}
+	}
+	if at, ok := s.Admit("cp-2", interval, now, now.Add(interval)); !ok || at != now.Add(interval/perInterval) {
+		t.Errorf("a report that may wait is admitted at %v, %v", at, ok)
 	}
 }

@@ -221,6 +221,11 @@ func (x *reportStream) relay(r *healthv1.ReportRequest, until time.Time) {
 		x.acknowledge(r, http.StatusBadRequest, err.Error())
 		return
 	}
+	replica, err := streams.Replica(report, r.GetObservedGeneration())
+	if err != nil {
+		x.acknowledge(r, http.StatusBadRequest, err.Error())
+		return
+	}
 	if !s.sessions.Current(x.node, x.id) {
 		x.acknowledge(r, http.StatusConflict, "the stream does not speak for its node any more")
 		return
@@ -255,7 +260,7 @@ func (x *reportStream) relay(r *healthv1.ReportRequest, until time.Time) {
 			}
 			x.acknowledge(r, int32(rep.code), err.Error())
 		default:
-			if s.sessions.Reported(x.id, report, r.GetObservedGeneration()) {
+			if s.sessions.Reported(x.id, replica) {
 				s.a.changed()
 			}
 			x.acknowledge(r, http.StatusOK, "")
@@ -370,8 +375,16 @@ func healthKey(o operator) objects.Key {
 // receive is a request that arrives.
 func (s *reports) receive(c *conn, r *healthv1.ReportRequest) {
 	if i := slices.IndexFunc(s.open, func(x *reportStream) bool { return x.c == c }); i >= 0 {
-		limit := min(reconcile.RequestTimeout, r.GetTimeout().AsDuration())
-		s.open[i].relay(r, s.a.w.k.Now().Add(limit))
+		x, now := s.open[i], s.a.w.k.Now()
+		until := now.Add(min(reconcile.RequestTimeout, r.GetTimeout().AsDuration()))
+		switch at, ok := s.sessions.Admit(x.node, s.a.w.timing.Interval, now, until); {
+		case !ok:
+			x.acknowledge(r, http.StatusTooManyRequests, "the node sends too many reports")
+		case at.After(now):
+			s.a.after(at.Sub(now), s.inTerm(func() { x.relay(r, until) }))
+		default:
+			x.relay(r, until)
+		}
 	}
 }
 
