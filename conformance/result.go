@@ -46,6 +46,8 @@ type Finding struct {
 	Evidence
 	// Consequence takes the place of that of the check, where the rule was broken in another way.
 	Consequence string
+	// Late reports whether the rule was broken by a time that passed.
+	Late bool
 }
 
 // Error is the evidence on one line.

@@ -37,9 +37,9 @@ func (r *Report) Print(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PROFILE\tRESULT\tPASSED\tFAILED\tNOT SUPPORTED\tSKIPPED\tBLOCKED\tINCONCLUSIVE\tNOT RUN")
+	fmt.Fprintln(t, "PROFILE\tRESULT\tPASSED\tFAILED\tNOT SUPPORTED\tSKIPPED\tBLOCKED")
 	for _, p := range r.Profiles {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", p.Profile, p.Verdict(), p.Passed, p.Failed, p.NotSupported, p.Skipped, p.Blocked, p.Inconclusive, p.NotRun)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", p.Profile, p.Verdict(), p.Passed, p.Failed, p.NotSupported, p.Skipped, p.Blocked)
 	}
 	_ = t.Flush() // to w, whose errors a terminal does not have
 }

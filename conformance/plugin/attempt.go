@@ -3,6 +3,7 @@ package plugin
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/conformance"
 )
 
 // delivery shows whether the server ended a call. gRPC sends a status in an HTTP/2 response with a content-type. A call without any response was
@@ -22,12 +25,24 @@ func (d *delivery) options() []grpc.CallOption {
 	return []grpc.CallOption{grpc.Header(&d.header), grpc.Trailer(&d.trailer)}
 }
 
+// consequenceNoAnswer is that of a call that was neither answered nor refused.
+const consequenceNoAnswer = "The request to kube-apiserver fails without a reason, in the worst case after the timeout of the call."
+
 // judge returns nil for an error that the plugin sent as a status, and a Finding for any other.
 func (d *delivery) judge(request string, err error, within time.Duration) error {
 	if len(d.header)+len(d.trailer) > 0 {
 		return nil
 	}
-	return found(request, err, "an answer or a gRPC status from the plugin within "+within.String())
+	return withConsequence(found(request, err, "an answer or a gRPC status from the plugin within "+within.String()), consequenceNoAnswer)
+}
+
+// withConsequence is a Finding with another consequence than that of its check.
+func withConsequence(finding error, consequence string) error {
+	var f *conformance.Finding
+	if errors.As(finding, &f) {
+		f.Consequence = consequence
+	}
+	return finding
 }
 
 // patience bounds a call with a request of so many bytes. A request that is larger than any of kube-apiserver's may take longer.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -70,7 +71,8 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 type traffic struct {
 	mu         sync.Mutex
 	plaintexts [][]byte
-	errors     []string // texts of errors, and of healthz other than ok
+	errors     []string    // texts of errors, and of healthz other than ok
+	late       atomic.Bool // a time passed in the current check
 }
 
 // maxRemembered bounds the plaintexts and the error texts that are kept, each.
@@ -78,6 +80,9 @@ const maxRemembered = 4096
 
 func (t *traffic) intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	err := invoke(ctx, method, req, reply, cc, opts...)
+	if late(err) {
+		t.late.Store(true)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e, ok := req.(*kmsapi.EncryptRequest); ok && len(e.Plaintext) >= SeedBytes && len(t.plaintexts) < maxRemembered {

@@ -23,12 +23,14 @@ func (e hookError) Unwrap() error { return e.error }
 
 // Break makes the KMS fail in a mode (ModeFail and so on). The check must call Restore.
 func (p *Plugin) Break(ctx context.Context, mode string) error {
+	p.broken = mode
 	return p.hooks.run(ctx, "hook-break", p.hooks.commands.Break, mode)
 }
 
 // Slow makes the KMS slow. The check must call Restore.
 func (p *Plugin) Slow(ctx context.Context) error {
-	return p.hooks.run(ctx, "hook-slow", p.hooks.commands.Slow, "slow")
+	p.broken = modeSlow
+	return p.hooks.run(ctx, "hook-slow", p.hooks.commands.Slow, modeSlow)
 }
 
 // Restore undoes Break and Slow. It also runs when ctx has ended, so that no check leaves the KMS broken.

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"os"
 	"time"
 )
 
@@ -38,10 +37,8 @@ func startAfter(ctx context.Context, p *Plugin, what string) error {
 	seen := show(err)
 	if end, ended := p.ended(); ended {
 		seen = end
-		if p.at.IsFile() && os.Remove(p.at.Address) == nil {
-			_ = p.Start(ctx)
-		}
 	}
+	_ = p.revive(ctx) // Session.alive finds it where that fails
 	return found("start at the same path after "+what, seen, "Status is answered within "+p.timing.Start.String())
 }
 

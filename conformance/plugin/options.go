@@ -24,6 +24,8 @@ type Options struct {
 	Seed uint64
 	// Progress is called after each check; nil: never.
 	Progress func(conformance.Result)
+	// Waiting receives a line, now and then, while a plugin that the suite started does not listen; nil: none.
+	Waiting func(string)
 	// Checks are the checks to run; nil: Catalogue.
 	Checks []Check
 }

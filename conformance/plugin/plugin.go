@@ -2,8 +2,10 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,6 +32,13 @@ type Plugin struct {
 	measured []string
 	// restarts counts how often the suite ended and started the plugin.
 	restarts int
+	// broken is the mode in which the check broke the KMS; empty: it did not.
+	broken string
+	// steady has the modes in which Status stays "ok".
+	steady  map[string]bool
+	starved starved
+	// waiting receives a line while the plugin does not listen.
+	waiting func(string)
 }
 
 // Endpoint is where the plugin listens.
@@ -128,6 +137,7 @@ func (p *Plugin) Poll(ctx context.Context, every, within time.Duration, try func
 			return time.Since(began), true
 		}
 		if time.Since(began) >= within {
+			p.traffic.late.Store(true)
 			return time.Since(began), false
 		}
 		select {
@@ -140,5 +150,6 @@ func (p *Plugin) Poll(ctx context.Context, every, within time.Duration, try func
 
 // found is a Finding: the request, what came of it (an error, a response or a text) and what the rule expects.
 func found(request string, response any, expected string) error {
-	return &conformance.Finding{Evidence: conformance.Evidence{Request: request, Response: show(response), Expected: expected}}
+	err, _ := response.(error)
+	return &conformance.Finding{Evidence: conformance.Evidence{Request: request, Response: show(response), Expected: expected}, Late: late(err) || errors.Is(err, os.ErrDeadlineExceeded)}
 }

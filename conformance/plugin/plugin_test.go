@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 
 	"github.com/kmsharness/kmsharness/conformance"
+	kms "github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -125,6 +128,98 @@ func TestStatusThatFailsNowAndThen(t *testing.T) {
 	}
 }
 
+// TestStatusThatFailsForGood is one finding, and what follows is blocked.
+func TestStatusThatFailsForGood(t *testing.T) {
+	var broken atomic.Bool
+	endpoint, _ := serve(t, func() (*kmsapi.StatusResponse, error) {
+		if broken.Load() {
+			return nil, status.Error(codes.Internal, "for good")
+		}
+		return ok()
+	})
+	got := outcomes(t, endpoint, Options{Checks: []Check{
+		check("A", nil, pass), check("B", nil, func(context.Context, *Plugin) error { broken.Store(true); return nil }), check("C", nil, pass), check("D", nil, pass),
+	}})
+	if got["B"].Outcome != conformance.Failed || !strings.Contains(got["B"].Evidence.Response, "for good") || got["B"].Consequence != consequenceEnds {
+		t.Errorf("the check after which it fails: %+v", got["B"])
+	}
+	if got["C"].Outcome != conformance.Blocked || got["D"].Outcome != conformance.Blocked {
+		t.Errorf("what follows: %+v, %+v", got["C"], got["D"])
+	}
+}
+
+// TestStarvation: a time that passes while the machine starves is neither a failure nor a pass, and what depends on the check is not judged. An
+// answer that is wrong fails nevertheless.
+func TestStarvation(t *testing.T) {
+	endpoint, _ := serve(t, ok)
+	starve := func(finding error) func(context.Context, *Plugin) error {
+		return func(_ context.Context, p *Plugin) error {
+			now := time.Now()
+			p.starved.add(starvation.Span{From: now.Add(-time.Second), To: now})
+			return finding
+		}
+	}
+	late := found("Status", status.Error(codes.DeadlineExceeded, "late"), "an answer")
+	got := outcomes(t, endpoint, Options{Checks: []Check{
+		check("A", nil, starve(late)), check("B", []string{"A"}, pass), check("C", nil, starve(found("Status", "wrong", "right"))),
+		check("D", nil, func(context.Context, *Plugin) error { return late }), check("E", nil, starve(nil)),
+	}})
+	for id, want := range map[string]conformance.Outcome{
+		"A": conformance.Inconclusive, "B": conformance.Inconclusive, "C": conformance.Failed, "D": conformance.Failed, "E": conformance.Passed,
+	} {
+		if got[id].Outcome != want {
+			t.Errorf("%s: %s %s, want %s", id, got[id].Outcome, got[id].Reason, want)
+		}
+	}
+}
+
+// lagging is a connection whose end is noticed late, as by a client that gets no processor.
+type lagging struct{ net.Conn }
+
+func (l lagging) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	if err != nil {
+		<-time.After(200 * time.Millisecond)
+	}
+	return n, err
+}
+
+// TestCallThatWaits: a call after the end of the plugin waits for the next start, also if the connection has not noticed the end yet.
+func TestCallThatWaits(t *testing.T) {
+	address, stop := serve(t, ok)
+	at, err := kms.ParseUnix(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Plugin{at: at, timing: *short(), traffic: &traffic{}}
+	if p.conn, err = p.Dial(grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		c, err := at.Dial(ctx)
+		return lagging{c}, err
+	})); err != nil {
+		t.Fatal(err)
+	}
+	defer p.conn.Close()
+	if _, err := p.Status(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	p.disconnected(t.Context())
+	if _, err := p.Status(t.Context()); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("a call after the end: %v, want that it waits", err)
+	}
+}
+
+// TestWaitingIsReported: a plugin that does not listen is reported while the suite waits, with its output.
+func TestWaitingIsReported(t *testing.T) {
+	var lines []string
+	timing := *short()
+	timing.Start = firstNotice + 500*time.Millisecond
+	_, err := Run(t.Context(), Subject{Command: "sh -c 'echo looking for the HSM; sleep 60' {socket}"}, Options{Timing: &timing, Waiting: func(line string) { lines = append(lines, line) }})
+	if err == nil || len(lines) != 1 || !strings.Contains(lines[0], "2s of at most 2.5s; its last output: looking for the HSM") {
+		t.Errorf("%v, %q", err, lines)
+	}
+}
+
 func TestErrorsThatAreNoFindings(t *testing.T) {
 	endpoint, _ := serve(t, ok)
 	got := outcomes(t, endpoint, Options{Checks: []Check{
@@ -149,7 +244,8 @@ func TestRunNamesTheMistake(t *testing.T) {
 		{Subject{}, Options{}, "neither an endpoint nor a command"},
 		{Subject{Endpoint: "tcp://x"}, Options{}, "unix:///PATH"},
 		{Subject{Endpoint: "unix:///nowhere/kms.sock"}, Options{}, "start the plugin first"},
-		{Subject{Command: "true --listen {socket}"}, Options{Timing: short()}, "the command has ended"},
+		{Subject{Command: "sh -c 'echo no key >&2; exit 3' {socket}"}, Options{Timing: short()}, "the command has ended: the process ended: exit code 3; its last output: no key"},
+		{Subject{Command: "sh -c 'echo ready; sleep 60' {socket}"}, Options{Timing: short()}, "make it listen at {endpoint} or {socket}; its last output: ready"},
 		{Subject{Command: "no-such-program {socket}"}, Options{}, "no-such-program"},
 		{Subject{Command: "true"}, Options{}, "expected {socket} or {endpoint}"},
 		{Subject{Endpoint: endpoint, Hooks: Hooks{Break: "x"}}, Options{}, "--hook-restore"},

@@ -9,9 +9,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/connectivity"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/internal/command"
 )
@@ -63,7 +66,12 @@ func (p *Plugin) WaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timing.Start)
 	defer cancel()
 	p.conn.ResetConnectBackoff()
-	return p.owned.now.WaitReady(ctx, 20*time.Millisecond, func(ctx context.Context) error {
+	began, next := time.Now(), firstNotice
+	err := p.owned.now.WaitReady(ctx, 20*time.Millisecond, func(ctx context.Context) error {
+		if waited := time.Since(began); waited >= next && p.waiting != nil {
+			p.waiting(fmt.Sprintf("waiting for the plugin at %s: %v of at most %v; %s", p.at, waited.Round(time.Second), p.timing.Start, p.lastWords()))
+			next += noticeEvery
+		}
 		ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
 		defer cancel()
 		if err := p.connect(ctx); err != nil {
@@ -75,19 +83,45 @@ func (p *Plugin) WaitReady(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err != nil && ctx.Err() != nil {
+		p.traffic.late.Store(true)
+	}
+	return err
 }
 
-// lastWords are the end of the output of a plugin that the suite started and that has ended, for an error message.
+// A plugin that does not listen is reported after firstNotice and then at each noticeEvery.
+const (
+	firstNotice = 2 * time.Second
+	noticeEvery = 5 * time.Second
+)
+
+// lastWords are the end of the output of a plugin that the suite started, on one line without control characters.
 func (p *Plugin) lastWords() string {
-	if p.owned == nil || p.Running() {
-		return ""
-	}
 	text, err := os.ReadFile(p.owned.spec.LogFile)
 	if err != nil {
-		return ""
+		return err.Error()
 	}
 	text = text[max(0, len(text)-maxShown):]
-	return fmt.Sprintf("; the command has ended, its last output: %s", strings.TrimSpace(string(text)))
+	words := strings.FieldsFunc(strings.ToValidUTF8(string(text), ""), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	if len(words) == 0 {
+		return "it has no output"
+	}
+	return "its last output: " + strings.Join(words, " ")
+}
+
+// revive kills the plugin if it runs, removes the socket file if nothing listens at it, and starts the plugin. It needs the capability Command.
+func (p *Plugin) revive(ctx context.Context) error {
+	if p.Running() {
+		if err := p.Kill(ctx); err != nil {
+			return err
+		}
+	}
+	if p.at.IsFile() {
+		if err := endpoint.RemoveStale(p.at.Address); err != nil {
+			return err
+		}
+	}
+	return p.Start(ctx)
 }
 
 // connect opens and closes a connection to the socket.
@@ -101,21 +135,37 @@ func (p *Plugin) connect(ctx context.Context) error {
 
 // Terminate sends SIGTERM and waits for the end. It returns how the process ended: Forced if it needed SIGKILL. It needs the capability Command.
 func (p *Plugin) Terminate(ctx context.Context) (process.Exit, error) {
+	p.readQueue(ctx)
 	err := p.owned.now.Stop(ctx)
 	exit, ended := p.owned.now.Exit()
 	if !ended {
 		return exit, fmt.Errorf("stop the plugin: %w", err)
 	}
+	if exit.Forced {
+		p.traffic.late.Store(true)
+	}
+	p.disconnected(ctx)
 	return exit, nil
+}
+
+// disconnected waits until the connection of the checks knows that its process has ended. Until then a call is sent to the ended process, and fails
+// in place of waiting for the next one.
+func (p *Plugin) disconnected(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
+	defer cancel()
+	for p.conn.GetState() == connectivity.Ready && p.conn.WaitForStateChange(ctx, connectivity.Ready) {
+	}
 }
 
 // Kill sends SIGKILL and waits for the end. It needs the capability Command.
 func (p *Plugin) Kill(ctx context.Context) error {
+	p.readQueue(ctx)
 	if err := p.owned.now.Kill(); err != nil {
 		return fmt.Errorf("kill the plugin: %w", err)
 	}
 	select {
 	case <-p.owned.now.Done():
+		p.disconnected(ctx)
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("kill the plugin: %w", ctx.Err())

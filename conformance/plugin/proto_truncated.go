@@ -16,7 +16,7 @@ func protoTruncated() Check {
 		Title:       "a truncated message is refused",
 		Rule:        "A message that ends within a field, or whose field claims 2 GiB, is refused and not served in part.",
 		Source:      sourceProtobuf + ", section Length-Delimited Records",
-		Consequence: "The plugin encrypts or decrypts something else than what was sent. " + consequenceEnds,
+		Consequence: "The plugin encrypts or decrypts something else than what was sent.",
 	}, func(ctx context.Context, p *Plugin, s Sealed) error {
 		encrypt, decrypt := encryptMessage(p.Bytes(SeedBytes), p.UID()), decryptMessage(s.request(p), false)
 		claim := func(message []byte, size uint64) []byte {

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
 // Run checks a plugin. An error means that the run could not be made; what is wrong with the plugin is in the report.
@@ -27,6 +30,12 @@ func Run(ctx context.Context, subject Subject, o Options) (*conformance.Report, 
 		return nil, err
 	}
 	defer s.Close()
+	return s.all(ctx)
+}
+
+// all runs the checks of the session.
+func (s *Session) all(ctx context.Context) (*conformance.Report, error) {
+	o := s.options
 	report := &conformance.Report{Suite: "plugin", Seed: o.Seed, Date: time.Now().UTC().Truncate(time.Second), Capabilities: s.has}
 	for _, c := range o.checks() {
 		if !o.selects(c) {
@@ -65,7 +74,15 @@ func Open(ctx context.Context, subject Subject, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{plugin: p, options: o, has: p.capabilities(ctx, subject), outcomes: map[string]conformance.Outcome{}, close: end}, nil
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx)) // the session may outlive ctx
+	var watching sync.WaitGroup
+	watching.Go(func() { starvation.Run(watch, p.starved.add) })
+	closeAll := func() {
+		stop()
+		watching.Wait()
+		end()
+	}
+	return &Session{plugin: p, options: o, has: p.capabilities(ctx, subject), outcomes: map[string]conformance.Outcome{}, close: closeAll}, nil
 }
 
 // Close ends the plugin if the session started it.
@@ -102,7 +119,7 @@ func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(
 		}
 	}()
 	timing := o.timing()
-	p := &Plugin{timing: timing, traffic: &traffic{}}
+	p := &Plugin{timing: timing, traffic: &traffic{}, steady: map[string]bool{}, waiting: o.Waiting}
 	at := subject.Endpoint
 	if at == "" {
 		at = "unix://" + filepath.Join(dir, "kms.sock")
@@ -146,9 +163,29 @@ func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(
 		}
 	}
 	if err = p.connect(ctx); err != nil {
-		return nil, nil, fmt.Errorf("no plugin at %s: %w%s%s", p.at, err, hint(err), p.lastWords())
+		if ctx.Err() != nil {
+			return nil, nil, fmt.Errorf("wait for the plugin at %s: %w", p.at, context.Cause(ctx))
+		}
+		return nil, nil, p.absent(context.WithoutCancel(ctx), err)
 	}
 	return p, closeAll, nil
+}
+
+// EndedError: the command of the plugin ended before it listened.
+type EndedError struct{ text string }
+
+func (e *EndedError) Error() string { return e.text }
+
+// absent is the error of a plugin that cannot be connected to, with what to do about it. It kills the process of the plugin.
+func (p *Plugin) absent(ctx context.Context, err error) error {
+	if p.owned == nil {
+		return fmt.Errorf("no plugin at %s: %w%s", p.at, err, hint(err))
+	}
+	if end, ended := p.ended(); ended {
+		return &EndedError{fmt.Sprintf("no plugin at %s: the command has ended: %s; %s", p.at, end, p.lastWords())}
+	}
+	_ = p.Kill(ctx)
+	return fmt.Errorf("no plugin at %s: %w; the command still ran after %v: make it listen at {endpoint} or {socket}; %s", p.at, err, p.timing.Start, p.lastWords())
 }
 
 // hint says what to do about an endpoint that cannot be connected to.
@@ -201,8 +238,11 @@ func (s *Session) without(c Check) (conformance.Outcome, string) {
 		return conformance.Blocked, "the plugin no longer answers since " + s.down
 	}
 	for _, id := range c.After {
-		if o := s.outcomes[id]; o == conformance.Failed || o == conformance.Blocked {
+		switch o := s.outcomes[id]; o {
+		case conformance.Failed, conformance.Blocked:
 			return conformance.Blocked, fmt.Sprintf("it can show nothing: %s %s", id, o)
+		case conformance.Inconclusive:
+			return o, fmt.Sprintf("it can show nothing: %s is inconclusive", id)
 		}
 	}
 	return "", ""
@@ -210,7 +250,11 @@ func (s *Session) without(c Check) (conformance.Outcome, string) {
 
 func (s *Session) run(ctx context.Context, c Check, result *conformance.Result) {
 	p := s.plugin
-	p.measured = nil
+	p.measured, p.broken = nil, ""
+	p.traffic.late.Store(false)
+	p.readQueue(ctx)
+	p.starved.reset()
+	began := time.Now()
 	p.rand = rand.New(rand.NewPCG(s.options.Seed, hash(c.ID)))
 	restarts := p.restarts
 	err := c.Run(ctx, p)
@@ -224,45 +268,91 @@ func (s *Session) run(ctx context.Context, c Check, result *conformance.Result) 
 		result.Outcome, result.Reason = conformance.Blocked, hook.Error()
 	case errors.As(err, &finding):
 		result.Outcome, result.Evidence = conformance.Failed, &finding.Evidence
+		result.Consequence = cmp.Or(finding.Consequence, c.Consequence)
+		if finding.Late {
+			p.traffic.late.Store(true)
+		}
 	default:
 		result.Outcome, result.Evidence = conformance.Failed, &conformance.Evidence{Response: show(err)}
 	}
-	s.alive(ctx, c, result, p.restarts != restarts)
+	if p.readQueue(ctx); s.alive(ctx, c, result, p.restarts != restarts) {
+		p.readQueue(ctx)
+		p.excuse(result, time.Since(began))
+	}
 }
 
-// alive makes sure that the plugin answers after a check. One that does not is the finding of that check, and not of those that follow.
-func (s *Session) alive(ctx context.Context, c Check, result *conformance.Result, restarted bool) {
-	var err error
-	for range aliveTries {
-		if _, err = s.plugin.Status(ctx); err == nil || !gone(err) {
-			s.answers = s.answers || err == nil
-			return
-		}
-		if !s.answers || ctx.Err() != nil {
-			return // it never answered: KMS2-STATUS-ANSWERS says so
-		}
+// excuse makes a failure inconclusive if a time passed in the check, and CPU starvation explains that.
+func (p *Plugin) excuse(result *conformance.Result, took time.Duration) {
+	if result.Outcome != conformance.Failed || !p.traffic.late.Load() {
+		return
 	}
-	seen := show(err)
-	if end, ended := s.plugin.ended(); ended {
+	if waited, explained := p.starved.explains(took); explained {
+		result.Outcome = conformance.Inconclusive
+		result.Reason = fmt.Sprintf("a process waited for a processor for %v of %v: %s", waited.Round(time.Millisecond), took.Round(time.Millisecond), &conformance.Finding{Evidence: *result.Evidence})
+	}
+}
+
+// alive makes sure that the plugin answers after a check. One that does not is the finding of that check, and not of those that follow. It reports
+// whether the process goes on running.
+func (s *Session) alive(ctx context.Context, c Check, result *conformance.Result, restarted bool) bool {
+	lost := s.lost(ctx)
+	if lost == nil {
+		return true
+	}
+	seen := show(lost)
+	end, ended := s.plugin.ended()
+	if ended {
 		seen = end
 	}
-	if result.Outcome == conformance.Passed {
-		result.Outcome = conformance.Failed
-		result.Evidence = &conformance.Evidence{Request: "Status after the check", Response: seen, Expected: "the plugin still answers"}
-	} else if result.Evidence != nil && !restarted {
-		result.Evidence.Response += "; afterwards the plugin did not answer Status: " + seen
-	}
-	if s.plugin.owned != nil {
-		if s.plugin.Running() {
-			_ = s.plugin.Kill(ctx)
-		}
-		err = s.plugin.Start(ctx)
-	} else {
-		err = s.back(ctx)
-	}
-	if err != nil && ctx.Err() == nil {
+	if err := s.revive(ctx); err != nil && ctx.Err() == nil {
 		s.down = c.ID
 	}
+	switch recovers := honestyID(s.plugin.broken, "RECOVERS"); {
+	case result.Outcome == conformance.Passed && s.plugin.broken != "" && s.down == "" && s.outcomes[recovers] == "" && c.ID != recovers:
+		// The check that comes later judges what is left of a failure of the KMS.
+	case result.Outcome == conformance.Passed:
+		result.Outcome, result.Consequence = conformance.Failed, consequenceEnds
+		result.Evidence = &conformance.Evidence{Request: "Status after the check", Response: seen, Expected: "the plugin still answers"}
+	case result.Evidence != nil && !restarted && !strings.Contains(result.Evidence.Response, seen):
+		result.Evidence.Response += "; afterwards the plugin did not answer Status: " + seen
+		if result.Consequence == consequenceNoAnswer {
+			result.Consequence = consequenceEnds
+		}
+	}
+	return !ended
+}
+
+// lost returns how Status fails for good; nil if it answers, or never did: KMS2-STATUS-ANSWERS judges that.
+func (s *Session) lost(ctx context.Context) (err error) {
+	for range aliveTries {
+		if _, err = s.plugin.Status(ctx); err == nil {
+			s.answers = true
+			return nil
+		}
+		if !s.answers || ctx.Err() != nil {
+			return nil
+		}
+		if !gone(err) {
+			break
+		}
+	}
+	if !gone(err) { // an error of the plugin's own may pass
+		if _, ok := s.plugin.Poll(ctx, pollInterval, s.plugin.timing.Watch, func(ctx context.Context) bool {
+			_, err = s.plugin.Status(ctx)
+			return err == nil
+		}); ok {
+			return nil
+		}
+	}
+	return err
+}
+
+// revive starts the plugin again, or waits until somebody else has.
+func (s *Session) revive(ctx context.Context) error {
+	if s.plugin.owned == nil {
+		return s.back(ctx)
+	}
+	return s.plugin.revive(ctx)
 }
 
 // aliveTries is how many calls of Status in a row must fail before a plugin counts as gone. One that fails now and then is judged by the checks

@@ -46,6 +46,8 @@ const (
 	ModeHang    = "hang"     // no request is answered
 	ModeRefuse  = "refuse"   // the plugin's permission is withdrawn
 	ModeLoseKey = "lose-key" // the key is disabled or deleted
+
+	modeSlow = "slow" // of Hooks.Slow
 )
 
 // Placeholders of Subject.Command and of the hooks.

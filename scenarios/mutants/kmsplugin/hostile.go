@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	kmsapi "k8s.io/kms/apis/v2"
 )
@@ -97,6 +99,26 @@ func hostileMutants() []Mutant {
 			})},
 		{Name: "first-field-wins", Mistake: "The first of two equal fields counts.", Caught: "KMS2-PROTO-DUPLICATED", Change: reading(firstFields)},
 		{Name: "parser-errors-ignored", Mistake: "The error of the parser is ignored.", Caught: "KMS2-PROTO-TRUNCATED", Change: parserErrorsIgnored},
+		{Name: "parser-error-ends", Mistake: "A message that cannot be parsed ends the process.", Caught: "KMS2-PROTO-TRUNCATED",
+			Change: reading(func(message []byte) ([]byte, error) {
+				for rest := message; len(rest) > 0; {
+					_, _, n := protowire.ConsumeField(rest)
+					if n < 0 {
+						panic("unexpected end of the message")
+					}
+					rest = rest[n:]
+				}
+				return message, nil
+			})},
+		{Name: "empty-ciphertext-breaks-status", Mistake: "After an empty ciphertext, Status is an error until the next start.", Caught: "KMS2-HOSTILE-CIPHERTEXT-EMPTY", Change: emptyBreaksStatus},
+		{Name: "empty-ciphertext-ends", Mistake: "An empty ciphertext ends the process, and the next one does not start where the socket file is.",
+			Caught: "KMS2-HOSTILE-CIPHERTEXT-EMPTY", Also: []string{"KMS2-LIFECYCLE-RESTART-AFTER-SIGKILL"},
+			Change: together(keepsStaleSocket, beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+				if len(q.Ciphertext) == 0 {
+					panic("slice bounds out of range")
+				}
+				return nil
+			}))},
 		{Name: "wire-type-assumed", Mistake: "A field 1 that is a number ends the process.", Caught: "KMS2-PROTO-WRONG-TYPES",
 			Change: reading(func(message []byte) ([]byte, error) {
 				if slices.ContainsFunc(fields(message), func(f wireField) bool { return f.number == 1 && f.kind == protowire.VarintType }) {
@@ -115,6 +137,23 @@ func hostileMutants() []Mutant {
 			Change: onFailure(func(q *kmsapi.DecryptRequest) bool { return q.KeyId == "" && len(q.Ciphertext) == 0 }, func(*kmsapi.DecryptRequest) []byte { return nil })},
 		{Name: "locks-out", Mistake: "After 190 failures in a row, Decrypt refuses everything until the next Status.", Caught: "KMS2-HOSTILE-KEEPS-SERVING", Change: locksOut},
 	}
+}
+
+func emptyBreaksStatus(r *Reference) {
+	var broken atomic.Bool
+	statusOf := r.Status
+	r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
+		if broken.Load() {
+			return nil, status.Error(codes.Internal, "the session is corrupt")
+		}
+		return statusOf(ctx, q)
+	}
+	beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+		if len(q.Ciphertext) == 0 {
+			broken.Store(true)
+		}
+		return nil
+	})(r)
 }
 
 // onFailure makes Decrypt succeed where the correct one fails, for some requests.

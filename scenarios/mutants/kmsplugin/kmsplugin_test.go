@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -169,6 +170,29 @@ func runsAlready(t *testing.T, s *plugin.Subject) {
 	inState := func(hook string) string { return strings.ReplaceAll(hook, "{state}", state) }
 	*s = plugin.Subject{Endpoint: "unix://" + socket, Hooks: plugin.Hooks{Break: inState(s.Hooks.Break), Slow: inState(s.Hooks.Slow),
 		Restore: inState(s.Hooks.Restore), Rotate: inState(s.Hooks.Rotate)}}
+}
+
+// TestOneCauseLeavesTheRest: a plugin that is lost in a check is started again, without the socket file that the last process left, so that the
+// checks that follow are judged. Its finding says what follows from the loss.
+func TestOneCauseLeavesTheRest(t *testing.T) {
+	for name, wrong := range map[string]bool{"empty-ciphertext-breaks-status": false, "empty-ciphertext-ends": false, "parser-error-ends": false, "parser-errors-ignored": true} {
+		m, _ := Find(name)
+		timing := Timing()
+		report, err := plugin.Run(t.Context(), m.Subject(program(t)), plugin.Options{
+			Timing: &timing, Focus: regexp.MustCompile("^(KMS2-ENCRYPT-ROUND-TRIP|KMS2-HOSTILE-KEEPS-SERVING|KMS2-LIFECYCLE-STOPS|" + m.Caught + ")$"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range report.Results {
+			if want := r.ID != m.Caught; (r.Outcome == conformance.Passed) != want {
+				t.Errorf("%s: %s: %s %s %v", name, r.ID, r.Outcome, r.Reason, r.Evidence)
+			}
+			if ends := "Every other call fails until"; r.ID == m.Caught && strings.Contains(r.Consequence, ends) == wrong {
+				t.Errorf("%s: %v, consequence: %s", name, r.Evidence, r.Consequence)
+			}
+		}
+	}
 }
 
 // TestMutantsAreCaught: by the intended check. That no other check fails is judged by make mutants BACKEND=plugin, which runs the whole suite.

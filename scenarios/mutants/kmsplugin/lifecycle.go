@@ -46,9 +46,7 @@ func startMutants() []Mutant {
 		},
 		{
 			Name: "stale-socket-kept", Mistake: "The socket file is removed at the end only.", Caught: "KMS2-LIFECYCLE-RESTART-AFTER-SIGKILL",
-			Change: func(r *Reference) {
-				r.Listen = func() (net.Listener, error) { return net.Listen(r.At.Network, r.At.Address) }
-			},
+			Change: keepsStaleSocket,
 		},
 		{
 			Name: "listens-too-early", Mistake: "Calls are accepted half a second before they can be served.", Caught: "KMS2-LIFECYCLE-WAITING-CALL",
@@ -198,6 +196,10 @@ func stateMutants() []Mutant {
 			},
 		},
 	}
+}
+
+func keepsStaleSocket(r *Reference) {
+	r.Listen = func() (net.Listener, error) { return net.Listen(r.At.Network, r.At.Address) }
 }
 
 func newKey() []byte {
