@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,8 +63,23 @@ func (p *Plugin) untilHealthy(ctx context.Context) (time.Duration, bool) {
 	return p.Poll(ctx, pollInterval, p.timing.Notice, p.healthy)
 }
 
-func (p *Plugin) untilUnhealthy(ctx context.Context) (time.Duration, bool) {
-	return p.Poll(ctx, pollInterval, p.timing.Notice, func(ctx context.Context) bool { return !p.healthy(ctx) })
+// untilUnhealthy waits until Status shows that the KMS is broken. It does not wait where it waited in vain in the same mode before.
+func (p *Plugin) untilUnhealthy(ctx context.Context) (took time.Duration, ok bool) {
+	if p.steady[p.broken] {
+		return 0, false
+	}
+	took, ok = p.Poll(ctx, pollInterval, p.timing.Notice, func(ctx context.Context) bool { return !p.healthy(ctx) })
+	p.steady[p.broken] = !ok
+	return took, ok
+}
+
+// works encrypts and decrypts, and decrypts what was encrypted before. It returns the first error.
+func (p *Plugin) works(ctx context.Context, before Sealed) error {
+	now, err := p.Seal(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.Unseal(ctx, now, "Decrypt"), p.Unseal(ctx, before, "Decrypt of what was encrypted before"))
 }
 
 func failureVisible(mode, name string, need conformance.Capability) Check {
@@ -71,19 +87,28 @@ func failureVisible(mode, name string, need conformance.Capability) Check {
 		Check: conformance.Check{
 			ID: honestyID(mode, "VISIBLE"), Profile: conformance.Extended,
 			Title:       "Status shows a KMS that " + name,
-			Rule:        "While the KMS " + name + ", Status is an error or its healthz is not \"ok\", within the time of one poll of a healthy plugin.",
+			Rule:        "While the KMS " + name + " and Encrypt or Decrypt fail, Status is an error or its healthz is not \"ok\", within the time of one poll of a healthy plugin.",
 			Source:      sourceProto + ": StatusResponse.healthz; " + sourceConfig + ": kmsv2PluginHealthzPositiveInterval, 1 min",
 			Consequence: "kube-apiserver and the health reporters take the plugin for healthy, and the failure shows first in failed reads and writes.",
 			Needs:       []conformance.Capability{need},
 		},
-		After: []string{"KMS2-STATUS-HEALTHZ-OK"}, Waits: true,
+		After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip}, Waits: true,
 		Run: func(ctx context.Context, p *Plugin) error {
+			before, err := p.Seal(ctx)
+			if err != nil {
+				return err
+			}
 			return whileBroken(ctx, p, mode, func(ctx context.Context) error {
 				took, ok := p.untilUnhealthy(ctx)
-				if !ok {
-					return found(fmt.Sprintf("Status for %v after the hook made the KMS %s", p.timing.Notice, mode), `healthz "ok" in each answer`, `an error or another healthz than "ok"`)
+				if ok {
+					p.Measure("ok outlived the failure by %v", took.Round(time.Millisecond))
+					return nil
 				}
-				p.Measure("ok outlived the failure by %v", took.Round(time.Millisecond))
+				if err := p.works(ctx, before); err != nil {
+					return found(fmt.Sprintf("Status for %v after the hook made the KMS %s, then Encrypt and Decrypt", p.timing.Notice, mode),
+						fmt.Sprintf(`healthz "ok" in each answer, and %v`, err), `an error or another healthz than "ok"`)
+				}
+				p.Measure("Encrypt and Decrypt work without the KMS")
 				return nil
 			})
 		},
@@ -155,26 +180,42 @@ func recovers(mode, name string, need conformance.Capability) Check {
 			Consequence: "kube-apiserver stays unready, and writes fail, until somebody restarts the plugin.",
 			Needs:       []conformance.Capability{need},
 		},
-		After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable, "KMS2-ROTATION-NO-RETURN", honestyID(mode, "VISIBLE")}, Waits: true,
+		After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable}, Waits: true,
 		Run: func(ctx context.Context, p *Plugin) error {
-			before, err := p.Status(ctx)
+			before, err := p.keyIDs(ctx)
 			if err != nil {
-				return found("Status", err, "a response")
+				return err
+			}
+			sealed, err := p.Seal(ctx)
+			if err != nil {
+				return err
 			}
 			broken := p.Break(ctx, mode)
 			if broken == nil {
 				p.untilUnhealthy(ctx)
+				_ = p.works(ctx, sealed) // it may fail, but the plugin must not end
 			}
 			if err := errors.Join(broken, p.Restore(ctx)); err != nil {
 				return err
+			}
+			if end, ended := p.ended(); ended {
+				return found("Encrypt and Decrypt while the KMS is in mode "+mode, end, "an error, from a process that goes on")
 			}
 			return p.recovered(ctx, before)
 		},
 	}
 }
 
+// keyIDs are those that Status returns. A plugin that goes back and forth after a rotation, which another check judges, has two.
+func (p *Plugin) keyIDs(ctx context.Context) (ids []string, err error) {
+	return ids, eachStatus(ctx, p, 10, func(_ int, resp *kmsapi.StatusResponse) error {
+		ids = append(ids, resp.KeyId)
+		return nil
+	})
+}
+
 // recovered waits until the plugin is healthy, and judges it then.
-func (p *Plugin) recovered(ctx context.Context, before *kmsapi.StatusResponse) error {
+func (p *Plugin) recovered(ctx context.Context, before []string) error {
 	took, ok := p.untilHealthy(ctx)
 	if !ok {
 		resp, err := p.Status(ctx)
@@ -188,8 +229,8 @@ func (p *Plugin) recovered(ctx context.Context, before *kmsapi.StatusResponse) e
 	if err != nil {
 		return found("Status after the recovery", err, "a response")
 	}
-	if resp.KeyId != before.KeyId {
-		return found("Status after the recovery", resp, "key_id "+quote(before.KeyId)+" as before")
+	if !slices.Contains(before, resp.KeyId) {
+		return found("Status after the recovery", resp, "key_id "+quote(before[0])+" as before")
 	}
 	// The plugin may learn of the recovery by Status before its connections to the KMS have recovered: the round trip has the same bound.
 	var last error
@@ -215,7 +256,7 @@ func noFalseSuccess() Check {
 			Consequence: "kube-apiserver stores objects that nobody can read again.",
 			Needs:       []conformance.Capability{HookBreak},
 		},
-		After: []string{RoundTrip, "KMS2-STATUS-HEALTHZ-OK"}, Waits: true,
+		After: []string{RoundTrip, "KMS2-STATUS-HEALTHZ-OK", honestyID(ModeFail, "RECOVERS")}, Waits: true,
 		Run: func(ctx context.Context, p *Plugin) error {
 			var sealed []Sealed
 			if err := whileBroken(ctx, p, ModeFail, func(ctx context.Context) error {
@@ -310,9 +351,9 @@ func recoversFromSlow() Check {
 		},
 		After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable}, Waits: true,
 		Run: func(ctx context.Context, p *Plugin) error {
-			before, err := p.Status(ctx)
+			before, err := p.keyIDs(ctx)
 			if err != nil {
-				return found("Status", err, "a response")
+				return err
 			}
 			slowed := p.Slow(ctx)
 			if slowed == nil {

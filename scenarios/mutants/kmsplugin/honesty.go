@@ -27,6 +27,7 @@ func honestyMutants() []Mutant {
 	}
 	return append(all,
 		Mutant{Name: "encrypts-without-kms", Mistake: "Encrypt uses a key of its own while the KMS fails, and forgets it.", Caught: "KMS2-HONESTY-NO-FALSE-SUCCESS", Change: encryptsWithoutKMS},
+		Mutant{Name: "ends-without-kms", Mistake: "An Encrypt while the KMS fails ends the process.", Caught: "KMS2-HONESTY-FAIL-RECOVERS", Change: endsWithoutKMS},
 		Mutant{Name: "failure-loses-data", Mistake: "What was encrypted before a failure of the KMS cannot be decrypted after it.", Caught: "KMS2-HONESTY-DATA-SURVIVES", Change: forgetsAtAFailure},
 		Mutant{Name: "status-waits-for-slow-kms", Mistake: "Status makes a request to the KMS and waits for it.", Caught: "KMS2-HONESTY-SLOW-STATUS-IN-TIME", Change: asksTheKMS},
 		Mutant{Name: "late-recovery-from-slow-kms", Mistake: "The plugin stays unhealthy for long after the KMS was slow.", Caught: "KMS2-HONESTY-SLOW-RECOVERS", Change: remembers(ModeSlow)},
@@ -111,6 +112,15 @@ func encryptsWithoutKMS(r *Reference) {
 			Annotations: map[string][]byte{annotation: []byte("1")},
 		}, nil
 	}
+}
+
+func endsWithoutKMS(r *Reference) {
+	beforeEncrypt(func(*kmsapi.EncryptRequest) error {
+		if r.KMS.Mode() == plugin.ModeFail {
+			panic("no session")
+		}
+		return nil
+	})(r)
 }
 
 // forgetsAtAFailure seals with the number of failures so far, which is kept beside the keys, and opens no other.

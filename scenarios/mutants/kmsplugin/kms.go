@@ -19,7 +19,11 @@ import (
 
 // KMS is a key management service in a folder, which plugin and hooks share: the KEKs one after another in one file, and the way in which the
 // service fails in another.
-type KMS struct{ dir string }
+type KMS struct {
+	dir string
+	// cached makes the plugin need no service once it has the keys: it works whatever the mode is.
+	cached bool
+}
 
 // Files of a KMS.
 const (
@@ -80,7 +84,7 @@ func (k *KMS) SetMode(mode string) error {
 // Mode is how the KMS fails; empty if it works.
 func (k *KMS) Mode() string {
 	data, err := os.ReadFile(filepath.Join(k.dir, modeFile))
-	if mode := strings.TrimSpace(string(data)); err == nil && mode != "restore" {
+	if mode := strings.TrimSpace(string(data)); err == nil && mode != "restore" && !k.cached {
 		return mode
 	}
 	return ""

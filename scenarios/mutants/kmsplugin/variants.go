@@ -48,6 +48,7 @@ func Variants() []Variant {
 		{Name: "unlimited", Shape: "Plaintexts of any length are encrypted.", Change: unlimited},
 		{Name: "all-unavailable", Shape: "Each error has the code Unavailable.", Change: allUnavailable},
 		{Name: "v2beta1", Shape: "The version is v2beta1.", Change: onStatus(func(_ int, resp *kmsapi.StatusResponse) { resp.Version = "v2beta1" })},
+		{Name: "keys-in-memory", Shape: "It has the keys in memory, and works without its KMS.", Change: func(r *Reference) { r.KMS.cached = true }},
 		{Name: "abstract-socket", Shape: "It listens on an abstract socket.", Abstract: true},
 	}
 }
