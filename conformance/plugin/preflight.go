@@ -22,15 +22,21 @@ func preflightIDs() []string {
 	}
 }
 
-// Preflight runs the few checks that decide whether kube-apiserver can use a plugin that runs already. It ends within the given time; what was
-// not answered by then has failed. The text is one line: what works, or the first broken rule with what was seen.
-func Preflight(ctx context.Context, endpoint string, within time.Duration) (text string, ok bool, err error) {
+// Preflight runs the few checks that decide whether kube-apiserver can use a plugin. They end within the given time; what was not answered by then
+// has failed. A plugin with a command is started first, which takes Timing.Start at most; waiting receives a line while it does not listen. The text
+// is one line: what works, or the first broken rule with what was seen.
+func Preflight(ctx context.Context, subject Subject, within time.Duration, waiting func(string)) (text string, ok bool, err error) {
 	timing := DefaultTiming()
-	timing.Call, timing.Start = within/2, within/2
+	timing.Call = within / 2
+	checks := slices.DeleteFunc(Catalogue(), func(c Check) bool { return !slices.Contains(preflightIDs(), c.ID) })
+	s, err := Open(ctx, subject, Options{Timing: &timing, Checks: checks, Waiting: waiting})
+	if err != nil {
+		return "", false, err
+	}
+	defer s.Close()
 	timed, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the plugin did not answer all calls within %v", within))
 	defer cancel()
-	checks := slices.DeleteFunc(Catalogue(), func(c Check) bool { return !slices.Contains(preflightIDs(), c.ID) })
-	report, err := Run(timed, Subject{Endpoint: endpoint}, Options{Timing: &timing, Checks: checks})
+	report, err := s.all(timed)
 	switch {
 	case err != nil && timed.Err() != nil && ctx.Err() == nil:
 		return context.Cause(timed).Error(), false, nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,12 @@ import (
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/conformance/plugin"
 	template "github.com/kmsharness/kmsharness/internal/command"
+)
+
+// Flags that conform plugin and preflight have.
+const (
+	endpointUsage = "where the plugin listens: unix:///PATH or unix:///@NAME"
+	commandUsage  = "starts the plugin; {endpoint} or {socket} is where it must listen, {state} a folder for its keys"
 )
 
 func newConformPluginCommand() *cobra.Command {
@@ -43,6 +50,7 @@ slow, restore and rotate the KMS behind it, the plugin's log. Commands are split
 			}
 			timing.Call = callTimeout
 			o := plugin.Options{Timing: &timing, Profiles: s.profiles, Focus: s.focus, Skip: s.skip, Seed: f.seed, WithoutWaits: withoutWaits}
+			o.Waiting = printer(cmd.ErrOrStderr())
 			o.Progress = func(r conformance.Result) {
 				if r.Outcome != conformance.NotSupported { // the end of the run sums these up
 					fmt.Fprintln(cmd.OutOrStdout(), r.Line())
@@ -60,7 +68,7 @@ slow, restore and rotate the KMS behind it, the plugin's log. Commands are split
 			for range f.repeat {
 				next, err := plugin.Run(cmd.Context(), subject, o)
 				if err != nil {
-					return err
+					return subjectError(err)
 				}
 				if report == nil {
 					report = next
@@ -73,8 +81,8 @@ slow, restore and rotate the KMS behind it, the plugin's log. Commands are split
 	}
 	flags := cmd.Flags()
 	f.register(flags, "plugin")
-	flags.StringVar(&subject.Endpoint, "endpoint", "", "where the plugin listens: unix:///PATH or unix:///@NAME")
-	flags.StringVar(&subject.Command, "command", "", "starts the plugin; {endpoint} or {socket} is where it must listen, {state} a folder for its keys")
+	flags.StringVar(&subject.Endpoint, "endpoint", "", endpointUsage)
+	flags.StringVar(&subject.Command, "command", "", commandUsage)
 	flags.StringVar(&subject.Hooks.Break, "hook-break", "", "makes the KMS behind the plugin fail; with {mode} it is called with fail, hang, refuse and lose-key")
 	flags.StringVar(&subject.Hooks.Slow, "hook-slow", "", "makes each request to the KMS take longer than the timeout of a call")
 	flags.StringVar(&subject.Hooks.Restore, "hook-restore", "", "undoes --hook-break and --hook-slow")
@@ -84,6 +92,15 @@ slow, restore and rotate the KMS behind it, the plugin's log. Commands are split
 	flags.BoolVar(&withoutWaits, "without-waits", false, "skip the checks that wait on purpose")
 	flags.BoolVar(&list, "list", false, "list the checks and exit")
 	return cmd
+}
+
+// subjectError gives the exit code of a plugin that ended before it listened: the plugin is at fault.
+func subjectError(err error) error {
+	var ended *plugin.EndedError
+	if errors.As(err, &ended) {
+		return &exitError{code: ExitFailed, text: err.Error()}
+	}
+	return err
 }
 
 // pluginName is what the report calls a plugin that was given no name.
@@ -109,32 +126,35 @@ func listChecks(cmd *cobra.Command, checks []plugin.Check) error {
 }
 
 func newPreflightCommand() *cobra.Command {
-	var endpoint string
+	var subject plugin.Subject
 	var within time.Duration
 	cmd := &cobra.Command{
 		Use:   "preflight",
 		Short: "Check in two seconds whether a KMS v2 plugin can be used; one line",
-		Long: `Run the checks without which kube-apiserver cannot use a plugin, for an init container or a script of a node. The plugin must run already.
+		Long: `Run the checks without which kube-apiserver cannot use a plugin, for an init container or a script of a node. The plugin
+runs already, or --command starts it, within 30 s at most.
 Exit codes: 0 usable, 1 not usable, 2 could not run.`,
-		Example: "  kmsharness preflight --endpoint unix:///run/kms.sock",
-		Args:    cobra.NoArgs,
+		Example: `  kmsharness preflight --endpoint unix:///run/kms.sock
+  kmsharness preflight --command 'my-plugin --listen {endpoint} --keys {state}'`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if within <= 0 {
 				return usage("--within %v: expected a positive duration", within)
 			}
 			began := time.Now()
-			text, ok, err := plugin.Preflight(cmd.Context(), endpoint, within)
+			text, ok, err := plugin.Preflight(cmd.Context(), subject, within, printer(cmd.ErrOrStderr()))
 			if err != nil {
-				return err
+				return subjectError(err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "preflight: %s: %s (%v)\n", endpoint, text, time.Since(began).Round(time.Millisecond))
+			fmt.Fprintf(cmd.OutOrStdout(), "preflight: %s: %s (%v)\n", pluginName(subject), text, time.Since(began).Round(time.Millisecond))
 			if !ok {
 				return failed()
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&endpoint, "endpoint", "", "where the plugin listens: unix:///PATH or unix:///@NAME")
-	cmd.Flags().DurationVar(&within, "within", plugin.PreflightTime, "bound of the whole check")
+	cmd.Flags().StringVar(&subject.Endpoint, "endpoint", "", endpointUsage)
+	cmd.Flags().StringVar(&subject.Command, "command", "", commandUsage)
+	cmd.Flags().DurationVar(&within, "within", plugin.PreflightTime, "bound of the checks; a start by --command comes before them")
 	return cmd
 }

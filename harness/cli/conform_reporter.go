@@ -72,7 +72,7 @@ func (f *healthFlags) command(long, example string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     subject,
 		Short:   "Certify " + map[string]string{"reporter": "a reporter", "aggregator": "an aggregator", "operator": "an operator"}[subject] + " by scenarios of the catalogue",
-		Long:    long + "\nExit codes: 0 conformant, 1 not conformant, 2 could not run or inconclusive.",
+		Long:    long + "\nExit codes: 0 conformant, 1 not conformant, 2 could not run, inconclusive or partial.",
 		Example: example,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
