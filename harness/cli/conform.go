@@ -17,7 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/conformance/health"
 	"github.com/kmsharness/kmsharness/conformance/plugin"
 	"github.com/kmsharness/kmsharness/harness/result"
-	"github.com/kmsharness/kmsharness/internal/command"
+	template "github.com/kmsharness/kmsharness/internal/command"
 )
 
 func newConformCommand() *cobra.Command {
@@ -176,11 +176,11 @@ func reproduce(cmd *cobra.Command) string {
 		}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			for _, value := range list.GetSlice() {
-				words = append(words, "--"+flag.Name+"="+quoted(command.Redacted(value)))
+				words = append(words, "--"+flag.Name+"="+quoted(template.Redacted(value)))
 			}
 			return
 		}
-		words = append(words, "--"+flag.Name+"="+quoted(command.Redacted(flag.Value.String())))
+		words = append(words, "--"+flag.Name+"="+quoted(template.Redacted(flag.Value.String())))
 	})
 	return strings.Join(words, " ")
 }
