@@ -22,6 +22,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+func TestVersion(t *testing.T) {
+	var out bytes.Buffer
+	cmd := New(&out)
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"--version"})
+	if err := cmd.Execute(); err != nil || !strings.HasPrefix(out.String(), "kms-health-aggregator ") || !strings.Contains(out.String(), "Kubernetes 1.") {
+		t.Errorf("%v: %q", err, out.String())
+	}
+}
+
 // Every mistake is one line that names the flag, and the exit code is 2.
 func TestMistakes(t *testing.T) {
 	for name, c := range map[string]struct {

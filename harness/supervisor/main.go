@@ -18,7 +18,6 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/harness/starvation"
-	"github.com/kmsharness/kmsharness/internal/version"
 )
 
 // Exit codes of the supervisor itself; every other one is the program's. 125 is what container engines use for a failure of
@@ -30,9 +29,6 @@ const (
 
 // Main is the program kmsharness-supervisor.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if version.Asked("kmsharness-supervisor", args, stdout) {
-		return 0
-	}
 	o, err := Parse(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -10,10 +10,7 @@ import (
 	"testing"
 
 	plugin "github.com/kmsharness/kmsharness/fakeplugin/cli"
-	"github.com/kmsharness/kmsharness/harness/altsvc/advertise/front"
 	harness "github.com/kmsharness/kmsharness/harness/cli"
-	"github.com/kmsharness/kmsharness/harness/netfault/proxy"
-	"github.com/kmsharness/kmsharness/harness/supervisor"
 	"github.com/kmsharness/kmsharness/internal/version"
 )
 
@@ -90,11 +87,6 @@ func TestUnknownFlags(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for name, p := range map[string]program{"kmsharness-supervisor": supervisor.Main, "kmsharness-proxy": proxy.Main, "kmsharness-front": front.Main} {
-		if code, out, _ := p.run(t, "--version"); code != 0 || out != version.Read().Line(name) {
-			t.Errorf("%s: exit %d, %q", name, code, out)
-		}
-	}
 	for name, p := range programs() {
 		for _, args := range [][]string{{"version"}, {"--version"}} {
 			code, out, errs := p.run(t, args...)

@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"github.com/kmsharness/kmsharness/harness/netfault"
-	"github.com/kmsharness/kmsharness/internal/version"
 )
 
 // Exit codes.
@@ -20,9 +19,6 @@ const (
 
 // Main is the program kmsharness-proxy. It ends with ctx.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if version.Asked("kmsharness-proxy", args, stdout) {
-		return 0
-	}
 	o, err := Parse(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

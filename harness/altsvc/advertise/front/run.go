@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kmsharness/kmsharness/harness/altsvc/advertise"
-	"github.com/kmsharness/kmsharness/internal/version"
 )
 
 // Exit codes.
@@ -26,9 +25,6 @@ const (
 
 // Main is the program kmsharness-front. It ends with ctx.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if version.Asked("kmsharness-front", args, stdout) {
-		return 0
-	}
 	o, err := Parse(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
