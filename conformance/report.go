@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/kmsharness/kmsharness/internal/input"
 )
 
 // Version and kind of the report format.
@@ -174,7 +175,7 @@ func (r *Report) Write(w io.Writer) error {
 // ReadReport reads a report that Write wrote. Unknown fields are errors: a report with a misspelt field would be read as a better one. The function
 // suite returns all checks of a suite, by its name: a report without the results of some of them is partial, whatever it says.
 func ReadReport(file string, suite func(name string) []Check) (*Report, error) {
-	f, err := os.Open(file)
+	f, err := input.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("read a report: %w", err)
 	}

@@ -26,6 +26,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	if err := run(ctx, os.Stdout, *force); err != nil {
 		fmt.Fprintf(os.Stderr, "node-image: %v\n", err)
 		stop()

@@ -54,6 +54,7 @@ func run(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	if err := operate(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "encryption-operator:", err)
 		return exitFailed

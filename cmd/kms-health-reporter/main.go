@@ -50,6 +50,7 @@ func run() int {
 	klog.SetSlogLogger(log) // client-go logs through klog
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	if err := reporter.Run(ctx, o, log); err != nil {
 		log.Error("cannot run", "error", contract.SafeDetail(err.Error()))
 		return exitFailed

@@ -19,5 +19,6 @@ func run() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	return front.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }

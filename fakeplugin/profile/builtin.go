@@ -3,9 +3,11 @@ package profile
 import (
 	"embed"
 	"fmt"
-	"os"
+	"io"
 	"path"
 	"strings"
+
+	"github.com/kmsharness/kmsharness/internal/input"
 )
 
 //go:embed data/*.yaml
@@ -39,7 +41,12 @@ func Load(nameOrFile string) (*Profile, error) {
 	if !strings.Contains(nameOrFile, "/") && !strings.HasSuffix(nameOrFile, ".yaml") {
 		return Builtin(nameOrFile)
 	}
-	text, err := os.ReadFile(nameOrFile)
+	f, err := input.Open(nameOrFile)
+	if err != nil {
+		return nil, fmt.Errorf("profile: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
 	if err != nil {
 		return nil, fmt.Errorf("profile: %w", err)
 	}

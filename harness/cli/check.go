@@ -15,7 +15,7 @@ func newCheckCommand() *cobra.Command {
 		Use:   "check HISTORY...",
 		Short: "Judge saved histories again, offline",
 		Long: `Read histories (OUT/<scenario>/history.jsonl) and judge each by every invariant, as the run did.
-Nothing but the file is looked at: a history from another machine is judged just the same.`,
+Nothing but the file is looked at: a history from another machine is judged just the same. The name - is standard input.`,
 		Example: `  kmsharness check _artifacts/plugin-hangs/history.jsonl
   kmsharness check _artifacts/*/history.jsonl`,
 		Args: cobra.MinimumNArgs(1),

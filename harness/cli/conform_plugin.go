@@ -60,9 +60,11 @@ slow, restore and rotate the KMS behind it, the plugin's log. Commands are split
 				return err
 			}
 			if f.out != "" {
-				if err := prepareOut(f.out); err != nil {
+				unlock, err := prepareOut(cmd, f.out)
+				if err != nil {
 					return err
 				}
+				defer unlock()
 			}
 			var report *conformance.Report
 			for range f.repeat {

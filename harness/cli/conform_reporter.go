@@ -94,6 +94,11 @@ func (f *healthFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	unlock, err := prepareOut(cmd, f.out)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	out := cmd.OutOrStdout()
 	if f.backend == local.Name { // found, downloaded or built once, with progress
 		if _, err := assets.Ensure(cmd.Context(), assets.Options{Progress: printer(out)}); err != nil {
@@ -148,9 +153,6 @@ func (f *healthFlags) options(cmd *cobra.Command) (o health.Options, err error) 
 	f.sut.Idle = f.procs
 	b, err := choose.New(f.backend, f.sut)
 	if err != nil {
-		return o, err
-	}
-	if err := prepareOut(f.out); err != nil {
 		return o, err
 	}
 	return health.Options{

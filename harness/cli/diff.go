@@ -51,6 +51,9 @@ Exit codes: 0 the same, 1 different, 2 what cannot be read.`,
 }
 
 func isFile(path string) bool {
+	if path == "-" { // standard input
+		return true
+	}
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir()
 }

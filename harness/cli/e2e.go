@@ -92,9 +92,11 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := prepareOut(f.out); err != nil {
+	unlock, err := prepareOut(cmd, f.out)
+	if err != nil {
 		return err
 	}
+	defer unlock()
 	// Found, downloaded or built once, with progress, before several processes look for them at the same time.
 	if name == local.Name {
 		if _, err := assets.Ensure(cmd.Context(), assets.Options{Progress: printer(out)}); err != nil {
@@ -203,30 +205,6 @@ func suitePrograms() (suite, runner string, err error) {
 		}
 	}
 	return suite, runner, nil
-}
-
-// outMarker shows that a folder was made by an earlier run and may be emptied.
-const outMarker = ".kmsharness-out"
-
-// prepareOut empties the output folder of an earlier run; it never touches a folder with anything else in it.
-func prepareOut(dir string) error {
-	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist), err == nil && len(entries) == 0:
-	case err != nil:
-		return fmt.Errorf("output folder: %w", err)
-	default:
-		if _, err := os.Stat(filepath.Join(dir, outMarker)); err != nil {
-			return usage("--out %s: holds files that no earlier run made; name an empty or new folder", dir)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("empty the output folder of the earlier run: %w", err)
-		}
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("output folder: %w", err)
-	}
-	return os.WriteFile(filepath.Join(dir, outMarker), []byte("made by kmsharness; emptied by the next run\n"), 0o644)
 }
 
 func absolute(path string) string {

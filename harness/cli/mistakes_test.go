@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
@@ -28,7 +30,10 @@ func TestMistakesAreOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := write("plugin-hangs.yaml", strings.Replace(string(good), "kind: Scenario", "kind: Scenery", 1))
-	empty := t.TempDir()
+	empty, pipe := t.TempDir(), filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -44,6 +49,10 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"report of two into none":    {[]string{"report", dir, dir}, "name the folder of the page with --out"},
 		"diff of one":                {[]string{"diff", file}, "accepts 2 arg(s), received 1"},
 		"diff of what is no history": {[]string{"diff", file, file}, "plugin-hangs.yaml: line 1: not a history event"},
+		"check of a pipe":            {[]string{"check", pipe}, "pipe: expected a regular file, or - for standard input"},
+		"run of a pipe":              {[]string{"run", pipe}, "pipe: expected a regular file, or - for standard input"},
+		"compare a pipe":             {[]string{"conform", "compare", pipe, pipe}, "pipe: expected a regular file, or - for standard input"},
+		"a profile from a pipe":      {[]string{"profiles", pipe}, "pipe: expected a regular file, or - for standard input"},
 		"simulate words":             {[]string{"simulate", "--seeds", "many"}, `--seeds "many": expected a seed`},
 		"simulate backwards":         {[]string{"simulate", "--seeds", "9-1"}, `--seeds "9-1": expected a seed`},
 		"simulate by magic":          {[]string{"simulate", "--ssa", "magic"}, `--ssa "magic": expected real or model`},

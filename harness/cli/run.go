@@ -79,9 +79,11 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := prepareOut(f.out); err != nil {
+	unlock, err := prepareOut(cmd, f.out)
+	if err != nil {
 		return err
 	}
+	defer unlock()
 	sweep := choose.Watch(cmd.Context(), name, f.sut)
 	defer func() {
 		err = firstError(err, closeBackend(cmd.Context(), b), sweepAfter(cmd.Context(), sweep, printer(cmd.OutOrStdout())))

@@ -31,9 +31,11 @@ func newScenarioWatchCommand() *cobra.Command {
 			if _, err := os.Stat(args[0]); err != nil {
 				return fmt.Errorf("watch a scenario: %w", err)
 			}
-			if err := prepareOut(out); err != nil {
+			unlock, err := prepareOut(cmd, out)
+			if err != nil {
 				return err
 			}
+			defer unlock()
 			w := watching{file: args[0], out: out, to: cmd.OutOrStdout(), backend: sim.New(sim.Options{}), clock: clock.RealClock{}}
 			return w.run(cmd.Context())
 		},

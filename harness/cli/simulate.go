@@ -91,9 +91,11 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer sim.SpareCollector()()
-	if err := prepareOut(f.out); err != nil {
+	unlock, err := prepareOut(cmd, f.out)
+	if err != nil {
 		return err
 	}
+	defer unlock()
 	words := cmd.OutOrStdout()
 	if f.asJSON {
 		words = io.Discard

@@ -37,9 +37,11 @@ func merge(cmd *cobra.Command, paths []string, out string) error {
 		return err
 	}
 	if out != "" {
-		if err := prepareOut(out); err != nil {
+		unlock, err := prepareOut(cmd, out)
+		if err != nil {
 			return err
 		}
+		defer unlock()
 		if err := all.Save(out); err != nil {
 			return err
 		}

@@ -30,9 +30,11 @@ one that still violates the same invariant: OUT/NAME-min.yaml.`,
 			if len(all) != 1 {
 				return usage("%s: holds %d scenarios, expected one", args[0], len(all))
 			}
-			if err := prepareOut(out); err != nil {
+			unlock, err := prepareOut(cmd, out)
+			if err != nil {
 				return err
 			}
+			defer unlock()
 			line := newProgress(cmd.OutOrStdout(), isTerminal(cmd.OutOrStdout()), time.Now)
 			shrinker := swarm.Shrinker{Backends: []*sim.Backend{sim.New(sim.Options{SSA: store.Model})}, Runs: runs, Out: out, Progress: line.shrinking}
 			short, ok, err := shrinker.Shrink(cmd.Context(), all[0], seed)

@@ -115,12 +115,18 @@ func traceArgs(args []string) (run, uid string, err error) {
 }
 
 func exists(path string) bool {
+	if path == "-" { // standard input
+		return true
+	}
 	_, err := os.Stat(path)
 	return err == nil
 }
 
 // historyOf is the history of a run's folder; a folder of runs must hold exactly one.
 func historyOf(path string) (string, error) {
+	if path == "-" {
+		return path, nil
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

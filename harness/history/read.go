@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/input"
 )
 
 // MaxLineBytes bounds one event of a saved history. The largest legitimate one is an object of 200 typed reports
@@ -48,7 +49,7 @@ func Read(r io.Reader) ([]Event, error) {
 
 // ReadFile is Read of a file; errors name it.
 func ReadFile(path string) ([]Event, error) {
-	f, err := os.Open(path)
+	f, err := input.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open history: %w", err)
 	}

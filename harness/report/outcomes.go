@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/input"
 )
 
 // Outcome is what became of one scenario.
@@ -55,7 +56,7 @@ func Outcomes(out string) (map[string]Outcome, error) {
 
 // readInvariants reads the statuses of a verdict. A scenario that was not supported or could not run has none.
 func readInvariants(file string) (map[string]string, error) {
-	f, err := os.Open(file)
+	f, err := input.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/kmsharness/kmsharness/internal/input"
 )
 
 // Files below the output directory.
@@ -55,7 +57,7 @@ func Replace(file string, data []byte) error {
 
 // ReadResult reads the result of one scenario.
 func ReadResult(file string) (Result, error) {
-	f, err := os.Open(file)
+	f, err := input.Open(file)
 	if err != nil {
 		return Result{}, err
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/kmsharness/kmsharness/internal/input"
 )
 
 // Load reads files, and of directories every *.yaml and *.yml below them, sorted by name. The error is Problems where
@@ -52,6 +54,9 @@ func (p *Parser) loadFiles(files []string) ([]*Scenario, error) {
 }
 
 func scenarioFiles(path string) ([]string, error) {
+	if path == "-" { // standard input
+		return []string{path}, nil
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("find scenarios: %w", err)
@@ -81,7 +86,7 @@ func scenarioFiles(path string) ([]string, error) {
 // readBounded reads one byte more than is allowed at most, so that the parser can say that a file is too large without
 // reading all of it.
 func readBounded(file string) ([]byte, error) {
-	f, err := os.Open(file)
+	f, err := input.Open(file)
 	if err != nil {
 		return nil, err
 	}

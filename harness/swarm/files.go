@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/kmsharness/kmsharness/internal/input"
 )
 
 // SummaryFile is a summary for programs, below the output directory.
@@ -41,7 +43,7 @@ func Load(path string) (*Summary, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, SummaryFile)
 	}
-	f, err := os.Open(path)
+	f, err := input.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read a summary: %w", err)
 	}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+// outMarker is in every output folder. It shows that the folder may be emptied by a later run, and is locked during a run: the kernel releases
+// the lock when the process ends, however that happens.
+const outMarker = ".kmsharness-out"
+
+// maxOwner bounds what is read of outMarker for a message.
+const maxOwner = 512
+
+// prepareOut locks the output folder until unlock, and empties it of an earlier run; it never touches a folder with anything else in it.
+func prepareOut(cmd *cobra.Command, dir string) (unlock func(), err error) {
+	marker := filepath.Join(dir, outMarker)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("output folder: %w", err)
+	}
+	if _, err := os.Stat(marker); err != nil && len(entries) > 0 {
+		return nil, usage("--out %s: holds files that no earlier run made; name an empty or new folder", dir)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("output folder: %w", err)
+	}
+	held, err := os.OpenFile(marker, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("output folder: %w", err)
+	}
+	unlock = func() { _ = held.Close() } // nothing of it is read again
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		defer unlock()
+		return nil, usage("--out %s: another run writes to it%s; wait for its end, or name another folder", dir, ownerOf(held))
+	} else if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the output folder: %w", err), held.Close())
+	}
+	if err := errors.Join(empty(dir), held.Truncate(0)); err != nil {
+		return nil, errors.Join(fmt.Errorf("empty the output folder of the earlier run: %w", err), held.Close())
+	}
+	_, err = fmt.Fprintf(held, "process %d, %s, since %s\nThis folder is emptied by the next run.\n", os.Getpid(), cmd.CommandPath(), time.Now().Format(time.RFC3339))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("output folder: %w", err), held.Close())
+	}
+	return unlock, nil
+}
+
+// ownerOf is the first line of outMarker, in brackets; empty in the instant before it is written.
+func ownerOf(marker io.Reader) string {
+	text, _ := io.ReadAll(io.LimitReader(marker, maxOwner)) // the refusal does not depend on it
+	line, _, ok := strings.Cut(string(text), "\n")
+	if !ok {
+		return ""
+	}
+	return " (" + line + ")"
+}
+
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == outMarker {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// A second run into a folder is refused on one line that names the first, and touches nothing; after the first it empties the folder.
+func TestAFolderIsLockedDuringARun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	unlock, err := prepareOut(&cobra.Command{Use: "first"}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(dir, "result")
+	if err := os.WriteFile(kept, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = prepareOut(&cobra.Command{Use: "second"}, dir)
+	if err == nil || exitCode(err) != ExitCouldNotRun {
+		t.Fatalf("second run: %v", err)
+	}
+	if text := err.Error(); !strings.Contains(text, fmt.Sprintf("(process %d, first, since 20", os.Getpid())) || strings.Contains(text, "\n") {
+		t.Errorf("second run: %q", text)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
+	}
+	unlock()
+	unlock, err = prepareOut(&cobra.Command{Use: "third"}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if _, err := os.Stat(kept); err == nil {
+		t.Error("the folder of the earlier run was not emptied")
+	}
+}
