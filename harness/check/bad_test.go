@@ -595,6 +595,7 @@ func knownBad() []known {
 		{"no action", "NOTHING-RAN", "", without(history.KindAction)},
 		{"no expectation", "NOTHING-RAN", "", without(history.KindExpectation)},
 		{"no observation", "NOTHING-RAN", "", without(history.KindObject)},
+		{"no audited request", "NOTHING-RAN", "", without(history.KindRequest)},
 		{"no call", "NOTHING-RAN", "TRUTHFUL-PROBE RECOVERY", without(history.KindCall)},
 		{"an operator that never decides", "NOTHING-RAN", "", idleOperator(func() []history.Event { return faulty(nil, "") })},
 		{"no call of an operator's plugins", "NOTHING-RAN", "TRUTHFUL-PROBE RECOVERY", operated(without(history.KindCall))},

@@ -9,12 +9,15 @@ import (
 func nothingRan() Invariant {
 	return Invariant{
 		ID:        "NOTHING-RAN",
-		Statement: "a run without actions, without observations or without a single judged expectation is a failure",
+		Statement: "a run without actions, without observations, without audited requests or without a single judged expectation is a failure",
 		Source:    "invariants, NOTHING-RAN",
 		Tolerance: Tolerance{Why: "content, but for what a starved expectation left undone (decide)"},
 		Judge:     judgeNothingRan,
 	}
 }
+
+// audited requests are what every rule about writes is judged by: an audit log that nobody read would satisfy all of them.
+const audited = "audited request of the watched identities or to the watched objects"
 
 func judgeNothingRan(v *Facts) (f Finding) {
 	counts := map[string]int{}
@@ -31,6 +34,8 @@ func judgeNothingRan(v *Facts) (f Finding) {
 			}
 		case history.KindObject:
 			counts["observed state of an object"]++
+		case history.KindRequest:
+			counts[audited]++
 		case history.KindCall:
 			counts["call of a plugin"]++
 		case history.KindDecision:
@@ -48,7 +53,7 @@ func judgeNothingRan(v *Facts) (f Finding) {
 
 // wanted is what every run has at least one of. An operator may have been asked for nothing that needs a plugin; then it has decided that.
 func wanted(v *Facts) []string {
-	all := []string{"action that was done", "judged expectation", "observed state of an object"}
+	all := []string{"action that was done", "judged expectation", "observed state of an object", audited}
 	operated := v.run.Lifecycle == history.LifecycleOperator
 	if operated {
 		all = append(all, "decision of the operator")
