@@ -40,6 +40,7 @@ func judgeAccepted(v *Facts) (f Finding) {
 		first  *request
 		last   time.Time
 		writes int
+		texts  []string // the first that differ
 	}
 	var order []string
 	groups := map[string]*group{}
@@ -57,8 +58,12 @@ func judgeAccepted(v *Facts) (f Finding) {
 			groups[key] = &group{first: r}
 			order = append(order, key)
 		}
-		groups[key].last = r.at
-		groups[key].writes++
+		g := groups[key]
+		g.last = r.at
+		g.writes++
+		if text := r.refusal(); len(g.texts) < maxTexts && !slices.Contains(g.texts, text) {
+			g.texts = append(g.texts, text)
+		}
 	}
 	for _, key := range order {
 		g := groups[key]
@@ -66,7 +71,7 @@ func judgeAccepted(v *Facts) (f Finding) {
 		if g.writes == 1 {
 			seen = "a write of " + g.first.writer() + " was refused"
 		}
-		f.Violate(Violation{At: g.first.at, From: g.first.received, To: g.last, Seq: g.first.seq, Node: g.first.node, Seen: seen + ": " + g.first.refusal(),
+		f.Violate(Violation{At: g.first.at, From: g.first.received, To: g.last, Seq: g.first.seq, Node: g.first.node, Seen: seen + ": " + strings.Join(g.texts, "; or "),
 			Allowed: "a write that the API server accepts"})
 	}
 	return f
@@ -191,6 +196,9 @@ func (r request) ownCauses() []history.Cause {
 	}
 	return own
 }
+
+// maxTexts bounds the answers that are shown of refusals for one cause.
+const maxTexts = 3
 
 // maxCauses bounds the causes that are shown of one refusal; a list of 200 items can have one for each.
 const maxCauses = 4
