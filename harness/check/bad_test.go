@@ -537,6 +537,7 @@ func knownBad() []known {
 		{"an object lies under a key that one API server does not have", "NO-DATA-LOSS", "", extra(toldAll("kms-1", "identity"), configured("cp-1", "told", "kms-1", "aescbc-2"), under("aescbc-2"))},
 		{"a key is pruned that objects lie under", "NO-DATA-LOSS", "", extra(toldAll("kms-2", "kms-1", "identity"), &history.Decision{Key: 2, Keys: []uint64{2}}, under("kms-2", "kms-1"))},
 		{"a key goes before the migration", "SWITCH-ORDER", "", extra(toldAll("kms-1", "aescbc-2", "identity"), toldAll("aescbc-2", "identity"))},
+		{"two plugins with one provider name", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), toldAll("kms-1", "kms-1", "identity"))},
 		{"a key is not kept for reading", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), toldAll("kms-1", "aescbc-2"), toldAll("aescbc-2"))},
 		{"one writes what another cannot read yet", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"), configured("cp-1", "told", "kms-2", "kms-1", "identity"))},
 		{"the next stage begins before all have loaded the last", "SWITCH-ORDER", "", extra(toldAll("kms-1", "identity"),

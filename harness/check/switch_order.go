@@ -12,7 +12,7 @@ import (
 func switchOrder() Invariant {
 	return Invariant{
 		ID: "SWITCH-ORDER",
-		Statement: "no API server is told to write with a provider that another cannot read, no provider goes while objects may lie under it, " +
+		Statement: "no API server is told to write with a provider that another cannot read, no two providers have one name, no provider goes while objects may lie under it, " +
 			"nothing counts as migrated while an API server writes with another, and no plugin is stopped while an API server or a reporter needs it",
 		Source:    "Switching the encryption",
 		Tolerance: Tolerance{window: restartWindow, reporter: true, Why: "order, but for a plugin that is started again at once: that has a bound"},
@@ -72,6 +72,13 @@ func (k *keepers) judgeConfigured(v *Facts, f *Finding, e *history.Event) {
 		return
 	}
 	f.JudgedAt(e.At, e.At)
+	for i, p := range x.Providers {
+		if slices.Contains(x.Providers[:i], p) {
+			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told two providers with the name " + p,
+				Allowed: "one name for each: it is the prefix of what a provider has stored, and leads to the first of them"})
+			return
+		}
+	}
 	writer := x.Providers[0]
 	for _, n := range k.nodes() {
 		reads := k.has(v, n, e.At)

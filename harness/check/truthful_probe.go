@@ -26,11 +26,12 @@ func truthfulProbe() Invariant {
 func judgeTruthfulProbe(v *Facts) (f Finding) {
 	for _, node := range v.objects.reportingNodes() {
 		judged := map[plugin]string{} // lastChecked of the last entry that was judged
+		flags := v.expectations.flagsOf(node)
 		for _, c := range v.objects.reports[node] {
 			if c.rep == nil || c.rep.foreign || c.rep.problem != "" {
 				continue
 			}
-			judgePlugins(v, &f, c)
+			judgePlugins(v, &f, c, flags)
 			for _, e := range c.rep.entries {
 				p := plugin{node, e.keyID}
 				if judged[p] == e.checkedText {
@@ -44,24 +45,53 @@ func judgeTruthfulProbe(v *Facts) (f Finding) {
 	return f
 }
 
-// judgePlugins: a report has an entry for each of its node's plugins, in the order of the flags.
-func judgePlugins(v *Facts, f *Finding, c reportChange) {
+// flags are the plugins of a node that its reporter has in its flags from an instant on.
+type flags struct {
+	from     time.Time
+	keyIDs   []string
+	reported time.Time // when a report had them first
+}
+
+func (xs *expectations) flagsOf(node string) (out []flags) {
+	for _, x := range xs.all {
+		if n, ok := x.nodes[node]; ok && len(n.KeyIDs) > 0 && (len(out) == 0 || !slices.Equal(out[len(out)-1].keyIDs, n.KeyIDs)) {
+			out = append(out, flags{from: x.from, keyIDs: n.KeyIDs})
+		}
+	}
+	return out
+}
+
+// judgePlugins: a report has an entry for each of its node's plugins, in the order of the flags. Those of older flags come from a second reporter of the
+// node once a reporter with the newer ones has written, and the last write of its predecessor has had time to arrive.
+func judgePlugins(v *Facts, f *Finding, c reportChange, all []flags) {
 	var got []string
 	for _, e := range c.rep.entries {
 		got = append(got, e.keyID)
 	}
-	known, want := false, ""
-	for _, x := range v.expectations.all {
-		n, ok := x.nodes[c.rep.node]
-		if !ok || len(n.KeyIDs) == 0 {
-			continue
+	bad := func(want []string, why string) {
+		f.Violate(Violation{At: c.at, Seq: c.seq, Node: c.rep.node, Seen: "report about the plugins " + quoted(joined(got, ",")), Allowed: why + quoted(joined(want, ","))})
+	}
+	current, known := 0, len(all) == 0
+	for i, x := range all {
+		known = known || slices.Equal(x.keyIDs, got)
+		if !x.from.After(c.at) {
+			current = i
 		}
-		if known, want = true, joined(n.KeyIDs, ","); slices.Equal(n.KeyIDs, got) {
+	}
+	for i := current; i < len(all); i++ { // in force, or recorded later than it was
+		if slices.Equal(all[i].keyIDs, got) {
+			if all[i].reported.IsZero() {
+				all[i].reported = c.at
+			}
 			return
 		}
 	}
-	if known {
-		f.Violate(Violation{At: c.at, Seq: c.seq, Node: c.rep.node, Seen: "report about the plugins " + quoted(joined(got, ",")), Allowed: "one entry for each plugin, the write key first: " + quoted(want)})
+	switch {
+	case !known:
+		bad(all[len(all)-1].keyIDs, "one entry for each plugin, the write key first: ")
+	case len(all) > 0 && !all[current].reported.IsZero() && !overlap(v, c.rep.node).has(c.at) &&
+		c.at.After(all[current].reported.Add(v.run.Timing.CadenceMax()+v.tolerance())):
+		bad(all[current].keyIDs, "one reporter of a node, with the plugins that it reported at "+short(all[current].reported.Sub(v.complete.from))+": ")
 	}
 }
 
