@@ -3,7 +3,6 @@ package health
 import (
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/harness/check"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // reporterWrites are the rules about what a reporter asks of the API server, and under which name.
@@ -61,8 +60,8 @@ func reporterWrites() []Check {
 				Source:      sourceReporter + ", field manager (S0-10)",
 				Consequence: "Once somebody has edited the entry, every write is a conflict.",
 			},
-			Form: scenario.ContractConditions, Scenarios: []string{"entry-taken-over"},
-			Claims: []Claim{during(check.AcceptedID, "entry-taken-over"), during("CADENCE", "entry-taken-over"), steps("entry-taken-over")},
+			Scenarios: []string{"steady-state", "entry-taken-over"},
+			Claims:    []Claim{seen("OWNERSHIP", "an apply with force=true"), during(check.AcceptedID, "entry-taken-over"), during("CADENCE", "entry-taken-over"), steps("entry-taken-over")},
 		},
 	}
 }

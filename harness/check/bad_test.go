@@ -343,6 +343,7 @@ func knownBad() []known {
 				r.FieldManager += "-after-a-restart"
 			}
 		}))},
+		{"reporter applies without force", "OWNERSHIP", "", plain(requestAs(func(_ *world, r *history.Request) { r.Force = r.User == contract.AggregatorIdentity }))},
 		{"reporter writes another's entry", "OWNERSHIP", "LEAST-PRIVILEGE", plain(requestAs(func(_ *world, r *history.Request) {
 			r.Body = []byte(strings.ReplaceAll(string(r.Body), "KMSHealthReporter_cp-3", "KMSHealthReporter_cp-1"))
 		}))},

@@ -12,7 +12,7 @@ import (
 func ownership() Invariant {
 	return Invariant{
 		ID:        "OWNERSHIP",
-		Statement: "the entry of node n is written only by n's reporter, under one field manager that no other node uses, and removed only by it or the aggregator; rollups are written only by the aggregator; nobody else's conditions on the CR change",
+		Statement: "the entry of node n is written only by n's reporter, under one field manager that no other node uses and with force, and removed only by it or the aggregator; rollups are written only by the aggregator; nobody else's conditions on the CR change",
 		Source:    "The reporter, field manager; The aggregator",
 		Tolerance: Tolerance{Why: "content"},
 		Judge:     judgeOwnership,
@@ -50,6 +50,10 @@ func judgeManager(v *Facts, f *Finding, r request) {
 	}
 	if first := authorship(v).first[author{r.node, r.Resource}]; first != r.FieldManager {
 		bad("one field manager for all its writes; the first was under " + quoted(first))
+		return
+	}
+	if r.node != "" && r.isApply() && !r.Force {
+		bad("an apply with force=true: without it, a field that another manager has taken over is a conflict")
 		return
 	}
 	for _, other := range authorship(v).of[managed{r.FieldManager, r.Resource}] {

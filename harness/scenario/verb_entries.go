@@ -2,27 +2,37 @@ package scenario
 
 import "github.com/kmsharness/kmsharness/contract"
 
-// VerbEntries fills the typed list with entries of nodes that do not exist.
+// VerbEntries writes entries as software that is no reporter of the cluster.
 const VerbEntries Verb = "entries"
 
-// Entries puts entries of nodes that do not exist into the typed list of the operator CR, as other software could leave them: Count in
-// place of those from before.
-type Entries struct{ Count int }
+// Entries writes entries on the operator CR under a field manager that is no reporter's. With Node it overwrites the entry of that node, in the wire form
+// of the run. Without it puts Count entries of nodes that do not exist into the typed list, in place of those from before.
+type Entries struct {
+	Count int
+	Node  string
+}
 
 // Verb implements Action.
 func (*Entries) Verb() Verb { return VerbEntries }
 
 func (e *Entries) fields() []field {
-	return []field{required("count", intField(&e.Count, 0, contract.MaxTypedReports)).doc("so many in place of those from before")}
+	return []field{optional("count", intField(&e.Count, 0, contract.MaxTypedReports)).doc("so many of nodes that do not exist, in place of those from before"),
+		optional("node", oneNodeField(&e.Node)).doc("the entry of this node, which has a reporter")}
 }
 
 // Describe implements Action.
 func (e *Entries) Describe() string {
+	if e.Node != "" {
+		return "entry of " + e.Node + ": overwritten by another field manager"
+	}
 	return "typed list: entries of nodes that do not exist" + parameters(e)
 }
 
 func (e *Entries) check(v *validation, at place) {
-	if v.scenario.Contract != ContractHealthReports {
+	if e.Node == "" && v.scenario.Contract != ContractHealthReports {
 		v.add(at, "entries without contract: healthreports, expected it: the list is of that form")
+	}
+	if e.Node != "" && e.Count != 0 {
+		v.add(at.at("count"), "count with node, expected one of them")
 	}
 }

@@ -19,8 +19,13 @@ func identity() []Mutant {
 			Subject: sending(func(o *sim.Outgoing) { o.FieldManager = strings.TrimSuffix(contract.ReporterFieldManagerPrefix, "-") }),
 		},
 		{
-			Name: "no-force", Scenario: "entry-taken-over", Caught: []string{"CADENCE"},
+			Name: "no-force", Scenario: "entry-taken-over", Caught: []string{"OWNERSHIP", "CADENCE"},
 			Mistake: "an apply without force: once somebody else has touched the entry, every write of its reporter is a conflict",
+			Subject: sending(func(o *sim.Outgoing) { o.Force = false }),
+		},
+		{
+			Name: "no-force-yet", Scenario: "steady-state", Caught: []string{"OWNERSHIP"},
+			Mistake: "the same before anybody has touched the entry: nothing fails until then",
 			Subject: sending(func(o *sim.Outgoing) { o.Force = false }),
 		},
 		{
@@ -60,6 +65,10 @@ func identity() []Mutant {
 			Subject: sending(conditioned(func(c object) { c["type"] = fmt.Sprint(c["type"], "Degraded") })),
 		},
 		{
+			Name: "older-reporter-goes-on", Scenario: "second-plugin-added", Caught: []string{"TRUTHFUL-PROBE"}, Subject: publishing(inTurnWithAnOlder),
+			Mistake: "a roll-out that does not end the reporter from before: two of one node, with different sockets, overwrite each other",
+		},
+		{
 			Name: "one-apply-per-plugin", Scenario: "plugin-hangs-beside-another", Caught: []string{"TRUTHFUL-PROBE"}, Subject: publishing(oneByOne),
 			Mistake: "an apply for each plugin: the entry is one message, so that each of them removes the plugin of the one before",
 		},
@@ -80,5 +89,16 @@ func oneByOne(_ string, next sim.Publish) sim.Publish {
 			next(one, each)
 		}
 		each(nil)
+	}
+}
+
+// inTurnWithAnOlder lets every second write be that of a reporter that does not have the first of two plugins in its flags.
+func inTurnWithAnOlder(_ string, next sim.Publish) sim.Publish {
+	older := false
+	return func(write core.Action, done func(error)) {
+		if older = !older; older && len(write.Report.Entries) > 1 {
+			write.Report.Entries = write.Report.Entries[1:]
+		}
+		next(write, done)
 	}
 }

@@ -51,6 +51,7 @@ func StepsAbout() map[string][]string {
 		"progresses-for-ever":                    {"S3-01", "S3-04"},
 		"plugin-cannot-start-unsaid":             {"S3-04"},
 		"operator-of-the-default":                {"S0-03"},
+		"policy-of-the-service-account":          {"S0-19"},
 		"uid-required":                           {"S2-05"},
 		"keys-not-kept":                          {"S2-06"},
 		"sockets-of-the-static-pod":              {"S3-02"},

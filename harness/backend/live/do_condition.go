@@ -54,11 +54,15 @@ func (st *statuses) applyConditions(ctx context.Context, manager string, conditi
 	return st.applyStatus(ctx, manager, object{"conditions": conditions})
 }
 
-// entries puts entries of nodes that do not exist into the typed list, or takes them away.
+// entries overwrites the entry of a node, or puts entries of nodes that do not exist into the typed list, or takes them away.
 func (st *statuses) entries(ctx context.Context, a *scenario.Entries) error {
 	op, err := core.OperatorByName(st.e.operator.flag)
 	if err != nil {
 		return err
+	}
+	if a.Node != "" {
+		typed := st.e.scenario.Contract == scenario.ContractHealthReports
+		return st.applyStatus(ctx, operated.Elsewhere, operated.EntryElsewhere(op.TypedPath, typed, a.Node, st.e.scenario.Topology.KeyIDs[0], time.Now()))
 	}
 	return st.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(op.TypedPath, a.Count, time.Now()))
 }

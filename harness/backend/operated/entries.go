@@ -24,6 +24,20 @@ func EntriesElsewhere(path []string, count int, at time.Time) map[string]any {
 		items[i] = map[string]any{"nodeName": fmt.Sprintf("elsewhere-%d", i+1), "keyID": "1", "status": "Healthy", "remoteKeyID": "kek-elsewhere",
 			"lastCheckedTime": contract.FormatTime(at)}
 	}
+	return nested(path, items)
+}
+
+// EntryElsewhere is the status by which an apply overwrites the entry of a node, in the typed form of reports or the other, as somebody with an editor would.
+func EntryElsewhere(path []string, typed bool, node, keyID string, at time.Time) map[string]any {
+	if !typed {
+		return map[string]any{"conditions": []any{map[string]any{"type": contract.ConditionType(node), "status": "True", "reason": contract.ReporterConditionReason,
+			"message": "edited by hand", "lastTransitionTime": contract.FormatTime(at)}}}
+	}
+	return nested(path, []any{map[string]any{"nodeName": node, "keyID": keyID, "status": "Unhealthy", "remoteKeyID": "kek-elsewhere", "lastCheckedTime": contract.FormatTime(at)}})
+}
+
+// nested is a status that has nothing but the list at path.
+func nested(path []string, items []any) map[string]any {
 	var status any = items
 	for _, field := range slices.Backward(path[1:]) {
 		status = map[string]any{field: status}

@@ -47,8 +47,11 @@ func (st *statuses) condition(_ context.Context, a *scenario.Condition) error {
 	return st.applyStatus(manager, map[string]any{"conditions": all})
 }
 
-// entries puts entries of nodes that do not exist into the typed list, or takes them away.
+// entries overwrites the entry of a node, or puts entries of nodes that do not exist into the typed list, or takes them away.
 func (st *statuses) entries(_ context.Context, a *scenario.Entries) error {
+	if a.Node != "" {
+		return st.applyStatus(operated.Elsewhere, operated.EntryElsewhere(st.w.operator.core.TypedPath, st.e.scenario.Contract == scenario.ContractHealthReports, a.Node, st.e.scenario.Topology.KeyIDs[0], st.w.k.Now()))
+	}
 	return st.applyStatus(operated.Elsewhere, operated.EntriesElsewhere(st.w.operator.core.TypedPath, a.Count, st.w.k.Now()))
 }
 

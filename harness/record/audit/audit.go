@@ -134,7 +134,9 @@ func (e *event) options(r *history.Request) {
 		return
 	}
 	query := u.Query()
-	r.FieldManager, r.Force = query.Get("fieldManager"), query.Get("force") == "true"
+	r.FieldManager = query.Get("fieldManager")
+	force := strings.ToLower(query.Get("force"))
+	r.Force = query.Has("force") && force != "false" && force != "0" // as an API server reads it
 	if e.Verb == "patch" {
 		r.ContentType = contentType(e.RequestObject, query.Has("fieldManager"))
 	}
