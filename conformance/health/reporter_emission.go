@@ -54,7 +54,7 @@ func reporterEmission() []Check {
 		{
 			Check: conformance.Check{
 				ID: "HR-MONOTONIC", Profile: conformance.Core, Title: "An older result never replaces a newer one",
-				Rule:        "lastChecked of one plugin never goes back.",
+				Rule:        "lastChecked of one plugin never goes back, and advances with each probe.",
 				Source:      sourceReporter + ", emission (S0-07)",
 				Consequence: "A failure that is over comes back, or a new one disappears.",
 			},

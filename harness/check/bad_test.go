@@ -270,7 +270,7 @@ func byReporter(r history.Request, code int) *history.Request {
 }
 
 // lastWords is a restart of cp-2's reporter, which writes so often after it was asked to end.
-func lastWords(writes int) func(*world) {
+func lastWords(writes int, end string) func(*world) {
 	return func(w *world) {
 		w.at(10*sec+300*milli, func(w *world) {
 			w.record("engine", &history.Action{ID: "restart", Verb: "restart", Target: "process reporter/cp-1, reporter/cp-2", State: history.ActionBegan})
@@ -280,7 +280,8 @@ func lastWords(writes int) func(*world) {
 			w.at(10*sec+400*milli, func(w *world) { w.write("cp-2", []wire{{"1", "kek-1", "healthy", contract.FormatTime(w.now), ""}}) })
 		}
 		w.at(10*sec+800*milli, func(w *world) {
-			w.stopReporter("cp-2")
+			w.rep["cp-2"].running = false
+			w.process(history.RoleReporter, "cp-2", "", end)
 			w.startReporter("cp-2")
 			w.record("engine", &history.Action{ID: "restart", Verb: "restart", Target: "process reporter/cp-1, reporter/cp-2", State: history.ActionDone})
 		})
@@ -327,7 +328,27 @@ func knownBad() []known {
 				w.bad.period = 600 * time.Millisecond
 			})
 		}},
-		{"last words of a reporter", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY", plain(lastWords(2))},
+		{"last words of a reporter", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY", plain(lastWords(2, history.ProcessStopped))},
+		{"a reporter writes until it is killed", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY", plain(lastWords(2, history.ProcessKilled))},
+		{"a reporter leaves out every third report", "CADENCE", "", plain(func(w *world) {
+			n := map[string]int{}
+			w.bad.entries = func(_ *world, node string, e []wire) []wire {
+				if n[node]++; n[node]%3 == 0 {
+					return nil
+				}
+				return e
+			}
+		})},
+		{"lastChecked stands still for three writes", "MONOTONIC", "TRUTHFUL-PROBE FRESH-ONLY", plain(func(w *world) {
+			n, last := map[string]int{}, map[string]string{}
+			w.bad.entries = func(_ *world, node string, e []wire) []wire {
+				if n[node]++; n[node]%3 == 1 {
+					last[node] = e[0].LastChecked
+				}
+				e[0].LastChecked = last[node]
+				return e
+			}
+		})},
 		{"report of a dead reporter comes back", "NO-RESURRECTION", "TRUTHFUL-PROBE", func() []history.Event {
 			return lateReporter(func(w *world) {
 				w.at(25*sec, func(w *world) { w.write("cp-3", []wire{{"1", "kek-1", "healthy", contract.FormatTime(w.now), ""}}) })

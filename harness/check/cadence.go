@@ -10,7 +10,7 @@ import (
 func cadence() Invariant {
 	return Invariant{
 		ID:        "CADENCE",
-		Statement: "while it can write, a reporter writes at least once per I + J + R + W and at most once per I − J, and not in lockstep with others",
+		Statement: "while it can write, a reporter writes at least once per I + J + R + W, at most once per I − J, once for each tick, and not in lockstep with others",
 		Source:    "The reporter, interval and jitter",
 		House:     []string{houseTries},
 		Tolerance: Tolerance{window: causeWindow, reporter: true, Why: "a bound; a reporter that was starved writes late, and sooner after that"},
@@ -26,6 +26,7 @@ func judgeCadence(v *Facts) (f Finding) {
 	for _, node := range sortedKeys(nodes) {
 		writes := v.requests.writesOf(node)
 		judgeSlow(v, &f, node, writes)
+		judgeOmitted(v, &f, node)
 		judgeFast(v, &f, node, ticksOf(v, node, writes), "writes", "", v.processes.runsOf(node))
 		judgeTries(v, &f, node)
 		judgeLockstep(v, &f, node, writes)
@@ -54,6 +55,57 @@ func judgeSlow(v *Facts, f *Finding, node string, writes []write) {
 		}
 		gap(able.to)
 	}
+}
+
+// sustained is over how many writes in a row judgeOmitted looks: one that omits every third takes half as long again.
+const sustained = 8
+
+// judgeOmitted: each tick brings a write, whether anything has changed or not. A tick comes after I + J at the latest, and at the latest that long after the
+// write before was done. A write that failed was tried.
+func judgeOmitted(v *Facts, f *Finding, node string) {
+	if v.run.Connectivity == history.ConnectStream {
+		return // the aggregator writes
+	}
+	able, lives := v.able.writing(node), v.processes.runsOf(node)
+	var tried []*request
+	for _, n := range v.requests.requestsOf[node] {
+		if r := &v.requests.all[n]; r.write && r.onCR {
+			tried = append(tried, r)
+		}
+	}
+	slices.SortStableFunc(tried, func(a, b *request) int { return a.received.Compare(b.received) })
+	for i := 0; i+sustained < len(tried); i++ {
+		first, last := tried[i], tried[i+sustained]
+		during := span{first.received, last.received}
+		if !able.covers(during) || !slices.ContainsFunc(lives, func(life span) bool { return spans{life}.covers(during) }) {
+			continue
+		}
+		if slices.ContainsFunc(gaps(tried[i:i+sustained+1]), func(gap time.Duration) bool { return gap > v.run.Timing.CadenceMax()+v.tolerance() }) {
+			continue // judgeSlow
+		}
+		most := sustained*(v.run.Timing.Interval+v.run.Timing.Jitter) + v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout + v.tolerance()
+		for _, r := range tried[i : i+sustained] {
+			took := v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout
+			if probed := v.plugins.probedAt(node, write{entries: r.body.reportOf(node)}); !probed.IsZero() && probed.Before(r.at) {
+				took = min(took, r.at.Sub(probed))
+			}
+			most += took
+		}
+		f.JudgedAt(during.from, during.to)
+		if during.length() > most {
+			f.Violate(Violation{At: last.received, From: first.received, To: first.received.Add(most), Seq: last.seq, Node: node,
+				Seen: "the reporter of " + node + " wrote " + number(sustained) + " times within " + short(during.length()) + " while it could write", Allowed: "a write for each tick: so many within " + short(most)})
+			i += sustained - 1
+		}
+	}
+}
+
+// gaps are the times between requests.
+func gaps(all []*request) (out []time.Duration) {
+	for i, r := range all[1:] {
+		out = append(out, r.received.Sub(all[i].received))
+	}
+	return out
 }
 
 // judgeFast: ticks cannot be seen, only the writes that follow them after up to R + W. So the rate is judged over

@@ -9,7 +9,7 @@ import (
 func monotonic() Invariant {
 	return Invariant{
 		ID:        "MONOTONIC",
-		Statement: "lastChecked of one (node, keyID) never goes back",
+		Statement: "lastChecked of one (node, keyID) never goes back, and advances with each probe",
 		Source:    "The reporter, emission",
 		Tolerance: Tolerance{Why: "content: late is not backwards"},
 		Judge:     judgeMonotonic,
@@ -48,6 +48,37 @@ func judgeMonotonic(v *Facts) (f Finding) {
 				last[e.keyID] = latest(last[e.keyID], e.checked)
 			}
 		}
+		if v.run.Connectivity != history.ConnectStream { // a new stream brings again what was reported before
+			judgeAdvance(v, &f, node, two)
+		}
 	}
 	return f
+}
+
+// judgeAdvance: between two writes of a reporter lies a tick, and the probes of n + 1 writes span n times I − J at least. By a lastChecked of whole seconds
+// two of them may look the same.
+func judgeAdvance(v *Facts, f *Finding, node string, two spans) {
+	writes := v.requests.writesOf(node)
+	for _, life := range v.processes.runsOf(node) {
+		same := map[string]int{}
+		before := map[string]string{}
+		for _, w := range writes {
+			if !life.has(w.from) || two.has(w.from) {
+				continue
+			}
+			for _, e := range w.entries {
+				if _, known := v.clocks.instant(node, e); !known || before[e.keyID] != e.checkedText {
+					same[e.keyID], before[e.keyID] = 0, e.checkedText
+					continue
+				}
+				same[e.keyID]++
+				f.JudgedAt(w.from, w.from)
+				if apart := time.Duration(same[e.keyID]) * v.run.Timing.CadenceMin(); apart > e.precision+v.tolerance() {
+					f.Violate(Violation{At: w.from, Seq: w.seq, Node: node, KeyID: e.keyID, Seen: "lastChecked stands still at " + e.checkedText + " in " + number(int64(same[e.keyID]+1)) + " writes",
+						Allowed: "the time of another probe in each, at least " + short(v.run.Timing.CadenceMin()) + " after the one before"})
+					same[e.keyID] = 0
+				}
+			}
+		}
+	}
 }

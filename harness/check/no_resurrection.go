@@ -76,10 +76,13 @@ func judgeEnding(v *Facts, f *Finding, node string) {
 		}) {
 			continue
 		}
+		if a.param("with") != "" || a.param("overlap") != "" { // nobody asked it to end, or not at once
+			continue
+		}
 		i := slices.IndexFunc(v.processes.procs[process{role: history.RoleReporter, node: node}], func(c procChange) bool {
-			return c.event == history.ProcessStopped && c.at.After(a.from) && !c.at.After(a.to)
+			return (c.event == history.ProcessStopped || c.event == history.ProcessKilled) && c.at.After(a.from) && !c.at.After(a.to)
 		})
-		if i < 0 { // killed
+		if i < 0 {
 			continue
 		}
 		ended := v.processes.procs[process{role: history.RoleReporter, node: node}][i].at

@@ -60,7 +60,7 @@ func TestReportersThatAnOperatorNeedsMayGoOn(t *testing.T) {
 
 // TestOneWriteAtTheEnd: the write that was under way when a reporter was asked to end may arrive.
 func TestOneWriteAtTheEnd(t *testing.T) {
-	for _, r := range Run(plain(lastWords(1))()).Invariants {
+	for _, r := range Run(plain(lastWords(1, history.ProcessStopped))()).Invariants {
 		if r.ID == "NO-RESURRECTION" && r.Status != Passed {
 			t.Errorf("%+v", r)
 		}

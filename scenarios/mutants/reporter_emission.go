@@ -50,6 +50,14 @@ func emission() []Mutant {
 			Mistake: "the token of the in-cluster configuration as text, in place of its file: a kubelet rotates it in time, and the first one is used for ever",
 		},
 		{
+			Name: "every-third-left-out", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: publishing(leavesOutEveryThird),
+			Mistake: "a rate limit of the client that is a little lower than the interval: no gap is longer than CADENCE allows between two writes, and every third report is missing",
+		},
+		{
+			Name: "last-checked-of-every-third", Scenario: "steady-state", Caught: []string{"MONOTONIC"}, Subject: publishing(keepsLastChecked),
+			Mistake: "a lastChecked that is read from a cache which is refreshed every third tick: it stands still, and is never too old",
+		},
+		{
 			Name: "slow-ticks", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: tuned(func(t *contract.Timing) { t.Interval *= 4 }),
 			Mistake: "a reporter that backs off to four intervals while nothing changes: staleness is derived from the interval that it was given",
 		},
@@ -90,6 +98,31 @@ func onlyNews(_ string, next sim.Publish) sim.Publish {
 			}
 			done(err)
 		})
+	}
+}
+
+func leavesOutEveryThird(_ string, next sim.Publish) sim.Publish {
+	n := 0
+	return func(write core.Action, done func(error)) {
+		if n++; n%3 == 0 {
+			done(nil)
+			return
+		}
+		next(write, done)
+	}
+}
+
+func keepsLastChecked(_ string, next sim.Publish) sim.Publish {
+	n, last := 0, time.Time{}
+	return func(write core.Action, done func(error)) {
+		if n++; n%3 == 1 {
+			last = write.Report.Entries[0].LastChecked
+		}
+		write.Report.Entries = slices.Clone(write.Report.Entries)
+		for i := range write.Report.Entries {
+			write.Report.Entries[i].LastChecked = last
+		}
+		next(write, done)
 	}
 }
 
