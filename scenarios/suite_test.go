@@ -138,13 +138,13 @@ func groups(all []*scenario.Scenario) []scenarios.Group {
 		return scenarios.BySize(all)
 	}
 	selected := types.MustParseLabelFilter(GinkgoLabelFilter()) // Ginkgo has accepted it
-	return scenarios.InParts(all, func(s *scenario.Scenario) bool { return selected(labels(s)) })
+	return scenarios.InParts(all, func(s *scenario.Scenario) bool { return selected(scenarios.Labels(s)) })
 }
 
 // specs keep their order: Ginkgo sorts by code location, and after that by name.
 func specs(all []*scenario.Scenario) {
 	for n, s := range all {
-		It(s.Name, labels(s), beside(s), types.CodeLocation{FileName: "catalogue", LineNumber: n + 1}, func(ctx context.Context) { run(ctx, s) })
+		It(s.Name, Label(scenarios.Labels(s)...), beside(s), types.CodeLocation{FileName: "catalogue", LineNumber: n + 1}, func(ctx context.Context) { run(ctx, s) })
 	}
 }
 
@@ -249,28 +249,4 @@ func catalogue() []*scenario.Scenario {
 		panic("the catalogue does not parse:\n" + err.Error()) // Ginkgo builds its tree before any test can fail
 	}
 	return all
-}
-
-// labels are what LABELS=… selects by.
-func labels(s *scenario.Scenario) Labels {
-	topology := "ha"
-	if s.Topology.ControlPlanes == 1 {
-		topology = "sno"
-	}
-	out := Labels{"name:" + s.Name, "area:" + s.Area, "topology:" + topology}
-	for _, a := range s.Actions() {
-		if harm := scenario.Harm(a); harm != "" {
-			out = append(out, "fault:"+harm)
-		}
-	}
-	if s.Contract != "" {
-		out = append(out, "contract:"+s.Contract)
-	}
-	if s.FormMatters() {
-		out = append(out, "form")
-	}
-	if s.OnlyKind != "" {
-		out = append(out, onlyKind)
-	}
-	return append(out, s.Labels...)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/render"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/scenarios"
 )
 
 // interruptGrace is how long the suite may take to stop its environments after Ctrl-C before it is killed. Stopping
@@ -64,7 +65,11 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if _, err := f.collect(); err != nil {
 		return err
 	}
-	if _, err := f.inForms(nil); err != nil {
+	all, err := scenarios.Load()
+	if err == nil {
+		all, err = f.inForms(all)
+	}
+	if err != nil {
 		return err
 	}
 	if !cmd.Flags().Changed("procs") {
@@ -84,6 +89,9 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	var notice string
 	if f.labels, notice = choose.Part(name, f.labels); notice != "" {
 		fmt.Fprintf(out, "e2e: %s\n", notice)
+	}
+	if err := checkLabels(f.labels, all); err != nil {
+		return err
 	}
 	if err := choose.SideBySide(name); err != nil && f.procs > 1 {
 		fmt.Fprintln(out, "e2e: one cluster at a time:", err)
