@@ -39,7 +39,12 @@ func TestMistakesAreOneLine(t *testing.T) {
 		want string
 	}{
 		"run without a file":         {[]string{"run"}, "requires at least 1 arg"},
-		"run of a file that is not":  {[]string{"run", dir + "/none.yaml"}, "none.yaml"},
+		"run of a file that is not":  {[]string{"run", dir + "/none.yaml"}, "none.yaml: no file or folder, and no scenario"},
+		"run of a mistyped name":     {[]string{"run", "plugin-hang"}, `plugin-hang: no file or folder, and no scenario of the catalogue, has this name, did you mean "plugin-hangs"?`},
+		"run of a name twice":        {[]string{"run", file, "plugin-hangs"}, "plugin-hangs: the scenario is given twice"},
+		"new from a mistyped name":   {[]string{"scenario", "new", "x", "--title", "X.", "--area", "plugin", "--from", "load-balancer-slo"}, `did you mean "load-balancer-slow"?`},
+		"e2e with half a filter":     {[]string{"e2e", "--labels", "area:plugin &&"}, `--labels "area:plugin &&": column 15: `},
+		"e2e with a mistyped label":  {[]string{"e2e", "--labels", "area:plugn"}, `did you mean "area:plugin"?`},
 		"run of a broken file":       {[]string{"run", bad}, `plugin-hangs.yaml:3:7: kind is "Scenery", expected "Scenario"`},
 		"run never":                  {[]string{"run", file, "--repeat", "0"}, "--repeat 0: expected at least 1"},
 		"run for ever, twice":        {[]string{"run", file, "--until-failure", "--repeat", "2"}, "--until-failure and --repeat 2: expected one of them"},

@@ -2,19 +2,25 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	pluginCLI "github.com/kmsharness/kmsharness/fakeplugin/cli"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // Main runs the command and returns its exit code. Errors are one line on stderr.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := program.Execute(ctx, newRoot(), args, stdout, stderr)
-	if err != nil && err.Error() != "" {
+	var mistakes scenario.Problems
+	switch {
+	case errors.As(err, &mistakes):
+		fmt.Fprintln(stderr, err) // each line begins with file:line:column, which editors and CI look for
+	case err != nil && err.Error() != "":
 		fmt.Fprintln(stderr, "kmsharness:", err)
 	}
 	return exitCode(err)

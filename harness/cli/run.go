@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -34,11 +33,11 @@ type runFlags struct {
 func newRunCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run FILE|DIR...",
+		Use:   "run FILE|DIR|NAME...",
 		Short: "Run scenarios, one after another",
-		Long: `Run scenario files and judge each run by every invariant. OUT/<scenario>/ gets history.jsonl, verdict.txt and
+		Long: `Run scenario files, or scenarios of the catalogue by name, and judge each run by every invariant. OUT/<scenario>/ gets history.jsonl, verdict.txt and
 the logs of every process, and of a scenario that did not pass artifacts/; OUT/index.html shows all of it, OUT/junit.xml has the results.`,
-		Example: `  kmsharness run scenarios/catalogue/plugin-hangs.yaml
+		Example: `  kmsharness run plugin-hangs
   kmsharness run my-failure.yaml --repeat 10 --out /tmp/flake
   kmsharness run my-failure.yaml --until-failure --keep
   kmsharness run scenarios/catalogue --backend sim --fail-fast`,
@@ -189,18 +188,6 @@ func (c *common) reproduce(s *scenario.Scenario) string {
 		parts = append(parts, "--keep-going")
 	}
 	return strings.Join(parts, " ")
-}
-
-// load parses files and folders; every mistake of every file is in the error, one line each.
-func load(paths []string) ([]*scenario.Scenario, error) {
-	parser, err := standard.Parser()
-	if err != nil {
-		return nil, err
-	}
-	for i, p := range paths {
-		paths[i] = filepath.Clean(p)
-	}
-	return parser.Load(paths...)
 }
 
 func closeBackend(ctx context.Context, b backend.Backend) error {

@@ -1,11 +1,18 @@
 package cli
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/internal/suggest"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -19,21 +26,63 @@ func newScenarioCommand() *cobra.Command {
 	return cmd
 }
 
-// findScenario is one by its file, or by its name in the catalogue that the program carries along.
+// findScenario finds one scenario as load does.
 func findScenario(arg string) (*scenario.Scenario, error) {
-	all, fileErr := load([]string{arg})
-	if fileErr == nil && len(all) == 1 {
-		return all[0], nil
+	all, err := load([]string{arg})
+	if err == nil && len(all) != 1 {
+		err = usage("%s has %d scenarios, expected one file", arg, len(all))
 	}
-	if fileErr == nil {
-		return nil, usage("%s has %d scenarios, expected one file", arg, len(all))
-	}
-	carried, err := scenarios.Load()
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(carried, func(s *scenario.Scenario) bool { return s.Name == arg }); i >= 0 {
-		return carried[i], nil
+	return all[0], nil
+}
+
+// load parses files and folders, and takes scenarios of the embedded catalogue by name where no file has that name. Every mistake of every file is
+// in the error, one line each.
+func load(args []string) ([]*scenario.Scenario, error) {
+	var paths, names []string
+	for _, arg := range args {
+		if _, err := os.Stat(arg); arg != "-" && errors.Is(err, fs.ErrNotExist) { // "-" is standard input
+			names = append(names, arg)
+		} else {
+			paths = append(paths, filepath.Clean(arg))
+		}
 	}
-	return nil, fileErr
+	parser, err := standard.Parser()
+	if err != nil {
+		return nil, err
+	}
+	all, err := parser.Load(paths...)
+	if err != nil || len(names) == 0 {
+		return all, err
+	}
+	catalogue, err := scenarios.Load()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		s, err := named(catalogue, name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(all, func(other *scenario.Scenario) bool { return other.Name == name }) {
+			return nil, usage("%s: the scenario is given twice", name)
+		}
+		s.File = name // what runs it again, in any folder
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func named(catalogue []*scenario.Scenario, name string) (*scenario.Scenario, error) {
+	var known []string
+	for _, s := range catalogue {
+		if s.Name == name {
+			return s, nil
+		}
+		known = append(known, s.Name)
+	}
+	typed := strings.TrimSuffix(filepath.Base(name), ".yaml")
+	return nil, usage("%s: no file or folder, and no scenario of the catalogue, has this name%s", name, suggest.DidYouMean(typed, known))
 }

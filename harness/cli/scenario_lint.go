@@ -8,7 +8,7 @@ import (
 
 func newScenarioLintCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "lint FILE|DIR...",
+		Use:   "lint FILE|DIR|NAME...",
 		Short: "Look for mistakes in scenario files, without running them",
 		Long: `Every mistake of every file is told in one line: file:line:column: what, expected, did you mean. Exit code 0: there are none;
 2: there are some.`,

@@ -14,7 +14,7 @@ import (
 func newScenarioListCommand() *cobra.Command {
 	var area string
 	cmd := &cobra.Command{
-		Use:   "list [FILE|DIR...]",
+		Use:   "list [FILE|DIR|NAME...]",
 		Short: "List scenarios: area, topology, faults, backends, time",
 		Long: `List the catalogue that the program carries along, or the scenarios of files. TIME is that of a simulation, and about what a
 scenario takes on local once its control plane is there.`,

@@ -29,7 +29,7 @@ func newScenarioNewCommand() *cobra.Command {
 		Long: `Write NAME.yaml into this folder, and the schema for editors beside it: your words at the top, and the steps of the scenario of the catalogue that has most in common
 with them, to be changed. What the flags leave out is asked. An existing file is never overwritten.`,
 		Example: `  kmsharness scenario new hsm-busy --area plugin --title "A plugin that says it is busy is unhealthy until it is not."
-  kmsharness scenario new lb-slow --from loadbalancer-slow`,
+  kmsharness scenario new lb-slow --from load-balancer-slow`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d.name = strings.TrimSuffix(args[0], ".yaml")
@@ -108,8 +108,8 @@ func (d *draft) closest() (string, error) {
 	if d.from == "" {
 		return scenario.Closest(all, d.area, d.name, d.title).Name, nil
 	}
-	if !slices.ContainsFunc(all, func(s *scenario.Scenario) bool { return s.Name == d.from }) {
-		return "", usage("--from %q: there is no such file in the catalogue; kmsharness scenario list shows what there is", d.from)
+	if _, err := named(all, d.from); err != nil {
+		return "", fmt.Errorf("--from %w", err)
 	}
 	return d.from, nil
 }

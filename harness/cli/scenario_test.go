@@ -40,11 +40,11 @@ func TestNewScenario(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, out, problem)
 	}
 	for want, args := range map[string][]string{
-		"one-hangs.yaml exists already":       {"one-hangs", "--title", "X.", "--area", "plugin"},
-		`--area "plugins": expected one of`:   {"x", "--title", "X.", "--area", "plugins"},
-		`--from "nonsense": there is no such`: {"x", "--title", "X.", "--area", "plugin", "--from", "nonsense"},
-		"title: no answer (or use --title)":   {"x", "--area", "plugin"},
-		`name is "Bad_Name"`:                  {"Bad_Name", "--title", "X.", "--area", "plugin"},
+		"one-hangs.yaml exists already":      {"one-hangs", "--title", "X.", "--area", "plugin"},
+		`--area "plugins": expected one of`:  {"x", "--title", "X.", "--area", "plugins"},
+		`--from nonsense: no file or folder`: {"x", "--title", "X.", "--area", "plugin", "--from", "nonsense"},
+		"title: no answer (or use --title)":  {"x", "--area", "plugin"},
+		`name is "Bad_Name"`:                 {"Bad_Name", "--title", "X.", "--area", "plugin"},
 	} {
 		if code, _, problem := told(t, "", append([]string{"scenario", "new"}, args...)...); code != ExitCouldNotRun || !strings.Contains(problem, want) {
 			t.Errorf("%v: exit %d, %q, expected %q", args, code, problem, want)
@@ -52,6 +52,51 @@ func TestNewScenario(t *testing.T) {
 	}
 	if _, err := os.Stat("x.yaml"); err == nil {
 		t.Error("a mistake left a file")
+	}
+}
+
+// Names of the catalogue are taken where files are; the command that reproduces a run has the name, too.
+func TestScenariosByName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, command := range []string{"lint", "list", "explain"} {
+		if code, out, problem := told(t, "", "scenario", command, "plugin-hangs"); code != ExitPassed || out == "" {
+			t.Errorf("%s: exit %d, %s%s", command, code, out, problem)
+		}
+	}
+	if code, out, problem := told(t, "", "run", "--backend", "sim", "plugin-hangs"); code != ExitPassed {
+		t.Errorf("exit %d, %s%s", code, out, problem)
+	}
+	all, err := load([]string{"plugin-hangs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := (&common{backend: "sim", seed: 1}); !strings.HasPrefix(c.reproduce(all[0]), "kmsharness run plugin-hangs --backend sim") {
+		t.Errorf("%s", c.reproduce(all[0]))
+	}
+}
+
+// Editors and CI find the place at the beginning of each line.
+func TestLintLines(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("bad.yaml", []byte("apiVersion: x\nkind: y\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := command(t, "scenario", "lint", "bad.yaml")
+	lines := strings.Split(strings.TrimSpace(errs), "\n")
+	if code != ExitCouldNotRun || len(lines) < 2 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for _, line := range lines {
+		if !strings.HasPrefix(line, "bad.yaml:") {
+			t.Errorf("%q: expected the place first", line)
+		}
+	}
+}
+
+func TestExampleOfNewScenario(t *testing.T) {
+	_, from, _ := strings.Cut(newScenarioNewCommand().Example, "--from ")
+	if _, err := load([]string{from}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -16,19 +16,16 @@ func newShrinkCommand() *cobra.Command {
 	var seed int64
 	var runs int
 	cmd := &cobra.Command{
-		Use:   "shrink FILE",
+		Use:   "shrink FILE|NAME",
 		Short: "Make a scenario that fails in a simulation as short as it can be",
 		Long: `Simulate the scenario again and again, each time without some of its steps, with shorter waits or fewer nodes, and write the shortest
 one that still violates the same invariant: OUT/NAME-min.yaml.`,
 		Example: `  kmsharness simulate shrink swarm-42.yaml --seed 42 --out /tmp/short`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := load(args)
+			s, err := findScenario(args[0])
 			if err != nil {
 				return err
-			}
-			if len(all) != 1 {
-				return usage("%s: holds %d scenarios, expected one", args[0], len(all))
 			}
 			unlock, err := prepareOut(cmd, out)
 			if err != nil {
@@ -37,7 +34,7 @@ one that still violates the same invariant: OUT/NAME-min.yaml.`,
 			defer unlock()
 			line := newProgress(cmd.OutOrStdout(), isTerminal(cmd.OutOrStdout()), time.Now)
 			shrinker := swarm.Shrinker{Backends: []*sim.Backend{sim.New(sim.Options{SSA: store.Model})}, Runs: runs, Out: out, Progress: line.shrinking}
-			short, ok, err := shrinker.Shrink(cmd.Context(), all[0], seed)
+			short, ok, err := shrinker.Shrink(cmd.Context(), s, seed)
 			line.done()
 			switch {
 			case err != nil:

@@ -18,14 +18,15 @@ func Nearest(got string, known []string) string {
 	if len(got) > maxInput {
 		return ""
 	}
-	best, least := "", max(1, len(got)/3)+1
+	// In half letters: a word that got is the beginning of is as near as one and a half.
+	best, least := "", 2*max(1, len(got)/3)+2
 	for _, k := range known {
-		d := distance(strings.ToLower(got), strings.ToLower(k))
+		d := 2 * distance(strings.ToLower(got), strings.ToLower(k))
 		if len(got) >= minPrefix && strings.HasPrefix(strings.ToLower(k), strings.ToLower(got)) {
-			d = min(d, 1)
+			d = min(d, 3)
 		}
 		switch {
-		case d < least && d < len(k):
+		case d < least && d < 2*len(k):
 			best, least = k, d
 		case d == least && k != best:
 			best = ""

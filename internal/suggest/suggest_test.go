@@ -8,11 +8,12 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	known := []string{"plugin", "reporter", "aggregator", "etcd", "hang", "socket-removed", "socket-refused"}
+	known := []string{"plugin", "reporter", "aggregator", "etcd", "hang", "socket-removed", "socket-refused", "hanged-x", "hanged-xyz"}
 	for got, want := range map[string]string{
 		"repotrer": "reporter", "Plugin": "plugin", "etc": "etcd", "agg": "aggregator", "hagn": "hang",
-		"socket-": "", // two begin so
-		"x":       "", "kube": "", "": "", strings.Repeat("plugin", 20): "",
+		"socket-":         "",                                      // two begin so
+		"socket-removedd": "socket-removed", "hanged-": "hanged-x", // one letter is less than the rest of a word
+		"x": "", "kube": "", "": "", strings.Repeat("plugin", 20): "",
 	} {
 		if is := suggest.Nearest(got, known); is != want {
 			t.Errorf("%q: %q, expected %q", got, is, want)
