@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -139,17 +140,14 @@ func (x *expectation) end(at time.Time, ok bool, detail string) {
 
 func (x *expectation) due() time.Time { return soonest(x.deadline, x.tick) }
 
-// oneLine is an expression on one short line.
+// oneLine is an expression on one short line. Each alternative is shortened, so that none is lost.
 func oneLine(text string) string {
-	const most = 100
-	runes := []rune(text)
-	for i, c := range runes {
-		if c == '\n' {
-			runes[i] = ' '
+	const most, least = 100, 30
+	alternatives := strings.Split(strings.Join(strings.Fields(text), " "), " || ")
+	for i, a := range alternatives {
+		if runes := []rune(a); len(runes) > max(most/len(alternatives), least) {
+			alternatives[i] = string(runes[:max(most/len(alternatives), least)]) + " …"
 		}
 	}
-	if len(runes) > most {
-		return string(runes[:most]) + " …"
-	}
-	return string(runes)
+	return strings.Join(alternatives, " || ")
 }
