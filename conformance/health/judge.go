@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/conformance"
-	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/result"
 )
 
@@ -72,7 +71,7 @@ type cause struct {
 	check int
 }
 
-// attribute gives the findings of a run to the checks. The cause of the others is the first refused write, or else the first direct finding.
+// attribute gives the findings of a run to the checks. The cause of the others is the first direct finding.
 func (j *judgement) attribute(o *Observed) {
 	for _, f := range o.findings() {
 		i := j.owner(f)
@@ -80,9 +79,7 @@ func (j *judgement) attribute(o *Observed) {
 			continue
 		}
 		j.of[i] = append(j.of[i], f)
-		known, have := j.cause[o]
-		refused := f.invariant == check.AcceptedID && known.invariant != check.AcceptedID
-		if f.direct() && !j.pardoned(f) && !j.suite.Checks[i].EndToEnd && (!have || refused) {
+		if _, have := j.cause[o]; f.direct() && !j.pardoned(f) && !j.suite.Checks[i].EndToEnd && !have {
 			j.cause[o] = cause{f, i}
 		}
 	}

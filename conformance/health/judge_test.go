@@ -135,7 +135,7 @@ func TestARefusedReportIsOneFinding(t *testing.T) {
 		return o.scenario() == "plugin-hangs" && o.Result.Form == scenario.ContractHealthReports
 	})
 	o := &runs[i]
-	o.violate(check.Violation{Invariant: "CADENCE", At: at(1), Seen: "the reporter of cp-2 wrote nothing for 4s while it could write", Because: check.Because(time.Second)})
+	o.violate(check.Violation{Invariant: "CADENCE", At: at(1), Seen: "the reporter of cp-2 wrote nothing for 4s while it could write", Because: "ACCEPTED at +2.000s"})
 	o.violate(check.Violation{Invariant: check.AcceptedID, At: at(2), Seen: `3 writes were refused: 422 Invalid: remoteKeyID: "Required value"`})
 	o.violate(check.Violation{Invariant: "DETECTION", At: at(3), Seen: "late"})
 	o.miss(steps("plugin-hangs"), false)

@@ -61,7 +61,7 @@ type finding struct {
 	more int // of the same invariant
 }
 
-// findings are the violations and failed expectations of a run, in the order of time.
+// findings are the violations and failed expectations of a run, in the order of the verdict and of time.
 func (o *Observed) findings() (all []finding) {
 	for _, i := range o.Verdict.Invariants {
 		if i.Status != check.Failed && len(i.House) == 0 {
@@ -81,7 +81,10 @@ func (o *Observed) findings() (all []finding) {
 		}
 		all = append(all, finding{run: o, scenario: o.scenario(), step: e.ID, Violation: v})
 	}
-	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Compare(a.At.UnixNano(), b.At.UnixNano()) })
+	place := func(f finding) int {
+		return slices.IndexFunc(o.Verdict.Failing, func(x check.Failing) bool { return x.ID == f.id() })
+	}
+	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Or(cmp.Compare(place(a), place(b)), a.At.Compare(b.At)) })
 	return all
 }
 
@@ -98,7 +101,7 @@ func (o *Observed) steady() bool {
 // beforeSteps is the control before the steps of a scenario.
 const beforeSteps = "before.expect"
 
-// direct reports whether a finding shows a mistake by itself: it is a violation of an invariant, and not a consequence of refused writes.
+// direct reports whether a finding shows a mistake by itself: it is a violation of an invariant, and not a consequence of another one.
 func (f finding) direct() bool { return f.invariant != "" && f.Because == "" }
 
 // id is what the finding is called in a verdict.

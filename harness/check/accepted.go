@@ -16,13 +16,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// AcceptedID is the invariant that symptoms of refused writes point at.
+// AcceptedID is the invariant that refused writes violate.
 const AcceptedID = "ACCEPTED"
-
-// Because is what a symptom of refused writes says; the first was refused that long after the run began.
-func Because(first time.Duration) string {
-	return "writes were refused: " + AcceptedID + " at +" + short(first)
-}
 
 func accepted() Invariant {
 	return Invariant{
@@ -202,47 +197,3 @@ const maxTexts = 3
 
 // maxCauses bounds the causes that are shown of one refusal; a list of 200 items can have one for each.
 const maxCauses = 4
-
-// because names the refused writes that caused a violation. A violation has such a cause if it depends on reports or on the rollup, and writes of the same
-// node were refused until shortly before it: no longer ago than a report stays fresh. It is empty without one.
-func (x Violation) because(d Tolerance, refused []Violation, stale time.Duration) string {
-	if !d.reporter && !d.aggregator {
-		return ""
-	}
-	for _, r := range refused {
-		if r.APIServer == x.APIServer && (x.Node == "" || r.Node == "" || r.Node == x.Node) && !r.From.After(x.At) && r.To.Add(stale).After(x.earliest()) {
-			return Because(r.Offset)
-		}
-	}
-	return ""
-}
-
-// earliest is when the cause of a violation can have begun.
-func (x Violation) earliest() time.Time {
-	if c := x.cause(); !c.IsZero() {
-		return c
-	}
-	return x.At
-}
-
-// blame points what follows from refused writes at them.
-func (out *Verdict) blame(t history.Run, tolerances map[string]Tolerance) {
-	var refused []Violation
-	for _, r := range out.Invariants {
-		if r.ID == AcceptedID && r.Status == Failed {
-			refused = r.Violations
-		}
-	}
-	if len(refused) == 0 {
-		return
-	}
-	stale := t.Timing.StaleBound()
-	for _, r := range out.Invariants {
-		for n := range r.Violations {
-			x := &r.Violations[n]
-			if r.ID != AcceptedID {
-				x.Because = x.because(tolerances[r.ID], refused, stale)
-			}
-		}
-	}
-}

@@ -43,7 +43,8 @@ type Violation struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
 
-	since time.Time // when its cause began, where that is not From
+	since    time.Time // when its cause began, where that is not From
+	harmless bool      // it has no consequences
 }
 
 // Measure is something that was measured while judging.

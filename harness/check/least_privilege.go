@@ -30,7 +30,7 @@ func judgeLeastPrivilege(v *Facts) (f Finding) {
 			outcome = "was refused (" + r.refusal() + ")"
 		}
 		f.Violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.User + ": " + r.what() + " " + outcome,
-			Allowed: allowed})
+			Allowed: allowed, harmless: r.succeeded() && !r.write})
 	}
 	return f
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -37,14 +38,7 @@ func Print(w io.Writer, v Verdict) error {
 	for _, x := range v.Inconclusive[:min(len(v.Inconclusive), 2*MaxViolations)] {
 		fmt.Fprintf(&b, "\nINCONCLUSIVE %s\n", x)
 	}
-	for _, p := range v.Problems[:min(len(v.Problems), MaxViolations)] {
-		fmt.Fprintf(&b, "\nPROBLEM %s\n", p)
-	}
-	for _, r := range v.Invariants {
-		if r.Status == Failed {
-			printResult(&b, r)
-		}
-	}
+	printFailing(&b, v)
 	if s := v.Starvation; s.Count > 0 {
 		fmt.Fprintf(&b, "\nNOTE CPU starvation: %d times no processor time, for %s of %s in total, the longest for %s at +%s (%s)\n", s.Count, short(s.Total), short(v.Duration),
 			short(s.Longest), short(s.LongestAt), s.LongestOf)
@@ -77,6 +71,38 @@ func printTable(b *strings.Builder, v Verdict) {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d%s\n", r.ID, r.Status, r.Judged, r.Count, note)
 	}
 	_ = t.Flush() // a strings.Builder never fails
+}
+
+// printFailing shows what failed, the cause first, and before it what is wrong with the recording.
+func printFailing(b *strings.Builder, v Verdict) {
+	steps := map[string]bool{}
+	for _, f := range v.Failing {
+		steps[f.problem] = true
+	}
+	shown := 0
+	problem := func(text, because string) {
+		if shown++; shown > MaxViolations {
+			return
+		}
+		fmt.Fprintf(b, "\nPROBLEM %s\n", text)
+		if because != "" {
+			fmt.Fprintf(b, "  because: %s\n", because)
+		}
+	}
+	for _, p := range v.Problems {
+		if !steps[p] {
+			problem(p, "")
+		}
+	}
+	for _, f := range v.Failing {
+		if f.problem != "" {
+			problem(f.problem, f.Because)
+			continue
+		}
+		if i := slices.IndexFunc(v.Invariants, func(r Result) bool { return r.ID == f.ID }); i >= 0 {
+			printResult(b, v.Invariants[i])
+		}
+	}
 }
 
 func printResult(b *strings.Builder, r Result) {

@@ -72,6 +72,8 @@ type Verdict struct {
 	WrongForm string `json:"wrongForm,omitempty"`
 	// Problems fail a run whatever the invariants say: a failed expectation or action, an incomplete history.
 	Problems []string `json:"problems,omitempty"`
+	// Failing are the invariants, expectations and actions that failed, the cause first. Every output has this order.
+	Failing []Failing `json:"failing,omitempty"`
 	// Notes are what somebody should know although nothing is judged by it.
 	Notes []string `json:"notes,omitempty"`
 	// Containers are the first changes that container engines told of, ContainerChanges is how many there were.
@@ -100,7 +102,6 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 		delete(excuses, i.ID)
 		out.Invariants = append(out.Invariants, result(v, i, aggregated, faults, reason, excused))
 	}
-	out.blame(v.run, tolerances)
 	for _, id := range sortedKeys(excuses) {
 		out.Problems = append(out.Problems, fmt.Sprintf("the scenario excuses %s, which is no invariant", quoted(id)))
 	}
@@ -108,11 +109,12 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	out.Detection = summarize(detected, v.run.Timing.DetectionBound()+v.tolerance())
 	out.Recovery = summarize(recovered, v.run.Timing.RecoveryBound()+v.tolerance())
 	out.WrongForm = v.objects.wrongForm()
-	starved := out.addEngine(v)
+	steps, starved := out.addEngine(v)
 	out.Notes = notes(v)
 	out.Containers, out.ContainerChanges = v.processes.containers()
 	out.Starvation = v.starvation.sum()
 	out.decide(starved)
+	out.order(v.run, tolerances, steps)
 	return out
 }
 
@@ -161,9 +163,13 @@ func result(v *Facts, i Invariant, aggregated []*Facts, faults *exposure, reason
 }
 
 // addEngine adds what the engine judged and did, and whether the recording is complete. It returns the failed actions and
-// expectations that CPU starvation explains.
-func (out *Verdict) addEngine(v *Facts) (starved []string) {
+// expectations, and apart those that CPU starvation explains.
+func (out *Verdict) addEngine(v *Facts) (steps []Failing, starved []string) {
 	problem := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
+	failing := func(f Failing) {
+		steps = append(steps, f)
+		out.Problems = append(out.Problems, f.problem)
+	}
 	if len(v.all) == 0 || v.all[0].Kind != history.KindRun {
 		problem("the history does not begin with a run event")
 	} else if err := v.run.Timing.Validate(); err != nil {
@@ -178,7 +184,7 @@ func (out *Verdict) addEngine(v *Facts) (starved []string) {
 				starved = append(starved, why)
 				continue
 			}
-			problem("action %s (%s %s) failed: %s", a.ID, a.Verb, a.Target, quoted(a.failure()))
+			failing(failingAction(a, a.to.Sub(v.complete.from)))
 		default:
 			problem("action %s (%s %s) began and never ended", a.ID, a.Verb, a.Target)
 		}
@@ -201,8 +207,7 @@ func (out *Verdict) addEngine(v *Facts) (starved []string) {
 					starved = append(starved, why)
 					continue
 				}
-				problem("expectation %s (%s %s) failed at %s: %s", e.Expectation.ID, e.Expectation.Mode, e.Expectation.Text,
-					short(e.At.Sub(v.complete.from)), quoted(e.Expectation.Detail))
+				failing(failingExpectation(e, e.At.Sub(v.complete.from)))
 			}
 		case history.KindEnd:
 			ended = true
@@ -214,5 +219,5 @@ func (out *Verdict) addEngine(v *Facts) (starved []string) {
 	if !ended {
 		problem("the history has no end event: the run was cut off")
 	}
-	return starved
+	return steps, starved
 }

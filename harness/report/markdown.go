@@ -91,7 +91,8 @@ func brokenTable(b *strings.Builder, broken []result.Result) {
 	b.WriteString("| scenario | on | first | at | seen |\n|---|---|---|---|---|\n")
 	for _, r := range broken[:min(len(broken), maxTableRows)] {
 		id, at, seen := string(r.Status), "", strings.Join(r.Reasons, "; ")
-		if f := first(r); f != nil {
+		if len(r.Failures) > 0 {
+			f := r.Failures[0]
 			id, seen = strings.TrimSpace(f.ID+" "+f.Where), f.Seen
 			if !f.At.IsZero() {
 				at = fmt.Sprintf("+%.3fs", f.Offset.Seconds())
@@ -103,21 +104,6 @@ func brokenTable(b *strings.Builder, broken []result.Result) {
 		fmt.Fprintf(b, "\nand %d more\n", more)
 	}
 	b.WriteString("\n")
-}
-
-// first is the failure that came first in time and has no cause among the others; what has no instant comes last.
-func first(r result.Result) *result.Failure {
-	var first *result.Failure
-	for i := range r.Failures {
-		f := &r.Failures[i]
-		if f.Because != "" && len(r.Failures) > 1 {
-			continue
-		}
-		if first == nil || !f.At.IsZero() && (first.At.IsZero() || f.At.Before(first.At)) {
-			first = f
-		}
-	}
-	return first
 }
 
 func details(r result.Result) string {

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -40,7 +41,7 @@ func (r *Result) Judge(v check.Verdict, events []history.Event) {
 			r.Failures = append(r.Failures, violation(i))
 		}
 	}
-	causeFirst(r.Failures)
+	r.sort(v.Failing)
 	if len(r.Failures) > 0 {
 		return
 	}
@@ -49,20 +50,21 @@ func (r *Result) Judge(v check.Verdict, events []history.Event) {
 	}
 }
 
-// causeFirst puts writes that were refused before everything that can follow from them, and points the expectations that failed later at them.
-func causeFirst(all []Failure) {
-	i := slices.IndexFunc(all, func(f Failure) bool { return f.ID == check.AcceptedID })
-	if i < 0 {
-		return
+// sort puts the failures into the order of the verdict, and names the causes of expectations and actions. What the verdict does not list comes last.
+func (r *Result) sort(failing []check.Failing) {
+	place := func(f Failure) int {
+		i := slices.IndexFunc(failing, func(x check.Failing) bool { return x.ID == f.ID })
+		if i < 0 {
+			return len(failing)
+		}
+		return i
 	}
-	cause := all[i]
-	for n := range all {
-		if f := &all[n]; f.step && f.At.After(cause.At) {
-			f.Because = check.Because(cause.Offset)
+	for n := range r.Failures {
+		if i := place(r.Failures[n]); i < len(failing) {
+			r.Failures[n].Because = failing[i].Because
 		}
 	}
-	copy(all[1:i+1], all[:i])
-	all[0] = cause
+	slices.SortStableFunc(r.Failures, func(a, b Failure) int { return cmp.Compare(place(a), place(b)) })
 }
 
 func beginning(events []history.Event) time.Time {
@@ -77,7 +79,7 @@ func beginning(events []history.Event) time.Time {
 func failedSteps(events []history.Event, began time.Time, house []history.Expectation) []Failure {
 	var out []Failure
 	for _, e := range events {
-		f := Failure{At: e.At, Offset: e.At.Sub(began), step: true}
+		f := Failure{At: e.At, Offset: e.At.Sub(began)}
 		switch {
 		case e.Expectation != nil && !e.Expectation.OK:
 			if slices.Contains(house, *e.Expectation) {

@@ -126,8 +126,6 @@ type Failure struct {
 	Repeated []string `json:"repeated,omitempty"`
 	// More violations of the same invariant that are not shown.
 	More int `json:"more,omitempty"`
-
-	step bool // an expectation or action of the scenario
 }
 
 // String is one line.

@@ -45,6 +45,9 @@ func (r Result) failure(b *strings.Builder, f Failure) {
 	if slices.ContainsFunc(r.House, func(h Failure) bool { return h.ID == f.ID && h.At.Equal(f.At) }) {
 		head = "  ○ " + f.ID
 	}
+	if f.Because != "" {
+		head = "    ↳ " + f.ID
+	}
 	if f.Where != "" {
 		head += " " + f.Where
 	}
@@ -52,11 +55,10 @@ func (r Result) failure(b *strings.Builder, f Failure) {
 		head += fmt.Sprintf(" at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000Z"))
 	}
 	fmt.Fprintf(b, "%s\n      seen:    %s\n", head, Indent(f.Seen))
-	if f.Allowed != "" {
-		fmt.Fprintf(b, "      allowed: %s\n", Indent(f.Allowed))
-	}
-	if f.Because != "" {
+	if f.Because != "" { // folded: what is allowed is in verdict.txt
 		fmt.Fprintf(b, "      because: %s\n", f.Because)
+	} else if f.Allowed != "" {
+		fmt.Fprintf(b, "      allowed: %s\n", Indent(f.Allowed))
 	}
 	if f.House != "" {
 		fmt.Fprintf(b, "      rule:    %s\n", f.House)

@@ -49,7 +49,7 @@ type Mutant struct {
 	Mistake string
 	// Scenario of the catalogue that brings it out; empty for one of the family Lifecycle, which is tried in the model of a cluster.
 	Scenario string
-	// Caught are the invariants and expectations that must fail, all of them. More may. Of Lifecycle it is one of the model's laws.
+	// Caught are the invariants and expectations that must fail, all of them. More may. The first names the mistake. Of Lifecycle it is one of the model's laws.
 	Caught []string
 
 	// Contract is the wire form that the mistake is about; empty: it can be made in either.
@@ -69,6 +69,14 @@ type Mutant struct {
 	MountSockets bool
 	// NotOnKind is why the mistake makes no difference on kind; empty: it does, or it does not run there.
 	NotOnKind string
+}
+
+// Cause is what names the mistake.
+func (m Mutant) Cause() string {
+	if len(m.Caught) == 0 {
+		return ""
+	}
+	return m.Caught[0]
 }
 
 // In reports whether the mistake can be made in a wire form.

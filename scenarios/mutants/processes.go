@@ -43,7 +43,7 @@ func processes() []Mutant {
 		{
 			Name: "rejected-apply", Family: Reporter, Program: "mutant-reporter", Args: "--mutation rejected-apply" + reporterArgs,
 			Mistake:  "a reporter of the typed form that has no remoteKeyID for a plugin which never answered and leaves it empty, so that the API server rejects the whole apply and nobody learns of the failure",
-			Scenario: "typed-failure-from-the-first-tick", Caught: []string{"CADENCE"},
+			Scenario: "typed-failure-from-the-first-tick", Caught: []string{"ACCEPTED", "CADENCE"},
 		},
 		{
 			Name: "forget-removed-nodes", Family: Aggregator, Program: "mutant-aggregator", Args: "--mutation forget-removed-nodes" + aggregatorArgs,

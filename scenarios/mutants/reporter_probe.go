@@ -49,7 +49,7 @@ func probing() []Mutant {
 			}),
 		},
 		{
-			Name: "never-unhealthy", Scenario: "failures-nobody-waits-for", Caught: []string{"FALSE-HEALTHY", "DETECTION", "TRUTHFUL-PROBE"},
+			Name: "never-unhealthy", Scenario: "failures-nobody-waits-for", Caught: []string{"TRUTHFUL-PROBE", "FALSE-HEALTHY", "DETECTION"},
 			Mistake: "a probe that only looks at the error of the RPC: an answer that says not ok passes for ok",
 			Subject: misread(answered(func(a *core.Answer) { a.Healthz = "ok" })),
 		},

@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
@@ -19,7 +18,7 @@ type Failure struct {
 // Failures are those of the result, and what a scenario excuses.
 func (r Run) Failures() []Failure {
 	var all []Failure
-	for _, f := range inTime(r.Result.Failures) {
+	for _, f := range r.Result.Failures {
 		all = append(all, r.failure(f))
 	}
 	if r.Verdict == nil {
@@ -33,21 +32,6 @@ func (r Run) Failures() []Failure {
 			all = append(all, f)
 		}
 	}
-	return all
-}
-
-// inTime orders failures by when they were; what has no instant comes last, and what follows from another failure comes after what does not.
-func inTime(all []result.Failure) []result.Failure {
-	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b result.Failure) int {
-		if caused := a.Because != ""; caused != (b.Because != "") {
-			return map[bool]int{true: 1, false: -1}[caused]
-		}
-		if a.At.IsZero() != b.At.IsZero() {
-			return map[bool]int{true: 1, false: -1}[a.At.IsZero()]
-		}
-		return a.At.Compare(b.At)
-	})
 	return all
 }
 
@@ -77,12 +61,12 @@ func (r Run) markOf(f result.Failure) int {
 	return found
 }
 
-// First is the failure that came first.
+// First is the failure that is the cause of the others, or came first.
 func (r Run) First() *Failure {
 	if len(r.Result.Failures) == 0 {
 		return nil
 	}
-	out := r.failure(inTime(r.Result.Failures)[0])
+	out := r.failure(r.Result.Failures[0])
 	out.Mark = -1 // the button is with the timeline
 	return &out
 }

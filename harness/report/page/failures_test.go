@@ -7,12 +7,12 @@ import (
 	"github.com/kmsharness/kmsharness/harness/result"
 )
 
-// TestBecause: what follows from another failure says so, and comes after it.
+// TestBecause: the page keeps the order of the result, whatever was first in time, and what follows from another failure says so.
 func TestBecause(t *testing.T) {
 	r := Run{Result: result.Result{Failures: []result.Failure{
-		{ID: "CADENCE", At: time.Unix(1, 0), Because: "writes were refused"}, {ID: "ACCEPTED", At: time.Unix(2, 0)}}}}
+		{ID: "ACCEPTED", At: time.Unix(2, 0)}, {ID: "CADENCE", At: time.Unix(1, 0), Because: "ACCEPTED at +2.000s"}}}}
 	all := r.Failures()
-	if len(all) != 2 || all[0].ID != "ACCEPTED" || all[1].Because != "writes were refused" {
+	if len(all) != 2 || all[0].ID != "ACCEPTED" || all[1].Because != "ACCEPTED at +2.000s" || r.First().ID != "ACCEPTED" {
 		t.Errorf("%+v", all)
 	}
 }

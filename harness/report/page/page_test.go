@@ -29,7 +29,7 @@ func someRun(t *testing.T, column, name string, status result.Status, text strin
 	v := check.Verdict{OK: status == result.Passed, Detection: check.Latency{Count: 2, Bound: 4 * time.Second, Samples: []time.Duration{time.Second, 3 * time.Second}}}
 	r := page.Run{Column: column, Verdict: &v, Result: result.Result{Scenario: name, Area: "plugin", Title: text, Backend: column, Status: status}}
 	if status == result.Failed {
-		r.Result.Failures = []result.Failure{{ID: "LATER", At: at(5), Offset: 5 * time.Second, Seen: text, Allowed: "well"}, {ID: "FIRST", At: at(2), Offset: 2 * time.Second, Seen: text}}
+		r.Result.Failures = []result.Failure{{ID: "FIRST", At: at(5), Offset: 5 * time.Second, Seen: text, Allowed: "well"}, {ID: "LATER", At: at(2), Offset: 2 * time.Second, Seen: text}}
 	}
 	if err := r.SetTimeline(page.NewTimeline(s.end(6), v, 0)); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestMatrix(t *testing.T) {
 		}
 	}
 	if first, later := strings.Index(html, "FIRST"), strings.Index(html, "LATER"); first < 0 || later < first {
-		t.Errorf("failures are not in the order of time: %d, %d", first, later)
+		t.Errorf("failures are not in the order of the result: %d, %d", first, later)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 // Table writes a line for each mutant, why survivors survived, and the count. It says whether all were killed.
 func Table(w io.Writer, outcomes []Outcome) (all bool, err error) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MUTANT\tFAMILY\tCAUGHT BY\tSCENARIO\tBACKEND\tTIME")
-	killed := 0
+	fmt.Fprintln(table, "MUTANT\tFAMILY\tPRINTED FIRST\tCAUGHT BY\tSCENARIO\tBACKEND\tTIME")
+	killed, named := 0, 0
 	for _, o := range outcomes {
 		by := strings.Join(o.By, ", ")
 		if o.Killed() {
@@ -21,7 +21,13 @@ func Table(w io.Writer, outcomes []Outcome) (all bool, err error) {
 		} else {
 			by = "SURVIVED"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", o.Name, o.Family, by, cmp.Or(o.Scenario, "any"), o.Backend, o.Took.Round(time.Millisecond))
+		first := o.First()
+		if o.Named() {
+			named++
+		} else {
+			first += " (not " + o.Mutant.Cause() + ")"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.Name, o.Family, first, by, cmp.Or(o.Scenario, "any"), o.Backend, o.Took.Round(time.Millisecond))
 	}
 	if err := table.Flush(); err != nil {
 		return false, err
@@ -31,6 +37,6 @@ func Table(w io.Writer, outcomes []Outcome) (all bool, err error) {
 			fmt.Fprintf(w, "\n%s survived: %s\n%s\n%s\n", o.Name, o.Survived, o.Mistake, o.Result.Text())
 		}
 	}
-	_, err = fmt.Fprintf(w, "\nkilled %d of %d\n", killed, len(outcomes))
+	_, err = fmt.Fprintf(w, "\nnamed first %d of %d, killed %d of %d\n", named, len(outcomes), killed, len(outcomes))
 	return killed == len(outcomes) && killed > 0, err
 }

@@ -64,6 +64,17 @@ type Outcome struct {
 // Killed says whether everything failed that should have.
 func (o Outcome) Killed() bool { return o.Survived == "" }
 
+// First is what is printed first of the run; empty if nothing failed.
+func (o Outcome) First() string {
+	if len(o.Result.Failures) == 0 {
+		return ""
+	}
+	return o.Result.Failures[0].ID
+}
+
+// Named reports whether what is printed first names the mistake.
+func (o Outcome) Named() bool { return o.First() != "" && o.First() == o.Cause() }
+
 // Run tries one mutant.
 func Run(ctx context.Context, m mutants.Mutant, o Options) Outcome {
 	began := clock.RealClock{}.Now()

@@ -51,7 +51,7 @@ func TestSurvivors(t *testing.T) {
 
 func table(t *testing.T, outcomes []trial.Outcome) {
 	var text bytes.Buffer
-	if all, err := trial.Table(&text, outcomes); all || err != nil || !strings.HasSuffix(text.String(), "\nkilled 1 of 7\n") || strings.Count(text.String(), "SURVIVED") != 6 {
+	if all, err := trial.Table(&text, outcomes); all || err != nil || !strings.HasSuffix(text.String(), "\nnamed first 2 of 7, killed 1 of 7\n") || strings.Count(text.String(), "SURVIVED") != 6 {
 		t.Errorf("%v %v:\n%s", all, err, text.String())
 	}
 	if all, err := trial.Table(&text, outcomes[:1]); !all || err != nil {
