@@ -43,7 +43,7 @@ func judgeSlow(v *Facts, f *Finding, node string, writes []write) {
 		gap := func(until time.Time) {
 			f.JudgedAt(last, until)
 			if until.Sub(last) > bound {
-				f.Violate(Violation{At: last.Add(bound), From: last, To: last.Add(bound), Node: node, Seen: "the reporter of " + node + " wrote nothing for " + short(until.Sub(last)) + " while it could write",
+				f.Violate(Violation{At: last.Add(bound), From: last, To: last.Add(bound), Node: node, Seen: "the reporter of " + node + " wrote nothing for " + short(until.Sub(last)) + " while it could write" + v.plugins.longRound(node, span{last, until}),
 					Allowed: "a successful write within " + short(bound)})
 			}
 		}

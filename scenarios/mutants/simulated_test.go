@@ -1,6 +1,7 @@
 package mutants_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,5 +94,19 @@ func TestTheUnmutatedPass(t *testing.T) {
 				t.Errorf("%s: %s", o.Survived, o.Result.Text())
 			}
 		})
+	}
+}
+
+// TestLongRoundsAreNamed: of a reporter whose rounds take too long the mistake is said, in both forms, and not the silence alone.
+func TestLongRoundsAreNamed(t *testing.T) {
+	for _, form := range scenario.Contracts() {
+		options := trial.Options{Scenarios: inForm(t, form), Out: t.TempDir()}
+		for name, want := range map[string]string{"probes-in-turn": "in turn and not concurrently", "no-probe-deadline": "its Status call of plugin", "long-probe-deadline": "its Status call of plugin"} {
+			all := mutants.All()
+			m := all[slices.IndexFunc(all, func(m mutants.Mutant) bool { return m.Name == name })]
+			if o := trial.Run(t.Context(), m, options); !o.Named() || !strings.Contains(o.Result.Failures[0].Seen, want) {
+				t.Errorf("%s: expected %q first: %s", name, want, o.Result.Text())
+			}
+		}
 	}
 }
