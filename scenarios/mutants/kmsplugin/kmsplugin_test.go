@@ -195,6 +195,16 @@ func TestOneCauseLeavesTheRest(t *testing.T) {
 	}
 }
 
+// TestPreflightStartsTheCommand, and names the broken rule.
+func TestPreflightStartsTheCommand(t *testing.T) {
+	for name, want := range map[string]string{"": "usable, 10 checks passed", "version-v1": "NOT usable: KMS2-STATUS-VERSION"} {
+		text, ok, err := plugin.Preflight(t.Context(), Mutant{Name: name}.Subject(program(t)), 5*time.Second, nil)
+		if err != nil || ok != (name == "") || !strings.HasPrefix(text, want) {
+			t.Errorf("%q: %q, %v, %v, want %q", name, text, ok, err, want)
+		}
+	}
+}
+
 // TestMutantsAreCaught: by the intended check. That no other check fails is judged by make mutants BACKEND=plugin, which runs the whole suite.
 func TestMutantsAreCaught(t *testing.T) {
 	if testing.Short() {
