@@ -22,26 +22,27 @@ type action struct {
 
 func (a action) failure() string { return a.why + a.Error }
 
-func (pl *pluginFacts) readActions() {
+func readActions(events []history.Event) (actions []action) {
 	open := map[string]int{}
-	for n := range pl.facts.events {
-		e := &pl.facts.events[n]
+	for n := range events {
+		e := &events[n]
 		if e.Kind != history.KindAction {
 			continue
 		}
 		a := e.Action
 		if i, ok := open[a.ID]; ok && a.State != history.ActionBegan {
-			pl.actions[i].to, pl.actions[i].done = e.At, a.State == history.ActionDone
-			pl.actions[i].failed, pl.actions[i].why = a.State == history.ActionFailed, a.Error
+			actions[i].to, actions[i].done = e.At, a.State == history.ActionDone
+			actions[i].failed, actions[i].why = a.State == history.ActionFailed, a.Error
 			delete(open, a.ID)
 			continue
 		}
 		done := a.State == history.ActionDone
 		if a.State == history.ActionBegan {
-			open[a.ID] = len(pl.actions)
+			open[a.ID] = len(actions)
 		}
-		pl.actions = append(pl.actions, action{Action: a, span: span{e.At, e.At}, seq: e.Seq, done: done, other: e.APIServer != ""})
+		actions = append(actions, action{Action: a, span: span{e.At, e.At}, seq: e.Seq, done: done, other: e.APIServer != ""})
 	}
+	return actions
 }
 
 // param is a parameter of the action as text, empty if it has none.

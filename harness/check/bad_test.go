@@ -94,6 +94,40 @@ func operated(build func() []history.Event) func() []history.Event {
 	}
 }
 
+const forgedID = "NO-FORGED-EXCUSE"
+
+// forging: at 12 s the reporter of cp-2 hangs for a while, and a line in the journal of its supervisor says why; paused is what an action pauses then.
+func forging(role, state, paused string) func() []history.Event {
+	return func() []history.Event {
+		return faulty(func(w *world) {
+			w.at(12*sec, func(w *world) {
+				w.rep["cp-2"].paused = true
+				if paused != "" {
+					for _, state := range []string{history.ActionBegan, history.ActionDone} {
+						w.record("engine", &history.Action{ID: "other", Verb: "pause", Target: paused, State: state})
+					}
+				}
+				w.log.Record(w.now, "supervisor", &history.Process{Role: role, Node: "cp-2", State: state})
+			}).at(16*sec, func(w *world) {
+				w.rep["cp-2"].paused = false
+				w.log.Record(w.now, "supervisor", &history.Process{Role: role, Node: "cp-2", State: map[string]string{
+					history.ProcessPaused: history.ProcessResumed, history.ProcessStopped: history.ProcessStarted}[state]})
+			})
+		}, "")
+	}
+}
+
+// starving: a program of cp-2 that works all along claims that it was starved for six seconds.
+func starving(role, keyID string) func() []history.Event {
+	return func() []history.Event {
+		return faulty(func(w *world) {
+			w.at(18*sec, func(w *world) {
+				w.record("supervisor", &history.Starvation{Role: role, Node: "cp-2", KeyID: keyID, From: w.now.Add(-6 * sec), To: w.now})
+			})
+		}, "")
+	}
+}
+
 const convergedID = "OPERATOR-CONVERGENCE"
 
 // noted is a decision of an operator whose key 1 has these annotations.
@@ -615,6 +649,11 @@ func knownBad() []known {
 		{"a key_id comes back", "KEY-ID-STABLE", "", plain(func(w *world) {
 			w.at(12*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-2" }).at(15*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-1" })
 		})},
+		{"a program writes that it was paused", forgedID, "CADENCE ROLLUP-TRUTH", forging(history.RoleReporter, history.ProcessPaused, "")},
+		{"a program writes that it was paused while another was", forgedID, "CADENCE ROLLUP-TRUTH", forging(history.RoleReporter, history.ProcessPaused, "process aggregator/")},
+		{"a program writes that it was stopped", forgedID, "CADENCE ROLLUP-TRUTH", forging(history.RoleReporter, history.ProcessStopped, "")},
+		{"a plugin that answers writes that it was starved", forgedID, "", starving(history.RolePlugin, "1")},
+		{"a reporter that writes claims that it was starved", forgedID, "", starving(history.RoleReporter, "")},
 		{"no action", "NOTHING-RAN", "", without(history.KindAction)},
 		{"no expectation", "NOTHING-RAN", "", without(history.KindExpectation)},
 		{"no observation", "NOTHING-RAN", "", without(history.KindObject)},

@@ -27,6 +27,7 @@ type Facts struct {
 	requests     *requestFacts
 	plugins      *pluginFacts
 	starvation   *starvationFacts
+	excuses      *excuseFacts
 	able         *ability
 	truths       *truths
 	authors      authors // of what the system under test and others wrote
@@ -45,6 +46,7 @@ func noFacts() *Facts {
 	v.expectations, v.processes, v.network, v.clocks = &expectations{facts: v}, &processFacts{facts: v}, &network{facts: v}, &clockFacts{facts: v}
 	v.objects, v.requests, v.plugins = &objectFacts{facts: v}, &requestFacts{facts: v, requestsOf: map[string][]int{}}, &pluginFacts{facts: v}
 	v.starvation, v.able, v.truths = &starvationFacts{facts: v}, &ability{facts: v, reporters: map[string]spans{}}, &truths{facts: v}
+	v.excuses = &excuseFacts{facts: v}
 	return v
 }
 
@@ -67,6 +69,8 @@ func digest(events []history.Event, added *time.Duration) *Facts {
 		}
 	}
 	v.expectations.read()
+	v.excuses.read()
+	v.plugins.actions = v.excuses.actions
 	v.processes.read()
 	v.clocks.read()
 	v.network.readRefusals()
@@ -77,7 +81,6 @@ func digest(events []history.Event, added *time.Duration) *Facts {
 	v.able.behind = v.able.aggregatorInCharge()
 	v.able.inCharge = v.able.behind.and(v.network.lateness().not(v.complete))
 	v.able.aggregator = v.able.inCharge.settled(v.latency())
-	v.plugins.readActions()
 	v.plugins.read()
 	v.truths.read()
 	return v

@@ -94,6 +94,6 @@ func Invariants() []Invariant {
 	return []Invariant{
 		accepted(), falseHealthy(), falseAlarm(), detection(), recovery(), staleUnknown(), absenceIsNotBroken(), noOrphan(),
 		noResurrection(), ownership(), monotonic(), freshOnly(), cadence(), truthfulProbe(), format(), rollupTruth(),
-		quiet(), union(), convergence(), uid(), noDataLoss(), switchOrder(), operatorConvergence(), leastPrivilege(), streamTruth(), keyIDStable(), nothingSecret(), nothingRan(),
+		quiet(), union(), convergence(), uid(), noDataLoss(), switchOrder(), operatorConvergence(), leastPrivilege(), streamTruth(), keyIDStable(), nothingSecret(), noForgedExcuse(), nothingRan(),
 	}
 }

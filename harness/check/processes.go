@@ -60,7 +60,7 @@ func (ps *processFacts) read() {
 		case history.KindProcess:
 			p := e.Process
 			k := process{p.Role, p.Node, p.KeyID, p.Instance}
-			if ps.succeeded(*p, e.At) {
+			if ps.facts.excuses.forged[e.Seq] || ps.succeeded(*p, e.At) {
 				continue
 			}
 			ps.procs[k] = append(ps.procs[k], procChange{at: e.At, seq: e.Seq, event: p.State})

@@ -46,7 +46,7 @@ type starvationFacts struct {
 func (sv *starvationFacts) read() {
 	for n := range sv.facts.events {
 		e := &sv.facts.events[n]
-		if e.Kind != history.KindStarvation {
+		if e.Kind != history.KindStarvation || sv.facts.excuses.forged[e.Seq] {
 			continue
 		}
 		p := e.Starvation

@@ -124,7 +124,22 @@ func (w *world) boot(stopped ...string) {
 	w.publish("boot", w.now)
 }
 
-func (w *world) record(source string, payload any) { w.log.Record(w.now, source, payload) }
+// record records a payload. A program that is paused, or ended on request, has an action behind it.
+func (w *world) record(source string, payload any) {
+	p, ok := payload.(*history.Process)
+	verbs := map[string]string{history.ProcessPaused: "pause", history.ProcessStopped: "end", history.ProcessKilled: "end"}
+	if !ok || !underTest(p.Role) || verbs[p.State] == "" {
+		w.log.Record(w.now, source, payload)
+		return
+	}
+	w.uid++
+	for _, state := range []string{history.ActionBegan, history.ActionDone} {
+		w.log.Record(w.now, "engine", &history.Action{ID: fmt.Sprintf("steps[%d]", w.uid), Verb: verbs[p.State], Target: "process " + p.Role + "/" + p.Node, State: state})
+		if state == history.ActionBegan {
+			w.log.Record(w.now, source, payload)
+		}
+	}
+}
 
 func (w *world) process(role, node, keyID, state string) {
 	w.record("backend", &history.Process{Role: role, Node: node, KeyID: keyID, State: state})

@@ -1,0 +1,149 @@
+package check
+
+import (
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func noForgedExcuse() Invariant {
+	return Invariant{
+		ID: "NO-FORGED-EXCUSE",
+		Statement: "each pause and each requested end of a program under test has an action or a container's change behind it, and no program is active " +
+			"while it is starved",
+		Source:    "invariants, NO-FORGED-EXCUSE",
+		Tolerance: Tolerance{Why: "content"},
+		Judge: func(v *Facts) (f Finding) {
+			f.Judged, f.when = v.excuses.judged.Judged, v.excuses.judged.when
+			for _, x := range v.excuses.judged.Violations {
+				f.Violate(x)
+			}
+			return f
+		},
+	}
+}
+
+// excuseFacts are the pauses, requested ends and starvation of programs under test that nothing of the harness's own is behind. A program that can write
+// the journal of its supervisor would excuse itself by them. No invariant takes them into account.
+type excuseFacts struct {
+	facts   *Facts
+	actions []action
+	changes []history.Event // of containers
+	forged  map[int64]bool  // by Seq of the event
+	judged  Finding
+}
+
+func (x *excuseFacts) read() {
+	x.forged = map[int64]bool{}
+	x.actions = readActions(x.facts.events)
+	for n := range x.facts.events {
+		if e := &x.facts.events[n]; e.Kind == history.KindContainer {
+			x.changes = append(x.changes, *e)
+		}
+	}
+	for n := range x.facts.events {
+		switch e := &x.facts.events[n]; e.Kind {
+		case history.KindProcess:
+			x.judgeEnd(e)
+		case history.KindStarvation:
+			x.judgeStarvation(e)
+		}
+	}
+}
+
+// underTest reports whether programs of a role are judged. The harness itself starts and ends the others.
+func underTest(role string) bool {
+	switch role {
+	case history.RolePlugin, history.RoleReporter, history.RoleAggregator, history.RoleOperator:
+		return true
+	}
+	return false
+}
+
+// judgeEnd judges a pause, and an end that was requested. An operator has revisions rolled out, which end plugins and reporters at any time.
+func (x *excuseFacts) judgeEnd(e *history.Event) {
+	p := e.Process
+	pause := p.State == history.ProcessPaused
+	requested := p.State == history.ProcessStopped || p.State == history.ProcessKilled
+	if !underTest(p.Role) || !pause && (!requested || x.facts.run.Lifecycle == history.LifecycleOperator) {
+		return
+	}
+	x.judged.JudgedAt(e.At, e.At)
+	if x.acted(e, pause) || x.contained(p.Node, e.At) {
+		return
+	}
+	want := "an action under way that ends it"
+	if pause {
+		want = "an action under way that pauses it, its pod or its node"
+	}
+	x.violate(e, p.Node, p.KeyID, process{p.Role, p.Node, p.KeyID, p.Instance}.String()+" is "+p.State+", and no action is under way that can have caused it", want)
+}
+
+// acted reports whether an action was under way at an event that can have caused it.
+func (x *excuseFacts) acted(e *history.Event, pause bool) bool {
+	tolerance := x.facts.tolerance()
+	for _, a := range x.actions {
+		if a.from.After(e.At.Add(tolerance)) || a.to.Before(e.At.Add(-tolerance)) {
+			continue
+		}
+		if pauses := a.Verb == "pause"; pauses == pause && (!pause || pausesRole(a, e.Process.Role)) && a.Verb != "wait" {
+			return true
+		}
+	}
+	return false
+}
+
+// pausesRole reports whether a pause is that of programs of a role, or of what they are in.
+func pausesRole(a action, role string) bool {
+	target, _, _ := strings.Cut(strings.TrimPrefix(a.Target, "process "), "/")
+	return target == role || target == history.RoleNode || target == history.RolePod
+}
+
+// contained reports whether the container engine told of a change on a node about then.
+func (x *excuseFacts) contained(node string, at time.Time) bool {
+	for n := range x.changes {
+		c := &x.changes[n]
+		if (node == "" || c.Container.Node == node) && at.Sub(c.At).Abs() <= max(x.facts.tolerance(), time.Second) {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeStarvation judges whether a program did something while its container got no processor time, further from both ends than the tolerance.
+func (x *excuseFacts) judgeStarvation(e *history.Event) {
+	s := e.Starvation
+	if !underTest(s.Role) || s.Queued {
+		return
+	}
+	x.judged.JudgedAt(s.From, s.To)
+	inside := span{s.From.Add(x.facts.tolerance()), s.To.Add(-x.facts.tolerance())}
+	if inside.empty() {
+		return
+	}
+	for n := range x.facts.events {
+		at, what := activity(&x.facts.events[n], s)
+		if what != "" && inside.has(at) {
+			of := process{s.Role, s.Node, s.KeyID, s.Instance}
+			x.violate(e, s.Node, s.KeyID, starvation{span: span{s.From, s.To}, of: of}.text()+", and "+what+" meanwhile", "nothing of a program that gets no processor time")
+			return
+		}
+	}
+}
+
+// activity is what a starved program did, and when; empty: the event is of another program.
+func activity(e *history.Event, s *history.Starvation) (at time.Time, what string) {
+	switch {
+	case s.Role == history.RoleReporter && e.Kind == history.KindRequest && e.Request.ReportOf == "" && e.Request.Reporter() == s.Node:
+		return e.Request.Received, "sent a request"
+	case s.Role == history.RolePlugin && e.Kind == history.KindCall && e.Call.Node == s.Node && e.Call.KeyID == s.KeyID && e.Call.Outcome == history.CallOK:
+		return e.Call.Ended, "answered a call"
+	}
+	return time.Time{}, ""
+}
+
+func (x *excuseFacts) violate(e *history.Event, node, keyID, seen, allowed string) {
+	x.forged[e.Seq] = true
+	x.judged.Violate(Violation{At: e.At, Seq: e.Seq, Node: node, KeyID: keyID, Seen: seen, Allowed: allowed})
+}
