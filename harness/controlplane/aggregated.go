@@ -88,8 +88,7 @@ func (s *Aggregated) writeKubeconfig() error {
 func (s *Aggregated) kubeconfig() string { return filepath.Join(s.dir, "kubeconfig") }
 
 func (s *Aggregated) args() []string {
-	return slices.Concat(s.server.args(), []string{
-		"--etcd-servers=http://" + s.cp.etcd.Addr(),
+	return slices.Concat(s.server.args(), s.cp.etcd.clientArgs(s.cp.etcd.Addr()), []string{
 		"--etcd-prefix=" + s.spec.EtcdPrefix,
 		"--kubeconfig=" + s.kubeconfig(),
 		"--authentication-kubeconfig=" + s.kubeconfig(),

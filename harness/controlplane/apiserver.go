@@ -57,7 +57,6 @@ func (s *APIServer) args() []string {
 	args := append(s.server.args(),
 		"--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none",
-		"--etcd-servers=http://"+s.etcdLink.Addr(),
 		"--client-ca-file="+pki.caFile(),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+pki.serviceAccountFile(),
@@ -68,7 +67,7 @@ func (s *APIServer) args() []string {
 		// There is no controller that makes the service accounts that this plugin insists on.
 		"--disable-admission-plugins=ServiceAccount",
 	)
-	return slices.Concat(args, s.auditArgs(), s.cp.aggregation.args(), s.opts.APIServerArgs, s.spec.Args)
+	return slices.Concat(args, s.cp.etcd.clientArgs(s.etcdLink.Addr()), s.auditArgs(), s.cp.aggregation.args(), s.opts.APIServerArgs, s.spec.Args)
 }
 
 // auditArgs write each event before the answer is sent, so that what a client saw is in the log.

@@ -2,26 +2,70 @@ package controlplane
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
 	"path/filepath"
 )
 
-// Etcd is the control plane's store. It keeps its port and data across restarts.
+// Etcd is the control plane's store. It keeps its port and data across restarts. It has an authority of its own and accepts nobody without a certificate
+// of it: neither other users of the machine nor programs under test, which have certificates of the API servers' authority.
 type Etcd struct {
 	unit
 	port  *port
 	probe *prober
+
+	tls                 *tls.Config // of clients
+	authority, crt, key string      // files, for clients, etcd itself and its gateway
 }
 
 func newEtcd(opts Options) (*Etcd, error) {
+	e := &Etcd{unit: unit{name: "etcd", opts: opts}}
+	if err := e.makeCertificate(filepath.Join(opts.Dir, "etcd-pki")); err != nil {
+		return nil, fmt.Errorf("make the certificates of etcd: %w", err)
+	}
 	p, err := reservePort()
 	if err != nil {
 		return nil, err
 	}
-	return &Etcd{unit: unit{name: "etcd", opts: opts}, port: p, probe: newProber(nil, nil)}, nil
+	e.port = p
+	return e, nil
 }
 
-// Addr is where clients connect to (host:port), without TLS.
-func (e *Etcd) Addr() string { return e.port.addr() }
+func (e *Etcd) makeCertificate(dir string) error {
+	p, err := newPKI(dir)
+	if err != nil {
+		return err
+	}
+	template := certificate("etcd")
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	id, err := p.sign(template)
+	if err != nil {
+		return err
+	}
+	pair, err := id.tls()
+	if err != nil {
+		return err
+	}
+	e.tls = &tls.Config{RootCAs: p.roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	e.probe = newProber(p.roots, &pair)
+	e.authority, e.crt, e.key = p.caFile(), filepath.Join(dir, "etcd.crt"), filepath.Join(dir, "etcd.key")
+	return errors.Join(os.WriteFile(e.crt, id.cert, 0o600), os.WriteFile(e.key, id.key, 0o600))
+}
+
+// Addr is where clients connect to (host:port); URL is the same with its scheme, and TLS what they need.
+func (e *Etcd) Addr() string     { return e.port.addr() }
+func (e *Etcd) URL() string      { return "https://" + e.Addr() }
+func (e *Etcd) TLS() *tls.Config { return e.tls.Clone() }
+
+// clientArgs are those of an API server that reaches etcd at an address.
+func (e *Etcd) clientArgs(addr string) []string {
+	return []string{"--etcd-servers=https://" + addr, "--etcd-cafile=" + e.authority, "--etcd-certfile=" + e.crt, "--etcd-keyfile=" + e.key}
+}
 
 // Start starts etcd unless it runs, and returns when it answers.
 func (e *Etcd) Start(ctx context.Context) error {
@@ -30,7 +74,7 @@ func (e *Etcd) Start(ctx context.Context) error {
 		return err
 	}
 	return p.WaitReady(ctx, readyPoll, func(ctx context.Context) error {
-		return e.probe.ask(ctx, "http://"+e.Addr()+"/health")
+		return e.probe.ask(ctx, e.URL()+"/health")
 	})
 }
 
@@ -45,14 +89,16 @@ func (e *Etcd) Restart(ctx context.Context) error {
 // args make etcd fast instead of safe: its data need to survive a killed process, not a power failure, and the only
 // member need not wait long before it elects itself. A heartbeat of 10 ms would cost 2 % of a processor for as long as etcd runs.
 func (e *Etcd) args() []string {
-	url := "http://" + e.Addr()
+	url := e.URL()
 	return []string{
 		"--name=etcd",
 		"--data-dir=" + filepath.Join(e.opts.Dir, "etcd"),
 		"--listen-client-urls=" + url,
 		"--advertise-client-urls=" + url,
 		"--socket-reuse-port=true", // see port
-		"--listen-peer-urls=http://127.0.0.1:0",
+		"--listen-peer-urls=https://127.0.0.1:0",
+		"--cert-file=" + e.crt, "--key-file=" + e.key, "--trusted-ca-file=" + e.authority, "--client-cert-auth",
+		"--peer-cert-file=" + e.crt, "--peer-key-file=" + e.key, "--peer-trusted-ca-file=" + e.authority, "--peer-client-cert-auth",
 		"--unsafe-no-fsync=true",
 		"--heartbeat-interval=50",
 		"--election-timeout=250",

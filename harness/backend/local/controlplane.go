@@ -170,12 +170,16 @@ func (p *controlPlane) LoadBalancer() live.Unit { return p.frontUnit }
 
 // ReadEtcd implements live.ControlPlane.
 func (p *controlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
-	return live.ReadEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), key)
+	return live.ReadEtcdGateway(ctx, p.etcdTransport(), p.cp.Etcd().URL(), key)
 }
 
 // RangeEtcd implements live.ControlPlane.
 func (p *controlPlane) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
-	return live.RangeEtcdGateway(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+p.cp.Etcd().Addr(), r)
+	return live.RangeEtcdGateway(ctx, p.etcdTransport(), p.cp.Etcd().URL(), r)
+}
+
+func (p *controlPlane) etcdTransport() *http.Transport {
+	return &http.Transport{TLSClientConfig: p.cp.Etcd().TLS(), DisableKeepAlives: true}
 }
 
 // Close implements pool.Plane. It is safe for a plane that was not booted to its end.
