@@ -1,32 +1,51 @@
 package conformance
 
-import "html/template"
+import (
+	"fmt"
+	"html/template"
+	"strings"
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap(helpers)).Parse(`<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+	"github.com/kmsharness/kmsharness/internal/style"
+)
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap(helpers)).Funcs(template.FuncMap{
+	"css":   style.Sheet,
+	"class": func(word any) string { return strings.ReplaceAll(strings.ToLower(fmt.Sprint(word)), " ", "-") },
+}).Parse(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <title>{{.Subject}}: {{.Verdict}}</title>
-<style>
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1b1f24; background: #fff }
-table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d0d7de; vertical-align: top; overflow-wrap: anywhere }
-td.n { text-align: right } code { background: #f3f4f6; padding: .1rem .3rem }
-.passed, .conformant { color: #116329 } .failed, .not { color: #a40e26; font-weight: 600 } .other { color: #6a5d00 }
-section { border-left: 4px solid #a40e26; padding-left: 1rem; margin: 1.5rem 0 }
-</style></head><body>
-<h1>{{.Subject}}: <span class="{{if eq .Verdict "conformant"}}conformant{{else}}not{{end}}">{{.Verdict}}</span></h1>
-<p>Suite {{.Suite}}{{with .Implementation}}{{if .Organization}}, {{.Organization}}{{end}}{{if .URL}}, <a href="{{.URL}}">{{.URL}}</a>{{end}}{{end}}.
+<link rel="icon" href="data:,">
+<style>{{css}}</style>
+</head>
+<body>
+<header class="top"><h1>kmsharness</h1></header>
+<main>
+<h2>{{.Subject}} <span class="tag {{class .Verdict}}">{{.Verdict}}</span></h2>
+<p class="dim">Suite {{.Suite}}{{with .Implementation}}{{if .Organization}}, {{.Organization}}{{end}}{{if .URL}}, <a href="{{.URL}}">{{.URL}}</a>{{end}}{{end}}.
 Judged on {{.Date.Format "2006-01-02"}}{{range $k, $v := .Versions}}, {{$k}} {{$v}}{{end}}, seed {{.Seed}}.</p>
-<table><tr><th>profile<th>result<th>passed<th>failed<th>not supported<th>skipped<th>blocked<th>inconclusive<th>not run</tr>
-{{range .Profiles}}<tr><td>{{.Profile}}<td class="{{if .Conformant}}conformant{{else}}not{{end}}">{{.Verdict}}<td class="n">{{.Passed}}<td class="n">{{.Failed}}<td class="n">{{.NotSupported}}<td class="n">{{.Skipped}}<td class="n">{{.Blocked}}<td class="n">{{.Inconclusive}}<td class="n">{{.NotRun}}</tr>
-{{end}}</table>
-{{if .Failed}}<h2>Failed</h2>{{end}}
-{{range .Failed}}<section id="{{.ID}}"><h3>{{.ID}}</h3><p>{{.Rule}}</p>
-<table><tr><th>profile<td>{{.Profile}}</tr>{{range .Lines}}<tr><th>{{.Label}}<td>{{.Text}}</tr>{{end}}</table></section>
-{{end}}
-<h2>All checks</h2>
-<table><tr><th>check<th>profile<th>outcome<th>rule, source, numbers</tr>
-{{range .Results}}<tr><td>{{.ID}}<td>{{.Profile}}<td class="{{if eq .Outcome "passed"}}passed{{else if eq .Outcome "failed"}}failed{{else}}other{{end}}">{{.Outcome}}<td>{{.Rule}}<br><small>{{.Source}}{{if .Reason}}<br>{{.Reason}}{{end}}{{if .Measured}}<br>{{join .Measured}}{{end}}</small></tr>
-{{end}}</table>
-{{if .Reproduce}}<h2>Reproduce</h2><p><code>{{.Reproduce}}</code></p>{{end}}
-</body></html>
+<div class="scroll">
+<table><thead><tr><th scope="col">profile</th><th scope="col">result</th><th scope="col">passed</th><th scope="col">failed</th><th scope="col">not supported</th><th scope="col">skipped</th><th scope="col">blocked</th><th scope="col">inconclusive</th><th scope="col">not run</th></tr></thead>
+<tbody>{{range .Profiles}}<tr><th scope="row">{{.Profile}}</th><td><span class="tag {{class .Verdict}}">{{.Verdict}}</span></td><td class="n">{{.Passed}}</td><td class="n">{{.Failed}}</td><td class="n">{{.NotSupported}}</td><td class="n">{{.Skipped}}</td><td class="n">{{.Blocked}}</td><td class="n">{{.Inconclusive}}</td><td class="n">{{.NotRun}}</td></tr>
+{{end}}</tbody></table>
+</div>
+{{if .Failed}}<h3>Failed</h3>
+<ol class="failures">
+{{range .Failed}}<li id="{{.ID}}"><strong>{{.ID}}</strong> <span class="dim">{{.Profile}}</span>
+<p>{{.Rule}}</p>
+<dl>{{range .Lines}}<dt>{{.Label}}</dt><dd{{if eq .Label "response"}} class="seen"{{else if eq .Label "expected"}} class="allowed"{{end}}>{{.Text}}</dd>{{end}}</dl></li>
+{{end}}</ol>{{end}}
+<h3>All checks</h3>
+<div class="scroll">
+<table><thead><tr><th scope="col">check</th><th scope="col">rule, source, numbers</th></tr></thead>
+<tbody>{{range .Results}}<tr><th scope="row">{{.ID}}<br><span class="tag {{class .Outcome}}">{{.Outcome}}</span> <span class="dim">{{.Profile}}</span></th><td>{{.Rule}}<br><small>{{.Source}}{{if .Reason}}<br>{{.Reason}}{{end}}{{if .Measured}}<br>{{join .Measured}}{{end}}</small></td></tr>
+{{end}}</tbody></table>
+</div>
+{{if .Reproduce}}<h3>Reproduce</h3><pre><code>{{.Reproduce}}</code></pre>{{end}}
+</main>
+</body>
+</html>
 `))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/style"
 )
 
 //go:embed assets
@@ -30,10 +31,6 @@ func (p Page) Write(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	css, err := assets.ReadFile("assets/page.css")
-	if err != nil {
-		return fmt.Errorf("page: %w", err)
-	}
 	js, err := script()
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
@@ -41,7 +38,7 @@ func (p Page) Write(w io.Writer) error {
 	for i := range p.Runs {
 		p.Runs[i] = p.Runs[i].clean()
 	}
-	if err := t.Execute(w, content{Page: p, CSS: template.CSS(css), JS: template.JS(js)}); err != nil {
+	if err := t.Execute(w, content{Page: p, CSS: style.Sheet(), JS: template.JS(js)}); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report/render"
@@ -132,7 +134,7 @@ func (b *browser) open(file, hash string, width, height int64, dark bool) {
 // ready waits until what was asked for has been drawn.
 func (b *browser) ready() chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-		const drawn = `kmsharness.ready.then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))))`
+		const drawn = `(typeof kmsharness === 'undefined' ? Promise.resolve() : kmsharness.ready).then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))))`
 		_, err := chromedp.Evaluate[bool](drawn, chromedp.EvalAwaitPromise)(ctx, t)
 		return chromedp.Void{}, err
 	}
@@ -256,6 +258,60 @@ func TestPageInABrowser(t *testing.T) {
 		if name == "failed-phone" {
 			b.do(click(`section:not([hidden]) [data-do=first]`))
 			b.shot("failed-phone-violation")
+		}
+	}
+	b.quiet()
+}
+
+// Words that Chromium broke, or that reach out of the page.
+const broken = `((width) => {
+  const bad = [], range = document.createRange(), walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  for (let n; (n = walk.nextNode());) {
+    if (!n.parentElement.offsetParent || n.parentElement.closest('script, style, template, code, small, dd, .rows')) continue;
+    for (const m of n.data.matchAll(/[A-Za-z]+/g)) {
+      range.setStart(n, m.index); range.setEnd(n, m.index + m[0].length);
+      if (range.getClientRects().length > 1) bad.push(m[0]);
+    }
+  }
+  if (document.documentElement.scrollWidth > width) bad.push('the page is ' + document.documentElement.scrollWidth + ' pixels wide');
+  return bad.join(', ');
+})`
+
+// Both pages can be read on a wide and on a narrow screen, in the light and in the dark, and what is excused looks otherwise than what failed.
+func TestPagesOfBothWidths(t *testing.T) {
+	b := newBrowser(t)
+	out := t.TempDir()
+	simulate(t, out, sim.Cores{}, "key-id-flip-flops")
+	run := write(t, render.Options{Dirs: []string{out}, Out: out}).Page
+	report, err := conformance.ReadReport("../../../conformance/reports/kleidi.yaml", func(string) []conformance.Check { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	report.Reproduce = reproduce
+	var text bytes.Buffer
+	if err := report.WriteHTML(&text); err != nil {
+		t.Fatal(err)
+	}
+	certificate := filepath.Join(out, "report.html")
+	if err := os.WriteFile(certificate, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []int64{1400, 500} {
+		for _, dark := range []bool{false, true} {
+			scheme := map[bool]string{true: "dark", false: "light"}[dark]
+			b.open(run, "#sim.key-id-flip-flops", width, 1000, dark)
+			b.shot(fmt.Sprintf("run-%d-%s", width, scheme))
+			if bad := eval[string](b, fmt.Sprint(broken, "(", width, ")")); bad != "" {
+				t.Errorf("the page of a run, %d pixels wide: %s", width, bad)
+			}
+			b.expect("what is excused is no failure", `getComputedStyle(document.querySelector('section:not([hidden]) li.excused .seen')).color !== getComputedStyle(document.querySelector('section:not([hidden]) .legend span:last-child')).color`)
+			background := eval[string](b, `getComputedStyle(document.body).backgroundColor`)
+			b.do(chromedp.Navigate("file://" + certificate))
+			b.shot(fmt.Sprintf("conformance-%d-%s", width, scheme))
+			if bad := eval[string](b, fmt.Sprint(broken, "(", width, ")")); bad != "" {
+				t.Errorf("the page of a conformance report, %d pixels wide: %s", width, bad)
+			}
+			b.expect("both pages have one look", `getComputedStyle(document.body).backgroundColor === '`+background+`'`)
 		}
 	}
 	b.quiet()

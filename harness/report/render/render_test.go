@@ -38,6 +38,9 @@ var blind = sim.Cores{Decide: func(in aggregator.Input, m aggregator.Memory) agg
 	return aggregator.Step(in, m)
 }}
 
+// reproduce is as long as the command of a reporter under test.
+const reproduce = "kmsharness run scenario.yaml --backend local --seed 1 --reporter-command '/usr/local/bin/my-reporter --kms-sockets={sockets} --node-name={node} --kubeconfig={kubeconfig} --interval={interval} --read-timeout={readTimeout}'"
+
 // simulate runs scenarios of the catalogue into a folder.
 func simulate(t *testing.T, out string, cores sim.Cores, names ...string) {
 	t.Helper()
@@ -51,7 +54,7 @@ func simulate(t *testing.T, out string, cores sim.Cores, names ...string) {
 			t.Fatal(err)
 		}
 		engine.Execute(context.Background(), sim.New(sim.Options{SSA: store.Model, Cores: cores}), all[0], engine.Execution{Out: out, Options: engine.Options{
-			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1, Reproduce: "kmsharness run " + name + ".yaml"}})
+			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1, Reproduce: reproduce}})
 	}
 }
 

@@ -158,11 +158,12 @@ class Painter {
     const c = this.c, p = this.colours, h = this.l.rowHeight;
     const whole = this.box(w.t, Math.max(w.u, w.x)), took = this.box(w.t, w.x), allowed = this.box(w.t, w.u);
     if (!whole) return;
-    if (took) { c.fillStyle = p[w.c + 'Soft']; c.fillRect(took[0], y + 4, took[1], h - 8); c.fillStyle = p[w.c]; c.fillRect(took[0] + took[1] - 2, y + 3, 2.5, h - 6); }
-    if (allowed) { c.strokeStyle = p.allowed; c.setLineDash([4, 2]); c.strokeRect(allowed[0] + .5, y + 3.5, Math.max(1, allowed[1] - 1), h - 7); c.setLineDash([]); }
-    // The words stand in what it took if there is room, else behind it.
-    const rest = took && took[1] < 120 && whole[1] - took[1] > 60 ? [took[0] + took[1], whole[1] - took[1]] : whole;
-    this.beside(w, rest, y, p[w.c === 'ok' ? 'dim' : w.c]);
+    // No line crosses the words: the frame is that of the row.
+    if (took) { c.fillStyle = p[w.c + 'Soft']; c.fillRect(took[0], y + 2, took[1], h - 4); c.fillStyle = p[w.c]; c.fillRect(took[0] + took[1] - 2, y + 2, 2.5, h - 4); }
+    if (allowed) { c.strokeStyle = p.allowed; c.strokeRect(allowed[0] + .5, y + 1.5, Math.max(1, allowed[1] - 1), h - 3); }
+    // The words stand in what it took or behind it, where there is more room.
+    const behind = took ? whole[0] + whole[1] - took[0] - took[1] : 0;
+    this.beside(w, !took ? whole : behind > took[1] ? [took[0] + took[1], behind] : took, y, p[w.c === 'ok' ? 'dim' : w.c]);
   }
   ticks(row, y) {
     const l = this.l, c = this.c, p = this.colours, list = row.events, events = this.t.events, h = l.rowHeight;

@@ -28,7 +28,7 @@ class Detail {
   mark(i) {
     const m = this.t.marks[i];
     this.head.textContent = '▼ ' + m.id + (m.where ? ' ' + m.where : '') + ' at ' + offset(m.t) + ' (' + clock(this.t, m.t) + '), ' + (i + 1) + ' of ' + this.t.marks.length;
-    this.lines([['seen', m.seen, 'seen'], ['allowed', m.allowed, 'allowed'],
+    this.lines([['seen', m.seen, m.excused ? 'excused' : 'seen'], ['allowed', m.allowed, 'allowed'],
       ['window', m.w ? 'from ' + offset(m.b || 0) + ' until ' + offset(m.u) + ', ' + ((m.u - (m.b || 0)) / 1000).toFixed(3) + 's were allowed' : ''],
       ['excused', m.excused],
       ['inconclusive', m.starved],

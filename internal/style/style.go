@@ -1,0 +1,13 @@
+// Package style has the style sheet of the HTML pages: that of runs and that of conformance.
+package style
+
+import (
+	_ "embed"
+	"html/template"
+)
+
+//go:embed page.css
+var sheet string
+
+// Sheet is the style sheet.
+func Sheet() template.CSS { return template.CSS(sheet) }
