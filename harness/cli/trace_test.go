@@ -45,7 +45,7 @@ func TestTraceNamesMistakes(t *testing.T) {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, "history.jsonl"), []byte(`{"seq":1,"kind":"run","run":{"schema":"kmsharness.io/history/v1"}}`+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, "history.jsonl"), []byte(`{"seq":1,"kind":"run","run":{"schema":"kmsharness.io/history/v1","timing":{"interval":1000000000,"jitter":0,"probeTimeout":1000000000,"writeTimeout":1000000000,"aggregatorLatency":1000000000}}}`+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
