@@ -2,9 +2,11 @@ package mutants_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -37,6 +39,9 @@ func TestList(t *testing.T) {
 		if slices.ContainsFunc(s.Excused, func(e scenario.Excuse) bool { return slices.Contains(m.Caught, e.Invariant) }) {
 			t.Errorf("%s: scenario %s excuses what must catch it", m.Name, m.Scenario)
 		}
+		for _, id := range unmatched(m.Caught, s) {
+			t.Errorf("%s: nothing in a run of %s can fail as %s", m.Name, m.Scenario, id)
+		}
 		if lacks := lacks(t, m, s); len(lacks) > 0 {
 			t.Errorf("%s: %v", m.Name, lacks)
 		}
@@ -45,6 +50,45 @@ func TestList(t *testing.T) {
 		if families[f] == 0 {
 			t.Errorf("no mutant of the family %s", f)
 		}
+	}
+}
+
+// unmatched returns the ids that are neither invariants nor steps of a scenario. TestSimulated and make mutants compare all others with a run.
+func unmatched(ids []string, s *scenario.Scenario) []string {
+	known := append(steps(s.Steps, "steps"), "before.expect", "after.expect", "after.holds")
+	for _, i := range check.Invariants() {
+		known = append(known, i.ID)
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		id, _, _ = strings.Cut(id, "#") // the round of a repetition
+		return slices.Contains(known, id)
+	})
+}
+
+// steps returns the ids under which actions and expectations fail.
+func steps(all []scenario.Step, id string) (ids []string) {
+	for n, s := range all {
+		id := fmt.Sprintf("%s[%d]", id, n)
+		switch {
+		case s.Action != nil:
+			ids = append(ids, id)
+		case s.Expect != nil:
+			ids = append(ids, id+"."+s.Expect.Mode.Keyword())
+		case s.Parallel != nil:
+			ids = append(ids, steps(s.Parallel, id+".parallel")...)
+		case s.Repeat != nil:
+			ids = append(append(ids, id+".repeat.until"), steps(s.Repeat.Steps, id+".repeat")...)
+		}
+	}
+	return ids
+}
+
+func TestIDsThatCannotMatch(t *testing.T) {
+	s := find(t, "plugin-hangs") // inject, expect, …
+	good := []string{"CADENCE", "before.expect", "after.holds", "steps[0]", "steps[1].expect", "steps[1].expect#2"}
+	bad := []string{"steps[0].expect", "steps[1]", "steps[1].never", "steps[99].expect", "KMSPluginDegraded", "after.expects"}
+	if got := unmatched(append(good, bad...), s); !slices.Equal(got, bad) {
+		t.Errorf("%q, want %q", got, bad)
 	}
 }
 
