@@ -362,8 +362,8 @@ func knownBad() []known {
 				w.bad.period = 600 * time.Millisecond
 			})
 		}},
-		{"last words of a reporter", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY", plain(lastWords(2, history.ProcessStopped))},
-		{"a reporter writes until it is killed", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY", plain(lastWords(2, history.ProcessKilled))},
+		{"last words of a reporter", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY MONOTONIC", plain(lastWords(2, history.ProcessStopped))},
+		{"a reporter writes until it is killed", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY MONOTONIC", plain(lastWords(2, history.ProcessKilled))},
 		{"a reporter leaves out every third report", "CADENCE", "", plain(func(w *world) {
 			n := map[string]int{}
 			w.bad.entries = func(_ *world, node string, e []wire) []wire {
