@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,7 +101,22 @@ var notAfter time.Time
 // booted is the backend of this process; the control planes that it keeps serve one spec after another.
 var booted backend.Backend
 
-var _ = BeforeSuite(func() {
+// The first process announces what the run is about to do before any process begins with it.
+var _ = SynchronizedBeforeSuite(func() {
+	setUp()
+	if settings.again { // the first try announced them
+		return
+	}
+	selected := types.MustParseLabelFilter(GinkgoLabelFilter()) // Ginkgo has accepted it
+	all := slices.DeleteFunc(catalogue(), func(s *scenario.Scenario) bool { return !selected(labels(s)) })
+	Expect(engine.Announce(booted, all, engine.Execution{Out: settings.out, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Seed: settings.seed}})).To(Succeed())
+}, func() {
+	if booted == nil {
+		setUp()
+	}
+})
+
+func setUp() {
 	var err error
 	if settings.notAfter != "" {
 		notAfter, err = time.Parse(time.RFC3339, settings.notAfter)
@@ -111,7 +127,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	booted, err = choose.New(settings.backend, settings.sut)
 	Expect(err).NotTo(HaveOccurred())
-})
+}
 
 // What a process booted ends with its last spec. (A DeferCleanup of the first process would wait for all others first, and its control
 // planes would idle beside theirs.)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,15 +13,14 @@ import (
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
-	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/render"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
-// interruptGrace is how long the suite may take to stop its environments after Ctrl-C before it is killed. Stopping
-// takes two seconds; the environments' processes die with the suite in any case.
-const interruptGrace = 20 * time.Second
+// interruptGrace is how long the suite may take to stop its environments after Ctrl-C before it is killed. The environments' processes die with
+// the suite in any case.
+const interruptGrace = 3 * time.Second
 
 // sweepTimeout bounds the deletion of clusters, a second each.
 const sweepTimeout = time.Minute
@@ -146,46 +144,33 @@ func sweepAfter(ctx context.Context, sweep func(context.Context, func(string)) e
 	return nil
 }
 
-// conclude merges the results of all processes of the suite into one verdict. After an interrupt it is a failure only if
-// something had failed before.
+// conclude makes one set of results of what all processes left in dir, and writes every output from it. A page that cannot be written changes
+// no verdict. After an interrupt it is a failure only if something had failed before.
 func conclude(ctx context.Context, w io.Writer, dir, backend string, began time.Time) (code int, err error) {
-	summary, err := report.Collect(dir, time.Time{})
+	known, err := statementIDs()
 	if err != nil {
 		return ExitCouldNotRun, err
 	}
+	written, pageErr := render.Write(render.Options{Dirs: []string{dir}, Out: dir, Took: time.Since(began), Statements: known})
+	summary := written.Summary
 	summary.Backend, summary.Took = backend, time.Since(began)
 	if err := summary.SaveJUnit(dir); err != nil {
 		return ExitCouldNotRun, err
 	}
-	covered, err := report.Coverage(dir)
-	if err != nil {
-		return ExitCouldNotRun, err
-	}
-	fmt.Fprintf(w, "\n%s\n\n", covered)
+	fmt.Fprintf(w, "\n%s\n\n", written.Coverage)
 	if code = summary.ExitCode(); ctx.Err() != nil && summary.Count(result.Failed) == 0 {
 		code = ExitCouldNotRun
 	}
-	err = errors.Join(summary.WriteText(w), pages(w, dir, summary.Took))
-	if err != nil || ctx.Err() == nil {
-		return code, err
+	err = summary.WriteText(w)
+	if ctx.Err() != nil {
+		fmt.Fprintln(w, "interrupted: what had not ended is not judged")
 	}
-	_, err = fmt.Fprintln(w, "interrupted: what had not ended is not judged")
+	if pageErr != nil {
+		fmt.Fprintf(w, "report: could not be written: %v\n", pageErr)
+	} else {
+		fmt.Fprintf(w, "report: %s\n", written.Page)
+	}
 	return code, err
-}
-
-// pages writes the page and the summaries. A page that cannot be written changes no verdict.
-func pages(w io.Writer, dir string, took time.Duration) error {
-	known, err := statementIDs()
-	if err != nil {
-		return err
-	}
-	written, err := render.Write(render.Options{Dirs: []string{dir}, Out: dir, Took: took, Statements: known})
-	if err != nil {
-		_, err = fmt.Fprintf(w, "report: could not be written: %v\n", err)
-		return err
-	}
-	_, err = fmt.Fprintf(w, "report: %s\n", written.Page)
-	return err
 }
 
 // e2eVerdict: the results decide; a suite that failed although every result passed has a defect of its own.

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/harness/report/render"
-	"github.com/kmsharness/kmsharness/harness/result"
 )
 
 func newReportCommand() *cobra.Command {
@@ -45,10 +44,8 @@ func writeReport(w io.Writer, o render.Options) error {
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	s := written.Summary
-	fmt.Fprintf(w, "report: %d passed, %d failed, %d could not run, %d not supported%s\n%s\n%s\n", s.Count(result.Passed), s.Count(result.Failed),
-		s.Count(result.CouldNotRun), s.Count(result.NotSupported), s.Rarely(), written.Page, written.Markdown)
-	if code := s.ExitCode(); code != ExitPassed {
+	fmt.Fprintf(w, "report: %s\n%s\n%s\n", written.Summary.Counts(), written.Page, written.Markdown)
+	if code := written.Summary.ExitCode(); code != ExitPassed {
 		return &exitError{code: code}
 	}
 	return nil

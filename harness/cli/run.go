@@ -88,6 +88,9 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 		err = firstError(err, closeBackend(cmd.Context(), b), sweepAfter(cmd.Context(), sweep, printer(cmd.OutOrStdout())))
 	}()
 	began := time.Now()
+	if err := engine.Announce(b, scenarios, engine.Execution{Out: f.out, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Seed: f.seed}}); err != nil {
+		return err
+	}
 	f.all(cmd.Context(), cmd.OutOrStdout(), b, scenarios)
 	if err := f.again(cmd.Context(), cmd.OutOrStdout(), b, scenarios); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/kmsharness/kmsharness/harness/lines"
 )
@@ -68,11 +69,11 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 	}
 	defer log.Close()
 	run.Stdout, run.Stderr = log, log
-	// The suite gets the terminal's Ctrl-C itself; a SIGTERM to this process alone is passed on as one. It must not
-	// outlive this process, also not kill -9.
-	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
+	// The suite is a process group of its own, which gets one interrupt, however this process got its own: Ginkgo's runner passes none on to its
+	// processes, and two of them would skip their clean-up. It must not outlive this process, also not kill -9.
+	run.Cancel = func() error { return unix.Kill(-run.Process.Pid, unix.SIGINT) }
 	run.WaitDelay = interruptGrace
-	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	defer showProgress(cmd, progress)()
 	if err := run.Run(); err != nil {
 		return fmt.Errorf("%w; its own output is in %s", err, filepath.Join(f.out, s.log))

@@ -22,7 +22,7 @@ func ExecuteAgain(ctx context.Context, b backend.Backend, s *scenario.Scenario, 
 		err = result.SetAside(dir)
 	}
 	if err != nil { // there is no first try to keep
-		return x.save(result.Result{Scenario: s.Name, Title: s.Title, Area: s.Area, File: s.File, Backend: b.Name(), Seed: x.Seed, Began: x.Began, Dir: dir}, err)
+		return x.save(x.result(b, s), err)
 	}
 	x.Again = true
 	return Execute(ctx, b, s, x)

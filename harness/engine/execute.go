@@ -51,24 +51,50 @@ type Execution struct {
 func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Execution) result.Result {
 	x.Options = x.Options.withDefaults()
 	x.Backend = b.Name()
-	dir := filepath.Join(x.Out, s.Name)
-	r := result.Result{Scenario: s.Name, Title: s.Title, Area: s.Area, File: s.File, Backend: b.Name(), Form: s.Contract, Plugin: x.Plugin.String(), Operator: x.operatorOf(s).String(), Seed: x.Seed,
-		Began: x.Began, Reproduce: x.Reproduce, Dir: dir, JudgedAgain: x.Again}
+	r := x.result(b, s)
 	r.Notes = append(r.Notes, x.Notes...)
 	if lacks := append(b.Unsupported(s), x.Unsupported...); len(lacks) > 0 {
 		r.Status, r.Reasons = result.NotSupported, lacks
-		return x.save(r, x.makeDir(dir))
+		return x.save(r, nil)
 	}
 	if x.late() {
 		r.Status, r.Reasons = result.NotBegun, []string{"the time that the run was given was up before its turn came"}
-		return x.save(r, x.makeDir(dir))
+		return x.save(r, nil)
 	}
-	err := x.execute(ctx, b, s, dir, &r)
+	err := x.announce(r, result.Interrupted, "its process ended before the scenario did")
+	if err == nil {
+		err = x.execute(ctx, b, s, r.Dir, &r)
+	}
 	if err != nil && ctx.Err() != nil { // what was found until then may come from the interrupt
 		r.Status, r.Reasons, r.Failures = result.Interrupted, []string{"interrupted: " + context.Cause(ctx).Error()}, nil
 		err = nil
 	}
 	return x.save(r, err)
+}
+
+// Announce saves a result for each scenario that is about to be executed. It holds until the scenario begins.
+func Announce(b backend.Backend, all []*scenario.Scenario, x Execution) error {
+	x.Options = x.Options.withDefaults()
+	var errs []error
+	for _, s := range all {
+		errs = append(errs, x.announce(x.result(b, s), result.NotBegun, "the run ended before its turn came"))
+	}
+	return errors.Join(errs...)
+}
+
+// announce saves a result that holds if this process ends before it saves another: nothing else tells of a process that was killed.
+func (x Execution) announce(r result.Result, status result.Status, reason string) error {
+	if x.History != nil {
+		return nil
+	}
+	r.Status, r.Reasons = status, []string{reason}
+	return r.Save(r.Dir)
+}
+
+// result is what is known of a scenario before it begins.
+func (x Execution) result(b backend.Backend, s *scenario.Scenario) result.Result {
+	return result.Result{Scenario: s.Name, Title: s.Title, Area: s.Area, File: s.File, Backend: b.Name(), Form: s.Contract, Plugin: x.Plugin.String(), Operator: x.operatorOf(s).String(), Seed: x.Seed,
+		Began: x.Began, Reproduce: x.Reproduce, Dir: filepath.Join(x.Out, s.Name), JudgedAgain: x.Again}
 }
 
 // late reports whether no scenario may be begun any more.

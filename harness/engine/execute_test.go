@@ -132,6 +132,35 @@ func TestExecuteWithoutRun(t *testing.T) {
 	}
 }
 
+// killed is a backend that looks at what is saved while it prepares: that is what a killed process leaves.
+type killed struct {
+	*worlds
+	out   string
+	saved result.Result
+}
+
+func (b *killed) Prepare(ctx context.Context, _ backend.Spec) (backend.Environment, error) {
+	var err error
+	b.saved, err = result.ReadResult(filepath.Join(b.out, "try", result.ResultFile))
+	return nil, errors.Join(err, errors.New("killed"))
+}
+
+// TestWhatAKilledProcessLeaves: a result for each scenario from the beginning on.
+func TestWhatAKilledProcessLeaves(t *testing.T) {
+	b := &killed{worlds: &worlds{world: newWorld(t)}, out: t.TempDir()}
+	s := (&scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin"}).WithDefaults()
+	x := engine.Execution{Out: b.out, Options: engine.Options{Runtime: b.world}}
+	if err := engine.Announce(b, []*scenario.Scenario{s}, x); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := result.ReadResult(filepath.Join(b.out, "try", result.ResultFile)); err != nil || r.Status != result.NotBegun || r.Backend != "world" || len(r.Reasons) != 1 {
+		t.Errorf("announced: %+v, %v", r, err)
+	}
+	if r := engine.Execute(context.Background(), b, s, x); b.saved.Status != result.Interrupted || b.saved.Area != "plugin" || len(b.saved.Reasons) != 1 {
+		t.Errorf("begun: %+v; at the end %+v", b.saved, r)
+	}
+}
+
 // never is a backend whose environments do not come up.
 type never struct{ *worlds }
 

@@ -1,13 +1,8 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-
-	"github.com/kmsharness/kmsharness/harness/result"
 
 	"github.com/kmsharness/kmsharness/harness/check"
 )
@@ -18,23 +13,8 @@ type coverage struct {
 	judged map[string]int
 }
 
-// Coverage is a line that says which invariants no scenario below out exercised: an invariant that judged nothing has
-// not passed, and who reads the verdict should know. It is empty if there is no verdict at all.
-func Coverage(out string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(out, "*", result.VerdictJSON))
-	if err != nil {
-		return "", fmt.Errorf("coverage of invariants: %w", err)
-	}
-	c := coverage{judged: map[string]int{}}
-	for _, file := range files {
-		if err := c.add(file); err != nil {
-			return "", fmt.Errorf("coverage of invariants: %w", err)
-		}
-	}
-	return c.line(), nil
-}
-
-// CoverageOf is the same of verdicts that were given just now.
+// CoverageOf is a line that says which invariants no scenario exercised: an invariant that judged nothing has not passed. It is empty if there is
+// no verdict at all.
 func CoverageOf(verdicts []check.Verdict) string {
 	c := coverage{judged: map[string]int{}}
 	for _, v := range verdicts {
@@ -43,26 +23,6 @@ func CoverageOf(verdicts []check.Verdict) string {
 		}
 	}
 	return c.line()
-}
-
-func (c *coverage) add(file string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	var v struct {
-		Invariants []struct {
-			ID     string `json:"id"`
-			Judged int    `json:"judged"`
-		} `json:"invariants"`
-	}
-	if err := json.Unmarshal(data, &v); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	for _, i := range v.Invariants {
-		c.count(i.ID, i.Judged)
-	}
-	return nil
 }
 
 func (c *coverage) count(id string, judged int) {

@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -60,18 +59,4 @@ func (s Summary) SaveJUnit(out string) error {
 		return errors.Join(err, f.Close())
 	}
 	return f.Close()
-}
-
-// Clear removes the results of an earlier invocation from an output directory, and nothing else.
-func Clear(out string) error {
-	files, err := filepath.Glob(filepath.Join(out, "*", result.ResultFile))
-	if err != nil {
-		return fmt.Errorf("clear results: %w", err)
-	}
-	for _, file := range append(files, filepath.Join(out, result.JUnitFile), filepath.Join(out, result.PageFile), filepath.Join(out, result.MarkdownFile), filepath.Join(out, result.SummaryFile)) {
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("clear results: %w", err)
-		}
-	}
-	return nil
 }

@@ -28,8 +28,7 @@ func (s Summary) Markdown(coverage string) string {
 	broken := s.broken()
 	fmt.Fprintf(&b, "### %s\n\n", s.markdownTitle())
 	brokenTable(&b, broken)
-	fmt.Fprintf(&b, "**%d passed, %d failed, %d could not run, %d not supported%s** on %s in %s\n", s.Count(result.Passed), s.Count(result.Failed), s.Count(result.CouldNotRun),
-		s.Count(result.NotSupported), s.Rarely(), escape(strings.Join(s.backends(), ", "), maxCell), round(s.Took))
+	fmt.Fprintf(&b, "**%s** on %s in %s\n", s.Counts(), escape(strings.Join(s.backends(), ", "), maxCell), round(s.Took))
 	if coverage != "" {
 		fmt.Fprintf(&b, "\n%s\n", escape(coverage, maxParagraph))
 	}
@@ -55,7 +54,7 @@ func (s Summary) Markdown(coverage string) string {
 func (s Summary) markdownTitle() string {
 	switch n := len(s.broken()); {
 	case s.ran() == 0 && n == 0:
-		return "❌ kmsharness: no scenario ran"
+		return "❌ kmsharness: " + s.nothingJudged()
 	case n > 0:
 		return fmt.Sprintf("❌ kmsharness: %d of %d did not pass", n, len(s.Results)-s.Count(result.NotSupported)-s.Count(result.NotBegun))
 	default:

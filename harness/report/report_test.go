@@ -54,8 +54,8 @@ func TestLineAndExitCode(t *testing.T) {
 	}{
 		{summary(p, p, n), "e2e: 2 passed, 0 failed, 1 not supported on local in 1m23s", 0},
 		{summary(p, f), "e2e: 1 passed, 1 failed, 0 not supported on local in 1m23s", 1},
-		{summary(f, c), "e2e: 0 passed, 2 failed, 0 not supported on local in 1m23s", 1},
-		{summary(p, c), "e2e: 1 passed, 1 failed, 0 not supported on local in 1m23s", 2},
+		{summary(f, c), "e2e: 0 passed, 1 failed, 0 not supported, 1 COULD NOT RUN on local in 1m23s", 1},
+		{summary(p, c), "e2e: 1 passed, 0 failed, 0 not supported, 1 COULD NOT RUN on local in 1m23s", 2},
 		{summary(), "e2e: 0 passed, 0 failed, 0 not supported on local in 1m23s", 1},
 		{summary(n), "e2e: 0 passed, 0 failed, 1 not supported on local in 1m23s", 1},
 		{summary(p, u, u), "e2e: 1 passed, 0 failed, 0 not supported, 2 NOT BEGUN on local in 1m23s", 0},
@@ -65,7 +65,7 @@ func TestLineAndExitCode(t *testing.T) {
 		{summary(p, i, i), "e2e: 1 passed, 0 failed, 0 not supported, 2 interrupted on local in 1m23s", 2},
 		{summary(p, f, x, i, i, u), "e2e: 1 passed, 1 failed, 0 not supported, 1 INCONCLUSIVE, 2 interrupted, 1 NOT BEGUN on local in 1m23s", 1},
 		{again, "e2e: 2 passed, 0 failed, 0 not supported, 1 INCONCLUSIVE, 2 judged again on local in 1m23s", 2},
-		{summary(u), "e2e: 0 passed, 0 failed, 0 not supported, 1 NOT BEGUN on local in 1m23s", 1},
+		{summary(u), "e2e: 0 passed, 0 failed, 0 not supported, 1 NOT BEGUN on local in 1m23s", 2},
 	}
 	for _, tt := range tests {
 		if tt.s.Line() != tt.line || tt.s.ExitCode() != tt.code {
@@ -162,6 +162,34 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
+// The last lines say what happened: a control plane that did not start is no matter of labels, and what was not begun is listed once.
+func TestTheLastLinesSayWhatHappened(t *testing.T) {
+	n, c, u, i := result.NotSupported, result.CouldNotRun, result.NotBegun, result.Interrupted
+	for _, tt := range []struct {
+		s    report.Summary
+		want string
+	}{
+		{summary(), "No scenario ran, which is a failure: none was selected. Look at the files or labels.\n"},
+		{summary(n, n), "No scenario ran, which is a failure: the backend supports none of those that were selected.\n"},
+		{summary(c, n, u), "No scenario was judged: 1 could not run, for the reasons above.\n"},
+		{summary(i, u), "No scenario was judged: the run ended before.\n"},
+		{summary(result.Passed, u, u), "\nnot begun, because it is why: b, c\n"},
+	} {
+		for k := range tt.s.Results {
+			if tt.s.Results[k].Status == u {
+				tt.s.Results[k].Reasons = []string{"it is why"}
+			}
+		}
+		var text strings.Builder
+		if err := tt.s.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), tt.want) || tt.s.Count(result.Passed) == 0 && strings.Count(text.String(), "No scenario") != 1 {
+			t.Errorf("no %q in\n%s", tt.want, text.String())
+		}
+	}
+}
+
 func TestCollect(t *testing.T) {
 	out := t.TempDir()
 	for i, status := range []result.Status{result.Passed, result.Failed} {
@@ -187,17 +215,11 @@ func TestCollect(t *testing.T) {
 	if err := s.SaveJUnit(out); err != nil {
 		t.Error(err)
 	}
-	if err := report.Clear(out); err != nil {
-		t.Error(err)
-	}
-	if s, err = report.Collect(out, instant()); err != nil || len(s.Results) != 0 {
-		t.Errorf("after clearing: %+v, %v", s, err)
-	}
 }
 
 func TestMarkdown(t *testing.T) {
 	text := summary(result.Passed, result.Failed, result.CouldNotRun).Markdown("all")
-	for _, want := range []string{"### ❌ kmsharness: 2 of 3 did not pass\n", "| b | local | CADENCE cp-1/2 | +3.000s |", "**1 passed, 1 failed, 1 could not run, 0 not supported** on local in 1m23s",
+	for _, want := range []string{"### ❌ kmsharness: 2 of 3 did not pass\n", "| b | local | CADENCE cp-1/2 | +3.000s |", "**1 passed, 1 failed, 0 not supported, 1 COULD NOT RUN** on local in 1m23s",
 		"<details><summary>b on local: failed</summary>", "and 3 more of it", "<details><summary>All 3 results</summary>"} {
 		if !strings.Contains(text, strings.Replace(want, "cp-1/2", "cp-2/1", 1)) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -212,7 +234,7 @@ func TestMarkdown(t *testing.T) {
 	if text := summary(result.Passed).Markdown(""); !strings.HasPrefix(text, "### ✅ kmsharness: all 1 passed") || strings.Contains(text, "❌") {
 		t.Errorf("a good run:\n%s", text)
 	}
-	if text := summary().Markdown(""); !strings.HasPrefix(text, "### ❌ kmsharness: no scenario ran") {
+	if text := summary().Markdown(""); !strings.HasPrefix(text, "### ❌ kmsharness: No scenario ran") {
 		t.Errorf("an empty run:\n%s", text)
 	}
 }

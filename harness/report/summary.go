@@ -39,13 +39,15 @@ const (
 	ExitCouldNotRun = 2
 )
 
-// ExitCode is 1 if a scenario failed, else 2 if one could not run, is inconclusive or was interrupted, else 1 if none ran at all, else 0: a
-// limit of the time accepts that not every scenario is begun.
+// ExitCode is 1 if a scenario failed, else 2 if one could not run, is inconclusive or was interrupted, or none was begun, else 1 if there was none
+// to begin, else 0: a limit of the time accepts that not every scenario is begun.
 func (s Summary) ExitCode() int {
 	switch {
 	case s.Count(result.Failed) > 0:
 		return ExitFailed
 	case s.Count(result.CouldNotRun)+s.Count(result.Inconclusive)+s.Count(result.Interrupted) > 0:
+		return ExitCouldNotRun
+	case s.ran() == 0 && s.Count(result.NotBegun) > 0:
 		return ExitCouldNotRun
 	case s.ran() == 0:
 		return ExitFailed
@@ -54,14 +56,34 @@ func (s Summary) ExitCode() int {
 	}
 }
 
-// Line is the last line of an invocation. What could not run counts as failed: nobody should take it for a pass.
+// Line is the last line of an invocation.
 func (s Summary) Line() string {
-	return fmt.Sprintf("e2e: %d passed, %d failed, %d not supported%s on %s in %s", s.Count(result.Passed),
-		s.Count(result.Failed)+s.Count(result.CouldNotRun), s.Count(result.NotSupported), s.Rarely(), s.backend(), round(s.Took))
+	return fmt.Sprintf("e2e: %s on %s in %s", s.Counts(), s.backend(), round(s.Took))
 }
 
-// Rarely are the counts that most runs have none of, each behind a comma.
-func (s Summary) Rarely() string {
+// Counts is how many scenarios came to each status.
+func (s Summary) Counts() string {
+	return fmt.Sprintf("%d passed, %d failed, %d not supported%s", s.Count(result.Passed), s.Count(result.Failed), s.Count(result.NotSupported), s.rarely())
+}
+
+// nothingJudged says why no scenario was judged; empty if one was.
+func (s Summary) nothingJudged() string {
+	could, ended := s.Count(result.CouldNotRun), s.Count(result.Interrupted)+s.Count(result.NotBegun)
+	switch {
+	case s.ran() > 0:
+		return ""
+	case could > 0:
+		return fmt.Sprintf("No scenario was judged: %d could not run, for the reasons above.", could)
+	case ended > 0:
+		return "No scenario was judged: the run ended before."
+	case len(s.Results) > 0:
+		return "No scenario ran, which is a failure: the backend supports none of those that were selected."
+	}
+	return "No scenario ran, which is a failure: none was selected. Look at the files or labels."
+}
+
+// rarely are the counts that most runs have none of, each behind a comma.
+func (s Summary) rarely() string {
 	again, house := 0, 0
 	for _, r := range s.Results {
 		if r.JudgedAgain {
@@ -75,7 +97,7 @@ func (s Summary) Rarely() string {
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{s.Count(result.Inconclusive), "INCONCLUSIVE"}, {s.Count(result.Interrupted), "interrupted"}, {s.Count(result.NotBegun), "NOT BEGUN"}, {again, "judged again"}, {house, "with house rules not kept"}} {
+	}{{s.Count(result.CouldNotRun), "COULD NOT RUN"}, {s.Count(result.Inconclusive), "INCONCLUSIVE"}, {s.Count(result.Interrupted), "interrupted"}, {s.Count(result.NotBegun), "NOT BEGUN"}, {again, "judged again"}, {house, "with house rules not kept"}} {
 		if x.n > 0 {
 			text += fmt.Sprintf(", %d %s", x.n, x.what)
 		}

@@ -16,12 +16,18 @@ func (s Summary) WriteText(w io.Writer) error {
 	var b strings.Builder
 	s.table(&b)
 	for _, r := range s.sorted() {
+		if r.Status == result.NotBegun { // the table has its name, and all have one of two reasons
+			continue
+		}
 		if r.Status != result.Passed || r.JudgedAgain || len(r.Notes)+len(r.House) > 0 {
 			b.WriteString("\n" + r.Text())
 		}
 	}
-	if s.ran()+s.Count(result.Interrupted) == 0 {
-		b.WriteString("\nNo scenario ran: that is a failure. Look at the selection of files or labels and at what the backend supports.\n")
+	for _, reason := range s.notBegun() {
+		b.WriteString("\n" + reason + "\n")
+	}
+	if text := s.nothingJudged(); text != "" {
+		b.WriteString("\n" + text + "\n")
 	}
 	if waits := s.WaitsText(); waits != "" {
 		b.WriteString("\n" + waits + "\n")
@@ -52,4 +58,23 @@ func judgedText(r result.Result) string {
 		return "-"
 	}
 	return fmt.Sprintf("%d expectations, %d checks", r.Expectations, r.Checks)
+}
+
+// notBegun is a line for each reason why scenarios were not begun, with their names.
+func (s Summary) notBegun() (all []string) {
+	var reasons []string
+	names := map[string][]string{}
+	for _, r := range s.sorted() {
+		if r.Status == result.NotBegun {
+			reason := result.Indent(strings.Join(r.Reasons, "; "))
+			if names[reason] == nil {
+				reasons = append(reasons, reason)
+			}
+			names[reason] = append(names[reason], r.Scenario)
+		}
+	}
+	for _, reason := range reasons {
+		all = append(all, fmt.Sprintf("not begun, because %s: %s", reason, strings.Join(names[reason], ", ")))
+	}
+	return all
 }

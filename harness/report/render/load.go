@@ -47,8 +47,8 @@ func isRun(dir string) bool {
 }
 
 // load reads one run. The history is always judged again: what the page says is what this program finds. Only what no history can tell
-// is taken from the result that was saved, if there is one.
-func load(dir, out string) (page.Run, error) {
+// is taken from the result that was saved, if there is one. A run that cannot be read takes no other with it.
+func load(dir, out string) page.Run {
 	saved, err := result.ReadResult(filepath.Join(dir, result.ResultFile))
 	known := err == nil
 	r := page.Run{Result: saved, Files: files(dir, out)}
@@ -56,6 +56,10 @@ func load(dir, out string) (page.Run, error) {
 		r.Warnings = append(r.Warnings, "The saved result is not used: "+err.Error())
 	}
 	r.Result.Dir = dir
+	if !known && !errors.Is(err, fs.ErrNotExist) {
+		r.Result.Scenario, r.Result.Status, r.Result.Reasons = filepath.Base(dir), result.CouldNotRun, []string{err.Error()}
+		return r
+	}
 	events, err := history.ReadFile(filepath.Join(dir, result.HistoryFile))
 	switch {
 	case err == nil:
@@ -66,11 +70,11 @@ func load(dir, out string) (page.Run, error) {
 	default:
 		r.Result.Scenario, r.Result.Status, r.Result.Reasons = filepath.Base(dir), result.CouldNotRun, []string{err.Error()}
 	}
-	return r, nil
+	return r
 }
 
 // judge judges a history and draws its timeline.
-func judge(r page.Run, events []history.Event, known bool) (page.Run, error) {
+func judge(r page.Run, events []history.Event, known bool) page.Run {
 	verdict := check.Run(events)
 	fresh := ofHistory(events)
 	fresh.Judge(verdict, events)
@@ -86,7 +90,10 @@ func judge(r page.Run, events []history.Event, known bool) (page.Run, error) {
 		r.Result.Events, r.Result.Expectations, r.Result.Checks = fresh.Events, fresh.Expectations, fresh.Checks
 	}
 	r.Verdict = &verdict
-	return r, r.SetTimeline(page.NewTimeline(events, verdict, MaxEvents))
+	if err := r.SetTimeline(page.NewTimeline(events, verdict, MaxEvents)); err != nil {
+		r.Warnings = append(r.Warnings, "There is no timeline: "+err.Error())
+	}
+	return r
 }
 
 // ofHistory is what the heading of a history says of its run.

@@ -18,7 +18,9 @@ import (
 // Written says what was written, and what it says.
 type Written struct {
 	Page, Markdown string
-	Summary        report.Summary
+	// Summary and Coverage are also there if a file could not be written.
+	Summary  report.Summary
+	Coverage string
 }
 
 // Options of Write.
@@ -44,10 +46,7 @@ func Write(o Options) (Written, error) {
 			return Written{}, err
 		}
 		for _, sub := range below {
-			r, err := load(sub, o.Out)
-			if err != nil {
-				return Written{}, err
-			}
+			r := load(sub, o.Out)
 			r.Column = dir // until it is known which backends there are
 			runs = append(runs, r)
 		}
@@ -85,17 +84,18 @@ func write(o Options, runs []page.Run) (Written, error) {
 		out.Summary.Took = o.Took
 	}
 	p := page.Page{Runs: runs, Coverage: report.CoverageOf(verdicts(runs))}
+	out.Coverage = p.Coverage
 	var html bytes.Buffer
 	if err := p.Write(&html); err != nil {
-		return Written{}, err
+		return out, err
 	}
 	machine, err := report.NewMachine(out.Summary, p.Coverage, machineRuns(o.Out, runs), o.Statements).Encode()
 	if err != nil {
-		return Written{}, err
+		return out, err
 	}
 	for file, data := range map[string][]byte{out.Page: html.Bytes(), out.Markdown: []byte(out.Summary.Markdown(p.Coverage)), filepath.Join(o.Out, result.SummaryFile): machine} {
 		if err := result.Replace(file, data); err != nil {
-			return Written{}, fmt.Errorf("write the report: %w", err)
+			return out, fmt.Errorf("write the report: %w", err)
 		}
 	}
 	if o.JUnit && len(p.Columns()) <= 1 {
