@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-# auto picks the best backend this machine can run and says which.
+# auto is local: it needs no engine. kind is the closest to a real cluster: BACKEND=kind.
 BACKEND ?= auto
 # Ginkgo label filter, for example LABELS='area:plugin && !slow'. Empty: on local all but slow ones, on kind those with the label only-kind; all: everything.
 LABELS ?=

@@ -92,7 +92,7 @@ func Names() (names []string) {
 func Name(name string) (chosen, why string, err error) {
 	if name == "auto" {
 		e, _ := find(Default)
-		return e.name, "auto: " + e.about + "; for nodes in containers say " + kind.Name, nil
+		return e.name, "auto: " + e.about + "; the same on nodes in containers: make e2e BACKEND=" + kind.Name + ", or --backend " + kind.Name, nil
 	}
 	if e, ok := find(name); ok {
 		return e.name, e.about, nil
