@@ -24,21 +24,69 @@ type wireEntry struct {
 
 // EncodeMessage is the condition message of a report: one minified JSON array in the given order. Whatever the
 // entries hold, what it returns decodes again and keeps to the limits; it fails only for entries that no reporter
-// could mean (no keyID, the same keyID twice, more than MaxEntries, an unknown status).
+// could mean (no keyID, the same keyID twice, more than MaxEntries, an unknown status, keyIDs of thousands of bytes).
 func EncodeMessage(entries []Entry) (string, error) {
 	if err := validateEntries(entries); err != nil {
 		return "", fmt.Errorf("encode report: %w", err)
 	}
+	bounded := make([]Entry, len(entries))
+	for i, e := range entries {
+		bounded[i] = e.bounded()
+	}
+	message, err := encodeWithin(bounded)
+	if err != nil {
+		return "", fmt.Errorf("encode report: %w", err)
+	}
+	return message, nil
+}
+
+// encodeWithin encodes entries in at most MaxMessageBytes. If they have more, it changes them: each gets an equal share, in which its detail is cut first.
+func encodeWithin(entries []Entry) (string, error) {
+	message, err := encode(entries)
+	if err != nil || len(message) <= MaxMessageBytes {
+		return message, err
+	}
+	for i := range entries {
+		if entries[i], err = entries[i].within(MaxMessageBytes/len(entries) - 1); err != nil {
+			return "", err
+		}
+	}
+	if message, err = encode(entries); err == nil && len(message) > MaxMessageBytes {
+		return "", fmt.Errorf("%d bytes, at most %d are allowed", len(message), MaxMessageBytes)
+	}
+	return message, err
+}
+
+// within is e with a detail that fits in so many bytes of a message, and without a kekID for which there is still no room.
+func (e Entry) within(limit int) (Entry, error) {
+	for chars := MaxDetailChars / 2; ; chars /= 2 {
+		message, err := encode([]Entry{e})
+		switch {
+		case err != nil || len(message) <= limit:
+			return e, err
+		case chars >= minDetailChars:
+			e.Detail = SafeText(e.Detail, chars)
+		case e.KEKID != "":
+			e.KEKID = ""
+		default:
+			return e, nil // the sum is checked
+		}
+	}
+}
+
+// minDetailChars is what a detail is not cut below.
+const minDetailChars = 16
+
+func encode(entries []Entry) (string, error) {
 	wire := make([]wireEntry, len(entries))
 	for i, e := range entries {
-		e = e.bounded()
 		wire[i] = wireEntry{e.KeyID, e.KEKID, e.Status, FormatTime(e.LastChecked), e.Detail}
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // shorter, and the message is never HTML
 	if err := enc.Encode(wire); err != nil {
-		return "", fmt.Errorf("encode report: %w", err)
+		return "", err
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }

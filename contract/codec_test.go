@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -107,7 +108,7 @@ func TestMalformedMessages(t *testing.T) {
 		"year 10000 in UTC":   {entry(strings.Replace(good, "2026-05-08T12:34:56Z", "9999-12-31T23:59:59-01:00", 1)), "year 10000"},
 		"before 1970":         {entry(strings.Replace(good, "2026", "1969", 1)), "year 1969"},
 		"too many entries":    {"[" + strings.Repeat("{"+good+"},", MaxEntries) + "{" + good + "}]", "33 entries"},
-		"too long":            {strings.Repeat(" ", MaxMessageBytes+1), "at most 1048576 are read"},
+		"too long":            {strings.Repeat(" ", MaxMessageBytes+1), "at most 64512 are read"},
 		"hostile in an error": {entry(strings.Replace(good, "healthy", `a\nb\u001b[31m`, 1)), `status "a b [31m"`},
 	} {
 		_, err := DecodeMessage(tt.message)
@@ -136,7 +137,7 @@ func TestEncodeRefusesWhatNobodyCouldMean(t *testing.T) {
 }
 
 func TestLargestReportIsReadable(t *testing.T) {
-	entries := make([]Entry, MaxEntries)
+	entries := make([]Entry, 4) // with every field at its limit, and every character escaped
 	for i := range entries {
 		entries[i] = Entry{KeyID: strings.Repeat("\x01", MaxKeyIDChars-1) + string(rune('a'+i)), KEKID: strings.Repeat("\x01", MaxKEKIDBytes),
 			Status: StatusUnhealthy, LastChecked: checked, Detail: strings.Repeat("\U0001f511", MaxDetailChars)}
@@ -192,5 +193,37 @@ func BenchmarkDecodeMessage(b *testing.B) {
 		if _, err := DecodeMessage(message); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Whatever the plugins of a node say, its report keeps to its bytes in either form, and every plugin is in it.
+func TestReportKeepsToItsBytes(t *testing.T) {
+	for name, text := range map[string]string{"ASCII": "x", "escaped": "\"", "wide": "\U0001F600", "a control character": "\x01"} {
+		r := Report{Node: "cp-1"}
+		for i := range MaxEntries {
+			r.Entries = append(r.Entries, Entry{KeyID: strconv.Itoa(i), KEKID: strings.Repeat(text, MaxKEKIDBytes/len(text)), Status: StatusError,
+				LastChecked: checked, Detail: "d" + strings.Repeat(text, MaxDetailChars)})
+		}
+		message, err := EncodeMessage(r.Entries)
+		if err != nil || len(message) > MaxMessageBytes {
+			t.Errorf("%s: a message of %d bytes, %v", name, len(message), err)
+		}
+		back, err := DecodeMessage(message)
+		if err != nil || len(back) != MaxEntries || !strings.HasPrefix(back[MaxEntries-1].Detail, "d") {
+			t.Errorf("%s: reads back as %d entries, %v", name, len(back), err)
+		}
+		items, err := r.Typed(nil)
+		bytes := 0
+		for _, i := range items {
+			bytes += len(i.KeyID) + len(i.RemoteKeyID) + len(i.Detail)
+		}
+		if err != nil || len(items) != MaxEntries || bytes > MaxReportBytes {
+			t.Errorf("%s: %d items of %d bytes, %v", name, len(items), bytes, err)
+		}
+	}
+	two := []Entry{{KeyID: "1", Status: StatusError, LastChecked: checked, Detail: strings.Repeat("\U0001F600", MaxDetailChars)}, healthy("2", strings.Repeat("k", MaxKEKIDBytes))}
+	message, err := EncodeMessage(two)
+	if err != nil || len(message) < 4*MaxDetailChars+MaxKEKIDBytes {
+		t.Errorf("what fits is cut to %d bytes, %v", len(message), err)
 	}
 }

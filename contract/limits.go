@@ -15,9 +15,11 @@ const (
 	MaxTypedReports = 200
 	// MaxEntries bounds the plugins of one node in one report. Two is the most that a migration needs.
 	MaxEntries = 32
-	// MaxMessageBytes bounds a condition's message that a reader is willing to parse: MaxEntries entries with every
-	// field at its limit and every character escaped stay below it.
-	MaxMessageBytes = 1 << 20
+	// MaxReportBytes bounds what the report of one node occupies on the CR, in either form: status, reason and message of
+	// its condition, or the texts of its items. etcd refuses an object of more than 1.5 MiB, to every writer of it.
+	MaxReportBytes = 64 << 10
+	// MaxMessageBytes bounds a condition's message; the rest of MaxReportBytes is for status and reason.
+	MaxMessageBytes = MaxReportBytes - 1<<10
 	// MaxRollupMessageChars bounds a rollup's message; what does not fit is counted ("and N more").
 	MaxRollupMessageChars = 4096
 )

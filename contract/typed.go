@@ -35,11 +35,17 @@ func (r Report) Typed(lastKEKID map[string]string) ([]TypedReport, error) {
 	if err := validateEntries(r.Entries); err != nil {
 		return nil, fmt.Errorf("typed report of node %s: %w", r.Node, err)
 	}
-	out := make([]TypedReport, len(r.Entries))
+	entries := make([]Entry, len(r.Entries))
 	for i, e := range r.Entries {
-		e = e.bounded()
-		remote := firstNonEmpty(e.KEKID, boundedKEKID(lastKEKID[e.KeyID]), UnknownKEKID)
-		out[i] = TypedReport{r.Node, e.KeyID, typedStatus(e.Status), FormatTime(e.LastChecked), remote, e.Detail}
+		entries[i] = e.bounded()
+		entries[i].KEKID = firstNonEmpty(entries[i].KEKID, boundedKEKID(lastKEKID[e.KeyID]))
+	}
+	if _, err := encodeWithin(entries); err != nil { // as a message, items have no fewer bytes
+		return nil, fmt.Errorf("typed report of node %s: %w", r.Node, err)
+	}
+	out := make([]TypedReport, len(entries))
+	for i, e := range entries {
+		out[i] = TypedReport{r.Node, e.KeyID, typedStatus(e.Status), FormatTime(e.LastChecked), firstNonEmpty(e.KEKID, UnknownKEKID), e.Detail}
 	}
 	return out, nil
 }

@@ -20,15 +20,22 @@ func (r Removal) Empty() bool { return len(r.Nodes) == 0 && len(r.Conditions) ==
 
 // cleanup decides what goes. A report whose node (or KMS) was seen to go is removed at once. Any other orphan is
 // removed when it is stale, and not before: it was re-created by a reporter that is still shutting down, which would
-// only write it again, or its node is just not in the cache yet.
+// only write it again, or its node is just not in the cache yet. A report over its bounds is removed at once, whoever wrote it: it
+// may keep everybody else from writing.
 func cleanup(in Input, m Memory) Removal {
 	var out Removal
+	for name, report := range in.Observed.Reports {
+		if report.Oversized {
+			out.Nodes = append(out.Nodes, name)
+		}
+	}
 	for name, o := range m.orphans {
 		if o.evict || in.Now.After(o.staleAt(in.Observed.Reports[name], in.Interval)) {
 			out.Nodes = append(out.Nodes, name)
 		}
 	}
 	slices.Sort(out.Nodes)
+	out.Nodes = slices.Compact(out.Nodes)
 	if in.KMSActive {
 		return out
 	}

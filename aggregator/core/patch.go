@@ -44,10 +44,19 @@ func removeItems(cr map[string]any, path []string, matches func(map[string]any) 
 	for i, item := range slices.Backward(list(cr, path...)) {
 		if matches(item) {
 			at := fmt.Sprintf("%s/%d", pointer(path), i)
-			ops = append(ops, PatchOp{"test", at, item}, PatchOp{Op: "remove", Path: at})
+			ops = append(ops, unchanged(cr, at, item), PatchOp{Op: "remove", Path: at})
 		}
 	}
 	return ops
+}
+
+// unchanged tests an item. In place of one that is over the bounds of a report, it tests the version of cr: a patch may be no larger than 3 MiB.
+func unchanged(cr map[string]any, at string, item map[string]any) PatchOp {
+	version := (&unstructured.Unstructured{Object: cr}).GetResourceVersion()
+	if version != "" && len(text(item, "message"))+len(text(item, "reason"))+len(text(item, "status")) > contract.MaxReportBytes {
+		return PatchOp{"test", "/metadata/resourceVersion", version}
+	}
+	return PatchOp{"test", at, item}
 }
 
 // emptied is what has to go when the typed list loses its last item: the list, which may not be empty (minItems 1),

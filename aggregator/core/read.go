@@ -23,6 +23,8 @@ type Report struct {
 	Entries []contract.Entry
 	// Problems say why (a part of) the report could not be read, safe to print; empty for a well-formed report.
 	Problems []string
+	// Oversized is true for a report that no reporter may write: it leaves too little room on the CR for others.
+	Oversized bool
 	// Fingerprint changes when the stored report does, readable or not.
 	Fingerprint [sha256.Size]byte
 }

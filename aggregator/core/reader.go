@@ -21,6 +21,7 @@ type known struct {
 	read     int // the last one that found anything
 	messages found[string]
 	items    found[contract.TypedReport]
+	bytes    [2]int // of the texts in either form
 	report   Report
 }
 
@@ -56,12 +57,16 @@ func (r *Reader) Read(cr map[string]any, op Operator) Observed {
 	out := Observed{Conditions: r.readConditions(cr)}
 	for _, c := range out.Conditions {
 		if node, ok := contract.NodeOfCondition(c.Type); ok {
-			r.node(node).messages.add(c.Message)
+			k := r.node(node)
+			k.messages.add(c.Message)
+			k.bytes[0] += len(c.Status) + len(c.Reason) + len(c.Message)
 		}
 	}
 	for _, item := range list(cr, op.TypedPath...) {
 		if t := typedItem(item); t.NodeName != "" {
-			r.node(t.NodeName).items.add(t)
+			k := r.node(t.NodeName)
+			k.items.add(t)
+			k.bytes[1] += len(t.KeyID) + len(t.RemoteKeyID) + len(t.Detail)
 		}
 	}
 	out.Reports = make(map[string]Report, len(r.nodes))
@@ -74,6 +79,7 @@ func (r *Reader) Read(cr map[string]any, op Operator) Observed {
 		if messages || items {
 			k.report = reportIn(k.messages.all, k.items.all)
 		}
+		k.report.Oversized = max(k.bytes[0], k.bytes[1]) > contract.MaxReportBytes || k.items.n > contract.MaxEntries
 		out.Reports[name] = k.report
 	}
 	return out
@@ -90,6 +96,7 @@ func (r *Reader) node(name string) *known {
 		k.read = r.reads
 		k.messages.begin()
 		k.items.begin()
+		k.bytes = [2]int{}
 	}
 	return k
 }

@@ -72,6 +72,7 @@ type values struct {
 	NodeNameExtra           string
 	AggregatorIdentity      string
 	MaxEntries              int    // plugins of a node
+	MaxReportBytes          int    // texts of a node's report
 	Health                  string // resource of the EncryptionHealth; empty unless reporters stream
 	HealthGroup             string
 	OperatorName            string
@@ -147,6 +148,7 @@ func Render(name string, o Options) ([]byte, error) {
 		NodeNameExtra:           contract.NodeNameExtra,
 		AggregatorIdentity:      contract.AggregatorIdentity,
 		MaxEntries:              contract.MaxEntries,
+		MaxReportBytes:          contract.MaxReportBytes,
 		Health:                  health, HealthGroup: contract.HealthGroup, OperatorName: cmp.Or(o.Operator, "kubeapiserver"),
 		ReporterFlows: contract.ReporterFlows, EndpointFlows: contract.EndpointFlows, Shared: o.Suffix != "",
 	})

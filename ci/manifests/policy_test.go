@@ -3,6 +3,7 @@ package manifests
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -74,19 +76,28 @@ func install(t *testing.T) *installed {
 
 // apply writes the condition of a node as a user, another one each time, and returns what the API server answers.
 func (in *installed) apply(as rest.ImpersonationConfig, node string) error {
+	return in.applyStatus(as, contract.FieldManager(node), conditionOf(node, "True", contract.ReporterConditionReason, time.Now().String()))
+}
+
+func conditionOf(node, status, reason, message string) map[string]any {
+	return map[string]any{"conditions": []any{map[string]any{
+		"type": contract.ConditionType(node), "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"}}}
+}
+
+// applyStatus applies what a field manager says, as a user.
+func (in *installed) applyStatus(as rest.ImpersonationConfig, manager string, status map[string]any) error {
 	config := rest.CopyConfig(in.config)
 	config.Impersonate = as
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeAPIServer", "status": map[string]any{"conditions": []any{map[string]any{
-		"type": contract.ConditionType(node), "status": "True", "reason": "AsExpected", "message": time.Now().String(), "lastTransitionTime": "2026-01-01T00:00:00Z"}}}})
+	body, err := json.Marshal(map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeAPIServer", "status": status})
 	if err != nil {
 		return err
 	}
 	force := true
-	_, err = client.Resource(operatorCR()).Patch(in.t.Context(), "cluster", types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: contract.FieldManager(node), Force: &force}, "status")
+	_, err = client.Resource(operatorCR()).Patch(in.t.Context(), "cluster", types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force}, "status")
 	return err
 }
 
@@ -167,5 +178,99 @@ func TestWrongPoliciesAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		in.settle(account("cp-1"), "cp-2", true)
+	}
+}
+
+// exceeds is what a reporter should not be able to write, and is; empty under a policy that bounds reports.
+func (in *installed) exceeds() (out []string) {
+	as := certificate("cp-1")
+	over := strings.Repeat("x", contract.MaxReportBytes)
+	items := func(detail string) map[string]any {
+		var list []any
+		for i := range contract.MaxEntries {
+			list = append(list, map[string]any{"nodeName": "cp-1", "keyID": strconv.Itoa(10 + i), "status": "Error", "remoteKeyID": strings.Repeat("k", 1022), "detail": detail, "lastCheckedTime": "2026-01-01T00:00:00Z"})
+		}
+		return map[string]any{"encryptionStatus": map[string]any{"healthReports": list}}
+	}
+	for _, c := range []struct {
+		name    string
+		status  map[string]any
+		allowed bool
+	}{
+		{"the longest message", conditionOf("cp-1", "True", "AsExpected", over[:contract.MaxMessageBytes]), true},
+		{"a longer message", conditionOf("cp-1", "True", "AsExpected", over), false},
+		{"a message of wide characters", conditionOf("cp-1", "True", "AsExpected", strings.Repeat("\U0001F600", 20000)), false},
+		{"a message that etcd would still take", conditionOf("cp-1", "True", "AsExpected", strings.Repeat(over, 20)), false},
+		{"a long reason", conditionOf("cp-1", "True", over, ""), false},
+		{"the longest items", items(strings.Repeat("d", 1024)), true},
+		{"items of wide characters", items(strings.Repeat("\U0001F600", 1024)), false},
+	} {
+		switch err := in.applyStatus(as, contract.FieldManager("cp-1"), c.status); {
+		case c.allowed && err != nil:
+			in.t.Errorf("%s: %v", c.name, err)
+		case !c.allowed && err == nil:
+			out = append(out, c.name)
+		case !c.allowed && !apierrors.IsForbidden(err):
+			in.t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if err := in.applyStatus(certificate("cp-2"), contract.FieldManager("cp-2"), conditionOf("cp-2", "True", "AsExpected", "")); err != nil {
+		in.t.Errorf("another reporter: %v", err)
+	}
+	return out
+}
+
+// What one reporter makes the API server store is bounded: it cannot fill the CR, which then nobody could write.
+func TestAReporterIsBounded(t *testing.T) {
+	in := install(t)
+	in.settle(certificate("cp-1"), "cp-2", true)
+	if got := in.exceeds(); len(got) > 0 {
+		t.Errorf("accepted %v", got)
+	}
+	policies := in.admin.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"})
+	good, err := policies.Get(t.Context(), "kms-health-reporter-kubeapiservers", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string][2]string{
+		"it has no bound of the condition": {"size(bytes(c.?message.orValue(''))) <=", "0 * size(bytes(c.?message.orValue(''))) <="},
+		"it counts characters":             {"size(bytes(c.?message.orValue('')))", "size(c.?message.orValue(''))"},
+		"it has no bound of the items":     {".sum() <=", ".sum() * 0 <="},
+	} {
+		spec := runtime.DeepCopyJSON(good.Object)["spec"].(map[string]any)
+		changed := false
+		for _, v := range spec["validations"].([]any) {
+			v := v.(map[string]any)
+			text := v["expression"].(string)
+			v["expression"] = strings.Replace(text, change[0], change[1], 1)
+			changed = changed || v["expression"] != text
+		}
+		if !changed {
+			t.Fatalf("%s: the policy does not have %s", name, change[0])
+		}
+		body, err := json.Marshal(map[string]any{"spec": spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := policies.Patch(t.Context(), good.GetName(), types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var got []string
+		if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+			got = in.exceeds()
+			return len(got) > 0, nil
+		}); err != nil {
+			t.Errorf("%s: nothing shows it", name)
+		}
+		t.Logf("%s: accepted %v", name, got)
+		body, _ = json.Marshal(map[string]any{"spec": good.Object["spec"]})
+		if _, err := policies.Patch(t.Context(), good.GetName(), types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+			return len(in.exceeds()) == 0, nil
+		}); err != nil {
+			t.Fatalf("the policy is not in force again: %v", err)
+		}
 	}
 }

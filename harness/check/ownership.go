@@ -279,8 +279,9 @@ func mayChange(v *Facts, c field, old, new snapshot) (allowed func(request) bool
 	// The aggregator can learn from its watch that the node is gone before whoever deleted the node has written it down.
 	configured := earliest(new.at.Add(v.tolerance()), v.complete.to)
 	needed := v.expectations.ofNode(c.node).covers(span{new.at.Add(-v.run.Timing.StaleBound() - v.tolerance()), latest(configured, new.at.Add(time.Nanosecond))})
+	needed = needed && !old.reports[c.node].oversized()
 	return func(r request) bool { return r.node == c.node || !r.ours() || r.aggregator() && !needed }, c.node,
-		"by the reporter of " + c.node + ", or by the aggregator once the node is gone"
+		"by the reporter of " + c.node + ", or by the aggregator once the node is gone, or if the report is larger than reports may be"
 }
 
 func shrank(old, new *report) bool {

@@ -20,6 +20,18 @@ type report struct {
 	foreign bool                   // written by somebody who is not the system under test
 }
 
+// oversized reports whether a report has more text than a reporter may write.
+func (r *report) oversized() bool {
+	condition, items := 0, 0
+	if c := r.cond; c != nil {
+		condition = len(c.Status) + len(c.Reason) + len(c.Message)
+	}
+	for _, t := range r.typed {
+		items += len(t.KeyID) + len(t.RemoteKeyID) + len(t.Detail)
+	}
+	return max(condition, items) > contract.MaxReportBytes || len(r.typed) > contract.MaxEntries
+}
+
 // reportChange is a new report of a node; rep is nil when it vanished.
 type reportChange struct {
 	at  time.Time

@@ -43,7 +43,7 @@ const (
 type Attempt struct {
 	// As is the node.
 	As string
-	// Method is the request's verb, or apply-condition, apply-rollup or stream.
+	// Method is the request's verb, or apply-condition, apply-entries, apply-rollup or stream.
 	Method string
 	// Certificate is what a stream shows; empty: that of the node's reporter.
 	Certificate string
@@ -54,6 +54,8 @@ type Attempt struct {
 	Node string
 	// Body is JSON or a mapping; nil: an empty change.
 	Body any
+	// Size is how many bytes of text the body of apply-condition or apply-entries has.
+	Size int
 	// Expect is AttemptDenied, AttemptAllowed or AttemptLimited.
 	Expect string
 	// Flow is the flow schema by which the API server must have classified the request; empty: any.
@@ -67,7 +69,7 @@ func (*Attempt) Verb() Verb { return VerbAttempt }
 
 func (a *Attempt) fields() []field {
 	return []field{required("as", oneNodeField(&a.As)), required("verb", keywordField(&a.Method, attemptVerbs()...)), optional("resource", textField(&a.Resource)),
-		optional("namespace", textField(&a.Namespace)), optional("name", textField(&a.Name)), optional("node", nodeField(&a.Node)), optional("body", anyField(&a.Body)),
+		optional("namespace", textField(&a.Namespace)), optional("name", textField(&a.Name)), optional("node", nodeField(&a.Node)), optional("body", anyField(&a.Body)), optional("size", sizeField(&a.Size)).doc("bytes of text, of apply-condition and apply-entries"),
 		required("expect", keywordField(&a.Expect, AttemptDenied, AttemptAllowed, AttemptLimited)),
 		optional("certificate", keywordField(&a.Certificate, CertificateNone, CertificateExpired, CertificateForged, CertificateForeign)).doc("of a stream; default that of the node's reporter"),
 		optional("flow", textField(&a.Flow)).doc("flow schema that must have classified it"), optional("flood", positiveField(&a.Flood)).doc("so long, from many clients at once")}
@@ -136,8 +138,17 @@ func (a *Attempt) History(node string, code codes.Code, text string) *history.At
 	return &history.Attempt{As: node, Certificate: a.Certificate, Node: a.Node, Code: code.String(), Message: contract.SafeText(text, 300)}
 }
 
+// Text is the message of the condition that apply-condition writes.
+func (a *Attempt) Text() string { return filled("[]", a.Size) }
+
+// sizeField is a number of bytes that fits into a request.
+func sizeField(p *int) value { return intField(p, 0, 2<<20) }
+
+// filled is a text of at least so many bytes.
+func filled(text string, size int) string { return text + strings.Repeat("x", max(0, size-len(text))) }
+
 func attemptVerbs() []string {
-	return strings.Fields("get list watch create update patch apply delete apply-condition apply-rollup stream")
+	return strings.Fields("get list watch create update patch apply delete apply-condition apply-entries apply-rollup stream")
 }
 
 func (a *Attempt) check(v *validation, at place) {
@@ -148,6 +159,8 @@ func (a *Attempt) check(v *validation, at place) {
 	switch {
 	case own && a.Resource != "":
 		v.add(at.at("resource"), "resource with verb %s, expected none", a.Method)
+	case a.Size > 0 && a.Method != "apply-condition" && a.Method != "apply-entries":
+		v.add(at.at("size"), "size with verb %s, expected apply-condition or apply-entries", a.Method)
 	case !own && a.Resource == "":
 		v.add(at, "verb %s without a resource, expected one such as secrets", a.Method)
 	}

@@ -11,6 +11,8 @@ type Condition struct {
 	// Manager is the field manager; empty: one that is nobody else's.
 	Manager string
 	Delete  bool
+	// Size is how many bytes Message is filled up to.
+	Size int
 }
 
 // Verb implements Action.
@@ -25,8 +27,12 @@ func (c *Condition) fields() []field {
 		}
 	}
 	return []field{required("type", textField(&c.Type)), optional("status", status), optional("reason", textField(&c.Reason)), optional("message", textField(&c.Message)),
+		optional("size", sizeField(&c.Size)).doc("bytes that the message is filled up to"),
 		optional("manager", textField(&c.Manager)), optional("delete", boolField(&c.Delete))}
 }
+
+// Text is the message.
+func (c *Condition) Text() string { return filled(c.Message, c.Size) }
 
 // Describe implements Action.
 func (c *Condition) Describe() string { return string(VerbCondition) + parameters(c) }
@@ -46,7 +52,7 @@ func (c *Condition) check(v *validation, at place) {
 	}
 	for _, f := range c.fields() {
 		switch f.name {
-		case "status", "reason", "message":
+		case "status", "reason", "message", "size":
 			if f.get() != nil {
 				v.add(at.at(f.name), "%s of a condition that is deleted, expected none", f.name)
 			}

@@ -23,6 +23,13 @@ func cleanups() []Mutant {
 			Subject: misdeciding(func(_ core.Input, d *core.Decision) { d.Remove = core.Removal{} }),
 		},
 		{
+			Name: "oversized-report-kept", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[5].expect"},
+			Mistake: "clean-up of nodes that are gone alone: a report that fills the CR stands for as long as its node does",
+			Subject: misdeciding(func(in core.Input, d *core.Decision) {
+				d.Remove.Nodes = slices.DeleteFunc(slices.Clone(d.Remove.Nodes), func(node string) bool { return in.Observed.Reports[node].Oversized })
+			}),
+		},
+		{
 			Name: "rollup-kept-after-kms", Scenario: "kms-disabled", Caught: []string{"NO-ORPHAN"},
 			Mistake: "an early return when KMS is not active: what the rollups said last stays, and may degrade a cluster that no longer has plugins",
 			Subject: misdeciding(func(_ core.Input, d *core.Decision) { d.Remove.Conditions = nil }),

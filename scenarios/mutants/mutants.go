@@ -107,7 +107,7 @@ func All() []Mutant {
 		of(Plugin, plugins(), providerPlugins(), aggregatedPlugins()),
 		of(Operator, switches(), aggregatedSwitches(), deciders(), starters()),
 		of(Lifecycle, lifecycles()),
-		of(Cluster, flowSchemas()),
+		of(Cluster, flowSchemas(), policies()),
 		processes())
 }
 

@@ -60,6 +60,10 @@ func identity() []Mutant {
 			Mistake: "an admission policy that goes by the name of the service account, which all reporters of a Deployment share: the token of one node is worth the entries of all",
 		},
 		{
+			Name: "policy-without-a-bound", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[0]"}, Subject: hook(sim.TestHooks{AnySize: true}),
+			Mistake: "an admission policy that says what a reporter may write, and not how much: one credential fills the CR, and etcd refuses every write of anybody",
+		},
+		{
 			Name: "degraded-suffix", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE", "CADENCE"},
 			Mistake: "a condition type that ends in Degraded, as an operator's usually do: the status syncer unites it into the ClusterOperator",
 			Subject: sending(conditioned(func(c object) { c["type"] = fmt.Sprint(c["type"], "Degraded") })),

@@ -14,7 +14,9 @@ import (
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 
+	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -79,9 +81,15 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 	verb := a.Method
 	switch verb {
 	case "apply-condition":
-		return st.applyAs(as, contract.ConditionType(orDefault(a.Node, as)))
+		return st.applyAs(as, conditionOf(a, contract.ConditionType(orDefault(a.Node, as))))
+	case "apply-entries":
+		op, err := core.OperatorByName(st.e.operator.flag)
+		if err != nil {
+			return apiRequest{}, err
+		}
+		return st.applyAs(as, operated.EntriesOf(op.TypedPath, as, a.Size, time.Now()))
 	case "apply-rollup":
-		return st.applyAs(as, contract.ConditionDegraded)
+		return st.applyAs(as, conditionOf(a, contract.ConditionDegraded))
 	}
 	r := apiRequest{path: resourcePath(a), query: url.Values{}, contentType: "application/json"}
 	switch verb {
@@ -104,7 +112,7 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 		r.query.Set("fieldManager", contract.FieldManager(as))
 		r.query.Set("force", "true")
 	default:
-		return r, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition or apply-rollup", verb)
+		return r, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition, apply-entries or apply-rollup", verb)
 	}
 	if r.method == http.MethodGet || r.method == http.MethodDelete {
 		return r, nil
@@ -114,11 +122,15 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 	return r, err
 }
 
-// applyAs applies one condition to the operator CR under the field manager of a node's reporter.
-func (st *statuses) applyAs(as, conditionType string) (apiRequest, error) {
-	body, err := json.Marshal(newObject("operator.openshift.io/v1", st.e.operator.kind, cluster, object{"status": object{"conditions": []any{object{
-		"type": conditionType, "status": "True", "reason": contract.ReporterConditionReason, "message": "[]",
-		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}}).Object)
+// conditionOf is a status with one condition.
+func conditionOf(a *scenario.Attempt, conditionType string) object {
+	return object{"conditions": []any{object{"type": conditionType, "status": "True", "reason": contract.ReporterConditionReason, "message": a.Text(),
+		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}
+}
+
+// applyAs applies a status to the operator CR under the field manager of a node's reporter.
+func (st *statuses) applyAs(as string, status object) (apiRequest, error) {
+	body, err := json.Marshal(newObject("operator.openshift.io/v1", st.e.operator.kind, cluster, object{"status": status}).Object)
 	r := st.e.operator.resource
 	return apiRequest{
 		method: http.MethodPatch, contentType: audit.ContentTypeApply, body: body,

@@ -40,7 +40,7 @@ func (st *statuses) condition(ctx context.Context, a *scenario.Condition) error 
 	if a.Delete {
 		delete(owned, kind)
 	} else {
-		owned[kind] = object{"type": kind, "status": a.Status, "reason": a.Reason, "message": a.Message,
+		owned[kind] = object{"type": kind, "status": a.Status, "reason": a.Reason, "message": a.Text(),
 			"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}
 	}
 	all := []any{}

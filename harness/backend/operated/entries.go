@@ -3,6 +3,8 @@ package operated
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -34,6 +36,16 @@ func EntryElsewhere(path []string, typed bool, node, keyID string, at time.Time)
 			"message": "edited by hand", "lastTransitionTime": contract.FormatTime(at)}}}
 	}
 	return nested(path, []any{map[string]any{"nodeName": node, "keyID": keyID, "status": "Unhealthy", "remoteKeyID": "kek-elsewhere", "lastCheckedTime": contract.FormatTime(at)}})
+}
+
+// EntriesOf is the status by which an apply writes as many typed entries of a node as its reporter may have, with size bytes of text.
+func EntriesOf(path []string, node string, size int, at time.Time) map[string]any {
+	text := strings.Repeat("\U0001F600", min(max(size/contract.MaxEntries/2/4, 1), contract.MaxDetailChars))
+	items := make([]any, contract.MaxEntries)
+	for i := range items {
+		items[i] = map[string]any{"nodeName": node, "keyID": strconv.Itoa(i + 1), "status": "Error", "remoteKeyID": text, "detail": text, "lastCheckedTime": contract.FormatTime(at)}
+	}
+	return nested(path, items)
 }
 
 // nested is a status that has nothing but the list at path.

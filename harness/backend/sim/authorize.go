@@ -37,7 +37,7 @@ func (w *world) reporterMay(node string, r *request) bool {
 	case verbGet:
 		return r.subresource == ""
 	case verbPatch:
-		return r.subresource == "status" && r.contentType == audit.ContentTypeApply && (w.hooks.AnyToken && r.tokenNode != "" || onlyOwn(node, r) && !w.takesFromOthers(node, r))
+		return r.subresource == "status" && r.contentType == audit.ContentTypeApply && (w.hooks.AnyToken && r.tokenNode != "" || w.onlyOwn(node, r) && !w.takesFromOthers(node, r))
 	}
 	return false
 }
@@ -82,7 +82,7 @@ func (w *world) takesFromOthers(node string, r *request) bool {
 }
 
 // onlyOwn says whether an apply holds a node's entry and nothing else. What has another shape is refused like what is not JSON.
-func onlyOwn(node string, r *request) bool {
+func (w *world) onlyOwn(node string, r *request) bool {
 	o, err := r.object()
 	if err != nil {
 		return false
@@ -103,7 +103,21 @@ func onlyOwn(node string, r *request) bool {
 	// What is more than the whole list holds, the schema refuses before the policy is asked.
 	typed := max(len(lists[1]), len(lists[2]))
 	few := typed <= contract.MaxEntries || typed > contract.MaxTypedReports
-	return nothingElse(o.Object) && few && own(lists[0], "type", contract.ConditionType(node)) && own(lists[1], "nodeName", node) && own(lists[2], "nodeName", node)
+	small := w.hooks.AnySize || textBytes(lists[0], "status", "reason", "message") <= contract.MaxReportBytes &&
+		max(textBytes(lists[1], "keyID", "remoteKeyID", "detail"), textBytes(lists[2], "keyID", "remoteKeyID", "detail")) <= contract.MaxReportBytes
+	return nothingElse(o.Object) && few && small && own(lists[0], "type", contract.ConditionType(node)) && own(lists[1], "nodeName", node) && own(lists[2], "nodeName", node)
+}
+
+// textBytes is the length of the fields of items.
+func textBytes(items []any, names ...string) (n int) {
+	for _, item := range items {
+		fields, _ := item.(map[string]any)
+		for _, name := range names {
+			text, _ := fields[name].(string)
+			n += len(text)
+		}
+	}
+	return n
 }
 
 // nothingElse reports whether a status has the lists of reports and no other field.

@@ -38,7 +38,7 @@ func (st *statuses) condition(_ context.Context, a *scenario.Condition) error {
 	if a.Delete {
 		delete(owned, kind)
 	} else {
-		owned[kind] = st.conditionOf(kind, a.Status, a.Reason, a.Message)
+		owned[kind] = st.conditionOf(kind, a.Status, a.Reason, a.Text())
 	}
 	all := []any{}
 	for _, k := range slices.Sorted(maps.Keys(owned)) {
@@ -107,11 +107,14 @@ func (st *statuses) attempt(_ context.Context, a *scenario.Attempt) error {
 func (st *statuses) attemptOf(a *scenario.Attempt, as string) (request, error) {
 	own := request{verb: verbPatch, key: st.w.crKey(), subresource: "status", manager: contract.FieldManager(as), force: true, contentType: audit.ContentTypeApply}
 	report := func(kind string) []byte {
-		return st.crBody([]any{st.conditionOf(kind, "True", contract.ReporterConditionReason, "[]")})
+		return st.crBody([]any{st.conditionOf(kind, "True", contract.ReporterConditionReason, a.Text())})
 	}
 	switch verb := a.Method; verb {
 	case "apply-condition":
 		own.body = report(contract.ConditionType(orDefault(a.Node, as)))
+		return own, nil
+	case "apply-entries":
+		own.body = st.statusBody(operated.EntriesOf(st.w.operator.core.TypedPath, as, a.Size, st.w.k.Now()))
 		return own, nil
 	case "apply-rollup":
 		own.body = report(contract.ConditionDegraded)
@@ -119,7 +122,7 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (request, error) {
 	case verbGet, verbList, verbWatch, verbCreate, verbUpdate, verbDelete, verbPatch, "apply":
 		return attempted(a, verb, as)
 	default:
-		return request{}, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition or apply-rollup", verb)
+		return request{}, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition, apply-entries or apply-rollup", verb)
 	}
 }
 

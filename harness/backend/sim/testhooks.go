@@ -44,6 +44,8 @@ type TestHooks struct {
 	KeepCredential bool
 	// AnyToken lets the admission policy go by the service account of reporters alone: whatever its token says, each may write every entry.
 	AnyToken bool
+	// AnySize lets the admission policy accept a report of any size.
+	AnySize bool
 	// OneByOne lets a reporter ask its plugins one after another.
 	OneByOne bool
 	// Session takes the place of what a plugin decides about its lease.
