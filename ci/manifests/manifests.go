@@ -110,6 +110,15 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
+// EncryptionOperator is what encryption-operator needs in a cluster that has its namespaces.
+func EncryptionOperator() ([]*unstructured.Unstructured, error) {
+	text, err := files.ReadFile("operator-rbac.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return decode(text)
+}
+
 // rename adds a suffix to the name of an object, and to the names by which bindings refer to others.
 func rename(o *unstructured.Unstructured, suffix string) {
 	if suffix == "" {

@@ -5,22 +5,26 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
+	"github.com/kmsharness/kmsharness/ci/manifests"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
@@ -226,10 +230,29 @@ func start(t *testing.T) *world {
 			w.decided = *d
 		}}
 	w.must(operand.Prepare(ctx, options))
+	w.permit()
 	cluster := operand.New(options)
 	w.background(func(ctx context.Context) { cluster.Run(ctx) })
 	w.background(w.pods.report)
 	return w
+}
+
+// permit installs the permissions of the operator, and lets kubeconfig speak for nobody but it.
+func (w *world) permit() {
+	objects, err := manifests.EncryptionOperator()
+	w.must(err)
+	for _, o := range objects {
+		r, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		_, err := w.dynamic.Resource(r).Namespace(o.GetNamespace()).Create(w.Context(), o, metav1.CreateOptions{})
+		w.must(err)
+	}
+	config, err := clientcmd.LoadFromFile(w.kubeconfig)
+	w.must(err)
+	for _, user := range config.AuthInfos {
+		user.Impersonate = "system:serviceaccount:" + staticpods.OperatorNamespace + ":encryption-operator"
+	}
+	w.kubeconfig = filepath.Join(w.TempDir(), "operator.kubeconfig")
+	w.must(clientcmd.WriteToFile(*config, w.kubeconfig))
 }
 
 // background runs something until the test ends, or until end is called.
