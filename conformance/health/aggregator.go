@@ -11,7 +11,7 @@ import (
 func Aggregator() Suite {
 	return Suite{
 		Name:       "aggregator",
-		Checks:     slices.Concat(aggregatorRollup(), aggregatorFreshness(), aggregatorCleanup(), aggregatorWrites(), aggregatorLife(), aggregatorEndToEnd()),
+		Checks:     slices.Concat([]Check{runs("HA", "An aggregator")}, aggregatorRollup(), aggregatorFreshness(), aggregatorCleanup(), aggregatorWrites(), aggregatorLife(), aggregatorEndToEnd()),
 		Invariants: []check.Invariant{endsInTime(history.RoleAggregator)},
 	}
 }

@@ -3,9 +3,23 @@ package health
 import (
 	"strings"
 
+	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
+
+// runs is the check without which no other can show anything.
+func runs(prefix, subject string) Check {
+	return Check{
+		Check: conformance.Check{
+			ID: prefix + "-RUNS", Profile: conformance.Core, Title: "It runs until it is asked to end",
+			Rule:        subject + " does not end by itself, or runs again before a report is stale.",
+			Source:      sourceOwn,
+			Consequence: "The kubelet restarts it with growing delays, and what it should do is not done meanwhile.",
+		},
+		Claims: []Claim{invariant(check.NoExitID)}, Scenarios: []string{"steady-state"},
+	}
+}
 
 // endsInTimeID is the invariant of endsInTime.
 const endsInTimeID = "ENDS-IN-TIME"

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/conformance"
+	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/result"
 )
 
@@ -94,7 +95,7 @@ func (j *judgement) follows(i int, f finding) (cause, bool) {
 	if !ok || c.check == i {
 		return c, false
 	}
-	return c, f.Because != "" || f.step != "" || j.suite.Checks[i].EndToEnd
+	return c, f.Because != "" || f.step != "" || j.suite.Checks[i].EndToEnd || c.invariant == check.NoExitID
 }
 
 func (j *judgement) result(i int) conformance.Result {

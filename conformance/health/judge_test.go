@@ -150,8 +150,8 @@ func TestARefusedReportIsOneFinding(t *testing.T) {
 			t.Errorf("%s: %s: %s", id, r.Outcome, r.Reason)
 		}
 	}
-	if results[0].ID != "HR-ACCEPTED-TYPED" || len(of(results)) < 3 {
-		t.Errorf("%s comes first; not passed: %v", results[0].ID, of(results))
+	if results[1].ID != "HR-ACCEPTED-TYPED" || len(of(results)) < 3 { // after HR-RUNS, which passed
+		t.Errorf("%s comes first; not passed: %v", results[1].ID, of(results))
 	}
 }
 
@@ -191,6 +191,27 @@ func TestNothingJudgedIsNoPass(t *testing.T) {
 			if r.Outcome != c.outcome || !strings.Contains(r.Reason, c.reason) && !form {
 				t.Errorf("%s: %s: %s: %s", name, r.ID, r.Outcome, r.Reason)
 			}
+		}
+	}
+}
+
+// TestAnExitIsOneFinding: a subject that ends by itself fails one check, with its exit code, and all that follows is blocked.
+func TestAnExitIsOneFinding(t *testing.T) {
+	s := Reporter()
+	runs := all(s)
+	for i := range runs {
+		o := &runs[i]
+		o.violate(check.Violation{Invariant: check.NoExitID, At: at(1), Seen: "reporter/cp-1 ended by itself: exit code 3"})
+		o.violate(check.Violation{Invariant: "CADENCE", At: at(4), Seen: "the reporter of cp-1 wrote nothing for 5s while it could write"})
+		o.miss(Claim{Steps: []string{beforeSteps}}, false)
+	}
+	results := s.Judge(runs, false)
+	if results[0].ID != "HR-RUNS" || results[0].Outcome != conformance.Failed || !strings.Contains(results[0].Evidence.Response, "exit code 3") {
+		t.Errorf("first: %+v", results[0])
+	}
+	for _, r := range results[1:] {
+		if r.Outcome == conformance.Failed {
+			t.Errorf("%s failed, too: %+v", r.ID, r.Evidence)
 		}
 	}
 }

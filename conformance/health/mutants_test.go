@@ -16,6 +16,9 @@ import (
 // which TestMutantsAreCaught cannot run.
 func caught() map[string][]string {
 	return map[string][]string{
+		"HR-RUNS":                    {},
+		"HA-RUNS":                    {},
+		"HO-RUNS":                    {},
 		"HR-ACCEPTED-TYPED":          {"typed-kek-id-left-out", "typed-kek-id-empty", "typed-status-invented", "typed-time-left-out", "openshift-remote-key-id-left-out", "openshift-detail-as-it-came"},
 		"HR-ACCEPTED-CONDITION":      {},
 		"HR-FIRST-REPORT":            {"capital-ok", "version-of-the-draft"},
@@ -186,7 +189,7 @@ func tryMutant(t *testing.T, s health.Suite, m mutants.Mutant, must []string) {
 // withoutMutant are the checks that no subject in package mutants breaks by itself. TestEachClaimFailsItsCheckAlone shows them findings.
 func withoutMutant() []string {
 	return []string{
-		"HR-ACCEPTED-CONDITION", "HR-SOCKETS-CHANGED", "HR-TRUTHFUL", "HR-ANSWER-ERROR", "HR-ANSWER-KEY-ID-OVERSIZED",
+		"HR-RUNS", "HA-RUNS", "HO-RUNS", "HR-ACCEPTED-CONDITION", "HR-SOCKETS-CHANGED", "HR-TRUTHFUL", "HR-ANSWER-ERROR", "HR-ANSWER-KEY-ID-OVERSIZED",
 		"HR-TRANSITION-TIME-RESTART", "HR-TYPED-FORM", "HR-SIGTERM", "HR-SUCCESSOR", "HR-METRIC-HEALTHY",
 		"HR-METRIC-ERRORS", "HR-METRIC-DURATION", "HR-NO-FALSE-ALARM", "HA-ACCEPTED", "HA-HEALTHY",
 		"HA-ROLLUP", "HA-UNHEALTHY", "HA-ERROR", "HA-PROGRESSING-MIGRATION", "HA-CLEANUP-UNKNOWN-NODE",

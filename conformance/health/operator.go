@@ -5,6 +5,7 @@ import "github.com/kmsharness/kmsharness/conformance"
 // operatorRules are the rules for an operator.
 func operatorRules() []Check {
 	return []Check{
+		runs("HO", "The operator").in("operator-initial-configuration"),
 		{
 			Check: conformance.Check{
 				ID: "HO-READ-BEFORE-WRITE", Profile: conformance.Core, Title: "No key writes before all can read it",

@@ -25,7 +25,7 @@ const (
 func Reporter() Suite {
 	return Suite{
 		Name:       "reporter",
-		Checks:     slices.Concat(reporterAccepted(), reporterEmission(), reporterProbes(), reporterAnswers(), reporterForm(), reporterWrites(), reporterLife(), reporterMetrics(), reporterEndToEnd()),
+		Checks:     slices.Concat([]Check{runs("HR", "A reporter")}, reporterAccepted(), reporterEmission(), reporterProbes(), reporterAnswers(), reporterForm(), reporterWrites(), reporterLife(), reporterMetrics(), reporterEndToEnd()),
 		Invariants: []check.Invariant{endsInTime(history.RoleReporter)},
 	}
 }

@@ -645,6 +645,12 @@ func knownBad() []known {
 		{"reporter reads secrets", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "list", Resource: "secrets"}, 200))},
 		{"reporter updates the CR", "LEAST-PRIVILEGE", "OWNERSHIP", extra(byReporter(history.Request{Verb: "update", Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", FieldManager: contract.FieldManager("cp-1")}, 200))},
 		{"reporter discovers", "LEAST-PRIVILEGE", "", extra(byReporter(history.Request{Verb: "get"}, 200))},
+		{"a reporter exits", "NO-EXIT", "CADENCE STALE-UNKNOWN", plain(func(w *world) {
+			w.at(12*sec, func(w *world) {
+				w.rep["cp-2"].running = false
+				w.record("backend", &history.Process{Role: history.RoleReporter, Node: "cp-2", State: history.ProcessExited, Detail: "exit code 3", Output: "no such\nflag"})
+			})
+		})},
 		{"a plugin logs what it encrypts", "NOTHING-SECRET", "", extra(&history.Secrecy{Log: "journal/cp-1/1", Lines: 7, Values: 1, Object: "secrets/ns/a", What: "value", Form: "hex"})},
 		{"a key_id comes back", "KEY-ID-STABLE", "", plain(func(w *world) {
 			w.at(12*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-2" }).at(15*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-1" })

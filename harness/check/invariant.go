@@ -92,7 +92,7 @@ func (f *Finding) measure(name string, value any) {
 // Invariants are all invariants, in the order in which they are shown.
 func Invariants() []Invariant {
 	return []Invariant{
-		accepted(), falseHealthy(), falseAlarm(), detection(), recovery(), staleUnknown(), absenceIsNotBroken(), noOrphan(),
+		noExit(), accepted(), falseHealthy(), falseAlarm(), detection(), recovery(), staleUnknown(), absenceIsNotBroken(), noOrphan(),
 		noResurrection(), ownership(), monotonic(), freshOnly(), cadence(), truthfulProbe(), format(), rollupTruth(),
 		quiet(), union(), convergence(), uid(), noDataLoss(), switchOrder(), operatorConvergence(), leastPrivilege(), streamTruth(), keyIDStable(), nothingSecret(), noForgedExcuse(), nothingRan(),
 	}

@@ -21,10 +21,7 @@ func notes(v *Facts) []string {
 			all = append(all, "expectation "+x.ID+" was not judged: it assumes "+quoted(x.Given)+", which was never true")
 		}
 	}
-	watched := watchedRoles()
-	if !v.run.Plugin.IsZero() {
-		watched = append(watched, history.RolePlugin)
-	}
+	watched := append(v.rolesUnderTest(), history.RoleAPIServer)
 	for n := range v.events {
 		e := &v.events[n]
 		if text, node := death(*e, watched); text != "" && v.complete.has(e.At) && !asked(v, node, e.At) && !v.processes.revising(node).has(e.At) {
@@ -51,11 +48,6 @@ func death(e history.Event, watched []string) (text, node string) {
 		return fmt.Sprintf("%s ended by itself (%s)", name, quoted(p.Detail)), p.Node
 	}
 	return name + " ended by itself", p.Node
-}
-
-// watchedRoles end only when told to. A fake plugin may be told by a fault, and etcd is no part of what is tested.
-func watchedRoles() []string {
-	return []string{history.RoleAPIServer, history.RoleReporter, history.RoleAggregator, history.RoleOperator}
 }
 
 // watchedContainer: of a node, or of a pod the containers of the same roles. Plugins' are named after them, and so is etcd's.

@@ -36,7 +36,7 @@ type layerRow struct {
 // causalOrder has a row for each layer. An invariant in no row, which a caller has of its own, is in layerDerived.
 func causalOrder() [layers]layerRow {
 	return [layers]layerRow{
-		layerExited:   {nil, layerRefused},
+		layerExited:   {[]string{NoExitID}, layerRefused},
 		layerRefused:  {[]string{AcceptedID, "LEAST-PRIVILEGE"}, layerAnswered},
 		layerWritten:  {[]string{"OWNERSHIP", "FORMAT"}, layerShown},
 		layerAnswered: {[]string{"TRUTHFUL-PROBE"}, layerShown},

@@ -200,6 +200,8 @@ type Process struct {
 	PID       int    `json:"pid,omitempty"`
 	State     string `json:"state"`
 	Detail    string `json:"detail,omitempty"`
+	// Output is the last of what a process wrote that ended by itself, as far as it is known.
+	Output string `json:"output,omitempty"`
 }
 
 // States of a link.

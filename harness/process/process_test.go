@@ -44,7 +44,7 @@ func (j *journal) String() string {
 	defer j.mu.Unlock()
 	var all []string
 	for _, c := range j.changes {
-		all = append(all, fmt.Sprintf("%s/%s", c.State, c.Cause))
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s/%s %s", c.State, c.Cause, c.Output)))
 	}
 	return strings.Join(all, " ")
 }
@@ -112,9 +112,9 @@ func TestEnds(t *testing.T) {
 		want         process.Exit
 		journal      string
 	}{
-		{"exits", "echo up; exit 3", nil, process.Exit{Code: 3, Cause: process.CauseCrash}, "running/start exited/crash"},
+		{"exits", "echo up; exit 3", nil, process.Exit{Code: 3, Cause: process.CauseCrash}, "running/start exited/crash up"},
 		{"crashes", "echo up; kill -SEGV $$", nil,
-			process.Exit{Code: -1, Signal: syscall.SIGSEGV, Cause: process.CauseCrash}, "running/start exited/crash"},
+			process.Exit{Code: -1, Signal: syscall.SIGSEGV, Cause: process.CauseCrash}, "running/start exited/crash up"},
 		{"stops", "trap 'exit 0' TERM; sleep 100 & echo up; wait",
 			func(p *process.Process) error { return p.Stop(context.Background()) },
 			process.Exit{Cause: process.CauseStop}, "running/start exited/stop"},

@@ -44,17 +44,20 @@ func (p *Process) WaitReady(ctx context.Context, every time.Duration, probe Prob
 			continue
 		}
 		if exit, ended := p.Exit(); ended { // which ends ctx as well
-			return fmt.Errorf("%s ended before it was ready: %v; the end of %s:\n%s", p.Name(), exit, p.LogFile(), p.tail())
+			return fmt.Errorf("%s ended before it was ready: %v; the end of %s:\n%s", p.Name(), exit, p.LogFile(), p.tail(tailBytes))
 		}
 		return fmt.Errorf("%s is not ready: %w; last probe: %w; see %s", p.Name(), context.Cause(ctx), last, p.LogFile())
 	}
 }
 
-// tailBytes is enough for the fatal lines of a Kubernetes component, and still readable in a terminal.
-const tailBytes = 2048
+// tailBytes is enough for the fatal lines of a Kubernetes component, and still readable in a terminal; crashBytes for the last lines of a program.
+const (
+	tailBytes  = 2048
+	crashBytes = 400
+)
 
 // tail is the end of the log from the beginning of a line.
-func (p *Process) tail() string {
+func (p *Process) tail(most int64) string {
 	f, err := os.Open(p.LogFile())
 	if err != nil {
 		return err.Error()
@@ -64,11 +67,11 @@ func (p *Process) tail() string {
 	if err != nil {
 		return err.Error()
 	}
-	text := make([]byte, min(size, tailBytes))
+	text := make([]byte, min(size, most))
 	if _, err := f.ReadAt(text, size-int64(len(text))); err != nil {
 		return err.Error()
 	}
-	if i := bytes.IndexByte(text, '\n'); size > tailBytes && i >= 0 {
+	if i := bytes.IndexByte(text, '\n'); size > most && i >= 0 && i < len(text)-1 {
 		text = text[i+1:]
 	}
 	return string(text)

@@ -38,6 +38,8 @@ type Change struct {
 	Cause Cause
 	// Exit is set when State is Exited.
 	Exit *Exit
+	// Output is the end of its log, if it has crashed and has one.
+	Output string
 }
 
 // Exit is how a process ended.

@@ -51,5 +51,9 @@ func (p *Process) notify(state State, cause Cause, exit *Exit) {
 	}
 	s.notify.Lock()
 	defer s.notify.Unlock()
-	s.opts.OnChange(Change{Time: s.opts.Now(), Name: p.Name(), PID: p.PID(), State: state, Cause: cause, Exit: exit})
+	change := Change{Time: s.opts.Now(), Name: p.Name(), PID: p.PID(), State: state, Cause: cause, Exit: exit}
+	if cause == CauseCrash && p.LogFile() != "" {
+		change.Output = p.tail(crashBytes)
+	}
+	s.opts.OnChange(change)
 }

@@ -76,7 +76,7 @@ func (h *Host) changed(c process.Change) {
 	}
 	identity.PID, identity.State = c.PID, c.HistoryState()
 	if c.Exit != nil {
-		identity.Detail = c.Exit.String()
+		identity.Detail, identity.Output = c.Exit.String(), c.Output
 	}
 	listener(c.Time, &identity)
 }
