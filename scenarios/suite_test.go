@@ -108,7 +108,7 @@ var _ = SynchronizedBeforeSuite(func() {
 		return
 	}
 	selected := types.MustParseLabelFilter(GinkgoLabelFilter()) // Ginkgo has accepted it
-	all := slices.DeleteFunc(catalogue(), func(s *scenario.Scenario) bool { return !selected(labels(s)) })
+	all := slices.DeleteFunc(catalogue(), func(s *scenario.Scenario) bool { return !selected(scenarios.Labels(s)) })
 	Expect(engine.Announce(booted, all, engine.Execution{Out: settings.out, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Seed: settings.seed}})).To(Succeed())
 }, func() {
 	if booted == nil {
