@@ -32,6 +32,8 @@ type Plugin struct {
 	measured []string
 	// restarts counts how often the suite ended and started the plugin.
 	restarts int
+	// answered reports whether Status has answered after some start.
+	answered bool
 	// broken is the mode in which the check broke the KMS; empty: it did not.
 	broken string
 	// steady has the modes in which Status stays "ok".

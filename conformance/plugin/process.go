@@ -78,7 +78,9 @@ func (p *Plugin) WaitReady(ctx context.Context) error {
 			return err
 		}
 		p.conn.ResetConnectBackoff()
-		if _, err := p.Status(ctx); err != nil && gone(err) {
+		_, err := p.Status(ctx)
+		p.answered = p.answered || err == nil
+		if err != nil && gone(err) {
 			return err
 		}
 		return nil

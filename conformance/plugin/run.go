@@ -82,7 +82,7 @@ func Open(ctx context.Context, subject Subject, o Options) (*Session, error) {
 		watching.Wait()
 		end()
 	}
-	return &Session{plugin: p, options: o, has: p.capabilities(ctx, subject), outcomes: map[string]conformance.Outcome{}, close: closeAll}, nil
+	return &Session{plugin: p, options: o, has: p.capabilities(ctx, subject), answers: p.answered, outcomes: map[string]conformance.Outcome{}, close: closeAll}, nil
 }
 
 // Close ends the plugin if the session started it.
