@@ -47,6 +47,8 @@ func TestLineAndExitCode(t *testing.T) {
 	p, f, n, c, u, x, i := result.Passed, result.Failed, result.NotSupported, result.CouldNotRun, result.NotBegun, result.Inconclusive, result.Interrupted
 	again := summary(p, p, x)
 	again.Results[0].JudgedAgain, again.Results[2].JudgedAgain = true, true
+	rooted := summary(p, n, n)
+	rooted.Results[1].Reasons = []string{"a port below 1024, which needs root"}
 	tests := []struct {
 		s    report.Summary
 		line string
@@ -58,7 +60,7 @@ func TestLineAndExitCode(t *testing.T) {
 		{summary(p, c), "e2e: 1 passed, 0 failed, 0 not supported, 1 COULD NOT RUN on local in 1m23s", 2},
 		{summary(), "e2e: 0 passed, 0 failed, 0 not supported on local in 1m23s", 1},
 		{summary(n), "e2e: 0 passed, 0 failed, 1 not supported on local in 1m23s", 1},
-		{summary(p, u, u), "e2e: 1 passed, 0 failed, 0 not supported, 2 NOT BEGUN on local in 1m23s", 0},
+		{summary(p, u, u), "e2e: 1 passed, 0 failed, 0 not supported, 2 NOT BEGUN on local in 1m23s", 2},
 		{summary(f, u), "e2e: 0 passed, 1 failed, 0 not supported, 1 NOT BEGUN on local in 1m23s", 1},
 		{summary(p, x), "e2e: 1 passed, 0 failed, 0 not supported, 1 INCONCLUSIVE on local in 1m23s", 2},
 		{summary(x), "e2e: 0 passed, 0 failed, 0 not supported, 1 INCONCLUSIVE on local in 1m23s", 2},
@@ -66,6 +68,9 @@ func TestLineAndExitCode(t *testing.T) {
 		{summary(p, f, x, i, i, u), "e2e: 1 passed, 1 failed, 0 not supported, 1 INCONCLUSIVE, 2 interrupted, 1 NOT BEGUN on local in 1m23s", 1},
 		{again, "e2e: 2 passed, 0 failed, 0 not supported, 1 INCONCLUSIVE, 2 judged again on local in 1m23s", 2},
 		{summary(u), "e2e: 0 passed, 0 failed, 0 not supported, 1 NOT BEGUN on local in 1m23s", 2},
+		{summary(p, p, p, p, p, p, p, p, p, u, n), "e2e: 9 passed, 0 failed, 1 not supported, 1 NOT BEGUN on local in 1m23s", 0},
+		{summary(p, p, p, p, p, p, p, p, u, n), "e2e: 8 passed, 0 failed, 1 not supported, 1 NOT BEGUN on local in 1m23s", 2},
+		{rooted, "e2e: 1 passed, 0 failed, 2 not supported (1: needs root) on local in 1m23s", 0},
 	}
 	for _, tt := range tests {
 		if tt.s.Line() != tt.line || tt.s.ExitCode() != tt.code {

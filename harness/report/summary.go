@@ -39,15 +39,18 @@ const (
 	ExitCouldNotRun = 2
 )
 
-// ExitCode is 1 if a scenario failed, else 2 if one could not run, is inconclusive or was interrupted, or none was begun, else 1 if there was none
-// to begin, else 0: a limit of the time accepts that not every scenario is begun.
+// mayWait is the part of the scenarios that a limit of the time may leave not begun, as one of so many.
+const mayWait = 10
+
+// ExitCode is 1 if a scenario failed, else 2 if one could not run, is inconclusive or was interrupted, or more than one in mayWait was not begun,
+// else 1 if there was none to begin, else 0.
 func (s Summary) ExitCode() int {
 	switch {
 	case s.Count(result.Failed) > 0:
 		return ExitFailed
 	case s.Count(result.CouldNotRun)+s.Count(result.Inconclusive)+s.Count(result.Interrupted) > 0:
 		return ExitCouldNotRun
-	case s.ran() == 0 && s.Count(result.NotBegun) > 0:
+	case s.Count(result.NotBegun)*mayWait > len(s.Results)-s.Count(result.NotSupported):
 		return ExitCouldNotRun
 	case s.ran() == 0:
 		return ExitFailed
@@ -63,7 +66,21 @@ func (s Summary) Line() string {
 
 // Counts is how many scenarios came to each status.
 func (s Summary) Counts() string {
-	return fmt.Sprintf("%d passed, %d failed, %d not supported%s", s.Count(result.Passed), s.Count(result.Failed), s.Count(result.NotSupported), s.rarely())
+	return fmt.Sprintf("%d passed, %d failed, %d not supported%s%s", s.Count(result.Passed), s.Count(result.Failed), s.Count(result.NotSupported), s.needRoot(), s.rarely())
+}
+
+// needRoot counts the scenarios that the same backend runs for root: an ordinary runner leaves them out.
+func (s Summary) needRoot() string {
+	n := 0
+	for _, r := range s.Results {
+		if r.Status == result.NotSupported && slices.ContainsFunc(r.Reasons, func(s string) bool { return strings.HasSuffix(s, "needs root") }) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d: needs root)", n)
 }
 
 // nothingJudged says why no scenario was judged; empty if one was.
