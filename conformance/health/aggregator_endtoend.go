@@ -35,6 +35,6 @@ func aggregatorEndToEnd() []Check {
 			EndToEnd: true, Claims: []Claim{invariant("FALSE-ALARM"), steps("steady-state")},
 			Scenarios: []string{"steady-state"},
 		},
-		otherRules("HA", "an aggregator", "TRUTHFUL-PROBE", "FORMAT", "CADENCE", "MONOTONIC", "FRESH-ONLY", "LEAST-PRIVILEGE", "UID", "NO-DATA-LOSS", "SWITCH-ORDER", "OPERATOR-CONVERGENCE", "STREAM-TRUTH", "KEY-ID-STABLE", "NOTHING-SECRET", "NOTHING-RAN"),
+		otherRules("HA", "an aggregator", "TRUTHFUL-PROBE", "FORMAT", "CADENCE", "MONOTONIC", "FRESH-ONLY", "LEAST-PRIVILEGE", "UID", "NO-DATA-LOSS", "SWITCH-ORDER", "OPERATOR-CONVERGENCE", "STREAM-TRUTH", "KEY-ID-STABLE", "NOTHING-SECRET", "NO-FORGED-EXCUSE", "NOTHING-RAN"),
 	}
 }

@@ -167,6 +167,6 @@ func operatorRules() []Check {
 			Scenarios: []string{"operator-node-added-during-a-switch"},
 		},
 		otherRules("HO", "the operator", "ACCEPTED", "FALSE-HEALTHY", "FALSE-ALARM", "DETECTION", "RECOVERY", "STALE-UNKNOWN", "ABSENCE-IS-NOT-BROKEN", "NO-ORPHAN", "NO-RESURRECTION", "OWNERSHIP", "MONOTONIC",
-			"FRESH-ONLY", "CADENCE", "TRUTHFUL-PROBE", "FORMAT", "ROLLUP-TRUTH", "QUIET", "UNION", "CONVERGENCE", "UID", "LEAST-PRIVILEGE", "STREAM-TRUTH", "KEY-ID-STABLE", "NOTHING-SECRET", "NOTHING-RAN").in("operator-initial-configuration"),
+			"FRESH-ONLY", "CADENCE", "TRUTHFUL-PROBE", "FORMAT", "ROLLUP-TRUTH", "QUIET", "UNION", "CONVERGENCE", "UID", "LEAST-PRIVILEGE", "STREAM-TRUTH", "KEY-ID-STABLE", "NOTHING-SECRET", "NO-FORGED-EXCUSE", "NOTHING-RAN").in("operator-initial-configuration"),
 	}
 }

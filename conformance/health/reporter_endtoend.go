@@ -32,7 +32,7 @@ func reporterEndToEnd() []Check {
 			},
 			EndToEnd: true, Claims: []Claim{invariant("FALSE-ALARM"), steps("steady-state")}, Scenarios: []string{"steady-state"},
 		},
-		otherRules("HR", "a reporter", "STALE-UNKNOWN", "ABSENCE-IS-NOT-BROKEN", "NO-ORPHAN", "ROLLUP-TRUTH", "QUIET", "UNION", "CONVERGENCE", "UID", "NO-DATA-LOSS", "SWITCH-ORDER", "OPERATOR-CONVERGENCE", "STREAM-TRUTH", "KEY-ID-STABLE", "NOTHING-SECRET", "NOTHING-RAN"),
+		otherRules("HR", "a reporter", "STALE-UNKNOWN", "ABSENCE-IS-NOT-BROKEN", "NO-ORPHAN", "ROLLUP-TRUTH", "QUIET", "UNION", "CONVERGENCE", "UID", "NO-DATA-LOSS", "SWITCH-ORDER", "OPERATOR-CONVERGENCE", "STREAM-TRUTH", "KEY-ID-STABLE", "NOTHING-SECRET", "NO-FORGED-EXCUSE", "NOTHING-RAN"),
 	}
 }
 

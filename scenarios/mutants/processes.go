@@ -41,6 +41,11 @@ func processes() []Mutant {
 			Scenario: "reporter-restarted-quickly", Caught: []string{"CADENCE"},
 		},
 		{
+			Name: "ends-at-once", Family: Reporter, Program: "mutant-reporter", Args: "--mutation ends-at-once" + reporterArgs,
+			Mistake:  "a reporter that ends before its first report, as by a panic, and that nothing starts again",
+			Scenario: "plugin-hangs", Caught: []string{"NO-EXIT"},
+		},
+		{
 			Name: "rejected-apply", Family: Reporter, Program: "mutant-reporter", Args: "--mutation rejected-apply" + reporterArgs,
 			Mistake:  "a reporter of the typed form that has no remoteKeyID for a plugin which never answered and leaves it empty, so that the API server rejects the whole apply and nobody learns of the failure",
 			Scenario: "typed-failure-from-the-first-tick", Caught: []string{"ACCEPTED", "CADENCE"},

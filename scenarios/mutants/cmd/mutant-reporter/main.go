@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -19,6 +20,7 @@ import (
 // mutations are the mistakes by name, each made for the flags of one reporter.
 func mutations() map[string]func(options.Options) (reporter.Change, error) {
 	return map[string]func(options.Options) (reporter.Change, error){
+		"ends-at-once":              endAtOnce,
 		"write-on-change":           onChangesOnly,
 		"rejected-apply":            sendWhatItGot,
 		"no-rpc-deadline":           withoutDeadline,
@@ -27,6 +29,12 @@ func mutations() map[string]func(options.Options) (reporter.Change, error) {
 		"token-read-by-the-minute":  readTokenByTheMinute,
 	}
 }
+
+// errAtOnce is the last output of a reporter that ends by itself.
+var errAtOnce = errors.New("open /var/run/kmsplugin: permission denied")
+
+// endAtOnce is a reporter that does not come to its first round.
+func endAtOnce(options.Options) (reporter.Change, error) { return nil, errAtOnce }
 
 func main() { os.Exit(run(os.Args[1:])) }
 
