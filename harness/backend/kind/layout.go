@@ -113,8 +113,10 @@ func (f podFiles) logs(prefix string) []live.LogDir {
 func (f podFiles) file(name string) string { return filepath.Join(f.dir, name) }
 func (f podFiles) in(name string) string   { return filepath.Join(f.seen, name) }
 
+// supervisorSocket is short: the path of a socket has at most 107 bytes, and the folder of a unit under test has its whole name already.
+func supervisorSocket(unit string) string { return strings.TrimSuffix(unit, suffixUnderTest) + ".sock" }
+
 // Names of files in a node's state folder, by the unit that they belong to.
-func supervisorSocket(unit string) string  { return unit + ".sock" }
 func controlSocket(keyID string) string    { return "ctl-" + keyID + ".sock" } // of the plugin's control API
 func commandFile(unit string) string       { return unit + ".json" }
 func supervisorJournal(unit string) string { return "supervisor-" + unit + ".jsonl" }
