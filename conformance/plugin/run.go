@@ -286,7 +286,7 @@ func (p *Plugin) excuse(result *conformance.Result, took time.Duration) {
 	if result.Outcome != conformance.Failed || !p.traffic.late.Load() {
 		return
 	}
-	if waited, explained := p.starved.explains(took); explained {
+	if waited, explained := p.starved.explains(result.ID, took); explained {
 		result.Outcome = conformance.Inconclusive
 		result.Reason = fmt.Sprintf("a process waited for a processor for %v of %v: %s", waited.Round(time.Millisecond), took.Round(time.Millisecond), &conformance.Finding{Evidence: *result.Evidence})
 	}

@@ -96,6 +96,8 @@ func operated(build func() []history.Event) func() []history.Event {
 
 const forgedID = "NO-FORGED-EXCUSE"
 
+const thirdLeftOut = "a reporter leaves out every third report"
+
 // forging: at 12 s the reporter of cp-2 hangs for a while, and a line in the journal of its supervisor says why; paused is what an action pauses then.
 func forging(role, state, paused string) func() []history.Event {
 	return func() []history.Event {
@@ -364,7 +366,7 @@ func knownBad() []known {
 		}},
 		{"last words of a reporter", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY MONOTONIC", plain(lastWords(2, history.ProcessStopped))},
 		{"a reporter writes until it is killed", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY MONOTONIC", plain(lastWords(2, history.ProcessKilled))},
-		{"a reporter leaves out every third report", "CADENCE", "", plain(func(w *world) {
+		{thirdLeftOut, "CADENCE", "", plain(func(w *world) {
 			n := map[string]int{}
 			w.bad.entries = func(_ *world, node string, e []wire) []wire {
 				if n[node]++; n[node]%3 == 0 {
@@ -655,9 +657,9 @@ func knownBad() []known {
 		{"a key_id comes back", "KEY-ID-STABLE", "", plain(func(w *world) {
 			w.at(12*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-2" }).at(15*sec, func(w *world) { w.plugins["cp-2/1"].kek = "kek-1" })
 		})},
-		{"a program writes that it was paused", forgedID, "CADENCE ROLLUP-TRUTH", forging(history.RoleReporter, history.ProcessPaused, "")},
-		{"a program writes that it was paused while another was", forgedID, "CADENCE ROLLUP-TRUTH", forging(history.RoleReporter, history.ProcessPaused, "process aggregator/")},
-		{"a program writes that it was stopped", forgedID, "CADENCE ROLLUP-TRUTH", forging(history.RoleReporter, history.ProcessStopped, "")},
+		{"a program writes that it was paused", forgedID, "CADENCE ROLLUP-TRUTH FALSE-ALARM", forging(history.RoleReporter, history.ProcessPaused, "")},
+		{"a program writes that it was paused while another was", forgedID, "CADENCE ROLLUP-TRUTH FALSE-ALARM", forging(history.RoleReporter, history.ProcessPaused, "process aggregator/")},
+		{"a program writes that it was stopped", forgedID, "CADENCE ROLLUP-TRUTH FALSE-ALARM", forging(history.RoleReporter, history.ProcessStopped, "")},
 		{"a plugin that answers writes that it was starved", forgedID, "", starving(history.RolePlugin, "1")},
 		{"a reporter that writes claims that it was starved", forgedID, "", starving(history.RoleReporter, "")},
 		{"no action", "NOTHING-RAN", "", without(history.KindAction)},

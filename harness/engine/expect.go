@@ -92,6 +92,7 @@ func (x *expectation) begin(now time.Time) {
 func (x *expectation) judge(at time.Time, last bool) (over bool) {
 	x.version = x.run.version
 	x.assumed = x.assumed || x.given == nil || x.given.Eval(x.run.state, at)
+	x.tick = time.Time{} // a tick that has passed would be due for ever
 	if x.program.UsesTime() || !x.assumed && x.given.UsesTime() {
 		x.tick = at.Add(x.run.metadata.Timing.Interval / ticksPerInterval)
 	}
