@@ -293,7 +293,7 @@ func (p *Plugin) excuse(result *conformance.Result, took time.Duration) {
 }
 
 // alive makes sure that the plugin answers after a check. One that does not is the finding of that check, and not of those that follow. It reports
-// whether the process goes on running.
+// whether time can explain a failure: not that of a process that has ended, nor that of a socket at which nothing listens.
 func (s *Session) alive(ctx context.Context, c Check, result *conformance.Result, restarted bool) bool {
 	lost := s.lost(ctx)
 	if lost == nil {
@@ -319,7 +319,7 @@ func (s *Session) alive(ctx context.Context, c Check, result *conformance.Result
 			result.Consequence = consequenceEnds
 		}
 	}
-	return !ended
+	return !ended && status.Code(lost) != codes.Unavailable
 }
 
 // lost returns how Status fails for good; nil if it answers, or never did: KMS2-STATUS-ANSWERS judges that.
