@@ -116,7 +116,7 @@ func (b *booting) prepare(ctx context.Context) (err error) {
 
 // prepare makes the folders of a node, and writes what its pods find there at their start.
 func (n nodeLayout) prepare(told live.Encryption) error {
-	if err := errors.Join(n.pod("").make(), os.MkdirAll(n.sockets(), socketFolder)); err != nil {
+	if err := errors.Join(n.pod("").make(), n.makeProxyFolder(), os.MkdirAll(n.sockets(), socketFolder)); err != nil {
 		return err
 	}
 	text, err := encryptionText(told, nil)

@@ -319,8 +319,18 @@ const uidProxy = 65531
 // proxyTimeout bounds the start and the end of a proxy, which take as long as the engine takes to run a command.
 const proxyTimeout = 20 * time.Second
 
+// proxyFolder is the one folder of a node's state that proxies, which are a user of their own, write into.
+const proxyFolder = "proxies"
+
+// makeProxyFolder makes it. No program under test has it in its container.
+func (n nodeLayout) makeProxyFolder() error {
+	return errors.Join(os.MkdirAll(n.file(proxyFolder), 0o755), os.Chmod(n.file(proxyFolder), 0o777))
+}
+
 // proxyName names the proxy of a link in a node's state folder; its file says where it accepts.
-func (w way) proxyName() string { return "proxy-" + w.link.From + "-" + w.link.To + w.part }
+func (w way) proxyName() string {
+	return filepath.Join(proxyFolder, w.link.From+"-"+w.link.To+w.part)
+}
 func (w way) proxyFile() string { return w.proxyName() + ".addr" }
 
 // proxyCommand is what starts the proxy; its mistakes are in its log, for nobody waits for it.

@@ -2,6 +2,8 @@ package kind
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -135,11 +137,11 @@ func TestLinksThatDoNotExist(t *testing.T) {
 // starts elsewhere.
 func TestProxiesOfLinks(t *testing.T) {
 	for want, l := range map[string]history.Link{
-		"--upstream 127.0.0.1:6443 --ready /var/lib/kmsharness/proxy-reporter-apiserver.addr":      {From: "reporter", To: "apiserver", Node: "cp-1"},
-		"--upstream 9.9.9.9:6443 --ready /var/lib/kmsharness/proxy-reporter-load-balancer.addr":    {From: "reporter", To: "load-balancer", Node: "cp-1"},
-		"--upstream 127.0.0.1:2379 --ready /var/lib/kmsharness/proxy-apiserver-etcd.addr":          {From: "apiserver", To: "etcd", Node: "cp-1"},
-		"--upstream 127.0.0.1:6443 --ready /var/lib/kmsharness/proxy-load-balancer-apiserver.addr": {From: "load-balancer", To: "apiserver", Node: "cp-1"},
-		"--upstream 9.9.9.9:6443 --ready /var/lib/kmsharness/proxy-aggregator-load-balancer.addr":  {From: "aggregator", To: "load-balancer"},
+		"--upstream 127.0.0.1:6443 --ready /var/lib/kmsharness/proxies/reporter-apiserver.addr":      {From: "reporter", To: "apiserver", Node: "cp-1"},
+		"--upstream 9.9.9.9:6443 --ready /var/lib/kmsharness/proxies/reporter-load-balancer.addr":    {From: "reporter", To: "load-balancer", Node: "cp-1"},
+		"--upstream 127.0.0.1:2379 --ready /var/lib/kmsharness/proxies/apiserver-etcd.addr":          {From: "apiserver", To: "etcd", Node: "cp-1"},
+		"--upstream 127.0.0.1:6443 --ready /var/lib/kmsharness/proxies/load-balancer-apiserver.addr": {From: "load-balancer", To: "apiserver", Node: "cp-1"},
+		"--upstream 9.9.9.9:6443 --ready /var/lib/kmsharness/proxies/aggregator-load-balancer.addr":  {From: "aggregator", To: "load-balancer"},
 	} {
 		ways, err := testLinks(lbIP).waysOf(l)
 		if err != nil {
@@ -176,4 +178,16 @@ func testLinks(lb string) *links {
 	ls.nodes.Add(&live.Node{Name: "cp-1"})
 	ls.nodes.Add(&live.Node{Name: "cp-2"})
 	return ls
+}
+
+// TestProxiesHaveAFolder: a proxy is another user than root, and writes where it accepts.
+func TestProxiesHaveAFolder(t *testing.T) {
+	n := nodeLayout{t.TempDir()}
+	if err := n.prepare(live.Encryption{}); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Dir(n.file(way{}.proxyFile()))
+	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o777 {
+		t.Errorf("%s: %v, %v: a proxy cannot write into it", folder, info, err)
+	}
 }
