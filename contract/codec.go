@@ -57,7 +57,7 @@ func encodeWithin(entries []Entry) (string, error) {
 	return message, err
 }
 
-// within is e with a detail that fits in so many bytes of a message, and without a kekID for which there is still no room.
+// within shortens the detail of e until its message has at most limit bytes. Where a detail of minDetailChars is too long, it drops the kekID.
 func (e Entry) within(limit int) (Entry, error) {
 	for chars := MaxDetailChars / 2; ; chars /= 2 {
 		message, err := encode([]Entry{e})

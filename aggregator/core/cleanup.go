@@ -20,7 +20,7 @@ func (r Removal) Empty() bool { return len(r.Nodes) == 0 && len(r.Conditions) ==
 
 // cleanup decides what goes. A report whose node (or KMS) was seen to go is removed at once. Any other orphan is
 // removed when it is stale, and not before: it was re-created by a reporter that is still shutting down, which would
-// only write it again, or its node is just not in the cache yet. A report over its bounds is removed at once, whoever wrote it: it
+// only write it again, or its node is just not in the cache yet. A report over its bounds is removed at once: it
 // may keep everybody else from writing.
 func cleanup(in Input, m Memory) Removal {
 	var out Removal

@@ -150,7 +150,6 @@ func behind(cause string, all []Failing) (sorted []Failing) {
 		if f.cause == cause {
 			sorted = append(sorted, f)
 			if f.layer != layerSteps { // nothing follows from a step
-
 				sorted = append(sorted, behind(f.ID, all)...)
 			}
 		}

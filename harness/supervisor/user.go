@@ -25,7 +25,7 @@ func parseUser(text string) (*syscall.Credential, error) {
 }
 
 // protect takes the folders of the control socket and of the journal from the program: it is another user, and in another group. The owner of a folder
-// could open it again, so root becomes the owner, whoever made it.
+// could open it again, so root becomes the owner.
 func (o Options) protect() error {
 	if o.User == nil {
 		return nil

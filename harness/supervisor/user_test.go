@@ -59,7 +59,7 @@ func beForger(dir string) int {
 	}
 }
 
-// A program under test can neither write the journal that excuses it nor reach the control API, whoever made the folder. As the supervisor's own user it
+// A program under test can neither write the journal that excuses it nor reach the control API, not even in a folder that its user owned. As the supervisor's own user it
 // can do both.
 func TestProgramCannotExcuseItself(t *testing.T) {
 	if os.Getuid() != 0 {
