@@ -20,6 +20,8 @@ const (
 	MaxReportBytes = 64 << 10
 	// MaxMessageBytes bounds a condition's message; the rest of MaxReportBytes is for status and reason.
 	MaxMessageBytes = MaxReportBytes - 1<<10
+	// MaxFieldManagers bounds the field managers that own a part of one node's entry: each has a record in the CR's managedFields.
+	MaxFieldManagers = 4
 	// MaxRollupMessageChars bounds a rollup's message; what does not fit is counted ("and N more").
 	MaxRollupMessageChars = 4096
 )

@@ -143,7 +143,7 @@ func (in *installed) metrics() string {
 // Requests of reporters have a flow schema of their own, and one reporter's flood leaves a place in the queues for another one. A schema for nobody
 // and one without a distinguisher are found.
 func TestFlowSchemas(t *testing.T) {
-	in := install(t)
+	in := install(t, "kubeapiserver")
 	in.settleFlow(contract.ReporterFlows)
 	endpoints := "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 	for _, c := range []struct {

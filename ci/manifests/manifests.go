@@ -73,6 +73,7 @@ type values struct {
 	AggregatorIdentity      string
 	MaxEntries              int    // plugins of a node
 	MaxReportBytes          int    // texts of a node's report
+	MaxFieldManagers        int    // owners of a node's entry
 	Health                  string // resource of the EncryptionHealth; empty unless reporters stream
 	HealthGroup             string
 	OperatorName            string
@@ -158,6 +159,7 @@ func Render(name string, o Options) ([]byte, error) {
 		AggregatorIdentity:      contract.AggregatorIdentity,
 		MaxEntries:              contract.MaxEntries,
 		MaxReportBytes:          contract.MaxReportBytes,
+		MaxFieldManagers:        contract.MaxFieldManagers,
 		Health:                  health, HealthGroup: contract.HealthGroup, OperatorName: cmp.Or(o.Operator, "kubeapiserver"),
 		ReporterFlows: contract.ReporterFlows, EndpointFlows: contract.EndpointFlows, Shared: o.Suffix != "",
 	})

@@ -18,32 +18,39 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 )
 
-func operatorCR() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubeapiservers"}
-}
-
 // installed is a real API server with the manifests, of which a test may change the text of the policy.
 type installed struct {
-	t      *testing.T
-	config *rest.Config
-	admin  dynamic.Interface
+	t        *testing.T
+	operator core.Operator
+	config   *rest.Config
+	admin    dynamic.Interface
 }
 
-func install(t *testing.T) *installed {
+func (in *installed) resource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: core.OperatorGroup, Version: core.OperatorVersion, Resource: in.operator.Resource}
+}
+
+func install(t *testing.T, name string) *installed {
 	t.Helper()
+	operator, err := core.OperatorByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
 	list, err := crds.List(crds.TechPreview)
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := &envtest.Environment{BinaryAssetsDirectory: assetstest.Dir(t), CRDInstallOptions: envtest.CRDInstallOptions{CRDs: list}}
-	in := &installed{t: t}
+	in := &installed{t: t, operator: operator}
 	if in.config, err = env.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +63,11 @@ func install(t *testing.T) *installed {
 	if in.admin, err = dynamic.NewForConfig(in.config); err != nil {
 		t.Fatal(err)
 	}
-	objects, err := Objects(Options{})
+	objects, err := Objects(Options{Operator: name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cr := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeAPIServer", "spec": map[string]any{"managementState": "Managed"}}}
+	cr := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": operator.Kind, "spec": map[string]any{"managementState": "Managed"}}}
 	cr.SetName("cluster")
 	for _, o := range append(objects, cr) {
 		r, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
@@ -86,18 +93,30 @@ func conditionOf(node, status, reason, message string) map[string]any {
 
 // applyStatus applies what a field manager says, as a user.
 func (in *installed) applyStatus(as rest.ImpersonationConfig, manager string, status map[string]any) error {
+	change := map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": in.operator.Kind}
+	if status != nil {
+		change["status"] = status
+	}
+	return in.patch(as, manager, types.ApplyPatchType, change)
+}
+
+// patch makes any change of the status, as a user; the zero user is the administrator.
+func (in *installed) patch(as rest.ImpersonationConfig, manager string, kind types.PatchType, change any) error {
 	config := rest.CopyConfig(in.config)
 	config.Impersonate = as
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeAPIServer", "status": status})
+	body, err := json.Marshal(change)
 	if err != nil {
 		return err
 	}
-	force := true
-	_, err = client.Resource(operatorCR()).Patch(in.t.Context(), "cluster", types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force}, "status")
+	options := metav1.PatchOptions{FieldManager: manager}
+	if kind == types.ApplyPatchType {
+		options.Force = ptr.To(true)
+	}
+	_, err = client.Resource(in.resource()).Patch(in.t.Context(), core.OperatorObject, kind, body, options, "status")
 	return err
 }
 
@@ -126,7 +145,7 @@ func certificate(node string) rest.ImpersonationConfig {
 
 // The node of a reporter is in its certificate, or in the token of its service account, and nowhere else.
 func TestAReporterWritesForItsNode(t *testing.T) {
-	in := install(t)
+	in := install(t, "kubeapiserver")
 	in.settle(certificate("cp-1"), "cp-2", true)
 	both := certificate("cp-1")
 	both.Extra = map[string][]string{contract.NodeNameExtra: {"cp-2"}}
@@ -151,7 +170,7 @@ func TestAReporterWritesForItsNode(t *testing.T) {
 
 // A policy with the mistake lets a token of one node write the entry of another, which is what the test above looks for.
 func TestWrongPoliciesAreFound(t *testing.T) {
-	in := install(t)
+	in := install(t, "kubeapiserver")
 	in.settle(account("cp-1"), "cp-2", true)
 	policies := in.admin.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"})
 	good, err := policies.Get(t.Context(), "kms-health-reporter-kubeapiservers", metav1.GetOptions{})
@@ -222,21 +241,27 @@ func (in *installed) exceeds() (out []string) {
 
 // What one reporter makes the API server store is bounded: it cannot fill the CR, which then nobody could write.
 func TestAReporterIsBounded(t *testing.T) {
-	in := install(t)
+	in := install(t, "kubeapiserver")
 	in.settle(certificate("cp-1"), "cp-2", true)
 	if got := in.exceeds(); len(got) > 0 {
 		t.Errorf("accepted %v", got)
 	}
-	policies := in.admin.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"})
-	good, err := policies.Get(t.Context(), "kms-health-reporter-kubeapiservers", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, change := range map[string][2]string{
+	in.eachWrong(in.exceeds, map[string][2]string{
 		"it has no bound of the condition": {"size(bytes(c.?message.orValue(''))) <=", "0 * size(bytes(c.?message.orValue(''))) <="},
 		"it counts characters":             {"size(bytes(c.?message.orValue('')))", "size(c.?message.orValue(''))"},
 		"it has no bound of the items":     {".sum() <=", ".sum() * 0 <="},
-	} {
+	})
+}
+
+// eachWrong changes a text of the policy, one after the other, until accepted shows what the policy should refuse.
+func (in *installed) eachWrong(accepted func() []string, changes map[string][2]string) {
+	in.t.Helper()
+	t, policies := in.t, in.admin.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"})
+	good, err := policies.Get(t.Context(), "kms-health-reporter-"+in.operator.Resource, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range changes {
 		spec := runtime.DeepCopyJSON(good.Object)["spec"].(map[string]any)
 		changed := false
 		for _, v := range spec["validations"].([]any) {
@@ -257,7 +282,7 @@ func TestAReporterIsBounded(t *testing.T) {
 		}
 		var got []string
 		if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-			got = in.exceeds()
+			got = accepted()
 			return len(got) > 0, nil
 		}); err != nil {
 			t.Errorf("%s: nothing shows it", name)
@@ -268,7 +293,7 @@ func TestAReporterIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-			return len(in.exceeds()) == 0, nil
+			return len(accepted()) == 0, nil
 		}); err != nil {
 			t.Fatalf("the policy is not in force again: %v", err)
 		}
