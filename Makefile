@@ -73,7 +73,7 @@ nightly: ## everything that the gate leaves out, with one summary: make nightly 
 e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [CONTRACT=conditions|healthreports|both] [PUBLISH=ssa|stream] [LABELS=…] [PROCS=…] [TIME=…] [OUT=…]
 	@bin/kmsharness e2e --backend=$(call quoted,$(BACKEND)) --contract=$(call quoted,$(CONTRACT)) --publish=$(call quoted,$(PUBLISH)) --labels=$(call quoted,$(LABELS)) $(if $(TIME),--time=$(call quoted,$(TIME))) $(if $(PROCS),--procs=$(call quoted,$(PROCS))) --out=$(call quoted,$(OUT))
 
-mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on purpose, each of which must be caught: make mutants [BACKEND=auto|sim|plugin|library|local|kind] [CONTRACT=…]; verdicts go to _mutants
+mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on purpose, each of which must be caught: make mutants [BACKEND=auto|sim|plugin|local] [CONTRACT=…]; verdicts go to _mutants
 	@mkdir -p bin
 	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
 	@KMSHARNESS_BIN='$(CURDIR)/bin' bin/mutants --backend=$(call quoted,$(BACKEND)) --contract=$(call quoted,$(CONTRACT)) --programs=bin --out=_mutants
@@ -83,7 +83,7 @@ large: build ## a switch through every type of encryption with many objects, API
 	go run ./scenarios/large --objects=$(call quoted,$(or $(OBJECTS),10000)) --seed=$(call quoted,$(or $(SEED),1)) > $(call quoted,_large/encryption-large-$(or $(OBJECTS),10000).yaml)
 	@bin/kmsharness run $(call quoted,_large/encryption-large-$(or $(OBJECTS),10000).yaml) --backend=$(call quoted,$(if $(filter auto,$(BACKEND)),local,$(BACKEND))) --out=_large/run
 
-golden: build ## results that a refactoring must not change: histories of 2,000 seeds with and without an operator, the catalogue on sim, verdicts of saved histories: make golden [UPDATE=1]
+golden: build ## verdicts that a refactoring must not change, of 500 seeds of each kind, the catalogue and the mutants on sim, saved histories: make golden [UPDATE=1]
 	@go run ./ci/golden --kmsharness=bin/kmsharness $(if $(UPDATE),--update)
 
 confirm: ## hold what the simulation's models say of an API server against a real one (docs/model.md; ten minutes)

@@ -69,8 +69,6 @@ type Mutant struct {
 	Manifest func(*unstructured.Unstructured)
 	// MountSockets: it insists on the socket paths of a static pod, which takes root.
 	MountSockets bool
-	// NotOnKind is why the mistake makes no difference on kind; empty: it does, or it does not run there.
-	NotOnKind string
 }
 
 // Cause is what names the mistake.

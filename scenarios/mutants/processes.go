@@ -7,7 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/scenarios/mutants/plainoperator"
 )
 
 // The flags that the programs share with those that they mutate.
@@ -21,20 +20,9 @@ const (
 		" --leader-elect-renew-deadline=5s --leader-elect-retry-period=250ms"
 )
 
-// secondOperator are the defects of the operator in another style that a scenario was seen to catch.
-func secondOperator() (all []Mutant) {
-	for _, d := range plainoperator.Defects() {
-		if d.Seen {
-			all = append(all, Mutant{Name: "plain-" + d.Name, Family: Operator, Program: "plain-operator", Args: "--kubeconfig={kubeconfig} --defect=" + d.Name,
-				Mistake: d.Mistake, Scenario: d.Scenario, Caught: d.Caught, NotOnKind: d.NotOnKind})
-		}
-	}
-	return all
-}
-
 // processes are the mutants that run on a real control plane.
 func processes() []Mutant {
-	return append(append(openShift(), secondOperator()...), []Mutant{
+	return append(openShift(), []Mutant{
 		{
 			Name: "write-on-change", Family: Reporter, Program: "mutant-reporter", Args: "--mutation write-on-change" + reporterArgs,
 			Mistake:  "a reporter that spares the API server writes which say nothing new, so that lastChecked no longer tells a healthy reporter from a dead one",
@@ -164,8 +152,6 @@ func (m Mutant) Options(dir string) local.Options {
 		return local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: command}, ReporterMountSockets: m.MountSockets}
 	case Aggregator:
 		return local.Options{SystemUnderTest: live.SystemUnderTest{AggregatorCommand: command}}
-	case Operator:
-		return local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: command}}
 	case Cluster:
 		return local.Options{Manifest: m.Manifest}
 	default:
@@ -185,8 +171,6 @@ func (m Mutant) Command(dir string) string {
 		flag, value = "--reporter-command", o.ReporterCommand
 	case Aggregator:
 		flag, value = "--aggregator-command", o.AggregatorCommand
-	case Operator:
-		flag, value = "--operator-command", o.OperatorCommand
 	}
 	words := []string{"kmsharness run", "scenarios/catalogue/" + m.Scenario + ".yaml", flag, "'" + value + "'"}
 	if m.MountSockets {

@@ -11,8 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/model"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
-	"github.com/kmsharness/kmsharness/scenarios/mutants/library"
-	"github.com/kmsharness/kmsharness/scenarios/mutants/plainoperator"
 )
 
 // What stands between these lines of docs/mutants.md is written by Document.
@@ -39,40 +37,12 @@ func Document(page []byte, all []mutants.Mutant, statements []coverage.Statement
 			}
 		}
 	}
-	libraries(&out)
-	secondOperator(&out)
 	invariants(&out, all)
 	laws(&out, all)
 	broken(&out, all, statements, catalogue)
 	out.WriteString(endMark)
 	out.Write(after)
 	return out.Bytes(), nil
-}
-
-// libraries are the mutants of packages that their own tests judge.
-func libraries(out *bytes.Buffer) {
-	out.WriteString("\n### Libraries\n\n| mutant | the mistake | caught by | file |\n|---|---|---|---|\n")
-	for _, m := range library.All() {
-		fmt.Fprintf(out, "| `%s` | %s | `%s` | `%s` |\n", m.Name, m.Mistake, m.Test, m.File)
-	}
-}
-
-// secondOperator is the defects of the operator in another style that are no mutants: their model catches them, and what they are expected to be caught by in a
-// run of the harness is not verified.
-func secondOperator(out *bytes.Buffer) {
-	out.WriteString("\n### Defects of the second operator\n\n| `--defect` | the mistake | rule of its model | expected to fail | scenario |\n|---|---|---|---|---|\n")
-	for _, d := range plainoperator.Defects() {
-		if d.Seen {
-			continue // it is a mutant above
-		}
-		cell := func(text string) string {
-			if text == "" {
-				return "–"
-			}
-			return "`" + text + "`"
-		}
-		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", d.Name, d.Mistake, cell(d.Breaks), code(d.Caught), cell(d.Scenario))
-	}
 }
 
 // invariants is which mutants each is known to catch.

@@ -8,7 +8,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
-	"github.com/kmsharness/kmsharness/scenarios/mutants/library"
 )
 
 // NotCovered marks a statement that no mutant breaks: nothing shows that a run would notice.
@@ -26,11 +25,6 @@ func Breakers(all []mutants.Mutant, catalogue []*scenario.Scenario) map[string][
 			for _, id := range m.Breaks(s) {
 				out[id] = append(out[id], m.Name)
 			}
-		}
-	}
-	for _, m := range library.All() { // make mutants runs them in the same command
-		for _, id := range m.Statements {
-			out[id] = append(out[id], m.Name)
 		}
 	}
 	return out

@@ -11,8 +11,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/backend/choose"
-	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
@@ -31,8 +29,6 @@ type Options struct {
 	Programs string
 	// Out gets history and verdict of each mutant.
 	Out string
-	// Kind runs operators that are programs on kind, where pods are replaced.
-	Kind bool
 	// Progress gets what happens on a real control plane; nil: nobody is told.
 	Progress func(line string)
 }
@@ -40,14 +36,8 @@ type Options struct {
 // seed of every run: a mutant must be caught without luck.
 const seed = 1
 
-// limit is for one mutant on a real control plane: a boot, a scenario of some ten seconds, and room for a busy machine. A scenario waits up to two
-// minutes at a time for an operator that is a program. On kind a cluster is made, and each revision of the pods takes a minute: an expectation that fails does
-// so after 16 minutes.
-const (
-	limit            = 3 * time.Minute
-	limitOfOperators = 6 * time.Minute
-	limitOnKind      = 30 * time.Minute
-)
+// limit is for one mutant on a real control plane: a boot, a scenario of some ten seconds, a second try, and room for a busy machine.
+const limit = 4 * time.Minute
 
 // Outcome is what became of a mutant.
 type Outcome struct {
@@ -79,9 +69,6 @@ func (o Outcome) Named() bool { return o.First() != "" && o.First() == o.Cause()
 func Run(ctx context.Context, m mutants.Mutant, o Options) Outcome {
 	began := clock.RealClock{}.Now()
 	out := Outcome{Mutant: m, Backend: m.Backend()}
-	if o.Kind {
-		out.Backend = kind.Name
-	}
 	if m.Modelled() {
 		out.Result = tryOperator(ctx, m)
 	} else {
@@ -100,26 +87,22 @@ func execute(ctx context.Context, m mutants.Mutant, o Options) (r result.Result,
 	if i < 0 {
 		return r, "there is no scenario " + m.Scenario
 	}
-	s, bound := o.Scenarios[i], limit
+	s := o.Scenarios[i]
 	b, err := subject(m, o.Programs)
-	if !m.Simulated() && m.Options(o.Programs).OperatorCommand != "" {
-		bound = limitOfOperators
-	}
-	if o.Kind {
-		on := choose.Options{Options: m.Options(o.Programs)}
-		s, bound = on.Fit(s, kind.Name).Scenario, limitOnKind
-		b, err = choose.New(kind.Name, on)
-	}
 	if err != nil {
 		return r, err.Error()
 	}
-	ctx, cancel := context.WithTimeout(ctx, bound)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r = engine.Execute(ctx, b, s, engine.Execution{
+	x := engine.Execution{
 		Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Reproduce: m.Command(o.Programs),
 			Progress: o.Progress},
 		Out: filepath.Join(o.Out, m.Name),
-	})
+	}
+	r = engine.Execute(ctx, b, s, x)
+	if r.Status == result.Inconclusive {
+		r = engine.ExecuteAgain(ctx, b, s, x)
+	}
 	if err := b.Close(context.WithoutCancel(ctx)); err != nil {
 		return r, fmt.Sprintf("close the backend: %v", err)
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios"
@@ -45,7 +44,7 @@ type flags struct {
 func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set := pflag.NewFlagSet("mutants", pflag.ContinueOnError)
 	set.SetOutput(stderr)
-	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), plugin (of the conformance suite for KMS v2 plugins), library (of packages that their own tests judge), local, or auto for all, in this order; kind: operators that are programs, where pods are replaced")
+	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), plugin (of the conformance suite for KMS v2 plugins), local, or auto for all, in this order")
 	set.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both; of a mistake that can be made in one form only it is that one")
 	set.StringVar(&f.name, "name", "", "only the mutant of this name")
 	set.BoolVar(&f.verbose, "verbose", false, "print the verdict of each")
@@ -69,25 +68,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		plugins, err = f.plugins()
 	}
-	if err == nil && f.backend != pluginBackend && f.backend != libraryBackend && !f.onlyPlugin(plugins) && !f.onlyLibrary() {
+	if err == nil && f.backend != pluginBackend && !f.onlyPlugin(plugins) {
 		outcomes, err = f.try(ctx, stderr)
 	}
 	if err != nil {
 		return usage(stderr, err)
 	}
 	code := 0
-	libraries, err := f.libraries()
-	if err != nil {
-		return usage(stderr, err)
-	}
 	if len(outcomes) > 0 {
 		code = f.report(stdout, stderr, outcomes)
 	}
 	if len(plugins) > 0 {
 		code = max(code, f.judgePlugins(ctx, plugins, stdout, stderr))
-	}
-	if len(libraries) > 0 {
-		code = max(code, judgeLibraries(ctx, libraries, stdout, stderr))
 	}
 	if ctx.Err() != nil {
 		fmt.Fprintln(stderr, "mutants: interrupted, not all were tried")
@@ -122,15 +114,12 @@ func document(file string) error {
 
 // choose is the mutants that were asked for.
 func choose(backend, name string) ([]mutants.Mutant, error) {
-	if !slices.Contains([]string{"auto", "sim", "local", kind.Name}, backend) {
-		return nil, fmt.Errorf("--backend %q: expected auto, sim, plugin, library, local or kind", backend)
+	if !slices.Contains([]string{"auto", "sim", "local"}, backend) {
+		return nil, fmt.Errorf("--backend %q: expected auto, sim, plugin or local", backend)
 	}
 	var chosen []mutants.Mutant
 	for _, m := range mutants.All() {
 		wanted := backend == "auto" || (backend == "local") == (m.Backend() == "local")
-		if backend == kind.Name {
-			wanted = m.Family == mutants.Operator && m.Program != "" && m.NotOnKind == ""
-		}
 		if wanted && (name == "" || name == m.Name) {
 			chosen = append(chosen, m)
 		}
@@ -151,7 +140,7 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 	if err != nil {
 		return nil, err
 	}
-	o := trial.Options{Kind: f.backend == kind.Name}
+	var o trial.Options
 	if o.Programs, err = filepath.Abs(f.programs); err != nil {
 		return nil, err
 	}
@@ -178,9 +167,6 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 			}
 			o.Out = filepath.Join(f.out, form)
 			if on := m.Backend(); on == "local" {
-				if o.Kind {
-					on = kind.Name
-				}
 				fmt.Fprintf(progress, "%s on %s (%s) …\n", m.Name, on, form)
 			}
 			outcomes = append(outcomes, trial.Run(ctx, m, o))
