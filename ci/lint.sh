@@ -49,4 +49,5 @@ check comments package_comments
 check imports imports
 check jobs job_files
 check commits commits
+ci/size.sh || failed=1
 exit $failed
