@@ -149,7 +149,7 @@ func validateEntries(entries []Entry) error {
 		case utf8.RuneCountInString(e.KeyID) > MaxKeyIDChars || !utf8.ValidString(e.KeyID):
 			return fmt.Errorf("entry %d: keyID is not valid UTF-8 of at most %d characters", i, MaxKeyIDChars)
 		case seen[e.KeyID]:
-			return fmt.Errorf("entry %d: keyID %q stands twice", i, SafeText(e.KeyID, 64))
+			return fmt.Errorf("entry %d: keyID %q occurs twice", i, SafeText(e.KeyID, 64))
 		case !e.Status.Valid():
 			return fmt.Errorf("entry %d: status %q, expected healthy, unhealthy or error", i, SafeText(string(e.Status), 64))
 		case e.LastChecked.IsZero():

@@ -100,7 +100,7 @@ func TestMalformedMessages(t *testing.T) {
 		"null entry":          {"[null]", "entry 0: lastChecked"},
 		"no keyID":            {entry(strings.Replace(good, `"1"`, `""`, 1)), "keyID is empty"},
 		"long keyID":          {entry(strings.Replace(good, `"1"`, `"`+strings.Repeat("1", MaxKeyIDChars+1)+`"`, 1)), "at most 512 characters"},
-		"same keyID twice":    {"[{" + good + "},{" + good + "}]", `keyID "1" stands twice`},
+		"same keyID twice":    {"[{" + good + "},{" + good + "}]", `keyID "1" occurs twice`},
 		"unknown status":      {entry(strings.Replace(good, "healthy", "Healthy", 1)), `status "Healthy"`},
 		"no lastChecked":      {entry(`"keyID":"1","status":"healthy"`), "lastChecked"},
 		"time without zone":   {entry(strings.Replace(good, "56Z", "56", 1)), "not RFC 3339 with a zone"},

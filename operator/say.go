@@ -29,7 +29,7 @@ func (o *Operator) say(ctx context.Context, w exchange.WantedStatus) error {
 	return nil
 }
 
-// report says that the operator cannot read its own objects, if that is what is wrong.
+// reportUnreadable says in the status that the operator cannot read its own objects, if that is what is wrong.
 func (o *Operator) reportUnreadable(ctx context.Context, err error) error {
 	words, ok := exchange.Unreadable(err)
 	if !ok {

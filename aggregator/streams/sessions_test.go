@@ -141,7 +141,7 @@ func TestShown(t *testing.T) {
 		t.Errorf("a newer picture: %v stand, want %v", got, second)
 	}
 	if got := s.Shown(s.Picture()); len(got) > 0 {
-		t.Errorf("%v stand twice", got)
+		t.Errorf("%v occur twice", got)
 	}
 	third, _, _ := s.Open("cp-1")
 	picture := s.Picture()

@@ -64,7 +64,7 @@ func TestMistakesGetOneLineAndACode(t *testing.T) {
 		"status --control=unix://" + dir + "/none": "no such file",
 		"inject":                  "requires at least 1 arg",
 		"inject hang by":          "expected NAME=VALUE",
-		"inject hang a=1 a=2":     "stands twice",
+		"inject hang a=1 a=2":     "occurs twice",
 		"catalogue hnag":          `did you mean "hang"?`,
 		"kms keys":                "--remote is missing",
 		"kms state k one enabled": "--remote is missing",

@@ -168,7 +168,7 @@ func parseParams(args []string) (map[string]any, error) {
 			return nil, fmt.Errorf("parameter %q: expected NAME=VALUE", arg)
 		}
 		if _, twice := params[k]; twice {
-			return nil, fmt.Errorf("parameter %q: stands twice", k)
+			return nil, fmt.Errorf("parameter %q: occurs twice", k)
 		}
 		params[k] = v
 	}

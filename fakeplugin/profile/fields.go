@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mapping gives the values of a mapping by name. A field that is not known, stands twice or is missing is a mistake.
+// mapping gives the values of a mapping by name. A field that is not known, occurs twice or is missing is a mistake.
 func (r *reader) mapping(n *yaml.Node, what string, required []string, optional ...string) map[string]*yaml.Node {
 	values := map[string]*yaml.Node{}
 	if n.Kind != yaml.MappingNode {
@@ -21,7 +21,7 @@ func (r *reader) mapping(n *yaml.Node, what string, required []string, optional 
 		case !slices.Contains(known, key.Value):
 			r.add(key.Line, "unknown field %.64q in %s, expected %s", key.Value, what, strings.Join(known, ", "))
 		case values[key.Value] != nil:
-			r.add(key.Line, "field %q stands twice in %s, expected it once", key.Value, what)
+			r.add(key.Line, "field %q occurs twice in %s, expected it once", key.Value, what)
 		default:
 			values[key.Value] = n.Content[i+1]
 		}

@@ -123,7 +123,7 @@ func (r *reader) failures(n *yaml.Node) []Failure {
 	for _, item := range n.Content {
 		f := r.failure(item)
 		if slices.ContainsFunc(out, func(o Failure) bool { return o.Name == f.Name }) && f.Name != "" {
-			r.add(item.Line, "failure %q stands twice, expected it once", f.Name)
+			r.add(item.Line, "failure %q occurs twice, expected it once", f.Name)
 		}
 		out = append(out, f)
 	}

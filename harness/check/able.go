@@ -36,7 +36,7 @@ func (ab *ability) reporter(node string) spans {
 	if able, known := ab.reporters[node]; known {
 		return able
 	}
-	able := ab.writing(node).and(ab.facts.clocks.right(node))
+	able := ab.writing(node).and(ab.facts.clocks.settled(node))
 	ab.reporters[node] = able
 	return able
 }
@@ -58,7 +58,7 @@ func (ab *ability) writing(node string) spans {
 func (ab *ability) reaching(node string) spans {
 	ran := ab.facts.processes.in(process{role: history.RoleReporter, node: node}, procUp)
 	named := history.ThroughLoadBalancer(ab.facts.run.Connectivity) // on loopback localhost needs no resolver
-	linked := ran.and(ab.facts.network.bearable(func(l linkChange) bool {
+	linked := ran.and(ab.facts.network.fineBut(func(l linkChange) bool {
 		return l.from == history.RoleReporter && (l.node == node || l.node == "") && (named || l.to != history.DNS)
 	}, ab.facts.network.inTime))
 	switch ab.facts.run.Connectivity {
@@ -67,7 +67,7 @@ func (ab *ability) reaching(node string) spans {
 	case history.ConnectStream:
 		return linked.and(ab.streamFine(node))
 	case history.ConnectAltSvc:
-		return ran.and(ab.acquainted(node, linked)).and(ab.facts.network.failedOver())
+		return ran.and(ab.discovered(node, linked)).and(ab.facts.network.failedOver())
 	default:
 		return linked.and(ab.facts.network.apiFine(node))
 	}
@@ -80,9 +80,10 @@ func (ab *ability) streamFine(node string) spans {
 	return ab.inCharge.and(onNetwork).and(ab.facts.expectations.listed(node))
 }
 
-// acquainted is when the reporter of node knew the API servers: from its first write in its present life on, or from when it could have made one,
-// since linked is when it reached the load balancer. What it learnt it keeps (docs/contract.md, connectivity altsvc).
-func (ab *ability) acquainted(node string, linked spans) spans {
+// discovered returns the spans in which the reporter of node knew the alternative API servers: in each run, from its first write on, or from the
+// instant at which it could have made one. linked has the spans in which it reached the load balancer. Until it ends it forgets no alternative
+// (docs/contract.md, connectivity altsvc).
+func (ab *ability) discovered(node string, linked spans) spans {
 	t := ab.facts.run.Timing
 	could := linked.and(ab.facts.network.serviceFine()).settled(t.Interval + t.Jitter + t.WriteTimeout)
 	var out spans
@@ -152,7 +153,7 @@ func (ab *ability) aggregatorInCharge() spans {
 		}
 	}
 	path := ab.facts.network.anyAPI().and(ab.facts.network.balancerFine()).and(ab.facts.network.fine(func(l linkChange) bool { return l.from == history.RoleAggregator }))
-	return ran.and(path).and(ab.facts.network.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(ab.calm()).and(ab.facts.clocks.right("")).and(ab.facts.network.refused(history.RoleAggregator, "", "").not(ab.facts.complete))
+	return ran.and(path).and(ab.facts.network.prompt(history.RoleLoadBalancer, history.RoleAPIServer)).and(ab.undisturbed()).and(ab.facts.clocks.settled("")).and(ab.facts.network.refused(history.RoleAggregator, "", "").not(ab.facts.complete))
 }
 
 // operatorStarts is how long an operator under test may take from its start until it has written the ClusterOperator. In library-go the lease of one that
@@ -205,10 +206,9 @@ func (nw *network) anyAPI() spans {
 	return any
 }
 
-// calm is when no change that may have cost the aggregator its place was still being dealt with: for the takeover
-// allowance, or until the aggregator shows by a write (of a rollup, or of its lease) that it is in charge. After a
-// pause or on a broken link a write proves little, since other connections may hang.
-func (ab *ability) calm() spans {
+// undisturbed returns the spans in which the aggregator had recovered from each disturbance: after the takeover allowance, or as soon as a write of a
+// rollup or of its lease shows that it leads. After a pause or on a broken link a write proves little, since other connections may hang.
+func (ab *ability) undisturbed() spans {
 	var shown []time.Time
 	for n := range ab.facts.requests.all {
 		r := &ab.facts.requests.all[n]
@@ -217,13 +217,13 @@ func (ab *ability) calm() spans {
 		}
 	}
 	slices.SortFunc(shown, time.Time.Compare)
-	var stirred []span
-	for _, s := range ab.facts.processes.stirs {
+	var disturbed []span
+	for _, s := range ab.facts.processes.disturbances {
 		until := s.at.Add(ab.facts.takeover())
 		if i := sort.Search(len(shown), func(i int) bool { return shown[i].After(s.at) }); s.clean && i < len(shown) {
 			until = earliest(until, shown[i])
 		}
-		stirred = append(stirred, span{s.at, until})
+		disturbed = append(disturbed, span{s.at, until})
 	}
-	return merged(stirred).not(ab.facts.complete)
+	return merged(disturbed).not(ab.facts.complete)
 }

@@ -58,8 +58,8 @@ func latencies(all []*Facts) (detected, recovered []time.Duration) {
 	return detected, recovered
 }
 
-// encryptor is the role of the API server that a configuration is told: in the history of a further one not that of whom its reporters
-// write to.
+// encryptor returns the role of the API server whose encryption configuration a history is about. In the history of an aggregated API server this
+// is that server, although its reporters write to a kube-apiserver.
 func encryptor(v *Facts) string {
 	if len(v.processes.ofRole(history.RoleAggregatedAPIServer)) > 0 {
 		return history.RoleAggregatedAPIServer

@@ -36,7 +36,7 @@ func (ck *clockFacts) read() {
 	}
 }
 
-// clockOf is a clock from long before the recording on.
+// of returns the errors of a clock by period, from long before the recording on.
 func (ck *clockFacts) of(node string) []clockPeriod {
 	if known, ok := ck.periods[node]; ok {
 		return known
@@ -61,9 +61,9 @@ func (ck *clockFacts) readOf(node string) []clockPeriod {
 	return out
 }
 
-// clockRight is when a clock had been right for as long as it takes who goes by it to get over that it was not: a reporter may not
-// write what looks older than what it wrote before, for up to an interval.
-func (ck *clockFacts) right(node string) spans {
+// settled returns the spans in which the clock of a node, or the aggregator's, was correct and its users had recovered from an earlier error. A
+// reporter may not write what looks older than what it wrote before, for up to an interval.
+func (ck *clockFacts) settled(node string) spans {
 	var off []span
 	for _, p := range ck.of(node) {
 		if p.ahead != 0 {

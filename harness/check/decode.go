@@ -46,7 +46,7 @@ func decodeMessage(message string) (entries []entry, problem string) {
 			return nil, problem
 		}
 		if seen[e.keyID] {
-			return nil, "a keyID stands twice"
+			return nil, "a keyID occurs twice"
 		}
 		seen[e.keyID] = true
 		entries = append(entries, e)

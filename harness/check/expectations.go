@@ -42,7 +42,7 @@ func (xs *expectations) read() {
 	}
 }
 
-// expectedAt is what should report at t; ok is false before the first word about it.
+// at returns what should report at t; ok is false before the first event of an expectation.
 func (xs *expectations) at(t time.Time) (x expectation, ok bool) {
 	i := sort.Search(len(xs.all), func(i int) bool { return xs.all[i].from.After(t) }) - 1
 	if i < 0 {

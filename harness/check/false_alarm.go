@@ -46,13 +46,13 @@ func settledHealthy(v *Facts) spans {
 			break
 		}
 	}
-	calm := v.able.inCharge.and(v.objects.watched()).and(v.objects.foreignReports().not(v.complete)).and(v.starvation.long().not(v.complete))
+	undisturbed := v.able.inCharge.and(v.objects.watched()).and(v.objects.foreignReports().not(v.complete)).and(v.starvation.long().not(v.complete))
 	var out []span
 	for _, x := range v.expectations.all {
 		if !x.active || len(x.nodes) == 0 {
 			continue
 		}
-		well := calm.clip(x.span)
+		well := undisturbed.clip(x.span)
 		for name, n := range x.nodes {
 			well = well.and(v.able.reporter(name))
 			for _, k := range n.KeyIDs {

@@ -108,7 +108,7 @@ func judgeMessage(message string, bad func(seen, allowed string)) {
 			continue
 		}
 		if seen[values["keyID"]] {
-			bad("keyID "+quoted(values["keyID"])+" stands twice", "one entry for each keyID")
+			bad("keyID "+quoted(values["keyID"])+" occurs twice", "one entry for each keyID")
 		}
 		seen[values["keyID"]] = true
 		_, hasKEK := values["kekID"]

@@ -115,7 +115,8 @@ func wasUnderWay(v *Facts, node string, w write, probed time.Time, held spans, d
 }
 
 // amongGivenUp reports whether a write of node came at the same moment as another of its writes, with the results of other probes, that the API server saw
-// was given up: both waited on the way. What is kept and sent anew comes alone, or with itself.
+// was given up: both waited on the way. A write that the reporter kept and sent again has no such neighbour, or one with
+// the same results.
 func (rq *requestFacts) amongGivenUp(node string, w write) bool {
 	for _, i := range rq.requestsOf[node] {
 		r := rq.all[i]
@@ -127,8 +128,8 @@ func (rq *requestFacts) amongGivenUp(node string, w write) bool {
 	return false
 }
 
-// held is when something on the reporter's way held bytes back: a paused API server or etcd, a cut, mute or slow link. It delivers later what was sent in
-// time. A killed process or a reset link does not.
+// heldBack returns the spans in which something between the reporter and etcd delayed bytes: a paused API server or etcd, a cut, mute or slow link.
+// What was sent in time arrives later. A killed process or a reset link delivers nothing.
 func heldBack(v *Facts, node string) spans {
 	wide := span{v.complete.from.Add(-time.Hour), v.complete.to} // probes may be from before the recording
 	flowing := spans{wide}

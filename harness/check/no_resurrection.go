@@ -22,7 +22,7 @@ func noResurrection() Invariant {
 func judgeNoResurrection(v *Facts) (f Finding) {
 	for _, node := range v.objects.reportingNodes() {
 		judgeEnding(v, &f, node)
-		right := v.clocks.right("").and(v.clocks.right(node)) // by two clocks that differ, a live reporter's entry is one that is no longer written
+		right := v.clocks.settled("").and(v.clocks.settled(node)) // by two clocks that differ, a live reporter's entry is one that is no longer written
 		reporter := process{role: history.RoleReporter, node: node}
 		alive := v.processes.in(reporter, procUp, procStarting, procPaused)
 		expected := v.expectations.ofNode(node)

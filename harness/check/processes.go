@@ -37,19 +37,19 @@ type linkChange struct {
 	delay          time.Duration // while it is slow
 }
 
-// stir is an instant at which the aggregator may have lost its place. It is clean if connections break visibly.
-type stir struct {
+// disturbance is an instant at which the aggregator may have lost the lead or its connections. It is clean if connections break visibly.
+type disturbance struct {
 	at    time.Time
 	clean bool
 }
 
 // processFacts are what became of every process.
 type processFacts struct {
-	facts      *Facts
-	procs      map[process][]procChange
-	doubled    map[process]spans // while it and its successor ran
-	stirs      []stir
-	succession history.Succession
+	facts        *Facts
+	procs        map[process][]procChange
+	doubled      map[process]spans // while it and its successor ran
+	disturbances []disturbance
+	succession   history.Succession
 }
 
 func (ps *processFacts) read() {
@@ -64,14 +64,14 @@ func (ps *processFacts) read() {
 				continue
 			}
 			ps.procs[k] = append(ps.procs[k], procChange{at: e.At, seq: e.Seq, event: p.State})
-			if stirsAggregator(p.Role) {
-				ps.stirs = append(ps.stirs, stir{e.At, p.State != history.ProcessPaused && p.State != history.ProcessResumed})
+			if disturbsAggregator(p.Role) {
+				ps.disturbances = append(ps.disturbances, disturbance{e.At, p.State != history.ProcessPaused && p.State != history.ProcessResumed})
 			}
 		case history.KindLink:
 			l := e.Link
 			ps.facts.network.links = append(ps.facts.network.links, linkChange{e.At, l.From, l.To, l.Node, l.State == history.LinkOK, l.State, l.Delay})
 			if l.From != history.RoleReporter && l.From != "client" {
-				ps.stirs = append(ps.stirs, stir{at: e.At})
+				ps.disturbances = append(ps.disturbances, disturbance{at: e.At})
 			}
 		}
 	}
@@ -93,8 +93,8 @@ func (ps *processFacts) succeeded(p history.Process, at time.Time) bool {
 	return replaced
 }
 
-// stirsAggregator: a change of these processes may break the aggregator's connections or its leadership.
-func stirsAggregator(role string) bool {
+// disturbsAggregator: a change of these processes may break the aggregator's connections or its leadership.
+func disturbsAggregator(role string) bool {
 	switch role {
 	case history.RoleAggregator, history.RoleAPIServer, history.RoleEtcd, history.RoleLoadBalancer:
 		return true
@@ -200,13 +200,13 @@ func (ps *processFacts) ofRole(role string) []process {
 	return out
 }
 
-// linkFine is when no link that match picks was cut, reset, slow or mute.
+// fine returns the spans in which no link that match picks was cut, reset, slow or mute.
 func (nw *network) fine(match func(linkChange) bool) spans {
-	return nw.bearable(match, func(linkChange) bool { return false })
+	return nw.fineBut(match, func(linkChange) bool { return false })
 }
 
-// linkBearable is linkFine, but for slow links that are bearable.
-func (nw *network) bearable(match, bearable func(linkChange) bool) spans {
+// fineBut is fine, except that it ignores slow links that are tolerable.
+func (nw *network) fineBut(match, tolerable func(linkChange) bool) spans {
 	type key struct{ from, to, node string }
 	since := map[key]time.Time{}
 	var bad []span
@@ -219,7 +219,7 @@ func (nw *network) bearable(match, bearable func(linkChange) bool) spans {
 			bad = append(bad, span{from, latest(l.at, from.Add(1))}) // what was under way is lost, however short it was
 			delete(since, k)
 		}
-		if !l.ok && !(l.state == history.LinkSlow && bearable(l)) {
+		if !l.ok && !(l.state == history.LinkSlow && tolerable(l)) {
 			since[k] = l.at
 		}
 	}

@@ -73,7 +73,7 @@ func lateCauses(v *Facts) spans {
 	}
 	for _, r := range v.network.refusals {
 		if r.of(history.RoleAggregator) {
-			out = append(out, span{r.from.Add(-v.tolerance()), r.back().Add(v.latency())})
+			out = append(out, span{r.from.Add(-v.tolerance()), r.lastRetry().Add(v.latency())})
 		}
 	}
 	return merged(out)
@@ -83,7 +83,7 @@ func lateCauses(v *Facts) spans {
 // it may have lost its place, it cannot know.
 func judgeIdle(v *Facts, f *Finding) {
 	doubts := []span{{v.complete.from, v.complete.from.Add(v.takeover())}}
-	for _, s := range v.processes.stirs {
+	for _, s := range v.processes.disturbances {
 		doubts = append(doubts, span{s.at.Add(-v.latency()), s.at.Add(v.takeover() + v.latency())})
 	}
 	for n := range v.requests.all {
@@ -114,18 +114,18 @@ func causesToWrite(v *Facts) (cr, co spans) {
 		*list = append(*list, span{t.Add(-v.tolerance()), t.Add(lasting)})
 	}
 	cause(&out, v.complete.from, v.takeover()+v.latency())
-	for _, s := range v.processes.stirs {
+	for _, s := range v.processes.disturbances {
 		cause(&out, s.at, v.takeover()+v.latency())
 	}
 	for p := range v.processes.procs {
-		if !stirsAggregator(p.role) {
+		if !disturbsAggregator(p.role) {
 			continue
 		}
 		for _, starting := range v.processes.in(p, procStarting) { // it may serve long before it is said to be ready
 			out = append(out, starting.grow(v.tolerance(), v.takeover()+v.latency()))
 		}
 	}
-	for _, off := range v.clocks.right("").not(v.complete) {
+	for _, off := range v.clocks.settled("").not(v.complete) {
 		out = append(out, off.grow(v.tolerance(), v.takeover()+v.latency()))
 	}
 	for _, t := range v.truths.all {

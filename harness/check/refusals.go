@@ -48,15 +48,15 @@ func (nw *network) readRefusals() {
 	}
 	for _, r := range nw.refusals {
 		if r.of(history.RoleAggregator) {
-			nw.facts.processes.stirs = append(nw.facts.processes.stirs, stir{r.back(), true})
+			nw.facts.processes.disturbances = append(nw.facts.processes.disturbances, disturbance{r.lastRetry(), true})
 		}
 	}
 }
 
 func (r refusal) of(role string) bool { return r.Role == "" || r.Role == role }
 
-// back is when who was refused last may be asking again, at the latest: nobody comes before Retry-After.
-func (r refusal) back() time.Time { return r.to.Add(r.RetryAfter) }
+// lastRetry returns the latest instant at which a refused client sends its request again: no client does before Retry-After.
+func (r refusal) lastRetry() time.Time { return r.to.Add(r.RetryAfter) }
 
 // meets reports whether a refusal is of requests that a role makes: reporters apply, and in the conditions form they read before.
 func (nw *network) meets(r refusal, role string) bool {
@@ -76,7 +76,7 @@ func (nw *network) refused(role, node, server string) spans {
 			at = node
 		}
 		if nw.meets(r, role) && (at == "" || r.Node == "" || r.Node == at) {
-			out = append(out, span{r.from, latest(r.back(), r.from.Add(1))})
+			out = append(out, span{r.from, latest(r.lastRetry(), r.from.Add(1))})
 		}
 	}
 	return merged(out)

@@ -94,7 +94,7 @@ func (ob *objectFacts) reportingNodes() []string {
 	return out
 }
 
-// expectedNodes are the names of all nodes that were ever expected, sorted.
+// nodes returns the names of all nodes that were ever expected, sorted.
 func (xs *expectations) nodes() []string {
 	seen := map[string]bool{}
 	var out []string

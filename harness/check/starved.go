@@ -97,7 +97,7 @@ func (sv *starvationFacts) frozenContainers(node string) spans {
 	return merged(out)
 }
 
-// starvedSpans is when any of the processes that matter was starved. What depends on several processes waits for one after another, so the waits
+// spansOf returns the spans in which any of these processes was starved. What depends on several processes waits for one after another, so the waits
 // that were read at the same time are laid end to end, as far as they fit into the time since the reading before.
 func (sv *starvationFacts) spansOf(concerns func(process) bool) spans {
 	type reading struct{ sum, longest time.Duration }
@@ -119,7 +119,7 @@ func (sv *starvationFacts) spansOf(concerns func(process) bool) spans {
 	return merged(of)
 }
 
-// starvedIn is for how long, within a window, processes that matter were starved. A bound becomes longer while it runs: starvation that begins
+// in returns for how long these processes were starved within a window. A bound becomes longer while it runs: starvation that begins
 // in the window and ends after it counts to its end, and what it makes later reaches further. longest is the longest starvation of one process.
 func (sv *starvationFacts) in(window span, concerns func(process) bool) (total time.Duration, longest starvation) {
 	for _, x := range sv.spansOf(concerns) {

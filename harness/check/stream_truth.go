@@ -138,7 +138,7 @@ func judgeDeaf(v *Facts, f *Finding, all []health, node string) {
 		return
 	}
 	// A link that is only slow is heard.
-	linked := v.network.bearable(func(l linkChange) bool {
+	linked := v.network.fineBut(func(l linkChange) bool {
 		return l.node == node && (l.from == history.RoleReporter || l.from == history.RoleNode)
 	}, func(linkChange) bool { return true })
 	doubled := v.processes.doubled[reporter]

@@ -160,7 +160,7 @@ func (p *pluginTruth) endedBefore(i int, t time.Time) bool {
 	return p.ended[i].Before(t)
 }
 
-// compare says how the entry differs from what the call answered, empty if it does not.
+// compareEntry says how the entry differs from what the call answered, empty if it does not.
 func compareEntry(v *Facts, e entry, c probe, r *report) string {
 	said := c.Outcome + " " + c.Code + " healthz " + quoted(c.Healthz) + " key_id " + quoted(c.KEKID) + " (event " + number(c.seq) + ")"
 	switch {

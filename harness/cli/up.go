@@ -87,7 +87,7 @@ func (f *upFlags) validate() error {
 			return usage("--key-ids %q: expected letters, digits and dashes, at most 63", id)
 		}
 		if slices.Contains(f.keyIDs[:i], id) {
-			return usage("--key-ids %q: stands twice", id)
+			return usage("--key-ids %q: occurs twice", id)
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func TestUpAndDownMistakes(t *testing.T) {
 		"up --control-planes 0": "expected 1 to 7",
 		"up --control-planes 8": "expected 1 to 7",
 		"up --key-ids a_b":      "letters, digits and dashes",
-		"up --key-ids 1,2,1":    "stands twice",
+		"up --key-ids 1,2,1":    "occurs twice",
 		"up --key-ids=":         "expected 1 to 8",
 		"up now":                "unknown command",
 		"down":                  "no environment is up",

@@ -26,7 +26,8 @@ type Of struct {
 }
 
 // About is the events as one API server's own history: those that say of it, without saying so, and those that are about what all
-// share. The heading is that of its operator. Actions on others stay, and keep their API server, so that nobody takes them for his.
+// share. The heading is that of its operator. Actions on other API servers stay and keep the name, so that no reader takes them for
+// actions on this one.
 // Events without further API servers are all kube-apiserver's, and given back as they are.
 func About(events []Event, name string) []Event {
 	run := metadataOf(events)

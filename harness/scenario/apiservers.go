@@ -38,7 +38,7 @@ func (v *validation) apiServers(at place) {
 	known := APIServers()
 	for i, name := range t.APIServers {
 		if v.keyword(at.index(i), "API server", name, known) && slices.Index(t.APIServers, name) < i {
-			v.add(at.index(i), "API server %s stands twice, expected it once", quote(name))
+			v.add(at.index(i), "API server %s occurs twice, expected it once", quote(name))
 		}
 	}
 	if !slices.Contains(t.APIServers, history.KubeAPIServer) {

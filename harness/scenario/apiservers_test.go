@@ -22,7 +22,7 @@ func TestAPIServers(t *testing.T) {
 		"alone":         {"{apiServers: [kube-apiserver]}", wait, ""},
 		"none":          {"{apiServers: []}", wait, "no kube-apiserver among the API servers"},
 		"without kube":  {"{apiServers: [oauth-apiserver]}", wait, "no kube-apiserver among the API servers"},
-		"twice":         {"{apiServers: [kube-apiserver, kube-apiserver]}", wait, "stands twice"},
+		"twice":         {"{apiServers: [kube-apiserver, kube-apiserver]}", wait, "occurs twice"},
 		"misspelt":      {"{apiServers: [kube-apiserver, oauth]}", wait, `API server is "oauth", expected`},
 		"a plugin":      {both, "  - inject: {plugin: {apiServer: oauth-apiserver, node: cp-1}, fault: hang}", ""},
 		"absent":        {both, "  - inject: {plugin: {apiServer: openshift-apiserver}, fault: hang}", `API server "openshift-apiserver" is not in the topology`},

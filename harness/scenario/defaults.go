@@ -144,15 +144,15 @@ func (s *Scenario) allNodes() []string {
 // allKeyIDs are the plugins that are there at some time.
 func (s *Scenario) allKeyIDs() []string {
 	ids := map[string]bool{}
-	configured := 0
+	changes := 0
 	for _, k := range s.Topology.KeyIDs {
 		ids[k] = true
 	}
 	for _, a := range s.Actions() {
 		switch a := a.(type) {
 		case *APIServer: // the operator numbers its keys, at most one for each change of the configuration
-			configured++
-			ids[strconv.Itoa(configured)] = true
+			changes++
+			ids[strconv.Itoa(changes)] = true
 		case *Process:
 			if a.Unlisted {
 				ids[a.Target.KeyID] = true

@@ -109,7 +109,7 @@ func syntaxProblem(file string, data []byte, err error) Problem {
 
 func position(n *yaml.Node) Position { return Position{max(1, n.Line), max(1, n.Column)} }
 
-// walker refuses, anywhere in the tree, aliases, anchors, tags, keys that are no text and keys that stand twice.
+// walker refuses, anywhere in the tree, aliases, anchors, tags, keys that are no text and keys that occur twice.
 type walker struct {
 	file     string
 	nodes    int
@@ -156,7 +156,7 @@ func (w *walker) keys(n *yaml.Node) {
 			continue
 		}
 		if old := first[key.Value]; old != nil {
-			w.add(key, "field %s stands twice, expected it once (first at line %d)", quote(key.Value), old.Line)
+			w.add(key, "field %s occurs twice, expected it once (first at line %d)", quote(key.Value), old.Line)
 			continue
 		}
 		first[key.Value] = key

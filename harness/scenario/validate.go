@@ -103,7 +103,7 @@ func (v *validation) metadata() {
 	v.texts(at.at("covers"), "statement", s.Covers, coversForm, "a statement's id such as S0-08")
 }
 
-// texts checks a list of words: their form, and that none stands twice.
+// texts checks a list of words: their form, and that none occurs twice.
 func (v *validation) texts(at place, what string, values []string, form *regexp.Regexp, expected string) {
 	if len(values) > maxTexts {
 		v.add(at, "%d entries, expected at most %d", len(values), maxTexts)
@@ -114,7 +114,7 @@ func (v *validation) texts(at place, what string, values []string, form *regexp.
 		case !form.MatchString(value):
 			v.add(at.index(i), "%s %s is malformed, expected %s", what, quote(value), expected)
 		case slices.Index(values, value) < i:
-			v.add(at.index(i), "%s %s stands twice, expected it once", what, quote(value))
+			v.add(at.index(i), "%s %s occurs twice, expected it once", what, quote(value))
 		}
 	}
 }

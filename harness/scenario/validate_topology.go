@@ -78,7 +78,7 @@ func (v *validation) excused() {
 			v.add(here.at("reason"), "reason is %s, expected a sentence that says why the violation is wanted", quote(e.Reason))
 		}
 		if slices.IndexFunc(v.scenario.Excused, func(o Excuse) bool { return o.Invariant == e.Invariant }) < i {
-			v.add(here.at("invariant"), "invariant %s stands twice, expected it once", quote(e.Invariant))
+			v.add(here.at("invariant"), "invariant %s occurs twice, expected it once", quote(e.Invariant))
 		}
 	}
 }

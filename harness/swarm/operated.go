@@ -13,7 +13,7 @@ type operatorDrawing struct{ d *drawing }
 func (o operatorDrawing) operated() []byte {
 	sockets := o.d.keyword("key", "key", "hash")
 	o.d.head = "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: " + Name(o.d.seed) + "\n" +
-		"  title: \"Whatever comes between an operator and its switches, no object is lost, and the last wish is granted.\"\n  area: lifecycle\nspec:\n" +
+		"  title: \"Whatever comes between an operator and its switches, no object is lost, and the last requested configuration takes effect.\"\n  area: lifecycle\nspec:\n" +
 		fmt.Sprintf("  contract: %s\n  topology: {lifecycle: operator, controlPlanes: %d, aggregators: %d, sockets: %s%s}\n", o.d.contract, len(o.d.nodes), o.d.aggregators, sockets, o.d.plan.way())
 	return o.d.fileTo(append([][]string{o.desiredStates()}, o.beside()...), settled)
 }
@@ -89,7 +89,7 @@ func (o operatorDrawing) lasts(begin, end string) []string {
 	return []string{begin, o.d.wait("0I", "1I", "3I", "9I"), end}
 }
 
-// settled is the phase after the last fault has ended and the last wish was made: the operator gets there, in the time that four switches take at
+// settled is the phase after the last fault has ended and the last configuration was requested: the operator completes it, in the time that four switches take at
 // most, and then all is as it is without an operator.
 const settled = `  - wait: 2I
   - expect: conditions["EncryptionMigrationControllerProgressing"].status == "False"

@@ -71,7 +71,7 @@ func (l List) Check() error {
 			return err
 		}
 		if slices.Contains(l[:i], p) {
-			return fmt.Errorf("%s stands twice, expected it once", p.Name())
+			return fmt.Errorf("%s occurs twice, expected it once", p.Name())
 		}
 	}
 	return nil

@@ -99,7 +99,7 @@ func TestFollows(t *testing.T) {
 		{"writes at once", "kms-1 identity", "kms-2 kms-1 identity", "kms-1", "kms-2 would write before every API server can read it"},
 		{"goes too early", "kms-2 kms-1 identity", "kms-2 identity", "kms-1", "kms-1 would go while objects may lie under it"},
 		{"read provider not kept", "kms-1 kms-2 identity", "kms-2 identity", "kms-1", "kms-1 would go"},
-		{"twice", "kms-1", "kms-1 kms-1", "", "kms-1 stands twice"},
+		{"twice", "kms-1", "kms-1 kms-1", "", "kms-1 occurs twice"},
 		{"nothing", "kms-1", "", "", "no provider"},
 		{"good", "kms-1 kms-2 identity", "kms-2 kms-1 identity", "kms-1 kms-2", ""},
 	} {

@@ -9,13 +9,13 @@ import (
 	"github.com/kmsharness/kmsharness/operator/core"
 )
 
-// When to look again, though nobody says that anything has changed.
+// Intervals of polling where no event announces a change.
 const (
-	// Pause is after something was done on a node: nobody tells that a file was loaded.
+	// Pause follows an action on a node: no event announces that an API server has loaded a file.
 	Pause = 200 * time.Millisecond
-	// glance is in any case: nobody tells that an API server is back, or has gone.
-	glance = time.Second
-	// Retry is after something failed.
+	// pollInterval is the longest: no event announces that an API server has started or ended.
+	pollInterval = time.Second
+	// Retry follows a failure.
 	Retry = time.Second
 )
 
@@ -25,15 +25,15 @@ const RequestTimeout = 10 * time.Second
 // CheckCall is how long each call of a pre-flight check may take that takes check at most.
 func CheckCall(check time.Duration) time.Duration { return check / 3 }
 
-// Again is when to look again after a plan was carried out.
+// Again is how long to wait after a plan was carried out.
 func Again(p core.Plan) time.Duration {
 	if len(p.Actions) > 0 {
 		return Pause
 	}
 	if p.Again == 0 {
-		return glance
+		return pollInterval
 	}
-	return min(p.Again, glance)
+	return min(p.Again, pollInterval)
 }
 
 // ErrBehind is for an action that rests upon what is no longer there.

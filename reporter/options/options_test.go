@@ -85,7 +85,7 @@ func TestEveryMistakeIsOneClearLine(t *testing.T) {
 		{"relative socket", valid("--kms-sockets=unix://kms-3.sock"), []string{"expected unix:///DIR/kms-KEYID.sock"}},
 		{"socket of another name", valid("--kms-sockets=unix:///a/plugin.sock"), []string{"file name must be kms-KEYID.sock"}},
 		{"two bad sockets", []string{"--kms-sockets=a,b", "--node-name=n", "--kubeconfig=k"}, []string{`socket "a"`, `socket "b"`}},
-		{"same keyID twice", valid("--kms-sockets=unix:///b/kms-2.sock"), []string{"keyID 2 stands twice"}},
+		{"same keyID twice", valid("--kms-sockets=unix:///b/kms-2.sock"), []string{"keyID 2 occurs twice"}},
 		{"too many sockets", valid("--kms-sockets=" + strings.Join(many, ",")), []string{"has 34 sockets, at most 32"}},
 		{"node name in capitals", valid("--node-name=CP_1"), []string{`--node-name "CP_1"`}},
 		{"hostile node name", valid("--node-name=a\nb"), []string{`--node-name "a b"`}},

@@ -60,7 +60,7 @@ func parsePlugins(sockets []string) (plugins []probe.Plugin, errs []error) {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("--kms-sockets: %w", err))
 		case seen[p.KeyID]:
-			errs = append(errs, fmt.Errorf("--kms-sockets: keyID %s stands twice", p.KeyID))
+			errs = append(errs, fmt.Errorf("--kms-sockets: keyID %s occurs twice", p.KeyID))
 		default:
 			seen[p.KeyID] = true
 			plugins = append(plugins, p)

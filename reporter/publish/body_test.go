@@ -55,10 +55,10 @@ func TestBodyRefusesWhatNobodyCouldMean(t *testing.T) {
 	twice := report()
 	twice.Entries[1].KeyID = "2"
 	if _, err := ConditionsBody(KubeAPIServer, twice, checked); err == nil {
-		t.Error("a keyID that stands twice was encoded as a condition")
+		t.Error("a keyID that occurs twice was encoded as a condition")
 	}
 	if _, err := HealthReportsBody(KubeAPIServer, twice, nil); err == nil {
-		t.Error("a keyID that stands twice was encoded in the typed form")
+		t.Error("a keyID that occurs twice was encoded in the typed form")
 	}
 	if _, err := ConditionsBody("etcd", report(), checked); err == nil || !strings.Contains(err.Error(), `operator "etcd"`) {
 		t.Errorf("an unknown operator: %v", err)

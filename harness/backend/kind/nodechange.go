@@ -74,7 +74,6 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	return n, nil
 }
 
-// makeContainer lets kind make the container of a node, as a cluster of its own that is not set up: so it has whatever kind
 // join lets kubeadm join the node to the cluster of a donor. Its API server's manifest is changed between the phase that writes it and the
 // one that starts the kubelet: so the pod starts once, with its sidecars.
 func (c container) join(ctx context.Context, donor, endpoint container, spec sidecar.Spec) error {

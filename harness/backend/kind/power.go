@@ -34,8 +34,8 @@ func (p *controlPlane) NodeUnit(role string, nodes []*live.Node, ready func(*liv
 	return &nodesUnit{p, nodes, ready}
 }
 
-// those are the nodes in a state of docker's, "running" or "paused" for instance, and their containers.
-func (m *nodesUnit) those(ctx context.Context, states ...string) (containers []string, nodes []*live.Node, err error) {
+// inState returns the nodes whose container is in one of these states of docker, such as "running", and the containers.
+func (m *nodesUnit) inState(ctx context.Context, states ...string) (containers []string, nodes []*live.Node, err error) {
 	for _, n := range m.nodes {
 		c := m.container(n.Name)
 		state, err := c.state(ctx)
@@ -51,7 +51,7 @@ func (m *nodesUnit) those(ctx context.Context, states ...string) (containers []s
 
 // Kill implements live.Unit.
 func (m *nodesUnit) Kill(ctx context.Context) error {
-	containers, nodes, err := m.those(ctx, "running", "paused")
+	containers, nodes, err := m.inState(ctx, "running", "paused")
 	if err == nil {
 		err = endContainers(ctx, containers...)
 	}
@@ -96,7 +96,7 @@ func (m *nodesUnit) Resume(ctx context.Context) error {
 
 // freeze runs one docker command on all nodes that are in a state, and records what became of what runs there.
 func (m *nodesUnit) freeze(ctx context.Context, verb, from, to string, record func(node string, at time.Time)) error {
-	containers, nodes, err := m.those(ctx, from)
+	containers, nodes, err := m.inState(ctx, from)
 	if err != nil || len(nodes) == 0 {
 		return err
 	}
@@ -127,7 +127,7 @@ func (m *nodesUnit) freeze(ctx context.Context, verb, from, to string, record fu
 func (m *nodesUnit) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, powerTimeout)
 	defer cancel()
-	_, nodes, err := m.those(ctx, "exited", "created", "dead")
+	_, nodes, err := m.inState(ctx, "exited", "created", "dead")
 	if err != nil || len(nodes) == 0 {
 		return err
 	}

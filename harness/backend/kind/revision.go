@@ -268,7 +268,8 @@ func reshape(ctx context.Context, is podShape, by live.Roller, n *live.Node, key
 	return err
 }
 
-// revise prepares the next revision of a pod that is down. What is gone with the old one does not come again; the reporter waits for its words.
+// revise prepares the next revision of a pod that is down. Containers that only the old revision had do not start again, and the reporter waits for its
+// command.
 func revise(ctx context.Context, p *controlPlane, n *live.Node, r live.PodRevision) error {
 	s := serverOf(n)
 	before := s.plugins.names()

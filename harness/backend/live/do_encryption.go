@@ -34,7 +34,7 @@ func (sw *encryptionSwitch) changeEncryption(ctx context.Context, a *scenario.En
 		return err
 	}
 	sw.e.controlPlane.MarkDirty(TaintedEncryption)
-	err = sw.e.data.watched(ctx, func(ctx context.Context) error { return sw.switchTo(ctx, to) })
+	err = sw.e.data.underLoad(ctx, func(ctx context.Context) error { return sw.switchTo(ctx, to) })
 	if errors.Is(context.Cause(ctx), errSuperseded) {
 		return nil // its end is the other's
 	}

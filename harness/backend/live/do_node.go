@@ -140,8 +140,8 @@ func (nc *nodeChanges) bringUp(ctx context.Context, name string) error {
 	return nc.e.procs.start(ctx, n.Reporter())
 }
 
-// meet follows a node that is new, and makes it one of the cluster. told notes what its API server has begun with.
-func (nc *nodeChanges) meet(ctx context.Context, n *Node, configured func() error) (err error) {
+// meet records a new node and makes it one of the cluster. recordConfig records the encryption configuration with which its API server began.
+func (nc *nodeChanges) meet(ctx context.Context, n *Node, recordConfig func() error) (err error) {
 	if err := nc.e.recorder.followNode(n, tail.FromStart); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (nc *nodeChanges) meet(ctx context.Context, n *Node, configured func() erro
 		nc.recordReady(&g.Target)
 	}
 	nc.recordReady(&Target{n.Server, history.Process{Role: history.RoleAPIServer, Node: n.Name}})
-	if err := configured(); err != nil {
+	if err := recordConfig(); err != nil {
 		return err
 	}
 	if n.since, err = nodeSince(ctx, nc.e.controlPlane, n.Admin, n.Name); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// LacksRefusals says why a scenario's refusals and watches cannot be had from real API servers; nothing if they can. What takes away a
+// UnsupportedRefusals says why a scenario's refusals and watches cannot be had from real API servers; nothing if they can. What takes away a
 // permission is real; a proxy that ends TLS and answers in an API server's place would be tested with it.
 func UnsupportedRefusals(s *scenario.Scenario) (lacks []string) {
 	for _, a := range s.Actions() {
@@ -48,11 +48,11 @@ func (fs *faults) refuse(ctx context.Context, a *scenario.Refuse) error {
 	fs.e.changes.turn.Lock()
 	defer fs.e.changes.turn.Unlock()
 	role := a.Role
-	configured := history.Refusal{Role: role, Verb: a.Method, Mode: history.RefuseForbidden, Code: history.RefusalCode(history.RefuseForbidden)}
+	refusal := history.Refusal{Role: role, Verb: a.Method, Mode: history.RefuseForbidden, Code: history.RefusalCode(history.RefuseForbidden)}
 	if a.Mode != history.RefuseRestore {
-		fs.e.record(&configured) // before the first that is refused
-		fs.refusals = append(fs.refusals, configured)
-		return fs.permit(ctx, configured, false)
+		fs.e.record(&refusal) // before the first that is refused
+		fs.refusals = append(fs.refusals, refusal)
+		return fs.permit(ctx, refusal, false)
 	}
 	ended := []history.Refusal{}
 	fs.refusals = slices.DeleteFunc(fs.refusals, func(r history.Refusal) bool {
@@ -62,7 +62,7 @@ func (fs *faults) refuse(ctx context.Context, a *scenario.Refuse) error {
 		}
 		return over
 	})
-	if err := fs.permit(ctx, configured, true); err != nil {
+	if err := fs.permit(ctx, refusal, true); err != nil {
 		return err
 	}
 	for _, over := range ended {
@@ -72,8 +72,8 @@ func (fs *faults) refuse(ctx context.Context, a *scenario.Refuse) error {
 	return nil
 }
 
-// permit sets the rules of all roles by the refusals in force, and waits until what was told is known everywhere.
-func (fs *faults) permit(ctx context.Context, configured history.Refusal, allowed bool) error {
+// permit sets the rules of all roles by the refusals in force, and waits until every API server allows, or refuses, accordingly.
+func (fs *faults) permit(ctx context.Context, refusal history.Refusal, allowed bool) error {
 	c, err := fs.e.controlPlane.Nodes().Admin()
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (fs *faults) permit(ctx context.Context, configured history.Refusal, allowe
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range fs.e.controlPlane.Nodes().List() {
-		for _, want := range fs.reviews(configured) {
+		for _, want := range fs.reviews(refusal) {
 			group.Go(func() error { return n.awaitPermission(ctx, want, allowed) })
 		}
 	}
@@ -133,12 +133,12 @@ func rulesLeft(o *unstructured.Unstructured, refusals []history.Refusal) []any {
 }
 
 // reviews ask about what a refusal changes: of each role one thing that it may do to the CR.
-func (fs *faults) reviews(configured history.Refusal) (out []object) {
-	verb := orDefault(configured.Verb, "patch")
-	if configured.Role != history.RoleAggregator && slices.Contains([]string{"get", "patch"}, verb) {
+func (fs *faults) reviews(refusal history.Refusal) (out []object) {
+	verb := orDefault(refusal.Verb, "patch")
+	if refusal.Role != history.RoleAggregator && slices.Contains([]string{"get", "patch"}, verb) {
 		out = append(out, fs.review(contract.ReporterIdentity(fs.e.controlPlane.Nodes().List()[0].Name), verb, contract.ReporterGroup))
 	}
-	if configured.Role != history.RoleReporter && slices.Contains([]string{"get", "list", "watch", "patch"}, verb) {
+	if refusal.Role != history.RoleReporter && slices.Contains([]string{"get", "list", "watch", "patch"}, verb) {
 		out = append(out, fs.review(contract.AggregatorIdentity, verb))
 	}
 	return out

@@ -179,7 +179,7 @@ func (e *Environment) doAll(ctx context.Context, a scenario.Action) error {
 	return all.Wait()
 }
 
-// LacksVerbs names what a scenario does that cannot be done to a real control plane.
+// UnsupportedVerbs names what a scenario does that cannot be done to a real control plane.
 func UnsupportedVerbs(s *scenario.Scenario) []string {
 	return new(Environment).withParts().handlers().Unsupported(s, map[scenario.Verb]string{
 		scenario.VerbClock:   NoClocks,

@@ -12,9 +12,9 @@ import (
 // loadEvery is how often the load of a switch writes: often enough that several writes meet every stage.
 const loadEvery = 50 * time.Millisecond
 
-// watched does something to the encryption with an eye on the data: objects of all sizes are written before it, new and old ones
-// while it lasts, and again after it. Then every object in etcd is looked at.
-func (ds *dataset) watched(ctx context.Context, do func(context.Context) error) error {
+// underLoad changes the encryption by do. It writes objects of all sizes before, new and existing ones meanwhile, and again after it. Then it reads
+// every object in etcd.
+func (ds *dataset) underLoad(ctx context.Context, do func(context.Context) error) error {
 	if err := ds.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes)); err != nil {
 		return err
 	}

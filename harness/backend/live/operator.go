@@ -34,7 +34,7 @@ func operatorNamed(name string) (operator, error) {
 	return operator{}, fmt.Errorf("operator %q: expected kubeapiserver, openshiftapiserver or authentication", name)
 }
 
-// flag is the name of the operator on the command lines of reporter and aggregator.
+// operatorFlag is the name of the operator on the command lines of reporter and aggregator.
 func operatorFlag(name string) string { return orDefault(name, "kubeapiserver") }
 
 func (o operator) targets() []watch.Target {

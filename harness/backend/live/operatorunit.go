@@ -19,8 +19,8 @@ import (
 	"github.com/kmsharness/kmsharness/operator/config"
 )
 
-// operatorUnit is the operator as a unit: one goroutine of this process at a time, so there is one leader. To kill it is to take its context:
-// requests that are under way are given up, and nothing is tidied up that another life would not find.
+// operatorUnit is the operator as a unit: one goroutine of this process at a time, so there is one leader. Kill cancels its context: it gives
+// up the requests in flight, and cleans up nothing that its next run would find.
 type operatorUnit struct {
 	pods *pods
 

@@ -17,7 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// inPlace is the hands of an operator, and its eyes: what is in a pod changes while the pod stays.
+// inPlace carries out an operator's plan, and observes the nodes for it, where pods stay and what runs in them changes.
 type inPlace struct{ *pods }
 
 var _ lifecycle.Executor = inPlace{}

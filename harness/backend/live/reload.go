@@ -78,13 +78,13 @@ func (sw *encryptionSwitch) pending(n *Node) reload {
 
 func (sw *encryptionSwitch) loaded(n *Node, hash string) {
 	sw.e.mu.Lock()
-	configured := sw.e.reloads[n.Name]
-	if configured.hash == hash {
+	pending := sw.e.reloads[n.Name]
+	if pending.hash == hash {
 		delete(sw.e.reloads, n.Name)
 	}
 	sw.e.mu.Unlock()
-	if configured.hash == hash {
-		sw.e.record(&history.Encryption{Node: n.Name, State: history.EncryptionLoaded, Providers: configured.providers})
+	if pending.hash == hash {
+		sw.e.record(&history.Encryption{Node: n.Name, State: history.EncryptionLoaded, Providers: pending.providers})
 	}
 }
 

@@ -30,17 +30,17 @@ func (s Stub) Encrypted() Encrypted {
 		Registry: s.Registry(), Field: s.Field, Spec: map[string]any{"referenceType": "Flunder"}}
 }
 
-// LacksFurther is what nobody can do in a topology with further API servers; nothing in one without.
+// UnsupportedAggregated names what a scenario does that is impossible beside aggregated API servers; nothing without them.
 func UnsupportedAggregated(s *scenario.Scenario) []string {
 	var lacks []string
 	if len(s.Topology.Aggregated()) == 0 {
 		return nil
 	}
 	if s.Topology.Start == scenario.StartStopped {
-		lacks = append(lacks, "start: stopped with further API servers: they end where no kube-apiserver answers them, and nobody starts them again")
+		lacks = append(lacks, "start: stopped with aggregated API servers: they end where no kube-apiserver answers them, and nobody starts them again")
 	}
 	if s.Topology.Aggregators > 1 {
-		lacks = append(lacks, "several aggregators with further API servers: one for each is run")
+		lacks = append(lacks, "several aggregators with aggregated API servers: one for each is run")
 	}
 	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return a.Verb() == scenario.VerbNode }) {
 		lacks = append(lacks, "node with further API servers: their pods stay where they are")

@@ -85,7 +85,7 @@ func (e etcd) Kill(context.Context) error      { return e.Etcd.Kill() }
 func (e etcd) Resume(context.Context) error    { return e.Etcd.Resume() }
 func (e etcd) Status() live.Status             { return live.StatusOf(e.Process()) }
 
-// loadBalancer is a part of the harness: what its clients see is that of a process that was paused, or that is gone.
+// loadBalancer runs within the harness. When it is paused or ended, its clients observe what they would of a process.
 type loadBalancer struct {
 	record func(at time.Time, p history.Process)
 

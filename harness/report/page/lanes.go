@@ -159,7 +159,7 @@ var rowTexts = map[rowKind]struct{ title, help string }{
 	rowObjects:          {"objects", "Secrets that were written, read back and looked at in etcd."},
 }
 
-// finish makes groups and rows of what survey found.
+// finishLanes makes groups and rows of the lanes that occurred.
 func (b *builder) finishLanes() {
 	b.lanes.number()
 	for _, p := range b.lanes.all {
