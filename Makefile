@@ -8,7 +8,7 @@ BACKEND ?= auto
 LABELS ?=
 # Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: on local one for each processor (2 to 4), on kind 1, or 2 with four processors.
 PROCS ?=
-# Blocks that make readme writes.
+# Blocks that make readme runs.
 KINDS ?= compared,sim,local
 # Begin no further scenario after this long, for example TIME=20m; empty: no limit.
 TIME ?=
@@ -59,7 +59,7 @@ GOTEST := GORACE=atexit_sleep_ms=0 go test -count=1 -vet=off -ldflags='-s -w'
 # Simulations and judgements have one thread of control, in which the race detector has little to find and makes everything ten times slower.
 SEQUENTIAL := ./harness/backend/sim/... ./harness/check ./harness/report/page ./harness/coverage ./scenarios/...
 # The suites that judge whole programs also run without the race detector; their long tests are for the night.
-UNRACED := $(SEQUENTIAL) ./conformance/health ./conformance/plugin/suite
+UNRACED := $(SEQUENTIAL) ./ci/readme ./conformance/health ./conformance/plugin/suite
 test: ## unit tests, fuzz seeds included, with the race detector where goroutines are; needs no engine and no binaries
 	CGO_ENABLED=1 $(GOTEST) -race -short -p 4 $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
 	$(GOTEST) -short -p 4 $(UNRACED)
@@ -99,8 +99,9 @@ alerts: ## test the alerting rules with Prometheus' own rule engine, on series o
 	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go test -count=1 -run TestFailureStages ./scenarios
 	KMSHARNESS_STAGES='$(CURDIR)/_artifacts-alerts/stages.yaml' go -C ci/alerts test -count=1 ./...
 
-readme: build ## write the output of commands in README.md and docs again: make readme [KINDS=compared,sim,local]
-	@go run ./ci/readme --kinds=$(call quoted,$(KINDS)) README.md docs/*.md
+readme: build ## run the commands that README.md and docs show, and write their output again: make readme [KINDS=compared,sim,local] [CHECK=1: write nothing]
+	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
+	@go run ./ci/readme $(if $(CHECK),--check) --kinds=$(call quoted,$(KINDS)) README.md ci/README.md ci/nodeimage/README.md $(filter-out docs/catalogue.md,$(wildcard docs/*.md))
 
 lint: ## formatting, vet, staticcheck, imports, tidy modules, house rules, messages of new commits
 	@ci/lint.sh

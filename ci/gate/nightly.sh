@@ -53,6 +53,7 @@ stage aggregators 3600 bash -c aggregators
 stage mutants 3600 make mutants CONTRACT=both
 stage variants 3600 env KMSHARNESS_VARIANTS=1 go test -count=1 -timeout 60m -run 'TestVariantsConform|TestEachCapabilityOff' ./scenarios/mutants/kmsplugin
 stage confirm 3600 make confirm
+stage readme 5400 make readme CHECK=1
 stage seeds 3600 bash -c 'simulated seeds --hours 1'
 stage operator-seeds 5400 bash -c 'simulated operator-seeds --operator'
 stage stream-seeds 3600 bash -c 'simulated stream-seeds --publish stream'

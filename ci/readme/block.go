@@ -4,39 +4,72 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// block is a fenced block of output: the lines from and to, without the fences.
+// block is a fenced block of output: the lines from and to, without the fences. Without a marker it is a fenced block or inline code with
+// commands to run, whose output nothing compares.
 type block struct {
 	kind, command string
+	exit          int // of the last command
 	from, to      int
 	problem       string
+	commands      []string // without a marker
 }
 
-var marker = regexp.MustCompile(`^\s*<!-- output: (\w+)(?:: (.*))? -->$`)
+var (
+	marker = regexp.MustCompile(`^\s*<!-- output: (\w+)(?:, exit (\d))?(?:: (.*))? -->$`)
+	fence  = regexp.MustCompile("^\\s*```(\\w*)")
+	inline = regexp.MustCompile("`([^`]+)`")
+)
 
-// blocks are those that a marker stands before.
-func blocks(lines []string) (all []block) {
-	isFence := func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "```") }
-	for i, line := range lines {
-		m := marker.FindStringSubmatch(line)
-		if m == nil {
+// blocks are the fenced blocks that a marker stands before, and the commands without one that are to be run.
+func blocks(lines []string, rules rules) (all []block) {
+	add := func(line int, commands []string) {
+		for _, command := range commands {
+			all = append(all, block{kind: rules.kind(command), from: line, to: line, commands: []string{command}})
+		}
+	}
+	lines = append(slices.Clone(lines), "")
+	for i, paragraph := 0, 0; i < len(lines); i++ {
+		m, opened := marker.FindStringSubmatch(lines[i]), fence.FindStringSubmatch(lines[i])
+		if m == nil && opened == nil && lines[i] != "" {
 			continue
 		}
-		b := block{kind: m[1], command: m[2], from: i + 2}
+		for _, code := range inline.FindAllStringSubmatch(strings.Join(lines[paragraph:i], "\n"), -1) {
+			if text := strings.ReplaceAll(strings.Join(strings.Fields(code[1]), " "), `\|`, "|"); !name.MatchString(text) {
+				add(paragraph, wholeCommands([]string{text}))
+			}
+		}
+		b := block{from: i + 1}
+		if m != nil {
+			b = block{kind: m[1], command: m[3], from: i + 2}
+			b.exit, _ = strconv.Atoi(m[2])
+			opened = fence.FindStringSubmatch(lines[i+1])
+		}
 		length := -1
-		if b.from <= len(lines) && isFence(lines[i+1]) {
-			length = slices.IndexFunc(lines[b.from:], isFence)
+		if opened != nil {
+			length = slices.IndexFunc(lines[b.from:], fence.MatchString)
 		}
 		b.to = b.from + max(length, 0)
 		switch {
-		case length < 0:
-			b.problem = "a marker without a fenced block below it"
-		case !slices.Contains([]string{"compared", "sim", "local"}, b.kind):
-			b.problem = "unknown kind of output " + b.kind
+		case m == nil && length >= 0:
+			if opened[1] == "" || opened[1] == "sh" {
+				add(b.from, wholeCommands(lines[b.from:b.to]))
+			}
+		case m != nil || opened != nil:
+			if length < 0 {
+				b.problem = "a marker without a fenced block below it, or a block without an end"
+			} else if !slices.Contains([]string{"compared", "sim", "local"}, b.kind) {
+				b.problem = "unknown kind of output " + b.kind
+			}
+			all = append(all, b)
 		}
-		all = append(all, b)
+		if length >= 0 {
+			i = b.to
+		}
+		paragraph = i + 1
 	}
 	return all
 }
@@ -69,20 +102,28 @@ func (b block) parts(shown []string) (all []part) {
 }
 
 // again is a block with the output of a new run.
-func (b block) again(shown []string, run func([]string) ([]string, error)) (lines []string, err error) {
+func (b block) again(shown []string, run func([]string) ([]result, error)) (lines []string, err error) {
 	parts, commands := b.parts(shown), []string{b.command}
-	if b.command == "" {
+	switch {
+	case b.commands != nil:
+		parts, commands = nil, b.commands
+	case b.command == "":
 		commands = nil
 		for _, p := range parts {
 			commands = append(commands, strings.TrimPrefix(strings.Join(p.command, "\n"), "$ "))
 		}
 	}
-	outputs, err := run(commands)
+	results, err := run(commands)
 	if err != nil {
 		return nil, err
 	}
+	for i, r := range results {
+		if want := map[bool]int{true: b.exit}[i == len(results)-1]; r.code != want {
+			return nil, fmt.Errorf("%s: exit code %d, expected %d:\n%s", commands[i], r.code, want, r.output)
+		}
+	}
 	for i, p := range parts {
-		output, err := renew(p.output, strings.Split(strings.TrimRight(outputs[i], "\n"), "\n"))
+		output, err := renew(p.output, strings.Split(strings.TrimRight(results[i].output, "\n"), "\n"))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", commands[i], err)
 		}

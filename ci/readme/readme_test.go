@@ -2,14 +2,19 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	plugincli "github.com/kmsharness/kmsharness/fakeplugin/cli"
 	"github.com/kmsharness/kmsharness/harness/cli"
 )
 
@@ -39,42 +44,178 @@ func pages(t *testing.T) []string {
 	return all
 }
 
-// What is shown of deterministic commands is what they print now.
-func TestComparedBlocks(t *testing.T) {
-	inProcess := func(commands []string) (outputs []string, err error) {
+// programs are those that this test is when it is called by their names.
+var programs = map[string]func(context.Context, []string, io.Writer, io.Writer) int{"kmsharness": cli.Main, "fake-kms-plugin": plugincli.Main}
+
+func TestMain(m *testing.M) {
+	if run := programs[filepath.Base(os.Args[0])]; run != nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+		stop()
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// userFolder is where the commands of pages run: the repository's files, its programs, and runs on sim.
+func userFolder(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	results, err := run(t.Context(), dir, []string{"mkdir bin && ln -s '" + self + "' bin/kmsharness && ln -s '" + self + "' bin/fake-kms-plugin",
+		"ln -s '" + root + "'/{scenarios,docs,fakeplugin,conformance} .",
+		"kmsharness run --backend sim plugin-hangs uid-followed key-asked-for-in-vain && cp -r _artifacts local && cp -r _artifacts kind"})
+	if err != nil || slices.ContainsFunc(results, func(r result) bool { return r.code != 0 }) {
+		t.Fatal(results, err)
+	}
+	return dir
+}
+
+// inFolder runs commands in a folder, which also has what they write to /tmp.
+func inFolder(t *testing.T, dir string) func([]string) ([]result, error) {
+	return func(commands []string) ([]result, error) {
+		var here []string
 		for _, command := range commands {
-			args, is := strings.CutPrefix(command, "bin/kmsharness ")
-			if !is {
-				return nil, fmt.Errorf("%s: expected bin/kmsharness", command)
-			}
-			var out bytes.Buffer
-			cli.Main(t.Context(), append(strings.Fields(args), "--out", filepath.Join(t.TempDir(), "out")), &out, &out)
-			outputs = append(outputs, out.String())
+			here = append(here, strings.ReplaceAll(command, "/tmp/", dir+"/"))
 		}
-		return outputs, nil
-	}
-	compared := 0
-	for _, name := range pages(t) {
-		was := page(t, name)
-		for _, b := range blocks(strings.Split(was, "\n")) {
-			if b.kind == "compared" {
-				compared++
-			}
+		results, err := run(t.Context(), dir, here)
+		for i := range results {
+			results[i].output = strings.ReplaceAll(results[i].output, dir+"/", "/tmp/")
 		}
-		is, err := update(was, []string{"compared"}, inProcess)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		for i, line := range strings.Split(is, "\n") {
-			if i > strings.Count(was, "\n") || line != strings.Split(was, "\n")[i] {
-				t.Fatalf("%s:%d: run make readme; expected\n%s", name, i+1, line)
-			}
-		}
-	}
-	if compared == 0 {
-		t.Fatal("no block is compared")
+		return results, err
 	}
 }
+
+// history reports whether a page quotes commands of the past, or of the sources.
+func history(page string) bool {
+	return page == "docs/catalogue.md" || strings.HasPrefix(page, "docs/decisions/")
+}
+
+// readRulesHere are the rules of this repository.
+func readRulesHere(t *testing.T) rules {
+	t.Helper()
+	r, err := readRules(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The commands of the pages end as they should, and what is shown of deterministic ones is what they print now.
+func TestCommands(t *testing.T) {
+	rules, prepared := readRulesHere(t), userFolder(t)
+	for _, name := range pages(t) {
+		if history(name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			was, dir := page(t, name), t.TempDir()
+			if results, err := run(t.Context(), dir, []string{"cp -r '" + prepared + "'/. ."}); err != nil || results[0].code != 0 {
+				t.Fatal(results, err)
+			}
+			if _, err := update(was, []string{"sim", "test"}, rules, inFolder(t, dir)); err != nil {
+				t.Fatal(err)
+			}
+			is, err := update(was, []string{"compared"}, rules, inFolder(t, dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range strings.Split(is, "\n") {
+				if i > strings.Count(was, "\n") || line != strings.Split(was, "\n")[i] {
+					t.Fatalf("line %d: run make readme; expected\n%s", i+1, line)
+				}
+			}
+		})
+	}
+}
+
+// A command that fails, in a block or in a sentence, is found.
+func TestBadCommands(t *testing.T) {
+	rules, inHere := readRulesHere(t), inFolder(t, userFolder(t))
+	for text, want := range map[string]string{
+		"```\nbin/kmsharness conform plugin --focus 'RESTART' --command 'bin/fake-kms-plugin serve --listen {endpoint}'\n```": "exit code 1, expected 0",
+		"See\n`bin/kmsharness faults no-such-fault`.":                                   "exit code 2",
+		"<!-- output: sim -->\n```\n$ bin/kmsharness conform plugin --list x\n```":      "exit code 2",
+		"<!-- output: sim, exit 1 -->\n```\n$ bin/kmsharness faults hang\n```":          "expected 1",
+		"`bin/kmsharness faults hang`, `make lint test`, `bin/kmsharness faults FAULT`": "",
+	} {
+		_, err := update(text, []string{"sim", "test"}, rules, inHere)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	for command, want := range map[string]string{"make e2e LABELS='a && b'": "", "make no-such-stage": "local", "make lint no-such-stage": "local",
+		"bin/mutants --name x": "local", "kmsharness run x": "local", "kmsharness run --backend sim x": "test"} {
+		if kind := rules.kind(command); kind != want {
+			t.Errorf("%s: %q, want %q", command, kind, want)
+		}
+	}
+}
+
+// Every exception is about a command of a page, and go test finds what the pages select.
+func TestExceptions(t *testing.T) {
+	rules := readRulesHere(t)
+	var commands []string
+	for _, name := range pages(t) {
+		if !history(name) {
+			for _, b := range blocks(strings.Split(page(t, name), "\n"), rules) {
+				commands = append(commands, b.commands...)
+			}
+		}
+	}
+	for _, e := range rules.exceptions {
+		if !slices.ContainsFunc(commands, func(command string) bool { return excepts(e, command) }) {
+			t.Errorf("ci/readme/exceptions.txt: %s: no page has this command, or it has no reason", e)
+		}
+	}
+	checked := 0
+	for _, command := range commands {
+		if _, args, is := strings.Cut(command, "go test "); is {
+			checked++
+			if bad := missingTests(strings.Fields(args)); bad != "" {
+				t.Errorf("%s: no such test in %s", command, bad)
+			}
+		}
+	}
+	if bad := missingTests([]string{"-run", "TestNoSuch", "./ci/readme"}); bad == "" || checked == 0 {
+		t.Errorf("a test that does not exist is found in %d commands", checked)
+	}
+}
+
+// missingTests is a package of go test without a test that -run selects.
+func missingTests(args []string) string {
+	selected := regexp.MustCompile("")
+	if i := slices.Index(args, "-run"); i >= 0 {
+		selected = regexp.MustCompile(strings.Trim(args[i+1], "'"))
+	}
+	for _, arg := range args {
+		if !strings.HasPrefix(arg, "./") {
+			continue
+		}
+		dir, below := strings.CutSuffix(filepath.Join("..", "..", arg), "/...")
+		if below {
+			dir = filepath.Join(dir, "*")
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil || !slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && slices.ContainsFunc(testName.FindAllStringSubmatch(string(text), -1), func(m []string) bool { return selected.MatchString(m[1]) })
+		}) {
+			return arg
+		}
+	}
+	return ""
+}
+
+var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)`)
 
 // The catalogue's size stands in a block that takes too long to be compared.
 func TestCatalogueCount(t *testing.T) {
@@ -163,29 +304,29 @@ func TestRenew(t *testing.T) {
 // Commands are run as they stand there, once each and in their order, and other blocks stay.
 func TestUpdate(t *testing.T) {
 	const text = "x\n<!-- output: sim -->\n```\n$ echo 1 # why\nold 1\n$ printf 'a\n  b 3'\na\n  b 0\n```\n```\nold\n```\n<!-- output: local: f -->\n```\nold 2\n```\n"
-	is, err := update(text, []string{"sim"}, func(commands []string) ([]string, error) {
+	is, err := update(text, []string{"sim"}, rules{}, func(commands []string) ([]result, error) {
 		if want := []string{"echo 1 # why", "printf 'a\n  b 3'"}; !slices.Equal(commands, want) {
 			t.Errorf("%q, want %q", commands, want)
 		}
-		return []string{"old 1\nnew\n", "a\n  b 3"}, nil
+		return []result{{"old 1\nnew\n", 0}, {"a\n  b 3", 0}}, nil
 	})
 	if want := strings.Replace(strings.Replace(text, "old 1\n", "old 1\n…\n", 1), "b 0", "b 3", 1); err != nil || is != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, is, want)
 	}
 	for bad, want := range map[string]string{"<!-- output: sim -->\ntext": "without a fenced block", "<!-- output: sim -->": "without a fenced block",
 		"<!-- output: kind -->\n```\n```": "unknown kind", "<!-- output: local: f -->\n```\nold\n```": `nothing in the output is like the line "old"`} {
-		if _, err := update(bad, []string{"local"}, func([]string) ([]string, error) { return []string{"new"}, nil }); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := update(bad, []string{"local"}, rules{}, func([]string) ([]result, error) { return []result{{"new", 0}}, nil }); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", bad, err, want)
 		}
 	}
 }
 
 func TestRun(t *testing.T) {
-	got, err := run(t.Context(), []string{"echo a; echo b >&2; false", "(echo up; exec tail -f /dev/null) &", "x=1", "kill %1; echo $x"})
-	if want := []string{"a\nb\n", "up\n", "", "1\n"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v, want %q", got, err, want)
+	got, err := run(t.Context(), ".", []string{"echo a; echo b >&2; false", "(echo up; exec tail -f /dev/null) &", "x=1", "kill %1; echo $x", "(echo left; exec tail -f /dev/null) &"})
+	if want := []result{{"a\nb\n", 1}, {"up\n", 0}, {"", 0}, {"1\n", 0}, {"left\n", 0}}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
-	if _, err := run(t.Context(), []string{"exit 3"}); err == nil {
+	if _, err := run(t.Context(), ".", []string{"exit 3"}); err == nil {
 		t.Error("a shell that ended early is no error")
 	}
 }
