@@ -11,11 +11,11 @@ import (
 // block is a fenced block of output: the lines from and to, without the fences. Without a marker it is a fenced block or inline code with
 // commands to run, whose output nothing compares.
 type block struct {
-	kind, command string
-	exit          int // of the last command
-	from, to      int
-	problem       string
-	commands      []string // without a marker
+	kind     string
+	exit     int // of the last command
+	from, to int
+	problem  string
+	commands []string // that the lines do not show
 }
 
 var (
@@ -44,7 +44,7 @@ func blocks(lines []string, rules rules) (all []block) {
 		}
 		b := block{from: i + 1}
 		if m != nil {
-			b = block{kind: m[1], command: m[3], from: i + 2}
+			b = block{kind: m[1], from: i + 2, commands: slices.DeleteFunc(m[3:], func(command string) bool { return command == "" })}
 			b.exit, _ = strconv.Atoi(m[2])
 			opened = fence.FindStringSubmatch(lines[i+1])
 		}
@@ -79,7 +79,7 @@ type part struct{ command, output []string }
 
 // parts splits what is shown. A command goes on to the next line behind a backslash or in quotes.
 func (b block) parts(shown []string) (all []part) {
-	if b.command != "" {
+	if len(b.commands) > 0 {
 		return []part{{nil, shown}}
 	}
 	open := false
@@ -103,12 +103,8 @@ func (b block) parts(shown []string) (all []part) {
 
 // again is a block with the output of a new run.
 func (b block) again(shown []string, run func([]string) ([]result, error)) (lines []string, err error) {
-	parts, commands := b.parts(shown), []string{b.command}
-	switch {
-	case b.commands != nil:
-		parts, commands = nil, b.commands
-	case b.command == "":
-		commands = nil
+	parts, commands := b.parts(shown), b.commands
+	if len(commands) == 0 {
 		for _, p := range parts {
 			commands = append(commands, strings.TrimPrefix(strings.Join(p.command, "\n"), "$ "))
 		}
