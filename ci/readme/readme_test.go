@@ -14,8 +14,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/onsi/ginkgo/v2/types"
+
 	plugincli "github.com/kmsharness/kmsharness/fakeplugin/cli"
 	"github.com/kmsharness/kmsharness/harness/cli"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/scenarios"
 )
 
 // page is a file of the repository's root.
@@ -160,7 +164,7 @@ func TestBadCommands(t *testing.T) {
 	}
 }
 
-// Every exception is about a command of a page, and go test finds what the pages select.
+// Every exception is about a command of a page, and what the pages select of go test or of the catalogue exists.
 func TestExceptions(t *testing.T) {
 	rules := readRulesHere(t)
 	var commands []string
@@ -176,8 +180,18 @@ func TestExceptions(t *testing.T) {
 			t.Errorf("ci/readme/exceptions.txt: %s: no page has this command, or it has no reason", e)
 		}
 	}
+	catalogue, err := scenarios.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
 	checked := 0
 	for _, command := range commands {
+		if m := labelsOf.FindStringSubmatch(command); m != nil {
+			selects, err := types.ParseLabelFilter(strings.Trim(m[1], "'"))
+			if err != nil || !slices.ContainsFunc(catalogue, func(s *scenario.Scenario) bool { return selects(scenarios.Labels(s)) }) {
+				t.Errorf("%s: it selects no scenario, %v", command, err)
+			}
+		}
 		if _, args, is := strings.Cut(command, "go test "); is {
 			checked++
 			if bad := missingTests(strings.Fields(args)); bad != "" {
@@ -214,6 +228,8 @@ func missingTests(args []string) string {
 	}
 	return ""
 }
+
+var labelsOf = regexp.MustCompile(`LABELS=('[^']*'|\S+)`)
 
 var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)`)
 
