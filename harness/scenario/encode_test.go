@@ -26,7 +26,7 @@ func TestEncodeKeepsActions(t *testing.T) {
 		"node: {replace: cp-1, with: cp-4, reporter: lingers}", "encryption: {type: KMS, keyIDs: ['2', '1']}", "data: {op: write, count: 6, size: 64}",
 		"condition: {type: NodeControllerDegraded, status: 'True', reason: R, message: m, manager: other}", "condition: {type: XDegraded, delete: true}",
 		"attempt: {as: cp-1, verb: create, resource: secrets, namespace: default, name: x, body: {data: {a: b, c: null}, list: [null, d]}, expect: denied}",
-		"attempt: {as: cp-1, verb: apply-condition, expect: limited, flow: kms-health-reporters, flood: 2I}",
+		"attempt: {as: cp-1, verb: apply-condition, expect: limited, flow: kms-health-reporters, flood: 2I}", "attempt: {as: cp-1, verb: apply-entry, managers: 6, expect: denied}",
 	}
 	p := parser(t)
 	text := []byte("apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: kept, title: Kept., area: scale}\nspec:\n  topology: {connectivity: service, dns: true}\n  steps:\n  - " + strings.Join(examples, "\n  - ") + "\n")

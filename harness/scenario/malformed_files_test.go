@@ -346,6 +346,8 @@ func malformedInGeneral() []malformed {
 			file + `19:68: certificate with verb get, expected it with stream`},
 		{"flood that is denied", step("  - attempt: {as: cp-1, verb: apply-condition, flood: 2I, expect: denied}"),
 			file + `19:14: expect denied with a flood, expected limited with a flood, and only with one`},
+		{"managers of what has none", step("  - attempt: {as: cp-1, verb: get, resource: secrets, managers: 6, expect: denied}"),
+			file + `19:65: managers with verb get, expected apply-entry`},
 		{"attempt without resource", step("  - attempt: {as: cp-1, verb: get, expect: denied}"),
 			file + `19:14: verb get without a resource, expected one such as secrets`},
 		{"empty parallel", step("  - parallel: []"),

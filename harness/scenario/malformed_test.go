@@ -117,7 +117,7 @@ func beyondSchema() []string {
 		"refusal at a node that is not there", "refusal for no time", "refusal of a read by a webhook", "refusal that ends for a while", "refusal with Retry-After",
 		"late watches without by", "ended watches with by",
 		"node replaced by nothing", "node added twice", "node with a bad name", "kms disables on one node", "kms cuts a KEK", "kms credential without a provider", "kms failure of no log-in",
-		"keyIDs without KMS", "condition status missing", "attempt without resource", "attempt to stream without streams", "certificate of a request", "flood that is denied", "at within repeat", "repeat until nonsense", "too many repetitions",
+		"keyIDs without KMS", "condition status missing", "attempt without resource", "attempt to stream without streams", "certificate of a request", "flood that is denied", "managers of what has none", "at within repeat", "repeat until nonsense", "too many repetitions",
 		"deep inside", "CEL syntax", "CEL unknown field", "CEL unknown variable", "CEL wrong type", "CEL not a bool",
 		"CEL status that cannot be", "CEL node that cannot be", "CEL keyID that cannot be", "CEL in a literal block",
 		"CEL in a folded block", "CEL over two lines", "CEL report status",

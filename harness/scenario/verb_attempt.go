@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -43,7 +44,7 @@ const (
 type Attempt struct {
 	// As is the node.
 	As string
-	// Method is the request's verb, or apply-condition, apply-entries, apply-rollup or stream.
+	// Method is the request's verb, or apply-condition, apply-entry, apply-entries, apply-rollup or stream.
 	Method string
 	// Certificate is what a stream shows; empty: that of the node's reporter.
 	Certificate string
@@ -56,6 +57,8 @@ type Attempt struct {
 	Body any
 	// Size is how many bytes of text the body of apply-condition or apply-entries has.
 	Size int
+	// Managers is under how many field managers the entry is applied, one after the other; 0: under the reporter's.
+	Managers int
 	// Expect is AttemptDenied, AttemptAllowed or AttemptLimited.
 	Expect string
 	// Flow is the flow schema by which the API server must have classified the request; empty: any.
@@ -70,6 +73,7 @@ func (*Attempt) Verb() Verb { return VerbAttempt }
 func (a *Attempt) fields() []field {
 	return []field{required("as", oneNodeField(&a.As)), required("verb", keywordField(&a.Method, attemptVerbs()...)), optional("resource", textField(&a.Resource)),
 		optional("namespace", textField(&a.Namespace)), optional("name", textField(&a.Name)), optional("node", nodeField(&a.Node)), optional("body", anyField(&a.Body)), optional("size", sizeField(&a.Size)).doc("bytes of text, of apply-condition and apply-entries"),
+		optional("managers", intField(&a.Managers, 2, maxManagers)).doc("of apply-entry: so many field managers, of which the first is allowed, and expect is about the last"),
 		required("expect", keywordField(&a.Expect, AttemptDenied, AttemptAllowed, AttemptLimited)),
 		optional("certificate", keywordField(&a.Certificate, CertificateNone, CertificateExpired, CertificateForged, CertificateForeign)).doc("of a stream; default that of the node's reporter"),
 		optional("flow", textField(&a.Flow)).doc("flow schema that must have classified it"), optional("flood", positiveField(&a.Flood)).doc("so long, from many clients at once")}
@@ -138,8 +142,30 @@ func (a *Attempt) History(node string, code codes.Code, text string) *history.At
 	return &history.Attempt{As: node, Certificate: a.Certificate, Node: a.Node, Code: code.String(), Message: contract.SafeText(text, 300)}
 }
 
+// Each sends the request, once or under each of Managers, and judges the answers. An empty manager is that of the reporter.
+func (a *Attempt) Each(what string, send func(manager string) (code int, text string, err error)) error {
+	for i := range max(a.Managers, 1) {
+		manager := ""
+		if a.Managers > 0 {
+			manager = "attempt-" + strconv.Itoa(i+1)
+		}
+		code, text, err := send(manager)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", what, err)
+		case i+1 >= a.Managers:
+			return a.Judge(what, code, text)
+		case i == 0 && code >= 300:
+			return fmt.Errorf("%s as the reporter of %s, under the first of %d field managers: answered %d, expected allowed: %s", what, a.As, a.Managers, code, contract.SafeText(text, 300))
+		}
+	}
+	return nil
+}
+
 // Text is the message of the condition that apply-condition writes.
 func (a *Attempt) Text() string { return filled("[]", a.Size) }
+
+const maxManagers = 16
 
 // sizeField is a number of bytes that fits into a request.
 func sizeField(p *int) value { return intField(p, 0, 2<<20) }
@@ -148,7 +174,7 @@ func sizeField(p *int) value { return intField(p, 0, 2<<20) }
 func filled(text string, size int) string { return text + strings.Repeat("x", max(0, size-len(text))) }
 
 func attemptVerbs() []string {
-	return strings.Fields("get list watch create update patch apply delete apply-condition apply-entries apply-rollup stream")
+	return strings.Fields("get list watch create update patch apply delete apply-condition apply-entry apply-entries apply-rollup stream")
 }
 
 func (a *Attempt) check(v *validation, at place) {
@@ -161,6 +187,8 @@ func (a *Attempt) check(v *validation, at place) {
 		v.add(at.at("resource"), "resource with verb %s, expected none", a.Method)
 	case a.Size > 0 && a.Method != "apply-condition" && a.Method != "apply-entries":
 		v.add(at.at("size"), "size with verb %s, expected apply-condition or apply-entries", a.Method)
+	case a.Managers > 0 && a.Method != "apply-entry":
+		v.add(at.at("managers"), "managers with verb %s, expected apply-entry", a.Method)
 	case !own && a.Resource == "":
 		v.add(at, "verb %s without a resource, expected one such as secrets", a.Method)
 	}

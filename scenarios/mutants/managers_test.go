@@ -20,7 +20,7 @@ func TestManagerNames(t *testing.T) {
 	}
 	for _, form := range scenario.Contracts() {
 		options := trial.Options{Scenarios: inForm(t, form), Out: t.TempDir()}
-		for _, s := range []string{"reporter-may-write-its-own-entry-only", "service-token-speaks-for-its-node"} {
+		for _, s := range []string{"reporter-may-write-its-own-entry-only", "service-token-speaks-for-its-node", "reporter-may-not-fill-the-cr"} {
 			for what, name := range names {
 				good := mutants.Mutant{Name: s + " " + what, Scenario: s, Subject: func() sim.Options {
 					return sim.Options{TestHooks: sim.TestHooks{Send: func(o *sim.Outgoing) {

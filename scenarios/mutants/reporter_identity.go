@@ -64,6 +64,10 @@ func identity() []Mutant {
 			Mistake: "an admission policy that says what a reporter may write, and not how much: one credential fills the CR, and etcd refuses every write of anybody",
 		},
 		{
+			Name: "policy-without-a-bound-of-managers", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[8]"}, Subject: hook(sim.TestHooks{AnyManagers: true}),
+			Mistake: "an admission policy that bounds the texts of a report alone: each apply under another field manager adds a record to managedFields, until etcd refuses every write of anybody",
+		},
+		{
 			Name: "degraded-suffix", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE", "CADENCE"},
 			Mistake: "a condition type that ends in Degraded, as an operator's usually do: the status syncer unites it into the ClusterOperator",
 			Subject: sending(conditioned(func(c object) { c["type"] = fmt.Sprint(c["type"], "Degraded") })),

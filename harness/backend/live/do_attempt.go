@@ -49,11 +49,15 @@ func (st *statuses) attempt(ctx context.Context, a *scenario.Attempt) error {
 		return err
 	}
 	defer c.Close()
-	answered, err := request.send(ctx, c)
+	var answered answer
+	err = a.Each(request.method+" "+request.path, func(manager string) (int, string, error) {
+		if manager != "" {
+			request.query.Set("fieldManager", manager)
+		}
+		answered, err = request.send(ctx, c)
+		return answered.code, answered.text, err
+	})
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", request.method, request.path, err)
-	}
-	if err := a.Judge(request.method+" "+request.path, answered.code, answered.text); err != nil {
 		return err
 	}
 	return flows.judge(a, request, answered)
@@ -82,10 +86,13 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 	switch verb {
 	case "apply-condition":
 		return st.applyAs(as, conditionOf(a, contract.ConditionType(orDefault(a.Node, as))))
-	case "apply-entries":
+	case "apply-entry", "apply-entries":
 		op, err := core.OperatorByName(st.e.operator.flag)
 		if err != nil {
 			return apiRequest{}, err
+		}
+		if verb == "apply-entry" {
+			return st.applyAs(as, st.entryElsewhere(op, as))
 		}
 		return st.applyAs(as, operated.EntriesOf(op.TypedPath, as, a.Size, time.Now()))
 	case "apply-rollup":
@@ -112,7 +119,7 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 		r.query.Set("fieldManager", contract.FieldManager(as))
 		r.query.Set("force", "true")
 	default:
-		return r, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition, apply-entries or apply-rollup", verb)
+		return r, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition, apply-entry, apply-entries or apply-rollup", verb)
 	}
 	if r.method == http.MethodGet || r.method == http.MethodDelete {
 		return r, nil

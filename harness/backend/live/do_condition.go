@@ -61,10 +61,14 @@ func (st *statuses) entries(ctx context.Context, a *scenario.Entries) error {
 		return err
 	}
 	if a.Node != "" {
-		typed := st.e.scenario.Contract == scenario.ContractHealthReports
-		return st.applyStatus(ctx, operated.Elsewhere, operated.EntryElsewhere(op.TypedPath, typed, a.Node, st.e.scenario.Topology.KeyIDs[0], time.Now()))
+		return st.applyStatus(ctx, operated.Elsewhere, st.entryElsewhere(op, a.Node))
 	}
 	return st.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(op.TypedPath, a.Count, time.Now()))
+}
+
+func (st *statuses) entryElsewhere(op core.Operator, node string) object {
+	typed := st.e.scenario.Contract == scenario.ContractHealthReports
+	return operated.EntryElsewhere(op.TypedPath, typed, node, st.e.scenario.Topology.KeyIDs[0], time.Now())
 }
 
 // applyStatus applies what a manager owns of the CR's status.

@@ -37,7 +37,7 @@ func (w *world) reporterMay(node string, r *request) bool {
 	case verbGet:
 		return r.subresource == ""
 	case verbPatch:
-		return r.subresource == "status" && r.contentType == audit.ContentTypeApply && (w.hooks.AnyToken && r.tokenNode != "" || w.onlyOwn(node, r) && !w.takesFromOthers(node, r))
+		return r.subresource == "status" && r.contentType == audit.ContentTypeApply && (w.hooks.AnyToken && r.tokenNode != "" || w.onlyOwn(node, r) && w.mayOwn(node, r))
 	}
 	return false
 }
@@ -66,19 +66,24 @@ func (c *cluster) reportsTo(key objects.Key) bool {
 	return slices.ContainsFunc(c.aggregated, func(f *world) bool { return key == f.crKey() })
 }
 
-// takesFromOthers reports whether an apply would remove what is not its node's: what its field manager alone owns.
-func (w *world) takesFromOthers(node string, r *request) bool {
+// mayOwn reports whether the field manager of an apply may own a node's entry. It may not if that removed what else this manager alone owns, or
+// if the entry had too many managers.
+func (w *world) mayOwn(node string, r *request) bool {
 	v, err := w.store.Get(r.key)
 	if err != nil {
-		return false
+		return true
 	}
-	own := []string{"condition/" + contract.ConditionType(node), "report/" + node + "/"}
+	owners := map[string]bool{}
 	for field, managers := range w.observer.owners.Of(v.ManagedFields()) {
-		if len(managers) == 1 && managers[0] == r.manager && field != own[0] && !strings.HasPrefix(field, own[1]) {
-			return true
+		if field == "condition/"+contract.ConditionType(node) || strings.HasPrefix(field, "report/"+node+"/") {
+			for _, m := range managers {
+				owners[m] = true
+			}
+		} else if len(managers) == 1 && managers[0] == r.manager {
+			return false
 		}
 	}
-	return false
+	return w.hooks.AnyManagers || owners[r.manager] || len(owners) < contract.MaxFieldManagers
 }
 
 // onlyOwn says whether an apply holds a node's entry and nothing else. What has another shape is refused like what is not JSON.
@@ -132,6 +137,9 @@ func nothingElse(body map[string]any) bool {
 	}
 	status, _ := fieldsAt(body, "status")
 	oauth, _ := fieldsAt(status, "oauthAPIServer")
+	if status != nil && len(status) == 0 || oauth != nil && len(oauth) == 0 {
+		return false // a record in managedFields, of no entry
+	}
 	for _, parent := range []map[string]any{status, oauth} {
 		if encryption, _ := fieldsAt(parent, "encryptionStatus"); !only(encryption, "healthReports") {
 			return false

@@ -50,9 +50,13 @@ func (st *statuses) condition(_ context.Context, a *scenario.Condition) error {
 // entries overwrites the entry of a node, or puts entries of nodes that do not exist into the typed list, or takes them away.
 func (st *statuses) entries(_ context.Context, a *scenario.Entries) error {
 	if a.Node != "" {
-		return st.applyStatus(operated.Elsewhere, operated.EntryElsewhere(st.w.operator.core.TypedPath, st.e.scenario.Contract == scenario.ContractHealthReports, a.Node, st.e.scenario.Topology.KeyIDs[0], st.w.k.Now()))
+		return st.applyStatus(operated.Elsewhere, st.entryElsewhere(a.Node))
 	}
 	return st.applyStatus(operated.Elsewhere, operated.EntriesElsewhere(st.w.operator.core.TypedPath, a.Count, st.w.k.Now()))
+}
+
+func (st *statuses) entryElsewhere(node string) map[string]any {
+	return operated.EntryElsewhere(st.w.operator.core.TypedPath, st.e.scenario.Contract == scenario.ContractHealthReports, node, st.e.scenario.Topology.KeyIDs[0], st.w.k.Now())
 }
 
 // applyStatus applies what a manager owns of the CR's status.
@@ -97,11 +101,11 @@ func (st *statuses) attempt(_ context.Context, a *scenario.Attempt) error {
 	}
 	st.w.asReporter(as.name, &r)
 	r.agent, r.byHarness = "kmsharness-attempt", true
-	rep := st.e.ask(as, r)
-	if rep.err != nil {
-		return fmt.Errorf("%s %s: %w", r.verb, r.key.Resource.Resource, rep.err)
-	}
-	return a.Judge(r.verb+" "+r.key.Resource.Resource, rep.code, rep.text)
+	return a.Each(r.verb+" "+r.key.Resource.Resource, func(manager string) (int, string, error) {
+		r.manager = orDefault(manager, r.manager)
+		rep := st.e.ask(as, r)
+		return rep.code, rep.text, rep.err
+	})
 }
 
 func (st *statuses) attemptOf(a *scenario.Attempt, as string) (request, error) {
@@ -113,6 +117,9 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (request, error) {
 	case "apply-condition":
 		own.body = report(contract.ConditionType(orDefault(a.Node, as)))
 		return own, nil
+	case "apply-entry":
+		own.body = st.statusBody(st.entryElsewhere(as))
+		return own, nil
 	case "apply-entries":
 		own.body = st.statusBody(operated.EntriesOf(st.w.operator.core.TypedPath, as, a.Size, st.w.k.Now()))
 		return own, nil
@@ -122,7 +129,7 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (request, error) {
 	case verbGet, verbList, verbWatch, verbCreate, verbUpdate, verbDelete, verbPatch, "apply":
 		return attempted(a, verb, as)
 	default:
-		return request{}, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition, apply-entries or apply-rollup", verb)
+		return request{}, fmt.Errorf("verb %q: expected get, list, watch, create, update, patch, apply, delete, apply-condition, apply-entry, apply-entries or apply-rollup", verb)
 	}
 }
 

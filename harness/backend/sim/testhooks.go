@@ -46,6 +46,8 @@ type TestHooks struct {
 	AnyToken bool
 	// AnySize lets the admission policy accept a report of any size.
 	AnySize bool
+	// AnyManagers lets the admission policy accept a report under any number of field managers.
+	AnyManagers bool
 	// OneByOne lets a reporter ask its plugins one after another.
 	OneByOne bool
 	// Session takes the place of what a plugin decides about its lease.
