@@ -80,8 +80,8 @@ func (r request) invalid() bool {
 		return true
 	case http.StatusUnprocessableEntity:
 		return r.ContentType != string(types.JSONPatchType) && !r.crowdedOut()
-	case http.StatusConflict: // an apply without force, of a field that another manager owns
-		return r.isApply()
+	case http.StatusConflict: // an apply without force, of a field that another manager owns; of a reporter the missing force is the mistake (OWNERSHIP)
+		return r.isApply() && (r.Force || r.node == "")
 	case http.StatusInternalServerError:
 		return r.isApply() && r.undeclared()
 	}

@@ -24,6 +24,11 @@ func refusedApply(reason string, c history.Cause) history.Request {
 		ContentType: "application/apply-patch+yaml", Force: true, Reason: reason, Message: c.Field + ": " + c.Message, Causes: []history.Cause{c}}
 }
 
+func unforced(r history.Request) history.Request {
+	r.Force = false
+	return r
+}
+
 const sec = time.Second
 
 // degradedAs makes the aggregator say x in place of what now holds, where when applies.
@@ -639,8 +644,8 @@ func knownBad() []known {
 		}, noted("", "kek-1"))},
 		{"an entry is refused for its content", "ACCEPTED", "", extra(byReporter(refusedApply("Invalid", history.Cause{Reason: "FieldValueRequired",
 			Message: "Required value", Field: "status.encryptionStatus.healthReports[0].remoteKeyID"}), 422))},
-		{"an apply without force meets another manager", "ACCEPTED", "", extra(byReporter(refusedApply("Conflict", history.Cause{Reason: "FieldManagerConflict",
-			Message: `conflict with "kubectl"`, Field: ".status.conditions"}), 409))},
+		{"an apply without force meets another manager", "OWNERSHIP", "", extra(byReporter(unforced(refusedApply("Conflict", history.Cause{Reason: "FieldManagerConflict",
+			Message: `conflict with "kubectl"`, Field: ".status.conditions"})), 409))},
 		{"a field that the CRD does not have", "ACCEPTED", "", extra(byReporter(history.Request{Verb: "patch", Resource: "kubeapiservers.operator.openshift.io", Subresource: "status",
 			Name: "cluster", FieldManager: contract.FieldManager("cp-1"), ContentType: "application/apply-patch+yaml", Force: true,
 			Message: "failed to create typed patch object (/cluster; operator.openshift.io/v1, Kind=KubeAPIServer): .status.encryptionStatus: field not declared in schema"}, 500))},

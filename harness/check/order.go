@@ -16,7 +16,8 @@ type layer int
 const (
 	layerExited   layer = iota // a process that exited on its own
 	layerRefused               // what an API server refuses, or should
-	layerWritten               // what writes contain, and who owns it
+	layerOwned                 // who writes, and under which name
+	layerWritten               // what writes contain
 	layerAnswered              // what is reported of the plugins' answers
 	layerPaced                 // when reports are written
 	layerDerived               // what is decided from reports, and about encryption
@@ -38,7 +39,8 @@ func causalOrder() [layers]layerRow {
 	return [layers]layerRow{
 		layerExited:   {[]string{NoExitID}, layerRefused},
 		layerRefused:  {[]string{AcceptedID, "LEAST-PRIVILEGE"}, layerAnswered},
-		layerWritten:  {[]string{"OWNERSHIP", "FORMAT"}, layerShown},
+		layerOwned:    {[]string{"OWNERSHIP"}, layerPaced},
+		layerWritten:  {[]string{"FORMAT"}, layerShown},
 		layerAnswered: {[]string{"TRUTHFUL-PROBE"}, layerShown},
 		layerPaced:    {[]string{"CADENCE", "FRESH-ONLY", "MONOTONIC"}, layerShown},
 		layerDerived: {[]string{"NO-FORGED-EXCUSE", "NO-DATA-LOSS", "SWITCH-ORDER", "OPERATOR-CONVERGENCE", "KEY-ID-STABLE", "UID", "NOTHING-SECRET", "CONVERGENCE", "ROLLUP-TRUTH", "STREAM-TRUTH",
@@ -72,8 +74,9 @@ type Failing struct {
 	took    time.Duration // how long that was waited for
 }
 
-// order fills Failing and each Because: what has no cause among the others is sorted by layer and time, and its consequences stand behind it.
-func (out *Verdict) order(run history.Run, tolerances map[string]Tolerance, steps []Failing) {
+// order fills Failing and each Because: what has no cause among the others is sorted by layer and time, and its consequences stand behind it. Of the steps that CPU
+// starvation explains, those that have a cause among the others are consequences as well.
+func (out *Verdict) order(run history.Run, tolerances map[string]Tolerance, steps, explained []Failing) {
 	stale := run.Timing.StaleBound()
 	known := out.knownCauses()
 	var all []Failing
@@ -95,10 +98,12 @@ func (out *Verdict) order(run history.Run, tolerances map[string]Tolerance, step
 		first := r.Violations[0]
 		all = append(all, Failing{ID: r.ID, At: first.At, Offset: first.Offset, Because: first.Because, layer: in, cause: causeOf[first.Because]})
 	}
-	for _, s := range steps {
+	for n, s := range slices.Concat(steps, explained) {
 		s.layer = layerSteps
 		s.cause, s.Because = Violation{At: s.At, since: s.At.Add(-s.took)}.follows(layerSteps, known, stale)
-		all = append(all, s)
+		if n < len(steps) || s.cause != "" {
+			all = append(all, s)
+		}
 	}
 	slices.SortStableFunc(all, func(a, b Failing) int { return cmp.Or(cmp.Compare(a.layer, b.layer), a.At.Compare(b.At)) })
 	out.Failing = behind("", all)

@@ -31,7 +31,8 @@ func TestOrder(t *testing.T) {
 		"after its consequence":            {[]Result{at("ACCEPTED", "cp-1", 9*time.Second), at("CADENCE", "cp-1", 2*time.Second)}, "ACCEPTED CADENCE steps[1].expect<CADENCE"},
 		"content is no cause of a rate":    {[]Result{at("CADENCE", "cp-1", 2*time.Second), at("FORMAT", "cp-1", time.Second)}, "FORMAT steps[1].expect<FORMAT CADENCE"},
 		"a rate is no cause of a decision": {[]Result{at("ROLLUP-TRUTH", "", 2*time.Second), at("CADENCE", "cp-1", time.Second)}, "CADENCE steps[1].expect<CADENCE ROLLUP-TRUTH"},
-		"two of a layer are in time":       {[]Result{at("FORMAT", "cp-1", 5*time.Second), at("OWNERSHIP", "cp-1", 4*time.Second)}, "OWNERSHIP FORMAT steps[1].expect"},
+		"two of a layer are in time":       {[]Result{at("MONOTONIC", "cp-1", 5*time.Second), at("FRESH-ONLY", "cp-1", 4*time.Second)}, "FRESH-ONLY MONOTONIC steps[1].expect"},
+		"a manager of others":              {[]Result{at("CADENCE", "cp-1", 2*time.Second), at("OWNERSHIP", "cp-1", time.Second)}, "OWNERSHIP CADENCE<OWNERSHIP steps[1].expect<OWNERSHIP"},
 		"nothing was judged":               {[]Result{at("NOTHING-RAN", "", time.Second)}, "steps[1].expect NOTHING-RAN"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +41,7 @@ func TestOrder(t *testing.T) {
 				tolerances[i.ID] = i.Tolerance
 			}
 			v := Verdict{Invariants: c.failed, Problems: []string{step.problem}}
-			v.order(history.Run{Timing: timing}, tolerances, []Failing{step})
+			v.order(history.Run{Timing: timing}, tolerances, []Failing{step}, nil)
 			var got []string
 			for _, f := range v.Failing {
 				cause, _, caused := strings.Cut(f.Because, " at +")
@@ -78,7 +79,7 @@ func TestOwnFindingFirst(t *testing.T) {
 		return r
 	}
 	v := Verdict{Invariants: []Result{of("ACCEPTED", "cp-1"), of("CADENCE", "cp-1", "cp-2")}}
-	v.order(history.Run{Timing: contract.DefaultTiming()}, map[string]Tolerance{"CADENCE": cadence().Tolerance}, nil)
+	v.order(history.Run{Timing: contract.DefaultTiming()}, map[string]Tolerance{"CADENCE": cadence().Tolerance}, nil, nil)
 	if f := v.Failing[1]; f.Because != "" || v.Invariants[1].Violations[0].Node != "cp-2" {
 		t.Errorf("%+v, %+v", f, v.Invariants[1].Violations)
 	}
@@ -97,5 +98,24 @@ func TestEveryInvariantHasALayer(t *testing.T) {
 	slices.Sort(ids)
 	if !slices.Equal(listed, ids) {
 		t.Errorf("%v, expected %v", listed, ids)
+	}
+}
+
+// TestStepThatStarvationExplains: it is a consequence where it has a cause, and otherwise no finding.
+func TestStepThatStarvationExplains(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for cause, want := range map[string]string{"NO-EXIT": "NO-EXIT at +0s", "QUIET": ""} {
+		v := Verdict{Invariants: []Result{{ID: cause, Status: Failed, Count: 1, Violations: []Violation{{Invariant: cause, At: at}}}}}
+		if cause == "QUIET" {
+			v.Invariants[0].Violations[0].At = at.Add(time.Minute)
+		}
+		v.order(history.Run{Timing: contract.DefaultTiming()}, nil, nil, []Failing{{ID: "steps[0].expect", At: at.Add(time.Second)}})
+		got := ""
+		for _, f := range v.Failing[1:] {
+			got = f.Because
+		}
+		if got != want || (len(v.Failing) == 2) != (want != "") {
+			t.Errorf("%s: %+v", cause, v.Failing)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -20,12 +21,13 @@ func ownership() Invariant {
 }
 
 func judgeOwnership(v *Facts) (f Finding) {
+	unforced := map[author]bool{}
 	for n := range v.requests.all {
 		r := &v.requests.all[n]
 		if r.write && r.ours() {
 			f.JudgedAt(r.received, r.at)
 			if r.onCR && (r.isApply() || r.succeeded()) {
-				judgeManager(v, &f, *r)
+				judgeManager(v, &f, *r, unforced)
 			}
 			if r.succeeded() {
 				judgeWriter(v, &f, *r)
@@ -39,10 +41,16 @@ func judgeOwnership(v *Facts) (f Finding) {
 	return f
 }
 
-// judgeManager compares the field manager of a write, also of one that was refused, with those of all other writes of the system under test.
-func judgeManager(v *Facts, f *Finding, r request) {
+// judgeManager compares the field manager of a write, also of one that was refused, with those of all other writes of the system under test. An apply without
+// force has no consequences until it is refused: of those that succeed, the first of each writer counts.
+func judgeManager(v *Facts, f *Finding, r request, unforced map[author]bool) {
+	harmless := false
 	bad := func(allowed string) {
-		f.Violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.writer() + " wrote " + r.Resource, Allowed: allowed})
+		seen := " wrote " + r.Resource
+		if r.Code == http.StatusConflict {
+			seen += ", which was refused: " + r.refusal()
+		}
+		f.Violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.writer() + seen, Allowed: allowed, harmless: harmless})
 	}
 	if r.FieldManager == "" || r.FieldManager == unnamedManager {
 		bad("a field manager of its own; this one is everybody's who sets none")
@@ -52,7 +60,12 @@ func judgeManager(v *Facts, f *Finding, r request) {
 		bad("one field manager for all its writes; the first was under " + quoted(first))
 		return
 	}
-	if r.node != "" && r.isApply() && !r.Force {
+	if who := (author{r.node, r.Resource}); r.node != "" && r.isApply() && !r.Force {
+		if r.succeeded() && unforced[who] {
+			return
+		}
+		harmless = r.succeeded()
+		unforced[who] = unforced[who] || harmless
 		bad("an apply with force=true: without it, a field that another manager has taken over is a conflict")
 		return
 	}

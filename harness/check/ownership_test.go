@@ -1,6 +1,7 @@
 package check
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -53,5 +54,31 @@ func TestWrittenWhileTheWatchWasCut(t *testing.T) {
 				t.Errorf("violated %v, expected %v: %v", len(f.Violations) > 0, c.violated, f.Violations)
 			}
 		})
+	}
+}
+
+// An apply without force that is refused is the cause of what follows; those that succeed count once for each reporter.
+func TestApplyWithoutForce(t *testing.T) {
+	events := faulty(nil, "")
+	refused := 0
+	for n, e := range events {
+		if e.Request == nil || e.Request.Verb != "patch" || e.Request.User != contract.ReporterIdentity("cp-2") {
+			continue
+		}
+		unforced := unforced(*e.Request)
+		if e.At.After(events[0].At.Add(30 * time.Second)) {
+			unforced.Code, unforced.Reason, unforced.Message = 409, "Conflict", `conflict with "kubectl"`
+			refused++
+		}
+		events[n].Request = &unforced
+	}
+	v := Run(events)
+	if refused == 0 || v.Failing[0].ID != "OWNERSHIP" || statusOf(v, AcceptedID) != Passed {
+		t.Fatalf("%d refused: %s", refused, printed(t, v))
+	}
+	for _, r := range v.Invariants {
+		if r.ID == "OWNERSHIP" && (r.Count < refused || r.Violations[1].harmless || !strings.Contains(r.Violations[1].Seen, `409 Conflict: "conflict with`)) {
+			t.Errorf("%d refused: %+v", refused, r.Violations)
+		}
 	}
 }

@@ -109,12 +109,12 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	out.Detection = summarize(detected, v.run.Timing.DetectionBound()+v.tolerance())
 	out.Recovery = summarize(recovered, v.run.Timing.RecoveryBound()+v.tolerance())
 	out.WrongForm = v.objects.wrongForm()
-	steps, starved := out.addEngine(v)
+	steps, explained, starved := out.addEngine(v)
 	out.Notes = notes(v)
 	out.Containers, out.ContainerChanges = v.processes.containers()
 	out.Starvation = v.starvation.sum()
 	out.decide(starved)
-	out.order(v.run, tolerances, steps)
+	out.order(v.run, tolerances, steps, explained)
 	return out
 }
 
@@ -163,8 +163,8 @@ func result(v *Facts, i Invariant, aggregated []*Facts, faults *exposure, reason
 }
 
 // addEngine adds what the engine judged and did, and whether the recording is complete. It returns the failed actions and
-// expectations, and apart those that CPU starvation explains.
-func (out *Verdict) addEngine(v *Facts) (steps []Failing, starved []string) {
+// expectations, and apart those that CPU starvation explains, and how.
+func (out *Verdict) addEngine(v *Facts) (steps, explained []Failing, starved []string) {
 	problem := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
 	failing := func(f Failing) {
 		steps = append(steps, f)
@@ -180,11 +180,12 @@ func (out *Verdict) addEngine(v *Facts) (steps []Failing, starved []string) {
 		case a.done:
 			out.Actions++
 		case a.State == history.ActionFailed || a.failed:
-			if why, explained := v.starvation.explainedAction(a); explained {
-				starved = append(starved, why)
+			f := failingAction(a, a.to.Sub(v.complete.from))
+			if why, ok := v.starvation.explainedAction(a); ok {
+				explained, starved = append(explained, f), append(starved, why)
 				continue
 			}
-			failing(failingAction(a, a.to.Sub(v.complete.from)))
+			failing(f)
 		default:
 			problem("action %s (%s %s) began and never ended", a.ID, a.Verb, a.Target)
 		}
@@ -203,11 +204,12 @@ func (out *Verdict) addEngine(v *Facts) (steps []Failing, starved []string) {
 				out.Expectations.House = append(out.Expectations.House, *e.Expectation)
 			default:
 				out.Expectations.Failed = append(out.Expectations.Failed, *e.Expectation)
-				if why, explained := v.starvation.explainedExpectation(*e); explained {
-					starved = append(starved, why)
+				f := failingExpectation(e, e.At.Sub(v.complete.from))
+				if why, ok := v.starvation.explainedExpectation(*e); ok {
+					explained, starved = append(explained, f), append(starved, why)
 					continue
 				}
-				failing(failingExpectation(e, e.At.Sub(v.complete.from)))
+				failing(f)
 			}
 		case history.KindEnd:
 			ended = true
@@ -219,5 +221,5 @@ func (out *Verdict) addEngine(v *Facts) (steps []Failing, starved []string) {
 	if !ended {
 		problem("the history has no end event: the run was cut off")
 	}
-	return steps, starved
+	return steps, explained, starved
 }

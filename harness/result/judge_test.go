@@ -18,9 +18,10 @@ func TestAVerdictInTheWordsOfAResult(t *testing.T) {
 		status  Status
 		blamed  int
 	}{
-		"passed":       {check.Verdict{OK: true}, Passed, 0},
-		"failed":       {check.Verdict{Invariants: broken}, Failed, 2},
-		"inconclusive": {check.Verdict{Outcome: check.RunInconclusive, Inconclusive: []string{"cp-2's reporter was starved"}}, Inconclusive, 0},
+		"passed":            {check.Verdict{OK: true}, Passed, 0},
+		"failed":            {check.Verdict{Invariants: broken, Failing: []check.Failing{{ID: "CADENCE"}, {ID: "steps[1].expect"}}}, Failed, 2},
+		"a step is starved": {check.Verdict{Invariants: broken, Failing: []check.Failing{{ID: "CADENCE"}}}, Failed, 1},
+		"inconclusive":      {check.Verdict{Outcome: check.RunInconclusive, Inconclusive: []string{"cp-2's reporter was starved"}}, Inconclusive, 0},
 	} {
 		events := failed
 		if c.verdict.OK {
@@ -45,7 +46,7 @@ func TestHouseRulesAreApart(t *testing.T) {
 	house := history.Expectation{ID: "steps[0].expect", House: true}
 	events := []history.Event{at(1, house), at(2, history.Expectation{ID: "steps[1].expect"}), at(3, history.Expectation{ID: "steps[2].expect", Repeats: "steps[1].expect"})}
 	var r Result
-	r.Judge(check.Verdict{Outcome: check.RunFailed, Problems: []string{"two"}, Expectations: check.Expectations{House: []history.Expectation{house}},
+	r.Judge(check.Verdict{Outcome: check.RunFailed, Problems: []string{"two"}, Failing: []check.Failing{{ID: "steps[1].expect"}, {ID: "steps[2].expect"}}, Expectations: check.Expectations{House: []history.Expectation{house}},
 		Invariants: []check.Result{{ID: "TRUTHFUL-PROBE", Status: check.Passed, House: []check.Violation{{House: "a rule"}}}}}, events)
 	if len(r.Failures) != 1 || r.Failures[0].ID != "steps[1].expect" || strings.Join(r.Failures[0].Repeated, "") != "steps[2].expect" {
 		t.Errorf("failures %+v", r.Failures)
