@@ -30,6 +30,8 @@ type Claim struct {
 	Invariant string
 	// Steps are the ids of the claimed expectations and actions, such as steps[1].expect. Empty: all of the scenarios.
 	Steps []string
+	// Text limits the claim to expectations whose text contains it.
+	Text string
 	// In are the scenarios to which the claim is limited. Empty: all.
 	In []string
 	// Seen limits the claim to violations whose observation or allowance contains one of these texts.

@@ -206,6 +206,10 @@ func (j *judgement) unbroken(c Check) (conformance.Outcome, string) {
 		case result.Inconclusive:
 			undecided = "scenario " + name + " is inconclusive, because the machine starved its processes of CPU time: " + why
 		case result.Passed, result.Failed:
+			if notes := leftOut(c, o); o.Result.Status == result.Passed && notes != "" {
+				lacking = "scenario " + name + ": " + notes
+				continue
+			}
 			early = "scenario " + name + " ended before it was judged"
 			if by, ok := j.cause[o]; ok {
 				early += ", because of " + j.suite.Checks[by.check].ID
@@ -229,4 +233,17 @@ func (j *judgement) unbroken(c Check) (conformance.Outcome, string) {
 		return conformance.NotSupported, "no run was in the wire form " + c.Form
 	}
 	return conformance.NotSupported, "nothing in the runs showed it"
+}
+
+// leftOut is what a run that passed notes about a step that it did not have and a check is about, empty if there is none: the subject lacks something that the step needs.
+func leftOut(c Check, o *Observed) string {
+	for _, claim := range c.Claims {
+		for _, id := range claim.Steps {
+			step, _, _ := strings.Cut(id, ".")
+			if i := slices.IndexFunc(o.Result.Notes, func(note string) bool { return strings.Contains(note, step+" ") || strings.Contains(note, step+",") }); i >= 0 {
+				return o.Result.Notes[i]
+			}
+		}
+	}
+	return ""
 }

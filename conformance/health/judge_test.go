@@ -27,7 +27,7 @@ func ran(s Suite, name, form string) Observed {
 			}
 			if claim.Invariant == "" && claim.in(name) {
 				for _, id := range append(slices.Clone(claim.Steps), "steps[99].expect") {
-					o.Expectations = append(o.Expectations, Expectation{history.Expectation{ID: id, OK: true}, at(1)})
+					o.Expectations = append(o.Expectations, Expectation{history.Expectation{ID: id, OK: true, Text: claim.Text}, at(1)})
 				}
 			}
 		}
@@ -191,6 +191,34 @@ func TestNothingJudgedIsNoPass(t *testing.T) {
 			if r.Outcome != c.outcome || !strings.Contains(r.Reason, c.reason) && !form {
 				t.Errorf("%s: %s: %s: %s", name, r.ID, r.Outcome, r.Reason)
 			}
+		}
+	}
+}
+
+// TestWithoutMetrics: a reporter without metrics is no failure, and what a step expects beside them is no evidence of metrics.
+func TestWithoutMetrics(t *testing.T) {
+	s := Reporter()
+	runs := all(s)
+	for n := range runs {
+		o := &runs[n]
+		if o.scenario() != "observability-metrics" {
+			continue
+		}
+		o.Result.Notes = []string{"what is expected of metrics in steps[0], steps[2], steps[4], steps[6], steps[7] is not judged: the reporter under test is given no {metricsAddress}"}
+		o.Expectations = slices.DeleteFunc(o.Expectations, func(e Expectation) bool {
+			return e.ID != "steps[2].expect" && strings.HasPrefix(e.ID, "steps[") && e.ID != "steps[99].expect"
+		})
+		for i := range o.Expectations {
+			o.Expectations[i].Text = "report"
+		}
+	}
+	for _, r := range s.Judge(runs, false) {
+		want := conformance.Passed
+		if strings.HasPrefix(r.ID, "HR-METRIC-") {
+			want = conformance.NotSupported
+		}
+		if r.Outcome != want {
+			t.Errorf("%s: %s: %s", r.ID, r.Outcome, r.Reason)
 		}
 	}
 }

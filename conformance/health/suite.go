@@ -53,6 +53,9 @@ func (c Claim) fits(f finding) bool {
 	if len(c.Steps) > 0 && !slices.Contains(c.Steps, f.step) {
 		return false
 	}
+	if c.Text != "" && !strings.Contains(f.Allowed, c.Text) {
+		return false
+	}
 	return len(c.Seen) == 0 || slices.ContainsFunc(c.Seen, func(text string) bool {
 		return strings.Contains(f.Seen, text) || strings.Contains(f.Allowed, text)
 	})
@@ -67,7 +70,7 @@ func (c Claim) judged(o *Observed) (n int) {
 	}
 	if c.Invariant == "" {
 		for _, e := range o.Expectations {
-			if e.OK && (len(c.Steps) == 0 || slices.Contains(c.Steps, e.ID)) {
+			if e.OK && (len(c.Steps) == 0 || slices.Contains(c.Steps, e.ID)) && strings.Contains(e.Text, c.Text) {
 				n++
 			}
 		}
