@@ -37,7 +37,7 @@ func judgeNoExit(v *Facts) (f Finding) {
 			f.JudgedAt(e.At, e.At)
 		case history.ProcessExited:
 			until := e.At.Add(v.run.Timing.StaleBound())
-			if until.After(v.complete.to) || asked(v, p.Node, e.At) || v.processes.revising(p.Node).has(e.At) || startedAgain(v.events[n:], p, until) {
+			if until.After(v.complete.to) || asked(v, p.Node, e.At) || v.processes.revising(p.Node).has(e.At) || startedAgain(v, v.events[n:], p, until) {
 				continue
 			}
 			seen := process{p.Role, p.Node, p.KeyID, p.Instance}.String() + " ended by itself: " + contract.SafeText(p.Detail, maxShown)
@@ -59,9 +59,13 @@ func (v *Facts) rolesUnderTest() []string {
 	return roles
 }
 
-func startedAgain(events []history.Event, p history.Process, until time.Time) bool {
+// startedAgain reports whether a process that ended came back without an action that started it, such as one that heals at the end of a scenario.
+func startedAgain(v *Facts, events []history.Event, p history.Process, until time.Time) bool {
 	return slices.ContainsFunc(events, func(e history.Event) bool {
 		s := e.Process
-		return s != nil && s.State == history.ProcessStarted && s.Role == p.Role && s.Node == p.Node && s.KeyID == p.KeyID && s.Instance == p.Instance && !e.At.After(until)
+		return s != nil && s.State == history.ProcessStarted && s.Role == p.Role && s.Node == p.Node && s.KeyID == p.KeyID && s.Instance == p.Instance && !e.At.After(until) &&
+			!slices.ContainsFunc(v.plugins.actions, func(a action) bool {
+				return a.Verb == "start" && !e.At.Before(a.from) && (!a.done || !e.At.After(a.to)) && concerns(v, a, p.Node)
+			})
 	})
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,17 @@ func TestAProcessThatEndsByItself(t *testing.T) {
 		if statusOf(v, NoExitID) != Failed || v.Failing[0].ID != NoExitID || v.Outcome != RunFailed || !strings.Contains(printed(t, v), "reporter/cp-2 ended by itself: exit code 3; the end of its output: usage no flag --nodes") {
 			t.Errorf("%s: %s", name, printed(t, v))
 		}
+	}
+	events := exits(2 * sec)
+	action := history.Event{At: events[0].At.Add(13 * time.Second), Kind: history.KindAction, Source: "engine", Action: &history.Action{ID: "heal[0]", Verb: "start", Target: "process reporter/cp-2", State: history.ActionBegan}}
+	done := action
+	ended := *action.Action
+	ended.State = history.ActionDone
+	done.At, done.Action = action.At.Add(2*time.Second), &ended
+	events = append(events, action, done)
+	slices.SortStableFunc(events, func(a, b history.Event) int { return a.At.Compare(b.At) })
+	if v := Run(events); statusOf(v, NoExitID) != Failed || v.Failing[0].ID != NoExitID {
+		t.Errorf("started by an action: %s", printed(t, v))
 	}
 	if v := Run(exits(200 * milli)); statusOf(v, NoExitID) != Passed || len(v.Notes) == 0 {
 		t.Error(printed(t, v))
