@@ -163,6 +163,9 @@ func (p *pluginTruth) endedBefore(i int, t time.Time) bool {
 // compareEntry says how the entry differs from what the call answered, empty if it does not.
 func compareEntry(v *Facts, e entry, c probe, r *report) string {
 	said := c.Outcome + " " + c.Code + " healthz " + quoted(c.Healthz) + " key_id " + quoted(c.KEKID) + " (event " + number(c.seq) + ")"
+	if took := c.Ended.Sub(c.Began); c.Outcome == history.CallOK && c.answers == mayError {
+		said += " after " + short(took) + ", later than the deadline of a probe (" + short(v.run.Timing.ProbeTimeout) + "): an error"
+	}
 	switch {
 	case !c.answers.allow(e.status):
 		return said
