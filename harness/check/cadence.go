@@ -57,11 +57,9 @@ func judgeSlow(v *Facts, f *Finding, node string, writes []write) {
 	}
 }
 
-// sustained is over how many writes in a row judgeOmitted looks: one that omits every third takes half as long again.
-const sustained = 8
-
 // judgeOmitted: each tick brings a write, whether anything has changed or not. A tick comes after I + J at the latest, and at the latest that long after the
-// write before was done. A write that failed was tried.
+// write before was done. A write that failed was tried. So many writes in a row are judged: by two, one that takes a bit less than the bound of judgeSlow each
+// time, and by eight, one that omits every third.
 func judgeOmitted(v *Facts, f *Finding, node string) {
 	if v.run.Connectivity == history.ConnectStream {
 		return // the aggregator writes
@@ -74,6 +72,12 @@ func judgeOmitted(v *Facts, f *Finding, node string) {
 		}
 	}
 	slices.SortStableFunc(tried, func(a, b *request) int { return a.received.Compare(b.received) })
+	for _, sustained := range []int{2, 8} {
+		f.omitted(v, node, tried, sustained, able, lives)
+	}
+}
+
+func (f *Finding) omitted(v *Facts, node string, tried []*request, sustained int, able, lives spans) {
 	for i := 0; i+sustained < len(tried); i++ {
 		first, last := tried[i], tried[i+sustained]
 		during := span{first.received, last.received}
@@ -83,7 +87,7 @@ func judgeOmitted(v *Facts, f *Finding, node string) {
 		if slices.ContainsFunc(gaps(tried[i:i+sustained+1]), func(gap time.Duration) bool { return gap > v.run.Timing.CadenceMax()+v.tolerance() }) {
 			continue // judgeSlow
 		}
-		most := sustained*(v.run.Timing.Interval+v.run.Timing.Jitter) + v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout + v.tolerance()
+		most := time.Duration(sustained)*(v.run.Timing.Interval+v.run.Timing.Jitter) + v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout + v.tolerance()
 		for _, r := range tried[i : i+sustained] {
 			took := v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout
 			if probed := v.plugins.probedAt(node, write{entries: r.body.reportOf(node)}); !probed.IsZero() && probed.Before(r.at) {
@@ -94,7 +98,7 @@ func judgeOmitted(v *Facts, f *Finding, node string) {
 		f.JudgedAt(during.from, during.to)
 		if during.length() > most {
 			f.Violate(Violation{At: last.received, From: first.received, To: first.received.Add(most), Seq: last.seq, Node: node,
-				Seen: "the reporter of " + node + " wrote " + number(sustained) + " times within " + short(during.length()) + " while it could write", Allowed: "a write for each tick: so many within " + short(most)})
+				Seen: "the reporter of " + node + " wrote " + number(int64(sustained)) + " times within " + short(during.length()) + " while it could write", Allowed: "a write for each tick: so many within " + short(most)})
 			i += sustained - 1
 		}
 	}

@@ -50,6 +50,10 @@ func emission() []Mutant {
 			Mistake: "the token of the in-cluster configuration as text, in place of its file: a kubelet rotates it in time, and the first one is used for ever",
 		},
 		{
+			Name: "every-third-interval", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: tuned(func(t *contract.Timing) { t.Interval *= 3 }),
+			Mistake: "a reporter that knows when a report is stale, and writes shortly before: no gap is longer than the bound of a single one",
+		},
+		{
 			Name: "every-third-left-out", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: publishing(leavesOutEveryThird),
 			Mistake: "a rate limit of the client that is a little lower than the interval: no gap is longer than CADENCE allows between two writes, and every third report is missing",
 		},
