@@ -428,6 +428,12 @@ func knownBad() []known {
 		{"lastChecked goes back with a clock that nobody set", "MONOTONIC", "TRUTHFUL-PROBE FRESH-ONLY", func() []history.Event { return clockBehind(false) }},
 		{"reporter queues", "FRESH-ONLY", "MONOTONIC FALSE-ALARM", plain(entriesAs(10*sec, 20*sec, func(w *world, e *wire) { e.LastChecked = contract.FormatTime(w.now.Add(-3 * sec)) }))},
 		{"reporter writes every 3 s", "CADENCE", "", plain(func(w *world) { w.bad.period = 3 * sec })},
+		{"reporter writes every 3 s, for a short time", "CADENCE", "", func() []history.Event {
+			w := newWorld(3, "1")
+			w.bad.period = 3 * sec
+			w.boot()
+			return w.finish(15 * sec)
+		}},
 		{"reporter writes four times a second", "CADENCE", "", plain(func(w *world) { w.bad.period = sec / 4 })},
 		{"reporters in lockstep", "CADENCE", "", plain(func(w *world) { w.bad.steady = true })},
 		{"reporter stalls", "CADENCE", "FALSE-ALARM", plain(func(w *world) {
@@ -646,6 +652,8 @@ func knownBad() []known {
 			Message: "Required value", Field: "status.encryptionStatus.healthReports[0].remoteKeyID"}), 422))},
 		{"an apply without force meets another manager", "OWNERSHIP", "", extra(byReporter(unforced(refusedApply("Conflict", history.Cause{Reason: "FieldManagerConflict",
 			Message: `conflict with "kubectl"`, Field: ".status.conditions"})), 409))},
+		{"an entry over the bounds of the admission policy", "ACCEPTED", "", extra(byReporter(refusedApply("Forbidden", history.Cause{
+			Message: "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: the texts of a reporter's condition have at most 65536 bytes"}), 403))},
 		{"a field that the CRD does not have", "ACCEPTED", "", extra(byReporter(history.Request{Verb: "patch", Resource: "kubeapiservers.operator.openshift.io", Subresource: "status",
 			Name: "cluster", FieldManager: contract.FieldManager("cp-1"), ContentType: "application/apply-patch+yaml", Force: true,
 			Message: "failed to create typed patch object (/cluster; operator.openshift.io/v1, Kind=KubeAPIServer): .status.encryptionStatus: field not declared in schema"}, 500))},
