@@ -23,7 +23,7 @@ func cleanups() []Mutant {
 			Subject: misdeciding(func(_ core.Input, d *core.Decision) { d.Remove = core.Removal{} }),
 		},
 		{
-			Name: "oversized-report-kept", Scenario: "reporter-may-not-fill-the-cr", Contract: scenario.ContractConditions, Caught: []string{"steps[5].expect"},
+			Name: "oversized-report-kept", Scenario: "reporter-may-not-fill-the-cr", Contract: scenario.ContractConditions, Caught: []string{"steps[6].expect"},
 			Mistake: "clean-up of nodes that are gone alone: a report that fills the CR stands for as long as its node does",
 			Subject: misdeciding(func(in core.Input, d *core.Decision) {
 				d.Remove.Nodes = slices.DeleteFunc(slices.Clone(d.Remove.Nodes), func(node string) bool { return in.Observed.Reports[node].Oversized })
