@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +70,7 @@ type replica struct {
 	health    *unstructured.Unstructured
 	mu        sync.Mutex
 	applied   []string // field managers
+	body      []byte   // of the last apply
 	writing   int      // applies that are under way
 	most      int      // of them at the same time
 	hold      chan struct{}
@@ -118,7 +120,7 @@ func newReplicaOn(t testing.TB, a authority, listener net.Listener, change func(
 }
 
 // Apply is the API server.
-func (r *replica) Apply(_ context.Context, manager string, _ []byte) error {
+func (r *replica) Apply(_ context.Context, manager string, body []byte) error {
 	r.mu.Lock()
 	r.writing++
 	r.most = max(r.most, r.writing)
@@ -132,7 +134,7 @@ func (r *replica) Apply(_ context.Context, manager string, _ []byte) error {
 	if r.writing--; refuse != nil {
 		return refuse
 	}
-	r.applied = append(r.applied, manager)
+	r.applied, r.body = append(r.applied, manager), body
 	return nil
 }
 
@@ -564,6 +566,50 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Errorf("ended with %v, %d writes", got, r.writes())
 		}
 	})
+	// No admission policy narrows the aggregator: a report that it relays is cut to the bytes of a report, or refused.
+	for _, form := range publish.Forms() {
+		t.Run("size in the form "+string(form), func(t *testing.T) {
+			r := newReplica(t, newAuthority(t), func(c *Controller) { c.Streaming.Form = form }).lead(true)
+			s, wide := r.dial(r.authority.client(r.authority.reporter("cp-1"))), "\U0001F600"
+			plugins := func(key string) (out []*healthv1.PluginHealth) {
+				for i := range contract.MaxEntries {
+					out = append(out, &healthv1.PluginHealth{KeyId: key + strconv.Itoa(i), KekId: strings.Repeat("k", contract.MaxKEKIDBytes), Outcome: healthv1.Outcome_OUTCOME_ERROR,
+						LastChecked: timestamppb.Now(), Detail: strings.Repeat(wide, contract.MaxDetailChars)})
+				}
+				return out
+			}
+			must(t, s.Send(requestOf(1, plugins("")...)))
+			must(t, s.Send(requestOf(2, plugins(strings.Repeat(wide, contract.MaxKeyIDChars-2))...)))
+			codes := map[uint64]int32{}
+			for len(codes) < 2 {
+				m, err := s.Recv()
+				must(t, err)
+				if a := m.GetAcknowledgement(); a != nil {
+					codes[a.GetSequence()] = a.GetCode()
+				}
+			}
+			if codes[1] != http.StatusOK || codes[2] != http.StatusBadRequest || r.writes() != 1 {
+				t.Errorf("answers %v, %d writes", codes, r.writes())
+			}
+			var cr struct {
+				Status struct {
+					Conditions       []struct{ Message string }
+					EncryptionStatus struct{ HealthReports []contract.TypedReport }
+				}
+			}
+			must(t, json.Unmarshal(r.body, &cr))
+			bytes := 0
+			for _, c := range cr.Status.Conditions {
+				bytes += len(c.Message)
+			}
+			for _, i := range cr.Status.EncryptionStatus.HealthReports {
+				bytes += len(i.KeyID) + len(i.RemoteKeyID) + len(i.Detail)
+			}
+			if bytes == 0 || bytes > contract.MaxReportBytes {
+				t.Errorf("a report of %d bytes", bytes)
+			}
+		})
+	}
 	t.Run("malformed", func(t *testing.T) {
 		r := newReplica(t, newAuthority(t), nil).lead(true)
 		s := r.dial(r.authority.client(r.authority.reporter("cp-1")))
