@@ -45,7 +45,7 @@ func judgeNothingRan(v *Facts) (f Finding) {
 	for _, what := range wanted(v) {
 		f.JudgedAt(v.complete.from, v.complete.to)
 		if counts[what] == 0 {
-			f.Violate(Violation{At: v.complete.to, Seen: "no " + what + " in the whole run", Allowed: "at least one"})
+			f.Violate(Violation{At: v.complete.to, since: v.complete.from, Seen: "no " + what + " in the whole run", Allowed: "at least one"})
 		}
 	}
 	return f

@@ -88,7 +88,8 @@ func (out *Verdict) order(run history.Run, tolerances map[string]Tolerance, step
 		in, causeOf := layerOf(r.ID), map[string]string{}
 		for n := range r.Violations {
 			x := &r.Violations[n]
-			if d := tolerances[r.ID]; d.reporter || d.aggregator { // it depends on reports or on the rollup
+			// It depends on reports or on the rollup, or the scenario ended before it was judged.
+			if d := tolerances[r.ID]; d.reporter || d.aggregator || in == layerNothing && len(steps) > 0 {
 				cause, because := x.follows(in, known, stale)
 				x.Because, causeOf[because] = because, cause
 			}

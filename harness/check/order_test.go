@@ -17,6 +17,9 @@ func TestOrder(t *testing.T) {
 	stale := timing.StaleBound()
 	at := func(id, node string, after time.Duration) Result {
 		x := Violation{Invariant: id, Node: node, At: start.Add(after), Offset: after}
+		if id == "NOTHING-RAN" {
+			x.since = start
+		}
 		return Result{ID: id, Status: Failed, Count: 1, Violations: []Violation{x}}
 	}
 	step := Failing{ID: "steps[1].expect", At: start.Add(3 * time.Second), Offset: 3 * time.Second, problem: "expectation steps[1].expect failed"}
@@ -33,6 +36,7 @@ func TestOrder(t *testing.T) {
 		"a rate is no cause of a decision": {[]Result{at("ROLLUP-TRUTH", "", 2*time.Second), at("CADENCE", "cp-1", time.Second)}, "CADENCE steps[1].expect<CADENCE ROLLUP-TRUTH"},
 		"two of a layer are in time":       {[]Result{at("MONOTONIC", "cp-1", 5*time.Second), at("FRESH-ONLY", "cp-1", 4*time.Second)}, "FRESH-ONLY MONOTONIC steps[1].expect"},
 		"a manager of others":              {[]Result{at("CADENCE", "cp-1", 2*time.Second), at("OWNERSHIP", "cp-1", time.Second)}, "OWNERSHIP CADENCE<OWNERSHIP steps[1].expect<OWNERSHIP"},
+		"nothing was judged for a cause":   {[]Result{at("NOTHING-RAN", "", 20*time.Second), at("CADENCE", "cp-1", 2*time.Second)}, "CADENCE steps[1].expect<CADENCE NOTHING-RAN<CADENCE"},
 		"nothing was judged":               {[]Result{at("NOTHING-RAN", "", time.Second)}, "steps[1].expect NOTHING-RAN"},
 	} {
 		t.Run(name, func(t *testing.T) {
