@@ -73,7 +73,7 @@ func (*Attempt) Verb() Verb { return VerbAttempt }
 func (a *Attempt) fields() []field {
 	return []field{required("as", oneNodeField(&a.As)), required("verb", keywordField(&a.Method, attemptVerbs()...)), optional("resource", textField(&a.Resource)),
 		optional("namespace", textField(&a.Namespace)), optional("name", textField(&a.Name)), optional("node", nodeField(&a.Node)), optional("body", anyField(&a.Body)), optional("size", sizeField(&a.Size)).doc("bytes of text, of apply-condition and apply-entries"),
-		optional("managers", intField(&a.Managers, 2, maxManagers)).doc("of apply-entry: so many field managers, of which the first is allowed, and expect is about the last"),
+		optional("managers", intField(&a.Managers, 2, maxManagers)).doc("of apply-entry: under so many field managers, one after the other; expect is about the last"),
 		required("expect", keywordField(&a.Expect, AttemptDenied, AttemptAllowed, AttemptLimited)),
 		optional("certificate", keywordField(&a.Certificate, CertificateNone, CertificateExpired, CertificateForged, CertificateForeign)).doc("of a stream; default that of the node's reporter"),
 		optional("flow", textField(&a.Flow)).doc("flow schema that must have classified it"), optional("flood", positiveField(&a.Flood)).doc("so long, from many clients at once")}
@@ -142,24 +142,21 @@ func (a *Attempt) History(node string, code codes.Code, text string) *history.At
 	return &history.Attempt{As: node, Certificate: a.Certificate, Node: a.Node, Code: code.String(), Message: contract.SafeText(text, 300)}
 }
 
-// Each sends the request, once or under each of Managers, and judges the answers. An empty manager is that of the reporter.
+// Each sends the request, once or under each of Managers, and judges the last answer. An empty manager is that of the reporter.
 func (a *Attempt) Each(what string, send func(manager string) (code int, text string, err error)) error {
-	for i := range max(a.Managers, 1) {
+	for i := 1; ; i++ {
 		manager := ""
 		if a.Managers > 0 {
-			manager = "attempt-" + strconv.Itoa(i+1)
+			manager = "attempt-" + strconv.Itoa(i)
 		}
 		code, text, err := send(manager)
-		switch {
-		case err != nil:
+		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
-		case i+1 >= a.Managers:
+		}
+		if i >= a.Managers {
 			return a.Judge(what, code, text)
-		case i == 0 && code >= 300:
-			return fmt.Errorf("%s as the reporter of %s, under the first of %d field managers: answered %d, expected allowed: %s", what, a.As, a.Managers, code, contract.SafeText(text, 300))
 		}
 	}
-	return nil
 }
 
 // Text is the message of the condition that apply-condition writes.
