@@ -1,6 +1,7 @@
 package check
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -370,6 +371,14 @@ func knownBad() []known {
 			})
 		}},
 		{"last words of a reporter", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY MONOTONIC", plain(lastWords(2, history.ProcessStopped))},
+		{"a reporter removes its entry when it ends", "NO-RESURRECTION", "", plain(func(w *world) {
+			lastWords(0, history.ProcessStopped)(w)
+			w.at(10*sec+500*milli, func(w *world) {
+				r := refusedApply("Forbidden", history.Cause{})
+				r.User, r.FieldManager, r.Code, r.Body = contract.ReporterIdentity("cp-2"), contract.FieldManager("cp-2"), 403, json.RawMessage(`{"metadata":{"name":"cluster"},"status":{}}`)
+				w.record("audit/cp-2", &r)
+			})
+		})},
 		{"a reporter writes until it is killed", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY MONOTONIC", plain(lastWords(2, history.ProcessKilled))},
 		{thirdLeftOut, "CADENCE", "", plain(func(w *world) {
 			n := map[string]int{}

@@ -59,7 +59,7 @@ func judgeSlow(v *Facts, f *Finding, node string, writes []write) {
 
 // judgeOmitted: each tick brings a write, whether anything has changed or not. A tick comes after I + J at the latest, and at the latest that long after the
 // write before was done. A write that failed was tried. So many writes in a row are judged: by two, one that takes a bit less than the bound of judgeSlow each
-// time, and by eight, one that omits every third.
+// time, and by seven or nine, one that omits every third.
 func judgeOmitted(v *Facts, f *Finding, node string) {
 	if v.run.Connectivity == history.ConnectStream {
 		return // the aggregator writes
@@ -72,7 +72,7 @@ func judgeOmitted(v *Facts, f *Finding, node string) {
 		}
 	}
 	slices.SortStableFunc(tried, func(a, b *request) int { return a.received.Compare(b.received) })
-	for _, sustained := range []int{2, 8} {
+	for _, sustained := range []int{2, 7, 9} {
 		f.omitted(v, node, tried, sustained, able, lives)
 	}
 }

@@ -7,6 +7,7 @@ import "slices"
 const (
 	houseUnusable  = "an ok with a key_id that cannot be used, or with another version, is unhealthy"
 	houseTries     = "whatever a write is refused with, the next try is that of the next interval"
+	houseRemoval   = "a reporter that ends leaves its entry, which the aggregator removes once nobody needs it"
 	houseReasons   = "the reasons of the rollups, and which of several is shown"
 	houseBound     = "the message of a rollup has at most 4096 characters"
 	houseAttempt   = "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID"

@@ -12,8 +12,9 @@ import (
 func noResurrection() Invariant {
 	return Invariant{
 		ID:        "NO-RESURRECTION",
-		Statement: "a removed entry does not come back unless a reporter for that node was started again; a reporter that was still shutting down may re-create it once, for one that is asked to end writes at most once more",
+		Statement: "a removed entry does not come back unless a reporter for that node was started again; a reporter that was still shutting down may re-create it once, for one that is asked to end writes at most once more, and removes nothing",
 		Source:    "The aggregator, cleanup",
+		House:     []string{houseRemoval},
 		Tolerance: Tolerance{window: causeWindow, reporter: true, Why: "a write that was in flight when its reporter was stopped takes effect late, after the removal"},
 		Judge:     judgeNoResurrection,
 	}
@@ -87,6 +88,13 @@ func judgeEnding(v *Facts, f *Finding, node string) {
 		}
 		ended := v.processes.procs[process{role: history.RoleReporter, node: node}][i].at
 		f.JudgedAt(a.from, ended)
+		for _, n := range v.requests.requestsOf[node] {
+			r := &v.requests.all[n]
+			if r.write && r.onCR && r.isApply() && r.body.ok && !r.body.has(node) && !r.received.Before(a.from) && !r.received.After(ended) {
+				f.Violate(Violation{House: houseRemoval, At: r.at, since: a.from, Seq: r.seq, Node: node, Seen: "the reporter of " + node + " removed its entry when it was asked to end",
+					Allowed: "an entry that stays: in a restart nothing is known of the node until the next report"})
+			}
+		}
 		writes := slices.DeleteFunc(slices.Clone(v.requests.writesOf(node)), func(w write) bool { return w.from.Before(a.from) || w.from.After(ended) })
 		if len(writes) > 1 {
 			f.Violate(Violation{At: writes[1].from, since: a.from, Seq: writes[1].seq, Node: node, Seen: number(int64(len(writes))) + " writes after the reporter of " + node + " was asked to end",

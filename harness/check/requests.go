@@ -172,6 +172,12 @@ func (b body) reportOf(node string) []entry {
 	return newest(message, typed)
 }
 
+// has reports whether the body has the entry of node, whatever it says.
+func (b body) has(node string) bool {
+	return slices.ContainsFunc(b.conditions, func(c wireCondition) bool { return c.Type == contract.ConditionType(node) }) ||
+		slices.ContainsFunc(b.typed, func(t contract.TypedReport) bool { return t.NodeName == node })
+}
+
 // foreignTo is what the body touches beyond the entry of node, empty if nothing.
 func (b body) foreignTo(node string) []string {
 	out := append([]string(nil), b.other...)
