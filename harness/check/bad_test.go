@@ -371,6 +371,14 @@ func knownBad() []known {
 			})
 		}},
 		{"last words of a reporter", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY MONOTONIC", plain(lastWords(2, history.ProcessStopped))},
+		{"a reporter does not report a plugin that was added", "TRUTHFUL-PROBE", "FALSE-HEALTHY DETECTION", plain(func(w *world) {
+			w.at(10*sec, func(w *world) { w.record("test", expecting("1", "9")) })
+			w.at(10*sec+300*milli, func(w *world) {
+				w.rep["cp-2"].running = false
+				w.process(history.RoleReporter, "cp-2", "", history.ProcessStopped)
+				w.startReporter("cp-2")
+			})
+		})},
 		{"a reporter removes its entry when it ends", "NO-RESURRECTION", "", plain(func(w *world) {
 			lastWords(0, history.ProcessStopped)(w)
 			w.at(10*sec+500*milli, func(w *world) {

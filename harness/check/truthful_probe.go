@@ -89,6 +89,9 @@ func judgePlugins(v *Facts, f *Finding, c reportChange, all []flags) {
 	switch {
 	case !known:
 		bad(all[len(all)-1].keyIDs, "one entry for each plugin, the write key first: ")
+	case current > 0 && all[current].reported.IsZero() && !overlap(v, c.rep.node).has(c.at) &&
+		v.processes.startedIn(process{role: history.RoleReporter, node: c.rep.node}, all[current].from, c.at.Add(-v.run.Timing.CadenceMax()-v.tolerance())):
+		bad(all[current].keyIDs, "one entry for each plugin that the reporter was started with, the write key first: ")
 	case len(all) > 0 && !all[current].reported.IsZero() && !overlap(v, c.rep.node).has(c.at) &&
 		c.at.After(all[current].reported.Add(v.run.Timing.CadenceMax()+v.tolerance())):
 		bad(all[current].keyIDs, "one reporter of a node, with the plugins that it reported at "+short(all[current].reported.Sub(v.complete.from))+": ")
