@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,10 +95,14 @@ func execute(ctx context.Context, m mutants.Mutant, o Options) (r result.Result,
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	out := filepath.Join(o.Out, m.Name)
+	if err := os.RemoveAll(out); err != nil { // an earlier trial may have left a first try, where this one wants to keep its own
+		return r, fmt.Sprintf("remove the results of an earlier trial: %v", err)
+	}
 	x := engine.Execution{
 		Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Reproduce: m.Command(o.Programs),
 			Progress: o.Progress},
-		Out: filepath.Join(o.Out, m.Name),
+		Out: out,
 	}
 	r = engine.Execute(ctx, b, s, x)
 	if r.Status == result.Inconclusive {

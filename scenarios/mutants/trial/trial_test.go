@@ -2,6 +2,8 @@ package trial_test
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +13,23 @@ import (
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
 )
+
+// What an earlier trial left is gone, so that nothing is in the way of a first try that is kept.
+func TestTrialBeginsInAnEmptyFolder(t *testing.T) {
+	all, err := scenarios.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	old := filepath.Join(out, "good", "steady-state", "inconclusive")
+	if err := os.MkdirAll(old, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	trial.Run(t.Context(), mutants.Mutant{Name: "good", Subject: func() sim.Options { return sim.Options{} }, Scenario: "steady-state"}, trial.Options{Scenarios: all, Out: out})
+	if _, err := os.Stat(old); !os.IsNotExist(err) {
+		t.Errorf("%s: %v, expected it to be gone", old, err)
+	}
+}
 
 // TestSurvivors: a mutant is killed by what it names for itself, and by nothing else.
 func TestSurvivors(t *testing.T) {
