@@ -120,10 +120,11 @@ func simulated(ctx context.Context, program string, seeds int, flags ...string) 
 		if err := json.Unmarshal(text, &s); err != nil {
 			return nil, fmt.Errorf("%s: read the summary: %w", strings.Join(kind, " "), err)
 		}
-		lines = append(lines, strings.Join(kind, " ")+": all passed")
+		outcome := "all passed"
 		if len(s.Failed) > 0 {
-			lines[len(lines)-1] = strings.Join(kind, " ") + ": not all passed"
+			outcome = "not all passed"
 		}
+		lines = append(lines, strings.Join(kind, " ")+": "+outcome)
 		for _, f := range s.Failed {
 			lines = append(lines, verdict(strings.Join(append([]string{"seed", fmt.Sprint(f.Seed)}, flags...), " "), string(f.Status), f.Violated))
 		}

@@ -43,7 +43,7 @@ func UnsupportedAggregated(s *scenario.Scenario) []string {
 		lacks = append(lacks, "several aggregators with aggregated API servers: one for each is run")
 	}
 	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return a.Verb() == scenario.VerbNode }) {
-		lacks = append(lacks, "node with further API servers: their pods stay where they are")
+		lacks = append(lacks, "node with aggregated API servers: their pods stay where they are")
 	}
 	return lacks
 }

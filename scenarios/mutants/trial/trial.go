@@ -37,7 +37,7 @@ type Options struct {
 // seed of every run: a mutant must be caught without luck.
 const seed = 1
 
-// limit is for one mutant on a real control plane: a boot, a scenario of some ten seconds, a second try, and room for a busy machine.
+// limit bounds one mutant on a real control plane: a boot, a scenario of some ten seconds and a second try, each on a busy machine.
 const limit = 4 * time.Minute
 
 // Outcome is what became of a mutant.
