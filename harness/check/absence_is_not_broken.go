@@ -7,7 +7,7 @@ func absenceIsNotBroken() Invariant {
 		ID:        "ABSENCE-IS-NOT-BROKEN",
 		Statement: "a node that has not yet reported never makes the rollup True; after its grace it makes it Unknown",
 		Source:    "The aggregator",
-		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a bound of the aggregator"},
+		Timed:     AllTimed,
 		Judge:     judgeAbsence,
 	}
 }

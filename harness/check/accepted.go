@@ -24,7 +24,6 @@ func accepted() Invariant {
 		ID:        AcceptedID,
 		Statement: "what a reporter or the aggregator writes is valid: no API server refuses a write for its content",
 		Source:    "The reporter, condition; The typed form of the same report; the schema of the CRDs",
-		Tolerance: Tolerance{Why: "content"},
 		Judge:     judgeAccepted,
 	}
 }

@@ -23,25 +23,12 @@ func aggregatedFacts(events []history.Event) []*Facts {
 	return out
 }
 
-// finding is what judging an invariant finds, and which violations CPU starvation explains.
-func finding(v *Facts, i Invariant, excused bool) Finding {
-	f := i.Judge(v)
-	if !excused {
-		f = v.starvation.explain(i, f)
-	}
-	return f
-}
-
 // add takes in what was found of a further API server, and says so.
 func (f *Finding) add(name string, of Finding) {
 	f.Judged, f.Count, f.when = f.Judged+of.Judged, f.Count+of.Count, append(f.when, of.when...)
 	for _, x := range of.Violations {
 		x.Seen, x.APIServer = name+": "+x.Seen, name
 		f.Violations = append(f.Violations, x)
-	}
-	for _, x := range of.Starved {
-		x.Seen, x.APIServer = name+": "+x.Seen, name
-		f.Starved = append(f.Starved, x)
 	}
 	for _, m := range of.Measures {
 		f.Measures = append(f.Measures, Measure{name + ": " + m.Name, m.Value})

@@ -102,8 +102,6 @@ func operated(build func() []history.Event) func() []history.Event {
 
 const forgedID = "NO-FORGED-EXCUSE"
 
-const thirdLeftOut = "a reporter leaves out every third report"
-
 // forging: at 12 s the reporter of cp-2 hangs for a while, and a line in the journal of its supervisor says why; paused is what an action pauses then.
 func forging(role, state, paused string) func() []history.Event {
 	return func() []history.Event {
@@ -120,17 +118,6 @@ func forging(role, state, paused string) func() []history.Event {
 				w.rep["cp-2"].paused = false
 				w.log.Record(w.now, "supervisor", &history.Process{Role: role, Node: "cp-2", State: map[string]string{
 					history.ProcessPaused: history.ProcessResumed, history.ProcessStopped: history.ProcessStarted}[state]})
-			})
-		}, "")
-	}
-}
-
-// starving: a program of cp-2 that works all along claims that it was starved for six seconds.
-func starving(role, keyID string) func() []history.Event {
-	return func() []history.Event {
-		return faulty(func(w *world) {
-			w.at(18*sec, func(w *world) {
-				w.record("supervisor", &history.Starvation{Role: role, Node: "cp-2", KeyID: keyID, From: w.now.Add(-6 * sec), To: w.now})
 			})
 		}, "")
 	}
@@ -388,7 +375,7 @@ func knownBad() []known {
 			})
 		})},
 		{"a reporter writes until it is killed", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY MONOTONIC", plain(lastWords(2, history.ProcessKilled))},
-		{thirdLeftOut, "CADENCE", "", plain(func(w *world) {
+		{"a reporter leaves out every third report", "CADENCE", "", plain(func(w *world) {
 			n := map[string]int{}
 			w.bad.entries = func(_ *world, node string, e []wire) []wire {
 				if n[node]++; n[node]%3 == 0 {
@@ -690,8 +677,6 @@ func knownBad() []known {
 		{"a program writes that it was paused", forgedID, "CADENCE ROLLUP-TRUTH FALSE-ALARM", forging(history.RoleReporter, history.ProcessPaused, "")},
 		{"a program writes that it was paused while another was", forgedID, "CADENCE ROLLUP-TRUTH FALSE-ALARM", forging(history.RoleReporter, history.ProcessPaused, "process aggregator/")},
 		{"a program writes that it was stopped", forgedID, "CADENCE ROLLUP-TRUTH FALSE-ALARM", forging(history.RoleReporter, history.ProcessStopped, "")},
-		{"a plugin that answers writes that it was starved", forgedID, "", starving(history.RolePlugin, "1")},
-		{"a reporter that writes claims that it was starved", forgedID, "", starving(history.RoleReporter, "")},
 		{"no action", "NOTHING-RAN", "", without(history.KindAction)},
 		{"no expectation", "NOTHING-RAN", "", without(history.KindExpectation)},
 		{"no observation", "NOTHING-RAN", "", without(history.KindObject)},

@@ -13,7 +13,7 @@ func cadence() Invariant {
 		Statement: "while it can write, a reporter writes at least once per I + J + R + W, at most once per I − J, once for each tick, and not in lockstep with others",
 		Source:    "The reporter, interval and jitter",
 		House:     []string{houseTries},
-		Tolerance: Tolerance{window: causeWindow, reporter: true, Why: "a bound; a reporter that was starved writes late, and sooner after that"},
+		Timed:     AllTimed,
 		Judge:     judgeCadence,
 	}
 }

@@ -12,7 +12,7 @@ func convergence() Invariant {
 		Statement: "rotation is called converged exactly when every expected node freshly reports the same healthy kekID for the write key",
 		Source:    "The aggregator, convergence",
 		House:     []string{houseReasons},
-		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a bound of the aggregator"},
+		Timed:     AllTimed,
 		Judge:     judgeConvergence,
 	}
 }

@@ -5,7 +5,7 @@ func detection() Invariant {
 		ID:        "DETECTION",
 		Statement: "a plugin that starts to fail is visible in the rollup within I + J + R + W + A",
 		Source:    "Timing that a user may rely on",
-		Tolerance: Tolerance{window: detectionWindow, reporter: true, aggregator: true, Why: "a bound: what is not named after it is a mistake"},
+		Timed:     AllTimed,
 		Judge: func(v *Facts) Finding {
 			f, samples := detections(v)
 			f.measure("latency", summarize(samples, v.run.Timing.DetectionBound()+v.tolerance()))

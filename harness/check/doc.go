@@ -8,9 +8,8 @@
 // Nothing is judged while the truth is unknown (between two calls, while no aggregator can run). Judgements are
 // counted, so that an empty verdict is visible.
 //
-// A violation that CPU starvation beyond the tolerance explains is neither a failure nor a pass: the run is
-// inconclusive (starvation.go has the rule). The history is then judged again with longer bounds, and a violation of
-// both judgements is a failure.
+// A run whose violations CPU starvation explains is neither failed nor passed: it is inconclusive (starvation.go has
+// the rule).
 //
 // harness/engine judges a scenario's own expectations; this package only counts them. Files and JUnit are in
 // harness/report.

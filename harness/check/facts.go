@@ -26,7 +26,7 @@ type Facts struct {
 	objects      *objectFacts
 	requests     *requestFacts
 	plugins      *pluginFacts
-	starvation   *starvationFacts
+	starvation   *starvation
 	excuses      *excuseFacts
 	able         *ability
 	truths       *truths
@@ -38,25 +38,20 @@ type plugin struct{ node, keyID string }
 
 func (p plugin) String() string { return p.node + "/" + p.keyID }
 
-func newFacts(events []history.Event) *Facts { return digest(events, nil) }
-
 // noFacts are those of a history without events.
 func noFacts() *Facts {
 	v := &Facts{phases: map[history.PhaseName]time.Time{}}
 	v.expectations, v.processes, v.network, v.clocks = &expectations{facts: v}, &processFacts{facts: v}, &network{facts: v}, &clockFacts{facts: v}
 	v.objects, v.requests, v.plugins = &objectFacts{facts: v}, &requestFacts{facts: v, requestsOf: map[string][]int{}}, &pluginFacts{facts: v}
-	v.starvation, v.able, v.truths = &starvationFacts{facts: v}, &ability{facts: v, reporters: map[string]spans{}}, &truths{facts: v}
+	v.starvation, v.able, v.truths = &starvation{facts: v}, &ability{facts: v, reporters: map[string]spans{}}, &truths{facts: v}
 	v.excuses = &excuseFacts{facts: v}
 	return v
 }
 
-func digest(events []history.Event, added *time.Duration) *Facts {
+func newFacts(events []history.Event) *Facts {
 	v := noFacts()
-	v.all, v.starvation.added = events, added
+	v.all = events
 	v.events = v.judged(history.InTime(events))
-	if added != nil {
-		v.run.Tolerance += *added
-	}
 	if len(v.events) > 0 {
 		v.complete = span{v.events[0].At, v.events[len(v.events)-1].At.Add(time.Nanosecond)}
 	}

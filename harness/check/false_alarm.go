@@ -13,7 +13,7 @@ func falseAlarm() Invariant {
 		Statement: "once everything has been healthy for longer than the recovery bound, KMSPluginsDegraded is False; it is never True for a reason that did not happen",
 		Source:    "Timing that a user may rely on",
 		House:     []string{houseReasons},
-		Tolerance: Tolerance{window: recoveryWindow, reporter: true, aggregator: true, Why: "a bound, and a probe that ran out of time is an error that no plugin made"},
+		Timed:     AllTimed,
 		Judge:     judgeFalseAlarm,
 	}
 }
@@ -46,7 +46,7 @@ func settledHealthy(v *Facts) spans {
 			break
 		}
 	}
-	undisturbed := v.able.inCharge.and(v.objects.watched()).and(v.objects.foreignReports().not(v.complete)).and(v.starvation.long().not(v.complete))
+	undisturbed := v.able.inCharge.and(v.objects.watched()).and(v.objects.foreignReports().not(v.complete))
 	var out []span
 	for _, x := range v.expectations.all {
 		if !x.active || len(x.nodes) == 0 {
@@ -124,7 +124,7 @@ func causes(v *Facts, status contract.Status) spans {
 		}
 		of = append(of, t.opaque...)
 		if status == contract.StatusError {
-			of = append(append(of, t.idle...), t.ranOut...)
+			of = append(of, t.idle...)
 		}
 		for _, s := range of {
 			out = append(out, s.grow(0, v.clocks.aheadIn(t.node, s)))

@@ -5,7 +5,7 @@ func falseHealthy() Invariant {
 		ID:        "FALSE-HEALTHY",
 		Statement: "once a plugin of an expected node has failed for longer than the detection bound, KMSPluginsDegraded is not False until it has recovered",
 		Source:    "Timing that a user may rely on",
-		Tolerance: Tolerance{window: detectionWindow, reporter: true, aggregator: true, Why: "a bound: what stays False for longer is a mistake"},
+		Timed:     AllTimed,
 		Judge:     judgeFalseHealthy,
 	}
 }

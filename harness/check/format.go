@@ -19,7 +19,6 @@ func format() Invariant {
 		ID:        "FORMAT",
 		Statement: "every message is minified JSON in contract form, valid UTF-8 and within its bounds; status, reason and lastTransitionTime of a report are constant",
 		Source:    "The reporter, condition; The typed form of the same report",
-		Tolerance: Tolerance{Why: "content"},
 		Judge:     judgeFormat,
 	}
 }

@@ -13,7 +13,7 @@ func freshOnly() Invariant {
 		ID:        "FRESH-ONLY",
 		Statement: "no write carries a probe older than one interval plus its deadlines: nothing is queued",
 		Source:    "The reporter, emission",
-		Tolerance: Tolerance{window: ageWindow, reporter: true, Why: "a bound: starvation between probe and write makes the probe older"},
+		Timed:     AllTimed,
 		Judge:     judgeFreshOnly,
 	}
 }

@@ -15,8 +15,8 @@ type Invariant struct {
 	// House are the decisions of this project that parts of it rest on; empty if it rests on sources alone. See Violation.House.
 	House []string
 
-	// Tolerance is which CPU starvation explains a violation.
-	Tolerance Tolerance
+	// Timed is whether a delay can cause a violation: CPU starvation explains no other.
+	Timed TimedPart
 	// Judge finds what does not hold. It must not change the facts.
 	Judge func(*Facts) Finding
 }
@@ -45,6 +45,7 @@ type Violation struct {
 
 	since    time.Time // when its cause began, where that is not From
 	harmless bool      // it has no consequences
+	timed    bool      // a delay can have caused it; see SomeTimed
 }
 
 // Measure is something that was measured while judging.
@@ -56,16 +57,17 @@ type Measure struct {
 // MaxViolations bounds how many violations of one invariant a verdict has; all are counted.
 const MaxViolations = 20
 
+// maxKept bounds how many violations of one invariant a finding has. It is more than MaxViolations, because a starved machine can cause many.
+const maxKept = 100
+
 // Finding is what judging one invariant found.
 type Finding struct {
 	// Judged counts what was looked at: writes, entries, changes or spans of time, as fits the invariant.
 	Judged     int
-	Violations []Violation // the first maxExplained in the order found
+	Violations []Violation // the first maxKept in the order found
 	Count      int         // of all violations
 	when       []stretch   // of what was judged
-	// Starved are violations that CPU starvation explains; Count is without them.
-	Starved  []Starved
-	Measures []Measure
+	Measures   []Measure
 }
 
 // JudgedAt counts something that was looked at, and when it was.
@@ -80,7 +82,7 @@ type stretch struct{ from, to int64 } // Unix time in nanoseconds
 // Violate adds a violation; Invariant and Offset are filled in later.
 func (f *Finding) Violate(v Violation) {
 	f.Count++
-	if len(f.Violations) < maxExplained {
+	if len(f.Violations) < maxKept {
 		f.Violations = append(f.Violations, v)
 	}
 }

@@ -10,7 +10,6 @@ func keyIDStable() Invariant {
 		ID:        "KEY-ID-STABLE",
 		Statement: "the key_id that a plugin answers never returns to an earlier value",
 		Source:    "KMS v2 API: key_id is stable, never re-used, and Status is authoritative (docs/decisions/0007-invariants-and-verdicts.md)",
-		Tolerance: Tolerance{Why: "content"},
 		Judge:     judgeKeyIDStable,
 	}
 }

@@ -7,7 +7,6 @@ func leastPrivilege() Invariant {
 		ID:        "LEAST-PRIVILEGE",
 		Statement: "the reporter identity made no request other than reading the operator CR and applying its own entry; an administrator's made no other write",
 		Source:    "The reporter, identity",
-		Tolerance: Tolerance{Why: "content"},
 		Judge:     judgeLeastPrivilege,
 	}
 }

@@ -11,7 +11,6 @@ func monotonic() Invariant {
 		ID:        "MONOTONIC",
 		Statement: "lastChecked of one (node, keyID) never goes back, and advances with each probe",
 		Source:    "The reporter, emission",
-		Tolerance: Tolerance{Why: "content: late is not backwards"},
 		Judge:     judgeMonotonic,
 	}
 }

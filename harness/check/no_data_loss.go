@@ -12,9 +12,8 @@ func noDataLoss() Invariant {
 		ID: "NO-DATA-LOSS",
 		Statement: "every object written during a run reads back unchanged at its end, and is stored encrypted by the key that the configuration named " +
 			"when it was written; no object lies under a key that was removed",
-		Source:    "invariants, NO-DATA-LOSS",
-		Tolerance: Tolerance{Why: "content"},
-		Judge:     judgeNoDataLoss,
+		Source: "invariants, NO-DATA-LOSS",
+		Judge:  judgeNoDataLoss,
 	}
 }
 

@@ -19,7 +19,6 @@ func noExit() Invariant {
 		ID:        NoExitID,
 		Statement: "a process under test that ends by itself runs again before its reports are stale",
 		Source:    "docs/decisions/0007-invariants-and-verdicts.md",
-		Tolerance: Tolerance{Why: "content: a machine without processor time ends no process"},
 		Judge:     judgeNoExit,
 	}
 }

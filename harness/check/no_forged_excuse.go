@@ -9,11 +9,9 @@ import (
 
 func noForgedExcuse() Invariant {
 	return Invariant{
-		ID: "NO-FORGED-EXCUSE",
-		Statement: "each pause and each requested end of a program under test has an action or a container's change behind it, and no program is active " +
-			"while it is starved",
+		ID:        "NO-FORGED-EXCUSE",
+		Statement: "each pause and each requested end of a program under test has an action or a container's change behind it",
 		Source:    "invariants, NO-FORGED-EXCUSE",
-		Tolerance: Tolerance{Why: "content"},
 		Judge: func(v *Facts) (f Finding) {
 			f.Judged, f.when = v.excuses.judged.Judged, v.excuses.judged.when
 			for _, x := range v.excuses.judged.Violations {
@@ -24,8 +22,8 @@ func noForgedExcuse() Invariant {
 	}
 }
 
-// excuseFacts are the pauses, requested ends and starvation of programs under test that nothing of the harness's own is behind. A program that can write
-// the journal of its supervisor would excuse itself by them. No invariant takes them into account.
+// excuseFacts are the pauses and requested ends of programs under test that nothing of the harness's own is behind. A program that can write the journal
+// of its supervisor would excuse itself by them. No invariant takes them into account.
 type excuseFacts struct {
 	facts   *Facts
 	actions []action
@@ -43,11 +41,8 @@ func (x *excuseFacts) read() {
 		}
 	}
 	for n := range x.facts.events {
-		switch e := &x.facts.events[n]; e.Kind {
-		case history.KindProcess:
+		if e := &x.facts.events[n]; e.Kind == history.KindProcess {
 			x.judgeEnd(e)
-		case history.KindStarvation:
-			x.judgeStarvation(e)
 		}
 	}
 }
@@ -109,38 +104,6 @@ func (x *excuseFacts) contained(node string, at time.Time) bool {
 		}
 	}
 	return false
-}
-
-// judgeStarvation judges whether a program did something while its container got no processor time, further from both ends than the tolerance.
-func (x *excuseFacts) judgeStarvation(e *history.Event) {
-	s := e.Starvation
-	if !underTest(s.Role) || s.Queued {
-		return
-	}
-	x.judged.JudgedAt(s.From, s.To)
-	inside := span{s.From.Add(x.facts.tolerance()), s.To.Add(-x.facts.tolerance())}
-	if inside.empty() {
-		return
-	}
-	for n := range x.facts.events {
-		at, what := activity(&x.facts.events[n], s)
-		if what != "" && inside.has(at) {
-			of := process{s.Role, s.Node, s.KeyID, s.Instance}
-			x.violate(e, s.Node, s.KeyID, starvation{span: span{s.From, s.To}, of: of}.text()+", and "+what+" meanwhile", "nothing of a program that gets no processor time")
-			return
-		}
-	}
-}
-
-// activity is what a starved program did, and when; empty: the event is of another program.
-func activity(e *history.Event, s *history.Starvation) (at time.Time, what string) {
-	switch {
-	case s.Role == history.RoleReporter && e.Kind == history.KindRequest && e.Request.ReportOf == "" && e.Request.Reporter() == s.Node:
-		return e.Request.Received, "sent a request"
-	case s.Role == history.RolePlugin && e.Kind == history.KindCall && e.Call.Node == s.Node && e.Call.KeyID == s.KeyID && e.Call.Outcome == history.CallOK:
-		return e.Call.Ended, "answered a call"
-	}
-	return time.Time{}, ""
 }
 
 func (x *excuseFacts) violate(e *history.Event, node, keyID, seen, allowed string) {

@@ -11,7 +11,7 @@ func noOrphan() Invariant {
 		ID:        "NO-ORPHAN",
 		Statement: "no report of a gone node, and no KMS rollup after KMS was disabled, survives the cleanup bound",
 		Source:    "The aggregator, cleanup",
-		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a bound of the aggregator"},
+		Timed:     AllTimed,
 		Judge:     judgeNoOrphan,
 	}
 }

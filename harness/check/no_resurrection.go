@@ -15,7 +15,7 @@ func noResurrection() Invariant {
 		Statement: "a removed entry does not come back unless a reporter for that node was started again; a reporter that was still shutting down may re-create it once, for one that is asked to end writes at most once more, and removes nothing",
 		Source:    "The aggregator, cleanup",
 		House:     []string{houseRemoval},
-		Tolerance: Tolerance{window: causeWindow, reporter: true, Why: "a write that was in flight when its reporter was stopped takes effect late, after the removal"},
+		Timed:     AllTimed,
 		Judge:     judgeNoResurrection,
 	}
 }

@@ -11,7 +11,6 @@ func nothingRan() Invariant {
 		ID:        "NOTHING-RAN",
 		Statement: "a run without actions, without observations, without audited requests or without a single judged expectation is a failure",
 		Source:    "invariants, NOTHING-RAN",
-		Tolerance: Tolerance{Why: "content, but for what a starved expectation left undone (decide)"},
 		Judge:     judgeNothingRan,
 	}
 }

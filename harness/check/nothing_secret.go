@@ -7,7 +7,6 @@ func nothingSecret() Invariant {
 		ID:        "NOTHING-SECRET",
 		Statement: "no log and no journal holds bytes of an object's value or of its stored form",
 		Source:    "KEP-3130: what is logged with the uid is not sensitive (docs/decisions/0007-invariants-and-verdicts.md)",
-		Tolerance: Tolerance{Why: "content"},
 		Judge:     judgeNothingSecret,
 	}
 }

@@ -16,7 +16,7 @@ func operatorConvergence() Invariant {
 		Statement: "an operator notes that all nodes agree on a kekID only when every expected node freshly reports that kekID of a healthy plugin of the newest key",
 		Source:    "The aggregator, convergence",
 		House:     []string{houseAttempt},
-		Tolerance: Tolerance{window: latencyWindow, reporter: true, Why: "a bound of the operator: it may have read the reports A ago"},
+		Timed:     AllTimed,
 		Judge:     judgeOperatorConvergence,
 	}
 }

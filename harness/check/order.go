@@ -71,12 +71,12 @@ type Failing struct {
 	layer   layer
 	cause   string        // the id that Because names
 	problem string        // what Verdict.Problems has of an expectation or action
+	starved string        // how CPU starvation explains it; empty if it does not
 	took    time.Duration // how long that was waited for
 }
 
-// order fills Failing and each Because: what has no cause among the others is sorted by layer and time, and its consequences stand behind it. Of the steps that CPU
-// starvation explains, those that have a cause among the others are consequences as well.
-func (out *Verdict) order(run history.Run, tolerances map[string]Tolerance, steps, explained []Failing) {
+// order fills Failing and each Because: what has no cause among the others is sorted by layer and time, and its consequences stand behind it.
+func (out *Verdict) order(run history.Run, steps []Failing) {
 	stale := run.Timing.StaleBound()
 	known := out.knownCauses()
 	var all []Failing
@@ -89,7 +89,7 @@ func (out *Verdict) order(run history.Run, tolerances map[string]Tolerance, step
 		for n := range r.Violations {
 			x := &r.Violations[n]
 			// It depends on reports or on the rollup, or the scenario ended before it was judged.
-			if d := tolerances[r.ID]; d.reporter || d.aggregator || in == layerNothing && len(steps) > 0 {
+			if r.timed || in == layerNothing && len(steps) > 0 {
 				cause, because := x.follows(in, known, stale)
 				x.Because, causeOf[because] = because, cause
 			}
@@ -97,14 +97,12 @@ func (out *Verdict) order(run history.Run, tolerances map[string]Tolerance, step
 		// What has no cause comes first: it makes the invariant a finding of its own.
 		slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(min(1, len(a.Because)), min(1, len(b.Because))) })
 		first := r.Violations[0]
-		all = append(all, Failing{ID: r.ID, At: first.At, Offset: first.Offset, Because: first.Because, layer: in, cause: causeOf[first.Because]})
+		all = append(all, Failing{ID: r.ID, At: first.At, Offset: first.Offset, Because: first.Because, layer: in, cause: causeOf[first.Because], starved: r.starved})
 	}
-	for n, s := range slices.Concat(steps, explained) {
+	for _, s := range steps {
 		s.layer = layerSteps
 		s.cause, s.Because = Violation{At: s.At, since: s.At.Add(-s.took)}.follows(layerSteps, known, stale)
-		if n < len(steps) || s.cause != "" {
-			all = append(all, s)
-		}
+		all = append(all, s)
 	}
 	slices.SortStableFunc(all, func(a, b Failing) int { return cmp.Or(cmp.Compare(a.layer, b.layer), a.At.Compare(b.At)) })
 	out.Failing = behind("", all)
@@ -144,8 +142,11 @@ func (x Violation) follows(in layer, known []Violation, stale time.Duration) (ca
 
 // earliest is when the cause of a violation can have begun.
 func (x Violation) earliest() time.Time {
-	if c := x.cause(); !c.IsZero() {
-		return c
+	switch {
+	case !x.since.IsZero():
+		return x.since
+	case !x.From.IsZero():
+		return x.From
 	}
 	return x.At
 }

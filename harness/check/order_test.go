@@ -40,12 +40,11 @@ func TestOrder(t *testing.T) {
 		"nothing was judged":               {[]Result{at("NOTHING-RAN", "", time.Second)}, "steps[1].expect NOTHING-RAN"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tolerances := map[string]Tolerance{}
-			for _, i := range Invariants() {
-				tolerances[i.ID] = i.Tolerance
+			for i := range c.failed {
+				c.failed[i].timed = invariant(c.failed[i].ID).Timed != NoneTimed
 			}
 			v := Verdict{Invariants: c.failed, Problems: []string{step.problem}}
-			v.order(history.Run{Timing: timing}, tolerances, []Failing{step}, nil)
+			v.order(history.Run{Timing: timing}, []Failing{step})
 			var got []string
 			for _, f := range v.Failing {
 				cause, _, caused := strings.Cut(f.Because, " at +")
@@ -83,7 +82,8 @@ func TestOwnFindingFirst(t *testing.T) {
 		return r
 	}
 	v := Verdict{Invariants: []Result{of("ACCEPTED", "cp-1"), of("CADENCE", "cp-1", "cp-2")}}
-	v.order(history.Run{Timing: contract.DefaultTiming()}, map[string]Tolerance{"CADENCE": cadence().Tolerance}, nil, nil)
+	v.Invariants[1].timed = true
+	v.order(history.Run{Timing: contract.DefaultTiming()}, nil)
 	if f := v.Failing[1]; f.Because != "" || v.Invariants[1].Violations[0].Node != "cp-2" {
 		t.Errorf("%+v, %+v", f, v.Invariants[1].Violations)
 	}
@@ -102,24 +102,5 @@ func TestEveryInvariantHasALayer(t *testing.T) {
 	slices.Sort(ids)
 	if !slices.Equal(listed, ids) {
 		t.Errorf("%v, expected %v", listed, ids)
-	}
-}
-
-// TestStepThatStarvationExplains: it is a consequence where it has a cause, and otherwise no finding.
-func TestStepThatStarvationExplains(t *testing.T) {
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for cause, want := range map[string]string{"NO-EXIT": "NO-EXIT at +0s", "QUIET": ""} {
-		v := Verdict{Invariants: []Result{{ID: cause, Status: Failed, Count: 1, Violations: []Violation{{Invariant: cause, At: at}}}}}
-		if cause == "QUIET" {
-			v.Invariants[0].Violations[0].At = at.Add(time.Minute)
-		}
-		v.order(history.Run{Timing: contract.DefaultTiming()}, nil, nil, []Failing{{ID: "steps[0].expect", At: at.Add(time.Second)}})
-		got := ""
-		for _, f := range v.Failing[1:] {
-			got = f.Because
-		}
-		if got != want || (len(v.Failing) == 2) != (want != "") {
-			t.Errorf("%s: %+v", cause, v.Failing)
-		}
 	}
 }

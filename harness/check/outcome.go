@@ -7,53 +7,36 @@ type Outcome string
 
 const (
 	RunPassed       Outcome = "passed"
-	RunFailed       Outcome = "failed"       // something did not hold, and CPU starvation does not explain it
+	RunFailed       Outcome = "failed"       // something did not hold, and CPU starvation does not explain all of it
 	RunInconclusive Outcome = "inconclusive" // something did not hold, and CPU starvation explains all of it
 )
 
-// decide sets the outcome. expectations are the failed expectations that CPU starvation explains.
-func (out *Verdict) decide(expectations []string) {
-	failed := len(out.Problems) > 0
-	for i := range out.Invariants {
-		r := &out.Invariants[i]
-		if r.Status == Failed && r.ID == "NOTHING-RAN" && len(expectations) > 0 { // the scenario did not get that far
-			r.Status = Inconclusive
-		}
-		failed = failed || r.Status == Failed
+// decide sets the outcome. steps are the failed expectations and actions.
+func (out *Verdict) decide(steps []Failing) {
+	violated, failed := len(steps) > 0, len(out.Problems) > len(steps)
+	for _, s := range steps {
+		failed = failed || s.starved == ""
 	}
-	explained := append(expectations, out.starved()...)
+	for _, r := range out.Invariants {
+		if r.Status == Failed && (r.ID != "NOTHING-RAN" || len(steps) == 0) { // with them, the scenario did not get that far
+			violated, failed = true, failed || r.starved == ""
+		}
+	}
 	switch {
 	case failed:
 		out.Outcome = RunFailed
-		for _, x := range explained {
-			out.Notes = append(out.Notes, "starved: "+x)
-		}
-	case len(explained) > 0:
-		out.Outcome, out.Inconclusive = RunInconclusive, explained
+	case violated:
+		out.Outcome = RunInconclusive
 	default:
 		out.Outcome, out.OK = RunPassed, true
 	}
 }
 
-// starved describes the violations that CPU starvation explains.
-func (out *Verdict) starved() (all []string) {
-	count := 0
-	for _, r := range out.Invariants {
-		count += r.StarvedCount
-		for _, s := range r.Starved {
-			where := s.Node
-			if s.KeyID != "" {
-				where += "/" + s.KeyID
-			}
-			if where != "" {
-				where = " " + where
-			}
-			all = append(all, fmt.Sprintf("%s%s at +%s: %s (%s)", r.ID, where, short(s.Offset), s.Seen, s.Why))
+// explain lists how CPU starvation explains what failed in an inconclusive run.
+func (out *Verdict) explain() {
+	for _, f := range out.Failing {
+		if out.Outcome == RunInconclusive && f.starved != "" {
+			out.Inconclusive = append(out.Inconclusive, fmt.Sprintf("%s at +%s: %s", f.ID, short(f.Offset), f.starved))
 		}
 	}
-	all = all[:min(len(all), MaxViolations)]
-	if more := count - len(all); more > 0 {
-		all = append(all, fmt.Sprintf("and %d more violations that CPU starvation explains", more))
-	}
-	return all
 }

@@ -15,7 +15,6 @@ func ownership() Invariant {
 		ID:        "OWNERSHIP",
 		Statement: "the entry of node n is written only by n's reporter, under one field manager that no other node uses and with force, and removed only by it or the aggregator; rollups are written only by the aggregator; nobody else's conditions on the CR change",
 		Source:    "The reporter, field manager; The aggregator",
-		Tolerance: Tolerance{Why: "content"},
 		Judge:     judgeOwnership,
 	}
 }

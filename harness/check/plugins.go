@@ -20,8 +20,6 @@ type pluginTruth struct {
 	opaque spans
 	down   spans // the process did not run
 	idle   spans // it did not run, or was not ready yet
-	// ranOut is when probes of it ended in error because their time was starved. Only a view with a longer tolerance has any.
-	ranOut spans
 }
 
 // badRun is a time in which every probe that was or could be made failed.
@@ -88,7 +86,6 @@ func (pl *pluginFacts) settle(t *pluginTruth) {
 		t.idle = t.down
 	}
 	t.opaque = pl.opaqueFaults(t).or(pl.open(t))
-	t.ranOut = pl.facts.starvation.probesThatRanOut(t.plugin)
 	pl.assess(t, pl.evidenceOf(t), pl.repairs(t.plugin), pl.blows(t.plugin))
 }
 
@@ -245,7 +242,7 @@ func (pl *pluginFacts) assess(t *pluginTruth, all []evidence, repairs, blows []t
 	if !run.from.IsZero() {
 		good = append(good, run)
 	}
-	t.good = merged(good).and(t.opaque.or(t.idle).or(t.ranOut).not(pl.facts.complete))
+	t.good = merged(good).and(t.opaque.or(t.idle).not(pl.facts.complete))
 }
 
 // lost says whether a gap between two good calls is too long to know what was in it.

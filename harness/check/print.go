@@ -35,16 +35,12 @@ func Print(w io.Writer, v Verdict) error {
 		v.Events, short(v.Duration), v.Actions, v.Expectations.Judged)
 	printTable(&b, v)
 	fmt.Fprintf(&b, "\ndetection: %s\nrecovery:  %s\n", v.Detection, v.Recovery)
-	for _, x := range v.Inconclusive[:min(len(v.Inconclusive), 2*MaxViolations)] {
+	for _, x := range v.Inconclusive {
 		fmt.Fprintf(&b, "\nINCONCLUSIVE %s\n", x)
 	}
 	printFailing(&b, v)
-	if s := v.Starvation; s.Count > 0 {
-		fmt.Fprintf(&b, "\nNOTE CPU starvation: %d times no processor time, for %s of %s in total, the longest for %s at +%s (%s)\n", s.Count, short(s.Total), short(v.Duration),
-			short(s.Longest), short(s.LongestAt), s.LongestOf)
-	}
-	if v.Starvation.Queued > 0 {
-		fmt.Fprintf(&b, "\nNOTE CPU starvation: processes waited for a processor during %s of %s\n", short(v.Starvation.Queued), short(v.Duration))
+	if v.Starvation > 0 {
+		fmt.Fprintf(&b, "\nNOTE CPU starvation: for %s of %s in total\n", short(v.Starvation), short(v.Duration))
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(&b, "\nNOTE %s\n", n)
@@ -64,9 +60,6 @@ func printTable(b *strings.Builder, v Verdict) {
 		note := ""
 		if r.Status == Excused {
 			note = "  (" + quoted(r.Excuse) + ")"
-		}
-		if r.StarvedCount > 0 {
-			note += "  (and " + number(int64(r.StarvedCount)) + " starved)"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d%s\n", r.ID, r.Status, r.Judged, r.Count, note)
 	}

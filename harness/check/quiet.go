@@ -14,7 +14,7 @@ func quiet() Invariant {
 		Statement: "in a steady state the aggregator writes nothing; one that is refused backs off, and keeps to Retry-After",
 		Source:    "The aggregator",
 		House:     []string{houseRestraint},
-		Tolerance: Tolerance{window: detectionWindow, aggregator: true, Why: "a write may be caused by something that is longer ago, and what made it late may be over"},
+		Timed:     AllTimed,
 		Judge:     judgeQuiet,
 	}
 }

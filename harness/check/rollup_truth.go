@@ -14,7 +14,7 @@ func rollupTruth() Invariant {
 		Statement: "each rollup equals the contract's table applied to the reports visible at that moment",
 		Source:    "The aggregator",
 		House:     []string{houseReasons, houseBound},
-		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a bound of the aggregator: what is still wrong after it is a mistake"},
+		Timed:     AllTimed,
 		Judge:     judgeRollupTruth,
 	}
 }

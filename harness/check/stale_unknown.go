@@ -7,7 +7,7 @@ func staleUnknown() Invariant {
 		ID:        "STALE-UNKNOWN",
 		Statement: "a node whose last successful write is older than 4 I + A makes the rollup Unknown or worse, never False",
 		Source:    "Timing that a user may rely on",
-		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a bound of the aggregator; 4 I is measured by a clock, which nothing starves"},
+		Timed:     AllTimed,
 		Judge:     judgeStaleUnknown,
 	}
 }

@@ -13,7 +13,7 @@ func streamTruth() Invariant {
 		ID:        "STREAM-TRUTH",
 		Statement: "where reporters stream, the EncryptionHealth has every node that should report and no other, each in one list; a node is Unknown from the connect of its reporter to its first report and while the aggregator cannot hear it, else what its last report says",
 		Source:    "Streaming",
-		Tolerance: Tolerance{window: causeWindow, reporter: true, aggregator: true, Why: "bounds of the aggregator, and of a reporter that connects anew"},
+		Timed:     AllTimed,
 		Judge:     judgeStreamTruth,
 	}
 }

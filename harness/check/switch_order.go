@@ -14,9 +14,9 @@ func switchOrder() Invariant {
 		ID: "SWITCH-ORDER",
 		Statement: "no API server is told to write with a provider that another cannot read, no two providers have one name, no provider goes while objects may lie under it, " +
 			"nothing counts as migrated while an API server writes with another, and no plugin is stopped while an API server or a reporter needs it",
-		Source:    "Switching the encryption",
-		Tolerance: Tolerance{window: restartWindow, reporter: true, Why: "order, but for a plugin that is started again at once: that has a bound"},
-		Judge:     judgeSwitchOrder,
+		Source: "Switching the encryption",
+		Timed:  SomeTimed,
+		Judge:  judgeSwitchOrder,
 	}
 }
 
@@ -107,15 +107,19 @@ func (k *keepers) judgeStopped(v *Facts, f *Finding, e *history.Event) {
 		return
 	}
 	f.JudgedAt(e.At, e.At)
+	at := Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID}
+	if v.run.Lifecycle == history.LifecycleOperator && !slices.Contains(k.ends, p.Node) { // one that is started again in time keeps its place
+		at.timed, at.From, at.To = true, e.At, e.At.Add(v.interval()+v.tolerance())
+	}
 	needs := k.has(v, p.Node, e.At)
 	if slices.ContainsFunc(needs, func(provider string) bool { return k.pluginOf(provider) == p.KeyID }) {
-		f.Violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped",
-			Allowed: "after the API server of its node has loaded a configuration without it; it has " + strings.Join(needs, ", ")})
+		at.Seen, at.Allowed = "the plugin was stopped", "after the API server of its node has loaded a configuration without it; it has "+strings.Join(needs, ", ")
+		f.Violate(at)
 		return
 	}
 	if reportsStill(v, plugin{p.Node, p.KeyID}, e.At) {
-		f.Violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: "the plugin was stopped while the reporter of its node asked it",
-			Allowed: "after the reporter has ended, or has been started again without it"})
+		at.Seen, at.Allowed = "the plugin was stopped while the reporter of its node asked it", "after the reporter has ended, or has been started again without it"
+		f.Violate(at)
 	}
 }
 

@@ -18,7 +18,7 @@ func truthfulProbe() Invariant {
 		Statement: "each reported entry matches what that plugin's journal says it answered at lastChecked: status, kekID, kind of error",
 		Source:    "The reporter, outcome of a probe",
 		House:     []string{houseUnusable},
-		Tolerance: Tolerance{window: ageWindow, reporter: true, exact: true, Why: "content, but for an error that reports that its deadline passed when most of that time was starved"},
+		Timed:     SomeTimed,
 		Judge:     judgeTruthfulProbe,
 	}
 }
@@ -122,7 +122,7 @@ func judgeEntry(v *Facts, f *Finding, c reportChange, p plugin, e entry) {
 		}
 	}
 	when := span{e.checked.Add(-v.tolerance() - 1), e.checked.Add(e.precision + v.run.Timing.ProbeTimeout + v.tolerance())}
-	if e.status == contract.StatusError && (t.idle.touches(when) || t.opaque.touches(when)) || v.starvation.ranOut(p, e) {
+	if e.status == contract.StatusError && (t.idle.touches(when) || t.opaque.touches(when)) {
 		return
 	}
 	seen := "entry " + string(e.status) + " kekID " + quoted(e.kekID) + " detail " + quoted(e.detail) + " checked " + e.checkedText
@@ -132,7 +132,8 @@ func judgeEntry(v *Facts, f *Finding, c reportChange, p plugin, e entry) {
 			mismatch += " and nothing kept one from it"
 		}
 	}
-	f.Violate(Violation{House: house, At: c.at, Seq: c.seq, Node: p.node, KeyID: p.keyID, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
+	timed := e.status == contract.StatusError && strings.Contains(letters(e.detail), "deadlineexceeded") // the reporter had no time for its probe
+	f.Violate(Violation{House: house, At: c.at, Seq: c.seq, Node: p.node, KeyID: p.keyID, timed: timed, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
 }
 
 // callsAt are the calls that may be the probe of e: lastChecked lies in them, give or take transport (a call may

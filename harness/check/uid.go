@@ -12,7 +12,6 @@ func uid() Invariant {
 		ID:        "UID",
 		Statement: "every Encrypt and Decrypt carries a non-empty uid, unique per operation, and can be followed API server → plugin → KMS",
 		Source:    "Names that must not be confused",
-		Tolerance: Tolerance{Why: "content"},
 		Judge:     judgeUID,
 	}
 }

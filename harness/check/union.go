@@ -14,7 +14,7 @@ func union() Invariant {
 		ID:        "UNION",
 		Statement: "the ClusterOperator condition equals the union of the suffix-matched conditions, Degraded once its inertia is over and not before; reporter conditions never reach it",
 		Source:    "The aggregator, suffix routing",
-		Tolerance: Tolerance{window: latencyWindow, aggregator: true, Why: "a bound of the aggregator: what is still wrong after it is a mistake"},
+		Timed:     AllTimed,
 		Judge:     judgeUnion,
 	}
 }

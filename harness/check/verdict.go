@@ -15,8 +15,6 @@ const (
 	Failed    Status = "failed"
 	Excused   Status = "excused"    // violated, as the scenario said it would be
 	NotJudged Status = "not-judged" // nothing in the history to judge it by
-	// Inconclusive: violated, and CPU starvation explains every violation.
-	Inconclusive Status = "inconclusive"
 )
 
 // Result is what became of one invariant.
@@ -28,16 +26,16 @@ type Result struct {
 	Judged     int         `json:"judged"`
 	Count      int         `json:"count"`                // of violations
 	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations
-	// Starved are the violations that CPU starvation explains, the first MaxViolations of StarvedCount. Count is without them.
-	Starved      []Starved `json:"starved,omitempty"`
-	StarvedCount int       `json:"starvedCount,omitempty"`
-	Measures     []Measure `json:"measures,omitempty"`
+	Measures   []Measure   `json:"measures,omitempty"`
 	// During is how many of Judged were judged while, or shortly after, a fault of each kind was in force.
 	During map[string]int `json:"during,omitempty"`
 	// Excuse is the scenario's reason, where it has one.
 	Excuse string `json:"excuse,omitempty"`
 	// House are the violations of house rules that fail nothing: those of a run that is judged by the sources alone. Count is without them.
 	House []Violation `json:"house,omitempty"`
+
+	starved string // how CPU starvation explains the violations; empty if it does not explain every one
+	timed   bool   // a violation can have its cause in an earlier one
 }
 
 // Expectations sums up what the engine judged.
@@ -64,10 +62,10 @@ type Verdict struct {
 	Expectations Expectations `json:"expectations"`
 	Detection    Latency      `json:"detection"`
 	Recovery     Latency      `json:"recovery"`
-	// Starvation sums up the CPU starvation of the run. Inconclusive lists what did not hold in an inconclusive run, and how CPU starvation
-	// explains it.
-	Starvation   Starvation `json:"starvation"`
-	Inconclusive []string   `json:"inconclusive,omitempty"`
+	// Starvation is for how long the harness, etcd or an API server waited for a processor. Inconclusive is how that explains what failed in an
+	// inconclusive run.
+	Starvation   time.Duration `json:"starvedFor"`
+	Inconclusive []string      `json:"inconclusive,omitempty"`
 	// WrongForm is the wire form that reporters wrote where they wrote nothing in the one that the run is about; empty if they did.
 	WrongForm string `json:"wrongForm,omitempty"`
 	// Problems fail a run whatever the invariants say: a failed expectation or action, an incomplete history.
@@ -95,9 +93,7 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 		excuses[x.Invariant] = x.Reason
 	}
 	faults := newExposure(v)
-	tolerances := map[string]Tolerance{}
 	for _, i := range append(Invariants(), own...) {
-		tolerances[i.ID] = i.Tolerance
 		reason, excused := excuses[i.ID]
 		delete(excuses, i.ID)
 		out.Invariants = append(out.Invariants, result(v, i, aggregated, faults, reason, excused))
@@ -109,12 +105,13 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	out.Detection = summarize(detected, v.run.Timing.DetectionBound()+v.tolerance())
 	out.Recovery = summarize(recovered, v.run.Timing.RecoveryBound()+v.tolerance())
 	out.WrongForm = v.objects.wrongForm()
-	steps, explained, starved := out.addEngine(v)
+	steps := out.addEngine(v)
 	out.Notes = notes(v)
 	out.Containers, out.ContainerChanges = v.processes.containers()
-	out.Starvation = v.starvation.sum()
-	out.decide(starved)
-	out.order(v.run, tolerances, steps, explained)
+	out.Starvation = v.starvation.spans.total()
+	out.decide(steps)
+	out.order(v.run, steps)
+	out.explain()
 	return out
 }
 
@@ -124,25 +121,23 @@ func sound(events []history.Event) []history.Event {
 }
 
 func result(v *Facts, i Invariant, aggregated []*Facts, faults *exposure, reason string, excused bool) Result {
-	f := finding(v, i, excused)
+	f := i.Judge(v)
 	for _, x := range aggregated {
-		f.add(x.apiServer, finding(x, i, excused))
+		f.add(x.apiServer, i.Judge(x))
 	}
 	var house []Violation
 	if v.run.SourceOnly {
 		house = f.takeHouse()
 	}
-	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, StarvedCount: len(f.Starved), Measures: f.Measures, During: faults.count(f.when), Excuse: reason, Status: Passed}
+	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, Measures: f.Measures, During: faults.count(f.when), Excuse: reason, Status: Passed, timed: i.Timed != NoneTimed}
 	switch {
 	case f.Count > 0 && excused:
 		r.Status = Excused
 	case f.Count > 0:
-		r.Status = Failed
+		r.Status, r.starved = Failed, v.starvation.explainsAll(i, f)
 	case excused:
 		r.Status, r.Count = Failed, 1
 		f.Violate(Violation{At: v.complete.to, Seen: "the scenario excuses this invariant (" + quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
-	case len(f.Starved) > 0:
-		r.Status = Inconclusive
 	case f.Judged == 0:
 		r.Status = NotJudged
 	}
@@ -150,10 +145,6 @@ func result(v *Facts, i Invariant, aggregated []*Facts, faults *exposure, reason
 	r.Violations = append(r.Violations, f.Violations[:min(len(f.Violations), MaxViolations)]...)
 	for n := range r.Violations {
 		name(&r.Violations[n])
-	}
-	r.Starved = append(r.Starved, f.Starved[:min(len(f.Starved), MaxViolations)]...)
-	for n := range r.Starved {
-		name(&r.Starved[n].Violation)
 	}
 	r.House = append(r.House, house[:min(len(house), MaxViolations)]...)
 	for n := range r.House {
@@ -163,10 +154,13 @@ func result(v *Facts, i Invariant, aggregated []*Facts, faults *exposure, reason
 }
 
 // addEngine adds what the engine judged and did, and whether the recording is complete. It returns the failed actions and
-// expectations, and apart those that CPU starvation explains, and how.
-func (out *Verdict) addEngine(v *Facts) (steps, explained []Failing, starved []string) {
+// expectations.
+func (out *Verdict) addEngine(v *Facts) (steps []Failing) {
 	problem := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
-	failing := func(f Failing) {
+	failing := func(f Failing, timed bool) {
+		if why := v.starvation.explains(f.At, 0); timed && why != "" {
+			f.starved = why
+		}
 		steps = append(steps, f)
 		out.Problems = append(out.Problems, f.problem)
 	}
@@ -180,12 +174,7 @@ func (out *Verdict) addEngine(v *Facts) (steps, explained []Failing, starved []s
 		case a.done:
 			out.Actions++
 		case a.State == history.ActionFailed || a.failed:
-			f := failingAction(a, a.to.Sub(v.complete.from))
-			if why, ok := v.starvation.explainedAction(a); ok {
-				explained, starved = append(explained, f), append(starved, why)
-				continue
-			}
-			failing(f)
+			failing(failingAction(a, a.to.Sub(v.complete.from)), a.length() >= v.run.Timing.DetectionBound()) // what is refused fails at once
 		default:
 			problem("action %s (%s %s) began and never ended", a.ID, a.Verb, a.Target)
 		}
@@ -204,12 +193,7 @@ func (out *Verdict) addEngine(v *Facts) (steps, explained []Failing, starved []s
 				out.Expectations.House = append(out.Expectations.House, *e.Expectation)
 			default:
 				out.Expectations.Failed = append(out.Expectations.Failed, *e.Expectation)
-				f := failingExpectation(e, e.At.Sub(v.complete.from))
-				if why, ok := v.starvation.explainedExpectation(*e); ok {
-					explained, starved = append(explained, f), append(starved, why)
-					continue
-				}
-				failing(f)
+				failing(failingExpectation(e, e.At.Sub(v.complete.from)), true)
 			}
 		case history.KindEnd:
 			ended = true
@@ -221,5 +205,5 @@ func (out *Verdict) addEngine(v *Facts) (steps, explained []Failing, starved []s
 	if !ended {
 		problem("the history has no end event: the run was cut off")
 	}
-	return steps, explained, starved
+	return steps
 }

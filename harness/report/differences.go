@@ -20,7 +20,6 @@ const (
 const (
 	invariantFailed    = "failed"
 	invariantNotJudged = "not-judged"
-	invariantUnsure    = "inconclusive"
 )
 
 // Difference is one thing that two runs of the same scenario do not agree on.
@@ -41,12 +40,12 @@ func Compare(a, b map[string]Outcome, hints bool) []Difference {
 		if x.label() != y.label() {
 			all = append(all, Difference{Scenario: name, What: "result", A: x.label(), B: y.label(), Hint: unjudged(x, y)})
 		}
-		if len(x.Invariants) == 0 || len(y.Invariants) == 0 {
-			continue // one was not judged at all, which the result says
+		if len(x.Invariants) == 0 || len(y.Invariants) == 0 || x.Status == result.Inconclusive || y.Status == result.Inconclusive {
+			continue // one was not judged at all, or does not count, which the result says
 		}
 		for _, id := range unionOfKeys(x.Invariants, y.Invariants) {
 			d := Difference{Scenario: name, What: id, A: invariantLabel(x.Invariants[id]), B: invariantLabel(y.Invariants[id])}
-			d.Hint = d.A == invariantUnsure || d.B == invariantUnsure || d.A != Violated && d.B != Violated && (d.A == invariantNotJudged || d.B == invariantNotJudged)
+			d.Hint = d.A != Violated && d.B != Violated && (d.A == invariantNotJudged || d.B == invariantNotJudged)
 			if d.A != d.B && (hints || !d.Hint) {
 				all = append(all, d)
 			}

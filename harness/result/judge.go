@@ -35,10 +35,7 @@ func (r *Result) Judge(v check.Verdict, events []history.Event) {
 	}
 	r.Status = Failed
 	began := beginning(events)
-	// A step that CPU starvation explains is a note, unless it has a cause.
-	r.Failures = slices.DeleteFunc(append(r.Failures, failedSteps(events, began, v.Expectations.House)...), func(f Failure) bool {
-		return !slices.ContainsFunc(v.Failing, func(x check.Failing) bool { return x.ID == f.ID })
-	})
+	r.Failures = append(r.Failures, failedSteps(events, began, v.Expectations.House)...)
 	for _, i := range v.Invariants {
 		if i.Status == check.Failed {
 			r.Failures = append(r.Failures, violation(i))

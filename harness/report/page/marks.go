@@ -64,11 +64,6 @@ func (b *builder) addMarks(v check.Verdict) {
 		for _, x := range r.Violations {
 			b.out.Marks = append(b.out.Marks, b.markOf(r, x))
 		}
-		for _, x := range r.Starved {
-			m := b.markOf(r, x.Violation)
-			m.Starved = safe(x.Why)
-			b.out.Marks = append(b.out.Marks, m)
-		}
 	}
 	slices.SortStableFunc(b.out.Marks, func(x, y Mark) int {
 		switch {

@@ -121,7 +121,7 @@ func (r Run) Invariants() []check.Result {
 		return nil
 	}
 	all := slices.Clone(r.Verdict.Invariants)
-	order := []check.Status{check.Failed, check.Inconclusive, check.Excused, check.Passed, check.NotJudged}
+	order := []check.Status{check.Failed, check.Excused, check.Passed, check.NotJudged}
 	slices.SortStableFunc(all, func(a, b check.Result) int { return slices.Index(order, a.Status) - slices.Index(order, b.Status) })
 	return all
 }
@@ -132,9 +132,5 @@ func (r Run) InvariantLine() string {
 	for _, i := range r.Invariants() {
 		count[i.Status]++
 	}
-	text := fmt.Sprintf("%d passed, %d violated, %d excused, %d had nothing to judge by", count[check.Passed], count[check.Failed], count[check.Excused], count[check.NotJudged])
-	if n := count[check.Inconclusive]; n > 0 {
-		text += fmt.Sprintf(", %d inconclusive", n)
-	}
-	return text
+	return fmt.Sprintf("%d passed, %d violated, %d excused, %d had nothing to judge by", count[check.Passed], count[check.Failed], count[check.Excused], count[check.NotJudged])
 }

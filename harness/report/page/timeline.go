@@ -124,7 +124,6 @@ type Mark struct {
 	Seen    string  `json:"seen"`
 	Allowed string  `json:"allowed,omitempty"`
 	Excused string  `json:"excused,omitempty"`
-	Starved string  `json:"starved,omitempty"` // by what CPU starvation explains it
 
 	at   place // that it shows in; zero for none
 	line int

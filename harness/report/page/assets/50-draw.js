@@ -83,7 +83,7 @@ class Painter {
     c.fillStyle = p.bg; c.fillRect(0, 0, l.width, 30);
     c.save(); c.beginPath(); c.rect(l.gutter, 0, l.width, 30); c.clip();
     this.grid(c, 30, true);
-    for (const m of this.t.marks) this.triangle(c, l.x(m.t), 29, m.excused || m.starved ? p.warn : p.bad, 5);
+    for (const m of this.t.marks) this.triangle(c, l.x(m.t), 29, m.excused ? p.warn : p.bad, 5);
     c.restore();
     const at = chosen && chosen.at !== undefined ? chosen.at : undefined;
     c.fillStyle = p.dim;
@@ -213,7 +213,7 @@ class Painter {
   }
   // A violation: a line through everything, a triangle and its name.
   mark(m, chosen) {
-    const c = this.c, l = this.l, p = this.colours, colour = m.excused || m.starved ? p.warn : p.bad, h = l.rowHeight, x = l.x(m.t), y = l.tops[m.r];
+    const c = this.c, l = this.l, p = this.colours, colour = m.excused ? p.warn : p.bad, h = l.rowHeight, x = l.x(m.t), y = l.tops[m.r];
     c.globalAlpha = chosen ? .9 : .3; c.fillStyle = colour;
     c.fillRect(x - (chosen ? 1 : .5), 0, chosen ? 2 : 1, l.height);
     c.globalAlpha = 1;

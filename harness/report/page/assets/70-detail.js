@@ -31,7 +31,6 @@ class Detail {
     this.lines([['seen', m.seen, m.excused ? 'excused' : 'seen'], ['allowed', m.allowed, 'allowed'],
       ['window', m.w ? 'from ' + offset(m.b || 0) + ' until ' + offset(m.u) + ', ' + ((m.u - (m.b || 0)) / 1000).toFixed(3) + 's were allowed' : ''],
       ['excused', m.excused],
-      ['inconclusive', m.starved],
       [m.e >= 0 ? 'the event that shows it' : '', m.e >= 0 ? this.t.events[m.e].s : 'nothing happened: the absence of an event is the violation']]);
     this.raw(m.e);
   }

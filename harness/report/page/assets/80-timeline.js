@@ -38,7 +38,7 @@ class Timeline {
     say();
     const none = this.t.marks.length === 0, jump = this.slot.querySelector('[data-do=first]');
     for (const name of ['first', 'prev', 'next']) this.slot.querySelector('[data-do=' + name + ']').disabled = none;
-    if (none) jump.textContent = 'No violation'; else if (this.t.marks.some((m) => !m.excused && !m.starved)) jump.classList.add('main');
+    if (none) jump.textContent = 'No violation'; else if (this.t.marks.some((m) => !m.excused)) jump.classList.add('main');
   }
   lanes(element) {
     this.t.groups.forEach((g, i) => {
