@@ -137,7 +137,6 @@ func (p *Plugin) connect(ctx context.Context) error {
 
 // Terminate sends SIGTERM and waits for the end. It returns how the process ended: Forced if it needed SIGKILL. It needs the capability Command.
 func (p *Plugin) Terminate(ctx context.Context) (process.Exit, error) {
-	p.readQueue(ctx)
 	err := p.owned.now.Stop(ctx)
 	exit, ended := p.owned.now.Exit()
 	if !ended {
@@ -161,7 +160,6 @@ func (p *Plugin) disconnected(ctx context.Context) {
 
 // Kill sends SIGKILL and waits for the end. It needs the capability Command.
 func (p *Plugin) Kill(ctx context.Context) error {
-	p.readQueue(ctx)
 	if err := p.owned.now.Kill(); err != nil {
 		return fmt.Errorf("kill the plugin: %w", err)
 	}

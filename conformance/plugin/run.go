@@ -76,7 +76,7 @@ func Open(ctx context.Context, subject Subject, o Options) (*Session, error) {
 	}
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx)) // the session may outlive ctx
 	var watching sync.WaitGroup
-	watching.Go(func() { starvation.Run(watch, p.starved.add) })
+	watching.Go(func() { (&starvation.Watch{Record: p.starved.add}).Run(watch) })
 	closeAll := func() {
 		stop()
 		watching.Wait()
@@ -252,7 +252,6 @@ func (s *Session) run(ctx context.Context, c Check, result *conformance.Result) 
 	p := s.plugin
 	p.measured, p.broken = nil, ""
 	p.traffic.late.Store(false)
-	p.readQueue(ctx)
 	p.starved.reset()
 	began := time.Now()
 	p.rand = rand.New(rand.NewPCG(s.options.Seed, hash(c.ID)))
@@ -275,8 +274,7 @@ func (s *Session) run(ctx context.Context, c Check, result *conformance.Result) 
 	default:
 		result.Outcome, result.Evidence = conformance.Failed, &conformance.Evidence{Response: show(err)}
 	}
-	if p.readQueue(ctx); s.alive(ctx, c, result, p.restarts != restarts) {
-		p.readQueue(ctx)
+	if s.alive(ctx, c, result, p.restarts != restarts) {
 		p.excuse(result, time.Since(began))
 	}
 }
@@ -286,9 +284,9 @@ func (p *Plugin) excuse(result *conformance.Result, took time.Duration) {
 	if result.Outcome != conformance.Failed || !p.traffic.late.Load() {
 		return
 	}
-	if waited, explained := p.starved.explains(result.ID, took); explained {
+	if waited, explained := p.starved.explains(took); explained {
 		result.Outcome = conformance.Inconclusive
-		result.Reason = fmt.Sprintf("a process waited for a processor for %v of %v: %s", waited.Round(time.Millisecond), took.Round(time.Millisecond), &conformance.Finding{Evidence: *result.Evidence})
+		result.Reason = fmt.Sprintf("the suite got no processor for %v of %v: %s", waited.Round(time.Millisecond), took.Round(time.Millisecond), &conformance.Finding{Evidence: *result.Evidence})
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 	KindWatches          Kind = "watches"     // backend: how late an API server tells of changes
 	KindEnvelope         Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
 	KindMetrics          Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
-	KindStarvation       Kind = "stall"       // harness, hold: nothing ran for a while
+	KindStarvation       Kind = "stall"       // harness: a process got no processor for a while
 	KindData             Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
 	KindEncryption       Kind = "encryption"  // backend: an API server was told an encryption configuration, or has loaded it
 	KindStorageInventory Kind = "census"      // backend: by which keys the objects in etcd are encrypted

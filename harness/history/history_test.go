@@ -34,7 +34,7 @@ func payloads() []any {
 		&Link{From: "reporter", To: "apiserver", Node: "cp-1", State: LinkSlow, Delay: time.Second},
 		&Envelope{Hop: "kube-apiserver", Op: "encrypt", UID: "u", OK: true},
 		&Metrics{Node: "cp-1", Plugins: []PluginMetrics{{KeyID: "1", Healthy: new(bool), Calls: 3, Errors: 1, Seconds: 0.25}}},
-		&Starvation{Role: RoleReporter, Node: "cp-2", KeyID: "1", Instance: 1, From: start, To: start.Add(740 * time.Millisecond)},
+		&Starvation{Role: RoleAPIServer, Node: "cp-2", From: start, To: start.Add(740 * time.Millisecond)},
 		&Data{Op: DataRaw, Object: "secrets/ns/a", OK: true, Provider: "kms-1"},
 		&End{Complete: true},
 	}

@@ -13,29 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// Period is how often the queues are read: often enough to say when a thread waited, and seldom enough to cost less than a
-	// hundredth of a processor for a control plane of three nodes.
-	Period = 500 * time.Millisecond
-	// Waited is how long a process must be delayed in that time to count. A request passes through four processes, one after another: four times less
-	// than that fits in the smallest tolerance of a backend (500 ms).
-	Waited = 100 * time.Millisecond
-)
-
-// Queue knows for how long a process was delayed because its threads waited for a processor while they could have run. Linux counts that for each
-// thread. The process that runs this may have all the time it wants meanwhile: what it looks at may have a lower priority. The zero value
-// begins with the first look.
-type Queue struct{ threads map[string]usage }
+// queue knows for how long a process was delayed because its threads waited for a processor while they could have run. The zero value begins with the
+// first reading.
+type queue struct{ threads map[string]usage }
 
 // usage of processors by a thread since it began.
 type usage struct{ ran, waited time.Duration }
 
-// NewQueue is for a process that was started a moment ago: its first look counts from the start.
-func NewQueue() *Queue { return &Queue{threads: map[string]usage{}} }
-
-// Read returns for how long a process was delayed in the period since the last look; a thread that is new counts since it began. It is 0 at the
-// first look of the zero value, and for a process that is gone. It is an error if the system does not count.
-func (q *Queue) Read(pid int, period time.Duration) (delayed time.Duration, err error) {
+// read returns for how long a process was delayed in the period since the last reading; a thread that is new counts since it began. It is 0 at the
+// first reading, and for a process that is gone. It is an error if the system does not count.
+func (q *queue) read(pid int, period time.Duration) (delayed time.Duration, err error) {
 	tasks := filepath.Join("/proc", strconv.Itoa(pid), "task")
 	threads, err := os.ReadDir(tasks)
 	if err != nil {

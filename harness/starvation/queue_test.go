@@ -39,34 +39,26 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// TestQueue: the first look knows nothing yet, later ones no more than the time between them; what is gone waits for nothing.
+// TestQueue: the first reading knows nothing yet, later ones no more than the time between them; what is gone waits for nothing.
 func TestQueue(t *testing.T) {
-	var q Queue
+	var q queue
 	began := time.Now()
-	if first, err := q.Read(os.Getpid(), time.Hour); first != 0 || err != nil {
-		t.Fatalf("the first look: %v, %v", first, err)
+	if first, err := q.read(os.Getpid(), time.Hour); first != 0 || err != nil {
+		t.Fatalf("the first reading: %v, %v", first, err)
 	}
-	if second, err := q.Read(os.Getpid(), time.Since(began)); second < 0 || second > time.Since(began) || err != nil {
-		t.Errorf("the second look: %v, %v after %v", second, err, time.Since(began))
+	if second, err := q.read(os.Getpid(), time.Since(began)); second < 0 || second > time.Since(began) || err != nil {
+		t.Errorf("the second reading: %v, %v after %v", second, err, time.Since(began))
 	}
 	const nobody = 1 << 30
-	if w, err := q.Read(nobody, time.Hour); w != 0 || err != nil {
+	if w, err := q.read(nobody, time.Hour); w != 0 || err != nil {
 		t.Errorf("of nobody: %v, %v", w, err)
 	}
 }
 
-// TestNewQueue: what was started a moment ago has waited since then, and so has a thread that is new.
-func TestNewQueue(t *testing.T) {
-	all := waits(t)
-	if w, err := NewQueue().Read(os.Getpid(), time.Hour); err != nil || w < all {
-		t.Errorf("%v, %v, want %v at least", w, err, all)
-	}
-}
-
-// Threads that have waited longer than at the look before have waited that much longer.
+// Threads that have waited longer than at the reading before have waited that much longer.
 func TestQueueIsADifference(t *testing.T) {
 	waits(t)
-	q := Queue{threads: map[string]usage{}}
+	q := queue{threads: map[string]usage{}}
 	entries, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +66,7 @@ func TestQueueIsADifference(t *testing.T) {
 	for _, e := range entries {
 		q.threads[e.Name()] = usage{waited: -time.Hour}
 	}
-	if w, err := q.Read(os.Getpid(), 1000*time.Hour); err != nil || w < time.Hour {
+	if w, err := q.read(os.Getpid(), 1000*time.Hour); err != nil || w < time.Hour {
 		t.Errorf("%v, %v, want an hour at least", w, err)
 	}
 }

@@ -7,9 +7,9 @@
 // (harness/process) executes them. An end without a request is passed on: a program that ends by itself ends its
 // container with the same exit code.
 //
-// The package has the processes of the program, the control API and its client, the journal of changes and CPU
-// starvation, the wait for a URL, and the collection of orphans. Its flags name the program; operator/sidecar adds the
-// supervisor to a container; harness/record/supervisor reads the journal.
+// The package has the processes of the program, the control API and its client, the journal of changes, the wait for a
+// URL, and the collection of orphans. Its flags name the program; operator/sidecar adds the
+// supervisor to a container.
 //
 // The program must not excuse itself: by a line in the journal, or by a request to the control API. With --user it is another user than the supervisor,
 // and neither its user nor its group can enter the folders of the two.
@@ -19,8 +19,5 @@
 // the program down. A pause does not outlive it: when its container is told to end, a paused program resumes and ends.
 //
 // The journal has every change that the supervisor observes. It cannot observe its own end by SIGKILL, which also ends
-// the program. The journal also has each time in which the supervisor got no processor (harness/starvation); the
-// program in the same container got none either. A paused program is no starvation, since the supervisor continues. A
-// frozen container is, and the journal cannot distinguish it from a busy machine; other events of the history record
-// who froze it.
+// the program.
 package supervisor

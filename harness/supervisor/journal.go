@@ -9,15 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
-	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
-// Starved is the state of a line that tells of no change: the container was given no processor time, from From to Time.
-const Starved = "stalled"
-
-// Line is one line of the journal: a change of state of the program, in the words of the history (history.Process*), or
-// Stalled. "ready" is not among them, because the supervisor does not know what it runs.
+// Line is one line of the journal: a change of state of the program, in the words of the history (history.Process*).
+// "ready" is not among them, because the supervisor does not know what it runs.
 type Line struct {
 	Time  time.Time `json:"time"`
 	State string    `json:"state"`
@@ -26,14 +23,25 @@ type Line struct {
 	ExitCode *int `json:"exitCode,omitempty"`
 	// Detail says in words how it ended.
 	Detail string `json:"detail,omitempty"`
-	// From is when the supervisor should have run; Stalled only.
-	From *time.Time `json:"from,omitempty"`
 }
 
-// lineOfStall is the line that tells that nothing ran.
-func lineOfStall(s starvation.Span) Line {
-	from := s.From.UTC()
-	return Line{Time: s.To.UTC(), State: Starved, From: &from}
+// DecodeLine reads a line: when the program changed, and how. It has neither role nor node: a supervisor does not know them. A line is written before the
+// control API answers, so every effect of an answered request is in the file.
+func DecodeLine(line []byte) (at time.Time, p history.Process, err error) {
+	var l Line
+	if err := json.Unmarshal(line, &l); err != nil {
+		return at, p, fmt.Errorf("journal of the supervisor: %w", err)
+	}
+	switch l.State {
+	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed,
+		history.ProcessStopped, history.ProcessKilled, history.ProcessExited:
+	default:
+		return at, p, fmt.Errorf("journal of the supervisor: %q is no change of a process", l.State)
+	}
+	if l.Time.IsZero() || l.PID <= 0 {
+		return at, p, fmt.Errorf("journal of the supervisor: not a change: time or pid is missing")
+	}
+	return l.Time, history.Process{PID: l.PID, State: l.State, Detail: l.Detail}, nil
 }
 
 // lineOf is the line that tells of a change.

@@ -17,7 +17,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
-	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
 // Exit codes of the supervisor itself; every other one is the program's. 125 is what container engines use for a failure of
@@ -206,7 +205,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (code int, er
 	return p.run(ctx, l, o.WaitFor, tell)
 }
 
-// run owns what goes on beside the program: the control API, the reaper, the watch for stalls and the wait for a URL.
+// run owns what goes on beside the program: the control API, the reaper and the wait for a URL.
 func (p *program) run(ctx context.Context, l net.Listener, url string, tell func(string)) (code int, err error) {
 	if err := p.restore(); err != nil {
 		return 0, errors.Join(err, l.Close(), p.supervisor.Close(ctx))
@@ -219,7 +218,6 @@ func (p *program) run(ctx context.Context, l net.Listener, url string, tell func
 	p.decided = decided
 	group.Go(func() error { return httpjson.Serve(beside, l, handler(p)) })
 	group.Go(func() error { p.reap(beside); return nil })
-	group.Go(func() error { starvation.Run(beside, p.stalled); return nil })
 	group.Go(func() error { return p.first(waiting, url, tell) })
 	select {
 	case <-ctx.Done():

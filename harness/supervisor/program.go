@@ -15,7 +15,6 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/harness/process"
-	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
 // patience is how long the program may take to stop if nobody says otherwise. How long a container may take is the
@@ -75,9 +74,6 @@ func (p *program) changed(c process.Change) {
 		close(p.exited)
 	}
 }
-
-// stalled is told that nothing ran in this container for a while.
-func (p *program) stalled(s starvation.Span) { p.journal.write(lineOfStall(s)) }
 
 // State of this moment.
 func (p *program) State() State {

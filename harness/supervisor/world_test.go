@@ -19,7 +19,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
-	held "github.com/kmsharness/kmsharness/harness/record/supervisor"
 	"github.com/kmsharness/kmsharness/harness/supervisor"
 )
 
@@ -172,13 +171,11 @@ func (c *container) journal() string {
 	defer f.Close()
 	var all []string
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		change, err := held.Decode(lines.Bytes())
+		_, p, err := supervisor.DecodeLine(lines.Bytes())
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if change.Starvation == nil { // the machine of a test may be busy
-			all = append(all, change.Process.State)
-		}
+		all = append(all, p.State)
 	}
 	return strings.Join(all, " ")
 }

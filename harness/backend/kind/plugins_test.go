@@ -157,7 +157,6 @@ func TestPluginsUnderTestBeginAnew(t *testing.T) {
 func TestWhoseLinesOfAJournal(t *testing.T) {
 	a := newPlace(t)
 	var told []string
-	a.units.starved = func(history.Starvation) {}
 	a.units.sink = func(_ time.Time, p history.Process) { told = append(told, p.KeyID+" "+p.State) }
 	first := a.pluginContainers[0]
 	if err := a.units.follow(unitKey{a.dir, first.unit}, "cp-1", first.who); err != nil {
@@ -171,7 +170,6 @@ func TestWhoseLinesOfAJournal(t *testing.T) {
 	say := func(state string) {
 		fmt.Fprintf(file, `{"time":"2026-11-22T10:00:00Z","state":%q,"pid":7}`+"\n", state)
 	}
-	fmt.Fprintln(file, `{"time":"2026-11-22T10:00:00Z","state":"stalled","from":"2026-11-22T09:59:59Z"}`) // nobody is in it yet
 	a.add("1@plugin-1", "2@plugin-2", "3@plugin-3")
 	say(history.ProcessStarted)
 	say(history.ProcessStopped)

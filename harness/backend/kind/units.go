@@ -13,7 +13,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
-	holdjournal "github.com/kmsharness/kmsharness/harness/record/supervisor"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/supervisor"
 )
@@ -57,7 +56,6 @@ func (s *unitState) lives() bool {
 // its program died: what ends the container finds here which units that concerns.
 type units struct {
 	sink     func(at time.Time, p history.Process)
-	starved  func(history.Starvation)
 	journals *tail.Set
 	stop     context.CancelFunc
 	tailing  sync.WaitGroup
@@ -67,7 +65,7 @@ type units struct {
 }
 
 func newUnits(h *live.Host) *units {
-	return &units{sink: h.Record, starved: h.RecordStarvation, journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
+	return &units{sink: h.Record, journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
 }
 
 // tailEvery is how often the journals of the supervisors are read.
@@ -104,19 +102,13 @@ func (u *units) follow(k unitKey, node string, who program) error {
 	row.node, row.who = node, who
 	u.mu.Unlock()
 	return u.journals.Add(filepath.Join(k.dir, supervisorJournal(k.unit)), tail.FromStart, func(line []byte) error {
-		change, err := holdjournal.Decode(line)
+		at, p, err := supervisor.DecodeLine(line)
 		if err != nil {
 			return err
 		}
-		identity, any := u.program(k, who)()
-		if !any {
-			return nil
-		}
-		switch payload := change.Of(identity).(type) {
-		case *history.Starvation:
-			u.starved(*payload)
-		case *history.Process:
-			u.record(change.At, k, *payload)
+		if identity, any := u.program(k, who)(); any {
+			identity.PID, identity.State, identity.Detail = p.PID, p.State, p.Detail
+			u.record(at, k, identity)
 		}
 		return nil
 	})

@@ -82,21 +82,16 @@ func (h *Host) changed(c process.Change) {
 }
 
 // Record passes a change on that the supervisor does not know of.
-func (h *Host) Record(at time.Time, p history.Process) { h.send(at, &p) }
-
-// RecordStarvation passes on that a container was given no processor time.
-func (h *Host) RecordStarvation(s history.Starvation) { h.send(s.To, &s) }
-
-func (h *Host) send(at time.Time, payload any) {
+func (h *Host) Record(at time.Time, p history.Process) {
 	h.mu.Lock()
 	listener := h.listener
 	h.mu.Unlock()
 	if listener != nil {
-		listener(at, payload)
+		listener(at, &p)
 	}
 }
 
-// Listen passes changes and stalls of processes on; nil ends it.
+// Listen passes changes of processes on; nil ends it.
 func (h *Host) Listen(f func(at time.Time, payload any)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -19,7 +19,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
-	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
 // recorder is everything that watches a scenario from outside: files and watches.
@@ -67,16 +66,8 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 		r.files.Run(r.ctx, ticker.C)
 	})
 	r.wg.Go(r.flush)
-	r.wg.Go(func() { starvation.Run(r.ctx, r.starved) })
-	if !e.traits.RealNodes && !e.traits.Foreign() { // what holds programs in containers tells of them
-		r.wg.Go(r.queues)
-	}
+	r.wg.Go(r.watchStarvation)
 	return r, nil
-}
-
-// starved records that the harness itself was given no processor time, and so most likely nothing on this machine was.
-func (r *recorder) starved(s starvation.Span) {
-	r.sink.Record(s.To, history.RoleHarness, &history.Starvation{Role: history.RoleHarness, From: s.From.Round(0).UTC(), To: s.To.Round(0).UTC()})
 }
 
 // flush lets events out that were held back until the history had its heading, also when nothing new happens.

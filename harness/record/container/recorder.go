@@ -1,7 +1,7 @@
 // Package container converts the output of a container engine and of containerd to the history's containers.
 //
 // Neither needs an API server: the engine reports the containers that are nodes, containerd those inside a node.
-// harness/backend/kind runs the commands that print this; harness/record/supervisor records the processes under a
+// harness/backend/kind runs the commands that print this; harness/supervisor records the processes under a
 // supervisor.
 package container
 
