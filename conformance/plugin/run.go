@@ -252,7 +252,7 @@ func (s *Session) run(ctx context.Context, c Check, result *conformance.Result) 
 	p := s.plugin
 	p.measured, p.broken = nil, ""
 	p.traffic.late.Store(false)
-	p.starved.reset()
+	p.starved.take() // of what was before
 	began := time.Now()
 	p.rand = rand.New(rand.NewPCG(s.options.Seed, hash(c.ID)))
 	restarts := p.restarts
@@ -284,7 +284,7 @@ func (p *Plugin) excuse(result *conformance.Result, took time.Duration) {
 	if result.Outcome != conformance.Failed || !p.traffic.late.Load() {
 		return
 	}
-	if waited, explained := p.starved.explains(took); explained {
+	if waited := p.starved.take(); waited >= max(took/starvedShare, starvation.Late) {
 		result.Outcome = conformance.Inconclusive
 		result.Reason = fmt.Sprintf("the suite got no processor for %v of %v: %s", waited.Round(time.Millisecond), took.Round(time.Millisecond), &conformance.Finding{Evidence: *result.Evidence})
 	}

@@ -20,19 +20,14 @@ func (s *starved) add(span starvation.Span) {
 	s.total += span.To.Sub(span.From)
 }
 
-// reset begins with the next check.
-func (s *starved) reset() {
+// take returns the sum since it was called last.
+func (s *starved) take() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	total := s.total
 	s.total = 0
+	return total
 }
 
 // starvedShare is the part of a check in which the suite must have got no processor, so that starvation explains a time that passed.
 const starvedShare = 4
-
-// explains reports whether starvation explains that a time passed in a check that took so long, and for how long the suite was starved.
-func (s *starved) explains(took time.Duration) (time.Duration, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.total, s.total >= max(took/starvedShare, starvation.Late)
-}

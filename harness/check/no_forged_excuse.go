@@ -72,7 +72,9 @@ func (x *excuseFacts) judgeEnd(e *history.Event) {
 	if pause {
 		want = "an action under way that pauses it, its pod or its node"
 	}
-	x.violate(e, p.Node, p.KeyID, process{p.Role, p.Node, p.KeyID, p.Instance}.String()+" is "+p.State+", and no action is under way that can have caused it", want)
+	x.forged[e.Seq] = true
+	x.judged.Violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Allowed: want,
+		Seen: process{p.Role, p.Node, p.KeyID, p.Instance}.String() + " is " + p.State + ", and no action is under way that can have caused it"})
 }
 
 // acted reports whether an action was under way at an event that can have caused it.
@@ -104,9 +106,4 @@ func (x *excuseFacts) contained(node string, at time.Time) bool {
 		}
 	}
 	return false
-}
-
-func (x *excuseFacts) violate(e *history.Event, node, keyID, seen, allowed string) {
-	x.forged[e.Seq] = true
-	x.judged.Violate(Violation{At: e.At, Seq: e.Seq, Node: node, KeyID: keyID, Seen: seen, Allowed: allowed})
 }

@@ -1,6 +1,9 @@
 package check
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Outcome is what a run came to.
 type Outcome string
@@ -11,32 +14,25 @@ const (
 	RunInconclusive Outcome = "inconclusive" // something did not hold, and CPU starvation explains all of it
 )
 
-// decide sets the outcome. steps are the failed expectations and actions.
+// decide sets the outcome by what is failing. steps are the failed expectations and actions of it.
 func (out *Verdict) decide(steps []Failing) {
-	violated, failed := len(steps) > 0, len(out.Problems) > len(steps)
-	for _, s := range steps {
-		failed = failed || s.starved == ""
-	}
-	for _, r := range out.Invariants {
-		if r.Status == Failed && (r.ID != "NOTHING-RAN" || len(steps) == 0) { // with them, the scenario did not get that far
-			violated, failed = true, failed || r.starved == ""
+	failed := len(out.Problems) > len(steps) || slices.ContainsFunc(out.Invariants, func(r Result) bool { return r.Status == Failed && len(r.Violations) == 0 })
+	var explained []string
+	for _, f := range out.Failing {
+		switch {
+		case f.layer == layerNothing && len(steps) > 0: // the scenario did not get that far
+		case f.starved == "":
+			failed = true
+		default:
+			explained = append(explained, fmt.Sprintf("%s at +%s: %s", f.ID, short(f.Offset), f.starved))
 		}
 	}
 	switch {
 	case failed:
 		out.Outcome = RunFailed
-	case violated:
-		out.Outcome = RunInconclusive
+	case len(explained) > 0:
+		out.Outcome, out.Inconclusive = RunInconclusive, explained
 	default:
 		out.Outcome, out.OK = RunPassed, true
-	}
-}
-
-// explain lists how CPU starvation explains what failed in an inconclusive run.
-func (out *Verdict) explain() {
-	for _, f := range out.Failing {
-		if out.Outcome == RunInconclusive && f.starved != "" {
-			out.Inconclusive = append(out.Inconclusive, fmt.Sprintf("%s at +%s: %s", f.ID, short(f.Offset), f.starved))
-		}
 	}
 }

@@ -85,11 +85,8 @@ func (s *starvation) explainsAll(i Invariant, f Finding) (first string) {
 		return ""
 	}
 	for _, x := range f.Violations {
-		late := time.Duration(0)
-		if !x.To.IsZero() {
-			late = x.At.Sub(x.To)
-		}
-		why := s.explains(latest(x.At, x.To), late)
+		due := cmp.Or(x.To, x.At)
+		why := s.explains(latest(x.At, due), x.At.Sub(due))
 		if why == "" || i.Timed == NoneTimed || i.Timed == SomeTimed && !x.timed {
 			return ""
 		}

@@ -109,9 +109,8 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	out.Notes = notes(v)
 	out.Containers, out.ContainerChanges = v.processes.containers()
 	out.Starvation = v.starvation.spans.total()
-	out.decide(steps)
 	out.order(v.run, steps)
-	out.explain()
+	out.decide(steps)
 	return out
 }
 

@@ -34,8 +34,7 @@ func (r *Result) Judge(v check.Verdict, events []history.Event) {
 		return
 	}
 	r.Status = Failed
-	began := beginning(events)
-	r.Failures = append(r.Failures, failedSteps(events, began, v.Expectations.House)...)
+	r.Failures = append(r.Failures, failedSteps(events, beginning(events), v.Expectations.House)...)
 	for _, i := range v.Invariants {
 		if i.Status == check.Failed {
 			r.Failures = append(r.Failures, violation(i))

@@ -1,7 +1,6 @@
 package starvation
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,15 +72,9 @@ func gone(err error) error {
 }
 
 // parseUsage reads the first two numbers of a schedstat: nanoseconds on a processor, and on a queue for one.
-func parseUsage(text []byte) (usage, error) {
-	numbers := bytes.Fields(text)
-	if len(numbers) != 3 {
-		return usage{}, fmt.Errorf("schedstat %q: expected three numbers", text)
+func parseUsage(text []byte) (u usage, err error) {
+	if _, err := fmt.Sscan(string(text), &u.ran, &u.waited); err != nil {
+		return u, fmt.Errorf("schedstat %q: expected nanoseconds in the first and second place: %w", text, err)
 	}
-	ran, errRan := strconv.ParseInt(string(numbers[0]), 10, 64)
-	waited, errWaited := strconv.ParseInt(string(numbers[1]), 10, 64)
-	if errRan != nil || errWaited != nil || ran < 0 || waited < 0 {
-		return usage{}, fmt.Errorf("schedstat %q: expected nanoseconds in the first and second place", text)
-	}
-	return usage{ran: time.Duration(ran), waited: time.Duration(waited)}, nil
+	return u, nil
 }

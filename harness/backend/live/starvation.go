@@ -13,9 +13,7 @@ func (r *recorder) watchStarvation() {
 		p := of[s.PID]
 		r.sink.Record(s.To, history.RoleHarness, &history.Starvation{Role: p.Role, Node: p.Node, From: s.From.Round(0).UTC(), To: s.To.Round(0).UTC()})
 	}
-	switch t := r.controlPlane.Traits(); {
-	case t.Foreign(): // its processes are on other machines
-	case t.RealNodes: // their ids in their containers are not those of this machine
+	if r.controlPlane.Traits().RealNodes { // their ids in their containers are not those of this machine
 		w.Processes = func() (pids []int) {
 			for name, role := range map[string]string{"etcd": history.RoleEtcd, "kube-apiserver": history.RoleAPIServer} {
 				for _, pid := range starvation.Named(name) {
@@ -24,7 +22,7 @@ func (r *recorder) watchStarvation() {
 			}
 			return pids
 		}
-	default:
+	} else {
 		w.Processes = func() (pids []int) {
 			for _, p := range r.controlPlane.Running() {
 				if p.Role == history.RoleEtcd || p.Role == history.RoleAPIServer {
