@@ -12,8 +12,7 @@ func aggregatorCleanup() []Check {
 				Source:      sourceAggregator + ", cleanup (S0-15)",
 				Consequence: "A node that no longer exists is complained about.",
 			},
-			Claims:    []Claim{invariant("NO-ORPHAN"), steps("node-removed")},
-			Scenarios: []string{"node-removed"},
+			Claims: []Claim{invariant("NO-ORPHAN"), steps("node-removed")},
 		},
 		{
 			Check: conformance.Check{
@@ -22,8 +21,7 @@ func aggregatorCleanup() []Check {
 				Source:      sourceAggregator + ", cleanup (S0-14)",
 				Consequence: "The cluster is degraded by plugins that it no longer has.",
 			},
-			Claims:    []Claim{during("NO-ORPHAN", "kms-disabled"), steps("kms-disabled")},
-			Scenarios: []string{"kms-disabled"},
+			Claims: []Claim{during("NO-ORPHAN", "kms-disabled"), steps("kms-disabled")},
 		},
 		{
 			Check: conformance.Check{
@@ -32,8 +30,7 @@ func aggregatorCleanup() []Check {
 				Source:      sourceAggregator + ", cleanup (S0-15, S0-10)",
 				Consequence: "The report of a healthy node is lost with that of a removed one.",
 			},
-			Claims:    []Claim{during("OWNERSHIP", "node-removed-beside-a-longer-name"), steps("node-removed-beside-a-longer-name")},
-			Scenarios: []string{"node-removed-beside-a-longer-name"},
+			Claims: []Claim{during("OWNERSHIP", "node-removed-beside-a-longer-name"), steps("node-removed-beside-a-longer-name")},
 		},
 		{
 			Check: conformance.Check{
@@ -42,8 +39,7 @@ func aggregatorCleanup() []Check {
 				Source:      sourceAggregator + ", cleanup (S0-13)",
 				Consequence: "The last report of the node is lost, with the cause in it.",
 			},
-			Claims:    []Claim{during("OWNERSHIP", "reporter-killed")},
-			Scenarios: []string{"reporter-killed"},
+			Claims: []Claim{during("OWNERSHIP", "reporter-killed")},
 		},
 		{
 			Check: conformance.Check{
@@ -52,8 +48,7 @@ func aggregatorCleanup() []Check {
 				Source:      sourceAggregator + ", cleanup (S0-16)",
 				Consequence: "Two writers write for ever.",
 			},
-			Claims:    []Claim{invariant("NO-RESURRECTION"), steps("node-removed-while-reporter-lingers")},
-			Scenarios: []string{"node-removed-while-reporter-lingers"},
+			Claims: []Claim{invariant("NO-RESURRECTION"), steps("node-removed-while-reporter-lingers")},
 		},
 		{
 			Check: conformance.Check{
@@ -62,8 +57,7 @@ func aggregatorCleanup() []Check {
 				Source:      sourceAggregator + ", cleanup (S0-15, S0-10)",
 				Consequence: "An orphan of before stays for ever.",
 			},
-			Claims:    []Claim{during("NO-ORPHAN", "report-of-an-unknown-node"), during("ROLLUP-TRUTH", "report-of-an-unknown-node"), steps("report-of-an-unknown-node")},
-			Scenarios: []string{"report-of-an-unknown-node"},
+			Claims: []Claim{during("NO-ORPHAN", "report-of-an-unknown-node"), during("ROLLUP-TRUTH", "report-of-an-unknown-node"), steps("report-of-an-unknown-node")},
 		},
 	}
 }

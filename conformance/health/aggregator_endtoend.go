@@ -33,7 +33,6 @@ func aggregatorEndToEnd() []Check {
 				Consequence: "False alarms lead operators to ignore true ones.",
 			},
 			EndToEnd: true, Claims: []Claim{invariant("FALSE-ALARM"), steps("steady-state")},
-			Scenarios: []string{"steady-state"},
 		},
 		otherRules("HA", "an aggregator", "TRUTHFUL-PROBE", "FORMAT", "CADENCE", "MONOTONIC", "FRESH-ONLY", "LEAST-PRIVILEGE", "UID", "NO-DATA-LOSS", "SWITCH-ORDER", "OPERATOR-CONVERGENCE", "STREAM-TRUTH", "KEY-ID-STABLE", "NOTHING-SECRET", "NO-FORGED-EXCUSE", "NOTHING-RAN"),
 	}

@@ -12,8 +12,7 @@ func aggregatorFreshness() []Check {
 				Source:      sourceAggregator + ", fresh (S0-08, S0-13)",
 				Consequence: "What a dead reporter said last is true for ever.",
 			},
-			Claims:    []Claim{invariant("STALE-UNKNOWN"), during("ROLLUP-TRUTH", "reporter-killed"), steps("reporter-killed")},
-			Scenarios: []string{"reporter-killed"},
+			Claims: []Claim{invariant("STALE-UNKNOWN"), during("ROLLUP-TRUTH", "reporter-killed"), steps("reporter-killed")},
 		},
 		{
 			Check: conformance.Check{
@@ -22,8 +21,7 @@ func aggregatorFreshness() []Check {
 				Source:      sourceAggregator + ", fresh (S0-07, S0-08)",
 				Consequence: "The rollup flaps with each lost write.",
 			},
-			Claims:    []Claim{during("ROLLUP-TRUTH", "one-write-lost"), steps("one-write-lost")},
-			Scenarios: []string{"one-write-lost"},
+			Claims: []Claim{during("ROLLUP-TRUTH", "one-write-lost"), steps("one-write-lost")},
 		},
 		{
 			Check: conformance.Check{
@@ -32,8 +30,7 @@ func aggregatorFreshness() []Check {
 				Source:      sourceAggregator + ", fresh (S0-08, S0-13)",
 				Consequence: "The last reporter dies, and the rollup stays False.",
 			},
-			Claims:    []Claim{during("STALE-UNKNOWN", "sno-reporter-killed"), during("ROLLUP-TRUTH", "sno-reporter-killed"), steps("sno-reporter-killed")},
-			Scenarios: []string{"sno-reporter-killed"},
+			Claims: []Claim{during("STALE-UNKNOWN", "sno-reporter-killed"), during("ROLLUP-TRUTH", "sno-reporter-killed"), steps("sno-reporter-killed")},
 		},
 		{
 			Check: conformance.Check{
@@ -42,8 +39,7 @@ func aggregatorFreshness() []Check {
 				Source:      sourceAggregator + ", KMSPluginsDegraded (S0-06)",
 				Consequence: "A report that nobody can read is one that nobody misses.",
 			},
-			Claims:    []Claim{{Invariant: "ROLLUP-TRUTH", In: []string{"report-that-cannot-be-believed"}, Seen: []string{"ReportMalformed"}}, step("report-that-cannot-be-believed", "steps[2].expect")},
-			Scenarios: []string{"report-that-cannot-be-believed"},
+			Claims: []Claim{{Invariant: "ROLLUP-TRUTH", In: []string{"report-that-cannot-be-believed"}, Seen: []string{"ReportMalformed"}}, step("report-that-cannot-be-believed", "steps[2].expect")},
 		},
 		{
 			Check: conformance.Check{
@@ -52,8 +48,7 @@ func aggregatorFreshness() []Check {
 				Source:      sourceAggregator + ", fresh [decided here] (S0-13)",
 				Consequence: "A node whose clock is a year ahead is fresh for a year.",
 			},
-			Claims:    []Claim{{Invariant: "ROLLUP-TRUTH", In: []string{"report-that-cannot-be-believed"}, Seen: []string{"ClockSkew"}}, step("report-that-cannot-be-believed", "steps[4].expect")},
-			Scenarios: []string{"report-that-cannot-be-believed"},
+			Claims: []Claim{{Invariant: "ROLLUP-TRUTH", In: []string{"report-that-cannot-be-believed"}, Seen: []string{"ClockSkew"}}, step("report-that-cannot-be-believed", "steps[4].expect")},
 		},
 		{
 			Check: conformance.Check{
@@ -62,8 +57,7 @@ func aggregatorFreshness() []Check {
 				Source:      sourceAggregator + ", fresh (S0-08)",
 				Consequence: "A plugin whose probe is stuck hides behind another.",
 			},
-			Claims:    []Claim{during("ROLLUP-TRUTH", "report-that-cannot-be-believed"), step("report-that-cannot-be-believed", "steps[6].expect")},
-			Scenarios: []string{"report-that-cannot-be-believed"},
+			Claims: []Claim{during("ROLLUP-TRUTH", "report-that-cannot-be-believed"), step("report-that-cannot-be-believed", "steps[6].expect")},
 		},
 		{
 			Check: conformance.Check{
@@ -72,8 +66,7 @@ func aggregatorFreshness() []Check {
 				Source:      sourceAggregator + ", KMSPluginsDegraded (S0-17)",
 				Consequence: "Each cold start and each new node degrades the cluster.",
 			},
-			Claims:    []Claim{seen("ABSENCE-IS-NOT-BROKEN", "=True"), step("cold-start-reporter-last", "steps[3].expect", "steps[9].never")},
-			Scenarios: []string{"cold-start-reporter-last"},
+			Claims: []Claim{seen("ABSENCE-IS-NOT-BROKEN", "=True"), step("cold-start-reporter-last", "steps[3].expect", "steps[9].never")},
 		},
 		{
 			Check: conformance.Check{
@@ -82,8 +75,7 @@ func aggregatorFreshness() []Check {
 				Source:      sourceAggregator + ", KMSPluginsDegraded (S0-17, S0-08)",
 				Consequence: "A reporter that cannot start is missed by nobody.",
 			},
-			Claims:    []Claim{invariant("ABSENCE-IS-NOT-BROKEN"), during("ROLLUP-TRUTH", "cold-start-reporter-last"), step("cold-start-reporter-last", "steps[6].expect", "steps[8].expect")},
-			Scenarios: []string{"cold-start-reporter-last"},
+			Claims: []Claim{invariant("ABSENCE-IS-NOT-BROKEN"), during("ROLLUP-TRUTH", "cold-start-reporter-last"), step("cold-start-reporter-last", "steps[6].expect", "steps[8].expect")},
 		},
 	}
 }

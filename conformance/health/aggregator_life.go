@@ -12,8 +12,7 @@ func aggregatorLife() []Check {
 				Source:      sourceAggregator + " (S0-11, S0-12)",
 				Consequence: "The alarm that stood is gone for a moment, and with it the time of its transition.",
 			},
-			Claims:    []Claim{during("ROLLUP-TRUTH", "aggregator-restarted"), steps("aggregator-restarted")},
-			Scenarios: []string{"aggregator-restarted"},
+			Claims: []Claim{during("ROLLUP-TRUTH", "aggregator-restarted"), steps("aggregator-restarted")},
 		},
 		{
 			Check: conformance.Check{
@@ -22,8 +21,7 @@ func aggregatorLife() []Check {
 				Source:      sourceAggregator + " (S0-11, S0-12)",
 				Consequence: "A new leader writes what was true when it started.",
 			},
-			Claims:    []Claim{during("ROLLUP-TRUTH", "aggregator-handed-over"), steps("aggregator-handed-over")},
-			Scenarios: []string{"aggregator-handed-over"},
+			Claims: []Claim{during("ROLLUP-TRUTH", "aggregator-handed-over"), steps("aggregator-handed-over")},
 		},
 		{
 			Check: conformance.Check{
@@ -32,8 +30,7 @@ func aggregatorLife() []Check {
 				Source:      sourceAggregator + " (S0-10, S0-12)",
 				Consequence: "Nobody aggregates until the lease has run out.",
 			},
-			Claims:    []Claim{steps("aggregator-asked-to-leave")},
-			Scenarios: []string{"aggregator-asked-to-leave"},
+			Claims: []Claim{steps("aggregator-asked-to-leave")},
 		},
 		{
 			Check: conformance.Check{
@@ -52,8 +49,7 @@ func aggregatorLife() []Check {
 				Source:      sourceAggregator + ", watches (S0-18)",
 				Consequence: "Changes become visible only at the next resync.",
 			},
-			Claims:    []Claim{during("ROLLUP-TRUTH", "watches-come-back"), steps("watches-come-back")},
-			Scenarios: []string{"watches-come-back"},
+			Claims: []Claim{during("ROLLUP-TRUTH", "watches-come-back"), steps("watches-come-back")},
 		},
 		{
 			Check: conformance.Check{
@@ -62,8 +58,7 @@ func aggregatorLife() []Check {
 				Source:      sourceAggregator + ", watches [decided here] (S0-08, S0-15)",
 				Consequence: "A slow API server makes it degrade a healthy cluster.",
 			},
-			Claims:    []Claim{during("ROLLUP-TRUTH", "watches-late"), during("OWNERSHIP", "watches-late"), steps("watches-late")},
-			Scenarios: []string{"watches-late"},
+			Claims: []Claim{during("ROLLUP-TRUTH", "watches-late"), during("OWNERSHIP", "watches-late"), steps("watches-late")},
 		},
 	}
 }

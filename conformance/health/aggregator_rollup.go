@@ -45,8 +45,7 @@ func aggregatorRollup() []Check {
 				Source:      sourceAggregator + ", KMSPluginsDegraded (S0-05, S0-12)",
 				Consequence: "A plugin that says that it cannot work degrades nothing.",
 			},
-			Claims:    []Claim{during("ROLLUP-TRUTH", "plugin-unhealthy"), steps("plugin-unhealthy")},
-			Scenarios: []string{"plugin-unhealthy"},
+			Claims: []Claim{during("ROLLUP-TRUTH", "plugin-unhealthy"), steps("plugin-unhealthy")},
 		},
 		{
 			Check: conformance.Check{
@@ -55,8 +54,7 @@ func aggregatorRollup() []Check {
 				Source:      sourceAggregator + ", KMSPluginsDegraded (S0-05, S0-12)",
 				Consequence: "A plugin that does not answer degrades nothing.",
 			},
-			Claims:    []Claim{during("ROLLUP-TRUTH", "plugin-hangs"), steps("plugin-hangs")},
-			Scenarios: []string{"plugin-hangs"},
+			Claims: []Claim{during("ROLLUP-TRUTH", "plugin-hangs"), steps("plugin-hangs")},
 		},
 		{
 			Check: conformance.Check{
@@ -65,8 +63,7 @@ func aggregatorRollup() []Check {
 				Source:      sourceAggregator + ", message (S0-05)",
 				Consequence: "The administrator repairs one plugin and learns of the next afterwards.",
 			},
-			Claims:    []Claim{during("ROLLUP-TRUTH", "plugins-fail-in-both-ways", "plugin-unusable-answers"), steps("plugins-fail-in-both-ways")},
-			Scenarios: []string{"plugins-fail-in-both-ways", "plugin-unusable-answers"},
+			Claims: []Claim{during("ROLLUP-TRUTH", "plugins-fail-in-both-ways", "plugin-unusable-answers"), steps("plugins-fail-in-both-ways")},
 		},
 		{
 			Check: conformance.Check{
@@ -95,8 +92,7 @@ func aggregatorRollup() []Check {
 				Source:      sourceAggregator + ", KMSPluginsDegraded (S0-05, S0-07)",
 				Consequence: "An alarm that stood once stands for ever.",
 			},
-			Claims:    []Claim{during("ROLLUP-TRUTH", "plugin-flaps"), steps("plugin-flaps")},
-			Scenarios: []string{"plugin-flaps"},
+			Claims: []Claim{during("ROLLUP-TRUTH", "plugin-flaps"), steps("plugin-flaps")},
 		},
 		{
 			Check: conformance.Check{
@@ -115,8 +111,7 @@ func aggregatorRollup() []Check {
 				Source:      sourceAggregator + ", KMSPluginsProgressing [decided here] (S0-20)",
 				Consequence: "A rotation is called done before all nodes use the new key.",
 			},
-			Claims:    []Claim{seen("ROLLUP-TRUTH", "KMSPluginsProgressing: "), steps("kek-rotation")},
-			Scenarios: []string{"kek-rotation"},
+			Claims: []Claim{seen("ROLLUP-TRUTH", "KMSPluginsProgressing: "), steps("kek-rotation")},
 		},
 		{
 			Check: conformance.Check{
@@ -125,8 +120,7 @@ func aggregatorRollup() []Check {
 				Source:      sourceAggregator + ", KMSPluginsProgressing [decided here] (S0-04)",
 				Consequence: "A migration is called done while it runs.",
 			},
-			Claims:    []Claim{{Invariant: "ROLLUP-TRUTH", In: []string{"second-plugin-added"}, Seen: []string{"KMSPluginsProgressing: "}}, steps("second-plugin-added")},
-			Scenarios: []string{"second-plugin-added"},
+			Claims: []Claim{{Invariant: "ROLLUP-TRUTH", In: []string{"second-plugin-added"}, Seen: []string{"KMSPluginsProgressing: "}}, steps("second-plugin-added")},
 		},
 		{
 			Check: conformance.Check{
@@ -135,8 +129,7 @@ func aggregatorRollup() []Check {
 				Source:      "docs/contract.md, Names that must not be confused" + " (S0-09, S3-11)",
 				Consequence: "A rotation in Vault is called a migration between two keys.",
 			},
-			Claims:    []Claim{{Invariant: "ROLLUP-TRUTH", In: []string{"vault-key-id-is-a-small-number"}, Seen: []string{"KMSPluginsProgressing: "}}, steps("vault-key-id-is-a-small-number")},
-			Scenarios: []string{"vault-key-id-is-a-small-number"},
+			Claims: []Claim{{Invariant: "ROLLUP-TRUTH", In: []string{"vault-key-id-is-a-small-number"}, Seen: []string{"KMSPluginsProgressing: "}}, steps("vault-key-id-is-a-small-number")},
 		},
 		{
 			Check: conformance.Check{

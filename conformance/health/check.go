@@ -10,7 +10,8 @@ import (
 // Check is one rule, and what of a run of scenarios shows whether it is kept.
 type Check struct {
 	conformance.Check
-	// Scenarios of the catalogue that exercise the rule. The first of them is the one to begin with when the rule is broken.
+	// Scenarios of the catalogue that exercise the rule. The first of them is the one to begin with when the rule is broken. Nil: those that the
+	// claims are limited to.
 	Scenarios []string
 	// Form limits the check to runs in one wire form: a value of scenario.Contracts. Empty: each form.
 	Form string
@@ -38,6 +39,22 @@ type Claim struct {
 	Seen []string
 	// Node limits the claim to violations of one node.
 	Node string
+}
+
+// scenarios are those that exercise the rule.
+func (c Check) scenarios() []string {
+	if c.Scenarios != nil {
+		return c.Scenarios
+	}
+	var names []string
+	for _, claim := range c.Claims {
+		for _, name := range claim.In {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // Suite is a list of checks for one kind of subject.
@@ -72,7 +89,7 @@ func (s Suite) Only(keep func(Check) bool) Suite {
 // Scenarios are the names of the scenarios that the checks need, in the order of the checks.
 func (s Suite) Scenarios() (names []string) {
 	for _, c := range s.Checks {
-		for _, name := range c.Scenarios {
+		for _, name := range c.scenarios() {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}

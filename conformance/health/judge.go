@@ -158,7 +158,7 @@ func evidence(all []finding) *conformance.Evidence {
 
 // fits reports whether a run exercises a check.
 func (c Check) fits(o *Observed) bool {
-	return slices.Contains(c.Scenarios, o.scenario()) && (c.Form == "" || c.Form == o.Result.Form)
+	return slices.Contains(c.scenarios(), o.scenario()) && (c.Form == "" || c.Form == o.Result.Form)
 }
 
 // judged counts what the runs looked at for a check; 0 if a claim of one kind, invariants or expectations, was never looked at.

@@ -272,7 +272,7 @@ func TestSuites(t *testing.T) {
 		}
 		claimed := map[string]bool{}
 		for _, c := range s.Checks {
-			if ids[c.ID] || c.Title == "" || c.Rule == "" || c.Source == "" || c.Consequence == "" || len(c.Scenarios) == 0 || len(c.Claims) == 0 || !slices.Contains(conformance.Profiles(), c.Profile) {
+			if ids[c.ID] || c.Title == "" || c.Rule == "" || c.Source == "" || c.Consequence == "" || len(c.scenarios()) == 0 || len(c.Claims) == 0 || !slices.Contains(conformance.Profiles(), c.Profile) {
 				t.Errorf("%s: it exists twice or has an empty field: %+v", c.ID, c)
 			}
 			if ids[c.ID] = true; c.House != strings.Contains(c.Source, "[decided here]") && c.Profile == conformance.Core && c.House {

@@ -53,8 +53,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S3-01, S3-04, S3-21)",
 				Consequence: "Objects that nobody writes stay under the old key for ever.",
 			},
-			Claims:    []Claim{seen("SWITCH-ORDER", "was said to be written anew"), steps("operator-initial-configuration")},
-			Scenarios: []string{"operator-initial-configuration"},
+			Claims: []Claim{seen("SWITCH-ORDER", "was said to be written anew"), steps("operator-initial-configuration")},
 		},
 		{
 			Check: conformance.Check{
@@ -63,8 +62,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S0-04, S3-07)",
 				Consequence: "While data moves nobody can read the old one's.",
 			},
-			Claims:    []Claim{steps("operator-kms-to-kms")},
-			Scenarios: []string{"operator-kms-to-kms"},
+			Claims: []Claim{steps("operator-kms-to-kms")},
 		},
 		{
 			Check: conformance.Check{
@@ -73,8 +71,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S0-20, S3-07)",
 				Consequence: "Everything stays under the old KEK, which somebody will delete.",
 			},
-			Claims:    []Claim{steps("operator-kek-rotation")},
-			Scenarios: []string{"operator-kek-rotation"},
+			Claims: []Claim{steps("operator-kek-rotation")},
 		},
 		{
 			Check: conformance.Check{
@@ -93,8 +90,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S3-17)",
 				Consequence: "The first to try a new configuration is the API server.",
 			},
-			Claims:    []Claim{steps("operator-preflight-fails")},
-			Scenarios: []string{"operator-preflight-fails"},
+			Claims: []Claim{steps("operator-preflight-fails")},
 		},
 		{
 			Check: conformance.Check{
@@ -103,8 +99,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S3-01, S3-04)",
 				Consequence: "A typing error decrypts the data of the cluster.",
 			},
-			Claims:    []Claim{steps("operator-invalid-configuration")},
-			Scenarios: []string{"operator-invalid-configuration"},
+			Claims: []Claim{steps("operator-invalid-configuration")},
 		},
 		{
 			Check: conformance.Check{
@@ -113,8 +108,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S3-01, S3-10)",
 				Consequence: "Nothing else is done until somebody makes a secret.",
 			},
-			Claims:    []Claim{steps("operator-credentials-missing")},
-			Scenarios: []string{"operator-credentials-missing"},
+			Claims: []Claim{steps("operator-credentials-missing")},
 		},
 		{
 			Check: conformance.Check{
@@ -123,8 +117,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S3-04, S3-21)",
 				Consequence: "A switch stays half done until somebody repairs it.",
 			},
-			Claims:    []Claim{steps("operator-killed-in-a-switch")},
-			Scenarios: []string{"operator-killed-in-a-switch"},
+			Claims: []Claim{steps("operator-killed-in-a-switch")},
 		},
 		{
 			Check: conformance.Check{
@@ -133,8 +126,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S3-05, S3-09)",
 				Consequence: "A slow roll-out of one node breaks its reads.",
 			},
-			Claims:    []Claim{steps("operator-version-skew")},
-			Scenarios: []string{"operator-version-skew"},
+			Claims: []Claim{steps("operator-version-skew")},
 		},
 		{
 			Check: conformance.Check{
@@ -143,8 +135,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S3-19, S0-14)",
 				Consequence: "Each KMS that was ever used still has its credentials on every node.",
 			},
-			Claims:    []Claim{steps("operator-downgrade-after-migrating-away")},
-			Scenarios: []string{"operator-downgrade-after-migrating-away"},
+			Claims: []Claim{steps("operator-downgrade-after-migrating-away")},
 		},
 		{
 			Check: conformance.Check{
@@ -153,8 +144,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S3-07)",
 				Consequence: "Secrets grow without bound, or a key is removed that data needs.",
 			},
-			Claims:    []Claim{steps("operator-prunes")},
-			Scenarios: []string{"operator-prunes"},
+			Claims: []Claim{steps("operator-prunes")},
 		},
 		{
 			Check: conformance.Check{
@@ -163,8 +153,7 @@ func operatorRules() []Check {
 				Source:      "docs/lifecycle.md (S3-04)",
 				Consequence: "The API server of the new node cannot read what was written since.",
 			},
-			Claims:    []Claim{steps("operator-node-added-during-a-switch")},
-			Scenarios: []string{"operator-node-added-during-a-switch"},
+			Claims: []Claim{steps("operator-node-added-during-a-switch")},
 		},
 		otherRules("HO", "the operator", "ACCEPTED", "FALSE-HEALTHY", "FALSE-ALARM", "DETECTION", "RECOVERY", "STALE-UNKNOWN", "ABSENCE-IS-NOT-BROKEN", "NO-ORPHAN", "NO-RESURRECTION", "OWNERSHIP", "MONOTONIC",
 			"FRESH-ONLY", "CADENCE", "TRUTHFUL-PROBE", "FORMAT", "ROLLUP-TRUTH", "QUIET", "UNION", "CONVERGENCE", "UID", "LEAST-PRIVILEGE", "STREAM-TRUTH", "KEY-ID-STABLE", "NOTHING-SECRET", "NO-FORGED-EXCUSE", "NOTHING-RAN").in("operator-initial-configuration"),

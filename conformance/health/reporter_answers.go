@@ -23,7 +23,7 @@ func reporterAnswers() []Check {
 				Source:      sourceReporter + ", outcome of a probe (S0-05)",
 				Consequence: "A plugin that says that it cannot work is shown as healthy.",
 			},
-			Claims: []Claim{during("TRUTHFUL-PROBE", "plugin-unhealthy"), steps("plugin-unhealthy")}, Scenarios: []string{"plugin-unhealthy"},
+			Claims: []Claim{during("TRUTHFUL-PROBE", "plugin-unhealthy"), steps("plugin-unhealthy")},
 		},
 		{
 			Check: conformance.Check{
@@ -32,7 +32,7 @@ func reporterAnswers() []Check {
 				Source:      sourceReporter + ", outcome of a probe (S0-05)",
 				Consequence: "A plugin with an expired token is shown as healthy.",
 			},
-			Claims: []Claim{during("TRUTHFUL-PROBE", "observability-metrics")}, Scenarios: []string{"observability-metrics"},
+			Claims: []Claim{during("TRUTHFUL-PROBE", "observability-metrics")},
 		},
 		{
 			Check: conformance.Check{
@@ -41,7 +41,7 @@ func reporterAnswers() []Check {
 				Source:      sourceReporter + ", probes (S3-12, S3-13)",
 				Consequence: "An HSM that is busy is shown as unreachable.",
 			},
-			Claims: []Claim{during("TRUTHFUL-PROBE", "thales-latency-near-the-deadline"), steps("thales-latency-near-the-deadline")}, Scenarios: []string{"thales-latency-near-the-deadline"},
+			Claims: []Claim{during("TRUTHFUL-PROBE", "thales-latency-near-the-deadline"), steps("thales-latency-near-the-deadline")},
 		},
 		{
 			Check: conformance.Check{
@@ -53,7 +53,6 @@ func reporterAnswers() []Check {
 			Claims: []Claim{
 				{Invariant: "TRUTHFUL-PROBE", In: []string{"plugin-grpc-errors"}, Seen: []string{"but the detail does not name its code"}}, during("TRUTHFUL-PROBE", "plugin-grpc-errors"), steps("plugin-grpc-errors"),
 			},
-			Scenarios: []string{"plugin-grpc-errors"},
 		},
 		{
 			Check: conformance.Check{
@@ -62,8 +61,7 @@ func reporterAnswers() []Check {
 				Source:      sourceReporter + ", outcome of a probe (S0-05)",
 				Consequence: accepts,
 			},
-			Claims:    []Claim{step("typed-hang-and-errors-visible", "steps[9].expect"), during("TRUTHFUL-PROBE", "typed-hang-and-errors-visible")},
-			Scenarios: []string{"typed-hang-and-errors-visible"},
+			Claims: []Claim{step("typed-hang-and-errors-visible", "steps[9].expect"), during("TRUTHFUL-PROBE", "typed-hang-and-errors-visible")},
 		},
 		{
 			Check: conformance.Check{
@@ -71,7 +69,6 @@ func reporterAnswers() []Check {
 				Rule: "healthz ok with an empty key_id is unhealthy, with a detail that says so.", Source: unusable, Consequence: accepts,
 			},
 			House: true, Claims: []Claim{{Invariant: "TRUTHFUL-PROBE", In: []string{"plugin-unusable-answers"}, Node: "cp-1"}, step("plugin-unusable-answers", "steps[1].expect", "steps[2].holds")},
-			Scenarios: []string{"plugin-unusable-answers"},
 		},
 		{
 			Check: conformance.Check{
@@ -79,7 +76,6 @@ func reporterAnswers() []Check {
 				Rule: "healthz ok with a key_id of more than 1024 bytes is unhealthy, with a detail that says so.", Source: unusable, Consequence: accepts,
 			},
 			House: true, Claims: []Claim{{Invariant: "TRUTHFUL-PROBE", In: []string{"plugin-unusable-answers"}, Node: "cp-2"}},
-			Scenarios: []string{"plugin-unusable-answers"},
 		},
 		{
 			Check: conformance.Check{
@@ -87,7 +83,6 @@ func reporterAnswers() []Check {
 				Rule: "healthz ok with a version other than v2 and v2beta1 is unhealthy, with a detail that says so.", Source: unusable, Consequence: accepts,
 			},
 			House: true, Claims: []Claim{{Invariant: "TRUTHFUL-PROBE", In: []string{"plugin-unusable-answers"}, Node: "cp-3"}},
-			Scenarios: []string{"plugin-unusable-answers"},
 		},
 		{
 			Check: conformance.Check{
@@ -96,7 +91,7 @@ func reporterAnswers() []Check {
 				Source:      sourceReporter + ", outcome of a probe; Names that must not be confused (S0-09, S3-10)",
 				Consequence: "A rotation is called done before all nodes use the new key, or never.",
 			},
-			Claims: []Claim{seen("TRUTHFUL-PROBE", ", another kekID"), steps("aws-rotation-does-not-show")}, Scenarios: []string{"aws-rotation-does-not-show"},
+			Claims: []Claim{seen("TRUTHFUL-PROBE", ", another kekID"), steps("aws-rotation-does-not-show")},
 		},
 		{
 			Check: conformance.Check{
@@ -115,7 +110,7 @@ func reporterAnswers() []Check {
 				Source:      sourceReporter + ", detail; The typed form of the same report (S0-06)",
 				Consequence: "A plugin decides what is said about others, or silences its node.",
 			},
-			Claims: []Claim{during("TRUTHFUL-PROBE", "plugin-hostile-detail"), steps("plugin-hostile-detail")}, Scenarios: []string{"plugin-hostile-detail"},
+			Claims: []Claim{during("TRUTHFUL-PROBE", "plugin-hostile-detail"), steps("plugin-hostile-detail")},
 		},
 	}
 }

@@ -39,8 +39,7 @@ func reporterEmission() []Check {
 				Source:      sourceReporter + ", emission (S0-07, S0-13)",
 				Consequence: "A burst of writes from every node whose machine was paused.",
 			},
-			Claims:    []Claim{{Invariant: "CADENCE", In: []string{"reporter-paused"}, Seen: []string{"no fewer than"}}, steps("reporter-paused")},
-			Scenarios: []string{"reporter-paused"},
+			Claims: []Claim{{Invariant: "CADENCE", In: []string{"reporter-paused"}, Seen: []string{"no fewer than"}}, steps("reporter-paused")},
 		},
 		{
 			Check: conformance.Check{
@@ -67,8 +66,7 @@ func reporterEmission() []Check {
 				Source:      sourceReporter + ", connectivity (S0-18)",
 				Consequence: "Each restart of an API server silences its node until somebody restarts the reporter.",
 			},
-			Claims:    []Claim{{Invariant: "CADENCE", In: []string{"apiserver-down"}, Seen: []string{"wrote nothing for"}}, steps("apiserver-down")},
-			Scenarios: []string{"apiserver-down"},
+			Claims: []Claim{{Invariant: "CADENCE", In: []string{"apiserver-down"}, Seen: []string{"wrote nothing for"}}, steps("apiserver-down")},
 		},
 		{
 			Check: conformance.Check{
@@ -77,8 +75,7 @@ func reporterEmission() []Check {
 				Source:      sourceReporter + ", emission (S0-13, S0-19)",
 				Consequence: "A role binding that was missing for a minute silences the node until somebody restarts the reporter.",
 			},
-			Claims:    []Claim{{Invariant: "CADENCE", In: []string{"roles-removed"}, Seen: []string{"wrote nothing for"}}, steps("roles-removed")},
-			Scenarios: []string{"roles-removed"},
+			Claims: []Claim{{Invariant: "CADENCE", In: []string{"roles-removed"}, Seen: []string{"wrote nothing for"}}, steps("roles-removed")},
 		},
 		{
 			Check: conformance.Check{
@@ -96,8 +93,7 @@ func reporterEmission() []Check {
 				Source:      sourceReporter + ", identity (S0-13, S0-19)",
 				Consequence: "The node is silent from the moment at which the first certificate expires.",
 			},
-			Claims:    []Claim{{Invariant: "CADENCE", In: []string{"reporter-credential-expires"}, Seen: []string{"wrote nothing for"}}, steps("reporter-credential-expires")},
-			Scenarios: []string{"reporter-credential-expires"},
+			Claims: []Claim{{Invariant: "CADENCE", In: []string{"reporter-credential-expires"}, Seen: []string{"wrote nothing for"}}, steps("reporter-credential-expires")},
 		},
 	}
 }

@@ -30,7 +30,7 @@ func reporterEndToEnd() []Check {
 				Source:      sourceTiming + " (S0-07, S0-08)",
 				Consequence: "False alarms lead operators to ignore true ones.",
 			},
-			EndToEnd: true, Claims: []Claim{invariant("FALSE-ALARM"), steps("steady-state")}, Scenarios: []string{"steady-state"},
+			EndToEnd: true, Claims: []Claim{invariant("FALSE-ALARM"), steps("steady-state")},
 		},
 		otherRules("HR", "a reporter", "STALE-UNKNOWN", "ABSENCE-IS-NOT-BROKEN", "NO-ORPHAN", "ROLLUP-TRUTH", "QUIET", "UNION", "CONVERGENCE", "UID", "NO-DATA-LOSS", "SWITCH-ORDER", "OPERATOR-CONVERGENCE", "STREAM-TRUTH", "KEY-ID-STABLE", "NOTHING-SECRET", "NO-FORGED-EXCUSE", "NOTHING-RAN"),
 	}

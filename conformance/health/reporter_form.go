@@ -33,7 +33,7 @@ func reporterForm() []Check {
 				Source:      sourceReporter + ", condition (S0-10)",
 				Consequence: "A roll-out of reporters appears as a change of every node.",
 			},
-			Form: scenario.ContractConditions, Scenarios: []string{"reporter-restarted-quickly"},
+			Form:   scenario.ContractConditions,
 			Claims: []Claim{{Invariant: "FORMAT", In: []string{"reporter-restarted-quickly"}, Seen: []string{"lastTransitionTime"}}, steps("reporter-restarted-quickly")},
 		},
 		{
@@ -115,7 +115,7 @@ func reporterForm() []Check {
 				Source:      sourceTyped + " (S0-05, S0-06)",
 				Consequence: "A failure is visible only if its text fits the schema.",
 			},
-			Claims: []Claim{during("TRUTHFUL-PROBE", "typed-texts-visible"), steps("typed-texts-visible")}, Scenarios: []string{"typed-texts-visible"},
+			Claims: []Claim{during("TRUTHFUL-PROBE", "typed-texts-visible"), steps("typed-texts-visible")},
 		},
 		{
 			Check: conformance.Check{
@@ -124,7 +124,7 @@ func reporterForm() []Check {
 				Source:      sourceTyped + " (S0-05, S0-09)",
 				Consequence: "The API server refuses the apply, and the node is silent.",
 			},
-			Claims: []Claim{during("TRUTHFUL-PROBE", "typed-key-ids-visible"), steps("typed-key-ids-visible")}, Scenarios: []string{"typed-key-ids-visible"},
+			Claims: []Claim{during("TRUTHFUL-PROBE", "typed-key-ids-visible"), steps("typed-key-ids-visible")},
 		},
 		{
 			Check: conformance.Check{
@@ -133,7 +133,7 @@ func reporterForm() []Check {
 				Source:      sourceTyped + " (S0-05, S0-08)",
 				Consequence: "The API server refuses the apply, and the node is silent just when it has something to say.",
 			},
-			Claims: []Claim{{Invariant: "CADENCE", In: []string{"typed-hang-and-errors-visible"}, Seen: []string{"wrote nothing for"}}, step("typed-hang-and-errors-visible", "steps[1].expect", "steps[3].expect", "steps[5].expect", "steps[7].expect", "steps[11].expect")}, Scenarios: []string{"typed-hang-and-errors-visible"},
+			Claims: []Claim{{Invariant: "CADENCE", In: []string{"typed-hang-and-errors-visible"}, Seen: []string{"wrote nothing for"}}, step("typed-hang-and-errors-visible", "steps[1].expect", "steps[3].expect", "steps[5].expect", "steps[7].expect", "steps[11].expect")},
 		},
 	}
 }

@@ -30,7 +30,7 @@ func reporterLife() []Check {
 				Source:      sourceAggregator + ", cleanup (S0-15, S0-16)",
 				Consequence: "Reporter and aggregator fight, and the orphan stays.",
 			},
-			Claims: []Claim{invariant("NO-RESURRECTION"), steps("node-removed-while-reporter-lingers")}, Scenarios: []string{"node-removed-while-reporter-lingers"},
+			Claims: []Claim{invariant("NO-RESURRECTION"), steps("node-removed-while-reporter-lingers")},
 		},
 		{
 			Check: conformance.Check{
@@ -39,7 +39,7 @@ func reporterLife() []Check {
 				Source:      sourceReporter + ", field manager (S0-01, S0-10)",
 				Consequence: "The reporter that ends removes what its successor has written.",
 			},
-			Claims: []Claim{steps("reporters-overlap")}, Scenarios: []string{"reporters-overlap"},
+			Claims: []Claim{steps("reporters-overlap")},
 		},
 		{
 			Check: conformance.Check{
@@ -48,7 +48,7 @@ func reporterLife() []Check {
 				Source:      sourceReporter + ", field manager (S0-10, S0-13)",
 				Consequence: "After a crash the old entry remains along with the new one, or conflicts with it.",
 			},
-			Claims: []Claim{during("CADENCE", "reporter-killed"), steps("reporter-killed")}, Scenarios: []string{"reporter-killed"},
+			Claims: []Claim{during("CADENCE", "reporter-killed"), steps("reporter-killed")},
 		},
 	}
 }

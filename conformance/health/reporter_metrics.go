@@ -5,7 +5,6 @@ import "github.com/kmsharness/kmsharness/conformance"
 // reporterMetrics are the rules about metrics. They are not supported without {metricsAddress}.
 func reporterMetrics() []Check {
 	const source = sourceMetrics + " (S3-16)"
-	scenarios := []string{"observability-metrics"}
 	return []Check{
 		{
 			Check: conformance.Check{
@@ -13,7 +12,7 @@ func reporterMetrics() []Check {
 				Rule: "kms_plugin_healthy of each node and keyID is 1 while the plugin is healthy, and 0 otherwise.", Source: source,
 				Consequence: "The alert KMSPluginUnhealthy does not fire.",
 			},
-			Claims: []Claim{ofMetrics("steps[0].expect", "steps[4].expect")}, Scenarios: scenarios,
+			Claims: []Claim{ofMetrics("steps[0].expect", "steps[4].expect")},
 		},
 		{
 			Check: conformance.Check{
@@ -21,7 +20,7 @@ func reporterMetrics() []Check {
 				Rule: "kms_plugin_status_call_errors_total counts calls that failed, and not answers that say unhealthy.", Source: source,
 				Consequence: "A plugin that does not answer cannot be distinguished from an unhealthy one.",
 			},
-			Claims: []Claim{ofMetrics("steps[2].expect", "steps[7].holds")}, Scenarios: scenarios,
+			Claims: []Claim{ofMetrics("steps[2].expect", "steps[7].holds")},
 		},
 		{
 			Check: conformance.Check{
@@ -29,7 +28,7 @@ func reporterMetrics() []Check {
 				Rule: "kms_plugin_status_call_duration_seconds has the time of each call, also of those that ran into the deadline.", Source: source,
 				Consequence: "The alert KMSPluginStatusCallLatencyHigh does not fire.",
 			},
-			Claims: []Claim{ofMetrics("steps[6].expect")}, Scenarios: scenarios,
+			Claims: []Claim{ofMetrics("steps[6].expect")},
 		},
 	}
 }

@@ -15,7 +15,6 @@ func reporterProbes() []Check {
 			Claims: []Claim{
 				{Invariant: "CADENCE", In: []string{"plugin-hangs"}, Seen: []string{"wrote nothing for"}}, during("TRUTHFUL-PROBE", "plugin-hangs"), steps("plugin-hangs"),
 			},
-			Scenarios: []string{"plugin-hangs"},
 		},
 		{
 			Check: conformance.Check{
@@ -27,7 +26,6 @@ func reporterProbes() []Check {
 			Claims: []Claim{
 				{Invariant: "CADENCE", In: []string{"plugins-hang-together"}, Seen: []string{"wrote nothing for"}}, during("TRUTHFUL-PROBE", "plugins-hang-together"), steps("plugins-hang-together"),
 			},
-			Scenarios: []string{"plugins-hang-together"},
 		},
 		{
 			Check: conformance.Check{
@@ -39,7 +37,6 @@ func reporterProbes() []Check {
 			Claims: []Claim{
 				{Invariant: "CADENCE", In: []string{"plugin-hangs-beside-another"}, Seen: []string{"wrote nothing for"}}, during("TRUTHFUL-PROBE", "plugin-hangs-beside-another"), steps("plugin-hangs-beside-another"),
 			},
-			Scenarios: []string{"plugin-hangs-beside-another"},
 		},
 		{
 			Check: conformance.Check{
@@ -57,8 +54,7 @@ func reporterProbes() []Check {
 				Source:      sourceReporter + " (S0-02)",
 				Consequence: "A plugin of another revision, which no API server uses, degrades the cluster.",
 			},
-			Claims:    []Claim{{Invariant: "TRUTHFUL-PROBE", In: []string{"unlisted-plugin"}, Seen: []string{"one entry for each plugin"}}, steps("unlisted-plugin")},
-			Scenarios: []string{"unlisted-plugin"},
+			Claims: []Claim{{Invariant: "TRUTHFUL-PROBE", In: []string{"unlisted-plugin"}, Seen: []string{"one entry for each plugin"}}, steps("unlisted-plugin")},
 		},
 		{
 			Check: conformance.Check{
@@ -67,7 +63,7 @@ func reporterProbes() []Check {
 				Source:      sourceReporter + " (S0-02, S0-04)",
 				Consequence: "A migration between two keys is never seen to begin or to end.",
 			},
-			Claims: []Claim{steps("second-plugin-added")}, Scenarios: []string{"second-plugin-added"},
+			Claims: []Claim{steps("second-plugin-added")},
 		},
 		{
 			Check: conformance.Check{
@@ -85,8 +81,7 @@ func reporterProbes() []Check {
 				Source:      sourceTiming + " (S3-13, S3-18)",
 				Consequence: "An alarm lasts for minutes after its cause is gone.",
 			},
-			Claims:    []Claim{during("RECOVERY", "plugin-away-for-long"), during("CADENCE", "plugin-away-for-long"), during("TRUTHFUL-PROBE", "plugin-away-for-long"), steps("plugin-away-for-long")},
-			Scenarios: []string{"plugin-away-for-long"},
+			Claims: []Claim{during("RECOVERY", "plugin-away-for-long"), during("CADENCE", "plugin-away-for-long"), during("TRUTHFUL-PROBE", "plugin-away-for-long"), steps("plugin-away-for-long")},
 		},
 		{
 			Check: conformance.Check{
@@ -95,8 +90,7 @@ func reporterProbes() []Check {
 				Source:      sourceReporter + ", probes (S3-14, S0-05)",
 				Consequence: "After the first restart of a plugin the node is reported as broken for ever.",
 			},
-			Claims:    []Claim{during("TRUTHFUL-PROBE", "plugin-crashes-and-returns"), during("RECOVERY", "plugin-crashes-and-returns"), steps("plugin-crashes-and-returns")},
-			Scenarios: []string{"plugin-crashes-and-returns"},
+			Claims: []Claim{during("TRUTHFUL-PROBE", "plugin-crashes-and-returns"), during("RECOVERY", "plugin-crashes-and-returns"), steps("plugin-crashes-and-returns")},
 		},
 	}
 }
