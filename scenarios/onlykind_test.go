@@ -9,7 +9,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/scenarios"
 )
 
 // onlyKind is the label of scenarios that judge what only kind has: metadata.onlyKind says what that is.
@@ -172,7 +171,7 @@ func TestOnlyKind(t *testing.T) {
 func TestOnlyKindNeedsTwoClusters(t *testing.T) {
 	labelled := func(s *scenario.Scenario) bool { return s.OnlyKind != "" }
 	var clusters []string
-	for _, g := range scenarios.InParts(catalogue(), labelled) {
+	for _, g := range inParts(catalogue(), labelled) {
 		if n := len(slices.DeleteFunc(slices.Clone(g.Scenarios), func(s *scenario.Scenario) bool { return !labelled(s) })); n > 0 {
 			clusters = append(clusters, g.Name())
 		}

@@ -1,13 +1,103 @@
 package scenarios_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
+
+// nodeGroup is scenarios that begin with the same number of control-plane nodes, with further API servers on them or without. One process of the suite runs a whole group on one
+// control plane, while others run theirs beside it.
+type nodeGroup struct {
+	Nodes      int
+	Aggregated bool // API servers beside kube-apiserver
+	Part       int  // of the scenarios with such nodes, 1 and up
+	Scenarios  []*scenario.Scenario
+}
+
+// Name of the group.
+func (g nodeGroup) Name() string {
+	further := ""
+	if g.Aggregated {
+		further = " with further API servers"
+	}
+	return fmt.Sprintf("on %d nodes%s, part %d", g.Nodes, further, g.Part)
+}
+
+// How many scenarios a group has. The first of a size is worth a control plane of its own: on kind twenty scenarios take twice
+// the time of booting one. The others are small, so that whichever process is free takes the next: it has a control plane
+// already, or boots a second one for what is left.
+const (
+	firstPart = 20
+	nextParts = 6
+)
+
+// bySize groups scenarios, the largest topology first: it takes longest to boot. The order within a size stays. The first parts of all
+// sizes come before the others, and those with further API servers last: they load a machine most.
+func bySize(all []*scenario.Scenario) []nodeGroup {
+	return grouped(all, func(nodeGroup) bool { return false })
+}
+
+// inParts is bySize with several groups of a size that has many scenarios. Those that will not run do not count.
+func inParts(all []*scenario.Scenario, runs func(*scenario.Scenario) bool) []nodeGroup {
+	return grouped(all, func(g nodeGroup) bool { return full(g, runs) })
+}
+
+func grouped(all []*scenario.Scenario, full func(nodeGroup) bool) []nodeGroup {
+	var groups []nodeGroup
+	for _, s := range all {
+		further := len(s.Topology.Aggregated()) > 0
+		g := lastOf(groups, s.Topology.ControlPlanes, further)
+		if g == nil || full(*g) {
+			next := nodeGroup{Nodes: s.Topology.ControlPlanes, Aggregated: further, Part: 1}
+			if g != nil {
+				next.Part += g.Part
+			}
+			groups = append(groups, next)
+			g = &groups[len(groups)-1]
+		}
+		g.Scenarios = append(g.Scenarios, s)
+	}
+	slices.SortStableFunc(groups, func(a, b nodeGroup) int {
+		return cmp.Or(cmp.Compare(a.last(), b.last()), cmp.Compare(min(a.Part, 2), min(b.Part, 2)), cmp.Compare(b.Nodes, a.Nodes))
+	})
+	return groups
+}
+
+// last is 1 for a group that comes after all others.
+func (g nodeGroup) last() int {
+	if g.Aggregated {
+		return 1
+	}
+	return 0
+}
+
+func lastOf(groups []nodeGroup, nodes int, further bool) *nodeGroup {
+	for i := range slices.Backward(groups) {
+		if groups[i].Nodes == nodes && groups[i].Aggregated == further {
+			return &groups[i]
+		}
+	}
+	return nil
+}
+
+func full(g nodeGroup, runs func(*scenario.Scenario) bool) bool {
+	limit := nextParts
+	if g.Part == 1 {
+		limit = firstPart
+	}
+	for _, s := range g.Scenarios {
+		if runs(s) {
+			limit--
+		}
+	}
+	return limit <= 0
+}
 
 func on(nodes int, name string) *scenario.Scenario {
 	return &scenario.Scenario{Name: name, Topology: scenario.Topology{ControlPlanes: nodes}}
@@ -16,7 +106,7 @@ func on(nodes int, name string) *scenario.Scenario {
 func TestBySize(t *testing.T) {
 	further := on(3, "e")
 	further.Topology.APIServers = scenario.APIServers()
-	groups := scenarios.BySize([]*scenario.Scenario{on(1, "a"), further, on(3, "b"), on(1, "c"), on(5, "d")})
+	groups := bySize([]*scenario.Scenario{on(1, "a"), further, on(3, "b"), on(1, "c"), on(5, "d")})
 	got := ""
 	for _, g := range groups {
 		got += g.Name() + ":"
@@ -41,7 +131,7 @@ func TestManyOfASizeAreSharedOut(t *testing.T) {
 	runs := func(s *scenario.Scenario) bool { return strings.HasPrefix(s.Name, "runs") }
 	var got []string
 	seen := 0
-	for _, g := range scenarios.InParts(all, runs) {
+	for _, g := range inParts(all, runs) {
 		n := 0
 		for _, s := range g.Scenarios {
 			if seen++; runs(s) {

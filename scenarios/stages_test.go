@@ -13,7 +13,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/report/series"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -118,7 +117,7 @@ func (st stage) ruleTest(events []history.Event, restored time.Time) string {
 	began, end := events[0].At, events[len(events)-1].At
 	var b strings.Builder
 	fmt.Fprintf(&b, "- name: %s\n  interval: %s\n  input_series:\n", st.name, scrapeEvery)
-	for _, s := range series.Of(events, scrapeEvery) {
+	for _, s := range seriesOf(events, scrapeEvery) {
 		fmt.Fprintf(&b, "  - {series: '%s', values: %q}\n", s.Selector(), s.Notation())
 	}
 	b.WriteString("  alert_rule_test:\n")

@@ -149,12 +149,12 @@ var _ = Describe("catalogue", func() {
 })
 
 // groups of scenarios that a process runs one after another.
-func groups(all []*scenario.Scenario) []scenarios.Group {
+func groups(all []*scenario.Scenario) []nodeGroup {
 	if choose.SideBySide(settings.backend) != nil {
-		return scenarios.BySize(all)
+		return bySize(all)
 	}
 	selected := types.MustParseLabelFilter(GinkgoLabelFilter()) // Ginkgo has accepted it
-	return scenarios.InParts(all, func(s *scenario.Scenario) bool { return selected(scenarios.Labels(s)) })
+	return inParts(all, func(s *scenario.Scenario) bool { return selected(scenarios.Labels(s)) })
 }
 
 // specs keep their order: Ginkgo sorts by code location, and after that by name.
