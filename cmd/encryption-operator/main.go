@@ -7,10 +7,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/dynamic"
@@ -20,16 +19,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/aggregator/election"
+	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/internal/version"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/staticpods"
-)
-
-// Exit codes.
-const (
-	exitFailed = 1 // could not run
-	exitUsage  = 2 // bad command line
 )
 
 // Requests a second to the API, and how many at once. A step makes up to fifteen, with three nodes.
@@ -38,10 +32,10 @@ const (
 	burst    = 100
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { entry.Run(run) }
 
-func run(args []string) int {
-	if version.Asked("encryption-operator", args, os.Stdout) {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if version.Asked("encryption-operator", args, stdout) {
 		return 0
 	}
 	o, err := parse(args)
@@ -49,17 +43,9 @@ func run(args []string) int {
 		return 0
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "encryption-operator:", err)
-		return exitUsage
+		return entry.Exit(stderr, "encryption-operator", entry.ExitUsage, err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	if err := operate(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "encryption-operator:", err)
-		return exitFailed
-	}
-	return 0
+	return entry.Exit(stderr, "encryption-operator", entry.ExitFailed, operate(ctx, o))
 }
 
 // options are the flags.

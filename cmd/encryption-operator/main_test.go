@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v, expected %q", args, err, want)
 		}
 	}
-	if code := run([]string{"--version"}); code != 0 {
+	if code := run(t.Context(), []string{"--version"}, io.Discard, io.Discard); code != 0 {
 		t.Errorf("--version: exit %d", code)
 	}
 	if err := operate(t.Context(), options{kubeconfig: "/nowhere"}); err == nil || !strings.Contains(err.Error(), `read the kubeconfig "/nowhere"`) {

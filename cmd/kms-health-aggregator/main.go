@@ -3,18 +3,14 @@ package main
 
 import (
 	"context"
-	"os"
-	"os/signal"
-	"syscall"
+	"io"
 
 	"github.com/kmsharness/kmsharness/aggregator/command"
+	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
-func main() { os.Exit(run()) }
-
-func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	return command.Main(ctx, os.Args[1:], os.Stderr)
+func main() {
+	entry.Run(func(ctx context.Context, args []string, _, stderr io.Writer) int {
+		return command.Main(ctx, args, stderr)
+	})
 }

@@ -8,52 +8,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/internal/version"
 	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/options"
 )
 
-// Exit codes.
-const (
-	exitFailed = 1 // could not run
-	exitUsage  = 2 // bad command line
-)
+func main() { entry.Run(run) }
 
-func main() { os.Exit(run()) }
-
-func run() int {
-	if version.Asked("kms-health-reporter", os.Args[1:], os.Stdout) {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if version.Asked("kms-health-reporter", args, stdout) {
 		return 0
 	}
-	o, errs := options.Parse(os.Args[1:], os.Stdout)
+	o, errs := options.Parse(args, stdout)
 	if len(errs) == 1 && errors.Is(errs[0], pflag.ErrHelp) {
 		return 0
 	}
 	for _, err := range errs {
-		fmt.Fprintln(os.Stderr, "kms-health-reporter:", err)
+		fmt.Fprintln(stderr, "kms-health-reporter:", err)
 	}
 	if len(errs) > 0 {
-		return exitUsage
+		return entry.ExitUsage
 	}
 	saveMemory()
-	log := reporter.NewLogger(os.Stderr, o.LogFormat, o.Verbosity)
+	log := reporter.NewLogger(stderr, o.LogFormat, o.Verbosity)
 	klog.SetSlogLogger(log) // client-go logs through klog
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	if err := reporter.Run(ctx, o, log); err != nil {
 		log.Error("cannot run", "error", contract.SafeDetail(err.Error()))
-		return exitFailed
+		return entry.ExitFailed
 	}
 	log.Info("stopped")
 	return 0

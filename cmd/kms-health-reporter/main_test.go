@@ -27,6 +27,7 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
 const (
@@ -279,9 +280,9 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"help", []string{"--help"}, 0, 0, "Examples:"},
 		{"version", []string{"--version"}, 0, 0, "Kubernetes 1."},
-		{"three mistakes", nil, exitUsage, 3, "kms-health-reporter: --node-name is required\n"},
-		{"no kubeconfig", []string{"--kms-sockets=unix:///a/kms-1.sock", "--node-name=n", "--kubeconfig=/nonexistent"}, exitFailed, 1, "read kubeconfig /nonexistent"},
-		{"not in a cluster", []string{"--kms-sockets=unix:///a/kms-1.sock", "--node-name=n", "--connectivity=service"}, exitFailed, 1, "in-cluster configuration"},
+		{"three mistakes", nil, entry.ExitUsage, 3, "kms-health-reporter: --node-name is required\n"},
+		{"no kubeconfig", []string{"--kms-sockets=unix:///a/kms-1.sock", "--node-name=n", "--kubeconfig=/nonexistent"}, entry.ExitFailed, 1, "read kubeconfig /nonexistent"},
+		{"not in a cluster", []string{"--kms-sockets=unix:///a/kms-1.sock", "--node-name=n", "--connectivity=service"}, entry.ExitFailed, 1, "in-cluster configuration"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := exec.Command(program, tt.args...)

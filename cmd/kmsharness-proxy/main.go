@@ -3,22 +3,18 @@ package main
 
 import (
 	"context"
-	"os"
-	"os/signal"
-	"syscall"
+	"io"
 
 	"github.com/kmsharness/kmsharness/harness/netfault/proxy"
+	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/internal/version"
 )
 
-func main() { os.Exit(run()) }
+func main() { entry.Run(run) }
 
-func run() int {
-	if version.Asked("kmsharness-proxy", os.Args[1:], os.Stdout) {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if version.Asked("kmsharness-proxy", args, stdout) {
 		return 0
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	return proxy.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	return proxy.Main(ctx, args, stdout, stderr)
 }

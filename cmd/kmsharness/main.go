@@ -2,19 +2,8 @@
 package main
 
 import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
-
 	"github.com/kmsharness/kmsharness/harness/cli"
+	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
-func main() { os.Exit(run()) }
-
-func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	return cli.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
-}
+func main() { entry.Run(cli.Main) }

@@ -17,29 +17,22 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
+	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
 // Exit codes of the supervisor itself; every other one is the program's. 125 is what container engines use for a failure of
 // their own.
-const (
-	exitUsage  = 2
-	exitFailed = 125
-)
+const exitFailed = 125
 
 // Main is the program kmsharness-supervisor.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := Parse(args, stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		fmt.Fprintln(stderr, "kmsharness-supervisor:", err)
-		return exitUsage
+	if err != nil {
+		return entry.Exit(stderr, "kmsharness-supervisor", entry.ExitUsage, err)
 	}
 	code, err := Run(ctx, o, stdout, stderr)
 	if err != nil {
-		fmt.Fprintln(stderr, "kmsharness-supervisor:", err)
-		return exitFailed
+		return entry.Exit(stderr, "kmsharness-supervisor", exitFailed, err)
 	}
 	return code
 }
@@ -78,7 +71,6 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	var o Options
 	var control string
 	f := flag.NewFlagSet("kmsharness-supervisor", flag.ContinueOnError)
-	f.SetOutput(io.Discard) // errors are told by the caller, in one line
 	f.StringVar(&control, "control", "", "`endpoint` of the control API, unix:///PATH (required)")
 	f.StringVar(&o.Journal, "journal", "", "`file` that every change of state is appended to as a JSON line (required)")
 	f.StringVar(&o.Log, "log", "", "`file` that the program's output is appended to, beside hold's own output (required)")
@@ -95,12 +87,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 		return err
 	})
 	f.StringVar(&o.WaitFor, "wait-for", "", "`URL` on a loopback address that must answer 200 before the program is started")
-	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, usage)
-		f.SetOutput(out)
-		f.PrintDefaults()
-		return o, err
-	} else if err != nil {
+	if err := entry.Parse(f, usage, args, out); err != nil {
 		return o, err
 	}
 	o.Argv = f.Args()

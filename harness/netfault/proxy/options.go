@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
 // Options of a proxy.
@@ -32,7 +33,6 @@ address where it does.
 func Parse(args []string, out io.Writer) (Options, error) {
 	var o Options
 	f := flag.NewFlagSet("kmsharness-proxy", flag.ContinueOnError)
-	f.SetOutput(io.Discard) // errors are told by the caller, in one line
 	f.StringVar(&o.Listen, "listen", "", "`address` to accept connections at, HOST:PORT; no HOST: everywhere; PORT 0: a free one (required)")
 	f.StringVar(&o.Upstream, "upstream", "", "`address` to pass them on to, HOST:PORT (required)")
 	f.StringVar((*string)(&o.Fault.Mode), "fault", "", "`mode`: "+netfault.Modes()+" (required)")
@@ -41,12 +41,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	f.IntVar(&o.Fault.Rate, "rate", 0, "`bytes` that --fault throttled carries in a second and direction")
 	f.IntVar(&o.Fault.Loss, "loss", 0, "`percent` of the segments that --fault lossy loses")
 	f.StringVar(&o.Ready, "ready", "", "`file` that has the address while connections are accepted (required)")
-	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, usage)
-		f.SetOutput(out)
-		f.PrintDefaults()
-		return o, err
-	} else if err != nil {
+	if err := entry.Parse(f, usage, args, out); err != nil {
 		return o, err
 	}
 	if f.NArg() != 0 {

@@ -3,35 +3,21 @@ package proxy
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/kmsharness/kmsharness/harness/netfault"
-)
-
-// Exit codes.
-const (
-	exitFailed = 1
-	exitUsage  = 2
+	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
 // Main is the program kmsharness-proxy. It ends with ctx.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := Parse(args, stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		fmt.Fprintln(stderr, "kmsharness-proxy:", err)
-		return exitUsage
+	if err != nil {
+		return entry.Exit(stderr, "kmsharness-proxy", entry.ExitUsage, err)
 	}
-	if err := Run(ctx, o); err != nil {
-		fmt.Fprintln(stderr, "kmsharness-proxy:", err)
-		return exitFailed
-	}
-	return 0
+	return entry.Exit(stderr, "kmsharness-proxy", entry.ExitFailed, Run(ctx, o))
 }
 
 // Run passes connections on until ctx ends. When it returns they have been reset and the ready file is gone.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
 func TestParse(t *testing.T) {
@@ -37,10 +39,10 @@ func TestParse(t *testing.T) {
 func TestNoNodeOfKubeadm(t *testing.T) {
 	var stderr bytes.Buffer
 	code := Main(t.Context(), []string{"--listen", "127.0.0.1:6444", "--upstream", "127.0.0.1:1", "--kubernetes", t.TempDir()}, io.Discard, &stderr)
-	if code != exitFailed || !strings.Contains(stderr.String(), "admin.conf") {
+	if code != entry.ExitFailed || !strings.Contains(stderr.String(), "admin.conf") {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
-	if code := Main(t.Context(), []string{"--listen", "nowhere"}, io.Discard, io.Discard); code != exitUsage {
-		t.Errorf("exit code %d, expected %d", code, exitUsage)
+	if code := Main(t.Context(), []string{"--listen", "nowhere"}, io.Discard, io.Discard); code != entry.ExitUsage {
+		t.Errorf("exit code %d, expected %d", code, entry.ExitUsage)
 	}
 }

@@ -1,13 +1,14 @@
 package front
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
 	"path/filepath"
 	"strconv"
+
+	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
 // Options of the program.
@@ -29,16 +30,10 @@ name as ready, with the port of --listen. Runs on every control-plane node until
 func Parse(args []string, out io.Writer) (Options, error) {
 	var o Options
 	f := flag.NewFlagSet("kmsharness-front", flag.ContinueOnError)
-	f.SetOutput(io.Discard) // the caller prints errors, in one line
 	f.StringVar(&o.Listen, "listen", "", "`address` to accept connections at, HOST:PORT; no HOST: everywhere (required)")
 	f.StringVar(&o.Upstream, "upstream", "", "`address` of the API server, HOST:PORT (required)")
 	f.StringVar(&o.Dir, "kubernetes", "/etc/kubernetes", "`folder` with pki and admin.conf, as kubeadm makes it")
-	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, usage)
-		f.SetOutput(out)
-		f.PrintDefaults()
-		return o, err
-	} else if err != nil {
+	if err := entry.Parse(f, usage, args, out); err != nil {
 		return o, err
 	}
 	if f.NArg() != 0 {

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/netip"
@@ -15,29 +14,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kmsharness/kmsharness/harness/altsvc/advertise"
-)
-
-// Exit codes.
-const (
-	exitFailed = 1
-	exitUsage  = 2
+	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
 // Main is the program kmsharness-front. It ends with ctx.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := Parse(args, stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		fmt.Fprintln(stderr, "kmsharness-front:", err)
-		return exitUsage
+	if err != nil {
+		return entry.Exit(stderr, "kmsharness-front", entry.ExitUsage, err)
 	}
-	if err := Run(ctx, o); err != nil {
-		fmt.Fprintln(stderr, "kmsharness-front:", err)
-		return exitFailed
-	}
-	return 0
+	return entry.Exit(stderr, "kmsharness-front", entry.ExitFailed, Run(ctx, o))
 }
 
 // Run serves until ctx ends. Then no connection is left.

@@ -4,15 +4,15 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"io"
 	"maps"
-	"os"
 	"os/signal"
 	"slices"
 	"syscall"
 
 	"github.com/kmsharness/kmsharness/aggregator/command"
 	"github.com/kmsharness/kmsharness/aggregator/controller"
+	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/mutation"
 )
 
@@ -29,21 +29,17 @@ func mutations() map[string]func(*controller.Config) {
 	}
 }
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { entry.Run(run) }
 
-func run(args []string) int {
+func run(ctx context.Context, args []string, _, stderr io.Writer) int {
 	known := mutations()
 	name, args, err := mutation.Cut(args, slices.Sorted(maps.Keys(known))...)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "mutant-aggregator:", err)
-		return command.ExitUsage
+		return entry.Exit(stderr, "mutant-aggregator", command.ExitUsage, err)
 	}
 	if name == leaseNotReleased {
 		signal.Reset(syscall.SIGTERM) // the default: the process ends at once
-		return command.Main(context.Background(), args, os.Stderr, known[name])
+		return command.Main(context.Background(), args, stderr, known[name])
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	return command.Main(ctx, args, os.Stderr, known[name])
+	return command.Main(ctx, args, stderr, known[name])
 }

@@ -3,18 +3,14 @@ package main
 
 import (
 	"context"
-	"os"
-	"os/signal"
-	"syscall"
+	"io"
 
+	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/kmsplugin"
 )
 
-func main() { os.Exit(run()) }
-
-func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	return kmsplugin.Main(ctx, os.Args[1:], os.Stderr)
+func main() {
+	entry.Run(func(ctx context.Context, args []string, _, stderr io.Writer) int {
+		return kmsplugin.Main(ctx, args, stderr)
+	})
 }

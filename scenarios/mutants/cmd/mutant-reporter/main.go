@@ -5,13 +5,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"maps"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
+	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/options"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/mutation"
@@ -36,35 +34,21 @@ var errAtOnce = errors.New("open /var/run/kmsplugin: permission denied")
 // endAtOnce is a reporter that does not come to its first round.
 func endAtOnce(options.Options) (reporter.Change, error) { return nil, errAtOnce }
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { entry.Run(run) }
 
-func run(args []string) int {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	known := mutations()
 	name, args, err := mutation.Cut(args, slices.Sorted(maps.Keys(known))...)
 	if err != nil {
-		return refuse(err)
+		return entry.Exit(stderr, "mutant-reporter", entry.ExitUsage, err)
 	}
-	o, errs := options.Parse(args, os.Stdout)
+	o, errs := options.Parse(args, stdout)
 	if len(errs) > 0 {
-		return refuse(errs...)
+		return entry.Exit(stderr, "mutant-reporter", entry.ExitUsage, errors.Join(errs...))
 	}
 	change, err := known[name](o)
 	if err != nil {
-		return refuse(err)
+		return entry.Exit(stderr, "mutant-reporter", entry.ExitUsage, err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	if err := reporter.Run(ctx, o, reporter.NewLogger(os.Stderr, o.LogFormat, o.Verbosity), change); err != nil {
-		fmt.Fprintln(os.Stderr, "mutant-reporter:", err)
-		return 1
-	}
-	return 0
-}
-
-func refuse(errs ...error) int {
-	for _, err := range errs {
-		fmt.Fprintln(os.Stderr, "mutant-reporter:", err)
-	}
-	return 2
+	return entry.Exit(stderr, "mutant-reporter", entry.ExitFailed, reporter.Run(ctx, o, reporter.NewLogger(stderr, o.LogFormat, o.Verbosity), change))
 }

@@ -8,15 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/kmsplugin"
@@ -28,12 +27,7 @@ const (
 	exitUsage    = 2
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { entry.Run(run) }
 
 // flags of the command.
 type flags struct {

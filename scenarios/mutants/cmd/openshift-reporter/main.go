@@ -7,18 +7,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
 // jitter is a part of the interval.
@@ -32,20 +33,16 @@ type options struct {
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "openshift-reporter:", err)
-		os.Exit(1)
-	}
+	entry.Run(func(ctx context.Context, args []string, _, stderr io.Writer) int {
+		return entry.Exit(stderr, "openshift-reporter", entry.ExitFailed, run(ctx, args))
+	})
 }
 
-func run(args []string) error {
+func run(ctx context.Context, args []string) error {
 	o, err := parse(args)
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig: %w", err)
