@@ -19,7 +19,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/lines"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -213,9 +212,16 @@ func run(ctx context.Context, s *scenario.Scenario) {
 
 // say tells whoever started the suite how far it is. Ginkgo keeps what its processes print until a spec has ended.
 func say(format string, args ...any) {
-	if settings.progress != "" {
-		_ = lines.Append(settings.progress, fmt.Sprintf(format, args...)) // a verdict does not depend on it
+	if settings.progress == "" {
+		return
 	}
+	f, err := os.OpenFile(settings.progress, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return // a verdict does not depend on it
+	}
+	defer f.Close()
+	line := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
+	_, _ = f.WriteString(line + "\n") // in one write, so that lines of several processes do not mix
 }
 
 // silence is how long a scenario may run before its steps are told as well: most have ended by then.

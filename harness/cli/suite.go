@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/kmsharness/kmsharness/harness/lines"
+	"github.com/kmsharness/kmsharness/harness/record/tail"
 )
 
 // Files of a suite's run beside the scenarios' folders.
@@ -88,10 +89,27 @@ func showProgress(cmd *cobra.Command, path string) (stop func()) {
 	showing.Go(func() {
 		ticker := time.NewTicker(progressEvery)
 		defer ticker.Stop()
-		lines.Copy(ctx, cmd.OutOrStdout(), path, ticker.C)
+		copyLines(ctx, cmd.OutOrStdout(), path, ticker.C)
 	})
 	return func() {
 		cancel()
 		showing.Wait()
 	}
+}
+
+// copyLines copies the lines of a file to w at every tick, and once more when ctx ends. What cannot be read is not shown.
+func copyLines(ctx context.Context, w io.Writer, path string, ticks <-chan time.Time) {
+	f := tail.NewFollower(path, func(line []byte) error {
+		_, err := fmt.Fprintf(w, "%s\n", line)
+		return err
+	})
+	defer f.Close()
+	for ctx.Err() == nil {
+		_ = f.Poll()
+		select {
+		case <-ticks:
+		case <-ctx.Done():
+		}
+	}
+	_ = f.Poll()
 }
