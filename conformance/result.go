@@ -18,14 +18,12 @@ const (
 	Inconclusive Outcome = "inconclusive"
 )
 
-// Evidence is what a failed check saw.
 type Evidence struct {
 	Request  string `json:"request,omitempty"`
 	Response string `json:"response,omitempty"`
 	Expected string `json:"expected,omitempty"`
 }
 
-// Result is what one check found.
 type Result struct {
 	Check   `json:",inline"`
 	Outcome Outcome `json:"outcome"`

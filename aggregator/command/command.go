@@ -49,7 +49,6 @@ func Main(ctx context.Context, args []string, stderr io.Writer, configure ...Con
 	}
 }
 
-// New is the command.
 func New(stderr io.Writer, configure ...Configure) *cobra.Command {
 	o := Defaults()
 	usage := func(errs ...error) error {

@@ -10,7 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
-// Options are the flags.
 type Options struct {
 	Kubeconfig    string
 	Operator      string

@@ -13,7 +13,6 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 )
 
-// Config is what a Controller needs.
 type Config struct {
 	// REST is the connection to the API server; see Connection.
 	REST *rest.Config

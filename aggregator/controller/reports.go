@@ -75,7 +75,6 @@ func (t *term) node(name string) *sync.Mutex {
 	return t.nodes[name]
 }
 
-// reportStream is one stream that is served.
 type reportStream struct {
 	node       string
 	id         streams.ID

@@ -41,14 +41,12 @@ func (f *found[T]) add(t T) {
 	f.n++
 }
 
-// end reports whether anything differs.
 func (f *found[T]) end() bool {
 	differs := f.new || f.n != len(f.all)
 	f.all = f.all[:f.n]
 	return differs
 }
 
-// Read is Read of a CR.
 func (r *Reader) Read(cr map[string]any, op Operator) Observed {
 	r.reads++
 	if r.nodes == nil {

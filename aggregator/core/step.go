@@ -9,7 +9,6 @@ import (
 
 // Input is everything that a step looks at, besides the memory of the step before.
 type Input struct {
-	// Now is the instant of the step.
 	Now time.Time
 	// Interval (I) of the reporters; staleness is derived from it.
 	Interval time.Duration
@@ -17,8 +16,7 @@ type Input struct {
 	Nodes map[string]time.Time
 	// KMSActive is true while KMS is an active encryption type.
 	KMSActive bool
-	// Observed is the operator's CR.
-	Observed Observed
+	Observed  Observed
 	// ClusterOperator is the conditions that stand on the ClusterOperator.
 	ClusterOperator []Condition
 	// Union is how the conditions of the CR are united into those of the ClusterOperator.

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Options are the flags of leader election.
 type Options struct {
 	Namespace, Name string        // of the lease
 	Identity        string        // unique per process

@@ -22,7 +22,6 @@ type State struct {
 	Nodes           map[string]time.Time // that should report, each with its time of creation
 }
 
-// Config is what a Reconciler needs.
 type Config struct {
 	// Operator whose reports are rolled up.
 	Operator core.Operator

@@ -100,7 +100,6 @@ var (
 	trailer = regexp.MustCompile(`^[A-Z][A-Za-z-]+: \S`)
 )
 
-// problems returns the rules that c breaks.
 func (c commit) problems() (all []string) {
 	report := func(broken bool, rule string, args ...any) {
 		if broken {

@@ -132,13 +132,11 @@ func simulated(ctx context.Context, program string, seeds int, flags ...string) 
 	return lines, nil
 }
 
-// verdict is a line.
 func verdict(of, status string, failed []string) string {
 	failed = slices.Sorted(slices.Values(failed))
 	return strings.TrimSpace(of + ": " + status + " " + strings.Join(slices.Compact(failed), " "))
 }
 
-// failures are the ids of what failed.
 func failures(r result.Result) (ids []string) {
 	for _, f := range r.Failures {
 		ids = append(ids, f.ID)

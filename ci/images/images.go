@@ -60,7 +60,6 @@ func SampleAPIServer() Definition {
 // DevTag is the tag that manifests use. It moves with every build; the content tag of an image does not.
 const DevTag = "dev"
 
-// Image is one that was built.
 type Image struct {
 	Name string `json:"name"`
 	// Reference and Content are names of the image: with DevTag, and with a tag made of its content. Whether a node has this

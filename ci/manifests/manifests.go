@@ -59,7 +59,6 @@ func operatorOf(name string) (operator, error) {
 	return operator{}, fmt.Errorf("operator %q: expected kubeapiserver, openshiftapiserver or authentication", name)
 }
 
-// values are what the templates may use.
 type values struct {
 	operator
 	Namespace               string

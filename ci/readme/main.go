@@ -61,7 +61,6 @@ func rewrite(ctx context.Context, file string, kinds []string, rules rules, chec
 	return os.WriteFile(file, []byte(next), 0o644)
 }
 
-// result is what became of a command.
 type result struct {
 	output string
 	code   int

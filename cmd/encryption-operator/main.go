@@ -48,7 +48,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return entry.Exit(stderr, "encryption-operator", entry.ExitFailed, operate(ctx, o))
 }
 
-// options are the flags.
 type options struct {
 	core.Options
 	kubeconfig  string

@@ -69,7 +69,6 @@ type Suite struct {
 	FirstFailureEnds bool
 }
 
-// Suites are all suites.
 func Suites() []Suite { return []Suite{Reporter(), Aggregator(), Operator()} }
 
 // Rules are the checks of the suite without what shows them.

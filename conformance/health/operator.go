@@ -2,7 +2,6 @@ package health
 
 import "github.com/kmsharness/kmsharness/conformance"
 
-// operatorRules are the rules for an operator.
 func operatorRules() []Check {
 	return []Check{
 		runs("HO", "The operator").in("operator-initial-configuration"),

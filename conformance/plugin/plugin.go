@@ -43,7 +43,6 @@ type Plugin struct {
 	waiting func(string)
 }
 
-// Endpoint is where the plugin listens.
 func (p *Plugin) Endpoint() endpoint.Endpoint { return p.at }
 
 // Timing has the bounds of the run.

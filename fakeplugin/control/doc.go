@@ -61,11 +61,9 @@ type (
 	Profile struct {
 		Profile string `json:"profile"`
 	}
-	// Released is what a release ended.
 	Released struct {
 		Released []string `json:"released"` // ids
 	}
 )
 
-// Journal is the plugin's journal of calls.
 type Journal = journal.Log[journal.Call]

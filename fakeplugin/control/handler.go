@@ -10,7 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
 )
 
-// API is what the handler serves.
 type API struct {
 	Instance Instance
 	Keys     Keys
@@ -24,7 +23,6 @@ type Route struct {
 	handler      http.Handler
 }
 
-// Routes is every route.
 func (a API) Routes() []Route {
 	j := func(h httpjson.Handler) http.Handler { return h }
 	return []Route{

@@ -11,7 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/upstream"
 )
 
-// PluginKeys are the Keys of a plugin.
 type PluginKeys struct{ *plugin.Plugin }
 
 // KEKs implements Keys.

@@ -24,7 +24,6 @@ type Fault struct {
 	failure     profile.Failure // of a provider-failure that is in force
 }
 
-// Definition is the catalogue's entry for f.
 func (f Fault) Definition() Definition { return f.definition }
 
 // Strikes reports whether f strikes at one of the methods. A fault that does not strike at calls concerns all of them.

@@ -15,7 +15,6 @@ const (
 	Decrypt Method = "Decrypt"
 )
 
-// Methods is every method.
 func Methods() []Method { return []Method{Status, Encrypt, Decrypt} }
 
 // ParseMethods reads "all", one method or several joined with "+", in any case.

@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// Kind is the type of a parameter.
 type Kind string
 
 const (

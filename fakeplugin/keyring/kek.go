@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// Operation is a use of a KEK.
 type Operation string
 
 const (

@@ -18,7 +18,6 @@ type SecretKEK struct {
 	Secret []byte `json:"secret"`
 }
 
-// Snapshot is the ring as it stands.
 func (r *Ring) Snapshot() Snapshot {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

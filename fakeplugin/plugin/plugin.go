@@ -105,7 +105,6 @@ func (p *Plugin) look(ctx context.Context, lag time.Duration) error {
 	return err
 }
 
-// View is what the plugin knows now.
 func (p *Plugin) View() View { return *p.view.Load() }
 
 // NoticeLag is how long a new KEK stays unnoticed after it was first seen.

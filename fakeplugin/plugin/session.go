@@ -51,7 +51,6 @@ func (s Session) Due() time.Time {
 	return s.half()
 }
 
-// session is that of one plugin.
 type session struct {
 	mu  sync.Mutex // one log-in at a time
 	now Session

@@ -26,7 +26,6 @@ func Names() []string {
 	return names
 }
 
-// Builtin is a profile of this repository.
 func Builtin(name string) (*Profile, error) {
 	text, err := data.ReadFile(path.Join("data", name+".yaml"))
 	if err != nil {

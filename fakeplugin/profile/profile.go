@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Profile is one provider.
 type Profile struct {
 	Name    string
 	Summary string
@@ -50,7 +49,6 @@ type Failure struct {
 	Methods map[string]Answer
 }
 
-// Answer is what becomes of one method.
 type Answer struct {
 	Healthz string     // of a Status that is answered; empty: ok
 	Code    codes.Code // of a call that fails; OK: it is answered

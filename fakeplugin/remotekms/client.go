@@ -77,7 +77,6 @@ func (c *Client) Keys(ctx context.Context) (out []Key, err error) {
 	return out, c.do(ctx, http.MethodGet, "/v1/keys", nil, &out)
 }
 
-// Rules is every rule in force.
 func (c *Client) Rules(ctx context.Context) (out []Rule, err error) {
 	return out, c.do(ctx, http.MethodGet, "/v1/rules", nil, &out)
 }

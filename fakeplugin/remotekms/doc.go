@@ -41,7 +41,6 @@ type Key struct {
 	Denied string `json:"denied,omitempty"`
 }
 
-// Sealed is the answer to Encrypt.
 type Sealed struct {
 	Ciphertext []byte      `json:"ciphertext"`
 	KEK        keyring.KEK `json:"kek"`

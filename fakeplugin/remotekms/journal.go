@@ -43,5 +43,4 @@ func (k *KMS) record(o Operation, err error) {
 	}
 }
 
-// Journal is what the KMS did.
 func (k *KMS) Journal() *journal.Log[Operation] { return k.journal }

@@ -16,7 +16,6 @@ const (
 	RefusedAsEver = "refused"
 )
 
-// Terms are how long a lease lasts.
 type Terms struct {
 	// TTL is how long after a log-in or a renewal calls are allowed, Longest how long after the log-in at most. TTL <= Longest.
 	TTL     Duration `json:"ttl"`

@@ -8,7 +8,6 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 )
 
-// Answer is how a call ended.
 type Answer struct {
 	Resp    any
 	Err     error

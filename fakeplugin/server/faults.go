@@ -61,7 +61,6 @@ func (s *Server) SetProfile(p *profile.Profile) error {
 	return nil
 }
 
-// Faults is what is in force.
 func (s *Server) Faults() []fault.Active { return s.program.List() }
 
 // State is a plugin instance at a glance.
@@ -85,7 +84,6 @@ type State struct {
 	JournalErr  string         `json:"journalError,omitempty"`
 }
 
-// State is the server now.
 func (s *Server) State() State {
 	v := s.plugin.View()
 	name, behind := "", ""

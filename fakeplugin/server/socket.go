@@ -134,7 +134,6 @@ func (s *socket) chmod(want fault.Socket) error {
 	return nil
 }
 
-// now is what a client finds.
 func (s *socket) now() fault.File {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -58,7 +58,6 @@ func newConnections(config *tls.Config, serverName string, o Options) *connectio
 	return c
 }
 
-// transport returns the transport of an alternative.
 func (c *connections) transport(address string) (*http.Transport, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

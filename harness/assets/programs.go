@@ -32,7 +32,6 @@ const (
 	SampleAPIServer
 )
 
-// SampleAPIServerProgram is the program of SampleAPIServer.
 const SampleAPIServerProgram = "sample-apiserver"
 
 func (s Set) recipe() (recipe, error) {

@@ -83,7 +83,6 @@ type Collector interface {
 
 // Runtime is how the engine reads time and lets it pass.
 type Runtime interface {
-	// Now is the current instant.
 	Now() time.Time
 	// Go runs f beside the engine; f returns when its context ends.
 	Go(f func())

@@ -106,7 +106,6 @@ func (c *common) suiteArgs() []string {
 	return args
 }
 
-// collect is when artifacts are collected.
 func (c *common) collect() (engine.Artifacts, error) {
 	a, err := engine.ParseArtifacts(c.artifacts)
 	if err != nil {

@@ -60,7 +60,6 @@ func explained(w io.Writer, s *scenario.Scenario, t contract.Timing) error {
 	return explain.Write(w, rows)
 }
 
-// statementIDs are those of the sources.
 func statementIDs() ([]string, error) {
 	all, err := scenarios.Statements()
 	if err != nil {

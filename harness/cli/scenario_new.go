@@ -114,7 +114,6 @@ func (d *draft) closest() (string, error) {
 	return d.from, nil
 }
 
-// text is new words above old steps.
 func (d *draft) text(from string) []byte {
 	source, _ := scenarios.Source(from)
 	_, spec, _ := bytes.Cut(source, []byte("\nspec:"))

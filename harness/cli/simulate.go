@@ -77,7 +77,6 @@ not run.`,
 	return cmd
 }
 
-// simulation is what the flags ask for.
 type simulation struct {
 	wanted, part swarm.Range
 	plan         swarm.Plan

@@ -34,7 +34,6 @@ const progressEvery = 200 * time.Millisecond
 // is the engine's business (engine.Limits).
 const suiteTimeout = 12 * time.Hour
 
-// suiteRun is one run of the suite.
 type suiteRun struct {
 	runner, suite   string // programs
 	backend, labels string

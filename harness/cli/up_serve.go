@@ -20,7 +20,6 @@ import (
 // flushEvery is how old the history file may be while an environment is up, so that it can be read beside it.
 const flushEvery = time.Second
 
-// upSource is who records heading and end.
 const upSource = "up"
 
 // serve is an environment from its boot until ctx ends.

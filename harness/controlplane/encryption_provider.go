@@ -46,10 +46,8 @@ const (
 // KeyBytes is the length of a key. kube-apiserver takes 16 and 24 as well; OpenShift makes 32.
 const KeyBytes = 32
 
-// KMS is a plugin as a provider.
 func KMS(p KMSProvider) Provider { return Provider{KMS: &p} }
 
-// Key is a key as a provider.
 func Key(p KeyProvider) Provider { return Provider{Key: &p} }
 
 // Identity is clear text.

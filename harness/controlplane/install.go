@@ -99,7 +99,6 @@ func split(objects []*unstructured.Unstructured) (crds, others []*unstructured.U
 	return crds, others
 }
 
-// installation is Install with one API server.
 type installation struct {
 	client dynamic.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper

@@ -36,7 +36,6 @@ type Options struct {
 	Servers []ServerSpec
 }
 
-// ServerSpec is one API server.
 type ServerSpec struct {
 	// Name is that of its node ("cp-1"): letters, digits, '.' and '-', at most 63.
 	Name string

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// Readiness is what a caller waits for.
 type Readiness string
 
 const (

@@ -175,7 +175,6 @@ func (x Execution) prepare(ctx context.Context, b backend.Backend, spec backend.
 	return env, err
 }
 
-// historyIn is where the history goes.
 func (x Execution) historyIn(dir string) (to io.Writer, shut func() error, err error) {
 	if x.History != nil {
 		return x.History, func() error { return nil }, nil

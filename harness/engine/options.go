@@ -59,7 +59,6 @@ type Limits struct {
 	Finish time.Duration
 }
 
-// DefaultLimits are those of the programs.
 func DefaultLimits() Limits {
 	return Limits{Prepare: 20 * time.Minute, Action: 15 * time.Minute, StartUp: 20 * time.Second, Finish: 5 * time.Minute}
 }

@@ -14,7 +14,6 @@ type Expected struct {
 	Nodes     []ExpectedNode `json:"nodes"`
 }
 
-// ExpectedNode is one control-plane node.
 type ExpectedNode struct {
 	Name string `json:"name"`
 	// Since is when the cluster first knew the node (Node.creationTimestamp, whole seconds).

@@ -17,7 +17,6 @@ const (
 	RefuseRestore         = "restore"           // ends it
 )
 
-// RefusalModes are those that begin a refusal.
 func RefusalModes() []string {
 	return []string{RefuseForbidden, RefuseTooManyRequests, RefuseLeaderChanged, RefuseWebhookTimeout, RefuseUnavailable, RefuseTimeout}
 }

@@ -61,10 +61,8 @@ type Implementation struct {
 	Version string `json:"version,omitempty"`
 }
 
-// IsZero reports whether there is none.
 func (i Implementation) IsZero() bool { return i == Implementation{} }
 
-// String is the name with the version.
 func (i Implementation) String() string { return strings.TrimSpace(i.Name + " " + i.Version) }
 
 // LifecycleOperator is the Lifecycle of a run with an API server operator.
@@ -112,7 +110,6 @@ type Excuse struct {
 	Reason    string `json:"reason"`
 }
 
-// PhaseName is a part of a run.
 type PhaseName string
 
 const (

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// Mode is what happens to connections.
 type Mode string
 
 const (

@@ -35,7 +35,6 @@ func NewLinkAt(name, address, upstream string) (*Link, error) {
 	return l, nil
 }
 
-// Name is what NewLink was told.
 func (l *Link) Name() string { return l.name }
 
 // Addr is where clients connect to (host:port); it never changes.
@@ -45,7 +44,6 @@ func (l *Link) Addr() string { return l.server.addr() }
 // the link.
 func (l *Link) Set(f Fault) error { return l.control.set(f) }
 
-// Fault is the one in force.
 func (l *Link) Fault() Fault {
 	f, _ := l.control.get()
 	return f

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Lookups is what becomes of queries.
 type Lookups string
 
 const (

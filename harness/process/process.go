@@ -27,13 +27,11 @@ type Process struct {
 	exit    Exit
 }
 
-// Name is that of its Spec.
 func (p *Process) Name() string { return p.spec.Name }
 
 // PID is the process id, also that of its process group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// LogFile is where its output goes.
 func (p *Process) LogFile() string { return p.spec.LogFile }
 
 // Done is closed when the process has ended and its state is recorded.

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// Spec is a process to be started.
 type Spec struct {
 	// Name is for changes and errors ("cp-1/apiserver"); it need not be unique.
 	Name string

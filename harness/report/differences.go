@@ -113,5 +113,4 @@ func WriteDifferences(w io.Writer, nameA, nameB string, scenarios int, all []Dif
 	return count, err
 }
 
-// CountScenarios is how many either run has.
 func CountScenarios(a, b map[string]Outcome) int { return len(unionOfKeys(a, b)) }

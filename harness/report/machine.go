@@ -30,12 +30,10 @@ type Machine struct {
 	Runs         []MachineRun `json:"runs"`
 }
 
-// MachineRun is one scenario on one backend.
 type MachineRun struct {
 	// Column tells runs of the same scenario apart: the backend, with the folder where two have the same.
 	Column string `json:"column"`
 	result.Result
-	// Invariants are their statuses by ID.
 	Invariants map[string]check.Status `json:"invariants,omitempty"`
 	Detection  *check.Latency          `json:"detection,omitempty"`
 	Recovery   *check.Latency          `json:"recovery,omitempty"`
@@ -64,7 +62,6 @@ func NewMachine(s Summary, coverage string, runs []MachineRun, statements []stri
 	return m
 }
 
-// Encode is the file.
 func (m Machine) Encode() ([]byte, error) {
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

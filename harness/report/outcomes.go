@@ -13,7 +13,6 @@ import (
 	"github.com/kmsharness/kmsharness/internal/input"
 )
 
-// Outcome is what became of one scenario.
 type Outcome struct {
 	Status  result.Status
 	Backend string

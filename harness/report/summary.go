@@ -9,7 +9,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/result"
 )
 
-// Summary is all results of one invocation.
 type Summary struct {
 	Backend string
 	Took    time.Duration
@@ -27,7 +26,6 @@ func (s Summary) Count(status result.Status) int {
 	return n
 }
 
-// ran is how many scenarios were judged.
 func (s Summary) ran() int {
 	return s.Count(result.Passed) + s.Count(result.Failed) + s.Count(result.Inconclusive)
 }

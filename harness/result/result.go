@@ -36,7 +36,6 @@ func (s Status) Bad() bool {
 // Skipped reports whether nothing of the scenario was executed.
 func (s Status) Skipped() bool { return s == NotSupported || s == NotBegun }
 
-// Result is one scenario on one backend.
 type Result struct {
 	Scenario string `json:"scenario"`
 	Title    string `json:"title"`
@@ -128,7 +127,6 @@ type Failure struct {
 	More int `json:"more,omitempty"`
 }
 
-// String is one line.
 func (f Failure) String() string {
 	line := f.ID
 	if !f.At.IsZero() {

@@ -77,7 +77,6 @@ const (
 	Exited  = "exited"  // ended by itself; the container ends too
 )
 
-// State is the program at one instant.
 type State struct {
 	State string `json:"state"`
 	// PID in the container's own namespace; 0 without a process.

@@ -31,7 +31,6 @@ func (p Plan) drawing(seed int64) *drawing {
 	return d
 }
 
-// begins is the file until its steps.
 func (d *drawing) begins() string {
 	return fmt.Sprintf("apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: %s\n", Name(d.seed)) +
 		"  title: \"Faults drawn at random break no promise, and when they are over everything gets well.\"\n  area: scale\nspec:\n" +
@@ -80,7 +79,6 @@ func (d *drawing) one(of ...int) int           { return of[d.rng.IntN(len(of))] 
 func (d *drawing) keyword(of ...string) string { return of[d.rng.IntN(len(of))] }
 func (d *drawing) node() string                { return d.keyword(d.nodes...) }
 
-// subject is what a lane is about.
 type subject struct {
 	episode func() []string
 	serves  bool // it is the API server, which waits for what it needs when it starts

@@ -37,7 +37,6 @@ type Options struct {
 	compiler *view.Compiler // of all seeds
 }
 
-// Seed is what came of one.
 type Seed struct {
 	Seed    int64
 	Result  result.Result

@@ -30,7 +30,6 @@ type Shrinker struct {
 // DefaultShrinkRuns is some seconds of a short scenario.
 const DefaultShrinkRuns = 1500
 
-// Shrunk is what came of one.
 type Shrunk struct {
 	File  string // of the short scenario
 	Fails string // in which way, as the long one did
@@ -38,7 +37,6 @@ type Shrunk struct {
 	Runs  int
 }
 
-// shrinking is one scenario while it shrinks.
 type shrinking struct {
 	parser *scenario.Parser
 	seed   int64

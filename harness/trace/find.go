@@ -101,7 +101,6 @@ func (t *Trace) unknownObject(name string) error {
 	return fmt.Errorf("no object %q (expected RESOURCE/NAMESPACE/NAME); the history has %d%s", name, len(names), suggest.DidYouMean(name, names))
 }
 
-// Slowest are the operations that took longest.
 func (t *Trace) Slowest(n int) []Operation {
 	ops := slices.Clone(t.Operations)
 	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(b.Took, a.Took) })

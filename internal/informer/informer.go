@@ -22,7 +22,6 @@ const (
 	RetryMax = 400 * time.Millisecond
 )
 
-// Source is what to list and watch.
 type Source struct {
 	// Labels and Fields are selectors; empty selects everything.
 	Labels, Fields string

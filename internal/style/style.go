@@ -9,5 +9,4 @@ import (
 //go:embed page.css
 var sheet string
 
-// Sheet is the style sheet.
 func Sheet() template.CSS { return template.CSS(sheet) }

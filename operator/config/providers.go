@@ -15,7 +15,6 @@ type Provider struct {
 	Static bool
 }
 
-// Field is one setting of a provider.
 type Field struct {
 	// Path within the section, with dots.
 	Path     string

@@ -38,7 +38,6 @@ type Options struct {
 // Knows says whether an operator knows a type of encryption.
 func (o Options) Knows(t Type) bool { return t != KMS || !o.BeforeKMS }
 
-// types are those that it knows.
 func (o Options) types() string {
 	if o.BeforeKMS {
 		return "identity, aescbc or aesgcm: this release of the operator does not know KMS"

@@ -8,7 +8,6 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// decision is one run of Decide.
 type decision struct {
 	Observed
 	Options

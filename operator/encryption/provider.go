@@ -17,7 +17,6 @@ const (
 	KMS      Type = "KMS" // version 2 of the plugin API
 )
 
-// Types are all of them.
 func Types() []Type { return []Type{Identity, AESCBC, AESGCM, KMS} }
 
 // Local says whether the API servers hold the key themselves.

@@ -10,7 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// event is something that happens.
 type event struct {
 	weight int
 	do     func(*world)

@@ -110,7 +110,6 @@ func (w *world) ask(p *plugin) {
 	p.polled = w.now
 }
 
-// report is a round of the reporter.
 func (w *world) report(n *node) {
 	if !n.reports || !n.up {
 		return

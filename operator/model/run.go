@@ -11,7 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// Outcome is what became of a world.
 type Outcome struct {
 	// Violation is the first one; nil if there was none.
 	Violation *Violation

@@ -7,7 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// Subject is the operator that is tried.
 type Subject struct {
 	Decide func(core.Observed, core.Options, time.Time) core.Plan
 	// Serve is what a pod of an API server gets that was rolled back by a number of revisions.
@@ -18,7 +17,6 @@ type Subject struct {
 	Skips func(i, n int) bool
 }
 
-// Good is the right one.
 func Good() Subject {
 	return Subject{Decide: core.Decide, Serve: core.Serve, Name: revision.ByKey.Name, Skips: func(int, int) bool { return false }}
 }
@@ -44,7 +42,6 @@ func Options() core.Options {
 	return o
 }
 
-// Violation is something that must not happen.
 type Violation struct {
 	// ID is one of those in Laws.
 	ID string
@@ -60,7 +57,6 @@ func (v *Violation) Error() string { return v.ID + ": " + v.What }
 // Law is something that holds in every world.
 type Law struct{ ID, Statement string }
 
-// Laws are all of them.
 func Laws() []Law {
 	return []Law{
 		{"READABLE", "every API server, also one that starts now from what it has on disk, can read every object"},

@@ -12,7 +12,6 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// world is everything that there is.
 type world struct {
 	laws     laws
 	disturb  disturbances
@@ -184,7 +183,6 @@ func sorted[K cmp.Ordered, V any](all map[K]V) []V {
 	return out
 }
 
-// observe is what an operator sees now.
 func (w *world) observe() core.Observed {
 	o := core.Observed{Wanted: w.spec, Preflight: w.result, Nodes: map[string]core.Node{}, Migration: w.migration}
 	o.Keys, o.Configs, o.PluginConfigs = w.allKeys(), sorted(w.configs), sorted(w.plugins)

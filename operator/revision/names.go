@@ -58,7 +58,6 @@ func meta(c Component, kind, name string) metav1.ObjectMeta {
 		Labels: map[string]string{ComponentLabel: string(c), KindLabel: kind}}
 }
 
-// numbered is meta with a revision.
 func numbered(c Component, kind, name string, revision int) metav1.ObjectMeta {
 	m := meta(c, kind, name)
 	m.Labels[RevisionLabel] = strconv.Itoa(revision)

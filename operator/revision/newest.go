@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// revisioned is what has revisions.
 type revisioned interface{ revision() int }
 
 // Newest is the one of the highest revision, by number: 10 is newer than 9. It is in force whichever revision the API server's pod has.

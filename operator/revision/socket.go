@@ -9,7 +9,6 @@ import (
 	"github.com/kmsharness/kmsharness/operator/config"
 )
 
-// Scheme is how sockets are named.
 type Scheme string
 
 // Schemes of sockets.

@@ -89,7 +89,6 @@ func (p PluginConfig) Has(id uint64) bool {
 	return there
 }
 
-// Of is the plugin of a key.
 func (p PluginConfig) Of(id uint64) (of config.Plugin, there bool) {
 	i := slices.IndexFunc(p.Plugins, func(one Plugin) bool { return one.KeyID == id })
 	if i < 0 {

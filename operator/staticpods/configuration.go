@@ -46,7 +46,6 @@ func ReadConfiguration(s *corev1.Secret) (Configuration, error) {
 	return c, nil
 }
 
-// KeyIDs are those of the plugins.
 func (c Configuration) KeyIDs() (ids []uint64) {
 	for _, p := range c.Plugins {
 		ids = append(ids, p.KeyID)

@@ -25,7 +25,6 @@ const (
 	HealthReports Form = "healthreports" // the typed list of github.com/openshift/api
 )
 
-// Forms are both of them.
 func Forms() []Form { return []Form{Conditions, HealthReports} }
 
 const (

@@ -31,7 +31,6 @@ const (
 	Lifecycle Family = "lifecycle"
 )
 
-// Families are all of them.
 func Families() []Family { return []Family{Reporter, Aggregator, Plugin, Operator, Cluster, Lifecycle} }
 
 // Beyond are the invariants that no mutant can break, and why.
@@ -43,7 +42,6 @@ func Beyond() map[string]string {
 	}
 }
 
-// Mutant is one subject with one mistake.
 type Mutant struct {
 	Name   string
 	Family Family
@@ -71,7 +69,6 @@ type Mutant struct {
 	MountSockets bool
 }
 
-// Cause is what names the mistake.
 func (m Mutant) Cause() string {
 	if len(m.Caught) == 0 {
 		return ""

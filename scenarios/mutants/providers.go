@@ -9,7 +9,6 @@ import (
 	reporter "github.com/kmsharness/kmsharness/reporter/core"
 )
 
-// columnBytes is a column of a table.
 const columnBytes = 80
 
 // labelBytes is the length of a Kubernetes label's value.

@@ -10,7 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 )
 
-// streamingReporters is reporters that stream wrongly.
 func streamingReporters() []Mutant {
 	streams := func(s sim.StreamHooks) func() sim.Options { return hook(sim.TestHooks{Streams: s}) }
 	return []Mutant{

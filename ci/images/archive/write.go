@@ -76,7 +76,6 @@ func Write(w io.Writer, image v1.Image, names images.Image) error {
 	return nil
 }
 
-// content is one file of an archive.
 type content struct {
 	name  string
 	bytes []byte
@@ -107,7 +106,6 @@ func contentsOf(image v1.Image, names images.Image) ([]content, error) {
 	}, blobs...), nil
 }
 
-// dockerManifest is an entry of manifest.json.
 type dockerManifest struct {
 	Config   string
 	RepoTags []string

@@ -62,7 +62,6 @@ func (c *Client) Status(ctx context.Context) (out Status, err error) {
 	return out, c.http.Do(ctx, http.MethodGet, "/v1/status", nil, &out)
 }
 
-// Faults is what is in force.
 func (c *Client) Faults(ctx context.Context) (out []fault.Active, err error) {
 	return out, c.http.Do(ctx, http.MethodGet, "/v1/faults", nil, &out)
 }

@@ -27,7 +27,6 @@ type Stub struct {
 	Field []string
 }
 
-// StubOf is that for an API server.
 func StubOf(apiServer string) (Stub, error) {
 	switch apiServer {
 	case history.OpenShiftAPIServer:
@@ -47,7 +46,6 @@ func (s Stub) Registry() string { return s.Prefix() + "/" + Wardle + "/" + Plura
 // DNSName is the name by which kube-apiservers reach it, and which they expect in its certificate.
 func (s Stub) DNSName() string { return s.Service + "." + s.Namespace + ".svc" }
 
-// User is that of its service account.
 func (s Stub) User() string { return "system:serviceaccount:" + s.Namespace + ":" + s.APIServer }
 
 // Component is an API server, kube-apiserver (empty) as well, as the encryption controllers name it in secrets.

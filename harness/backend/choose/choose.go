@@ -80,7 +80,6 @@ func find(name string) (entry, bool) {
 	return all[i], true
 }
 
-// Names are the names of all backends.
 func Names() (names []string) {
 	for _, e := range entries() {
 		names = append(names, e.name)

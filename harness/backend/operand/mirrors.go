@@ -30,7 +30,6 @@ type mirrors struct {
 	highest map[string]int                      // current revisions that were shown, by node
 }
 
-// mirror is a pod that was written.
 type mirror struct {
 	revision int
 	ready    bool

@@ -12,7 +12,6 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// Decision is a decision for the history.
 func Decision(o core.Observed, plan core.Plan) *history.Decision {
 	key := revision.NewestKey(o.Keys)
 	d := &history.Decision{Key: key.ID, Revision: revision.Newest(o.Configs).Revision, PluginRevision: revision.Newest(o.PluginConfigs).Revision}

@@ -44,8 +44,7 @@ type RollOut struct {
 	// Placeholders are the numbers of identity keys, the newest first: OpenShift's operators write such a key as an aesgcm provider with an empty key at
 	// the end of the list, since identity has no name of its own.
 	Placeholders []string
-	// Resources are those that the file encrypts.
-	Resources []string
+	Resources    []string
 }
 
 // ReadRollOut reads a file that an operator has made.

@@ -40,7 +40,6 @@ type Options[P ControlPlane] struct {
 	Idle int
 }
 
-// Release is live.Options.Release.
 type Release = func(ctx context.Context, e *live.Environment, keep bool) error
 
 // Pool of planes. Its methods may be called at the same time.

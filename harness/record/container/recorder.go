@@ -73,7 +73,6 @@ func (r *Recorder) identity(id string) (Identity, bool, error) {
 	return i, ok, nil
 }
 
-// Identity is what Kubernetes calls a container.
 type Identity struct {
 	Namespace, Pod, Name string
 	PodUID               string

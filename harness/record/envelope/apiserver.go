@@ -23,7 +23,6 @@ const (
 	OpUse        = "use"     // an object is sealed with the DEK whose Encrypt had this uid
 )
 
-// Line is what one log line says.
 type Line struct {
 	At       time.Time
 	Envelope history.Envelope

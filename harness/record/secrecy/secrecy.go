@@ -25,7 +25,6 @@ const (
 	Sealed = "ciphertext" // as it lies in etcd
 )
 
-// Find is a value in a text.
 type Find struct {
 	Object string // whose
 	What   string // Plain or Sealed

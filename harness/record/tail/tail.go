@@ -18,7 +18,6 @@ import (
 // longer line is skipped and reported as a problem.
 const MaxLineBytes = 16 << 20
 
-// readBytes is the size of one read.
 const readBytes = 64 << 10
 
 // Line receives one line without its newline; it must not keep the slice. Its error becomes a problem of the

@@ -13,7 +13,6 @@ import (
 // report ("report/NODE/KEYID"), sorted. An entry that cannot be read owns nothing.
 func Owners(u *unstructured.Unstructured) map[string][]string { return OwnersOf(u.GetManagedFields()) }
 
-// OwnersOf is Owners of managedFields.
 func OwnersOf(fields []metav1.ManagedFieldsEntry) map[string][]string {
 	return (&OwnerReader{}).Of(fields)
 }
@@ -38,7 +37,6 @@ func (r *OwnerReader) items(fields []byte) []string {
 	return found
 }
 
-// Of is OwnersOf.
 func (r *OwnerReader) Of(fields []metav1.ManagedFieldsEntry) map[string][]string {
 	owners := map[string][]string{}
 	for _, entry := range fields {

@@ -12,7 +12,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record"
 )
 
-// Target is one object to be watched.
 type Target struct {
 	GVR  schema.GroupVersionResource
 	Name string

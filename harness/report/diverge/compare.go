@@ -37,7 +37,6 @@ type Divergence struct {
 	During [2]string
 }
 
-// Saying is one thing that was said.
 type Saying struct {
 	Event  history.Event
 	Offset time.Duration // since the healthy control began

@@ -71,7 +71,6 @@ func (r Run) First() *Failure {
 	return &out
 }
 
-// MoreFailures is how many others there are.
 func (r Run) MoreFailures() int { return len(r.Result.Failures) - 1 }
 
 // seconds for people.

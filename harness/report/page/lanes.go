@@ -62,7 +62,6 @@ const (
 	rowObjects
 )
 
-// lanes are all rows of a timeline.
 type lanes struct {
 	all  []place
 	rows map[place]int

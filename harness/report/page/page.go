@@ -17,7 +17,6 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Page is all runs.
 type Page struct {
 	Runs []Run
 	// Coverage is a line on which invariants judged nothing.
@@ -66,7 +65,6 @@ func script() (string, error) {
 	return b.String(), nil
 }
 
-// content is what the template asks for.
 type content struct {
 	Page
 	CSS template.CSS
@@ -129,7 +127,6 @@ func (p Page) Forms() bool {
 	return slices.ContainsFunc(p.Runs, func(r Run) bool { return r.Result.OtherForm() })
 }
 
-// Area is a part of the matrix.
 type Area struct {
 	Name string
 	Rows []MatrixRow
@@ -177,7 +174,6 @@ func (p Page) Charts() (out []template.HTML) {
 	return out
 }
 
-// Charts are the latencies of the run.
 func (r Run) Charts() (out []template.HTML) {
 	if r.Verdict == nil {
 		return nil

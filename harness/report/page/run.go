@@ -93,7 +93,6 @@ func (r Run) Status() Status {
 	return Status{strings.ReplaceAll(string(r.Result.Status), " ", "-"), r.Result.StatusText(), sign}
 }
 
-// Took is how long it took.
 func (r Run) Took() string { return r.Result.Took.Round(100 * time.Millisecond).String() }
 
 // Facts are the numbers of the run on one line.

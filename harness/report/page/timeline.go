@@ -31,7 +31,6 @@ type Group struct {
 	Title string `json:"title"`
 }
 
-// Row is one line of a lane.
 type Row struct {
 	Group int    `json:"g"`
 	Title string `json:"title"`

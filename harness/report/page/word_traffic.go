@@ -78,7 +78,6 @@ func isWrite(verb string) bool {
 	return slices.Contains([]string{"patch", "update", "create", "delete", "apply"}, verb)
 }
 
-// rare is what stands in few histories.
 func rare(e history.Event) word {
 	switch {
 	case e.Container != nil:

@@ -24,7 +24,6 @@ type minimizer struct {
 	fails  func(*scenario.Scenario) bool
 }
 
-// Measure is how large a scenario is.
 type Measure struct {
 	Steps, Nodes, Aggregators, Plugins int
 	Waits                              string // as written
@@ -42,7 +41,6 @@ func Size(s *scenario.Scenario) Measure {
 	return m
 }
 
-// with is s with other steps.
 func with(s *scenario.Scenario, steps []scenario.Step) *scenario.Scenario {
 	out := *s
 	out.Steps = steps

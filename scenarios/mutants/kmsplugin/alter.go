@@ -104,7 +104,6 @@ func anyKey(r *Reference) {
 	})(r)
 }
 
-// keyOf returns the KEK of a key_id.
 func (r *Reference) keyOf(keyID string) ([]byte, error) {
 	keys, err := r.KMS.Keys()
 	if err != nil {
@@ -199,7 +198,6 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return err
 }
 
-// wireField is one field of a message.
 type wireField struct {
 	number protowire.Number
 	kind   protowire.Type

@@ -69,7 +69,6 @@ type onClose struct {
 
 func (c onClose) Close() error { return c.close() }
 
-// slots are places for connections.
 type slots chan struct{}
 
 // take waits for a place, which the connection frees when it closes.

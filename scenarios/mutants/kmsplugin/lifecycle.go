@@ -25,7 +25,6 @@ import (
 
 func lifecycleMutants() []Mutant { return slices.Concat(startMutants(), stopMutants(), stateMutants()) }
 
-// startMutants are wrong about their start.
 func startMutants() []Mutant {
 	return []Mutant{
 		{
@@ -121,7 +120,6 @@ func stopMutants() []Mutant {
 	}
 }
 
-// stateMutants are wrong about what they keep.
 func stateMutants() []Mutant {
 	return []Mutant{
 		{

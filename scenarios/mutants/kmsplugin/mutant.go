@@ -4,7 +4,6 @@ import (
 	"slices"
 )
 
-// Mutant is a plugin with one mistake.
 type Mutant struct {
 	Name    string
 	Mistake string // one sentence
@@ -23,7 +22,6 @@ func All() []Mutant {
 	return slices.Concat(transportMutants(), statusMutants(), envelopeMutants(), hostileMutants(), loadMutants(), rotationMutants(), honestyMutants(), lifecycleMutants(), secrecyMutants())
 }
 
-// Find returns the mutant of a name.
 func Find(name string) (Mutant, bool) {
 	all := All()
 	if i := slices.IndexFunc(all, func(m Mutant) bool { return m.Name == name }); i >= 0 {

@@ -38,11 +38,9 @@ type Reference struct {
 	// Stop ends the server after SIGTERM.
 	Stop func(*grpc.Server, net.Listener)
 	// KMS is the key management service behind the plugin.
-	KMS *KMS
-	// At is where the plugin listens.
-	At  endpoint.Endpoint
-	Log *slog.Logger
-	// Output is where the log goes.
+	KMS    *KMS
+	At     endpoint.Endpoint
+	Log    *slog.Logger
 	Output io.Writer
 }
 

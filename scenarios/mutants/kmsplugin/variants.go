@@ -30,7 +30,6 @@ type Variant struct {
 	Abstract bool
 }
 
-// Variants are all variants.
 func Variants() []Variant {
 	return []Variant{
 		{Name: "slow-token", Shape: "Each call takes 20 ms, one at a time.", Change: slowToken},

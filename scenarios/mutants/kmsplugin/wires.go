@@ -38,7 +38,6 @@ func transportMutants() []Mutant {
 	return slices.Concat(connectionMutants(), byteMutants(), protocolMutants())
 }
 
-// connectionMutants are wrong about whole connections.
 func connectionMutants() []Mutant {
 	return []Mutant{
 		{

@@ -40,5 +40,4 @@ func tryOperator(ctx context.Context, m mutants.Mutant) result.Result {
 	return r
 }
 
-// last is the end of a story.
 func last(steps []string, n int) []string { return steps[max(0, len(steps)-n):] }

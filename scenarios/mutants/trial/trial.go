@@ -40,7 +40,6 @@ const seed = 1
 // limit bounds one mutant on a real control plane: a boot, a scenario of some ten seconds and a second try, each on a busy machine.
 const limit = 4 * time.Minute
 
-// Outcome is what became of a mutant.
 type Outcome struct {
 	mutants.Mutant
 	Backend string

@@ -19,7 +19,6 @@ import (
 // leaseNotReleased ends when it is asked to, without a word to anybody: the lease stays its own until it runs out.
 const leaseNotReleased = "lease-not-released"
 
-// mutations are the mistakes by name.
 func mutations() map[string]func(*controller.Config) {
 	return map[string]func(*controller.Config){
 		"forget-removed-nodes": func(c *controller.Config) { c.Decide = neverForget() },
