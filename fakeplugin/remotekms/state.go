@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
 // state is the state file. It holds keys in clear: they protect test data only.
@@ -43,7 +44,6 @@ func (k *KMS) load() error {
 	return nil
 }
 
-// save writes a whole new file and renames it, so that a kill in between leaves the old one.
 func (k *KMS) save() error {
 	if k.stateFile == "" {
 		return nil
@@ -56,10 +56,7 @@ func (k *KMS) save() error {
 	if err != nil {
 		return fmt.Errorf("encode the state of the KMS: %w", err)
 	}
-	if err := os.WriteFile(k.stateFile+".new", b, 0o600); err != nil {
-		return fmt.Errorf("save the state of the KMS: %w", err)
-	}
-	if err := os.Rename(k.stateFile+".new", k.stateFile); err != nil {
+	if err := atomicfile.Write(k.stateFile, b, 0o600); err != nil {
 		return fmt.Errorf("save the state of the KMS: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
 // upPlace is the directory of this user's one environment. It has:
@@ -98,10 +99,7 @@ func (p upPlace) take() (*os.File, error) {
 func (p upPlace) write(s upState) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err == nil {
-		err = os.WriteFile(p.file("state.new"), append(data, '\n'), 0o600)
-	}
-	if err == nil {
-		err = os.Rename(p.file("state.new"), p.file("state.json"))
+		err = atomicfile.Write(p.file("state.json"), append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("write the environment's state: %w", err)

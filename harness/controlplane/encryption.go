@@ -2,8 +2,6 @@ package controlplane
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -73,21 +71,4 @@ func checkResource(r string) error {
 		return fmt.Errorf("resource %q, which kube-apiserver does not encrypt", r)
 	}
 	return nil
-}
-
-// writeAtomically puts a file in place in one step, so that a reader sees the old or the new one.
-func writeAtomically(path string, content []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // gone already when all went well
-	if _, err := tmp.Write(content); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
 // server is what a kube-apiserver and an aggregated API server have in common. It keeps its port and certificate across restarts.
@@ -66,7 +67,7 @@ func (s *server) SetEncryption(e Encryption) error {
 
 // SetEncryptionText is SetEncryption with a file made elsewhere. Only an API server can tell whether it is valid.
 func (s *server) SetEncryptionText(text []byte) error {
-	return s.encryptionError(writeAtomically(s.EncryptionFile(), text))
+	return s.encryptionError(atomicfile.Write(s.EncryptionFile(), text, 0o600))
 }
 
 func (s *server) encryptionError(err error) error {

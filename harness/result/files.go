@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 	"github.com/kmsharness/kmsharness/internal/input"
 )
 
@@ -48,11 +49,7 @@ func Replace(file string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	next := file + ".new"
-	if err := os.WriteFile(next, data, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(next, file)
+	return atomicfile.Write(file, data, 0o644)
 }
 
 // ReadResult reads the result of one scenario.

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
 // patience is how long the program may take to stop if nobody says otherwise. How long a container may take is the
@@ -269,12 +270,8 @@ func (m marker) set(state string) error {
 	if m.path == "" {
 		return nil
 	}
-	// A rename, because a container may be killed at any instant, and half a marker would keep the next one from starting.
-	next := m.path + ".next"
-	if err := os.WriteFile(next, []byte(state+"\n"), 0o644); err != nil {
-		return fmt.Errorf("note that the program is held: %w", err)
-	}
-	if err := os.Rename(next, m.path); err != nil {
+	// A container may be killed at any instant, and half a marker would keep the next one from starting.
+	if err := atomicfile.Write(m.path, []byte(state+"\n"), 0o644); err != nil {
 		return fmt.Errorf("note that the program is held: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/ci/images"
 	"github.com/kmsharness/kmsharness/ci/images/archive"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
 func main() {
@@ -42,7 +43,7 @@ func run(bin, out string, definitions []images.Definition, stdout io.Writer) err
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(out, images.ListFile), append(b, '\n')); err != nil {
+	if err := atomicfile.Write(filepath.Join(out, images.ListFile), append(b, '\n'), 0o644); err != nil {
 		return err
 	}
 	return table(stdout, list)
@@ -61,16 +62,7 @@ func build(d images.Definition, bin, out string) (images.Image, error) {
 	if err := archive.CheckSize(d, image); err != nil {
 		return image, err
 	}
-	return image, replace(filepath.Join(out, image.Archive), text)
-}
-
-// replace never leaves half a file: somebody may be loading the one that is there.
-func replace(path string, content []byte) error {
-	next := path + ".next"
-	if err := os.WriteFile(next, content, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(next, path)
+	return image, atomicfile.Write(filepath.Join(out, image.Archive), text, 0o644)
 }
 
 func table(w io.Writer, list []images.Image) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
 // reporterKubeconfig writes the kubeconfig of a node's reporter, and gives its path as the program sees it. The credential is a file beside it, as
@@ -74,10 +74,7 @@ func (p Place) write(name string, text []byte) (string, error) {
 		return filepath.Join(p.SeenDir, name), nil
 	}
 	file := filepath.Join(p.Dir, name)
-	if err := os.WriteFile(file+".new", text, cmp.Or(p.Mode, 0o600)); err != nil {
-		return "", fmt.Errorf("write credentials: %w", err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
+	if err := atomicfile.Write(file, text, cmp.Or(p.Mode, 0o600)); err != nil {
 		return "", fmt.Errorf("write credentials: %w", err)
 	}
 	return filepath.Join(p.SeenDir, name), nil

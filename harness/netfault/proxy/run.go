@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
@@ -30,18 +31,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := link.Set(o.Fault); err != nil {
 		return err
 	}
-	if err := writeReady(o.Ready, link.Addr()); err != nil {
+	if err := atomicfile.Write(o.Ready, []byte(link.Addr()), 0o644); err != nil {
 		return fmt.Errorf("ready file: %w", err)
 	}
 	<-ctx.Done()
 	return errors.Join(link.Close(), os.Remove(o.Ready))
-}
-
-// writeReady puts the file in place in one step: who reads it reads all of it.
-func writeReady(path, address string) error {
-	next := path + ".next"
-	if err := os.WriteFile(next, []byte(address), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(next, path)
 }
