@@ -85,6 +85,9 @@ func (s *Aggregated) writeKubeconfig() error {
 	return os.WriteFile(s.kubeconfig(), text, 0o600)
 }
 
+// AuditLog is empty: the requests that matter are in those of the kube-apiservers.
+func (s *Aggregated) AuditLog() string { return "" }
+
 func (s *Aggregated) kubeconfig() string { return filepath.Join(s.dir, "kubeconfig") }
 
 func (s *Aggregated) args() []string {

@@ -198,7 +198,7 @@ func (cp *ControlPlane) holdEtcdLinks() (release func() error, err error) {
 }
 
 // Close kills everything, because nothing of it is used again, and closes the links. It is safe to call twice.
-func (cp *ControlPlane) Close(context.Context) error {
+func (cp *ControlPlane) Close(ctx context.Context) error {
 	var errs []error
 	if cp.alternatives != nil {
 		cp.alternatives.close()
@@ -207,13 +207,13 @@ func (cp *ControlPlane) Close(context.Context) error {
 	aggregated := slices.Clone(cp.aggregated)
 	cp.mu.Unlock()
 	for _, s := range aggregated {
-		errs = append(errs, s.Kill(), s.close())
+		errs = append(errs, s.Kill(ctx), s.close())
 	}
 	for _, s := range cp.Servers() {
-		errs = append(errs, s.Kill(), s.close())
+		errs = append(errs, s.Kill(ctx), s.close())
 	}
 	if cp.etcd != nil {
-		errs = append(errs, cp.etcd.Kill(), cp.etcd.close())
+		errs = append(errs, cp.etcd.Kill(ctx), cp.etcd.close())
 	}
 	if cp.probe != nil {
 		cp.probe.close()

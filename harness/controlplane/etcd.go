@@ -23,7 +23,7 @@ type Etcd struct {
 }
 
 func newEtcd(opts Options) (*Etcd, error) {
-	e := &Etcd{unit: unit{name: "etcd", opts: opts}}
+	e := &Etcd{unit: newUnit("etcd", opts)}
 	if err := e.makeCertificate(filepath.Join(opts.Dir, "etcd-pki")); err != nil {
 		return nil, fmt.Errorf("make the certificates of etcd: %w", err)
 	}

@@ -143,14 +143,14 @@ func testPause(t *testing.T, s *controlplane.APIServer, admin *kubernetes.Client
 	if err := create(t, admin, "paused", 300*time.Millisecond); err == nil {
 		t.Error("a write to a paused API server succeeded")
 	}
-	must(t, s.Resume())
+	must(t, s.Resume(t.Context()))
 	must(t, s.WaitReady(t.Context(), controlplane.Ready))
 	must(t, create(t, admin, "resumed", patience))
 }
 
 func testKill(t *testing.T, s *controlplane.APIServer, admin *kubernetes.Clientset) {
 	addr := s.Addr()
-	must(t, s.Kill())
+	must(t, s.Kill(t.Context()))
 	if s.Running() {
 		t.Error("running after Kill")
 	}
@@ -165,7 +165,7 @@ func testKill(t *testing.T, s *controlplane.APIServer, admin *kubernetes.Clients
 }
 
 func testEtcdRestart(t *testing.T, w world, admin *kubernetes.Clientset) {
-	must(t, w.Etcd().Kill())
+	must(t, w.Etcd().Kill(t.Context()))
 	must(t, w.Etcd().Start(t.Context()))
 	for _, s := range w.Servers() {
 		must(t, s.WaitReady(t.Context(), controlplane.Ready))

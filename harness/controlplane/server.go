@@ -23,7 +23,7 @@ type server struct {
 }
 
 func newServer(cp *ControlPlane, name, node, title string) server {
-	return server{unit: unit{name: name, opts: cp.opts}, cp: cp, node: node, title: title, dir: filepath.Join(cp.opts.Dir, name)}
+	return server{unit: newUnit(name, cp.opts), cp: cp, node: node, title: title, dir: filepath.Join(cp.opts.Dir, name)}
 }
 
 // setUp makes the directory, the port and the certificate, which has further names, and writes the encryption configuration.

@@ -38,7 +38,7 @@ func (h *Host) Register(identity history.Process, name string) {
 func (h *Host) Unit(identity history.Process, ready process.Probe, spec func(context.Context) (process.Spec, error)) Unit {
 	name := NameOf(identity)
 	h.Register(identity, name)
-	return &child{name: name, supervisor: h.Supervisor, ready: ready, spec: spec}
+	return &child{Unit: process.NewUnit(name, h.Supervisor), ready: ready, spec: spec}
 }
 
 // Place is this machine for a program that uses a server and keeps its files in a folder.

@@ -70,12 +70,12 @@ func (p HostPlugin) makeReal(h *Host, g *Plugin) error {
 		return err
 	}
 	log := filepath.Join(p.Logs, history.RolePlugin+"-"+p.fileName())
-	front := &child{name: "front of " + NameOf(g.Identity), supervisor: h.Supervisor, ready: g.Healthy, spec: func(ctx context.Context) (process.Spec, error) {
+	front := &child{Unit: process.NewUnit("front of "+NameOf(g.Identity), h.Supervisor), ready: g.Healthy, spec: func(ctx context.Context) (process.Spec, error) {
 		path, err := h.Programs.Find(ctx, PluginProgram)
 		args := append(FrontArgs(p.Node, p.KeyID, p.Dir, g.ControlSocket, g.Journal, values), h.Programs.PluginArgs...)
 		return process.Spec{Path: path, Args: args, LogFile: log + "-front.log"}, err
 	}}
-	plugin := &child{name: NameOf(g.Identity), supervisor: h.Supervisor, ready: values.Answers, spec: func(ctx context.Context) (process.Spec, error) {
+	plugin := &child{Unit: process.NewUnit(NameOf(g.Identity), h.Supervisor), ready: values.Answers, spec: func(ctx context.Context) (process.Spec, error) {
 		program, args, err := h.Programs.Plugin.CommandOf(values)
 		if err != nil {
 			return process.Spec{}, err
@@ -83,7 +83,7 @@ func (p HostPlugin) makeReal(h *Host, g *Plugin) error {
 		path, err := h.Programs.Find(ctx, program)
 		return process.Spec{Path: path, Args: args, LogFile: log + ".log"}, errors.Join(err, values.MakeFolders())
 	}}
-	h.Register(g.Identity, plugin.name)
+	h.Register(g.Identity, NameOf(g.Identity))
 	g.PutUnderTest(h, plugin, front, values)
 	return nil
 }

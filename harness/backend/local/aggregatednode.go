@@ -34,7 +34,7 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 	if err != nil {
 		return err
 	}
-	n := &live.Node{Name: name, APIServer: f.Stub.APIServer, Server: aggregated{server, f}}
+	n := &live.Node{Name: name, APIServer: f.Stub.APIServer, Server: apiServer{server, f}}
 	if n.ReporterPlace, err = f.reporterPlace(name); err != nil {
 		return err
 	}

@@ -124,11 +124,11 @@ func (f *aggregatedServers) RemoveNode(context.Context, *live.Node) error { retu
 // start brings up the API servers behind their Service, and makes the kube-apiservers pass requests on. Those run.
 func (f *aggregatedServers) start(ctx context.Context) error {
 	for _, n := range f.nodes.List() {
-		s := n.Server.(aggregated)
+		s := n.Server.(apiServer)
 		if err := f.lb.Add(n.Name, s.Addr()); err != nil {
 			return err
 		}
-		if err := s.Aggregated.Start(ctx, controlplane.Started); err != nil {
+		if err := s.server.Start(ctx, controlplane.Started); err != nil {
 			return err
 		}
 	}

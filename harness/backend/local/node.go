@@ -166,8 +166,11 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if err != nil {
 		return nil, err
 	}
-	server := n.Server.(apiServer)
-	if err := server.APIServer.Start(ctx, controlplane.Ready); err != nil {
+	server, err := p.cp.Server(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := server.Start(ctx, controlplane.Ready); err != nil {
 		return nil, err
 	}
 	return n, p.lb.Add(name, server.FrontAddr())

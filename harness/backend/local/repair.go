@@ -146,7 +146,7 @@ func restoreServer(ctx context.Context, s live.Server) error {
 	if err := s.Kill(ctx); err != nil {
 		return err
 	}
-	return s.(apiServer).APIServer.Start(ctx, controlplane.Ready)
+	return s.(apiServer).server.Start(ctx, controlplane.Ready)
 }
 
 // takeOut removes nodes, and their logs: who follows a node of the same name later reads them from the start.

@@ -14,19 +14,45 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/harness/process"
 )
+
+// server is an API server of package controlplane: a kube-apiserver, or one behind the aggregation layer.
+type server interface {
+	Start(ctx context.Context, until controlplane.Readiness) error
+	WaitReady(ctx context.Context, until controlplane.Readiness) error
+	Stop(context.Context) error
+	Kill(context.Context) error
+	Pause(context.Context) error
+	Resume(context.Context) error
+	Process() *process.Process
+	Name() string
+	Addr() string
+	URL() string
+	AuditLog() string
+	LogFile() string
+	EncryptionFile() string
+	SetEncryption(controlplane.Encryption) error
+	SetEncryptionText([]byte) error
+}
+
+// sockets are the plugins of a group of API servers, one folder a node.
+type sockets interface {
+	nodeDir(name string) string
+	encryption(node string, told live.Encryption) controlplane.Encryption
+}
 
 // apiServer is a unit whose start waits for what can be had: /livez always comes, /readyz needs every plugin.
 type apiServer struct {
-	*controlplane.APIServer
-	controlPlane *controlPlane
+	server
+	sockets sockets
 }
 
 var _ live.Server = apiServer{}
 
 // Start implements live.Unit.
 func (s apiServer) Start(ctx context.Context) error {
-	if err := s.APIServer.Start(ctx, controlplane.Live); err != nil {
+	if err := s.server.Start(ctx, controlplane.Live); err != nil {
 		return err
 	}
 	ready, cancel := context.WithTimeout(ctx, live.ReadyGrace)
@@ -34,12 +60,6 @@ func (s apiServer) Start(ctx context.Context) error {
 	_ = s.Ready(ready) // with a dead plugin it never is
 	return ctx.Err()
 }
-
-// Kill implements live.Unit.
-func (s apiServer) Kill(context.Context) error { return s.APIServer.Kill() }
-
-// Resume implements live.Unit.
-func (s apiServer) Resume(context.Context) error { return s.APIServer.Resume() }
 
 // Status implements live.Unit.
 func (s apiServer) Status() live.Status { return live.StatusOf(s.Process()) }
@@ -49,7 +69,7 @@ func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, co
 
 // SetEncryption implements live.Server.
 func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) {
-	if err := s.APIServer.SetEncryption(s.controlPlane.encryption(s.Name(), told)); err != nil {
+	if err := s.server.SetEncryption(s.sockets.encryption(s.Name(), told)); err != nil {
 		return "", err
 	}
 	return hashOfFile(s.EncryptionFile())
@@ -57,7 +77,7 @@ func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) 
 
 // RollOut implements live.Server: the sockets are in the node's own folder.
 func (s apiServer) RollOut(file []byte) (hash string, err error) {
-	if err := s.APIServer.SetEncryptionText(inDir(file, s.controlPlane.nodeDir(s.Name()))); err != nil {
+	if err := s.SetEncryptionText(inDir(file, s.sockets.nodeDir(s.Name()))); err != nil {
 		return "", err
 	}
 	return hashOfFile(s.EncryptionFile())
@@ -80,10 +100,7 @@ func hashOfFile(path string) (string, error) {
 // etcd is the one member that serves all nodes.
 type etcd struct{ *controlplane.Etcd }
 
-func (e etcd) Start(ctx context.Context) error { return e.Etcd.Start(ctx) }
-func (e etcd) Kill(context.Context) error      { return e.Etcd.Kill() }
-func (e etcd) Resume(context.Context) error    { return e.Etcd.Resume() }
-func (e etcd) Status() live.Status             { return live.StatusOf(e.Process()) }
+func (e etcd) Status() live.Status { return live.StatusOf(e.Process()) }
 
 // loadBalancer runs within the harness. When it is paused or ended, its clients observe what they would of a process.
 type loadBalancer struct {

@@ -100,7 +100,7 @@ func TestStartWithSecretsThatCannotBeRead(t *testing.T) {
 	if err := n.write("old"); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Kill(); err != nil {
+	if err := n.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p.stop()
