@@ -98,7 +98,9 @@ func (e *environment) cr() *unstructured.Unstructured {
 	return cr
 }
 
-func (e *environment) observed() core.Observed { return core.Read(e.cr().Object, e.operator) }
+func (e *environment) observed() core.Observed {
+	return new(core.Reader).Read(e.cr().Object, e.operator)
+}
 
 // condition is "Status/Reason" of a condition of the CR, empty when there is none.
 func (e *environment) condition(conditionType string) string {

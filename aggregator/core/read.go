@@ -29,10 +29,6 @@ type Report struct {
 	Fingerprint [sha256.Size]byte
 }
 
-// Read reads the CR. It accepts any JSON whatever its shape: what cannot be read is a problem of the node it names,
-// or nothing at all, and never hides another node's report.
-func Read(cr map[string]any, op Operator) Observed { return new(Reader).Read(cr, op) }
-
 // ReadConditions reads status.conditions of any object. Items without a type are skipped.
 func ReadConditions(object map[string]any) []Condition { return new(Reader).readConditions(object) }
 

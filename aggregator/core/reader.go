@@ -47,6 +47,8 @@ func (f *found[T]) end() bool {
 	return differs
 }
 
+// Read reads the CR. It accepts any JSON whatever its shape: what cannot be read is a problem of the node it names,
+// or nothing at all, and never hides another node's report.
 func (r *Reader) Read(cr map[string]any, op Operator) Observed {
 	r.reads++
 	if r.nodes == nil {

@@ -64,12 +64,6 @@ func (d Decision) Say(in Input, rollups []Condition) Decision {
 	return d
 }
 
-// Converged says whether a rotation controller may go on: every expected node freshly reports the same healthy kekID
-// for the same write keyID. A missing, stale or malformed node, or no expected node at all, means not converged.
-func Converged(in Input) (keyID, kekID string, ok bool) {
-	return converged(assess(in, Memory{}.remember(in)))
-}
-
 // others are the conditions of the CR that are not the aggregator's own.
 func others(conditions []Condition) []Condition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c Condition) bool {

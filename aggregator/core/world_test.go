@@ -182,3 +182,12 @@ func nodeNames(n int) []string {
 	}
 	return out
 }
+
+// Read reads a CR with a new Reader.
+func Read(cr map[string]any, op Operator) Observed { return new(Reader).Read(cr, op) }
+
+// Converged says whether a rotation controller may go on: every expected node freshly reports the same healthy kekID
+// for the same write keyID. A missing, stale or malformed node, or no expected node at all, means not converged.
+func Converged(in Input) (keyID, kekID string, ok bool) {
+	return converged(assess(in, Memory{}.remember(in)))
+}

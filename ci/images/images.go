@@ -1,15 +1,8 @@
-// Package images says which container images the project has, and reads the list of those that were built.
+// Package images says which container images the project has, and what the list of those that were built says of each.
 //
 // What lives here: the names, users and descriptions, and the list's form. What does not: making the images
 // (ci/images/archive), the command (ci/images/build), and loading them into nodes (the backend that has nodes).
 package images
-
-import (
-	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
-)
 
 // Users of the images, as UID:GID. A kubelet makes the folder of a hostPath volume for root alone to write in, so a
 // plugin that is to make its socket there has to be root. Its group is that of the reporter: with --socket-mode 0660
@@ -76,16 +69,3 @@ type Image struct {
 
 // ListFile is the name of the list in the folder of the archives.
 const ListFile = "images.json"
-
-// ReadList reads the list of a folder.
-func ReadList(dir string) ([]Image, error) {
-	var list []Image
-	b, err := os.ReadFile(filepath.Join(dir, ListFile))
-	if err != nil {
-		return nil, fmt.Errorf("list of images: %w: build them with make images", err)
-	}
-	if err := json.Unmarshal(b, &list); err != nil {
-		return nil, fmt.Errorf("list of images %s: %w: build them again with make images", filepath.Join(dir, ListFile), err)
-	}
-	return list, nil
-}

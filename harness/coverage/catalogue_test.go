@@ -42,7 +42,7 @@ func TestCatalogueIsDocumented(t *testing.T) {
 			t.Errorf("%s: %s on the simulator", e.Scenario.Name, e.Status)
 		}
 	}
-	text, err := coverage.Markdown(statements, entries)
+	text, err := markdown(statements, entries)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,10 +129,8 @@ func (e Entry) Faults() (kinds []string) {
 	return slices.Compact(kinds)
 }
 
-// invariantIDs are those of the checker, in its order.
-func invariantIDs() (ids []string) {
-	for _, i := range check.Invariants() {
-		ids = append(ids, i.ID)
-	}
-	return ids
+// Statement is something that the sources promise, in this project's words.
+type Statement struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
 }

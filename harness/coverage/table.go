@@ -1,6 +1,7 @@
 package coverage
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -13,8 +14,8 @@ func Table(w io.Writer, entries []Entry) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "SCENARIO\tAREA\tTOPOLOGY\tFAULTS\tBACKENDS\tTIME")
 	for _, e := range entries {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Scenario.Name, e.Scenario.Area, e.Topology(), orDash(strings.Join(e.Faults(), " ")),
-			orDash(strings.Join(e.Backends, " ")), e.Time())
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Scenario.Name, e.Scenario.Area, e.Topology(), cmp.Or(strings.Join(e.Faults(), " "), "-"),
+			cmp.Or(strings.Join(e.Backends, " "), "-"), e.Time())
 	}
 	return t.Flush()
 }
@@ -47,11 +48,4 @@ func (e Entry) Time() string {
 		return "-"
 	}
 	return e.Took.Round(time.Second).String()
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

@@ -76,9 +76,6 @@ func (m Mutant) Cause() string {
 	return m.Caught[0]
 }
 
-// In reports whether the mistake can be made in a wire form.
-func (m Mutant) In(form string) bool { return m.Contract == "" || m.Contract == form }
-
 // Simulated says whether it runs in the simulator.
 func (m Mutant) Simulated() bool { return m.Subject != nil }
 

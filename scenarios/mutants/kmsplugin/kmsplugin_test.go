@@ -89,6 +89,15 @@ func TestReferenceConforms(t *testing.T) {
 	}
 }
 
+// Subject is the variant as the suite gets it. The program is the words that start Main.
+func (v Variant) Subject(program string) plugin.Subject {
+	s := Mutant{Name: v.Name}.Subject(program)
+	if v.Abstract {
+		s.Endpoint = fmt.Sprintf("unix:///@kmsharness-%s-%d", v.Name, os.Getpid())
+	}
+	return s
+}
+
 // TestVariantsConform: the suite finds nothing in correct plugins of unusual shape.
 func TestVariantsConform(t *testing.T) {
 	if os.Getenv("KMSHARNESS_VARIANTS") == "" {

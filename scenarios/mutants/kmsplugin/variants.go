@@ -6,8 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -50,15 +48,6 @@ func Variants() []Variant {
 		{Name: "keys-in-memory", Shape: "It has the keys in memory, and works without its KMS.", Change: func(r *Reference) { r.KMS.cached = true }},
 		{Name: "abstract-socket", Shape: "It listens on an abstract socket.", Abstract: true},
 	}
-}
-
-// Subject is the variant as the suite gets it. The program is the words that start Main.
-func (v Variant) Subject(program string) plugin.Subject {
-	s := Mutant{Name: v.Name}.Subject(program)
-	if v.Abstract {
-		s.Endpoint = fmt.Sprintf("unix:///@kmsharness-%s-%d", v.Name, os.Getpid())
-	}
-	return s
 }
 
 // find returns the change of the mutant or of the variant with a name.

@@ -1,20 +1,18 @@
-package coverage
+package coverage_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/coverage"
 )
 
-// Statement is something that the sources promise, in this project's words.
-type Statement struct {
-	ID   string `json:"id"`
-	Text string `json:"text"`
-}
-
-// Markdown is docs/catalogue.md: which scenarios test which statement, by which invariants and on which backends, and what no
+// markdown is docs/catalogue.md: which scenarios test which statement, by which invariants and on which backends, and what no
 // scenario tests. It is an error that a scenario covers what is no statement.
-func Markdown(statements []Statement, entries []Entry) (string, error) {
+func markdown(statements []coverage.Statement, entries []coverage.Entry) (string, error) {
 	if err := known(statements, entries); err != nil {
 		return "", err
 	}
@@ -26,10 +24,10 @@ func Markdown(statements []Statement, entries []Entry) (string, error) {
 	return b.String(), nil
 }
 
-func known(statements []Statement, entries []Entry) error {
+func known(statements []coverage.Statement, entries []coverage.Entry) error {
 	for _, e := range entries {
 		for _, id := range e.Scenario.Covers {
-			if !slices.ContainsFunc(statements, func(s Statement) bool { return s.ID == id }) {
+			if !slices.ContainsFunc(statements, func(s coverage.Statement) bool { return s.ID == id }) {
 				return fmt.Errorf("scenario %s covers %s, which is no statement: see scenarios/statements.yaml", e.Scenario.Name, id)
 			}
 		}
@@ -37,7 +35,7 @@ func known(statements []Statement, entries []Entry) error {
 	return nil
 }
 
-func scenariosOf(b *strings.Builder, entries []Entry) {
+func scenariosOf(b *strings.Builder, entries []coverage.Entry) {
 	fmt.Fprintf(b, "\n## Scenarios\n\n%d scenarios.\n\n| scenario | what must hold | area | topology | faults | backends |\n|---|---|---|---|---|---|\n", len(entries))
 	for _, e := range entries {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", named(e), cell(e.Scenario.Title), e.Scenario.Area, e.Topology(),
@@ -45,7 +43,7 @@ func scenariosOf(b *strings.Builder, entries []Entry) {
 	}
 }
 
-func statementsOf(b *strings.Builder, statements []Statement, entries []Entry) {
+func statementsOf(b *strings.Builder, statements []coverage.Statement, entries []coverage.Entry) {
 	b.WriteString("\n## Statements\n\n| id | statement | scenarios | judged by | backends |\n|---|---|---|---|---|\n")
 	var open []string
 	for _, s := range statements {
@@ -67,7 +65,7 @@ func statementsOf(b *strings.Builder, statements []Statement, entries []Entry) {
 	b.WriteString("\n")
 }
 
-func invariantsOf(b *strings.Builder, entries []Entry) {
+func invariantsOf(b *strings.Builder, entries []coverage.Entry) {
 	b.WriteString("\n## Invariants\n\nScenarios in which each is judged at least once, as simulated.\n\n| invariant | scenarios |\n|---|---|\n")
 	for _, id := range invariantIDs() {
 		n := 0
@@ -80,7 +78,7 @@ func invariantsOf(b *strings.Builder, entries []Entry) {
 	}
 }
 
-func named(e Entry) string {
+func named(e coverage.Entry) string {
 	if e.Scenario.File == "" {
 		return e.Scenario.Name + " (Go)"
 	}
@@ -92,4 +90,14 @@ func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 func unique(all []string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+func orDash(s string) string { return cmp.Or(s, "-") }
+
+// invariantIDs are those of the checker, in its order.
+func invariantIDs() (ids []string) {
+	for _, i := range check.Invariants() {
+		ids = append(ids, i.ID)
+	}
+	return ids
 }
