@@ -140,3 +140,14 @@ func repeat(p *Plugin, n int, within time.Duration, f func(i int) error) (int, e
 	}
 	return n, nil
 }
+
+// withSealed is a check that begins with a valid ciphertext of a random seed.
+func withSealed(run func(context.Context, *Plugin, Sealed) error) func(context.Context, *Plugin) error {
+	return func(ctx context.Context, p *Plugin) error {
+		s, err := p.Seal(ctx)
+		if err != nil {
+			return err
+		}
+		return run(ctx, p, s)
+	}
+}

@@ -20,18 +20,14 @@ func decryptRepeated() Check {
 			Consequence: "kube-apiserver reads the data until its next restart, and never again: failed to decrypt DEK.",
 		},
 		After: []string{RoundTrip},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			for _, what := range []string{"first Decrypt of a ciphertext", "second Decrypt of a ciphertext", "third Decrypt of a ciphertext"} {
 				if err := p.Unseal(ctx, s, what); err != nil {
 					return err
 				}
 			}
 			return nil
-		},
+		}),
 	}
 }
 
@@ -81,11 +77,7 @@ func decryptOtherConnection() Check {
 			Consequence: "After a restart of kube-apiserver or a lost connection its data cannot be read: failed to decrypt DEK.",
 		},
 		After: []string{RoundTrip, SecondConnection},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			conn, err := p.Dial()
 			if err != nil {
 				return err
@@ -102,7 +94,7 @@ func decryptOtherConnection() Check {
 				return found(what, fmt.Sprintf("%d bytes that differ from the plaintext", len(resp.Plaintext)), "the plaintext that was encrypted")
 			}
 			return nil
-		},
+		}),
 	}
 }
 
@@ -119,11 +111,7 @@ func decryptLater() Check {
 			Consequence: "kube-apiserver can read only what was written recently: failed to decrypt DEK. Older data is lost.",
 		},
 		After: []string{RoundTrip},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			n, err := repeat(p, laterEncrypts, p.timing.Load, func(int) error {
 				_, err := p.Seal(ctx)
 				return err
@@ -132,7 +120,7 @@ func decryptLater() Check {
 				return err
 			}
 			return p.Unseal(ctx, s, fmt.Sprintf("Decrypt after %d further Encrypts", n))
-		},
+		}),
 	}
 }
 
@@ -146,17 +134,13 @@ func decryptAfterStatus() Check {
 			Consequence: "kube-apiserver polls Status once a minute, and its data cannot be read afterwards: failed to decrypt DEK.",
 		},
 		After: []string{RoundTrip},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			for range 3 {
 				if _, err := p.Status(ctx); err != nil {
 					return found("Status between Encrypt and Decrypt", err, "a response")
 				}
 			}
 			return p.Unseal(ctx, s, "Decrypt after three calls of Status")
-		},
+		}),
 	}
 }

@@ -20,11 +20,7 @@ func annotationKeys() Check {
 			Consequence: "kube-apiserver discards the answer: failed to validate annotations.",
 		},
 		After: []string{EncryptAnswers},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			p.Measure("%d annotations", len(s.Annotations))
 			for key := range s.Annotations {
 				if wrong := validation.IsFullyQualifiedDomainName(field.NewPath("annotations"), key); len(wrong) > 0 {
@@ -32,7 +28,7 @@ func annotationKeys() Check {
 				}
 			}
 			return nil
-		},
+		}),
 	}
 }
 
@@ -46,11 +42,7 @@ func annotationSize() Check {
 			Consequence: "kube-apiserver discards the answer: failed to validate annotations: total size of annotations exceeds the max size of 32768.",
 		},
 		After: []string{EncryptAnswers},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			size := 0
 			for key, value := range s.Annotations {
 				size += len(key) + len(value)
@@ -60,7 +52,7 @@ func annotationSize() Check {
 				return found("Encrypt", fmt.Sprintf("annotations of %d bytes", size), "at most 32768 bytes")
 			}
 			return nil
-		},
+		}),
 	}
 }
 
@@ -74,11 +66,7 @@ func annotationsHide() Check {
 			Consequence: "kube-apiserver stores its seed in clear beside the data that the seed encrypts. A reader of etcd can decrypt the data.",
 		},
 		After: []string{RoundTrip},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			for key, value := range s.Annotations {
 				for _, data := range [][]byte{[]byte(key), value} {
 					if how := reveals(data, s.Plaintext); how != "" {
@@ -87,6 +75,6 @@ func annotationsHide() Check {
 				}
 			}
 			return nil
-		},
+		}),
 	}
 }

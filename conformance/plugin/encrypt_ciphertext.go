@@ -20,16 +20,12 @@ func ciphertextPresent() Check {
 			Consequence: "kube-apiserver discards the answer: encrypted DEK source is empty.",
 		},
 		After: []string{EncryptAnswers},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			if len(s.Ciphertext) == 0 {
 				return found("Encrypt of 32 bytes", s.EncryptResponse, "a ciphertext of 1 to 1024 bytes")
 			}
 			return nil
-		},
+		}),
 	}
 }
 
@@ -43,17 +39,13 @@ func ciphertextSize() Check {
 			Consequence: "kube-apiserver discards the answer: encrypted DEK source is larger than the max size of 1024.",
 		},
 		After: []string{EncryptAnswers},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			p.Measure("ciphertext of %d bytes", len(s.Ciphertext))
 			if len(s.Ciphertext) > maxCiphertextBytes {
 				return found("Encrypt of 32 bytes", s.EncryptResponse, "a ciphertext of 1 to 1024 bytes")
 			}
 			return nil
-		},
+		}),
 	}
 }
 
@@ -69,16 +61,12 @@ func ciphertextHides() Check {
 			Consequence: "kube-apiserver stores its seed in clear beside the data that the seed encrypts. A reader of etcd can decrypt the data.",
 		},
 		After: []string{EncryptAnswers},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			if how := reveals(s.Ciphertext, s.Plaintext); how != "" {
 				return found("Encrypt of 32 bytes", "the ciphertext has a part of the plaintext "+how, "a ciphertext without the plaintext")
 			}
 			return nil
-		},
+		}),
 	}
 }
 

@@ -20,16 +20,12 @@ func encryptKeyIDPresent() Check {
 			Consequence: "kube-apiserver discards the answer: failed to validate key id: keyID is empty.",
 		},
 		After: []string{EncryptAnswers},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			if s.KeyId == "" {
 				return found("Encrypt", s.EncryptResponse, "the key_id of Status")
 			}
 			return nil
-		},
+		}),
 	}
 }
 
@@ -45,17 +41,13 @@ func encryptKeyIDSize() Check {
 			Consequence: "kube-apiserver discards the answer: failed to validate key id: keyID exceeds the max size of 1024.",
 		},
 		After: []string{"KMS2-STATUS-KEY-ID-SIZE", encryptKeyIDPresentID},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			if len(s.KeyId) > maxEncryptKeyIDBytes {
 				p.Measure("key_id of %d bytes", len(s.KeyId))
 				return found("Encrypt", s.EncryptResponse, "a key_id of 1 to 1024 bytes")
 			}
 			return nil
-		},
+		}),
 	}
 }
 

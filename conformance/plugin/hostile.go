@@ -55,13 +55,7 @@ func hostileCheck(c conformance.Check, run func(context.Context, *Plugin, Sealed
 	return Check{
 		Check: c,
 		After: append([]string{RoundTrip, hostileStatusID}, after...),
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
-			return run(ctx, p, s)
-		},
+		Run:   withSealed(run),
 	}
 }
 
@@ -75,11 +69,7 @@ func hostileStatus() Check {
 			Consequence: "kube-apiserver shows a broken connection (Unavailable) in place of the cause, and its other calls on the connection fail too.",
 		},
 		After: []string{RoundTrip},
-		Run: func(ctx context.Context, p *Plugin) error {
-			s, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
+		Run: withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 			ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
 			defer cancel()
 			var d delivery
@@ -88,7 +78,7 @@ func hostileStatus() Check {
 				return d.judge("Decrypt of 48 random bytes", err, p.timing.Call)
 			}
 			return nil
-		},
+		}),
 	}
 }
 
