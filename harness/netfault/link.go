@@ -3,7 +3,6 @@ package netfault
 import (
 	"context"
 	"net"
-	"sync"
 	"time"
 )
 
@@ -12,11 +11,9 @@ const upstreamTimeout = 10 * time.Second
 
 // Link is a TCP connection path from a port of its own to one upstream.
 type Link struct {
-	name    string
-	control *control
-	server  *server
-
-	mu       sync.Mutex
+	name     string
+	control  *control
+	server   *server
 	upstream string
 }
 
@@ -49,13 +46,6 @@ func (l *Link) Fault() Fault {
 	return f
 }
 
-// SetUpstream is where new connections go from now on.
-func (l *Link) SetUpstream(addr string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.upstream = addr
-}
-
 // Connections is how many connections are established through the link.
 func (l *Link) Connections() int { return l.control.connections() }
 
@@ -77,10 +67,7 @@ func (l *Link) handle(ctx context.Context, client net.Conn) {
 		hold(client, l.control)
 		return
 	}
-	l.mu.Lock()
-	addr := l.upstream
-	l.mu.Unlock()
-	relay(ctx, client, addr, l.control, upstreamTimeout)
+	relay(ctx, client, l.upstream, l.control, upstreamTimeout)
 }
 
 // relay connects the client with the upstream until one of them ends it. A refused upstream refuses the client.

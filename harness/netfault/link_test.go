@@ -91,10 +91,6 @@ func TestLinkUpstreamGone(t *testing.T) {
 		t.Fatalf("received %q from an upstream that has gone", got)
 	}
 	wantsRefusal(t, l.Addr())
-	l.SetUpstream(newEcho(t, "new").addr())
-	late := connect(t, l.Addr())
-	late.send("hello")
-	late.wants("new hello")
 }
 
 // A peer that reads nothing must not hold up a change of the fault, nor Close.

@@ -99,19 +99,6 @@ func (s *Summary) pairTable(b *strings.Builder) {
 	}
 }
 
-// Holes are the pairs that no seed reached, as "KIND × INVARIANT".
-func (s *Summary) Holes() []string {
-	var out []string
-	for _, kind := range slices.Sorted(maps.Keys(s.Faults)) {
-		for _, id := range invariantIDs() {
-			if s.Pairs[kind][id].Judged == 0 {
-				out = append(out, kind+" × "+id)
-			}
-		}
-	}
-	return out
-}
-
 func invariantIDs() (ids []string) {
 	for _, i := range check.Invariants() {
 		ids = append(ids, i.ID)

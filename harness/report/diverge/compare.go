@@ -24,8 +24,6 @@ type Result struct {
 	// First is where they part first, Others are the names of further strands that differ.
 	First  *Divergence
 	Others []string
-	// FirstTime is the first event that differs at all, as a pair; empty for equal histories.
-	FirstTime [2]*history.Event
 }
 
 // Divergence is where one strand parts. Common is what both said last; Then what each said next, nil if nothing.
@@ -45,11 +43,10 @@ type Saying struct {
 
 // Compare is a pure function of two histories.
 func Compare(a, b []history.Event) Result {
-	first, same := identical(a, b)
-	if same {
+	if slices.EqualFunc(a, b, identical) {
 		return Result{Verdict: Equal}
 	}
-	out := Result{Verdict: TimesOnly, FirstTime: first}
+	out := Result{Verdict: TimesOnly}
 	strands := [2]map[string][]Saying{strandsOf(a), strandsOf(b)}
 	type parted struct {
 		Divergence
@@ -75,22 +72,11 @@ func Compare(a, b []history.Event) Result {
 	return out
 }
 
-// identical compares event by event; what differs first is the pair.
-func identical(a, b []history.Event) (first [2]*history.Event, same bool) {
-	for i := range max(len(a), len(b)) {
-		switch {
-		case i >= len(a):
-			return [2]*history.Event{nil, &b[i]}, false
-		case i >= len(b):
-			return [2]*history.Event{&a[i], nil}, false
-		}
-		x, errX := json.Marshal(a[i])
-		y, errY := json.Marshal(b[i])
-		if errX != nil || errY != nil || !bytes.Equal(x, y) {
-			return [2]*history.Event{&a[i], &b[i]}, false
-		}
-	}
-	return first, true
+// identical compares two events as a history has them.
+func identical(a, b history.Event) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 func names(strands [2]map[string][]Saying) (all []string) {
