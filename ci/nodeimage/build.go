@@ -28,7 +28,7 @@ func (b *builder) path(elements ...string) string {
 
 // build runs all steps. The folder is removed before and after: what is worth keeping is in the engine and in the archive.
 func (b *builder) build(ctx context.Context) (err error) {
-	if b.mirror, err = debianMirror(os.Getenv(envMirror), os.DirFS("/etc/apt")); err != nil {
+	if b.mirror, err = debianMirror(os.Getenv(envMirror), aptTargets(ctx)); err != nil {
 		return err // before the minutes of the other steps
 	}
 	for _, err := range []error{os.RemoveAll(b.work), os.MkdirAll(b.logs, 0o755), writeRecipe(b.path("recipe"))} {

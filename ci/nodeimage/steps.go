@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
@@ -56,7 +55,7 @@ func (s *steps) run(ctx context.Context, env []string, path string, args ...stri
 		return errors.Join(err, p.Kill())
 	}
 	if exit, _ := p.Exit(); exit.Code != 0 {
-		return fmt.Errorf("%s: %v; the end of %s:\n%s", name, exit, log, lastLines(log, 15))
+		return fmt.Errorf("%s: %v; the end of %s:\n%s", name, exit, log, assets.LastLines(log, 15))
 	}
 	return nil
 }
@@ -71,16 +70,7 @@ func (s *steps) watch(ctx context.Context, p *process.Process) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-ticker.C:
-			s.say("[%v]   %.100s", since(s.begin), cmp.Or(lastLines(p.LogFile(), 1), "still running"))
+			s.say("[%v]   %.100s", since(s.begin), cmp.Or(assets.LastLines(p.LogFile(), 1), "still running"))
 		}
 	}
-}
-
-func lastLines(path string, n int) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

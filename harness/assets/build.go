@@ -83,7 +83,7 @@ func (c *cache) compile(ctx context.Context, tool, work string, progress func(st
 		return errors.Join(err, p.Kill())
 	}
 	if exit, _ := p.Exit(); exit.Code != 0 {
-		return fmt.Errorf("go build in %s: %v; the end of its output:\n%s", work, exit, lastLines(log, 15))
+		return fmt.Errorf("go build in %s: %v; the end of its output:\n%s", work, exit, LastLines(log, 15))
 	}
 	return nil
 }

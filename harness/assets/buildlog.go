@@ -30,8 +30,8 @@ func summary(log string) string {
 	return fmt.Sprintf("%d packages compiled, now %s", compiled, last)
 }
 
-// lastLines is the end of a log, for an error.
-func lastLines(path string, n int) string {
+// LastLines is the end of a log, for an error.
+func LastLines(path string, n int) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()
