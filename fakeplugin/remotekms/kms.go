@@ -1,6 +1,7 @@
 package remotekms
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -103,7 +104,7 @@ func (k *KMS) Encrypt(ctx context.Context, caller Caller, key string, ref keyrin
 		sealed.Ciphertext, sealed.KEK, err = ring.Seal(ref, plaintext)
 		return sealed.KEK, err
 	})
-	k.record(Operation{Began: began, Op: "encrypt", Key: key, Plugin: caller.Plugin, UID: caller.UID, KEKID: orID(kek, ref), Version: kek.Version}, err)
+	k.record(Operation{Began: began, Op: "encrypt", Key: key, Plugin: caller.Plugin, UID: caller.UID, KEKID: cmp.Or(kek.ID, journal.Text(ref.ID)), Version: kek.Version}, err)
 	return sealed, err
 }
 
@@ -117,13 +118,6 @@ func (k *KMS) Decrypt(ctx context.Context, caller Caller, key string, ciphertext
 	})
 	k.record(Operation{Began: began, Op: "decrypt", Key: key, Plugin: caller.Plugin, UID: caller.UID, KEKID: kek.ID, Version: kek.Version}, err)
 	return plaintext, err
-}
-
-func orID(kek keyring.KEK, ref keyring.Ref) string {
-	if kek.ID != "" {
-		return kek.ID
-	}
-	return journal.Text(ref.ID)
 }
 
 func (k *KMS) use(ctx context.Context, caller Caller, key string, do func(*keyring.Ring) (keyring.KEK, error)) (keyring.KEK, error) {

@@ -107,7 +107,7 @@ func (f *healthFlags) run(cmd *cobra.Command) error {
 	}
 	sweep := choose.Watch(cmd.Context(), f.backend, f.sut)
 	c, err := f.rounds(cmd.Context(), o)
-	if err := firstError(err, closeBackend(cmd.Context(), o.Backend), sweepAfter(cmd.Context(), sweep, o.Progress)); err != nil {
+	if err := cmp.Or(err, closeBackend(cmd.Context(), o.Backend), sweepAfter(cmd.Context(), sweep, o.Progress)); err != nil {
 		return err
 	}
 	err = f.conclude(cmd, c.Report, f.subjectName())

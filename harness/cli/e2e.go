@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -119,12 +120,12 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	names, err := toJudgeAgain(cmd.Context(), out, f.out, f.failFast, s.notAfter)
 	if err == nil && len(names) > 0 {
 		s.labels, s.procs, s.again, s.log, s.progress = labelsOf(names), 1, true, suiteAgainLog, progressAgainLog
-		suiteErr = firstError(suiteErr, f.runSuite(cmd, s))
+		suiteErr = cmp.Or(suiteErr, f.runSuite(cmd, s))
 	}
 	if suiteErr != nil {
 		fmt.Fprintf(out, "suite: %v\n", suiteErr)
 	}
-	if err := firstError(err, sweepAfter(cmd.Context(), sweep, printer(out))); err != nil {
+	if err := cmp.Or(err, sweepAfter(cmd.Context(), sweep, printer(out))); err != nil {
 		return err
 	}
 	code, err := conclude(cmd.Context(), out, f.out, name, began)

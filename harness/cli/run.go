@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -85,7 +86,7 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	defer unlock()
 	sweep := choose.Watch(cmd.Context(), name, f.sut)
 	defer func() {
-		err = firstError(err, closeBackend(cmd.Context(), b), sweepAfter(cmd.Context(), sweep, printer(cmd.OutOrStdout())))
+		err = cmp.Or(err, closeBackend(cmd.Context(), b), sweepAfter(cmd.Context(), sweep, printer(cmd.OutOrStdout())))
 	}()
 	began := time.Now()
 	if err := engine.Announce(b, scenarios, engine.Execution{Out: f.out, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Seed: f.seed}}); err != nil {
@@ -197,13 +198,4 @@ func closeBackend(ctx context.Context, b backend.Backend) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	return b.Close(ctx)
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

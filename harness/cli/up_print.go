@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -26,13 +27,6 @@ func (s upState) print(w io.Writer) error {
 		fmt.Fprintf(t, "break it:\tkmsharness plugin inject hang method=Status --control %s\n", control)
 		fmt.Fprintf(t, "mend it:\tkmsharness plugin release --control %s\n", control)
 	}
-	fmt.Fprintf(t, "end it:\t%s\n", firstOf(s.End, "kmsharness down"))
+	fmt.Fprintf(t, "end it:\t%s\n", cmp.Or(s.End, "kmsharness down"))
 	return t.Flush()
-}
-
-func firstOf(text, fallback string) string {
-	if text != "" {
-		return text
-	}
-	return fallback
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,17 +29,17 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstError(err, place.forget(), held.Close()) }()
+	defer func() { err = cmp.Or(err, place.forget(), held.Close()) }()
 	b, err := local.New(local.Options{SystemUnderTest: live.SystemUnderTest{Plugin: f.plugin}})
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstError(err, closeBackend(ctx, b)) }()
+	defer func() { err = cmp.Or(err, closeBackend(ctx, b)) }()
 	file, err := os.Create(filepath.Join(place.file("run"), result.HistoryFile))
 	if err != nil {
 		return fmt.Errorf("write the history: %w", err)
 	}
-	defer func() { err = firstError(err, file.Close()) }()
+	defer func() { err = cmp.Or(err, file.Close()) }()
 	log := history.NewLog(file)
 	env, err := b.Prepare(ctx, backend.Spec{Scenario: f.scenario(), Seed: 1, Log: log, OutDir: place.file("run"), Progress: printer(w)})
 	if ctx.Err() != nil {

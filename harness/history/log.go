@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -132,17 +133,8 @@ func (l *Log) write(e *Event) {
 		l.err = fmt.Errorf("write history: %w", err)
 	}
 	if e.Kind == KindPhase || e.Kind == KindExpectation || e.Kind == KindEnd {
-		l.err = firstError(l.err, l.w.Flush())
+		l.err = cmp.Or(l.err, l.w.Flush())
 	}
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Record is Append for a payload: the kind follows from its type.

@@ -59,7 +59,7 @@ func (l longDrawing) longDisturbances(subjects []subject) [][]string {
 	subjects = compatible(subjects[:min(len(subjects), m.disturbances)])
 	var out [][]string
 	for _, s := range subjects {
-		l.d.brief = s.needed && l.d.plan.Timing.Interval > 5*time.Second && anyServes(subjects)
+		l.d.brief = s.needed && l.d.plan.Timing.Interval > 5*time.Second && slices.ContainsFunc(subjects, func(s subject) bool { return s.serves })
 		out = append(out, l.longDisturbance(s, m, mostSteps/len(subjects)))
 		l.d.brief = false
 	}
@@ -74,15 +74,6 @@ func (l longDrawing) longDisturbances(subjects []subject) [][]string {
 // acts is whether lanes do anything but wait.
 func acts(disturbances [][]string) bool {
 	return slices.ContainsFunc(slices.Concat(disturbances...), func(step string) bool { return !strings.HasPrefix(step, "wait:") })
-}
-
-func anyServes(subjects []subject) bool {
-	for _, s := range subjects {
-		if s.serves {
-			return true
-		}
-	}
-	return false
 }
 
 func (l longDrawing) longDisturbance(s subject, m mood, most int) []string {

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -113,12 +114,7 @@ func uidText(uid string) string {
 
 func safe(s string) string { return contract.SafeText(s, maxText) }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return safe(s)
-}
+func orDash(s string) string { return safe(cmp.Or(s, "-")) }
 
 func count(n int, what string) string {
 	if n == 1 {
