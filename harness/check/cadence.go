@@ -104,7 +104,6 @@ func (f *Finding) omitted(v *Facts, node string, tried []*request, sustained int
 	}
 }
 
-// gaps are the times between requests.
 func gaps(all []*request) (out []time.Duration) {
 	for i, r := range all[1:] {
 		out = append(out, r.received.Sub(all[i].received))

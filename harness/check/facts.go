@@ -33,7 +33,6 @@ type Facts struct {
 	authors      authors // of what the system under test and others wrote
 }
 
-// plugin is one plugin instance.
 type plugin struct{ node, keyID string }
 
 func (p plugin) String() string { return p.node + "/" + p.keyID }

@@ -60,7 +60,6 @@ const MaxViolations = 20
 // maxKept bounds how many violations of one invariant a finding has. It is more than MaxViolations, because a starved machine can cause many.
 const maxKept = 100
 
-// Finding is what judging one invariant found.
 type Finding struct {
 	// Judged counts what was looked at: writes, entries, changes or spans of time, as fits the invariant.
 	Judged     int

@@ -43,7 +43,6 @@ type disturbance struct {
 	clean bool
 }
 
-// processFacts are what became of every process.
 type processFacts struct {
 	facts        *Facts
 	procs        map[process][]procChange

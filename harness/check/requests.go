@@ -37,7 +37,6 @@ type wireCondition struct {
 	Message string `json:"message"`
 }
 
-// requestFacts are the requests to API servers.
 type requestFacts struct {
 	facts      *Facts
 	all        []request

@@ -11,7 +11,6 @@ type settled struct {
 	rollups []rollups
 }
 
-// allowed is view.allowedAt.
 func (s *settled) allowed(v *Facts, now time.Time, x expectation, reports map[string]*report, graces map[string]grace) []rollups {
 	if !isSettled(scene{now: now, interval: v.interval()}, x, reports, graces) {
 		return v.truths.allowedAt(now, x, reports, graces)

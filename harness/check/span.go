@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// span is a half-open interval of time.
 type span struct{ from, to time.Time }
 
 func (s span) empty() bool                  { return !s.from.Before(s.to) }

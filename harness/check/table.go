@@ -7,7 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 )
 
-// value is what a rollup says.
 type value struct{ status, reason string }
 
 func (x value) String() string { return x.status + "/" + x.reason }

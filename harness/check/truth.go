@@ -23,7 +23,6 @@ func (t truth) equals(o truth) bool {
 	})
 }
 
-// truths are what the rollups may say.
 type truths struct {
 	facts *Facts
 	all   []truth // over time

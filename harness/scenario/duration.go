@@ -46,10 +46,8 @@ func (d *Duration) resolve(t contract.Timing) (err error) {
 	return err
 }
 
-// IsZero reports whether nothing was written.
 func (d Duration) IsZero() bool { return d.Text == "" }
 
-// D is a Duration written in Go.
 func D(text string) Duration { return Duration{Text: text} }
 
 var term = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)?\s*(I|J|R|W|A|ms|s|m)$`)

@@ -68,7 +68,6 @@ func scalarValue(p *string, s *shape) value {
 	return value{shape: s, read: func(n *yaml.Node) { *p = scalarText(n) }, get: func() any { return unlessZero(*p) }}
 }
 
-// textField is any text.
 func textField(p *string) value { return scalarValue(p, scalar(kindText)) }
 
 // formField is a text of a form, of which the rules for the whole scenario say more.
@@ -76,7 +75,6 @@ func formField(p *string, form *regexp.Regexp) value {
 	return scalarValue(p, &shape{kind: kindText, form: form})
 }
 
-// keywordField is one of a few words.
 func keywordField(p *string, keywords ...string) value {
 	v := scalarValue(p, &shape{kind: kindText, keywords: keywords})
 	v.check = func(v *validation, at place, name string) { v.keyword(at, name, *p, keywords) }
@@ -98,7 +96,6 @@ func oneNodeField(p *string) value {
 	return v
 }
 
-// intField is a whole number between bounds.
 func intField(p *int, least, most int) value {
 	return value{shape: &shape{kind: kindInt, least: least, most: most},
 		read: func(n *yaml.Node) {
@@ -149,7 +146,6 @@ func positiveField(p *Duration) value {
 	return v
 }
 
-// listField is a list of texts.
 func listField(p *[]string, s *shape) value {
 	return value{shape: s,
 		read: func(n *yaml.Node) {
@@ -187,7 +183,6 @@ func mappingField(what string, fields ...field) value {
 	}
 }
 
-// lagField is a Lag.
 func lagField(p *Lag) value {
 	return value{shape: &shape{custom: checkLag}, read: p.read,
 		get: func() any { return p.param() },

@@ -21,7 +21,6 @@ type FaultChecker interface {
 	Profiles() []string
 }
 
-// FaultProblem is one mistake in a fault.
 type FaultProblem struct{ Param, What string }
 
 // Parser reads and validates scenarios. It is safe for concurrent use.

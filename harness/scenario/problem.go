@@ -30,7 +30,6 @@ func (p Problem) String() string {
 // Problems is every mistake that was found, by file and place.
 type Problems []Problem
 
-// Error is one line per problem.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {

@@ -17,7 +17,6 @@ const (
 	VerbRestart Verb = "restart" // stop and start, or as Process.With says
 )
 
-// ProcessVerbs are the verbs of Process.
 func ProcessVerbs() []Verb {
 	return []Verb{VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart}
 }

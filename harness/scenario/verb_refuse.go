@@ -82,7 +82,6 @@ func (r *Refuse) EndedBy(b Action) bool {
 	return ok && other.Mode == history.RefuseRestore && other.requests().covers(r.requests())
 }
 
-// refusedRoles are whose requests can be refused.
 func refusedRoles() []string { return []string{history.RoleReporter, history.RoleAggregator} }
 
 // refusedVerbs are those that reporters and aggregators use.

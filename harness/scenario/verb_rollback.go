@@ -19,7 +19,6 @@ const (
 	RevisionNewest = "newest"
 )
 
-// toRevision is what Rollback.To may be.
 var toRevision = regexp.MustCompile("^(" + RevisionPrevious + "|" + RevisionNewest + "|[1-9][0-9]{0,5})$")
 
 // Rollback replaces the pod of a node, or all pods of an aggregated API server, by one of another revision: what the startup monitor of a static pod

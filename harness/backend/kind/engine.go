@@ -24,7 +24,6 @@ import (
 // ErrNoEngine says that there is no container engine to make clusters with.
 var ErrNoEngine = errors.New("no container engine answers: start one, on a bare Debian machine with: make engine")
 
-// checkEngine returns ErrNoEngine unless an engine answers.
 func checkEngine(ctx context.Context) error {
 	if _, err := docker(ctx, "version", "--format", "{{.Server.Version}}"); err != nil {
 		return fmt.Errorf("%w (%w)", ErrNoEngine, err)
@@ -167,7 +166,6 @@ func (c container) state(ctx context.Context) (string, error) {
 	return state, err
 }
 
-// diedAt is when the container ended.
 func (c container) diedAt(ctx context.Context) (time.Time, error) {
 	text, err := c.inspect(ctx, "{{.State.FinishedAt}}")
 	if err != nil {

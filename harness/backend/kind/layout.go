@@ -57,7 +57,6 @@ func (l layout) sharedLogs() []live.LogDir {
 // preflight has the sockets of plugins that an operator tries.
 func (l layout) preflight(apiServer string) string { return filepath.Join(l.dir, "p", apiServer) }
 
-// nodeLayout is the part of one node.
 type nodeLayout struct{ dir string }
 
 func (n nodeLayout) state() string   { return filepath.Join(n.dir, "state") }
@@ -89,7 +88,6 @@ func (f podFiles) sub(name string) podFiles { return podFiles{f.file(name), f.in
 // config is the folder of what the reporter reads.
 func (f podFiles) config() podFiles { return f.sub("config") }
 
-// unit is a unit of the pod.
 func (f podFiles) unit(name string) unitKey { return unitKey{f.of(name).dir, name} }
 
 // account is the folder of the reporter's service account.

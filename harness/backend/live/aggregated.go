@@ -25,7 +25,6 @@ type AggregatedAPIServer interface {
 	Encrypted() Encrypted
 }
 
-// WithAggregated is a plane that has any.
 type WithAggregated interface{ AggregatedAPIServers() []AggregatedAPIServer }
 
 func aggregatedOf(p ControlPlane) []AggregatedAPIServer {

@@ -18,7 +18,6 @@ import (
 // those that change the nodes.
 type ControlPlane interface {
 	Traits() Traits
-	// Nodes are those that are there.
 	Nodes() *Nodes
 	// KMS is the remote KMS behind all plugins.
 	KMS() *RemoteKMS
@@ -27,7 +26,6 @@ type ControlPlane interface {
 	MarkDirty(d Taint)
 	// Listen passes changes (*history.Process) and stalls (*history.Stall) of processes on to f; nil ends it.
 	Listen(f func(at time.Time, payload any))
-	// Logs are the folders with its logs.
 	Logs() []LogDir
 	// Collect writes artifacts into a folder that is there: what only this kind of plane has. It may take seconds.
 	Collect(ctx context.Context, dir string, progress func(string)) error
@@ -191,7 +189,6 @@ type Place struct {
 	Unit func(identity history.Process, command func(context.Context) (Command, error)) Unit
 }
 
-// Command is what a unit runs.
 type Command struct {
 	Program string
 	Args    []string

@@ -17,14 +17,12 @@ type Description struct {
 	Logs, ControlPlaneLogs string
 }
 
-// NodeDescription is one node.
 type NodeDescription struct {
 	Name      string
 	APIServer string // URL
 	Plugins   []PluginDescription
 }
 
-// PluginDescription is one plugin.
 type PluginDescription struct{ KeyID, Socket, Control, Journal string }
 
 // Describe writes the administrator's kubeconfig and says where everything is.

@@ -118,7 +118,6 @@ func (ps *processes) succeed(ctx context.Context, old Target, overlap time.Durat
 	return old.Stop(context.WithoutCancel(ctx))
 }
 
-// ends reports whether an action ends processes.
 func ends(a *scenario.Process) bool {
 	return a.Do == scenario.VerbStop || a.Do == scenario.VerbKill || a.Do == scenario.VerbRestart
 }

@@ -39,7 +39,6 @@ func (p HostPlugin) fileName() string {
 	return name
 }
 
-// Journal is the file of its journal.
 func (p HostPlugin) Journal() string { return JournalFile(p.Logs, p.fileName()) }
 
 // On makes the plugin's place on this machine; it does not run yet.

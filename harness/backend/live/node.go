@@ -39,8 +39,7 @@ type Node struct {
 	// Direct is a client straight to a further API server; nil: Admin is.
 	Direct *Client
 	// Alongside are the nodes of the same name of further API servers.
-	Alongside []*Node
-	// ReporterPlace is where its reporter runs.
+	Alongside     []*Node
 	ReporterPlace Place
 
 	// Containers tells what happens to the node's container, and to those of the pods of interest on it, until ctx ends; nil

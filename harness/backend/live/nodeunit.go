@@ -13,7 +13,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// nodeUnit is the processes of nodes.
 type nodeUnit struct {
 	memory *NodeStates
 	role   string

@@ -41,7 +41,6 @@ func (o operator) targets() []watch.Target {
 	return []watch.Target{{GVR: o.resource, Name: cluster}, {GVR: clusterOperators(), Name: o.clusterOperator}}
 }
 
-// streamedTargets are the targets where reporters stream.
 func (o operator) streamedTargets() []watch.Target {
 	return append(o.targets(), watch.Target{GVR: healthObjects(), Name: o.flag})
 }

@@ -39,7 +39,6 @@ var ownPrograms = []string{"kms-health-reporter", "kms-health-aggregator", "encr
 // own reports whether a name is that of one of this project's programs.
 func own(name string) bool { return slices.Contains(ownPrograms, name) }
 
-// Find is the path of a program.
 func (p *Programs) Find(ctx context.Context, name string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

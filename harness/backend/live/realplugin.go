@@ -39,7 +39,6 @@ func PluginPlaceholders() []string {
 // IsZero reports whether there is no plugin under test.
 func (p RealPlugin) IsZero() bool { return p == RealPlugin{} }
 
-// Implementation is what reports name.
 func (p RealPlugin) Implementation() history.Implementation {
 	if p.IsZero() {
 		return history.Implementation{}

@@ -18,7 +18,6 @@ const (
 // Stub is how sample-apiserver stands for an API server beside kube-apiserver, on a real control plane.
 type Stub struct{ apiservers.Stub }
 
-// StubOf is that for an API server.
 func StubOf(apiServer string) (Stub, error) {
 	s, err := apiservers.StubOf(apiServer)
 	return Stub{s}, err

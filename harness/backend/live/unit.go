@@ -16,7 +16,6 @@ type Unit interface {
 	// Pause and Resume stop and continue it as a whole; it keeps its connections.
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
-	// Status is how it is now.
 	Status() Status
 }
 

@@ -65,7 +65,6 @@ func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 	return nil
 }
 
-// link is that of a node's reporter.
 func (f *aggregatedServers) link(node string) *netfault.Link {
 	f.mu.Lock()
 	defer f.mu.Unlock()

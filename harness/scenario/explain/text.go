@@ -6,7 +6,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// text is a step as a sentence.
 func text(s scenario.Step) string {
 	switch {
 	case s.Action != nil:

@@ -24,7 +24,6 @@ type Row struct {
 	Times int
 }
 
-// Span is what an instant may be.
 type Span struct{ Earliest, Latest time.Duration }
 
 // Kind of a row.

@@ -10,7 +10,6 @@ func operatorOf(d history.Decision) Operator {
 	}
 }
 
-// numbers are those of an expression.
 func numbers[N int | uint64](all []N) []int64 {
 	out := make([]int64, 0, len(all))
 	for _, n := range all {

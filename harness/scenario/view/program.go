@@ -17,7 +17,6 @@ type Program struct {
 	time bool // UsesTime
 }
 
-// Text is the expression as written.
 func (p *Program) Text() string { return p.text }
 
 // Eval judges the expression at an instant. A lookup of something that is not there makes it false, as does any

@@ -44,7 +44,6 @@ type report struct {
 	entry contract.Entry
 }
 
-// process is the identity of a process.
 type process struct {
 	role, node, keyID string
 	instance          int
