@@ -17,8 +17,6 @@ const (
 	KMS      Type = "KMS" // version 2 of the plugin API
 )
 
-func Types() []Type { return []Type{Identity, AESCBC, AESGCM, KMS} }
-
 // Local says whether the API servers hold the key themselves.
 func (t Type) Local() bool { return t == AESCBC || t == AESGCM }
 

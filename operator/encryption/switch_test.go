@@ -67,7 +67,7 @@ func TestStages(t *testing.T) {
 func TestNothingIsEverUnreadable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := rapid.Custom(func(t *rapid.T) List {
-			kind := rapid.SampledFrom(Types()).Draw(t, "type")
+			kind := rapid.SampledFrom([]Type{Identity, AESCBC, AESGCM, KMS}).Draw(t, "type")
 			return Of(kind, rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"1", "2", "3"}), 1, 2, rapid.ID).Draw(t, "keys")...)
 		})
 		now := target.Draw(t, "before")

@@ -40,9 +40,9 @@ func TestDecodeCall(t *testing.T) {
 
 func TestDecodeOperation(t *testing.T) {
 	now := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
-	at, e, err := journal.DecodeOperation(encode(t, remotekms.Operation{Time: now, Op: "encrypt", Plugin: "cp-1/2", UID: "u", KEKID: "k", Code: "denied", Detail: "no"}))
-	if err != nil || !at.Equal(now) || *e != (history.Envelope{Hop: "remote-kms", Op: "encrypt", UID: "u", Node: "cp-1", KeyID: "2", KEKID: "k", Error: "denied: no"}) {
-		t.Fatalf("%v %+v %v", at, e, err)
+	o, e, err := journal.DecodeOperation(encode(t, remotekms.Operation{Time: now, Op: "encrypt", Plugin: "cp-1/2", UID: "u", KEKID: "k", Code: "denied", Detail: "no"}))
+	if err != nil || !o.Time.Equal(now) || *e != (history.Envelope{Hop: "remote-kms", Op: "encrypt", UID: "u", Node: "cp-1", KeyID: "2", KEKID: "k", Error: "denied: no"}) {
+		t.Fatalf("%v %+v %v", o.Time, e, err)
 	}
 	if _, e, err := journal.DecodeOperation(encode(t, remotekms.Operation{Time: now, Op: "rotate", Code: "ok"})); e != nil || err != nil {
 		t.Fatalf("rotate: %+v %v", e, err)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -13,15 +12,7 @@ import (
 // HopRemoteKMS is the hop of the envelopes of this package.
 const HopRemoteKMS = "remote-kms"
 
-// DecodeOperation reads one line of the remote KMS's journal. It gives nil for what is no envelope operation.
-func DecodeOperation(line []byte) (at time.Time, e *history.Envelope, err error) {
-	o, e, err := decodeOperation(line)
-	if e != nil {
-		at = o.Time
-	}
-	return at, e, err
-}
-
+// decodeOperation reads one line of the remote KMS's journal. Its envelope is nil for what is no envelope operation.
 func decodeOperation(line []byte) (o remotekms.Operation, e *history.Envelope, err error) {
 	if err := json.Unmarshal(line, &o); err != nil {
 		return o, nil, fmt.Errorf("journal of the remote KMS: %w", err)
