@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/internal/certtest"
+	"github.com/kmsharness/kmsharness/harness/controlplane/certtest"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
@@ -19,10 +19,13 @@ func streamFiles(t *testing.T, a *certtest.Authority) StreamOptions {
 	t.Helper()
 	dir := t.TempDir()
 	o := StreamOptions{Address: "127.0.0.1:0", Certificate: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"), ClientCA: filepath.Join(dir, "ca.crt"), Contract: string(publish.HealthReports)}
-	certificate, key := certtest.Files(t, a.Sign("aggregator", nil, contract.AggregatorServerName, time.Now().Add(time.Hour)))
+	certificate, key, err := a.Serving("aggregator", contract.AggregatorServerName)
+	if err != nil {
+		t.Fatal(err)
+	}
 	write(t, o.Certificate, certificate)
 	write(t, o.Key, key)
-	write(t, o.ClientCA, a.PEM())
+	write(t, o.ClientCA, a.Bundle())
 	return o
 }
 
@@ -82,7 +85,7 @@ func TestStreamTLS(t *testing.T) {
 	client := func(a, signer *certtest.Authority) *tls.Config {
 		c := &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: a.Pool(), ServerName: contract.AggregatorServerName}
 		if signer != nil {
-			certificate := signer.Sign(contract.ReporterIdentity("cp-1"), []string{contract.ReporterGroup}, "", time.Now().Add(time.Hour))
+			certificate := signer.Client(contract.ReporterIdentity("cp-1"), []string{contract.ReporterGroup}, time.Now().Add(time.Hour))
 			c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
 		}
 		return c

@@ -32,7 +32,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 	"github.com/kmsharness/kmsharness/contract"
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
-	"github.com/kmsharness/kmsharness/internal/certtest"
+	"github.com/kmsharness/kmsharness/harness/controlplane/certtest"
 	reporter "github.com/kmsharness/kmsharness/reporter/core"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 	"github.com/kmsharness/kmsharness/reporter/stream"
@@ -43,12 +43,8 @@ type authority struct{ *certtest.Authority }
 
 func newAuthority(t testing.TB) authority { return authority{certtest.New(t)} }
 
-func (a authority) sign(user string, groups []string, notAfter time.Time) *tls.Certificate {
-	return a.Sign(user, groups, contract.AggregatorServerName, notAfter)
-}
-
 func (a authority) reporter(node string) *tls.Certificate {
-	return a.sign(contract.ReporterIdentity(node), []string{contract.ReporterGroup}, time.Now().Add(30*time.Minute))
+	return a.Client(contract.ReporterIdentity(node), []string{contract.ReporterGroup}, time.Now().Add(30*time.Minute))
 }
 
 // client is the TLS configuration of a client; certificate may be nil.
@@ -100,7 +96,7 @@ func newReplicaOn(t testing.TB, a authority, listener net.Listener, change func(
 	r.c = &Controller{
 		Config: Config{Operator: op, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: clock.RealClock{}, Streaming: &Streaming{Form: publish.Conditions, TLS: &tls.Config{
 			MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool(), NextProtos: []string{"h2"},
-			Certificates: []tls.Certificate{*a.sign("aggregator", nil, time.Now().Add(time.Hour))}}}},
+			Certificates: []tls.Certificate{*a.Server(contract.AggregatorServerName)}}}},
 		metrics: m, trigger: &trigger{clock: clock.RealClock{}},
 	}
 	r.c.reports = &reportServer{c: r.c, applier: r}
@@ -328,13 +324,13 @@ func TestStreamsNeedAnIdentity(t *testing.T) {
 			want        codes.Code
 		}{
 			"no certificate":                   {nil, codes.Unavailable},
-			"another authority":                {newAuthority(t).sign(name, group, later), codes.Unavailable},
-			"an expired certificate":           {a.sign(name, group, time.Now().Add(-time.Minute)), codes.Unavailable},
-			"the aggregator's":                 {a.sign(contract.AggregatorIdentity, nil, later), codes.Unauthenticated},
-			"an administrator's":               {a.sign("kubernetes-admin", []string{"system:masters"}, later), codes.Unauthenticated},
-			"a reporter's name, another group": {a.sign(name, []string{"system:masters"}, later), codes.Unauthenticated},
-			"a reporter's group, another name": {a.sign("cp-1", group, later), codes.Unauthenticated},
-			"a reporter of no node":            {a.sign(contract.ReporterIdentityPrefix, group, later), codes.Unauthenticated},
+			"another authority":                {newAuthority(t).Client(name, group, later), codes.Unavailable},
+			"an expired certificate":           {a.Client(name, group, time.Now().Add(-time.Minute)), codes.Unavailable},
+			"the aggregator's":                 {a.Client(contract.AggregatorIdentity, nil, later), codes.Unauthenticated},
+			"an administrator's":               {a.Client("kubernetes-admin", []string{"system:masters"}, later), codes.Unauthenticated},
+			"a reporter's name, another group": {a.Client(name, []string{"system:masters"}, later), codes.Unauthenticated},
+			"a reporter's group, another name": {a.Client("cp-1", group, later), codes.Unauthenticated},
+			"a reporter of no node":            {a.Client(contract.ReporterIdentityPrefix, group, later), codes.Unauthenticated},
 			"a node that nobody expects":       {a.reporter("cp-9"), codes.NotFound},
 		} {
 			if got := codeOfStream(r.dial(a.client(c.certificate))); got != c.want {
@@ -362,7 +358,7 @@ func TestStreamEndsWithItsCertificate(t *testing.T) {
 	t.Run("", func(t *testing.T) {
 		a, expires := newAuthority(t), time.Now().Add(time.Hour).Truncate(time.Second)
 		r := newReplica(t, a, func(c *Controller) { c.Clock = clocktesting.NewFakeClock(expires.Add(-200 * time.Millisecond)) }).lead(true)
-		s := r.dial(a.client(a.sign(contract.ReporterIdentity("cp-1"), []string{contract.ReporterGroup}, expires)))
+		s := r.dial(a.client(a.Client(contract.ReporterIdentity("cp-1"), []string{contract.ReporterGroup}, expires)))
 		if _, err := s.Recv(); err != nil {
 			t.Fatalf("before it expires: %v", err)
 		}

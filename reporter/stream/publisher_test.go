@@ -19,7 +19,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
-	"github.com/kmsharness/kmsharness/internal/certtest"
+	"github.com/kmsharness/kmsharness/harness/controlplane/certtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,7 +39,7 @@ type aggregator struct {
 func newAggregator(t *testing.T) *aggregator {
 	t.Helper()
 	authority := certtest.New(t)
-	certificate := authority.Sign("aggregator", nil, contract.AggregatorServerName, time.Now().Add(time.Hour))
+	certificate := authority.Server(contract.AggregatorServerName)
 	a := &aggregator{end: make(chan struct{}), streams: make(chan int, 16), tls: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: authority.Pool(), ServerName: contract.AggregatorServerName}}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
