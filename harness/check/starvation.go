@@ -13,8 +13,8 @@ import (
 //  2. The machine was starved for longer than the tolerance of the bounds within reach before it.
 //  3. Where the violation has a last allowed instant (Violation.To), it is not later than that by more than the starvation and one tick.
 //
-// Nothing is judged by longer bounds: the run is repeated alone. A subject cannot excuse itself: what its own processes waited does not count, whoever
-// recorded it. harness/starvation says what is measured and why that is enough.
+// Nothing is judged by longer bounds: the run is repeated alone. A subject cannot excuse itself: what its own processes waited does not count, even where it is
+// recorded. harness/starvation says what is measured and why that is enough.
 
 // TimedPart is how much of what an invariant judges is a matter of time.
 type TimedPart int
