@@ -42,7 +42,7 @@ func (f file) one(t test) (err error) {
 	defer func() { err = errors.Join(err, suite.Close()) }()
 	p := parser.NewParser(parser.Options{})
 	manager := rules.NewManager(&rules.ManagerOptions{
-		QueryFunc: rules.EngineQueryFunc(suite.QueryEngine(), suite.Storage()), Appendable: suite.Storage(), Context: context.Background(),
+		QueryFunc: rules.EngineQueryFunc(suite.QueryEngine(), suite.Storage()), AppendableV2: suite.Storage(), Context: context.Background(),
 		NotifyFunc: func(context.Context, string, ...*rules.Alert) {}, Logger: slog.New(slog.DiscardHandler), Parser: p, GroupLoader: loader{p},
 	})
 	groups, errs := manager.LoadGroups(time.Duration(f.EvaluationInterval), labels.EmptyLabels(), "", nil, false, f.RuleFiles...)
