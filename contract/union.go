@@ -9,35 +9,21 @@ import (
 )
 
 // Union is how the conditions of an operator's CR are united into those of its ClusterOperator. The zero value is this project's rule without
-// inertia; the contract documents the difference from library-go's status controller.
+// inertia: an Unknown condition outweighs good ones and yields to bad ones.
 type Union struct {
 	// Inertia of the conditions that are united into Degraded. Available and Progressing have none.
 	Inertia Inertia `json:"inertia,omitzero"`
-	// UnknownStatus is one of UnknownRules; empty: UnknownYields.
-	UnknownStatus string `json:"unknownStatus,omitempty"`
+	// UnknownIsBad: an Unknown condition is one of the bad ones, as in library-go. The union names it with them, and is Unknown if all of them are.
+	// One condition whose inertia is over is enough to report all of them. The aggregator does not unite so.
+	UnknownIsBad bool `json:"unknownIsBad,omitempty"`
 	// Leave: the status controller of another program writes the ClusterOperator, and the aggregator does not. Two writers would fight.
 	Leave bool `json:"leave,omitempty"`
 }
 
-// Rules for a condition whose status is neither good nor bad.
-const (
-	// UnknownYields: an Unknown condition outweighs good ones and yields to bad ones. This project's rule.
-	UnknownYields = "yields"
-	// UnknownIsBad: an Unknown condition is one of the bad ones, as in library-go. The union names it with them, and is Unknown if all of them are.
-	// One condition whose inertia is over is enough to report all of them.
-	UnknownIsBad = "is-bad"
-)
-
-// UnknownRules are the values of Union.UnknownStatus, the default first.
-func UnknownRules() []string { return []string{UnknownYields, UnknownIsBad} }
-
 // Equal reports whether two unions are the same rule.
 func (u Union) Equal(o Union) bool {
-	return u.Leave == o.Leave && u.UnknownIsBad() == o.UnknownIsBad() && u.Inertia.All == o.Inertia.All && maps.Equal(u.Inertia.Types, o.Inertia.Types)
+	return u.Leave == o.Leave && u.UnknownIsBad == o.UnknownIsBad && u.Inertia.All == o.Inertia.All && maps.Equal(u.Inertia.Types, o.Inertia.Types)
 }
-
-// UnknownIsBad reports whether the rule is library-go's.
-func (u Union) UnknownIsBad() bool { return u.UnknownStatus == UnknownIsBad }
 
 // Inertia is how long a condition has to be other than good, by its lastTransitionTime, before the ClusterOperator shows that.
 type Inertia struct {

@@ -186,7 +186,7 @@ func (b *bench) StartPlugins(ctx context.Context, node string, plugins []revisio
 		if old := n.plugins[p.KeyID]; old != nil {
 			old.stop()
 		}
-		r, err := b.plugin(ctx, node, revision.ByKey.Socket(filepath.Join(b.dir, node), p), strconv.FormatUint(p.KeyID, 10), p.Config)
+		r, err := b.plugin(ctx, node, revision.Socket(filepath.Join(b.dir, node), p.KeyID), strconv.FormatUint(p.KeyID, 10), p.Config)
 		if err != nil {
 			return err
 		}

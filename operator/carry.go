@@ -58,7 +58,7 @@ func (o *Operator) write(ctx context.Context, s exchange.Seen, a core.Action) er
 }
 
 func (o *Operator) clerk() exchange.Clerk {
-	return exchange.Clerk{Component: o.Component, Scheme: o.Core.Scheme, Encrypted: o.Encrypted, Random: o.Random}
+	return exchange.Clerk{Component: o.Component, Encrypted: o.Encrypted, Random: o.Random}
 }
 
 func (o *Operator) send(ctx context.Context, r exchange.Request) (err error) {

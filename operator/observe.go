@@ -33,7 +33,7 @@ func (o *Operator) observe(ctx context.Context) (exchange.Seen, error) {
 		return exchange.Seen{}, fmt.Errorf("ask the nodes: %w", err)
 	}
 	if cr := single(o.sources.operator); cr != nil {
-		o.failing.Add(&s, o.Core.Scheme, exchange.Reports(cr, o.Kind))
+		o.failing.Add(&s, exchange.Reports(cr, o.Kind))
 	}
 	s.Credentials = o.contents()
 	s.Wanted = exchange.Wanted(single(o.sources.config), o.Config, s.Credentials)

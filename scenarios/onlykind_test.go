@@ -29,9 +29,6 @@ var nightly = map[string]string{
 // mechanisms are what a scenario needs of a real cluster that no other backend has: its actions say so.
 func mechanisms(s *scenario.Scenario) []string {
 	found := map[string]bool{}
-	if s.Topology.DNS {
-		return nil // not on kind
-	}
 	if s.Topology.Connectivity == history.ConnectStream {
 		return []string{"streams"} // the other mechanisms are judged with them in the night
 	}

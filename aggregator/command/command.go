@@ -142,7 +142,7 @@ func (o Options) config(log *slog.Logger, registry prometheus.Registerer) (contr
 		REST: rest, Operator: operator, Interval: o.Interval, Log: log, Registry: registry,
 		Expected:     controller.Expected{NodeSelector: o.NodeSelector, PodSelector: o.PodSelector, PodNamespace: o.PodNamespace, PodNodeLabel: o.PodNodeLabel},
 		AlwaysActive: o.KMSActive == kmsAlways,
-		Union:        contract.Union{Inertia: inertia, UnknownStatus: o.UnknownStatus, Leave: o.ClusterOperator == operatorLeave},
+		Union:        contract.Union{Inertia: inertia, Leave: o.ClusterOperator == operatorLeave},
 		Election:     o.election(),
 		Streaming:    streaming,
 	}, nil

@@ -50,7 +50,6 @@ func TestMistakes(t *testing.T) {
 		"log format":         {[]string{"--log-format=xml"}, []string{`--log-format "xml"`}},
 		"inertia":            {[]string{"--degraded-inertia=2m,soon"}, []string{`--degraded-inertia: inertia "soon": expected a duration`}},
 		"inertia of a type":  {[]string{"--degraded-inertia=2m", "--degraded-inertia=XAvailable=2m"}, []string{`--degraded-inertia: inertia "XAvailable=2m": expected a condition type that ends in Degraded`}},
-		"unknown status":     {[]string{"--unknown-status=bad"}, []string{`--unknown-status "bad": expected yields or is-bad`}},
 		"metrics address":    {[]string{"--metrics-address=9798"}, []string{"--metrics-address"}},
 		"lease times":        {[]string{"--leader-elect", "--leader-elect-lease-duration=5s"}, []string{"--leader-elect-renew-deadline 10s: must be less"}},
 		"retry period":       {[]string{"--leader-elect", "--leader-elect-retry-period=10s"}, []string{"--leader-elect-renew-deadline 10s: must be more than 12s"}},
@@ -86,9 +85,8 @@ func TestUnionFlags(t *testing.T) {
 		want contract.Union
 	}{
 		{nil, contract.Union{}},
-		{[]string{"--degraded-inertia", "2m,XDegraded=0s", "--degraded-inertia=YDegraded=10m", "--unknown-status=is-bad"}, contract.Union{
-			Inertia:       contract.Inertia{All: 2 * time.Minute, Types: map[string]time.Duration{"XDegraded": 0, "YDegraded": 10 * time.Minute}},
-			UnknownStatus: contract.UnknownIsBad,
+		{[]string{"--degraded-inertia", "2m,XDegraded=0s", "--degraded-inertia=YDegraded=10m"}, contract.Union{
+			Inertia: contract.Inertia{All: 2 * time.Minute, Types: map[string]time.Duration{"XDegraded": 0, "YDegraded": 10 * time.Minute}},
 		}},
 	} {
 		if err := f.Parse(c.args); err != nil || len(o.Validate()) > 0 {

@@ -11,16 +11,15 @@ import (
 )
 
 type Options struct {
-	Kubeconfig    string
-	Operator      string
-	Interval      time.Duration
-	NodeSelector  string
-	PodSelector   string
-	PodNamespace  string
-	PodNodeLabel  string
-	KMSActive     string
-	Inertia       []string
-	UnknownStatus string
+	Kubeconfig   string
+	Operator     string
+	Interval     time.Duration
+	NodeSelector string
+	PodSelector  string
+	PodNamespace string
+	PodNodeLabel string
+	KMSActive    string
+	Inertia      []string
 	// ClusterOperator is unite or leave.
 	ClusterOperator string
 	MetricsAddress  string
@@ -58,7 +57,6 @@ func Defaults() Options {
 		Interval:        contract.DefaultTiming().Interval,
 		NodeSelector:    "node-role.kubernetes.io/control-plane",
 		KMSActive:       kmsAuto,
-		UnknownStatus:   contract.UnknownRules()[0],
 		ClusterOperator: operatorUnite,
 		MetricsAddress:  "127.0.0.1:9798",
 		LogFormat:       logJSON,
@@ -78,7 +76,6 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.PodNodeLabel, "pod-node-label", o.PodNodeLabel, "label of those pods that names the node that they report for; empty: the node that they run on")
 	f.StringVar(&o.KMSActive, "kms-active", o.KMSActive, "auto: as apiservers.config.openshift.io/cluster says; always: do not look there")
 	f.StringSliceVar(&o.Inertia, "degraded-inertia", o.Inertia, "how long a condition must be True or Unknown before the ClusterOperator's Degraded shows it: a duration, and TYPE=DURATION for single types, such as 2m,NodeControllerDegraded=10m (default none)")
-	f.StringVar(&o.UnknownStatus, "unknown-status", o.UnknownStatus, "yields: a condition that is Unknown yields to bad ones in the ClusterOperator; is-bad: it is one of the bad ones, as in library-go")
 	f.StringVar(&o.ClusterOperator, "cluster-operator", o.ClusterOperator, "unite: write the union of the conditions to the ClusterOperator; leave: the status controller of another program does")
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "host:port of /metrics, /healthz and /readyz; empty for none")
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -30,7 +29,6 @@ func (o Options) Validate() []error {
 	c.that(o.KMSActive == kmsAuto || o.KMSActive == kmsAlways, "--kms-active %q: expected auto or always", o.KMSActive)
 	_, err = contract.ParseInertia(o.Inertia)
 	c.noError("--degraded-inertia", err)
-	c.that(slices.Contains(contract.UnknownRules(), o.UnknownStatus), "--unknown-status %q: expected %s", o.UnknownStatus, strings.Join(contract.UnknownRules(), " or "))
 	c.that(o.ClusterOperator == operatorUnite || o.ClusterOperator == operatorLeave, "--cluster-operator %q: expected unite or leave", o.ClusterOperator)
 	c.that(o.LogFormat == logJSON || o.LogFormat == logText, "--log-format %q: expected json or text", o.LogFormat)
 	if o.MetricsAddress != "" {

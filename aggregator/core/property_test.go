@@ -33,7 +33,7 @@ func drawWorld(t *rapid.T, tb testing.TB) *world {
 
 func drawUnion(t *rapid.T) contract.Union {
 	inertia := rapid.SampledFrom([]time.Duration{0, 0, time.Second, 45 * time.Second, 2 * time.Minute}).Draw(t, "inertia")
-	return contract.Union{Inertia: contract.Inertia{All: inertia}, UnknownStatus: rapid.SampledFrom(contract.UnknownRules()).Draw(t, "unknown status")}
+	return contract.Union{Inertia: contract.Inertia{All: inertia}}
 }
 
 func drawReport(t *rapid.T, w *world, node string) {

@@ -41,10 +41,9 @@ func union(sources []Condition, rule contract.Union, now time.Time) (united []Co
 
 // unite is one condition of the ClusterOperator. A source that is not good decides nothing before its inertia is over. Of those that
 // decide, the worst status wins, then Unknown. The sources with the winning status are named in reason and message, as
-// library-go's status syncer names them. Where Unknown is bad, one source that decides makes every source decide that is not good,
-// and all of them are named.
+// library-go's status syncer names them.
 func (s suffix) unite(sources []Condition, rule contract.Union, now time.Time) (out Condition, expires time.Time) {
-	var all, notGood, deciding []Condition
+	var all, deciding []Condition
 	for _, c := range sources {
 		if !strings.HasSuffix(c.Type, s.name) {
 			continue
@@ -53,7 +52,6 @@ func (s suffix) unite(sources []Condition, rule contract.Union, now time.Time) (
 		if all = append(all, c); c.Status == s.good {
 			continue
 		}
-		notGood = append(notGood, c)
 		if at := s.expires(c, rule.Inertia); now.Before(at) {
 			expires = sooner(expires, at)
 		} else {
@@ -67,16 +65,11 @@ func (s suffix) unite(sources []Condition, rule contract.Union, now time.Time) (
 		}
 		return out, expires
 	}
-	if rule.UnknownIsBad() {
-		deciding = notGood
-	}
 	out.Status = Unknown
 	if slices.ContainsFunc(deciding, func(c Condition) bool { return c.Status == s.worst }) {
 		out.Status = s.worst
 	}
-	if !rule.UnknownIsBad() {
-		deciding = slices.DeleteFunc(deciding, func(c Condition) bool { return c.Status != out.Status })
-	}
+	deciding = slices.DeleteFunc(deciding, func(c Condition) bool { return c.Status != out.Status })
 	out.Reason, out.Message = s.reason(deciding), sourceLines(deciding)
 	return out, expires
 }

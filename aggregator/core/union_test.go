@@ -63,35 +63,27 @@ func TestUnionWithInertia(t *testing.T) {
 	twoMinutes := contract.Inertia{All: 2 * time.Minute, Types: map[string]time.Duration{"SlowDegraded": 10 * time.Minute, "FastDegraded": 0}}
 	for name, c := range map[string]struct {
 		sources []Condition
-		unknown string
 		kind    string
 		want    string
 		lines   string
 		expires time.Duration // after noon; 0: never
 	}{
-		"young":                       {[]Condition{a("XDegraded", True, ago)}, "", "Degraded", "False/AsExpected", "XDegraded", ago + instant},
-		"at the bound":                {[]Condition{a("XDegraded", True, 2*ago)}, "", "Degraded", "False/AsExpected", "XDegraded", instant},
-		"past the bound":              {[]Condition{a("XDegraded", True, 2*ago+instant)}, "", "Degraded", "True/X_R", "XDegraded", 0},
-		"no transition time":          {[]Condition{{Type: "XDegraded", Status: True, Reason: "R", Message: "m-XDegraded"}}, "", "Degraded", "True/X_R", "XDegraded", 0},
-		"good for a moment":           {[]Condition{a("XDegraded", False, 0)}, "", "Degraded", "False/AsExpected", "XDegraded", 0},
-		"unavailable at once":         {[]Condition{a("XAvailable", False, 0)}, "", "Available", "False/X_R", "XAvailable", 0},
-		"progressing at once":         {[]Condition{a("XProgressing", True, 0)}, "", "Progressing", "True/X_R", "XProgressing", 0},
-		"a type of its own":           {[]Condition{a("SlowDegraded", True, 9*ago)}, "", "Degraded", "False/AsExpected", "SlowDegraded", ago + instant},
-		"a type without":              {[]Condition{a("FastDegraded", True, 0)}, "", "Degraded", "True/Fast_R", "FastDegraded", 0},
-		"young Unknown":               {[]Condition{a("XDegraded", Unknown, ago)}, "", "Degraded", "False/AsExpected", "XDegraded", ago + instant},
-		"old Unknown":                 {[]Condition{a("XDegraded", Unknown, 3*ago)}, "", "Degraded", "Unknown/X_R", "XDegraded", 0},
-		"one old, one young":          {[]Condition{a("XDegraded", True, 3*ago), a("YDegraded", True, 0)}, "", "Degraded", "True/X_R", "XDegraded", 2*ago + instant},
-		"old Unknown, young bad":      {[]Condition{a("XDegraded", Unknown, 3*ago), a("YDegraded", True, 0)}, "", "Degraded", "Unknown/X_R", "XDegraded", 2*ago + instant},
-		"Unknown yields":              {[]Condition{a("XDegraded", Unknown, 3*ago), a("YDegraded", True, 3*ago)}, "", "Degraded", "True/Y_R", "YDegraded", 0},
-		"is-bad: young":               {[]Condition{a("XDegraded", True, 0), a("YDegraded", Unknown, ago)}, contract.UnknownIsBad, "Degraded", "False/AsExpected", "XDegraded YDegraded", ago + instant},
-		"is-bad: Unknown alone":       {[]Condition{a("XDegraded", Unknown, 3*ago), a("YDegraded", False, 0)}, contract.UnknownIsBad, "Degraded", "Unknown/X_R", "XDegraded", 0},
-		"is-bad: old Unknown first":   {[]Condition{a("XDegraded", Unknown, 3*ago), a("YDegraded", True, 0)}, contract.UnknownIsBad, "Degraded", "True/X_R::Y_R", "XDegraded YDegraded", 2*ago + instant},
-		"is-bad: old bad first":       {[]Condition{a("XDegraded", True, 3*ago), a("YDegraded", Unknown, 0)}, contract.UnknownIsBad, "Degraded", "True/X_R::Y_R", "XDegraded YDegraded", 2*ago + instant},
-		"is-bad: of all suffixes":     {[]Condition{a("XAvailable", False, 0), a("YAvailable", Unknown, 0)}, contract.UnknownIsBad, "Available", "False/X_R::Y_R", "XAvailable YAvailable", 0},
-		"is-bad: report left out":     {[]Condition{a(contract.ConditionType("evilDegraded"), True, 3*ago)}, contract.UnknownIsBad, "Degraded", "False/AsExpected", "", 0},
-		"is-bad: the others are good": {[]Condition{a("XDegraded", False, 0), a("YDegraded", False, 0)}, contract.UnknownIsBad, "Degraded", "False/AsExpected", "XDegraded YDegraded", 0},
+		"young":                  {[]Condition{a("XDegraded", True, ago)}, "Degraded", "False/AsExpected", "XDegraded", ago + instant},
+		"at the bound":           {[]Condition{a("XDegraded", True, 2*ago)}, "Degraded", "False/AsExpected", "XDegraded", instant},
+		"past the bound":         {[]Condition{a("XDegraded", True, 2*ago+instant)}, "Degraded", "True/X_R", "XDegraded", 0},
+		"no transition time":     {[]Condition{{Type: "XDegraded", Status: True, Reason: "R", Message: "m-XDegraded"}}, "Degraded", "True/X_R", "XDegraded", 0},
+		"good for a moment":      {[]Condition{a("XDegraded", False, 0)}, "Degraded", "False/AsExpected", "XDegraded", 0},
+		"unavailable at once":    {[]Condition{a("XAvailable", False, 0)}, "Available", "False/X_R", "XAvailable", 0},
+		"progressing at once":    {[]Condition{a("XProgressing", True, 0)}, "Progressing", "True/X_R", "XProgressing", 0},
+		"a type of its own":      {[]Condition{a("SlowDegraded", True, 9*ago)}, "Degraded", "False/AsExpected", "SlowDegraded", ago + instant},
+		"a type without":         {[]Condition{a("FastDegraded", True, 0)}, "Degraded", "True/Fast_R", "FastDegraded", 0},
+		"young Unknown":          {[]Condition{a("XDegraded", Unknown, ago)}, "Degraded", "False/AsExpected", "XDegraded", ago + instant},
+		"old Unknown":            {[]Condition{a("XDegraded", Unknown, 3*ago)}, "Degraded", "Unknown/X_R", "XDegraded", 0},
+		"one old, one young":     {[]Condition{a("XDegraded", True, 3*ago), a("YDegraded", True, 0)}, "Degraded", "True/X_R", "XDegraded", 2*ago + instant},
+		"old Unknown, young bad": {[]Condition{a("XDegraded", Unknown, 3*ago), a("YDegraded", True, 0)}, "Degraded", "Unknown/X_R", "XDegraded", 2*ago + instant},
+		"Unknown yields":         {[]Condition{a("XDegraded", Unknown, 3*ago), a("YDegraded", True, 3*ago)}, "Degraded", "True/Y_R", "YDegraded", 0},
 	} {
-		united, expires := union(c.sources, contract.Union{Inertia: twoMinutes, UnknownStatus: c.unknown}, noon())
+		united, expires := union(c.sources, contract.Union{Inertia: twoMinutes}, noon())
 		got, _ := find(united, c.kind)
 		lines := "All is well"
 		if c.lines != "" {

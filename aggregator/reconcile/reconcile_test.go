@@ -153,7 +153,7 @@ func TestUnionIsOfWhatIsLeft(t *testing.T) {
 
 // What a Reconciler decides from has the rule of the union.
 func TestInputHasTheUnion(t *testing.T) {
-	rule := contract.Union{Inertia: contract.Inertia{All: 2 * time.Minute}, UnknownStatus: contract.UnknownIsBad}
+	rule := contract.Union{Inertia: contract.Inertia{All: 2 * time.Minute}}
 	var in core.Input
 	r := New(Config{Operator: core.Operators()[0], Interval: time.Second, Union: rule, Latest: func() State { return State{CR: object()} },
 		Decided: func(got core.Input, _ core.Decision) { in = got }})

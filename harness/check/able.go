@@ -57,9 +57,8 @@ func (ab *ability) writing(node string) spans {
 // reaching is when the reporter of node ran, and reached an API server that could serve it.
 func (ab *ability) reaching(node string) spans {
 	ran := ab.facts.processes.in(process{role: history.RoleReporter, node: node}, procUp)
-	named := history.ThroughLoadBalancer(ab.facts.run.Connectivity) // on loopback localhost needs no resolver
 	linked := ran.and(ab.facts.network.fineBut(func(l linkChange) bool {
-		return l.from == history.RoleReporter && (l.node == node || l.node == "") && (named || l.to != history.DNS)
+		return l.from == history.RoleReporter && (l.node == node || l.node == "")
 	}, ab.facts.network.inTime))
 	switch ab.facts.run.Connectivity {
 	case history.ConnectService:

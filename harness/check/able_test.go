@@ -64,33 +64,3 @@ func TestGlitchBreaksWhatIsUnderWay(t *testing.T) {
 		}
 	}
 }
-
-// Without DNS a reporter that knows the load balancer by a name is not judged, one on loopback is: localhost needs no resolver.
-func TestDNSExcusesReportersThatNeedIt(t *testing.T) {
-	for _, c := range []struct {
-		connectivity, state string
-		judged              bool
-	}{
-		{history.ConnectService, history.LinkCut, false}, {history.ConnectService, history.LinkServFail, false},
-		{history.ConnectService, history.LinkNXDomain, false}, {history.ConnectService, history.LinkStale, false},
-		{history.ConnectLoopback, history.LinkCut, true}, {history.ConnectLoopback, history.LinkNXDomain, true},
-	} {
-		w := newWorld(1, "1")
-		w.run.Connectivity = c.connectivity
-		dns := func(state string) func(*world) {
-			return func(w *world) {
-				w.record("backend", &history.Link{From: history.RoleReporter, To: history.DNS, Node: "cp-1", State: state})
-			}
-		}
-		w.at(10*time.Second, dns(c.state)).at(40*time.Second, dns(history.LinkOK))
-		w.boot()
-		v := newFacts(w.finish(50 * time.Second))
-		middle := span{v.complete.from.Add(35 * time.Second), v.complete.from.Add(36 * time.Second)}
-		if judged := v.able.reporter("cp-1").covers(middle); judged != c.judged {
-			t.Errorf("%s, DNS %s: the reporter is judged %v, expected %v", c.connectivity, c.state, judged, c.judged)
-		}
-		if held := heldBack(v, "cp-1"); len(held) > 0 {
-			t.Errorf("%s, DNS %s: writes may be late in %v, expected that no query holds one back", c.connectivity, c.state, held)
-		}
-	}
-}

@@ -249,16 +249,6 @@ func toldAll(providers ...string) several {
 	return all
 }
 
-// hashed has the plugin of a provider go by the name of the one that pluginStopped ends.
-func hashed(provider string, all several) several {
-	for _, one := range all {
-		if e, is := one.(*history.Encryption); is {
-			e.Plugins = map[string]string{provider: pluginStopped().KeyID}
-		}
-	}
-	return all
-}
-
 func moved(to string) *history.Encryption { return configured("", "migrated", to) }
 
 func under(providers ...string) *history.StorageInventory {
@@ -625,7 +615,6 @@ func knownBad() []known {
 		{"a plugin ends while its API server needs it", "SWITCH-ORDER", "", switching(toldAll("identity", "kms-9"), pluginStopped())},
 		{"a plugin ends before its reporter", "SWITCH-ORDER", "", switching(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped())},
 		{"an operator ends a plugin while its API server needs it", "SWITCH-ORDER", "", operated(extra(toldAll("identity", "kms-9"), pluginStopped()))},
-		{"an operator ends a plugin, named by a hash, while its API server needs it", "SWITCH-ORDER", "", operated(extra(hashed("kms-2", toldAll("identity", "kms-2")), pluginStopped()))},
 		{"a pod is made anew without a plugin that its API server needs", "SWITCH-ORDER", "", operated(extra(toldAll("identity", "kms-9"), rolled(pluginStopped())))},
 		{"an operator ends a plugin before its reporter", "SWITCH-ORDER", "", operated(extra(expecting("1", "9"), toldAll("identity"), expecting("1"), pluginStopped()))},
 		{"nodes agree on a kekID that none reports", convergedID, "", deciding(nil, noted("kek-2", ""))},

@@ -144,7 +144,7 @@ func heldBack(v *Facts, node string) spans {
 		}
 	}
 	holds := func(l linkChange) bool {
-		return l.to != history.DNS && l.state != history.LinkReset && l.state != history.LinkStale && l.state != history.LinkSlowHandshake && (streams || l.from != history.RoleAggregator)
+		return l.state != history.LinkReset && l.state != history.LinkStale && l.state != history.LinkSlowHandshake && (streams || l.from != history.RoleAggregator)
 	}
 	return flowing.and(v.network.fine(holds).not(v.complete).not(wide)).not(wide)
 }

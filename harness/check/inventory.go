@@ -17,15 +17,14 @@ type keepers struct {
 	first      map[string]bool     // nodes that were there from the beginning, and still are; nil before it
 	configured map[string][]string // by node, the writer first
 	loaded     map[string][]string
-	left       map[string]bool   // providers that have written since every object was written anew
-	migrated   string            // the provider of that; empty if another has written since
-	plugins    map[string]string // keyIDs of plugins by provider, where its name does not say it
-	ends       []string          // nodes on which the operator is about to end plugins for good
-	keys       map[string]bool   // that an operator has; nil: it has not said, or there is none
+	left       map[string]bool // providers that have written since every object was written anew
+	migrated   string          // the provider of that; empty if another has written since
+	ends       []string        // nodes on which the operator is about to end plugins for good
+	keys       map[string]bool // that an operator has; nil: it has not said, or there is none
 }
 
 func newKeepers() *keepers {
-	return &keepers{expected: map[string]bool{}, configured: map[string][]string{}, loaded: map[string][]string{}, left: map[string]bool{}, plugins: map[string]string{}}
+	return &keepers{expected: map[string]bool{}, configured: map[string][]string{}, loaded: map[string][]string{}, left: map[string]bool{}}
 }
 
 // apply follows an event.
@@ -71,7 +70,6 @@ func (k *keepers) encryption(x *history.Encryption) {
 	if len(x.Providers) == 0 {
 		return
 	}
-	maps.Copy(k.plugins, x.Plugins)
 	writer := x.Providers[0]
 	switch x.State {
 	case history.EncryptionConfigured:
@@ -87,12 +85,9 @@ func (k *keepers) encryption(x *history.Encryption) {
 }
 
 // pluginOf is the keyID that the plugin of a provider goes by; empty for a provider without one.
-func (k *keepers) pluginOf(provider string) string {
-	if keyID, named := k.plugins[provider]; named {
-		return keyID
-	}
-	keyID, _ := strings.CutPrefix(provider, "kms-")
-	if keyID == provider {
+func pluginOf(provider string) string {
+	keyID, ok := strings.CutPrefix(provider, "kms-")
+	if !ok {
 		return ""
 	}
 	return keyID

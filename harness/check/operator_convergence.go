@@ -36,7 +36,7 @@ func judgeOperatorConvergence(v *Facts) (f Finding) {
 		if d.Key != before.Key {
 			before = history.Decision{Key: d.Key}
 		}
-		keyID := k.pluginOf("kms-" + strconv.FormatUint(d.Key, 10))
+		keyID := strconv.FormatUint(d.Key, 10)
 		if d.ConvergedKEK != "" && d.ConvergedKEK != before.ConvergedKEK {
 			v.judgeAgreed(&f, e, keyID, d.ConvergedKEK, Violation{Seen: "the operator notes that all nodes agree on kekID " + quoted(d.ConvergedKEK)})
 		}

@@ -112,7 +112,7 @@ func (k *keepers) judgeStopped(v *Facts, f *Finding, e *history.Event) {
 		at.timed, at.From, at.To = true, e.At, e.At.Add(v.interval()+v.tolerance())
 	}
 	needs := k.has(v, p.Node, e.At)
-	if slices.ContainsFunc(needs, func(provider string) bool { return k.pluginOf(provider) == p.KeyID }) {
+	if slices.ContainsFunc(needs, func(provider string) bool { return pluginOf(provider) == p.KeyID }) {
 		at.Seen, at.Allowed = "the plugin was stopped", "after the API server of its node has loaded a configuration without it; it has "+strings.Join(needs, ", ")
 		f.Violate(at)
 		return
@@ -131,7 +131,7 @@ func (k *keepers) judgeRevised(v *Facts, f *Finding, e *history.Event) {
 	}
 	f.JudgedAt(e.At, e.At)
 	for _, provider := range k.configured[node] {
-		keyID := k.pluginOf(provider)
+		keyID := pluginOf(provider)
 		if keyID != "" && !v.processes.up(process{role: history.RolePlugin, node: node, keyID: keyID}, e.At) {
 			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: node, KeyID: keyID, Seen: fmt.Sprintf("revision %d of the pod has no plugin that runs for %s", e.Container.Revision, provider),
 				Allowed: "a plugin for every provider of its API server's configuration"})

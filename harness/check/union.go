@@ -236,7 +236,7 @@ func uniteAt(v *Facts, suffix string, conditions map[string]source, at time.Time
 	if len(by) == 0 {
 		return united{status: good}
 	}
-	if v.run.Union.UnknownIsBad() {
+	if v.run.Union.UnknownIsBad {
 		if slices.ContainsFunc(notGood, func(t string) bool { return conditions[t].status == bad }) {
 			return united{status: bad, sources: notGood}
 		}

@@ -66,7 +66,7 @@ func changed(cr []history.Condition, word string, now time.Time) []history.Condi
 func TestUnionWithInertia(t *testing.T) {
 	held := contract.Union{Inertia: contract.Inertia{All: 2 * time.Minute, Types: map[string]time.Duration{"SlowDegraded": 10 * time.Minute}}}
 	joined := held
-	joined.UnknownStatus = contract.UnknownIsBad
+	joined.UnknownIsBad = true
 	const own = "KMSPlugins"
 	for name, c := range map[string]struct {
 		rule  contract.Union

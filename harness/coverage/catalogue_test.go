@@ -4,12 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/result"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -35,9 +33,6 @@ func TestCatalogueIsDocumented(t *testing.T) {
 		if t := e.Scenario.Topology; e.Status == result.NotSupported && (t.ByOperator() || len(t.Aggregated()) > 0) {
 			continue // an operator acts on real control planes, and the simulation has one kind of API server
 		}
-		if e.Status == result.NotSupported && slices.ContainsFunc(e.Scenario.Actions(), floods) {
-			continue // priority and fairness of real API servers
-		}
 		if e.Status != result.Passed {
 			t.Errorf("%s: %s on the simulator", e.Scenario.Name, e.Status)
 		}
@@ -55,9 +50,4 @@ func TestCatalogueIsDocumented(t *testing.T) {
 	if published, err := os.ReadFile(file); err != nil || string(published) != text {
 		t.Errorf("%s is not what the scenario files say (%v): run UPDATE=1 go test ./harness/coverage", file, err)
 	}
-}
-
-func floods(a scenario.Action) bool {
-	attempt, ok := a.(*scenario.Attempt)
-	return ok && !attempt.Flood.IsZero()
 }

@@ -16,9 +16,6 @@ type Encryption struct {
 	State string `json:"state"`
 	// Providers by name (identity, kms-1, aescbc-2): the first writes, all of them read.
 	Providers []string `json:"providers"`
-	// Plugins are the keyIDs that the plugins of providers go by, where the provider's name does not say it: kms-2 with a socket that is
-	// named by the hash of a configuration.
-	Plugins map[string]string `json:"plugins,omitempty"`
 }
 
 // StorageInventory is how all objects of the encrypted resources lie in etcd, read past every API server.

@@ -214,14 +214,8 @@ const (
 	LinkThrottled     = "throttled"      // bandwidth is limited
 	LinkLossy         = "lossy"          // some segments are lost and repeated
 	LinkSlowHandshake = "slow-handshake" // new connections take long to be established
-	LinkStale         = "stale"          // from the load balancer: its list of API servers is no longer updated; to DNS: answers have an old address
-
-	LinkServFail = "servfail" // to DNS: each query is answered with SERVFAIL
-	LinkNXDomain = "nxdomain" // to DNS: each query is answered with NXDOMAIN
+	LinkStale         = "stale"          // from the load balancer: its list of API servers is no longer updated
 )
-
-// DNS is what reporters that know the load balancer by a name ask for its address: the To of a link from RoleReporter.
-const DNS = "dns"
 
 // Network is what a node loses when it is cut off: the To of a link from RoleNode. A node that is cut off has lost its links from
 // the load balancer, its reporter's link to the load balancer, and, where it cannot be without its peers, its link to etcd. These
@@ -231,7 +225,7 @@ const Network = "network"
 // Link is a change of state of a network link.
 type Link struct {
 	From  string        `json:"from"` // client, reporter, aggregator, load-balancer, apiserver
-	To    string        `json:"to"`   // load-balancer, apiserver, etcd, dns
+	To    string        `json:"to"`   // load-balancer, apiserver, etcd
 	Node  string        `json:"node,omitempty"`
 	State string        `json:"state"`
 	Delay time.Duration `json:"delay,omitempty"` // LinkSlow, LinkSlowHandshake

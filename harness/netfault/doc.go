@@ -1,5 +1,5 @@
-// Package netfault provides TCP links that can be cut, reset, delayed, muted and restored, a simple load balancer of such
-// links, and a DNS server for one name that can fail.
+// Package netfault provides TCP links that can be cut, reset, delayed, muted and restored, and a simple load balancer of
+// such links.
 //
 // It accepts, dials and breaks connections. It does not interpret their bytes (TLS ends at the API servers), and does
 // not decide which links a control plane has. Package proxy makes one link a program.

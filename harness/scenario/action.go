@@ -71,7 +71,6 @@ var definitions = sync.OnceValue(func() []definition {
 		{VerbRefuse, "lets API servers refuse requests of reporters or aggregators", func() Action { return &Refuse{} }},
 		{VerbWatches, "lets the watches of aggregators be late, or ends them", func() Action { return &Watches{} }},
 		{VerbClock, "sets the clock of a node or of the aggregators", func() Action { return &Clock{} }},
-		{VerbImage, "lets plugins with an image not start, or start again", func() Action { return &Image{} }},
 		{VerbCredential, "lets the credential of a reporter expire, or renews it, or changes that of the plugins", func() Action { return &Credential{} }},
 		{VerbNode, "removes, adds or replaces a node", func() Action { return &Node{} }},
 		{VerbEncryption, "changes the cluster's encryption type, or its plugins", func() Action { return &Encryption{} }},

@@ -38,8 +38,8 @@ func decode(root *yaml.Node, file string) *Scenario {
 	spec := childOf2(root, "spec")
 	topology := childOf2(spec, "topology")
 	missing := func(n *yaml.Node, field string) bool { return childOf2(n, field) == nil }
-	s.setDefaults(defaults{keyIDs: missing(topology, "keyIDs"), start: missing(topology, "start"), lifecycle: missing(topology, "lifecycle"), sockets: missing(topology, "sockets"),
-		contract: missing(spec, "contract"), operator: missing(spec, "operator"), unknownStatus: missing(childOf2(spec, "clusterOperator"), "unknownStatus")})
+	s.setDefaults(defaults{keyIDs: missing(topology, "keyIDs"), start: missing(topology, "start"), lifecycle: missing(topology, "lifecycle"),
+		contract: missing(spec, "contract"), operator: missing(spec, "operator")})
 	return s
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -37,7 +36,7 @@ func Contracts() []string { return []string{ContractConditions, ContractHealthRe
 func Operators() []string { return []string{"kubeapiserver", "openshiftapiserver", "authentication"} }
 
 // defaults are the fields that were left out.
-type defaults struct{ keyIDs, start, lifecycle, sockets, contract, operator, unknownStatus bool }
+type defaults struct{ keyIDs, start, lifecycle, contract, operator bool }
 
 // setDefaults fills in the fields that were left out. What was written stays, also if it is wrong.
 func (s *Scenario) setDefaults(missing defaults) {
@@ -49,9 +48,6 @@ func (s *Scenario) setDefaults(missing defaults) {
 	}
 	if missing.lifecycle {
 		s.Topology.Lifecycle = LifecycleDirect
-	}
-	if missing.sockets {
-		s.Topology.Sockets = SocketsByKey
 	}
 	if missing.keyIDs && !s.Topology.ByOperator() {
 		s.Topology.KeyIDs = []string{DefaultKeyID}
@@ -68,9 +64,6 @@ func (s *Scenario) setDefaults(missing defaults) {
 	if missing.operator {
 		s.Operator = Operators()[0]
 	}
-	if missing.unknownStatus {
-		s.ClusterOperator.UnknownStatus = contract.UnknownRules()[0]
-	}
 }
 
 // WithDefaults is s with the defaults in place of what is zero, for scenarios written in Go.
@@ -81,8 +74,8 @@ func (s Scenario) WithDefaults() *Scenario {
 	if s.Topology.Aggregators == 0 {
 		s.Topology.Aggregators = DefaultAggregators
 	}
-	s.setDefaults(defaults{keyIDs: len(s.Topology.KeyIDs) == 0, start: s.Topology.Start == "", lifecycle: s.Topology.Lifecycle == "", sockets: s.Topology.Sockets == "",
-		contract: s.Contract == "", operator: s.Operator == "", unknownStatus: s.ClusterOperator.UnknownStatus == ""})
+	s.setDefaults(defaults{keyIDs: len(s.Topology.KeyIDs) == 0, start: s.Topology.Start == "", lifecycle: s.Topology.Lifecycle == "",
+		contract: s.Contract == "", operator: s.Operator == ""})
 	return &s
 }
 

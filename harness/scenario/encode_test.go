@@ -18,7 +18,7 @@ func TestEncodeKeepsActions(t *testing.T) {
 		"rotate: {lag: {cp-1: 2I, cp-2: 500ms}}", "rotate: {lag: 2I}", "kms: {op: disable, kek: 1}", "kms: {op: cut, node: cp-2}",
 		"start: {role: plugin, node: cp-1, keyID: '7', unlisted: true}", "stop: {role: reporter, node: any}", "kill: {role: aggregator, instance: leader}", "pause: {role: etcd}", "resume: {role: etcd}",
 		"restart: {role: plugin, node: cp-2, with: container}", "restart: {role: reporter, node: cp-2, overlap: 2I}",
-		"link: {from: reporter, to: load-balancer, node: cp-3, mode: slow, delay: 200ms}", "link: {from: reporter, to: dns, node: cp-3, mode: servfail}",
+		"link: {from: reporter, to: load-balancer, node: cp-3, mode: slow, delay: 200ms}",
 		"link: {from: load-balancer, to: apiserver, node: cp-3, mode: throttled, rate: 500}", "link: {from: aggregator, to: load-balancer, mode: lossy, loss: 5}",
 		"link: {from: apiserver, to: etcd, mode: cut, direction: answers}", "link: {from: load-balancer, to: apiserver, mode: stale}",
 		"refuse: {role: reporter, node: cp-2, mode: too-many-requests, retryAfter: 2, count: 3, for: 2I, verb: patch}", "watches: {node: cp-3, mode: late, by: 2I}",
@@ -26,10 +26,10 @@ func TestEncodeKeepsActions(t *testing.T) {
 		"node: {replace: cp-1, with: cp-4, reporter: lingers}", "encryption: {type: KMS, keyIDs: ['2', '1']}", "data: {op: write, count: 6, size: 64}",
 		"condition: {type: NodeControllerDegraded, status: 'True', reason: R, message: m, manager: other}", "condition: {type: XDegraded, delete: true}",
 		"attempt: {as: cp-1, verb: create, resource: secrets, namespace: default, name: x, body: {data: {a: b, c: null}, list: [null, d]}, expect: denied}",
-		"attempt: {as: cp-1, verb: apply-condition, expect: limited, flow: kms-health-reporters, flood: 2I}", "attempt: {as: cp-1, verb: apply-entry, managers: 6, expect: denied}",
+		"attempt: {as: cp-1, verb: apply-entry, managers: 6, expect: denied}",
 	}
 	p := parser(t)
-	text := []byte("apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: kept, title: Kept., area: scale}\nspec:\n  topology: {connectivity: service, dns: true}\n  steps:\n  - " + strings.Join(examples, "\n  - ") + "\n")
+	text := []byte("apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: kept, title: Kept., area: scale}\nspec:\n  topology: {connectivity: service}\n  steps:\n  - " + strings.Join(examples, "\n  - ") + "\n")
 	var kept []scenario.Action
 	for range 2 {
 		s, err := p.Parse("kept.yaml", text)
@@ -60,7 +60,7 @@ func TestEncodeKeepsActions(t *testing.T) {
 	}
 	for _, v := range scenario.Verbs() {
 		switch v {
-		case scenario.VerbAPIServer, scenario.VerbEntries, scenario.VerbImage, scenario.VerbRollback: // in topologies and forms of their own
+		case scenario.VerbAPIServer, scenario.VerbEntries, scenario.VerbRollback: // in topologies and forms of their own
 		default:
 			if !verbs[v] {
 				t.Errorf("no example of %s", v)
@@ -72,10 +72,9 @@ func TestEncodeKeepsActions(t *testing.T) {
 // TestEncodeKeepsTheUnion: how the ClusterOperator is made is still there after a scenario was written as a file.
 func TestEncodeKeepsTheUnion(t *testing.T) {
 	for field, want := range map[string]contract.Union{
-		"": {UnknownStatus: contract.UnknownYields},
-		"  clusterOperator: {degradedInertia: [2m, XDegraded=10m], unknownStatus: is-bad}\n": {
-			Inertia:       contract.Inertia{All: 2 * time.Minute, Types: map[string]time.Duration{"XDegraded": 10 * time.Minute}},
-			UnknownStatus: contract.UnknownIsBad,
+		"": {},
+		"  clusterOperator: {degradedInertia: [2m, XDegraded=10m]}\n": {
+			Inertia: contract.Inertia{All: 2 * time.Minute, Types: map[string]time.Duration{"XDegraded": 10 * time.Minute}},
 		},
 	} {
 		p := parser(t)

@@ -5,7 +5,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -78,7 +77,6 @@ func (s *Scenario) fields() []field {
 			optional("operator", defaultText(&s.Operator, keyword(Operators()...), Operators()[0])).doc("whose custom resource is reported to; default kubeapiserver"),
 			optional("clusterOperator", flowing(mappingField("clusterOperator",
 				optional("degradedInertia", listField(&s.ClusterOperator.DegradedInertia, listOf(formed(inertiaForm)))).doc("how long a condition must be True or Unknown before Degraded shows it: 2m, and NodeControllerDegraded=10m for one type; default none"),
-				optional("unknownStatus", defaultText(&s.ClusterOperator.UnknownStatus, keyword(contract.UnknownRules()...), contract.UnknownRules()[0])).doc("yields: a condition that is Unknown yields to bad ones; is-bad: it is one of them, as in library-go; default yields"),
 			))).doc("how the aggregator unites conditions into those of the ClusterOperator"),
 			optional("excused", excusesField(&s.Excused)).doc("violations that this scenario wants"),
 			required("steps", stepsField(&s.Steps)).doc("the timeline: one verb each"),
@@ -109,8 +107,6 @@ func (t *Topology) field() value {
 		optional("lifecycle", defaultText(&t.Lifecycle, keyword(Lifecycles()...), LifecycleDirect)).doc("who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"),
 		optional("crds", defaultText(&t.CRDs, keyword(variants()...), history.CRDsTechPreview)).doc("variant of the operators' CRDs; Default has no typed list of reports; default TechPreviewNoUpgrade"),
 		optional("connectivity", way).doc("how reporters reach the API: loopback, the API server of their own node; service, any through the load balancer; altsvc, any that advertises itself, after a first one through the load balancer; stream, none: they stream to the aggregator; default loopback"),
-		optional("dns", boolField(&t.DNS)).doc("reporters know the load balancer by a name, on loopback their API server by localhost, and have a resolver; default false"),
-		optional("sockets", defaultText(&t.Sockets, keyword(SocketSchemes()...), SocketsByKey)).doc("what the operator names sockets after: key, kms-{keyID}.sock; hash, kms-<config-hash>.sock; default key"),
 	))
 }
 

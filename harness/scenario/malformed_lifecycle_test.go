@@ -7,9 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// digest is that of an image.
-const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-
 // operated is the valid file with an operator and one action.
 func operated(topology, action string) [2]string {
 	head := "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: plugin-hangs, title: T, area: lifecycle}\nspec:\n"
@@ -34,14 +31,6 @@ func malformedLifecycles() []malformed {
 			file + `7:16: op migrate with lifecycle operator, expected write or verify: the operator migrates`},
 		{"keyIDs of an operator", operated(`, keyIDs: ["1"]`, "apiserver: {type: aescbc}"),
 			file + `5:43: keyIDs with lifecycle operator, expected none: it begins with clear text and numbers its keys from 1`},
-		{"sockets of nobody's scheme", operated(", sockets: keys", "apiserver: {type: aescbc}"),
-			file + `5:44: sockets is "keys", expected key or hash, did you mean "key"?`},
-		{"sockets by hash without an operator", [2]string{"start: running}", "start: running, sockets: hash}"},
-			file + `10:88: sockets by hash with lifecycle "direct", expected it with operator only: others are named by the keyIDs that are written`},
-		{"a keyID where sockets have hashes", operated(", sockets: hash", "expect: '\"1\" in report[\"cp-1\"]'\n    within: 1I"),
-			file + `7:14: expression: keyID "1" cannot be with sockets by hash, expected the hash of a configuration, 8 letters and digits, or an expression over all of reports`},
-		{"a keyID of a process where sockets have hashes", operated(", sockets: hash", "kill: {role: plugin, keyID: \"1\"}"),
-			file + `7:33: keyID "1" cannot be with sockets by hash, expected the hash of a configuration, 8 letters and digits, or an expression over all of reports`},
 		{"cold start of an operator", operated(", start: stopped", "apiserver: {type: aescbc}"),
 			file + `5:42: start is stopped with lifecycle operator, expected running: it begins with clear text, so there is nothing to start cold`},
 		{"an operator that stands still", operated("", "pause: {role: operator}"),
@@ -63,14 +52,6 @@ func malformedLifecycles() []malformed {
 		{"a lag of a node that is not there", operated("", "apiserver: {type: aescbc, lag: {cp-9: 1s, cp-1: soon}}"),
 			file + `7:43: node "cp-9" is not in the topology, expected cp-1, cp-2 or cp-3` + "\n" +
 				file + `7:53: duration "soon": expected a number and a unit of I, J, R, W, A, ms, s or m, or detection, recovery, staleness, cleanup`},
-		{"an image without an operator", step("  - image: {image: registry/p@sha256:" + digest + ", fault: missing}"),
-			file + `19:12: image without an operator that starts plugins, expected lifecycle: operator in the topology`},
-		{"an image without a digest", operated("", "image: {image: registry/p:latest, fault: missing}"),
-			file + `7:20: image is "registry/p:latest", expected one with a digest such as registry.example.com/kms/plugin@sha256:0123…, 64 digits`},
-		{"a fault that no image has", operated("", "image: {image: registry/p@sha256:"+digest+", fault: crashloop}"),
-			file + `7:111: fault is "crashloop", expected missing, crash-loop, wrong-architecture, read-only or none, did you mean "crash-loop"?`},
-		{"an image on a node that is not there", operated("", "image: {image: registry/p@sha256:"+digest+", fault: none, node: cp-9}"),
-			file + `7:123: node "cp-9" is not in the topology, expected cp-1, cp-2, cp-3, any or all`},
 		{"a provider's credential without an operator", step("  - credential: {provider: true, mode: change}"),
 			file + `19:28: provider without an operator that gives plugins their credentials, expected lifecycle: operator in the topology`},
 		{"a provider's credential of a node", operated("", "credential: {provider: true, node: cp-1, mode: change}"),
@@ -117,26 +98,6 @@ func operatedBy(who string) [2]string {
 	return [2]string{"", strings.Replace(whole[1], "lifecycle: operator", "lifecycle: "+who, 1)}
 }
 
-// The scheme of sockets has a default, survives being written again, and lets hashes be keyIDs.
-func TestSockets(t *testing.T) {
-	p := parser(t)
-	text := operated(", sockets: hash", "apiserver: {type: KMS, vault: {}}\n  - kill: {role: plugin, keyID: ab23cdef}\n  - expect: '\"ab23cdef\" in report[\"cp-1\"]'\n    within: 1I")[1]
-	s, err := p.Parse("plugin-hangs.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := s.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, err = p.Parse("plugin-hangs.yaml", again); err != nil || s.Topology.Sockets != scenario.SocketsByHash {
-		t.Errorf("%v, %+v in\n%s", err, s, again)
-	}
-	if d := (scenario.Scenario{}).WithDefaults(); d.Topology.Sockets != scenario.SocketsByKey {
-		t.Errorf("defaults %+v", d.Topology)
-	}
-}
-
 // A rollback keeps its revision, as a number or a word, and its pods.
 func TestRollback(t *testing.T) {
 	p := parser(t)
@@ -171,7 +132,7 @@ func TestRollback(t *testing.T) {
 func TestLifecycle(t *testing.T) {
 	p := parser(t)
 	text := operated("", "apiserver: {type: aescbc}\n  - apiserver: {type: KMS, vault: {vaultKeyPath: transit/keys/one}}\n  - kill: {role: operator}\n"+
-		"  - credential: {provider: true, mode: remove}\n  - image: {image: \"registry/p@sha256:"+digest+"\", fault: missing, node: cp-1}\n"+
+		"  - credential: {provider: true, mode: remove}\n"+
 		"  - expect: 'report[\"cp-1\"][\"2\"].status == \"healthy\"'\n    within: 1I")[1]
 	s, err := p.Parse("plugin-hangs.yaml", []byte(text))
 	if err != nil {
@@ -192,12 +153,9 @@ func TestLifecycle(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, again)
 	}
-	removed, missing := s.Actions()[3].(*scenario.Credential), s.Actions()[4].(*scenario.Image)
+	removed := s.Actions()[3].(*scenario.Credential)
 	if undo, is := removed.Undo().(*scenario.Credential); !is || !removed.Provider || undo.Mode != scenario.CredentialRestore {
 		t.Errorf("%+v", removed)
-	}
-	if undo := missing.Undo(); !missing.EndedBy(undo) || !missing.EndedBy(&scenario.Image{Image: missing.Image, Fault: scenario.ImageNone}) || missing.EndedBy(missing) || !scenario.OfCluster(missing) {
-		t.Errorf("%+v", missing)
 	}
 	if d := (scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}}).WithDefaults(); len(d.Topology.KeyIDs) != 0 {
 		t.Errorf("defaults %+v", d.Topology)

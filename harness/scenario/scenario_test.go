@@ -31,7 +31,7 @@ func TestParseFillsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(s.Topology, scenario.Topology{ControlPlanes: 3, KeyIDs: []string{"1"}, Aggregators: 2, APIServers: []string{"kube-apiserver"}, Start: "running", Lifecycle: "direct", Sockets: "key", Connectivity: "loopback", AnyConnectivity: true}) {
+	if !reflect.DeepEqual(s.Topology, scenario.Topology{ControlPlanes: 3, KeyIDs: []string{"1"}, Aggregators: 2, APIServers: []string{"kube-apiserver"}, Start: "running", Lifecycle: "direct", Connectivity: "loopback", AnyConnectivity: true}) {
 		t.Errorf("topology %+v", s.Topology)
 	}
 	group := s.Steps[2]
@@ -63,7 +63,7 @@ func TestParseFillsEverything(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	s := scenario.Scenario{}.WithDefaults()
-	want := scenario.Topology{ControlPlanes: 3, KeyIDs: []string{"1"}, Aggregators: 1, APIServers: []string{"kube-apiserver"}, Start: "running", Lifecycle: "direct", Sockets: "key", Connectivity: "loopback", AnyConnectivity: true}
+	want := scenario.Topology{ControlPlanes: 3, KeyIDs: []string{"1"}, Aggregators: 1, APIServers: []string{"kube-apiserver"}, Start: "running", Lifecycle: "direct", Connectivity: "loopback", AnyConnectivity: true}
 	if !reflect.DeepEqual(s.Topology, want) || s.Contract != "conditions" || s.Operator != "kubeapiserver" {
 		t.Errorf("%+v", s)
 	}

@@ -66,17 +66,12 @@ type Topology struct {
 	// Lifecycle says who switches the encryption: "direct" (default: the verb encryption) or "operator": an API server operator, which
 	// acts upon the configuration that the verb apiserver writes. It begins with nothing encrypted, and numbers the keys itself.
 	Lifecycle string
-	// Sockets says what an API server operator names the sockets of plugins after: "key" (default: kms-{keyID}.sock) or "hash":
-	// kms-<config-hash>.sock, so that any two configurations have plugins side by side. Reports name a plugin as its socket does.
-	Sockets string
 	// CRDs is the variant of the operators' CRDs: history.CRDsDefault, which has no typed list, or empty for history.CRDsTechPreview. That of the APIServer
 	// configuration is CRDsTechPreview always: the other has no encryption type KMS.
 	CRDs string
 	// Connectivity is how the reporters of kube-apiserver reach the API: history.ConnectLoopback (default), history.ConnectService or history.ConnectAltSvc. Those of others
 	// go through the load balancer always.
 	Connectivity string
-	// DNS: the reporters of kube-apiserver know the load balancer by a name, or on loopback their API server by localhost, and have a resolver.
-	DNS bool
 	// AnyConnectivity: the scenario named none, and its reporters may stream (Published).
 	AnyConnectivity bool
 }
@@ -86,9 +81,7 @@ type ClusterOperator struct {
 	// DegradedInertia is how long a condition must be other than False before the ClusterOperator's Degraded shows it: "2m", and
 	// "NodeControllerDegraded=10m" for single condition types; default: none.
 	DegradedInertia []string
-	// UnknownStatus is one of contract.UnknownRules, the default first.
-	UnknownStatus string
-	// Left: the operator under test writes the ClusterOperator, by these rules. No scenario file says so.
+	// Left: the operator under test writes the ClusterOperator, by this inertia and library-go's rule for Unknown. No scenario file says so.
 	Left bool
 }
 
@@ -98,7 +91,7 @@ func (c ClusterOperator) Union() contract.Union {
 	if err != nil {
 		inertia = contract.Inertia{}
 	}
-	return contract.Union{Inertia: inertia, UnknownStatus: c.UnknownStatus, Leave: c.Left}
+	return contract.Union{Inertia: inertia, UnknownIsBad: c.Left, Leave: c.Left}
 }
 
 // Values of Topology.Start.
@@ -111,12 +104,6 @@ const (
 const (
 	LifecycleDirect   = "direct"
 	LifecycleOperator = history.LifecycleOperator
-)
-
-// Values of Topology.Sockets, as operator/revision has them.
-const (
-	SocketsByKey  = "key"
-	SocketsByHash = "hash"
 )
 
 // ByOperator says whether an API server operator switches the encryption.

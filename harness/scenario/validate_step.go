@@ -151,9 +151,6 @@ func suggestIn(message string) string {
 
 // reference says what is wrong with a constant of an expression, or nothing.
 func (v *validation) reference(r view.Reference) string {
-	if r.Kind == view.RefKeyID && v.hashed() {
-		return notHash(r.Value)
-	}
 	known := map[view.ReferenceKind][]string{
 		view.RefNode:            append(slices.Clone(v.nodes), v.ghostNodes()...),
 		view.RefKeyID:           v.keyIDs,

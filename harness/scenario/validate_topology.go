@@ -24,10 +24,6 @@ func (v *validation) topology() {
 		v.add(at.at("crds"), "crds %s without contract, expected %s or %s: the typed list is not in these CRDs", t.CRDs, ContractConditions, ContractHealthReports)
 	}
 	v.keyword(at.at("connectivity"), "connectivity", t.Connectivity, Connectivities())
-	if t.DNS && (t.AnyConnectivity || t.Connectivity == history.ConnectStream) {
-		v.add(at.at("dns"), "dns without connectivity %s, %s or %s, expected one of these: reporters that stream know the aggregator's replicas by their addresses",
-			history.ConnectLoopback, history.ConnectService, history.ConnectAltSvc)
-	}
 	v.keyword(place{"spec", "contract"}, "contract", v.scenario.Contract, Contracts())
 	v.keyword(place{"spec", "operator"}, "operator", v.scenario.Operator, Operators())
 }
@@ -48,7 +44,6 @@ func (v *validation) clusterOperator() {
 	if _, err := contract.ParseInertia(c.DegradedInertia); err != nil && len(v.findings) == found {
 		v.add(list, "degradedInertia: %v", err)
 	}
-	v.keyword(at.at("unknownStatus"), "unknownStatus", c.UnknownStatus, contract.UnknownRules())
 }
 
 // keyIDsOf: an operator numbers its keys itself.

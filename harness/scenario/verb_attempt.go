@@ -15,15 +15,13 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// VerbAttempt makes a request, or many, under a reporter's identity, to show what it may not do.
+// VerbAttempt makes a request under a reporter's identity, to show what it may not do.
 const VerbAttempt Verb = "attempt"
 
 // Values of Attempt.Expect.
 const (
 	AttemptDenied  = "denied"
 	AttemptAllowed = "allowed"
-	// AttemptLimited is for a flood: some of its requests are answered with 429, and none is carried out.
-	AttemptLimited = "limited"
 )
 
 // AttemptStream is the method of an attempt that opens a stream to the aggregator.
@@ -59,12 +57,8 @@ type Attempt struct {
 	Size int
 	// Managers is under how many field managers the entry is applied, one after the other; 0: under the reporter's.
 	Managers int
-	// Expect is AttemptDenied, AttemptAllowed or AttemptLimited.
+	// Expect is AttemptDenied or AttemptAllowed.
 	Expect string
-	// Flow is the flow schema by which the API server must have classified the request; empty: any.
-	Flow string
-	// Flood sends the request for so long, from many clients at once and to every API server. Each withholds its body: nothing is carried out.
-	Flood Duration
 }
 
 // Verb implements Action.
@@ -74,9 +68,8 @@ func (a *Attempt) fields() []field {
 	return []field{required("as", oneNodeField(&a.As)), required("verb", keywordField(&a.Method, attemptVerbs()...)), optional("resource", textField(&a.Resource)),
 		optional("namespace", textField(&a.Namespace)), optional("name", textField(&a.Name)), optional("node", nodeField(&a.Node)), optional("body", anyField(&a.Body)), optional("size", sizeField(&a.Size)).doc("bytes of text, of apply-condition and apply-entries"),
 		optional("managers", intField(&a.Managers, 2, maxManagers)).doc("of apply-entry: under so many field managers, one after the other; expect is about the last"),
-		required("expect", keywordField(&a.Expect, AttemptDenied, AttemptAllowed, AttemptLimited)),
-		optional("certificate", keywordField(&a.Certificate, CertificateNone, CertificateExpired, CertificateForged, CertificateForeign)).doc("of a stream; default that of the node's reporter"),
-		optional("flow", textField(&a.Flow)).doc("flow schema that must have classified it"), optional("flood", positiveField(&a.Flood)).doc("so long, from many clients at once")}
+		required("expect", keywordField(&a.Expect, AttemptDenied, AttemptAllowed)),
+		optional("certificate", keywordField(&a.Certificate, CertificateNone, CertificateExpired, CertificateForged, CertificateForeign)).doc("of a stream; default that of the node's reporter")}
 }
 
 // Describe implements Action.
@@ -193,10 +186,5 @@ func (a *Attempt) check(v *validation, at place) {
 		v.add(at.at("verb"), "verb stream with connectivity %s, expected connectivity stream", v.scenario.Topology.Connectivity)
 	} else if !streams && a.Certificate != "" {
 		v.add(at.at("certificate"), "certificate with verb %s, expected it with stream", a.Method)
-	} else if streams && (a.Flow != "" || !a.Flood.IsZero()) {
-		v.add(at, "flow or flood with verb stream, expected it with a request to the API server")
-	}
-	if limited, flood := a.Expect == AttemptLimited, !a.Flood.IsZero(); limited != flood {
-		v.add(at, "expect %s %s, expected limited with a flood, and only with one", a.Expect, map[bool]string{true: "with a flood", false: "without one"}[flood])
 	}
 }

@@ -18,7 +18,7 @@ type Link struct {
 	From, To string
 	// Node is the node whose link it is; empty: all nodes.
 	Node string
-	// Mode is one of linkModes, of a link to DNS one of dnsModes.
+	// Mode is one of linkModes.
 	Mode string
 	// Delay is what a slow link takes in each direction, and a handshake on a link with slow-handshake.
 	Delay Duration
@@ -108,7 +108,7 @@ func (l *Link) EndedBy(b Action) bool {
 func linkEnds() map[string][]string {
 	lb, api := history.RoleLoadBalancer, history.RoleAPIServer
 	return map[string][]string{
-		history.RoleReporter:   {api, lb, history.RoleAggregator, history.DNS},
+		history.RoleReporter:   {api, lb, history.RoleAggregator},
 		history.RoleAggregator: {lb},
 		"client":               {lb},
 		"harness":              {lb},
@@ -133,21 +133,11 @@ func linkTos() []string {
 }
 
 func linkModes() []string {
-	return strings.Fields("cut reset slow mute throttled lossy slow-handshake stale servfail nxdomain restore")
-}
-
-// dnsModes are those of a link to DNS. Nothing else has the last but one.
-func dnsModes() []string {
-	return []string{history.LinkCut, history.LinkStale, history.LinkServFail, history.LinkNXDomain, LinkRestore}
+	return strings.Fields("cut reset slow mute throttled lossy slow-handshake stale restore")
 }
 
 func (l *Link) check(v *validation, at place) {
-	switch {
-	case l.To == history.DNS:
-		l.checkDNS(v, at)
-	case l.Mode == history.LinkServFail || l.Mode == history.LinkNXDomain:
-		v.keyword(at.at("to"), "to (with mode "+l.Mode+")", l.To, []string{history.DNS})
-	case l.From == history.RoleReporter && slices.Contains(linkEnds()[l.From], l.To):
+	if l.From == history.RoleReporter && slices.Contains(linkEnds()[l.From], l.To) {
 		c, to := v.scenario.Topology.Connectivity, history.RoleAPIServer
 		switch {
 		case c == history.ConnectStream:
@@ -163,25 +153,13 @@ func (l *Link) check(v *validation, at place) {
 			v.add(at, "a link from node to network with one control-plane node, expected several: alone it reaches all that it needs")
 		}
 	}
-	if l.Mode == history.LinkStale && l.To != history.DNS { // a list is one for all nodes
+	if l.Mode == history.LinkStale { // a list is one for all nodes
 		v.keyword(at.at("from"), "from (with mode stale)", l.From, []string{history.RoleLoadBalancer})
 		if l.Node != "" {
 			v.add(at.at("node"), "a node with mode stale, expected none: the load balancer has one list of all API servers")
 		}
 	}
 	l.checkParameters(v, at)
-}
-
-// checkDNS checks a link to the resolver of reporters.
-func (l *Link) checkDNS(v *validation, at place) {
-	t := v.scenario.Topology
-	if !t.DNS {
-		v.add(at.at("to"), "a link to dns without a resolver, expected one with topology: {connectivity: service, dns: true}")
-	}
-	v.keyword(at.at("mode"), "mode (to dns)", l.Mode, dnsModes())
-	if l.Mode == history.LinkStale && t.Connectivity == history.ConnectLoopback {
-		v.add(at.at("mode"), "mode stale with connectivity loopback, expected it with service or altsvc: the reporters use no load balancer that could move")
-	}
 }
 
 // checkParameters checks that a mode has its parameter, and no other.
@@ -205,8 +183,6 @@ func (l *Link) checkParameters(v *validation, at place) {
 	case l.Direction == "":
 	case l.Mode != history.LinkCut:
 		v.add(at.at("direction"), "a direction with mode %s, expected it with cut only", quote(l.Mode))
-	case l.To == history.DNS:
-		v.add(at.at("direction"), "a direction to dns, expected none: a query without an answer is lost in either")
 	case l.From == history.RoleNode:
 		v.add(at.at("direction"), "a direction from node to network, expected none: a node is cut off in both")
 	}

@@ -200,12 +200,6 @@ func (v *validation) methods(method string, at place) {
 }
 
 func (v *validation) keyID(at place, id string) {
-	if v.hashed() {
-		if what := notHash(id); id != "" && what != "" {
-			v.add(at, "%s", what)
-		}
-		return
-	}
 	if id != "" && !slices.Contains(v.keyIDs, id) {
 		v.add(at, "keyID %s is not in the topology, expected %s%s", quote(id), oneOf(v.keyIDs), suggest.DidYouMean(id, v.keyIDs))
 	}

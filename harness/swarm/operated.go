@@ -11,10 +11,9 @@ type operatorDrawing struct{ d *drawing }
 // operated is the scenario file of a seed in which an operator switches the encryption, again and again and often before it is done, while it
 // and what it needs come and go.
 func (o operatorDrawing) operated() []byte {
-	sockets := o.d.keyword("key", "key", "hash")
 	o.d.head = "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: " + Name(o.d.seed) + "\n" +
 		"  title: \"Whatever comes between an operator and its switches, no object is lost, and the last requested configuration takes effect.\"\n  area: lifecycle\nspec:\n" +
-		fmt.Sprintf("  contract: %s\n  topology: {lifecycle: operator, controlPlanes: %d, aggregators: %d, sockets: %s%s}\n", o.d.contract, len(o.d.nodes), o.d.aggregators, sockets, o.d.plan.way())
+		fmt.Sprintf("  contract: %s\n  topology: {lifecycle: operator, controlPlanes: %d, aggregators: %d%s}\n", o.d.contract, len(o.d.nodes), o.d.aggregators, o.d.plan.way())
 	return o.d.fileTo(append([][]string{o.desiredStates()}, o.beside()...), settled)
 }
 

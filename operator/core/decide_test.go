@@ -302,15 +302,3 @@ func TestServe(t *testing.T) {
 		}
 	}
 }
-
-// TestByHash: where sockets are named by configurations, a change of any setting is a change of key.
-func TestByHash(t *testing.T) {
-	o := atRest(t)
-	o.Wanted = wants(config.KMS, plugin(t, "a", "new"))
-	o.Preflight = core.Preflight{Hash: o.Wanted.Hash(), OK: true, At: now}
-	opts := core.DefaultOptions()
-	opts.Scheme = revision.ByHash
-	if got := plan(core.Decide(o, opts, now)); got != "CreateKey 2 KMS" {
-		t.Errorf("%q", got)
-	}
-}

@@ -20,13 +20,11 @@ type Options struct {
 	Retry, Valid time.Duration
 	// Keep is how many old revisions, and unused keys, are kept.
 	Keep int
-	// Scheme of sockets.
-	Scheme revision.Scheme
 }
 
 // DefaultOptions are those of OpenShift.
 func DefaultOptions() Options {
-	return Options{Interval: 30 * time.Second, Settle: 5 * time.Minute, Retry: time.Minute, Valid: 10 * time.Minute, Keep: 10, Scheme: revision.ByKey}
+	return Options{Interval: 30 * time.Second, Settle: 5 * time.Minute, Retry: time.Minute, Valid: 10 * time.Minute, Keep: 10}
 }
 
 // Observed is everything that a decision depends on.

@@ -38,7 +38,7 @@ func (d *decision) want() bool {
 // otherKey says whether what is wanted encrypts with another key than the newest.
 func (d *decision) otherKey() bool {
 	have, want := d.top.Wanted(), d.Wanted.Wanted
-	return have.Type != want.Type || have.KeyHash() != want.KeyHash() || d.Scheme == revision.ByHash && have.Hash() != want.Hash()
+	return have.Type != want.Type || have.KeyHash() != want.KeyHash()
 }
 
 func (d *decision) newKey() revision.Key {

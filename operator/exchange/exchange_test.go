@@ -20,7 +20,7 @@ import (
 var now = time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
 
 func clerk() Clerk {
-	return Clerk{Component: revision.KubeAPIServer, Scheme: revision.ByKey, Encrypted: []string{"secrets"}, Random: bytes.NewReader(make([]byte, 1024))}
+	return Clerk{Component: revision.KubeAPIServer, Encrypted: []string{"secrets"}, Random: bytes.NewReader(make([]byte, 1024))}
 }
 
 // requests of an action that can be carried out.
@@ -162,23 +162,23 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// Of two reports of a plugin the newer counts; of nodes that nobody expects, and of plugins of another scheme, none does.
+// Of two reports of a plugin the newer counts; of nodes that nobody expects, and of a plugin without a keyID, none does.
 func TestReportsBesideNodes(t *testing.T) {
 	report := func(node, keyID string, status contract.Status, at time.Time) Report {
 		return Report{node, contract.Entry{KeyID: keyID, Status: status, KEKID: "kek", LastChecked: at}}
 	}
 	f, s := Failing{}, NewSeen()
 	s.Nodes = map[string]core.Node{"cp-1": {}}
-	f.Add(&s, revision.ByKey, []Report{report("cp-1", "1", contract.StatusError, now), report("cp-1", "1", contract.StatusHealthy, now.Add(-time.Second)),
+	f.Add(&s, []Report{report("cp-1", "1", contract.StatusError, now), report("cp-1", "1", contract.StatusHealthy, now.Add(-time.Second)),
 		report("cp-9", "1", contract.StatusHealthy, now), report("cp-1", "abcdefgh", contract.StatusHealthy, now)})
 	if e := s.Nodes["cp-1"].Report[1]; len(s.Nodes) != 1 || len(s.Nodes["cp-1"].Report) != 1 || e.Healthy || !e.Failing.Equal(now) {
 		t.Errorf("%+v", s.Nodes)
 	}
-	f.Add(&s, revision.ByKey, []Report{report("cp-1", "1", contract.StatusError, now.Add(time.Minute))})
+	f.Add(&s, []Report{report("cp-1", "1", contract.StatusError, now.Add(time.Minute))})
 	if e := s.Nodes["cp-1"].Report[1]; !e.Failing.Equal(now) {
 		t.Errorf("it fails since %v", e.Failing)
 	}
-	f.Add(&s, revision.ByKey, []Report{report("cp-1", "1", contract.StatusHealthy, now.Add(2*time.Minute))})
+	f.Add(&s, []Report{report("cp-1", "1", contract.StatusHealthy, now.Add(2*time.Minute))})
 	if e := s.Nodes["cp-1"].Report[1]; !e.Healthy || len(f) != 0 {
 		t.Errorf("%+v, failing %v", e, f)
 	}

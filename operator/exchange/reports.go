@@ -57,7 +57,7 @@ func typed(kind string) []string {
 }
 
 // Add puts reports beside the nodes that are expected. Of two for one plugin the newer counts.
-func (f Failing) Add(s *Seen, scheme revision.Scheme, all []Report) {
+func (f Failing) Add(s *Seen, all []Report) {
 	for _, r := range all {
 		n, expected := s.Nodes[r.node]
 		if !expected {
@@ -66,7 +66,7 @@ func (f Failing) Add(s *Seen, scheme revision.Scheme, all []Report) {
 		if n.Report == nil {
 			n.Report = map[uint64]core.Entry{}
 		}
-		if id, known := scheme.KeyOf(s.Keys, r.KeyID); known && !n.Report[id].Checked.After(r.LastChecked) {
+		if id, err := revision.ParseKeyID(r.KeyID); err == nil && !n.Report[id].Checked.After(r.LastChecked) {
 			n.Report[id] = f.entry(id, r)
 		}
 		s.Nodes[r.node] = n

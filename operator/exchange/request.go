@@ -35,7 +35,6 @@ type Request struct {
 // Clerk makes requests of actions, for one API server.
 type Clerk struct {
 	Component revision.Component
-	Scheme    revision.Scheme
 	// Encrypted are the resources that are encrypted: "secrets".
 	Encrypted []string
 	// Random makes key material.
@@ -50,11 +49,11 @@ func (c Clerk) Requests(s Seen, a core.Action, now time.Time) ([]Request, error)
 	case core.UpdateKey:
 		return c.updateKey(s, a.Key, now)
 	case core.CreateConfig:
-		f := revision.File{Resources: c.Encrypted, Keys: s.Keys, Material: s.material, Scheme: c.Scheme, Dir: contract.SocketDir}
+		f := revision.File{Resources: c.Encrypted, Keys: s.Keys, Material: s.material, Dir: contract.SocketDir}
 		secret, err := revision.ConfigSecret(c.Component, a.Config, f)
 		return one(Request{Verb: Create, Secret: secret}, err)
 	case core.CreatePluginConfig:
-		m, err := revision.PluginConfigMap(c.Component, a.Config, c.Scheme, contract.SocketDir)
+		m, err := revision.PluginConfigMap(c.Component, a.Config, contract.SocketDir)
 		return one(Request{Verb: Create, ConfigMap: m}, err)
 	case core.Prune:
 		return c.prune(s, a), nil

@@ -40,7 +40,7 @@ func (l *laws) judgeSockets(name string, n *node) {
 	}
 	at := map[string]uint64{}
 	for _, id := range slices.Sorted(maps.Keys(n.plugins)) {
-		socket := l.w.subject.Name(revision.Plugin{KeyID: id, Config: n.plugins[id].config})
+		socket := l.w.subject.SocketName(id)
 		if other, taken := at[socket]; taken {
 			l.w.violate("SOCKETS", "%s: plugins %d and %d are both at kms-%s.sock", name, other, id, socket)
 		}

@@ -22,19 +22,6 @@ func TestNothingIsLost(t *testing.T) {
 	})
 }
 
-// TestByHash: the same where sockets are named by configurations, also by one that comes back.
-func TestByHash(t *testing.T) {
-	n := uint64(150)
-	if testing.Short() {
-		n = 30
-	}
-	for seed := range n {
-		if v := model.Run(model.ByHash(), model.Seeded(seed), steps).Violation; v != nil {
-			t.Fatalf("seed %d: %v\n%s", seed, v, strings.Join(v.Steps, "\n"))
-		}
-	}
-}
-
 // TestSeeds: the same with plain seeds, which go further than what a shrinking search tries.
 func TestSeeds(t *testing.T) {
 	n := uint64(150)

@@ -11,25 +11,14 @@ type Subject struct {
 	Decide func(core.Observed, core.Options, time.Time) core.Plan
 	// Serve is what a pod of an API server gets that was rolled back by a number of revisions.
 	Serve func(o core.Observed, back int) (revision.Config, revision.PluginConfig)
-	// Name is what the socket of a plugin is called after.
-	Name func(revision.Plugin) string
+	// SocketName is what the socket of a key's plugin is called after.
+	SocketName func(keyID uint64) string
 	// Skips says whether a migration leaves the i-th of n objects out.
 	Skips func(i, n int) bool
 }
 
 func Good() Subject {
-	return Subject{Decide: core.Decide, Serve: core.Serve, Name: revision.ByKey.Name, Skips: func(int, int) bool { return false }}
-}
-
-// ByHash is the right one with sockets that are named by the hash of a configuration.
-func ByHash() Subject {
-	s := Good()
-	s.Decide = func(o core.Observed, opts core.Options, now time.Time) core.Plan {
-		opts.Scheme = revision.ByHash
-		return core.Decide(o, opts, now)
-	}
-	s.Name = revision.ByHash.Name
-	return s
+	return Subject{Decide: core.Decide, Serve: core.Serve, SocketName: revision.SocketName, Skips: func(int, int) bool { return false }}
 }
 
 // Choose picks one of n, from 0.

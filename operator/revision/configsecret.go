@@ -72,7 +72,7 @@ func parseIDs(text string) ([]uint64, error) {
 			ids = append(ids, Plain)
 			continue
 		}
-		id, err := parseID(word)
+		id, err := ParseKeyID(word)
 		if err != nil {
 			return nil, err
 		}

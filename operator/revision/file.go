@@ -18,9 +18,8 @@ type File struct {
 	Keys      []Key
 	// Material of the keys that have any.
 	Material map[uint64][]byte
-	// Scheme of sockets, below Dir.
-	Scheme Scheme
-	Dir    string
+	// Dir has the sockets.
+	Dir string
 	// Placeholders name identity keys, as OpenShift does.
 	Placeholders bool
 }
@@ -98,7 +97,7 @@ func (f File) provider(id uint64) (wireProvider, error) {
 	case config.AESGCM:
 		return wireProvider{AESGCM: keys}, checkMaterial(k.Type, f.Material[id])
 	case config.KMS:
-		return wireProvider{KMS: &wireKMS{APIVersion: "v2", Name: kmsPrefix + name, Endpoint: f.Scheme.Socket(f.Dir, Plugin{KeyID: id, Config: k.Plugin})}}, nil
+		return wireProvider{KMS: &wireKMS{APIVersion: "v2", Name: kmsPrefix + name, Endpoint: Socket(f.Dir, id)}}, nil
 	}
 	return wireProvider{Identity: &struct{}{}}, nil
 }
@@ -125,7 +124,7 @@ func keysInFile(text []byte) (ids []uint64, plainAt int, err error) {
 			plainAt = i
 			continue
 		}
-		id, err := parseID(name)
+		id, err := ParseKeyID(name)
 		if err != nil {
 			return nil, 0, fmt.Errorf("providers[%d]: %w", i, err)
 		}

@@ -42,12 +42,12 @@ type wireVariable struct {
 // contentVariable is the variable with the hash of the content of the credentials.
 const contentVariable = "KMS_CREDENTIALS_HASH"
 
-// PluginConfigMap is a revision as an object. Sockets are named by scheme, below dir.
-func PluginConfigMap(c Component, r PluginConfig, scheme Scheme, dir string) (*corev1.ConfigMap, error) {
+// PluginConfigMap is a revision as an object. Sockets are below dir.
+func PluginConfigMap(c Component, r PluginConfig, dir string) (*corev1.ConfigMap, error) {
 	m := &corev1.ConfigMap{ObjectMeta: numbered(c, KindPluginConfig, PluginConfigName(c, r.Revision), r.Revision)}
 	all := wirePlugins{Containers: []wireContainer{}}
 	for _, p := range r.Plugins {
-		all.Containers = append(all.Containers, container(p, scheme.Socket(dir, p)))
+		all.Containers = append(all.Containers, container(p, Socket(dir, p.KeyID)))
 	}
 	text, err := yaml.Marshal(all)
 	if err != nil {
@@ -103,7 +103,7 @@ func (w wireContainer) plugin() (Plugin, error) {
 	if !ok {
 		return Plugin{}, fmt.Errorf("name %q: expected %sKEYID", w.Name, containerPrefix)
 	}
-	id, err := parseID(text)
+	id, err := ParseKeyID(text)
 	if err != nil {
 		return Plugin{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
@@ -44,7 +45,7 @@ func aKey(t *rapid.T, id uint64) (revision.Key, []byte) {
 // TestRoundTrip: what is written is read again, whatever it is.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := revision.File{Resources: []string{"secrets"}, Scheme: rapid.SampledFrom([]revision.Scheme{revision.ByKey, revision.ByHash}).Draw(t, "scheme"), Dir: dir, Material: map[uint64][]byte{}}
+		f := revision.File{Resources: []string{"secrets"}, Dir: dir, Material: map[uint64][]byte{}}
 		r := revision.Config{Revision: rapid.IntRange(1, 1000).Draw(t, "revision")}
 		p := revision.PluginConfig{Revision: r.Revision + 1}
 		for id := range rapid.Uint64Range(1, 5).Draw(t, "keys") {
@@ -72,7 +73,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatalf("%v %+v %v, expected %+v\n%s", c, got, err, r, s.Data["encryption-config"])
 			}
 		}
-		pluginRoundTrip(t, p, f.Scheme)
+		pluginRoundTrip(t, p)
 	})
 }
 
@@ -89,8 +90,8 @@ func keyRoundTrip(t *rapid.T, k revision.Key, material []byte) {
 	}
 }
 
-func pluginRoundTrip(t *rapid.T, p revision.PluginConfig, scheme revision.Scheme) {
-	m, err := revision.PluginConfigMap(revision.OpenShiftAPIServer, p, scheme, dir)
+func pluginRoundTrip(t *rapid.T, p revision.PluginConfig) {
+	m, err := revision.PluginConfigMap(revision.OpenShiftAPIServer, p, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func pluginRoundTrip(t *rapid.T, p revision.PluginConfig, scheme revision.Scheme
 // TestFile: the form that API servers read, and the order of providers.
 func TestFile(t *testing.T) {
 	keys := []revision.Key{{ID: 1, Type: config.AESCBC}, {ID: 2, Type: config.KMS, Plugin: vault(t, "a")}, {ID: 3, Type: config.Identity}}
-	f := revision.File{Resources: []string{"secrets"}, Keys: keys, Material: map[uint64][]byte{1: bytes.Repeat([]byte{1}, 32)}, Scheme: revision.ByKey, Dir: dir}
+	f := revision.File{Resources: []string{"secrets"}, Keys: keys, Material: map[uint64][]byte{1: bytes.Repeat([]byte{1}, 32)}, Dir: dir}
 	for want, ids := range map[string][]uint64{
 		"aescbc:;kms:;identity:": {1, 2}, "kms:;aescbc:;identity:": {2, 1, 0}, "identity:;kms:": {3, 2}, "identity:": {3}, "identity:;aescbc:": {0, 1},
 	} {
@@ -166,39 +167,17 @@ func TestPrunable(t *testing.T) {
 	})
 }
 
+// A keyID is written in one way, and the name of a socket is that.
 func TestSockets(t *testing.T) {
-	p := revision.Plugin{KeyID: 7, Config: vault(t, "a")}
-	hash := config.Wanted{Type: config.KMS, KMS: p.Config}.Hash()
-	for scheme, want := range map[revision.Scheme]revision.Socket{revision.ByKey: {KeyID: 7}, revision.ByHash: {Hash: hash}} {
-		endpoint := scheme.Socket(dir, p)
-		if got, err := revision.ParseSocket(endpoint); err != nil || got != want {
-			t.Errorf("%s: %+v %v, expected %+v", endpoint, got, err, want)
-		}
+	if got, want := revision.Socket(dir, 7), contract.SocketPath(dir, "7"); got != want {
+		t.Errorf("%s, expected %s", got, want)
 	}
-	for _, bad := range []string{"", "kms-1.sock", "unix:///d/kms-0.sock", "unix:///d/kms-01.sock", "unix:///d/kms-abc.sock", "unix:///d/kms-99999999999999999999.sock", "unix:///d/1.sock"} {
-		if got, err := revision.ParseSocket(bad); err == nil {
-			t.Errorf("%s: %+v", bad, got)
-		}
+	if id, err := revision.ParseKeyID(revision.SocketName(7)); err != nil || id != 7 {
+		t.Errorf("%d, %v", id, err)
 	}
-}
-
-// TestKeyOf: a plugin's name leads back to its key, and of two with one configuration to the newer.
-func TestKeyOf(t *testing.T) {
-	a, b := vault(t, "a"), vault(t, "b")
-	keys := []revision.Key{{ID: 3, Type: config.KMS, Plugin: a}, {ID: 2, Type: config.KMS, Plugin: b}, {ID: 1, Type: config.KMS, Plugin: a}, {ID: 4, Type: config.AESCBC}}
-	name := func(s revision.Scheme, id uint64, c config.Plugin) string {
-		return s.Name(revision.Plugin{KeyID: id, Config: c})
-	}
-	for _, test := range []struct {
-		scheme revision.Scheme
-		name   string
-		want   uint64
-	}{
-		{revision.ByKey, name(revision.ByKey, 2, b), 2}, {revision.ByKey, name(revision.ByHash, 2, b), 0}, {revision.ByKey, "02", 0},
-		{revision.ByHash, name(revision.ByHash, 2, b), 2}, {revision.ByHash, name(revision.ByHash, 1, a), 3}, {revision.ByHash, "2", 0}, {revision.ByHash, "", 0},
-	} {
-		if id, known := test.scheme.KeyOf(keys, test.name); id != test.want || known != (test.want != 0) {
-			t.Errorf("%s %q: key %d, %v, want %d", test.scheme, test.name, id, known, test.want)
+	for _, bad := range []string{"", "0", "01", "abc", "99999999999999999999"} {
+		if got, err := revision.ParseKeyID(bad); err == nil {
+			t.Errorf("%q: %d", bad, got)
 		}
 	}
 }
@@ -225,7 +204,7 @@ func TestStrict(t *testing.T) {
 		return err
 	}
 	plug := func(text string) error {
-		m, err := revision.PluginConfigMap(revision.KubeAPIServer, revision.PluginConfig{Revision: 9}, revision.ByKey, dir)
+		m, err := revision.PluginConfigMap(revision.KubeAPIServer, revision.PluginConfig{Revision: 9}, dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -151,7 +151,7 @@ func (e *Executor) change(ctx context.Context, what string, change func(context.
 // pluginConfig is the data of a Secret for one plugin alone.
 func (e *Executor) pluginConfig(ctx context.Context, p revision.Plugin) (map[string][]byte, error) {
 	key := revision.Key{ID: p.KeyID, Type: config.KMS, Plugin: p.Config.WithoutContent()}
-	file := revision.File{Resources: e.Encrypted, Keys: []revision.Key{key}, Scheme: revision.ByKey, Dir: contract.SocketDir}
+	file := revision.File{Resources: e.Encrypted, Keys: []revision.Key{key}, Dir: contract.SocketDir}
 	text, err := file.YAML(revision.Config{Keys: []uint64{p.KeyID}})
 	if err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func (w *world) file(number int, keys ...uint64) []byte {
 		all = append(all, revision.Key{ID: id, Type: config.KMS, Plugin: w.plugin(id).Config.WithoutContent()})
 	}
 	s, err := revision.ConfigSecret(staticpods.Component, revision.Config{Revision: number, Keys: keys},
-		revision.File{Resources: w.Encrypted, Keys: all, Scheme: revision.ByKey, Dir: contract.SocketDir})
+		revision.File{Resources: w.Encrypted, Keys: all, Dir: contract.SocketDir})
 	w.must(err)
 	_, err = w.client.CoreV1().Secrets(revision.Namespace).Create(w.Context(), s, metav1.CreateOptions{})
 	w.must(err)

@@ -10,9 +10,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 )
 
-// uniting is aggregators that unite wrongly where Degraded has inertia or Unknown is bad. They run with the timing of production.
+// uniting is aggregators that unite wrongly where Degraded has inertia. They run with the timing of production.
 func uniting() []Mutant {
-	const lasting, short, unknown = "degraded-after-its-inertia", "degraded-shorter-than-its-inertia", "unknown-as-library-go-treats-it"
+	const lasting, short = "degraded-after-its-inertia", "degraded-shorter-than-its-inertia"
 	return []Mutant{
 		{
 			Name: "inertia-ignored", Scenario: short, Caught: []string{"UNION", "steps[2].never"},
@@ -42,17 +42,7 @@ func uniting() []Mutant {
 			Subject: inProduction(overlooking(func(in *core.Input) { in.Union.Inertia.Types = nil })),
 		},
 		{
-			Name: "unknown-is-bad", Scenario: lasting, Caught: []string{"UNION", "steps[8].never"},
-			Mistake: "library-go's rule where this project's is asked for: one old failure lets all younger ones through",
-			Subject: inProduction(overlooking(func(in *core.Input) { in.Union.UnknownStatus = contract.UnknownIsBad })),
-		},
-		{
-			Name: "unknown-yields", Scenario: unknown, Caught: []string{"UNION", "steps[6].expect"},
-			Mistake: "Unknown treated as in another release: beside an old Unknown a failure waits for its own inertia, and the Unknown is not named",
-			Subject: inProduction(overlooking(func(in *core.Input) { in.Union.UnknownStatus = contract.UnknownYields })),
-		},
-		{
-			Name: "unknown-dropped", Scenario: unknown, Caught: []string{"UNION", "steps[3].expect"}, Subject: inProduction(misdeciding(dropsUnknown)),
+			Name: "unknown-dropped", Scenario: "service-load-balancer-outage", Caught: []string{"UNION"}, Subject: misdeciding(dropsUnknown),
 			Mistake: "Unknown taken for good: the ClusterOperator does not show that a reporter has been silent for minutes",
 		},
 	}

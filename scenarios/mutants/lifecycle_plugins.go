@@ -44,11 +44,11 @@ func lifecyclePlugins() []Mutant {
 			}),
 		},
 		{
-			Name: "sockets-by-the-key-alone", Caught: []string{"SOCKETS"},
-			Mistake: "sockets named by a hash of what chooses the key, without the image: the newer plugin takes the socket of the one that it is to replace",
+			Name: "one-socket-for-all", Caught: []string{"SOCKETS"},
+			Mistake: "one socket for the plugin of a node, whatever its key: that of the next key takes the socket of the one that is still needed to read",
 			Wrong: func() model.Subject {
-				s := model.ByHash()
-				s.Name = func(p revision.Plugin) string { return config.Wanted{Type: config.KMS, KMS: p.Config}.KeyHash() }
+				s := model.Good()
+				s.SocketName = func(uint64) string { return "plugin" }
 				return s
 			},
 		},

@@ -96,12 +96,12 @@ func (m Mutant) Backend() string {
 // All mutants, the simulated ones first. A new one needs an entry in one of these lists and nothing else.
 func All() []Mutant {
 	return slices.Concat(
-		of(Reporter, emission(), failingOver(), resolving(), streamingReporters(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), aggregatedReporters()),
+		of(Reporter, emission(), failingOver(), connecting(), streamingReporters(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), aggregatedReporters()),
 		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), uniting(), streamingAggregators(), providerAggregators(), refusedAggregators(), aggregatedAggregators()),
 		of(Plugin, plugins(), providerPlugins(), aggregatedPlugins()),
 		of(Operator, switches(), aggregatedSwitches(), deciders(), starters()),
 		of(Lifecycle, lifecycles()),
-		of(Cluster, flowSchemas(), policies()),
+		of(Cluster, policies()),
 		processes())
 }
 

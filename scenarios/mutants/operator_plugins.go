@@ -14,12 +14,12 @@ func starters() []Mutant {
 	const image = "operator-plugin-image-cannot-start"
 	return []Mutant{
 		{
-			Name: "progresses-for-ever", Scenario: image, Caught: []string{"steps[4].expect"},
+			Name: "progresses-for-ever", Scenario: image, Caught: []string{"steps[3].expect"},
 			Mistake: "an image that cannot be pulled is tried again and again, and logged: the conditions say that the operator is at work",
 			Subject: simulating(planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPreflight) })),
 		},
 		{
-			Name: "plugin-cannot-start-unsaid", Scenario: image, Caught: []string{"steps[10].expect"},
+			Name: "plugin-cannot-start-unsaid", Scenario: image, Caught: []string{"steps[8].expect"},
 			Mistake: "KMSPluginDegraded from reports alone: a plugin that never ran is in none, and the switch waits without a word",
 			Subject: simulating(planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPlugin) })),
 		},

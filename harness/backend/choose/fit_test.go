@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -58,17 +57,16 @@ func TestFit(t *testing.T) {
 // TestLacksUnion: what a scenario asks of the union needs a place in the command of another aggregator.
 func TestLacksUnion(t *testing.T) {
 	asking := func(c scenario.ClusterOperator) *scenario.Scenario { return &scenario.Scenario{ClusterOperator: c} }
-	inertia, unknown := scenario.ClusterOperator{DegradedInertia: []string{"2m"}}, scenario.ClusterOperator{UnknownStatus: contract.UnknownIsBad}
+	inertia := scenario.ClusterOperator{DegradedInertia: []string{"2m"}}
 	for _, c := range []struct {
 		command string
 		s       *scenario.Scenario
 		want    string
 	}{
 		{"", asking(inertia), ""},
-		{"mine", asking(scenario.ClusterOperator{UnknownStatus: contract.UnknownYields}), ""},
-		{"mine --unknown {unknownStatus}", asking(inertia), "clusterOperator.degradedInertia: --aggregator-command has no {degradedInertia}"},
+		{"mine", asking(scenario.ClusterOperator{}), ""},
+		{"mine", asking(inertia), "clusterOperator.degradedInertia: --aggregator-command has no {degradedInertia}"},
 		{"mine --inertia {degradedInertia}", asking(inertia), ""},
-		{"mine", asking(unknown), "clusterOperator.unknownStatus: --aggregator-command has no {unknownStatus}"},
 	} {
 		if got := strings.Join(under(live.SystemUnderTest{AggregatorCommand: c.command}).Fit(c.s, "local").Unsupported, "; "); got != c.want {
 			t.Errorf("%q with %+v: %q, want %q", c.command, c.s.ClusterOperator, got, c.want)

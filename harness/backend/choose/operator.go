@@ -7,6 +7,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -29,8 +30,8 @@ func (f *Fit) ofOperator() {
 	if len(s.Topology.Aggregated()) > 0 {
 		f.lacks("the operator under test is that of kube-apiserver, and the scenario has operators of aggregated API servers")
 	}
-	if s.Topology.Sockets == scenario.SocketsByHash {
-		f.lacks("operator under test: topology.sockets hash: OpenShift's operators name sockets by key")
+	if operated.NamesMissing(s) {
+		f.lacks("operator under test: a missing image: the harness starts its plugins from programs, whatever image it names")
 	}
 	for _, a := range s.Actions() {
 		switch a := a.(type) {
@@ -40,8 +41,6 @@ func (f *Fit) ofOperator() {
 					f.lacks("operator under test: apiserver.%s: OpenShift's API has Vault only", section)
 				}
 			}
-		case *scenario.Image:
-			f.lacks("operator under test: image: the harness starts its plugins from programs, whatever image it names")
 		case *scenario.Process:
 			if a.Release != "" {
 				f.lacks("operator under test: release %s: the harness has one program of the operator under test", a.Release)
@@ -95,7 +94,7 @@ func (f *Fit) ofWholeOperator() {
 
 // wholeClusterOperator are the rules of the kube-apiserver operator (docs/contract.md, "Inertia and Unknown, as in library-go").
 func wholeClusterOperator() scenario.ClusterOperator {
-	return scenario.ClusterOperator{Left: true, UnknownStatus: contract.UnknownIsBad,
+	return scenario.ClusterOperator{Left: true,
 		DegradedInertia: []string{"2m", "NodeControllerDegraded=10m", "StaticPodsDegraded=10m", "GuardControllerDegraded=10m"}}
 }
 

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
@@ -43,7 +42,6 @@ func fitOfOperator(t *testing.T, o choose.Options) {
 		"operators of aggregated API servers": func(s *scenario.Scenario) {
 			s.Topology.APIServers = []string{"kube-apiserver", "oauth-apiserver"}
 		},
-		"topology.sockets hash": func(s *scenario.Scenario) { s.Topology.Sockets = scenario.SocketsByHash },
 		"apiserver.aws": func(s *scenario.Scenario) {
 			s.Steps[0].Action = &scenario.APIServer{Type: scenario.TypeKMS, Sections: map[string]map[string]any{"aws": {}}}
 		},
@@ -92,7 +90,7 @@ func TestFitOfWholeOperator(t *testing.T) {
 // A whole operator has rules of its own for the ClusterOperator.
 func TestFitOfWholeOperatorWithInertia(t *testing.T) {
 	o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "operator", OperatorDoor: live.DoorWhole}}}
-	for want, rules := range map[int]scenario.ClusterOperator{0: {UnknownStatus: contract.UnknownYields}, 1: {DegradedInertia: []string{"1m"}}} {
+	for want, rules := range map[int]scenario.ClusterOperator{0: {}, 1: {DegradedInertia: []string{"1m"}}} {
 		s := &scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}, ClusterOperator: rules}
 		if f := o.Fit(s, "local"); len(f.Unsupported) != want {
 			t.Errorf("%+v: unsupported %q, want %d reasons", rules, f.Unsupported, want)

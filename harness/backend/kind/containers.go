@@ -87,9 +87,9 @@ func watchInside(ctx context.Context, in container, node string, sink record.Sin
 	})
 }
 
-// watched are the containers of the API servers' pods, with the plugins and reporters, of pre-flight checks, of etcd, and of the aggregators.
+// watched are the containers of the API servers' pods, with the plugins and reporters, of etcd, and of the aggregators.
 func watched(i events.Identity) bool {
-	static := (i.Namespace == metav1.NamespaceSystem || i.Namespace == operand.Namespace) && (strings.HasPrefix(i.Pod, "kube-apiserver-") || strings.HasPrefix(i.Pod, trial) || strings.HasPrefix(i.Pod, "etcd-"))
+	static := (i.Namespace == metav1.NamespaceSystem || i.Namespace == operand.Namespace) && (strings.HasPrefix(i.Pod, "kube-apiserver-") || strings.HasPrefix(i.Pod, "etcd-"))
 	return static || i.Namespace == aggregators || ofAggregated(i.Namespace)
 }
 

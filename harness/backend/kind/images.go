@@ -14,21 +14,20 @@ import (
 	"github.com/kmsharness/kmsharness/ci/images/archive"
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // archives are the images of this project as files that nodes import. They are made of the programs at hand, without the
 // engine and without a registry.
 type archives struct {
-	images   images
-	files    []string
-	programs *live.Programs
-	dir      string // where a control plane has those that are made during a scenario
+	images images
+	files  []string
 }
 
 // makeArchives writes them to dir.
 func makeArchives(ctx context.Context, programs *live.Programs, dir string) (archives, error) {
-	a := archives{programs: programs}
+	var a archives
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return a, err
 	}
@@ -54,10 +53,6 @@ func writeArchive(path, dir string, d containers.Definition) (file, name string,
 	if err != nil {
 		return "", "", err
 	}
-	return writeArchiveOf(program, dir, d)
-}
-
-func writeArchiveOf(program []byte, dir string, d containers.Definition) (file, name string, err error) {
 	described, text, err := archive.Build(d, program)
 	if err != nil {
 		return "", "", err
@@ -155,4 +150,15 @@ func argsOr(given, own string) string {
 	}
 	_, args, _ := strings.Cut(own, " ")
 	return args
+}
+
+// provide makes an image that an operator chose for its plugins this project's plugin, on a node where it is not missing.
+func (a archives) provide(ctx context.Context, c container, node, image string) error {
+	if operated.CannotStart(node, image) != "" {
+		return nil
+	}
+	if _, err := c.ctr(ctx, "images", "tag", "--force", containers.Registry+a.images.plugin, image); err != nil {
+		return fmt.Errorf("tag the image %s: %w", image, err)
+	}
+	return nil
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
@@ -372,10 +371,7 @@ func spec(img images, lb string, r podRevision) sidecar.Spec {
 			Mounts: c.mounts(), SecurityContext: c.security(), TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		}
 		if image, chosen := r.images[c.unit]; chosen && !img.underTest() {
-			one.Image, one.StartupProbe = image.Reference, answersProbe(c.unit)
-			for i := range one.Mounts {
-				one.Mounts[i].ReadOnly = image.Fault == scenario.ImageReadOnly && one.Mounts[i].Name == volumeSocket
-			}
+			one.Image, one.StartupProbe = image, answersProbe(c.unit)
 		}
 		s.Sidecars = append(s.Sidecars, one)
 	}

@@ -84,7 +84,7 @@ type podPlugins struct {
 	mu               sync.Mutex
 	pluginContainers []*pluginContainer          // of the pod as it is
 	known            map[string]*pluginContainer // of the pod as it ever was, by unit
-	images           map[string]live.PluginImage // of those for which the operator chose one, by unit
+	images           map[string]string           // of those for which the operator chose one, by unit
 }
 
 func newPodPlugins(files podFiles, u *units, containers []string, create func(keyID, unit string) (*live.Plugin, error)) *podPlugins {
@@ -132,17 +132,17 @@ func (p *podPlugins) become(units []string, n *live.Node) {
 }
 
 // run gives the containers of plugins, by keyID, images of their own, while the pod is down.
-func (p *podPlugins) run(images map[string]live.PluginImage) {
+func (p *podPlugins) run(images map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.images = map[string]live.PluginImage{}
+	p.images = map[string]string{}
 	for keyID, image := range images {
 		p.images[unitOfPlugin(keyID)] = image
 	}
 }
 
 // chosen are the images of containers for which the operator chose one, by unit.
-func (p *podPlugins) chosen() map[string]live.PluginImage {
+func (p *podPlugins) chosen() map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.images)

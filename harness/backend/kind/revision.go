@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,8 +23,8 @@ import (
 // podRevision is what changes of an API server's pod from one revision to the next.
 type podRevision struct {
 	number  int
-	plugins []string                    // units of its containers for plugins; without any there is no reporter either
-	images  map[string]live.PluginImage // by unit, for which the operator chose one
+	plugins []string          // units of its containers for plugins; without any there is no reporter either
+	images  map[string]string // by unit, of plugins for which the operator chose one
 }
 
 // podRevision of the pod on a node.
@@ -92,7 +93,7 @@ func (p *controlPlane) Roll(ctx context.Context, n *live.Node, r live.PodRevisio
 	}
 	for _, image := range r.Images {
 		if err == nil {
-			err = p.archives.provide(ctx, p.container(n.Name), image)
+			err = p.archives.provide(ctx, p.container(n.Name), n.Name, image)
 		}
 	}
 	if err == nil && ran {
@@ -120,6 +121,9 @@ func (p *controlPlane) Roll(ctx context.Context, n *live.Node, r live.PodRevisio
 	}
 	return made, err
 }
+
+// waitingPoll is how often the kubelet is asked about containers that start.
+const waitingPoll = 500 * time.Millisecond
 
 // errWaiting ends the start of a pod of which the kubelet says that it does not come.
 var errWaiting = errors.New("a plugin cannot run")
@@ -158,7 +162,7 @@ func unlessWaiting(ctx context.Context, start func(context.Context) error, look 
 			}
 			return err
 		}
-		if until(watching, trialPoll, "look for plugins that cannot run", found) == nil {
+		if until(watching, waitingPoll, "look for plugins that cannot run", found) == nil {
 			giveUp(errWaiting)
 		}
 	})

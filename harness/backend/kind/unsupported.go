@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -23,9 +23,6 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	}
 	if c := s.Topology.Connectivity; history.AnyAPIServer(c) && c != history.ConnectStream && s.Topology.ControlPlanes == 1 {
 		add("connectivity %s: there is no load balancer before a single node", s.Topology.Connectivity)
-	}
-	if s.Topology.DNS {
-		add("dns: the reporters share the resolver of their node with its kubelet")
 	}
 	if resetsForAMoment(s) {
 		add("a link that is reset and restored at once: on kind packets are filtered, and a connection on which nothing is sent meanwhile is not reset")
@@ -66,20 +63,16 @@ func resetsForAMoment(s *scenario.Scenario) bool {
 	return found
 }
 
-// lackingImages says why images of plugins cannot have faults.
+// lackingImages says why no image of plugins can be missing.
 func (b *Backend) lackingImages(s *scenario.Scenario) []string {
-	faulty := func(a scenario.Action) bool {
-		i, ok := a.(*scenario.Image)
-		return ok && i.Lasts()
-	}
 	switch {
-	case !slices.ContainsFunc(s.Actions(), faulty):
+	case !operated.NamesMissing(s):
 	case s.Topology.ControlPlanes == 1:
-		return []string{"image with a fault on one node: its API server waits for the plugin, so nothing can ask for another image"}
+		return []string{"a missing image on one node: its API server waits for the plugin, so nothing can ask for another image"}
 	case len(s.Topology.Aggregated()) > 0:
-		return []string{"image with further API servers: their pods have the images that were built for the cluster"}
+		return []string{"a missing image with further API servers: their pods have the images that were built for the cluster"}
 	case b.opts.Plugin.Image != "":
-		return []string{"image with a plugin under test: its container has the image that was given on the command line"}
+		return []string{"a missing image with a plugin under test: its container has the image that was given on the command line"}
 	}
 	return nil
 }

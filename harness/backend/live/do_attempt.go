@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
-
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
@@ -22,7 +20,7 @@ import (
 )
 
 // attempt makes a request under the identity of a node's reporter, straight to that node's API server, and checks how it was treated.
-// A flood goes to every API server, a stream to the aggregator.
+// A stream goes to the aggregator.
 func (st *statuses) attempt(ctx context.Context, a *scenario.Attempt) error {
 	nodes, err := st.e.procs.selectNodes(a.As, true)
 	if err != nil {
@@ -37,39 +35,26 @@ func (st *statuses) attempt(ctx context.Context, a *scenario.Attempt) error {
 		return err
 	}
 	request.auditID = st.e.recorder.nameAttempt
-	flows, err := st.flowSchemas(ctx, a)
-	if err != nil {
-		return err
-	}
-	if a.Flood.Value() > 0 {
-		return st.flood(ctx, a, as, request, flows)
-	}
-	c, err := st.clientOf(ctx, as, as)
+	c, err := st.clientOf(ctx, as)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	var answered answer
-	err = a.Each(request.method+" "+request.path, func(manager string) (int, string, error) {
+	return a.Each(request.method+" "+request.path, func(manager string) (int, string, error) {
 		if manager != "" {
 			request.query.Set("fieldManager", manager)
 		}
-		answered, err = request.send(ctx, c)
-		return answered.code, answered.text, err
+		return request.send(ctx, c)
 	})
-	if err != nil {
-		return err
-	}
-	return flows.judge(a, request, answered)
 }
 
-// clientOf is a client of a node's API server with the identity of a reporter.
-func (st *statuses) clientOf(ctx context.Context, as, at *Node) (*Client, error) {
+// clientOf is a client of a node's API server with the identity of the node's reporter.
+func (st *statuses) clientOf(ctx context.Context, as *Node) (*Client, error) {
 	config, err := st.e.sut.configOf(ctx, as)
 	if err != nil {
 		return nil, err
 	}
-	config.Host, config.UserAgent = at.Server.URL(), "kmsharness-attempt"
+	config.Host, config.UserAgent = as.Server.URL(), "kmsharness-attempt"
 	return NewClient(config)
 }
 
@@ -160,35 +145,25 @@ func resourcePath(a *scenario.Attempt) string {
 	return "/" + strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "/")
 }
 
-// answer of an API server.
-type answer struct {
-	code int
-	text string
-	flow string // UID of the flow schema by which the request was classified
-}
-
-func (r apiRequest) send(ctx context.Context, c *Client) (answer, error) {
+// send returns the status and the text of the API server's answer.
+func (r apiRequest) send(ctx context.Context, c *Client) (code int, text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	return r.sendBody(ctx, c, bytes.NewReader(r.body))
-}
-
-func (r apiRequest) sendBody(ctx context.Context, c *Client, content io.Reader) (answer, error) {
 	target := c.url + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
-	request, err := http.NewRequestWithContext(ctx, r.method, target, content)
+	request, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(r.body))
 	if err != nil {
-		return answer{}, err
+		return 0, "", err
 	}
 	request.Header.Set("Content-Type", r.contentType)
 	request.Header.Set("Audit-ID", r.auditID())
 	response, err := c.http.Do(request)
 	if err != nil {
-		return answer{}, err
+		return 0, "", err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 4096))
-	return answer{response.StatusCode, string(body), response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)}, err
+	return response.StatusCode, string(body), err
 }

@@ -9,15 +9,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// image lets plugins with an image not start, or start again. Those that wait are started by the operator, which sees that they can be.
-func (fs *faults) image(_ context.Context, a *scenario.Image) error {
-	p := fs.e.pods
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.images.Set(a)
-	return nil
-}
-
 // writesAnnotation counts the writes of a Secret: one with the same content would otherwise be none to the API server.
 const writesAnnotation = "kmsharness.io/writes"
 

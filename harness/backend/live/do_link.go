@@ -20,10 +20,7 @@ const (
 
 // link puts a fault in force on the selected links, or restores them.
 func (fs *faults) link(ctx context.Context, a *scenario.Link) error {
-	switch {
-	case a.To == history.DNS:
-		return fs.dns(a)
-	case a.Mode == history.LinkStale:
+	if a.Mode == history.LinkStale {
 		return fs.staleList(true)
 	}
 	fault, err := faultOf(a)
@@ -104,32 +101,6 @@ func faultOf(a *scenario.Link) (netfault.Fault, error) {
 }
 
 func stateOf(m netfault.Mode) string { return cmp.Or(string(m), history.LinkOK) }
-
-// Resolving is a control plane whose reporters know the load balancer by a name, each with a resolver of its own.
-type Resolving interface {
-	// SetDNS puts a fault of the resolver of a node's reporter in force, by its state in the history, or ends it. history.LinkStale moves the
-	// load balancer to another address, of which the resolver learns when that state ends.
-	SetDNS(node, state string) error
-}
-
-// dns puts a fault of the reporters' resolvers in force, or ends it.
-func (fs *faults) dns(a *scenario.Link) error {
-	resolving, ok := fs.e.controlPlane.(Resolving)
-	if !ok {
-		return errors.New("a link to dns: the reporters of this backend know their servers by addresses")
-	}
-	nodes, err := fs.e.procs.selectNodes(a.Node, true)
-	if err != nil {
-		return err
-	}
-	for _, n := range nodes {
-		if err := resolving.SetDNS(n.Name, a.State()); err != nil {
-			return err
-		}
-		fs.e.record(&history.Link{From: a.From, To: a.To, Node: n.Name, State: a.State()})
-	}
-	return nil
-}
 
 // StaleLister is a control plane whose load balancer can go on with a list of API servers that is not updated.
 type StaleLister interface {

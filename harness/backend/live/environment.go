@@ -196,7 +196,6 @@ func (e *Environment) handlers() backend.Handlers {
 		scenario.VerbLink:       backend.Handle(e.faults.link),
 		scenario.VerbRefuse:     backend.Handle(e.faults.refuse),
 		scenario.VerbCredential: backend.Handle(e.sut.credential),
-		scenario.VerbImage:      backend.Handle(e.faults.image),
 		scenario.VerbNode:       backend.Handle(e.changes.changeNodes),
 		scenario.VerbEncryption: backend.Handle(e.encrypting.changeEncryption),
 		scenario.VerbAPIServer:  backend.Handle(e.faults.configure),

@@ -12,9 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
-	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
@@ -125,7 +123,7 @@ func (i *installer) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		for _, name := range i.revisions.due(time.Now(), i.canStart) {
+		for _, name := range i.revisions.due(time.Now()) {
 			if err := i.install(ctx, name); err != nil {
 				i.log.Error("install", "node", name, "error", err)
 			}
@@ -145,16 +143,16 @@ func (i *installer) install(ctx context.Context, name string) error {
 func (i *installer) roll(ctx context.Context, n *Node, want content, number int) error {
 	ctx = context.WithoutCancel(ctx)
 	i.log.Info("install", "node", n.Name, "revision", number, "plugins", len(want.plugins), "configuration", want.config)
-	r := PodRevision{Number: number, Images: map[string]PluginImage{}, Change: func(context.Context) error { return i.change(n, want) }, Ready: i.e.changes.recordReady}
+	r := PodRevision{Number: number, Images: map[string]string{}, Change: func(context.Context) error { return i.change(n, want) }, Ready: i.e.changes.recordReady}
 	named := operated.NamedImages(i.e.scenario)
 	for _, g := range want.plugins {
-		called := i.scheme().Name(g)
+		called := revision.SocketName(g.KeyID)
 		if err := i.introduce(ctx, n.Name, called, g.Config); err != nil {
 			return err
 		}
 		r.Plugins = append(r.Plugins, called)
 		if slices.Contains(named, g.Config.Image) {
-			r.Images[called] = PluginImage{g.Config.Image, i.fault(n.Name, g.Config.Image)}
+			r.Images[called] = g.Config.Image
 		}
 	}
 	i.e.procs.recordStopping(Target{n.Server, n.identity()})
@@ -162,8 +160,10 @@ func (i *installer) roll(ctx context.Context, n *Node, want content, number int)
 	if err != nil {
 		return err
 	}
-	i.recordWaiting(n, pod, number)
-	if waiting := want.waiting(pod, i.scheme()); len(waiting) > 0 {
+	for _, w := range pod.Waiting {
+		i.e.record(&history.Container{Node: n.Name, Namespace: pod.Namespace, Pod: pod.Name, Name: w.Name, State: history.ContainerWaiting, Revision: number, Detail: w.Reason})
+	}
+	if waiting := want.waiting(pod); len(waiting) > 0 {
 		i.log.Info("plugins cannot start", "node", n.Name, "revision", number, "waiting", waiting)
 		i.revisions.installed(n.Name, want, waiting)
 		return nil
@@ -173,26 +173,11 @@ func (i *installer) roll(ctx context.Context, n *Node, want content, number int)
 	return i.e.procs.start(ctx, n.Reporter())
 }
 
-// recordWaiting records the containers of a pod on a node that cannot run; the revision is 0 for a pod that is no API server's.
-func (p *pods) recordWaiting(n *Node, pod Pod, number int) {
-	for _, w := range pod.Waiting {
-		p.e.record(&history.Container{Node: n.Name, Namespace: pod.Namespace, Pod: pod.Name, Name: w.Name, State: history.ContainerWaiting, Revision: number, Detail: w.Reason})
-	}
-}
-
-// canStart reports whether nothing keeps a plugin from starting on a node.
-func (i *installer) canStart(node string, g config.Plugin) bool {
-	return i.fault(node, g.Image) == scenario.ImageNone
-}
-
 // change notes what the pod of a node has from now on, and gives its API server its file.
 func (i *installer) change(n *Node, c content) error {
 	i.pods.mu.Lock()
 	pod := i.of(n.Name)
 	pod.plugins, pod.sockets = c.configs(), slices.Clone(c.sockets)
-	for _, g := range c.plugins {
-		pod.names[g.KeyID] = i.scheme().Name(g)
-	}
 	i.pods.mu.Unlock()
 	i.toldSockets(n.Name)
 	for _, g := range n.Plugins() {

@@ -30,12 +30,12 @@ func (c content) configs() map[uint64]config.Plugin {
 	return all
 }
 
-// waiting are the plugins that cannot run in a pod that was made of the content, whose names of sockets follow a scheme.
-func (c content) waiting(pod Pod, scheme revision.Scheme) map[uint64]core.Waiting {
+// waiting are the plugins that cannot run in a pod that was made of the content.
+func (c content) waiting(pod Pod) map[uint64]core.Waiting {
 	all := map[uint64]core.Waiting{}
 	for _, w := range pod.Waiting {
 		for _, g := range c.plugins {
-			if scheme.Name(g) == w.Plugin {
+			if revision.SocketName(g.KeyID) == w.Plugin {
 				all[g.KeyID] = core.Waiting{Config: g.Config, Reason: w.Reason}
 			}
 		}
@@ -131,8 +131,8 @@ func (r *podRevisions) change(name string, now time.Time, change func(*content))
 }
 
 // due are the nodes whose pods are not as is wanted, sorted; none as long as an operator is still asking, within bounds. While plugins cannot run on
-// some nodes, their pods are the only ones that are replaced: by what is wanted now, or by the same again once canStart says that a plugin can.
-func (r *podRevisions) due(now time.Time, canStart func(node string, g config.Plugin) bool) []string {
+// some nodes, their pods are the only ones that are replaced.
+func (r *podRevisions) due(now time.Time) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.since.IsZero() && now.Sub(r.asked) < settle && now.Sub(r.since) < settled {
@@ -140,11 +140,6 @@ func (r *podRevisions) due(now time.Time, canStart func(node string, g config.Pl
 	}
 	names := slices.Sorted(maps.Keys(r.wanted))
 	return slices.DeleteFunc(names, func(name string) bool {
-		for _, w := range r.waits[name] {
-			if canStart(name, w.Config) {
-				return false
-			}
-		}
 		return r.has[name].equal(r.wanted[name]) || len(r.waits) > 0 && r.waits[name] == nil // others wait for it
 	})
 }

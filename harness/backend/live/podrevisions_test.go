@@ -11,8 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-func never(string, config.Plugin) bool { return false }
-
 // What is asked for within a moment is one revision, and all nodes get the same.
 func TestPodRevisions(t *testing.T) {
 	r, now := newPodRevisions(), time.Unix(0, 0).Add(time.Hour)
@@ -24,7 +22,7 @@ func TestPodRevisions(t *testing.T) {
 	}
 	due := func(want ...string) {
 		t.Helper()
-		if got := r.due(now, never); !slices.Equal(got, want) {
+		if got := r.due(now); !slices.Equal(got, want) {
 			t.Errorf("due are %v, want %v", got, want)
 		}
 	}
@@ -76,7 +74,7 @@ func TestPodRevisions(t *testing.T) {
 	for at := range 8 { // an operator that asks for ever
 		r.change("cp-1", now, file(100+at))
 		now = now.Add(settle - 1)
-		if got, bounded := len(r.due(now, never)) > 0, now.Sub(r.since) >= settled; got != bounded {
+		if got, bounded := len(r.due(now)) > 0, now.Sub(r.since) >= settled; got != bounded {
 			t.Errorf("due %t, asked for since %v", got, now.Sub(r.since))
 		}
 	}
@@ -96,7 +94,7 @@ func TestPodRevisionsRolledBack(t *testing.T) {
 		t.Errorf("revision %d", number)
 	}
 	r.installed("cp-1", file(2), nil)
-	if due := r.due(now.Add(settled), never); len(due) > 0 {
+	if due := r.due(now.Add(settled)); len(due) > 0 {
 		t.Errorf("due are %v", due)
 	}
 	r.change("cp-1", now, func(c *content) { *c = file(3) })
@@ -135,15 +133,14 @@ func TestPluginsOfPodRevisions(t *testing.T) {
 	expect("ended", map[uint64]config.Plugin{2: {}})
 }
 
-// While a plugin cannot run on a node, the pods of the others stay as they are. Its own is replaced when something else is wanted, or when it can run.
+// While a plugin cannot run on a node, the pods of the others stay as they are. Its own is replaced when something else is wanted.
 func TestPodRevisionsWait(t *testing.T) {
 	r, now := newPodRevisions(), time.Unix(0, 0).Add(time.Hour)
 	bad, good := config.Plugin{Image: "bad"}, config.Plugin{Image: "good"}
-	mended := false
 	due := func(what string, want ...string) {
 		t.Helper()
 		now = now.Add(settled)
-		if got := r.due(now, func(string, config.Plugin) bool { return mended }); !slices.Equal(got, want) {
+		if got := r.due(now); !slices.Equal(got, want) {
 			t.Errorf("%s: due are %v, want %v", what, got, want)
 		}
 	}
@@ -154,20 +151,17 @@ func TestPodRevisionsWait(t *testing.T) {
 	}
 	install := func(name string, pod Pod) {
 		c, _ := r.next(name)
-		r.installed(name, c, c.waiting(pod, revision.ByKey))
+		r.installed(name, c, c.waiting(pod))
 	}
 	ask(bad, "cp-1", "cp-2", "cp-3")
 	due("asked for", "cp-1", "cp-2", "cp-3")
 	install("cp-1", Pod{})
-	install("cp-2", Pod{Waiting: []WaitingContainer{{Plugin: revision.ByKey.Name(revision.Plugin{KeyID: 1}), Reason: "CrashLoopBackOff"}}})
+	install("cp-2", Pod{Waiting: []WaitingContainer{{Plugin: revision.SocketName(1), Reason: "CrashLoopBackOff"}}})
 	due("it waits")
 	plugins, waiting := r.plugins("cp-2")
 	if len(plugins) != 0 || len(waiting) != 1 || waiting[1] != (core.Waiting{Config: bad, Reason: "CrashLoopBackOff"}) {
 		t.Errorf("plugins %v, waiting %v", plugins, waiting)
 	}
-	mended = true
-	due("it can run", "cp-2")
-	mended = false
 	ask(good, "cp-1", "cp-2", "cp-3")
 	due("another image", "cp-2")
 	install("cp-2", Pod{})
@@ -191,7 +185,7 @@ func TestGivenRevisions(t *testing.T) {
 	}{{2, nil, 0, 2}, {5, []byte("file"), 0, 0}, {6, []byte("file"), 6, 6}} {
 		r.change("cp-1", now, func(is *content) { is.config, is.file = c.number, c.file })
 		now = now.Add(settled)
-		if due := r.due(now, nil); len(due) != 1 {
+		if due := r.due(now); len(due) != 1 {
 			t.Errorf("revision %d: due are %v", c.number, due)
 		}
 		want, number := r.next("cp-1")

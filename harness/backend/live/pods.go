@@ -12,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/encryption"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // pods are the API servers' pods of an environment as an operator handles them: what each is configured with, and what came of it.
@@ -31,7 +32,6 @@ type pods struct {
 	lags    map[string]time.Duration // of what is rolled out, by node
 	tested  *operatorUnderTest       // nil: the operator is this project's
 
-	images operated.Images // with which plugins do not start
 	logIns operated.LogIns // of the plugins
 	writes int             // of their credential
 
@@ -43,7 +43,6 @@ type pods struct {
 type pod struct {
 	plugins    map[uint64]config.Plugin // it is configured with
 	waiting    map[uint64]core.Waiting  // that cannot start; one with other settings may run meanwhile
-	names      map[uint64]string        // of their sockets, by keyID; also of those that have ended
 	sockets    []uint64                 // of its reporter
 	files      map[string]rolledOut     // by the hash of the file
 	configured string                   // hash of the newest file; empty: none, or it is just being written
@@ -60,7 +59,6 @@ type pod struct {
 type rolledOut struct {
 	revision  int
 	providers []string
-	plugins   map[string]string // names of the sockets of providers, where they are not the keyID
 }
 
 // rollingOut is a revision that was to be rolled out, and since when.
@@ -81,19 +79,19 @@ func newPods(e *Environment) *pods {
 func (p *pods) of(node string) *pod {
 	if p.all[node] == nil {
 		clear := rolledOut{providers: []string{encryption.Clear().Name()}}
-		p.all[node] = &pod{plugins: map[uint64]config.Plugin{}, waiting: map[uint64]core.Waiting{}, names: map[uint64]string{}, files: map[string]rolledOut{}, inForce: clear}
+		p.all[node] = &pod{plugins: map[uint64]config.Plugin{}, waiting: map[uint64]core.Waiting{}, files: map[string]rolledOut{}, inForce: clear}
 	}
 	return p.all[node]
 }
 
-// sockets are the names of the sockets that a node's reporter was given, in order: keyIDs, or hashes of configurations.
+// sockets are the names of the sockets that a node's reporter was given, in order.
 func (p *pods) sockets(node string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []string
 	if pod := p.all[node]; pod != nil { // a node may be gone by now
 		for _, id := range pod.sockets {
-			out = append(out, pod.names[id])
+			out = append(out, revision.SocketName(id))
 		}
 	}
 	return out

@@ -36,7 +36,7 @@ func (b beginning) keyIDs() (ids []uint64) {
 func (p *pods) configuredOn(ctx context.Context, node string, b beginning) (Encryption, error) {
 	configured := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.file, Revision: b.pod}
 	for _, g := range b.plugins {
-		called := p.scheme().Name(g)
+		called := revision.SocketName(g.KeyID)
 		if err := p.introduce(ctx, node, called, g.Config); err != nil {
 			return Encryption{}, err
 		}

@@ -54,8 +54,8 @@ func (p inPlace) StartPlugins(ctx context.Context, name string, plugins []revisi
 func (p inPlace) startPlugins(ctx context.Context, n *Node, plugins []revision.Plugin) error {
 	name := n.Name
 	for _, g := range plugins {
-		called := p.scheme().Name(g)
-		if p.waits(name, called, g) {
+		called := revision.SocketName(g.KeyID)
+		if p.waits(name, g) {
 			continue
 		}
 		p.mu.Lock()
@@ -75,7 +75,7 @@ func (p inPlace) startPlugins(ctx context.Context, n *Node, plugins []revision.P
 			return err
 		}
 		p.mu.Lock()
-		p.of(name).plugins[g.KeyID], p.of(name).names[g.KeyID] = g.Config, called
+		p.of(name).plugins[g.KeyID] = g.Config
 		p.mu.Unlock()
 	}
 	return nil
@@ -97,27 +97,15 @@ func (p *pods) introduce(ctx context.Context, node, called string, c config.Plug
 }
 
 // waits reports whether a plugin cannot start on a node, and notes it for the operator to see.
-func (p *pods) waits(node, called string, g revision.Plugin) bool {
+func (p *pods) waits(node string, g revision.Plugin) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	pod, why := p.of(node), p.images.CannotStart(node, g.Config.Image)
+	pod, why := p.of(node), operated.CannotStart(node, g.Config.Image)
 	delete(pod.waiting, g.KeyID)
 	if why != "" {
-		pod.waiting[g.KeyID], pod.names[g.KeyID] = core.Waiting{Config: g.Config, Reason: why}, called
+		pod.waiting[g.KeyID] = core.Waiting{Config: g.Config, Reason: why}
 	}
 	return why != ""
-}
-
-// fault is the fault of an image on a node, or scenario.ImageNone. A pre-flight check is on no node.
-func (p *pods) fault(node, image string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.images.Fault(node, image)
-}
-
-// scheme is how the operator names sockets. The harness, as a reporter, knows a plugin by the name of its socket.
-func (p *pods) scheme() revision.Scheme {
-	return revision.Scheme(p.e.scenario.Topology.Sockets)
 }
 
 // StopPlugins implements operator.Executor.
@@ -127,9 +115,7 @@ func (p inPlace) StopPlugins(ctx context.Context, name string, ids []uint64) err
 
 func (p inPlace) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
 	for _, id := range ids {
-		p.mu.Lock()
-		called := p.of(n.Name).names[id]
-		p.mu.Unlock()
+		called := revision.SocketName(id)
 		if g := n.Plugin(called); g != nil {
 			if err := g.close(ctx); err != nil {
 				return err
@@ -219,13 +205,13 @@ func (p inPlace) send(n *Node, rev int, file []byte) error {
 	pod := p.of(name)
 	pod.telling = false
 	if err == nil {
-		pod.files[hash], pod.configured, pod.pid = rolledOut{rev, read.Providers.Names(), read.Plugins}, hash, 0
+		pod.files[hash], pod.configured, pod.pid = rolledOut{rev, read.Providers.Names()}, hash, 0
 	}
 	p.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("roll out revision %d to %s: %w", rev, name, err)
 	}
-	p.e.record(&history.Encryption{Node: name, State: history.EncryptionConfigured, Providers: read.Providers.Names(), Plugins: read.Plugins})
+	p.e.record(&history.Encryption{Node: name, State: history.EncryptionConfigured, Providers: read.Providers.Names()})
 	return nil
 }
 

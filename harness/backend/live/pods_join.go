@@ -70,7 +70,7 @@ func (p *pods) expect(name string, b beginning) int {
 	defer p.mu.Unlock()
 	pod := p.of(name)
 	for _, g := range b.plugins {
-		pod.plugins[g.KeyID], pod.names[g.KeyID] = g.Config, p.scheme().Name(g)
+		pod.plugins[g.KeyID] = g.Config
 	}
 	pod.sockets = b.keyIDs()
 	if p.installer == nil {

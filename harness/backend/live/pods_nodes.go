@@ -41,7 +41,6 @@ func (p inPlace) look(ctx context.Context, n *Node) core.Node {
 	if pod == nil { // it has just been removed
 		return core.Node{Unavailable: true, Since: n.since}
 	}
-	pod.waiting = p.images.StillWaiting(n.Name, pod.waiting)
 	return core.Node{Up: up, Unavailable: unavailable, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Waiting: maps.Clone(pod.waiting),
 		Reporter: slices.Clone(pod.sockets)}
 }
@@ -88,6 +87,6 @@ func (p inPlace) names(node, hash string, pid int, answers bool) {
 	}
 	p.mu.Unlock()
 	if news {
-		p.e.record(&history.Encryption{Node: node, State: history.EncryptionLoaded, Providers: file.providers, Plugins: file.plugins})
+		p.e.record(&history.Encryption{Node: node, State: history.EncryptionLoaded, Providers: file.providers})
 	}
 }

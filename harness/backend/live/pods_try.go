@@ -3,10 +3,7 @@ package live
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
@@ -23,21 +20,10 @@ import (
 	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
-// imageTrial is how long a kubelet may take to start a container, or to say that it cannot: it tries twice, 10 s apart.
-const imageTrial = time.Minute
-
-// checkLimit bounds a pre-flight check.
-func (p *pods) checkLimit() time.Duration {
-	if p.installer == nil {
-		return operated.Check
-	}
-	return imageTrial + operated.Check
-}
-
-// Check implements operator.Executor. It takes checkLimit at most.
+// Check implements operator.Executor. It takes operated.Check at most.
 func (p inPlace) Check(ctx context.Context, c config.Plugin, hash string) core.Preflight {
-	if err := p.tryImage(ctx, c.Image); err != nil {
-		return core.Preflight{Hash: hash, Message: err.Error()}
+	if why := operated.CannotStart("", c.Image); why != "" {
+		return core.Preflight{Hash: hash, Message: why}
 	}
 	ctx, cancel := context.WithTimeout(ctx, operated.Check)
 	defer cancel()
@@ -48,40 +34,6 @@ func (p inPlace) Check(ctx context.Context, c config.Plugin, hash string) core.P
 	defer end()
 	return preflight.Check(ctx, client, hash, preflight.Options{Time: preflight.Real(clock.RealClock{}), Random: rand.Reader, UID: uuid.NewString,
 		Pause: exchange.Pause, Call: exchange.CheckCall(operated.Check)})
-}
-
-// tryImage returns why a plugin with an image does not start anywhere, in the words of a kubelet: of a real one where there is one, which then runs
-// it in a pod.
-func (p inPlace) tryImage(ctx context.Context, image string) error {
-	if p.installer == nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if why := p.images.CannotStart("", image); why != "" {
-			return errors.New(why)
-		}
-		return nil
-	}
-	if !slices.Contains(operated.NamedImages(p.e.scenario), image) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, imageTrial)
-	defer cancel()
-	fault := p.fault("", image)
-	for _, n := range p.e.serving() {
-		if p.fault(n.Name, image) != fault {
-			continue
-		}
-		pod, err := p.installer.roller.TryImage(ctx, n, PluginImage{image, fault})
-		if err != nil {
-			return fmt.Errorf("try the image %s on %s: %w", image, n.Name, err)
-		}
-		p.recordWaiting(n, pod, 0)
-		if len(pod.Waiting) > 0 {
-			return errors.New(pod.Waiting[0].Reason)
-		}
-		return nil
-	}
-	return fmt.Errorf("try the image %s: no API server runs on a node without a fault of its own", image)
 }
 
 // try starts a plugin process of its own, on no node, at a socket of its own; end stops it.

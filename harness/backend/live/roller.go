@@ -11,9 +11,6 @@ type Roller interface {
 	// Roll replaces the pod of a node, and returns when its API server and its plugins run, or when the kubelet says that one of them cannot. The
 	// reporter, if there is one, waits to be started.
 	Roll(ctx context.Context, n *Node, r PodRevision) (Pod, error)
-	// TryImage runs a plugin with an image in a pod of its own on a node, for a moment. The pod that it returns has a container that waits if the
-	// plugin cannot run.
-	TryImage(ctx context.Context, n *Node, image PluginImage) (Pod, error)
 }
 
 // PodRevision is what a pod is made of.
@@ -21,20 +18,13 @@ type PodRevision struct {
 	Number int
 	// Plugins are the names of their sockets. A pod without plugins has no reporter.
 	Plugins []string
-	// Images are those of plugins for which the operator chose one, by the names of their sockets. The others run from this project's image.
-	Images map[string]PluginImage
+	// Images are those of plugins for which the operator chose one, as it writes them, by the names of their sockets. The others run from this
+	// project's image.
+	Images map[string]string
 	// Change changes files of the pod while it is down.
 	Change func(ctx context.Context) error
 	// Ready is told of every process that answers again.
 	Ready func(*Target)
-}
-
-// PluginImage is the image of a plugin.
-type PluginImage struct {
-	// Reference as the operator writes it, with a digest.
-	Reference string
-	// Fault is one of scenario.ImageFaults that the image has where it is used: ImageNone, it runs.
-	Fault string
 }
 
 // Pod is one that was made.

@@ -229,7 +229,6 @@ func (sut *systemUnderTest) commonValues(at Place, kubeconfig string) map[string
 		"metricsAddress": at.MetricsAddress, "version": operand.Version, "podImage": orDefault(at.PodImage, "none"),
 		"contract": orDefault(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.flag,
 		"degradedInertia": sut.e.scenario.ClusterOperator.Union().Inertia.String(),
-		"unknownStatus":   orDefault(sut.e.scenario.ClusterOperator.UnknownStatus, contract.UnknownYields),
 		"clusterOperator": map[bool]string{false: "unite", true: "leave"}[sut.e.scenario.ClusterOperator.Left],
 	}
 }

@@ -5,7 +5,7 @@ import "strings"
 // Placeholders are what a command template may contain.
 func Placeholders() []string {
 	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
-		"contract", "operator", "version", "podImage", "connectivity", "instance", "leaderElect", "degradedInertia", "unknownStatus", "clusterOperator",
+		"contract", "operator", "version", "podImage", "connectivity", "instance", "leaderElect", "degradedInertia", "clusterOperator",
 		"publish", "aggregators", "streamAddress", "streamCertificate", "streamKey", "streamClientCA"}
 }
 
@@ -17,7 +17,7 @@ const (
 	DefaultAggregator = "kms-health-aggregator --kubeconfig={kubeconfig} --interval={interval} --operator={operator}" +
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
 		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +
-		" --degraded-inertia={degradedInertia} --unknown-status={unknownStatus} --cluster-operator={clusterOperator}"
+		" --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator}"
 	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for.
 	DefaultOperator = "encryption-operator --kubeconfig={kubeconfig} --interval={interval} --settle=30s --retry=2s --keep=3"
 	// What they are given besides, where reporters stream.

@@ -68,9 +68,6 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if s.Topology.Connectivity == history.ConnectService && os.Geteuid() != 0 {
 		lacks = append(lacks, "connectivity service: each reporter has its service account at "+live.ServiceAccountDir+" in a mount namespace of its own, which needs root")
 	}
-	if s.Topology.DNS && os.Geteuid() != 0 {
-		lacks = append(lacks, "dns: each reporter has its resolv.conf in a mount namespace of its own, and a resolver at port 53, which needs root")
-	}
 	lacks = append(lacks, live.UnsupportedVerbs(s)...)
 	lacks = append(lacks, live.UnsupportedAggregated(s)...)
 	lacks = append(lacks, live.UnsupportedRefusals(s)...)
@@ -182,9 +179,9 @@ func shapeOf(s *scenario.Scenario) shape {
 		n = 3
 	}
 	if aggregated := s.Topology.Aggregated(); len(aggregated) > 0 { // their plugins are not repaired
-		return shape{nodes: n, aggregated: strings.Join(aggregated, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity, dns: s.Topology.DNS}
+		return shape{nodes: n, aggregated: strings.Join(aggregated, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
 	}
-	return shape{nodes: n, crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity, dns: s.Topology.DNS}
+	return shape{nodes: n, crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
 }
 
 // sampleFor is the program of the further API servers of a scenario; empty if it has none.

@@ -22,9 +22,8 @@ type shape struct {
 	aggregated string // API servers beside kube-apiserver, joined
 	keyIDs     string // joined, where there are such
 	crds       string // variant of the operators' CRDs; empty: the usual one
-	// connectivity is how reporters reach the API. With dns they know their server by a name.
+	// connectivity is how reporters reach the API.
 	connectivity string
-	dns          bool
 }
 
 // aggregatedNames are those of shape.further.
@@ -55,9 +54,6 @@ func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries as
 	p = &controlPlane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
 		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, leaving: map[string]bool{}, installed: map[string]bool{}}
 	p.network, p.repairs = network{p}, repair{p}
-	if s.dns {
-		p.names = &names{p: p, resolvers: map[string]*netfault.Resolver{}}
-	}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	defer func() {

@@ -34,7 +34,6 @@ type controlPlane struct {
 	address   *address // of programs that bind a port themselves
 	lb        *netfault.LoadBalancer
 	streams   *streams                  // nil where reporters do not stream
-	names     *names                    // nil where reporters know their servers by addresses
 	front     map[string]*netfault.Link // to the load balancer, by who uses it
 	frontUnit *loadBalancer
 	kms       *live.RemoteKMS
@@ -60,7 +59,6 @@ type controlPlane struct {
 var (
 	_ live.ControlPlane = (*controlPlane)(nil)
 	_ live.StaleLister  = (*controlPlane)(nil)
-	_ live.Resolving    = (*controlPlane)(nil)
 )
 
 // Traits implements live.ControlPlane.
@@ -197,9 +195,6 @@ func (p *controlPlane) Close(ctx context.Context) error {
 	}
 	for _, l := range p.links {
 		errs = append(errs, l.Close())
-	}
-	if p.names != nil {
-		errs = append(errs, p.names.close())
 	}
 	if p.streams != nil {
 		errs = append(errs, p.streams.close())

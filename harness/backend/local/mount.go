@@ -7,11 +7,11 @@ import (
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
-// mount is a folder of this machine that a program sees below /var/run, or a file that it sees in the place of another.
+// mount is a folder of this machine that a program sees below /var/run.
 type mount struct{ from, at string }
 
-// mounted runs a command in a mount namespace of its own, in which each folder or file is at its mount point; without mounts it
-// leaves the command alone.
+// mounted runs a command in a mount namespace of its own, in which each folder is at its mount point; without mounts it leaves the
+// command alone.
 //
 // The mounts are made by a shell between fork and exec, as root: first everything is made private, so that nothing
 // escapes into the namespace of the harness. /var/run is a tmpfs if a mount point does not exist on this machine, so nothing
@@ -31,19 +31,14 @@ func mounted(spec process.Spec, mounts []mount) process.Spec {
 }
 
 // mountScript takes pairs of a folder and its mount point, -- and the command. A tmpfs on /var/run keeps what is mounted below it
-// unreachable: reporters need nothing else there. The folders are bound aside first, in case they lie there themselves. Files replace files; /etc/resolv.conf
-// may be a link to one that the tmpfs hides.
+// unreachable: reporters need nothing else there. The folders are bound aside first, in case they lie there themselves.
 const mountScript = `set -e
 mount --make-rprivate /
 aside=$(mktemp -d)
 points= missing= n=0
 while [ "$1" != -- ]; do
-  if [ -d "$1" ]; then
-    mkdir "$aside/$n"
-    [ -d "$2" ] || missing=yes
-  else
-    : > "$aside/$n"
-  fi
+  mkdir "$aside/$n"
+  [ -d "$2" ] || missing=yes
   mount --bind "$1" "$aside/$n"
   points="$points $2" n=$((n + 1))
   shift 2
@@ -52,14 +47,9 @@ shift
 [ -z "$missing" ] || mount -t tmpfs -o mode=0755 tmpfs /var/run
 n=0
 for at in $points; do
-  if [ -d "$aside/$n" ]; then
-    mkdir -p "$at"
-  else
-    at=$(readlink -m "$at")
-    case "$at" in /run/* | /var/run/*) mkdir -p "${at%/*}" && touch "$at" ;; esac
-  fi
+  mkdir -p "$at"
   mount --move "$aside/$n" "$at"
-  rmdir "$aside/$n" 2>/dev/null || rm -f "$aside/$n" 2>/dev/null || true
+  rmdir "$aside/$n" 2>/dev/null || true
   n=$((n + 1))
 done
 rmdir "$aside" 2>/dev/null || true

@@ -66,11 +66,3 @@ func (n network) link(node string) *netfault.Link {
 	defer n.p.mu.Unlock()
 	return n.p.links[node]
 }
-
-// SetDNS implements live.Resolving.
-func (n network) SetDNS(node, state string) error {
-	if n.p.names == nil {
-		return fmt.Errorf("the reporter of %s has no resolver: the scenario has no topology with dns: true", node)
-	}
-	return n.p.names.set(node, state)
-}

@@ -73,13 +73,6 @@ func (p *controlPlane) reporterPlace(name string, own *controlplane.APIServer) (
 	p.mu.Unlock()
 	sockets, mounts := p.sockets(p.nodeDir(name))
 	server, env := link.Addr(), []string(nil)
-	if p.names != nil {
-		var files []mount
-		if server, files, err = p.names.join(name, link.Addr()); err != nil {
-			return live.Place{}, err
-		}
-		mounts, env = append(mounts, files...), append(env, "NO_PROXY="+balancerName, "no_proxy="+balancerName)
-	}
 	var inCluster *live.InCluster
 	if p.shape.connectivity == history.ConnectService {
 		inCluster = &live.InCluster{Dir: filepath.Join(p.dir, "account-"+name), Reissue: p.cp.Reissue}
@@ -203,9 +196,6 @@ func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.mu.Unlock()
 	if p.streams != nil {
 		err = errors.Join(err, p.streams.leave(n.Name))
-	}
-	if p.names != nil {
-		err = errors.Join(err, p.names.leave(n.Name))
 	}
 	if linked {
 		p.frontUnit.leave(link)

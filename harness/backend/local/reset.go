@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -48,9 +47,6 @@ func (r repair) clearLinks(ctx context.Context) error {
 			continue // the load balancer does not know it any more
 		}
 		errs = append(errs, r.p.link(s.Name()).Set(netfault.Fault{}), s.EtcdLink().Set(netfault.Fault{}), r.p.lb.Set(s.Name(), netfault.Fault{}))
-		if r.p.names != nil {
-			errs = append(errs, r.p.names.set(s.Name(), history.LinkOK))
-		}
 	}
 	return errors.Join(errs...)
 }

@@ -114,14 +114,9 @@ type loadBalancer struct {
 
 // join opens a link of a client's to it, at addr.
 func (l *loadBalancer) join(client, addr string) (*netfault.Link, error) {
-	return l.joinAt(client+" to load balancer", "127.0.0.1:0", addr)
-}
-
-// joinAt is join with the link's name and the address that the client uses.
-func (l *loadBalancer) joinAt(name, at, addr string) (*netfault.Link, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	link, err := netfault.NewLinkAt(name, at, addr)
+	link, err := netfault.NewLink(client+" to load balancer", addr)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func TestWritingClearText(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := []revision.Key{{ID: 1, Type: config.AESCBC}, {ID: 2, Type: config.KMS, Plugin: plugin}}
-	text, err := revision.File{Resources: []string{"secrets"}, Keys: keys, Material: map[uint64][]byte{1: material}, Scheme: revision.ByKey, Dir: "/run"}.YAML(revision.Config{Revision: 1, Keys: []uint64{2, 1}})
+	text, err := revision.File{Resources: []string{"secrets"}, Keys: keys, Material: map[uint64][]byte{1: material}, Dir: "/run"}.YAML(revision.Config{Revision: 1, Keys: []uint64{2, 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

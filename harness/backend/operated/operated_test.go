@@ -23,7 +23,7 @@ func TestReadRollOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := []revision.Key{{ID: 1, Type: config.AESCBC}, {ID: 2, Type: config.KMS, Plugin: plugin}, {ID: 3, Type: config.AESGCM}}
-	file := revision.File{Resources: []string{"secrets"}, Keys: keys, Material: map[uint64][]byte{1: material, 3: material}, Scheme: revision.ByKey, Dir: "/run"}
+	file := revision.File{Resources: []string{"secrets"}, Keys: keys, Material: map[uint64][]byte{1: material, 3: material}, Dir: "/run"}
 	for _, test := range []struct {
 		keys []uint64
 		want string
@@ -38,22 +38,15 @@ func TestReadRollOut(t *testing.T) {
 		}
 		read, err := operated.ReadRollOut(text)
 		providers, secret := read.Providers.Names(), read.Keys
-		if got := strings.Join(providers, " "); len(read.Plugins) > 0 || err != nil || got != test.want {
+		if got := strings.Join(providers, " "); err != nil || got != test.want {
 			t.Errorf("%q, %v, want %q", got, err, test.want)
 		}
 		if slices.Contains(providers, "aescbc-1") && (len(secret) != 2 || string(secret[0]) != string(material)) {
 			t.Errorf("%d keys", len(secret))
 		}
 	}
-	file.Scheme = revision.ByHash
-	text, err := file.YAML(revision.Config{Revision: 1, Keys: []uint64{2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if read, err := operated.ReadRollOut(text); err != nil || read.Plugins["kms-2"] != revision.ByHash.Name(revision.Plugin{KeyID: 2, Config: plugin}) {
-		t.Errorf("%v, plugins %v", err, read.Plugins)
-	}
-	for _, text := range []string{"", "resources: []", "resources: 7", "{", "resources: [{providers: [{kms: {name: kms-1, endpoint: here}}]}]", "resources: [{providers: [{kms: {name: one, endpoint: here}}]}]"} {
+	for _, text := range []string{"", "resources: []", "resources: 7", "{", "resources: [{providers: [{kms: {name: kms-1, endpoint: here}}]}]", "resources: [{providers: [{kms: {name: one, endpoint: here}}]}]",
+		"resources: [{providers: [{kms: {name: kms-1, endpoint: 'unix:///d/kms-2.sock'}}]}]"} {
 		if _, err := operated.ReadRollOut([]byte(text)); err == nil {
 			t.Errorf("%q: accepted", text)
 		}
@@ -105,7 +98,7 @@ func TestWish(t *testing.T) {
 
 // An API server that is probed may ask its plugin as late as this after a rotation.
 func TestSettleIsLongEnough(t *testing.T) {
-	if o := operated.CoreOptions(contract.Timing{Interval: time.Second}, revision.ByKey); o.Settle < 20*time.Second+operated.ReadinessEvery || o.Interval != time.Second {
+	if o := operated.CoreOptions(contract.Timing{Interval: time.Second}); o.Settle < 20*time.Second+operated.ReadinessEvery || o.Interval != time.Second {
 		t.Errorf("%+v", o)
 	}
 }
@@ -123,7 +116,7 @@ func TestReadRollOutOfOpenShift(t *testing.T) {
 		{`[{identity: {}}, {aescbc: {keys: [{name: "1", secret: QUJD}]}}]`, "identity aescbc-1", "", "1"},
 	} {
 		read, err := operated.ReadRollOut([]byte("resources:\n" + list("configmaps", test.providers) + list("secrets", test.providers)))
-		if err != nil || strings.Join(read.Providers.Names(), " ") != test.want || read.Writer() != test.writer || !read.Reads(test.reads) || read.Reads("9") || len(read.Plugins) > 0 {
+		if err != nil || strings.Join(read.Providers.Names(), " ") != test.want || read.Writer() != test.writer || !read.Reads(test.reads) || read.Reads("9") {
 			t.Errorf("%s: %+v, %v", test.providers, read, err)
 		}
 		if strings.Join(read.Resources, " ") != "configmaps secrets" {

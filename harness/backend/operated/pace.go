@@ -5,7 +5,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 const (
@@ -25,8 +24,8 @@ const (
 )
 
 // CoreOptions are those of an operator in a scenario.
-func CoreOptions(t contract.Timing, sockets revision.Scheme) core.Options {
+func CoreOptions(t contract.Timing) core.Options {
 	opts := core.DefaultOptions()
-	opts.Interval, opts.Settle, opts.Retry, opts.Keep, opts.Scheme = t.Interval, settle, retry, keep, sockets
+	opts.Interval, opts.Settle, opts.Retry, opts.Keep = t.Interval, settle, retry, keep
 	return opts
 }

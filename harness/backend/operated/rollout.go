@@ -38,9 +38,8 @@ type rollOutKeys struct {
 
 // RollOut is what the harness knows of a file.
 type RollOut struct {
-	Providers encryption.List   // in order; of secrets, where the file has a list for each resource
-	Plugins   map[string]string // as in history.Encryption
-	Keys      [][]byte          // that no log may have
+	Providers encryption.List // in order; of secrets, where the file has a list for each resource
+	Keys      [][]byte        // that no log may have
 	// Placeholders are the numbers of identity keys, the newest first: OpenShift's operators write such a key as an aesgcm provider with an empty key at
 	// the end of the list, since identity has no name of its own.
 	Placeholders []string
@@ -133,7 +132,7 @@ func KMSProvider(name string) (encryption.Provider, bool) {
 	return encryption.Provider{Type: encryption.KMS, KeyID: keyID}, ok
 }
 
-// addKMS notes the name of the socket where it is not the one that goes with the name of the provider.
+// addKMS notes a provider, whose plugin has the socket that goes with its name.
 func (r *RollOut) addKMS(name, endpoint string) error {
 	provider, ok := KMSProvider(name)
 	if !ok {
@@ -141,15 +140,8 @@ func (r *RollOut) addKMS(name, endpoint string) error {
 	}
 	r.Providers = append(r.Providers, provider)
 	socket, err := contract.KeyIDOfSocket(endpoint)
-	if err != nil {
-		return err
+	if err == nil && socket != provider.KeyID {
+		err = fmt.Errorf("endpoint %q: expected the socket of keyID %s", endpoint, provider.KeyID)
 	}
-	if socket == provider.KeyID {
-		return nil
-	}
-	if r.Plugins == nil {
-		r.Plugins = map[string]string{}
-	}
-	r.Plugins[provider.Name()] = socket
-	return nil
+	return err
 }

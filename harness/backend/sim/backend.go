@@ -114,12 +114,6 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	var lacks []string
 	lacks = append(lacks, new(environment).handlers().Unsupported(s, nil)...)
 	lacks = append(lacks, unsupportedWithAggregated(s)...)
-	for _, a := range s.Actions() {
-		if a, ok := a.(*scenario.Attempt); ok && (a.Flow != "" || !a.Flood.IsZero()) {
-			lacks = append(lacks, "attempt with flow or flood: the model of the API server has no priority and fairness")
-			break
-		}
-	}
 	if _, err := operatorNamed(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}

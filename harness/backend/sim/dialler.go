@@ -62,7 +62,7 @@ func (d *dialler) excuse() string {
 // up says whether the connection still is one.
 func (d *dialler) up() bool {
 	g := d.plugin
-	return g != nil && g == d.p.e.s.node.plugin(d.p.plugin) && g.running() && g.incarnation == d.incarnation && g.cut == d.cut
+	return g != nil && g == d.p.e.s.node.plugin(d.p.keyID) && g.running() && g.incarnation == d.incarnation && g.cut == d.cut
 }
 
 func (d *dialler) dial() {
@@ -70,7 +70,7 @@ func (d *dialler) dial() {
 		d.dialing = false
 		return
 	}
-	g := d.p.e.s.node.plugin(d.p.plugin)
+	g := d.p.e.s.node.plugin(d.p.keyID)
 	switch problem, silent := g.refuses(); {
 	case silent || g.paused:
 		d.again(greetingTimeout)

@@ -42,7 +42,6 @@ func (e *environment) handlers() backend.Handlers {
 		scenario.VerbWatches:    backend.Handle(e.faults.watches),
 		scenario.VerbClock:      backend.Handle(e.faults.clock),
 		scenario.VerbCredential: backend.Handle(e.faults.credential),
-		scenario.VerbImage:      backend.Handle(e.faults.image),
 		scenario.VerbNode:       backend.Handle(e.topology.changeNodes),
 		scenario.VerbEncryption: backend.Handle(e.switching.changeEncryption),
 		scenario.VerbAPIServer:  backend.Handle(e.faults.configureAPIServer),

@@ -159,12 +159,8 @@ func (fs *faults) link(_ context.Context, a *scenario.Link) error {
 		return err
 	}
 	for _, n := range nodes {
-		switch {
-		case a.From == history.RoleNode:
+		if a.From == history.RoleNode {
 			fs.network(n, f.State)
-			continue
-		case a.To == history.DNS && n.names != nil:
-			n.names.become(f.State, n.reports)
 			continue
 		}
 		l := n.link(a.Ends())

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,12 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/exchange"
 )
-
-// image lets plugins with an image not start, or start again. Those that wait are started by the operator, which sees that they can be.
-func (fs *faults) image(_ context.Context, a *scenario.Image) error {
-	fs.e.pods.images.Set(a)
-	return nil
-}
 
 // providerCredential changes the Secret with which plugins log in at their KMS, as an administrator does.
 func (fs *faults) providerCredential(a *scenario.Credential) error {

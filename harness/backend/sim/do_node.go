@@ -125,7 +125,7 @@ func (tp *topology) addNode(name string) error {
 	defer tp.e.pods.come(name)()
 	n := newNode(tp.w, name, tp.e.switching.configured.KeyIDs(encryption.KMS))
 	n.isolated, n.removed = true, true // until it is one of the cluster
-	n.server.envelope.wanted = encryptionConfig{providers: tp.e.switching.configured}
+	n.server.envelope.wanted = tp.e.switching.configured
 	tp.w.addNode(n)
 	if err := tp.startPluginsOf(n); err != nil {
 		return fmt.Errorf("add node %s: %w", name, err)

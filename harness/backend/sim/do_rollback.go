@@ -72,7 +72,7 @@ func (p *pods) rollbackOf(n *node, to string, seen exchange.Seen) (int, error) {
 	return r.Revision(has, existing, p.e.data.under(), func(number int) []string {
 		for _, f := range pod.files {
 			if f.revision == number {
-				return f.config.providers.Names()
+				return f.config.Names()
 			}
 		}
 		return nil
@@ -90,7 +90,7 @@ func (p *pods) remake(n *node, number int, seen exchange.Seen) error {
 	ended := []*proc{&n.server.proc, &n.reporter.proc}
 	var gone, sockets []uint64
 	for _, id := range slices.Sorted(maps.Keys(pod.plugins)) {
-		ended = append(ended, &n.plugin(pod.names[id]).proc)
+		ended = append(ended, &n.plugin(revision.SocketName(id)).proc)
 		if !plugins.Has(id) {
 			gone = append(gone, id)
 		}

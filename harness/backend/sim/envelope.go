@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -14,41 +13,12 @@ import (
 // envelope is the KMS v2 encryption of an API server: the configuration in its file, and what of it is in force.
 type envelope struct {
 	s       *server
-	wanted  encryptionConfig // the file
-	loaded  *loaded          // nil until the server starts
-	failed  int              // loads of the file, one after the other
+	wanted  encryption.List // the file: the first provider writes, all of them read
+	loaded  *loaded         // nil until the server starts
+	failed  int             // loads of the file, one after the other
 	loading bool
 	primed  time.Time // when it first looked at the file
 	reads   bool      // the next look is planned
-}
-
-// encryptionConfig is an EncryptionConfiguration for secrets: the first provider writes, all of them read.
-type encryptionConfig struct {
-	providers encryption.List
-	sockets   map[string]string // of plugins that do not go by the keyID, by the names of their providers
-}
-
-// pluginConfig is one with plugins, the write key first, and clear text for reading.
-func pluginConfig(keyIDs ...string) encryptionConfig {
-	return encryptionConfig{providers: encryption.Of(encryption.KMS, keyIDs...)}
-}
-
-func (c encryptionConfig) equal(o encryptionConfig) bool {
-	return slices.Equal(c.providers, o.providers) && maps.Equal(c.sockets, o.sockets)
-}
-
-// writer is the provider that encrypts what is written.
-func (c encryptionConfig) writer() encryption.Provider { return c.providers.Writer() }
-
-// plugins are the keyIDs of the plugins that it needs.
-func (c encryptionConfig) plugins() []string { return c.providers.KeyIDs(encryption.KMS) }
-
-// socket is what a plugin goes by on its node.
-func (c encryptionConfig) socket(keyID string) string {
-	if name, other := c.sockets[providerName(keyID)]; other {
-		return name
-	}
-	return keyID
 }
 
 func providerName(keyID string) string {
@@ -57,7 +27,7 @@ func providerName(keyID string) string {
 
 // loaded is a configuration that was taken from the file, with providers of its own: nothing is shared with the one before.
 type loaded struct {
-	config    encryptionConfig
+	config    encryption.List
 	providers []*provider
 }
 
@@ -76,15 +46,15 @@ func (e *envelope) prime() {
 }
 
 // load makes the providers of a configuration, one after the other, each of which asks its plugin once.
-func (e *envelope) load(c encryptionConfig, then func()) *loaded {
-	l, plugins := &loaded{config: c}, c.plugins()
+func (e *envelope) load(c encryption.List, then func()) *loaded {
+	l, plugins := &loaded{config: c}, c.KeyIDs(encryption.KMS)
 	var next func(int)
 	next = func(i int) {
 		if i == len(plugins) {
 			then()
 			return
 		}
-		p := newProvider(e, plugins[i], c.socket(plugins[i]))
+		p := newProvider(e, plugins[i])
 		l.providers = append(l.providers, p)
 		p.run(func() { next(i + 1) })
 	}
@@ -109,7 +79,7 @@ func (l *loaded) names() []string {
 	if l == nil {
 		return nil
 	}
-	return l.config.providers.Names()
+	return l.config.Names()
 }
 
 func (l *loaded) close() {

@@ -55,7 +55,7 @@ func newEnvironment(spec backend.Spec, timing contract.Timing, kept *objects.Sto
 		return nil, err
 	}
 	w.union = s.ClusterOperator.Union()
-	w.connectivity, w.dns = s.Topology.Connectivity, s.Topology.DNS
+	w.connectivity = s.Topology.Connectivity
 	w.form = publish.Form(orDefault(s.Contract, string(publish.Conditions)))
 	if s.Topology.Profile != "" {
 		if w.profile, err = profile.Builtin(s.Topology.Profile); err != nil {
@@ -98,7 +98,7 @@ func newPart(w *world, s *scenario.Scenario) *environment {
 func (e *environment) begins(configured encryption.List) {
 	e.switching.configured, e.switching.left = configured, configured
 	for _, n := range e.w.nodes {
-		n.server.envelope.wanted = encryptionConfig{providers: configured}
+		n.server.envelope.wanted = configured
 	}
 }
 

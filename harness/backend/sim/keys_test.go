@@ -11,7 +11,7 @@ import (
 // taken gives the API server a configuration and lets it load that.
 func (l *lab) taken(providers ...encryption.Provider) {
 	l.t.Helper()
-	l.envelope.configure(encryptionConfig{providers: providers})
+	l.envelope.configure(providers)
 	l.pass(61 * time.Second)
 	if !l.envelope.current() {
 		l.t.Fatalf("%v was not taken", providers)

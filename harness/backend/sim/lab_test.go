@@ -9,6 +9,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	objects "github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // labTypes are read once.
@@ -40,7 +41,7 @@ func newLab(t *testing.T, keyIDs ...string) *lab {
 	t.Cleanup(w.k.Close)
 	w.keyIDs = keyIDs
 	n := newNode(w, "cp-1", keyIDs)
-	n.server.envelope.wanted = pluginConfig(keyIDs...)
+	n.server.envelope.wanted = encryption.Of(encryption.KMS, keyIDs...)
 	w.addNode(n)
 	for _, p := range []*proc{&w.etcd.proc, &w.kms.proc} {
 		p.existed()

@@ -101,13 +101,6 @@ func (l *link) becomeImpaired(f history.Link) {
 	l.resend(queued)
 }
 
-// hangUp resets its connections.
-func (l *link) hangUp() {
-	for _, c := range append([]*conn(nil), l.conns...) {
-		c.fail(errReset)
-	}
-}
-
 // resend sends again what waited. What the fault that is in force loses waits on.
 func (l *link) resend(queued []func()) {
 	held := l.held

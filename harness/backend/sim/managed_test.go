@@ -42,7 +42,7 @@ func TestSecretsOfAnOperator(t *testing.T) {
 	if err := l.managed(exchange.Update, 1, "1"); !apierrors.IsConflict(err) {
 		t.Errorf("update of an old version: %v", err)
 	}
-	l.envelope.configure(encryptionConfig{providers: encryption.List{encryption.Clear(), {Type: encryption.KMS, KeyID: "1"}}})
+	l.envelope.configure(encryption.List{encryption.Clear(), {Type: encryption.KMS, KeyID: "1"}})
 	l.pass(2 * time.Second)
 	l.until(func(done func()) { l.touch(name, func(error) { done() }) })
 	if s := l.w.secrets[name]; s.provider != "identity" || s.revision != 3 {
@@ -52,21 +52,5 @@ func TestSecretsOfAnOperator(t *testing.T) {
 		if err := l.managed(exchange.Delete, 1, ""); err != nil || l.w.secrets[name] != nil {
 			t.Errorf("delete: %v", err)
 		}
-	}
-}
-
-// A provider asks the plugin at the socket of its configuration, whatever the keyID is; one whose plugin is not there has no key.
-func TestAProviderFindsItsPluginByName(t *testing.T) {
-	l := newLab(t, "abcdefgh").started()
-	list := encryption.Of(encryption.KMS, "2")
-	l.envelope.configure(encryptionConfig{providers: list, sockets: map[string]string{"kms-2": "abcdefgh"}})
-	l.pass(2 * time.Second)
-	if err := l.write("a", "x"); err != nil || !l.envelope.current() || l.w.secrets["a"].provider != "kms-2" {
-		t.Errorf("%v, current: %t", err, l.envelope.current())
-	}
-	l.envelope.configure(encryptionConfig{providers: list})
-	l.pass(2 * time.Second)
-	if l.envelope.current() {
-		t.Error("a configuration with another socket is taken for the same, or nobody listens there and it was taken all the same")
 	}
 }

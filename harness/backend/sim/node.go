@@ -21,7 +21,6 @@ type node struct {
 	reporter  *reporter
 	plugins   []*kmsPlugin   // by keyID
 	reports   *link          // reporter to API server, or to the load balancer
-	names     *resolver      // of its reporter; nil: it needs none
 	balanced  *link          // load balancer to API server
 	stored    *link          // API server to etcd
 	direct    *link          // any client to API server, past the load balancer
@@ -47,7 +46,6 @@ func newNode(w *world, name string, plugins []string) *node {
 		to = history.RoleAggregator
 	}
 	n.reports = newLink(w, history.RoleReporter, to, name)
-	n.names = newResolver(w, name)
 	n.balanced = newLink(w, history.RoleLoadBalancer, history.RoleAPIServer, name)
 	n.stored = newLink(w, history.RoleAPIServer, history.RoleEtcd, name)
 	n.direct = newLink(w, "", history.RoleAPIServer, name)

@@ -139,7 +139,7 @@ func (s *shift) failed(err error) time.Duration {
 // decide asks the core, and leaves in the history what came of it.
 func (o *operatorProc) decide(seen core.Observed) core.Plan {
 	p := o.e.pods
-	plan := o.w.cores.Operate(seen, operated.CoreOptions(o.w.timing, p.scheme()), o.w.k.Now())
+	plan := o.w.cores.Operate(seen, operated.CoreOptions(o.w.timing), o.w.k.Now())
 	d := operated.Decision(seen, plan)
 	if p.decided == nil || !operated.Same(*p.decided, *d) {
 		o.w.record("backend", d)

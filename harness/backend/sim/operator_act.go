@@ -45,7 +45,7 @@ func (s *shift) carry(seen exchange.Seen, a core.Action) error {
 
 // write carries out an action that changes objects.
 func (s *shift) write(seen exchange.Seen, a core.Action) error {
-	clerk := exchange.Clerk{Component: s.o.w.component(), Scheme: s.o.e.pods.scheme(), Encrypted: []string{s.o.w.encrypts.name}, Random: bytesOf{s.k.Rand()}}
+	clerk := exchange.Clerk{Component: s.o.w.component(), Encrypted: []string{s.o.w.encrypts.name}, Random: bytesOf{s.k.Rand()}}
 	requests, err := clerk.Requests(seen, a, s.k.Now())
 	if err != nil {
 		return err

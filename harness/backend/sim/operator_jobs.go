@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
@@ -50,7 +51,7 @@ func (p *pods) rewrite(givenUp func() error) error {
 	if err := givenUp(); err != nil {
 		return err
 	}
-	e.w.record("backend", &history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().config.providers.Names()})
+	e.w.record("backend", &history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().config.Names()})
 	e.data.takeInventory()
 	return nil
 }
@@ -73,7 +74,7 @@ func (s *shift) check(c config.Plugin) {
 
 // try starts a plugin on no node, for a check of its configuration, and ends it.
 func (s *shift) try(c config.Plugin, hash string) core.Preflight {
-	if why := s.o.e.pods.images.CannotStart(preflightNode, c.Image); why != "" {
+	if why := operated.CannotStart("", c.Image); why != "" {
 		return core.Preflight{Hash: hash, Message: why, At: s.k.Now()}
 	}
 	t, err := newTrial(s, c)

@@ -72,7 +72,7 @@ func (s *shift) observe() (exchange.Seen, error) {
 		return exchange.Seen{}, err
 	}
 	seen.Nodes = s.o.e.pods.nodes()
-	s.failing.Add(&seen, s.o.e.pods.scheme(), c.reports)
+	s.failing.Add(&seen, c.reports)
 	seen.Credentials = c.referred
 	seen.Wanted = exchange.Wanted(c.config, release, c.referred)
 	seen.Migration, seen.Preflight = s.migration.Result, s.preflight.Result

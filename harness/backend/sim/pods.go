@@ -28,7 +28,6 @@ type pods struct {
 	lags     map[string]time.Duration // of what is rolled out, by node
 	load     *switchLoad              // nil: nothing is switched
 	writing  int                      // writes of loads that are under way
-	images   operated.Images          // with which plugins do not start
 	logIns   operated.LogIns          // of the plugins
 }
 
@@ -36,7 +35,6 @@ type pods struct {
 type pod struct {
 	plugins     map[uint64]config.Plugin // it is configured with
 	waiting     map[uint64]core.Waiting  // that cannot start; one with other settings may run meanwhile
-	names       map[uint64]string        // of their sockets, by keyID; also of those that have ended
 	sockets     []uint64                 // of its reporter
 	files       []rolledOut              // what it was told, the newest last
 	coming      rollingOut               // what is on its way
@@ -48,7 +46,7 @@ type pod struct {
 // rolledOut is an encryption configuration that an API server was given.
 type rolledOut struct {
 	revision int
-	config   encryptionConfig
+	config   encryption.List
 }
 
 // rollingOut is a revision that was to be rolled out, and since when.
@@ -103,8 +101,8 @@ func (p *pods) lifecycle() string {
 // of is the pod of a node.
 func (p *pods) of(node string) *pod {
 	if p.pods[node] == nil {
-		clear := rolledOut{config: encryptionConfig{providers: encryption.List{encryption.Clear()}}}
-		p.pods[node] = &pod{plugins: map[uint64]config.Plugin{}, waiting: map[uint64]core.Waiting{}, names: map[uint64]string{}, inForce: clear}
+		clear := rolledOut{config: encryption.List{encryption.Clear()}}
+		p.pods[node] = &pod{plugins: map[uint64]config.Plugin{}, waiting: map[uint64]core.Waiting{}, inForce: clear}
 	}
 	return p.pods[node]
 }
@@ -123,7 +121,7 @@ func (p *pods) writer() string {
 	writer := encryption.Clear().Name()
 	for i, node := range slices.Sorted(maps.Keys(p.pods)) {
 		one := p.pods[node]
-		name := one.inForce.config.writer().Name()
+		name := one.inForce.config.Writer().Name()
 		if _, configured := one.newest(); configured && one.incarnation == 0 || i > 0 && name != writer {
 			return ""
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -32,9 +33,6 @@ func (p *pods) on(name, what string, do func(*node) error) error {
 	return do(n)
 }
 
-// scheme is how the operator names sockets. A plugin is known by the name of its socket.
-func (p *pods) scheme() revision.Scheme { return revision.Scheme(p.e.scenario.Topology.Sockets) }
-
 // startPlugins starts plugins. One that runs with other settings for the same key is started again, unless the new one cannot start: then it runs on.
 func (p *pods) startPlugins(name string, plugins []revision.Plugin) error {
 	return p.on(name, "start plugins", func(n *node) error { return p.startOn(n, plugins) })
@@ -43,9 +41,8 @@ func (p *pods) startPlugins(name string, plugins []revision.Plugin) error {
 func (p *pods) startOn(n *node, plugins []revision.Plugin) error {
 	name, pod := n.name, p.of(n.name)
 	for _, g := range plugins {
-		called := p.scheme().Name(g)
-		pod.names[g.KeyID] = called
-		if why := p.images.CannotStart(name, g.Config.Image); why != "" {
+		called := revision.SocketName(g.KeyID)
+		if why := operated.CannotStart(name, g.Config.Image); why != "" {
 			pod.waiting[g.KeyID] = core.Waiting{Config: g.Config, Reason: why}
 			continue
 		}
@@ -96,7 +93,7 @@ func (p *pods) stopPlugins(name string, ids []uint64) error {
 func (p *pods) stopOn(n *node, ids []uint64) error {
 	name, pod := n.name, p.of(n.name)
 	for _, id := range ids {
-		called := pod.names[id]
+		called := revision.SocketName(id)
 		delete(pod.waiting, id)
 		if n.plugin(called) == nil { // it never ran
 			continue
@@ -121,7 +118,7 @@ func (p *pods) reportOn(n *node, ids []uint64) error {
 	pod.sockets = slices.Clone(ids)
 	n.sockets = make([]string, len(ids))
 	for i, id := range ids {
-		n.sockets[i] = pod.names[id]
+		n.sockets[i] = revision.SocketName(id)
 	}
 	p.e.w.keyIDs = n.sockets // what a rotation rotates
 	p.e.recordExpected()
@@ -174,13 +171,12 @@ func (p *pods) writeConfig(n *node, rev int, file []byte) error {
 	for _, k := range read.Keys {
 		p.e.w.secrecy.Add(fmt.Sprintf("encryption-config revision %d", rev), secrecy.Plain, k)
 	}
-	configured := encryptionConfig{read.Providers, read.Plugins}
-	pod.files, pod.incarnation = append(pod.files, rolledOut{rev, configured}), 0
-	n.server.envelope.configure(configured)
-	p.record(name, history.EncryptionConfigured, configured)
+	pod.files, pod.incarnation = append(pod.files, rolledOut{rev, read.Providers}), 0
+	n.server.envelope.configure(read.Providers)
+	p.record(name, history.EncryptionConfigured, read.Providers)
 	return nil
 }
 
-func (p *pods) record(node, state string, c encryptionConfig) {
-	p.e.w.record("backend", &history.Encryption{Node: node, State: state, Providers: c.providers.Names(), Plugins: c.sockets})
+func (p *pods) record(node, state string, c encryption.List) {
+	p.e.w.record("backend", &history.Encryption{Node: node, State: state, Providers: c.Names()})
 }

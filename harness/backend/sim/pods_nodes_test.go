@@ -22,7 +22,7 @@ func TestNodeJoinsWithoutTheOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := e.pods.pods["cp-3"]
-	if after == before || after.inForce.config.writer().Name() != "aescbc-1" || e.pods.writer() != "aescbc-1" {
+	if after == before || after.inForce.config.Writer().Name() != "aescbc-1" || e.pods.writer() != "aescbc-1" {
 		t.Errorf("it has %+v in force, and the writer is %q", after.inForce, e.pods.writer())
 	}
 	if err := e.pods.same("cp-3"); !errors.Is(err, exchange.ErrBehind) {

@@ -18,7 +18,6 @@ func (p *pods) nodes() map[string]core.Node {
 		if up {
 			p.poll(n, pod)
 		}
-		pod.waiting = p.images.StillWaiting(n.name, pod.waiting)
 		out[n.name] = core.Node{Up: up, Unavailable: unavailable, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Waiting: maps.Clone(pod.waiting),
 			Reporter: slices.Clone(pod.sockets)}
 	}
@@ -35,11 +34,11 @@ func (p *pods) poll(n *node, pod *pod) {
 	}
 	loaded := n.server.envelope.loaded.config
 	for _, f := range pod.files { // of two that say the same the newer
-		if f.config.equal(loaded) {
+		if slices.Equal(f.config, loaded) {
 			pod.inForce = f
 		}
 	}
-	if newest.config.equal(loaded) {
+	if slices.Equal(newest.config, loaded) {
 		pod.incarnation = n.server.incarnation
 		p.record(n.name, history.EncryptionLoaded, loaded)
 	}

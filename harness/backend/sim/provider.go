@@ -18,7 +18,6 @@ import (
 type provider struct {
 	e       *envelope
 	keyID   string
-	plugin  string // what it goes by on its node
 	socket  dialler
 	key     *dataKey             // nil before the first that was made
 	opened  map[string]time.Time // keys in memory, by the uid of the Encrypt that sealed them, until when
@@ -50,8 +49,8 @@ const (
 	kmsVersionBeta = "v2beta1"
 )
 
-func newProvider(e *envelope, keyID, plugin string) *provider {
-	p := &provider{e: e, keyID: keyID, plugin: plugin, opened: map[string]time.Time{}}
+func newProvider(e *envelope, keyID string) *provider {
+	p := &provider{e: e, keyID: keyID, opened: map[string]time.Time{}}
 	p.socket.p = p
 	return p
 }

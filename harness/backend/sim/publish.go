@@ -20,7 +20,6 @@ import (
 type publisher struct {
 	r            *reporter
 	alternatives *alternatives // nil: there are none
-	lookup       Lookup        // nil: it knows the load balancer by its address
 	c            *conn
 	credential   int       // that it made the connection with, or, of a service account, that it read last
 	read         time.Time // when
@@ -97,32 +96,11 @@ func (p *publisher) dial(to string, done func(*conn, error)) {
 		p.alternatives.dial(to, wanted)
 		return
 	}
-	p.resolve(func(err error) {
-		switch {
-		case err != nil:
-			done(nil, err)
-		case p.attempt != this: // it was given up meanwhile
-		case n.reports.id.To == history.RoleAPIServer:
-			p.r.w.dialNode(n.reports, n.server, done)
-		default:
-			p.r.w.balancer.dialBalanced(n.reports, wanted)
-		}
-	})
-}
-
-// resolve calls then when the name of the load balancer has led to where it is. At an address that it has left, nobody accepts a connection. The
-// address of localhost is in a file.
-func (p *publisher) resolve(then func(error)) {
-	if p.lookup == nil || p.r.node.reports.id.To == history.RoleAPIServer && !p.r.w.hooks.IgnoreHosts {
-		then(nil)
+	if n.reports.id.To == history.RoleAPIServer {
+		p.r.w.dialNode(n.reports, n.server, done)
 		return
 	}
-	p.lookup(func(address int, err error) {
-		if err == nil && address != p.r.node.names.moves {
-			err = errRefused
-		}
-		then(err)
-	})
+	p.r.w.balancer.dialBalanced(n.reports, wanted)
 }
 
 // ask sends a request on the connection.

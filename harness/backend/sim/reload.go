@@ -1,18 +1,23 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/operator/encryption"
+)
 
 // What a real API server waits before it tries a file again that it could not take: twice as long each time.
 const leastReloadRetry, mostReloadRetry = 5 * time.Millisecond, 1000 * time.Second
 
 // configure writes the file; it is in force some time later.
-func (e *envelope) configure(c encryptionConfig) {
+func (e *envelope) configure(c encryption.List) {
 	e.wanted = c
 	e.pollAgain()
 }
 
 // current says whether the file is in force.
-func (e *envelope) current() bool { return e.loaded != nil && e.loaded.config.equal(e.wanted) }
+func (e *envelope) current() bool { return e.loaded != nil && slices.Equal(e.loaded.config, e.wanted) }
 
 // poll compares the file with what is in force.
 func (e *envelope) poll() {
@@ -56,7 +61,7 @@ func (e *envelope) grace(l *loaded) time.Duration {
 
 // closeAfter is twice what all providers may take for a call.
 func (l *loaded) closeAfter(t kmsTimes) time.Duration {
-	return 2 * time.Duration(len(l.config.plugins())) * t.call
+	return 2 * time.Duration(len(l.config.KeyIDs(encryption.KMS))) * t.call
 }
 
 func (e *envelope) validate(l *loaded, until time.Time) {

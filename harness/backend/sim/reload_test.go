@@ -22,7 +22,7 @@ func TestAConfigurationIsTakenWithinAMinute(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.n.add("2").existed()
-	l.envelope.configure(pluginConfig("2", "1"))
+	l.envelope.configure(encryption.Of(encryption.KMS, "2", "1"))
 	l.pass(59 * time.Second)
 	if l.envelope.current() {
 		t.Error("it was taken before the minute was over")
@@ -49,7 +49,7 @@ func TestAConfigurationIsTakenWithinAMinute(t *testing.T) {
 func TestAConfigurationThatDoesNotWorkIsNotTaken(t *testing.T) {
 	l := stock(t)
 	l.n.add("2") // it does not run
-	l.envelope.configure(pluginConfig("2", "1"))
+	l.envelope.configure(encryption.Of(encryption.KMS, "2", "1"))
 	l.pass(5 * time.Minute)
 	if err := l.write("new", "value"); err != nil || l.w.secrets["new"].provider != "kms-1" || l.envelope.current() {
 		t.Errorf("%v: expected a write by kms-1", err)
@@ -72,7 +72,7 @@ func TestWhatNoProviderWroteCannotBeRead(t *testing.T) {
 	if err := l.write("old", "value"); err != nil {
 		t.Fatal(err)
 	}
-	l.envelope.configure(encryptionConfig{providers: encryption.List{encryption.Clear(), {Type: encryption.KMS, KeyID: "2"}}})
+	l.envelope.configure(encryption.List{encryption.Clear(), {Type: encryption.KMS, KeyID: "2"}})
 	l.pass(61 * time.Second)
 	holds(t, "a read", l.get("old"), "StorageError: corrupt object", "no matching prefix found")
 	if err := l.write("clear", "value"); err != nil || l.w.secrets["clear"].keyID != "" {

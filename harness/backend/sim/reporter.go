@@ -35,7 +35,7 @@ func newReporter(w *world, n *node) *reporter {
 	r.init = func() {
 		r.op = w.configured(history.RoleReporter)
 		r.state, r.keyIDs = core.State{}, append([]string(nil), n.reported()...)
-		r.pub = publisher{r: r, alternatives: alternativesOf(r), lookup: w.hooks.lookup(n.names)}
+		r.pub = publisher{r: r, alternatives: alternativesOf(r)}
 		apply := r.pub.apply
 		if r.stream = nil; r.w.connectivity == history.ConnectStream {
 			r.stream = newStreamer(r)

@@ -102,7 +102,7 @@ func (e *envelope) seal(value []byte, by asked) (*secret, error) {
 	if e.loaded == nil {
 		return nil, errNoKey
 	}
-	writer := e.loaded.config.writer()
+	writer := e.loaded.config.Writer()
 	out := &secret{value: value, provider: writer.Name()}
 	if writer.Type != encryption.KMS {
 		out.local = writer.Type
@@ -123,7 +123,7 @@ func (e *envelope) seal(value []byte, by asked) (*secret, error) {
 
 // stale says whether an object that was read would be written with another key, or by another provider.
 func (e *envelope) stale(s *secret) bool {
-	if s.provider != e.loaded.config.writer().Name() {
+	if s.provider != e.loaded.config.Writer().Name() {
 		return true
 	}
 	if s.keyID == "" {
@@ -162,7 +162,7 @@ func (e *envelope) open(s *secret, by asked, done func(error)) {
 	switch p := e.loaded.provider(s.keyID); {
 	case s.provider == encryption.Clear().Name() || s.keyID == "" && slices.Contains(e.loaded.names(), s.provider):
 		done(nil)
-	case s.keyID == "" && len(e.loaded.config.providers.KeyIDs(s.local)) > 0:
+	case s.keyID == "" && len(e.loaded.config.KeyIDs(s.local)) > 0:
 		done(errors.New("no matching key was found for the provided AES transformer"))
 	case s.keyID == "" || p == nil:
 		done(errors.New("no matching prefix found"))

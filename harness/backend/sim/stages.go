@@ -47,7 +47,7 @@ func (sw *encryptionSwitch) configure(providers encryption.List) {
 		sw.left = append(sw.left, providers.Writer())
 	}
 	for _, n := range sw.e.nodes() {
-		n.server.envelope.configure(encryptionConfig{providers: slices.Clone(providers)})
+		n.server.envelope.configure(slices.Clone(providers))
 		n.unread = true
 		sw.w.record("backend", &history.Encryption{Node: n.name, State: history.EncryptionConfigured, Providers: providers.Names()})
 	}
@@ -57,7 +57,7 @@ func (sw *encryptionSwitch) configure(providers encryption.List) {
 func (sw *encryptionSwitch) recordLoaded(n *node) {
 	if n.unread && n.server.envelope.current() {
 		n.unread = false
-		sw.w.record("backend", &history.Encryption{Node: n.name, State: history.EncryptionLoaded, Providers: n.server.envelope.wanted.providers.Names()})
+		sw.w.record("backend", &history.Encryption{Node: n.name, State: history.EncryptionLoaded, Providers: n.server.envelope.wanted.Names()})
 	}
 }
 

@@ -27,11 +27,6 @@ type TestHooks struct {
 	Heard        func(field string) string
 	// Patience is how long such a reporter sends its writes to an API server that it cannot reach, before it goes to another one.
 	Patience time.Duration
-	// Lookup takes the place of a reporter's query for the address of the load balancer, each time that the reporter starts. good asks once for
-	// each connection.
-	Lookup func(good Lookup) Lookup
-	// IgnoreHosts lets a reporter ask for the address of localhost, too.
-	IgnoreHosts bool
 	// ConnectEachTime lets a reporter give up its connection after each write.
 	ConnectEachTime bool
 	// Jitter takes the place of what was drawn for a reporter's next tick.
@@ -121,9 +116,6 @@ type StreamHooks struct {
 	Request func(*healthv1.ReportRequest)
 }
 
-// Lookup asks for the address of the load balancer, and calls done once. Addresses are numbers.
-type Lookup func(done func(address int, err error))
-
 // Publish carries out a write, and calls done once.
 type Publish func(write core.Action, done func(error))
 
@@ -170,17 +162,6 @@ func (s TestHooks) heard(sent string) string {
 		return sent
 	}
 	return s.Heard(sent)
-}
-
-// lookup is how a reporter asks for the address of the load balancer.
-func (s TestHooks) lookup(names *resolver) Lookup {
-	switch {
-	case names == nil:
-		return nil
-	case s.Lookup == nil:
-		return names.lookup
-	}
-	return s.Lookup(names.lookup)
 }
 
 // jitter is what moves the next tick.

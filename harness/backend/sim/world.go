@@ -68,7 +68,6 @@ type world struct {
 	apiServer      string // a further one; empty: kube-apiserver
 	operator       operator
 	connectivity   string // of its reporters
-	dns            bool   // for its reporters
 	encrypts       encrypts
 	keyIDs         []string          // of the plugins, the write key first
 	named          map[string]string // keys in the remote KMS that an operator chose, by keyID

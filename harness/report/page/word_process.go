@@ -78,7 +78,7 @@ func (b *builder) link(at time.Time, l history.Link, index int) word {
 		w.class, w.text = Warn, w.text+" to "+strconv.Itoa(l.Rate)+" B/s"
 	case history.LinkLossy:
 		w.class, w.text = Warn, w.text+" by "+strconv.Itoa(l.Loss)+" %"
-	case history.LinkStale, history.LinkServFail, history.LinkNXDomain:
+	case history.LinkStale:
 		w.class = Warn
 	case history.LinkCut:
 		w.text = strings.TrimSpace(w.text + " " + l.Direction)

@@ -6,52 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kmsharness/kmsharness/ci/images/archive"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
-
-// The kernel refuses the program of another machine, and an image can be made of it.
-func TestForeignProgram(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	header, err := foreign(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(file, header, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := exec.Command(file).Run(); !errors.Is(err, syscall.ENOEXEC) {
-		t.Errorf("it was run: %v, want %v", err, syscall.ENOEXEC)
-	}
-	if _, _, err := archive.Build(definition("plugin"), header); err != nil {
-		t.Error(err)
-	}
-	for _, bad := range [][]byte{nil, program[:20], append([]byte("\x7fELF\x01"), program[5:]...)} {
-		if _, err := foreign(bad); err == nil {
-			t.Errorf("%.5q was taken for a program", bad)
-		}
-	}
-}
 
 func waitingStatus(name, reason, message, last string) corev1.ContainerStatus {
 	s := corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
@@ -94,30 +57,6 @@ func TestWaitingPlugins(t *testing.T) {
 		}
 		if text := strings.Join(got, ", "); text != test.want {
 			t.Errorf("%+v: %q, want %q", test.status.State, text, test.want)
-		}
-	}
-}
-
-// A container that has just been started may be one that ends at once.
-func TestOutcomeOfATrial(t *testing.T) {
-	now := time.Unix(100, 0)
-	running := func(since time.Duration) []corev1.ContainerStatus {
-		return []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-since))}}}}
-	}
-	for what, test := range map[string]struct {
-		all     []corev1.ContainerStatus
-		waiting int
-		clear   bool
-	}{
-		"no status":      {nil, 0, false},
-		"creating":       {[]corev1.ContainerStatus{waitingStatus(trial, "ContainerCreating", "", "")}, 0, false},
-		"has just begun": {running(runsFor), 0, false},
-		"runs":           {running(2 * runsFor), 0, true},
-		"cannot run":     {[]corev1.ContainerStatus{waitingStatus(trial, "CrashLoopBackOff", "", "")}, 1, true},
-	} {
-		waiting, unclear := outcomeOf(test.all, now)
-		if len(waiting) != test.waiting || (unclear == nil) != test.clear {
-			t.Errorf("%s: %v, %v", what, waiting, unclear)
 		}
 	}
 }
@@ -196,44 +135,36 @@ func TestEndingStaticPods(t *testing.T) {
 	}
 }
 
-// A plugin for which the operator chose an image runs from it, and with a path that cannot be written where that is its fault.
+// A plugin for which the operator chose an image runs from it.
 func TestSpecWithImages(t *testing.T) {
 	const chosen = "registry.example.com/kms/newer@sha256:11"
-	for _, fault := range scenario.ImageFaults() {
-		r := podRevision{number: 3, plugins: unitsOfPlugins([]string{"1", "2"}), images: map[string]live.PluginImage{unitOfPlugin("2"): {Reference: chosen, Fault: fault}}}
-		s := spec(images{plugin: "p", reporter: "r"}, "lb", r)
-		if s.Sidecars[0].Image != "p" || s.Sidecars[1].Image != chosen || s.Sidecars[0].StartupProbe != nil || s.Sidecars[1].StartupProbe == nil {
-			t.Errorf("images %s, %s, probes %v, %v", s.Sidecars[0].Image, s.Sidecars[1].Image, s.Sidecars[0].StartupProbe, s.Sidecars[1].StartupProbe)
-		}
-		for i, c := range s.Sidecars[:2] {
-			for _, m := range c.Mounts {
-				if want := i == 1 && fault == scenario.ImageReadOnly && m.Name == volumeSocket; m.ReadOnly != want {
-					t.Errorf("%s: mount %s of %s is read-only: %t", fault, m.Name, c.Name, m.ReadOnly)
-				}
-			}
-		}
+	r := podRevision{number: 3, plugins: unitsOfPlugins([]string{"1", "2"}), images: map[string]string{unitOfPlugin("2"): chosen}}
+	s := spec(images{plugin: "p", reporter: "r"}, "lb", r)
+	if s.Sidecars[0].Image != "p" || s.Sidecars[1].Image != chosen || s.Sidecars[0].StartupProbe != nil || s.Sidecars[1].StartupProbe == nil {
+		t.Errorf("images %s, %s, probes %v, %v", s.Sidecars[0].Image, s.Sidecars[1].Image, s.Sidecars[0].StartupProbe, s.Sidecars[1].StartupProbe)
 	}
 }
 
 // On one node nothing could tell the operator of another image.
 func TestLackingImage(t *testing.T) {
+	const gone = "missing.invalid/kms/newer@sha256:11"
 	for _, test := range []struct {
-		fault        string
+		image        string
 		controlPlane int
 		aggregated   []string
 		plugin       string
 		want         string
 	}{
-		{scenario.ImageMissing, 3, nil, "", ""},
-		{scenario.ImageMissing, 1, nil, "", "on one node"},
-		{scenario.ImageNone, 1, nil, "", ""},
-		{scenario.ImageCrashLoop, 3, []string{"openshift-apiserver"}, "", "further API servers"},
-		{scenario.ImageReadOnly, 3, nil, "mine:1", "plugin under test"},
+		{gone, 3, nil, "", ""},
+		{gone, 1, nil, "", "on one node"},
+		{"registry.example.com/kms/newer@sha256:11", 1, nil, "", ""},
+		{gone, 3, []string{"openshift-apiserver"}, "", "further API servers"},
+		{gone, 3, nil, "mine:1", "plugin under test"},
 	} {
 		b := &Backend{}
 		b.opts.Plugin.Image = test.plugin
 		s := &scenario.Scenario{Topology: scenario.Topology{ControlPlanes: test.controlPlane, APIServers: append([]string{"kube-apiserver"}, test.aggregated...)},
-			Steps: []scenario.Step{{Action: &scenario.Image{Image: "a", Fault: test.fault}}}}
+			Steps: []scenario.Step{{Action: &scenario.APIServer{Sections: map[string]map[string]any{"vault": {"kmsPluginImage": test.image}}}}}}
 		got := strings.Join(b.lackingImages(s), "; ")
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%+v: %q", test, got)
