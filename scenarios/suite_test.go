@@ -137,40 +137,23 @@ var _ = AfterSuite(func(ctx context.Context) {
 })
 
 var _ = Describe("catalogue", func() {
-	all := catalogue()
-	if !choose.KeepTogether(settings.backend) {
-		specs(scenarios.Alike(all))
-		return
-	}
-	for _, group := range groups(all) {
-		Context(group.Name(), Ordered, ContinueOnFailure, func() { specs(group.Scenarios) })
+	selected := types.MustParseLabelFilter(GinkgoLabelFilter()) // Ginkgo has accepted it
+	plane := func(s *scenario.Scenario) string { return choose.Plane(settings.backend, s) }
+	runs := func(s *scenario.Scenario) bool { return selected(scenarios.Labels(s)) }
+	for n, g := range groups(catalogue(), plane, runs) {
+		// Ginkgo sorts groups by code location, and runs what is Serial at the end, one after another: API servers beside kube-apiserver are up to
+		// nine, and four such control planes at the same time leave two cores nothing to keep a bound with.
+		order := []any{types.CodeLocation{FileName: "catalogue", LineNumber: n + 1}, Ordered, ContinueOnFailure}
+		if g.Aggregated {
+			order = append(order, Serial)
+		}
+		Context(g.Name, append(order, func() {
+			for _, s := range g.Scenarios {
+				It(s.Name, Label(scenarios.Labels(s)...), func(ctx context.Context) { run(ctx, s) })
+			}
+		})...)
 	}
 })
-
-// groups of scenarios that a process runs one after another.
-func groups(all []*scenario.Scenario) []nodeGroup {
-	if choose.SideBySide(settings.backend) != nil {
-		return bySize(all)
-	}
-	selected := types.MustParseLabelFilter(GinkgoLabelFilter()) // Ginkgo has accepted it
-	return inParts(all, func(s *scenario.Scenario) bool { return selected(scenarios.Labels(s)) })
-}
-
-// specs keep their order: Ginkgo sorts by code location, and after that by name.
-func specs(all []*scenario.Scenario) {
-	for n, s := range all {
-		It(s.Name, Label(scenarios.Labels(s)...), beside(s), types.CodeLocation{FileName: "catalogue", LineNumber: n + 1}, func(ctx context.Context) { run(ctx, s) })
-	}
-}
-
-// beside keeps scenarios with further API servers, which boot up to nine of them, for the end, one after another: four such control planes
-// at the same time leave two cores nothing to keep a bound with.
-func beside(s *scenario.Scenario) []any {
-	if len(s.Topology.Aggregated()) > 0 && !choose.KeepTogether(settings.backend) {
-		return []any{Serial}
-	}
-	return nil
-}
 
 // run executes one scenario and turns its result into the spec's.
 func run(ctx context.Context, s *scenario.Scenario) {

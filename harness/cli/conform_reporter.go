@@ -80,7 +80,7 @@ func (f *healthFlags) command(long, example string) *cobra.Command {
 	f.register(cmd.Flags(), subject)
 	flags := cmd.Flags()
 	flags.StringVar(&f.backend, "backend", "auto", choose.Expected())
-	flags.IntVar(&f.procs, "procs", 0, "scenarios side by side, 1 to 16 (default: on local one for each processor, 2 to 4; else 2)")
+	flags.IntVar(&f.procs, "procs", 0, "scenarios side by side, 1 to 16 (default: 4 on local, else 2)")
 	flags.BoolVar(&f.sut.Strict, "strict", false, "house rules, which no source demands, fail also programs that are not this project's")
 	flags.BoolVar(&f.list, "list", false, "list the checks and exit")
 	return cmd
@@ -156,7 +156,7 @@ func (f *healthFlags) options(cmd *cobra.Command) (o health.Options, err error) 
 		return o, err
 	}
 	return health.Options{
-		Backend: b, Subject: f.sut, Catalogue: scenarios.Alike(all), Out: f.out, Seed: int64(f.seed), Parallel: f.procs,
+		Backend: b, Subject: f.sut, Catalogue: scenarios.Alike(all, func(s *scenario.Scenario) string { return choose.Plane(f.backend, s) }), Out: f.out, Seed: int64(f.seed), Parallel: f.procs,
 		Profiles: s.profiles, Focus: s.focus, Skip: s.skip, Progress: printer(cmd.OutOrStdout()),
 	}, nil
 }

@@ -60,10 +60,10 @@ func Published(all []*Scenario, way string) ([]*Scenario, error) {
 	return out, nil
 }
 
-// FormMatters reports whether the wire form can make a difference to what a scenario is about: what plugins answer, what is refused, who owns an
-// entry, and what the aggregator reads. A scenario that is about one form does not count.
+// FormMatters reports whether the wire form can make a difference to what a scenario is about: what is refused, who owns an entry, and what the
+// aggregator reads. A scenario that is about one form does not count; those of what plugins answer are about the typed form.
 func (s *Scenario) FormMatters() bool {
-	return s.AnyContract && slices.Contains([]string{"plugin", "security", "reporter", "aggregator"}, s.Area)
+	return s.AnyContract && slices.Contains([]string{"security", "reporter", "aggregator"}, s.Area)
 }
 
 // FormFlags are the command-line flags that ask for the form of a scenario again.

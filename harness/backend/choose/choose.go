@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // Backend is one whose control plane, if it is real, can be looked into afterwards.
@@ -45,8 +46,8 @@ type entry struct {
 	part, partAbout string
 	// processes is how many scenarios run side by side.
 	processes int
-	// keepTogether: another control plane of the same size costs more than running a few scenarios side by side saves.
-	keepTogether bool
+	// plane is Plane; nil: every scenario has a control plane of its own.
+	plane func(*scenario.Scenario) string
 	// sideBySide is SideBySide; nil: any machine can.
 	sideBySide func() error
 }
@@ -58,16 +59,15 @@ const Default = local.Name
 func entries() []entry {
 	return []entry{
 		{name: sim.Name, about: "simulated, in virtual time", make: Options.simulated, processes: 2},
-		// On local, scenarios mostly wait for intervals, but four of them on two slow processors starve each other: 18 of 88 were inconclusive, and
-		// what runs again alone takes longer than two at a time. The slow ones take half a minute and more: an operator that waits for agreement,
-		// and three API servers on each node.
-		{name: local.Name, about: "etcd and kube-apiserver as processes", make: Options.local, processes: min(max(runtime.NumCPU(), 2), 4),
-			part: "!slow", partAbout: "everything but scenarios with the label slow"},
+		// On local a control plane takes thirteen seconds of a processor to boot, and a quarter of one while a scenario waits for intervals: four keep
+		// two processors busy. The slow ones take a quarter of a minute and more.
+		{name: local.Name, about: "etcd and kube-apiserver as processes", make: Options.local, processes: 4, plane: local.Plane,
+			part: "!slow && (form || !/@healthreports/)", partAbout: "everything but scenarios with the label slow; with both wire forms, typed only where the form can make a difference"},
 		// On kind every process has clusters of its own. Its part is what only a real cluster can judge: kubelets, static pods, kubeadm, networks,
 		// the load balancer. The rest is about decisions, which local judges in a third of the time. Two clusters starve each other on two slow
 		// processors: the boot of one node took 91 s and what follows it 190 s, in place of 53 s and 5 s.
-		{name: kind.Name, about: "nodes in containers", make: Options.kind, processes: min(max(runtime.NumCPU()/2, 1), 2), keepTogether: true, watch: Options.watchKind, sideBySide: kind.HasMemoryForTwo,
-			part: "only-kind", partAbout: "scenarios with the label only-kind, which no other backend can judge"},
+		{name: kind.Name, about: "nodes in containers", make: Options.kind, processes: min(max(runtime.NumCPU()/2, 1), 2), plane: kind.Plane, watch: Options.watchKind, sideBySide: kind.HasMemoryForTwo,
+			part: "only-kind && !slow", partAbout: "scenarios with the label only-kind, which no other backend can judge, but for slow ones"},
 	}
 }
 
@@ -222,10 +222,12 @@ func Processes(name string) int {
 	return max(e.processes, 1)
 }
 
-// KeepTogether reports whether one process should run scenarios of one topology one after another.
-func KeepTogether(name string) bool {
-	e, _ := find(name)
-	return e.keepTogether
+// Plane names the control plane that a scenario needs on a backend: one serves all that need the same. It is empty where each has its own.
+func Plane(name string, s *scenario.Scenario) string {
+	if e, _ := find(name); e.plane != nil {
+		return e.plane(s)
+	}
+	return ""
 }
 
 // SideBySide says whether this machine can have two control planes of the largest topology of the catalogue, or what to do about it.

@@ -33,6 +33,15 @@ type shape struct {
 	streams bool
 }
 
+// Plane names the control plane that a scenario needs.
+func Plane(s *scenario.Scenario) string {
+	is, connectivity := shapeOf(s), ""
+	if is.advertises || is.streams {
+		connectivity = s.Topology.Connectivity
+	}
+	return pool.Describe(is.nodes, is.crds, connectivity, is.further)
+}
+
 func shapeOf(s *scenario.Scenario) shape {
 	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Aggregated(), ","), crds: s.Topology.CRDs,
 		advertises: s.Topology.Connectivity == history.ConnectAltSvc, streams: s.Topology.Connectivity == history.ConnectStream}

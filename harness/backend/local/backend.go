@@ -173,6 +173,15 @@ func (b *Backend) Close(ctx context.Context) error {
 	return err
 }
 
+// Plane names the control plane that a scenario needs.
+func Plane(s *scenario.Scenario) string {
+	is, dns := shapeOf(s), ""
+	if is.dns {
+		dns = "dns"
+	}
+	return pool.Describe(is.nodes, is.crds, is.connectivity, dns, is.aggregated, is.keyIDs)
+}
+
 func shapeOf(s *scenario.Scenario) shape {
 	n := s.Topology.ControlPlanes
 	if n == 0 {
