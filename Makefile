@@ -4,9 +4,9 @@ SHELL := /bin/bash
 
 # auto is local: it needs no engine. kind is the closest to a real cluster: BACKEND=kind.
 BACKEND ?= auto
-# Ginkgo label filter, for example LABELS='area:plugin && !slow'. Empty: on local all but slow ones, on kind those with the label only-kind; all: everything.
+# Ginkgo label filter, for example LABELS='area:plugin && !slow'. Empty: on local all but slow ones, on kind those of them with the label only-kind; all: everything.
 LABELS ?=
-# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: on local one for each processor (2 to 4), on kind 1, or 2 with four processors.
+# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: on local 4, on kind 1, or 2 with four processors.
 PROCS ?=
 # Blocks that make readme runs.
 KINDS ?= compared,sim,local
@@ -25,7 +25,7 @@ FUZZTIME ?= 60s
 STAGES ?=
 
 # Values are text: without this make would execute $(shell …) in them, and quoted keeps an apostrophe from ending the shell's word.
-$(foreach v,BACKEND LABELS PROCS KINDS TIME CONTRACT PUBLISH OUT FUZZTIME STAGES OBJECTS SEED,$(eval override $v := $$(value $v)))
+$(foreach v,BACKEND LABELS PROCS KINDS TIME CONTRACT PUBLISH OUT FUZZTIME STAGES OBJECTS SEED SEEDS,$(eval override $v := $$(value $v)))
 # Prow's folder for results: Kubernetes does not always expand it.
 override OUT := $(subst $$(ARTIFACTS),$(value ARTIFACTS),$(OUT))
 quoted = '$(subst ','\'',$(1))'
@@ -56,16 +56,17 @@ images: ## container images of the programs that run in a cluster, without an en
 # Without debug information a test program is linked in half the time; make lint vets. The race detector would sleep for a second at the end
 # of each program.
 GOTEST := GORACE=atexit_sleep_ms=0 go test -count=1 -vet=off -ldflags='-s -w'
-# Simulations and judgements have one thread of control, in which the race detector has little to find and makes everything ten times slower.
-SEQUENTIAL := ./harness/backend/sim/... ./harness/check ./harness/report/page ./harness/coverage ./scenarios/...
-# The suites that judge whole programs also run without the race detector; their long tests are for the night.
-UNRACED := $(SEQUENTIAL) ./ci/readme ./conformance/health ./conformance/plugin/suite
+# Packages with goroutines run with the race detector, which makes a test several times slower, and its program longer to link; make nightly
+# runs all with it. What simulates and judges has one thread of control.
+RACED := ./aggregator/... ./cmd/... ./conformance/plugin ./fakeplugin/... ./internal/... ./operator/... ./reporter/... $(addprefix ./harness/,altsvc/... \
+	backend/kind/... backend/live backend/local backend/operand backend/operated backend/pool controlplane/... engine netfault/... process record/... supervisor)
 test: ## unit tests, fuzz seeds included, with the race detector where goroutines are; needs no engine and no binaries
-	CGO_ENABLED=1 $(GOTEST) -race -short -p 4 $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
-	$(GOTEST) -short -p 4 $(UNRACED)
+	CGO_ENABLED=1 $(GOTEST) -race -short -p 4 $(RACED)
+	$(GOTEST) -short -p 4 $$(go list ./... | grep -vxF "$$(go list $(RACED))")
 
-simulations: ## what make test leaves out and needs no binaries: the catalogue and the mutants on sim, the checker's and the swarm's long tests
-	$(GOTEST) $(SEQUENTIAL) ./harness/cli ./harness/swarm/... ./ci/outside
+simulations: ## what make test leaves out and needs no control plane: golden with 100 seeds of each kind, and the long tests of what golden does not see
+	@$(MAKE) --no-print-directory golden SEEDS=100
+	$(GOTEST) ./harness/check ./scenarios/mutants/kmsplugin ./ci/outside
 
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
 	@STAGES=$(call quoted,$(STAGES)) OUT=$(call quoted,$(if $(filter _artifacts,$(OUT)),_nightly,$(OUT))) ci/gate/nightly.sh
@@ -83,8 +84,8 @@ large: build ## a switch through every type of encryption with many objects, API
 	go run ./scenarios/large --objects=$(call quoted,$(or $(OBJECTS),10000)) --seed=$(call quoted,$(or $(SEED),1)) > $(call quoted,_large/encryption-large-$(or $(OBJECTS),10000).yaml)
 	@bin/kmsharness run $(call quoted,_large/encryption-large-$(or $(OBJECTS),10000).yaml) --backend=$(call quoted,$(if $(filter auto,$(BACKEND)),local,$(BACKEND))) --out=_large/run
 
-golden: build ## verdicts that a refactoring must not change, of 500 seeds of each kind, the catalogue and the mutants on sim, saved histories: make golden [UPDATE=1]
-	@go run ./ci/golden --kmsharness=bin/kmsharness $(if $(UPDATE),--update)
+golden: build ## verdicts that a refactoring must not change, of 500 seeds of each kind, the catalogue and the mutants on sim, saved histories: make golden [SEEDS=500] [UPDATE=1]
+	@go run ./ci/golden --kmsharness=bin/kmsharness $(if $(SEEDS),--seeds=$(call quoted,$(SEEDS))) $(if $(UPDATE),--update)
 
 confirm: ## hold what the simulation's models say of an API server against a real one (docs/model.md; ten minutes)
 	KMSHARNESS_CONFIRM=1 go test -p 1 -count=1 -v -timeout 30m -run 'TestStoreEqualsAPIServer|TestRequest|TestWatch|TestPlugin|TestConfiguration|TestApply|TestLockstep|TestEveryRule|TestStartWith' ./harness/backend/sim/store ./harness/backend/sim/confirm

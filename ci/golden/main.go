@@ -1,8 +1,8 @@
 // Command golden computes verdicts that a refactoring must not change, and compares them with those on record: of simulated seeds, of the
 // catalogue and the mutants on sim, and of histories that were saved.
 //
-//	make golden           compare
-//	make golden UPDATE=1  write them again; the commit says why
+//	make golden            compare, of the seeds so many as SEEDS says (500)
+//	make golden UPDATE=1   write them again; the commit says why
 //
 // A line has the status of one history, scenario, mutant or seed, and the sorted ids of what failed in it. It has no wording, no count and no
 // hash of a history: a change of these alone needs no update. Seeds that passed stand together on one line for each hundred.
@@ -22,8 +22,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -39,8 +43,12 @@ func main() {
 	program := flag.String("kmsharness", "bin/kmsharness", "the program whose simulations are compared")
 	folder := flag.String("folder", "ci/golden", "has golden.txt, and in histories/ what was saved")
 	update := flag.Bool("update", false, "write golden.txt again")
-	seeds := flag.Int("seeds", 500, "so many of each kind")
+	seeds := flag.Int("seeds", allSeeds, "so many of each kind; those on record beyond them are left out")
 	flag.Parse()
+	if *update && *seeds != allSeeds || *seeds < 0 || *seeds > allSeeds || *seeds%chunk != 0 {
+		fmt.Fprintf(os.Stderr, "golden: --seeds %d: expected hundreds, %d at most, and all of them with --update\n", *seeds, allSeeds)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
@@ -75,7 +83,8 @@ func run(ctx context.Context, program, folder string, seeds int, update bool) er
 	if err != nil {
 		return err
 	}
-	differences := Differences(strings.Split(strings.TrimSpace(string(text)), "\n"), got)
+	want := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(text)), "\n"), func(line string) bool { return seedOf(line) > seeds })
+	differences := Differences(want, got)
 	for _, d := range differences {
 		fmt.Println(d)
 	}
@@ -101,8 +110,21 @@ func Differences(want, got []string) (out []string) {
 	return out
 }
 
-// chunk is how many seeds have a line.
-const chunk = 100
+// allSeeds of each kind are on record; chunk is how many have a line.
+const (
+	allSeeds = 500
+	chunk    = 100
+)
+
+// seedOf is the last seed of a line about seeds, and 0 of any other.
+func seedOf(line string) (seed int) {
+	var from int
+	if n, _ := fmt.Sscanf(line, "--seeds %d-%d", &from, &seed); n < 2 {
+		seed = 0
+		_, _ = fmt.Sscanf(line, "seed %d", &seed)
+	}
+	return seed
+}
 
 func simulated(ctx context.Context, program string, seeds int, flags ...string) (lines []string, err error) {
 	out, err := os.MkdirTemp("", "golden-")
@@ -186,28 +208,36 @@ func tried(ctx context.Context) (lines []string, err error) {
 		return nil, err
 	}
 	defer os.RemoveAll(out)
+	trying, ctx := errgroup.WithContext(ctx)
+	trying.SetLimit(runtime.NumCPU())
+	var mu sync.Mutex
 	for n, form := range scenario.Contracts() {
-		all, err := scenario.InForms(catalogue, form)
-		if err != nil {
-			return nil, err
-		}
 		fmt.Fprintf(os.Stderr, "golden: mutants (%s)\n", form)
 		for _, m := range mutants.All() {
 			once := m.Modelled() || m.Contract != ""
-			if m.Backend() == "local" || once && n > 0 || ctx.Err() != nil {
+			if m.Backend() == "local" || once && n > 0 {
 				continue
 			}
-			o := trial.Options{Scenarios: all, Out: out}
-			if m.Contract != "" {
-				if o.Scenarios, err = scenario.InForms(catalogue, m.Contract); err != nil {
-					return nil, err
-				}
+			form := cmp.Or(m.Contract, form)
+			all, err := scenario.InForms(catalogue, form)
+			if err != nil {
+				return nil, err
 			}
-			r := trial.Run(ctx, m, o).Result
-			lines = append(lines, verdict("mutant "+m.Name+" ("+cmp.Or(m.Contract, form)+")", string(r.Status), failures(r)))
+			trying.Go(func() error {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				r := trial.Run(ctx, m, trial.Options{Scenarios: all, Out: filepath.Join(out, form)}).Result
+				mu.Lock()
+				defer mu.Unlock()
+				lines = append(lines, verdict("mutant "+m.Name+" ("+form+")", string(r.Status), failures(r)))
+				return nil
+			})
 		}
 	}
-	return lines, ctx.Err()
+	err = trying.Wait()
+	slices.Sort(lines)
+	return lines, err
 }
 
 // judged gives the verdicts of saved histories.

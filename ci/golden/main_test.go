@@ -24,3 +24,15 @@ func TestVerdict(t *testing.T) {
 		t.Errorf("%q", v)
 	}
 }
+
+// Fewer seeds leave out what is on record of the others, and nothing else.
+func TestSeedOf(t *testing.T) {
+	for line, want := range map[string]int{
+		"--seeds 101-200 --operator: all passed": 200, "seed 17 --hours 1: failed QUIET": 17,
+		"scenario plugin-hangs: passed": 0, "mutant seedless (conditions): failed CADENCE": 0,
+	} {
+		if got := seedOf(line); got != want {
+			t.Errorf("%s: %d, want %d", line, got, want)
+		}
+	}
+}
