@@ -6,7 +6,7 @@ SHELL := /bin/bash
 BACKEND ?= auto
 # Ginkgo label filter, for example LABELS='area:plugin && !slow'. Empty: on local all but slow ones, on kind those of them with the label only-kind; all: everything.
 LABELS ?=
-# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: on local 4, on kind 1, or 2 with four processors.
+# Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: on local 3, on kind 1, or 2 with four processors.
 PROCS ?=
 # Blocks that make readme runs.
 KINDS ?= compared,sim,local

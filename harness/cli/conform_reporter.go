@@ -80,7 +80,7 @@ func (f *healthFlags) command(long, example string) *cobra.Command {
 	f.register(cmd.Flags(), subject)
 	flags := cmd.Flags()
 	flags.StringVar(&f.backend, "backend", "auto", choose.Expected())
-	flags.IntVar(&f.procs, "procs", 0, "scenarios side by side, 1 to 16 (default: 4 on local, else 2)")
+	flags.IntVar(&f.procs, "procs", 0, "scenarios side by side, 1 to 16 (default: 3 on local, else 2)")
 	flags.BoolVar(&f.sut.Strict, "strict", false, "house rules, which no source demands, fail also programs that are not this project's")
 	flags.BoolVar(&f.list, "list", false, "list the checks and exit")
 	return cmd

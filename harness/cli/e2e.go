@@ -52,7 +52,7 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow, nodes; all: everything (default: on kind only-kind without slow, on local all but slow, on sim all)")
 	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after the first that does not pass")
 	cmd.Flags().DurationVar(&f.time, "time", 0, "begin no further scenario after this long, and say which were not begun; 0: no limit")
-	cmd.Flags().IntVar(&f.procs, "procs", 0, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, clusters (default: 2 on sim; 4 on local; on kind one for each two processors, 1 or 2)")
+	cmd.Flags().IntVar(&f.procs, "procs", 0, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, clusters (default: 2 on sim; 3 on local; on kind one for each two processors, 1 or 2)")
 	return cmd
 }
 

@@ -175,11 +175,8 @@ func (b *Backend) Close(ctx context.Context) error {
 
 // Plane names the control plane that a scenario needs.
 func Plane(s *scenario.Scenario) string {
-	is, dns := shapeOf(s), ""
-	if is.dns {
-		dns = "dns"
-	}
-	return pool.Describe(is.nodes, is.crds, is.connectivity, dns, is.aggregated, is.keyIDs)
+	is := shapeOf(s)
+	return pool.Describe(is.nodes, is.crds, is.connectivity, is.aggregated, is.keyIDs)
 }
 
 func shapeOf(s *scenario.Scenario) shape {
