@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
+	"github.com/kmsharness/kmsharness/ci/manifests"
 	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
@@ -120,7 +121,7 @@ func (c *cluster) install(ctx context.Context) {
 		c.must(err)
 		objects = append(objects, &unstructured.Unstructured{Object: u})
 	}
-	manifests, err := controlplane.Decode([]byte(`
+	more, err := manifests.Decode([]byte(`
 {apiVersion: v1, kind: Namespace, metadata: {name: openshift-config}}
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: openshift-config-managed}}
@@ -132,7 +133,7 @@ func (c *cluster) install(ctx context.Context) {
 {apiVersion: operator.openshift.io/v1, kind: KubeAPIServer, metadata: {name: cluster}, spec: {managementState: Managed}}
 `))
 	c.must(err)
-	c.must(c.cp.Install(ctx, append(objects, manifests...)...))
+	c.must(c.cp.Install(ctx, append(objects, more...)...))
 }
 
 // operate runs an operator until end is called.

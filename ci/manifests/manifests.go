@@ -96,7 +96,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, err
 		}
-		objects, err := decode(text)
+		objects, err := Decode(text)
 		if err != nil {
 			return nil, fmt.Errorf("manifest %s: %w", name, err)
 		}
@@ -116,7 +116,7 @@ func EncryptionOperator() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decode(text)
+	return Decode(text)
 }
 
 // rename adds a suffix to the name of an object, and to the names by which bindings refer to others.
@@ -168,7 +168,8 @@ func Render(name string, o Options) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func decode(text []byte) ([]*unstructured.Unstructured, error) {
+// Decode reads the objects of a YAML file with any number of documents. Empty documents are skipped.
+func Decode(text []byte) ([]*unstructured.Unstructured, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), len(text))
 	var out []*unstructured.Unstructured
 	for {

@@ -1,35 +1,30 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/e2e-framework/klient/k8s"
+	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
+	"sigs.k8s.io/e2e-framework/klient/wait"
 )
 
 // installer is the field manager of Install.
 const installer = "kmsharness"
 
-var (
-	crdResource  = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	crdGroupKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-)
+var crdGroupKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
 // Install applies objects as administrator (Server-Side Apply, force) through the first running API server:
 // CustomResourceDefinitions first, then the others in their order. It returns when every running API server serves the new
@@ -52,30 +47,22 @@ func Install(ctx context.Context, servers []*rest.Config, objects ...*unstructur
 		return errors.New("install manifests: no API server runs")
 	}
 	crds, others := split(objects)
-	first, err := newInstallation(servers[0])
-	if err != nil {
+	clients := make([]*resources.Resources, len(servers))
+	for i, config := range servers {
+		var err error
+		if clients[i], err = resources.New(config); err != nil {
+			return fmt.Errorf("install manifests: %w", err)
+		}
+	}
+	if err := apply(ctx, clients[0], crds); err != nil {
 		return err
 	}
-	for _, crd := range crds {
-		if err := first.applyCRD(ctx, crd); err != nil {
-			return err
+	for i, client := range clients {
+		if err := waitServed(ctx, client, crds); err != nil {
+			return fmt.Errorf("API server %s: %w", servers[i].Host, err)
 		}
 	}
-	for _, s := range servers {
-		i, err := newInstallation(s)
-		if err != nil {
-			return err
-		}
-		if err := i.waitServed(ctx, crds); err != nil {
-			return fmt.Errorf("API server %s: %w", s.Host, err)
-		}
-	}
-	for _, o := range others {
-		if err := first.apply(ctx, o); err != nil {
-			return err
-		}
-	}
-	return nil
+	return apply(ctx, clients[0], others)
 }
 
 func (cp *ControlPlane) running() []*APIServer {
@@ -99,131 +86,56 @@ func split(objects []*unstructured.Unstructured) (crds, others []*unstructured.U
 	return crds, others
 }
 
-type installation struct {
-	client dynamic.Interface
-	mapper *restmapper.DeferredDiscoveryRESTMapper
-}
-
-func newInstallation(config *rest.Config) (*installation, error) {
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("install manifests: %w", err)
-	}
-	disco, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("install manifests: %w", err)
-	}
-	return &installation{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disco))}, nil
-}
-
-func (i *installation) applyCRD(ctx context.Context, crd *unstructured.Unstructured) error {
-	_, err := i.client.Resource(crdResource).Apply(ctx, crd.GetName(), crd, forced())
-	return describe(crd, err)
-}
-
-func (i *installation) apply(ctx context.Context, o *unstructured.Unstructured) error {
-	kind := o.GroupVersionKind()
-	mapping, err := i.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return describe(o, err)
-	}
-	var target dynamic.ResourceInterface = i.client.Resource(mapping.Resource)
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		target = i.client.Resource(mapping.Resource).Namespace(o.GetNamespace())
-	}
-	_, err = target.Apply(ctx, o.GetName(), o, forced())
-	return describe(o, err)
-}
-
-func forced() metav1.ApplyOptions { return metav1.ApplyOptions{FieldManager: installer, Force: true} }
-
-func describe(o *unstructured.Unstructured, err error) error {
-	if err != nil {
-		return fmt.Errorf("install %s %s: %w", o.GetKind(), o.GetName(), err)
-	}
-	return nil
-}
-
-// Decode reads the objects of a YAML or JSON file with any number of documents. Empty documents are skipped.
-func Decode(manifests []byte) ([]*unstructured.Unstructured, error) {
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
-	var all []*unstructured.Unstructured
-	for {
-		object := map[string]any{}
-		err := decoder.Decode(&object)
-		if errors.Is(err, io.EOF) {
-			return all, nil
+func apply(ctx context.Context, client *resources.Resources, objects []*unstructured.Unstructured) error {
+	force := func(o *metav1.PatchOptions) { o.FieldManager, o.Force = installer, ptr.To(true) }
+	for _, o := range objects {
+		text, err := o.MarshalJSON()
+		if err == nil { // the answer takes the place of what is sent
+			err = client.Patch(ctx, o.DeepCopy(), k8s.Patch{PatchType: types.ApplyPatchType, Data: text}, force)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("document %d of the manifests: %w", len(all)+1, err)
+			return fmt.Errorf("install %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
-		if len(object) == 0 {
-			continue
-		}
-		u := &unstructured.Unstructured{Object: object}
-		if u.GetAPIVersion() == "" || u.GetKind() == "" || u.GetName() == "" {
-			return nil, fmt.Errorf("document %d of the manifests: expected apiVersion, kind and metadata.name", len(all)+1)
-		}
-		all = append(all, u)
 	}
+	return nil
 }
 
 // servePoll is small against the 100 to 200 ms that it takes until a new resource is served.
 const servePoll = 20 * time.Millisecond
 
-// waitServed returns when this API server lists every served version of the resources.
-func (i *installation) waitServed(ctx context.Context, crds []*unstructured.Unstructured) error {
+// waitServed returns when an API server lists every served version of the resources.
+func waitServed(ctx context.Context, client *resources.Resources, crds []*unstructured.Unstructured) error {
 	for _, crd := range crds {
-		resources, err := servedResources(crd)
-		if err != nil {
-			return describe(crd, err)
+		var definition apiextensionsv1.CustomResourceDefinition
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(crd.Object, &definition); err != nil {
+			return fmt.Errorf("install %s %s: %w", crd.GetKind(), crd.GetName(), err)
 		}
-		for _, r := range resources {
-			if err := i.waitListed(ctx, r); err != nil {
-				return fmt.Errorf("wait until %s is served: %w", r, err)
+		for _, v := range definition.Spec.Versions {
+			if !v.Served {
+				continue
+			}
+			kind := schema.GroupVersionKind{Group: definition.Spec.Group, Version: v.Name, Kind: definition.Spec.Names.Kind}
+			if err := waitListed(ctx, client, kind); err != nil {
+				return fmt.Errorf("wait until %s is served: %w", kind, err)
 			}
 		}
 	}
 	return nil
 }
 
-func (i *installation) waitListed(ctx context.Context, r schema.GroupVersionResource) error {
+func waitListed(ctx context.Context, client *resources.Resources, kind schema.GroupVersionKind) error {
 	var last error
-	err := wait.PollUntilContextCancel(ctx, servePoll, true, func(ctx context.Context) (bool, error) {
-		_, last = i.client.Resource(r).List(ctx, metav1.ListOptions{Limit: 1})
-		if apierrors.IsNotFound(last) || apierrors.IsServiceUnavailable(last) || apierrors.IsTooManyRequests(last) {
+	err := wait.For(func(ctx context.Context) (bool, error) {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		last = client.List(ctx, list, func(o *metav1.ListOptions) { o.Limit = 1 })
+		if meta.IsNoMatchError(last) || apierrors.IsNotFound(last) || apierrors.IsServiceUnavailable(last) || apierrors.IsTooManyRequests(last) {
 			return false, nil
 		}
 		return true, last
-	})
+	}, wait.WithContext(ctx), wait.WithTimeout(0), wait.WithInterval(servePoll), wait.WithImmediate())
 	if err != nil && !errors.Is(err, last) {
 		return errors.Join(err, last)
 	}
 	return err
-}
-
-// servedResources are the resources that a CustomResourceDefinition makes.
-func servedResources(crd *unstructured.Unstructured) ([]schema.GroupVersionResource, error) {
-	var definition struct {
-		Spec struct {
-			Group string `json:"group"`
-			Names struct {
-				Plural string `json:"plural"`
-			} `json:"names"`
-			Versions []struct {
-				Name   string `json:"name"`
-				Served bool   `json:"served"`
-			} `json:"versions"`
-		} `json:"spec"`
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(crd.Object, &definition); err != nil {
-		return nil, err
-	}
-	var all []schema.GroupVersionResource
-	for _, v := range definition.Spec.Versions {
-		if v.Served {
-			all = append(all, schema.GroupVersionResource{Group: definition.Spec.Group, Version: v.Name, Resource: definition.Spec.Names.Plural})
-		}
-	}
-	return all, nil
 }

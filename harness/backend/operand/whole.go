@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -19,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/kmsharness/kmsharness/ci/manifests"
 	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
@@ -197,18 +196,11 @@ func (o Options) createObjects(ctx context.Context, text []byte) error {
 // readObjects reads the objects of a text in YAML. VERSION stands for that of the cluster, NAMESPACE for that of the API server's pods.
 func readObjects(text []byte) (all []*unstructured.Unstructured, err error) {
 	text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("VERSION"), []byte(Version)), []byte("NAMESPACE"), []byte(Namespace))
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-	for {
-		u := &unstructured.Unstructured{}
-		err := decoder.Decode(&u.Object)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("objects of a whole operator: %w", err)
-		}
-		all = append(all, u)
+	all, err = manifests.Decode(text)
+	if err != nil {
+		return nil, fmt.Errorf("objects of a whole operator: %w", err)
 	}
+	return all, nil
 }
 
 // featureGates knows every gate of the API, because an operator ends where it asks for one that is unknown, and enables only KMS.
