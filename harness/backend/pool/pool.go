@@ -42,7 +42,7 @@ type Options[P ControlPlane] struct {
 	Boot func(ctx context.Context, s *scenario.Scenario, progress func(string)) (P, error)
 	// Begin makes an environment on a plane that was reset. The environment calls release when its scenario is over.
 	Begin func(ctx context.Context, p P, spec backend.Spec, release Release) (*live.Environment, error)
-	// Explain keeps in a folder, which it makes, what tells why a new plane did not come up, and names the likely cause in one line. It
+	// Explain keeps in a folder, which it makes, what tells why a new plane did not come up, and returns the cause in one line. It
 	// comes before the plane is closed.
 	Explain func(ctx context.Context, p P, failed error, dir string) string
 	// Idle is how many planes are kept while none uses them.
