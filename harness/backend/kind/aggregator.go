@@ -10,8 +10,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 
 	containers "github.com/kmsharness/kmsharness/ci/images"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -52,8 +52,8 @@ func newDeployment(name, role string, count int, dir string, u *units) *deployme
 }
 
 // create makes the Deployment, through an API server.
-func (d *deployment) create(ctx context.Context, client kubernetes.Interface, image string) error {
-	if _, err := client.AppsV1().Deployments(aggregators).Create(ctx, d.object(image), metav1.CreateOptions{}); err != nil {
+func (d *deployment) create(ctx context.Context, client *resources.Resources, image string) error {
+	if err := client.Create(ctx, d.object(image)); err != nil {
 		return fmt.Errorf("deploy the %s: %w", d.role, err)
 	}
 	if d.streams {
@@ -63,10 +63,10 @@ func (d *deployment) create(ctx context.Context, client kubernetes.Interface, im
 }
 
 // assign waits until the Deployment is complete and gives every pod a replica. A pod that has one keeps it.
-func (d *deployment) assign(ctx context.Context, client kubernetes.Interface) error {
+func (d *deployment) assign(ctx context.Context, client *resources.Resources) error {
 	return until(ctx, 10*readyPoll, "wait for the pods of "+d.name, func(ctx context.Context) error {
-		pods, err := client.CoreV1().Pods(aggregators).List(ctx, metav1.ListOptions{LabelSelector: labelAggregator + "=" + d.name})
-		if err != nil {
+		var pods corev1.PodList
+		if err := client.WithNamespace(aggregators).List(ctx, &pods, resources.WithLabelSelector(labelAggregator+"="+d.name)); err != nil {
 			return err
 		}
 		if err := d.put(running(pods.Items)); err != nil || !d.streams {
@@ -180,9 +180,8 @@ func (r *replica) Resume(ctx context.Context) error { return r.held().Resume(ctx
 func (r *replica) Status() live.Status              { return r.held().Status() }
 
 // deploy makes Deployments.
-func deploy(ctx context.Context, client kubernetes.Interface, all []*deployment, from images) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: aggregators}}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+func deploy(ctx context.Context, client *resources.Resources, all []*deployment, from images) error {
+	if err := client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: aggregators}}); err != nil {
 		return fmt.Errorf("namespace of the aggregator: %w", err)
 	}
 	for _, d := range all {
@@ -195,7 +194,7 @@ func deploy(ctx context.Context, client kubernetes.Interface, all []*deployment,
 
 // assign gives every pod of a Deployment a replica, as an API server knows the pods.
 func (p *controlPlane) assign(ctx context.Context, server string) error {
-	client, err := typed(p.Authority, server)
+	client, err := p.objectsThrough(server)
 	if err != nil {
 		return err
 	}
@@ -286,7 +285,7 @@ func (d *deployment) object(image string) *appsv1.Deployment {
 		command = append(command, "--log", own.in(logFile(d.role))) // the last --log counts
 	}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: d.name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: aggregators, Name: d.name},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To(int32(len(d.replicas))),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},

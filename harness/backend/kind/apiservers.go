@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"os"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/e2e-framework/klient/k8s"
+	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
@@ -291,7 +295,7 @@ func (f *aggregatedServers) NodeUnit(role string, nodes []*live.Node, ready func
 
 // scale asks for the pods, or for none.
 func (d *deployed) scale(ctx context.Context, replicas int) error {
-	return eachPod(ctx, d.aggregatedServers.controlPlane, "node %s: pod of "+d.aggregatedServers.Stub.APIServer, d.nodes, func(ctx context.Context, n *live.Node) error {
+	return eachPod(ctx, d.aggregatedServers.controlPlane, "pod of "+d.aggregatedServers.Stub.APIServer, d.nodes, func(ctx context.Context, n *live.Node) error {
 		return d.aggregatedServers.scale(ctx, n, replicas)
 	})
 }
@@ -316,17 +320,14 @@ func (d *deployed) Start(ctx context.Context) error {
 
 // scale asks for the pod of a node, or for none, and waits until that is so.
 func (f *aggregatedServers) scale(ctx context.Context, n *live.Node, replicas int) error {
-	through, err := f.donor("")
+	client, err := f.objects()
 	if err != nil {
 		return err
 	}
-	client, err := typed(f.Authority, through.Server.URL())
-	if err != nil {
-		return err
-	}
-	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
 	name := deploymentName(f.Stub, n.Name)
-	if _, err := client.AppsV1().Deployments(f.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}}
+	patch := k8s.Patch{PatchType: types.MergePatchType, Data: fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)}
+	if err := client.Patch(ctx, deployment, patch); err != nil {
 		return fmt.Errorf("scale the deployment %s to %d: %w", name, replicas, err)
 	}
 	if replicas > 0 {
@@ -334,7 +335,8 @@ func (f *aggregatedServers) scale(ctx context.Context, n *live.Node, replicas in
 	}
 	selector := labelAPIServer + "=" + f.Stub.APIServer + "," + labelNode + "=" + n.Name
 	return until(ctx, readyPoll, "wait until the pod of "+name+" is gone", func(ctx context.Context) error {
-		pods, err := client.CoreV1().Pods(f.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		var pods corev1.PodList
+		err := client.WithNamespace(f.Namespace).List(ctx, &pods, resources.WithLabelSelector(selector))
 		if err == nil && len(pods.Items) > 0 {
 			err = fmt.Errorf("it is %s", pods.Items[0].Status.Phase)
 		}
@@ -356,12 +358,8 @@ func (f *aggregatedServers) awaitSupervisors(ctx context.Context, n *live.Node) 
 		if err != nil {
 			return err
 		}
-		err = until(ctx, readyPoll, "wait for the container "+name+" of "+deploymentName(f.Stub, n.Name), func(ctx context.Context) error {
-			_, err := u.state(ctx)
-			return err
-		})
-		if err != nil {
-			return err
+		if err := u.awaitSupervisor(ctx); err != nil {
+			return fmt.Errorf("%s: %w", deploymentName(f.Stub, n.Name), err)
 		}
 	}
 	return nil

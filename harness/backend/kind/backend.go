@@ -36,7 +36,6 @@ type Backend struct {
 	archives archives
 	node     string // image
 	booted   int
-	plain    bool // clusters with nothing of this project in them: see Boot
 	// tamper changes what a cluster is booted with, to make a boot fail; only tests set it.
 	tamper func(*bootSpec)
 }
@@ -147,10 +146,6 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 	}
 	b.programs = live.NewPrograms(dir.Path, progress)
 	b.programs.Plugin = b.opts.Plugin
-	if b.plain {
-		b.runDir = dir
-		return nil
-	}
 	if b.programs.PluginArgs, err = command.Split(b.opts.PluginArgs); err == nil {
 		b.archives, err = makeArchives(ctx, b.programs, filepath.Join(dir.Path, "images"))
 	}
@@ -176,7 +171,7 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 	// The process is in the name, because several may make clusters at the same time.
 	name := fmt.Sprintf(namePrefix+"%d-%d", os.Getpid(), b.booted)
 	spec := bootSpec{name: name, dir: filepath.Join(b.runDir.Path, fmt.Sprintf("k%d", b.booted)), nodeImage: b.node, runDir: b.runDir.Path,
-		shape: shapeOf(s), plain: b.plain, tested: b.opts.OperatorCommand != "", programs: b.programs, progress: progress}
+		shape: shapeOf(s), tested: b.opts.OperatorCommand != "", programs: b.programs, progress: progress}
 	b.mu.Unlock()
 	if spec.archives, err = b.archivesFor(ctx, spec.shape, progress); err != nil {
 		return nil, err

@@ -25,7 +25,6 @@ import (
 type bootSpec struct {
 	name, dir, nodeImage, runDir string
 	shape                        shape
-	plain                        bool // nothing of this project in it
 	tested                       bool // the operator is one under test
 	programs                     *live.Programs
 	archives                     archives
@@ -45,11 +44,7 @@ func boot(ctx context.Context, spec bootSpec) (*controlPlane, error) {
 	b := &booting{bootSpec: spec, p: newControlPlane(spec), names: nodeNames(spec.shape.nodes)}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
-	steps := []func(context.Context) error{b.prepareFolders, b.prepare, b.create, b.wire, b.wireNodes}
-	if b.plain {
-		steps = []func(context.Context) error{b.prepareFolders, b.create, b.wire, b.wirePlain}
-	}
-	for _, step := range steps {
+	for _, step := range []func(context.Context) error{b.prepareFolders, b.prepare, b.create, b.wire, b.wireNodes} {
 		if err := step(ctx); err != nil {
 			return b.p, fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.shape.nodes, err)
 		}
@@ -238,19 +233,6 @@ func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 	return err
 }
 
-// wirePlain makes the nodes known and leaves them as they are.
-func (b *booting) wirePlain(ctx context.Context) error {
-	b.p.units.startTailing()
-	for _, name := range b.names {
-		n, err := b.p.findNode(ctx, name, nil)
-		if err != nil {
-			return fmt.Errorf("node %s: %w", name, err)
-		}
-		b.p.nodes.Add(n)
-	}
-	return nil
-}
-
 // wireNodes deploys the aggregator while the API servers that kubeadm started are there: those that take their place are away
 // long enough for controller manager and scheduler to lose their leases.
 func (b *booting) wireNodes(ctx context.Context) error {
@@ -264,7 +246,7 @@ func (b *booting) wireNodes(ctx context.Context) error {
 		return err
 	}
 	server := nodes[0].Server.URL()
-	client, err := typed(b.p.Authority, server)
+	client, err := b.p.objectsThrough(server)
 	if err != nil {
 		return err
 	}

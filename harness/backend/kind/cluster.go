@@ -3,14 +3,14 @@ package kind
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/e2e-framework/klient/k8s"
+	"sigs.k8s.io/e2e-framework/klient/wait"
+	"sigs.k8s.io/e2e-framework/klient/wait/conditions"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -18,11 +18,12 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Cluster is a kind cluster for others than scenarios, made and wired as a scenario's is.
+// Cluster is a kind cluster for others than scenarios, made and wired as a scenario's is. Its history is judged by nobody.
 type Cluster struct {
 	backend      *Backend
 	controlPlane *controlPlane
-	env          *live.Environment // nil: the cluster is plain
+	env          *live.Environment
+	progress     func(string)
 }
 
 // BootOptions of a Cluster.
@@ -30,10 +31,9 @@ type BootOptions struct {
 	Options
 	// ControlPlanes is the number of nodes, 1 to MaxControlPlanes.
 	ControlPlanes int
-	// KeyIDs of the plugins in every API server's pod, the write key first, with reporters beside them and an aggregator that
-	// runs. Empty: the cluster is plain, with nothing of this project in it, and encrypts nothing.
+	// KeyIDs of the plugins in every API server's pod, the write key first.
 	KeyIDs []string
-	// Logs is a folder for the logs of what runs with KeyIDs; it exists.
+	// Logs is a folder for the logs of programs; it exists.
 	Logs string
 	// Progress receives one line at a time about what takes more than a moment.
 	Progress func(string)
@@ -48,7 +48,6 @@ func Boot(ctx context.Context, o BootOptions) (_ *Cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b.plain = len(o.KeyIDs) == 0
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Close(context.WithoutCancel(ctx)))
@@ -61,14 +60,6 @@ func Boot(ctx context.Context, o BootOptions) (_ *Cluster, err error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	if b.plain {
-		return b.bootPlain(ctx, s, o.Progress)
-	}
-	return b.bootHealth(ctx, s, o)
-}
-
-// bootHealth makes a cluster with all that a scenario finds. Its history is judged by nobody.
-func (b *Backend) bootHealth(ctx context.Context, s *scenario.Scenario, o BootOptions) (*Cluster, error) {
 	log := history.NewLog(nil)
 	e, err := b.prepare(ctx, backend.Spec{Scenario: s, Log: log, OutDir: o.Logs, Progress: o.Progress})
 	if err != nil {
@@ -76,25 +67,10 @@ func (b *Backend) bootHealth(ctx context.Context, s *scenario.Scenario, o BootOp
 	}
 	heading := e.RunMetadata()
 	log.Record(time.Now(), "boot", &heading)
-	return &Cluster{backend: b, controlPlane: e.ControlPlane().(*controlPlane), env: e}, nil
+	return &Cluster{backend: b, controlPlane: e.ControlPlane().(*controlPlane), env: e, progress: o.Progress}, nil
 }
 
-// bootPlain makes a cluster that the backend's pool does not know, because no scenario can run on it.
-func (b *Backend) bootPlain(ctx context.Context, s *scenario.Scenario, progress func(string)) (*Cluster, error) {
-	if err := b.setUp(ctx, progress); err != nil {
-		return nil, err
-	}
-	p, err := b.boot(ctx, s, progress)
-	if err != nil {
-		if p != nil {
-			err = errors.Join(err, p.Close(context.WithoutCancel(ctx)))
-		}
-		return nil, err
-	}
-	return &Cluster{backend: b, controlPlane: p}, nil
-}
-
-// Environment carries out actions on what runs with KeyIDs, such as faults; nil if the cluster is plain.
+// Environment carries out actions on the cluster, such as faults.
 func (c *Cluster) Environment() *live.Environment { return c.env }
 
 // Kubeconfig is that of a user, with a certificate of its own, through the load balancer.
@@ -112,37 +88,22 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	if err := eachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *live.Node) error { return n.Server.Ready(ctx) }); err != nil {
 		return err
 	}
-	client, err := typed(c.controlPlane.Authority, c.controlPlane.ClientServer())
+	client, err := c.controlPlane.objectsThrough(c.controlPlane.ClientServer())
 	if err != nil {
 		return err
 	}
-	return until(ctx, 10*readyPoll, "wait for the nodes", func(ctx context.Context) error {
-		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		return allReady(nodes.Items)
-	})
+	all := conditions.New(client).ResourceListMatchN(&corev1.NodeList{}, len(c.controlPlane.nodes.List()), nodeReady)
+	return wait.For(all, wait.WithContext(ctx), wait.WithTimeout(kubeletsTimeout), wait.WithInterval(10*readyPoll), wait.WithImmediate())
 }
 
-// allReady names the nodes that are not.
-func allReady(nodes []corev1.Node) error {
-	if len(nodes) == 0 {
-		return errors.New("no node has registered")
-	}
-	var not []string
-	for _, n := range nodes {
-		ready := func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		}
-		if !slices.ContainsFunc(n.Status.Conditions, ready) {
-			not = append(not, n.Name)
-		}
-	}
-	if len(not) > 0 {
-		return fmt.Errorf("not ready: %s", strings.Join(not, ", "))
-	}
-	return nil
+// kubeletsTimeout bounds the wait for kubelets, whose API servers are ready.
+const kubeletsTimeout = 5 * time.Minute
+
+func nodeReady(o k8s.Object) bool {
+	n, _ := o.(*corev1.Node)
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // LoadImages imports archives of images into every node.
@@ -163,12 +124,10 @@ func SaveImage(ctx context.Context, image, file string) error {
 	return err
 }
 
-// Collect writes what a person may want to see of the cluster into a folder, which exists.
-func (c *Cluster) Collect(ctx context.Context, dir string, progress func(string)) error {
-	if c.env != nil {
-		return c.env.Collect(ctx, dir, progress)
-	}
-	return c.controlPlane.Collect(ctx, dir, progress)
+// ExportLogs writes kind's export, static pods, kubeadm configurations, and the objects that reporters and aggregator write, into a folder, which
+// exists.
+func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
+	return c.env.Collect(ctx, dir, c.progress)
 }
 
 // endRecording bounds the wait for recorders whose history nobody will read.
@@ -177,12 +136,8 @@ const endRecording = 10 * time.Second
 // Close deletes the cluster.
 func (c *Cluster) Close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	if c.env != nil {
-		ending, cancel := context.WithTimeout(ctx, endRecording)
-		_ = c.env.Release(ending, true) // what its history lacks, nobody misses
-		cancel()
-		return c.backend.Close(ctx)
-	}
-	err := c.controlPlane.Close(ctx)
-	return errors.Join(err, c.backend.Close(ctx))
+	ending, cancel := context.WithTimeout(ctx, endRecording)
+	defer cancel()
+	_ = c.env.Release(ending, true) // what its history lacks, nobody misses
+	return c.backend.Close(ctx)
 }

@@ -1,14 +1,11 @@
 package kind
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -109,30 +106,7 @@ func (e *etcdMembers) remove(ctx context.Context, name string) error {
 
 // ask asks the member of a node through its JSON gateway.
 func (e *etcdMembers) ask(ctx context.Context, node, path string, question, answer any) error {
-	body, err := json.Marshal(question)
-	if err != nil {
-		return err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url(node)+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	response, err := e.transport().RoundTrip(r)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s: %.200s", path, response.Status, text)
-	}
-	if answer == nil {
-		return nil
-	}
-	return json.Unmarshal(text, answer)
+	return live.AskEtcdGateway(ctx, e.transport(), e.url(node)+path, question, answer)
 }
 
 // Etcd implements live.ControlPlane.

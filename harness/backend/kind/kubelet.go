@@ -22,7 +22,7 @@ import (
 
 const (
 	portKubelet = "10250"
-	// maxAnswer bounds the answer of a kubelet in bytes: a node has some ten pods, of some 10 kB each, and 250 kB of metrics.
+	// maxAnswer bounds an answer in bytes. That of a kubelet is the largest: a node has some ten pods, of some 10 kB each, and 250 kB of metrics.
 	maxAnswer = 16 << 20
 )
 
@@ -48,7 +48,7 @@ authorization: {mode: AlwaysAllow}
 
 // kubeletPods are the pods of a node, as its kubelet has them.
 func kubeletPods(ctx context.Context, url string, client *http.Client) (*corev1.PodList, error) {
-	text, err := askKubelet(ctx, client, url+"/pods")
+	text, err := get(ctx, client, url+"/pods")
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ const workingPods = "kubelet_working_pods"
 
 // endingStaticPods is how many static pods a kubelet has something to do for that have no manifest any more. One that has no such metric has none.
 func endingStaticPods(ctx context.Context, url string, client *http.Client) (n int, err error) {
-	text, err := askKubelet(ctx, client, url+"/metrics")
+	text, err := get(ctx, client, url+"/metrics")
 	if err != nil {
 		return 0, err
 	}
@@ -85,7 +85,8 @@ func endingStaticPods(ctx context.Context, url string, client *http.Client) (n i
 	return n, nil
 }
 
-func askKubelet(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+// get reads a page of a kubelet or of an API server.
+func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func askKubelet(ctx context.Context, client *http.Client, url string) ([]byte, e
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s: %.200s", url, response.Status, text)
+		return nil, fmt.Errorf("%s: %s: %.200s", url, response.Status, strings.Join(strings.Fields(string(text)), " "))
 	}
 	return text, nil
 }

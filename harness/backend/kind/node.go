@@ -13,8 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
@@ -258,13 +258,22 @@ func adminHTTP(a controlplane.Authority, url string) (*http.Client, error) {
 	return rest.HTTPClientFor(config)
 }
 
-// typed is an administrator's client of an API server.
-func typed(a controlplane.Authority, server string) (kubernetes.Interface, error) {
-	config, err := a.AdminConfig(server)
+// objectsThrough is an administrator's client of an API server.
+func (p *controlPlane) objectsThrough(server string) (*resources.Resources, error) {
+	config, err := p.AdminConfig(server)
 	if err != nil {
 		return nil, err
 	}
-	return kubernetes.NewForConfig(config)
+	return resources.New(config)
+}
+
+// objects is objectsThrough for any API server that runs.
+func (p *controlPlane) objects() (*resources.Resources, error) {
+	through, err := p.donor("")
+	if err != nil {
+		return nil, err
+	}
+	return p.objectsThrough(through.Server.URL())
 }
 
 func (s *server) file(name string) string { return filepath.Join(s.dir, name) }
@@ -308,19 +317,8 @@ func (s *server) Ready(ctx context.Context) error {
 
 func (s *server) ask(path string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
-		if err != nil {
-			return err
-		}
-		response, err := s.http.Do(r)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: %s", path, response.Status)
-		}
-		return nil
+		_, err := get(ctx, s.http, s.url+path)
+		return err
 	}
 }
 

@@ -243,11 +243,7 @@ func (p *podPlugins) startUnderTest(ctx context.Context) error {
 			continue
 		}
 		plugin, _ := heldBy(g.Unit)
-		answers := func(ctx context.Context) error {
-			_, err := plugin.state(ctx)
-			return err
-		}
-		if err := until(ctx, readyPoll, "wait for the container of "+plugin.unit, answers); err != nil {
+		if err := plugin.awaitSupervisor(ctx); err != nil {
 			return err
 		}
 		if err := g.Start(ctx); err != nil {

@@ -58,15 +58,11 @@ func makeNamespace(ctx context.Context, p *controlPlane) error {
 	if p.podNamespace() == metav1.NamespaceSystem {
 		return nil
 	}
-	through, err := p.donor("")
+	client, err := p.objects()
 	if err != nil {
 		return err
 	}
-	client, err := typed(p.Authority, through.Server.URL())
-	if err != nil {
-		return err
-	}
-	_, err = client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.podNamespace()}}, metav1.CreateOptions{})
+	err = client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.podNamespace()}})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create namespace %s: %w", p.podNamespace(), err)
 	}
@@ -188,11 +184,7 @@ func (s *server) answer(ctx context.Context, n *live.Node, ran bool, ready func(
 	if err := s.plugins.answer(ctx, n, ready); err != nil || !ran {
 		return err
 	}
-	supervised := func(ctx context.Context) error {
-		_, err := s.state(ctx)
-		return err
-	}
-	if err := until(ctx, readyPoll, "wait for the container of the API server", supervised); err != nil {
+	if err := s.awaitSupervisor(ctx); err != nil {
 		return err
 	}
 	if err := s.Start(ctx); err != nil {
@@ -303,10 +295,8 @@ func (p *podPlugins) answer(ctx context.Context, n *live.Node, ready func(*live.
 			continue
 		}
 		g := s.is.Load()
-		if err := until(ctx, readyPoll, "wait for the container of "+s.unit, func(ctx context.Context) error {
-			_, err := supervisorOf(g).state(ctx)
-			return err
-		}); err != nil {
+		plugin, _ := heldBy(g.Unit)
+		if err := plugin.awaitSupervisor(ctx); err != nil {
 			return err
 		}
 		if err := g.Start(ctx); err != nil {
@@ -315,10 +305,4 @@ func (p *podPlugins) answer(ctx context.Context, n *live.Node, ready func(*live.
 		ready(&g.Target)
 	}
 	return nil
-}
-
-// supervisorOf is that of the container of a plugin.
-func supervisorOf(g *live.Plugin) *held {
-	plugin, _ := heldBy(g.Unit)
-	return plugin
 }

@@ -41,27 +41,24 @@ type staticPods struct {
 var _ live.Unit = (*staticPods)(nil)
 
 func (p *staticPods) each(ctx context.Context, do func(context.Context, *live.Node) error) error {
-	return eachPod(ctx, p.controlPlane, "pod of the API server on %s", p.nodes, do)
+	return eachPod(ctx, p.controlPlane, "pod of the API server", p.nodes, do)
 }
 
-// eachPod does something to the pods of nodes at the same time; name is a format that names the one of a node. What cannot be done is not worth another
-// try, unless it was given up because a plugin cannot run.
+// eachPod does something to the pods of nodes at the same time. What cannot be done is not worth another try, unless it was given up because a plugin
+// cannot run.
 func eachPod(ctx context.Context, p *controlPlane, name string, nodes []*live.Node, do func(context.Context, *live.Node) error) error {
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
-	all, ctx := errgroup.WithContext(ctx)
-	for _, n := range nodes {
-		all.Go(func() error {
-			if err := do(ctx, n); err != nil {
-				if !errors.Is(context.Cause(ctx), errWaiting) {
-					p.MarkDirty(live.TaintedPower)
-				}
-				return fmt.Errorf("%s: %w", fmt.Sprintf(name, n.Name), err)
-			}
+	return eachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error {
+		err := do(ctx, n)
+		if err == nil {
 			return nil
-		})
-	}
-	return all.Wait()
+		}
+		if !errors.Is(context.Cause(ctx), errWaiting) {
+			p.MarkDirty(live.TaintedPower)
+		}
+		return fmt.Errorf("%s: %w", name, err)
+	})
 }
 
 // Stop implements live.Unit: the kubelet ends the API server, then the sidecars.

@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/e2e-framework/klient/k8s"
+	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 )
 
 // portStreams is the port of the streams of reporters, of the aggregators' pods and of their Services. One port for both: a rule of the packet
@@ -21,12 +22,18 @@ const portStreams = "9443"
 // labelReplica is the label of an aggregator's pod with the number of its replica, from 1.
 const labelReplica = "kmsharness.io/replica"
 
+// objectWriter is a client of an API server that makes and changes objects.
+type objectWriter interface {
+	Create(ctx context.Context, o k8s.Object, opts ...resources.CreateOption) error
+	Patch(ctx context.Context, o k8s.Object, patch k8s.Patch, opts ...resources.PatchOption) error
+}
+
 // serveStreams makes a Service for each replica. A reporter in a static pod is in the network of its node, where names of Services do not resolve:
 // it gets one address for each replica instead of the name of a headless Service. The address stays when a replica's pod is replaced.
-func (d *deployment) serveStreams(ctx context.Context, client kubernetes.Interface) error {
+func (d *deployment) serveStreams(ctx context.Context, client objectWriter) error {
 	for i, r := range d.replicas {
-		made, err := client.CoreV1().Services(aggregators).Create(ctx, d.service(i+1), metav1.CreateOptions{})
-		if err != nil {
+		made := d.service(i + 1)
+		if err := client.Create(ctx, made); err != nil {
 			return fmt.Errorf("service for the streams of reporters: %w", err)
 		}
 		r.streams = net.JoinHostPort(made.Spec.ClusterIP, portStreams)
@@ -38,7 +45,7 @@ func (d *deployment) serveStreams(ctx context.Context, client kubernetes.Interfa
 // and the first replica to serve after an outage must not wait for probes.
 func (d *deployment) service(i int) *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", d.name, i)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: aggregators, Name: fmt.Sprintf("%s-%d", d.name, i)},
 		Spec: corev1.ServiceSpec{
 			Selector:                 map[string]string{labelAggregator: d.name, labelReplica: strconv.Itoa(i)},
 			Ports:                    []corev1.ServicePort{{Name: "streams", Port: intstr.Parse(portStreams).IntVal, TargetPort: intstr.Parse(portStreams)}},
@@ -48,11 +55,12 @@ func (d *deployment) service(i int) *corev1.Service {
 }
 
 // label gives the pods of the replicas their numbers, by which their Services select them.
-func (d *deployment) label(ctx context.Context, client kubernetes.Interface) error {
+func (d *deployment) label(ctx context.Context, client objectWriter) error {
 	for i, r := range d.replicas {
-		pod, _ := r.where()
-		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"%d"}}}`, labelReplica, i+1)
-		if _, err := client.CoreV1().Pods(aggregators).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		name, _ := r.where()
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: aggregators, Name: name}}
+		patch := k8s.Patch{PatchType: types.MergePatchType, Data: fmt.Appendf(nil, `{"metadata":{"labels":{%q:"%d"}}}`, labelReplica, i+1)}
+		if err := client.Patch(ctx, pod, patch); err != nil {
 			return fmt.Errorf("label the pod of replica %d of %s: %w", i+1, d.name, err)
 		}
 	}

@@ -2,25 +2,51 @@ package kind
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/e2e-framework/klient/k8s"
+	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
+// podLabels has the labels of the pods of a Deployment, by their names, and gives each Service an address.
+type podLabels map[string]map[string]string
+
+func (all podLabels) Create(_ context.Context, o k8s.Object, _ ...resources.CreateOption) error {
+	s, ok := o.(*corev1.Service)
+	if !ok || s.Namespace != aggregators {
+		return fmt.Errorf("%T of the namespace %s was made", o, o.GetNamespace())
+	}
+	s.Spec.ClusterIP = "10.96.0." + s.Spec.Selector[labelReplica]
+	return nil
+}
+
+func (all podLabels) Patch(_ context.Context, o k8s.Object, patch k8s.Patch, _ ...resources.PatchOption) error {
+	var change corev1.Pod
+	if err := json.Unmarshal(patch.Data, &change); err != nil || o.GetNamespace() != aggregators || patch.PatchType != types.MergePatchType {
+		return fmt.Errorf("%s/%s: %s of type %s: %w", o.GetNamespace(), o.GetName(), patch.Data, patch.PatchType, err)
+	}
+	maps.Copy(all[o.GetName()], change.Labels)
+	return nil
+}
+
 // A Service selects the pod of its replica, also after another pod has taken its place.
 func TestServicesSelectThePodsOfTheirReplicas(t *testing.T) {
-	pod := func(name string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: aggregators, Name: name, Labels: map[string]string{labelAggregator: aggregators}}}
+	client := podLabels{}
+	for _, name := range []string{"a", "b", "c"} {
+		client[name] = map[string]string{labelAggregator: aggregators}
 	}
-	client := fake.NewClientset(pod("a"), pod("b"), pod("c"))
 	d := newDeployment(aggregators, history.RoleAggregator, 2, t.TempDir(), &units{})
 	if err := d.serveStreams(t.Context(), client); err != nil {
 		t.Fatal(err)
@@ -36,10 +62,8 @@ func TestServicesSelectThePodsOfTheirReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, r := range d.replicas {
-			labels := metav1.FormatLabelSelector(metav1.SetAsLabelSelector(d.service(i + 1).Spec.Selector))
-			found, err := client.CoreV1().Pods(aggregators).List(t.Context(), metav1.ListOptions{LabelSelector: labels})
-			if err != nil || !slices.ContainsFunc(found.Items, func(p corev1.Pod) bool { return p.Name == r.pod }) {
-				t.Errorf("%s selects %d pods (%v), expected %s among them", labels, len(found.Items), err, r.pod)
+			if selector := labels.SelectorFromSet(d.service(i + 1).Spec.Selector); !selector.Matches(labels.Set(client[r.pod])) {
+				t.Errorf("%s does not select %s with the labels %v", selector, r.pod, client[r.pod])
 			}
 		}
 	}

@@ -309,6 +309,14 @@ func (u *held) state(ctx context.Context) (supervisor.State, error) {
 	return u.client.State(ctx)
 }
 
+// awaitSupervisor returns when the supervisor of the unit's container answers.
+func (u *held) awaitSupervisor(ctx context.Context) error {
+	return until(ctx, readyPoll, "wait for the container of "+u.unit, func(ctx context.Context) error {
+		_, err := u.state(ctx)
+		return err
+	})
+}
+
 // Status implements live.Unit. A unit whose container is gone has crashed: nobody ended it through the supervisor.
 func (u *held) Status() live.Status {
 	s, err := u.state(context.Background())

@@ -40,34 +40,39 @@ type (
 	}
 )
 
-// RangeEtcdGateway reads keys through etcd's JSON gateway, which needs no client library, and says whether there are more. url is
-// etcd's, without a path.
-func RangeEtcdGateway(ctx context.Context, transport http.RoundTripper, url string, r Range) (found []KeyValue, more bool, err error) {
-	body, err := json.Marshal(rangeRequest{Key: []byte(r.From), RangeEnd: []byte(r.End), Limit: r.Limit})
+// AskEtcdGateway asks through etcd's JSON gateway, which needs no client library. url has the path; answer may be nil.
+func AskEtcdGateway(ctx context.Context, transport http.RoundTripper, url string, question, answer any) error {
+	body, err := json.Marshal(question)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v3/kv/range", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxStored))
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, false, fmt.Errorf("%s: %.200s", response.Status, text)
+		return fmt.Errorf("%s: %s: %.200s", request.URL.Path, response.Status, text)
 	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(text, answer)
+}
+
+// RangeEtcdGateway reads keys and reports whether there are more. url is etcd's, without a path.
+func RangeEtcdGateway(ctx context.Context, transport http.RoundTripper, url string, r Range) (found []KeyValue, more bool, err error) {
 	var answer rangeAnswer
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return nil, false, err
-	}
-	return answer.KVs, answer.More, nil
+	err = AskEtcdGateway(ctx, transport, url+"/v3/kv/range", rangeRequest{Key: []byte(r.From), RangeEnd: []byte(r.End), Limit: r.Limit}, &answer)
+	return answer.KVs, answer.More, err
 }
 
 // ReadEtcdGateway is RangeEtcdGateway for one key.

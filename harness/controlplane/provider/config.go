@@ -2,10 +2,10 @@ package provider
 
 import (
 	"fmt"
-	"os"
 
 	"sigs.k8s.io/e2e-framework/support"
-	"sigs.k8s.io/yaml"
+
+	"github.com/kmsharness/kmsharness/harness/provider"
 )
 
 // Config is what a cluster looks like, and the file of CreateWithConfig.
@@ -28,41 +28,17 @@ func (c Config) validate() error {
 	return nil
 }
 
-func readConfig(path string) (Config, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return Config{}, fmt.Errorf("read the configuration: %w", err)
-	}
-	c := Config{ControlPlanes: 1}
-	if err := yaml.UnmarshalStrict(text, &c); err != nil {
-		return Config{}, fmt.Errorf("configuration %s: %w", path, err)
-	}
-	if err := c.validate(); err != nil {
-		return Config{}, fmt.Errorf("configuration %s: %w", path, err)
-	}
-	return c, nil
-}
-
 // ControlPlanes is an option: how many API servers there are.
 func ControlPlanes(n int) support.ClusterOpts {
-	return with(func(c *Config) { c.ControlPlanes = n })
+	return provider.With(func(c *Config) { c.ControlPlanes = n })
 }
 
 // APIServerArgs is an option: further flags of every API server.
 func APIServerArgs(args ...string) support.ClusterOpts {
-	return with(func(c *Config) { c.APIServerArgs = args })
+	return provider.With(func(c *Config) { c.APIServerArgs = args })
 }
 
 // Progress is an option: it receives one line at a time about what takes more than a moment.
 func Progress(to func(string)) support.ClusterOpts {
-	return with(func(c *Config) { c.Progress = to })
-}
-
-// with changes the configuration of our provider, and of no other.
-func with(change func(*Config)) support.ClusterOpts {
-	return func(cluster support.E2EClusterProvider) {
-		if p, ok := cluster.(*Provider); ok {
-			change(&p.config)
-		}
-	}
+	return provider.With(func(c *Config) { c.Progress = to })
 }

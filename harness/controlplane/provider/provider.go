@@ -8,153 +8,92 @@ package provider
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
+	"net"
 
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/kmsharness/kmsharness/harness/controlplane"
-	"github.com/kmsharness/kmsharness/harness/netfault"
-	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/provider"
 )
 
 // Provider is one cluster of e2e-framework.
 type Provider struct {
-	name    string
-	version string
-	path    string
-	config  Config
-
-	dir        *process.RunDir
-	supervisor *process.Supervisor
-	cp         *controlplane.ControlPlane
-	balancer   *netfault.LoadBalancer
-	kubeconfig string
+	*provider.Provider[*cluster, Config]
 }
 
 var _ support.E2EClusterProviderWithLifeCycle = (*Provider)(nil)
 
-// NewProvider has the defaults of Config. It starts nothing before Create.
-func NewProvider() support.E2EClusterProvider { return new(Provider).SetDefaults() }
-
-// SetDefaults replaces what is empty.
-func (p *Provider) SetDefaults() support.E2EClusterProvider {
-	if p.name == "" {
-		p.name = "kmsharness"
-	}
-	if p.config.ControlPlanes == 0 {
-		p.config.ControlPlanes = 1
-	}
+// NewProvider has the defaults of Config. It starts nothing before Create. WithPath takes etcd and kube-apiserver from a directory, instead of looking
+// for them (see assets.Ensure).
+func NewProvider() support.E2EClusterProvider {
+	p := &Provider{}
+	p.Provider = provider.New(p, Config{ControlPlanes: 1}, Config.validate, create)
 	return p
-}
-
-// WithName is for messages; several clusters may have the same.
-func (p *Provider) WithName(name string) support.E2EClusterProvider {
-	p.name = name
-	return p
-}
-
-// WithVersion makes Create fail unless kube-apiserver has this version ("v1.37.1").
-func (p *Provider) WithVersion(version string) support.E2EClusterProvider {
-	p.version = version
-	return p
-}
-
-// WithPath takes etcd and kube-apiserver from a directory, instead of looking for them (see assets.Ensure).
-func (p *Provider) WithPath(path string) support.E2EClusterProvider {
-	p.path = path
-	return p
-}
-
-// WithOpts applies options such as ControlPlanes.
-func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvider {
-	for _, o := range opts {
-		o(p)
-	}
-	return p
-}
-
-// Create starts the cluster and returns the path of an administrator's kubeconfig. It takes no arguments.
-func (p *Provider) Create(ctx context.Context, args ...string) (string, error) {
-	if len(args) > 0 {
-		return "", fmt.Errorf("cluster %s: create: unexpected arguments %q", p.name, args)
-	}
-	if p.dir != nil {
-		return p.kubeconfig, nil // as the framework's own providers do with a cluster that exists
-	}
-	p.SetDefaults()
-	if err := p.create(ctx); err != nil {
-		return "", errors.Join(fmt.Errorf("cluster %s: create: %w", p.name, err), p.Destroy(context.WithoutCancel(ctx)))
-	}
-	return p.kubeconfig, nil
-}
-
-// CreateWithConfig is Create with a YAML file of Config.
-func (p *Provider) CreateWithConfig(ctx context.Context, configFile string) (string, error) {
-	config, err := readConfig(configFile)
-	if err != nil {
-		return "", fmt.Errorf("cluster %s: %w", p.name, err)
-	}
-	p.config = config
-	return p.Create(ctx)
-}
-
-// Destroy ends all processes and removes everything from disk. It is safe to call twice.
-func (p *Provider) Destroy(ctx context.Context) error {
-	var errs []error
-	if p.balancer != nil {
-		errs = append(errs, p.balancer.Close())
-	}
-	if p.cp != nil {
-		errs = append(errs, p.cp.Close(ctx))
-	}
-	if p.supervisor != nil {
-		errs = append(errs, p.supervisor.Close(ctx))
-	}
-	if p.dir != nil {
-		errs = append(errs, p.dir.Close())
-	}
-	p.balancer, p.cp, p.supervisor, p.dir, p.kubeconfig = nil, nil, nil, nil, ""
-	return errors.Join(errs...)
-}
-
-// WaitForControlPlane returns when every running API server is ready.
-func (p *Provider) WaitForControlPlane(ctx context.Context, _ klient.Client) error {
-	if p.cp == nil {
-		return p.notCreated("wait for the control plane")
-	}
-	for _, s := range p.cp.Servers() {
-		if !s.Running() {
-			continue
-		}
-		if err := s.WaitReady(ctx, controlplane.Ready); err != nil {
-			return fmt.Errorf("cluster %s: %w", p.name, err)
-		}
-	}
-	return nil
-}
-
-// KubernetesRestConfig is an administrator's; nil before Create.
-func (p *Provider) KubernetesRestConfig() *rest.Config {
-	if p.cp == nil {
-		return nil
-	}
-	config, err := p.cp.AdminConfig(p.server())
-	if err != nil {
-		return nil // the interface has no error; making a certificate fails without randomness only
-	}
-	return config
 }
 
 // ControlPlane gives access to what e2e-framework has no words for: links, certificates, encryption. It is nil before Create.
-func (p *Provider) ControlPlane() *controlplane.ControlPlane { return p.cp }
+func (p *Provider) ControlPlane() *controlplane.ControlPlane {
+	if p.Cluster() == nil {
+		return nil
+	}
+	return p.Cluster().ControlPlane
+}
 
-func (p *Provider) server() string { return "https://" + p.balancer.Addr() }
+// States of a node in ListNode.
+const (
+	StateRunning = "running"
+	StateStopped = "stopped"
+)
 
-func (p *Provider) logDir() string { return filepath.Join(p.dir.Path, "logs") }
+// AddNode starts another API server of the node's name, and returns when it is ready.
+func (p *Provider) AddNode(ctx context.Context, node *support.Node, _ ...string) error {
+	if err := p.Do("add a node", func(c *cluster) error { return c.add(node.Name) }); err != nil {
+		return err
+	}
+	return p.StartNode(ctx, node)
+}
 
-func (p *Provider) notCreated(verb string) error {
-	return fmt.Errorf("cluster %s: %s: it has not been created", p.name, verb)
+// RemoveNode stops the node's API server for good.
+func (p *Provider) RemoveNode(ctx context.Context, node *support.Node, _ ...string) error {
+	return p.Do("remove a node", func(c *cluster) error {
+		if _, err := c.Server(node.Name); err != nil {
+			return err
+		}
+		return errors.Join(c.balancer.Remove(node.Name), c.Remove(ctx, node.Name))
+	})
+}
+
+// StartNode starts the node's API server unless it runs, and returns when it is ready.
+func (p *Provider) StartNode(ctx context.Context, node *support.Node, _ ...string) error {
+	return p.withServer("start a node", node, func(s *controlplane.APIServer) error { return s.Start(ctx, controlplane.Ready) })
+}
+
+// StopNode stops the node's API server; StartNode brings it back.
+func (p *Provider) StopNode(ctx context.Context, node *support.Node, _ ...string) error {
+	return p.withServer("stop a node", node, func(s *controlplane.APIServer) error { return s.Stop(ctx) })
+}
+
+func (p *Provider) withServer(verb string, node *support.Node, do func(*controlplane.APIServer) error) error {
+	return p.Do(verb, func(c *cluster) error {
+		s, err := c.Server(node.Name)
+		if err != nil {
+			return err
+		}
+		return do(s)
+	})
+}
+
+// ListNode has one node for each API server.
+func (p *Provider) ListNode(context.Context, ...string) (nodes []support.Node, err error) {
+	err = p.Do("list nodes", func(c *cluster) error {
+		for _, s := range c.Servers() {
+			state := StateStopped
+			if s.Running() {
+				state = StateRunning
+			}
+			nodes = append(nodes, support.Node{Name: s.Name(), Role: "control-plane", Cluster: p.Name(), State: state, IP: net.IPv4(127, 0, 0, 1)})
+		}
+		return nil
+	})
+	return nodes, err
 }

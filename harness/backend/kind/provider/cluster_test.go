@@ -98,8 +98,19 @@ func TestHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	environment.Test(t, test)
+	t.Run("images", func(t *testing.T) {
+		if err := cluster.LoadImageArchive(ctx, archive(t)); err != nil {
+			t.Error(err)
+		}
+		if err := cluster.LoadImageArchive(ctx, cluster.GetKubeconfig()); err == nil {
+			t.Error("a file that is no archive was loaded")
+		}
+		if err := cluster.LoadImage(ctx, "kmsharness-test/nobody-has-it:1"); err == nil {
+			t.Error("an image that the engine does not have was loaded")
+		}
+	})
 	t.Run("logs", func(t *testing.T) {
-		exported(t, cluster, "at-end/kubeapiservers.operator.openshift.io.yaml", "nodes/cp-1/manifests/kube-apiserver.yaml", "kind/kind-version.txt")
+		exported(t, cluster, "at-end/kubeapiservers.operator.openshift.io.yaml", "nodes/cp-1/manifests/kube-apiserver.yaml", "nodes/cp-1/kubeadm.yaml", "kind/kind-version.txt")
 	})
 	destroyed(t, ctx, cluster)
 }
@@ -122,45 +133,6 @@ func awaitDegraded(t *testing.T, ctx context.Context, c *envconf.Config, status 
 	if err := wait.For(is, wait.WithContext(ctx), wait.WithTimeout(30*time.Second), wait.WithInterval(200*time.Millisecond), wait.WithImmediate()); err != nil {
 		t.Fatalf("%s is not %s: %v: %v", contract.ConditionDegraded, status, err, operator.Object["status"])
 	}
-}
-
-// A plain cluster has nothing of this project in it, and can be used like any other.
-func TestPlain(t *testing.T) {
-	needKind(t)
-	cluster := provider.NewProvider().(*provider.Provider)
-	t.Cleanup(func() {
-		if err := cluster.Destroy(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	ctx, config := create(t, envfuncs.CreateClusterWithOpts(cluster, "plain", provider.Progress(func(l string) { t.Log(l) })))
-	var pods corev1.PodList
-	if err := config.Client().Resources("kube-system").List(ctx, &pods); err != nil {
-		t.Fatal(err)
-	}
-	for _, pod := range pods.Items {
-		if strings.HasPrefix(pod.Name, "kube-apiserver-") && len(pod.Spec.Containers) != 1 {
-			t.Errorf("the API server's pod has %d containers", len(pod.Spec.Containers))
-		}
-	}
-	if len(pods.Items) == 0 || cluster.Environment() != nil {
-		t.Errorf("%d pods, environment %v", len(pods.Items), cluster.Environment())
-	}
-	t.Run("images", func(t *testing.T) {
-		if err := cluster.LoadImageArchive(ctx, archive(t)); err != nil {
-			t.Error(err)
-		}
-		if err := cluster.LoadImageArchive(ctx, cluster.GetKubeconfig()); err == nil {
-			t.Error("a file that is no archive was loaded")
-		}
-		if err := cluster.LoadImage(ctx, "kmsharness-test/nobody-has-it:1"); err == nil {
-			t.Error("an image that the engine does not have was loaded")
-		}
-	})
-	t.Run("logs", func(t *testing.T) {
-		exported(t, cluster, "nodes/cp-1/manifests/kube-apiserver.yaml", "nodes/cp-1/kubeadm.yaml", "kind/kind-version.txt")
-	})
-	destroyed(t, ctx, cluster)
 }
 
 // archive is one of an image for this platform: containerd takes no other.

@@ -13,7 +13,7 @@ import (
 
 // A test of another project runs on a kind cluster with three API servers, each with a KMS v2 plugin and a reporter in its pod. In a
 // TestMain, envfuncs.CreateClusterWithOpts(cluster, "three", …) and envfuncs.DestroyCluster("three") do the same with
-// e2e-framework's environment. Without provider.Health it is a kind cluster like any other.
+// e2e-framework's environment.
 func Example() {
 	ctx := context.Background()
 	cluster, ok := provider.NewProvider().WithOpts(provider.ControlPlanes(3), provider.Health("1")).(*provider.Provider)
