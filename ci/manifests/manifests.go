@@ -168,7 +168,7 @@ func Render(name string, o Options) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Decode reads the objects of a YAML file with any number of documents. Empty documents are skipped.
+// Decode reads the objects of a YAML file. Empty documents are skipped.
 func Decode(text []byte) ([]*unstructured.Unstructured, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), len(text))
 	var out []*unstructured.Unstructured

@@ -46,11 +46,6 @@ func nameOf(image string) string {
 	return name
 }
 
-func tagOf(image string) string {
-	_, tag, _ := strings.Cut(path.Base(image), ":")
-	return tag
-}
-
 // imageNamed finds one of kubeadm's images.
 func imageNamed(images []string, name string) (string, error) {
 	for _, image := range images {
@@ -67,7 +62,7 @@ func sameCoreDNS(images []string, version string) error {
 	if err != nil {
 		return err
 	}
-	if tagOf(image) != version {
+	if _, tag, _ := strings.Cut(path.Base(image), ":"); tag != version {
 		return fmt.Errorf("kubeadm asks for %s and the recipe has %s: correct harness/assets/recipe/coredns/go.mod.txt", image, version)
 	}
 	return nil

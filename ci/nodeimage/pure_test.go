@@ -76,7 +76,7 @@ func TestComponents(t *testing.T) {
 	if _, err := components([]string{"r/new-thing:v1"}, nil); err == nil || !strings.Contains(err.Error(), "new-thing") {
 		t.Errorf("an image that nothing is built for: %v", err)
 	}
-	if image, err := imageNamed(images, "coredns"); err != nil || tagOf(image) != "v2" {
+	if image, err := imageNamed(images, "coredns"); err != nil || !strings.HasSuffix(image, ":v2") {
 		t.Errorf("%q, %v", image, err)
 	}
 	if _, err := imageNamed(images, "dns"); err == nil {

@@ -3,6 +3,8 @@ package kind
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -23,6 +25,7 @@ type Cluster struct {
 	backend      *Backend
 	controlPlane *controlPlane
 	env          *live.Environment
+	dir          string // that goes with it
 	progress     func(string)
 }
 
@@ -33,8 +36,6 @@ type BootOptions struct {
 	ControlPlanes int
 	// KeyIDs of the plugins in every API server's pod, the write key first.
 	KeyIDs []string
-	// Logs is a folder for the logs of programs; it exists.
-	Logs string
 	// Progress receives one line at a time about what takes more than a moment.
 	Progress func(string)
 }
@@ -60,14 +61,21 @@ func Boot(ctx context.Context, o BootOptions) (_ *Cluster, err error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
+	if err := b.setUp(ctx, o.Progress); err != nil {
+		return nil, err
+	}
+	out := filepath.Join(b.runDir.Path, "out")
+	if err := os.Mkdir(out, 0o700); err != nil {
+		return nil, err
+	}
 	log := history.NewLog(nil)
-	e, err := b.prepare(ctx, backend.Spec{Scenario: s, Log: log, OutDir: o.Logs, Progress: o.Progress})
+	e, err := b.prepare(ctx, backend.Spec{Scenario: s, Log: log, OutDir: out, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
 	heading := e.RunMetadata()
 	log.Record(time.Now(), "boot", &heading)
-	return &Cluster{backend: b, controlPlane: e.ControlPlane().(*controlPlane), env: e, progress: o.Progress}, nil
+	return &Cluster{backend: b, controlPlane: e.ControlPlane().(*controlPlane), env: e, dir: b.runDir.Path, progress: o.Progress}, nil
 }
 
 // Environment carries out actions on the cluster, such as faults.
@@ -106,22 +114,21 @@ func nodeReady(o k8s.Object) bool {
 	})
 }
 
-// LoadImages imports archives of images into every node.
-func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
+// LoadArchive imports an archive of images into every node.
+func (c *Cluster) LoadArchive(ctx context.Context, file string) error {
 	return eachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *live.Node) error {
-		for _, file := range archives {
-			if err := c.controlPlane.container(n.Name).importArchive(ctx, file); err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.controlPlane.container(n.Name).importArchive(ctx, file)
 	})
 }
 
-// SaveImage writes an image that the engine has to a file that LoadImages takes.
-func SaveImage(ctx context.Context, image, file string) error {
-	_, err := docker(ctx, "save", "--output", file, image)
-	return err
+// LoadImage imports an image that the engine has into every node.
+func (c *Cluster) LoadImage(ctx context.Context, image string) error {
+	file := filepath.Join(c.dir, "image.tar")
+	defer os.Remove(file) // what is left goes with the folder
+	if _, err := docker(ctx, "save", "--output", file, image); err != nil {
+		return err
+	}
+	return c.LoadArchive(ctx, file)
 }
 
 // ExportLogs writes kind's export, static pods, kubeadm configurations, and the objects that reporters and aggregator write, into a folder, which

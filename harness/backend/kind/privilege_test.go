@@ -152,7 +152,7 @@ func TestPrivilegesOfAReporter(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	cluster, err := Boot(ctx, BootOptions{ControlPlanes: 1, KeyIDs: []string{"1"}, Logs: t.TempDir(), Progress: func(l string) { t.Log(l) }})
+	cluster, err := Boot(ctx, BootOptions{ControlPlanes: 1, KeyIDs: []string{"1"}, Progress: func(l string) { t.Log(l) }})
 	if err != nil {
 		t.Fatal(err)
 	}

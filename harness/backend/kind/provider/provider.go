@@ -10,8 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/e2e-framework/support"
@@ -23,13 +21,7 @@ import (
 
 // Provider is one cluster of e2e-framework.
 type Provider struct {
-	*provider.Provider[*cluster, Config]
-}
-
-// cluster is a kind cluster and the directory of its logs.
-type cluster struct {
-	*kind.Cluster
-	logs string
+	*provider.Provider[*kind.Cluster, Config]
 }
 
 var _ support.E2EClusterProviderWithImageLoader = (*Provider)(nil)
@@ -41,29 +33,24 @@ func NewProvider() support.E2EClusterProvider {
 	return p
 }
 
-func create(ctx context.Context, s provider.Spec[Config]) (_ *cluster, err error) {
+func create(ctx context.Context, s provider.Spec[Config]) (*kind.Cluster, error) {
 	if s.Path != "" {
 		return nil, fmt.Errorf("WithPath(%q): kind is built in, expected no path; a node image is the option NodeImage", s.Path)
 	}
-	logs, err := os.MkdirTemp("", "kmsharness-provider-logs-")
+	c, err := kind.Boot(ctx, kind.BootOptions{
+		Options:       kind.Options{NodeImage: s.Config.NodeImage, ReporterImage: s.Config.ReporterImage, ReporterArgs: s.Config.ReporterArgs},
+		ControlPlanes: s.Config.ControlPlanes, KeyIDs: s.Config.KeyIDs, Progress: s.Config.Progress,
+	})
 	if err != nil {
 		return nil, err
 	}
-	made, err := kind.Boot(ctx, kind.BootOptions{
-		Options:       kind.Options{NodeImage: s.Config.NodeImage, ReporterImage: s.Config.ReporterImage, ReporterArgs: s.Config.ReporterArgs},
-		ControlPlanes: s.Config.ControlPlanes, KeyIDs: s.Config.KeyIDs, Logs: logs, Progress: s.Config.Progress,
-	})
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(logs))
-	}
-	c := &cluster{made, logs}
-	if err := c.checkVersion(s.Version); err != nil {
+	if err := checkVersion(c, s.Version); err != nil {
 		return nil, errors.Join(err, c.Close(ctx))
 	}
 	return c, nil
 }
 
-func (c *cluster) checkVersion(want string) error {
+func checkVersion(c *kind.Cluster, want string) error {
 	if want == "" {
 		return nil
 	}
@@ -85,33 +72,23 @@ func (c *cluster) checkVersion(want string) error {
 	return nil
 }
 
-// Close deletes the cluster.
-func (c *cluster) Close(ctx context.Context) error {
-	return errors.Join(c.Cluster.Close(ctx), os.RemoveAll(c.logs))
-}
-
 // LoadImage loads an image that the engine has into every node. It takes no arguments.
 func (p *Provider) LoadImage(ctx context.Context, image string, args ...string) error {
-	return p.Do("load image "+image, func(c *cluster) error {
-		file := filepath.Join(c.logs, "image.tar")
-		defer os.Remove(file) // what is left, Destroy removes
-		if err := kind.SaveImage(ctx, image, file); err != nil {
-			return err
-		}
-		return c.load(ctx, file, args)
-	})
+	return p.load("load image "+image, args, func(c *kind.Cluster) error { return c.LoadImage(ctx, image) })
 }
 
 // LoadImageArchive loads an archive of images into every node. It takes no arguments.
 func (p *Provider) LoadImageArchive(ctx context.Context, archivePath string, args ...string) error {
-	return p.Do("load images", func(c *cluster) error { return c.load(ctx, archivePath, args) })
+	return p.load("load images", args, func(c *kind.Cluster) error { return c.LoadArchive(ctx, archivePath) })
 }
 
-func (c *cluster) load(ctx context.Context, archive string, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("unexpected arguments %q", args)
-	}
-	return c.LoadImages(ctx, archive)
+func (p *Provider) load(verb string, args []string, do func(*kind.Cluster) error) error {
+	return p.Do(verb, func(c *kind.Cluster) error {
+		if len(args) > 0 {
+			return fmt.Errorf("unexpected arguments %q", args)
+		}
+		return do(c)
+	})
 }
 
 // Environment gives access to what e2e-framework has no words for: faults of plugins, nodes that come and go, encryption. It is nil
