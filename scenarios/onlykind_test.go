@@ -45,15 +45,9 @@ func mechanisms(s *scenario.Scenario) []string {
 	if s.Topology.ByOperator() {
 		found["pods that are made anew"] = true
 	}
-	encrypted := "KMS"
 	for _, a := range s.Actions() {
 		for _, m := range mechanismsOf(a) {
 			found[m] = true
-		}
-		if e, ok := a.(*scenario.Encryption); ok {
-			found["switch from "+encrypted] = true
-			encrypted = e.Type
-			found["switch to "+encrypted] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
@@ -156,11 +150,6 @@ func wrongSelection(all []*scenario.Scenario) (wrong []string) {
 			wrong = append(wrong, "nightly: no longer needed: "+m)
 		}
 	}
-	for _, t := range []string{"KMS", "identity", "aescbc", "aesgcm"} {
-		if !judged["switch to "+t] || !judged["switch from "+t] {
-			wrong = append(wrong, fmt.Sprintf("no scenario with the label %s switches to and from %s", onlyKind, t))
-		}
-	}
 	return wrong
 }
 
@@ -198,13 +187,12 @@ func TestWrongSelectionsAreFound(t *testing.T) {
 	unlabelled := func(s *scenario.Scenario) { s.OnlyKind = "" }
 	fresh := &scenario.Scenario{Name: "fresh", Steps: []scenario.Step{{Action: &scenario.Process{Do: scenario.VerbPause, Target: scenario.Selector{Role: history.RoleNode, Node: "all"}}}}}
 	for want, all := range map[string][]*scenario.Scenario{
-		"static-pod-restarted: only kind can judge it (static pod)":        change("static-pod-restarted", unlabelled),
-		"node-removed: only kind can judge it (kubeadm removal)":           change("node-replaced-same-name", unlabelled),
-		"fresh: only kind can judge it (pause of all nodes)":               append(slices.Clone(good), fresh.WithDefaults()),
-		"no scenario with the label only-kind switches to and from aesgcm": change("encryption-type-round-trip", unlabelled),
-		"plugin-hangs: onlyKind is set, but its actions need nothing":      change("plugin-hangs", func(s *scenario.Scenario) { s.OnlyKind = "everything" }),
-		"nightly: no longer needed: streams":                               change("stream-resets", func(s *scenario.Scenario) { s.OnlyKind = "streams" }),
-		"plugin-hangs: the label only-kind comes from metadata.onlyKind":   change("plugin-hangs", func(s *scenario.Scenario) { s.Labels = []string{onlyKind} }),
+		"static-pod-restarted: only kind can judge it (static pod)":      change("static-pod-restarted", unlabelled),
+		"node-removed: only kind can judge it (kubeadm removal)":         change("node-replaced-same-name", unlabelled),
+		"fresh: only kind can judge it (pause of all nodes)":             append(slices.Clone(good), fresh.WithDefaults()),
+		"plugin-hangs: onlyKind is set, but its actions need nothing":    change("plugin-hangs", func(s *scenario.Scenario) { s.OnlyKind = "everything" }),
+		"nightly: no longer needed: streams":                             change("stream-resets", func(s *scenario.Scenario) { s.OnlyKind = "streams" }),
+		"plugin-hangs: the label only-kind comes from metadata.onlyKind": change("plugin-hangs", func(s *scenario.Scenario) { s.Labels = []string{onlyKind} }),
 	} {
 		if !slices.ContainsFunc(wrongSelection(all), func(w string) bool { return strings.HasPrefix(w, want) }) {
 			t.Errorf("%v, want %q", wrongSelection(all), want)

@@ -52,7 +52,7 @@ func nodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
 // boot starts a plane. On error it gives what was started, which the caller closes.
 func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool, sample string) (p *controlPlane, err error) {
 	p = &controlPlane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
-		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, leaving: map[string]bool{}, installed: map[string]bool{}}
+		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, installed: map[string]bool{}}
 	p.network, p.repairs = network{p}, repair{p}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"sync"
@@ -51,9 +50,6 @@ type controlPlane struct {
 	mu    sync.Mutex
 	links map[string]*netfault.Link // from each node's reporter to its API server, or to the load balancer
 	dirty string                    // why it cannot be used again; empty: it can
-	// leaving are nodes that were isolated and are still there; sealed: what etcd holds may need other keys than the next scenario's.
-	leaving map[string]bool
-	sealed  bool
 }
 
 var (
@@ -80,60 +76,25 @@ func (p *controlPlane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}
 // KMS implements live.ControlPlane.
 func (p *controlPlane) KMS() *live.RemoteKMS { return p.kms }
 
-// MarkDirty implements live.ControlPlane. A reset repairs nodes, etcd, and what the API servers were told.
+// MarkDirty implements live.ControlPlane. A boot takes ten seconds: what would have to be repaired is not worth the code.
 func (p *controlPlane) MarkDirty(d live.Taint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.fleets) > 0 {
-		p.dirty = string(d) + ", and further API servers are not repaired"
-		return
-	}
-	switch d {
-	case live.TaintedNodes, live.TaintedEtcd:
-	case live.TaintedEncryption:
-		p.sealed = true
-	default:
-		p.dirty = string(d)
-	}
+	p.dirty = string(d)
 }
 
-// Vacate implements pool.Plane. What a scenario encrypted is deleted while the keys are there.
-func (p *controlPlane) Vacate(ctx context.Context) string {
+// Vacate implements pool.Plane.
+func (p *controlPlane) Vacate(context.Context) string {
 	p.mu.Lock()
-	dirty, sealed := p.dirty, p.sealed
-	p.sealed = false
-	p.mu.Unlock()
+	defer p.mu.Unlock()
 	switch {
 	case len(p.Programs.PluginArgs) > 0:
 		return "its plugins were started with arguments of their own"
 	case !p.Programs.Plugin.IsZero():
 		return "its plugins are not this project's, and no reset is known for them"
-	case dirty != "" || !sealed:
-		return dirty
 	}
-	if err := errors.Join(live.Purge(ctx, p), p.unsealed(ctx)); err != nil {
-		return err.Error()
-	}
-	return ""
+	return p.dirty
 }
-
-// unsealed is an error if etcd holds a secret, which the next scenario's keys may not open.
-func (p *controlPlane) unsealed(ctx context.Context) error {
-	left, _, err := p.RangeEtcd(ctx, live.Range{From: secretKeys, End: afterSecretKeys, Limit: 1})
-	if err != nil {
-		return fmt.Errorf("look for secrets in etcd: %w", err)
-	}
-	if len(left) > 0 {
-		return fmt.Errorf("etcd still holds %s", left[0].Key)
-	}
-	return nil
-}
-
-// secretKeys is where API servers keep secrets in etcd; afterSecretKeys is behind the last: / is followed by 0.
-const (
-	secretKeys      = "/registry/secrets/"
-	afterSecretKeys = "/registry/secrets0"
-)
 
 // Kubeconfig implements live.ControlPlane.
 func (p *controlPlane) Kubeconfig(user string, groups []string, server string) ([]byte, error) {

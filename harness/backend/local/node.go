@@ -171,17 +171,7 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 
 // Isolate implements live.ControlPlane.
 func (p *controlPlane) Isolate(_ context.Context, n *live.Node) error {
-	p.mu.Lock()
-	p.leaving[n.Name] = true
-	p.mu.Unlock()
 	return p.lb.Remove(n.Name)
-}
-
-// leaves says whether a node was isolated and is still there.
-func (p *controlPlane) leaves(name string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.leaving[name]
 }
 
 // RemoveNode implements live.ControlPlane.
@@ -190,7 +180,6 @@ func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	err := errors.Join(n.EndPlugins(ctx), n.Server.Kill(ctx), p.cp.Remove(ctx, n.Name)) // a clean stop would drain for seconds
 	n.Close()
 	p.mu.Lock()
-	delete(p.leaving, n.Name)
 	link, linked := p.links[n.Name]
 	delete(p.links, n.Name)
 	p.mu.Unlock()

@@ -5,61 +5,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 )
 
-// repair prepares a control plane that was used for the next scenario.
+// repair prepares a control plane that was used for the next scenario. Where more than faults and data happened, another one boots.
 type repair struct{ p *controlPlane }
 
-// run brings back what scenarios expect of a plane that was used: its etcd, the nodes that it was made with, their plugins, and API
-// servers that were told to use them. An API server starts in a third of the time that a plane takes.
+// run ends the faults of the scenario before, and gives the nodes their plugins and API servers that were told to use them.
 func (r repair) run(ctx context.Context, keyIDs []string) error {
-	if err := r.reviveEtcd(ctx); err != nil {
-		return err
-	}
-	plan, err := pool.PlanRepair(nodeNames(r.p.shape.nodes), r.p.nodes.Names(), r.p.leaves)
-	if err != nil {
-		return err
-	}
 	if err := errors.Join(r.clearLinks(ctx), r.p.kms.Clear(ctx)); err != nil {
 		return err
 	}
-	stays, staying := errgroup.WithContext(ctx)
-	for _, n := range r.p.nodes.List() {
-		if !slices.Contains(plan.Out, n.Name) {
-			stays.Go(func() error { return r.restore(staying, n, keyIDs) })
-		}
-	}
-	if err := stays.Wait(); err != nil {
-		return err
-	}
-	if err := r.takeOut(ctx, plan.Out); err != nil {
-		return err
-	}
-	if err := r.forgetJournals(); err != nil {
-		return err
-	}
-	return r.bringIn(ctx, plan.In, keyIDs)
-}
-
-// reviveEtcd: a scenario that was cut off may have left it paused, or dead.
-func (r repair) reviveEtcd(ctx context.Context) error {
-	r.p.etcdOff.Store(false)
-	r.p.etcdPaused.Store(false)
 	r.p.states = live.NodeStates{}
-	if err := revive(ctx, etcd{r.p.cp.Etcd()}); err != nil {
-		return fmt.Errorf("etcd: %w", err)
+	all, restoring := errgroup.WithContext(ctx)
+	for _, n := range r.p.nodes.List() {
+		all.Go(func() error { return r.restore(restoring, n, keyIDs) })
 	}
-	return nil
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	return r.forgetJournals()
 }
 
 // revive makes a unit run, whatever was done to it.
@@ -149,35 +120,6 @@ func restoreServer(ctx context.Context, s live.Server) error {
 	return s.(apiServer).server.Start(ctx, controlplane.Ready)
 }
 
-// takeOut removes nodes, and their logs: who follows a node of the same name later reads them from the start.
-func (r repair) takeOut(ctx context.Context, names []string) error {
-	for _, name := range names {
-		n := r.p.nodes.Get(name)
-		logs := []string{n.Server.AuditLog(), n.Server.LogFile()}
-		if !r.p.leaves(name) {
-			if err := r.p.Isolate(ctx, n); err != nil {
-				return err
-			}
-		}
-		if err := r.p.RemoveNode(ctx, n); err != nil {
-			return fmt.Errorf("remove node %s: %w", name, err)
-		}
-		c, err := r.p.nodes.Admin()
-		if err != nil {
-			return err
-		}
-		if err := c.RemoveNodeObject(ctx, name); err != nil {
-			return err
-		}
-		for _, file := range logs {
-			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // forgetJournals empties the journals of plugins that do not run: a scenario that starts one reads its journal from the beginning, and
 // what was called in the scenario before is no call of this one.
 func (r repair) forgetJournals() error {
@@ -199,15 +141,4 @@ func (r repair) forgetJournals() error {
 		}
 	}
 	return nil
-}
-
-func (r repair) bringIn(ctx context.Context, names, keyIDs []string) error {
-	var all errgroup.Group
-	for _, name := range names {
-		all.Go(func() error {
-			_, err := r.p.AddNode(ctx, name, live.Plugins(keyIDs...), nil)
-			return err
-		})
-	}
-	return all.Wait()
 }

@@ -43,9 +43,6 @@ func (r repair) clearLinks(ctx context.Context) error {
 	r.p.lb.Update()
 	errs := []error{r.p.frontUnit.Start(ctx)}
 	for _, s := range r.p.cp.Servers() {
-		if r.p.leaves(s.Name()) {
-			continue // the load balancer does not know it any more
-		}
 		errs = append(errs, r.p.link(s.Name()).Set(netfault.Fault{}), s.EtcdLink().Set(netfault.Fault{}), r.p.lb.Set(s.Name(), netfault.Fault{}))
 	}
 	return errors.Join(errs...)
