@@ -2,13 +2,19 @@ package command
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"os"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
@@ -18,6 +24,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/election"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/internal/program"
+	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 // Exit codes of the program.
@@ -154,4 +161,72 @@ func (o Options) election() *election.Options {
 	}
 	lease := o.lease()
 	return &lease
+}
+
+const (
+	// readTimeout bounds a scraper that is slow to ask, so that it cannot pile up connections.
+	readTimeout = 5 * time.Second
+	// drainTimeout is left to scrapes in progress; well within the two seconds in which the process has to end.
+	drainTimeout = 500 * time.Millisecond
+)
+
+// serveMetrics serves /metrics, /healthz (the process runs) and /readyz (its caches are filled) until ctx ends.
+func serveMetrics(ctx context.Context, address string, registry *prometheus.Registry, synced func() bool) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !synced() {
+			http.Error(w, "caches are not filled yet", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	server := &http.Server{Addr: address, Handler: mux, ReadTimeout: readTimeout}
+	drained := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(drained)
+		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+		defer cancel()
+		_ = server.Shutdown(ctx) // what is not done by then is cut off with the process
+	})
+	err := server.ListenAndServe()
+	if !stop() {
+		<-drained
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve metrics on %s: %w", address, err)
+}
+
+// load is nil where no streams are served.
+func (o StreamOptions) load() (*controller.Streaming, error) {
+	if o.Address == "" {
+		return nil, nil
+	}
+	if _, err := o.tls(); err != nil {
+		return nil, err
+	}
+	// The files are read for each connection, so that a certificate or an authority that was renewed is used.
+	config := &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return o.tls() }}
+	return &controller.Streaming{Address: o.Address, TLS: config, Form: publish.Form(o.Contract)}, nil
+}
+
+// tls is the configuration of one connection. A client without a certificate of the authority gets none.
+func (o StreamOptions) tls() (*tls.Config, error) {
+	certificate, err := tls.LoadX509KeyPair(o.Certificate, o.Key)
+	if err != nil {
+		return nil, fmt.Errorf("--stream-certificate and --stream-key: %w", err)
+	}
+	text, err := os.ReadFile(o.ClientCA)
+	if err != nil {
+		return nil, fmt.Errorf("--stream-client-ca: %w", err)
+	}
+	authority := x509.NewCertPool()
+	if !authority.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("--stream-client-ca %s: no PEM certificate in it", o.ClientCA)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authority,
+		NextProtos: []string{"h2"}}, nil
 }

@@ -162,3 +162,31 @@ func late(seen spans, since time.Time, what string) string {
 	}
 	return what + " after " + short(firstOf(seen).Sub(since))
 }
+
+func detection() Invariant {
+	return Invariant{
+		ID:        "DETECTION",
+		Statement: "a plugin that starts to fail is visible in the rollup within I + J + R + W + A",
+		Source:    "Timing that a user may rely on",
+		Timed:     AllTimed,
+		Judge: func(v *Facts) Finding {
+			f, samples := detections(v)
+			f.measure("latency", summarize(samples, v.run.Timing.DetectionBound()+v.tolerance()))
+			return f
+		},
+	}
+}
+
+func recovery() Invariant {
+	return Invariant{
+		ID:        "RECOVERY",
+		Statement: "a plugin that recovers is visible in the rollup within I + J + R + W + A",
+		Source:    "Timing that a user may rely on",
+		Timed:     AllTimed,
+		Judge: func(v *Facts) Finding {
+			f, samples := recoveries(v)
+			f.measure("latency", summarize(samples, v.run.Timing.RecoveryBound()+v.tolerance()))
+			return f
+		},
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -149,4 +150,54 @@ func (r *run) end(ctx context.Context, problem error) error {
 	}
 	r.record(r.opts.Runtime.Now(), &end)
 	return err
+}
+
+// resolveAction puts the drawn node in for "any", nothing for "all", and durations in for their texts.
+func (r *run) resolveAction(a scenario.Action) (scenario.Action, error) {
+	a = scenario.RenameNodes(a, r.node)
+	resolved, err := scenario.Resolve(a, r.metadata.Timing, r.opts.Faults)
+	if err != nil {
+		return a, err
+	}
+	return resolved, nil
+}
+
+func (r *run) node(name string) string {
+	switch name {
+	case scenario.NodeAny:
+		return r.any
+	case scenario.NodeAll:
+		return ""
+	default:
+		return name
+	}
+}
+
+// queue takes events from the history's lock to the engine's goroutine, in order.
+type queue struct {
+	mu     sync.Mutex
+	events []history.Event
+	first  int // of those that wait
+	wake   func()
+}
+
+func (q *queue) push(e history.Event) {
+	q.mu.Lock()
+	q.events = append(q.events, e)
+	q.mu.Unlock()
+	q.wake()
+}
+
+func (q *queue) pop() (history.Event, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.first == len(q.events) {
+		return history.Event{}, false
+	}
+	e := q.events[q.first]
+	q.events[q.first] = history.Event{}
+	if q.first++; q.first == len(q.events) {
+		q.events, q.first = q.events[:0], 0
+	}
+	return e, true
 }

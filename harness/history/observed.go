@@ -2,6 +2,9 @@ package history
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -287,4 +290,222 @@ type Data struct {
 	DEKSource string `json:"dekSource,omitempty"`
 	// Want is the provider that every API server's configuration named when the object was written; empty while that changed.
 	Want string `json:"want,omitempty"`
+}
+
+// Attempt is a stream that a scenario attempted, and how the aggregator answered. Attempts at an API server are requests of its audit log.
+type Attempt struct {
+	As          string `json:"as"`                    // node whose reporter's certificate was used
+	Certificate string `json:"certificate,omitempty"` // what was shown in its place
+	Node        string `json:"node,omitempty"`        // that the client called its own
+	Code        string `json:"code"`                  // of gRPC; OK: the stream stood
+	Message     string `json:"message,omitempty"`
+}
+
+// Modes of a clock that a scenario sets.
+const (
+	ClockAhead   = "ahead"
+	ClockBehind  = "behind"
+	ClockRestore = "restore"
+)
+
+// Clock is a clock that was set: from now on it is Ahead of the true time, or behind it if that is negative. It is that of a node,
+// by which its reporter goes, or with role aggregator that of the aggregators. All times of a history are true.
+type Clock struct {
+	Role  string        `json:"role,omitempty"`
+	Node  string        `json:"node,omitempty"`
+	Ahead time.Duration `json:"ahead"`
+}
+
+// States of a container.
+const (
+	ContainerStarted  = "started"
+	ContainerExited   = "exited"   // its first process has ended
+	ContainerSignal   = "signal"   // somebody had the engine send it a signal
+	ContainerPaused   = "paused"   // frozen with all that is in it
+	ContainerUnpaused = "unpaused" // goes on
+	ContainerOOM      = "oom"      // the kernel ended something in it for want of memory
+	ContainerWaiting  = "waiting"  // it cannot run; Detail has why, in the kubelet's words
+	ContainerUnseen   = "unseen"   // no change of it: until further notice nobody says what happens in Node
+)
+
+// PodRevised is a state of a pod as a whole: it was replaced, as Revision has it, and its API server and plugins run. Name is empty.
+const PodRevised = "revised"
+
+// PodRefused is a state of a pod as a whole: it was to be replaced by one of an older revision, and Detail has why not. The pod stays.
+const PodRefused = "refused"
+
+// Container is a change of a container, as the engine or containerd tells it. What a process below hold does is a Process: its
+// container changes only when hold itself ends, or passes on that its program did.
+type Container struct {
+	Node string `json:"node"`
+	// Namespace and Pod are empty for the container that is the node.
+	Namespace string `json:"namespace,omitempty"`
+	Pod       string `json:"pod,omitempty"`
+	// Name in the pod, or of the engine.
+	Name  string `json:"name,omitempty"`
+	State string `json:"state"`
+	// PodUID is that of the pod of a container that started. For a static pod it is the kubelet's, which changes with every revision.
+	PodUID string `json:"podUID,omitempty"`
+	// Revision of a pod that was revised, or of that of a container that waits.
+	Revision int `json:"revision,omitempty"`
+	// ExitCode of one that exited, Restarts of one that started: how many were in its place before. nil: nobody told.
+	ExitCode *int   `json:"exitCode,omitempty"`
+	Restarts *int   `json:"restarts,omitempty"`
+	Detail   string `json:"detail,omitempty"`
+}
+
+// String is one line: "cp-1 kube-apiserver-cp-1/reporter exited, exit code 137".
+func (c Container) String() string {
+	name := c.Name
+	if c.Pod != "" {
+		name = strings.TrimSuffix(c.Pod+"/"+c.Name, "/")
+	}
+	parts := []string{strings.Join([]string{c.Node, name, c.State}, " ")}
+	if c.Revision != 0 {
+		parts = append(parts, fmt.Sprintf("revision %d", c.Revision))
+	}
+	if c.ExitCode != nil {
+		parts = append(parts, fmt.Sprintf("exit code %d", *c.ExitCode))
+	}
+	if c.Restarts != nil {
+		parts = append(parts, fmt.Sprintf("restart %d", *c.Restarts))
+	}
+	if c.PodUID != "" {
+		parts = append(parts, "pod "+c.PodUID)
+	}
+	if c.Detail != "" {
+		parts = append(parts, c.Detail)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Decision is what the API server operator made of what it saw.
+type Decision struct {
+	// Key is the newest encryption key; 0 before there is one.
+	Key uint64 `json:"key"`
+	// Revision and PluginRevision are the newest of the encryption and of the plugin configuration.
+	Revision       int `json:"revision"`
+	PluginRevision int `json:"pluginRevision"`
+	// Keys are all encryption keys there are, in order; Revisions and PluginRevisions all revisions. What is pruned is not among them.
+	Keys            []uint64 `json:"keys,omitempty"`
+	Revisions       []int    `json:"revisions,omitempty"`
+	PluginRevisions []int    `json:"pluginRevisions,omitempty"`
+	// ConvergedKEK is the kekID that all nodes agree on, as the newest key's annotation remote-key-converged-id has it, and MigratedKEK the one that
+	// everything is encrypted under (migrated-remote-key-id). Empty: there is no annotation.
+	ConvergedKEK string `json:"convergedKEK,omitempty"`
+	MigratedKEK  string `json:"migratedKEK,omitempty"`
+	// Stage is what it is at, by the reason of its condition EncryptionMigrationControllerProgressing; empty at rest.
+	Stage  string `json:"stage,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// Ends are the nodes on which it is about to end plugins for good: those that are started with other settings keep their place.
+	Ends []string `json:"ends,omitempty"`
+	// Actions are what it is about to do, in order, in words.
+	Actions []string `json:"actions,omitempty"`
+}
+
+// States of an Encryption.
+const (
+	// EncryptionConfigured: the configuration file of Node was written.
+	EncryptionConfigured = "told"
+	// EncryptionLoaded: the API server of Node names the configuration that it was told last as the one in force.
+	EncryptionLoaded = "loaded"
+	// EncryptionMigrated: whoever switches the encryption holds that every object was written anew; it is about no node.
+	EncryptionMigrated = "migrated"
+)
+
+// Encryption is what became of the encryption configuration of an API server.
+type Encryption struct {
+	Node  string `json:"node,omitempty"`
+	State string `json:"state"`
+	// Providers by name (identity, kms-1, aescbc-2): the first writes, all of them read.
+	Providers []string `json:"providers"`
+}
+
+// StorageInventory is how all objects of the encrypted resources lie in etcd, read past every API server.
+type StorageInventory struct {
+	// Under counts them by provider and key.
+	Under []Under `json:"under"`
+}
+
+// Under is how many objects one key of a provider has encrypted.
+type Under struct {
+	Provider string `json:"provider"`        // as in Encryption
+	KEKID    string `json:"kekID,omitempty"` // key_id beside the data, of a plugin
+	Count    int    `json:"count"`
+	// Example is one of them: "secrets/NAMESPACE/NAME".
+	Example string `json:"example"`
+}
+
+// Modes of a refusal: what an API server answers, and what stands behind it in a real cluster.
+const (
+	RefuseForbidden       = "forbidden"         // 403: a role binding was removed
+	RefuseTooManyRequests = "too-many-requests" // 429: priority and fairness, with Retry-After
+	RefuseLeaderChanged   = "leader-changed"    // 500: etcd elects a leader
+	RefuseWebhookTimeout  = "webhook-timeout"   // 500: an admission webhook does not answer; of writes only
+	RefuseUnavailable     = "unavailable"       // 503: nobody stands behind an aggregated API
+	RefuseTimeout         = "timeout"           // 504: the API server did not get done
+	RefuseExpired         = "expired"           // 401: the credential of a node's reporter has expired; not a mode of the verb refuse
+	RefuseRestore         = "restore"           // ends it
+)
+
+func RefusalModes() []string {
+	return []string{RefuseForbidden, RefuseTooManyRequests, RefuseLeaderChanged, RefuseWebhookTimeout, RefuseUnavailable, RefuseTimeout}
+}
+
+// RefusalCode is the HTTP status of a mode; 0 if there is no such mode.
+func RefusalCode(mode string) int {
+	return map[string]int{RefuseForbidden: http.StatusForbidden, RefuseTooManyRequests: http.StatusTooManyRequests, RefuseLeaderChanged: http.StatusInternalServerError,
+		RefuseWebhookTimeout: http.StatusInternalServerError, RefuseUnavailable: http.StatusServiceUnavailable, RefuseTimeout: http.StatusGatewayTimeout, RefuseExpired: http.StatusUnauthorized}[mode]
+}
+
+// Refusal says that API servers answer requests with an error from now on, or (Over) that they no longer do. Role, Node, Verb and Mode
+// together say which refusal is over.
+type Refusal struct {
+	Role string `json:"role,omitempty"` // whose requests: reporter or aggregator; empty: both
+	Node string `json:"node,omitempty"` // of the API server, or, of RefuseExpired, of the reporter; empty: all
+	Verb string `json:"verb,omitempty"` // of the requests; empty: all
+	Mode string `json:"mode"`
+	Code int    `json:"code"`
+	// RetryAfter is for how long clients may stay away when it is over: what such an answer asks for, or for how long they keep a token; 0: not at all.
+	RetryAfter time.Duration `json:"retryAfter,omitempty"`
+	Over       bool          `json:"over,omitempty"`
+}
+
+// Modes of the watches of an API server.
+const (
+	WatchesLate    = "late"    // what they tell comes late
+	WatchesExpired = "expired" // they are ended with 410: too old a resource version
+	WatchesClosed  = "closed"  // they are ended as a watch ends that has been long enough
+	WatchesRestore = "restore" // ends that they are late
+)
+
+// Watches says how late an API server tells the aggregators what changed, from now on. An empty node is all.
+type Watches struct {
+	Node string        `json:"node,omitempty"`
+	Late time.Duration `json:"late"`
+}
+
+// Secrecy is a search of a log or a journal for bytes of objects. One without a Form tells how much was searched in all.
+type Secrecy struct {
+	Log string `json:"log"` // the source of its events: "log/cp-1", "audit/cp-1", "journal/cp-1/1", "remote-kms"
+	// Lines were searched so far, for so many Values.
+	Lines  int `json:"lines"`
+	Values int `json:"values"`
+	// Object whose bytes were found, of What ("value", "ciphertext"), printed as Form ("hex", "base64" …).
+	Object string `json:"object,omitempty"`
+	What   string `json:"what,omitempty"`
+	Form   string `json:"form,omitempty"`
+}
+
+// RoleHarness is the program that runs scenarios and records them.
+const RoleHarness = "harness"
+
+// Starvation is a time in which a process could have run and got no processor. If it is the harness, most likely nothing ran on the machine.
+type Starvation struct {
+	// Role is RoleHarness for the harness itself. Node is empty where it is not known.
+	Role string `json:"role"`
+	Node string `json:"node,omitempty"`
+	// From is when it should have run, To when it did; Event.At is To.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
 }

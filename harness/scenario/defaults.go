@@ -3,9 +3,12 @@ package scenario
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -157,4 +160,61 @@ func (s *Scenario) allKeyIDs() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(ids))
+}
+
+// What an expression demands of the plugins of keys that are no longer needed: that their reports, their providers or they themselves are gone.
+var goneWithItsKey = regexp.MustCompile(`^(reports\.size\(\) == [0-9]+|!\("[^"]*" in report\["[^"]*"\]\)|encryption\["[^"]*"\] == \[.*\]|process\["plugin"\]\.all\(.*== "stopped"\))$`)
+
+// WithLastKey gives the scenario without expectations that the plugin of an old key is gone, and the places of those that differ. OpenShift's operators keep
+// the last old key, with its plugin and its reports, until the next one is migrated.
+func (s *Scenario) WithLastKey() (out *Scenario, changed []string) {
+	copied := *s
+	copied.LastKeyStays = true
+	copied.Steps, changed = rewritten(s.Steps, "steps", func(e Expectation) string {
+		if e.Mode == ModeNever {
+			return e.CEL
+		}
+		var kept []string
+		for _, c := range conjuncts(e.CEL) {
+			if !goneWithItsKey.MatchString(strings.TrimSpace(c)) {
+				kept = append(kept, strings.TrimSpace(c))
+			}
+		}
+		if len(kept) == len(conjuncts(e.CEL)) {
+			return e.CEL
+		}
+		return strings.Join(kept, " && ")
+	})
+	return &copied, changed
+}
+
+// What an expression demands of the health of a plugin that cannot use its KMS: a status, and words of the fake plugin.
+var (
+	reportedUnhealthy = regexp.MustCompile(`\.status == ["']` + string(contract.StatusUnhealthy) + `["']`)
+	reportedDetail    = regexp.MustCompile(`\.detail\.contains\("[^"]*"\)`)
+)
+
+// OfAnyPlugin gives the scenario with expectations that any plugin can meet, and the places of those that differ. Where a scenario takes the KMS away, the
+// fake plugin answers with a healthz text of its own. Another plugin may answer with an error instead, and in its own words.
+func (s *Scenario) OfAnyPlugin() (out *Scenario, changed []string) {
+	touched := false
+	for _, a := range s.Actions() {
+		_, isKMS := a.(*KMS)
+		touched = touched || isKMS
+	}
+	if !touched {
+		return s, nil
+	}
+	copied := *s
+	copied.Steps, changed = rewritten(s.Steps, "steps", func(e Expectation) string {
+		cel := reasonOfRollup.ReplaceAllStringFunc(e.CEL, func(atom string) string {
+			if strings.Contains(atom, contract.ReasonPluginUnhealthy) || strings.Contains(atom, contract.ReasonPluginUnreachable) {
+				return StatusForReason(atom)
+			}
+			return atom
+		})
+		cel = reportedUnhealthy.ReplaceAllString(cel, `.status != "`+string(contract.StatusHealthy)+`"`)
+		return reportedDetail.ReplaceAllString(cel, `.detail != ""`)
+	})
+	return &copied, changed
 }

@@ -1,11 +1,15 @@
 package revision
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 // Namespace of all objects.
@@ -84,4 +88,83 @@ func identify(m metav1.ObjectMeta, kind string, name func(Component, int) string
 		return "", 0, fmt.Errorf("%s: label %s is %q: expected the number in the name", m.Name, RevisionLabel, label)
 	}
 	return c, n, nil
+}
+
+// SocketName is what the socket of a key's plugin is called after: kms-{keyID}.sock. A plugin with other settings for the same key listens at the same
+// socket. Reporters call the plugin by the name.
+func SocketName(keyID uint64) string { return strconv.FormatUint(keyID, 10) }
+
+// Socket is the endpoint of a key's plugin below dir.
+func Socket(dir string, keyID uint64) string { return contract.SocketPath(dir, SocketName(keyID)) }
+
+// ParseKeyID reads a keyID in the one way in which it is written.
+func ParseKeyID(text string) (uint64, error) {
+	id, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || id == Plain || strconv.FormatUint(id, 10) != text {
+		return 0, fmt.Errorf("keyID %q: expected a number from 1, without leading zeros", text)
+	}
+	return id, nil
+}
+
+// Prunable are revisions that may go, the oldest first: not among the keep newest, and not in use. Of the newest that never holds.
+func Prunable[T revisioned](all []T, keep int, inUse func(T) bool) []int {
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(a.revision(), b.revision()) })
+	var out []int
+	for _, r := range sorted[:max(0, len(sorted)-max(1, keep))] {
+		if !inUse(r) {
+			out = append(out, r.revision())
+		}
+	}
+	return out
+}
+
+// PrunableKeys are keys that may go, the oldest first. Whoever asks knows that no object is encrypted under a key that is not in one of
+// the configurations. The newest key stays, so that its ID is never given away again, and so do the keep newest of those not in use: a
+// backup may need them.
+func PrunableKeys(keys []Key, keep int, configs ...Config) []uint64 {
+	newest := NewestKey(keys).ID
+	var unused []uint64
+	for _, k := range keys {
+		used := slices.ContainsFunc(configs, func(c Config) bool { return slices.Contains(c.Keys, k.ID) })
+		if !used && k.ID != newest {
+			unused = append(unused, k.ID)
+		}
+	}
+	slices.Sort(unused)
+	return unused[:max(0, len(unused)-keep)]
+}
+
+type revisioned interface{ revision() int }
+
+// Newest is the one of the highest revision, by number: 10 is newer than 9. It is in force whichever revision the API server's pod has.
+// The zero value if there is none.
+func Newest[T revisioned](all []T) T {
+	var none T
+	if len(all) == 0 {
+		return none
+	}
+	return slices.MaxFunc(all, func(a, b T) int { return cmp.Compare(a.revision(), b.revision()) })
+}
+
+// NewestKey is the key of the highest ID; without keys that of clear text, which is migrated because nothing else was ever written.
+func NewestKey(keys []Key) Key {
+	newest := Key{ID: Plain, Type: "identity", Migrated: true}
+	for _, k := range keys {
+		if k.ID > newest.ID {
+			newest = k
+		}
+	}
+	return newest
+}
+
+// Find is a key by its ID, that of clear text included.
+func Find(keys []Key, id uint64) (Key, bool) {
+	if id == Plain {
+		return NewestKey(nil), true
+	}
+	i := slices.IndexFunc(keys, func(k Key) bool { return k.ID == id })
+	if i < 0 {
+		return Key{}, false
+	}
+	return keys[i], true
 }

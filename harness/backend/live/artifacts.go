@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -124,4 +125,78 @@ func (e *Environment) snapshotEncryption(dir string) error {
 // Collect implements backend.Collector.
 func (e *Environment) Collect(ctx context.Context, dir string, progress func(string)) error {
 	return errors.Join(e.Snapshot(ctx, filepath.Join(dir, "at-end")), e.controlPlane.Collect(ctx, dir, progress))
+}
+
+// LogDir is a folder with logs of a plane; Prefix goes before the names of their copies.
+type LogDir struct{ Dir, Prefix string }
+
+// logCopy copies what was appended to the logs of a plane since it was made: a plane outlives a scenario, the logs
+// of a scenario are its own.
+type logCopy struct {
+	from  []LogDir
+	to    string
+	sizes map[string]int64 // by path
+}
+
+// isLog tells logs and journals from what else lies beside them, sockets and credentials among it.
+func isLog(entry os.DirEntry) bool {
+	ext := filepath.Ext(entry.Name())
+	return entry.Type().IsRegular() && (ext == ".log" || ext == ".jsonl")
+}
+
+func markLogs(from []LogDir, to string) (*logCopy, error) {
+	c := &logCopy{from: from, to: to, sizes: map[string]int64{}}
+	err := c.each(func(_ LogDir, path string, entry os.DirEntry) error {
+		info, err := entry.Info()
+		if err == nil {
+			c.sizes[path] = info.Size()
+		}
+		return err
+	})
+	return c, err
+}
+
+func (c *logCopy) each(do func(from LogDir, path string, entry os.DirEntry) error) error {
+	var errs []error
+	for _, from := range c.from {
+		entries, err := os.ReadDir(from.Dir)
+		errs = append(errs, err)
+		for _, entry := range entries {
+			if isLog(entry) {
+				errs = append(errs, do(from, filepath.Join(from.Dir, entry.Name()), entry))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *logCopy) copy() error {
+	return c.each(func(from LogDir, path string, entry os.DirEntry) error {
+		if err := c.copyOne(path, filepath.Join(c.to, from.Prefix+entry.Name())); err != nil {
+			return fmt.Errorf("copy log %s: %w", entry.Name(), err)
+		}
+		return nil
+	})
+}
+
+func (c *logCopy) copyOne(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	if _, err := source.Seek(c.sizes[from], io.SeekStart); err != nil {
+		return err
+	}
+	target, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
+}
+
+// CopyLogs copies the logs of folders as they are now; those that are missing are in its error.
+func CopyLogs(from []LogDir, to string) error {
+	return (&logCopy{from: from, to: to}).copy()
 }

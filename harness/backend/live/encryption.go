@@ -1,9 +1,17 @@
 package live
 
 import (
+	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"fmt"
+	"maps"
+	"os"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator/encryption"
@@ -72,4 +80,89 @@ func newKey() ([]byte, error) {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
 	return key, nil
+}
+
+// Encrypted are the objects that an API server encrypts, and into which the data of scenarios go.
+type Encrypted struct {
+	Resource schema.GroupVersionResource
+	Kind     string
+	// Registry begins their keys in etcd; it ends with a slash.
+	Registry string
+	// Field is where the value stands, in base64.
+	Field []string
+	// Spec is what stands beside it, for objects that need more.
+	Spec map[string]any
+}
+
+// encryptedSecrets are those of kube-apiserver.
+func encryptedSecrets() Encrypted {
+	return Encrypted{Resource: secretObjects(), Kind: "Secret", Registry: "/registry/secrets/", Field: []string{"data", dataField}}
+}
+
+// encryptedConfigMaps are encrypted by OpenShift's operators as secrets are.
+func encryptedConfigMaps() Encrypted {
+	return Encrypted{Resource: configMapObjects(), Kind: "ConfigMap", Registry: "/registry/configmaps/", Field: []string{"binaryData", dataField}}
+}
+
+// name is that of the resource, as encryption configurations have it.
+func (o Encrypted) name() string {
+	if o.Resource.Group == "" {
+		return o.Resource.Resource
+	}
+	return o.Resource.Resource + "." + o.Resource.Group
+}
+
+// objectName is what the history calls an object of a scenario.
+func (o Encrypted) objectName(name string) string { return o.name() + "/" + dataNamespace + "/" + name }
+
+// object of a scenario with a value.
+func (o Encrypted) object(name string, value []byte) *unstructured.Unstructured {
+	u := newObject(o.Resource.GroupVersion().String(), o.Kind, name, nil)
+	if o.Spec != nil {
+		u.Object["spec"] = maps.Clone(o.Spec)
+	}
+	u.SetLabels(map[string]string{dataLabel: "true"})
+	_ = unstructured.SetNestedField(u.Object, base64.StdEncoding.EncodeToString(value), o.Field...) // nothing is in its way
+	return u
+}
+
+// value of an object.
+func (o Encrypted) value(u *unstructured.Unstructured) ([]byte, error) {
+	text, _, err := unstructured.NestedString(u.Object, o.Field...)
+	if err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(text)
+}
+
+// clearText leaves a plane with an operator, which is ended, in which everything can be read without a key: whatever it has come to, its API
+// servers write clear text from now on, read what they read before, and every object is written anew.
+func (sw *encryptionSwitch) clearText(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
+	defer cancel()
+	if err := sw.e.procs.reachable(sw.e.nodes(), ""); err != nil {
+		return err
+	}
+	err := sw.eachNode(func(n *Node) error {
+		if err := n.Server.Start(ctx); err != nil { // the steps may have left it away
+			return err
+		}
+		text, err := os.ReadFile(n.Server.EncryptionFile())
+		if err != nil {
+			return err
+		}
+		file, err := operated.WritingClearText(text)
+		if err != nil {
+			return err
+		}
+		hash, err := n.Server.RollOut(file)
+		if err != nil {
+			return err
+		}
+		return n.awaitConfig(ctx, func() string { return hash }, func(string) { hash = "" })
+	})
+	if err != nil {
+		return fmt.Errorf("leave clear text: %w", err)
+	}
+	return sw.e.data.rewriteAll(ctx, sw.e.objects.Resource, inHaste())
 }

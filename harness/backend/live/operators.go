@@ -4,10 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"sync"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/record/watch"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -112,4 +122,187 @@ func (op *operatedParts) endOperators(ctx context.Context) error {
 		f.pods.work.Wait()
 		return err
 	})
+}
+
+// operator is where one operator's health goes.
+type operator struct {
+	flag            string // on the command lines of reporter and aggregator
+	kind            string
+	resource        schema.GroupVersionResource
+	clusterOperator string
+}
+
+const cluster = "cluster" // name of every operator CR and of the APIServer configuration
+
+func operatorNamed(name string) (operator, error) {
+	of := func(kind, plural, clusterOperator string) (operator, error) {
+		return operator{operatorFlag(name), kind, schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: plural}, clusterOperator}, nil
+	}
+	switch name {
+	case "", "kubeapiserver":
+		return of("KubeAPIServer", "kubeapiservers", "kube-apiserver")
+	case "openshiftapiserver":
+		return of("OpenShiftAPIServer", "openshiftapiservers", "openshift-apiserver")
+	case "authentication":
+		return of("Authentication", "authentications", "authentication")
+	}
+	return operator{}, fmt.Errorf("operator %q: expected kubeapiserver, openshiftapiserver or authentication", name)
+}
+
+// operatorFlag is the name of the operator on the command lines of reporter and aggregator.
+func operatorFlag(name string) string { return orDefault(name, "kubeapiserver") }
+
+func (o operator) targets() []watch.Target {
+	return []watch.Target{{GVR: o.resource, Name: cluster}, {GVR: clusterOperators(), Name: o.clusterOperator}}
+}
+
+func (o operator) streamedTargets() []watch.Target {
+	return append(o.targets(), watch.Target{GVR: healthObjects(), Name: o.flag})
+}
+
+func healthObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: contract.HealthGroup, Version: contract.HealthVersion, Resource: contract.HealthResource}
+}
+
+func clusterOperators() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "clusteroperators"}
+}
+
+func apiServerConfigs() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "apiservers"}
+}
+
+func nodeObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+}
+
+func secretObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+}
+
+func podObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+}
+
+func eventObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "events"}
+}
+
+func leaseObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+}
+
+// clearOperators takes back what operators made, while their keys are there to delete with, so that a reset can make the plane as good as
+// new. The plugins go last: those of the next scenario have other keys in the remote KMS, also under the same keyIDs.
+func (op *operatedParts) clearOperators(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
+	defer cancel()
+	err := op.eachOperated(func(f *Environment) error {
+		return f.encrypting.eachNode(func(n *Node) error { return n.Server.Start(ctx) }) // the steps may have left it away
+	})
+	if err != nil {
+		return err
+	}
+	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+		return errors.Join(c.removeOperated(ctx), c.removeAll(ctx))
+	})
+	if err != nil {
+		return fmt.Errorf("take back what the operator made: %w", err)
+	}
+	for _, f := range aggregatedOf(op.e.controlPlane) {
+		if err := PurgeAggregated(ctx, f); err != nil {
+			return err
+		}
+	}
+	err = op.eachOperated(func(f *Environment) error {
+		return f.encrypting.eachNode(func(n *Node) error {
+			return errors.Join(n.Reporter().Stop(ctx), n.DropPlugins(ctx, nil))
+		})
+	})
+	op.e.controlPlane.KMS().Forget()
+	return err
+}
+
+// removeOperated deletes keys, revisions and credentials.
+func (c *Client) removeOperated(ctx context.Context) error {
+	list := metav1.ListOptions{LabelSelector: revision.ComponentLabel}
+	for _, r := range []schema.GroupVersionResource{secretObjects(), configMapObjects()} {
+		if err := c.Resource(r).Namespace(revision.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, list); err != nil {
+			return fmt.Errorf("delete %s in %s: %w", r.Resource, revision.Namespace, err)
+		}
+	}
+	return c.remove(ctx, secretObjects(), credentialNamespace, credentialSecret)
+}
+
+// switchLoad writes objects while an operator switches.
+type switchLoad struct {
+	e    *Environment
+	ctx  context.Context // of everything around the operator
+	work *sync.WaitGroup
+
+	mu  sync.Mutex
+	end context.CancelFunc // nil: nothing is switched
+}
+
+// switching is told by every decision whether the operator is at something, and keeps the load in step.
+func (l *switchLoad) switching(busy bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case busy && l.end == nil && l.ctx.Err() == nil:
+		ctx, cancel := context.WithCancel(l.ctx)
+		l.end = cancel
+		l.work.Go(func() { l.writeWhile(ctx) })
+	case !busy && l.end != nil:
+		l.end()
+		l.end = nil
+	}
+}
+
+// writeWhile writes new and old objects until the switch is over, an object of each size after it, and looks at all that is in etcd.
+func (l *switchLoad) writeWhile(ctx context.Context) {
+	mine := fmt.Sprintf("load-%d", time.Now().UnixNano())
+	l.e.data.setBusy(mine)
+	defer l.e.data.rested(mine)
+	ticker := time.NewTicker(operated.LoadEvery)
+	defer ticker.Stop()
+	for i := 0; ctx.Err() == nil; i++ {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+			l.e.data.loadOne(context.WithoutCancel(ctx), i, mine) // what has begun ends: a write that is given up may have been made
+		}
+	}
+	if l.ctx.Err() == nil && l.e.data.writeSizes(l.ctx, scenario.DataSizes()) == nil {
+		_ = l.e.data.takeInventory(l.ctx) // the last look, when all is over, must succeed
+	}
+}
+
+// askReadiness is the kubelet's readiness probe: without it an API server asks its plugins once a minute, and nowhere is it without.
+func (l *switchLoad) askReadiness() {
+	ticker := time.NewTicker(operated.ReadinessEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, n := range l.e.serving() {
+			n.probeReadiness(l.ctx)
+		}
+	}
+}
+
+// probeReadiness asks once. The answer is the API server's own business: that it looks is what matters.
+func (n *Node) probeReadiness(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.direct().url+"/readyz", nil)
+	if err != nil {
+		return
+	}
+	if response, err := n.direct().http.Do(request); err == nil {
+		response.Body.Close()
+	}
 }

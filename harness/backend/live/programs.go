@@ -8,7 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
 )
 
 // EnvPrograms names a directory with this project's programs.
@@ -75,4 +80,91 @@ func (p *Programs) build(ctx context.Context, name string) (string, error) {
 		return "", fmt.Errorf("go build ./cmd/%s in %s: %w\n%s", name, root, err, out)
 	}
 	return path, nil
+}
+
+// Placeholders are what a command template may contain.
+func Placeholders() []string {
+	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
+		"contract", "operator", "version", "podImage", "connectivity", "instance", "leaderElect", "degradedInertia", "clusterOperator",
+		"publish", "aggregators", "streamAddress", "streamCertificate", "streamKey", "streamClientCA"}
+}
+
+// The commands of this project's own reporter, aggregator and operator.
+const (
+	DefaultReporter = "kms-health-reporter --kms-sockets={sockets} --node-name={node} --kubeconfig={kubeconfig}" +
+		" --interval={interval} --jitter={jitter} --read-timeout={readTimeout} --write-timeout={writeTimeout}" +
+		" --metrics-address={metricsAddress} --contract={contract} --operator={operator} --connectivity={connectivity}"
+	DefaultAggregator = "kms-health-aggregator --kubeconfig={kubeconfig} --interval={interval} --operator={operator}" +
+		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
+		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +
+		" --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator}"
+	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for.
+	DefaultOperator = "encryption-operator --kubeconfig={kubeconfig} --interval={interval} --settle=30s --retry=2s --keep=3"
+	// What they are given besides, where reporters stream.
+	StreamingReporter   = " --publish={publish} --aggregators={aggregators}"
+	StreamingAggregator = " --stream-address={streamAddress} --stream-certificate={streamCertificate} --stream-key={streamKey}" +
+		" --stream-client-ca={streamClientCA} --stream-contract={contract}"
+)
+
+func orDefault(text, fallback string) string {
+	if strings.TrimSpace(text) == "" {
+		return fallback
+	}
+	return text
+}
+
+// readyPoll is how often a starting process is asked whether it answers.
+const readyPoll = 10 * time.Millisecond
+
+// child is a Unit that is a process of this machine.
+type child struct {
+	*process.Unit
+	// spec is asked at every start: sockets and files may have changed.
+	spec func(context.Context) (process.Spec, error)
+	// ready is nil for a process that is ready as soon as it runs.
+	ready process.Probe
+}
+
+func (c *child) Start(ctx context.Context) error {
+	p, err := c.Launch(ctx, c.spec)
+	if err != nil || c.ready == nil {
+		return err
+	}
+	return p.WaitReady(ctx, readyPoll, c.ready)
+}
+
+func (c *child) Status() Status { return StatusOf(c.Process()) }
+
+// StatusOf is the status of a unit whose current or last process is p; nil before the first start.
+func StatusOf(p *process.Process) Status {
+	if p == nil {
+		return Status{}
+	}
+	s := Status{Phase: Running, PID: p.PID()}
+	switch p.State() {
+	case process.Paused:
+		s.Phase = Paused
+	case process.Exited:
+		exit, _ := p.Exit()
+		s.Phase, s.Crashed = Ended, exit.Cause == process.CauseCrash
+	}
+	return s
+}
+
+// NameOf is the name of a process for its log file and its changes: "plugin-cp-1-1", "aggregator-2".
+func NameOf(p history.Process) string {
+	name := p.Role
+	if p.APIServer != "" {
+		name = p.APIServer + "-" + p.Role
+	}
+	if p.Node != "" {
+		name += "-" + p.Node
+	}
+	if p.KeyID != "" {
+		name += "-" + p.KeyID
+	}
+	if p.Instance != 0 {
+		name += fmt.Sprintf("-%d", p.Instance)
+	}
+	return name
 }

@@ -1,12 +1,17 @@
 package live
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/internal/command"
 )
 
@@ -123,4 +128,81 @@ func (p RealPlugin) CommandOf(i Instance) (program string, args []string, err er
 	}
 	program, args = t.Fill(i)
 	return program, args, nil
+}
+
+// Fronted is the Unit of a plugin under test: actions act on its process, and never on the fake plugin in front of it, which keeps the
+// journal and carries out faults.
+type Fronted struct {
+	Unit
+	// Front is the unit of the fake plugin.
+	Front Unit
+	// first is held during the first start. Plugins that share a folder have the same: the first of them makes what all of them use.
+	first   *sync.Mutex
+	started atomic.Bool
+}
+
+var _ Unit = (*Fronted)(nil)
+
+// Start implements Unit.
+func (f *Fronted) Start(ctx context.Context) error {
+	if err := f.Front.Start(ctx); err != nil {
+		return err
+	}
+	if f.started.Load() {
+		return f.Unit.Start(ctx)
+	}
+	f.first.Lock()
+	defer f.first.Unlock()
+	err := f.Unit.Start(ctx)
+	if err == nil {
+		f.started.Store(true)
+	}
+	return err
+}
+
+// PutUnderTest makes g a plugin under test, with the fake plugin of a unit in front of it. The values are those of this machine.
+func (g *Plugin) PutUnderTest(h *Host, plugin, front Unit, values Instance) {
+	g.Unit, g.instance = &Fronted{Unit: plugin, Front: front, first: h.first(values[placeShared])}, values
+}
+
+// End stops the plugin, and the fake one in front of it if there is one.
+func (g *Plugin) End(ctx context.Context) error {
+	err := g.Stop(ctx)
+	if f, ok := g.Unit.(*Fronted); ok {
+		err = errors.Join(err, f.Front.Stop(ctx))
+	}
+	return err
+}
+
+// Answers is nil if the plugin's control API answers, and so does the plugin under test behind it if there is one.
+func (g *Plugin) Answers(ctx context.Context) error {
+	if err := g.Healthy(ctx); err != nil || g.instance == nil {
+		return err
+	}
+	return g.instance.Answers(ctx)
+}
+
+// makeReal gives g the process of the plugin under test, and the fake plugin in front of it.
+func (p HostPlugin) makeReal(h *Host, g *Plugin) error {
+	values, err := NewInstance(g.Identity, p.Dir, p.Root, p.Root)
+	if err != nil {
+		return err
+	}
+	log := filepath.Join(p.Logs, history.RolePlugin+"-"+p.fileName())
+	front := &child{Unit: process.NewUnit("front of "+NameOf(g.Identity), h.Supervisor), ready: g.Healthy, spec: func(ctx context.Context) (process.Spec, error) {
+		path, err := h.Programs.Find(ctx, PluginProgram)
+		args := append(FrontArgs(p.Node, p.KeyID, p.Dir, g.ControlSocket, g.Journal, values), h.Programs.PluginArgs...)
+		return process.Spec{Path: path, Args: args, LogFile: log + "-front.log"}, err
+	}}
+	plugin := &child{Unit: process.NewUnit(NameOf(g.Identity), h.Supervisor), ready: values.Answers, spec: func(ctx context.Context) (process.Spec, error) {
+		program, args, err := h.Programs.Plugin.CommandOf(values)
+		if err != nil {
+			return process.Spec{}, err
+		}
+		path, err := h.Programs.Find(ctx, program)
+		return process.Spec{Path: path, Args: args, LogFile: log + ".log"}, errors.Join(err, values.MakeFolders())
+	}}
+	h.Register(g.Identity, NameOf(g.Identity))
+	g.PutUnderTest(h, plugin, front, values)
+	return nil
 }

@@ -4,21 +4,28 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
+	"github.com/kmsharness/kmsharness/harness/record/canary"
 	"github.com/kmsharness/kmsharness/harness/record/envelope"
 	"github.com/kmsharness/kmsharness/harness/record/journal"
 	"github.com/kmsharness/kmsharness/harness/record/metrics"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
 // recorder is everything that watches a scenario from outside: files and watches.
@@ -205,3 +212,151 @@ func (r *recorder) close() error {
 	r.sink.close()
 	return err
 }
+
+// targets are the objects that are watched: those of every API server's operator.
+func (e *Environment) targets() []watch.Target {
+	targets := operator.targets
+	if e.traits.Streaming {
+		targets = operator.streamedTargets
+	}
+	all := targets(e.operator)
+	for _, p := range aggregatedOf(e.controlPlane) {
+		if op, err := operatorNamed(scenario.OperatorOf(p.APIServer())); err == nil {
+			all = append(all, targets(op)...)
+		}
+	}
+	return all
+}
+
+// of is a part of the recorder: what only a further API server has.
+func (r *recorder) of(f *Environment) (*recorder, error) {
+	p := &recorder{
+		controlPlane: f.controlPlane, prefix: f.apiServer + "/", sink: r.sink, to: f.sink, wg: r.wg, files: r.files, secrecy: r.secrecy, watcher: r.watcher, ctx: r.ctx,
+		envelope: &envelope.Recorder{Sink: f.sink, Now: r.envelope.Now}, journal: &journal.Recorder{Sink: f.sink},
+	}
+	for _, n := range f.controlPlane.Nodes().List() {
+		log := func(line []byte) error { return p.envelope.Line(n.Name, line) }
+		if err := r.files.Add(n.Server.LogFile(), tail.FromEnd, r.searched(p.prefix+"log/"+n.Name, log)); err != nil {
+			return nil, err
+		}
+		for _, g := range n.Plugins() {
+			if err := p.followPlugin(g, tail.FromEnd); err != nil {
+				return nil, err
+			}
+		}
+		p.scrape(n)
+	}
+	return p, nil
+}
+
+// watchStarvation records when the harness, etcd and the API servers could have run and got no processor, until the recorder ends.
+func (r *recorder) watchStarvation() {
+	w := starvation.Watch{}
+	of := map[int]history.Process{0: {Role: history.RoleHarness}}
+	w.Record = func(s starvation.Span) {
+		p := of[s.PID]
+		r.sink.Record(s.To, history.RoleHarness, &history.Starvation{Role: p.Role, Node: p.Node, From: s.From.Round(0).UTC(), To: s.To.Round(0).UTC()})
+	}
+	if r.controlPlane.Traits().RealNodes { // their ids in their containers are not those of this machine
+		w.Processes = func() (pids []int) {
+			for name, role := range map[string]string{"etcd": history.RoleEtcd, "kube-apiserver": history.RoleAPIServer} {
+				for _, pid := range starvation.Named(name) {
+					of[pid], pids = history.Process{Role: role}, append(pids, pid)
+				}
+			}
+			return pids
+		}
+	} else {
+		w.Processes = func() (pids []int) {
+			for _, p := range r.controlPlane.Running() {
+				if p.Role == history.RoleEtcd || p.Role == history.RoleAPIServer {
+					of[p.PID], pids = p, append(pids, p.PID)
+				}
+			}
+			return pids
+		}
+	}
+	w.Run(r.ctx)
+}
+
+// Canaries write twice a second: six writes on three nodes, beside dozens of the cluster itself. One that takes as long as a
+// reporter would wait is as good as none.
+const canaryEvery = 500 * time.Millisecond
+
+// canary records when the API server of a node cannot write.
+func (r *recorder) canary(n *Node, c *Client) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.mu.Lock()
+	r.canaries[n.Name] = cancel
+	r.mu.Unlock()
+	name := "kmsharness-canary-" + n.Name
+	namespace := r.controlPlane.Traits().canaries()
+	write := func(ctx context.Context) error {
+		o := newObject("v1", "ConfigMap", name, object{"data": object{"at": time.Now().UTC().Format(time.RFC3339Nano)}})
+		_, err := c.Resource(configMapObjects()).Namespace(namespace).Apply(ctx, name, o, metav1.ApplyOptions{FieldManager: "kmsharness-canary", Force: true})
+		return err
+	}
+	one := &canary.Canary{Sink: r.sink, Node: n.Name, Write: write, Timeout: r.controlPlane.Traits().Timing.WriteTimeout, Now: time.Now}
+	r.wg.Go(func() {
+		ticker := time.NewTicker(canaryEvery)
+		defer ticker.Stop()
+		one.Run(ctx, ticker.C)
+	})
+}
+
+func configMapObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+}
+
+// recorderUser is the identity of the harness's own marker requests and watches.
+const recorderUser = "kmsharness-recorder"
+
+// AuditPolicy keeps what the checker needs and nothing else: every request of the system under test, every write to the
+// objects that it shares with others, with bodies, and the markers. A request of any other kind is not logged, so the
+// log of an idle control plane does not grow.
+func AuditPolicy() []byte {
+	return []byte(strings.NewReplacer(
+		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "ADMINISTRATORS", adminReporters, "RECORDER", recorderUser, "DATA", dataNamespace,
+		"REPORTER-ACCOUNT", contract.ReporterAccount(contract.Namespace), "ADMIN-ACCOUNT", contract.ReporterAccount(administrators),
+	).Replace(`apiVersion: audit.k8s.io/v1
+kind: Policy
+omitManagedFields: true
+rules:
+# With the stage RequestReceived: an API server that is killed may have carried out a write that it never logs.
+- level: RequestResponse
+  verbs: [create, update, patch, delete, deletecollection]
+  resources:
+  - {group: operator.openshift.io}
+  - {group: config.openshift.io}
+# Whoever writes or reads the objects of scenarios: what each envelope operation was for. Never with bodies, which are secret.
+- level: Metadata
+  omitStages: [RequestReceived]
+  verbs: [get, list, create, update, patch, delete]
+  namespaces: ["DATA"]
+  resources:
+  - {group: "", resources: [secrets]}
+- level: Metadata
+  omitStages: [RequestReceived]
+  userGroups: ["REPORTERS", "ADMINISTRATORS"]
+- level: Metadata
+  omitStages: [RequestReceived]
+  users: ["AGGREGATOR", "REPORTER-ACCOUNT", "ADMIN-ACCOUNT"]
+- level: Metadata
+  omitStages: [RequestReceived]
+  users: ["RECORDER"]
+  nonResourceURLs: ["` + markerPath + `"]
+- level: None
+`))
+}
+
+// markerPath is asked for by marker requests; its answer costs nothing.
+const markerPath = "/version"
+
+// observed says whether writes to a resource ("plural.group") are recorded whoever makes them.
+func observed(resource string) bool {
+	return strings.HasSuffix(resource, ".operator.openshift.io") || resource == "clusteroperators.config.openshift.io" ||
+		resource == contract.HealthResource+"."+contract.HealthGroup
+}
+
+// traced says whether a request is recorded because it may have been an envelope operation.
+func traced(r *history.Request) bool { return r.Resource == "secrets" && r.Namespace == dataNamespace }

@@ -4,16 +4,20 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/operator/core"
 )
 
 // SystemUnderTest is what is judged. The zero value is this project's own reporter and aggregator, each with an identity of least privilege,
@@ -249,4 +253,63 @@ func (sut *systemUnderTest) kubeconfig(at Place, name, user string, groups []str
 		return "", err
 	}
 	return at.write(name+".kubeconfig", text)
+}
+
+// decide is core.Decide, and leaves in the history what came of it.
+func (p *pods) decide(o core.Observed, opts core.Options, now time.Time) core.Plan {
+	plan := core.Decide(o, opts, now)
+	p.decidedOn(operated.Decision(o, plan))
+	return plan
+}
+
+// decidedOn leaves a decision in the history if it is news, and keeps the load in step. Of an operator under test it is what its objects say.
+func (p *pods) decidedOn(d *history.Decision) {
+	p.mu.Lock()
+	news := p.decided == nil || !operated.Same(*p.decided, *d)
+	p.decided = d
+	p.mu.Unlock()
+	if news {
+		p.e.record(d)
+	}
+	p.load.switching(d.Stage != "")
+}
+
+// Description is what a person needs to look into an environment.
+type Description struct {
+	// Kubeconfig is the administrator's, through the load balancer.
+	Kubeconfig string
+	Nodes      []NodeDescription
+	// RemoteKMS is the socket of the remote KMS.
+	RemoteKMS string
+	// Logs of the system under test, and of the control plane.
+	Logs, ControlPlaneLogs string
+}
+
+type NodeDescription struct {
+	Name      string
+	APIServer string // URL
+	Plugins   []PluginDescription
+}
+
+type PluginDescription struct{ KeyID, Socket, Control, Journal string }
+
+// Describe writes the administrator's kubeconfig and says where everything is.
+func (e *Environment) Describe() (Description, error) {
+	kubeconfig := filepath.Join(e.traits.Dir, "admin.kubeconfig")
+	text, err := e.controlPlane.Kubeconfig("kmsharness-admin", []string{"system:masters"}, e.controlPlane.ClientServer())
+	if err == nil {
+		err = os.WriteFile(kubeconfig, text, 0o600)
+	}
+	if err != nil {
+		return Description{}, fmt.Errorf("kubeconfig of the administrator: %w", err)
+	}
+	d := Description{Kubeconfig: kubeconfig, RemoteKMS: e.controlPlane.KMS().Socket, Logs: e.logDir, ControlPlaneLogs: e.controlPlane.Logs()[0].Dir}
+	for _, n := range e.nodes() {
+		described := NodeDescription{Name: n.Name, APIServer: n.Server.URL()}
+		for _, g := range n.Plugins() {
+			described.Plugins = append(described.Plugins, PluginDescription{g.KeyID, g.Socket, g.ControlSocket, g.Journal})
+		}
+		d.Nodes = append(d.Nodes, described)
+	}
+	return d, nil
 }
