@@ -25,7 +25,8 @@ func TestViolationsHaveTheirWindow(t *testing.T) {
 		for _, r := range verdictsOfBad()[i].Invariants {
 			for _, v := range r.Violations {
 				switch {
-				case v.From.IsZero() != v.To.IsZero(), v.To.Before(v.From), v.To.After(v.At):
+				// The end of a plugin is one where it is not started again in time: the window begins with it.
+				case v.From.IsZero() != v.To.IsZero(), v.To.Before(v.From), v.To.After(v.At) && r.ID != "SWITCH-ORDER":
 					t.Errorf("%s: %s at %s has the window %s to %s", bad.name, r.ID, v.At, v.From, v.To)
 				case windows[r.ID] && v.To.IsZero():
 					t.Errorf("%s: %s at %s has no window", bad.name, r.ID, v.At)
