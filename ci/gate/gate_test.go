@@ -178,11 +178,11 @@ func TestSkips(t *testing.T) {
 		code int
 		text string
 	}{
-		"--- PASS: TestA (0.00s)\nok  \tx\t0.1s":                                   {0, "ok  \tx"},
+		"--- PASS: TestA (0.00s)\nok  \tx\t0.1s":                                       {0, "ok  \tx"},
 		"    --- SKIP: TestCatalogue/x (0.00s)\n--- SKIP: TestCatalogue (0.00s)\nok  ": {0, "ok"},
 		"--- SKIP: TestCatalogueOnes (0.00s)\nok  \tx":                                 {1, "TestCatalogueOnes"},
-		"    --- SKIP: TestA/sub (0.00s)\nok  \tx":                                 {1, "TestA"},
-		"--- FAIL: TestA (0.00s)\nFAIL\tx":                                         {1, "--- FAIL: TestA"},
+		"    --- SKIP: TestA/sub (0.00s)\nok  \tx":                                     {1, "TestA"},
+		"--- FAIL: TestA (0.00s)\nFAIL\tx":                                             {1, "--- FAIL: TestA"},
 	} {
 		dir := t.TempDir()
 		stub := "#!/bin/bash\nprintf '%s\\n' '" + output + "'\n! grep -q FAIL <<<'" + output + "'\n"
