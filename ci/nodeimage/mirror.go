@@ -15,10 +15,11 @@ const envMirror = "KMSHARNESS_DEBIAN_MIRROR"
 // suites of Debian's archive. A mirror that has one of them has the one that the image is made of.
 var suites = []string{"bookworm", "trixie", "forky", "bullseye", "sid", "oldstable", "stable", "testing", "unstable"}
 
-// aptTargets are the indexes of packages that apt is configured with, in its order, a line each: URI, suite, component and origin. The origin is known
-// once apt has read the repository. Without apt there are none.
+// aptTargets are the indexes of packages that apt is configured with, in its order, a line each: URI, suite, component and origin. apt names those that
+// it has read: where it has read none, it does so now. Without apt there are none.
 func aptTargets(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)", "Identifier: Packages").Output()
+	const list = `list() { apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)' 'Identifier: Packages'; }`
+	out, err := exec.CommandContext(ctx, "sh", "-c", list+`; [ -n "$(list)" ] || apt-get update -q >&2; list`).Output()
 	if err != nil {
 		return ""
 	}
