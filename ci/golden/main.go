@@ -219,13 +219,10 @@ func tried(ctx context.Context) (lines []string, err error) {
 				continue
 			}
 			form := cmp.Or(m.Contract, form)
-			all, err := scenario.InForms(catalogue, form)
-			if err != nil {
-				return nil, err
-			}
 			trying.Go(func() error {
-				if ctx.Err() != nil {
-					return ctx.Err()
+				all, err := scenario.InForms(catalogue, form)
+				if err = cmp.Or(err, ctx.Err()); err != nil {
+					return err
 				}
 				r := trial.Run(ctx, m, trial.Options{Scenarios: all, Out: filepath.Join(out, form)}).Result
 				mu.Lock()

@@ -94,6 +94,7 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	}
 	if err := choose.SideBySide(name); err != nil && f.procs > 1 {
 		fmt.Fprintln(out, "e2e: one cluster at a time:", err)
+		f.procs = 1
 	}
 	suite, runner, err := suitePrograms()
 	if err != nil {
