@@ -38,7 +38,7 @@ GOFLAGS_BUILD := -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin kmsharness
 PROGRAMS := encryption-operator kmsharness-supervisor kmsharness-proxy kmsharness-front $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test simulations nightly golden confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds proto browser engine engine-down node-image clean
+.PHONY: help build images test simulations nightly golden test-raced test-plain test-ci long-tests confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds proto browser engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
@@ -54,18 +54,29 @@ images: ## container images of the programs that run in a cluster, without an en
 	@go run ./ci/images/build --bin bin --out bin/images
 
 # Without debug information a test program is linked in half the time; make lint vets. The race detector would sleep for a second at the end
-# of each program.
-GOTEST := GORACE=atexit_sleep_ms=0 go test -count=1 -vet=off -ldflags='-s -w'
-# Packages with goroutines run with the race detector, which makes a test several times slower, and its program longer to link; make nightly
-# runs all with it. What simulates and judges has one thread of control.
-RACED := ./aggregator/... ./cmd/... ./conformance/plugin ./fakeplugin/... ./internal/... ./operator/... ./reporter/... $(addprefix ./harness/,altsvc/... \
-	backend/kind/... backend/live backend/local backend/operand backend/operated backend/pool controlplane/... engine netfault/... process record/... supervisor)
+# of each program. Go keeps the result of a package whose sources, environment and files are the same; make nightly runs all anew.
+GOTEST := GORACE=atexit_sleep_ms=0 go test -vet=off -ldflags='-s -w'
+# Packages that start goroutines run with the race detector, which makes a test several times slower, and its program longer to link; make
+# nightly runs all with it.
+RACED := ./aggregator/command ./aggregator/controller ./aggregator/streams ./cmd/encryption-operator ./cmd/kms-health-reporter ./conformance/plugin \
+	./fakeplugin/... ./operator ./operator/preflight ./reporter/... $(addprefix ./harness/,altsvc altsvc/advertise backend/kind backend/live \
+	backend/local backend/operand backend/pool controlplane engine netfault netfault/proxy process record/tail record/watch supervisor)
 test: ## unit tests, fuzz seeds included, with the race detector where goroutines are; needs no engine and no binaries
-	CGO_ENABLED=1 $(GOTEST) -race -short -p 4 $(RACED)
-	$(GOTEST) -short -p 4 $$(go list ./... | grep -vxF "$$(go list $(RACED))")
+	@$(MAKE) --no-print-directory -j3 test-raced test-plain test-ci
+
+# What waits in one runs while another computes.
+test-raced:
+	CGO_ENABLED=1 $(GOTEST) -race -short -p 2 $(RACED)
+test-plain:
+	$(GOTEST) -short -p 2 $$(go list ./... | grep -v '/ci/' | grep -vxF "$$(go list $(RACED))")
+# What scripts do, Go does not see.
+test-ci:
+	$(GOTEST) -count=1 -short -p 1 ./ci/...
 
 simulations: ## what make test leaves out and needs no control plane: golden with 100 seeds of each kind, and the long tests of what golden does not see
-	@$(MAKE) --no-print-directory golden SEEDS=100
+	@$(MAKE) --no-print-directory -j2 SEEDS=100 golden long-tests
+
+long-tests:
 	$(GOTEST) ./harness/check ./scenarios/mutants/kmsplugin ./ci/outside
 
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
