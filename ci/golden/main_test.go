@@ -3,8 +3,6 @@ package main
 import (
 	"slices"
 	"testing"
-
-	"github.com/kmsharness/kmsharness/scenarios/mutants"
 )
 
 func TestDifferences(t *testing.T) {
@@ -36,12 +34,5 @@ func TestSeedOf(t *testing.T) {
 		if got := seedOf(line); got != want {
 			t.Errorf("%s: %d, want %d", line, got, want)
 		}
-	}
-}
-
-// What else a mutant brings about does not matter.
-func TestMust(t *testing.T) {
-	if got := must(mutants.Mutant{Caught: []string{"QUIET", "UID"}}, []string{"CADENCE", "QUIET", "steps[1].expect"}); !slices.Equal(got, []string{"QUIET"}) {
-		t.Errorf("got %q", got)
 	}
 }
