@@ -17,8 +17,11 @@ stages_grace=${STAGES_GRACE:-30} # seconds between the request to end and the en
 supervised() {
   [ -z "${STAGES_ROOM:-}" ] || return 0
   local room worker janitor log code
-  room=$(mktemp -d) || exit
-  # Temporary files of all stages are in one folder, which the janitor removes. Package managers use it as users of their own.
+  # Temporary files of all stages are in one folder, which the janitor removes. Its name is always the same for a checkout: Go keeps the
+  # results of tests whose environment is the same.
+  room=${TMPDIR:-/tmp}/kg-$(cksum <<<"$PWD/$0" | cut -d ' ' -f 1)
+  mkdir "$room" || { echo "it runs in this checkout already, or was killed with its janitor: if none runs, remove the folder $room"; exit 1; }
+  # Package managers use it as users of their own.
   mkdir "$room/tmp" && chmod 755 "$room" && chmod 1777 "$room/tmp" || exit
   ci/leftovers.sh >"$room/before"
   : >"$room/log"
