@@ -73,8 +73,8 @@ test-plain:
 test-ci:
 	$(GOTEST) -count=1 -short -p 1 ./ci/...
 
-simulations: ## what make test leaves out and needs no control plane: golden with 100 seeds of each kind, and the long tests of what golden does not see
-	@$(MAKE) --no-print-directory -j2 SEEDS=100 golden long-tests
+simulations: ## what make test leaves out and needs no control plane: golden with 50 seeds of each kind, and the long tests of what golden does not see
+	@$(MAKE) --no-print-directory -j2 SEEDS=50 golden long-tests
 
 long-tests:
 	$(GOTEST) ./harness/check ./scenarios/mutants/kmsplugin ./ci/outside

@@ -5,7 +5,7 @@
 //	make golden UPDATE=1   write them again; the commit says why
 //
 // A line has the status of one history, scenario, mutant or seed, and the ids of what failed in it; of a mutant, of what must. Wording, counts
-// and hashes of histories are not in it: a change of these needs no update. Seeds that passed stand together on one line for each hundred.
+// and hashes of histories are not in it: a change of these needs no update. Seeds that passed stand together, fifty on a line.
 package main
 
 import (
@@ -46,7 +46,7 @@ func main() {
 	seeds := flag.Int("seeds", allSeeds, "so many of each kind; those on record beyond them are left out")
 	flag.Parse()
 	if *update && *seeds != allSeeds || *seeds < 0 || *seeds > allSeeds || *seeds%chunk != 0 {
-		fmt.Fprintf(os.Stderr, "golden: --seeds %d: expected hundreds, %d at most, and all of them with --update\n", *seeds, allSeeds)
+		fmt.Fprintf(os.Stderr, "golden: --seeds %d: expected a multiple of %d, %d at most, and all of them with --update\n", *seeds, chunk, allSeeds)
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -110,7 +110,7 @@ func Differences(want, got []string) (out []string) {
 // allSeeds of each kind are on record; chunk is how many have a line.
 const (
 	allSeeds = 500
-	chunk    = 100
+	chunk    = 50
 )
 
 // seedOf is the last seed of a line about seeds, and 0 of any other.
