@@ -56,7 +56,7 @@ images: ## container images of the programs that run in a cluster, without an en
 # Without debug information a test program is linked in half the time; make lint vets. The race detector would sleep for a second at the end
 # of each program. Go keeps the result of a package whose sources, environment and files are the same; make nightly runs all anew.
 GOTEST := GORACE=atexit_sleep_ms=0 go test -vet=off -ldflags='-s -w'
-# Packages that start goroutines run with the race detector, which makes a test several times slower, and its program longer to link; make
+# Packages whose own goroutines share state run with the race detector, which makes a test several times slower, and its program longer to link; make
 # nightly runs all with it.
 RACED := ./aggregator/command ./aggregator/controller ./aggregator/streams ./cmd/encryption-operator ./cmd/kms-health-reporter ./conformance/plugin \
 	./fakeplugin/... ./operator ./operator/preflight ./reporter/... $(addprefix ./harness/,altsvc altsvc/advertise backend/kind backend/live \
@@ -77,7 +77,7 @@ simulations: ## what make test leaves out and needs no control plane: golden wit
 	@$(MAKE) --no-print-directory -j2 SEEDS=50 golden long-tests
 
 long-tests:
-	$(GOTEST) ./harness/check ./scenarios/mutants/kmsplugin ./ci/outside
+	$(GOTEST) -count=1 ./harness/check ./scenarios/mutants/kmsplugin ./ci/outside
 
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
 	@STAGES=$(call quoted,$(STAGES)) OUT=$(call quoted,$(if $(filter _artifacts,$(OUT)),_nightly,$(OUT))) ci/gate/nightly.sh
