@@ -56,11 +56,11 @@ images: ## container images of the programs that run in a cluster, without an en
 # Without debug information a test program is linked in half the time; make lint vets. The race detector would sleep for a second at the end
 # of each program. Go keeps the result of a package whose sources, environment and files are the same; make nightly runs all anew.
 GOTEST := GORACE=atexit_sleep_ms=0 go test -vet=off -ldflags='-s -w'
-# Packages whose own goroutines share state run with the race detector, which makes a test several times slower, and its program longer to link; make
-# nightly runs all with it.
-RACED := ./aggregator/command ./aggregator/controller ./aggregator/streams ./cmd/encryption-operator ./cmd/kms-health-reporter ./conformance/plugin \
-	./fakeplugin/... ./operator ./operator/preflight ./reporter/... $(addprefix ./harness/,altsvc altsvc/advertise backend/kind backend/live \
-	backend/local backend/operand backend/pool controlplane engine netfault netfault/proxy process record/tail record/watch supervisor)
+# Packages whose own goroutines share state run with the race detector. Those that need Kubernetes' clientset, which takes minutes to compile for it, do so
+# in make nightly, with all others.
+RACED := ./aggregator/streams ./conformance/plugin ./fakeplugin/... ./operator/preflight ./reporter ./reporter/core ./reporter/metrics \
+	./reporter/options ./reporter/probe ./reporter/publish ./cmd/kms-health-reporter \
+	$(addprefix ./harness/,engine netfault netfault/proxy process record/tail record/watch supervisor)
 test: ## unit tests, fuzz seeds included, with the race detector where goroutines are; needs no engine and no binaries
 	@$(MAKE) --no-print-directory -j3 test-raced test-plain test-ci
 
