@@ -47,7 +47,7 @@ func groups(all []*scenario.Scenario, plane func(*scenario.Scenario) string, run
 		}
 		shares := chunks(list, most, runs)
 		for n, c := range shares {
-			name := fmt.Sprintf("on %s, part %d", plane(list[0]), n+1)
+			name := fmt.Sprintf("on %s, part %02d", plane(list[0]), n+1)
 			parts = append(parts, part{group{name, len(list[0].Topology.Aggregated()) > 0, c}, len(shares), running})
 		}
 	}
@@ -61,16 +61,37 @@ func groups(all []*scenario.Scenario, plane func(*scenario.Scenario) string, run
 	return out
 }
 
-// chunks divides a list so that no more than most of each part run.
+// chunks divides a list so that no more than most of each part run. After a scenario that uses its control plane up the next one would wait for a boot:
+// each ends a part, from the last part backwards.
 func chunks(list []*scenario.Scenario, most int, runs func(*scenario.Scenario) bool) (out [][]*scenario.Scenario) {
-	var part []*scenario.Scenario
+	var part, last []*scenario.Scenario
 	for _, s := range list {
+		if usesUp(s) {
+			last = append(last, s)
+			continue
+		}
 		if runs(s) && count(part, runs) == most {
 			out, part = append(out, part), nil
 		}
 		part = append(part, s)
 	}
-	return append(out, part)
+	out = append(out, part)
+	ends := 0
+	for _, s := range last {
+		at := len(out) - 1 - ends%len(out)
+		out[at] = append(out[at], s)
+		if runs(s) {
+			ends++
+		}
+	}
+	return out
+}
+
+// usesUp says whether no other scenario can use the control plane of this one: other nodes or another configuration of encryption stay.
+func usesUp(s *scenario.Scenario) bool {
+	return slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool {
+		return a.Verb() == scenario.VerbNode || a.Verb() == scenario.VerbEncryption
+	})
 }
 
 func count(all []*scenario.Scenario, runs func(*scenario.Scenario) bool) (n int) {
@@ -124,12 +145,30 @@ func TestGroups(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s: %d", g.Name, n))
 	}
-	want := "on 1, part 1: 2; on 5, part 1: 1; on 2, part 1: 0; on 3, part 1: 6; on 3, part 2: 6; on 3, part 3: 6; on 3 and more, part 1: 1"
+	want := "on 1, part 01: 2; on 5, part 01: 1; on 2, part 01: 0; on 3, part 01: 6; on 3, part 02: 6; on 3, part 03: 6; on 3 and more, part 01: 1"
 	if strings.Join(got, "; ") != want {
 		t.Errorf("%q, want %q", strings.Join(got, "; "), want)
 	}
 	if seen != len(all) {
 		t.Errorf("%d scenarios in the groups, want %d", seen, len(all))
+	}
+}
+
+// What uses a control plane up ends a part, the last parts first.
+func TestScenarioThatUsesItsControlPlaneUpComesLast(t *testing.T) {
+	all := []*scenario.Scenario{on(3, "node-removed"), on(3, "encryption"), on(3, "removed-too")}
+	for _, s := range all {
+		s.Steps = []scenario.Step{{Action: &scenario.Encryption{}}}
+	}
+	for i := range 17 {
+		all = append(all, on(3, fmt.Sprint(i)))
+	}
+	var got []string
+	for _, g := range groups(all, nodes, func(*scenario.Scenario) bool { return true }) {
+		got = append(got, g.Scenarios[len(g.Scenarios)-1].Name)
+	}
+	if want := "removed-too encryption node-removed"; strings.Join(got, " ") != want {
+		t.Errorf("the parts end with %q, want %q", strings.Join(got, " "), want)
 	}
 }
 
