@@ -168,7 +168,7 @@ func TestOnlyKindNeedsTwoClusters(t *testing.T) {
 			clusters = append(clusters, g.Name)
 		}
 	}
-	if want := "on 3 nodes, part 1; on 1 node, part 1"; strings.Join(clusters, "; ") != want {
+	if want := "on 3 nodes, part 01; on 1 node, part 01"; strings.Join(clusters, "; ") != want {
 		t.Errorf("groups %q, want %q", strings.Join(clusters, "; "), want)
 	}
 }
