@@ -61,7 +61,7 @@ GOTEST := GORACE=atexit_sleep_ms=0 go test -vet=off -ldflags='-s -w'
 RACED := ./aggregator/streams ./conformance/plugin ./fakeplugin/... ./operator/preflight ./reporter ./reporter/core ./reporter/metrics \
 	./reporter/options ./reporter/probe ./reporter/publish ./cmd/kms-health-reporter \
 	$(addprefix ./harness/,engine netfault netfault/proxy process record/tail record/watch supervisor)
-test: ## unit tests, fuzz seeds included, with the race detector where goroutines are; needs no engine and no binaries
+test: ## unit tests, fuzz seeds included, some with the race detector (RACED); needs no engine and no binaries
 	@$(MAKE) --no-print-directory -j3 test-raced test-plain test-ci
 
 # What waits in one runs while another computes.
