@@ -36,6 +36,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/preflight"
@@ -255,7 +256,7 @@ func (b *bench) Report(_ context.Context, node string, ids []uint64) error {
 		socket := strings.TrimPrefix(contract.SocketPath(filepath.Join(b.dir, node), strconv.FormatUint(id, 10)), "unix://")
 		o.Plugins = append(o.Plugins, probe.Plugin{KeyID: strconv.FormatUint(id, 10), Socket: socket})
 	}
-	n.reporter = spawn(config.Plugin{}, func(ctx context.Context) { _ = reporter.Run(ctx, o, slog.New(slog.DiscardHandler)) })
+	n.reporter = spawn(config.Plugin{}, func(ctx context.Context) { _ = reporter.Run(ctx, host.Host{}, o, slog.New(slog.DiscardHandler)) })
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/reporter/core"
 	"github.com/kmsharness/kmsharness/reporter/metrics"
 )
@@ -119,6 +120,7 @@ func TestServeReportsAListenerThatFails(t *testing.T) {
 }
 
 func TestJitterStaysWithinItsLimit(t *testing.T) {
+	jitter := jitter(host.Host{}.Random())
 	seen := map[bool]bool{}
 	for range 1000 {
 		j := jitter(time.Second)

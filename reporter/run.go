@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/altsvc"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/reporter/core"
 	"github.com/kmsharness/kmsharness/reporter/metrics"
 	"github.com/kmsharness/kmsharness/reporter/options"
@@ -24,20 +23,22 @@ import (
 	"github.com/kmsharness/kmsharness/reporter/stream"
 )
 
-// Run is a whole reporter, until ctx ends. It returns an error only for what no waiting would cure: a kubeconfig that
+// Run is a whole reporter on a host, until ctx ends. It returns an error only for what no waiting would cure: a kubeconfig that
 // cannot be read, an address that cannot be listened on.
-func Run(ctx context.Context, o options.Options, log *slog.Logger, changes ...Change) error {
+func Run(ctx context.Context, h host.Host, o options.Options, log *slog.Logger, changes ...Change) error {
+	now := h.Clock().Now
 	config, err := restConfig(o)
 	if err != nil {
 		return err
 	}
+	config.Dial = h.DialFunc
 	var publisher Publisher
 	var streaming *stream.Publisher
 	if o.Publish == options.Stream {
-		streaming = stream.New(stream.Options{Aggregators: o.Aggregators, TLS: clientTLS(config), KeyIDs: keyIDs(o.Plugins), Timing: o.Timing, Log: log, Now: time.Now})
+		streaming = stream.New(stream.Options{Host: h, Aggregators: o.Aggregators, TLS: clientTLS(config), KeyIDs: keyIDs(o.Plugins), Timing: o.Timing, Log: log, Now: now})
 		publisher = streaming
 	} else {
-		applying, err := publish.New(config, alternatives(o), o.Operator, o.Form, o.Node, time.Now)
+		applying, err := publish.New(config, alternatives(o), o.Operator, o.Form, o.Node, now)
 		if err != nil {
 			return err
 		}
@@ -48,19 +49,19 @@ func Run(ctx context.Context, o options.Options, log *slog.Logger, changes ...Ch
 	observer := NewObserver(log, m)
 	group, ctx := errgroup.WithContext(ctx)
 	if o.MetricsAddress != "" {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.MetricsAddress)
+		listener, err := h.Listen(ctx, "tcp", o.MetricsAddress)
 		if err != nil {
 			return fmt.Errorf("listen for metrics: %w", err)
 		}
 		log.Info("serving metrics", "address", listener.Addr().String())
 		group.Go(func() error {
-			return serve(ctx, listener, handler(m, observer, o.Timing.Interval, time.Now))
+			return serve(ctx, listener, handler(m, observer, o.Timing.Interval, now))
 		})
 	}
 	loop := &Loop{
 		Config:    core.Config{Node: o.Node, Timing: o.Timing},
-		Prober:    probe.New(o.Plugins, o.Timing.ProbeTimeout, time.Now),
-		Publisher: publisher, Observer: observer, Clock: clock.RealClock{}, Jitter: jitter,
+		Prober:    probe.New(h, o.Plugins, o.Timing.ProbeTimeout),
+		Publisher: publisher, Observer: observer, Clock: h.Clock(), Jitter: jitter(h.Random()),
 	}
 	for _, change := range changes {
 		change(loop)
@@ -126,4 +127,6 @@ func keyIDs(plugins []probe.Plugin) []string {
 }
 
 // jitter draws from [-limit, limit].
-func jitter(limit time.Duration) time.Duration { return rand.N(2*limit+1) - limit }
+func jitter(random *rand.Rand) func(limit time.Duration) time.Duration {
+	return func(limit time.Duration) time.Duration { return time.Duration(random.Int64N(int64(2*limit)+1)) - limit }
+}

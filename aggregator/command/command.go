@@ -21,8 +21,9 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/controller"
 	"github.com/kmsharness/kmsharness/aggregator/core"
-	"github.com/kmsharness/kmsharness/aggregator/election"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/election"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/program"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -40,9 +41,9 @@ var errUsage = errors.New("usage")
 // Configure changes what a controller is made with, after the flags were read.
 type Configure func(*controller.Config)
 
-// Main runs the program until it ends or ctx does, and returns its exit code.
-func Main(ctx context.Context, args []string, stderr io.Writer, configure ...Configure) int {
-	cmd := New(stderr, configure...)
+// Main runs the program on a host until it ends or ctx does, and returns its exit code.
+func Main(ctx context.Context, h host.Host, args []string, stderr io.Writer, configure ...Configure) int {
+	cmd := New(h, stderr, configure...)
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	switch {
@@ -56,7 +57,7 @@ func Main(ctx context.Context, args []string, stderr io.Writer, configure ...Con
 	}
 }
 
-func New(stderr io.Writer, configure ...Configure) *cobra.Command {
+func New(h host.Host, stderr io.Writer, configure ...Configure) *cobra.Command {
 	o := Defaults()
 	usage := func(errs ...error) error {
 		for _, err := range errs {
@@ -82,7 +83,7 @@ func New(stderr io.Writer, configure ...Configure) *cobra.Command {
 			if errs := o.Validate(); len(errs) > 0 {
 				return usage(errs...)
 			}
-			return o.run(cmd.Context(), stderr, configure)
+			return o.run(cmd.Context(), h, stderr, configure)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
@@ -92,15 +93,18 @@ func New(stderr io.Writer, configure ...Configure) *cobra.Command {
 }
 
 // run works until ctx ends or something cannot go on.
-func (o Options) run(ctx context.Context, stderr io.Writer, configure []Configure) error {
+func (o Options) run(ctx context.Context, h host.Host, stderr io.Writer, configure []Configure) error {
 	log := o.logger(stderr)
-	klog.SetSlogLogger(log) // client-go logs through klog
+	if h.Alone() {
+		klog.SetSlogLogger(log) // client-go logs through klog
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	config, err := o.config(log, registry)
 	if err != nil {
 		return err
 	}
+	config.Host = h
 	for _, f := range configure {
 		f(&config)
 	}
@@ -111,7 +115,7 @@ func (o Options) run(ctx context.Context, stderr io.Writer, configure []Configur
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.Run(ctx) })
 	if o.MetricsAddress != "" {
-		group.Go(func() error { return serveMetrics(ctx, o.MetricsAddress, registry, c.Synced) })
+		group.Go(func() error { return serveMetrics(ctx, h, o.MetricsAddress, registry, c.Synced) })
 	}
 	err = group.Wait()
 	log.Info("stopped")
@@ -171,7 +175,7 @@ const (
 )
 
 // serveMetrics serves /metrics, /healthz (the process runs) and /readyz (its caches are filled) until ctx ends.
-func serveMetrics(ctx context.Context, address string, registry *prometheus.Registry, synced func() bool) error {
+func serveMetrics(ctx context.Context, h host.Host, address string, registry *prometheus.Registry, synced func() bool) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -182,7 +186,11 @@ func serveMetrics(ctx context.Context, address string, registry *prometheus.Regi
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	server := &http.Server{Addr: address, Handler: mux, ReadTimeout: readTimeout}
+	listener, err := h.Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("serve metrics on %s: %w", address, err)
+	}
+	server := &http.Server{Handler: mux, ReadTimeout: readTimeout}
 	drained := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(drained)
@@ -190,7 +198,7 @@ func serveMetrics(ctx context.Context, address string, registry *prometheus.Regi
 		defer cancel()
 		_ = server.Shutdown(ctx) // what is not done by then is cut off with the process
 	})
-	err := server.ListenAndServe()
+	err = server.Serve(listener)
 	if !stop() {
 		<-drained
 	}

@@ -18,13 +18,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestVersion(t *testing.T) {
 	var out bytes.Buffer
-	cmd := New(&out)
+	cmd := New(host.Host{}, &out)
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"--version"})
 	if err := cmd.Execute(); err != nil || !strings.HasPrefix(out.String(), "kms-health-aggregator ") || !strings.Contains(out.String(), "Kubernetes 1.") {
@@ -61,7 +62,7 @@ func TestMistakes(t *testing.T) {
 		"two mistakes":       {[]string{"--interval=-1s", "--kms-active="}, []string{"--interval", "--kms-active"}},
 	} {
 		var stderr bytes.Buffer
-		code := Main(context.Background(), c.args, &stderr)
+		code := Main(context.Background(), host.Host{}, c.args, &stderr)
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 		if code != ExitUsage || len(lines) != len(c.want) {
 			t.Errorf("%s: exit code %d, %d lines; want %d and %d: %s", name, code, len(lines), ExitUsage, len(c.want), stderr.String())
@@ -112,7 +113,7 @@ func kubeconfig(t *testing.T) string {
 
 func TestUnusableKubeconfig(t *testing.T) {
 	var stderr bytes.Buffer
-	if code := Main(context.Background(), []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, &stderr); code != ExitFailed || !strings.Contains(stderr.String(), "load kubeconfig") {
+	if code := Main(context.Background(), host.Host{}, []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, &stderr); code != ExitFailed || !strings.Contains(stderr.String(), "load kubeconfig") {
 		t.Errorf("exit code %d, %s", code, stderr.String())
 	}
 }
@@ -123,7 +124,7 @@ func TestAliveNotReadyAndQuickToStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan int, 1)
 	go func() {
-		done <- Main(ctx, []string{"--kubeconfig", file, "--metrics-address", address}, io.Discard)
+		done <- Main(ctx, host.Host{}, []string{"--kubeconfig", file, "--metrics-address", address}, io.Discard)
 	}()
 	await(t, "http://"+address+"/healthz", http.StatusOK)
 	await(t, "http://"+address+"/readyz", http.StatusServiceUnavailable)

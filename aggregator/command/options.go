@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kmsharness/kmsharness/aggregator/election"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/election"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 

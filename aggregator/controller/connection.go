@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // Connection loads a kubeconfig (the in-cluster one when path is empty) for an aggregator: without a client-side
@@ -29,19 +30,23 @@ func tune(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.UserAgent = "kms-health-aggregator"
-	config.Dial = dial
 	return config
 }
 
-func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: reconcile.DialTimeout}).DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
+// dial connects from a host in little time.
+func dial(h host.Host) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialling, cancel := context.WithTimeout(ctx, reconcile.DialTimeout)
+		defer cancel()
+		conn, err := h.Dial(dialling, network, address)
+		if err != nil {
+			return nil, err
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(reconcile.FirstByteTimeout)); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return &answering{Conn: conn}, nil
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(reconcile.FirstByteTimeout)); err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return &answering{Conn: conn}, nil
 }
 
 // answering is a connection whose first byte must come soon: a load balancer may accept a connection that it leads

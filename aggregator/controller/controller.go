@@ -16,9 +16,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
-	"github.com/kmsharness/kmsharness/aggregator/election"
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/election"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/informer"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -43,11 +44,11 @@ type Controller struct {
 
 // New prepares a controller; nothing is contacted before Run.
 func New(c Config) (*Controller, error) {
-	dialer := connrotation.NewDialer(dial)
+	dialer := connrotation.NewDialer(dial(c.Host))
 	c.REST = tune(c.REST)
 	c.REST.Dial = dialer.DialContext
 	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
+		c.Clock = c.Host.Clock()
 	}
 	live := &liveness{clock: c.Clock, state: reconcile.Liveness{Interval: c.Interval}}
 	c.REST.Wrap(live.wrap)
@@ -184,7 +185,9 @@ type Config struct {
 	Log *slog.Logger
 	// Registry receives the metrics.
 	Registry prometheus.Registerer
-	// Clock is the wall clock; nil for the real one.
+	// Host is the machine that the aggregator runs on.
+	Host host.Host
+	// Clock is the wall clock; nil for the host's.
 	Clock clock.Clock
 	// Decide is what the aggregator wants done; nil for core.Step. Aggregators that are wrong on purpose replace it; see
 	// scenarios/mutants.

@@ -86,7 +86,7 @@ type reportStream struct {
 
 // serve serves streams until ctx ends.
 func (s *reportServer) serve(ctx context.Context) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.c.Streaming.Address)
+	listener, err := s.c.Host.Listen(ctx, "tcp", s.c.Streaming.Address)
 	if err != nil {
 		return fmt.Errorf("listen for the streams of reporters: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 	plugincli "github.com/kmsharness/kmsharness/fakeplugin/cli"
 	"github.com/kmsharness/kmsharness/harness/cli"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -49,7 +50,11 @@ func pages(t *testing.T) []string {
 }
 
 // programs are those that this test is when it is called by their names.
-var programs = map[string]func(context.Context, []string, io.Writer, io.Writer) int{"kmsharness": cli.Main, "fake-kms-plugin": plugincli.Main}
+var programs = map[string]func(context.Context, []string, io.Writer, io.Writer) int{"kmsharness": cli.Main, "fake-kms-plugin": fakePlugin}
+
+func fakePlugin(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return plugincli.Main(ctx, host.Host{}, args, stdout, stderr)
+}
 
 func TestMain(m *testing.M) {
 	if run := programs[filepath.Base(os.Args[0])]; run != nil {

@@ -2,8 +2,16 @@
 package main
 
 import (
+	"context"
+	"io"
+
 	"github.com/kmsharness/kmsharness/fakeplugin/cli"
 	"github.com/kmsharness/kmsharness/internal/entry"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-func main() { entry.Run(cli.Main) }
+func main() {
+	entry.Run(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return cli.Main(ctx, host.Host{}, args, stdout, stderr)
+	})
+}

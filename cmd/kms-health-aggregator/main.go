@@ -7,10 +7,11 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/command"
 	"github.com/kmsharness/kmsharness/internal/entry"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 func main() {
 	entry.Run(func(ctx context.Context, args []string, _, stderr io.Writer) int {
-		return command.Main(ctx, args, stderr)
+		return command.Main(ctx, host.Host{}, args, stderr)
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // authority is what kube-apiserver sends as :authority on a unix socket.
@@ -25,7 +27,7 @@ func (p *Plugin) Dial(options ...grpc.DialOption) (*grpc.ClientConn, error) {
 		grpc.WithAuthority(authority),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return p.at.Dial(ctx) }),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return p.at.Dial(ctx, host.Host{}) }),
 		grpc.WithUnaryInterceptor(p.traffic.intercept),
 	}, options...)
 	conn, err := grpc.NewClient("passthrough:///kms", options...)

@@ -20,6 +20,7 @@ import (
 	"github.com/kmsharness/kmsharness/conformance"
 	kms "github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/harness/starvation"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -193,7 +194,7 @@ func TestCallThatWaits(t *testing.T) {
 	}
 	p := &Plugin{at: at, timing: *short(), traffic: &traffic{}}
 	if p.conn, err = p.Dial(grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-		c, err := at.Dial(ctx)
+		c, err := at.Dial(ctx, host.Host{})
 		return lagging{c}, err
 	})); err != nil {
 		t.Fatal(err)

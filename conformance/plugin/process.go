@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // ownProcess is a plugin that the suite starts.
@@ -119,7 +120,7 @@ func (p *Plugin) revive(ctx context.Context) error {
 		}
 	}
 	if p.at.IsFile() {
-		if err := endpoint.RemoveStale(p.at.Address); err != nil {
+		if err := endpoint.RemoveStale(host.Host{}, p.at.Address); err != nil {
 			return err
 		}
 	}
@@ -128,7 +129,7 @@ func (p *Plugin) revive(ctx context.Context) error {
 
 // connect opens and closes a connection to the socket.
 func (p *Plugin) connect(ctx context.Context) error {
-	c, err := p.at.Dial(ctx)
+	c, err := p.at.Dial(ctx, host.Host{})
 	if err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func (p *Plugin) ended() (how string, ended bool) {
 
 // PID is the process that accepts connections at the socket, as the kernel knows it (SO_PEERCRED).
 func (p *Plugin) PID(ctx context.Context) (int, error) {
-	c, err := p.at.Dial(ctx)
+	c, err := p.at.Dial(ctx, host.Host{})
 	if err != nil {
 		return 0, err
 	}

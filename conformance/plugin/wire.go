@@ -13,6 +13,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
 	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // wire is a connection to the plugin on which a check writes its own bytes. Reads and writes end at the deadline of a call.
@@ -22,7 +24,7 @@ type wire struct{ net.Conn }
 const hangUp = 500 * time.Millisecond
 
 func dialWire(ctx context.Context, p *Plugin) (*wire, error) {
-	c, err := p.at.Dial(ctx)
+	c, err := p.at.Dial(ctx, host.Host{})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -71,7 +72,7 @@ func TestMistakesGetOneLineAndACode(t *testing.T) {
 		"kms rule [ --remote=unix://" + dir + "/none": "no such file",
 	} {
 		var stdout, stderr bytes.Buffer
-		code := Main(context.Background(), strings.Fields(args), &stdout, &stderr)
+		code := Main(context.Background(), host.Host{}, strings.Fields(args), &stdout, &stderr)
 		text := stderr.String()
 		if args == "kms state k one enabled" {
 			want = "VERSION"
@@ -84,7 +85,7 @@ func TestMistakesGetOneLineAndACode(t *testing.T) {
 
 // Every command says how it is used, with an example; the program's own programs-in-a-program (help, completion) apart.
 func TestEveryCommandHasAnExample(t *testing.T) {
-	for _, cmd := range append(NewPluginCommand().Commands(), NewServeCommand(), NewRemoteCommand()) {
+	for _, cmd := range append(NewPluginCommand().Commands(), NewServeCommand(host.Host{}), NewRemoteCommand(host.Host{})) {
 		for _, c := range append(cmd.Commands(), cmd) {
 			if c.Example == "" || c.Short == "" {
 				t.Errorf("%s has no example", c.CommandPath())
@@ -99,7 +100,7 @@ func start(t *testing.T, args ...string) (end func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	var stderr bytes.Buffer
 	code := make(chan int, 1)
-	go func() { code <- Main(ctx, args, &bytes.Buffer{}, &stderr) }()
+	go func() { code <- Main(ctx, host.Host{}, args, &bytes.Buffer{}, &stderr) }()
 	end = sync.OnceFunc(func() {
 		stop()
 		select {
@@ -141,7 +142,7 @@ func TestStateKeepsTheKeys(t *testing.T) {
 // verb runs a verb and returns what it printed.
 func verb(args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
-	if Main(context.Background(), args, &stdout, &stderr) != 0 {
+	if Main(context.Background(), host.Host{}, args, &stdout, &stderr) != 0 {
 		return "", &failure{stderr.String()}
 	}
 	return stdout.String(), nil
@@ -224,10 +225,10 @@ func lineWith(g *WithT, file, text string) []byte {
 func TestProfilesAreListed(t *testing.T) {
 	g := NewWithT(t)
 	var all, one, problem bytes.Buffer
-	g.Expect(Main(context.Background(), []string{"profiles"}, &all, &problem)).To(BeZero(), problem.String())
+	g.Expect(Main(context.Background(), host.Host{}, []string{"profiles"}, &all, &problem)).To(BeZero(), problem.String())
 	for _, want := range []string{"aws", "credentials-expired", "vault", "encrypt-denied", "thales", "session-lost"} {
 		g.Expect(all.String()).To(ContainSubstring(want))
 	}
-	g.Expect(Main(context.Background(), []string{"profiles", "aws"}, &one, &problem)).To(BeZero(), problem.String())
+	g.Expect(Main(context.Background(), host.Host{}, []string{"profiles", "aws"}, &one, &problem)).To(BeZero(), problem.String())
 	g.Expect(one.String()).To(And(ContainSubstring("a rotation does not show in it"), ContainSubstring(`Status: healthz "err"`), ContainSubstring("ExpiredTokenException")))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // EnvRemoteKMS names the remote KMS's endpoint where --remote is not given.
@@ -42,7 +43,7 @@ func kmsCommand() *cobra.Command {
 			return nil, fmt.Errorf("--remote: %w", err)
 		}
 		token, err := readToken(tokenFile)
-		return remotekms.NewClient(at, token), err
+		return remotekms.NewClient(host.Host{}, at, token), err
 	})
 	cmd.AddCommand(
 		to.verb("keys", "List every key with its KEKs", "  kmsharness plugin kms keys",
@@ -113,8 +114,8 @@ func ruleCommand(to connect[*remotekms.Client]) *cobra.Command {
 	return cmd
 }
 
-// NewRemoteCommand serves the remote KMS that the plugins of all nodes share.
-func NewRemoteCommand() *cobra.Command {
+// NewRemoteCommand serves the remote KMS that the plugins of all nodes share, on a host.
+func NewRemoteCommand(h host.Host) *cobra.Command {
 	var listen, tokenFile, file, state, format string
 	cmd := &cobra.Command{
 		Use:   "remote",
@@ -143,16 +144,16 @@ func NewRemoteCommand() *cobra.Command {
 				return err
 			}
 			defer closeJournal()
-			kms, err := remotekms.New(remotekms.Options{Journal: operations, Log: log, StateFile: state})
+			kms, err := remotekms.New(remotekms.Options{Clock: h.Clock(), Journal: operations, Log: log, StateFile: state})
 			if err != nil {
 				return fmt.Errorf("--state: %w", err)
 			}
-			l, err := endpoint.Listen(at, endpoint.DefaultMode)
+			l, err := endpoint.Listen(h, at, endpoint.DefaultMode)
 			if err != nil {
 				return fmt.Errorf("listen at %s: %w", at, err)
 			}
 			log.Info("serving the remote KMS", "listen", at.String())
-			return httpjson.Serve(cmd.Context(), l, remotekms.Handler(kms, token))
+			return httpjson.Serve(cmd.Context(), h, l, remotekms.Handler(kms, token))
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "endpoint, unix:///PATH, unix:///@NAME or tcp://HOST:PORT (required)")

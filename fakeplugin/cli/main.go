@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/program"
 )
 
-// Main is the program fake-kms-plugin. Its exit code is 0, or 2 with one line on stderr.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// Main is the program fake-kms-plugin on a host. Its exit code is 0, or 2 with one line on stderr.
+func Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
 	var t target
 	root := &cobra.Command{
 		Use:   "fake-kms-plugin",
@@ -23,7 +24,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Long: `A KMS v2 plugin with real cryptography, a model of the remote KMS behind it, and faults that can be put in force and
 released while it runs.`,
 	}
-	root.AddCommand(NewServeCommand(), NewRemoteCommand())
+	root.AddCommand(NewServeCommand(h), NewRemoteCommand(h))
 	for _, verb := range verbs(&t) {
 		if verb.Name() != "kms" { // it drives no plugin
 			t.register(verb) // not on the root: serve has a --control of its own

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/control"
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
@@ -26,10 +25,12 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
 	"github.com/kmsharness/kmsharness/fakeplugin/upstream"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // serveFlags are the flags of serve, as they were written.
 type serveFlags struct {
+	host                        host.Host
 	listen, mode, node, keyID   string
 	remote, key, upstream       string
 	state                       string
@@ -48,9 +49,9 @@ const (
 	uidOptional = "optional"
 )
 
-// NewServeCommand serves one plugin until it is told to stop.
-func NewServeCommand() *cobra.Command {
-	var f serveFlags
+// NewServeCommand serves one plugin on a host until it is told to stop.
+func NewServeCommand(h host.Host) *cobra.Command {
+	f := serveFlags{host: h}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a programmable KMS v2 plugin on a unix socket",
@@ -123,7 +124,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	}
 	defer closeService()
 	p := plugin.New(plugin.Options{
-		Name: o.Node + "/" + o.KeyID, Key: f.key, Service: service, Clock: clock.RealClock{},
+		Name: o.Node + "/" + o.KeyID, Key: f.key, Service: service, Clock: f.host.Clock(),
 		Poll: f.poll, NoticeLag: f.noticeLag, Profile: provider, UIDOptional: f.uid == uidOptional,
 	})
 	o.Plugin = &plugin.Service{Plugin: p}
@@ -150,7 +151,7 @@ func (f *serveFlags) behind(flags *pflag.FlagSet) (*upstream.Plugin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--upstream: %w", err)
 	}
-	return upstream.New(at, clock.RealClock{}), nil
+	return upstream.New(f.host, at), nil
 }
 
 // serve runs server and control API until ctx ends or one of them fails.
@@ -161,12 +162,12 @@ func serve(ctx context.Context, s *server.Server, o server.Options, keys control
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.Run(ctx) })
 	if !at.IsZero() {
-		l, err := endpoint.Listen(at, endpoint.DefaultMode)
+		l, err := endpoint.Listen(o.Host, at, endpoint.DefaultMode)
 		if err != nil {
 			return fmt.Errorf("control API at %s: %w", at, err)
 		}
 		api := control.API{Instance: s, Keys: keys, Journal: o.Journal, Token: token}
-		group.Go(func() error { return httpjson.Serve(ctx, l, api.Handler()) })
+		group.Go(func() error { return httpjson.Serve(ctx, o.Host, l, api.Handler()) })
 	}
 	o.Log.Info("serving", "listen", o.Listen.String(), "node", o.Node, "keyID", o.KeyID, "control", at.String())
 	return group.Wait()
@@ -192,13 +193,13 @@ func (f *serveFlags) options() (o server.Options, err error) {
 	if f.poll <= 0 || f.remoteWait <= 0 {
 		return o, errors.New("--poll and --remote-timeout: expected positive durations")
 	}
-	o.Mode, o.Clock, o.Exit = fs.FileMode(mode), clock.RealClock{}, os.Exit
+	o.Mode, o.Host, o.Exit = fs.FileMode(mode), f.host, f.host.Exit
 	o.Node, o.KeyID = nodeName(f.node), keyID(f.keyID, f.listen)
 	provider, err := f.provider()
 	if err != nil {
 		return o, err
 	}
-	o.Program = fault.NewProgram(o.Clock, f.seed)
+	o.Program = fault.NewProgram(o.Host.Clock(), f.seed)
 	o.Program.SetProfile(provider) // faults may be its failures
 	for _, text := range f.faults {
 		parsed, err := fault.ParseFlag(text)
@@ -257,7 +258,7 @@ func (f *serveFlags) service() (remotekms.Service, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	client := remotekms.NewClient(at, token)
+	client := remotekms.NewClient(f.host, at, token)
 	client.Timeout = f.remoteWait
 	return client, client.Close, nil
 }
@@ -265,12 +266,12 @@ func (f *serveFlags) service() (remotekms.Service, func(), error) {
 // ownKMS is a KMS in this process. Its keys are in memory only, unless --state names a folder.
 func (f *serveFlags) ownKMS() (*remotekms.KMS, error) {
 	if f.state == "" {
-		return remotekms.New(remotekms.Options{})
+		return remotekms.New(remotekms.Options{Clock: f.host.Clock()})
 	}
 	if err := os.MkdirAll(f.state, 0o700); err != nil {
 		return nil, fmt.Errorf("--state: %w", err)
 	}
-	kms, err := remotekms.New(remotekms.Options{StateFile: filepath.Join(f.state, "keys.json")})
+	kms, err := remotekms.New(remotekms.Options{Clock: f.host.Clock(), StateFile: filepath.Join(f.state, "keys.json")})
 	if err != nil {
 		return nil, fmt.Errorf("--state: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/control"
 	"github.com/kmsharness/kmsharness/fakeplugin/control/client"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // EnvControl names the control API's endpoint where --control is not given.
@@ -108,7 +109,7 @@ func (t *target) connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(t.endpoint, token)
+	c, err := client.New(host.Host{}, t.endpoint, token)
 	if err != nil {
 		return nil, fmt.Errorf("--control: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/control/client"
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 func TestBadRequestsGetOneClearLine(t *testing.T) {
@@ -137,7 +138,7 @@ func TestJournalIsFollowed(t *testing.T) {
 }
 
 func TestClientNeedsAnEndpoint(t *testing.T) {
-	_, err := client.New("/run/control.sock", "")
+	_, err := client.New(host.Host{}, "/run/control.sock", "")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("unix:///PATH")))
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,10 +60,10 @@ func connect(t testing.TB, api control.API, token string) *client.Client {
 	t.Helper()
 	g := NewWithT(t)
 	at := endpoint.Endpoint{Network: "unix", Address: filepath.Join(t.TempDir(), "control.sock")}
-	l, err := endpoint.Listen(at, endpoint.DefaultMode)
+	l, err := endpoint.Listen(host.Host{}, at, endpoint.DefaultMode)
 	g.Expect(err).NotTo(HaveOccurred())
-	background(t, func(ctx context.Context) error { return httpjson.Serve(ctx, l, api.Handler()) })
-	c, err := client.New(at.String(), token)
+	background(t, func(ctx context.Context) error { return httpjson.Serve(ctx, host.Host{}, l, api.Handler()) })
+	c, err := client.New(host.Host{}, at.String(), token)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(c.Close)
 	return c

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"k8s.io/kms/pkg/util"
+
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // MaxPathBytes is the longest path of a socket file: sun_path holds 108 bytes with its terminating NUL (unix(7)).
@@ -74,12 +76,12 @@ func (e Endpoint) String() string {
 	}
 }
 
-// Dial connects to e.
-func (e Endpoint) Dial(ctx context.Context) (net.Conn, error) {
+// Dial connects to e from a host.
+func (e Endpoint) Dial(ctx context.Context, h host.Host) (net.Conn, error) {
 	if e.IsZero() {
 		return nil, errors.New("dial: no endpoint given")
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, e.Network, e.Address)
+	conn, err := h.Dial(ctx, e.Network, e.Address)
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", e, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 func TestParse(t *testing.T) {
@@ -38,7 +40,7 @@ func TestListenReplacesWhatAKilledProcessLeft(t *testing.T) {
 	e := Endpoint{"unix", filepath.Join(t.TempDir(), "kms.sock")}
 	for _, leave := range []func() error{
 		func() error { // a stale socket: nobody listens any more
-			l, err := Listen(e, DefaultMode)
+			l, err := Listen(host.Host{}, e, DefaultMode)
 			if err != nil {
 				return err
 			}
@@ -50,7 +52,7 @@ func TestListenReplacesWhatAKilledProcessLeft(t *testing.T) {
 		if err := leave(); err != nil {
 			t.Fatal(err)
 		}
-		l, err := Listen(e, DefaultMode)
+		l, err := Listen(host.Host{}, e, DefaultMode)
 		if err != nil {
 			t.Fatalf("listen over the leftover: %v", err)
 		}
@@ -58,7 +60,7 @@ func TestListenReplacesWhatAKilledProcessLeft(t *testing.T) {
 		if err != nil || info.Mode().Perm() != DefaultMode {
 			t.Errorf("mode of the socket: %v, %v", info, err)
 		}
-		conn, err := e.Dial(context.Background())
+		conn, err := e.Dial(context.Background(), host.Host{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,14 +75,14 @@ func TestListenLeavesOthersAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(e, DefaultMode); err == nil || !strings.Contains(err.Error(), "another process serves") {
+	if _, err := Listen(host.Host{}, e, DefaultMode); err == nil || !strings.Contains(err.Error(), "another process serves") {
 		t.Errorf("listen over a live socket: %v", err)
 	}
 	_ = l.Close()
 	if err := os.WriteFile(e.Address, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(e, DefaultMode); err == nil || !strings.Contains(err.Error(), "not a socket") {
+	if _, err := Listen(host.Host{}, e, DefaultMode); err == nil || !strings.Contains(err.Error(), "not a socket") {
 		t.Errorf("listen over a foreign file: %v", err)
 	}
 }

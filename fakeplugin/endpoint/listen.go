@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // DefaultMode of a socket file: only the owner may talk to a plugin.
@@ -25,24 +28,21 @@ const dialLimit = time.Second
 
 // Listen opens e. For a socket file it creates the directory, removes what a killed predecessor left behind and sets
 // the file's mode; closing the listener leaves the file, so that the caller decides what a client finds there.
-func Listen(e Endpoint, mode fs.FileMode) (net.Listener, error) {
+func Listen(h host.Host, e Endpoint, mode fs.FileMode) (net.Listener, error) {
 	if e.IsFile() {
 		if err := os.MkdirAll(filepath.Dir(e.Address), 0o755); err != nil {
 			return nil, fmt.Errorf("listen on %s: %w", e, err)
 		}
-		if err := RemoveStale(e.Address); err != nil {
+		if err := RemoveStale(h, e.Address); err != nil {
 			return nil, fmt.Errorf("listen on %s: %w", e, err)
 		}
 	}
-	l, err := net.Listen(e.Network, e.Address)
+	l, err := h.Listen(context.Background(), e.Network, e.Address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", e, err)
 	}
 	if !e.IsFile() {
 		return l, nil
-	}
-	if u, ok := l.(*net.UnixListener); ok {
-		u.SetUnlinkOnClose(false)
 	}
 	if err := os.Chmod(e.Address, mode); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen on %s: %w", e, err), l.Close())
@@ -52,7 +52,7 @@ func Listen(e Endpoint, mode fs.FileMode) (net.Listener, error) {
 
 // RemoveStale removes a socket on which nobody listens, or a decoy. It refuses to touch anything else: a live socket
 // belongs to another process and a foreign file to somebody who put it there.
-func RemoveStale(path string) error {
+func RemoveStale(h host.Host, path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -62,7 +62,7 @@ func RemoveStale(path string) error {
 	}
 	switch {
 	case info.Mode().Type() == fs.ModeSocket:
-		if alive(path) {
+		if alive(h, path) {
 			return fmt.Errorf("another process serves %s: stop it or choose another path", path)
 		}
 	case !isDecoy(path, info):
@@ -74,10 +74,12 @@ func RemoveStale(path string) error {
 	return nil
 }
 
-func alive(path string) bool {
-	conn, err := net.DialTimeout("unix", path, dialLimit)
+func alive(h host.Host, path string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
+	defer cancel()
+	conn, err := h.Dial(ctx, "unix", path)
 	if errors.Is(err, fs.ErrPermission) && os.Chmod(path, DefaultMode) == nil {
-		conn, err = net.DialTimeout("unix", path, dialLimit) // our own, left with the wrong mode by a fault
+		conn, err = h.Dial(ctx, "unix", path) // our own, left with the wrong mode by a fault
 	}
 	if err == nil {
 		_ = conn.Close()

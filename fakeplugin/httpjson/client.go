@@ -12,6 +12,7 @@ import (
 	"net/url"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // maxAnswer bounds what a client reads of an answer that is not streamed: a full journal page.
@@ -24,10 +25,10 @@ type Client struct {
 	at    endpoint.Endpoint
 }
 
-// NewClient talks to at, with a bearer token if one is given. Close it after use.
-func NewClient(at endpoint.Endpoint, token string) *Client {
+// NewClient talks to at from a host, with a bearer token if one is given. Close it after use.
+func NewClient(h host.Host, at endpoint.Endpoint, token string) *Client {
 	transport := &http.Transport{
-		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return at.Dial(ctx) },
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return at.Dial(ctx, h) },
 		MaxIdleConnsPerHost: 16, // a plugin under 100 concurrent Encrypts should not dial for each
 	}
 	return &Client{http: &http.Client{Transport: transport}, token: token, at: at}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // Limits of a server: a slow or idle peer may not hold it. They are generous for a local socket, and there is no
@@ -19,8 +20,8 @@ const (
 	stopTimeout       = time.Second // well inside the two seconds that a process has to stop
 )
 
-// Serve answers on l until ctx ends, then waits for the requests under way, closes l and removes its socket file.
-func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
+// Serve answers on l, which listens on a host, until ctx ends, then waits for the requests under way, closes l and removes its socket file.
+func Serve(ctx context.Context, on host.Host, l net.Listener, h http.Handler) error {
 	s := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -47,5 +48,5 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	if !at.IsFile() {
 		return nil
 	}
-	return endpoint.RemoveStale(at.Address)
+	return endpoint.RemoveStale(on, at.Address)
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // A request that hangs does not keep the server from stopping, and nothing is left behind.
 func TestServeStopsAndCleansUp(t *testing.T) {
 	at := endpoint.Endpoint{Network: "unix", Address: filepath.Join(t.TempDir(), "api.sock")}
-	l, err := endpoint.Listen(at, endpoint.DefaultMode)
+	l, err := endpoint.Listen(host.Host{}, at, endpoint.DefaultMode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,8 +28,8 @@ func TestServeStopsAndCleansUp(t *testing.T) {
 	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { close(arrived); <-r.Context().Done() })
 	ctx, stop := context.WithCancel(context.Background())
 	served, asked := make(chan error, 1), make(chan error, 1)
-	go func() { served <- Serve(ctx, l, h) }()
-	c := NewClient(at, "")
+	go func() { served <- Serve(ctx, host.Host{}, l, h) }()
+	c := NewClient(host.Host{}, at, "")
 	defer c.Close()
 	go func() { asked <- c.Do(context.Background(), http.MethodGet, "/", nil, nil) }()
 	<-arrived
@@ -49,7 +50,7 @@ func TestServeStopsAndCleansUp(t *testing.T) {
 
 func TestErrorsOfTheServerAreProblems(t *testing.T) {
 	at := endpoint.Endpoint{Network: "unix", Address: filepath.Join(t.TempDir(), "api.sock")}
-	l, err := endpoint.Listen(at, endpoint.DefaultMode)
+	l, err := endpoint.Listen(host.Host{}, at, endpoint.DefaultMode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +60,8 @@ func TestErrorsOfTheServerAreProblems(t *testing.T) {
 	mux.HandleFunc("GET /mute", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, l, NotFound(mux)) }()
-	c := NewClient(at, "")
+	go func() { served <- Serve(ctx, host.Host{}, l, NotFound(mux)) }()
+	c := NewClient(host.Host{}, at, "")
 	for path, want := range map[string]Problem{
 		"/refused": {Status: http.StatusConflict, Message: "not now"},
 		"/broken":  {Status: http.StatusInternalServerError, Message: "disk full"},

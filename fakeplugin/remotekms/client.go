@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // Client is the KMS at an endpoint. Close it after use.
@@ -32,9 +33,9 @@ var (
 	_ Service = (*KMS)(nil)
 )
 
-// NewClient talks to the KMS at the endpoint, with a token if that needs one; it does not connect yet.
-func NewClient(at endpoint.Endpoint, token string) *Client {
-	return &Client{DefaultTimeout, httpjson.NewClient(at, token)}
+// NewClient talks to the KMS at the endpoint from a host, with a token if that needs one; it does not connect yet.
+func NewClient(h host.Host, at endpoint.Endpoint, token string) *Client {
+	return &Client{DefaultTimeout, httpjson.NewClient(h, at, token)}
 }
 
 // Close drops the idle connections.

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,14 +39,14 @@ func served(t testing.TB, k *KMS) *Client {
 func servedAt(t testing.TB, k *KMS) (endpoint.Endpoint, *Client) {
 	t.Helper()
 	at := endpoint.Endpoint{Network: "unix", Address: filepath.Join(t.TempDir(), "kms.sock")}
-	l, err := endpoint.Listen(at, endpoint.DefaultMode)
+	l, err := endpoint.Listen(host.Host{}, at, endpoint.DefaultMode)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- httpjson.Serve(ctx, l, Handler(k, token)) }()
-	c := NewClient(at, token)
+	go func() { done <- httpjson.Serve(ctx, host.Host{}, l, Handler(k, token)) }()
+	c := NewClient(host.Host{}, at, token)
 	t.Cleanup(func() {
 		c.Close()
 		stop()
@@ -62,7 +63,7 @@ const token = "of the test"
 func TestClientsNeedTheToken(t *testing.T) {
 	at, c := servedAt(t, newKMS(t, ""))
 	for _, given := range []string{"", "another"} {
-		other := NewClient(at, given)
+		other := NewClient(host.Host{}, at, given)
 		_, err1 := other.Describe(ctx, Caller{Plugin: "cp-1/1"}, "k")
 		err2 := other.SetRule(ctx, Rule{Caller: "*/*", Deny: true})
 		other.Close()
@@ -289,7 +290,7 @@ func TestClientAdministersTheKMS(t *testing.T) {
 }
 
 func TestNobodyServes(t *testing.T) {
-	c := NewClient(endpoint.Endpoint{Network: "unix", Address: filepath.Join(t.TempDir(), "none.sock")}, "")
+	c := NewClient(host.Host{}, endpoint.Endpoint{Network: "unix", Address: filepath.Join(t.TempDir(), "none.sock")}, "")
 	defer c.Close()
 	if _, err := c.Describe(ctx, me, "key-1"); !errors.Is(err, ErrUnreachable) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("no server: %v", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // Options of a Server. Listen, Plugin and KeyID are required.
@@ -28,7 +29,7 @@ type Options struct {
 	Program *fault.Program
 	Journal *journal.Log[journal.Call]
 	Log     *slog.Logger
-	Clock   clock.WithTicker
+	Host    host.Host
 	Exit    func(code int) // ends the process, for the fault crash:how=exit; nil: that fault only takes the plugin down
 }
 
@@ -69,14 +70,11 @@ const (
 
 // New is a server that does not listen yet.
 func New(o Options) *Server {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
 	if o.Mode == 0 {
 		o.Mode = endpoint.DefaultMode
 	}
 	if o.Program == nil {
-		o.Program = fault.NewProgram(o.Clock, 0)
+		o.Program = fault.NewProgram(o.Host.Clock(), 0)
 	}
 	if o.Journal == nil {
 		o.Journal = journal.New[journal.Call](journal.DefaultCapacity, nil)
@@ -86,14 +84,14 @@ func New(o Options) *Server {
 	}
 	o.Program.SetProfile(profileOf(o.Plugin))
 	s := &Server{
-		o: o, plugin: o.Plugin, program: o.Program, journal: o.Journal, log: o.Log, clock: o.Clock,
-		started: o.Clock.Now(), wake: make(chan struct{}, 1),
+		o: o, plugin: o.Plugin, program: o.Program, journal: o.Journal, log: o.Log, clock: o.Host.Clock(),
+		started: o.Host.Clock().Now(), wake: make(chan struct{}, 1),
 	}
 	s.grpc = grpc.NewServer(grpc.ForceServerCodecV2(newCodec()), grpc.UnaryInterceptor(s.intercept),
 		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
 	kmsapi.RegisterKeyManagementServiceServer(s.grpc, o.Plugin)
-	s.socket = &socket{at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, dial: s.connect, serve: s.serve}
+	s.socket = &socket{host: o.Host, at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, dial: s.connect, serve: s.serve}
 	return s
 }
 

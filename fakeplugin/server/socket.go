@@ -12,10 +12,12 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // socket keeps what is at the plugin's address as the fault program wants it.
 type socket struct {
+	host   host.Host
 	at     endpoint.Endpoint
 	mode   fs.FileMode
 	serve  func(net.Listener) // returns when the listener is closed
@@ -87,7 +89,7 @@ func (s *socket) reopen(file fault.File) error {
 }
 
 func (s *socket) listen(run func(net.Listener) func()) error {
-	l, err := endpoint.Listen(s.at, s.mode)
+	l, err := endpoint.Listen(s.host, s.at, s.mode)
 	if err != nil {
 		return err
 	}
@@ -117,7 +119,7 @@ func (s *socket) clear() error {
 	if !s.at.IsFile() {
 		return nil
 	}
-	return endpoint.RemoveStale(s.at.Address)
+	return endpoint.RemoveStale(s.host, s.at.Address)
 }
 
 func (s *socket) chmod(want fault.Socket) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // connectAsNobody connects as a user without privileges, from a thread that is thrown away with its identity.
@@ -56,7 +57,7 @@ func TestSocketPermissions(t *testing.T) {
 	if os.Getuid() == 0 {
 		w.Expect(connectAsNobody(w.at.Address)).To(MatchError(unix.EACCES))
 	} else {
-		_, err := w.at.Dial(t.Context())
+		_, err := w.at.Dial(t.Context(), host.Host{})
 		w.Expect(err).To(MatchError(os.ErrPermission))
 	}
 	release()
@@ -106,7 +107,7 @@ func TestSocketFaultsCombineAndExpire(t *testing.T) {
 
 func TestSlowStartFromTheBeginning(t *testing.T) {
 	w := newWorldAt(t, endpoint.Endpoint{Network: "unix", Address: openDir(t) + "/kms-1.sock"}, "slow-start:for=100ms")
-	_, err := w.at.Dial(t.Context())
+	_, err := w.at.Dial(t.Context(), host.Host{})
 	w.Expect(err).To(MatchError(os.ErrNotExist))
 	w.healthy()
 }

@@ -48,7 +48,7 @@ type bound struct{}
 func (p *Plugin) Connect(ended func()) (server.Connection, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
-	raw, err := p.at.Dial(ctx)
+	raw, err := p.at.Dial(ctx, p.host)
 	if err != nil {
 		return nil, err
 	}

@@ -11,24 +11,25 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	kmsapi "k8s.io/kms/apis/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // Plugin passes calls on to the plugin at an endpoint. It is safe for concurrent use.
 type Plugin struct {
 	kmsapi.UnimplementedKeyManagementServiceServer
-	at endpoint.Endpoint
+	host host.Host
+	at   endpoint.Endpoint
 	seen
 }
 
 var _ server.Upstream = (*Plugin)(nil)
 
-// New is a plugin in front of the one at an endpoint. It connects when a client does.
-func New(at endpoint.Endpoint, now clock.PassiveClock) *Plugin {
-	return &Plugin{at: at, seen: seen{clock: now}}
+// New is a plugin in front of the one at an endpoint, on a host. It connects when a client does.
+func New(h host.Host, at endpoint.Endpoint) *Plugin {
+	return &Plugin{host: h, at: at, seen: seen{clock: h.Clock()}}
 }
 
 // Endpoint implements server.Upstream.

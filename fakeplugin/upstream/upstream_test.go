@@ -19,13 +19,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	kmsapi "k8s.io/kms/apis/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
 	"github.com/kmsharness/kmsharness/fakeplugin/upstream"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 const deadline = 10 * time.Second
@@ -99,7 +99,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	w.real = &real{status: &kmsapi.StatusResponse{Version: "v2", Healthz: "ok", KeyId: "key-a"}, hanging: make(chan struct{}, 10), ended: make(chan error, 10)}
 	w.behind = endpoint.Endpoint{Network: "unix", Address: filepath.Join(dir, "real.sock")}
-	w.plugin = upstream.New(w.behind, clock.RealClock{})
+	w.plugin = upstream.New(host.Host{}, w.behind)
 	w.calls = journal.New[journal.Call](journal.DefaultCapacity, nil)
 	at := endpoint.Endpoint{Network: "unix", Address: filepath.Join(dir, "kms-1.sock")}
 	w.server = server.New(server.Options{Listen: at, Node: "cp-1", KeyID: "1", Plugin: w.plugin, Journal: w.calls})

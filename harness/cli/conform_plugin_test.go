@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	fake "github.com/kmsharness/kmsharness/fakeplugin/cli"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // servePlugin serves the fake plugin until the test ends, and returns its endpoint.
@@ -18,7 +19,9 @@ func servePlugin(t *testing.T) string {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan int, 1)
 	var stderr bytes.Buffer
-	go func() { ended <- fake.Main(ctx, []string{"serve", "--listen", at}, &bytes.Buffer{}, &stderr) }()
+	go func() {
+		ended <- fake.Main(ctx, host.Host{}, []string{"serve", "--listen", at}, &bytes.Buffer{}, &stderr)
+	}()
 	t.Cleanup(func() {
 		stop()
 		if code := <-ended; code != 0 {

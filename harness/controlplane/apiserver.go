@@ -7,6 +7,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/altsvc/advertise"
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // APIServer is one kube-apiserver. It keeps its port, its link to etcd and its certificate across restarts.
@@ -22,7 +23,7 @@ func newAPIServer(cp *ControlPlane, spec ServerSpec) (*APIServer, error) {
 	s.command = func() (string, []string) { return s.opts.Binaries.KubeAPIServer, s.args() }
 	err := s.setUp(spec.Encryption)
 	if err == nil {
-		s.etcdLink, err = netfault.NewLink(s.name+" to etcd", cp.etcd.Addr())
+		s.etcdLink, err = netfault.NewLink(host.Host{}, s.name+" to etcd", cp.etcd.Addr())
 	}
 	if err == nil && cp.alternatives != nil {
 		s.front, err = cp.alternatives.inFrontOf(s)

@@ -22,6 +22,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/assets/assetstest"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 func clientset(t *testing.T, config *rest.Config, err error) *kubernetes.Clientset {
@@ -114,7 +115,7 @@ func testAudit(t *testing.T, admin *kubernetes.Clientset, s *controlplane.APISer
 }
 
 func testClientLink(t *testing.T, w world, s *controlplane.APIServer) {
-	link, err := netfault.NewLink("client to "+s.Name(), s.Addr())
+	link, err := netfault.NewLink(host.Host{}, "client to "+s.Name(), s.Addr())
 	must(t, err)
 	defer func() { must(t, link.Close()) }()
 	config, err := w.AdminConfig("https://" + link.Addr())

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // upstreamTimeout bounds a dial on the loopback interface, which answers at once unless the upstream's backlog is full.
@@ -11,20 +13,23 @@ const upstreamTimeout = 10 * time.Second
 
 // Link is a TCP connection path from a port of its own to one upstream.
 type Link struct {
+	host     host.Host
 	name     string
 	control  *control
 	server   *server
 	upstream string
 }
 
-// NewLink opens a link in mode OK from a free port of 127.0.0.1 to upstream (host:port). Nothing needs to listen there yet. The
+// NewLink opens a link in mode OK on a host, from a free port of 127.0.0.1 to upstream (host:port). Nothing needs to listen there yet. The
 // owner must Close it.
-func NewLink(name, upstream string) (*Link, error) { return NewLinkAt(name, "127.0.0.1:0", upstream) }
+func NewLink(h host.Host, name, upstream string) (*Link, error) {
+	return NewLinkAt(h, name, "127.0.0.1:0", upstream)
+}
 
 // NewLinkAt is NewLink with an address (host:port) to listen at, for clients that are not on this machine's loopback.
-func NewLinkAt(name, address, upstream string) (*Link, error) {
-	l := &Link{name: name, control: newControl(name), upstream: upstream}
-	s, err := listen(name, address, l.handle)
+func NewLinkAt(h host.Host, name, address, upstream string) (*Link, error) {
+	l := &Link{host: h, name: name, control: newControl(name), upstream: upstream}
+	s, err := listen(h, name, address, l.handle)
 	if err != nil {
 		return nil, err
 	}
@@ -67,17 +72,12 @@ func (l *Link) handle(ctx context.Context, client net.Conn) {
 		hold(client, l.control)
 		return
 	}
-	relay(ctx, client, l.upstream, l.control, upstreamTimeout)
-}
-
-// relay connects the client with the upstream until one of them ends it. A refused upstream refuses the client.
-func relay(ctx context.Context, client net.Conn, addr string, c *control, timeout time.Duration) {
-	upstream, err := dial(ctx, addr, timeout)
+	upstream, err := dial(ctx, l.host, l.upstream, upstreamTimeout)
 	if err != nil {
-		resetConn(client)
+		resetConn(client) // a refused upstream refuses the client
 		return
 	}
-	join(client, upstream, c)
+	join(client, upstream, l.control)
 }
 
 // join carries bytes between two connections, and owns both.
@@ -90,7 +90,8 @@ func join(client, upstream net.Conn, c *control) {
 	_ = p.run() // a pipeline that cannot be built has reset the connection, which is all that its ends can see
 }
 
-func dial(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error) {
-	d := net.Dialer{Timeout: timeout}
-	return d.DialContext(ctx, "tcp", addr)
+func dial(ctx context.Context, h host.Host, addr string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return h.Dial(ctx, "tcp", addr)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"sync"
+
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // server accepts connections on a port of its own and gives each to a handler, which owns it.
@@ -16,9 +18,9 @@ type server struct {
 	handlers sync.WaitGroup
 }
 
-// listen accepts at an address; with port 0 at a free one.
-func listen(name, address string, handle func(ctx context.Context, client net.Conn)) (*server, error) {
-	l, err := net.Listen("tcp", address)
+// listen accepts at an address of a host; with port 0 at a free one.
+func listen(h host.Host, name, address string, handle func(ctx context.Context, client net.Conn)) (*server, error) {
+	l, err := h.Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("open link %s: %w", name, err)
 	}

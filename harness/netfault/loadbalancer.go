@@ -8,11 +8,14 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // LoadBalancer spreads new connections over its members in turn. It has no health checks: it tries the next member only
 // when a dial fails, like the simplest balancers in front of control planes. A connection stays with its member.
 type LoadBalancer struct {
+	host    host.Host
 	name    string
 	timeout time.Duration
 	server  *server
@@ -31,12 +34,12 @@ var (
 	ErrClosed       = errors.New("it is closed")
 )
 
-// NewLoadBalancer opens a load balancer without members on a free port of 127.0.0.1. It waits for a member that does not answer at all for dialTimeout,
+// NewLoadBalancer opens a load balancer without members on a host, at a free port of 127.0.0.1. It waits for a member that does not answer at all for dialTimeout,
 // and then tries the next. A client that gives up before has lost its request.
 // The owner must Close it.
-func NewLoadBalancer(name string, dialTimeout time.Duration) (*LoadBalancer, error) {
-	lb := &LoadBalancer{name: name, timeout: dialTimeout}
-	s, err := listen(name, "127.0.0.1:0", lb.handle)
+func NewLoadBalancer(h host.Host, name string, dialTimeout time.Duration) (*LoadBalancer, error) {
+	lb := &LoadBalancer{host: h, name: name, timeout: dialTimeout}
+	s, err := listen(h, name, "127.0.0.1:0", lb.handle)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +60,7 @@ func (lb *LoadBalancer) Add(name, upstream string) error {
 	if lb.find(name) >= 0 {
 		return lb.errorf("add", name, ErrMemberExists)
 	}
-	lb.members = append(lb.members, &member{name: name, upstream: upstream, control: newControl(name)})
+	lb.members = append(lb.members, &member{host: lb.host, name: name, upstream: upstream, control: newControl(name)})
 	return nil
 }
 
@@ -158,6 +161,9 @@ func (lb *LoadBalancer) turn() []*member {
 		return nil
 	}
 	first := lb.next % n
+	if !lb.host.Alone() { // in virtual time what connections of one instant get does not depend on their order
+		first = int(uint64(lb.host.Clock().Now().UnixNano()) * 0x9e3779b97f4a7c15 >> 33 % uint64(n))
+	}
 	lb.next = first + 1
 	return slices.Concat(used[first:], used[:first])
 }

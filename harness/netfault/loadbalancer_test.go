@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 const dialTimeout = 100 * time.Millisecond
 
 func newBalancer(t *testing.T, members ...string) *netfault.LoadBalancer {
 	t.Helper()
-	lb, err := netfault.NewLoadBalancer("test", dialTimeout)
+	lb, err := netfault.NewLoadBalancer(host.Host{}, "test", dialTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}

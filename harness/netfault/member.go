@@ -4,10 +4,13 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // member is one upstream of a load balancer, and the fault on the way there.
 type member struct {
+	host           host.Host
 	name, upstream string
 	control        *control
 }
@@ -24,7 +27,7 @@ func (m *member) serve(ctx context.Context, client net.Conn, timeout time.Durati
 		hold(client, m.control)
 		return true
 	}
-	upstream, err := dial(dialling, m.upstream, timeout)
+	upstream, err := dial(dialling, m.host, m.upstream, timeout)
 	if err != nil {
 		return false
 	}

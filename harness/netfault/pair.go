@@ -54,7 +54,7 @@ func (p *pair) reset() {
 
 // linger0 makes Close send RST and throw away what was not sent.
 func linger0(c net.Conn) {
-	if tcp, ok := c.(*net.TCPConn); ok {
+	if tcp, ok := c.(interface{ SetLinger(int) error }); ok {
 		_ = tcp.SetLinger(0) // fails on a closed connection only
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // silence is how long a test listens to be sure that nothing comes.
@@ -145,7 +146,7 @@ func wantsRefusal(t *testing.T, addr string) {
 
 func newLink(t *testing.T, upstream string) *netfault.Link {
 	t.Helper()
-	l, err := netfault.NewLink("test", upstream)
+	l, err := netfault.NewLink(host.Host{}, "test", upstream)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // Client asks the supervisor of one container. It dials for every call, because the container may have been restarted since the
@@ -58,7 +59,7 @@ func (c Client) Resume(ctx context.Context) (State, error) {
 }
 
 func (c Client) do(ctx context.Context, method, verb string, query url.Values) (s State, err error) {
-	client := httpjson.NewClient(c.at, "")
+	client := httpjson.NewClient(host.Host{}, c.at, "")
 	defer client.Close()
 	path := (&url.URL{Path: "/v1/" + verb, RawQuery: query.Encode()}).String()
 	if err := client.Do(ctx, method, path, nil, &s); err != nil {

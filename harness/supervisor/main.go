@@ -18,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/internal/entry"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // Exit codes of the supervisor itself; every other one is the program's. 125 is what container engines use for a failure of
@@ -178,7 +179,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (code int, er
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
-	l, err := endpoint.Listen(o.Control, controlMode)
+	l, err := endpoint.Listen(host.Host{}, o.Control, controlMode)
 	if err != nil {
 		return 0, fmt.Errorf("--control: %w", err)
 	}
@@ -203,7 +204,7 @@ func (p *program) run(ctx context.Context, l net.Listener, url string, tell func
 	group, beside := errgroup.WithContext(all)
 	waiting, decided := context.WithCancel(beside)
 	p.decided = decided
-	group.Go(func() error { return httpjson.Serve(beside, l, handler(p)) })
+	group.Go(func() error { return httpjson.Serve(beside, host.Host{}, l, handler(p)) })
 	group.Go(func() error { p.reap(beside); return nil })
 	group.Go(func() error { return p.first(waiting, url, tell) })
 	select {

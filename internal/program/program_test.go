@@ -11,13 +11,16 @@ import (
 
 	plugin "github.com/kmsharness/kmsharness/fakeplugin/cli"
 	harness "github.com/kmsharness/kmsharness/harness/cli"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/version"
 )
 
 type program func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 
 func programs() map[string]program {
-	return map[string]program{"kmsharness": harness.Main, "fake-kms-plugin": plugin.Main}
+	return map[string]program{"kmsharness": harness.Main, "fake-kms-plugin": func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return plugin.Main(ctx, host.Host{}, args, stdout, stderr)
+	}}
 }
 
 func (p program) run(t *testing.T, args ...string) (code int, stdout, stderr string) {

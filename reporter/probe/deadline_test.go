@@ -11,6 +11,7 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 const (
@@ -53,7 +54,7 @@ func TestOneHungPluginDelaysNobody(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	hung, other, dead := serve(t, &fake{status: hangUntil(release)}), serve(t, &fake{status: good}), Plugin{KeyID: "9", Socket: "/nonexistent/kms-9.sock"}
-	results := New([]Plugin{hung, other, dead}, noise, time.Now).All(t.Context())
+	results := New(host.Host{}, []Plugin{hung, other, dead}, noise).All(t.Context())
 	if results[0].Failure == nil || results[0].Failure.Code != "DeadlineExceeded" {
 		t.Errorf("hung: %+v", results[0])
 	}
@@ -85,7 +86,7 @@ func TestServerThatNeverSpeaks(t *testing.T) {
 func TestRestartIsSeenAtTheNextProbe(t *testing.T) {
 	p := Plugin{KeyID: "2", Socket: filepath.Join(t.TempDir(), "kms-2.sock")}
 	stop := serveOn(t, &fake{status: good}, p.Socket)
-	prober := New([]Plugin{p}, ample, time.Now)
+	prober := New(host.Host{}, []Plugin{p}, ample)
 	probe := func() contract.Entry { return prober.All(t.Context())[0].Entry(time.Second) }
 	if e := probe(); e.Status != contract.StatusHealthy {
 		t.Fatalf("at first: %s %q", e.Status, e.Detail)
@@ -112,7 +113,7 @@ func TestCancelEndsAProbeAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-called; cancel() }()
 	began := time.Now()
-	New([]Plugin{p}, ample, time.Now).All(ctx)
+	New(host.Host{}, []Plugin{p}, ample).All(ctx)
 	if took := time.Since(began); took > ample/2 {
 		t.Errorf("a cancelled probe took %v", took)
 	}

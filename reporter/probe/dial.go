@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 const (
@@ -30,9 +32,9 @@ const (
 
 // dial prepares a connection; nothing is sent yet. The call does not wait for a server to be ready, so that a dead
 // socket fails at once with the kernel's reason (connection refused, no such file) and only a hang meets the deadline.
-func dial(ctx context.Context, socket string) (*grpc.ClientConn, error) {
+func dial(ctx context.Context, h host.Host, socket string) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("passthrough:///plugin", // not the path: gRPC would read it as a URL
-		grpc.WithContextDialer(func(dialCtx context.Context, _ string) (net.Conn, error) { return dialUnix(dialCtx, ctx, socket) }),
+		grpc.WithContextDialer(func(dialCtx context.Context, _ string) (net.Conn, error) { return dialUnix(dialCtx, ctx, h, socket) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // KMS v2: the socket's permissions protect it
 		grpc.WithAuthority("localhost"), // KMS v2: what the API server sends
 		grpc.WithDisableServiceConfig(),
@@ -49,9 +51,8 @@ func dial(ctx context.Context, socket string) (*grpc.ClientConn, error) {
 }
 
 // dialUnix connects and gives the connection the deadline of the probe.
-func dialUnix(dialCtx, probe context.Context, socket string) (net.Conn, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(dialCtx, "unix", socket)
+func dialUnix(dialCtx, probe context.Context, h host.Host, socket string) (net.Conn, error) {
+	conn, err := h.Dial(dialCtx, "unix", socket)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // fake is a plugin whose Status the test decides.
@@ -99,7 +100,7 @@ func serveOn(t *testing.T, f *fake, socket string, opts ...grpc.ServerOption) (s
 // one probes p once and returns the entry that the result means.
 func one(t *testing.T, p Plugin, timeout time.Duration) contract.Entry {
 	t.Helper()
-	results := New([]Plugin{p}, timeout, time.Now).All(t.Context())
+	results := New(host.Host{}, []Plugin{p}, timeout).All(t.Context())
 	if len(results) != 1 || results[0].KeyID != p.KeyID || results[0].Started.IsZero() {
 		t.Fatalf("results %+v", results)
 	}

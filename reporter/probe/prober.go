@@ -11,6 +11,7 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -33,12 +34,13 @@ func PluginOf(endpoint string) (Plugin, error) {
 type Prober struct {
 	plugins []Plugin
 	timeout time.Duration
+	host    host.Host
 	now     func() time.Time
 }
 
-// New probes the plugins, each for at most timeout. now is the wall clock (with its monotonic reading).
-func New(plugins []Plugin, timeout time.Duration, now func() time.Time) *Prober {
-	return &Prober{plugins: plugins, timeout: timeout, now: now}
+// New probes the plugins of a host, each for at most timeout.
+func New(h host.Host, plugins []Plugin, timeout time.Duration) *Prober {
+	return &Prober{plugins: plugins, timeout: timeout, host: h, now: h.Clock().Now}
 }
 
 // All probes every plugin at the same time and returns the results in the plugins' order. It returns once the last
@@ -57,7 +59,7 @@ func (p *Prober) one(ctx context.Context, plugin Plugin) core.Result {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	r := core.Result{KeyID: plugin.KeyID, Started: p.now()}
-	response, err := call(ctx, plugin.Socket)
+	response, err := call(ctx, p.host, plugin.Socket)
 	r.Duration = p.now().Sub(r.Started)
 	switch {
 	case err != nil:
@@ -69,8 +71,8 @@ func (p *Prober) one(ctx context.Context, plugin Plugin) core.Result {
 }
 
 // call is one Status on a connection of its own.
-func call(ctx context.Context, socket string) (*kmsapi.StatusResponse, error) {
-	conn, err := dial(ctx, socket)
+func call(ctx context.Context, h host.Host, socket string) (*kmsapi.StatusResponse, error) {
+	conn, err := dial(ctx, h, socket)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,10 @@ func newClient(config *rest.Config, alternatives *altsvc.Options, operator Opera
 			return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
 		}
 	}
-	if made.rest, err = restClient(c); err != nil {
+	if err = ownTransport(c); err == nil {
+		made.rest, err = restClient(c)
+	}
+	if err != nil {
 		made.close()
 		return nil, err
 	}

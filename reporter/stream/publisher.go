@@ -17,11 +17,14 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
 // Options of a Publisher.
 type Options struct {
+	// Host is where aggregators are looked up and connected with.
+	Host host.Host
 	// Aggregators are host:port of the aggregator's replicas. A name stands for all its addresses, as that of a headless service does.
 	Aggregators []string
 	// TLS makes the configuration of a connection: it is called for each, so that a certificate that was renewed is used.
@@ -129,11 +132,11 @@ func (p *Publisher) resolve(ctx context.Context) (addresses []string, err error)
 	ctx, cancel := context.WithTimeout(ctx, p.o.Timing.DialTimeout())
 	defer cancel()
 	for _, a := range p.o.Aggregators {
-		host, port, err := net.SplitHostPort(a)
+		name, port, err := net.SplitHostPort(a)
 		if err != nil {
 			return nil, fmt.Errorf("aggregator %q: %w", a, err)
 		}
-		hosts, err := net.DefaultResolver.LookupHost(ctx, host)
+		hosts, err := p.o.Host.Lookup(ctx, name)
 		if err != nil {
 			return addresses, fmt.Errorf("look up the aggregators: %w", err)
 		}
@@ -153,8 +156,12 @@ func (p *Publisher) stream(ctx context.Context, address string) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(credentials.NewTLS(config)), grpc.WithDisableServiceConfig(),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: time.Hour})) // a report that is not acknowledged ends the stream before
+	options := []grpc.DialOption{grpc.WithTransportCredentials(credentials.NewTLS(config)), grpc.WithDisableServiceConfig(),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: time.Hour})} // a report that is not acknowledged ends the stream before
+	if !p.o.Host.Alone() { // gRPC's own dialer otherwise
+		options = append(options, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return p.o.Host.Dial(ctx, "tcp", address) }))
+	}
+	conn, err := grpc.NewClient("passthrough:///"+address, options...)
 	if err != nil {
 		return fmt.Errorf("dial aggregator %s: %w", address, err)
 	}

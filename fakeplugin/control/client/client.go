@@ -14,19 +14,20 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // Client is the control API at an endpoint. Close it after use. An error that the API answered is a *httpjson.Problem.
 type Client struct{ http *httpjson.Client }
 
-// New talks to the plugin whose control API is at the endpoint (unix:///path, unix:///@name or tcp://host:port); the
+// New talks from a host to the plugin whose control API is at the endpoint (unix:///path, unix:///@name or tcp://host:port); the
 // token is empty unless the API needs one. It does not connect yet.
-func New(at, token string) (*Client, error) {
+func New(h host.Host, at, token string) (*Client, error) {
 	e, err := endpoint.Parse(at)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{httpjson.NewClient(e, token)}, nil
+	return &Client{httpjson.NewClient(h, e, token)}, nil
 }
 
 // Close drops the idle connections.

@@ -19,6 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // bootSpec is what a boot needs to know.
@@ -229,7 +230,7 @@ func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 	if lb.http, err = adminHTTP(b.p.Authority, lb.url); err != nil {
 		return err
 	}
-	b.p.front, err = netfault.NewLink("clients to the load balancer", published)
+	b.p.front, err = netfault.NewLink(host.Host{}, "clients to the load balancer", published)
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // operatorPlane is a control plane whose operator under test has an image; without one it is a program of this machine.
@@ -26,7 +27,7 @@ func operatorPlane(t *testing.T, image string) *controlPlane {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	programs := live.NewPrograms(t.TempDir(), func(string) {})
 	p := newControlPlane(bootSpec{dir: dir, programs: programs, archives: archives{images: images{aggregator: "a", operatorUnderTest: image}}})
-	if p.front, err = netfault.NewLink("clients", "127.0.0.1:1"); err != nil {
+	if p.front, err = netfault.NewLink(host.Host{}, "clients", "127.0.0.1:1"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // pluginContainers is how many containers for plugins the pod of an API server has where no operator says which plugins there are.
@@ -320,7 +321,7 @@ func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, 
 	f := p.layout.node(node).pod(apiServer)
 	all := newPodPlugins(f, p.units, containers, func(keyID, unit string) (*live.Plugin, error) {
 		control, journal := controlSocket(keyID), journalPrefix+node+"-"+keyID+journalSuffix
-		g, err := live.NewPlugin(node, keyID, socket(keyID), f.file(control), f.file(journal))
+		g, err := live.NewPlugin(host.Host{}, node, keyID, socket(keyID), f.file(control), f.file(journal))
 		if err != nil {
 			return nil, err
 		}

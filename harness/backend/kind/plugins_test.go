@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // inSlot is a unit that knows where it is, and notes its ends.
@@ -43,7 +44,7 @@ func newPlace(t *testing.T) *aPlace {
 	a := &aPlace{t: t, node: live.Node{Name: "cp-1"}, dir: t.TempDir()}
 	u := &units{journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
 	a.podPlugins = newPodPlugins(podFiles{a.dir, a.dir}, u, pluginContainerUnits(), func(keyID, unit string) (*live.Plugin, error) {
-		g, err := live.NewPlugin("cp-1", keyID, "", "/s", filepath.Join(a.dir, journalPrefix+"cp-1-"+keyID+journalSuffix))
+		g, err := live.NewPlugin(host.Host{}, "cp-1", keyID, "", "/s", filepath.Join(a.dir, journalPrefix+"cp-1-"+keyID+journalSuffix))
 		if err == nil {
 			g.Unit = inSlot{where: keyID + "@" + unit, ended: &a.ended, fails: a.fails}
 		}

@@ -7,13 +7,14 @@ import (
 
 	controlclient "github.com/kmsharness/kmsharness/fakeplugin/control/client"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // control is the control API of one plugin.
 type control struct{ *controlclient.Client }
 
-func newControl(socket string) (*control, error) {
-	c, err := controlclient.New("unix://"+socket, "")
+func newControl(h host.Host, socket string) (*control, error) {
+	c, err := controlclient.New(h, "unix://"+socket, "")
 	if err != nil {
 		return nil, fmt.Errorf("control API of a plugin: %w", err)
 	}

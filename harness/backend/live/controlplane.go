@@ -12,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // ControlPlane is a control plane with its plugins, as a backend runs it. Its methods may be called at the same time, except
@@ -94,6 +95,8 @@ type Traits struct {
 	EncryptionPoll time.Duration
 	// Outlives: a plane whose encryption was changed is used again; what is in its etcd must be readable by the next scenario.
 	Outlives bool
+	// Host is the machine as the harness's own clients see it.
+	Host host.Host
 	// Dir is a folder for files of the plane.
 	Dir string
 	// Namespace has the leases and the harness's own objects, and Suffix ends the names of roles and policies, in a cluster that the

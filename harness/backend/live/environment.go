@@ -252,7 +252,7 @@ const (
 	actionTimeout = 4*reloadTimeout + migrationTimeout + inventoryTimeout
 	// drainTimeout bounds the wait for recorders at the end, which normally takes milliseconds.
 	drainTimeout = 20 * time.Second
-	// tailEvery is how often files are read. It bounds how late an expectation sees what a log says.
+	// tailEvery is how often files are read where reporters report every second. It bounds how late an expectation sees what a log says.
 	tailEvery = 25 * time.Millisecond
 )
 

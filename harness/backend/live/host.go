@@ -7,7 +7,20 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
+
+// Machine is where the processes of a plane run.
+type Machine interface {
+	// Unit makes a place for a process. ready may be nil; spec is asked at every start.
+	Unit(identity history.Process, ready process.Probe, spec func(context.Context) (process.Spec, error)) Unit
+	// Find is where the program of a name is.
+	Find(ctx context.Context, program string) (string, error)
+	// Host is the machine as the harness's own clients see it.
+	Host() host.Host
+	// PluginArgs are further arguments of every fake plugin.
+	PluginArgs() []string
+}
 
 // Host runs processes on this machine for a plane, and knows them by what the history calls them.
 type Host struct {
@@ -40,6 +53,17 @@ func (h *Host) Unit(identity history.Process, ready process.Probe, spec func(con
 	h.Register(identity, name)
 	return &child{Unit: process.NewUnit(name, h.Supervisor), ready: ready, spec: spec}
 }
+
+// Find implements Machine.
+func (h *Host) Find(ctx context.Context, program string) (string, error) {
+	return h.Programs.Find(ctx, program)
+}
+
+// Host implements Machine.
+func (h *Host) Host() host.Host { return host.Host{} }
+
+// PluginArgs implements Machine.
+func (h *Host) PluginArgs() []string { return h.Programs.PluginArgs }
 
 // Place is this machine for a program that uses a server and keeps its files in a folder.
 func (h *Host) Place(server, dir string) Place {

@@ -42,32 +42,32 @@ func (p HostPlugin) fileName() string {
 func (p HostPlugin) Journal() string { return JournalFile(p.Logs, p.fileName()) }
 
 // On makes the plugin's place on this machine; it does not run yet.
-func (p HostPlugin) On(h *Host) (*Plugin, error) {
+func (p HostPlugin) On(m Machine) (*Plugin, error) {
 	control, journal := filepath.Join(p.Dir, "ctl-"+p.KeyID+".sock"), p.Journal()
-	g, err := NewPlugin(p.Node, p.KeyID, HostSocket(p.Dir, p.KeyID), control, journal)
+	g, err := NewPlugin(m.Host(), p.Node, p.KeyID, HostSocket(p.Dir, p.KeyID), control, journal)
 	if err != nil {
 		return nil, err
 	}
 	g.Identity.APIServer = p.APIServer
-	if !h.Programs.Plugin.IsZero() {
+	if h, ok := m.(*Host); ok && !h.Programs.Plugin.IsZero() {
 		return g, p.makeReal(h, g)
 	}
-	g.Unit = h.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
-		path, err := h.Programs.Find(ctx, PluginProgram)
+	g.Unit = m.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
+		path, err := m.Find(ctx, PluginProgram)
 		args := PluginArgs(p.Node, p.KeyID, p.Dir, control, journal, p.KMS.Socket, p.KMS.Key(p.APIServer, p.KeyID))
-		args = append(append(args, p.Profile.Args()...), h.Programs.PluginArgs...)
+		args = append(append(args, p.Profile.Args()...), m.PluginArgs()...)
 		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(p.Logs, history.RolePlugin+"-"+p.fileName()+".log")}, err
 	})
 	return g, nil
 }
 
 // Try starts the plugin for a check: on no node, so that no node which a scenario takes away takes a check with it.
-func (p HostPlugin) Try(ctx context.Context, h *Host) (*Plugin, error) {
+func (p HostPlugin) Try(ctx context.Context, m Machine) (*Plugin, error) {
 	p.Node = Preflight
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("try plugin %s: %w", p, err)
 	}
-	g, err := p.On(h)
+	g, err := p.On(m)
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +78,11 @@ func (p HostPlugin) Try(ctx context.Context, h *Host) (*Plugin, error) {
 }
 
 // StartPlugin starts a node's plugin, which is made first if there is none of its keyID.
-func (n *Node) StartPlugin(ctx context.Context, p HostPlugin, h *Host) (*Plugin, error) {
+func (n *Node) StartPlugin(ctx context.Context, p HostPlugin, m Machine) (*Plugin, error) {
 	g := n.Plugin(p.KeyID)
 	if g == nil {
 		var err error
-		if g, err = p.On(h); err != nil {
+		if g, err = p.On(m); err != nil {
 			return nil, err
 		}
 		n.AddPlugin(g)

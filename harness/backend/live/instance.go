@@ -10,12 +10,12 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
 	"github.com/kmsharness/kmsharness/fakeplugin/upstream"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // Instance is a plugin under test on a node: the values of its placeholders.
@@ -62,7 +62,7 @@ func (i Instance) Answers(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	err = upstream.New(to, clock.RealClock{}).Notice(ctx)
+	err = upstream.New(host.Host{}, to).Notice(ctx)
 	if errors.Is(err, server.ErrGone) || ctx.Err() != nil {
 		return fmt.Errorf("it does not answer Status at %s: %w", at, err)
 	}

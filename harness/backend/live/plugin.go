@@ -10,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // PluginProgram serves plugins and the remote KMS.
@@ -28,8 +29,8 @@ type Plugin struct {
 }
 
 // NewPlugin makes the plugin at its sockets; its Unit is the backend's to set.
-func NewPlugin(node, keyID, socket, controlSocket, journal string) (*Plugin, error) {
-	c, err := newControl(controlSocket)
+func NewPlugin(h host.Host, node, keyID, socket, controlSocket, journal string) (*Plugin, error) {
+	c, err := newControl(h, controlSocket)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s/%s: %w", node, keyID, err)
 	}

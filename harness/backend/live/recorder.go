@@ -68,12 +68,14 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 		return nil, errors.Join(err, r.close())
 	}
 	r.wg.Go(func() {
-		ticker := time.NewTicker(tailEvery)
+		ticker := time.NewTicker(max(tailEvery, r.controlPlane.Traits().Timing.Interval/40))
 		defer ticker.Stop()
 		r.files.Run(r.ctx, ticker.C)
 	})
 	r.wg.Go(r.flush)
-	r.wg.Go(r.watchStarvation)
+	if r.controlPlane.Traits().Host.Alone() { // nothing is starved where time waits
+		r.wg.Go(r.watchStarvation)
+	}
 	return r, nil
 }
 
@@ -170,7 +172,7 @@ func (r *recorder) scrape(n *Node) {
 	}
 	every := r.controlPlane.Traits().Timing.Interval / 2
 	scraper := &metrics.Recorder{Sink: r.to, Node: n.Name, URL: n.ReporterPlace.MetricsURL, Client: &http.Client{
-		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true}}}
+		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true, DialContext: r.controlPlane.Traits().Host.Dial}}}
 	r.wg.Go(func() {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // RemoteKMS is the KMS behind all plugins of a plane: one process of this machine, with one key for each keyID.
@@ -82,26 +83,26 @@ func (k *RemoteKMS) logIns(ctx context.Context, plugin string, refused, revoke b
 // RemoteKey is the name, unless somebody gave it another, of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
 func RemoteKey(apiServer, keyID string) string { return apiservers.RemoteKey(apiServer, keyID) }
 
-// NewRemoteKMS is the remote KMS at a socket, with its journal; its Unit is the backend's to set.
-func NewRemoteKMS(socket, journal string) (*RemoteKMS, error) {
+// NewRemoteKMS is the remote KMS at a socket, with its journal, as a machine sees it; its Unit is the backend's to set.
+func NewRemoteKMS(h host.Host, socket, journal string) (*RemoteKMS, error) {
 	at, err := endpoint.ParseUnix("unix://" + socket)
 	if err != nil {
 		return nil, err
 	}
-	return &RemoteKMS{Target: Target{Identity: history.Process{Role: history.RoleRemoteKMS}}, Socket: socket, Journal: journal, client: remotekms.NewClient(at, "")}, nil
+	return &RemoteKMS{Target: Target{Identity: history.Process{Role: history.RoleRemoteKMS}}, Socket: socket, Journal: journal, client: remotekms.NewClient(h, at, "")}, nil
 }
 
 // Healthy is nil if it answers.
 func (k *RemoteKMS) Healthy(ctx context.Context) error { return k.client.Healthy(ctx) }
 
 // StartRemoteKMS starts it with its socket and state in dir and its journal in logs.
-func StartRemoteKMS(ctx context.Context, h *Host, dir, logs string) (*RemoteKMS, error) {
-	k, err := NewRemoteKMS(filepath.Join(dir, "kms.sock"), JournalFile(logs, history.RoleRemoteKMS))
+func StartRemoteKMS(ctx context.Context, m Machine, dir, logs string) (*RemoteKMS, error) {
+	k, err := NewRemoteKMS(m.Host(), filepath.Join(dir, "kms.sock"), JournalFile(logs, history.RoleRemoteKMS))
 	if err != nil {
 		return nil, err
 	}
-	k.Unit = h.Unit(k.Identity, k.Healthy, func(ctx context.Context) (process.Spec, error) {
-		path, err := h.Programs.Find(ctx, PluginProgram)
+	k.Unit = m.Unit(k.Identity, k.Healthy, func(ctx context.Context) (process.Spec, error) {
+		path, err := m.Find(ctx, PluginProgram)
 		return process.Spec{Path: path, LogFile: filepath.Join(logs, history.RoleRemoteKMS+".log"), Args: []string{
 			"remote", "--listen=unix://" + k.Socket, "--journal=" + k.Journal, "--state=" + filepath.Join(dir, "kms.json"),
 		}}, err

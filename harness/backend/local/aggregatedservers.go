@@ -24,11 +24,13 @@ type aggregatedServers struct {
 	live.Stub
 	dir     string // short: sockets are below it
 	program string
-	lb      *netfault.LoadBalancer
-	nodes   live.Nodes
-	streams *streams // nil where reporters do not stream
-	profile live.Profile
-	states  live.NodeStates
+	// processes are what package controlplane has beyond a Cluster: it alone has an aggregation layer.
+	processes *controlplane.ControlPlane
+	lb        *netfault.LoadBalancer
+	nodes     live.Nodes
+	streams   *streams // nil where reporters do not stream
+	profile   live.Profile
+	states    live.NodeStates
 
 	mu    sync.Mutex
 	links map[string]*netfault.Link // from each node's reporter to the load balancer
@@ -43,12 +45,16 @@ func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 		if err != nil {
 			return err
 		}
-		f := &aggregatedServers{controlPlane: p, Stub: s, dir: filepath.Join(p.dir, name), program: program, links: map[string]*netfault.Link{}}
-		if f.lb, err = netfault.NewLoadBalancer("service of "+name, timing().DialTimeout()); err != nil {
+		on, ok := p.Ground.(*processes)
+		if !ok {
+			return fmt.Errorf("API servers beside kube-apiserver: %w on this ground", errors.ErrUnsupported)
+		}
+		f := &aggregatedServers{controlPlane: p, processes: on.cp, Stub: s, dir: filepath.Join(p.dir, name), program: program, links: map[string]*netfault.Link{}}
+		if f.lb, err = netfault.NewLoadBalancer(p.LinkHost("service of "+name), "service of "+name, p.Traits().Timing.DialTimeout()); err != nil {
 			return err
 		}
 		if p.shape.streams() {
-			if f.streams, err = newStreams(p.address); err != nil {
+			if f.streams, err = newStreams(p.Ground, "-"+name); err != nil {
 				return err
 			}
 		}
@@ -127,7 +133,7 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 		if err := f.lb.Add(n.Name, s.Addr()); err != nil {
 			return err
 		}
-		if err := s.server.Start(ctx, controlplane.Started); err != nil {
+		if err := s.Server.Start(ctx, controlplane.Started); err != nil {
 			return err
 		}
 	}
@@ -136,7 +142,7 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 			return fmt.Errorf("%s of %s: %w", f.Stub.APIServer, n.Name, err)
 		}
 	}
-	objects, err := f.cp.Manifests(controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
+	objects, err := f.processes.Manifests(controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func New(opts Options) (*Backend, error) {
 func (b *Backend) Name() string { return Name }
 
 // Timing implements backend.Backend.
-func (b *Backend) Timing() contract.Timing { return timing() }
+func (b *Backend) Timing() contract.Timing { return Timing() }
 
 // Unsupported implements backend.Backend. Everything in the scenario language but clocks can be done here; what is listed besides are
 // scenarios that ask for more than this machine can hold, or for an operator that does not exist.
@@ -114,7 +114,7 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 		return nil, err
 	}
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.nodes, b.binaries.Origin))
-	p, err := boot(ctx, shape, live.KeyIDs(s), dir, *b.binaries, b.programs, runDir, b.opts.ReporterMountSockets, sample)
+	p, err := boot(ctx, newProcesses(b.programs, runDir, *b.binaries), shape, live.KeyIDs(s), dir, b.opts.ReporterMountSockets, sample)
 	p.manifest = b.opts.Manifest
 	return p, err
 }
@@ -179,15 +179,15 @@ func Plane(s *scenario.Scenario) string {
 	return pool.Describe(is.nodes, is.crds, is.connectivity, is.aggregated, is.keyIDs)
 }
 
-func shapeOf(s *scenario.Scenario) shape {
+func shapeOf(s *scenario.Scenario) Shape {
 	n := s.Topology.ControlPlanes
 	if n == 0 {
 		n = 3
 	}
 	if aggregated := s.Topology.Aggregated(); len(aggregated) > 0 { // their plugins are not repaired
-		return shape{nodes: n, aggregated: strings.Join(aggregated, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
+		return Shape{nodes: n, aggregated: strings.Join(aggregated, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
 	}
-	return shape{nodes: n, crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
+	return Shape{nodes: n, crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
 }
 
 // sampleFor is the program of the further API servers of a scenario; empty if it has none.

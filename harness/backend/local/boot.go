@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,15 +10,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
-// shape is what planes that can stand for each other have in common.
-type shape struct {
+// Shape is what planes that can stand for each other have in common.
+type Shape struct {
 	nodes      int
 	aggregated string // API servers beside kube-apiserver, joined
 	keyIDs     string // joined, where there are such
@@ -27,15 +28,15 @@ type shape struct {
 }
 
 // aggregatedNames are those of shape.further.
-func (s shape) aggregatedNames() []string {
+func (s Shape) aggregatedNames() []string {
 	return strings.FieldsFunc(s.aggregated, func(r rune) bool { return r == ',' })
 }
 
 // advertises reports whether the API servers send Alt-Svc.
-func (s shape) advertises() bool { return s.connectivity == history.ConnectAltSvc }
+func (s Shape) advertises() bool { return s.connectivity == history.ConnectAltSvc }
 
 // streams reports whether reporters stream to the aggregator.
-func (s shape) streams() bool { return s.connectivity == history.ConnectStream }
+func (s Shape) streams() bool { return s.connectivity == history.ConnectStream }
 
 // nodeNames are those of a plane of n nodes.
 func nodeNames(n int) []string {
@@ -50,8 +51,8 @@ func nodeNames(n int) []string {
 func nodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
 
 // boot starts a plane. On error it gives what was started, which the caller closes.
-func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries assets.Binaries, programs *live.Programs, runDir string, mountSockets bool, sample string) (p *controlPlane, err error) {
-	p = &controlPlane{Host: live.NewHost(programs, runDir), shape: s, dir: dir, logs: filepath.Join(dir, "logs"), binaries: binaries,
+func boot(ctx context.Context, on Ground, s Shape, keyIDs []string, dir string, mountSockets bool, sample string) (p *controlPlane, err error) {
+	p = &controlPlane{Ground: on, shape: s, dir: dir, logs: filepath.Join(dir, "logs"),
 		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, installed: map[string]bool{}}
 	p.network, p.repairs = network{p}, repair{p}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
@@ -70,7 +71,7 @@ func boot(ctx context.Context, s shape, keyIDs []string, dir string, binaries as
 	if err := p.makeFleets(s.aggregatedNames(), sample); err != nil {
 		return p, err
 	}
-	if p.kms, err = live.StartRemoteKMS(ctx, p.Host, p.dir, p.logs); err != nil {
+	if p.kms, err = live.StartRemoteKMS(ctx, p.Machine(), p.dir, p.logs); err != nil {
 		return p, err
 	}
 	return p, p.start(ctx, keyIDs)
@@ -81,26 +82,19 @@ func (p *controlPlane) makeControlPlane() (err error) {
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return err
 	}
-	p.cp, err = controlplane.New(controlplane.Options{
-		Binaries: p.binaries, Supervisor: p.Supervisor, Dir: data, LogDir: p.logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll, Aggregation: p.shape.aggregated != "" || p.shape.advertises(), Alternatives: p.shape.advertises(),
-	})
-	if err != nil {
+	if p.cp, err = p.Cluster(p.shape, p.dir, p.logs); err != nil {
 		return err
 	}
 	p.Register(history.Process{Role: history.RoleEtcd}, "etcd")
-	if p.address, err = claimAddress(); err != nil {
-		return err
-	}
-	if p.lb, err = netfault.NewLoadBalancer("load balancer", timing().DialTimeout()); err != nil {
+	if p.lb, err = netfault.NewLoadBalancer(p.LinkHost("load balancer"), "load balancer", p.Traits().Timing.DialTimeout()); err != nil {
 		return err
 	}
 	if p.shape.streams() {
-		if p.streams, err = newStreams(p.address); err != nil {
+		if p.streams, err = newStreams(p.Ground, ""); err != nil {
 			return err
 		}
 	}
-	p.frontUnit = &loadBalancer{record: p.Record, links: map[*netfault.Link]bool{}, phase: live.Running}
+	p.frontUnit = &loadBalancer{host: p.LinkHost, record: p.Record, links: map[*netfault.Link]bool{}, phase: live.Running}
 	for _, from := range []string{live.FromAggregator, live.FromClient} {
 		if p.front[from], err = p.frontUnit.join(from, p.lb.Addr()); err != nil {
 			return err
@@ -140,4 +134,22 @@ func (p *controlPlane) start(ctx context.Context, keyIDs []string) error {
 		}
 	}
 	return nil
+}
+
+// On is an environment for a scenario on a ground of its own, which ends with it. dir is a folder of this machine that the ground's programs
+// share; its path is short, because those of sockets must be.
+func On(ctx context.Context, on Ground, spec backend.Spec, sut live.SystemUnderTest, dir string) (*live.Environment, error) {
+	s := spec.Scenario
+	p, err := boot(ctx, on, shapeOf(s), live.KeyIDs(s), dir, false, "")
+	if err == nil {
+		err = p.Reset(ctx, s)
+	}
+	var e *live.Environment
+	if err == nil {
+		e, err = live.Begin(ctx, p, spec, live.Options{SystemUnderTest: sut, Release: func(ctx context.Context, _ *live.Environment, _ bool) error { return p.Close(ctx) }})
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
+	}
+	return e, nil
 }

@@ -1,9 +1,9 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -12,25 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
 // controlPlane is a control plane that scenarios can share one after another.
 type controlPlane struct {
-	*live.Host
+	Ground
 	network
-	shape        shape
+	shape        Shape
 	dir          string // short: sockets are below it
 	logs         string
-	binaries     assets.Binaries
 	mountSockets bool // Options.ReporterMountSockets
 
-	cp        *controlplane.ControlPlane
-	address   *address // of programs that bind a port themselves
+	cp        Cluster
 	lb        *netfault.LoadBalancer
 	streams   *streams                  // nil where reporters do not stream
 	front     map[string]*netfault.Link // to the load balancer, by who uses it
@@ -59,11 +55,8 @@ var (
 
 // Traits implements live.ControlPlane.
 func (p *controlPlane) Traits() live.Traits {
-	t := live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, Dir: p.dir}
-	t.Streaming = p.shape.streams()
-	if p.binaries.EncryptionPoll {
-		t.EncryptionPoll = encryptionPoll
-	}
+	t := p.Ground.Traits()
+	t.Dir, t.Streaming, t.Host = p.dir, p.shape.streams(), p.Machine().Host()
 	return t
 }
 
@@ -87,13 +80,7 @@ func (p *controlPlane) MarkDirty(d live.Taint) {
 func (p *controlPlane) Vacate(context.Context) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case len(p.Programs.PluginArgs) > 0:
-		return "its plugins were started with arguments of their own"
-	case !p.Programs.Plugin.IsZero():
-		return "its plugins are not this project's, and no reset is known for them"
-	}
-	return p.dirty
+	return cmp.Or(p.Kept(), p.dirty)
 }
 
 // Kubeconfig implements live.ControlPlane.
@@ -121,7 +108,7 @@ func (p *controlPlane) ClientServer() string { return "https://" + p.front[live.
 
 // Etcd implements live.ControlPlane: there is one member, whatever the node.
 func (p *controlPlane) Etcd(string) ([]live.Target, error) {
-	return []live.Target{{Unit: etcd{p.cp.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}}, nil
+	return []live.Target{{Unit: p.cp.Etcd(), Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
 
 // LoadBalancer implements live.ControlPlane.
@@ -129,19 +116,15 @@ func (p *controlPlane) LoadBalancer() live.Unit { return p.frontUnit }
 
 // ReadEtcd implements live.ControlPlane.
 func (p *controlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
-	return live.ReadEtcdGateway(ctx, p.etcdTransport(), p.cp.Etcd().URL(), key)
+	return p.cp.ReadEtcd(ctx, key)
 }
 
 // RangeEtcd implements live.ControlPlane.
 func (p *controlPlane) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
-	return live.RangeEtcdGateway(ctx, p.etcdTransport(), p.cp.Etcd().URL(), r)
+	return p.cp.RangeEtcd(ctx, r)
 }
 
-func (p *controlPlane) etcdTransport() *http.Transport {
-	return &http.Transport{TLSClientConfig: p.cp.Etcd().TLS(), DisableKeepAlives: true}
-}
-
-// Close implements pool.Plane. It is safe for a plane that was not booted to its end.
+// Close implements pool.Plane, and is not the ground's. It is safe for a plane that was not booted to its end.
 func (p *controlPlane) Close(ctx context.Context) error {
 	var errs []error
 	p.KillAll()
@@ -160,9 +143,6 @@ func (p *controlPlane) Close(ctx context.Context) error {
 	if p.streams != nil {
 		errs = append(errs, p.streams.close())
 	}
-	if p.address != nil {
-		errs = append(errs, p.address.close())
-	}
 	if p.lb != nil {
 		errs = append(errs, p.lb.Close())
 	}
@@ -172,6 +152,6 @@ func (p *controlPlane) Close(ctx context.Context) error {
 	if p.kms != nil {
 		p.kms.Close()
 	}
-	errs = append(errs, p.Supervisor.Close(ctx))
+	errs = append(errs, p.Ground.Close(ctx))
 	return errors.Join(append(errs, os.RemoveAll(p.dir))...)
 }

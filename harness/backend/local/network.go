@@ -30,7 +30,7 @@ func (n network) SetLink(ctx context.Context, l history.Link, f netfault.Fault) 
 		if err != nil {
 			return err
 		}
-		return s.EtcdLink().Set(f)
+		return s.SetEtcdLink(f)
 	case l.From == history.RoleLoadBalancer && l.To == history.RoleAPIServer:
 		return n.p.lb.Set(l.Node, f)
 	}

@@ -30,7 +30,7 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 	if err := os.MkdirAll(p.nodeDir(name), 0o700); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	server, err := p.cp.Add(controlplane.ServerSpec{Name: name, Encryption: p.encryption(name, told), Args: []string{"--vmodule=envelope=6"}})
+	server, err := p.cp.Add(controlplane.ServerSpec{Name: name, Encryption: p.encryption(name, told)})
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
@@ -38,7 +38,7 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 	if n.ReporterPlace, err = p.reporterPlace(name, server); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	config, err := p.cp.AdminConfig(server.URL())
+	config, err := adminConfig(p.cp, server.URL())
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
@@ -61,12 +61,12 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 }
 
 // reporterPlace is on a link of its own to the node's API server, or to the load balancer.
-func (p *controlPlane) reporterPlace(name string, own *controlplane.APIServer) (live.Place, error) {
+func (p *controlPlane) reporterPlace(name string, own NodeServer) (live.Place, error) {
 	link, err := p.reporterLink(name, own)
 	if err != nil {
 		return live.Place{}, err
 	}
-	metrics, err := p.address.port()
+	metrics, err := p.Port("reporter-" + name)
 	if err != nil {
 		return live.Place{}, fmt.Errorf("metrics of its reporter: %w", err)
 	}
@@ -112,11 +112,12 @@ func inClusterEnv(addr string) ([]string, error) {
 	return []string{"KUBERNETES_SERVICE_HOST=" + host, "KUBERNETES_SERVICE_PORT=" + port}, nil
 }
 
-func (p *controlPlane) reporterLink(name string, server *controlplane.APIServer) (*netfault.Link, error) {
+func (p *controlPlane) reporterLink(name string, server NodeServer) (*netfault.Link, error) {
 	if history.ThroughLoadBalancer(p.shape.connectivity) {
 		return p.frontUnit.join("reporter of "+name, p.lb.Addr())
 	}
-	return netfault.NewLink("reporter of "+name+" to "+server.Name(), server.Addr())
+	link := "reporter of " + name + " to " + server.Name()
+	return netfault.NewLink(p.LinkHost(link), link, server.Addr())
 }
 
 // AggregatorPlace implements live.ControlPlane. Nobody asks for an aggregator's metrics.
@@ -130,25 +131,30 @@ func (p *controlPlane) AggregatorPlace(i int) live.Place {
 func (p *controlPlane) place(server, metrics string, env []string, mounts []mount) live.Place {
 	return live.Place{Server: server, Dir: p.dir, SeenDir: p.dir, MetricsAddress: metrics,
 		Unit: func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
-			return p.Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
+			return p.Machine().Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
 				c, err := command(ctx)
 				if err != nil {
 					return process.Spec{}, err
 				}
-				path, err := p.Programs.Find(ctx, c.Program)
+				path, err := p.Machine().Find(ctx, c.Program)
 				return mounted(process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile, Env: env}, mounts), err
 			})
 		}}
 }
 
+// adminConfig is how a user who may do everything reaches a server.
+func adminConfig(a Authority, server string) (*rest.Config, error) {
+	return a.RESTConfig("kmsharness-admin", []string{"system:masters"}, server)
+}
+
 // AddPlugin implements live.ControlPlane.
 func (p *controlPlane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	return n.StartPlugin(ctx, p.plugin(n.Name, keyID), p.Host)
+	return n.StartPlugin(ctx, p.plugin(n.Name, keyID), p.Machine())
 }
 
 // TryPlugin implements live.ControlPlane.
 func (p *controlPlane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return p.plugin(live.Preflight, keyID).Try(ctx, p.Host)
+	return p.plugin(live.Preflight, keyID).Try(ctx, p.Machine())
 }
 
 func (p *controlPlane) plugin(node, keyID string) live.HostPlugin {
@@ -209,13 +215,14 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 	if err := os.MkdirAll(f.nodeDir(name), 0o700); err != nil {
 		return err
 	}
-	server, err := f.cp.AddAggregated(controlplane.AggregatedSpec{
+	added, err := f.processes.AddAggregated(controlplane.AggregatedSpec{
 		Kind: f.Stub.APIServer, Name: name, Program: f.program, Server: "https://" + f.front[fromAggregated].Addr(), EtcdPrefix: f.Prefix(),
 		ServiceNamespace: f.Namespace, ServiceName: f.Service, Encryption: f.encryption(name, told), Args: []string{"--vmodule=envelope=6"},
 	})
 	if err != nil {
 		return err
 	}
+	server := aggregatedProcess{added}
 	n := &live.Node{Name: name, APIServer: f.Stub.APIServer, Server: apiServer{server, f}}
 	if n.ReporterPlace, err = f.reporterPlace(name); err != nil {
 		return err
@@ -238,7 +245,7 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 }
 
 func (f *aggregatedServers) client(url string) (*live.Client, error) {
-	config, err := f.cp.AdminConfig(url)
+	config, err := adminConfig(f.cp, url)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +255,7 @@ func (f *aggregatedServers) client(url string) (*live.Client, error) {
 
 // reporterPlace is that of a Deployment's sidecar: it has no API server of its own node, and goes through the load balancer.
 func (f *aggregatedServers) reporterPlace(name string) (live.Place, error) {
-	metrics, err := f.address.port()
+	metrics, err := f.Port(f.Stub.APIServer + "-reporter-" + name)
 	if err != nil {
 		return live.Place{}, fmt.Errorf("metrics of its reporter: %w", err)
 	}
@@ -270,12 +277,12 @@ func (f *aggregatedServers) reporterPlace(name string) (live.Place, error) {
 
 // AddPlugin implements live.ControlPlane.
 func (f *aggregatedServers) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	return n.StartPlugin(ctx, f.plugin(n.Name, keyID), f.Host)
+	return n.StartPlugin(ctx, f.plugin(n.Name, keyID), f.Machine())
 }
 
 // TryPlugin implements live.ControlPlane.
 func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return f.plugin(live.Preflight, keyID).Try(ctx, f.Host)
+	return f.plugin(live.Preflight, keyID).Try(ctx, f.Machine())
 }
 
 func (f *aggregatedServers) plugin(node, keyID string) live.HostPlugin {

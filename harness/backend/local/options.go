@@ -84,9 +84,9 @@ func (o Options) validate() error {
 	return o.CheckPrograms(live.Findable)
 }
 
-// Timing of every scenario on this backend: the least that leaves room for scheduling noise, and keeps R and W well
+// Timing is that of every scenario on this backend: the least that leaves room for scheduling noise, and keeps R and W well
 // apart from I.
-func timing() contract.Timing {
+func Timing() contract.Timing {
 	return contract.Timing{
 		Interval:          time.Second,
 		Jitter:            100 * time.Millisecond,

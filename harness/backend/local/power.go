@@ -60,7 +60,7 @@ func (u *powered) last() bool {
 }
 
 func (u *powered) etcd() live.Target {
-	return live.Target{Unit: etcd{u.controlPlane.cp.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}
+	return live.Target{Unit: u.controlPlane.cp.Etcd(), Identity: history.Process{Role: history.RoleEtcd}}
 }
 
 // Kill implements live.Unit.

@@ -76,7 +76,7 @@ func (r repair) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) 
 	if err != nil || bytes.Equal(before, after) {
 		return err
 	}
-	if r.p.binaries.EncryptionPoll && n.Server.Status().Phase == live.Running {
+	if r.p.Traits().EncryptionPoll > 0 && n.Server.Status().Phase == live.Running {
 		loading, cancel := context.WithTimeout(ctx, reloadGrace)
 		defer cancel()
 		if n.AwaitConfig(loading, hash) == nil {
@@ -117,7 +117,7 @@ func restoreServer(ctx context.Context, s live.Server) error {
 	if err := s.Kill(ctx); err != nil {
 		return err
 	}
-	return s.(apiServer).server.Start(ctx, controlplane.Ready)
+	return s.(apiServer).Server.Start(ctx, controlplane.Ready)
 }
 
 // forgetJournals empties the journals of plugins that do not run: a scenario that starts one reads its journal from the beginning, and

@@ -43,7 +43,7 @@ func (r repair) clearLinks(ctx context.Context) error {
 	r.p.lb.Update()
 	errs := []error{r.p.frontUnit.Start(ctx)}
 	for _, s := range r.p.cp.Servers() {
-		errs = append(errs, r.p.link(s.Name()).Set(netfault.Fault{}), s.EtcdLink().Set(netfault.Fault{}), r.p.lb.Set(s.Name(), netfault.Fault{}))
+		errs = append(errs, r.p.link(s.Name()).Set(netfault.Fault{}), s.SetEtcdLink(netfault.Fault{}), r.p.lb.Set(s.Name(), netfault.Fault{}))
 	}
 	return errors.Join(errs...)
 }

@@ -11,16 +11,17 @@ import (
 
 // streams are where the replicas of an aggregator serve the streams of reporters, and the links of nodes to them: one to each, which fail together.
 type streams struct {
+	ground    Ground
 	addresses []string // by replica
 
 	mu    sync.Mutex
 	links map[string][]*netfault.Link // by node
 }
 
-func newStreams(on *address) (*streams, error) {
-	s := &streams{links: map[string][]*netfault.Link{}}
-	for range scenario.MaxAggregators {
-		a, err := on.port()
+func newStreams(on Ground, name string) (*streams, error) {
+	s := &streams{ground: on, links: map[string][]*netfault.Link{}}
+	for i := range scenario.MaxAggregators {
+		a, err := on.Port(fmt.Sprintf("aggregator-%d%s", i+1, name))
 		if err != nil {
 			return nil, fmt.Errorf("streams of an aggregator: %w", err)
 		}
@@ -42,7 +43,8 @@ func (s *streams) join(node string) (addresses []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, to := range s.addresses {
-		link, err := netfault.NewLink(fmt.Sprintf("reporter of %s to aggregator %d", node, i+1), to)
+		name := fmt.Sprintf("reporter of %s to aggregator %d", node, i+1)
+		link, err := netfault.NewLink(s.ground.LinkHost(name), name, to)
 		if err != nil {
 			return nil, err
 		}

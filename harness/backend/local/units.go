@@ -14,27 +14,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
-	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
-
-// server is an API server of package controlplane: a kube-apiserver, or one behind the aggregation layer.
-type server interface {
-	Start(ctx context.Context, until controlplane.Readiness) error
-	WaitReady(ctx context.Context, until controlplane.Readiness) error
-	Stop(context.Context) error
-	Kill(context.Context) error
-	Pause(context.Context) error
-	Resume(context.Context) error
-	Process() *process.Process
-	Name() string
-	Addr() string
-	URL() string
-	AuditLog() string
-	LogFile() string
-	EncryptionFile() string
-	SetEncryption(controlplane.Encryption) error
-	SetEncryptionText([]byte) error
-}
 
 // sockets are the plugins of a group of API servers, one folder a node.
 type sockets interface {
@@ -44,7 +25,7 @@ type sockets interface {
 
 // apiServer is a unit whose start waits for what can be had: /livez always comes, /readyz needs every plugin.
 type apiServer struct {
-	server
+	Server
 	sockets sockets
 }
 
@@ -52,7 +33,7 @@ var _ live.Server = apiServer{}
 
 // Start implements live.Unit.
 func (s apiServer) Start(ctx context.Context) error {
-	if err := s.server.Start(ctx, controlplane.Live); err != nil {
+	if err := s.Server.Start(ctx, controlplane.Live); err != nil {
 		return err
 	}
 	ready, cancel := context.WithTimeout(ctx, live.ReadyGrace)
@@ -61,15 +42,12 @@ func (s apiServer) Start(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Status implements live.Unit.
-func (s apiServer) Status() live.Status { return live.StatusOf(s.Process()) }
-
 // Ready implements live.Server.
 func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, controlplane.Ready) }
 
 // SetEncryption implements live.Server.
 func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) {
-	if err := s.server.SetEncryption(s.sockets.encryption(s.Name(), told)); err != nil {
+	if err := s.Server.SetEncryption(s.sockets.encryption(s.Name(), told)); err != nil {
 		return "", err
 	}
 	return hashOfFile(s.EncryptionFile())
@@ -97,13 +75,9 @@ func hashOfFile(path string) (string, error) {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), nil
 }
 
-// etcd is the one member that serves all nodes.
-type etcd struct{ *controlplane.Etcd }
-
-func (e etcd) Status() live.Status { return live.StatusOf(e.Process()) }
-
 // loadBalancer runs within the harness. When it is paused or ended, its clients observe what they would of a process.
 type loadBalancer struct {
+	host   func(name string) host.Host
 	record func(at time.Time, p history.Process)
 
 	mu    sync.Mutex
@@ -116,7 +90,7 @@ type loadBalancer struct {
 func (l *loadBalancer) join(client, addr string) (*netfault.Link, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	link, err := netfault.NewLink(client+" to load balancer", addr)
+	link, err := netfault.NewLink(l.host(client+" to load balancer"), client+" to load balancer", addr)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/provider"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // memberTimeout is how long the load balancer waits for an API server that does not answer at all.
@@ -61,7 +62,7 @@ func (c *cluster) start(ctx context.Context, config Config, binaries assets.Bina
 		return err
 	}
 	c.supervisor = process.New(process.Options{RunDir: c.dir.Path})
-	if c.balancer, err = netfault.NewLoadBalancer("provider", memberTimeout); err != nil {
+	if c.balancer, err = netfault.NewLoadBalancer(host.Host{}, "provider", memberTimeout); err != nil {
 		return err
 	}
 	c.ControlPlane, err = controlplane.New(controlplane.Options{

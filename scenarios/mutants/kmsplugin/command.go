@@ -14,6 +14,7 @@ import (
 
 	pluginCLI "github.com/kmsharness/kmsharness/fakeplugin/cli"
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // Main runs the program of the mutants and returns its exit code.
@@ -74,7 +75,7 @@ func serveBehind(ctx context.Context, fault, listen, state string, kms *KMS, std
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return NewReference(behind, kms, stderr).Serve(ctx) })
 	all.Go(func() error {
-		fake := pluginCLI.NewServeCommand()
+		fake := pluginCLI.NewServeCommand(host.Host{})
 		fake.SetArgs([]string{"--listen", listen, "--upstream", behind.String(), "--fault", fault})
 		fake.SetErr(stderr)
 		return fake.ExecuteContext(ctx)

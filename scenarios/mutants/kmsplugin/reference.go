@@ -19,6 +19,7 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // Reference is a correct KMS v2 plugin. A mutant changes one of its fields before it serves.
@@ -57,7 +58,7 @@ func NewReference(at endpoint.Endpoint, kms *KMS, output io.Writer) *Reference {
 	r.Options = []grpc.ServerOption{grpc.ConnectionTimeout(prefaceTimeout)}
 	r.EncryptWith = func(keys [][]byte) []byte { return keys[len(keys)-1] }
 	r.AAD = func() []byte { return nil }
-	r.Listen = func() (net.Listener, error) { return endpoint.Listen(at, endpoint.DefaultMode) }
+	r.Listen = func() (net.Listener, error) { return endpoint.Listen(host.Host{}, at, endpoint.DefaultMode) }
 	r.Stop = func(s *grpc.Server, _ net.Listener) {
 		timer := time.AfterFunc(time.Second, s.Stop)
 		defer timer.Stop()

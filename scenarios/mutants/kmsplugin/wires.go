@@ -32,6 +32,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/conformance/plugin"
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 func transportMutants() []Mutant {
@@ -85,7 +86,7 @@ func connectionMutants() []Mutant {
 			Name: "socket-open-to-all", Mistake: "The plugin opens its socket and the folder to everybody.", Caught: "KMS2-TRANSPORT-SOCKET-PERMISSIONS",
 			Change: func(r *Reference) {
 				r.Listen = func() (net.Listener, error) {
-					l, err := endpoint.Listen(r.At, 0o777)
+					l, err := endpoint.Listen(host.Host{}, r.At, 0o777)
 					if err != nil {
 						return nil, err
 					}

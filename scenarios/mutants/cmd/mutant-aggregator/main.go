@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/command"
 	"github.com/kmsharness/kmsharness/aggregator/controller"
 	"github.com/kmsharness/kmsharness/internal/entry"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/mutation"
 )
 
@@ -38,7 +39,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) int {
 	}
 	if name == leaseNotReleased {
 		signal.Reset(syscall.SIGTERM) // the default: the process ends at once
-		return command.Main(context.Background(), args, stderr, known[name])
+		return command.Main(context.Background(), host.Host{}, args, stderr, known[name])
 	}
-	return command.Main(ctx, args, stderr, known[name])
+	return command.Main(ctx, host.Host{}, args, stderr, known[name])
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/kmsharness/kmsharness/internal/entry"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/options"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/mutation"
@@ -50,5 +51,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return entry.Exit(stderr, "mutant-reporter", entry.ExitUsage, err)
 	}
-	return entry.Exit(stderr, "mutant-reporter", entry.ExitFailed, reporter.Run(ctx, o, reporter.NewLogger(stderr, o.LogFormat, o.Verbosity), change))
+	return entry.Exit(stderr, "mutant-reporter", entry.ExitFailed, reporter.Run(ctx, host.Host{}, o, reporter.NewLogger(stderr, o.LogFormat, o.Verbosity), change))
 }

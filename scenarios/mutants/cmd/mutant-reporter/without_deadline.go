@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/options"
 	"github.com/kmsharness/kmsharness/reporter/probe"
@@ -10,5 +11,5 @@ import (
 
 // withoutDeadline probes with the context of the process: the deadline is a flag that never reaches the RPC.
 func withoutDeadline(o options.Options) (reporter.Change, error) {
-	return func(l *reporter.Loop) { l.Prober = probe.New(o.Plugins, 24*time.Hour, time.Now) }, nil
+	return func(l *reporter.Loop) { l.Prober = probe.New(host.Host{}, o.Plugins, 24*time.Hour) }, nil
 }

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"io"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/operator/core"
 )
 
@@ -31,13 +32,13 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v, expected %q", args, err, want)
 		}
 	}
-	if code := run(t.Context(), []string{"--version"}, io.Discard, io.Discard); code != 0 {
+	if code := Main(t.Context(), host.Host{}, []string{"--version"}, io.Discard, io.Discard); code != 0 {
 		t.Errorf("--version: exit %d", code)
 	}
-	if err := operate(t.Context(), options{kubeconfig: "/nowhere"}); err == nil || !strings.Contains(err.Error(), `read the kubeconfig "/nowhere"`) {
+	if err := operate(t.Context(), host.Host{}, options{kubeconfig: "/nowhere"}, io.Discard); err == nil || !strings.Contains(err.Error(), `read the kubeconfig "/nowhere"`) {
 		t.Error(err)
 	}
-	if err := operate(t.Context(), options{}); err == nil || !strings.Contains(err.Error(), "expected --kubeconfig outside of a cluster") {
+	if err := operate(t.Context(), host.Host{}, options{}, io.Discard); err == nil || !strings.Contains(err.Error(), "expected --kubeconfig outside of a cluster") {
 		t.Error(err)
 	}
 }

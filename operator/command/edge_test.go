@@ -1,8 +1,9 @@
-package main
+package command
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -30,6 +31,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/controlplane/provider"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -271,7 +273,7 @@ func (w *world) operate(identity string) (end func()) {
 		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms"})
 	w.must(err)
 	return w.background(func(ctx context.Context) {
-		if err := operate(ctx, opts); err != nil {
+		if err := operate(ctx, host.Host{}, opts, io.Discard); err != nil {
 			w.Error(err)
 		}
 	})

@@ -1,0 +1,242 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/internal/host"
+)
+
+// Ground is what a control plane stands on: processes of this machine, or programs in memory.
+type Ground interface {
+	// Machine runs the programs.
+	Machine() live.Machine
+	Events
+	// LinkHost is the machine on which the link or the load balancer of a name listens, and Port an address for a program that binds it itself.
+	LinkHost(name string) host.Host
+	Port(name string) (string, error)
+	// Cluster makes etcd and no API servers yet; it is called once. dir and logs are folders of this machine.
+	Cluster(s Shape, dir, logs string) (Cluster, error)
+	// Traits are what planes on it have in common, apart from Dir and Streaming.
+	Traits() live.Traits
+	// Kept is why the plugins of a plane cannot be used by another scenario; empty: they can.
+	Kept() string
+	// Close ends everything.
+	Close(ctx context.Context) error
+}
+
+// Events are what happens to programs.
+type Events interface {
+	Register(identity history.Process, name string)
+	Record(at time.Time, p history.Process)
+	Listen(f func(at time.Time, payload any))
+	Running() []history.Process
+	KillAll()
+}
+
+// Cluster is etcd and its API servers.
+type Cluster interface {
+	Authority
+	Storage
+	// Add makes the API server of a node, which is not started.
+	Add(spec controlplane.ServerSpec) (NodeServer, error)
+	Server(name string) (NodeServer, error)
+	Servers() []NodeServer
+	Remove(ctx context.Context, name string) error
+	// Start starts etcd and all API servers.
+	Start(ctx context.Context, until controlplane.Readiness) error
+	Install(ctx context.Context, objects ...*unstructured.Unstructured) error
+	Close(ctx context.Context) error
+}
+
+// Authority signs for the API servers of a cluster and its clients.
+type Authority interface {
+	Kubeconfig(user string, groups []string, server string) ([]byte, error)
+	Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error)
+	Serving(name string, names ...string) (cert, key []byte, err error)
+	RESTConfig(user string, groups []string, server string) (*rest.Config, error)
+	Reissue(token string, earlier time.Duration) (string, error)
+}
+
+// Storage is etcd.
+type Storage interface {
+	Etcd() live.Unit
+	ReadEtcd(ctx context.Context, key string) ([]byte, error)
+	RangeEtcd(ctx context.Context, r live.Range) (found []live.KeyValue, more bool, err error)
+}
+
+// Server is an API server: a kube-apiserver, or one behind the aggregation layer.
+type Server interface {
+	Start(ctx context.Context, until controlplane.Readiness) error
+	WaitReady(ctx context.Context, until controlplane.Readiness) error
+	Stop(context.Context) error
+	Kill(context.Context) error
+	Pause(context.Context) error
+	Resume(context.Context) error
+	Status() live.Status
+	Name() string
+	Addr() string
+	URL() string
+	AuditLog() string
+	LogFile() string
+	EncryptionFile() string
+	SetEncryption(controlplane.Encryption) error
+	SetEncryptionText([]byte) error
+}
+
+// NodeServer is the kube-apiserver of a node.
+type NodeServer interface {
+	Server
+	// FrontAddr is where clients connect that are to learn of other API servers.
+	FrontAddr() string
+	// SetEtcdLink puts a fault in force between it and etcd.
+	SetEtcdLink(f netfault.Fault) error
+}
+
+// processes are a Ground of this machine.
+type processes struct {
+	*live.Host
+	binaries assets.Binaries
+	address  *address // of programs that bind a port themselves
+	cp       *controlplane.ControlPlane
+}
+
+var _ Ground = (*processes)(nil)
+
+func newProcesses(programs *live.Programs, runDir string, binaries assets.Binaries) *processes {
+	return &processes{Host: live.NewHost(programs, runDir), binaries: binaries}
+}
+
+// Machine implements Ground.
+func (g *processes) Machine() live.Machine { return g.Host }
+
+// LinkHost implements Ground.
+func (g *processes) LinkHost(string) host.Host { return host.Host{} }
+
+// Port implements Ground.
+func (g *processes) Port(string) (string, error) { return g.address.port() }
+
+// Cluster implements Ground.
+func (g *processes) Cluster(s Shape, dir, logs string) (Cluster, error) {
+	var err error
+	if g.address, err = claimAddress(); err != nil {
+		return nil, err
+	}
+	cp, err := controlplane.New(controlplane.Options{
+		Binaries: g.binaries, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
+		EncryptionPoll: encryptionPoll, Aggregation: s.aggregated != "" || s.advertises(), Alternatives: s.advertises(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.cp = cp
+	return processCluster{cp}, nil
+}
+
+// Traits implements Ground.
+func (g *processes) Traits() live.Traits {
+	t := live.Traits{Backend: Name, Timing: Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes}
+	if g.binaries.EncryptionPoll {
+		t.EncryptionPoll = encryptionPoll
+	}
+	return t
+}
+
+// Kept implements Ground.
+func (g *processes) Kept() string {
+	switch {
+	case len(g.Programs.PluginArgs) > 0:
+		return "its plugins were started with arguments of their own"
+	case !g.Programs.Plugin.IsZero():
+		return "its plugins are not this project's, and no reset is known for them"
+	}
+	return ""
+}
+
+// Close implements Ground.
+func (g *processes) Close(ctx context.Context) error {
+	err := g.Supervisor.Close(ctx)
+	if g.address != nil {
+		err = errors.Join(err, g.address.close())
+	}
+	return err
+}
+
+// processCluster is a Cluster of processes.
+type processCluster struct{ *controlplane.ControlPlane }
+
+// Add implements Cluster.
+func (c processCluster) Add(spec controlplane.ServerSpec) (NodeServer, error) {
+	spec.Args = append(spec.Args, "--vmodule=envelope=6")
+	s, err := c.ControlPlane.Add(spec)
+	if err != nil {
+		return nil, err
+	}
+	return nodeProcess{s}, nil
+}
+
+// Server implements Cluster.
+func (c processCluster) Server(name string) (NodeServer, error) {
+	s, err := c.ControlPlane.Server(name)
+	if err != nil {
+		return nil, err
+	}
+	return nodeProcess{s}, nil
+}
+
+// Servers implements Cluster.
+func (c processCluster) Servers() (all []NodeServer) {
+	for _, s := range c.ControlPlane.Servers() {
+		all = append(all, nodeProcess{s})
+	}
+	return all
+}
+
+// Etcd implements Storage.
+func (c processCluster) Etcd() live.Unit { return etcd{c.ControlPlane.Etcd()} }
+
+// ReadEtcd implements Storage.
+func (c processCluster) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
+	return live.ReadEtcdGateway(ctx, c.transport(), c.ControlPlane.Etcd().URL(), key)
+}
+
+// RangeEtcd implements Storage.
+func (c processCluster) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
+	return live.RangeEtcdGateway(ctx, c.transport(), c.ControlPlane.Etcd().URL(), r)
+}
+
+func (c processCluster) transport() *http.Transport {
+	return &http.Transport{TLSClientConfig: c.ControlPlane.Etcd().TLS(), DisableKeepAlives: true}
+}
+
+// nodeProcess is a kube-apiserver.
+type nodeProcess struct{ *controlplane.APIServer }
+
+// Status implements Server.
+func (s nodeProcess) Status() live.Status { return live.StatusOf(s.Process()) }
+
+// SetEtcdLink implements NodeServer.
+func (s nodeProcess) SetEtcdLink(f netfault.Fault) error { return s.EtcdLink().Set(f) }
+
+// aggregatedProcess is a sample-apiserver.
+type aggregatedProcess struct{ *controlplane.Aggregated }
+
+// Status implements Server.
+func (s aggregatedProcess) Status() live.Status { return live.StatusOf(s.Process()) }
+
+// etcd is the one member that serves all nodes.
+type etcd struct{ *controlplane.Etcd }
+
+// Status implements live.Unit.
+func (e etcd) Status() live.Status { return live.StatusOf(e.Process()) }

@@ -1,0 +1,90 @@
+// Package host is what a program needs of the machine that it runs on, beside files: a network, a clock, and an end. A simulation gives it a
+// machine in memory.
+package host
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"os"
+
+	"k8s.io/utils/clock"
+)
+
+// Host is a machine. What is nil is that of the machine itself, so that the zero Host is a real one.
+type Host struct {
+	// DialFunc connects, as net.Dialer does. A client of client-go that gets nil has a dialer of its own, which keeps connections alive.
+	DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+	// LookupFunc is the addresses of a name, as net.Resolver's LookupHost gives them.
+	LookupFunc func(ctx context.Context, name string) ([]string, error)
+	// ListenFunc listens, as net.ListenConfig does. Of a unix socket there is a file, which stays when the listener is closed.
+	ListenFunc func(ctx context.Context, network, address string) (net.Listener, error)
+	// ClockOf is the wall clock, which may be wrong.
+	ClockOf clock.WithTicker
+	// RandomOf is where chance comes from, for one goroutine at a time.
+	RandomOf *rand.Rand
+	// ExitFunc ends the program at once.
+	ExitFunc func(code int)
+}
+
+// Dial connects.
+func (h Host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if h.DialFunc != nil {
+		return h.DialFunc(ctx, network, address)
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+// Lookup is the addresses of a name.
+func (h Host) Lookup(ctx context.Context, name string) ([]string, error) {
+	if h.LookupFunc != nil {
+		return h.LookupFunc(ctx, name)
+	}
+	return net.DefaultResolver.LookupHost(ctx, name)
+}
+
+// Listen begins to listen.
+func (h Host) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+	if h.ListenFunc != nil {
+		return h.ListenFunc(ctx, network, address)
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, network, address)
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false)
+	}
+	return l, err
+}
+
+// Clock is the machine's.
+func (h Host) Clock() clock.WithTicker {
+	if h.ClockOf != nil {
+		return h.ClockOf
+	}
+	return clock.RealClock{}
+}
+
+// Random is where chance comes from.
+func (h Host) Random() *rand.Rand {
+	if h.RandomOf != nil {
+		return h.RandomOf
+	}
+	return rand.New(global{})
+}
+
+// global is the source of package rand's own functions.
+type global struct{}
+
+// Uint64 implements rand.Source.
+func (global) Uint64() uint64 { return rand.Uint64() }
+
+// Exit ends the program at once.
+func (h Host) Exit(code int) {
+	if h.ExitFunc != nil {
+		h.ExitFunc(code)
+		return
+	}
+	os.Exit(code)
+}
+
+// Alone reports whether the program has a process of its own, whose global settings it may change.
+func (h Host) Alone() bool { return h.DialFunc == nil }
