@@ -1,0 +1,180 @@
+// Package bubble runs a function in virtual time (testing/synctest), from a seed: time passes when nothing else is to be done, and what the
+// libraries of a control plane leave to chance comes from the seed. It works in tests and in ordinary programs.
+//
+// Rules for what runs in a bubble: it has no real socket, pipe or child process, because a goroutine that waits for one stops the clock. It
+// holds no mutex while it waits. All its goroutines end before the function returns. Reading and writing files is harmless.
+package bubble
+
+import (
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	oldrand "math/rand"
+	mathrand "math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/uuid"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+// Begin is when time begins in every bubble.
+func Begin() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// Main is the rest of an ordinary program, which can run bubbles. body ends the process.
+func Main(body func()) {
+	testing.Init()
+	_ = flag.CommandLine.Parse(nil) // the flags of tests stay as they are
+	testing.Main(all, []testing.InternalTest{{Name: "program", F: func(*testing.T) { body() }}}, nil, nil)
+}
+
+func all(string, string) (bool, error) { return true, nil }
+
+// Run runs f in virtual time from a seed, in a test or in a program that began with Main, and returns when f and all goroutines that it started
+// have ended: those that only sleep have an hour. A panic of theirs ends the process. The process has one thread meanwhile.
+// A clock that stands still for as long as Stalled ends it too, after what waits was written to stderr.
+func Run(seed uint64, f func()) error {
+	ran := false
+	testing.RunTests(all, []testing.InternalTest{{Name: "bubble", F: func(t *testing.T) {
+		ran = true
+		run(t, seed, func(*testing.T) { f() })
+	}}})
+	if !ran {
+		return errors.New("virtual time: the program did not begin with bubble.Main")
+	}
+	return nil
+}
+
+// Test is Run for a test, of which f is a part.
+func Test(t *testing.T, seed uint64, f func(t *testing.T)) {
+	t.Helper()
+	t.Run("", func(t *testing.T) { run(t, seed, f) })
+}
+
+func run(t *testing.T, seed uint64, f func(t *testing.T)) {
+	defer prepare(seed)()
+	beat, end := watch(Stalled, os.Stderr, os.Exit)
+	defer end()
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		var beating sync.WaitGroup
+		beating.Go(func() {
+			ticker := time.NewTicker(time.Second)
+			defer ticker.Stop()
+			for {
+				beat()
+				select {
+				case <-ticker.C:
+				case <-over:
+					return
+				}
+			}
+		})
+		defer time.Sleep(linger)
+		defer beating.Wait()
+		defer close(over)
+		f(t)
+	})
+}
+
+// linger is left, at the end of a bubble, to goroutines that only sleep before they end, as some of kube-apiserver's do.
+const linger = time.Hour
+
+// prepare sets what is global in a process and would lead from one bubble into another, or draws from chance that no seed decides.
+func prepare(seed uint64) (restore func()) {
+	if !strings.Contains(os.Getenv("GODEBUG"), "randseednop=0") {
+		_ = os.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",randseednop=0", ",")) // a valid name does not fail
+	}
+	//lint:ignore SA1019 wait.Jitter and others draw from what nothing else seeds
+	oldrand.Seed(int64(seed) + 1)
+	uuid.SetRand(NewReader(seed, 1))
+	reader := rand.Reader
+	rand.Reader = NewReader(seed, 2)
+	klog.SetLogger(logr.Discard())
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = handlers[:1] // the second sleeps until a time of the last bubble, or of the real world
+	procs := runtime.GOMAXPROCS(1)
+	return func() {
+		runtime.GOMAXPROCS(procs)
+		utilruntime.ErrorHandlers = handlers
+		rand.Reader = reader
+		uuid.SetRand(nil)
+		klog.ClearLogger()
+	}
+}
+
+// NewReader is bytes that a seed and a stream decide. It is safe for concurrent use.
+func NewReader(seed, stream uint64) io.Reader {
+	var key [32]byte
+	for i := range 8 {
+		key[i], key[8+i] = byte(seed>>(8*i)), byte(stream>>(8*i))
+	}
+	return &reader{from: mathrand.NewChaCha8(key)}
+}
+
+type reader struct {
+	mu   sync.Mutex
+	from *mathrand.ChaCha8
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.from.Read(b)
+}
+
+// Stalled is how long, in real time, a bubble's clock may stand still.
+const Stalled = 30 * time.Second
+
+// ExitStalled is the exit code of a process whose bubble has stalled.
+const ExitStalled = 3
+
+// watch ends the process if beat is not called for as long as limit.
+func watch(limit time.Duration, stderr io.Writer, exit func(int)) (beat, end func()) {
+	var beats atomic.Int64
+	over := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		ticker := time.NewTicker(limit / 2)
+		defer ticker.Stop()
+		for last := int64(-1); ; {
+			select {
+			case <-over:
+				return
+			case <-ticker.C:
+			}
+			if now := beats.Load(); now != last {
+				last = now
+				continue
+			}
+			fmt.Fprintf(stderr, "virtual time stands still: expected what waits in a bubble to wait for something in it. It waits for something outside, or goes on without end:\n%s", culprits())
+			exit(ExitStalled)
+			return
+		}
+	})
+	return func() { beats.Add(1) }, func() { close(over); watching.Wait() }
+}
+
+// culprits are the goroutines of bubbles that keep time from passing.
+func culprits() string {
+	buf := make([]byte, 4<<20)
+	var out []string
+	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		header, _, _ := strings.Cut(g, "\n")
+		if strings.Contains(header, "synctest bubble") && !strings.Contains(header, "(durable)") {
+			out = append(out, strings.TrimSpace(g)+"\n")
+		}
+	}
+	return strings.Join(out, "\n")
+}

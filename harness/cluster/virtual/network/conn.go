@@ -1,0 +1,273 @@
+package network
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// pair is both ends of a connection.
+type pair struct{ client, server *conn }
+
+func (p *pair) between(from, to string) bool {
+	return p.client.out.from == from && p.client.out.to == to
+}
+
+func (p *pair) of(host string) bool { return p.client.out.from == host || p.client.out.to == host }
+
+func (p *pair) reset() { p.client.reset() }
+
+// half is one direction of a connection.
+type half struct {
+	from, to string // machines
+	id       Hash
+	instant  bool // what is sent arrives at once
+
+	mu       sync.Mutex
+	cond     *sync.Cond
+	buf      []byte    // has arrived
+	withheld []byte    // would have, were the link not stopped
+	err      error     // what a read returns at the end
+	sent, at time.Time // when the last packet was sent, and arrives
+	packet   *[]byte   // is on its way, and takes in what is sent in the same instant
+	deadline time.Time
+	timer    *time.Timer
+	delay    time.Duration
+	stopped  bool
+	over     bool // its end is withheld
+}
+
+func newHalf(from, to string, id Hash, instant bool) *half {
+	h := &half{from: from, to: to, id: id, instant: instant}
+	h.cond = sync.NewCond(&h.mu)
+	return h
+}
+
+// obey is called when the link changes.
+func (h *half) obey(delay time.Duration, stopped bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.delay = delay
+	if h.stopped && !stopped && h.err == nil {
+		h.buf, h.withheld = append(h.buf, h.withheld...), nil
+		if h.over {
+			h.end(io.EOF)
+		}
+		h.cond.Broadcast()
+	}
+	h.stopped = stopped
+}
+
+func (h *half) ended() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err != nil
+}
+
+func (h *half) read(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for {
+		switch {
+		case errors.Is(h.err, syscall.ECONNRESET), errors.Is(h.err, net.ErrClosed): // what has arrived is lost
+			return 0, h.err
+		case !h.deadline.IsZero() && !time.Now().Before(h.deadline):
+			return 0, os.ErrDeadlineExceeded
+		case len(h.buf) > 0:
+			n := copy(b, h.buf)
+			h.buf = h.buf[n:]
+			return n, nil
+		case h.err != nil:
+			return 0, h.err
+		}
+		h.cond.Wait()
+	}
+}
+
+func (h *half) write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil || h.over {
+		return 0, os.NewSyscallError("write", syscall.EPIPE)
+	}
+	if h.packet != nil && time.Now().Equal(h.sent) {
+		*h.packet = append(*h.packet, b...)
+		return len(b), nil
+	}
+	packet := append([]byte(nil), b...)
+	if !h.instant {
+		h.packet = &packet
+	}
+	h.arrive(func() {
+		if h.packet == &packet {
+			h.packet = nil
+		}
+		if h.stopped {
+			h.withheld = append(h.withheld, packet...)
+		} else {
+			h.buf = append(h.buf, packet...)
+		}
+	})
+	return len(b), nil
+}
+
+// arrive does something when what is sent now arrives, after all that was sent before. The mutex is held both times.
+func (h *half) arrive(do func()) {
+	h.sent = time.Now()
+	if h.instant && h.delay == 0 && !h.at.After(h.sent) {
+		do()
+		h.cond.Broadcast()
+		return
+	}
+	at := h.sent.Add(leastLatency + h.id.Number(h.sent.UnixNano()).Below(moreLatency) + h.delay)
+	if !at.After(h.at) {
+		at = h.at.Add(1)
+	}
+	h.at = at
+	time.AfterFunc(at.Sub(h.sent), func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.err == nil {
+			do()
+			h.cond.Broadcast()
+		}
+	})
+}
+
+// finish ends the direction once all that was sent has arrived.
+func (h *half) finish() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil || h.over {
+		return
+	}
+	h.packet = nil
+	h.arrive(func() {
+		if h.stopped {
+			h.over = true
+		} else {
+			h.end(io.EOF)
+		}
+	})
+}
+
+// abort ends the direction at once.
+func (h *half) abort(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err == nil || errors.Is(h.err, io.EOF) {
+		h.end(err)
+	}
+}
+
+func (h *half) end(err error) {
+	h.err = err
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+	h.cond.Broadcast()
+}
+
+func (h *half) setDeadline(t time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deadline = t
+	if h.timer != nil {
+		h.timer.Stop()
+		h.timer = nil
+	}
+	if !t.IsZero() && h.err == nil {
+		h.timer = time.AfterFunc(time.Until(t), func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.cond.Broadcast()
+		})
+	}
+	h.cond.Broadcast()
+}
+
+// conn is one end of a connection.
+type conn struct {
+	in, out       *half
+	local, remote addr
+	closed        atomic.Bool
+	abrupt        atomic.Bool // Close resets
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.in.read(b)
+	return n, c.failed("read", err)
+}
+
+// Write implements net.Conn. It does not wait.
+func (c *conn) Write(b []byte) (int, error) {
+	if c.closed.Load() {
+		return 0, c.failed("write", net.ErrClosed)
+	}
+	n, err := c.out.write(b)
+	return n, c.failed("write", err)
+}
+
+func (c *conn) failed(op string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return &net.OpError{Op: op, Net: c.local.network, Source: c.local, Addr: c.remote, Err: err}
+}
+
+// Close implements net.Conn. What was written still arrives.
+func (c *conn) Close() error {
+	switch {
+	case c.closed.Swap(true):
+	case c.abrupt.Load():
+		c.out.abort(os.NewSyscallError("read", syscall.ECONNRESET))
+		c.in.abort(net.ErrClosed)
+	default:
+		c.out.finish()
+		c.in.abort(net.ErrClosed)
+	}
+	return nil
+}
+
+// CloseWrite is net.TCPConn's: the other end reads to the end, and may still write.
+func (c *conn) CloseWrite() error {
+	c.out.finish()
+	return nil
+}
+
+// SetLinger is net.TCPConn's: with 0 seconds Close resets the connection.
+func (c *conn) SetLinger(seconds int) error {
+	c.abrupt.Store(seconds == 0)
+	return nil
+}
+
+// reset ends both directions at once, for both ends.
+func (c *conn) reset() {
+	err := os.NewSyscallError("read", syscall.ECONNRESET)
+	c.in.abort(err)
+	c.out.abort(err)
+}
+
+// LocalAddr implements net.Conn.
+func (c *conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr implements net.Conn.
+func (c *conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline implements net.Conn.
+func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
+
+// SetReadDeadline implements net.Conn.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.in.setDeadline(t)
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn: no write waits.
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,27 @@
+package network
+
+import "time"
+
+// Hash is a number that is always the same for the same parts. Its zero value has none.
+type Hash uint64
+
+// Text adds a text.
+func (h Hash) Text(s string) Hash {
+	for i := range len(s) {
+		h = (h ^ Hash(s[i])) * 0x100000001b3
+	}
+	return h.Number(int64(len(s)))
+}
+
+// Number adds a number.
+func (h Hash) Number(n int64) Hash {
+	h ^= Hash(n)
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// Below is a duration from 0 up to a limit, which it does not reach.
+func (h Hash) Below(limit time.Duration) time.Duration {
+	return time.Duration(uint64(h.Number(0)) % uint64(limit))
+}

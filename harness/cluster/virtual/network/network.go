@@ -1,0 +1,358 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/kmsharness/kmsharness/internal/host"
+)
+
+// Latencies of a packet, and of a connection until it is accepted. What goes over a unix socket arrives at once.
+const (
+	leastLatency = 60 * time.Microsecond
+	moreLatency  = 340 * time.Microsecond
+	leastConnect = 100 * time.Microsecond
+	moreConnect  = 300 * time.Microsecond
+)
+
+// DialTimeout ends a dial to which nothing answers. A system would give up after some two minutes, and client-go does after as long as this.
+const DialTimeout = 30 * time.Second
+
+// backlog of a listener: connections that wait to be accepted.
+const backlog = 128
+
+// Link is what the network does with all that one machine sends another.
+type Link struct {
+	// Refused: no connection is made, as if nobody listened.
+	Refused bool
+	// Cut: nothing arrives before it is over, and connecting waits.
+	Cut bool
+	// Delay comes on top of the usual latency.
+	Delay time.Duration
+}
+
+// ends are the machines of a link, in the direction from the first to the second.
+type ends struct{ from, to string }
+
+// Network connects machines. It is safe for concurrent use.
+type Network struct {
+	seed uint64
+
+	mu        sync.Mutex
+	listeners map[string]*listener // by network and address
+	conns     []*pair
+	links     map[ends]Link
+	frozen    map[string]bool
+	isolated  map[string]bool
+}
+
+// New is a network without machines. It is made in the bubble in which it is used.
+func New(seed uint64) *Network {
+	return &Network{seed: seed, listeners: map[string]*listener{}, links: map[ends]Link{}, frozen: map[string]bool{}, isolated: map[string]bool{}}
+}
+
+// Host is a machine. Addresses belong to whoever listens on them: a name in an address stands for itself, and need not be that of a machine. A
+// unix socket has a file, on the real machine's disk, and takes connections only while the file is there and may be written.
+func (n *Network) Host(name string) host.Host {
+	return host.Host{
+		DialFunc: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return n.dial(ctx, name, network, address)
+		},
+		ListenFunc: func(_ context.Context, network, address string) (net.Listener, error) {
+			return n.listen(name, network, address)
+		},
+		LookupFunc: func(_ context.Context, name string) ([]string, error) { return []string{name}, nil },
+	}
+}
+
+func (n *Network) listen(on, network, address string) (net.Listener, error) {
+	l := &listener{n: n, host: on, at: addr{network, address}, accept: make(chan net.Conn, backlog), done: make(chan struct{})}
+	n.mu.Lock()
+	if strings.HasSuffix(address, ":0") {
+		l.at = n.free(on, network)
+	}
+	used, alone := n.listeners[l.at.key()] != nil, n.isolated[on]
+	n.mu.Unlock()
+	switch {
+	case alone:
+		return nil, l.fails(syscall.ENETDOWN)
+	case used:
+		return nil, l.fails(syscall.EADDRINUSE)
+	}
+	if network == "unix" {
+		if err := makeSocket(address); err != nil {
+			return nil, l.fails(err)
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.listeners[l.at.key()] = l
+	return l, nil
+}
+
+// free is an address of a machine at which nobody listens. It does not depend on what other machines do.
+func (n *Network) free(host, network string) (at addr) {
+	for port := 32768; ; port++ {
+		if at = (addr{network, net.JoinHostPort(host, strconv.Itoa(port))}); n.listeners[at.key()] == nil {
+			return at
+		}
+	}
+}
+
+// dial connects a machine with an address.
+func (n *Network) dial(ctx context.Context, from, network, address string) (net.Conn, error) {
+	at := addr{network, address}
+	fails := func(err error) error { return &net.OpError{Op: "dial", Net: network, Addr: at, Err: err} }
+	limited, cancel := context.WithTimeout(ctx, DialTimeout)
+	defer cancel()
+	gaveUp := func() error {
+		if ctx.Err() == nil {
+			return fails(os.ErrDeadlineExceeded)
+		}
+		return fails(ctx.Err())
+	}
+	l, link := n.find(from, at)
+	for wait := time.Second; link.Cut; wait *= 2 { // as a system repeats what asks for a connection
+		if !sleep(limited, wait) {
+			return nil, gaveUp()
+		}
+		l, link = n.find(from, at)
+	}
+	id := Hash(n.seed).Text(from).Text(address)
+	latency := link.Delay
+	if network != "unix" {
+		latency += leastConnect + id.Number(time.Now().UnixNano()).Below(moreConnect)
+	}
+	if latency > 0 && !sleep(limited, latency) {
+		return nil, gaveUp()
+	}
+	if network == "unix" {
+		if err := maySend(address); err != nil {
+			return nil, fails(os.NewSyscallError("connect", err))
+		}
+	}
+	if l == nil || link.Refused {
+		return nil, fails(os.NewSyscallError("connect", syscall.ECONNREFUSED))
+	}
+	p := n.connect(from, l, id)
+	select {
+	case l.accept <- p.server:
+		return p.client, nil
+	case <-l.done:
+		p.reset()
+		return nil, fails(os.NewSyscallError("connect", syscall.ECONNREFUSED))
+	case <-limited.Done():
+		p.reset()
+		return nil, gaveUp()
+	}
+}
+
+// find is who listens at an address, if anybody does, and the link of a machine to him: cut if it is in one of the two directions.
+func (n *Network) find(from string, at addr) (*listener, Link) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l := n.listeners[at.key()]
+	if l == nil || n.isolated[from] || n.isolated[l.host] {
+		return nil, Link{}
+	}
+	link := n.links[ends{from, l.host}]
+	link.Cut = link.Cut || n.links[ends{l.host, from}].Cut
+	return l, link
+}
+
+// sleep waits; false: ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (n *Network) connect(from string, l *listener, id Hash) *pair {
+	client := addr{l.at.network, from}
+	local := l.at.network == "unix"
+	up, down := newHalf(from, l.host, id.Number(1), local), newHalf(l.host, from, id.Number(2), local)
+	p := &pair{client: &conn{in: down, out: up, local: client, remote: l.at}, server: &conn{in: up, out: down, local: l.at, remote: client}}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	live := n.conns[:0]
+	for _, c := range n.conns {
+		if !c.client.in.ended() || !c.client.out.ended() {
+			live = append(live, c)
+		}
+	}
+	clear(n.conns[len(live):])
+	n.conns = append(live, p)
+	n.obey(p)
+	return p
+}
+
+// obey tells both directions of a connection what the network does with them.
+func (n *Network) obey(p *pair) {
+	for _, h := range []*half{p.client.in, p.client.out} {
+		link := n.links[ends{h.from, h.to}]
+		h.obey(link.Delay, link.Cut || n.frozen[h.from] || n.frozen[h.to])
+	}
+}
+
+// SetLink changes a link, in one direction, for connections that are open as well; the zero Link is a good one.
+func (n *Network) SetLink(from, to string, l Link) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.links[ends{from, to}] = l
+	for _, p := range n.conns {
+		n.obey(p)
+	}
+}
+
+// Freeze holds back all that a machine sends and is sent until it is thawed, as if its programs were stopped. Their timers go on.
+func (n *Network) Freeze(host string, frozen bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.frozen[host] = frozen
+	for _, p := range n.conns {
+		n.obey(p)
+	}
+}
+
+// Reset breaks the connections between two machines, whoever dialled.
+func (n *Network) Reset(a, b string) {
+	n.breakAll(func(p *pair) bool { return p.between(a, b) || p.between(b, a) }, func(*listener) bool { return false })
+}
+
+// Kill breaks all connections of a machine and ends its listeners, as the end of its programs does. Files of sockets stay.
+func (n *Network) Kill(host string) {
+	n.breakAll(func(p *pair) bool { return p.of(host) }, func(l *listener) bool { return l.host == host })
+}
+
+// Isolate is Kill of a machine that reaches nobody and that nobody reaches until Release: what its programs still do at their end has no effect.
+// It returns the unix sockets that it listened on.
+func (n *Network) Isolate(host string) (sockets []string) {
+	n.mu.Lock()
+	n.isolated[host] = true
+	for _, l := range n.listeners {
+		if l.host == host && l.at.network == "unix" {
+			sockets = append(sockets, l.at.address)
+		}
+	}
+	n.mu.Unlock()
+	n.Kill(host)
+	return sockets
+}
+
+// Release ends Isolate, and makes the files of sockets again that the programs have removed: a program that is killed removes none.
+func (n *Network) Release(host string, sockets []string) error {
+	n.mu.Lock()
+	delete(n.isolated, host)
+	n.mu.Unlock()
+	var errs []error
+	for _, path := range sockets {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, makeSocket(path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close breaks everything.
+func (n *Network) Close() {
+	n.breakAll(func(*pair) bool { return true }, func(*listener) bool { return true })
+}
+
+func (n *Network) breakAll(conns func(*pair) bool, listeners func(*listener) bool) {
+	var pairs []*pair
+	var closed []*listener
+	n.mu.Lock()
+	for _, p := range n.conns {
+		if conns(p) {
+			pairs = append(pairs, p)
+		}
+	}
+	for _, l := range n.listeners {
+		if listeners(l) {
+			closed = append(closed, l)
+		}
+	}
+	n.mu.Unlock()
+	for _, p := range pairs {
+		p.reset()
+	}
+	for _, l := range closed {
+		_ = l.Close() // it returns nil
+	}
+}
+
+// listener is an address that somebody listens at.
+type listener struct {
+	n      *Network
+	host   string
+	at     addr
+	accept chan net.Conn
+	done   chan struct{}
+	once   sync.Once
+}
+
+func (l *listener) fails(err error) error {
+	return &net.OpError{Op: "listen", Net: l.at.network, Addr: l.at, Err: os.NewSyscallError("bind", err)}
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case <-l.done: // first: what nobody accepted is refused
+	default:
+		select {
+		case c := <-l.accept:
+			return c, nil
+		case <-l.done:
+		}
+	}
+	return nil, &net.OpError{Op: "accept", Net: l.at.network, Addr: l.at, Err: net.ErrClosed}
+}
+
+// Close implements net.Listener. Connections that wait to be accepted are reset.
+func (l *listener) Close() error {
+	l.once.Do(func() {
+		l.n.mu.Lock()
+		if l.n.listeners[l.at.key()] == l {
+			delete(l.n.listeners, l.at.key())
+		}
+		l.n.mu.Unlock()
+		close(l.done)
+		for {
+			select {
+			case c := <-l.accept:
+				c.(*conn).reset()
+			default:
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *listener) Addr() net.Addr { return l.at }
+
+// addr is an address on the network.
+type addr struct{ network, address string }
+
+func (a addr) key() string { return a.network + " " + a.address }
+
+// Network implements net.Addr.
+func (a addr) Network() string { return a.network }
+
+// String implements net.Addr.
+func (a addr) String() string { return a.address }
