@@ -140,9 +140,17 @@ func (s *Store) store(t *Type, k Key, body map[string]any, fields entryList, liv
 	return v, nil
 }
 
-// commit makes a version the newest, if etcd takes it.
-
+// commit makes a version the newest, if it is admitted, and etcd takes it.
 func (s *Store) commit(v *Version, live *record) (*Version, error) {
+	if s.Admit != nil {
+		var was *Version
+		if live != nil {
+			was = live.Version
+		}
+		if err := s.Admit(was, v); err != nil {
+			return nil, err
+		}
+	}
 	if v.Size() > s.options.MaxRequestBytes {
 		return nil, status(http.StatusInternalServerError, metav1.StatusReasonUnknown, tooLarge)
 	}

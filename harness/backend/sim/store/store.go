@@ -26,6 +26,9 @@ type Options struct {
 
 // Store keeps the objects of one cluster.
 type Store struct {
+	// Admit is asked before a change is made, and refuses it by an error; was is nil for a new object. Nil: all are made.
+	Admit func(was, will *Version) error
+
 	types     *Types
 	options   Options
 	objects   map[Key]*record

@@ -3,6 +3,9 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,14 +64,32 @@ func NewTypes(list []*apiextensions.CustomResourceDefinition) (*Types, error) {
 }
 
 func builtIns() []Type {
-	core := schema.GroupVersion{Version: "v1"}
-	coordination := schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
-	return []Type{
-		{Resource: core.WithResource("nodes"), Kind: core.WithKind("Node"), Status: true, BuiltIn: true, Unconditional: true},
-		{Resource: core.WithResource("secrets"), Kind: core.WithKind("Secret"), Namespaced: true, BuiltIn: true, Unconditional: true},
-		{Resource: core.WithResource("configmaps"), Kind: core.WithKind("ConfigMap"), Namespaced: true, BuiltIn: true, Unconditional: true},
-		{Resource: coordination.WithResource("leases"), Kind: coordination.WithKind("Lease"), Namespaced: true, BuiltIn: true},
+	type kind struct {
+		gv                 schema.GroupVersion
+		resource, kind     string
+		namespaced, status bool
 	}
+	core := schema.GroupVersion{Version: "v1"}
+	rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
+	admission := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
+	flow := schema.GroupVersion{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}
+	var all []Type
+	for _, k := range []kind{
+		{core, "nodes", "Node", false, true}, {core, "namespaces", "Namespace", false, true}, {core, "pods", "Pod", true, true},
+		{core, "secrets", "Secret", true, false}, {core, "configmaps", "ConfigMap", true, false}, {core, "serviceaccounts", "ServiceAccount", true, false},
+		{core, "events", "Event", true, false},
+		{rbac, "clusterroles", "ClusterRole", false, false}, {rbac, "clusterrolebindings", "ClusterRoleBinding", false, false},
+		{rbac, "roles", "Role", true, false}, {rbac, "rolebindings", "RoleBinding", true, false},
+		{admission, "validatingadmissionpolicies", "ValidatingAdmissionPolicy", false, true},
+		{admission, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", false, false},
+		{flow, "flowschemas", "FlowSchema", false, true}, {flow, "prioritylevelconfigurations", "PriorityLevelConfiguration", false, true},
+		{schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}, "customresourcedefinitions", "CustomResourceDefinition", false, true},
+		{schema.GroupVersion{Group: "migration.k8s.io", Version: "v1alpha1"}, "storageversionmigrations", "StorageVersionMigration", false, true},
+	} {
+		all = append(all, Type{Resource: k.gv.WithResource(k.resource), Kind: k.gv.WithKind(k.kind), Namespaced: k.namespaced, Status: k.status, BuiltIn: true, Unconditional: true})
+	}
+	leases := schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
+	return append(all, Type{Resource: leases.WithResource("leases"), Kind: leases.WithKind("Lease"), Namespaced: true, BuiltIn: true})
 }
 
 func (t *Types) addCRD(crd *apiextensions.CustomResourceDefinition) error {
@@ -106,6 +127,14 @@ func (t *Types) add(typ *Type, converter managedfields.TypeConverter) (err error
 	t.byResource[typ.Resource] = typ
 	return nil
 }
+
+// All are the types, sorted by group, version and resource.
+func (t *Types) All() []*Type {
+	return slices.SortedFunc(maps.Values(t.byResource), func(a, b *Type) int { return strings.Compare(a.Resource.String(), b.Resource.String()) })
+}
+
+// Get is the type of a resource, or nil.
+func (t *Types) Get(r schema.GroupVersionResource) *Type { return t.byResource[r] }
 
 // of is the type of a resource, or the error of an API server that has no such resource.
 func (t *Types) of(r schema.GroupVersionResource) (*Type, error) {

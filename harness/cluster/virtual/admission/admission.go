@@ -1,0 +1,147 @@
+// Package admission judges writes by the ValidatingAdmissionPolicies of a cluster. Matching, CEL and the words of a refusal are
+// kube-apiserver's own code; only where policies come from is not.
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/cel/environment"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Policies are those in force. It is safe for concurrent use.
+type Policies struct {
+	dispatcher generic.Dispatcher[validating.PolicyHook]
+	objects    admission.ObjectInterfaces
+
+	mu       sync.Mutex
+	hooks    []validating.PolicyHook
+	compiled map[string]compiled // by name
+}
+
+// compiled is a policy that need not be compiled again while its text is the same.
+type compiled struct {
+	generation int64
+	uid        string
+	evaluator  validating.Validator
+}
+
+// New is no policies. Selectors of namespaces are not supported: no namespace has labels.
+func New() *Policies {
+	namespaces := corelisters.NewNamespaceLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
+	return &Policies{
+		dispatcher: validating.NewDispatcher(nil, generic.NewPolicyMatcher(matching.NewMatcher(namespaces, nil))),
+		objects:    admission.NewObjectInterfacesFromScheme(runtime.NewScheme()), compiled: map[string]compiled{},
+	}
+}
+
+// Set puts policies in force, and ends all others. A policy without a binding has no effect.
+func (p *Policies) Set(policies, bindings []*unstructured.Unstructured) error {
+	var bound []*admissionregistration.ValidatingAdmissionPolicyBinding
+	for _, o := range bindings {
+		b := &admissionregistration.ValidatingAdmissionPolicyBinding{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, b); err != nil {
+			return fmt.Errorf("read the ValidatingAdmissionPolicyBinding %s: %w", o.GetName(), err)
+		}
+		if m := b.Spec.MatchResources; m != nil {
+			selectAll(m)
+		}
+		bound = append(bound, b)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hooks = nil
+	for _, o := range policies {
+		policy := &admissionregistration.ValidatingAdmissionPolicy{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, policy); err != nil {
+			return fmt.Errorf("read the ValidatingAdmissionPolicy %s: %w", o.GetName(), err)
+		}
+		if m := policy.Spec.MatchConstraints; m != nil {
+			selectAll(m)
+		}
+		is, known := p.compiled[policy.Name]
+		if !known || is.uid != string(policy.UID) || is.generation != policy.Generation || policy.Generation == 0 {
+			is = compiled{policy.Generation, string(policy.UID), compile(policy)}
+			p.compiled[policy.Name] = is
+		}
+		p.hooks = append(p.hooks, validating.PolicyHook{Policy: policy, Evaluator: is.evaluator, Bindings: slices.DeleteFunc(slices.Clone(bound), func(b *admissionregistration.ValidatingAdmissionPolicyBinding) bool {
+			return b.Spec.PolicyName != policy.Name
+		})})
+	}
+	return nil
+}
+
+// selectAll gives selectors that are left out their default.
+func selectAll(m *admissionregistration.MatchResources) {
+	if m.NamespaceSelector == nil {
+		m.NamespaceSelector = &metav1.LabelSelector{}
+	}
+	if m.ObjectSelector == nil {
+		m.ObjectSelector = &metav1.LabelSelector{}
+	}
+}
+
+// Admit is an error, as a client gets it, for what a policy denies.
+func (p *Policies) Admit(ctx context.Context, a admission.Attributes) error {
+	p.mu.Lock()
+	hooks := p.hooks
+	p.mu.Unlock()
+	if len(hooks) == 0 {
+		return nil
+	}
+	return p.dispatcher.Dispatch(ctx, a, p.objects, hooks)
+}
+
+// compile is what kube-apiserver does with a new policy.
+func compile(policy *admissionregistration.ValidatingAdmissionPolicy) validating.Validator {
+	failure := policy.Spec.FailurePolicy
+	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	if err != nil {
+		return validating.NewValidator(nil, nil, nil, nil, failure, err)
+	}
+	may := cel.OptionalVariableDeclarations{HasParams: policy.Spec.ParamKind != nil, HasAuthorizer: true}
+	message := may
+	message.HasAuthorizer = false
+	var variables []cel.NamedExpressionAccessor
+	for _, v := range policy.Spec.Variables {
+		variables = append(variables, &validating.Variable{Name: v.Name, Expression: v.Expression})
+	}
+	compiler.CompileAndStoreVariables(variables, may, environment.StoredExpressions)
+	var conditions, annotations []cel.ExpressionAccessor
+	messages := make([]cel.ExpressionAccessor, len(policy.Spec.Validations))
+	for i, v := range policy.Spec.Validations {
+		conditions = append(conditions, &validating.ValidationCondition{Expression: v.Expression, Message: v.Message, Reason: v.Reason})
+		if v.MessageExpression != "" {
+			messages[i] = &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}
+		}
+	}
+	for _, a := range policy.Spec.AuditAnnotations {
+		annotations = append(annotations, &validating.AuditAnnotationCondition{Key: a.Key, ValueExpression: a.ValueExpression})
+	}
+	compileAll := func(all []cel.ExpressionAccessor, may cel.OptionalVariableDeclarations) cel.ConditionEvaluator {
+		return compiler.CompileCondition(all, may, environment.StoredExpressions)
+	}
+	var matcher matchconditions.Matcher
+	if len(policy.Spec.MatchConditions) > 0 {
+		var matches []cel.ExpressionAccessor
+		for i := range policy.Spec.MatchConditions {
+			matches = append(matches, (*matchconditions.MatchCondition)(&policy.Spec.MatchConditions[i]))
+		}
+		matcher = matchconditions.NewMatcher(compileAll(matches, may), failure, "policy", "validate", policy.Name)
+	}
+	return validating.NewValidator(compileAll(conditions, may), matcher, compileAll(annotations, may), compileAll(messages, message), failure, nil)
+}

@@ -1,0 +1,123 @@
+package apiserver
+
+import (
+	"fmt"
+	"sync"
+
+	authorization "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kadmission "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/admission"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/rbac"
+)
+
+// Groups of the objects that access goes by.
+const (
+	rbacGroup      = "rbac.authorization.k8s.io"
+	admissionGroup = "admissionregistration.k8s.io"
+)
+
+// Access authorizes and admits requests by the objects of a cluster: roles and bindings, and ValidatingAdmissionPolicies. All API servers of a
+// cluster can share one.
+type Access struct {
+	cluster  *Cluster
+	roles    rbac.Roles
+	policies *admission.Policies
+
+	mu                  sync.Mutex
+	rolesAt, policiesAt int64
+}
+
+// NewAccess goes by the objects that there are, and by those to come.
+func NewAccess(c *Cluster) *Access { return &Access{cluster: c, policies: admission.New()} }
+
+// Authorize is Options.Authorize.
+func (a *Access) Authorize(q *Request) error {
+	if err := a.renew(); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if !q.IsResourceRequest {
+		return nil
+	}
+	of := rbac.Attributes{Verb: q.Verb, Group: q.APIGroup, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name}
+	if !a.roles.Allows(q.User, of) {
+		return apierrors.NewForbidden(q.Key().Resource.GroupResource(), q.Name, of.Refusal(q.User))
+	}
+	return nil
+}
+
+// Review answers a SubjectAccessReview, for Options.Special. Of users that it names no groups it knows none.
+func (a *Access) Review(q *Request) (any, error) {
+	var review authorization.SubjectAccessReview
+	if err := yaml.Unmarshal(q.Body, &review); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	asked := review.Spec.ResourceAttributes
+	if asked == nil {
+		return nil, apierrors.NewBadRequest("spec.resourceAttributes: expected, of a review that is answered here")
+	}
+	if err := a.renew(); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	who := &user.DefaultInfo{Name: review.Spec.User, Groups: review.Spec.Groups}
+	review.Status.Allowed = a.roles.Allows(who, rbac.Attributes{Verb: asked.Verb, Group: asked.Group, Resource: asked.Resource, Subresource: asked.Subresource,
+		Namespace: asked.Namespace, Name: asked.Name})
+	return review, nil
+}
+
+// renew reads what has changed of the objects. It is not called while a change is made, which has the cluster locked.
+func (a *Access) renew() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := a.cluster.Newest(rbacGroup); now != a.rolesAt {
+		if err := a.roles.Set(a.cluster.Objects(rbacGroup)); err != nil {
+			return fmt.Errorf("authorization: %w", err)
+		}
+		a.rolesAt = now
+	}
+	now := a.cluster.Newest(admissionGroup)
+	if now == a.policiesAt {
+		return nil
+	}
+	var policies, bindings []*unstructured.Unstructured
+	for _, o := range a.cluster.Objects(admissionGroup) {
+		switch o.GetKind() {
+		case "ValidatingAdmissionPolicy":
+			policies = append(policies, o)
+		case "ValidatingAdmissionPolicyBinding":
+			bindings = append(bindings, o)
+		}
+	}
+	if err := a.policies.Set(policies, bindings); err != nil {
+		return fmt.Errorf("admission: %w", err)
+	}
+	a.policiesAt = now
+	return nil
+}
+
+// Admit is Options.Admit.
+func (a *Access) Admit(q *Request, was, will *store.Version) error {
+	operation, of := kadmission.Update, will
+	switch {
+	case was == nil:
+		operation = kadmission.Create
+	case will == nil:
+		operation, of = kadmission.Delete, was
+	}
+	t := a.cluster.types.Get(of.Key.Resource)
+	return a.policies.Admit(q.HTTP.Context(), kadmission.NewAttributesRecord(shownTo(will), shownTo(was), t.Kind, of.Key.Namespace, of.Key.Name, of.Key.Resource, q.Subresource, operation, nil, q.dry, q.User))
+}
+
+// shownTo is a version for policies; nil, without a type, of none.
+func shownTo(v *store.Version) runtime.Object {
+	if v == nil {
+		return nil
+	}
+	return v.Object()
+}

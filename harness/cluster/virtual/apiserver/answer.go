@@ -1,0 +1,332 @@
+package apiserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+)
+
+// answer carries out a request that is no watch. What may take a plugin's time is done before the store is locked.
+// made is the version that there is then.
+func (s *Server) answer(q *Request) (out any, made *store.Version, err error) {
+	if err := s.reach(q); err != nil {
+		return nil, nil, err
+	}
+	switch q.Verb {
+	case "get":
+		out, err = s.get(q)
+		return out, nil, err
+	case "list":
+		out, err = s.list(q)
+		return out, nil, err
+	case "deletecollection":
+		out, err = s.removeAll(q)
+		return out, nil, err
+	case "create", "update", "patch", "delete":
+	default:
+		return nil, nil, apierrors.NewMethodNotSupported(q.Key().Resource.GroupResource(), q.Verb)
+	}
+	if special := s.Special[q.Resource+"/"+q.Subresource]; special != nil && q.Verb == "create" {
+		out, err = special(q)
+		return out, nil, err
+	}
+	if made, err = s.change(q); err != nil {
+		return nil, nil, err
+	}
+	out, err = s.Cluster.shown(made, q.partial)
+	return out, made, err
+}
+
+// requestTimeout is kube-apiserver's --request-timeout, for clients that name none.
+const requestTimeout = time.Minute
+
+// reach returns when etcd can be reached, or what a client is told that has waited for it.
+func (s *Server) reach(q *Request) error {
+	if s.Storage == nil {
+		return nil
+	}
+	limit := requestTimeout
+	if asked, err := time.ParseDuration(q.HTTP.URL.Query().Get("timeout")); err == nil && asked > 0 {
+		limit = min(limit, asked)
+	}
+	ctx, cancel := context.WithTimeout(q.HTTP.Context(), limit)
+	defer cancel()
+	err := s.Storage(ctx)
+	if err != nil && ctx.Err() != nil {
+		return apierrors.NewTimeoutError("request did not complete within requested timeout - "+ctx.Err().Error(), 0)
+	}
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return nil
+}
+
+// change carries out a write.
+func (s *Server) change(q *Request) (*store.Version, error) {
+	if err := s.mayWrite(q); err != nil {
+		return nil, err
+	}
+	v, err := s.Cluster.change(func(st *store.Store) (*store.Version, error) {
+		st.Admit = func(was, will *store.Version) error { return s.admit(q, was, will) }
+		defer func() { st.Admit = nil }()
+		before := st.Revision()
+		v, err := s.write(st, q)
+		if err == nil && q.Verb != "delete" {
+			err = s.encrypt(q.HTTP.Context(), v, st.Revision() != before)
+		}
+		return v, err
+	})
+	if dry := (dryRun{}); errors.As(err, &dry) {
+		return dry.will, nil
+	}
+	return v, err
+}
+
+// admit is an error for what is not to be done.
+func (s *Server) admit(q *Request, was, will *store.Version) error {
+	if s.Admit != nil {
+		if err := s.Admit(q, was, will); err != nil {
+			return err
+		}
+	}
+	if q.dry {
+		return dryRun{cmp.Or(will, was)}
+	}
+	return nil
+}
+
+// dryRun ends a change that was only to be tried.
+type dryRun struct{ will *store.Version }
+
+// Error implements error.
+func (dryRun) Error() string { return "dry run" }
+
+// removeAll deletes what a list would show.
+func (s *Server) removeAll(q *Request) (any, error) {
+	all, _, err := s.listed(q)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range all {
+		one := *q
+		one.Verb, one.Namespace, one.Name = "delete", v.Key.Namespace, v.Key.Name
+		if _, err := s.change(&one); err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+	}
+	return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess}, nil
+}
+
+func (s *Server) get(q *Request) (any, error) {
+	s.Cluster.mu.Lock()
+	v, err := s.Cluster.store.Get(q.Key())
+	s.Cluster.mu.Unlock()
+	if err == nil {
+		_, err = s.decrypt(q.HTTP.Context(), v.Key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Cluster.shown(v, q.partial)
+}
+
+func (s *Server) list(q *Request) (any, error) {
+	all, revision, err := s.listed(q)
+	if err != nil {
+		return nil, err
+	}
+	items := []any{}
+	for _, v := range all {
+		if _, err := s.decrypt(q.HTTP.Context(), v.Key); err != nil {
+			return nil, err
+		}
+		shown, err := s.Cluster.shown(v, q.partial)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, shown)
+	}
+	kind, version := s.kind(q)
+	return map[string]any{"kind": kind + "List", "apiVersion": version, "metadata": map[string]any{"resourceVersion": strconv.FormatInt(revision, 10)}, "items": items}, nil
+}
+
+// listed is what a list or a watch is about, and the revision at which it is so.
+func (s *Server) listed(q *Request) (out []*store.Version, revision int64, err error) {
+	s.Cluster.mu.Lock()
+	all, revision, err := s.Cluster.store.List(q.Key().Resource, q.Namespace)
+	s.Cluster.mu.Unlock()
+	for _, v := range all {
+		if q.wants(v) {
+			out = append(out, v)
+		}
+	}
+	return out, revision, err
+}
+
+// kind is what a client gets of a resource.
+func (s *Server) kind(q *Request) (kind, apiVersion string) {
+	if q.partial {
+		return "PartialObjectMetadata", "meta.k8s.io/v1"
+	}
+	if t := s.Cluster.types.Get(q.Key().Resource); t != nil {
+		return t.Kind.Kind, t.Kind.GroupVersion().String()
+	}
+	return "", ""
+}
+
+// write changes the store.
+func (s *Server) write(st *store.Store, q *Request) (*store.Version, error) {
+	now, k := time.Now(), q.Key()
+	o := store.UpdateOptions{Manager: q.manager, Subresource: q.Subresource}
+	switch q.Verb {
+	case "create":
+		u, err := s.object(q, q.Body)
+		if err != nil {
+			return nil, err
+		}
+		if base := u.GetGenerateName(); u.GetName() == "" && base != "" {
+			u.SetName(base + suffix(st.Revision()))
+		}
+		return st.Create(now, k.Resource, u, q.manager)
+	case "update":
+		u, err := s.object(q, q.Body)
+		if err != nil {
+			return nil, err
+		}
+		return update(st, now, k, u, o)
+	case "delete":
+		return s.remove(st, now, q)
+	}
+	switch q.patchType() {
+	case types.JSONPatchType:
+		v, err := st.JSONPatch(now, k, q.Body, o)
+		if err != nil {
+			return nil, err
+		}
+		return ended(st, k, v)
+	case types.ApplyYAMLPatchType:
+		u, err := s.object(q, q.Body)
+		if err != nil {
+			return nil, err
+		}
+		return st.Apply(now, k.Resource, u, store.ApplyOptions{Manager: q.manager, Force: q.HTTP.URL.Query().Get("force") == "true", Subresource: q.Subresource})
+	case types.MergePatchType, types.StrategicMergePatchType: // of what the store has the two differ in lists that nobody patches
+		u, err := merged(st, k, q.Body)
+		if err != nil {
+			return nil, err
+		}
+		return update(st, now, k, u, o)
+	}
+	return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch", k.Resource.GroupResource(), k.Name, "the body of the request was in an unknown format", 0, true)
+}
+
+// object is a body with what its path says: the kind, which typed clients leave out, and the namespace.
+func (s *Server) object(q *Request, body []byte) (*unstructured.Unstructured, error) {
+	u, err := object(body)
+	if err != nil {
+		return nil, err
+	}
+	if u.GetKind() == "" {
+		if t := s.Cluster.types.Get(q.Key().Resource); t != nil {
+			u.SetGroupVersionKind(t.Kind)
+		}
+	}
+	if q.Namespace != "" && u.GetNamespace() == "" {
+		u.SetNamespace(q.Namespace)
+	}
+	if q.Name != "" && u.GetName() == "" {
+		u.SetName(q.Name)
+	}
+	if q.Name != "" && u.GetName() != q.Name {
+		return nil, apierrors.NewBadRequest("the name of the object (" + u.GetName() + ") does not match the name on the URL (" + q.Name + ")")
+	}
+	return u, nil
+}
+
+func merged(st *store.Store, k store.Key, patch []byte) (*unstructured.Unstructured, error) {
+	live, err := st.Get(k)
+	if err != nil {
+		return nil, err
+	}
+	old, err := json.Marshal(live.Object().Object)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	out, err := jsonpatch.MergePatch(old, patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return object(out)
+}
+
+func update(st *store.Store, now time.Time, k store.Key, u *unstructured.Unstructured, o store.UpdateOptions) (*store.Version, error) {
+	v, err := st.Update(now, k.Resource, u, o)
+	if err != nil {
+		return nil, err
+	}
+	return ended(st, k, v)
+}
+
+// ended removes an object that is being deleted and has no finalizers any more.
+func ended(st *store.Store, k store.Key, v *store.Version) (*store.Version, error) {
+	if live := (&unstructured.Unstructured{Object: v.Body()}); live.GetDeletionTimestamp() != nil && len(live.GetFinalizers()) == 0 {
+		return st.Delete(k, store.Preconditions{})
+	}
+	return v, nil
+}
+
+// remove deletes an object, or marks one that has finalizers.
+func (s *Server) remove(st *store.Store, now time.Time, q *Request) (*store.Version, error) {
+	var o metav1.DeleteOptions
+	if len(q.Body) > 0 {
+		if err := json.Unmarshal(q.Body, &o); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	q.dry = q.dry || len(o.DryRun) > 0
+	var p store.Preconditions
+	if o.Preconditions != nil && o.Preconditions.UID != nil {
+		p.UID = *o.Preconditions.UID
+	}
+	if o.Preconditions != nil && o.Preconditions.ResourceVersion != nil {
+		p.ResourceVersion = *o.Preconditions.ResourceVersion
+	}
+	v, err := st.Get(q.Key())
+	if err != nil {
+		return nil, err
+	}
+	if err := st.Admit(v, nil); err != nil {
+		return nil, err
+	}
+	if len((&unstructured.Unstructured{Object: v.Body()}).GetFinalizers()) > 0 {
+		return st.MarkDeleted(now, q.Key(), p)
+	}
+	if v, err = st.Delete(q.Key(), p); err == nil {
+		delete(s.Cluster.stored, q.Key())
+	}
+	return v, err
+}
+
+// suffix stands for what a real server draws by chance. It has the same alphabet and length.
+func suffix(n int64) string {
+	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
+	var b strings.Builder
+	for range 5 {
+		b.WriteByte(alphabet[n%int64(len(alphabet))])
+		n /= int64(len(alphabet))
+	}
+	return b.String()
+}

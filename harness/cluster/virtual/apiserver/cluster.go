@@ -1,0 +1,143 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+)
+
+// keptEvents is how many changes a watch can go back; etcd keeps those of five minutes.
+const keptEvents = 2000
+
+// Cluster is what all API servers of a control plane share: the objects, and beside them what etcd has of those that are encrypted. It is safe
+// for concurrent use.
+type Cluster struct {
+	types *store.Types
+
+	mu      sync.Mutex
+	store   *store.Store
+	stored  map[store.Key][]byte
+	changed chan struct{}    // is closed by the next change
+	newest  map[string]int64 // revision of the newest change of an object of a group
+
+	texts struct {
+		sync.Mutex
+		of map[textOf]json.RawMessage
+	}
+}
+
+// NewCluster is one with nothing in it. It is made in the bubble in which it is used.
+func NewCluster(types *store.Types, o store.Options) *Cluster {
+	c := &Cluster{types: types, store: store.New(types, o), stored: map[store.Key][]byte{}, changed: make(chan struct{}), newest: map[string]int64{}}
+	c.texts.of = map[textOf]json.RawMessage{}
+	return c
+}
+
+// Object is a copy of an object, past every API server; nil when there is none.
+func (c *Cluster) Object(k store.Key) *unstructured.Unstructured {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v, err := c.store.Get(k); err == nil {
+		return v.Object()
+	}
+	return nil
+}
+
+// Stored is what etcd has under an object's key: the ciphertext of one that is encrypted, and nil of any other.
+func (c *Cluster) Stored(k store.Key) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stored[k]
+}
+
+// Newest is the revision of the newest change of an object of a group; 0 if there was none.
+func (c *Cluster) Newest(group string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.newest[group]
+}
+
+// Objects are copies of all objects of a group.
+func (c *Cluster) Objects(group string) (out []*unstructured.Unstructured) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.types.All() {
+		if t.Resource.Group != group {
+			continue
+		}
+		all, _, _ := c.store.List(t.Resource, "") // the store has the type
+		for _, v := range all {
+			out = append(out, v.Object())
+		}
+	}
+	return out
+}
+
+// Compact forgets what watches could go back to.
+func (c *Cluster) Compact() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store.Compact(c.store.Revision())
+}
+
+// change runs f with the store, and wakes watches if it changed something.
+func (c *Cluster) change(f func(s *store.Store) (*store.Version, error)) (*store.Version, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.store.Revision()
+	v, err := f(c.store)
+	if c.store.Revision() != before {
+		events, _ := c.store.Since(before) // they are not compacted yet
+		for _, e := range events {
+			c.newest[e.Version.Key.Resource.Group] = e.Revision
+		}
+		close(c.changed)
+		c.changed = make(chan struct{})
+		c.store.Trim(keptEvents)
+	}
+	return v, err
+}
+
+// keptTexts bounds what is remembered of versions as clients see them.
+const keptTexts = 500
+
+// shown is a version as a client gets it. Most versions are shown often: to every watch, and to who polls.
+func (c *Cluster) shown(v *store.Version, partial bool) (any, error) {
+	if partial {
+		return map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": v.Object().Object["metadata"]}, nil
+	}
+	return c.text(v, true)
+}
+
+// text is the JSON of a version, with managedFields or without.
+func (c *Cluster) text(v *store.Version, managers bool) (json.RawMessage, error) {
+	c.texts.Lock()
+	defer c.texts.Unlock()
+	k := textOf{v, managers}
+	if text, ok := c.texts.of[k]; ok {
+		return text, nil
+	}
+	o := v.Object()
+	if !managers {
+		o.SetManagedFields(nil)
+	}
+	text, err := json.Marshal(o.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", v.Key.Resource.Resource, v.Key.Name, err)
+	}
+	if len(c.texts.of) >= keptTexts {
+		clear(c.texts.of)
+	}
+	c.texts.of[k] = text
+	return text, nil
+}
+
+// textOf is a version, with its managedFields or without.
+type textOf struct {
+	version  *store.Version
+	managers bool
+}

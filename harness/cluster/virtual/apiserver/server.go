@@ -1,0 +1,200 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/storage/value"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
+)
+
+// Options of a Server. Cluster and Name are required.
+type Options struct {
+	// Name of the server, which its answers' latencies depend on.
+	Name    string
+	Cluster *Cluster
+	Seed    uint64
+	// Authenticate is who sends a request; nil: the user is the bearer token.
+	Authenticate func(*http.Request) (user.Info, error)
+	// Authorize refuses what a user may not do; nil: everybody may do everything.
+	Authorize func(*Request) error
+	// Admit refuses a write by what it would make of an object: was is nil of a new one, will of one that is deleted. Nil: nothing is refused.
+	Admit func(q *Request, was, will *store.Version) error
+	// Refuse answers a request with an error before anything else is done, as an overloaded server does; nil: none.
+	Refuse func(*Request) error
+	// Special answers what is created at a resource and subresource, such as "serviceaccounts/token", and stored nowhere.
+	Special map[string]func(*Request) (any, error)
+	// Storage is asked before a request reads or writes objects, and may wait; nil: etcd is there.
+	Storage func(ctx context.Context) error
+	// Transformer encrypts a resource at rest; nil, or what returns nil, encrypts nothing.
+	Transformer func(schema.GroupResource) value.Transformer
+	// Ready is what /readyz and /healthz say; nil: ready.
+	Ready func(*http.Request) error
+	// Audit gets a line for each stage of a request that the policy selects; nil: none. Without a policy it gets all.
+	Audit       io.Writer
+	AuditPolicy audit.PolicyRuleEvaluator
+	// Metrics is what /metrics says; nil: nothing.
+	Metrics http.Handler
+}
+
+// Server is one API server.
+type Server struct {
+	Options
+	http *http.Server
+	done chan struct{}
+	busy sync.WaitGroup // with requests
+	log  auditLog
+}
+
+// New is a server that does not serve yet.
+func New(o Options) *Server {
+	s := &Server{Options: o, done: make(chan struct{}), log: auditLog{out: o.Audit}}
+	s.http = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}
+	return s
+}
+
+// Serve begins to serve on a listener; with a TLS configuration clients may speak HTTP/2.
+func (s *Server) Serve(l net.Listener, secure *tls.Config) {
+	s.http.TLSConfig = secure
+	go func() {
+		defer close(s.done)
+		if secure != nil {
+			_ = s.http.ServeTLS(l, "", "") // Close ends it
+		} else {
+			_ = s.http.Serve(l)
+		}
+	}()
+}
+
+// Close ends the server with all its connections, and waits until it has.
+func (s *Server) Close() {
+	_ = s.http.Close() // of the listener, which may be closed already
+	<-s.done
+	s.busy.Wait()
+}
+
+// Shutdown lets requests end, and ends the server at the end of ctx.
+func (s *Server) Shutdown(ctx context.Context) {
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close()
+	}
+	<-s.done
+	s.busy.Wait()
+}
+
+// Working times of a request.
+const (
+	leastWork = 100 * time.Microsecond
+	moreWork  = 400 * time.Microsecond
+)
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.busy.Add(1)
+	defer s.busy.Done()
+	q, err := readRequest(r)
+	q.received = time.Now()
+	if err == nil {
+		if u, denied := s.authenticate(r); denied == nil {
+			q.User = u
+		} else {
+			err = denied
+		}
+	}
+	q.id = network.Hash(s.Seed).Text(s.Name).Text(r.Method).Text(timeless(r.URL)).Text(q.User.GetName()).Number(q.received.UnixNano())
+	time.Sleep(leastWork + q.id.Below(moreWork))
+	if err == nil && !q.IsResourceRequest {
+		q.auditing = s.auditing(q)
+		s.audit(q, stageReceived, nil, nil)
+		s.audit(q, stageComplete, nil, nil)
+		s.other(w, q)
+		return
+	}
+	if err == nil {
+		err = s.allowed(q)
+	}
+	if err == nil && q.writes() {
+		q.Body, err = readBody(r)
+	}
+	q.auditing = s.auditing(q)
+	s.audit(q, stageReceived, nil, nil)
+	var out any
+	var made *store.Version
+	switch {
+	case err != nil:
+	case q.Verb == "watch":
+		if err = s.watch(w, q); err == nil {
+			return
+		}
+	default:
+		out, made, err = s.answer(q)
+	}
+	if err != nil {
+		s.fail(w, q, err)
+		return
+	}
+	s.audit(q, stageComplete, nil, made)
+	write(w, q.code(), out)
+}
+
+func write(w http.ResponseWriter, code int, out any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(out) // the client has gone
+}
+
+func (s *Server) authenticate(r *http.Request) (user.Info, error) {
+	if s.Authenticate == nil {
+		token, _ := bearer(r)
+		return &user.DefaultInfo{Name: token}, nil
+	}
+	return s.Authenticate(r)
+}
+
+// allowed is nil for a request that may be carried out.
+func (s *Server) allowed(q *Request) error {
+	if s.Refuse != nil {
+		if err := s.Refuse(q); err != nil {
+			return err
+		}
+	}
+	if s.Authorize != nil {
+		return s.Authorize(q)
+	}
+	return nil
+}
+
+// fail answers with a Status.
+func (s *Server) fail(w http.ResponseWriter, q *Request, err error) {
+	st := statusOf(err)
+	s.audit(q, stageComplete, &st, nil)
+	if st.Details != nil && st.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(st.Details.RetryAfterSeconds)))
+	}
+	write(w, int(st.Code), st)
+}
+
+func statusOf(err error) metav1.Status {
+	st := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(), Reason: metav1.StatusReasonInternalError}
+	if known := apierrors.APIStatus(nil); errors.As(err, &known) {
+		st = known.Status()
+	}
+	st.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return st
+}

@@ -1,0 +1,169 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+)
+
+const (
+	// bookmarkInterval is how often a watch that allows bookmarks gets one.
+	bookmarkInterval = time.Minute
+	// client-go asks for a watch of five to ten minutes, which it draws by chance: the server decides instead.
+	leastWatch = 5 * time.Minute
+	mostWatch  = 10 * time.Minute
+	// defaultWatch is kube-apiserver's --min-request-timeout, half an hour, for clients that name no time.
+	defaultWatch = 30 * time.Minute
+)
+
+// watch sends what changes until the client goes, the time is over or the server closes. It returns an error only before it has answered.
+func (s *Server) watch(w http.ResponseWriter, q *Request) error {
+	v := q.HTTP.URL.Query()
+	out := &stream{w: w, s: s, q: q, encoder: json.NewEncoder(w)}
+	initial := v.Get("sendInitialEvents") == "true"
+	rv := v.Get("resourceVersion")
+	if !initial && rv != "" && rv != "0" {
+		var err error
+		if out.revision, err = strconv.ParseInt(rv, 10, 64); err != nil {
+			return apierrors.NewBadRequest("resourceVersion: Invalid value: " + strconv.Quote(rv))
+		}
+	}
+	var first []*store.Version
+	if out.revision == 0 {
+		var err error
+		if first, out.revision, err = s.listed(q); err != nil {
+			return err
+		}
+	}
+	for _, v := range first {
+		if _, err := s.decrypt(q.HTTP.Context(), v.Key); err != nil {
+			return err
+		}
+	}
+	s.audit(q, stageStarted, nil, nil)
+	defer func() {
+		time.Sleep(q.id.Number(2).Below(moreWork)) // the watches of a connection end with it, in any order
+		s.audit(q, stageComplete, nil, nil)
+	}()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	for _, v := range first {
+		out.object(watch.Added, v)
+	}
+	if initial {
+		out.bookmark(map[string]any{metav1.InitialEventsAnnotationKey: "true"})
+	}
+	out.flush()
+	out.follow(s.limit(q), v.Get("allowWatchBookmarks") == "true")
+	return nil
+}
+
+// limit is how long a watch lasts.
+func (s *Server) limit(q *Request) time.Duration {
+	asked, err := strconv.Atoi(q.HTTP.URL.Query().Get("timeoutSeconds"))
+	switch wanted := time.Duration(asked) * time.Second; {
+	case err != nil || asked <= 0:
+		return defaultWatch
+	case wanted < leastWatch || wanted > mostWatch:
+		return wanted
+	}
+	return leastWatch + q.id.Number(1).Below(mostWatch-leastWatch)
+}
+
+// stream is one watch.
+type stream struct {
+	s        *Server
+	q        *Request
+	w        http.ResponseWriter
+	encoder  *json.Encoder
+	revision int64
+}
+
+func (o *stream) follow(limit time.Duration, bookmarks bool) {
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	var mark <-chan time.Time
+	if bookmarks {
+		ticker := time.NewTicker(bookmarkInterval)
+		defer ticker.Stop()
+		mark = ticker.C
+	}
+	for {
+		o.s.Cluster.mu.Lock()
+		events, err := o.s.Cluster.store.Since(o.revision)
+		changed := o.s.Cluster.changed
+		o.s.Cluster.mu.Unlock()
+		if err != nil {
+			o.send(watch.Error, statusOf(err))
+			return
+		}
+		if o.events(events) {
+			o.flush()
+		}
+		select {
+		case <-changed:
+		case <-mark:
+			o.bookmark(nil)
+			o.flush()
+		case <-over.C:
+			return
+		case <-o.q.HTTP.Context().Done():
+			return
+		}
+	}
+}
+
+// events sends those that the watch is about.
+func (o *stream) events(events []store.Event) (sent bool) {
+	for _, e := range events {
+		o.revision = e.Revision
+		is, was := o.q.wants(e.Version), e.Old != nil && o.q.wants(e.Old)
+		kind := e.Type
+		switch {
+		case !is && !was:
+			continue
+		case kind == watch.Modified && !was:
+			kind = watch.Added
+		case kind == watch.Modified && !is:
+			kind = watch.Deleted
+		}
+		o.object(kind, e.Version)
+		sent = true
+	}
+	return sent
+}
+
+func (o *stream) object(kind watch.EventType, v *store.Version) {
+	shown, err := o.s.Cluster.shown(v, o.q.partial)
+	if err != nil {
+		o.send(watch.Error, statusOf(err))
+		return
+	}
+	o.send(kind, shown)
+}
+
+func (o *stream) bookmark(annotations map[string]any) {
+	kind, version := o.s.kind(o.q)
+	meta := map[string]any{"resourceVersion": strconv.FormatInt(o.revision, 10)}
+	if annotations != nil {
+		meta["annotations"] = annotations
+	}
+	o.send(watch.Bookmark, map[string]any{"kind": kind, "apiVersion": version, "metadata": meta})
+}
+
+func (o *stream) send(kind watch.EventType, object any) {
+	_ = o.encoder.Encode(map[string]any{"type": kind, "object": object}) // a client that has gone ends the context
+}
+
+func (o *stream) flush() {
+	if f, ok := o.w.(http.Flusher); ok {
+		f.Flush()
+	}
+}

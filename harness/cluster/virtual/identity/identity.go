@@ -1,0 +1,199 @@
+// Package identity tells API servers who sends a request: by a client certificate, or by the token of a service account.
+package identity
+
+import (
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/util/keyutil"
+
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+)
+
+// Identities are those that the API servers of one cluster know.
+type Identities struct {
+	// Authority signs certificates of servers and clients.
+	Authority controlplane.Authority
+	// Valid reports whether what a token is bound to is still there; nil: it always is.
+	Valid func(Bound) bool
+
+	roots *x509.CertPool
+	key   *ecdsa.PrivateKey
+	pem   []byte
+}
+
+// Bound is what a token of a service account is for.
+type Bound struct {
+	Namespace, Account string
+	// Pod and Node are empty for a token that is bound to no pod.
+	Pod, Node string
+	PodUID    types.UID
+}
+
+// New has an authority and a key of its own.
+func New() (*Identities, error) {
+	authority, err := controlplane.NewAuthority()
+	if err != nil {
+		return nil, err
+	}
+	i := &Identities{Authority: authority, roots: x509.NewCertPool()}
+	if !i.roots.AppendCertsFromPEM(authority.Bundle()) {
+		return nil, errors.New("read the certificate of the authority: it has none")
+	}
+	if i.pem, err = keyutil.MakeEllipticPrivateKeyPEM(); err != nil {
+		return nil, fmt.Errorf("make the key of service accounts: %w", err)
+	}
+	key, err := keyutil.ParsePrivateKeyPEM(i.pem)
+	if err != nil {
+		return nil, fmt.Errorf("read the key of service accounts: %w", err)
+	}
+	var ok bool
+	if i.key, ok = key.(*ecdsa.PrivateKey); !ok {
+		return nil, fmt.Errorf("key of service accounts: expected an ECDSA key, got %T", key)
+	}
+	return i, nil
+}
+
+// Serving is how a server of some names speaks TLS. A client may show a certificate.
+func (i *Identities) Serving(name string, names ...string) (*tls.Config, error) {
+	cert, key, err := i.Authority.Serving(name, names...)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate of %s: %w", name, err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}, nil
+}
+
+// Authenticate is who sends a request. Without credentials it is system:anonymous; with bad ones there is an error of code 401.
+func (i *Identities) Authenticate(r *http.Request) (user.Info, error) {
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		cert := r.TLS.PeerCertificates[0]
+		if _, err := cert.Verify(x509.VerifyOptions{Roots: i.roots, CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err == nil {
+			return authenticated(&user.DefaultInfo{Name: cert.Subject.CommonName, Groups: cert.Subject.Organization}), nil
+		}
+		return nil, unauthorized()
+	}
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		u, err := i.account(token)
+		if err != nil {
+			return nil, unauthorized()
+		}
+		return authenticated(u), nil
+	}
+	return &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}, nil
+}
+
+func unauthorized() error { return apierrors.NewUnauthorized("Unauthorized") }
+
+func authenticated(u *user.DefaultInfo) user.Info {
+	u.Groups = append(u.Groups, user.AllAuthenticated)
+	return u
+}
+
+// claims of the token of a service account.
+type claims struct {
+	Issuer    string `json:"iss"`
+	Subject   string `json:"sub"`
+	IssuedAt  int64  `json:"iat"`
+	NotBefore int64  `json:"nbf"`
+	Expires   int64  `json:"exp"`
+	Private   struct {
+		Namespace      string `json:"namespace"`
+		ServiceAccount struct {
+			Name string `json:"name"`
+		} `json:"serviceaccount"`
+		Pod  *reference `json:"pod,omitempty"`
+		Node *reference `json:"node,omitempty"`
+	} `json:"kubernetes.io"`
+}
+
+type reference struct {
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid,omitempty"`
+}
+
+// Token is a new token, as TokenRequest makes it, and when it expires.
+func (i *Identities) Token(b Bound, life time.Duration) (token string, expires time.Time, err error) {
+	now := time.Now().Truncate(time.Second)
+	expires = now.Add(life)
+	c := claims{Issuer: "https://kubernetes.default.svc", Subject: serviceaccount.MakeUsername(b.Namespace, b.Account), IssuedAt: now.Unix(), NotBefore: now.Unix(), Expires: expires.Unix()}
+	c.Private.Namespace, c.Private.ServiceAccount.Name = b.Namespace, b.Account
+	if b.Pod != "" {
+		c.Private.Pod, c.Private.Node = &reference{b.Pod, b.PodUID}, &reference{Name: b.Node}
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return "", expires, fmt.Errorf("token of a service account: %w", err)
+	}
+	signed := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","typ":"JWT"}`)) + "." + base64.RawURLEncoding.EncodeToString(text)
+	digest := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, i.key, digest[:])
+	if err != nil {
+		return "", expires, fmt.Errorf("sign the token of a service account: %w", err)
+	}
+	return signed + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)), expires, nil
+}
+
+// Reissue makes a token one that was made so much earlier.
+func (i *Identities) Reissue(token string, earlier time.Duration) (string, error) {
+	return controlplane.Reissue(i.pem, token, earlier)
+}
+
+// account is whose token it is.
+func (i *Identities) account(token string) (*user.DefaultInfo, error) {
+	signed, signature, _ := cutLast(token)
+	raw, err := base64.RawURLEncoding.DecodeString(signature)
+	digest := sha256.Sum256([]byte(signed))
+	if err != nil || len(raw) != 64 || !ecdsa.Verify(&i.key.PublicKey, digest[:], new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:])) {
+		return nil, errors.New("it is not signed by this cluster")
+	}
+	_, payload, _ := strings.Cut(signed, ".")
+	text, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return nil, err
+	}
+	var c claims
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, err
+	}
+	if now := time.Now(); now.After(time.Unix(c.Expires, 0).Add(controlplane.TokenLeeway)) || now.Add(controlplane.TokenLeeway).Before(time.Unix(c.NotBefore, 0)) {
+		return nil, errors.New("it has expired")
+	}
+	b := Bound{Namespace: c.Private.Namespace, Account: c.Private.ServiceAccount.Name}
+	info := serviceaccount.ServiceAccountInfo{Namespace: b.Namespace, Name: b.Account}
+	if c.Private.Pod != nil && c.Private.Node != nil {
+		b.Pod, b.PodUID, b.Node = c.Private.Pod.Name, c.Private.Pod.UID, c.Private.Node.Name
+		info.PodName, info.PodUID, info.NodeName = b.Pod, string(b.PodUID), b.Node
+	}
+	if i.Valid != nil && !i.Valid(b) {
+		return nil, errors.New("what it is bound to is gone")
+	}
+	u := info.UserInfo()
+	return &user.DefaultInfo{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: u.GetExtra()}, nil
+}
+
+func cutLast(s string) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, '.')
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
