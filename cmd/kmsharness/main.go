@@ -3,7 +3,9 @@ package main
 
 import (
 	"github.com/kmsharness/kmsharness/harness/cli"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
 	"github.com/kmsharness/kmsharness/internal/entry"
 )
 
-func main() { entry.Run(cli.Main) }
+// What runs in virtual time needs a program that began as tests do.
+func main() { bubble.Main(func() { entry.Run(cli.Main) }) }

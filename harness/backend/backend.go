@@ -94,6 +94,12 @@ type Runtime interface {
 	Wake()
 }
 
+// Within is a backend whose environments live in a time of their own: they are prepared, used and released within f. Its context is another, which
+// ends after ctx has. An error says why f was not called.
+type Within interface {
+	Within(ctx context.Context, seed int64, f func(ctx context.Context)) error
+}
+
 // Timed is an environment in a time of its own, such as a simulation's: Wait runs the model until something is recorded or the
 // instant is reached. The engine goes by it instead of by the clock of the machine.
 type Timed interface {

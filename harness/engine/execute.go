@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -63,13 +65,27 @@ func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Exe
 	}
 	err := x.announce(r, result.Interrupted, "its process ended before the scenario did")
 	if err == nil {
-		err = x.execute(ctx, b, s, r.Dir, &r)
+		err = x.within(ctx, b, func(ctx context.Context, x Execution) error { return x.execute(ctx, b, s, r.Dir, &r) })
 	}
 	if err != nil && ctx.Err() != nil { // what was found until then may come from the interrupt
 		r.Status, r.Reasons, r.Failures = result.Interrupted, []string{"interrupted: " + context.Cause(ctx).Error()}, nil
 		err = nil
 	}
 	return x.save(r, err)
+}
+
+// within calls f in the time of the backend.
+func (x Execution) within(ctx context.Context, b backend.Backend, f func(context.Context, Execution) error) (err error) {
+	w, ok := b.(backend.Within)
+	if !ok {
+		return f(ctx, x)
+	}
+	failed := w.Within(ctx, x.Seed, func(ctx context.Context) {
+		x.Runtime = RealTime(clock.RealClock{})
+		x.Began = x.Runtime.Now()
+		err = f(ctx, x)
+	})
+	return errors.Join(failed, err)
 }
 
 // Announce saves a result for each scenario that is about to be executed. It holds until the scenario begins.

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -39,7 +40,9 @@ var (
 // entry is a backend and how it is used where nobody says otherwise. A new backend is one entry.
 type entry struct {
 	name, about string
-	make        func(Options) (Backend, error)
+	// hidden: it is not offered.
+	hidden bool
+	make   func(Options) (Backend, error)
 	// watch is Watch; nil: everything ends with the harness.
 	watch func(Options, context.Context) func(ctx context.Context, progress func(string)) error
 	// part is the default label filter, and partAbout describes what it selects; empty: everything.
@@ -59,6 +62,7 @@ const Default = local.Name
 func entries() []entry {
 	return []entry{
 		{name: sim.Name, about: "simulated, in virtual time", make: Options.simulated, processes: 2},
+		{name: virtual.Name, about: "programs in memory, in virtual time", hidden: true, make: Options.virtual, processes: runtime.NumCPU()},
 		// On local a control plane takes thirteen seconds of a processor to boot, and a quarter of one while a scenario waits for intervals: with
 		// four, two processors starve. The slow ones take a quarter of a minute and more, or others judge the same.
 		{name: local.Name, about: "etcd and kube-apiserver as processes", make: Options.local, processes: 3, plane: local.Plane,
@@ -82,7 +86,9 @@ func find(name string) (entry, bool) {
 
 func Names() (names []string) {
 	for _, e := range entries() {
-		names = append(names, e.name)
+		if !e.hidden {
+			names = append(names, e.name)
+		}
 	}
 	return names
 }
@@ -191,6 +197,20 @@ func (o Options) simulated() (Backend, error) {
 	}
 	return simulated{sim.New(sim.Options{})}, nil
 }
+
+// virtual refuses programs that are not compiled in.
+func (o Options) virtual() (Backend, error) {
+	if o.SystemUnderTest != (live.SystemUnderTest{}) || o.PluginArgs != "" || o.ReporterMountSockets {
+		return nil, fmt.Errorf("--backend %s runs programs that are compiled into it: "+
+			"--reporter-command, --aggregator-command, --operator-command, --reporter-identity, --plugin-command, --plugin-args and --reporter-mount-sockets are for --backend local", virtual.Name)
+	}
+	return inMemory{virtual.New(virtual.Options{})}, nil
+}
+
+// inMemory leaves nothing running.
+type inMemory struct{ *virtual.Backend }
+
+func (inMemory) Kept() []*live.Environment { return nil }
 
 // Watch notes what the machine has before a run on a backend, and gives what deletes the rest afterwards: also what a run
 // left behind because it had to be killed.

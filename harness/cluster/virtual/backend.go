@@ -1,0 +1,132 @@
+package virtual
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/ci/crds"
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Options of the backend.
+type Options struct {
+	live.SystemUnderTest
+	// Programs that can be run, by name; nil: Programs().
+	Programs map[string]Main
+	// PluginArgs are further arguments of every fake plugin.
+	PluginArgs []string
+	// Timing of scenarios; zero: that of local.
+	Timing contract.Timing
+	// SSA is which code merges applies; empty: the model of the store.
+	SSA store.SSA
+}
+
+// Backend runs each scenario on a control plane of its own in memory.
+type Backend struct{ options Options }
+
+var (
+	_ backend.Backend = (*Backend)(nil)
+	_ backend.Within  = (*Backend)(nil)
+)
+
+// New is a backend; it starts nothing.
+func New(o Options) *Backend {
+	if o.Programs == nil {
+		o.Programs = Programs()
+	}
+	if o.Timing == (contract.Timing{}) {
+		o.Timing = local.Timing()
+	}
+	if o.SSA == "" {
+		o.SSA = store.Model
+	}
+	return &Backend{o}
+}
+
+// Name implements backend.Backend.
+func (b *Backend) Name() string { return Name }
+
+// Timing implements backend.Backend.
+func (b *Backend) Timing() contract.Timing { return b.options.Timing }
+
+// Unsupported implements backend.Backend.
+func (b *Backend) Unsupported(s *scenario.Scenario) []string {
+	lacks := append(live.UnsupportedVerbs(s), live.UnsupportedRefusals(s)...)
+	if s.Topology.ControlPlanes > maxNodes {
+		lacks = append(lacks, fmt.Sprintf("%d control-plane nodes: at most %d", s.Topology.ControlPlanes, maxNodes))
+	}
+	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return a.Verb() == scenario.VerbPause }) {
+		lacks = append(lacks, errPause.Error())
+	}
+	if len(s.Topology.Aggregated()) > 0 {
+		lacks = append(lacks, "API servers beside kube-apiserver")
+	}
+	if s.Topology.Connectivity == history.ConnectService || s.Topology.Connectivity == history.ConnectAltSvc {
+		lacks = append(lacks, "connectivity "+s.Topology.Connectivity)
+	}
+	return lacks
+}
+
+// Prepare implements backend.Backend.
+func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
+	types, err := store.LoadTypes(crds.Variant(spec.Scenario.Topology.CRDs))
+	if err != nil {
+		return nil, fmt.Errorf("simulate scenario %s: %w", spec.Scenario.Name, err)
+	}
+	dir, err := os.MkdirTemp("", "v")
+	if err != nil {
+		return nil, fmt.Errorf("simulate scenario %s: %w", spec.Scenario.Name, err)
+	}
+	if spec.Progress == nil {
+		spec.Progress = func(string) {}
+	}
+	seed := uint64(spec.Seed)
+	m := newMachine(network.New(seed), seed, b.options.Programs)
+	m.further = b.options.PluginArgs
+	on := &ground{machine: m, types: types, options: store.Options{SSA: b.options.SSA}, timing: b.options.Timing}
+	e, err := local.On(ctx, on, spec, b.options.SystemUnderTest, dir)
+	if err != nil {
+		return nil, fmt.Errorf("simulate scenario %s: %w", spec.Scenario.Name, err)
+	}
+	return e, nil
+}
+
+// Within implements backend.Within. In a bubble nothing may wait for a context from outside, so that one is looked at once a second.
+func (b *Backend) Within(ctx context.Context, seed int64, f func(ctx context.Context)) error {
+	return bubble.Run(uint64(seed), func() {
+		inside, end := context.WithCancelCause(context.Background())
+		defer end(nil)
+		over := make(chan struct{})
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			ticker := time.NewTicker(time.Second)
+			defer ticker.Stop()
+			for ctx.Err() == nil {
+				select {
+				case <-ticker.C:
+				case <-over:
+					return
+				}
+			}
+			end(context.Cause(ctx))
+		})
+		defer watching.Wait()
+		defer close(over)
+		f(inside)
+	})
+}
+
+// Close implements backend.Backend: nothing is left.
+func (b *Backend) Close(context.Context) error { return nil }

@@ -1,0 +1,245 @@
+// Package virtual is a control plane in memory, on which programs run unchanged and in virtual time (package bubble): API servers with
+// kube-apiserver's encryption, authorization and admission on one store, plugins, reporters, aggregators and operators, on a network in memory.
+package virtual
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/audit/policy"
+	"k8s.io/client-go/rest"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/encryption"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/identity"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+)
+
+// ControlPlane is one store and its API servers. Its methods may be called at the same time.
+type ControlPlane struct {
+	machine        *machine
+	dir, logs      string
+	objects        *apiserver.Cluster
+	access         *apiserver.Access
+	identities     *identity.Identities
+	audit          audit.PolicyRuleEvaluator
+	encryptionPoll time.Duration
+	etcd           *etcd
+	envelopes      *encryption.Log
+
+	mu      sync.Mutex
+	servers []*server
+}
+
+// newControlPlane has no API servers yet. dir and logs are folders of this machine.
+func newControlPlane(m *machine, dir, logs string, types *store.Types, o store.Options, auditPolicy []byte, encryptionPoll time.Duration) (*ControlPlane, error) {
+	rules, err := policy.LoadPolicyFromBytes(auditPolicy)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit policy: %w", err)
+	}
+	identities, err := identity.New()
+	if err != nil {
+		return nil, err
+	}
+	identities.Authority.ServerName = "kubernetes" // addresses have names that no certificate has
+	objects := apiserver.NewCluster(types, o)
+	c := &ControlPlane{machine: m, dir: dir, logs: logs, objects: objects, access: apiserver.NewAccess(objects), identities: identities,
+		audit: policy.NewPolicyRuleEvaluator(rules), encryptionPoll: encryptionPoll, etcd: newEtcd(m), envelopes: encryption.NewLog()}
+	identities.Valid = c.stands
+	return c, nil
+}
+
+// stands reports whether the pod of a token is there.
+func (c *ControlPlane) stands(b identity.Bound) bool {
+	if b.Pod == "" {
+		return true
+	}
+	pod := c.objects.Object(store.Key{Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespace: b.Namespace, Name: b.Pod})
+	return pod != nil && pod.GetUID() == b.PodUID
+}
+
+// Add implements local.Cluster.
+func (c *ControlPlane) Add(spec controlplane.ServerSpec) (local.NodeServer, error) {
+	s, err := newServer(c, spec.Name)
+	if err == nil {
+		err = s.SetEncryption(spec.Encryption)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("add the API server of %s: %w", spec.Name, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.ContainsFunc(c.servers, func(o *server) bool { return o.node == s.node }) {
+		return nil, fmt.Errorf("add the API server of %s: %w", spec.Name, controlplane.ErrServerExists)
+	}
+	c.servers = append(c.servers, s)
+	return s, nil
+}
+
+// Remove implements local.Cluster.
+func (c *ControlPlane) Remove(ctx context.Context, node string) error {
+	s, err := c.find(node)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.servers = slices.DeleteFunc(c.servers, func(o *server) bool { return o == s })
+	c.mu.Unlock()
+	return s.Kill(ctx)
+}
+
+func (c *ControlPlane) find(node string) (*server, error) {
+	for _, s := range c.all() {
+		if s.node == node {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("the API server of %s: %w", node, controlplane.ErrNoServer)
+}
+
+// Server implements local.Cluster.
+func (c *ControlPlane) Server(node string) (local.NodeServer, error) { return c.find(node) }
+
+// Servers implements local.Cluster.
+func (c *ControlPlane) Servers() (all []local.NodeServer) {
+	for _, s := range c.all() {
+		all = append(all, s)
+	}
+	return all
+}
+
+// Start implements local.Cluster.
+func (c *ControlPlane) Start(ctx context.Context, until controlplane.Readiness) error {
+	if err := c.etcd.Start(ctx); err != nil {
+		return err
+	}
+	for _, s := range c.all() {
+		if err := s.Start(ctx, until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Etcd implements local.Cluster.
+func (c *ControlPlane) Etcd() live.Unit { return c.etcd }
+
+// Kubeconfig implements local.Cluster.
+func (c *ControlPlane) Kubeconfig(user string, groups []string, url string) ([]byte, error) {
+	return c.identities.Authority.Kubeconfig(user, groups, url)
+}
+
+// Certificate implements local.Cluster.
+func (c *ControlPlane) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
+	return c.identities.Authority.Certificate(user, groups, life)
+}
+
+// Serving implements local.Cluster.
+func (c *ControlPlane) Serving(name string, names ...string) (cert, key []byte, err error) {
+	return c.identities.Authority.Serving(name, names...)
+}
+
+// Reissue implements local.Cluster.
+func (c *ControlPlane) Reissue(token string, earlier time.Duration) (string, error) {
+	return c.identities.Reissue(token, earlier)
+}
+
+// all are the API servers.
+func (c *ControlPlane) all() []*server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.servers)
+}
+
+// Install applies objects as an administrator.
+func (c *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	var configs []*rest.Config
+	for _, s := range c.all() {
+		if s.Status().Running() {
+			config, err := c.RESTConfig("kmsharness-admin", []string{"system:masters"}, s.URL())
+			if err != nil {
+				return err
+			}
+			configs = append(configs, config)
+		}
+	}
+	return controlplane.Install(ctx, configs, objects...)
+}
+
+// RESTConfig is how the harness reaches a server under an identity.
+func (c *ControlPlane) RESTConfig(user string, groups []string, url string) (*rest.Config, error) {
+	config, err := c.identities.Authority.RESTConfig(user, groups, url)
+	if err != nil {
+		return nil, err
+	}
+	config.Dial = c.machine.Host().DialFunc
+	return config, nil
+}
+
+// plainText begins what kube-apiserver stores of a built-in object that is not encrypted.
+var plainText = []byte("k8s\x00")
+
+// ReadEtcd implements local.Cluster.
+func (c *ControlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
+	found, _, err := c.RangeEtcd(ctx, live.Range{From: key})
+	if err == nil && len(found) != 1 {
+		err = errors.New("it is not there")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found[0].Value, nil
+}
+
+// RangeEtcd implements local.Cluster.
+func (c *ControlPlane) RangeEtcd(_ context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
+	if runs, _ := c.etcd.state(); !runs {
+		return nil, false, errors.New("etcd does not run")
+	}
+	for _, o := range c.objects.Objects("") {
+		k := store.Key{Resource: schema.GroupVersionResource{Version: "v1", Resource: plural(o.GetKind())}, Namespace: o.GetNamespace(), Name: o.GetName()}
+		key := apiserver.EtcdKey(k)
+		if key != r.From && (r.End == "" || key < r.From || key >= r.End) {
+			continue
+		}
+		value := c.objects.Stored(k)
+		if value == nil {
+			text, err := json.Marshal(o.Object)
+			if err != nil {
+				continue // it came from JSON
+			}
+			value = append(bytes.Clone(plainText), text...)
+		}
+		found = append(found, live.KeyValue{Key: []byte(key), Value: value})
+	}
+	slices.SortFunc(found, func(a, b live.KeyValue) int { return bytes.Compare(a.Key, b.Key) })
+	if limit := max(r.Limit, 1); len(found) > limit {
+		return found[:limit], true, nil
+	}
+	return found, false, nil
+}
+
+// plural of the kinds of the core group.
+func plural(kind string) string { return strings.ToLower(kind) + "s" }
+
+// Close implements local.Cluster.
+func (c *ControlPlane) Close(ctx context.Context) error {
+	var errs []error
+	for _, s := range c.all() {
+		errs = append(errs, s.Kill(ctx))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,125 @@
+package virtual
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+)
+
+// etcd is the one member: the store itself, which API servers reach or not. What is in it stays.
+type etcd struct {
+	machine *machine
+
+	mu      sync.Mutex
+	phase   live.Phase
+	changed chan struct{} // is closed when it comes or goes, or a link changes
+}
+
+func newEtcd(m *machine) *etcd { return &etcd{machine: m, changed: make(chan struct{})} }
+
+func (e *etcd) become(p live.Phase, state string) {
+	e.mu.Lock()
+	was := e.phase
+	e.phase = p
+	e.mu.Unlock()
+	if was == p {
+		return
+	}
+	e.wake()
+	e.machine.Record(time.Now(), history.Process{Role: history.RoleEtcd, State: state})
+}
+
+// wake lets those look again who wait for it.
+func (e *etcd) wake() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+// Start implements live.Unit.
+func (e *etcd) Start(context.Context) error {
+	e.become(live.Running, history.ProcessStarted)
+	return nil
+}
+
+// Stop implements live.Unit.
+func (e *etcd) Stop(context.Context) error {
+	e.become(live.Ended, history.ProcessStopped)
+	return nil
+}
+
+// Kill implements live.Unit.
+func (e *etcd) Kill(context.Context) error {
+	e.become(live.Ended, history.ProcessKilled)
+	return nil
+}
+
+// Pause implements live.Unit: it answers nobody, as one that has ended.
+func (e *etcd) Pause(context.Context) error {
+	e.become(live.Paused, history.ProcessPaused)
+	return nil
+}
+
+// Resume implements live.Unit.
+func (e *etcd) Resume(context.Context) error {
+	e.become(live.Running, history.ProcessResumed)
+	return nil
+}
+
+// Status implements live.Unit.
+func (e *etcd) Status() live.Status {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return live.Status{Phase: e.phase}
+}
+
+// state is whether it runs, and what is closed when that changes.
+func (e *etcd) state() (runs bool, changed <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.phase == live.Running, e.changed
+}
+
+// SetEtcdLink puts a fault in force between the API server and etcd. A link that is slow delays every request; any other fault keeps it from etcd.
+func (s *server) SetEtcdLink(f netfault.Fault) error {
+	s.mu.Lock()
+	s.toEtcd = f
+	s.mu.Unlock()
+	s.cluster.etcd.wake()
+	return nil
+}
+
+// storage returns when the API server reaches etcd.
+func (s *server) storage(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		f := s.toEtcd
+		s.mu.Unlock()
+		runs, changed := s.cluster.etcd.state()
+		away := f.Mode == netfault.Cut || f.Mode == netfault.Reset || f.Mode == netfault.Mute
+		switch {
+		case runs && !away && f.Mode != netfault.Slow:
+			return nil
+		case runs && !away:
+			timer := time.NewTimer(2 * f.Delay)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+				return nil
+			case <-ctx.Done():
+				return fmt.Errorf("etcd: %w", ctx.Err())
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("etcd: %w", ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package virtual
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/host"
+)
+
+// Name of the backend.
+const Name = "virtual"
+
+// ground is what a control plane stands on in memory. It implements local.Ground.
+type ground struct {
+	*machine
+	types   *store.Types
+	options store.Options
+	timing  contract.Timing
+	cluster *ControlPlane // nil before there is one
+}
+
+var _ local.Ground = (*ground)(nil)
+
+// maxNodes is the scenario language's own limit.
+const maxNodes = 7
+
+// encryptionPoll is how often API servers look for a changed encryption configuration, as those of local do.
+const encryptionPoll = 500 * time.Millisecond
+
+// Machine implements local.Ground.
+func (g *ground) Machine() live.Machine { return g.machine }
+
+// Register implements local.Ground: whatever runs has its name already.
+func (g *ground) Register(history.Process, string) {}
+
+// LinkHost implements local.Ground. The name becomes part of an address.
+func (g *ground) LinkHost(name string) host.Host {
+	return g.network.Host(strings.ReplaceAll(name, " ", "-"))
+}
+
+// Port implements local.Ground. A name is an address.
+func (g *ground) Port(name string) (string, error) { return name + ":1", nil }
+
+// Cluster implements local.Ground.
+func (g *ground) Cluster(_ local.Shape, dir, logs string) (local.Cluster, error) {
+	c, err := newControlPlane(g.machine, dir, logs, g.types, g.options, live.AuditPolicy(), encryptionPoll)
+	if err != nil {
+		return nil, err
+	}
+	g.cluster = c
+	return c, nil
+}
+
+// Running implements local.Events.
+func (g *ground) Running() []history.Process {
+	all := g.machine.Running()
+	if g.cluster == nil {
+		return all
+	}
+	if g.cluster.etcd.Status().Running() {
+		all = append(all, history.Process{Role: history.RoleEtcd})
+	}
+	for _, s := range g.cluster.all() {
+		if s.Status().Running() {
+			all = append(all, history.Process{Role: history.RoleAPIServer, Node: s.node})
+		}
+	}
+	return all
+}
+
+// Traits implements local.Ground. Nothing is late where time waits.
+func (g *ground) Traits() live.Traits {
+	return live.Traits{Backend: Name, Timing: g.timing, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: encryptionPoll}
+}
+
+// Kept implements local.Ground: a bubble has one scenario.
+func (g *ground) Kept() string { return "its time is over" }
+
+// Close implements local.Ground.
+func (g *ground) Close(context.Context) error {
+	g.KillAll()
+	g.network.Close()
+	return nil
+}

@@ -1,0 +1,368 @@
+package virtual
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/internal/host"
+)
+
+// Main is a program: it runs on a host until it ends or ctx does, and returns its exit code.
+type Main func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int
+
+// machine runs programs as goroutines, each on a machine of its own of a network in memory. It implements live.Machine.
+type machine struct {
+	network  *network.Network
+	seed     uint64
+	programs map[string]Main
+	further  []string // arguments of every fake plugin
+
+	mu       sync.Mutex
+	units    map[string]*unit // those that were started, by name
+	listener func(at time.Time, payload any)
+}
+
+// harnessHost is the machine of the harness itself.
+const harnessHost = "harness"
+
+func newMachine(n *network.Network, seed uint64, programs map[string]Main) *machine {
+	return &machine{network: n, seed: seed, programs: programs, units: map[string]*unit{}}
+}
+
+// Unit implements live.Machine.
+func (m *machine) Unit(identity history.Process, ready process.Probe, spec func(context.Context) (process.Spec, error)) live.Unit {
+	return &unit{machine: m, identity: identity, name: live.NameOf(identity), ready: ready, spec: spec}
+}
+
+// Find implements live.Machine: a program's place is its name.
+func (m *machine) Find(_ context.Context, program string) (string, error) {
+	if m.programs[program] == nil {
+		return "", fmt.Errorf("program %s: %w in simulation, which runs what is compiled into it", program, errors.ErrUnsupported)
+	}
+	return program, nil
+}
+
+// Host implements live.Machine.
+func (m *machine) Host() host.Host { return m.network.Host(harnessHost) }
+
+// PluginArgs implements live.Machine.
+func (m *machine) PluginArgs() []string { return m.further }
+
+// Listen passes changes of programs on; nil ends it.
+func (m *machine) Listen(f func(at time.Time, payload any)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.listener = f
+}
+
+// Record passes a change on.
+func (m *machine) Record(at time.Time, p history.Process) {
+	m.mu.Lock()
+	listener := m.listener
+	m.mu.Unlock()
+	if listener != nil {
+		listener(at, &p)
+	}
+}
+
+// Running are the programs that run.
+func (m *machine) Running() (all []history.Process) {
+	for _, u := range m.started() {
+		if u.Status().Running() {
+			all = append(all, u.identity)
+		}
+	}
+	return all
+}
+
+// started are the units that were started, by name.
+func (m *machine) started() []*unit {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.SortedFunc(maps.Values(m.units), func(a, b *unit) int { return strings.Compare(a.name, b.name) })
+}
+
+// KillAll ends every program at once, and returns when all have ended.
+func (m *machine) KillAll() {
+	for _, u := range m.started() {
+		_ = u.Kill(context.Background()) // it returns nil
+	}
+}
+
+// unit is a place for one run of a program at a time.
+type unit struct {
+	machine  *machine
+	identity history.Process
+	name     string
+	ready    process.Probe
+	spec     func(context.Context) (process.Spec, error)
+
+	mu     sync.Mutex
+	runs   uint64
+	newest *run // nil before the first
+}
+
+// run is one life of a program.
+type run struct {
+	end  context.CancelFunc
+	done chan struct{}
+
+	mu    sync.Mutex
+	ended bool
+	asked process.Cause // Stop or Kill was called
+	code  int
+	exits bool // the program has ended itself
+}
+
+// readyPoll is how often a program is asked whether it is ready.
+const readyPoll = 20 * time.Millisecond
+
+// stopTimeout is how long a program has to end when it is asked to.
+const stopTimeout = 2 * time.Second
+
+// Start implements live.Unit.
+func (u *unit) Start(ctx context.Context) error {
+	r, err := u.launch(ctx)
+	if err != nil || u.ready == nil {
+		return err
+	}
+	ticker := time.NewTicker(readyPoll)
+	defer ticker.Stop()
+	for {
+		err := u.ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-r.done:
+			return fmt.Errorf("%s ended before it was ready: exit code %d", u.name, r.code)
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready: %w; last probe: %w", u.name, context.Cause(ctx), err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// launch begins a run unless there is one.
+func (u *unit) launch(ctx context.Context) (*run, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.newest != nil && !u.newest.over() {
+		return u.newest, nil
+	}
+	spec, err := u.spec(ctx)
+	if err != nil {
+		return nil, err
+	}
+	main := u.machine.programs[spec.Path]
+	if main == nil {
+		return nil, fmt.Errorf("start %s: program %s: %w in simulation", u.name, spec.Path, errors.ErrUnsupported)
+	}
+	log, err := openLog(spec.LogFile)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", u.name, err)
+	}
+	u.runs++
+	living, end := context.WithCancel(context.Background())
+	r := &run{end: end, done: make(chan struct{})}
+	u.newest = r
+	h := u.machine.network.Host(u.name)
+	h.RandomOf = rand.New(rand.NewPCG(u.machine.seed, uint64(network.Hash(0).Text(u.name).Number(int64(u.runs)))))
+	h.ExitFunc = func(code int) {
+		r.exit(code)
+		u.machine.network.Kill(u.name)
+		end()
+		runtime.Goexit()
+	}
+	u.machine.mu.Lock()
+	u.machine.units[u.name] = u
+	u.machine.mu.Unlock()
+	u.record(history.ProcessStarted, "", "")
+	go func() {
+		defer close(r.done)
+		defer end()
+		code := main(living, h, spec.Args, log, log)
+		u.ended(r, code, log)
+	}()
+	return r, nil
+}
+
+func (r *run) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended
+}
+
+// exit notes with which code the program ends itself.
+func (r *run) exit(code int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.code, r.exits = code, true
+}
+
+// ended notes the end of a run. What a killed program leaves of its connections is gone already.
+func (u *unit) ended(r *run, code int, log *programLog) {
+	r.mu.Lock()
+	r.ended = true
+	if !r.exits {
+		r.code = code
+	}
+	asked, code := r.asked, r.code
+	r.mu.Unlock()
+	change := process.Change{Cause: asked}
+	if asked == "" {
+		change.Cause = process.CauseCrash
+	}
+	exit, output := process.Exit{Code: code}, ""
+	switch change.Cause {
+	case process.CauseCrash:
+		output = log.last()
+	case process.CauseKill:
+		exit = process.Exit{Code: -1, Signal: syscall.SIGKILL}
+	}
+	_ = log.file.Close()
+	u.machine.network.Kill(u.name)
+	u.record(change.HistoryState(), exit.String(), output)
+}
+
+func (u *unit) record(state, detail, output string) {
+	p := u.identity
+	p.State, p.Detail, p.Output = state, detail, output
+	u.machine.Record(time.Now(), p)
+}
+
+// current is the run that there is, or nil.
+func (u *unit) current() *run {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.newest == nil || u.newest.over() {
+		return nil
+	}
+	return u.newest
+}
+
+// Stop implements live.Unit.
+func (u *unit) Stop(ctx context.Context) error {
+	r := u.current()
+	if r == nil {
+		return nil
+	}
+	r.ask(process.CauseStop)
+	r.end()
+	patience := time.NewTimer(stopTimeout)
+	defer patience.Stop()
+	select {
+	case <-r.done:
+		return nil
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	return u.Kill(ctx)
+}
+
+// Kill implements live.Unit. The program's connections break first: what it does when its context ends reaches nobody. Files of its sockets stay.
+func (u *unit) Kill(context.Context) error {
+	r := u.current()
+	if r == nil {
+		return nil
+	}
+	r.ask(process.CauseKill)
+	left := u.machine.network.Isolate(u.name)
+	r.end()
+	<-r.done
+	return u.machine.network.Release(u.name, left)
+}
+
+// ask notes why a run ends; the first reason stands, unless it is killed after all.
+func (r *run) ask(c process.Cause) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked == "" || c == process.CauseKill {
+		r.asked = c
+	}
+}
+
+// errPause says what there is in place of a pause.
+var errPause = fmt.Errorf("pause: %w in simulation: a goroutine cannot be stopped. A link that is cut and a frozen machine are not the same, because timers go on", errors.ErrUnsupported)
+
+// Pause implements live.Unit.
+func (u *unit) Pause(context.Context) error { return errPause }
+
+// Resume implements live.Unit.
+func (u *unit) Resume(context.Context) error { return errPause }
+
+// Status implements live.Unit.
+func (u *unit) Status() live.Status {
+	u.mu.Lock()
+	r := u.newest
+	u.mu.Unlock()
+	if r == nil {
+		return live.Status{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		return live.Status{Phase: live.Running}
+	}
+	return live.Status{Phase: live.Ended, Crashed: r.asked == ""}
+}
+
+// programLog is the output of a program, in a file, and the end of it.
+type programLog struct {
+	file *os.File
+
+	mu  sync.Mutex
+	end []byte
+}
+
+// keptOutput is what is kept of a program's last words, in bytes.
+const keptOutput = 400
+
+func openLog(name string) (*programLog, error) {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &programLog{file: file}, nil
+}
+
+// Write implements io.Writer.
+func (l *programLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end = append(l.end, b...)
+	if len(l.end) > 2*keptOutput {
+		l.end = append([]byte(nil), l.end[len(l.end)-keptOutput:]...)
+	}
+	return l.file.Write(b)
+}
+
+// last is the last lines.
+func (l *programLog) last() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	end := l.end
+	if len(end) > keptOutput {
+		end = end[len(end)-keptOutput:]
+		if i := bytes.IndexByte(end, '\n'); i >= 0 {
+			end = end[i+1:]
+		}
+	}
+	return strings.TrimSpace(string(end))
+}

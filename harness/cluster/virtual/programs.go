@@ -1,0 +1,25 @@
+package virtual
+
+import (
+	"context"
+	"io"
+
+	aggregator "github.com/kmsharness/kmsharness/aggregator/command"
+	plugin "github.com/kmsharness/kmsharness/fakeplugin/cli"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/internal/host"
+	operator "github.com/kmsharness/kmsharness/operator/command"
+	"github.com/kmsharness/kmsharness/reporter"
+)
+
+// Programs are this project's, by name. They are the same that run as processes.
+func Programs() map[string]Main {
+	return map[string]Main{
+		live.PluginProgram:    plugin.Main,
+		"kms-health-reporter": reporter.Main,
+		"kms-health-aggregator": func(ctx context.Context, h host.Host, args []string, _, stderr io.Writer) int {
+			return aggregator.Main(ctx, h, args, stderr)
+		},
+		"encryption-operator": operator.Main,
+	}
+}

@@ -1,0 +1,310 @@
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	authentication "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage/value"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/encryption"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/identity"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
+)
+
+// securePort of an API server.
+const securePort = ":6443"
+
+// server is the API server of a node, with kube-apiserver's own encryption.
+type server struct {
+	cluster *ControlPlane
+	node    string
+	host    string // its machine
+	dir     string
+
+	mu     sync.Mutex
+	alive  *served // nil: it does not run
+	phase  live.Phase
+	toEtcd netfault.Fault
+}
+
+// served is one life of an API server.
+type served struct {
+	api        *apiserver.Server
+	encryption *encryption.Encryption
+	end        context.CancelFunc
+	programs   sync.WaitGroup
+	audit, log *os.File
+}
+
+func newServer(c *ControlPlane, node string) (*server, error) {
+	s := &server{cluster: c, node: node, host: "apiserver-" + node, dir: filepath.Join(c.dir, "apiserver-"+node)}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, err
+	}
+	for _, file := range []string{s.AuditLog(), s.LogFile()} { // readers expect them
+		f, err := appendTo(file)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Name is that of its node.
+func (s *server) Name() string { return s.node }
+
+// Addr is where it listens.
+func (s *server) Addr() string { return s.node + securePort }
+
+// FrontAddr is Addr: nothing advertises other API servers here.
+func (s *server) FrontAddr() string { return s.Addr() }
+
+// URL is for clients without a link in between.
+func (s *server) URL() string { return "https://" + s.Addr() }
+
+// AuditLog is the file that receives audit events.
+func (s *server) AuditLog() string { return filepath.Join(s.cluster.logs, "audit-"+s.node+".jsonl") }
+
+// LogFile is its log.
+func (s *server) LogFile() string { return filepath.Join(s.cluster.logs, s.host+".log") }
+
+// EncryptionFile is the EncryptionConfiguration in force or about to be.
+func (s *server) EncryptionFile() string { return filepath.Join(s.dir, "encryption.yaml") }
+
+// SetEncryption replaces the EncryptionConfiguration.
+func (s *server) SetEncryption(e controlplane.Encryption) error {
+	err := e.Validate()
+	var text []byte
+	if err == nil {
+		text, err = e.YAML()
+	}
+	if err == nil {
+		err = s.SetEncryptionText(text)
+	}
+	if err != nil {
+		return fmt.Errorf("write the encryption configuration of the API server of %s: %w", s.node, err)
+	}
+	return nil
+}
+
+// SetEncryptionText is SetEncryption with a file made elsewhere.
+func (s *server) SetEncryptionText(text []byte) error {
+	return atomicfile.Write(s.EncryptionFile(), text, 0o600)
+}
+
+// Start starts the API server unless it runs, and returns when it is as ready as asked.
+func (s *server) Start(ctx context.Context, until controlplane.Readiness) error {
+	if err := s.launch(ctx); err != nil {
+		return fmt.Errorf("start the API server of %s: %w", s.node, err)
+	}
+	return s.WaitReady(ctx, until)
+}
+
+func (s *server) launch(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.alive != nil {
+		return nil
+	}
+	living, end := context.WithCancel(context.Background())
+	one := &served{end: end}
+	h := s.cluster.machine.network.Host(s.host)
+	var err error
+	if one.audit, err = appendTo(s.AuditLog()); err != nil {
+		end()
+		return err
+	}
+	if one.log, err = appendTo(s.LogFile()); err == nil {
+		one.encryption, err = encryption.Load(living, h, s.EncryptionFile(), s.node, encryption.Lines{Log: s.cluster.envelopes, To: one.log})
+	}
+	if err != nil {
+		end()
+		return errors.Join(err, one.close())
+	}
+	secure, err := s.cluster.identities.Serving(s.host, s.node, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+	if err != nil {
+		end()
+		return errors.Join(err, one.close())
+	}
+	one.api = apiserver.New(apiserver.Options{
+		Name: s.node, Cluster: s.cluster.objects, Seed: s.cluster.machine.seed, Authenticate: s.cluster.identities.Authenticate,
+		Authorize: s.cluster.access.Authorize, Admit: s.cluster.access.Admit, Special: map[string]func(*apiserver.Request) (any, error){"serviceaccounts/token": s.token,
+			"subjectaccessreviews/": s.cluster.access.Review},
+		Storage: s.storage, Transformer: one.transformer, Ready: one.encryption.Ready, Audit: one.audit, AuditPolicy: s.cluster.audit, Metrics: one,
+	})
+	listener, err := h.Listen(ctx, "tcp", s.Addr())
+	if err != nil {
+		end()
+		return errors.Join(err, one.close())
+	}
+	one.programs.Go(func() { one.encryption.Reload(living, s.cluster.encryptionPoll) })
+	one.api.Serve(listener, secure)
+	s.alive, s.phase = one, live.Running
+	s.record(history.ProcessStarted)
+	return nil
+}
+
+func appendTo(file string) (*os.File, error) {
+	return os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+}
+
+// close closes its files.
+func (o *served) close() error {
+	err := o.audit.Close()
+	if o.log != nil {
+		err = errors.Join(err, o.log.Close())
+	}
+	return err
+}
+
+// transformer encrypts what an EncryptionConfiguration can name; all else stays as it is, and costs nothing.
+func (o *served) transformer(r schema.GroupResource) value.Transformer {
+	if r.Group != "" || r.Resource != "secrets" && r.Resource != "configmaps" {
+		return nil
+	}
+	return o.encryption.Transformer(r)
+}
+
+// ServeHTTP serves the metric by which a reload is waited for.
+func (o *served) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintf(w, "apiserver_encryption_config_controller_last_config_info{apiserver_id_hash=\"\",hash=%q} 1\n", o.encryption.Loaded()) // the client has gone
+}
+
+func (s *server) record(state string) {
+	s.cluster.machine.Record(time.Now(), history.Process{Role: history.RoleAPIServer, Node: s.node, State: state})
+}
+
+// WaitReady returns when the running API server is as ready as asked.
+func (s *server) WaitReady(ctx context.Context, until controlplane.Readiness) error {
+	if until == controlplane.Started {
+		return nil
+	}
+	ticker := time.NewTicker(readyPoll)
+	defer ticker.Stop()
+	for {
+		err := s.ask(ctx, until)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the API server of %s is not ready: %w; last answer: %w", s.node, context.Cause(ctx), err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// ask is nil if it is as ready as asked.
+func (s *server) ask(ctx context.Context, until controlplane.Readiness) error {
+	s.mu.Lock()
+	one := s.alive
+	s.mu.Unlock()
+	if one == nil {
+		return errors.New("it does not run")
+	}
+	if until != controlplane.Ready {
+		return nil
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+string(until), nil)
+	if err != nil {
+		return err
+	}
+	return one.encryption.Ready(r)
+}
+
+// Stop ends it, after the requests that it has begun.
+func (s *server) Stop(ctx context.Context) error {
+	return s.finish(history.ProcessStopped, func(one *served) { one.api.Shutdown(ctx) })
+}
+
+// Kill ends it at once.
+func (s *server) Kill(context.Context) error {
+	return s.finish(history.ProcessKilled, func(one *served) {
+		s.cluster.machine.network.Kill(s.host)
+		one.api.Close()
+	})
+}
+
+func (s *server) finish(state string, end func(*served)) error {
+	s.mu.Lock()
+	one := s.alive
+	s.alive = nil
+	if one != nil {
+		s.phase = live.Ended
+	}
+	s.mu.Unlock()
+	if one == nil {
+		return nil
+	}
+	end(one)
+	one.end()
+	one.programs.Wait()
+	s.record(state)
+	return one.close()
+}
+
+// Pause and Resume are not possible.
+func (s *server) Pause(context.Context) error  { return errPause }
+func (s *server) Resume(context.Context) error { return errPause }
+
+// Status is that of this moment.
+func (s *server) Status() live.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return live.Status{Phase: s.phase}
+}
+
+// shortestToken is what kube-apiserver's validation demands of a TokenRequest.
+const shortestToken = 10 * time.Minute
+
+// token answers a TokenRequest.
+func (s *server) token(q *apiserver.Request) (any, error) {
+	var request authentication.TokenRequest
+	if err := yaml.Unmarshal(q.Body, &request); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	life := time.Hour
+	if request.Spec.ExpirationSeconds != nil {
+		life = time.Duration(*request.Spec.ExpirationSeconds) * time.Second
+	}
+	if life < shortestToken {
+		return nil, apierrors.NewBadRequest("spec.expirationSeconds: may not specify a duration less than 10 minutes")
+	}
+	bound := identity.Bound{Namespace: q.Namespace, Account: q.Name}
+	if ref := request.Spec.BoundObjectRef; ref != nil && ref.Kind == "Pod" {
+		pod := s.cluster.objects.Object(store.Key{Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespace: q.Namespace, Name: ref.Name})
+		if pod == nil || ref.UID != "" && pod.GetUID() != ref.UID {
+			return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, ref.Name)
+		}
+		bound.Pod, bound.PodUID = ref.Name, pod.GetUID()
+		spec, _ := pod.Object["spec"].(map[string]any)
+		bound.Node, _ = spec["nodeName"].(string)
+	}
+	token, expires, err := s.cluster.identities.Token(bound, life)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	request.TypeMeta = metav1.TypeMeta{Kind: "TokenRequest", APIVersion: "authentication.k8s.io/v1"}
+	request.Status = authentication.TokenRequestStatus{Token: token, ExpirationTimestamp: metav1.NewTime(expires)}
+	return request, nil
+}
