@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
+	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,11 +29,12 @@ import (
 // cannot be read, an address that cannot be listened on.
 func Run(ctx context.Context, h host.Host, o options.Options, log *slog.Logger, changes ...Change) error {
 	now := h.Clock().Now
-	config, err := restConfig(o)
+	config, err := restConfig(h, o)
 	if err != nil {
 		return err
 	}
 	config.Dial = h.DialFunc
+	config.Wrap(h.Wrap)
 	var publisher Publisher
 	var streaming *stream.Publisher
 	if o.Publish == options.Stream {
@@ -85,9 +88,9 @@ func Run(ctx context.Context, h host.Host, o options.Options, log *slog.Logger, 
 type Change func(*Loop)
 
 // restConfig finds the API server.
-func restConfig(o options.Options) (*rest.Config, error) {
+func restConfig(h host.Host, o options.Options) (*rest.Config, error) {
 	if o.Kubeconfig == "" {
-		config, err := rest.InClusterConfig()
+		config, err := inCluster(h)
 		if err != nil {
 			return nil, fmt.Errorf("connectivity %s: read the in-cluster configuration: %w", o.Connectivity, err)
 		}
@@ -98,6 +101,24 @@ func restConfig(o options.Options) (*rest.Config, error) {
 		return nil, fmt.Errorf("connectivity %s: read kubeconfig %s: %w", o.Connectivity, o.Kubeconfig, err)
 	}
 	return config, nil
+}
+
+// inCluster is rest.InClusterConfig, which knows the process's own environment and files alone.
+func inCluster(h host.Host) (*rest.Config, error) {
+	if h.Alone() {
+		return rest.InClusterConfig()
+	}
+	name, port := h.Getenv("KUBERNETES_SERVICE_HOST"), h.Getenv("KUBERNETES_SERVICE_PORT")
+	if name == "" || port == "" {
+		return nil, rest.ErrNotInCluster
+	}
+	const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
+	token, err := os.ReadFile(h.File(account + "token"))
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{Host: "https://" + net.JoinHostPort(name, port), TLSClientConfig: rest.TLSClientConfig{CAFile: h.File(account + "ca.crt")},
+		BearerToken: string(token), BearerTokenFile: h.File(account + "token")}, nil
 }
 
 // clientTLS makes the TLS configuration for the aggregator: the certificate of the kubeconfig, read anew each time, and its authority.

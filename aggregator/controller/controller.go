@@ -47,6 +47,7 @@ func New(c Config) (*Controller, error) {
 	dialer := connrotation.NewDialer(dial(c.Host))
 	c.REST = tune(c.REST)
 	c.REST.Dial = dialer.DialContext
+	c.REST.Wrap(c.Host.Wrap)
 	if c.Clock == nil {
 		c.Clock = c.Host.Clock()
 	}

@@ -28,6 +28,9 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	})
 	s.relabelled.note(a.Resp, trueID)
 	if err := ctx.Err(); err != nil && a.Outcome != journal.Reset && a.Outcome != journal.Crashed {
+		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+			err = context.DeadlineExceeded // at its deadline gRPC ends a call in two ways, in any order
+		}
 		a = Answer{Err: status.FromContextError(err).Err(), Outcome: journal.Abandoned}
 	}
 	out, unreadable := encodable(a.Resp)

@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/internal/host"
+	"github.com/kmsharness/kmsharness/internal/turn"
 )
 
 // Options of a Server. Listen, Plugin and KeyID are required.
@@ -91,7 +92,7 @@ func New(o Options) *Server {
 		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
 	kmsapi.RegisterKeyManagementServiceServer(s.grpc, o.Plugin)
-	s.socket = &socket{host: o.Host, at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, dial: s.connect, serve: s.serve}
+	s.socket = &socket{turn: turn.New(), host: o.Host, at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, dial: s.connect, serve: s.serve}
 	return s
 }
 

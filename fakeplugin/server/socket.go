@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/internal/host"
+	"github.com/kmsharness/kmsharness/internal/turn"
 )
 
 // socket keeps what is at the plugin's address as the fault program wants it.
@@ -25,7 +26,7 @@ type socket struct {
 	dial   func(*conn) error // listener.connect
 	hangUp atomic.Bool
 
-	mu    sync.Mutex
+	turn  turn.Turn
 	state fault.Socket // as it is; File is "" before the start and after a failure
 	stop  func()       // ends what listens now; nil if nothing does
 	ended bool
@@ -34,8 +35,8 @@ type socket struct {
 // become brings the socket into the wanted state, which it asks for when it is its turn: of two changes at the same
 // time the later one decides. After an error it can be called again.
 func (s *socket) become(wanted func() fault.Socket) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	if s.ended {
 		return errors.New("the plugin is stopping")
 	}
@@ -137,15 +138,15 @@ func (s *socket) chmod(want fault.Socket) error {
 }
 
 func (s *socket) now() fault.File {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	return s.state.File
 }
 
 // end stops listening and leaves nothing behind.
 func (s *socket) end() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	s.close()
 	s.ended = true
 	return s.clear()

@@ -30,6 +30,8 @@ type Spec struct {
 	// Nice lowers the process's priority (0 to 19) where the machine has nice(1): what is heavy then does not delay
 	// what is light and timed.
 	Nice int
+	// Mounts are folders that the program sees elsewhere; they need root.
+	Mounts []Mount
 	// Attr changes how the process is created (namespaces). The process group and the parent-death signal are set
 	// afterwards and cannot be changed.
 	Attr func(*syscall.SysProcAttr)
@@ -53,6 +55,7 @@ func (s Spec) command(runDir string) (*exec.Cmd, *os.File, error) {
 	if s.Name == "" || s.Path == "" || (s.LogFile == "" && (s.Stdout == nil || s.Stderr == nil)) {
 		return nil, nil, errors.New("a process needs a name, a path and a log file")
 	}
+	s = s.mounted()
 	cmd := s.niced()
 	log, err := s.output(cmd)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 
 	"k8s.io/utils/clock"
@@ -23,6 +24,12 @@ type Host struct {
 	ClockOf clock.WithTicker
 	// RandomOf is where chance comes from, for one goroutine at a time.
 	RandomOf *rand.Rand
+	// WrapFunc is put around what sends a program's requests to the API; nil: nothing.
+	WrapFunc func(http.RoundTripper) http.RoundTripper
+	// EnvFunc is the value of an environment variable.
+	EnvFunc func(name string) string
+	// SeenFunc is where a file is that the program knows by a path.
+	SeenFunc func(path string) string
 	// ExitFunc ends the program at once.
 	ExitFunc func(code int)
 }
@@ -76,6 +83,30 @@ type global struct{}
 
 // Uint64 implements rand.Source.
 func (global) Uint64() uint64 { return rand.Uint64() }
+
+// Wrap is WrapFunc, or leaves what it is given as it is.
+func (h Host) Wrap(next http.RoundTripper) http.RoundTripper {
+	if h.WrapFunc != nil {
+		return h.WrapFunc(next)
+	}
+	return next
+}
+
+// Getenv is the value of an environment variable.
+func (h Host) Getenv(name string) string {
+	if h.EnvFunc != nil {
+		return h.EnvFunc(name)
+	}
+	return os.Getenv(name)
+}
+
+// File is where a file is that the program knows by a path.
+func (h Host) File(path string) string {
+	if h.SeenFunc != nil {
+		return h.SeenFunc(path)
+	}
+	return path
+}
 
 // Exit ends the program at once.
 func (h Host) Exit(code int) {

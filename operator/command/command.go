@@ -108,6 +108,7 @@ func operate(ctx context.Context, h host.Host, opts options, stderr io.Writer) e
 		return err
 	}
 	config.Dial, config.QPS, config.Burst = h.DialFunc, requests, burst
+	config.Wrap(h.Wrap)
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	work := func(ctx context.Context) error { return work(ctx, h, config, opts.Options, log) }
 	if opts.leaderElect {

@@ -27,7 +27,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if resetsForAMoment(s) {
 		add("a link that is reset and restored at once: on kind packets are filtered, and a connection on which nothing is sent meanwhile is not reset")
 	}
-	lacks = append(lacks, live.UnsupportedVerbs(s)...)
+	lacks = append(lacks, live.UnsupportedVerbs(s, false)...)
 	lacks = append(lacks, live.UnsupportedAggregated(s)...)
 	lacks = append(lacks, live.UnsupportedRefusals(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)

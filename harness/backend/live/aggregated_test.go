@@ -34,7 +34,7 @@ func TestEncryptedObjects(t *testing.T) {
 // Whoever records for a further API server says so once, also where the process says so itself.
 func TestScoped(t *testing.T) {
 	log := history.NewLog(nil)
-	g := newGate(log)
+	g := newGate(log, false)
 	log.Record(time.Now(), "engine", &history.Run{})
 	s := scoped{g, history.OAuthAPIServer}
 	p := history.Process{Role: history.RoleAPIServer, APIServer: history.OAuthAPIServer, Node: "cp-1", State: history.ProcessReady}

@@ -22,7 +22,7 @@ func Begin(ctx context.Context, p ControlPlane, spec backend.Spec, opts Options)
 		return nil, err
 	}
 	e := newEnvironment(p, spec.Scenario, opts, op, filepath.Join(spec.OutDir, "logs"))
-	gate := newGate(spec.Log)
+	gate := newGate(spec.Log, p.Traits().Memory != nil)
 	e.sink, e.objects = gate, encryptedSecrets()
 	if err := os.MkdirAll(e.logDir, 0o755); err != nil {
 		return nil, err

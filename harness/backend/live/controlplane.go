@@ -97,6 +97,8 @@ type Traits struct {
 	Outlives bool
 	// Host is the machine as the harness's own clients see it.
 	Host host.Host
+	// Memory is there only of a control plane in memory.
+	Memory Memory
 	// Dir is a folder for files of the plane.
 	Dir string
 	// Namespace has the leases and the harness's own objects, and Suffix ends the names of roles and policies, in a cluster that the

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -194,12 +193,12 @@ func (st *statuses) attemptStream(ctx context.Context, a *scenario.Attempt, as *
 	defer cancel()
 	refused := status.New(codes.Unavailable, "there is no aggregator")
 	for _, address := range as.ReporterPlace.Aggregators {
-		if conn, err := new(net.Dialer).DialContext(ctx, "tcp", address); err != nil {
+		if conn, err := st.e.controlPlane.Traits().Host.Dial(ctx, "tcp", address); err != nil {
 			continue // a replica that does not run refuses nobody
 		} else if err := conn.Close(); err != nil {
 			return err
 		}
-		refused = status.Convert(openStream(ctx, address, config, a.Node))
+		refused = status.Convert(openStream(ctx, address, config, a.Node, dialer(st.e.controlPlane, "tcp")))
 		if refused.Code() != codes.FailedPrecondition { // it leads, or did not ask
 			break
 		}
@@ -209,8 +208,8 @@ func (st *statuses) attemptStream(ctx context.Context, a *scenario.Attempt, as *
 }
 
 // openStream opens a stream, which calls a node its own unless it is empty. nil: it stood.
-func openStream(ctx context.Context, address string, config *tls.Config, node string) error {
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(credentials.NewTLS(config)), grpc.WithDisableServiceConfig())
+func openStream(ctx context.Context, address string, config *tls.Config, node string, by grpc.DialOption) error {
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(credentials.NewTLS(config)), grpc.WithDisableServiceConfig(), by)
 	if err != nil {
 		return err
 	}

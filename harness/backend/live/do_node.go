@@ -4,17 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/turn"
 )
 
 // nodeChanges adds, removes and replaces nodes.
 type nodeChanges struct {
 	e    *Environment
-	turn sync.Mutex // one change of nodes or encryption at a time
+	turn turn.Turn // one change of nodes or encryption at a time
 }
 
 // changeNodes removes, adds or replaces a node.

@@ -47,6 +47,9 @@ func UnsupportedRefusals(s *scenario.Scenario) (lacks []string) {
 func (fs *faults) refuse(ctx context.Context, a *scenario.Refuse) error {
 	fs.e.changes.turn.Lock()
 	defer fs.e.changes.turn.Unlock()
+	if fs.e.controlPlane.Traits().Memory != nil {
+		return fs.refuseInMemory(a)
+	}
 	role := a.Role
 	refusal := history.Refusal{Role: role, Verb: a.Method, Mode: history.RefuseForbidden, Code: history.RefusalCode(history.RefuseForbidden)}
 	if a.Mode != history.RefuseRestore {

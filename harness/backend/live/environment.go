@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/turn"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
@@ -63,7 +64,7 @@ type Environment struct {
 
 // withParts gives an environment what carries out its actions.
 func (e *Environment) withParts() *Environment {
-	e.faults, e.procs, e.changes, e.encrypting = &faults{e: e}, &processes{e: e}, &nodeChanges{e: e}, &encryptionSwitch{e: e}
+	e.faults, e.procs, e.changes, e.encrypting = &faults{e: e}, &processes{e: e}, &nodeChanges{e: e, turn: turn.New()}, &encryptionSwitch{e: e}
 	e.data = &dataset{e: e, written: map[string]history.Data{}}
 	e.statuses = &statuses{e: e, conditions: map[string]map[string]object{}}
 	e.sut, e.operated = &systemUnderTest{e: e}, &operatedParts{e: e}
@@ -147,10 +148,19 @@ func (e *Environment) record(payload any) { e.sink.Record(time.Now(), "backend",
 func (e *Environment) Do(ctx context.Context, a scenario.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 	defer cancel()
+	e.settle() // what it does comes after its beginning, and before its end
+	defer e.settle()
 	if err := e.doAimed(ctx, a); err != nil {
 		return fmt.Errorf("action %s: %w", a.Verb(), err)
 	}
 	return nil
+}
+
+// settle lets an instant pass in virtual time: what is recorded until now comes before what follows.
+func (e *Environment) settle() {
+	if e.traits.Memory != nil {
+		<-time.After(2 * instant)
+	}
 }
 
 // doAimed carries out an action on the API server that it is aimed at, on all of them if it is about all, or on kube-apiserver.
@@ -179,9 +189,14 @@ func (e *Environment) doAll(ctx context.Context, a scenario.Action) error {
 	return all.Wait()
 }
 
-// UnsupportedVerbs names what a scenario does that cannot be done to a real control plane.
-func UnsupportedVerbs(s *scenario.Scenario) []string {
-	return new(Environment).withParts().handlers().Unsupported(s, map[scenario.Verb]string{
+// UnsupportedVerbs names what a scenario does that cannot be done to a real control plane, or, inMemory, to none.
+func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
+	h := new(Environment).withParts().handlers()
+	if !inMemory {
+		delete(h, scenario.VerbClock)
+		delete(h, scenario.VerbWatches)
+	}
+	return h.Unsupported(s, map[scenario.Verb]string{
 		scenario.VerbClock:   NoClocks,
 		scenario.VerbWatches: "watches: nothing makes the watch cache of a real API server late, or ends a watch of it",
 	})
@@ -204,6 +219,8 @@ func (e *Environment) handlers() backend.Handlers {
 		scenario.VerbCondition:  backend.Handle(e.statuses.condition),
 		scenario.VerbEntries:    backend.Handle(e.statuses.entries),
 		scenario.VerbAttempt:    backend.Handle(e.statuses.attempt),
+		scenario.VerbClock:      backend.Handle(e.faults.clock),
+		scenario.VerbWatches:    backend.Handle(e.faults.watches),
 	}
 	for _, v := range scenario.ProcessVerbs() {
 		h[v] = backend.Handle(e.procs.processes)

@@ -1,6 +1,9 @@
 package live
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,14 +12,16 @@ import (
 )
 
 // gate holds events back until the history has its heading: recorders run before the engine can ask for Heading, but
-// a history begins with its run event.
+// a history begins with its run event. In virtual time it orders what is recorded in one instant, which many goroutines do in any order.
 type gate struct {
-	log    *history.Log
-	headed atomic.Bool // set under the log's lock, read under mu
-	cancel func()
+	log     *history.Log
+	ordered bool
+	headed  atomic.Bool // set under the log's lock, read under mu
+	cancel  func()
 
 	mu      sync.Mutex
 	pending []held
+	ends    bool // something waits for the end of this instant
 	closed  bool
 }
 
@@ -26,8 +31,8 @@ type held struct {
 	payload any
 }
 
-func newGate(log *history.Log) *gate {
-	g := &gate{log: log}
+func newGate(log *history.Log, ordered bool) *gate {
+	g := &gate{log: log, ordered: ordered}
 	g.cancel = log.Subscribe(func(e history.Event) {
 		if e.Kind == history.KindRun {
 			g.headed.Store(true)
@@ -44,7 +49,44 @@ func (g *gate) Record(at time.Time, source string, payload any) {
 		return
 	}
 	g.pending = append(g.pending, held{at, source, payload})
+	switch {
+	case !g.ordered:
+		g.flush()
+	case !g.ends:
+		g.ends = true
+		time.AfterFunc(instant, g.settle)
+	}
+}
+
+// instant is the least time that passes.
+const instant = time.Nanosecond
+
+// settle lets out what was recorded in an instant that is over.
+func (g *gate) settle() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ends = false
 	g.flush()
+}
+
+// order is that of two events, which may be recorded at the same time: by time, by source and by what they are about.
+func (h held) order(o held) int {
+	return cmp.Or(h.at.Compare(o.at), cmp.Compare(h.source, o.source), cmp.Compare(about(h.payload), about(o.payload)))
+}
+
+// about is what a payload is about. Events about one thing have one author, in whose order they stay.
+func about(payload any) string {
+	switch p := payload.(type) {
+	case *history.Process:
+		return fmt.Sprint("process ", p.Role, p.APIServer, p.Node, p.KeyID, p.Instance)
+	case *history.Encryption:
+		return fmt.Sprint("encryption ", p.Node)
+	case *history.Data:
+		return "data " + p.Object
+	case *history.Object:
+		return fmt.Sprint("object ", p.Resource, p.Name)
+	}
+	return fmt.Sprintf("%T", payload)
 }
 
 // Flush lets out what was held back, if it may.
@@ -57,6 +99,9 @@ func (g *gate) Flush() {
 func (g *gate) flush() {
 	if !g.headed.Load() {
 		return
+	}
+	if g.ordered {
+		slices.SortStableFunc(g.pending, held.order)
 	}
 	for _, h := range g.pending {
 		g.log.Record(h.at, h.source, h.payload)

@@ -9,7 +9,7 @@ import (
 
 func TestGateHoldsBackUntilTheHeading(t *testing.T) {
 	log := history.NewLog(nil)
-	g := newGate(log)
+	g := newGate(log, false)
 	at := time.Unix(1, 0)
 	g.Record(at, "backend", &history.Process{Role: "etcd"})
 	g.Flush()

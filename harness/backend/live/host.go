@@ -2,8 +2,11 @@ package live
 
 import (
 	"context"
+	"net"
 	"sync"
 	"time"
+
+	"google.golang.org/grpc"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
@@ -20,6 +23,13 @@ type Machine interface {
 	Host() host.Host
 	// PluginArgs are further arguments of every fake plugin.
 	PluginArgs() []string
+}
+
+// dialer connects the harness's gRPC clients, by addresses without a scheme.
+func dialer(p interface{ Traits() Traits }, network string) grpc.DialOption {
+	return grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+		return p.Traits().Host.Dial(ctx, network, address)
+	})
 }
 
 // Host runs processes on this machine for a plane, and knows them by what the history calls them.

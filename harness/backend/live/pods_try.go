@@ -59,7 +59,7 @@ func (p inPlace) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagement
 		return nil, nil, err
 	}
 	p.e.changes.recordReady(&g.Target)
-	conn, err := grpc.NewClient("unix://"+g.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+g.Socket, grpc.WithAuthority("localhost"), grpc.WithTransportCredentials(insecure.NewCredentials()), dialer(p.e.controlPlane, "unix"))
 	if err != nil {
 		end()
 		return nil, nil, fmt.Errorf("try plugin %s: %w", keyID, err)

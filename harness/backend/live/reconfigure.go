@@ -52,6 +52,7 @@ func (sw *encryptionSwitch) stage(ctx context.Context, s encryption.Stage) error
 
 // configureServers writes the files of all API servers.
 func (sw *encryptionSwitch) configureServers(providers encryption.List) error {
+	sw.e.settle()
 	sw.e.mu.Lock()
 	sw.e.telling = true
 	sw.e.configured.Providers = slices.Clone(providers)

@@ -68,7 +68,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if s.Topology.Connectivity == history.ConnectService && os.Geteuid() != 0 {
 		lacks = append(lacks, "connectivity service: each reporter has its service account at "+live.ServiceAccountDir+" in a mount namespace of its own, which needs root")
 	}
-	lacks = append(lacks, live.UnsupportedVerbs(s)...)
+	lacks = append(lacks, live.UnsupportedVerbs(s, false)...)
 	lacks = append(lacks, live.UnsupportedAggregated(s)...)
 	lacks = append(lacks, live.UnsupportedRefusals(s)...)
 	if err := live.CheckOperator(s.Operator); err != nil {

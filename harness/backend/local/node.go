@@ -78,7 +78,7 @@ func (p *controlPlane) reporterPlace(name string, own NodeServer) (live.Place, e
 	var inCluster *live.InCluster
 	if p.shape.connectivity == history.ConnectService {
 		inCluster = &live.InCluster{Dir: filepath.Join(p.dir, "account-"+name), Reissue: p.cp.Reissue}
-		mounts = append(mounts, mount{inCluster.Dir, live.ServiceAccountDir})
+		mounts = append(mounts, process.Mount{From: inCluster.Dir, At: live.ServiceAccountDir})
 		address, err := inClusterEnv(server)
 		if err != nil {
 			return live.Place{}, err
@@ -96,11 +96,11 @@ func (p *controlPlane) reporterPlace(name string, own NodeServer) (live.Place, e
 }
 
 // sockets is where a reporter sees the sockets in a folder of this machine.
-func (p *controlPlane) sockets(dir string) (seen string, mounts []mount) {
+func (p *controlPlane) sockets(dir string) (seen string, mounts []process.Mount) {
 	if !p.mountSockets {
 		return dir, nil
 	}
-	return contract.SocketDir, []mount{{dir, contract.SocketDir}}
+	return contract.SocketDir, []process.Mount{{From: dir, At: contract.SocketDir}}
 }
 
 // inClusterEnv is the address of the API in the environment of a container.
@@ -128,7 +128,7 @@ func (p *controlPlane) AggregatorPlace(i int) live.Place {
 }
 
 // place is this machine, with what a program has in its environment and what it sees at another place.
-func (p *controlPlane) place(server, metrics string, env []string, mounts []mount) live.Place {
+func (p *controlPlane) place(server, metrics string, env []string, mounts []process.Mount) live.Place {
 	return live.Place{Server: server, Dir: p.dir, SeenDir: p.dir, MetricsAddress: metrics,
 		Unit: func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
 			return p.Machine().Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
@@ -137,7 +137,7 @@ func (p *controlPlane) place(server, metrics string, env []string, mounts []moun
 					return process.Spec{}, err
 				}
 				path, err := p.Machine().Find(ctx, c.Program)
-				return mounted(process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile, Env: env}, mounts), err
+				return process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile, Env: env, Mounts: mounts}, err
 			})
 		}}
 }

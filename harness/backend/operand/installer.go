@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/internal/turn"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
 	"github.com/kmsharness/kmsharness/operator/staticpods"
@@ -24,7 +25,7 @@ type Installer struct {
 	mirrors   *mirrors
 	revisions revisions
 
-	turn      sync.Mutex // of a step, or of a rollback
+	turn      turn.Turn // of a step, or of a rollback
 	mu        sync.Mutex
 	installed map[string]int
 	back      map[string]int // nodes that were rolled back, with the newest revision of that time: they stay until there is another
@@ -38,7 +39,7 @@ type claim struct {
 }
 
 func newInstaller(o Options) *Installer {
-	i := &Installer{Options: o, mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revisions: newMade(o), installed: map[string]int{}, back: map[string]int{}}
+	i := &Installer{Options: o, turn: turn.New(), mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revisions: newMade(o), installed: map[string]int{}, back: map[string]int{}}
 	if o.Whole {
 		i.revisions = newFollowed(o)
 	}

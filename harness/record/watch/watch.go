@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -213,8 +215,8 @@ func (w *Watcher) clients() []dynamic.Interface {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clients := make([]dynamic.Interface, 0, len(w.direct))
-	for _, c := range w.direct {
-		clients = append(clients, c)
+	for _, name := range slices.Sorted(maps.Keys(w.direct)) {
+		clients = append(clients, w.direct[name])
 	}
 	return clients
 }

@@ -1,33 +1,36 @@
-package local
+package process
 
 import (
 	"slices"
 	"syscall"
-
-	"github.com/kmsharness/kmsharness/harness/process"
 )
 
-// mount is a folder of this machine that a program sees below /var/run.
-type mount struct{ from, at string }
+// Mount is a folder, From, that a program sees At a path below /var/run.
+type Mount struct{ From, At string }
 
-// mounted runs a command in a mount namespace of its own, in which each folder is at its mount point; without mounts it leaves the
-// command alone.
+// mounted is the command in a mount namespace of its own, in which each folder is at its mount point; without mounts it is left alone.
 //
 // The mounts are made by a shell between fork and exec, as root: first everything is made private, so that nothing
 // escapes into the namespace of the harness. /var/run is a tmpfs if a mount point does not exist on this machine, so nothing
 // is written to the machine's own file system.
-func mounted(spec process.Spec, mounts []mount) process.Spec {
-	if len(mounts) == 0 {
-		return spec
+func (s Spec) mounted() Spec {
+	if len(s.Mounts) == 0 {
+		return s
 	}
 	args := []string{"-c", mountScript, "mount"}
-	for _, m := range mounts {
-		args = append(args, m.from, m.at)
+	for _, m := range s.Mounts {
+		args = append(args, m.From, m.At)
 	}
-	spec.Args = slices.Concat(args, []string{"--", spec.Path}, spec.Args)
-	spec.Path = "/bin/sh"
-	spec.Attr = func(attr *syscall.SysProcAttr) { attr.Unshareflags |= syscall.CLONE_NEWNS }
-	return spec
+	s.Args = slices.Concat(args, []string{"--", s.Path}, s.Args)
+	s.Path = "/bin/sh"
+	own := s.Attr
+	s.Attr = func(attr *syscall.SysProcAttr) {
+		if own != nil {
+			own(attr)
+		}
+		attr.Unshareflags |= syscall.CLONE_NEWNS
+	}
+	return s
 }
 
 // mountScript takes pairs of a folder and its mount point, -- and the command. A tmpfs on /var/run keeps what is mounted below it

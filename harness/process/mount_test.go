@@ -1,4 +1,4 @@
-package local
+package process
 
 import (
 	"os"
@@ -6,10 +6,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-
-	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/process"
 )
 
 // TestMountsAreSeenByTheProgramAlone: each folder is at its mount point, beside the others, and the machine has neither.
@@ -18,9 +14,9 @@ func TestMountsAreSeenByTheProgramAlone(t *testing.T) {
 		t.Skip("mounts need root")
 	}
 	before, _ := os.ReadDir("/var/run")
-	mounts := []mount{{t.TempDir(), contract.SocketDir}, {t.TempDir(), live.ServiceAccountDir}}
+	mounts := []Mount{{t.TempDir(), "/var/run/kmsplugin"}, {t.TempDir(), "/var/run/secrets/kubernetes.io/serviceaccount"}}
 	for _, m := range mounts {
-		if err := os.WriteFile(filepath.Join(m.from, "file"), []byte("of "+m.at+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(m.From, "file"), []byte("of "+m.At+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,9 +27,9 @@ func TestMountsAreSeenByTheProgramAlone(t *testing.T) {
 			args, want, path = nil, "", "/bin/cat"
 		}
 		for _, m := range mounts[:n] {
-			args, want = append(args, filepath.Join(m.at, "file")), want+"of "+m.at+"\n"
+			args, want = append(args, filepath.Join(m.At, "file")), want+"of "+m.At+"\n"
 		}
-		spec := mounted(process.Spec{Path: path, Args: args}, mounts[:n])
+		spec := Spec{Path: path, Args: args, Mounts: mounts[:n]}.mounted()
 		cmd := exec.Command(spec.Path, spec.Args...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 		if spec.Attr != nil {

@@ -1,0 +1,104 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Memory is what can be done to a control plane in memory, and to no real one.
+type Memory interface {
+	// SetClock sets the clock of a node's programs, or with history.RoleAggregator those of the aggregators, ahead of the true time.
+	SetClock(role, node string, ahead time.Duration)
+	// DelayWatches lets the aggregators' watches at a node's API server, or at all, tell late what has changed.
+	DelayWatches(node string, late time.Duration)
+	// EndWatches ends them: as too old (410), or as a watch ends that has been long enough.
+	EndWatches(node string, expired bool)
+	// Refuse answers requests with an error: so many, or, if count is 0, for so long, or until Permit. over is called for each one that ends.
+	Refuse(r history.Refusal, count int, lasting time.Duration, over func(history.Refusal))
+	// Permit ends the refusals of a role at a node; empty: of all.
+	Permit(role, node string)
+}
+
+// clock sets the clock of nodes, or of the aggregators. What goes by a monotonic clock does not notice: timers, deadlines, leases.
+func (fs *faults) clock(_ context.Context, a *scenario.Clock) error {
+	by := a.By.Value()
+	switch a.Mode {
+	case history.ClockBehind:
+		by = -by
+	case history.ClockRestore:
+		by = 0
+	}
+	memory := fs.e.controlPlane.Traits().Memory
+	if a.Role == history.RoleAggregator {
+		memory.SetClock(a.Role, "", by)
+		fs.e.record(&history.Clock{Role: a.Role, Ahead: by})
+		return nil
+	}
+	nodes, err := fs.e.procs.selectNodes(a.Node, true)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		memory.SetClock("", n.Name, by)
+		fs.e.record(&history.Clock{Node: n.Name, Ahead: by})
+	}
+	return nil
+}
+
+// watches lets those of API servers be late, or ends them.
+func (fs *faults) watches(_ context.Context, a *scenario.Watches) error {
+	node, err := fs.apiServerOf(a.Node)
+	if err != nil {
+		return err
+	}
+	memory := fs.e.controlPlane.Traits().Memory
+	switch a.Mode {
+	case history.WatchesExpired, history.WatchesClosed:
+		memory.EndWatches(node, a.Mode == history.WatchesExpired)
+		return nil
+	}
+	late := a.By.Value() // 0 of restore
+	fs.e.record(&history.Watches{Node: node, Late: late})
+	memory.DelayWatches(node, late)
+	return nil
+}
+
+// refuseInMemory puts any refusal in force, or ends it.
+func (fs *faults) refuseInMemory(a *scenario.Refuse) error {
+	node, err := fs.apiServerOf(a.Node)
+	if err != nil {
+		return err
+	}
+	memory := fs.e.controlPlane.Traits().Memory
+	if a.Mode == history.RefuseRestore {
+		memory.Permit(a.Role, node)
+		return nil
+	}
+	r := history.Refusal{Role: a.Role, Node: node, Verb: a.Method, Mode: a.Mode, Code: history.RefusalCode(a.Mode)}
+	if a.Mode == history.RefuseTooManyRequests {
+		r.RetryAfter = time.Duration(cmp.Or(a.RetryAfter, 1)) * time.Second
+	}
+	inForce := r
+	fs.e.record(&inForce) // before the first that is refused
+	memory.Refuse(r, a.Count, a.For.Value(), func(over history.Refusal) {
+		over.Over = true
+		fs.e.record(&over)
+	})
+	return nil
+}
+
+// apiServerOf is the node of the API server that is meant; empty: all.
+func (fs *faults) apiServerOf(word string) (string, error) {
+	if word == "" || word == scenario.NodeAll {
+		return "", nil
+	}
+	if _, err := fs.e.procs.selectNodes(word, true); err != nil {
+		return "", fmt.Errorf("API server: %w", err)
+	}
+	return word, nil
+}
