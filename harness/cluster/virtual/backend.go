@@ -63,17 +63,20 @@ func (b *Backend) Timing() contract.Timing { return b.options.Timing }
 
 // Unsupported implements backend.Backend.
 func (b *Backend) Unsupported(s *scenario.Scenario) []string {
-	lacks := append(live.UnsupportedVerbs(s), live.UnsupportedRefusals(s)...)
+	lacks := live.UnsupportedVerbs(s, true)
 	if s.Topology.ControlPlanes > maxNodes {
 		lacks = append(lacks, fmt.Sprintf("%d control-plane nodes: at most %d", s.Topology.ControlPlanes, maxNodes))
 	}
-	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return a.Verb() == scenario.VerbPause }) {
+	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool {
+		p, ok := a.(*scenario.Process)
+		return ok && p.Do == scenario.VerbPause && !pausable(p.Target.Role)
+	}) {
 		lacks = append(lacks, errPause.Error())
 	}
 	if len(s.Topology.Aggregated()) > 0 {
 		lacks = append(lacks, "API servers beside kube-apiserver")
 	}
-	if s.Topology.Connectivity == history.ConnectService || s.Topology.Connectivity == history.ConnectAltSvc {
+	if s.Topology.Connectivity == history.ConnectAltSvc {
 		lacks = append(lacks, "connectivity "+s.Topology.Connectivity)
 	}
 	return lacks

@@ -1,8 +1,11 @@
 package virtual_test
 
 import (
+	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
@@ -31,15 +35,43 @@ func TestScenarios(t *testing.T) {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
-			out := t.TempDir()
+			out := cmp.Or(os.Getenv("KMSHARNESS_OUT"), t.TempDir())
 			began := time.Now()
 			r := engine.Execute(t.Context(), virtual.New(virtual.Options{}), s, engine.Execution{Out: out,
 				Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1}})
 			t.Logf("%s: %s in %v", s.Name, r.Status, time.Since(began))
+			if r.Status == result.NotSupported {
+				t.Log(r.Reasons)
+			}
 			if r.Status != result.Passed && r.Status != result.NotSupported {
 				verdict, _ := os.ReadFile(filepath.Join(out, s.Name, "verdict.txt"))
 				t.Errorf("%v %+v\n%s", r.Reasons, r.Failures, verdict)
 			}
 		})
+	}
+}
+
+// TestSameSeedSameHistory: two runs from one seed write the same bytes, and one from another seed does not.
+func TestSameSeedSameHistory(t *testing.T) {
+	all, err := scenarios.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.Name == "aggregator-handed-over" })
+	var first []byte
+	for run, seed := range []int64{1, 1, 2} {
+		out := t.TempDir()
+		r := engine.Execute(t.Context(), virtual.New(virtual.Options{}), all[i], engine.Execution{Out: out,
+			Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed}})
+		text, err := os.ReadFile(filepath.Join(out, all[i].Name, "history.jsonl"))
+		if err != nil || r.Status != result.Passed {
+			t.Fatalf("seed %d: %s, %v, %v", seed, r.Status, r.Failures, err)
+		}
+		if run == 0 {
+			first = text
+		}
+		if same := bytes.Equal(first, text); same != (seed == 1) {
+			t.Errorf("run %d, seed %d: the same bytes %v", run, seed, same)
+		}
 	}
 }

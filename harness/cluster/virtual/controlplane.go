@@ -39,6 +39,7 @@ type ControlPlane struct {
 	encryptionPoll time.Duration
 	etcd           *etcd
 	envelopes      *encryption.Log
+	refused        refusals
 
 	mu      sync.Mutex
 	servers []*server
@@ -186,6 +187,7 @@ func (c *ControlPlane) RESTConfig(user string, groups []string, url string) (*re
 		return nil, err
 	}
 	config.Dial = c.machine.Host().DialFunc
+	config.Wrap(c.machine.wrap(harnessHost))
 	return config, nil
 }
 

@@ -25,7 +25,10 @@ type ground struct {
 	cluster *ControlPlane // nil before there is one
 }
 
-var _ local.Ground = (*ground)(nil)
+var (
+	_ local.Ground = (*ground)(nil)
+	_ live.Memory  = (*ground)(nil)
+)
 
 // maxNodes is the scenario language's own limit.
 const maxNodes = 7
@@ -74,9 +77,12 @@ func (g *ground) Running() []history.Process {
 	return all
 }
 
-// Traits implements local.Ground. Nothing is late where time waits.
+// tolerance is what the network and the work of servers add to a bound. Nothing else is late where time waits.
+const tolerance = 10 * time.Millisecond
+
+// Traits implements local.Ground.
 func (g *ground) Traits() live.Traits {
-	return live.Traits{Backend: Name, Timing: g.timing, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: encryptionPoll}
+	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: encryptionPoll, Memory: g}
 }
 
 // Kept implements local.Ground: a bubble has one scenario.

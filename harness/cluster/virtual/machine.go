@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -32,9 +32,11 @@ type machine struct {
 	seed     uint64
 	programs map[string]Main
 	further  []string // arguments of every fake plugin
+	clocks   clocks
 
 	mu       sync.Mutex
-	units    map[string]*unit // those that were started, by name
+	lives    map[string]int // how often programs of a name were started
+	running  []life         // those that have not ended
 	listener func(at time.Time, payload any)
 }
 
@@ -42,7 +44,7 @@ type machine struct {
 const harnessHost = "harness"
 
 func newMachine(n *network.Network, seed uint64, programs map[string]Main) *machine {
-	return &machine{network: n, seed: seed, programs: programs, units: map[string]*unit{}}
+	return &machine{network: n, seed: seed, programs: programs, lives: map[string]int{}}
 }
 
 // Unit implements live.Machine.
@@ -81,27 +83,32 @@ func (m *machine) Record(at time.Time, p history.Process) {
 	}
 }
 
-// Running are the programs that run.
+// life is a run of a unit.
+type life struct {
+	*unit
+	*run
+}
+
+// Running are the programs that run, by name.
 func (m *machine) Running() (all []history.Process) {
-	for _, u := range m.started() {
-		if u.Status().Running() {
-			all = append(all, u.identity)
-		}
+	for _, l := range m.alive() {
+		p := l.identity
+		p.PID = l.pid
+		all = append(all, p)
 	}
 	return all
 }
 
-// started are the units that were started, by name.
-func (m *machine) started() []*unit {
+func (m *machine) alive() []life {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.SortedFunc(maps.Values(m.units), func(a, b *unit) int { return strings.Compare(a.name, b.name) })
+	return slices.SortedFunc(slices.Values(m.running), func(a, b life) int { return strings.Compare(a.host, b.host) })
 }
 
 // KillAll ends every program at once, and returns when all have ended.
 func (m *machine) KillAll() {
-	for _, u := range m.started() {
-		_ = u.Kill(context.Background()) // it returns nil
+	for _, l := range m.alive() {
+		_ = l.unit.kill(l.run) // files of sockets go with the folder
 	}
 }
 
@@ -114,12 +121,13 @@ type unit struct {
 	spec     func(context.Context) (process.Spec, error)
 
 	mu     sync.Mutex
-	runs   uint64
 	newest *run // nil before the first
 }
 
-// run is one life of a program.
+// run is one life of a program, on a machine of its own.
 type run struct {
+	host string
+	pid  int // how many there were of its name, with this one
 	end  context.CancelFunc
 	done chan struct{}
 
@@ -128,13 +136,15 @@ type run struct {
 	asked process.Cause // Stop or Kill was called
 	code  int
 	exits bool // the program has ended itself
+
+	frozen bool
 }
 
 // readyPoll is how often a program is asked whether it is ready.
 const readyPoll = 20 * time.Millisecond
 
 // stopTimeout is how long a program has to end when it is asked to.
-const stopTimeout = 2 * time.Second
+const stopTimeout = process.DefaultStopTimeout
 
 // Start implements live.Unit.
 func (u *unit) Start(ctx context.Context) error {
@@ -178,22 +188,22 @@ func (u *unit) launch(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", u.name, err)
 	}
-	u.runs++
 	living, end := context.WithCancel(context.Background())
-	r := &run{end: end, done: make(chan struct{})}
+	r := u.machine.begin(u, end)
 	u.newest = r
-	h := u.machine.network.Host(u.name)
-	h.RandomOf = rand.New(rand.NewPCG(u.machine.seed, uint64(network.Hash(0).Text(u.name).Number(int64(u.runs)))))
+	h := u.machine.network.Host(r.host)
+	h.RandomOf = rand.New(rand.NewPCG(u.machine.seed, uint64(network.Hash(0).Text(u.name).Number(int64(r.pid)))))
+	h.WrapFunc = u.machine.wrap(r.host)
+	h.EnvFunc = func(name string) string { return environment(spec.Env, name) }
+	h.SeenFunc = func(path string) string { return seen(spec.Mounts, path) }
+	h.ClockOf = u.machine.clockOf(u.identity)
 	h.ExitFunc = func(code int) {
 		r.exit(code)
-		u.machine.network.Kill(u.name)
+		u.machine.network.Kill(r.host)
 		end()
 		runtime.Goexit()
 	}
-	u.machine.mu.Lock()
-	u.machine.units[u.name] = u
-	u.machine.mu.Unlock()
-	u.record(history.ProcessStarted, "", "")
+	u.record(r, history.ProcessStarted, "", "")
 	go func() {
 		defer close(r.done)
 		defer end()
@@ -237,12 +247,53 @@ func (u *unit) ended(r *run, code int, log *programLog) {
 		exit = process.Exit{Code: -1, Signal: syscall.SIGKILL}
 	}
 	_ = log.file.Close()
-	u.machine.network.Kill(u.name)
-	u.record(change.HistoryState(), exit.String(), output)
+	u.machine.network.Kill(r.host)
+	u.machine.end(r)
+	u.record(r, change.HistoryState(), exit.String(), output)
 }
 
-func (u *unit) record(state, detail, output string) {
+// begin notes a life. The first has the machine of its name.
+func (m *machine) begin(u *unit, end context.CancelFunc) *run {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lives[u.name]++
+	r := &run{host: u.name, pid: m.lives[u.name], end: end, done: make(chan struct{})}
+	if r.pid > 1 {
+		r.host = fmt.Sprintf("%s-life-%d", u.name, r.pid)
+	}
+	m.running = append(m.running, life{u, r})
+	return r
+}
+
+func (m *machine) end(r *run) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running = slices.DeleteFunc(m.running, func(l life) bool { return l.run == r })
+}
+
+// environment is the last value of a variable.
+func environment(env []string, name string) (value string) {
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// seen is where a file is that a program sees below a mount point.
+func seen(mounts []process.Mount, path string) string {
+	for _, m := range mounts {
+		if below, ok := strings.CutPrefix(path, m.At+"/"); ok {
+			return filepath.Join(m.From, below)
+		}
+	}
+	return path
+}
+
+func (u *unit) record(r *run, state, detail, output string) {
 	p := u.identity
+	p.PID = r.pid
 	p.State, p.Detail, p.Output = state, detail, output
 	u.machine.Record(time.Now(), p)
 }
@@ -278,15 +329,18 @@ func (u *unit) Stop(ctx context.Context) error {
 
 // Kill implements live.Unit. The program's connections break first: what it does when its context ends reaches nobody. Files of its sockets stay.
 func (u *unit) Kill(context.Context) error {
-	r := u.current()
-	if r == nil {
-		return nil
+	if r := u.current(); r != nil {
+		return u.kill(r)
 	}
+	return nil
+}
+
+func (u *unit) kill(r *run) error {
 	r.ask(process.CauseKill)
-	left := u.machine.network.Isolate(u.name)
+	left := u.machine.network.Isolate(r.host)
 	r.end()
 	<-r.done
-	return u.machine.network.Release(u.name, left)
+	return u.machine.network.Release(r.host, left)
 }
 
 // ask notes why a run ends; the first reason stands, unless it is killed after all.
@@ -298,14 +352,43 @@ func (r *run) ask(c process.Cause) {
 	}
 }
 
-// errPause says what there is in place of a pause.
-var errPause = fmt.Errorf("pause: %w in simulation: a goroutine cannot be stopped. A link that is cut and a frozen machine are not the same, because timers go on", errors.ErrUnsupported)
+// errPause is why a program that does things by itself cannot be paused.
+var errPause = fmt.Errorf("pause: %w in simulation: a goroutine cannot be stopped. A machine whose connections stand still is not the same, because timers go on", errors.ErrUnsupported)
+
+// pausable are the roles that only answer: to others, one whose connections stand still is the same as one that stands still.
+func pausable(role string) bool {
+	return slices.Contains([]string{history.RoleEtcd, history.RoleAPIServer, history.RolePlugin, history.RoleRemoteKMS}, role)
+}
 
 // Pause implements live.Unit.
-func (u *unit) Pause(context.Context) error { return errPause }
+func (u *unit) Pause(context.Context) error {
+	if !pausable(u.identity.Role) {
+		return errPause
+	}
+	u.freeze(true, history.ProcessPaused)
+	return nil
+}
 
 // Resume implements live.Unit.
-func (u *unit) Resume(context.Context) error { return errPause }
+func (u *unit) Resume(context.Context) error {
+	u.freeze(false, history.ProcessResumed)
+	return nil
+}
+
+func (u *unit) freeze(frozen bool, state string) {
+	r := u.current()
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	changes := r.frozen != frozen
+	r.frozen = frozen
+	r.mu.Unlock()
+	if changes {
+		u.machine.network.Freeze(r.host, frozen)
+		u.record(r, state, "", "")
+	}
+}
 
 // Status implements live.Unit.
 func (u *unit) Status() live.Status {
@@ -317,10 +400,13 @@ func (u *unit) Status() live.Status {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.ended {
-		return live.Status{Phase: live.Running}
+	switch {
+	case !r.ended && r.frozen:
+		return live.Status{Phase: live.Paused, PID: r.pid}
+	case !r.ended:
+		return live.Status{Phase: live.Running, PID: r.pid}
 	}
-	return live.Status{Phase: live.Ended, Crashed: r.asked == ""}
+	return live.Status{Phase: live.Ended, PID: r.pid, Crashed: r.asked == ""}
 }
 
 // programLog is the output of a program, in a file, and the end of it.

@@ -37,10 +37,12 @@ type server struct {
 	node    string
 	host    string // its machine
 	dir     string
+	watches *apiserver.Watches // of aggregators
 
 	mu     sync.Mutex
 	alive  *served // nil: it does not run
 	phase  live.Phase
+	lives  int
 	toEtcd netfault.Fault
 }
 
@@ -54,7 +56,8 @@ type served struct {
 }
 
 func newServer(c *ControlPlane, node string) (*server, error) {
-	s := &server{cluster: c, node: node, host: "apiserver-" + node, dir: filepath.Join(c.dir, "apiserver-"+node)}
+	s := &server{cluster: c, node: node, host: "apiserver-" + node, dir: filepath.Join(c.dir, "apiserver-"+node),
+		watches: apiserver.NewWatches(ofAggregator)}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -141,15 +144,12 @@ func (s *server) launch(ctx context.Context) error {
 		end()
 		return errors.Join(err, one.close())
 	}
-	secure, err := s.cluster.identities.Serving(s.host, s.node, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
-	if err != nil {
-		end()
-		return errors.Join(err, one.close())
-	}
+	secure := s.cluster.identities.Serving(s.host, s.node, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 	one.api = apiserver.New(apiserver.Options{
 		Name: s.node, Cluster: s.cluster.objects, Seed: s.cluster.machine.seed, Authenticate: s.cluster.identities.Authenticate,
 		Authorize: s.cluster.access.Authorize, Admit: s.cluster.access.Admit, Special: map[string]func(*apiserver.Request) (any, error){"serviceaccounts/token": s.token,
 			"subjectaccessreviews/": s.cluster.access.Review},
+		Refuse: func(q *apiserver.Request) error { return s.cluster.refused.answer(s.node, q) }, Watches: s.watches,
 		Storage: s.storage, Transformer: one.transformer, Ready: one.encryption.Ready, Audit: one.audit, AuditPolicy: s.cluster.audit, Metrics: one,
 	})
 	listener, err := h.Listen(ctx, "tcp", s.Addr())
@@ -160,7 +160,8 @@ func (s *server) launch(ctx context.Context) error {
 	one.programs.Go(func() { one.encryption.Reload(living, s.cluster.encryptionPoll) })
 	one.api.Serve(listener, secure)
 	s.alive, s.phase = one, live.Running
-	s.record(history.ProcessStarted)
+	s.lives++
+	s.record(history.ProcessStarted, s.lives)
 	return nil
 }
 
@@ -190,8 +191,8 @@ func (o *served) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "apiserver_encryption_config_controller_last_config_info{apiserver_id_hash=\"\",hash=%q} 1\n", o.encryption.Loaded()) // the client has gone
 }
 
-func (s *server) record(state string) {
-	s.cluster.machine.Record(time.Now(), history.Process{Role: history.RoleAPIServer, Node: s.node, State: state})
+func (s *server) record(state string, life int) {
+	s.cluster.machine.Record(time.Now(), history.Process{Role: history.RoleAPIServer, Node: s.node, PID: life, State: state})
 }
 
 // WaitReady returns when the running API server is as ready as asked.
@@ -234,6 +235,8 @@ func (s *server) ask(ctx context.Context, until controlplane.Readiness) error {
 
 // Stop ends it, after the requests that it has begun.
 func (s *server) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
 	return s.finish(history.ProcessStopped, func(one *served) { one.api.Shutdown(ctx) })
 }
 
@@ -247,7 +250,7 @@ func (s *server) Kill(context.Context) error {
 
 func (s *server) finish(state string, end func(*served)) error {
 	s.mu.Lock()
-	one := s.alive
+	one, life := s.alive, s.lives
 	s.alive = nil
 	if one != nil {
 		s.phase = live.Ended
@@ -256,22 +259,44 @@ func (s *server) finish(state string, end func(*served)) error {
 	if one == nil {
 		return nil
 	}
+	s.cluster.machine.network.Freeze(s.host, false)
 	end(one)
 	one.end()
 	one.programs.Wait()
-	s.record(state)
+	s.record(state, life)
 	return one.close()
 }
 
-// Pause and Resume are not possible.
-func (s *server) Pause(context.Context) error  { return errPause }
-func (s *server) Resume(context.Context) error { return errPause }
+// Pause lets all its connections stand still.
+func (s *server) Pause(context.Context) error {
+	s.freeze(live.Running, live.Paused, history.ProcessPaused)
+	return nil
+}
 
-// Status is that of this moment.
+// Resume ends that.
+func (s *server) Resume(context.Context) error {
+	s.freeze(live.Paused, live.Running, history.ProcessResumed)
+	return nil
+}
+
+func (s *server) freeze(from, to live.Phase, state string) {
+	s.mu.Lock()
+	changes, life := s.phase == from, s.lives
+	if changes {
+		s.phase = to
+	}
+	s.mu.Unlock()
+	if changes {
+		s.cluster.machine.network.Freeze(s.host, to == live.Paused)
+		s.record(state, life)
+	}
+}
+
+// Status is that of this moment. The number of its life stands for that of a process.
 func (s *server) Status() live.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return live.Status{Phase: s.phase}
+	return live.Status{Phase: s.phase, PID: s.lives}
 }
 
 // shortestToken is what kube-apiserver's validation demands of a TokenRequest.

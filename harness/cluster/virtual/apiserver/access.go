@@ -45,11 +45,20 @@ func (a *Access) Authorize(q *Request) error {
 	if !q.IsResourceRequest {
 		return nil
 	}
-	of := rbac.Attributes{Verb: q.Verb, Group: q.APIGroup, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name}
+	of := q.attributes()
 	if !a.roles.Allows(q.User, of) {
-		return apierrors.NewForbidden(q.Key().Resource.GroupResource(), q.Name, of.Refusal(q.User))
+		return q.Forbidden()
 	}
 	return nil
+}
+
+func (q *Request) attributes() rbac.Attributes {
+	return rbac.Attributes{Verb: q.Verb, Group: q.APIGroup, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name}
+}
+
+// Forbidden is the error for a request that the user's roles do not allow.
+func (q *Request) Forbidden() error {
+	return apierrors.NewForbidden(q.Key().Resource.GroupResource(), q.Name, q.attributes().Refusal(q.User))
 }
 
 // Review answers a SubjectAccessReview, for Options.Special. Of users that it names no groups it knows none.

@@ -266,6 +266,48 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// Watches of some users are late until they no longer are, and end: with 410, or without a word.
+func TestWatches(t *testing.T) {
+	var watches *apiserver.Watches
+	in(t, func(ctx context.Context, w *world) {
+		admin := w.client("admin").Resource(configMaps).Namespace("default")
+		begin := func() watch.Interface {
+			events, err := w.client("late").Resource(configMaps).Namespace("default").Watch(ctx, metav1.ListOptions{})
+			if err != nil {
+				w.Fatal(err)
+			}
+			return events
+		}
+		next := func(events watch.Interface, want time.Duration, kind watch.EventType) {
+			began := time.Now()
+			if e := <-events.ResultChan(); e.Type != kind || time.Since(began).Round(time.Second) != want {
+				w.Errorf("%v after %v, expected %s after %v", e, time.Since(began), kind, want)
+			}
+		}
+		put := func(value string) {
+			if _, err := admin.Apply(ctx, "a", configMap("a", value, nil), metav1.ApplyOptions{FieldManager: "m", Force: true}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		events := begin()
+		watches.Delay(time.Minute)
+		put("1")
+		next(events, time.Minute, watch.Added)
+		put("2")
+		time.AfterFunc(time.Second, func() { watches.Delay(0) })
+		next(events, time.Second, watch.Modified)
+		watches.End(true)
+		next(events, 0, watch.Error)
+		events = begin()
+		next(events, 0, watch.Added)
+		watches.End(false)
+		next(events, 0, "")
+	}, func(o *apiserver.Options) {
+		watches = apiserver.NewWatches(func(q *apiserver.Request) bool { return q.User.GetName() == "late" })
+		o.Watches = watches
+	})
+}
+
 // An informer follows over the end of its watches, and over the end of the API server.
 func TestInformer(t *testing.T) {
 	in(t, func(ctx context.Context, w *world) {

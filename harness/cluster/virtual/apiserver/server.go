@@ -38,6 +38,8 @@ type Options struct {
 	Admit func(q *Request, was, will *store.Version) error
 	// Refuse answers a request with an error before anything else is done, as an overloaded server does; nil: none.
 	Refuse func(*Request) error
+	// Watches makes watches late or ends them; nil: neither.
+	Watches *Watches
 	// Special answers what is created at a resource and subresource, such as "serviceaccounts/token", and stored nowhere.
 	Special map[string]func(*Request) (any, error)
 	// Storage is asked before a request reads or writes objects, and may wait; nil: etcd is there.
@@ -58,13 +60,14 @@ type Server struct {
 	Options
 	http *http.Server
 	done chan struct{}
+	over chan struct{}  // is closed when it shuts down
 	busy sync.WaitGroup // with requests
 	log  auditLog
 }
 
 // New is a server that does not serve yet.
 func New(o Options) *Server {
-	s := &Server{Options: o, done: make(chan struct{}), log: auditLog{out: o.Audit}}
+	s := &Server{Options: o, done: make(chan struct{}), over: make(chan struct{}), log: auditLog{out: o.Audit}}
 	s.http = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}
 	return s
 }
@@ -89,8 +92,9 @@ func (s *Server) Close() {
 	s.busy.Wait()
 }
 
-// Shutdown lets requests end, and ends the server at the end of ctx.
+// Shutdown ends watches, lets other requests end, and ends the server at the end of ctx. It is called once.
 func (s *Server) Shutdown(ctx context.Context) {
+	close(s.over)
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close()
 	}
@@ -118,7 +122,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	q.id = network.Hash(s.Seed).Text(s.Name).Text(r.Method).Text(timeless(r.URL)).Text(q.User.GetName()).Number(q.received.UnixNano())
+	if err == nil && q.writes() {
+		q.Body, err = readBody(r) // what ends a connection is noticed only after that
+	}
 	time.Sleep(leastWork + q.id.Below(moreWork))
+	if r.Context().Err() != nil { // the client has gone: kube-apiserver gives up what it has begun
+		return
+	}
 	if err == nil && !q.IsResourceRequest {
 		q.auditing = s.auditing(q)
 		s.audit(q, stageReceived, nil, nil)
@@ -127,10 +137,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err == nil {
-		err = s.allowed(q)
-	}
-	if err == nil && q.writes() {
-		q.Body, err = readBody(r)
+		if err = s.allowed(q); err != nil {
+			q.Body = nil // it was not looked at
+		}
 	}
 	q.auditing = s.auditing(q)
 	s.audit(q, stageReceived, nil, nil)

@@ -61,6 +61,7 @@ func (s *Server) watch(w http.ResponseWriter, q *Request) error {
 		out.bookmark(map[string]any{metav1.InitialEventsAnnotationKey: "true"})
 	}
 	out.flush()
+	out.read = out.revision
 	out.follow(s.limit(q), v.Get("allowWatchBookmarks") == "true")
 	return nil
 }
@@ -83,7 +84,9 @@ type stream struct {
 	q        *Request
 	w        http.ResponseWriter
 	encoder  *json.Encoder
-	revision int64
+	read     int64 // the revision up to which events were read
+	held     []held
+	revision int64 // up to which they were sent
 }
 
 func (o *stream) follow(limit time.Duration, bookmarks bool) {
@@ -95,29 +98,66 @@ func (o *stream) follow(limit time.Duration, bookmarks bool) {
 		defer ticker.Stop()
 		mark = ticker.C
 	}
+	wake := time.NewTimer(limit)
+	defer wake.Stop()
+	_, ended, _ := o.s.Watches.mode(o.q)
 	for {
+		late, _, mode := o.s.Watches.mode(o.q)
 		o.s.Cluster.mu.Lock()
-		events, err := o.s.Cluster.store.Since(o.revision)
+		events, err := o.s.Cluster.store.Since(o.read)
 		changed := o.s.Cluster.changed
 		o.s.Cluster.mu.Unlock()
 		if err != nil {
 			o.send(watch.Error, statusOf(err))
 			return
 		}
-		if o.events(events) {
+		if o.events(o.due(events, late)) {
 			o.flush()
+		}
+		if len(o.held) > 0 {
+			wake.Reset(time.Until(o.held[0].due))
 		}
 		select {
 		case <-changed:
+		case <-wake.C:
+		case <-mode:
 		case <-mark:
 			o.bookmark(nil)
 			o.flush()
+		case <-ended:
+			if o.s.Watches.lastExpired() {
+				o.send(watch.Error, statusOf(apierrors.NewResourceExpired("too old resource version")))
+				o.flush()
+			}
+			return
 		case <-over.C:
+			return
+		case <-o.s.over:
 			return
 		case <-o.q.HTTP.Context().Done():
 			return
 		}
 	}
+}
+
+// held is an event that comes late.
+type held struct {
+	store.Event
+	due time.Time
+}
+
+// due are the events that are told now; those of a watch that is late wait for their turn.
+func (o *stream) due(events []store.Event, late time.Duration) (now []store.Event) {
+	at := time.Now().Add(late)
+	for _, e := range events {
+		o.read = e.Revision
+		o.held = append(o.held, held{e, at})
+	}
+	for len(o.held) > 0 && (late == 0 || !o.held[0].due.After(time.Now())) {
+		now = append(now, o.held[0].Event)
+		o.held = o.held[1:]
+	}
+	return now
 }
 
 // events sends those that the watch is about.

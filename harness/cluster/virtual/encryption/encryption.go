@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/value"
 
 	"github.com/kmsharness/kmsharness/internal/host"
+	"github.com/kmsharness/kmsharness/internal/turn"
 )
 
 // Encryption is what an API server encrypts with.
@@ -24,7 +25,15 @@ type Encryption struct {
 	file    string
 	name    string
 	plugins *plugins
-	loaded  atomic.Value // hash of the configuration in force
+	checks  turn.Turn
+	inForce atomic.Pointer[configuration]
+}
+
+// configuration is one that was read.
+type configuration struct {
+	*encryptionconfig.EncryptionConfiguration
+	ctx context.Context // of its plugins
+	end context.CancelFunc
 }
 
 // Lines are where the lines about operations go; the zero Lines are nowhere.
@@ -37,35 +46,32 @@ type Lines struct {
 // ends with ctx.
 func Load(ctx context.Context, h host.Host, file, apiServer string, lines Lines) (*Encryption, error) {
 	install()
-	e := &Encryption{file: file, name: apiServer, plugins: &plugins{host: h, lines: lines}}
-	c, _, end, err := e.read(ctx)
+	e := &Encryption{file: file, name: apiServer, plugins: &plugins{host: h, lines: lines}, checks: turn.New()}
+	c, err := e.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e.dynamic = encryptionconfig.NewDynamicTransformers(c.Transformers, c.HealthChecks[0], end, c.KMSCloseGracePeriod)
-	e.loaded.Store(c.EncryptionFileContentHash)
+	e.dynamic = encryptionconfig.NewDynamicTransformers(c.Transformers, c.HealthChecks[0], c.end, c.KMSCloseGracePeriod)
+	e.inForce.Store(c)
 	return e, nil
 }
 
-// read reads the file, and connects with the plugins that it names until end is called. own is their context.
-func (e *Encryption) read(ctx context.Context) (c *encryptionconfig.EncryptionConfiguration, own context.Context, end context.CancelFunc, err error) {
-	own, end = context.WithCancel(context.WithValue(ctx, pluginsKey{}, e.plugins))
-	c, err = encryptionconfig.LoadEncryptionConfig(own, e.file, true, e.name)
+// read reads the file, and connects with the plugins that it names until its end is called.
+func (e *Encryption) read(ctx context.Context) (*configuration, error) {
+	ctx, end := context.WithCancel(context.WithValue(ctx, pluginsKey{}, e.plugins))
+	c, err := encryptionconfig.LoadEncryptionConfig(ctx, e.file, true, e.name)
 	if err == nil && len(c.HealthChecks) != 1 {
 		err = fmt.Errorf("%d health checks, expected one", len(c.HealthChecks))
 	}
 	if err != nil {
 		end()
-		return nil, nil, nil, fmt.Errorf("load the encryption configuration %s: %w", e.file, err)
+		return nil, fmt.Errorf("load the encryption configuration %s: %w", e.file, err)
 	}
-	return c, own, end, nil
+	return &configuration{c, ctx, end}, nil
 }
 
 // Loaded is the hash of the configuration in force, as kube-apiserver names it: sha256:HEX.
-func (e *Encryption) Loaded() string {
-	hash, _ := e.loaded.Load().(string)
-	return hash
-}
+func (e *Encryption) Loaded() string { return e.inForce.Load().EncryptionFileContentHash }
 
 // Timing of a reload, as in kube-apiserver.
 const (
@@ -73,6 +79,8 @@ const (
 	DefaultPoll = time.Minute
 	// validation is how long the plugins of a new configuration have to be healthy.
 	validation = 10 * time.Second
+	// validationPoll is how often they are asked meanwhile.
+	validationPoll = 100 * time.Millisecond
 	// retry comes after a configuration that could not be used.
 	retry = time.Second
 )
@@ -98,19 +106,36 @@ func (e *Encryption) Reload(ctx context.Context, every time.Duration) {
 
 // renew puts the file in force.
 func (e *Encryption) renew(ctx context.Context) error {
-	c, own, end, err := e.read(ctx)
+	c, err := e.read(ctx)
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(own, validation)
-	defer cancel()
-	if err := e.plugins.await(limited, own); err != nil {
-		end()
+	if err := e.validate(c); err != nil {
+		c.end()
 		return err
 	}
-	e.dynamic.Set(c.Transformers, end, c.HealthChecks[0], c.KMSCloseGracePeriod)
-	e.loaded.Store(c.EncryptionFileContentHash)
+	e.dynamic.Set(c.Transformers, c.end, c.HealthChecks[0], c.KMSCloseGracePeriod)
+	e.inForce.Store(c)
 	return nil
+}
+
+// validate returns when all plugins of a configuration are healthy.
+func (e *Encryption) validate(c *configuration) error {
+	ctx, cancel := context.WithTimeout(c.ctx, validation)
+	defer cancel()
+	ticker := time.NewTicker(validationPoll)
+	defer ticker.Stop()
+	for {
+		err := e.check(ctx, c)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // Transformer encrypts a resource; what is not configured stays as it is.
@@ -118,9 +143,39 @@ func (e *Encryption) Transformer(r schema.GroupResource) value.Transformer {
 	return e.dynamic.TransformerForResource(r)
 }
 
-// Ready is an error if a plugin is not healthy. kube-apiserver's own health check is not called, because it holds a mutex while it waits for a
-// plugin: in virtual time a second one, or a probe, would wait for that mutex for ever.
-func (e *Encryption) Ready(r *http.Request) error { return e.plugins.ready(r.Context()) }
+// Ready is an error if a plugin is not healthy.
+func (e *Encryption) Ready(r *http.Request) error { return e.check(r.Context(), e.inForce.Load()) }
+
+// check is kube-apiserver's health check of a configuration, which may have a plugin rotate its data key. It begins when nobody has the mutex of a
+// plugin, and ends before somebody may come for it.
+func (e *Encryption) check(ctx context.Context, c *configuration) error {
+	e.checks.Lock()
+	defer e.checks.Unlock()
+	for {
+		busy, until := e.plugins.free(c.ctx)
+		switch {
+		case busy != nil:
+			select {
+			case <-busy:
+			case <-ctx.Done():
+				return fmt.Errorf("wait for a probe of a kms plugin: %w", context.Cause(ctx))
+			}
+		case until.IsZero() || time.Until(until) > 0:
+			ctx = context.WithValue(ctx, checking{}, true)
+			if !until.IsZero() {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithDeadline(ctx, until.Add(-1))
+				defer cancel()
+			}
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/healthz", nil)
+			if err != nil {
+				return err
+			}
+			return c.HealthChecks[0].Check(r)
+		}
+		time.Sleep(time.Nanosecond) // whoever has the mutex in this instant goes on with it, or gives it back
+	}
+}
 
 // pluginsKey is the key under which a context has the plugins of an API server.
 type pluginsKey struct{}

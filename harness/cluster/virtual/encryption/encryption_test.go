@@ -178,6 +178,45 @@ func TestReloadAndRotation(t *testing.T) {
 	})
 }
 
+// A plugin that is not there when it is loaded, answers slowly and comes in the minute's last second is used in the end, whoever asks for health
+// meanwhile: nobody waits for kube-apiserver's mutex. And a health check notices a rotation before the probe of each minute does.
+func TestLatePlugin(t *testing.T) {
+	for _, comes := range []time.Duration{5 * time.Second, 59 * time.Second, 60 * time.Second, 61 * time.Second, 70 * time.Second} {
+		in(t, func(ctx context.Context, w *world) {
+			w.load(ctx, configuration)
+			asking, end := context.WithCancel(ctx)
+			defer end()
+			for range 2 {
+				w.programs.Go(func() {
+					for asking.Err() == nil {
+						_ = w.ready(asking)
+						time.Sleep(time.Second)
+					}
+				})
+			}
+			time.Sleep(comes)
+			w.plugin(ctx, "--profile=thales")
+			time.Sleep(time.Minute) // gRPC's pause before it dials again grows
+			old, err := w.encrypt(ctx)
+			if err != nil {
+				w.Fatalf("a plugin that came after %v: %v", comes, err)
+			}
+			c, err := client.New(w.network.Host("harness"), "unix://"+w.dir+"/control.sock", "")
+			if err != nil {
+				w.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := c.Rotate(ctx, control.RotateRequest{}); err != nil {
+				w.Fatal(err)
+			}
+			time.Sleep(25 * time.Second)
+			if _, stale, err := w.Transformer(secrets()).TransformFromStorage(ctx, old, value.DefaultContext("/registry/secrets/a/b")); err != nil || !stale {
+				w.Errorf("stale %v, %v", stale, err)
+			}
+		})
+	}
+}
+
 func TestUnusable(t *testing.T) {
 	in(t, func(ctx context.Context, w *world) {
 		w.write("kind: Nothing")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -19,9 +18,6 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// healthTTL is how long kube-apiserver's health check believes what a plugin has answered.
-const healthTTL = 20 * time.Second
-
 // plugins are those that an API server has connected with.
 type plugins struct {
 	host  host.Host
@@ -31,76 +27,65 @@ type plugins struct {
 	all []*plugin // of the configurations that were loaded, and not closed since
 }
 
-// ready is an error unless all plugins of a configuration are healthy. While a new one is loaded there are two.
-func (p *plugins) ready(ctx context.Context) error {
+// free is plugin.free of all plugins of a configuration, by its context. A zero until is for ever.
+func (p *plugins) free(load context.Context) (busy <-chan struct{}, until time.Time) {
 	p.mu.Lock()
-	all := append([]*plugin(nil), p.all...)
-	p.mu.Unlock()
-	var first error
-	healthy, loads := map[context.Context]bool{}, []context.Context{}
-	for _, one := range all {
-		if _, known := healthy[one.ctx]; !known {
-			healthy[one.ctx], loads = true, append(loads, one.ctx)
-		}
-		if err := one.healthy(ctx); err != nil {
-			healthy[one.ctx] = false
-			if first == nil {
-				first = fmt.Errorf("kms plugin %s: %w", one.name, err)
-			}
-		}
-	}
-	for _, load := range loads {
-		if healthy[load] {
-			return nil
-		}
-	}
-	return first
-}
-
-// await returns when all plugins of a configuration, by its context, are healthy.
-func (p *plugins) await(ctx, of context.Context) error {
-	p.mu.Lock()
-	all := append([]*plugin(nil), p.all...)
-	p.mu.Unlock()
-	ticker := time.NewTicker(awaitPoll)
-	defer ticker.Stop()
-	for _, one := range all {
-		if one.ctx != of {
+	defer p.mu.Unlock()
+	now := time.Now()
+	for _, one := range p.all {
+		if one.ctx != load {
 			continue
 		}
-		for {
-			err := one.healthy(ctx)
-			if err == nil {
-				break
-			}
-			select {
-			case <-ticker.C:
-			case <-ctx.Done():
-				return fmt.Errorf("kms plugin %s: %w", one.name, err)
-			}
+		b, u := one.free(now)
+		if b != nil {
+			return b, u
+		}
+		if until.IsZero() || u.Before(until) {
+			until = u
 		}
 	}
-	return nil
+	return nil, until
 }
 
-// awaitPoll is how often a plugin is asked that is not healthy.
-const awaitPoll = 100 * time.Millisecond
+// kube-apiserver has a mutex for each plugin, which it holds while it calls Status, and Encrypt after it. In virtual time nobody may wait for it.
+// Who may call is: two loops, and health checks. The loops begin when the plugin was asked for the first time. One asks once a minute, and more often
+// after a failure. The other is there only if the first answer was a failure, asks more often at once, and ends with the first success.
+const (
+	probeInterval = time.Minute
+	retryInterval = 10 * time.Second
+)
 
 // plugin is the connection with a KMS plugin.
 type plugin struct {
 	lines   Lines
-	name    string
 	ctx     context.Context // of the configuration: the same for all plugins of one
 	client  kmsapi.KeyManagementServiceClient
 	timeout time.Duration
 
-	mu       sync.Mutex
-	pending  chan struct{} // is closed when the Status that is under way has ended; nil: none is
-	at       time.Time     // when the last one ended
-	response *kmsapi.StatusResponse
-	err      error
-	answered bool // it has answered once
+	mu     sync.Mutex
+	busy   chan struct{} // is closed when the call ends that is made with the mutex held; nil: none is
+	keyID  string        // of the last Status
+	primed time.Time     // when it first gave a data key: there is one loop then
+	loaded time.Time     // when the loops began
+	loops  [2]call       // the last calls of Status by loops
+	holder holder        // who called Status last
+	until  time.Time     // when it has to be done; zero: nobody else comes
 }
+
+// holder of the mutex.
+type holder int
+
+const (
+	loading holder = iota // before the loops begin
+	loop
+	check // of health
+)
+
+// call is when a call began and ended.
+type call struct{ began, ended time.Time }
+
+// checking marks the context of a health check.
+type checking struct{}
 
 // connect is kmsv2.NewGRPCService with a dialer. Reconnections come without jitter, which gRPC takes from chance that no seed decides.
 func connect(ctx context.Context, endpoint, name string, timeout time.Duration) (service.Service, error) {
@@ -121,7 +106,7 @@ func connect(ctx context.Context, endpoint, name string, timeout time.Duration) 
 		return nil, fmt.Errorf("connect with the KMS plugin at %s: %w", endpoint, err)
 	}
 	conn.Connect()
-	one := &plugin{lines: p.lines, name: name, ctx: ctx, client: kmsapi.NewKeyManagementServiceClient(conn), timeout: timeout}
+	one := &plugin{lines: p.lines, ctx: ctx, client: kmsapi.NewKeyManagementServiceClient(conn), timeout: timeout}
 	p.mu.Lock()
 	p.all = append(p.all, one)
 	p.mu.Unlock()
@@ -142,102 +127,107 @@ func connect(ctx context.Context, endpoint, name string, timeout time.Duration) 
 // minConnectTimeout is gRPC's default, which has no name there.
 const minConnectTimeout = 20 * time.Second
 
-// ask begins a Status unless one is under way, and returns what is closed when it has ended.
-func (p *plugin) ask() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.pending != nil {
-		return p.pending
-	}
-	over := make(chan struct{})
-	p.pending = over
-	go func() {
-		ctx, cancel := context.WithTimeout(p.ctx, p.timeout)
-		defer cancel()
-		r, err := p.client.Status(ctx, &kmsapi.StatusRequest{})
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.pending, p.at, p.response, p.err = nil, time.Now(), r, err
-		p.answered = p.answered || err == nil
-		close(over)
-	}()
-	return over
-}
-
-// Status implements service.Service. kube-apiserver calls it with a mutex held. One probe calls it for a plugin that has answered before; two do,
-// at times of their own, for one that has not, and there it must not wait: it says at once that there is no answer yet, and the answer, when it
-// comes, is that to the next call.
+// Status implements service.Service. Where others may come for the mutex, it ends before: then there is no answer yet.
 func (p *plugin) Status(ctx context.Context) (*service.StatusResponse, error) {
-	p.mu.Lock()
-	answered, come := p.answered, !p.at.IsZero() && p.err == nil && time.Since(p.at) < p.timeout
-	p.mu.Unlock()
-	if !come {
-		over := p.ask()
-		if answered {
-			select {
-			case <-over:
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		} else if !endsNow(over) {
-			return nil, errors.New("no answer yet")
-		}
-	}
-	p.mu.Lock()
-	r, err := p.response, p.err
-	p.mu.Unlock()
+	ctx, end := p.begin(ctx, true)
+	defer end()
+	r, err := p.client.Status(ctx, &kmsapi.StatusRequest{})
 	if err != nil {
 		return nil, err
 	}
-	return &service.StatusResponse{Version: r.Version, Healthz: r.Healthz, KeyID: r.KeyId}, nil
-}
-
-// endsNow reports whether something ends without that time passes. What it takes is done by goroutines that can go on at once.
-func endsNow(over <-chan struct{}) bool {
-	for range 10_000 {
-		select {
-		case <-over:
-			return true
-		default:
-			runtime.Gosched()
-		}
-	}
-	return false
-}
-
-// healthy is what kube-apiserver's health check says of the plugin.
-func (p *plugin) healthy(ctx context.Context) error {
 	p.mu.Lock()
-	pending, fresh := p.pending != nil, !p.at.IsZero() && time.Since(p.at) < healthTTL && p.err == nil
+	p.keyID = r.KeyId
 	p.mu.Unlock()
-	if pending || !fresh {
-		select {
-		case <-p.ask():
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.err != nil:
-		return p.err
-	case p.response.Healthz != "ok":
-		return fmt.Errorf("healthz is %q, expected ok", p.response.Healthz)
-	}
-	return nil
+	return &service.StatusResponse{Version: r.Version, Healthz: r.Healthz, KeyID: r.KeyId}, nil
 }
 
 // Encrypt implements service.Service.
 func (p *plugin) Encrypt(ctx context.Context, uid string, data []byte) (*service.EncryptResponse, error) {
 	p.lines.Log.called(uid, p.lines.To)
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
-	defer cancel()
+	ctx, end := p.begin(ctx, false)
+	defer end()
 	r, err := p.client.Encrypt(ctx, &kmsapi.EncryptRequest{Plaintext: data, Uid: uid})
 	if err != nil {
 		return nil, err
 	}
+	p.mu.Lock()
+	if p.primed.IsZero() && r.KeyId == p.keyID {
+		p.primed = time.Now()
+	}
+	p.mu.Unlock()
 	return &service.EncryptResponse{Ciphertext: r.Ciphertext, KeyID: r.KeyId, Annotations: r.Annotations}, nil
+}
+
+// begin notes a call that is made with the mutex held, and limits it; end notes its end.
+func (p *plugin) begin(ctx context.Context, status bool) (limited context.Context, end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if status {
+		p.take(ctx, now)
+	}
+	until := now.Add(p.timeout)
+	if !p.until.IsZero() && p.until.Before(until) {
+		until = p.until
+	}
+	busy := make(chan struct{})
+	p.busy = busy
+	limited, cancel := context.WithDeadline(ctx, until)
+	return limited, func() {
+		cancel()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		close(busy)
+		p.busy = nil
+		switch p.holder {
+		case loading:
+			p.loaded = time.Now()
+		case loop:
+			p.loops[1].ended = time.Now()
+		}
+	}
+}
+
+// take notes who has the mutex, and for how long. The plugin is locked.
+func (p *plugin) take(ctx context.Context, now time.Time) {
+	p.until = time.Time{}
+	switch {
+	case ctx.Value(checking{}) != nil:
+		p.holder = check // its context ends in time
+		return
+	case p.loaded.IsZero():
+		p.holder = loading
+		return
+	case !p.primed.IsZero():
+	case now.Sub(p.loaded) < probeInterval:
+		p.until = p.loaded.Add(probeInterval - 1)
+	default: // the other loop called last
+		p.until = p.loops[1].began.Add(retryInterval - 1)
+	}
+	p.holder = loop
+	p.loops[0], p.loops[1] = p.loops[1], call{began: now}
+}
+
+// free says until when a health check may hold the mutex: a loop may come for it then. If the mutex is taken, busy ends with that.
+func (p *plugin) free(now time.Time) (busy <-chan struct{}, until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy != nil {
+		return p.busy, now
+	}
+	interval := probeInterval
+	if p.primed.IsZero() || now.Before(p.primed.Add(retryInterval)) { // the second loop has not noticed yet
+		interval = retryInterval
+	}
+	until = p.loaded.Add((now.Sub(p.loaded) + interval - 1).Truncate(interval))
+	for _, c := range p.loops {
+		for _, t := range []time.Time{c.began, c.ended} {
+			if next := t.Add(retryInterval); !next.Before(now) && next.Before(until) {
+				until = next
+			}
+		}
+	}
+	return nil, until
 }
 
 // Decrypt implements service.Service.

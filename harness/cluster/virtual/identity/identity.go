@@ -13,7 +13,9 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,16 +72,29 @@ func New() (*Identities, error) {
 }
 
 // Serving is how a server of some names speaks TLS. A client may show a certificate.
-func (i *Identities) Serving(name string, names ...string) (*tls.Config, error) {
-	cert, key, err := i.Authority.Serving(name, names...)
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("certificate of %s: %w", name, err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}, nil
+func (i *Identities) Serving(name string, names ...string) *tls.Config {
+	var mu sync.Mutex
+	made := map[string]*tls.Certificate{}
+	return &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12, GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if made[hello.ServerName] == nil {
+			all := names
+			if hello.ServerName != "" {
+				all = append(slices.Clone(names), hello.ServerName)
+			}
+			cert, key, err := i.Authority.Serving(name, all...)
+			if err != nil {
+				return nil, err
+			}
+			pair, err := tls.X509KeyPair(cert, key)
+			if err != nil {
+				return nil, fmt.Errorf("certificate of %s: %w", name, err)
+			}
+			made[hello.ServerName] = &pair
+		}
+		return made[hello.ServerName], nil
+	}}
 }
 
 // Authenticate is who sends a request. Without credentials it is system:anonymous; with bad ones there is an error of code 401.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,13 +16,20 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// Latencies of a packet, and of a connection until it is accepted. What goes over a unix socket arrives at once.
-const (
-	leastLatency = 60 * time.Microsecond
-	moreLatency  = 340 * time.Microsecond
-	leastConnect = 100 * time.Microsecond
-	moreConnect  = 300 * time.Microsecond
+// latency is how long something takes: least, and less than more in addition.
+type latency struct{ least, more time.Duration }
+
+// latencies are those of a packet, and of a connection until it is accepted.
+var (
+	latencies        = latency{60 * time.Microsecond, 340 * time.Microsecond}
+	latenciesConnect = latency{100 * time.Microsecond, 300 * time.Microsecond}
+	latenciesUnix    = latency{5 * time.Microsecond, 20 * time.Microsecond} // of both
 )
+
+// at is the latency of what begins at an instant.
+func (l latency) at(id Hash, t time.Time) time.Duration {
+	return l.least + id.Number(t.UnixNano()).Below(l.more)
+}
 
 // DialTimeout ends a dial to which nothing answers. A system would give up after some two minutes, and client-go does after as long as this.
 const DialTimeout = 30 * time.Second
@@ -119,21 +127,23 @@ func (n *Network) dial(ctx context.Context, from, network, address string) (net.
 		}
 		return fails(ctx.Err())
 	}
-	l, link := n.find(from, at)
+	id, takes := Hash(n.seed).Text(from), latenciesConnect
+	if network == "unix" {
+		id, takes = id.Text(filepath.Base(address)), latenciesUnix // the folder has another name in each run
+	} else {
+		id = id.Text(address)
+	}
+	_, link := n.find(from, at)
 	for wait := time.Second; link.Cut; wait *= 2 { // as a system repeats what asks for a connection
 		if !sleep(limited, wait) {
 			return nil, gaveUp()
 		}
-		l, link = n.find(from, at)
+		_, link = n.find(from, at)
 	}
-	id := Hash(n.seed).Text(from).Text(address)
-	latency := link.Delay
-	if network != "unix" {
-		latency += leastConnect + id.Number(time.Now().UnixNano()).Below(moreConnect)
-	}
-	if latency > 0 && !sleep(limited, latency) {
+	if !sleep(limited, link.Delay+takes.at(id, time.Now())) {
 		return nil, gaveUp()
 	}
+	l, link := n.find(from, at)
 	if network == "unix" {
 		if err := maySend(address); err != nil {
 			return nil, fails(os.NewSyscallError("connect", err))
@@ -182,8 +192,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 func (n *Network) connect(from string, l *listener, id Hash) *pair {
 	client := addr{l.at.network, from}
-	local := l.at.network == "unix"
-	up, down := newHalf(from, l.host, id.Number(1), local), newHalf(l.host, from, id.Number(2), local)
+	takes := latencies
+	if l.at.network == "unix" {
+		takes = latenciesUnix
+	}
+	up, down := newHalf(from, l.host, id.Number(1), takes), newHalf(l.host, from, id.Number(2), takes)
 	p := &pair{client: &conn{in: down, out: up, local: client, remote: l.at}, server: &conn{in: up, out: down, local: l.at, remote: client}}
 	n.mu.Lock()
 	defer n.mu.Unlock()

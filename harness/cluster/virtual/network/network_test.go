@@ -175,7 +175,7 @@ func TestCutAndFrozen(t *testing.T) {
 				c := dial(t, n, "client", "tcp", "server:80")
 				stop(n, true)
 				time.AfterFunc(time.Minute, func() { stop(n, false) })
-				if took := roundTrip(t, c); took < time.Minute || took > time.Minute+2*(leastLatency+moreLatency) {
+				if took := roundTrip(t, c); took < time.Minute || took > time.Minute+2*(latencies.least+latencies.more) {
 					t.Errorf("an answer after %v", took)
 				}
 				stop(n, true)
@@ -221,7 +221,7 @@ func TestDelayAndDeadline(t *testing.T) {
 		serve(t, n, "server", "tcp", "server:80", echo)
 		c := dial(t, n, "client", "tcp", "server:80")
 		n.SetLink("server", "client", Link{Delay: time.Second})
-		if took := roundTrip(t, c); took < time.Second || took > time.Second+2*(leastLatency+moreLatency) {
+		if took := roundTrip(t, c); took < time.Second || took > time.Second+2*(latencies.least+latencies.more) {
 			t.Errorf("an answer after %v", took)
 		}
 		if err := c.SetDeadline(time.Now().Add(time.Second)); err != nil {

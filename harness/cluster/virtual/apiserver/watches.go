@@ -1,0 +1,58 @@
+package apiserver
+
+import (
+	"sync"
+	"time"
+)
+
+// Watches lets watches of some users be late, or ends them. Its zero value does nothing. All its methods may be called on nil.
+type Watches struct {
+	// Of decides whose watches are meant.
+	Of func(*Request) bool
+
+	mu      sync.Mutex
+	late    time.Duration
+	expired bool
+	ended   chan struct{} // is closed when those that are open end
+	changed chan struct{} // is closed when late changes
+}
+
+// NewWatches is about the watches of the requests that of selects. It is made in the bubble in which it is used.
+func NewWatches(of func(*Request) bool) *Watches {
+	return &Watches{Of: of, ended: make(chan struct{}), changed: make(chan struct{})}
+}
+
+// Delay lets them tell late what changes from now on; with 0 they tell everything now.
+func (w *Watches) Delay(late time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.late = late
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// End ends those that are open: with 410 Gone, or as one ends that was long enough.
+func (w *Watches) End(expired bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.expired = expired
+	close(w.ended)
+	w.ended = make(chan struct{})
+}
+
+// mode is how late a watch is, and what is closed when it ends or its mode changes.
+func (w *Watches) mode(q *Request) (late time.Duration, ended, changed <-chan struct{}) {
+	if w == nil || !w.Of(q) {
+		return 0, nil, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.late, w.ended, w.changed
+}
+
+// lastExpired is whether the watches that End has ended last were too old.
+func (w *Watches) lastExpired() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.expired
+}
