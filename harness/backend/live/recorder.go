@@ -83,14 +83,14 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 func (r *recorder) flush() {
 	ticker := time.NewTicker(tailEvery)
 	defer ticker.Stop()
-	for {
+	for !r.sink.headed.Load() {
 		select {
 		case <-r.ctx.Done():
 			return
 		case <-ticker.C:
-			r.sink.Flush()
 		}
 	}
+	r.sink.Flush()
 }
 
 // follow begins with what happens from now on; what the files hold belongs to earlier scenarios.
@@ -281,8 +281,8 @@ func (r *recorder) watchStarvation() {
 	w.Run(r.ctx)
 }
 
-// Canaries write twice a second: six writes on three nodes, beside dozens of the cluster itself. One that takes as long as a
-// reporter would wait is as good as none.
+// Canaries write ten times an interval, and at most twice a second: six writes on three nodes, beside dozens of the cluster itself. One that takes
+// as long as a reporter would wait is as good as none.
 const canaryEvery = 500 * time.Millisecond
 
 // canary records when the API server of a node cannot write.
@@ -300,7 +300,7 @@ func (r *recorder) canary(n *Node, c *Client) {
 	}
 	one := &canary.Canary{Sink: r.sink, Node: n.Name, Write: write, Timeout: r.controlPlane.Traits().Timing.WriteTimeout, Now: time.Now}
 	r.wg.Go(func() {
-		ticker := time.NewTicker(canaryEvery)
+		ticker := time.NewTicker(max(canaryEvery, r.controlPlane.Traits().Timing.Interval/10))
 		defer ticker.Stop()
 		one.Run(ctx, ticker.C)
 	})

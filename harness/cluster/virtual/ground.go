@@ -33,8 +33,10 @@ var (
 // maxNodes is the scenario language's own limit.
 const maxNodes = 7
 
-// encryptionPoll is how often API servers look for a changed encryption configuration, as those of local do.
-const encryptionPoll = 500 * time.Millisecond
+// encryptionPoll is how often API servers look for a changed encryption configuration: as those of local do, or twice an interval.
+func (g *ground) encryptionPoll() time.Duration {
+	return max(500*time.Millisecond, g.timing.Interval/2)
+}
 
 // Machine implements local.Ground.
 func (g *ground) Machine() live.Machine { return g.machine }
@@ -52,7 +54,7 @@ func (g *ground) Port(name string) (string, error) { return name + ":1", nil }
 
 // Cluster implements local.Ground.
 func (g *ground) Cluster(_ local.Shape, dir, logs string) (local.Cluster, error) {
-	c, err := newControlPlane(g.machine, dir, logs, g.types, g.options, live.AuditPolicy(), encryptionPoll)
+	c, err := newControlPlane(g.machine, dir, logs, g.types, g.options, live.AuditPolicy(), g.encryptionPoll())
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +84,7 @@ const tolerance = 10 * time.Millisecond
 
 // Traits implements local.Ground.
 func (g *ground) Traits() live.Traits {
-	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: encryptionPoll, Memory: g}
+	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: g.encryptionPoll(), Memory: g}
 }
 
 // Kept implements local.Ground: a bubble has one scenario.
