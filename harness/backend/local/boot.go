@@ -33,7 +33,8 @@ func (s Shape) aggregatedNames() []string {
 }
 
 // advertises reports whether the API servers send Alt-Svc.
-func (s Shape) advertises() bool { return s.connectivity == history.ConnectAltSvc }
+// Advertises: API servers tell clients of each other.
+func (s Shape) Advertises() bool { return s.connectivity == history.ConnectAltSvc }
 
 // streams reports whether reporters stream to the aggregator.
 func (s Shape) streams() bool { return s.connectivity == history.ConnectStream }

@@ -135,7 +135,7 @@ func (g *processes) Cluster(s Shape, dir, logs string) (Cluster, error) {
 	}
 	cp, err := controlplane.New(controlplane.Options{
 		Binaries: g.binaries, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll, Aggregation: s.aggregated != "" || s.advertises(), Alternatives: s.advertises(),
+		EncryptionPoll: encryptionPoll, Aggregation: s.aggregated != "" || s.Advertises(), Alternatives: s.Advertises(),
 	})
 	if err != nil {
 		return nil, err

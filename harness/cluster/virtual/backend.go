@@ -17,7 +17,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -76,9 +75,6 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	}
 	if len(s.Topology.Aggregated()) > 0 {
 		lacks = append(lacks, "API servers beside kube-apiserver")
-	}
-	if s.Topology.Connectivity == history.ConnectAltSvc {
-		lacks = append(lacks, "connectivity "+s.Topology.Connectivity)
 	}
 	return lacks
 }

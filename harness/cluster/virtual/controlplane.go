@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -40,9 +41,11 @@ type ControlPlane struct {
 	etcd           *etcd
 	envelopes      *encryption.Log
 	refused        refusals
+	alternatives   *alternatives // nil: API servers do not tell of each other
 
 	mu      sync.Mutex
 	servers []*server
+	made    byte // API servers, for their addresses
 }
 
 // newControlPlane has no API servers yet. dir and logs are folders of this machine.
@@ -90,6 +93,17 @@ func (c *ControlPlane) Add(spec controlplane.ServerSpec) (local.NodeServer, erro
 	return s, nil
 }
 
+// address is where the API server of a node is, without port.
+func (c *ControlPlane) address(node string) string {
+	if c.alternatives == nil {
+		return node
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made++
+	return netip.AddrFrom4([4]byte{10, 0, 0, c.made}).String()
+}
+
 // Remove implements local.Cluster.
 func (c *ControlPlane) Remove(ctx context.Context, node string) error {
 	s, err := c.find(node)
@@ -131,6 +145,9 @@ func (c *ControlPlane) Start(ctx context.Context, until controlplane.Readiness) 
 		if err := s.Start(ctx, until); err != nil {
 			return err
 		}
+	}
+	if c.alternatives != nil { // they are known before the first client comes
+		c.alternatives.ask(ctx)
 	}
 	return nil
 }
@@ -239,6 +256,9 @@ func plural(kind string) string { return strings.ToLower(kind) + "s" }
 
 // Close implements local.Cluster.
 func (c *ControlPlane) Close(ctx context.Context) error {
+	if c.alternatives != nil {
+		c.alternatives.close()
+	}
 	var errs []error
 	for _, s := range c.all() {
 		errs = append(errs, s.Kill(ctx))

@@ -148,6 +148,9 @@ const stopTimeout = process.DefaultStopTimeout
 
 // Start implements live.Unit.
 func (u *unit) Start(ctx context.Context) error {
+	if u.current() == nil {
+		u.machine.boot(u.name)
+	}
 	r, err := u.launch(ctx)
 	if err != nil || u.ready == nil {
 		return err
@@ -167,6 +170,16 @@ func (u *unit) Start(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// A program takes a moment until it does something: between the end of one and the start of the next there is time.
+const (
+	leastBoot = 3 * time.Millisecond
+	moreBoot  = 7 * time.Millisecond
+)
+
+func (m *machine) boot(name string) {
+	<-time.After(leastBoot + network.Hash(m.seed).Text(name).Number(time.Now().UnixNano()).Below(moreBoot))
 }
 
 // launch begins a run unless there is one.

@@ -37,6 +37,7 @@ type server struct {
 	node    string
 	host    string // its machine
 	dir     string
+	at      string             // without port
 	watches *apiserver.Watches // of aggregators
 
 	mu     sync.Mutex
@@ -56,7 +57,7 @@ type served struct {
 }
 
 func newServer(c *ControlPlane, node string) (*server, error) {
-	s := &server{cluster: c, node: node, host: "apiserver-" + node, dir: filepath.Join(c.dir, "apiserver-"+node),
+	s := &server{cluster: c, node: node, at: c.address(node), host: "apiserver-" + node, dir: filepath.Join(c.dir, "apiserver-"+node),
 		watches: apiserver.NewWatches(ofAggregator)}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
@@ -76,8 +77,8 @@ func newServer(c *ControlPlane, node string) (*server, error) {
 // Name is that of its node.
 func (s *server) Name() string { return s.node }
 
-// Addr is where it listens.
-func (s *server) Addr() string { return s.node + securePort }
+// Addr is where it listens: at the name of its node, or at an address if clients are told of it.
+func (s *server) Addr() string { return s.at + securePort }
 
 // FrontAddr is Addr: nothing advertises other API servers here.
 func (s *server) FrontAddr() string { return s.Addr() }
@@ -124,6 +125,9 @@ func (s *server) Start(ctx context.Context, until controlplane.Readiness) error 
 }
 
 func (s *server) launch(ctx context.Context) error {
+	if s.Status().Phase != live.Running {
+		s.cluster.machine.boot(s.host)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.alive != nil {
@@ -147,7 +151,7 @@ func (s *server) launch(ctx context.Context) error {
 	secure := s.cluster.identities.Serving(s.host, s.node, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 	one.api = apiserver.New(apiserver.Options{
 		Name: s.node, Cluster: s.cluster.objects, Seed: s.cluster.machine.seed, Authenticate: s.cluster.identities.Authenticate,
-		Authorize: s.cluster.access.Authorize, Admit: s.cluster.access.Admit, Special: map[string]func(*apiserver.Request) (any, error){"serviceaccounts/token": s.token,
+		Authorize: s.cluster.access.Authorize, Admit: s.cluster.access.Admit, Wrap: s.cluster.advertising, Special: map[string]func(*apiserver.Request) (any, error){"serviceaccounts/token": s.token,
 			"subjectaccessreviews/": s.cluster.access.Review},
 		Refuse: func(q *apiserver.Request) error { return s.cluster.refused.answer(s.node, q) }, Watches: s.watches,
 		Storage: s.storage, Transformer: one.transformer, Ready: one.encryption.Ready, Audit: one.audit, AuditPolicy: s.cluster.audit, Metrics: one,

@@ -1,15 +1,18 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
 	authorization "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
@@ -67,17 +70,38 @@ func (a *Access) Review(q *Request) (any, error) {
 	if err := yaml.Unmarshal(q.Body, &review); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	asked := review.Spec.ResourceAttributes
-	if asked == nil {
-		return nil, apierrors.NewBadRequest("spec.resourceAttributes: expected, of a review that is answered here")
+	if err := a.review(&review); err != nil {
+		return nil, err
+	}
+	return review, nil
+}
+
+func (a *Access) review(r *authorization.SubjectAccessReview) error {
+	var of rbac.Attributes
+	switch asked, path := r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes; {
+	case asked != nil:
+		of = rbac.Attributes{Verb: asked.Verb, Group: asked.Group, Resource: asked.Resource, Subresource: asked.Subresource, Namespace: asked.Namespace, Name: asked.Name}
+	case path != nil:
+		of = rbac.Attributes{Verb: path.Verb, Path: path.Path}
+	default:
+		return apierrors.NewBadRequest("spec: expected resourceAttributes or nonResourceAttributes")
 	}
 	if err := a.renew(); err != nil {
-		return nil, apierrors.NewInternalError(err)
+		return apierrors.NewInternalError(err)
 	}
-	who := &user.DefaultInfo{Name: review.Spec.User, Groups: review.Spec.Groups}
-	review.Status.Allowed = a.roles.Allows(who, rbac.Attributes{Verb: asked.Verb, Group: asked.Group, Resource: asked.Resource, Subresource: asked.Subresource,
-		Namespace: asked.Namespace, Name: asked.Name})
-	return review, nil
+	r.Status.Allowed = a.roles.Allows(&user.DefaultInfo{Name: r.Spec.User, Groups: r.Spec.Groups}, of)
+	return nil
+}
+
+// Reviews asks without a request over the network.
+func (a *Access) Reviews() authorizationclient.SubjectAccessReviewInterface { return reviews{a} }
+
+type reviews struct{ access *Access }
+
+// Create implements authorizationclient.SubjectAccessReviewInterface.
+func (r reviews) Create(_ context.Context, asked *authorization.SubjectAccessReview, _ metav1.CreateOptions) (*authorization.SubjectAccessReview, error) {
+	out := asked.DeepCopy()
+	return out, r.access.review(out)
 }
 
 // renew reads what has changed of the objects. It is not called while a change is made, which has the cluster locked.

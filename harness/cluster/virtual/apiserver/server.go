@@ -38,6 +38,8 @@ type Options struct {
 	Admit func(q *Request, was, will *store.Version) error
 	// Refuse answers a request with an error before anything else is done, as an overloaded server does; nil: none.
 	Refuse func(*Request) error
+	// Wrap is put around the server's handler; nil: nothing.
+	Wrap func(http.Handler) http.Handler
 	// Watches makes watches late or ends them; nil: neither.
 	Watches *Watches
 	// Special answers what is created at a resource and subresource, such as "serviceaccounts/token", and stored nowhere.
@@ -68,7 +70,11 @@ type Server struct {
 // New is a server that does not serve yet.
 func New(o Options) *Server {
 	s := &Server{Options: o, done: make(chan struct{}), over: make(chan struct{}), log: auditLog{out: o.Audit}}
-	s.http = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}
+	var handler http.Handler = s
+	if o.Wrap != nil {
+		handler = o.Wrap(s)
+	}
+	s.http = &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
 	return s
 }
 

@@ -1,6 +1,9 @@
 package network
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Hash is a number that is always the same for the same parts. Its zero value has none.
 type Hash uint64
@@ -24,4 +27,10 @@ func (h Hash) Number(n int64) Hash {
 // Below is a duration from 0 up to a limit, which it does not reach.
 func (h Hash) Below(limit time.Duration) time.Duration {
 	return time.Duration(uint64(h.Number(0)) % uint64(limit))
+}
+
+// client is the address of who connects: a real server would see one of the kind.
+func (h Hash) client() string {
+	h = h.Number(3)
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1 + byte(h>>8)%200, byte(h >> 16), byte(h >> 24)}), 32768+uint16(h>>32)%28000).String()
 }

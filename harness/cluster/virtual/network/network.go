@@ -191,7 +191,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 func (n *Network) connect(from string, l *listener, id Hash) *pair {
-	client := addr{l.at.network, from}
+	client := addr{l.at.network, id.client()}
 	takes := latencies
 	if l.at.network == "unix" {
 		takes = latenciesUnix

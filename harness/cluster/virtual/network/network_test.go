@@ -143,7 +143,7 @@ func TestReset(t *testing.T) {
 		serve(t, n, "server", "tcp", "server:80", echo)
 		c, other := dial(t, n, "client", "tcp", "server:80"), dial(t, n, "other", "tcp", "server:80")
 		time.AfterFunc(time.Second, func() { n.Reset("server", "client") })
-		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) || err.Error() != "read tcp client->server:80: read: connection reset by peer" {
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) || err.Error() != fmt.Sprintf("read tcp %s->server:80: read: connection reset by peer", c.LocalAddr()) {
 			t.Error(err)
 		}
 		if _, err := io.WriteString(c, "x"); !errors.Is(err, syscall.EPIPE) {

@@ -18,6 +18,8 @@ import (
 // Attributes of a request to authorize.
 type Attributes struct {
 	Verb, Group, Resource, Subresource, Namespace, Name string
+	// Path is that of a request that is about no resource.
+	Path string
 }
 
 // resource is that of a rule.
@@ -116,6 +118,12 @@ func is(u user.Info, s rbacv1.Subject, namespace string) bool {
 }
 
 func covers(rule rbacv1.PolicyRule, a Attributes) bool {
+	if a.Path != "" {
+		return (slices.Contains(rule.Verbs, "*") || slices.Contains(rule.Verbs, a.Verb)) && slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool {
+			below, all := strings.CutSuffix(url, "*")
+			return url == a.Path || all && strings.HasPrefix(a.Path, below)
+		})
+	}
 	has := func(list []string, one string) bool { return slices.Contains(list, "*") || slices.Contains(list, one) }
 	resource := has(rule.Resources, a.resource()) || a.Subresource != "" && slices.ContainsFunc(rule.Resources, func(r string) bool {
 		of, sub, _ := strings.Cut(r, "/")
