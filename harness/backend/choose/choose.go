@@ -189,28 +189,22 @@ func (o Options) watchKind(ctx context.Context) func(context.Context, func(strin
 	return kind.Watch(ctx)
 }
 
-// simulated refuses what needs a program to run.
 func (o Options) simulated() (Backend, error) {
-	if o.SystemUnderTest != (live.SystemUnderTest{}) || o.PluginArgs != "" || o.ReporterMountSockets {
-		return nil, fmt.Errorf("--backend sim runs the decisions of this project's own reporter and aggregator, and no programs: " +
-			"--reporter-command, --aggregator-command, --operator-command, --reporter-identity, --plugin-command, --plugin-args and --reporter-mount-sockets are for --backend local")
-	}
-	return simulated{sim.New(sim.Options{})}, nil
+	return simulated{sim.New(sim.Options{})}, o.withoutPrograms("sim runs the decisions of this project's own reporter and aggregator, and no programs")
 }
 
-// virtual refuses programs that are not compiled in.
 func (o Options) virtual() (Backend, error) {
-	if o.SystemUnderTest != (live.SystemUnderTest{}) || o.PluginArgs != "" || o.ReporterMountSockets {
-		return nil, fmt.Errorf("--backend %s runs programs that are compiled into it: "+
-			"--reporter-command, --aggregator-command, --operator-command, --reporter-identity, --plugin-command, --plugin-args and --reporter-mount-sockets are for --backend local", virtual.Name)
-	}
-	return inMemory{virtual.New(virtual.Options{})}, nil
+	return virtual.New(virtual.Options{}), o.withoutPrograms(virtual.Name + " runs programs that are compiled into it")
 }
 
-// inMemory leaves nothing running.
-type inMemory struct{ *virtual.Backend }
-
-func (inMemory) Kept() []*live.Environment { return nil }
+// withoutPrograms refuses options that name programs to run.
+func (o Options) withoutPrograms(why string) error {
+	if o.SystemUnderTest == (live.SystemUnderTest{}) && o.PluginArgs == "" && !o.ReporterMountSockets {
+		return nil
+	}
+	return fmt.Errorf("--backend %s: --reporter-command, --aggregator-command, --operator-command, --reporter-identity, --plugin-command, --plugin-args "+
+		"and --reporter-mount-sockets are for --backend local", why)
+}
 
 // Watch notes what the machine has before a run on a backend, and gives what deletes the rest afterwards: also what a run
 // left behind because it had to be killed.

@@ -128,5 +128,8 @@ func (b *Backend) Within(ctx context.Context, seed int64, f func(ctx context.Con
 	})
 }
 
+// Kept returns no environments: a bubble ends with its scenario.
+func (b *Backend) Kept() []*live.Environment { return nil }
+
 // Close implements backend.Backend: nothing is left.
 func (b *Backend) Close(context.Context) error { return nil }

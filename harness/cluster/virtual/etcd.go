@@ -60,7 +60,7 @@ func (e *etcd) Kill(context.Context) error {
 	return nil
 }
 
-// Pause implements live.Unit: it answers nobody, as one that has ended.
+// Pause implements live.Unit: requests wait, as for a member that has ended.
 func (e *etcd) Pause(context.Context) error {
 	e.become(live.Paused, history.ProcessPaused)
 	return nil

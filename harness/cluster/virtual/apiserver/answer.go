@@ -53,7 +53,7 @@ func (s *Server) answer(q *Request) (out any, made *store.Version, err error) {
 // requestTimeout is kube-apiserver's --request-timeout, for clients that name none.
 const requestTimeout = time.Minute
 
-// reach returns when etcd can be reached, or what a client is told that has waited for it.
+// reach waits until etcd can be reached. Its error is what kube-apiserver answers after the request's time-out.
 func (s *Server) reach(q *Request) error {
 	if s.Storage == nil {
 		return nil

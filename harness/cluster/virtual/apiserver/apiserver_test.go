@@ -365,7 +365,7 @@ func TestDiscoveryAndHealth(t *testing.T) {
 	})
 }
 
-// Who may not is told so, and the audit log has it as the recorder reads it.
+// Requests that are not allowed get 403, and the audit log records that as the recorder reads it.
 func TestRefusals(t *testing.T) {
 	var overloaded bool
 	log := in(t, func(ctx context.Context, w *world) {

@@ -28,7 +28,7 @@ func EtcdKey(k store.Key) string {
 	return key + k.Name
 }
 
-// mayWrite is whether the server can read what is there and encrypt what will be. It may take as long as a plugin does.
+// mayWrite returns an error if the server cannot decrypt the stored object or encrypt the new one. It may take as long as a plugin does.
 func (s *Server) mayWrite(q *Request) error {
 	t := s.transformer(q.Key().Resource)
 	if t == nil {

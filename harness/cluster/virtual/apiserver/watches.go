@@ -40,7 +40,7 @@ func (w *Watches) End(expired bool) {
 	w.ended = make(chan struct{})
 }
 
-// mode is how late a watch is, and what is closed when it ends or its mode changes.
+// mode returns the delay of a watch, a channel that is closed when the watch must end, and one that is closed when the delay changes.
 func (w *Watches) mode(q *Request) (late time.Duration, ended, changed <-chan struct{}) {
 	if w == nil || !w.Of(q) {
 		return 0, nil, nil
@@ -50,7 +50,7 @@ func (w *Watches) mode(q *Request) (late time.Duration, ended, changed <-chan st
 	return w.late, w.ended, w.changed
 }
 
-// lastExpired is whether the watches that End has ended last were too old.
+// lastExpired reports whether the last call of End ended watches with 410 Gone.
 func (w *Watches) lastExpired() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -146,8 +146,8 @@ func (e *Encryption) Transformer(r schema.GroupResource) value.Transformer {
 // Ready is an error if a plugin is not healthy.
 func (e *Encryption) Ready(r *http.Request) error { return e.check(r.Context(), e.inForce.Load()) }
 
-// check is kube-apiserver's health check of a configuration, which may have a plugin rotate its data key. It begins when nobody has the mutex of a
-// plugin, and ends before somebody may come for it.
+// check is kube-apiserver's health check of a configuration, which may have a plugin rotate its data key. It begins when the mutex of every plugin
+// is free, and ends before a probe loop may need it.
 func (e *Encryption) check(ctx context.Context, c *configuration) error {
 	e.checks.Lock()
 	defer e.checks.Unlock()
@@ -173,7 +173,7 @@ func (e *Encryption) check(ctx context.Context, c *configuration) error {
 			}
 			return c.HealthChecks[0].Check(r)
 		}
-		time.Sleep(time.Nanosecond) // whoever has the mutex in this instant goes on with it, or gives it back
+		time.Sleep(time.Nanosecond) // the holder of the mutex goes on or releases it within this instant
 	}
 }
 

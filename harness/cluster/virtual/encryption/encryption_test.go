@@ -101,6 +101,23 @@ func (w *world) encrypt(ctx context.Context) ([]byte, error) {
 	return w.Transformer(secrets()).TransformToStorage(ctx, []byte("text"), value.DefaultContext("/registry/secrets/a/b"))
 }
 
+// rotates expects what was encrypted before a rotation to be stale within a time after it.
+func (w *world) rotates(ctx context.Context, old []byte, within time.Duration) {
+	w.Helper()
+	c, err := client.New(w.network.Host("harness"), "unix://"+w.dir+"/control.sock", "")
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Rotate(ctx, control.RotateRequest{}); err != nil {
+		w.Fatal(err)
+	}
+	time.Sleep(within)
+	if _, stale, err := w.Transformer(secrets()).TransformFromStorage(ctx, old, value.DefaultContext("/registry/secrets/a/b")); err != nil || !stale {
+		w.Errorf("stale %v, %v", stale, err)
+	}
+}
+
 func (w *world) ready(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/readyz", nil)
 	if err != nil {
@@ -163,23 +180,12 @@ func TestReloadAndRotation(t *testing.T) {
 		if err != nil || !bytes.HasPrefix(old, []byte("k8s:enc:kms:v2:kms-1:")) {
 			w.Fatalf("%q, %v", old, err)
 		}
-		c, err := client.New(w.network.Host("harness"), "unix://"+w.dir+"/control.sock", "")
-		if err != nil {
-			w.Fatal(err)
-		}
-		defer c.Close()
-		if _, err := c.Rotate(ctx, control.RotateRequest{}); err != nil {
-			w.Fatal(err)
-		}
-		time.Sleep(2 * time.Minute)
-		if _, stale, err := w.Transformer(secrets()).TransformFromStorage(ctx, old, value.DefaultContext("/registry/secrets/a/b")); err != nil || !stale {
-			w.Errorf("stale %v, %v", stale, err)
-		}
+		w.rotates(ctx, old, 2*time.Minute)
 	})
 }
 
-// A plugin that is not there when it is loaded, answers slowly and comes in the minute's last second is used in the end, whoever asks for health
-// meanwhile: nobody waits for kube-apiserver's mutex. And a health check notices a rotation before the probe of each minute does.
+// A slow plugin that starts after the configuration was loaded is used in the end, while two clients poll readyz: no goroutine waits for
+// kube-apiserver's mutex, which would stop the clock. A health check also notices a rotation before the probe of each minute does.
 func TestLatePlugin(t *testing.T) {
 	for _, comes := range []time.Duration{5 * time.Second, 59 * time.Second, 60 * time.Second, 61 * time.Second, 70 * time.Second} {
 		in(t, func(ctx context.Context, w *world) {
@@ -201,18 +207,7 @@ func TestLatePlugin(t *testing.T) {
 			if err != nil {
 				w.Fatalf("a plugin that came after %v: %v", comes, err)
 			}
-			c, err := client.New(w.network.Host("harness"), "unix://"+w.dir+"/control.sock", "")
-			if err != nil {
-				w.Fatal(err)
-			}
-			defer c.Close()
-			if _, err := c.Rotate(ctx, control.RotateRequest{}); err != nil {
-				w.Fatal(err)
-			}
-			time.Sleep(25 * time.Second)
-			if _, stale, err := w.Transformer(secrets()).TransformFromStorage(ctx, old, value.DefaultContext("/registry/secrets/a/b")); err != nil || !stale {
-				w.Errorf("stale %v, %v", stale, err)
-			}
+			w.rotates(ctx, old, 25*time.Second)
 		})
 	}
 }

@@ -30,7 +30,7 @@ func NewLog() *Log {
 	return l
 }
 
-// called is told which API server calls a plugin with a uid.
+// called records which API server calls a plugin with a uid.
 func (l *Log) called(uid string, log io.Writer) {
 	if l == nil || log == nil {
 		return
@@ -45,7 +45,7 @@ func (l *Log) called(uid string, log io.Writer) {
 	}
 }
 
-// wrote is told of a line.
+// wrote passes a line to the log of the API server that the uid belongs to.
 func (l *Log) wrote(message, uid, line string) {
 	l.mu.Lock()
 	log := l.of[uid]

@@ -47,9 +47,9 @@ func (p *plugins) free(load context.Context) (busy <-chan struct{}, until time.T
 	return nil, until
 }
 
-// kube-apiserver has a mutex for each plugin, which it holds while it calls Status, and Encrypt after it. In virtual time nobody may wait for it.
-// Who may call is: two loops, and health checks. The loops begin when the plugin was asked for the first time. One asks once a minute, and more often
-// after a failure. The other is there only if the first answer was a failure, asks more often at once, and ends with the first success.
+// kube-apiserver has a mutex for each plugin, which it holds while it calls Status, and Encrypt after it. In virtual time a goroutine that waits for
+// the mutex stops the clock. Callers are two probe loops and health checks. The loops begin after the first Status. The first loop probes once a minute,
+// and every ten seconds after a failure. The second loop exists only if the first Status failed; it probes every ten seconds until the first success.
 const (
 	probeInterval = time.Minute
 	retryInterval = 10 * time.Second
