@@ -9,17 +9,18 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // maxTokenBytes bounds a token file: a larger one is some other file.
 const maxTokenBytes = 4096
 
 // openJournal appends to file, one write a line; without a file the journal is in memory only.
-func openJournal[T journal.Entry[T]](file string) (*journal.Log[T], func(), error) {
+func openJournal[T journal.Entry[T]](h host.Host, file string) (*journal.Log[T], func(), error) {
 	if file == "" {
 		return journal.New[T](journal.DefaultCapacity, nil), func() {}, nil
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := h.Append(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--journal: %w", err)
 	}

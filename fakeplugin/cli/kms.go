@@ -139,7 +139,7 @@ func NewRemoteCommand(h host.Host) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			operations, closeJournal, err := openJournal[remotekms.Operation](file)
+			operations, closeJournal, err := openJournal[remotekms.Operation](h, file)
 			if err != nil {
 				return err
 			}

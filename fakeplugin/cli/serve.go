@@ -100,7 +100,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	calls, closeJournal, err := openJournal[journal.Call](f.journal)
+	calls, closeJournal, err := openJournal[journal.Call](f.host, f.journal)
 	if err != nil {
 		return err
 	}

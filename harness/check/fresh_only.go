@@ -92,6 +92,10 @@ func (pl *pluginFacts) begunBy(p plugin, from, to time.Time) time.Time {
 	return to
 }
 
+// aggregatorRedials is the time after which the aggregator, which writes the reports of streams, gives up a connection without answers. Until then it
+// writes to it, and what it writes last is not cancelled.
+const aggregatorRedials = 3 * time.Second
+
 // wasUnderWay reports whether a late write can be the request that was under way when its way was held up: what an API server or etcd had begun takes effect
 // when it goes on, although its sender has given it up. Each hold delivers one. What is sent later is cancelled in the same bytes that bring it, and an API
 // server may be done before it looks at that: with the first into a mute link, for the sender gives up the connection with it, and with one that comes with
@@ -101,6 +105,9 @@ func wasUnderWay(v *Facts, node string, w write, probed time.Time, held spans, d
 		sent := h.from.Add(v.tolerance())
 		if slices.ContainsFunc(v.network.links, func(l linkChange) bool { return l.state == history.LinkMute && l.at.Equal(h.from) }) {
 			sent = sent.Add(v.interval() + v.run.Timing.Jitter)
+		}
+		if v.run.Connectivity == history.ConnectStream {
+			sent = sent.Add(aggregatorRedials)
 		}
 		if h.clip(span{probed, w.from}).empty() || probed.After(sent) && !v.requests.amongGivenUp(node, w) {
 			continue

@@ -55,6 +55,26 @@ func TestOneLateWriteOfAHold(t *testing.T) {
 	}
 }
 
+// The aggregator writes the reports of streams to one connection until it gives it up.
+func TestLateWriteOfTheAggregator(t *testing.T) {
+	w := newWorld(1, "1")
+	w.at(5*sec, func(w *world) {
+		w.record("backend", &history.Link{From: history.RoleAggregator, To: history.RoleLoadBalancer, State: history.LinkCut})
+	})
+	w.boot()
+	v := newFacts(w.finish(10 * sec))
+	began := v.network.links[0].at
+	held := spans{{began, began.Add(8 * sec)}}
+	for connectivity, until := range map[string]time.Duration{"": 0, history.ConnectStream: aggregatorRedials} {
+		v.run.Connectivity = connectivity
+		for after, excused := range map[time.Duration]bool{until - sec/2: true, until + sec/2: false} {
+			if got := wasUnderWay(v, "cp-1", write{from: held[0].to, seq: 7}, began.Add(after), held, map[time.Time]int64{}); got != excused {
+				t.Errorf("connectivity %q: probed %v after the hold began: excused %v, expected %v", connectivity, after, got, excused)
+			}
+		}
+	}
+}
+
 // A write that was sent long after its way was held up can be the one of several that an API server had done before it saw that they were given up. One that
 // comes alone, with itself, with one that was answered, or with those of another node or moment was kept.
 func TestLateWriteAmongGivenUpOnes(t *testing.T) {

@@ -4,6 +4,7 @@ package host
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -30,6 +31,8 @@ type Host struct {
 	EnvFunc func(name string) string
 	// SeenFunc is where a file is that the program knows by a path.
 	SeenFunc func(path string) string
+	// AppendFunc opens a file to append to it.
+	AppendFunc func(path string) (io.WriteCloser, error)
 	// ExitFunc ends the program at once.
 	ExitFunc func(code int)
 }
@@ -106,6 +109,14 @@ func (h Host) File(path string) string {
 		return h.SeenFunc(path)
 	}
 	return path
+}
+
+// Append opens a file to append to it; it is made if there is none.
+func (h Host) Append(path string) (io.WriteCloser, error) {
+	if h.AppendFunc != nil {
+		return h.AppendFunc(path)
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 }
 
 // Exit ends the program at once.

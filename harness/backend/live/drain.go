@@ -30,7 +30,7 @@ func (r *recorder) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	var errs []error
-	if r.anyServing() {
+	if r.controlPlane.Traits().Memory == nil && r.anyServing() {
 		errs = append(errs, r.watcher.Settle(ctx))
 	}
 	if l, ok := r.controlPlane.(RequestLogger); ok {

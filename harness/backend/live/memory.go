@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -22,6 +23,10 @@ type Memory interface {
 	Refuse(r history.Refusal, count int, lasting time.Duration, over func(history.Refusal))
 	// Permit ends the refusals of a role at a node; empty: of all.
 	Permit(role, node string)
+	// Observe offers every state of targets that is written from now on, and those that are there.
+	Observe(to *watch.Sequence, targets []watch.Target)
+	// Changed reports whether a file may have something new since the last call.
+	Changed(path string) bool
 }
 
 // clock sets the clock of nodes, or of the aggregators. What goes by a monotonic clock does not notice: timers, deadlines, leases.

@@ -55,15 +55,20 @@ type recorder struct {
 }
 
 func startRecorder(e *Environment, gate *gate) (*recorder, error) {
+	states := watch.NewSequence(e.sink)
 	r := &recorder{
 		controlPlane: e.controlPlane, sink: gate, to: gate, wg: &sync.WaitGroup{}, files: tail.NewSet(), markers: map[string]bool{}, attempts: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
-		watcher:  watch.New(watch.NewSequence(e.sink), clock.RealClock{}, e.targets()...),
+		watcher:  watch.New(states, clock.RealClock{}, e.targets()...),
 		envelope: &envelope.Recorder{Sink: e.sink, Now: e.traits.clockOfLogs()},
 		journal:  &journal.Recorder{Sink: e.sink, Of: apiservers.OfKey},
 		secrecy:  &secrecy.Recorder{Sink: e.sink, Now: time.Now},
 	}
 	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Also: traced, Harness: r.attempted, Seen: r.seen, Streams: e.traits.Streaming}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	if memory := e.traits.Memory; memory != nil {
+		memory.Observe(states, e.targets())
+		r.files.Changed = memory.Changed
+	}
 	if err := r.follow(); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
@@ -127,6 +132,12 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 			return err
 		}
 	}
+	r.watchContainers(n)
+	r.scrape(n)
+	t := r.controlPlane.Traits()
+	if t.Memory != nil { // which tells itself what is written
+		return nil
+	}
 	config, err := r.controlPlane.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
 	if err != nil {
 		return err
@@ -139,9 +150,7 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 	r.clients = append(r.clients, c)
 	r.mu.Unlock()
 	r.watcher.Add(r.ctx, name, c)
-	r.watchContainers(n)
-	r.scrape(n)
-	if t := r.controlPlane.Traits(); t.RealNodes || t.Foreign() {
+	if t.RealNodes || t.Foreign() {
 		r.canary(n, c)
 	}
 	return nil
@@ -172,7 +181,7 @@ func (r *recorder) scrape(n *Node) {
 	}
 	every := r.controlPlane.Traits().Timing.Interval / 2
 	scraper := &metrics.Recorder{Sink: r.to, Node: n.Name, URL: n.ReporterPlace.MetricsURL, Client: &http.Client{
-		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true, DialContext: r.controlPlane.Traits().Host.Dial}}}
+		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: r.controlPlane.Traits().Host.Dial}}}
 	r.wg.Go(func() {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()

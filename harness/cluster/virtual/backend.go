@@ -94,7 +94,7 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 	}
 	seed := uint64(spec.Seed)
 	m := newMachine(network.New(seed), seed, b.options.Programs)
-	m.further = slices.Concat([]string{"--poll=" + max(plugin.DefaultPoll, b.options.Timing.Interval/5).String()}, b.options.PluginArgs)
+	m.further = slices.Concat([]string{"--poll=" + max(plugin.DefaultPoll, b.options.Timing.Interval/2).String()}, b.options.PluginArgs)
 	on := &ground{machine: m, types: types, options: store.Options{SSA: b.options.SSA}, timing: b.options.Timing}
 	e, err := local.On(ctx, on, spec, b.options.SystemUnderTest, dir)
 	if err != nil {

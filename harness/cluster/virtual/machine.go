@@ -33,6 +33,7 @@ type machine struct {
 	programs map[string]Main
 	further  []string // arguments of every fake plugin
 	clocks   clocks
+	files    files
 
 	mu       sync.Mutex
 	lives    map[string]int // how often programs of a name were started
@@ -208,6 +209,7 @@ func (u *unit) launch(ctx context.Context) (*run, error) {
 	h.RandomOf = rand.New(rand.NewPCG(u.machine.seed, uint64(network.Hash(0).Text(u.name).Number(int64(r.pid)))))
 	h.WrapFunc = u.machine.wrap(r.host)
 	h.EnvFunc = func(name string) string { return environment(spec.Env, name) }
+	h.AppendFunc = u.machine.files.Append
 	h.SeenFunc = func(path string) string { return seen(spec.Mounts, path) }
 	h.ClockOf = u.machine.clockOf(u.identity)
 	h.ExitFunc = func(code int) {

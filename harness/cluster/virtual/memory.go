@@ -1,11 +1,16 @@
 package virtual
 
 import (
+	"strconv"
 	"time"
 
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/watch"
 )
 
 // Refuse implements live.Memory.
@@ -37,6 +42,27 @@ func (g *ground) EndWatches(node string, expired bool) {
 		}
 	}
 }
+
+// Observe implements live.Memory.
+func (g *ground) Observe(to *watch.Sequence, targets []watch.Target) {
+	of := map[store.Key]watch.Target{}
+	for _, t := range targets {
+		of[store.Key{Resource: t.GVR, Name: t.Name}] = t
+	}
+	g.cluster.objects.Observe(func(e store.Event) {
+		t, ok := of[e.Version.Key]
+		switch {
+		case !ok:
+		case e.Type == apiwatch.Deleted:
+			to.Absent(t, strconv.FormatInt(e.Revision, 10), time.Now())
+		default:
+			to.Present(t, e.Version.Object(), time.Now())
+		}
+	})
+}
+
+// Changed implements live.Memory.
+func (g *ground) Changed(path string) bool { return g.machine.files.Changed(path) }
 
 // ofAggregator reports whether a request is one of the aggregators'.
 func ofAggregator(q *apiserver.Request) bool { return q.User.GetName() == contract.AggregatorIdentity }

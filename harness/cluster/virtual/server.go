@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -53,7 +54,7 @@ type served struct {
 	encryption *encryption.Encryption
 	end        context.CancelFunc
 	programs   sync.WaitGroup
-	audit, log *os.File
+	audit, log io.WriteCloser
 }
 
 func newServer(c *ControlPlane, node string) (*server, error) {
@@ -63,7 +64,7 @@ func newServer(c *ControlPlane, node string) (*server, error) {
 		return nil, err
 	}
 	for _, file := range []string{s.AuditLog(), s.LogFile()} { // readers expect them
-		f, err := appendTo(file)
+		f, err := s.cluster.machine.files.Append(file)
 		if err != nil {
 			return nil, err
 		}
@@ -137,11 +138,11 @@ func (s *server) launch(ctx context.Context) error {
 	one := &served{end: end}
 	h := s.cluster.machine.network.Host(s.host)
 	var err error
-	if one.audit, err = appendTo(s.AuditLog()); err != nil {
+	if one.audit, err = s.cluster.machine.files.Append(s.AuditLog()); err != nil {
 		end()
 		return err
 	}
-	if one.log, err = appendTo(s.LogFile()); err == nil {
+	if one.log, err = s.cluster.machine.files.Append(s.LogFile()); err == nil {
 		one.encryption, err = encryption.Load(living, h, s.EncryptionFile(), s.node, encryption.Lines{Log: s.cluster.envelopes, To: one.log})
 	}
 	if err != nil {
@@ -167,10 +168,6 @@ func (s *server) launch(ctx context.Context) error {
 	s.lives++
 	s.record(history.ProcessStarted, s.lives)
 	return nil
-}
-
-func appendTo(file string) (*os.File, error) {
-	return os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
 // close closes its files.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/reporter/core"
@@ -49,9 +51,9 @@ func TestScrapeOfTheReporter(t *testing.T) {
 }
 
 func TestParseIgnoresWhatIsNotTheNodes(t *testing.T) {
-	got, err := Parse("cp-1", strings.NewReader(
+	got, err := Parse("cp-1", expfmt.NewDecoder(strings.NewReader(
 		"kms_plugin_healthy{node=\"cp-2\",keyID=\"1\"} 1\nkms_plugin_healthy 1\nother{node=\"cp-1\",keyID=\"1\"} 1\n"+
-			"# TYPE kms_plugin_status_call_errors_total counter\nkms_plugin_status_call_errors_total{node=\"cp-1\",keyID=\"7\"} NaN\n"))
+			"# TYPE kms_plugin_status_call_errors_total counter\nkms_plugin_status_call_errors_total{node=\"cp-1\",keyID=\"7\"} NaN\n"), expfmt.NewFormat(expfmt.TypeTextPlain)))
 	if err != nil || !reflect.DeepEqual(got.Plugins, []history.PluginMetrics{{KeyID: "7"}}) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,7 +10,6 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -17,11 +17,18 @@ import (
 
 // Parse reads one scrape of the reporter on node: its plugins in the order of their keyIDs. Series of other nodes and
 // metrics that are not the contract's are ignored.
-func Parse(node string, text io.Reader) (*history.Metrics, error) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(text)
-	if err != nil {
-		return nil, fmt.Errorf("metrics of the reporter on %s: %w", node, err)
+func Parse(node string, from expfmt.Decoder) (*history.Metrics, error) {
+	families := map[string]*dto.MetricFamily{}
+	for {
+		f := &dto.MetricFamily{}
+		err := from.Decode(f)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("metrics of the reporter on %s: %w", node, err)
+		}
+		families[f.GetName()] = f
 	}
 	s := scrape{node: node, plugins: map[string]*history.PluginMetrics{}}
 	s.each(families[contract.MetricHealthy], func(p *history.PluginMetrics, m *dto.Metric) {

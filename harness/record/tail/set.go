@@ -10,6 +10,9 @@ import (
 
 // Set follows many files from one goroutine. It is safe for concurrent use.
 type Set struct {
+	// Changed reports whether a file may have something new since it was asked; nil: the file system is asked.
+	Changed func(path string) bool
+
 	mu        sync.Mutex
 	followers map[string]*Follower
 	gone      []error // problems of files that are no longer followed
@@ -48,8 +51,10 @@ func (s *Set) Poll() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for _, f := range s.followers {
-		errs = append(errs, f.Poll())
+	for path, f := range s.followers {
+		if s.Changed == nil || s.Changed(path) {
+			errs = append(errs, f.Poll())
+		}
 	}
 	return errors.Join(errs...)
 }

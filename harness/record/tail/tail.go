@@ -30,8 +30,10 @@ type Follower struct {
 	line Line
 
 	file     *os.File
-	offset   int64 // of the next read
-	number   int   // of the last complete line
+	opened   fs.FileInfo // of file
+	offset   int64       // of the next read
+	number   int         // of the last complete line
+	buffer   []byte
 	partial  []byte
 	skipping bool // the current line is over MaxLineBytes
 	old      bool // the current line began before what is followed
@@ -65,18 +67,36 @@ func (f *Follower) SkipExisting() error {
 }
 
 // Poll hands over every complete line that is in the file now. A file that was rotated away is read to its end
-// before its successor is opened.
+// before its successor is opened; one that is shorter than it was is read from its beginning. One in which nothing is new costs a look at its size.
 func (f *Follower) Poll() error {
-	if ok, err := f.open(); !ok || err != nil {
-		return err
-	}
 	for {
-		if err := f.readToEnd(); err != nil {
-			return err
-		}
-		again, err := f.reopenIfReplaced()
-		if !again || err != nil {
-			return err
+		there, err := os.Stat(f.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && f.file == nil:
+			return nil
+		case errors.Is(err, fs.ErrNotExist): // between the two steps of a rotation
+			return f.readToEnd()
+		case err != nil:
+			return fmt.Errorf("follow: %w", err)
+		case f.file == nil:
+			if ok, err := f.open(); !ok || err != nil {
+				return err
+			}
+			return f.readToEnd()
+		case !os.SameFile(f.opened, there): // the writer has moved on, and may have written between the last read and the rotation
+			if err := f.readToEnd(); err != nil {
+				return err
+			}
+			if err := f.Close(); err != nil {
+				return fmt.Errorf("follow %s: %w", f.path, err)
+			}
+		case there.Size() == f.offset:
+			return nil
+		default:
+			if there.Size() < f.offset {
+				f.offset, f.partial, f.old = 0, nil, false
+			}
+			return f.readToEnd()
 		}
 	}
 }
@@ -114,16 +134,22 @@ func (f *Follower) open() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("follow: %w", err)
 	}
-	f.file, f.offset, f.old = file, 0, false
+	opened, err := file.Stat()
+	if err != nil {
+		return false, errors.Join(fmt.Errorf("follow: %w", err), file.Close())
+	}
+	f.file, f.opened, f.offset, f.old = file, opened, 0, false
 	return true, nil
 }
 
 func (f *Follower) readToEnd() error {
-	buffer := make([]byte, readBytes)
+	if f.buffer == nil {
+		f.buffer = make([]byte, readBytes)
+	}
 	for {
-		n, err := f.file.ReadAt(buffer, f.offset)
+		n, err := f.file.ReadAt(f.buffer, f.offset)
 		f.offset += int64(n)
-		f.take(buffer[:n])
+		f.take(f.buffer[:n])
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -131,36 +157,6 @@ func (f *Follower) readToEnd() error {
 			return fmt.Errorf("follow %s: %w", f.path, err)
 		}
 	}
-}
-
-// reopenIfReplaced notices a truncated file (read it from its beginning) and a new file under the same name.
-func (f *Follower) reopenIfReplaced() (bool, error) {
-	here, err := f.file.Stat()
-	if err != nil {
-		return false, fmt.Errorf("follow %s: %w", f.path, err)
-	}
-	if here.Size() < f.offset {
-		f.offset, f.partial, f.old = 0, nil, false
-		return true, nil
-	}
-	there, err := os.Stat(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // between the two steps of a rotation
-	}
-	if err != nil {
-		return false, fmt.Errorf("follow: %w", err)
-	}
-	if os.SameFile(here, there) {
-		return false, nil
-	}
-	// The writer has moved on, but it may have written between our last read and the rotation.
-	if err := f.readToEnd(); err != nil {
-		return false, err
-	}
-	if err := f.Close(); err != nil {
-		return false, fmt.Errorf("follow %s: %w", f.path, err)
-	}
-	return f.open()
 }
 
 func (f *Follower) take(data []byte) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 )
@@ -21,8 +22,9 @@ type Cluster struct {
 	mu      sync.Mutex
 	store   *store.Store
 	stored  map[store.Key][]byte
-	changed chan struct{}    // is closed by the next change
-	newest  map[string]int64 // revision of the newest change of an object of a group
+	changed chan struct{}     // is closed by the next change
+	newest  map[string]int64  // revision of the newest change of an object of a group
+	observe func(store.Event) // nil, or what learns of each change
 
 	texts struct {
 		sync.Mutex
@@ -77,6 +79,19 @@ func (c *Cluster) Objects(group string) (out []*unstructured.Unstructured) {
 	return out
 }
 
+// Observe tells f of every object that is there, and of every change from now on, in their order. f must not ask the cluster anything.
+func (c *Cluster) Observe(f func(store.Event)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.observe = f
+	for _, t := range c.types.All() {
+		all, revision, _ := c.store.List(t.Resource, "") // the store has the type
+		for _, v := range all {
+			f(store.Event{Type: watch.Added, Revision: revision, Version: v})
+		}
+	}
+}
+
 // Compact forgets what watches could go back to.
 func (c *Cluster) Compact() {
 	c.mu.Lock()
@@ -94,6 +109,9 @@ func (c *Cluster) change(f func(s *store.Store) (*store.Version, error)) (*store
 		events, _ := c.store.Since(before) // they are not compacted yet
 		for _, e := range events {
 			c.newest[e.Version.Key.Resource.Group] = e.Revision
+			if c.observe != nil {
+				c.observe(e)
+			}
 		}
 		close(c.changed)
 		c.changed = make(chan struct{})

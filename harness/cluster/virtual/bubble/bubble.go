@@ -15,6 +15,7 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,7 +105,9 @@ func prepare(seed uint64) (restore func()) {
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = handlers[:1] // the second sleeps until a time of the last bubble, or of the real world
 	procs := runtime.GOMAXPROCS(1)
+	collected := debug.SetGCPercent(garbage)
 	return func() {
+		debug.SetGCPercent(collected)
 		runtime.GOMAXPROCS(procs)
 		utilruntime.ErrorHandlers = handlers
 		rand.Reader = reader
@@ -112,6 +115,9 @@ func prepare(seed uint64) (restore func()) {
 		klog.ClearLogger()
 	}
 }
+
+// garbage is how much a bubble may have before it is collected, in hundredths of what is in use: some 25 MB.
+const garbage = 400
 
 // NewReader is bytes that a seed and a stream decide. It is safe for concurrent use.
 func NewReader(seed, stream uint64) io.Reader {
