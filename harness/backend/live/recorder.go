@@ -173,13 +173,16 @@ func (r *recorder) searched(log string, read tail.Line) tail.Line {
 	}
 }
 
-// scrape reads the metrics of a node's reporter, twice an interval, until the run is over. It goes on for a node that was
+// scrape reads the metrics of a node's reporter, twice an interval or, in virtual time, once, until the run is over. It goes on for a node that was
 // removed: its reporter may linger.
 func (r *recorder) scrape(n *Node) {
 	if n.ReporterPlace.MetricsURL == "" {
 		return
 	}
 	every := r.controlPlane.Traits().Timing.Interval / 2
+	if r.controlPlane.Traits().Memory != nil {
+		every *= 2 // a scrape is never late
+	}
 	scraper := &metrics.Recorder{Sink: r.to, Node: n.Name, URL: n.ReporterPlace.MetricsURL, Client: &http.Client{
 		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: r.controlPlane.Traits().Host.Dial}}}
 	r.wg.Go(func() {

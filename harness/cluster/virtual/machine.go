@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -222,8 +223,9 @@ func (u *unit) launch(ctx context.Context) (*run, error) {
 	go func() {
 		defer close(r.done)
 		defer end()
-		code := main(living, h, spec.Args, log, log)
-		u.ended(r, code, log)
+		pprof.Do(living, pprof.Labels("program", u.identity.Role), func(ctx context.Context) { // a profile tells programs apart
+			u.ended(r, main(ctx, h, spec.Args, log, log), log)
+		})
 	}()
 	return r, nil
 }

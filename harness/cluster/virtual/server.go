@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"sync"
 	"time"
 
@@ -163,7 +164,7 @@ func (s *server) launch(ctx context.Context) error {
 		return errors.Join(err, one.close())
 	}
 	one.programs.Go(func() { one.encryption.Reload(living, s.cluster.encryptionPoll) })
-	one.api.Serve(listener, secure)
+	pprof.Do(ctx, pprof.Labels("program", history.RoleAPIServer), func(context.Context) { one.api.Serve(listener, secure) })
 	s.alive, s.phase = one, live.Running
 	s.lives++
 	s.record(history.ProcessStarted, s.lives)
