@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	mathrand "math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -53,9 +54,16 @@ type dataset struct {
 	e *Environment
 
 	mu      sync.Mutex
+	random  *mathrand.ChaCha8
 	written map[string]history.Data // secrets by name
 	serial  int
 	busy    string // the secret that is being written again and again: nobody can say what a read of it should give
+}
+
+func newDataset(e *Environment) *dataset {
+	var seed [32]byte
+	_, _ = rand.Read(seed[:]) // it never fails
+	return &dataset{e: e, random: mathrand.NewChaCha8(seed), written: map[string]history.Data{}}
 }
 
 func (ds *dataset) wrote() bool {
@@ -93,22 +101,27 @@ func (ds *dataset) writeData(ctx context.Context, count, size int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dataWriters)
 	for i := range count {
-		group.Go(func() error { return ds.writeNew(ctx, nodes[i%len(nodes)], size) })
+		name, value := ds.draw(size)
+		group.Go(func() error { return ds.writeOne(ctx, nodes[i%len(nodes)], name, value) })
 	}
 	return group.Wait()
 }
 
 // writeNew writes a secret that nobody knows.
 func (ds *dataset) writeNew(ctx context.Context, n *Node, size int) error {
-	value := make([]byte, size)
-	if _, err := rand.Read(value); err != nil {
-		return fmt.Errorf("data: %w", err)
-	}
-	ds.mu.Lock()
-	ds.serial++
-	name := fmt.Sprintf("data-%d", ds.serial)
-	ds.mu.Unlock()
+	name, value := ds.draw(size)
 	return ds.writeOne(ctx, n, name, value)
+}
+
+// draw is a new secret that nobody knows. It is not drawn by the goroutine that writes it, and every dataset has a source of its own: what runs in
+// one instant runs in any order.
+func (ds *dataset) draw(size int) (name string, value []byte) {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	value = make([]byte, size)
+	_, _ = ds.random.Read(value) // it never fails
+	ds.serial++
+	return fmt.Sprintf("data-%d", ds.serial), value
 }
 
 // kinds are the objects that are encrypted. An operator under test encrypts ConfigMaps, too.

@@ -65,7 +65,7 @@ type Environment struct {
 // withParts gives an environment what carries out its actions.
 func (e *Environment) withParts() *Environment {
 	e.faults, e.procs, e.changes, e.encrypting = &faults{e: e}, &processes{e: e}, &nodeChanges{e: e, turn: turn.New()}, &encryptionSwitch{e: e}
-	e.data = &dataset{e: e, written: map[string]history.Data{}}
+	e.data = newDataset(e)
 	e.statuses = &statuses{e: e, conditions: map[string]map[string]object{}}
 	e.sut, e.operated = &systemUnderTest{e: e}, &operatedParts{e: e}
 	return e

@@ -83,6 +83,8 @@ func about(payload any) string {
 		return fmt.Sprint("encryption ", p.Node)
 	case *history.Data:
 		return "data " + p.Object
+	case history.Of:
+		return about(p.Payload)
 	case *history.Object:
 		return fmt.Sprint("object ", p.Resource, p.Name)
 	}

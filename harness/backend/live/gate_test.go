@@ -29,3 +29,32 @@ func TestGateHoldsBackUntilTheHeading(t *testing.T) {
 		t.Fatalf("recorded %v, want run, etcd, apiserver", kinds)
 	}
 }
+
+// What is recorded in one instant is ordered by what it is about, whichever API server's it is; events about one thing stay in their order.
+func TestGateOrdersAnInstant(t *testing.T) {
+	data := func(object, of string) any {
+		d := &history.Data{Object: object}
+		if of == "" {
+			return d
+		}
+		return history.Of{APIServer: of, Payload: d}
+	}
+	for _, of := range []string{"", "oauth-apiserver"} {
+		log := history.NewLog(nil)
+		g := newGate(log, true)
+		at := time.Unix(1, 0)
+		log.Record(at, "engine", &history.Run{})
+		for _, object := range []string{"b", "a", "c"} {
+			g.Record(at, "backend", data(object, of))
+		}
+		g.Flush()
+		g.close()
+		var got string
+		for _, e := range log.Events()[1:] {
+			got += e.Data.Object
+		}
+		if got != "abc" {
+			t.Errorf("of %q: %s, want abc", of, got)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -82,15 +84,11 @@ func (n *Node) RemovePlugin(keyID string) {
 	delete(n.plugins, keyID)
 }
 
-// Plugins are the node's, in no order.
+// Plugins are the node's, by keyID.
 func (n *Node) Plugins() []*Plugin {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	all := make([]*Plugin, 0, len(n.plugins))
-	for _, g := range n.plugins {
-		all = append(all, g)
-	}
-	return all
+	return slices.SortedFunc(maps.Values(n.plugins), func(a, b *Plugin) int { return cmp.Compare(a.KeyID, b.KeyID) })
 }
 
 // Plugin is that of a keyID, or nil.

@@ -34,10 +34,8 @@ func (w *nodeUnit) parts(n *Node) []Target {
 }
 
 func parts(n *Node) []Target {
-	plugins := n.Plugins()
-	slices.SortFunc(plugins, func(a, b *Plugin) int { return cmp.Compare(a.KeyID, b.KeyID) })
 	var all []Target
-	for _, g := range plugins {
+	for _, g := range n.Plugins() {
 		all = append(all, g.Target)
 	}
 	all = append(all, Target{n.Server, n.identity()})
