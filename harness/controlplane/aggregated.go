@@ -149,8 +149,13 @@ type APIService struct {
 	Addr string
 }
 
-// Manifests are the objects, in an order in which they can be created.
+// Manifests are the objects for a Service whose certificate this control plane has signed, in an order in which they can be created.
 func (cp *ControlPlane) Manifests(a APIService) ([]*unstructured.Unstructured, error) {
+	return Authority{pki: cp.pki}.Manifests(a)
+}
+
+// Manifests are ControlPlane.Manifests for a Service whose certificate this authority has signed.
+func (authority Authority) Manifests(a APIService) ([]*unstructured.Unstructured, error) {
 	host, port, err := net.SplitHostPort(a.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("APIService %s.%s: %w", a.Version, a.Group, err)
@@ -165,7 +170,7 @@ func (cp *ControlPlane) Manifests(a APIService) ([]*unstructured.Unstructured, e
 	return []*unstructured.Unstructured{
 		described("v1", "Namespace", "", a.Namespace, object{}),
 		described("v1", "Service", a.Namespace, a.Name, object{"type": "ExternalName", "externalName": host}),
-		a.object(int64(number), cp.pki.bundle()),
+		authority.APIService(a, int64(number)),
 	}, nil
 }
 

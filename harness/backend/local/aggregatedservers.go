@@ -24,13 +24,11 @@ type aggregatedServers struct {
 	live.Stub
 	dir     string // short: sockets are below it
 	program string
-	// processes are what package controlplane has beyond a Cluster: it alone has an aggregation layer.
-	processes *controlplane.ControlPlane
-	lb        *netfault.LoadBalancer
-	nodes     live.Nodes
-	streams   *streams // nil where reporters do not stream
-	profile   live.Profile
-	states    live.NodeStates
+	lb      *netfault.LoadBalancer
+	nodes   live.Nodes
+	streams *streams // nil where reporters do not stream
+	profile live.Profile
+	states  live.NodeStates
 
 	mu    sync.Mutex
 	links map[string]*netfault.Link // from each node's reporter to the load balancer
@@ -45,11 +43,7 @@ func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 		if err != nil {
 			return err
 		}
-		on, ok := p.Ground.(*processes)
-		if !ok {
-			return fmt.Errorf("API servers beside kube-apiserver: %w on this ground", errors.ErrUnsupported)
-		}
-		f := &aggregatedServers{controlPlane: p, processes: on.cp, Stub: s, dir: filepath.Join(p.dir, name), program: program, links: map[string]*netfault.Link{}}
+		f := &aggregatedServers{controlPlane: p, Stub: s, dir: filepath.Join(p.dir, name), program: program, links: map[string]*netfault.Link{}}
 		if f.lb, err = netfault.NewLoadBalancer(p.LinkHost("service of "+name), "service of "+name, p.Traits().Timing.DialTimeout()); err != nil {
 			return err
 		}
@@ -142,7 +136,7 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 			return fmt.Errorf("%s of %s: %w", f.Stub.APIServer, n.Name, err)
 		}
 	}
-	objects, err := f.processes.Manifests(controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
+	objects, err := f.cp.Manifests(controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,9 @@ func (s Shape) aggregatedNames() []string {
 	return strings.FieldsFunc(s.aggregated, func(r rune) bool { return r == ',' })
 }
 
-// advertises reports whether the API servers send Alt-Svc.
+// Aggregates reports whether there are API servers beside kube-apiserver.
+func (s Shape) Aggregates() bool { return s.aggregated != "" }
+
 // Advertises: API servers tell clients of each other.
 func (s Shape) Advertises() bool { return s.connectivity == history.ConnectAltSvc }
 

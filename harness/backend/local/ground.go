@@ -54,6 +54,9 @@ type Cluster interface {
 	Server(name string) (NodeServer, error)
 	Servers() []NodeServer
 	Remove(ctx context.Context, name string) error
+	// AddAggregated makes one behind the aggregation layer, which is not started; Manifests are what leads requests to it.
+	AddAggregated(spec controlplane.AggregatedSpec) (Server, error)
+	Manifests(s controlplane.APIService) ([]*unstructured.Unstructured, error)
 	// Start starts etcd and all API servers.
 	Start(ctx context.Context, until controlplane.Readiness) error
 	Install(ctx context.Context, objects ...*unstructured.Unstructured) error
@@ -109,7 +112,6 @@ type processes struct {
 	*live.Host
 	binaries assets.Binaries
 	address  *address // of programs that bind a port themselves
-	cp       *controlplane.ControlPlane
 }
 
 var _ Ground = (*processes)(nil)
@@ -135,12 +137,11 @@ func (g *processes) Cluster(s Shape, dir, logs string) (Cluster, error) {
 	}
 	cp, err := controlplane.New(controlplane.Options{
 		Binaries: g.binaries, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll, Aggregation: s.aggregated != "" || s.Advertises(), Alternatives: s.Advertises(),
+		EncryptionPoll: encryptionPoll, Aggregation: s.Aggregates() || s.Advertises(), Alternatives: s.Advertises(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	g.cp = cp
 	return processCluster{cp}, nil
 }
 
@@ -201,6 +202,16 @@ func (c processCluster) Servers() (all []NodeServer) {
 		all = append(all, nodeProcess{s})
 	}
 	return all
+}
+
+// AddAggregated implements Cluster.
+func (c processCluster) AddAggregated(spec controlplane.AggregatedSpec) (Server, error) {
+	spec.Args = append(spec.Args, "--vmodule=envelope=6")
+	s, err := c.ControlPlane.AddAggregated(spec)
+	if err != nil {
+		return nil, err
+	}
+	return aggregatedProcess{s}, nil
 }
 
 // Etcd implements Storage.

@@ -215,14 +215,13 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 	if err := os.MkdirAll(f.nodeDir(name), 0o700); err != nil {
 		return err
 	}
-	added, err := f.processes.AddAggregated(controlplane.AggregatedSpec{
+	server, err := f.cp.AddAggregated(controlplane.AggregatedSpec{
 		Kind: f.Stub.APIServer, Name: name, Program: f.program, Server: "https://" + f.front[fromAggregated].Addr(), EtcdPrefix: f.Prefix(),
-		ServiceNamespace: f.Namespace, ServiceName: f.Service, Encryption: f.encryption(name, told), Args: []string{"--vmodule=envelope=6"},
+		ServiceNamespace: f.Namespace, ServiceName: f.Service, Encryption: f.encryption(name, told),
 	})
 	if err != nil {
 		return err
 	}
-	server := aggregatedProcess{added}
 	n := &live.Node{Name: name, APIServer: f.Stub.APIServer, Server: apiServer{server, f}}
 	if n.ReporterPlace, err = f.reporterPlace(name); err != nil {
 		return err

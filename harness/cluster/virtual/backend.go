@@ -73,10 +73,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	}) {
 		lacks = append(lacks, errPause.Error())
 	}
-	if len(s.Topology.Aggregated()) > 0 {
-		lacks = append(lacks, "API servers beside kube-apiserver")
-	}
-	return lacks
+	return append(lacks, live.UnsupportedAggregated(s)...)
 }
 
 // Prepare implements backend.Backend.

@@ -34,6 +34,7 @@ type ControlPlane struct {
 	machine        *machine
 	dir, logs      string
 	objects        *apiserver.Cluster
+	options        store.Options
 	access         *apiserver.Access
 	identities     *identity.Identities
 	audit          audit.PolicyRuleEvaluator
@@ -43,9 +44,12 @@ type ControlPlane struct {
 	refused        refusals
 	alternatives   *alternatives // nil: API servers do not tell of each other
 
-	mu      sync.Mutex
-	servers []*server
-	made    byte // API servers, for their addresses
+	mu         sync.Mutex
+	layer      *aggregation  // nil: there are no aggregated API servers
+	groups     []*aggregated // by which they are grouped
+	aggregated []*server
+	servers    []*server
+	made       byte // API servers, for their addresses
 }
 
 // newControlPlane has no API servers yet. dir and logs are folders of this machine.
@@ -60,7 +64,7 @@ func newControlPlane(m *machine, dir, logs string, types *store.Types, o store.O
 	}
 	identities.Authority.ServerName = "kubernetes" // addresses have names that no certificate has
 	objects := apiserver.NewCluster(types, o)
-	c := &ControlPlane{machine: m, dir: dir, logs: logs, objects: objects, access: apiserver.NewAccess(objects), identities: identities,
+	c := &ControlPlane{machine: m, dir: dir, logs: logs, objects: objects, options: o, access: apiserver.NewAccess(objects), identities: identities,
 		audit: policy.NewPolicyRuleEvaluator(rules), encryptionPoll: encryptionPoll, etcd: newEtcd(m), envelopes: encryption.NewLog()}
 	identities.Valid = c.stands
 	return c, nil
@@ -77,7 +81,7 @@ func (c *ControlPlane) stands(b identity.Bound) bool {
 
 // Add implements local.Cluster.
 func (c *ControlPlane) Add(spec controlplane.ServerSpec) (local.NodeServer, error) {
-	s, err := newServer(c, spec.Name)
+	s, err := newServer(c, spec.Name, nil)
 	if err == nil {
 		err = s.SetEncryption(spec.Encryption)
 	}
@@ -182,6 +186,20 @@ func (c *ControlPlane) all() []*server {
 	return slices.Clone(c.servers)
 }
 
+// allAggregated are the aggregated API servers.
+func (c *ControlPlane) allAggregated() []*server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.aggregated)
+}
+
+// aggregates reports whether there are any.
+func (c *ControlPlane) aggregates() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.layer != nil
+}
+
 // Install applies objects as an administrator.
 func (c *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	var configs []*rest.Config
@@ -228,21 +246,23 @@ func (c *ControlPlane) RangeEtcd(_ context.Context, r live.Range) (found []live.
 	if runs, _ := c.etcd.state(); !runs {
 		return nil, false, errors.New("etcd does not run")
 	}
-	for _, o := range c.objects.Objects("") {
-		k := store.Key{Resource: schema.GroupVersionResource{Version: "v1", Resource: plural(o.GetKind())}, Namespace: o.GetNamespace(), Name: o.GetName()}
-		key := apiserver.EtcdKey(k)
-		if key != r.From && (r.End == "" || key < r.From || key >= r.End) {
-			continue
-		}
-		value := c.objects.Stored(k)
-		if value == nil {
-			text, err := json.Marshal(o.Object)
-			if err != nil {
-				continue // it came from JSON
+	for _, p := range c.parts() {
+		for _, o := range p.objects.Objects(p.group) {
+			k := store.Key{Resource: o.GroupVersionKind().GroupVersion().WithResource(plural(o.GetKind())), Namespace: o.GetNamespace(), Name: o.GetName()}
+			key := apiserver.EtcdKey(p.registry, k)
+			if key != r.From && (r.End == "" || key < r.From || key >= r.End) {
+				continue
 			}
-			value = append(bytes.Clone(plainText), text...)
+			value := p.objects.Stored(k)
+			if value == nil {
+				text, err := json.Marshal(o.Object)
+				if err != nil {
+					continue // it came from JSON
+				}
+				value = append(bytes.Clone(plainText), text...)
+			}
+			found = append(found, live.KeyValue{Key: []byte(key), Value: value})
 		}
-		found = append(found, live.KeyValue{Key: []byte(key), Value: value})
 	}
 	slices.SortFunc(found, func(a, b live.KeyValue) int { return bytes.Compare(a.Key, b.Key) })
 	if limit := max(r.Limit, 1); len(found) > limit {
@@ -251,7 +271,25 @@ func (c *ControlPlane) RangeEtcd(_ context.Context, r live.Range) (found []live.
 	return found, false, nil
 }
 
-// plural of the kinds of the core group.
+// part of etcd: the objects of a group.
+type part struct {
+	registry string
+	objects  *apiserver.Cluster
+	group    string
+}
+
+// parts are those in which objects may be encrypted.
+func (c *ControlPlane) parts() []part {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := []part{{apiserver.Registry, c.objects, ""}}
+	for _, a := range c.groups {
+		all = append(all, part{a.Prefix(), a.objects, live.Wardle})
+	}
+	return all
+}
+
+// plural of the kinds of these groups.
 func plural(kind string) string { return strings.ToLower(kind) + "s" }
 
 // Close implements local.Cluster.
@@ -260,7 +298,7 @@ func (c *ControlPlane) Close(ctx context.Context) error {
 		c.alternatives.close()
 	}
 	var errs []error
-	for _, s := range c.all() {
+	for _, s := range slices.Concat(c.allAggregated(), c.all()) {
 		errs = append(errs, s.Kill(ctx))
 	}
 	return errors.Join(errs...)

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,9 +75,9 @@ func (g *ground) Running() []history.Process {
 	if g.cluster.etcd.Status().Running() {
 		all = append(all, history.Process{Role: history.RoleEtcd})
 	}
-	for _, s := range g.cluster.all() {
+	for _, s := range slices.Concat(g.cluster.all(), g.cluster.allAggregated()) {
 		if s.Status().Running() {
-			all = append(all, history.Process{Role: history.RoleAPIServer, Node: s.node})
+			all = append(all, s.identity())
 		}
 	}
 	return all

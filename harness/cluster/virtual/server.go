@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/storage/value"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -33,14 +34,16 @@ import (
 // securePort of an API server.
 const securePort = ":6443"
 
-// server is the API server of a node, with kube-apiserver's own encryption.
+// server is an API server on a node, with kube-apiserver's own encryption.
 type server struct {
-	cluster *ControlPlane
-	node    string
-	host    string // its machine
-	dir     string
-	at      string             // without port
-	watches *apiserver.Watches // of aggregators
+	cluster    *ControlPlane
+	aggregated *aggregated                                  // nil: it is a kube-apiserver
+	kube       authorizationclient.AuthorizationV1Interface // of an aggregated API server: a kube-apiserver
+	node       string
+	host       string // its machine
+	dir        string
+	at         string             // without port
+	watches    *apiserver.Watches // of aggregators
 
 	mu     sync.Mutex
 	alive  *served // nil: it does not run
@@ -55,16 +58,27 @@ type served struct {
 	encryption *encryption.Encryption
 	end        context.CancelFunc
 	programs   sync.WaitGroup
-	audit, log io.WriteCloser
+	proxy      *proxy         // nil: there are no aggregated API servers
+	audit, log io.WriteCloser // an aggregated API server has no audit log
 }
 
-func newServer(c *ControlPlane, node string) (*server, error) {
-	s := &server{cluster: c, node: node, at: c.address(node), host: "apiserver-" + node, dir: filepath.Join(c.dir, "apiserver-"+node),
-		watches: apiserver.NewWatches(ofAggregator)}
+// newServer is a kube-apiserver without aggregated.
+func newServer(c *ControlPlane, node string, of *aggregated) (*server, error) {
+	s := &server{cluster: c, aggregated: of, node: node, host: "apiserver-" + node, watches: apiserver.NewWatches(ofAggregator)}
+	if of == nil {
+		s.at = c.address(node)
+	} else {
+		s.host = of.APIServer + "-" + node
+		s.at = s.host
+	}
+	s.dir = filepath.Join(c.dir, s.host)
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
 	for _, file := range []string{s.AuditLog(), s.LogFile()} { // readers expect them
+		if file == "" {
+			continue
+		}
 		f, err := s.cluster.machine.files.Append(file)
 		if err != nil {
 			return nil, err
@@ -88,8 +102,13 @@ func (s *server) FrontAddr() string { return s.Addr() }
 // URL is for clients without a link in between.
 func (s *server) URL() string { return "https://" + s.Addr() }
 
-// AuditLog is the file that receives audit events.
-func (s *server) AuditLog() string { return filepath.Join(s.cluster.logs, "audit-"+s.node+".jsonl") }
+// AuditLog is the file that receives audit events. An aggregated API server has none: the requests that matter are in those of kube-apiservers.
+func (s *server) AuditLog() string {
+	if s.aggregated != nil {
+		return ""
+	}
+	return filepath.Join(s.cluster.logs, "audit-"+s.node+".jsonl")
+}
 
 // LogFile is its log.
 func (s *server) LogFile() string { return filepath.Join(s.cluster.logs, s.host+".log") }
@@ -108,7 +127,7 @@ func (s *server) SetEncryption(e controlplane.Encryption) error {
 		err = s.SetEncryptionText(text)
 	}
 	if err != nil {
-		return fmt.Errorf("write the encryption configuration of the API server of %s: %w", s.node, err)
+		return fmt.Errorf("write the encryption configuration of %s: %w", s.host, err)
 	}
 	return nil
 }
@@ -121,14 +140,19 @@ func (s *server) SetEncryptionText(text []byte) error {
 // Start starts the API server unless it runs, and returns when it is as ready as asked.
 func (s *server) Start(ctx context.Context, until controlplane.Readiness) error {
 	if err := s.launch(ctx); err != nil {
-		return fmt.Errorf("start the API server of %s: %w", s.node, err)
+		return fmt.Errorf("start %s: %w", s.host, err)
 	}
 	return s.WaitReady(ctx, until)
 }
 
 func (s *server) launch(ctx context.Context) error {
-	if s.Status().Phase != live.Running {
+	if !s.Status().Running() {
 		s.cluster.machine.boot(s.host)
+		if s.aggregated != nil { // before the lock: it waits
+			if err := s.askKube(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,11 +163,10 @@ func (s *server) launch(ctx context.Context) error {
 	one := &served{end: end}
 	h := s.cluster.machine.network.Host(s.host)
 	var err error
-	if one.audit, err = s.cluster.machine.files.Append(s.AuditLog()); err != nil {
-		end()
-		return err
+	if one.log, err = s.cluster.machine.files.Append(s.LogFile()); err == nil && s.aggregated == nil {
+		one.audit, err = s.cluster.machine.files.Append(s.AuditLog())
 	}
-	if one.log, err = s.cluster.machine.files.Append(s.LogFile()); err == nil {
+	if err == nil {
 		one.encryption, err = encryption.Load(living, h, s.EncryptionFile(), s.node, encryption.Lines{Log: s.cluster.envelopes, To: one.log})
 	}
 	if err != nil {
@@ -151,19 +174,22 @@ func (s *server) launch(ctx context.Context) error {
 		return errors.Join(err, one.close())
 	}
 	secure := s.cluster.identities.Serving(s.host, s.node, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
-	one.api = apiserver.New(apiserver.Options{
-		Name: s.node, Cluster: s.cluster.objects, Seed: s.cluster.machine.seed, Authenticate: s.cluster.identities.Authenticate,
-		Authorize: s.cluster.access.Authorize, Admit: s.cluster.access.Admit, Wrap: s.cluster.advertising, Special: map[string]func(*apiserver.Request) (any, error){"serviceaccounts/token": s.token,
-			"subjectaccessreviews/": s.cluster.access.Review},
-		Refuse: func(q *apiserver.Request) error { return s.cluster.refused.answer(s.node, q) }, Watches: s.watches,
-		Storage: s.storage, Transformer: one.transformer, Ready: one.encryption.Ready, Audit: one.audit, AuditPolicy: s.cluster.audit, Metrics: one,
-	})
+	o := apiserver.Options{Seed: s.cluster.machine.seed, Storage: s.storage, Transformer: s.transformer(one.encryption), Ready: one.encryption.Ready, Metrics: one}
+	if s.aggregated == nil {
+		s.kubeOptions(&o, one)
+	} else {
+		s.aggregatedOptions(&o)
+	}
+	one.api = apiserver.New(o)
 	listener, err := h.Listen(ctx, "tcp", s.Addr())
 	if err != nil {
 		end()
 		return errors.Join(err, one.close())
 	}
 	one.programs.Go(func() { one.encryption.Reload(living, s.cluster.encryptionPoll) })
+	if one.proxy != nil {
+		one.programs.Go(func() { one.proxy.follow(living) })
+	}
 	pprof.Do(ctx, pprof.Labels("program", history.RoleAPIServer), func(context.Context) { one.api.Serve(listener, secure) })
 	s.alive, s.phase = one, live.Running
 	s.lives++
@@ -171,21 +197,38 @@ func (s *server) launch(ctx context.Context) error {
 	return nil
 }
 
+// kubeOptions are those of a kube-apiserver.
+func (s *server) kubeOptions(o *apiserver.Options, one *served) {
+	c := s.cluster
+	o.Name, o.Cluster, o.Authenticate, o.Authorize, o.Admit, o.Wrap = s.node, c.objects, c.identities.Authenticate, c.access.Authorize, c.access.Admit, c.advertising
+	o.Special = map[string]func(*apiserver.Request) (any, error){"serviceaccounts/token": s.token, "subjectaccessreviews/": c.access.Review}
+	o.Refuse, o.Watches = func(q *apiserver.Request) error { return c.refused.answer(s.node, q) }, s.watches
+	o.Audit, o.AuditPolicy = one.audit, c.audit
+	if c.aggregates() {
+		one.proxy = &proxy{server: s, routes: map[route]http.RoundTripper{}}
+		o.Aggregate = one.proxy.handler
+	}
+}
+
 // close closes its files.
 func (o *served) close() error {
-	err := o.audit.Close()
-	if o.log != nil {
-		err = errors.Join(err, o.log.Close())
+	var errs []error
+	for _, file := range []io.Closer{o.audit, o.log} {
+		if file != nil {
+			errs = append(errs, file.Close())
+		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // transformer encrypts what an EncryptionConfiguration can name; all else stays as it is, and costs nothing.
-func (o *served) transformer(r schema.GroupResource) value.Transformer {
-	if r.Group != "" || r.Resource != "secrets" && r.Resource != "configmaps" {
-		return nil
+func (s *server) transformer(by *encryption.Encryption) func(schema.GroupResource) value.Transformer {
+	return func(r schema.GroupResource) value.Transformer {
+		if s.aggregated == nil && (r.Group != "" || r.Resource != "secrets" && r.Resource != "configmaps") {
+			return nil
+		}
+		return by.Transformer(r)
 	}
-	return o.encryption.Transformer(r)
 }
 
 // ServeHTTP serves the metric by which a reload is waited for.
@@ -194,7 +237,9 @@ func (o *served) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *server) record(state string, life int) {
-	s.cluster.machine.Record(time.Now(), history.Process{Role: history.RoleAPIServer, Node: s.node, PID: life, State: state})
+	p := s.identity()
+	p.PID, p.State = life, state
+	s.cluster.machine.Record(time.Now(), p)
 }
 
 // WaitReady returns when the running API server is as ready as asked.
@@ -211,7 +256,7 @@ func (s *server) WaitReady(ctx context.Context, until controlplane.Readiness) er
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the API server of %s is not ready: %w; last answer: %w", s.node, context.Cause(ctx), err)
+			return fmt.Errorf("%s is not ready: %w; last answer: %w", s.host, context.Cause(ctx), err)
 		case <-ticker.C:
 		}
 	}
@@ -265,6 +310,9 @@ func (s *server) finish(state string, end func(*served)) error {
 	end(one)
 	one.end()
 	one.programs.Wait()
+	if one.proxy != nil {
+		one.proxy.close()
+	}
 	s.record(state, life)
 	return one.close()
 }

@@ -47,13 +47,23 @@ func LoadTypes(variant crds.Variant) (*Types, error) {
 	return NewTypes(list)
 }
 
-// NewTypes is the types of some CRDs, beside the built-in kinds that the harness uses.
-func NewTypes(list []*apiextensions.CustomResourceDefinition) (*Types, error) {
+// BuiltInTypes are some types without schemas, and no others.
+func BuiltInTypes(list ...Type) (*Types, error) {
 	t := &Types{byResource: map[schema.GroupVersionResource]*Type{}}
-	for _, b := range builtIns() {
+	for _, b := range list {
+		b.BuiltIn = true
 		if err := t.add(&b, managedfields.NewDeducedTypeConverter()); err != nil {
 			return nil, err
 		}
+	}
+	return t, nil
+}
+
+// NewTypes is the types of some CRDs, beside the built-in kinds that the harness uses.
+func NewTypes(list []*apiextensions.CustomResourceDefinition) (*Types, error) {
+	t, err := BuiltInTypes(builtIns()...)
+	if err != nil {
+		return nil, err
 	}
 	for _, crd := range list {
 		if err := t.addCRD(crd); err != nil {
@@ -77,19 +87,20 @@ func builtIns() []Type {
 	for _, k := range []kind{
 		{core, "nodes", "Node", false, true}, {core, "namespaces", "Namespace", false, true}, {core, "pods", "Pod", true, true},
 		{core, "secrets", "Secret", true, false}, {core, "configmaps", "ConfigMap", true, false}, {core, "serviceaccounts", "ServiceAccount", true, false},
-		{core, "events", "Event", true, false},
+		{core, "events", "Event", true, false}, {core, "services", "Service", true, true},
 		{rbac, "clusterroles", "ClusterRole", false, false}, {rbac, "clusterrolebindings", "ClusterRoleBinding", false, false},
 		{rbac, "roles", "Role", true, false}, {rbac, "rolebindings", "RoleBinding", true, false},
 		{admission, "validatingadmissionpolicies", "ValidatingAdmissionPolicy", false, true},
 		{admission, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", false, false},
 		{flow, "flowschemas", "FlowSchema", false, true}, {flow, "prioritylevelconfigurations", "PriorityLevelConfiguration", false, true},
+		{schema.GroupVersion{Group: "apiregistration.k8s.io", Version: "v1"}, "apiservices", "APIService", false, true},
 		{schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}, "customresourcedefinitions", "CustomResourceDefinition", false, true},
 		{schema.GroupVersion{Group: "migration.k8s.io", Version: "v1alpha1"}, "storageversionmigrations", "StorageVersionMigration", false, true},
 	} {
-		all = append(all, Type{Resource: k.gv.WithResource(k.resource), Kind: k.gv.WithKind(k.kind), Namespaced: k.namespaced, Status: k.status, BuiltIn: true, Unconditional: true})
+		all = append(all, Type{Resource: k.gv.WithResource(k.resource), Kind: k.gv.WithKind(k.kind), Namespaced: k.namespaced, Status: k.status, Unconditional: true})
 	}
 	leases := schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
-	return append(all, Type{Resource: leases.WithResource("leases"), Kind: leases.WithKind("Lease"), Namespaced: true, BuiltIn: true})
+	return append(all, Type{Resource: leases.WithResource("leases"), Kind: leases.WithKind("Lease"), Namespaced: true})
 }
 
 func (t *Types) addCRD(crd *apiextensions.CustomResourceDefinition) error {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -433,6 +435,46 @@ func TestReproducible(t *testing.T) {
 	for range 3 {
 		if again := once(); again != first {
 			t.Fatalf("%d and %d bytes of audit log", len(first), len(again))
+		}
+	}
+}
+
+// A request that another API server answers is authorized here, passed on with its body, and in the audit log.
+func TestAggregate(t *testing.T) {
+	aggregate := func(o *apiserver.Options) {
+		o.Aggregate = func(q *apiserver.Request) http.Handler {
+			if !strings.HasPrefix(q.Path, "/apis/other.example.com/") {
+				return nil
+			}
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				http.Error(w, "other: "+string(body), http.StatusTeapot)
+			})
+		}
+		o.Authorize = func(q *apiserver.Request) error {
+			if q.User.GetName() == "nobody" {
+				return q.Forbidden()
+			}
+			return nil
+		}
+	}
+	other := schema.GroupVersionResource{Group: "other.example.com", Version: "v1", Resource: "things"}
+	log := in(t, func(ctx context.Context, w *world) {
+		thing := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "other.example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
+		_, err := w.client("admin").Resource(other).Namespace("default").Create(ctx, thing, metav1.CreateOptions{})
+		if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Code != http.StatusTeapot || !strings.Contains(fmt.Sprint(status.Status()), `"kind":"Thing"`) {
+			w.Errorf("%v", err)
+		}
+		if _, err := w.client("nobody").Resource(other).Namespace("default").Create(ctx, thing, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+			w.Errorf("nobody: %v", err)
+		}
+		if _, err := w.client("admin").Resource(configMaps).Namespace("default").Create(ctx, configMap("a", "1", nil), metav1.CreateOptions{}); err != nil {
+			w.Error(err)
+		}
+	}, aggregate)
+	for _, want := range []string{`"code":418`, `"code":403`, `"code":201`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the audit log has no %s:\n%s", want, log)
 		}
 	}
 }

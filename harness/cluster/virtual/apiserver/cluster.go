@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
@@ -90,6 +92,14 @@ func (c *Cluster) Observe(f func(store.Event)) {
 			f(store.Event{Type: watch.Added, Revision: revision, Version: v})
 		}
 	}
+}
+
+// SetStatus replaces the status of an object by what another version of it has, past every API server.
+func (c *Cluster) SetStatus(r schema.GroupVersionResource, o *unstructured.Unstructured, manager string) error {
+	_, err := c.change(func(s *store.Store) (*store.Version, error) {
+		return s.Update(time.Now(), r, o, store.UpdateOptions{Manager: manager, Subresource: "status"})
+	})
+	return err
 }
 
 // Compact forgets what watches could go back to.

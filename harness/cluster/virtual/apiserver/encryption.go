@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,14 +20,22 @@ func (s *Server) transformer(r schema.GroupVersionResource) value.Transformer {
 	return s.Transformer(r.GroupResource())
 }
 
-// EtcdKey is where etcd has an object of a built-in resource.
-func EtcdKey(k store.Key) string {
-	key := "/registry/" + k.Resource.Resource + "/"
+// Registry begins the keys in etcd of the objects of a kube-apiserver.
+const Registry = "/registry"
+
+// EtcdKey is where etcd has an object of an API server whose keys begin with registry. Of the groups of kube-apiserver it knows the core group.
+func EtcdKey(registry string, k store.Key) string {
+	key := registry + "/" + k.Resource.Resource + "/"
+	if k.Resource.Group != "" {
+		key = registry + "/" + k.Resource.Group + "/" + k.Resource.Resource + "/"
+	}
 	if k.Namespace != "" {
 		key += k.Namespace + "/"
 	}
 	return key + k.Name
 }
+
+func (s *Server) etcdKey(k store.Key) string { return EtcdKey(cmp.Or(s.Registry, Registry), k) }
 
 // mayWrite returns an error if the server cannot decrypt the stored object or encrypt the new one. It may take as long as a plugin does.
 func (s *Server) mayWrite(q *Request) error {
@@ -40,7 +49,7 @@ func (s *Server) mayWrite(q *Request) error {
 	if q.Verb == "delete" {
 		return nil
 	}
-	if _, err := t.TransformToStorage(q.HTTP.Context(), []byte("{}"), value.DefaultContext(EtcdKey(q.Key()))); err != nil {
+	if _, err := t.TransformToStorage(q.HTTP.Context(), []byte("{}"), value.DefaultContext(s.etcdKey(q.Key()))); err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	return nil
@@ -53,8 +62,8 @@ func (s *Server) decrypt(ctx context.Context, k store.Key) (stale bool, err erro
 	if t == nil || data == nil {
 		return false, nil
 	}
-	if _, stale, err = t.TransformFromStorage(ctx, data, value.DefaultContext(EtcdKey(k))); err != nil {
-		return false, apierrors.NewInternalError(fmt.Errorf("unable to transform key %q: %w", EtcdKey(k), err))
+	if _, stale, err = t.TransformFromStorage(ctx, data, value.DefaultContext(s.etcdKey(k))); err != nil {
+		return false, apierrors.NewInternalError(fmt.Errorf("unable to transform key %q: %w", s.etcdKey(k), err))
 	}
 	return stale, nil
 }
@@ -66,7 +75,7 @@ func (s *Server) encrypt(ctx context.Context, v *store.Version, changed bool) er
 	if t == nil {
 		return nil
 	}
-	of := value.DefaultContext(EtcdKey(v.Key))
+	of := value.DefaultContext(s.etcdKey(v.Key))
 	if old := s.Cluster.stored[v.Key]; !changed && old != nil {
 		if _, stale, err := t.TransformFromStorage(ctx, old, of); err == nil && !stale {
 			return nil

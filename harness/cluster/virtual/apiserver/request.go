@@ -13,6 +13,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -112,6 +113,13 @@ func readBody(r *http.Request) ([]byte, error) {
 		return fromProtobuf(body)
 	}
 	return body, nil
+}
+
+// nameIn is the name of the object in a body; empty: it has none.
+func nameIn(body []byte) string {
+	var o metav1.PartialObjectMetadata
+	_ = json.Unmarshal(body, &o) // what reads the object says what is wrong with it
+	return o.Name
 }
 
 // fromProtobuf is the JSON of an object that client-go's typed clients have sent.

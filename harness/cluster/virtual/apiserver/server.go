@@ -48,6 +48,10 @@ type Options struct {
 	Storage func(ctx context.Context) error
 	// Transformer encrypts a resource at rest; nil, or what returns nil, encrypts nothing.
 	Transformer func(schema.GroupResource) value.Transformer
+	// Registry begins the keys of its objects in etcd; empty: "/registry".
+	Registry string
+	// Aggregate is the handler of another API server to which an authorized request is passed on; nil, or what returns nil: this one answers.
+	Aggregate func(*Request) http.Handler
 	// Ready is what /readyz and /healthz say; nil: ready.
 	Ready func(*http.Request) error
 	// Audit gets a line for each stage of a request that the policy selects; nil: none. Without a policy it gets all.
@@ -128,14 +132,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	q.id = network.Hash(s.Seed).Text(s.Name).Text(r.Method).Text(timeless(r.URL)).Text(q.User.GetName()).Number(q.received.UnixNano())
-	if err == nil && q.writes() {
+	var next http.Handler
+	if err == nil && s.Aggregate != nil {
+		next = s.Aggregate(q)
+	}
+	if err == nil && next == nil && q.writes() {
 		q.Body, err = readBody(r) // what ends a connection is noticed only after that
+	}
+	if q.Verb == "create" {
+		q.id = q.id.Text(nameIn(q.Body)) // creations of one instant differ in nothing else
 	}
 	time.Sleep(leastWork + q.id.Below(moreWork))
 	if r.Context().Err() != nil { // the client has gone: kube-apiserver gives up what it has begun
 		return
 	}
-	if err == nil && !q.IsResourceRequest {
+	if err == nil && next == nil && !q.IsResourceRequest {
 		q.auditing = s.auditing(q)
 		s.audit(q, stageReceived, nil, nil)
 		s.audit(q, stageComplete, nil, nil)
@@ -153,6 +164,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var made *store.Version
 	switch {
 	case err != nil:
+	case next != nil:
+		s.pass(w, q, next)
+		return
 	case q.Verb == "watch":
 		if err = s.watch(w, q); err == nil {
 			return
@@ -167,6 +181,34 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.audit(q, stageComplete, nil, made)
 	write(w, q.code(), out)
 }
+
+// pass lets another API server answer.
+func (s *Server) pass(w http.ResponseWriter, q *Request, next http.Handler) {
+	r := q.HTTP
+	if q.Verb != "watch" {
+		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	out := &passed{ResponseWriter: w, code: http.StatusOK}
+	next.ServeHTTP(out, r)
+	s.audit(q, stageComplete, &metav1.Status{Code: int32(out.code)}, nil)
+}
+
+// passed is an answer of another API server.
+type passed struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (p *passed) WriteHeader(code int) {
+	p.code = code
+	p.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap is for http.ResponseController, which flushes.
+func (p *passed) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 func write(w http.ResponseWriter, code int, out any) {
 	w.Header().Set("Content-Type", "application/json")
