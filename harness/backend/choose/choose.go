@@ -61,8 +61,8 @@ const Default = local.Name
 // entries are all backends, in the order in which they are shown.
 func entries() []entry {
 	return []entry{
-		{name: sim.Name, about: "simulated, in virtual time", make: Options.simulated, processes: 2},
-		{name: virtual.Name, about: "programs in memory, in virtual time", hidden: true, make: Options.virtual, processes: runtime.NumCPU()},
+		{name: virtual.Name, about: "simulated: the programs themselves in memory, in virtual time", make: Options.virtual, processes: runtime.NumCPU()},
+		{name: sim.Name, about: "models of the programs, in virtual time", hidden: true, make: Options.modelled, processes: 2},
 		// On local a control plane takes thirteen seconds of a processor to boot, and a quarter of one while a scenario waits for intervals: with
 		// four, two processors starve. The slow ones take a quarter of a minute and more, or others judge the same.
 		{name: local.Name, about: "etcd and kube-apiserver as processes", make: Options.local, processes: 3, plane: local.Plane,
@@ -189,8 +189,8 @@ func (o Options) watchKind(ctx context.Context) func(context.Context, func(strin
 	return kind.Watch(ctx)
 }
 
-func (o Options) simulated() (Backend, error) {
-	return simulated{sim.New(sim.Options{})}, o.withoutPrograms("sim runs the decisions of this project's own reporter and aggregator, and no programs")
+func (o Options) modelled() (Backend, error) {
+	return simulated{sim.New(sim.Options{})}, o.withoutPrograms(sim.Name + " has no programs")
 }
 
 func (o Options) virtual() (Backend, error) {

@@ -31,7 +31,7 @@ func TestNewFindsMistakes(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
 	}
-	if _, err := New("sim", Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}}}); err == nil || !strings.Contains(err.Error(), "no programs") {
+	if _, err := New("sim", Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}}}); err == nil || !strings.Contains(err.Error(), "compiled into it") {
 		t.Errorf("sim with a reporter command: %v", err)
 	}
 	for _, name := range []string{"local", "kind", "sim"} {

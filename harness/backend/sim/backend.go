@@ -15,7 +15,7 @@ import (
 )
 
 // Name of the backend.
-const Name = "sim"
+const Name = "twin"
 
 // Backend makes simulations. Each scenario has a world of its own.
 type Backend struct {

@@ -15,7 +15,7 @@ import (
 )
 
 // Name of the backend.
-const Name = "virtual"
+const Name = "sim"
 
 // ground is what a control plane stands on in memory. It implements local.Ground.
 type ground struct {

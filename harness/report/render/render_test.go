@@ -110,7 +110,7 @@ func TestFromHistoriesAlone(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, out, result.SummaryFile)), &machine); err != nil || machine.OK || len(machine.Runs) != 2 || machine.Runs[1].Invariants["ROLLUP-TRUTH"] != "failed" {
 		t.Errorf("%+v, %v", machine, err)
 	}
-	if machine.Runs[1].History != "plugin-unhealthy/history.jsonl" || machine.Runs[1].Page != "index.html#sim.plugin-unhealthy" {
+	if machine.Runs[1].History != "plugin-unhealthy/history.jsonl" || machine.Runs[1].Page != "index.html#twin.plugin-unhealthy" {
 		t.Errorf("%+v", machine.Runs[1])
 	}
 }
@@ -122,7 +122,7 @@ func TestFoldersBecomeColumns(t *testing.T) {
 	simulate(t, b, blind, "plugin-hangs")
 	w := write(t, render.Options{Dirs: []string{a, b}, Out: out, JUnit: true})
 	html := read(t, w.Page)
-	for _, want := range []string{">sim " + a + "<", ">sim " + b + "<", "1 failed, 1 passed", "plugin-hangs/history.jsonl"} {
+	for _, want := range []string{">twin " + a + "<", ">sim " + b + "<", "1 failed, 1 passed", "plugin-hangs/history.jsonl"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q in the page", want)
 		}
