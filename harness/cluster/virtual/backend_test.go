@@ -20,18 +20,23 @@ import (
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
-// TestScenarios runs scenarios of the catalogue; KMSHARNESS_SCENARIOS names them, separated by spaces, or is all.
+// TestScenarios runs scenarios of the catalogue; KMSHARNESS_SCENARIOS names them, separated by spaces, or is all. KMSHARNESS_CONTRACT is their wire
+// form, as of kmsharness run --contract.
 func TestScenarios(t *testing.T) {
 	names := os.Getenv("KMSHARNESS_SCENARIOS")
 	if names == "" {
 		names = "steady-state plugin-hangs kek-rotation reporter-restarted-quickly"
 	}
 	all, err := scenarios.Load()
+	if err == nil {
+		all, err = scenario.InForms(all, cmp.Or(os.Getenv("KMSHARNESS_CONTRACT"), scenario.ContractConditions))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range all {
-		if names != "all" && !strings.Contains(" "+names+" ", " "+s.Name+" ") {
+		name, _, _ := strings.Cut(s.Name, "@")
+		if names != "all" && !strings.Contains(" "+names+" ", " "+name+" ") {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
