@@ -36,7 +36,7 @@ type Spec struct {
 	Scenario *scenario.Scenario
 	Seed     int64
 	Log      *history.Log
-	// OutDir receives the logs of every process of this run; it exists.
+	// OutDir receives the logs of every process of this run; it exists. Empty: nobody keeps them.
 	OutDir string
 	// Progress receives one line at a time about what takes more than a moment.
 	Progress func(string)

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,18 +53,19 @@ func (c *collector) Collect(_ context.Context, dir string, _ func(string)) error
 // collecting is a backend of one such world.
 type collecting struct {
 	*worlds
-	env *collector
+	env    *collector
+	outDir string // that it was asked for
 }
 
 func (b *collecting) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
 	env, err := b.worlds.Prepare(ctx, spec)
-	b.env.released = env.(*released)
+	b.env.released, b.outDir = env.(*released), spec.OutDir
 	return b.env, err
 }
 
 func collect(t *testing.T, ctx context.Context, when engine.Artifacts, expression string, fails error) (result.Result, []string) {
 	t.Helper()
-	b := &collecting{&worlds{world: newWorld(t)}, &collector{fails: fails}}
+	b := &collecting{worlds: &worlds{world: newWorld(t)}, env: &collector{fails: fails}}
 	s := scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin", Steps: []scenario.Step{
 		{Action: &scenario.Inject{Plugin: scenario.Selector{Node: "cp-2"}, Fault: "hang"}},
 		{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: expression, Bound: scenario.D("detection")}},
@@ -97,6 +99,21 @@ func TestArtifactsWhen(t *testing.T) {
 		_, asked := collect(t, context.Background(), c.when, c.expression, nil)
 		asked = slices.DeleteFunc(asked, func(s string) bool { return !strings.HasPrefix(s, "snapshot") && !strings.HasPrefix(s, "collect") })
 		wantLines(t, name, asked, c.want...)
+	}
+}
+
+// TestNoFilesWithHistory: a run whose history goes elsewhere leaves neither artifacts nor logs, whatever is asked for.
+func TestNoFilesWithHistory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	b := &collecting{worlds: &worlds{world: newWorld(t)}, env: &collector{}}
+	s := scenario.Scenario{Name: "try", Title: "A try.", Area: "plugin", Steps: []scenario.Step{{Expect: &scenario.Expectation{Mode: scenario.ModeWithin, CEL: unmet, Bound: scenario.D("detection")}}}}
+	r := engine.Execute(context.Background(), b, s.WithDefaults(), engine.Execution{History: io.Discard, Artifacts: engine.ArtifactsAlways, Options: engine.Options{Runtime: b.world}})
+	if r.Status != result.Failed || b.outDir != "" {
+		t.Errorf("%s, logs in %q; expected that it failed, and no logs", r.Status, b.outDir)
+	}
+	wantLines(t, "asked", b.env.asked, "finish", "release")
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
 

@@ -149,7 +149,7 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 		x.Log = history.NewLogIn(to, *x.Buffer)
 		defer func() { *x.Buffer = x.Log.Buffer() }()
 	}
-	env, err := x.prepare(ctx, b, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: dir, Progress: x.preparing(),
+	env, err := x.prepare(ctx, b, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: x.logs(dir), Progress: x.preparing(),
 		FailedBoot: func(cause string) { r.FailedBoots = append(r.FailedBoots, cause) }})
 	preparation := x.Runtime.Now().Sub(x.Began)
 	if err != nil {
@@ -160,6 +160,9 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 	if virtual {
 		x.Runtime = timed.Runtime()
 		x.Began = x.Runtime.Now()
+	}
+	if x.History != nil { // no file is written
+		x.Artifacts = ArtifactsNever
 	}
 	collecting := x.collecting(env, dir)
 	x.OnFailure = collecting.atFailure
@@ -203,6 +206,14 @@ func (x Execution) historyIn(dir string) (to io.Writer, shut func() error, err e
 		return nil, nil, fmt.Errorf("write the history: %w", err)
 	}
 	return file, file.Close, nil
+}
+
+// logs is where the logs of processes are kept; empty: nowhere.
+func (x Execution) logs(dir string) string {
+	if x.History != nil {
+		return ""
+	}
+	return dir
 }
 
 func (x Execution) makeDir(dir string) error {

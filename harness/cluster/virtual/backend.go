@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -88,6 +89,9 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 	}
 	if spec.Progress == nil {
 		spec.Progress = func(string) {}
+	}
+	if spec.OutDir == "" {
+		spec.OutDir = filepath.Join(dir, "kept") // which is deleted when the control plane is closed
 	}
 	seed := uint64(spec.Seed)
 	m := newMachine(network.New(seed), seed, b.options.Programs)
