@@ -40,7 +40,7 @@ func New(config *rest.Config, alternatives *altsvc.Options, operator Operator, f
 // Apply carries out a core.Write. It returns at the write's deadline at the latest; OutcomeOf says what an error
 // means. After an error the connection is not used again.
 func (p *Publisher) Apply(ctx context.Context, write core.Action) error {
-	ctx, cancel := context.WithDeadline(ctx, write.Until)
+	ctx, cancel := context.WithTimeout(ctx, write.Until.Sub(p.now())) // the wall clock may have been set
 	defer cancel()
 	err := p.apply(ctx, write)
 	if err != nil {

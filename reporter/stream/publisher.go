@@ -69,7 +69,7 @@ func (p *Publisher) Ready(ctx context.Context) error {
 
 // Apply carries out a core.Write. It returns at the write's deadline at the latest. A stream on which no acknowledgement came is not used again.
 func (p *Publisher) Apply(ctx context.Context, write core.Action) error {
-	ctx, cancel := context.WithDeadline(ctx, write.Until)
+	ctx, cancel := context.WithTimeout(ctx, write.Until.Sub(p.o.Now())) // the wall clock may have been set
 	defer cancel()
 	result := make(chan error, 1)
 	p.mu.Lock()
