@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,11 +16,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/swarm"
@@ -27,7 +31,8 @@ import (
 
 type simulateFlags struct {
 	seeds, shard, out, ssa string
-	contract               string
+	contract, backend      string
+	worker                 bool
 	seed                   int64
 	jobs                   int
 	hours                  float64
@@ -73,6 +78,9 @@ not run.`,
 	cmd.MarkFlagsMutuallyExclusive("seed", "shard")
 	cmd.MarkFlagsMutuallyExclusive("operator", "hours")
 	cmd.Flags().DurationVar(&f.interval, "interval", 0, "of the reporters; default 30s with --hours (production), else 1s (as on the local backend)")
+	backendFlag(cmd, &f.backend)
+	cmd.Flags().BoolVar(&f.worker, "worker", false, "simulate the seeds that stand in standard input")
+	_ = cmd.Flags().MarkHidden("worker") // it exists
 	cmd.AddCommand(newMergeCommand(), newShrinkCommand())
 	return cmd
 }
@@ -80,7 +88,7 @@ not run.`,
 type simulation struct {
 	wanted, part swarm.Range
 	plan         swarm.Plan
-	backend      *sim.Backend
+	backend      backend.Backend
 	settings     map[string]string
 }
 
@@ -90,6 +98,9 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer sim.SpareCollector()()
+	if f.worker {
+		return swarm.Serve(cmd.Context(), f.options(s), cmd.InOrStdin(), cmd.OutOrStdout())
+	}
 	unlock, err := prepareOut(cmd, f.out)
 	if err != nil {
 		return err
@@ -99,7 +110,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if f.asJSON {
 		words = io.Discard
 	}
-	all, err := f.simulate(cmd.Context(), words, s)
+	all, err := f.simulate(cmd, words, s)
 	if all == nil {
 		return err
 	}
@@ -126,17 +137,22 @@ func printJSON(w io.Writer, all *swarm.Summary) error {
 }
 
 // simulate runs the seeds, shrinks what failed and prints what came of it. What was done before an interrupt is printed, too.
-func (f *simulateFlags) simulate(ctx context.Context, w io.Writer, s simulation) (*swarm.Summary, error) {
+func (f *simulateFlags) simulate(cmd *cobra.Command, w io.Writer, s simulation) (*swarm.Summary, error) {
+	ctx := cmd.Context()
 	all := swarm.NewSummary(s.wanted, s.settings)
 	var last swarm.Seed
 	began := time.Now()
 	line := newProgress(w, isTerminal(w), time.Now)
-	err := swarm.Run(ctx, swarm.Options{From: s.part.From, To: s.part.To, Jobs: f.jobs, Out: f.out, Keep: f.keep || f.seed >= 0, Plan: s.plan,
-		Backend: s.backend, Done: func(one swarm.Seed) {
-			all.Add(one)
-			line.seed(all, s.part, time.Since(began))
-			last = one
-		}})
+	o := f.options(s)
+	o.Done = func(one swarm.Seed) {
+		all.Add(one)
+		line.seed(all, s.part, time.Since(began))
+		last = one
+	}
+	if o.Jobs > 1 && f.backend == virtual.Name { // a process has one bubble at a time
+		o.Worker = workerOf(cmd)
+	}
+	err := swarm.Run(ctx, o)
 	line.done()
 	all.Took(time.Since(began))
 	if err == nil && f.seed >= 0 {
@@ -157,6 +173,22 @@ func (f *simulateFlags) simulate(ctx context.Context, w io.Writer, s simulation)
 	return all, nil
 }
 
+func (f *simulateFlags) options(s simulation) swarm.Options {
+	return swarm.Options{From: s.part.From, To: s.part.To, Jobs: int(min(int64(f.jobs), s.part.To-s.part.From+1)), Out: f.out, Keep: f.keep || f.seed >= 0,
+		Plan: s.plan, Backend: s.backend}
+}
+
+// workerOf starts this program again, with the same flags, to simulate what is asked of it.
+func workerOf(cmd *cobra.Command) func(context.Context) *exec.Cmd {
+	args := append(strings.Fields(cmd.CommandPath())[1:], "--worker")
+	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
+	return func(ctx context.Context) *exec.Cmd {
+		c := exec.CommandContext(ctx, "/proc/self/exe", args...)
+		c.Args[0] = os.Args[0]
+		return c
+	}
+}
+
 // printSeed is for who asked for one seed.
 func printSeed(w io.Writer, one swarm.Seed) error {
 	if err := check.Print(w, one.Verdict); err != nil {
@@ -166,9 +198,17 @@ func printSeed(w io.Writer, one swarm.Seed) error {
 	return err
 }
 
-// shrinker tries on the simulator that run has, with the same merging of applies.
+// shrinker tries on the backend that kmsharness run has, with the same merging of applies.
 func (f *simulateFlags) shrinker(line *progress) swarm.Shrinker {
-	return swarm.Shrinker{Backends: []*sim.Backend{sim.New(sim.Options{SSA: store.SSA(f.ssa), Unhealthy: sim.UnhealthyDrawn})}, Out: f.out, Progress: line.shrinking}
+	return swarm.Shrinker{Backends: []backend.Backend{simulator(f.backend, f.ssa, contract.Timing{}, sim.UnhealthyDrawn)}, Runs: shrinkRuns(f.backend), Out: f.out, Progress: line.shrinking}
+}
+
+// simulator is the backend of a name that backendFlag allows. Zero timing is that of local.
+func simulator(name, ssa string, t contract.Timing, u sim.Unhealthy) backend.Backend {
+	if name == virtual.Name {
+		return virtual.New(virtual.Options{SSA: store.SSA(ssa), Timing: t})
+	}
+	return sim.New(sim.Options{SSA: store.SSA(ssa), Timing: t, Unhealthy: u})
 }
 
 // timing of reporters and aggregators. Another interval than production's has jitter and deadlines in the same proportion, but no
@@ -219,12 +259,18 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.backend = sim.New(sim.Options{SSA: store.SSA(f.ssa), Timing: timing, Unhealthy: sim.UnhealthyDrawn})
+	if err := checkSimulator(f.backend); err != nil {
+		return s, err
+	}
+	s.backend = simulator(f.backend, f.ssa, timing, sim.UnhealthyDrawn)
 	s.plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.backend.Timing(), Operator: f.operator, Streams: f.publish == scenario.PublishStream}
 	if f.contract != scenario.BothContracts {
 		s.plan.Contract = f.contract
 	}
 	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.plan.Timing.Interval.String(), "contract": f.contract, "publish": f.publish}
+	if f.backend == virtual.Name {
+		s.plan.Pausable, s.settings["backend"] = virtual.Pausable, f.backend
+	}
 	return s, nil
 }
 

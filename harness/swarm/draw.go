@@ -152,7 +152,11 @@ func (d *drawing) during(begin, end string) []string {
 // lives are what can happen to any process.
 func (d *drawing) lives(who string, of ...string) []string {
 	of = append(slices.Clone(of), "kill", "pause", "restart", "crash")
-	switch what := d.keyword(of...); what {
+	what := d.keyword(of...)
+	if role, _, _ := strings.Cut(strings.TrimPrefix(who, "role: "), ","); what == "pause" && d.plan.Pausable != nil && !d.plan.Pausable(role) {
+		what = "kill"
+	}
+	switch what {
 	case "kill", "stop":
 		return d.during(what+": {"+who+"}", "start: {"+who+"}")
 	case "pause":

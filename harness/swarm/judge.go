@@ -2,32 +2,28 @@ package swarm
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
+
+	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/engine"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
 // judge simulates a scenario and keeps nothing but the verdict.
-func judge(ctx context.Context, b backend.Backend, s *scenario.Scenario, seed int64) (check.Verdict, error) {
-	log := history.NewLog(nil)
-	env, err := b.Prepare(ctx, backend.Spec{Scenario: s, Seed: seed, Log: log, Progress: func(string) {}})
-	if err != nil {
-		return check.Verdict{}, err
+func judge(ctx context.Context, b backend.Backend, s *scenario.Scenario, seed int64) (verdict check.Verdict, err error) {
+	r := engine.Execute(ctx, b, s, engine.Execution{History: io.Discard, Verdict: func(v check.Verdict) { verdict = v },
+		Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed}})
+	if !r.Status.Judged() {
+		return verdict, fmt.Errorf("%s: %s", r.Status, strings.Join(r.Reasons, "; "))
 	}
-	timed, ok := env.(backend.Timed)
-	if !ok {
-		return check.Verdict{}, errors.Join(fmt.Errorf("backend %s has no time of its own, expected a simulator", b.Name()), env.Release(ctx, false))
-	}
-	o := engine.Options{Log: log, Runtime: timed.Runtime(), Faults: standard.Faults{}, Backend: b.Name(), Seed: seed}
-	err = engine.Run(ctx, env, s, o)
-	return check.Run(log.Events()), errors.Join(err, env.Release(ctx, false))
+	return verdict, nil
 }
 
 // failsLike says whether a scenario fails in the way w. One that cannot be, or cannot be run to its end, does not.

@@ -23,6 +23,8 @@ type Plan struct {
 	Contract string
 	// Streams has reporters stream in every seed. The rest of a seed is the same.
 	Streams bool
+	// Pausable reports whether processes of a role can be paused; the others are killed instead. Nil: all can. The rest of a seed is the same.
+	Pausable func(role string) bool
 }
 
 // way is the connectivity of the topology that is drawn, with a comma before it; empty for the default.

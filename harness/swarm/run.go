@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 
 	"k8s.io/utils/clock"
 
+	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/engine"
@@ -30,11 +32,11 @@ type Options struct {
 	// Plan says what is drawn.
 	Plan Plan
 	// Backend simulates.
-	Backend *sim.Backend
+	Backend backend.Backend
+	// Worker is the command of a process that simulates the same by Serve; nil: this process simulates. Each job has one.
+	Worker func(ctx context.Context) *exec.Cmd
 	// Done is told of every seed, one at a time, in no order.
 	Done func(Seed)
-
-	compiler *view.Compiler // of all seeds
 }
 
 type Seed struct {
@@ -47,11 +49,8 @@ type Seed struct {
 
 // Run simulates every seed, until ctx ends. An error is one of the harness, and says nothing of any seed.
 func Run(ctx context.Context, o Options) error {
-	parser, err := standard.Parser()
+	own, err := o.own()
 	if err != nil {
-		return err
-	}
-	if o.compiler, err = view.NewCompiler(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -61,9 +60,13 @@ func Run(ctx context.Context, o Options) error {
 	var telling sync.Mutex
 	for range max(o.Jobs, 1) {
 		all.Go(func() {
-			var room []history.Event
+			one, end := own.simulate(), func() {}
+			if o.Worker != nil {
+				one, end = o.worker()
+			}
+			defer end()
 			for seed := range seeds {
-				s, err := o.one(ctx, parser, seed, &room)
+				s, err := one(ctx, seed)
 				if ctx.Err() != nil && s.Result.Status != result.Passed {
 					return // it was interrupted, which says nothing of the seed
 				}
@@ -88,17 +91,40 @@ func Run(ctx context.Context, o Options) error {
 	return context.Cause(ctx)
 }
 
+// simulate simulates one seed at a time.
+type simulate func(ctx context.Context, seed int64) (Seed, error)
+
+// own is what the seeds that this process simulates have in common.
+type own struct {
+	Options
+	parser   *scenario.Parser
+	compiler *view.Compiler
+}
+
+func (o Options) own() (out own, err error) {
+	out.Options = o
+	if out.parser, err = standard.Parser(); err != nil {
+		return out, err
+	}
+	out.compiler, err = view.NewCompiler()
+	return out, err
+}
+
+func (o own) simulate() simulate {
+	var room []history.Event
+	return func(ctx context.Context, seed int64) (Seed, error) { return o.one(ctx, seed, &room) }
+}
+
 // one simulates a seed without leaving anything. If that is to be looked at, the same happens again, with files.
-func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64, room *[]history.Event) (Seed, error) {
-	text, file := o.Plan.Draw(seed), Name(seed)+".yaml"
-	s, err := parser.Parse(file, text)
+func (o own) one(ctx context.Context, seed int64, room *[]history.Event) (Seed, error) {
+	s, err := o.parser.Parse(o.file(seed), o.Plan.Draw(seed))
 	if err != nil {
 		return Seed{}, fmt.Errorf("what was drawn is no scenario: %w", err)
 	}
 	out := Seed{Seed: seed}
 	x := engine.Execution{Buffer: room, Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
 		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Compiler: o.compiler,
-		Reproduce: fmt.Sprintf("kmsharness simulate --seeds %d%s", seed, o.Plan.flags())}}
+		Reproduce: o.reproduce(seed)}}
 	sum := sha256.New()
 	x.History = sum
 	out.Result = engine.Execute(ctx, o.Backend, s, x)
@@ -108,6 +134,26 @@ func (o Options) one(ctx context.Context, parser *scenario.Parser, seed int64, r
 	}
 	x.History, x.Out = nil, o.Out
 	out.Result = engine.Execute(ctx, o.Backend, s, x)
-	out.File = filepath.Join(o.Out, file)
-	return out, os.WriteFile(out.File, text, 0o644)
+	out.File, err = o.keep(seed)
+	return out, err
+}
+
+// file is the scenario file of a seed, and reproduce the command that simulates it again.
+func (Options) file(seed int64) string { return Name(seed) + ".yaml" }
+
+func (o Options) reproduce(seed int64) string {
+	flags := o.Plan.flags()
+	if name := o.Backend.Name(); name != sim.Name {
+		flags += " --backend " + name
+	}
+	return fmt.Sprintf("kmsharness simulate --seeds %d%s", seed, flags)
+}
+
+// keep writes the scenario file of a seed.
+func (o Options) keep(seed int64) (file string, err error) {
+	file = filepath.Join(o.Out, o.file(seed))
+	if err := os.WriteFile(file, o.Plan.Draw(seed), 0o644); err != nil {
+		return "", fmt.Errorf("keep the scenario: %w", err)
+	}
+	return file, nil
 }

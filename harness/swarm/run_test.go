@@ -16,7 +16,12 @@ import (
 	"github.com/kmsharness/kmsharness/harness/swarm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if what := os.Getenv(workerIs); what != "" {
+		serve(what)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func simulate(t *testing.T, jobs int, cores sim.Cores) (*swarm.Summary, string) {
 	t.Helper()

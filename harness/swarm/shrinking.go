@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -17,8 +17,8 @@ import (
 // Shrinker makes scenarios that fail short.
 type Shrinker struct {
 	// Backends are asked in their order whether the scenario fails on them, and the first on which it does is used. The first should
-	// be the one that `run --backend sim` has.
-	Backends []*sim.Backend
+	// be the one that kmsharness run has.
+	Backends []backend.Backend
 	// Runs bounds how often one scenario is simulated; zero means DefaultShrinkRuns.
 	Runs int
 	// Out gets the files.
@@ -27,7 +27,7 @@ type Shrinker struct {
 	Progress func(name string, runs, steps int)
 }
 
-// DefaultShrinkRuns is some seconds of a short scenario.
+// DefaultShrinkRuns is some seconds of a short scenario on sim.
 const DefaultShrinkRuns = 1500
 
 type Shrunk struct {
@@ -76,7 +76,7 @@ func (o Shrinker) Shrink(ctx context.Context, long *scenario.Scenario, seed int6
 		return Shrunk{}, false, err
 	}
 	out = Shrunk{File: filepath.Join(o.Out, shortest.Name+".yaml"), Fails: w.String(), Steps: shrink.Size(shortest).Steps, Runs: s.runs}
-	return out, true, o.write(out, shortest, seed)
+	return out, true, o.write(out, b, shortest, seed)
 }
 
 // Failed shrinks what failed: of the seeds that violate the same, the first one, for what is wrong is probably the same, too.
@@ -114,7 +114,7 @@ func (o Shrinker) progress(name string, runs, steps int) {
 }
 
 // backend is the first on which the scenario fails, and in which way.
-func (o Shrinker) backend(ctx context.Context, long *scenario.Scenario, seed int64) (*sim.Backend, way, bool, error) {
+func (o Shrinker) backend(ctx context.Context, long *scenario.Scenario, seed int64) (backend.Backend, way, bool, error) {
 	for _, b := range o.Backends {
 		verdict, err := judge(ctx, b, long, seed)
 		if err != nil {
@@ -127,12 +127,12 @@ func (o Shrinker) backend(ctx context.Context, long *scenario.Scenario, seed int
 	return nil, way{}, false, nil
 }
 
-func (o Shrinker) write(out Shrunk, short *scenario.Scenario, seed int64) error {
+func (o Shrinker) write(out Shrunk, b backend.Backend, short *scenario.Scenario, seed int64) error {
 	text, err := short.Encode()
 	if err != nil {
 		return err
 	}
-	head := fmt.Sprintf("# Shrunk in %d runs. It fails with: %s\n# kmsharness run --backend sim --seed %d %s\n", out.Runs, out.Fails, seed, filepath.Base(out.File))
+	head := fmt.Sprintf("# Shrunk in %d runs. It fails with: %s\n# kmsharness run --backend %s --seed %d %s\n", out.Runs, out.Fails, b.Name(), seed, filepath.Base(out.File))
 	if err := os.WriteFile(out.File, append([]byte(head), text...), 0o644); err != nil {
 		return fmt.Errorf("write the short scenario: %w", err)
 	}

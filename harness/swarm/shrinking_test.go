@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	aggregator "github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/engine"
@@ -44,7 +45,7 @@ func TestShrink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shrinker := swarm.Shrinker{Backends: []*sim.Backend{sim.New(sim.Options{SSA: store.Model}), wrong}, Out: out}
+	shrinker := swarm.Shrinker{Backends: []backend.Backend{sim.New(sim.Options{SSA: store.Model}), wrong}, Out: out}
 	if err := shrinker.Failed(context.Background(), all, swarm.Plan{}); err != nil {
 		t.Fatal(err)
 	}

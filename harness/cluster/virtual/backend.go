@@ -70,7 +70,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	}
 	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool {
 		p, ok := a.(*scenario.Process)
-		return ok && p.Do == scenario.VerbPause && !pausable(p.Target.Role)
+		return ok && p.Do == scenario.VerbPause && !Pausable(p.Target.Role)
 	}) {
 		lacks = append(lacks, errPause.Error())
 	}

@@ -372,14 +372,14 @@ func (r *run) ask(c process.Cause) {
 // errPause is why a program that does things by itself cannot be paused.
 var errPause = fmt.Errorf("pause: %w in simulation: a goroutine cannot be stopped. A machine whose connections stand still is not the same, because timers go on", errors.ErrUnsupported)
 
-// pausable are the roles that only answer: to others, one whose connections stand still is the same as one that stands still.
-func pausable(role string) bool {
+// Pausable reports whether programs of a role can be paused. They are those that only answer: to others, one whose connections stand still is the same as one that stands still.
+func Pausable(role string) bool {
 	return slices.Contains([]string{history.RoleEtcd, history.RoleAPIServer, history.RolePlugin, history.RoleRemoteKMS}, role)
 }
 
 // Pause implements live.Unit.
 func (u *unit) Pause(context.Context) error {
-	if !pausable(u.identity.Role) {
+	if !Pausable(u.identity.Role) {
 		return errPause
 	}
 	u.freeze(true, history.ProcessPaused)
