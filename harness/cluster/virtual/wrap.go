@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"io"
 	"net/http"
 	"time"
 
@@ -30,7 +31,7 @@ func (m *machine) wrap(host string) func(http.RoundTripper) http.RoundTripper {
 
 // RoundTrip implements http.RoundTripper.
 func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
-	timer := time.NewTimer(c.id.Text(r.Method).Text(r.URL.Path).Number(time.Now().UnixNano()).Below(moment))
+	timer := time.NewTimer(c.id.Text(r.Method).Text(r.URL.Path).Text(body(r)).Number(time.Now().UnixNano()).Below(moment))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -38,6 +39,20 @@ func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
+}
+
+// body is what a request sends: several objects may be created in one instant. What cannot be read twice is left to the request.
+func body(r *http.Request) string {
+	if r.GetBody == nil {
+		return ""
+	}
+	b, err := r.GetBody()
+	if err != nil {
+		return ""
+	}
+	defer b.Close()
+	text, _ := io.ReadAll(b) // it is in memory
+	return string(text)
 }
 
 // WrappedRoundTripper implements utilnet.RoundTripperWrapper.
