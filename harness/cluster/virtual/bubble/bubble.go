@@ -109,9 +109,15 @@ func prepare(seed uint64) (restore func()) {
 	utilruntime.ErrorHandlers = handlers[:1] // the second sleeps until a time of the last bubble, or of the real world
 	procs := runtime.GOMAXPROCS(1)
 	collected := debug.SetGCPercent(garbage)
+	environment := os.Environ() // which programs set for libraries
 	return func() {
 		debug.SetGCPercent(collected)
 		runtime.GOMAXPROCS(procs)
+		os.Clearenv()
+		for _, e := range environment {
+			name, value, _ := strings.Cut(e, "=")
+			_ = os.Setenv(name, value) // it was one
+		}
 		utilruntime.ErrorHandlers = handlers
 		rand.Reader = reader
 		uuid.SetRand(nil)

@@ -37,6 +37,19 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestEnvironment: what a program sets is gone in the next bubble, and what was there is there.
+func TestEnvironment(t *testing.T) {
+	const was, isNew = "KMSHARNESS_BUBBLE_WAS", "KMSHARNESS_BUBBLE_NEW"
+	t.Setenv(was, "a=b")
+	Test(t, 1, func(*testing.T) {
+		os.Setenv(was, "other")
+		os.Setenv(isNew, "1")
+	})
+	if value, set := os.LookupEnv(isNew); set || os.Getenv(was) != "a=b" {
+		t.Errorf("%s=%s, %s=%s", was, os.Getenv(was), isNew, value)
+	}
+}
+
 // child names what this test does when it is an ordinary program.
 const child = "KMSHARNESS_BUBBLE_CHILD"
 
